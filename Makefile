@@ -1,0 +1,75 @@
+# Sluicegate. `make` or `make help` lists the targets; everything stays inside this folder (.venv, target, out).
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+MAKEFLAGS += --no-builtin-rules
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+RUST := Cargo.toml Cargo.lock $(shell find crates -type f)
+
+# The simulator is always built for release, into one folder, against one interpreter.
+export CARGO_TARGET_DIR := $(CURDIR)/target
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
+
+.PHONY: help setup demo test lint bench generate lock clean prerequisites
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.extension ## check the prerequisites, fill .venv, build the simulator
+
+demo: setup ## reproduce CHOKe 1999 and show its report
+	@status=0; $(BIN)/sluicegate reproduce choke1999 -o out/choke1999 || status=$$?; \
+	report=$(CURDIR)/out/choke1999/report.html; \
+	if [ -f "$$report" ]; then \
+		echo "Report: $$report"; \
+		if [ -n "$${DISPLAY:-}$${WAYLAND_DISPLAY:-}" ] && command -v xdg-open >/dev/null; then \
+			xdg-open "$$report" >/dev/null 2>&1 || true; \
+		fi; \
+	fi; exit $$status
+
+test: prerequisites ## every test of what stands so far: the Rust crates
+	cargo test --release --locked --workspace
+
+lint: setup ## formatting, clippy, ruff and mypy
+	cargo fmt --all --check
+	cargo clippy --release --locked --workspace --all-targets -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.python ## the benchmarks
+	cargo bench --locked --workspace
+
+generate: $(VENV)/.python ## write the Python classes, reference pages and schema anew
+	$(BIN)/python tools/generate.py
+
+lock: $(VENV)/.python ## choose new versions for requirements.lock
+	rm -rf $(VENV)/lock
+	$(BIN)/python -m venv $(VENV)/lock
+	$(BIN)/python tools/requirements.py > $(VENV)/lock/wanted
+	$(VENV)/lock/bin/python -m pip install --quiet --upgrade --requirement $(VENV)/lock/wanted
+	$(VENV)/lock/bin/python -m pip freeze > requirements.lock
+	rm -rf $(VENV)/lock
+
+clean: ## remove what was built: .venv, target, caches (results in out/ stay)
+	rm -rf $(VENV) target python/sluicegate/_core*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+prerequisites:
+	@tools/prerequisites >/dev/null
+
+# A changed lock gives a new environment, so that nothing outside the lock lingers in it.
+$(VENV)/.python: requirements.lock | prerequisites
+	"$$(tools/prerequisites)" -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement requirements.lock
+	touch $@
+
+$(VENV)/.extension: $(VENV)/.python pyproject.toml $(RUST)
+	$(BIN)/maturin develop --release --locked
+	touch $@

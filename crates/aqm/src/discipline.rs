@@ -1,0 +1,125 @@
+//! What a queue discipline is, what it needs to know of a packet, and what the world lends it.
+
+use alloc::vec::Vec;
+use sluicegate_base::{Ecn, Stream, Time};
+
+/// Which flow a packet belongs to: a flow number in the simulator, a keyed hash of the 5-tuple for real packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowKey(pub u64);
+
+/// What a discipline may ask of a packet.
+pub trait Packet: Send {
+    /// The flow it belongs to.
+    fn flow(&self) -> FlowKey;
+    /// Its length in bytes, IP header included.
+    fn bytes(&self) -> u64;
+    /// Its ECN field.
+    fn ecn(&self) -> Ecn {
+        Ecn::NotCapable
+    }
+    /// Marks it; false when its transport is not capable, and the caller must then drop instead.
+    fn mark(&mut self) -> bool {
+        false
+    }
+}
+
+/// Why a packet was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Cause {
+    /// The queue was full.
+    Tail,
+    /// An early drop, with the discipline's probability.
+    Early,
+    /// A certain drop, because the discipline's measure of congestion stood above its upper bound.
+    Forced,
+    /// It met a packet of its own flow (CHOKe), as the arrival or as the one found in the queue.
+    Match,
+}
+
+impl Cause {
+    /// All causes, in the order of their columns.
+    pub const ALL: &'static [Cause] = &[Cause::Tail, Cause::Early, Cause::Forced, Cause::Match];
+    /// How many there are.
+    pub const COUNT: usize = Cause::ALL.len();
+
+    /// The name in column names: `lost_<name>`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::Tail => "tail",
+            Cause::Early => "early",
+            Cause::Forced => "forced",
+            Cause::Match => "match",
+        }
+    }
+
+    /// What the cause means, for the manual.
+    #[must_use]
+    pub fn doc(self) -> &'static str {
+        match self {
+            Cause::Tail => "the queue was full",
+            Cause::Early => "an early drop, with the discipline's probability",
+            Cause::Forced => "a certain drop: the measure of congestion stood above its upper bound",
+            Cause::Match => "it met a packet of its own flow, as the arrival or as the one found in the queue",
+        }
+    }
+}
+
+/// What the world lends a discipline for one call: the time, random numbers, and a place for packets that it gives up.
+pub struct Ctx<'a, P> {
+    /// The present.
+    pub now: Time,
+    /// The discipline's own random stream.
+    pub rng: &'a mut Stream,
+    /// Packets given up, by value, with the cause.
+    lost: &'a mut Vec<(P, Cause)>,
+}
+
+impl<'a, P> Ctx<'a, P> {
+    /// Lends these.
+    pub fn new(now: Time, rng: &'a mut Stream, lost: &'a mut Vec<(P, Cause)>) -> Self {
+        Ctx { now, rng, lost }
+    }
+
+    /// Gives a packet up: the one that arrives, or any that was queued.
+    #[inline]
+    pub fn lost(&mut self, packet: P, cause: Cause) {
+        self.lost.push((packet, cause));
+    }
+}
+
+/// A queue discipline.
+///
+/// The packet in transmission belongs to the link, not to the queue. The link calls [`dequeue`](Discipline::dequeue)
+/// whenever its transmitter falls free, and again after each arrival while it is idle; `None` tells the discipline that
+/// its idle period begins. Always: arrivals = departures + losses + queued.
+pub trait Discipline<P>: Send {
+    /// A packet arrives. The discipline keeps it, or gives it (and perhaps others) to [`Ctx::lost`].
+    fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>);
+
+    /// The link can send: which packet leaves?
+    fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P>;
+
+    /// When the discipline next wants to act on its own; [`wake`](Discipline::wake) is called then.
+    fn next_wakeup(&self) -> Option<Time> {
+        None
+    }
+
+    /// The time that [`next_wakeup`](Discipline::next_wakeup) named has come.
+    fn wake(&mut self, _ctx: &mut Ctx<'_, P>) {}
+
+    /// How many packets are queued.
+    fn packets(&self) -> u64;
+
+    /// How many bytes are queued.
+    fn bytes(&self) -> u64;
+
+    /// Calls `visit` for every queued packet, from the head to the tail.
+    fn for_each(&self, visit: &mut dyn FnMut(&P));
+
+    /// The discipline's own average of the queue, in packets, if it keeps one.
+    fn average(&self) -> Option<f64> {
+        None
+    }
+}

@@ -1,0 +1,109 @@
+//! # Drop Tail
+//!
+//! A first-in-first-out queue that refuses an arrival when it is full. The queue that every other discipline is compared
+//! with.
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | RED 1993 and CHOKe 1999 count the buffer in packets | packets or bytes, as the limit is written | Linux has both: `pfifo` and `bfifo` |
+//! | nothing on the packet in transmission | it does not count towards the limit | so in ns-2 and Linux |
+//! | nothing on a packet larger than the room left in bytes | refused, the queue is left as it is | so in `bfifo`; a smaller packet behind it may still enter |
+
+use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::fifo::Fifo;
+use sluicegate_base::{About, Declared, Range, Size, params};
+
+params! {
+    /// Parameters of [`DropTail`].
+    pub struct DropTailParams {
+        /// Most that the queue holds, not counting the packet in transmission.
+        limit: Size = default(Size::Packets(50)), unit("packets"), range(Range::from(0.0)),
+            source("default: ns-2's queue limit"), tc("limit");
+    }
+}
+
+/// The causes for which Drop Tail gives up packets.
+pub const CAUSES: &[Cause] = &[Cause::Tail];
+
+/// A first-in-first-out queue with a limit.
+#[derive(Clone, Debug)]
+pub struct DropTail<P> {
+    fifo: Fifo<P>,
+}
+
+impl<P> Declared for DropTail<P> {
+    type Params = DropTailParams;
+    const ABOUT: About = About {
+        name: "drop_tail",
+        class: "DropTail",
+        title: "Drop Tail",
+        source: "Floyd & Jacobson 1993, Sec. III",
+        tc: "tc qdisc add dev DEV root pfifo limit LIMIT",
+        module: include_str!("drop_tail.rs"),
+    };
+}
+
+impl<P: Packet> DropTail<P> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(params: DropTailParams) -> Self {
+        DropTail { fifo: Fifo::new(params.limit) }
+    }
+}
+
+impl<P: Packet> Discipline<P> for DropTail<P> {
+    #[inline]
+    fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
+        if self.fifo.has_room(&packet) {
+            self.fifo.push(packet);
+        } else {
+            ctx.lost(packet, Cause::Tail);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _ctx: &mut Ctx<'_, P>) -> Option<P> {
+        self.fifo.pop()
+    }
+
+    fn packets(&self) -> u64 {
+        self.fifo.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.fifo.bytes()
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.fifo.for_each(visit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rig::Rig;
+
+    #[test]
+    fn refuses_the_arrival_when_full() {
+        let mut rig = Rig::new(DropTail::new(DropTailParams { limit: Size::Packets(2) }), 1);
+        for flow in 1..=3 {
+            rig.arrive(flow, 1000);
+        }
+        assert_eq!(rig.lost_flows(), [(3, Cause::Tail)]);
+        assert_eq!(rig.queued_flows(), [1, 2]);
+        assert_eq!(rig.depart().map(|p| p.flow), Some(1));
+        rig.arrive(4, 1000);
+        assert_eq!(rig.queued_flows(), [2, 4]);
+    }
+
+    #[test]
+    fn a_limit_in_bytes_looks_at_the_length() {
+        let mut rig = Rig::new(DropTail::new(DropTailParams { limit: Size::Bytes(1500) }), 1);
+        rig.arrive(1, 1000);
+        rig.arrive(2, 501);
+        rig.arrive(3, 500);
+        assert_eq!(rig.lost_flows(), [(2, Cause::Tail)]);
+        assert_eq!(rig.queued_flows(), [1, 3]);
+    }
+}

@@ -1,0 +1,48 @@
+//! The list of disciplines: what each declares, and how one is built from its name and values.
+
+use crate::Cause;
+use sluicegate_base::params::Table;
+
+/// What the registry knows of one discipline.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// Names, parameters and rules.
+    pub table: Table,
+    /// The causes for which it gives up packets.
+    pub causes: &'static [Cause],
+}
+
+/// Makes `all()` and `build()` from one line for each discipline.
+macro_rules! registry {
+    ($($module:ident :: $Type:ident),* $(,)?) => {
+        /// Every discipline, in the order in which they are listed to people.
+        #[must_use]
+        pub fn all() -> &'static [Entry] {
+            const ALL: &[Entry] = &[$(
+                Entry { table: sluicegate_base::params::Table::of::<$module::$Type<()>>(), causes: $module::CAUSES },
+            )*];
+            ALL
+        }
+
+        /// Builds the discipline of this name from given values; the rest are its defaults for the link.
+        ///
+        /// `None` when no discipline has the name.
+        pub fn build<P: Packet + 'static>(
+            name: &str,
+            given: sluicegate_base::params::Given<'_>,
+            link: &sluicegate_base::Link,
+        ) -> Option<Result<alloc::boxed::Box<dyn Discipline<P>>, sluicegate_base::params::Problem>> {
+            use sluicegate_base::{Declared, Params};
+            $(
+                if name == <$module::$Type<P> as Declared>::ABOUT.name {
+                    let params = <$module::$Type<P> as Declared>::Params::build(given, link);
+                    return Some(params.map(|params| {
+                        alloc::boxed::Box::new($module::$Type::<P>::new(params)) as alloc::boxed::Box<dyn Discipline<P>>
+                    }));
+                }
+            )*
+            None
+        }
+    };
+}
+pub(crate) use registry;

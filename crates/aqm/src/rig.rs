@@ -1,0 +1,105 @@
+//! A rig to drive one discipline by hand: in unit tests, property tests and benches.
+
+use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+use alloc::vec::Vec;
+use sluicegate_base::{Ecn, Span, Stream, Time};
+
+/// A packet with nothing but what disciplines look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TestPacket {
+    /// Its flow.
+    pub flow: u64,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// Its place in the order of arrival, from 0.
+    pub serial: u64,
+    /// Its ECN field.
+    pub ecn: Ecn,
+}
+
+impl Packet for TestPacket {
+    fn flow(&self) -> FlowKey {
+        FlowKey(self.flow)
+    }
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn mark(&mut self) -> bool {
+        self.ecn.mark()
+    }
+}
+
+/// A discipline on the bench, with a clock that the test turns.
+pub struct Rig<D> {
+    /// The discipline.
+    pub discipline: D,
+    /// The clock.
+    pub now: Time,
+    /// What it lost, in order.
+    pub lost: Vec<(TestPacket, Cause)>,
+    /// The stream that it draws from.
+    pub rng: Stream,
+    /// How many packets have arrived and departed.
+    pub arrived: u64,
+    /// How many have departed.
+    pub departed: u64,
+}
+
+impl<D: Discipline<TestPacket>> Rig<D> {
+    /// Puts a discipline on the bench.
+    pub fn new(discipline: D, seed: u64) -> Self {
+        let rng = Stream::new(seed, "rig");
+        Rig { discipline, now: Time::ZERO, lost: Vec::new(), rng, arrived: 0, departed: 0 }
+    }
+
+    /// Lets time pass, waking the discipline whenever it asks.
+    pub fn wait(&mut self, span: Span) {
+        let end = self.now + span;
+        while let Some(at) = self.discipline.next_wakeup().filter(|at| *at <= end) {
+            self.now = self.now.max(at);
+            self.discipline.wake(&mut Ctx::new(self.now, &mut self.rng, &mut self.lost));
+        }
+        self.now = end;
+    }
+
+    /// A packet arrives.
+    pub fn arrive(&mut self, flow: u64, bytes: u64) {
+        let packet = TestPacket { flow, bytes, serial: self.arrived, ecn: Ecn::NotCapable };
+        self.arrived += 1;
+        self.discipline.enqueue(packet, &mut Ctx::new(self.now, &mut self.rng, &mut self.lost));
+    }
+
+    /// The link asks for a packet.
+    pub fn depart(&mut self) -> Option<TestPacket> {
+        let packet = self.discipline.dequeue(&mut Ctx::new(self.now, &mut self.rng, &mut self.lost));
+        self.departed += u64::from(packet.is_some());
+        packet
+    }
+
+    /// The flow and cause of each loss so far.
+    pub fn lost_flows(&self) -> Vec<(u64, Cause)> {
+        self.lost.iter().map(|(packet, cause)| (packet.flow, *cause)).collect()
+    }
+
+    /// The flow of each queued packet, from the head to the tail.
+    pub fn queued_flows(&self) -> Vec<u64> {
+        let mut flows = Vec::new();
+        self.discipline.for_each(&mut |packet| flows.push(packet.flow));
+        flows
+    }
+
+    /// Panics unless arrivals = departures + losses + queued, in packets, and the discipline's counters agree with
+    /// what it holds.
+    pub fn assert_conserved(&self) {
+        let (mut packets, mut bytes) = (0, 0);
+        self.discipline.for_each(&mut |packet| {
+            packets += 1;
+            bytes += packet.bytes;
+        });
+        assert_eq!((packets, bytes), (self.discipline.packets(), self.discipline.bytes()), "counters and contents");
+        assert_eq!(self.arrived, self.departed + self.lost.len() as u64 + packets, "conservation of packets");
+    }
+}

@@ -1,0 +1,467 @@
+//! What a parameter is: its kind, unit, default, range and source, declared once.
+//!
+//! [`params!`](crate::params!) turns one declaration into a struct and a table of [`Field`]s. Everything that meets a
+//! parameter walks that table: the reader of scenarios, the command line, the generated Python classes, the manual.
+
+use crate::quantity;
+use crate::units::{Rate, Size, Span};
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+/// What a field holds and how it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A real number.
+    Number,
+    /// A whole number, not negative.
+    Integer,
+    /// `true` or `false`.
+    Switch,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A time with its unit: `"10 ms"`.
+    Time,
+    /// A rate with its unit: `"1 Mbit/s"`.
+    Rate,
+    /// A number of packets, or bytes with their unit: `"64 kB"`.
+    Size,
+    /// Any text.
+    Text,
+    /// A list of texts.
+    Texts,
+}
+
+impl Kind {
+    /// The kind's name in declarations.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Number => "number",
+            Kind::Integer => "integer",
+            Kind::Switch => "switch",
+            Kind::Choice(_) => "choice",
+            Kind::Time => "time",
+            Kind::Rate => "rate",
+            Kind::Size => "size",
+            Kind::Text => "text",
+            Kind::Texts => "texts",
+        }
+    }
+}
+
+/// The value of a field.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum Value {
+    Number(f64),
+    Integer(u64),
+    Switch(bool),
+    Choice(&'static str),
+    Time(Span),
+    Rate(Rate),
+    Size(Size),
+    Text(String),
+    Texts(Vec<String>),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Number(x) => write!(f, "{x}"),
+            Value::Integer(n) => write!(f, "{n}"),
+            Value::Switch(on) => write!(f, "{on}"),
+            Value::Choice(word) => write!(f, "{word}"),
+            Value::Time(span) => write!(f, "{span}"),
+            Value::Rate(rate) => write!(f, "{rate}"),
+            Value::Size(size) => write!(f, "{size}"),
+            Value::Text(text) => write!(f, "{text}"),
+            Value::Texts(list) => write!(f, "[{}]", list.join(", ")),
+        }
+    }
+}
+
+/// A value as a document writes it, before its kind is known.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum Raw {
+    Switch(bool),
+    Integer(i64),
+    Number(f64),
+    Text(String),
+    List(Vec<String>),
+    /// Something that no field takes: a table, a date, a list of numbers.
+    Other(&'static str),
+}
+
+/// A Rust type that a field can have.
+pub trait Parameter: Sized {
+    /// The field's kind.
+    const KIND: Kind;
+    /// From a value of that kind; `None` for another kind.
+    fn from_value(value: Value) -> Option<Self>;
+    /// As a value; `None` when the field is optional and absent.
+    fn to_value(&self) -> Option<Value>;
+    /// What an optional field holds when it is not given; `None` for a field that must be given.
+    #[must_use]
+    fn absent() -> Option<Self> {
+        None
+    }
+}
+
+macro_rules! parameter {
+    ($($ty:ty : $variant:ident),* $(,)?) => {$(
+        impl Parameter for $ty {
+            const KIND: Kind = Kind::$variant;
+            fn from_value(value: Value) -> Option<Self> {
+                match value { Value::$variant(x) => Some(x), _ => None }
+            }
+            fn to_value(&self) -> Option<Value> {
+                Some(Value::$variant(self.clone()))
+            }
+        }
+    )*};
+}
+parameter!(f64: Number, u64: Integer, bool: Switch, Span: Time, Rate: Rate, Size: Size, String: Text, Vec<String>: Texts);
+
+impl<T: Parameter> Parameter for Option<T> {
+    const KIND: Kind = T::KIND;
+    fn from_value(value: Value) -> Option<Self> {
+        T::from_value(value).map(Some)
+    }
+    fn to_value(&self) -> Option<Value> {
+        self.as_ref().and_then(Parameter::to_value)
+    }
+    fn absent() -> Option<Self> {
+        Some(None)
+    }
+}
+
+/// The bounds of a field, in its own unit (seconds for a time, bits per second for a rate, a count for a size).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    low: f64,
+    low_open: bool,
+    high: f64,
+    high_open: bool,
+}
+
+impl Range {
+    /// Every value.
+    pub const ANY: Range = Range { low: f64::NEG_INFINITY, low_open: false, high: f64::INFINITY, high_open: true };
+    /// Values above zero.
+    pub const POSITIVE: Range = Range::above(0.0);
+
+    /// Values above `low`.
+    #[must_use]
+    pub const fn above(low: f64) -> Range {
+        Range { low, low_open: true, ..Range::ANY }
+    }
+
+    /// Values from `low` on.
+    #[must_use]
+    pub const fn from(low: f64) -> Range {
+        Range { low, ..Range::ANY }
+    }
+
+    /// The same, up to and including `high`.
+    #[must_use]
+    pub const fn to(self, high: f64) -> Range {
+        Range { high, high_open: false, ..self }
+    }
+
+    /// The same, below `high`.
+    #[must_use]
+    pub const fn below(self, high: f64) -> Range {
+        Range { high, high_open: true, ..self }
+    }
+
+    /// Whether `x` lies within. Infinities and NaN never do.
+    #[must_use]
+    pub fn holds(&self, x: f64) -> bool {
+        x.is_finite()
+            && if self.low_open { x > self.low } else { x >= self.low }
+            && if self.high_open { x < self.high } else { x <= self.high }
+    }
+
+    /// The range in words, with a unit: `above 0 s and at most 1 s`; empty when there is no bound.
+    #[must_use]
+    pub fn text(&self, unit: &str) -> String {
+        let mut parts = Vec::new();
+        if self.low.is_finite() {
+            parts.push(format!("{} {}", if self.low_open { "above" } else { "at least" }, self.low));
+        }
+        if self.high.is_finite() {
+            parts.push(format!("{} {}", if self.high_open { "below" } else { "at most" }, self.high));
+        }
+        let text = parts.join(" and ");
+        if text.is_empty() || unit.is_empty() { text } else { format!("{text} {unit}") }
+    }
+}
+
+/// What a rule may need to know of the link that a queue feeds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Link {
+    /// The link's rate.
+    pub rate: Rate,
+    /// The length of a typical packet in bytes, headers included.
+    pub packet: u64,
+}
+
+/// What a field holds when it is not given.
+#[derive(Clone, Copy)]
+pub enum DefaultValue {
+    /// Always this.
+    Fixed(fn() -> Option<Value>),
+    /// What the link gives; the text says how.
+    Derived(&'static str, fn(&Link) -> Option<Value>),
+    /// It must be given.
+    Required,
+    /// It may be absent; the text says what that means.
+    Optional(&'static str),
+}
+
+/// One declared parameter.
+#[derive(Clone, Copy)]
+pub struct Field {
+    /// The name in scenarios, Python and the papers.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// The unit of a bare number (`"packets"`, `"1"` for a ratio); empty where the value carries its own.
+    pub unit: &'static str,
+    /// What it is when not given.
+    pub default: DefaultValue,
+    /// Its bounds.
+    pub range: Range,
+    /// What it does.
+    pub doc: &'static str,
+    /// Where it and its default come from.
+    pub source: &'static str,
+    /// How `tc` spells it; empty where Linux has no such parameter.
+    pub tc: &'static str,
+    /// Whether the Python class takes it by position.
+    pub positional: bool,
+}
+
+impl Field {
+    /// A field with nothing filled in, for the macro.
+    pub const BLANK: Field = Field {
+        name: "",
+        kind: Kind::Switch,
+        unit: "",
+        default: DefaultValue::Required,
+        range: Range::ANY,
+        doc: "",
+        source: "",
+        tc: "",
+        positional: false,
+    };
+
+    /// Reads a value as a document writes it. The error is the rule that it breaks.
+    pub fn read(&self, raw: &Raw) -> Result<Value, String> {
+        let value = match (self.kind, raw) {
+            (Kind::Number, Raw::Number(x)) => Value::Number(*x),
+            (Kind::Number, Raw::Integer(n)) => Value::Number(*n as f64),
+            (Kind::Integer, Raw::Integer(n)) => {
+                Value::Integer(u64::try_from(*n).map_err(|_| "must not be negative".to_owned())?)
+            }
+            (Kind::Switch, Raw::Switch(on)) => Value::Switch(*on),
+            (Kind::Choice(words), Raw::Text(text)) => match words.iter().find(|word| *word == text) {
+                Some(word) => Value::Choice(word),
+                None => return Err(format!("must be one of {}{}", words.join(", "), did_you_mean(text, words))),
+            },
+            (Kind::Time, Raw::Text(text)) => Value::Time(quantity::span(text)?),
+            (Kind::Rate, Raw::Text(text)) => Value::Rate(quantity::rate(text)?),
+            (Kind::Size, Raw::Text(text)) => Value::Size(quantity::size(text)?),
+            (Kind::Size, Raw::Integer(n)) => {
+                Value::Size(Size::Packets(u64::try_from(*n).map_err(|_| "must not be negative".to_owned())?))
+            }
+            (Kind::Text, Raw::Text(text)) => Value::Text(text.clone()),
+            (Kind::Texts, Raw::List(list)) => Value::Texts(list.clone()),
+            _ => return Err(format!("must be {}", self.expected())),
+        };
+        let (x, unit) = match &value {
+            Value::Number(x) => (*x, self.unit),
+            Value::Integer(n) => (*n as f64, self.unit),
+            Value::Time(span) => (span.as_secs(), "s"),
+            Value::Rate(rate) => (rate.0 as f64, "bit/s"),
+            Value::Size(Size::Packets(n) | Size::Bytes(n)) => (*n as f64, ""),
+            _ => return Ok(value),
+        };
+        if self.range.holds(x) {
+            return Ok(value);
+        }
+        let rule = self.range.text(if unit == "1" { "" } else { unit });
+        Err(format!("must be {}", if rule.is_empty() { "a finite number" } else { &rule }))
+    }
+
+    /// What the field takes, in words.
+    #[must_use]
+    pub fn expected(&self) -> String {
+        match self.kind {
+            Kind::Number => "a number".to_owned(),
+            Kind::Integer => "a whole number".to_owned(),
+            Kind::Switch => "true or false".to_owned(),
+            Kind::Choice(words) => format!("one of {}", words.join(", ")),
+            Kind::Time => "a time with its unit, such as \"10 ms\"".to_owned(),
+            Kind::Rate => "a rate with its unit, such as \"1 Mbit/s\"".to_owned(),
+            Kind::Size => "a number of packets, or a size with its unit, such as \"64 kB\"".to_owned(),
+            Kind::Text => "a text".to_owned(),
+            Kind::Texts => "a list of texts".to_owned(),
+        }
+    }
+
+    /// The default for this link; `None` where the field is required or optional.
+    #[must_use]
+    pub fn default_for(&self, link: &Link) -> Option<Value> {
+        match self.default {
+            DefaultValue::Fixed(value) => value(),
+            DefaultValue::Derived(_, value) => value(link),
+            DefaultValue::Required | DefaultValue::Optional(_) => None,
+        }
+    }
+}
+
+/// A rule that several fields keep together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// The rule as it is shown: `min_th < max_th`.
+    pub text: &'static str,
+    /// The fields that it names.
+    pub fields: &'static [&'static str],
+}
+
+/// Why a set of values makes no parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// A required field was not given.
+    Missing(&'static str),
+    /// The values break a rule together.
+    Broken(Rule),
+}
+
+/// The value of each field of a table, in its order; `None` for an absent optional one.
+pub type Values = Vec<Option<Value>>;
+
+/// A source of given values: the value of the field with this index, or `None` for its default.
+pub type Given<'a> = &'a mut dyn FnMut(usize) -> Option<Value>;
+
+/// A declared set of parameters; made by [`params!`](crate::params!).
+pub trait Params: Sized + Clone + fmt::Debug {
+    /// The table of fields, in the order of declaration.
+    const FIELDS: &'static [Field];
+    /// The rules between fields.
+    const RULES: &'static [Rule];
+    /// Builds the parameters from what is given and the defaults, and tests the rules.
+    fn build(given: Given<'_>, link: &Link) -> Result<Self, Problem>;
+    /// The value of each field; `None` for an absent optional one.
+    fn values(&self) -> Values;
+
+    /// The defaults for a link. Fails when a field is required.
+    fn defaults(link: &Link) -> Result<Self, Problem> {
+        Self::build(&mut |_| None, link)
+    }
+}
+
+/// What a declared thing is called and where it comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// The name in scenarios and on the command line: `red`.
+    pub name: &'static str,
+    /// The name of its Python class: `Red`.
+    pub class: &'static str,
+    /// The name as the field writes it: `RED`.
+    pub title: &'static str,
+    /// The paper, section or standard.
+    pub source: &'static str,
+    /// The matching `tc` line, capitals standing for values; empty where Linux has none.
+    pub tc: &'static str,
+    /// The source text of its module, whose comment holds the rule and the table of deviations.
+    pub module: &'static str,
+}
+
+impl About {
+    /// The first paragraph of the module comment, after its title.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let mut lines = self.comment().skip_while(|line| line.is_empty() || line.starts_with('#'));
+        let mut paragraph = Vec::new();
+        for line in lines.by_ref().take_while(|line| !line.is_empty()) {
+            paragraph.push(line);
+        }
+        paragraph.join(" ")
+    }
+
+    /// The rows of the deviations table that ends the module comment: what the paper says, what we do, why.
+    #[must_use]
+    pub fn deviations(&self) -> Vec<[String; 3]> {
+        let rows = self.comment().skip_while(|line| !line.starts_with("| what the paper says"));
+        rows.skip(2).take_while(|line| line.starts_with('|')).filter_map(cells).collect()
+    }
+
+    fn comment(&self) -> impl Iterator<Item = &'static str> {
+        self.module.lines().take_while(|line| line.starts_with("//!")).map(|line| line[3..].trim())
+    }
+}
+
+fn cells(row: &str) -> Option<[String; 3]> {
+    let mut cells = row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_string());
+    Some([cells.next()?, cells.next()?, cells.next()?])
+}
+
+/// A thing with declared parameters: a discipline, a source, a part of the network.
+pub trait Declared {
+    /// Its parameters.
+    type Params: Params;
+    /// Its names.
+    const ABOUT: About;
+}
+
+/// The declaration of one thing with its type taken away, for tables of them.
+#[derive(Clone, Copy)]
+pub struct Table {
+    /// Its names.
+    pub about: About,
+    /// Its fields.
+    pub fields: &'static [Field],
+    /// Its rules.
+    pub rules: &'static [Rule],
+    /// Fills in defaults and tests the rules; gives the value of each field.
+    pub resolve: fn(Given<'_>, &Link) -> Result<Values, Problem>,
+}
+
+impl Table {
+    /// The table of a declared thing.
+    #[must_use]
+    pub const fn of<T: Declared>() -> Table {
+        Table {
+            about: T::ABOUT,
+            fields: T::Params::FIELDS,
+            rules: T::Params::RULES,
+            resolve: |given, link| T::Params::build(given, link).map(|params| params.values()),
+        }
+    }
+
+    /// The index of the field with this name.
+    #[must_use]
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.fields.iter().position(|field| field.name == name)
+    }
+}
+
+/// ` (did you mean "…"?)` with the nearest of `known`, or nothing when none is near.
+#[must_use]
+pub fn did_you_mean(given: &str, known: &[&str]) -> String {
+    nearest(given, known).map_or_else(String::new, |near| format!("; did you mean \"{near}\"?"))
+}
+
+/// The nearest of `known` to `given` by edits, if it is near at all.
+#[must_use]
+pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
+    let distance = |name: &str| strsim::damerau_levenshtein(&given.to_lowercase(), name);
+    let best = known.iter().min_by_key(|name| distance(name))?;
+    (distance(best) <= 1 + given.chars().count().max(best.len()) / 3).then_some(best)
+}

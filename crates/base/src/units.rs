@@ -1,0 +1,195 @@
+//! Integers with a meaning: an instant, a span, a rate, a size.
+//!
+//! Times are whole nanoseconds, rates whole bits per second, sizes whole bytes or packets. A `u64` of nanoseconds reaches
+//! 584 years, so additions of simulated times do not overflow; subtractions saturate at zero, because a negative time
+//! has no meaning here.
+
+use core::fmt;
+use core::ops::{Add, AddAssign, Sub};
+
+/// Nanoseconds in a second.
+pub const NANOS: u64 = 1_000_000_000;
+
+/// An instant: nanoseconds since the start of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(pub u64);
+
+/// A length of time in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span(pub u64);
+
+/// A rate in bits per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate(pub u64);
+
+/// How much a queue holds, in packets or in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Size {
+    /// A number of packets, whatever their length.
+    Packets(u64),
+    /// A number of bytes.
+    Bytes(u64),
+}
+
+impl Time {
+    /// The start of the run.
+    pub const ZERO: Time = Time(0);
+    /// Later than every event.
+    pub const NEVER: Time = Time(u64::MAX);
+
+    /// The span since `earlier`, or zero when `earlier` is later.
+    #[must_use]
+    pub fn since(self, earlier: Time) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+
+    /// Seconds since the start, for output.
+    #[must_use]
+    pub fn as_secs(self) -> f64 {
+        self.0 as f64 / NANOS as f64
+    }
+}
+
+impl Span {
+    /// No time at all.
+    pub const ZERO: Span = Span(0);
+
+    /// A span of whole milliseconds.
+    #[must_use]
+    pub const fn from_millis(ms: u64) -> Span {
+        Span(ms * 1_000_000)
+    }
+
+    /// A span of whole seconds.
+    #[must_use]
+    pub const fn from_secs(s: u64) -> Span {
+        Span(s * NANOS)
+    }
+
+    /// The nearest span to a number of seconds; negative and undefined numbers give zero.
+    #[must_use]
+    pub fn from_secs_f64(s: f64) -> Span {
+        Span(libm::round(s * NANOS as f64) as u64)
+    }
+
+    /// The length in seconds.
+    #[must_use]
+    pub fn as_secs(self) -> f64 {
+        self.0 as f64 / NANOS as f64
+    }
+}
+
+impl Rate {
+    /// The time to send `bytes`, with what a whole number of nanoseconds leaves over.
+    ///
+    /// `remainder` is what earlier calls left, in units of `1/rate` nanoseconds; it is brought up to date, so that a
+    /// long series of packets takes exactly as long as the rate says.
+    #[must_use]
+    pub fn time_to_send(self, bytes: u64, remainder: &mut u64) -> Span {
+        let exact = bytes * 8 * NANOS + *remainder;
+        *remainder = exact % self.0;
+        Span(exact / self.0)
+    }
+
+    /// The time to send `bytes`, rounded down to a nanosecond.
+    #[must_use]
+    pub fn time_of(self, bytes: u64) -> Span {
+        self.time_to_send(bytes, &mut 0)
+    }
+}
+
+impl Add<Span> for Time {
+    type Output = Time;
+    fn add(self, span: Span) -> Time {
+        Time(self.0.saturating_add(span.0))
+    }
+}
+
+impl AddAssign<Span> for Time {
+    fn add_assign(&mut self, span: Span) {
+        *self = *self + span;
+    }
+}
+
+impl Add for Span {
+    type Output = Span;
+    fn add(self, other: Span) -> Span {
+        Span(self.0.saturating_add(other.0))
+    }
+}
+
+impl Sub for Span {
+    type Output = Span;
+    fn sub(self, other: Span) -> Span {
+        Span(self.0.saturating_sub(other.0))
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Span(self.0).fmt(f)
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (divisor, unit) = match self.0 {
+            ns if ns % NANOS == 0 => (NANOS, "s"),
+            ns if ns % 1_000_000 == 0 => (1_000_000, "ms"),
+            ns if ns % 1_000 == 0 => (1_000, "us"),
+            _ => (1, "ns"),
+        };
+        write!(f, "{} {unit}", self.0 / divisor)
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (divisor, unit) = match self.0 {
+            0 => (1, "bit/s"),
+            bps if bps % NANOS == 0 => (NANOS, "Gbit/s"),
+            bps if bps % 1_000_000 == 0 => (1_000_000, "Mbit/s"),
+            bps if bps % 1_000 == 0 => (1_000, "kbit/s"),
+            _ => (1, "bit/s"),
+        };
+        write!(f, "{} {unit}", self.0 / divisor)
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Size::Packets(n) => write!(f, "{n} packets"),
+            Size::Bytes(n) => write!(f, "{n} B"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn remainders_add_up_to_the_exact_time() {
+        // 1500 bytes at 7 Mbit/s take 1 714 285 5/7 ns: seven of them exactly 12 ms.
+        let mut left = 0;
+        let total: u64 = (0..7).map(|_| Rate(7_000_000).time_to_send(1500, &mut left).0).sum();
+        assert_eq!(Span(total), Span::from_millis(12));
+        assert_eq!(left, 0);
+    }
+
+    #[test]
+    fn times_are_shown_in_the_largest_whole_unit() {
+        assert_eq!(Span(1_500_000).to_string(), "1500 us");
+        assert_eq!(Span::from_secs(3).to_string(), "3 s");
+        assert_eq!(Rate(1_500_000).to_string(), "1500 kbit/s");
+        assert_eq!(Size::Packets(30).to_string(), "30 packets");
+    }
+
+    #[test]
+    fn a_time_before_the_start_is_the_start() {
+        assert_eq!(Time(3).since(Time(5)), Span::ZERO);
+        assert_eq!(Time(5).since(Time(3)), Span(2));
+    }
+}

@@ -1,0 +1,30 @@
+//! End hosts without clocks and sockets: segments and times go in, segments and wake-ups come out.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`segment`] | what two ends exchange |
+//! | [`host`] | how a host is configured: parameters and profiles |
+//! | [`connection`] | one end of a connection: both halves, and how the world drives it |
+//! | [`send`] | the sending half: window, retransmission, timer |
+//! | [`receive`] | the receiving half: reassembly, acknowledgements |
+//! | [`rtt`] | the round-trip estimate and the retransmission timeout |
+//! | [`cc`] | congestion control: one file for each algorithm |
+//!
+//! An end is driven like this: give it what happened ([`Connection::on_segment`], [`Connection::on_timer`],
+//! [`Connection::write`]), then take segments from [`Connection::poll`] until there is none, then ask
+//! [`Connection::next_timer`] when it wants to be woken.
+#![no_std]
+
+extern crate alloc;
+
+pub mod cc;
+pub mod connection;
+pub mod host;
+pub mod receive;
+pub mod rtt;
+pub mod segment;
+pub mod send;
+
+pub use connection::Connection;
+pub use host::{Algorithm, Host, Profile, Tcp, TcpParams};
+pub use segment::Segment;

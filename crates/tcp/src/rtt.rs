@@ -1,0 +1,134 @@
+//! The round-trip estimate and the retransmission timeout (RFC 6298), counted in clock ticks as BSD and ns-2 count.
+//!
+//! The smoothed round trip keeps 3 bits and its variation 2 bits behind the binary point; both are whole numbers of ticks.
+//! A sample is the number of ticks that pass while the segment is under way, on a clock with its own phase.
+
+use sluicegate_base::{Span, Time};
+
+/// How a host's retransmission timer is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RtoConfig {
+    /// Granularity of the clock.
+    pub tick: Span,
+    /// Least timeout, before back-off.
+    pub min: Span,
+    /// Largest timeout, after back-off.
+    pub max: Span,
+    /// Timeout before the first sample.
+    pub initial: Span,
+}
+
+/// The estimate of one connection.
+#[derive(Clone, Debug)]
+pub struct Rtt {
+    config: RtoConfig,
+    /// Where the connection's clock stands at time zero, within a tick.
+    phase: Span,
+    /// Smoothed round trip, in eighths of a tick; 0 before the first sample.
+    srtt: u64,
+    /// Its mean deviation, in quarters of a tick.
+    rttvar: u64,
+    /// The timeout that the estimate gives, before bounds and back-off.
+    current: Span,
+    backoff: u64,
+}
+
+impl Rtt {
+    /// No sample yet. `phase` shifts the connection's clock.
+    #[must_use]
+    pub fn new(config: RtoConfig, phase: Span) -> Rtt {
+        Rtt { config, phase, srtt: 0, rttvar: 0, current: config.initial, backoff: 1 }
+    }
+
+    /// A segment sent at `sent`, once only, has been acknowledged.
+    pub fn sample(&mut self, sent: Time, now: Time) {
+        let tick = self.config.tick.0;
+        let into_tick = (sent.0 + self.phase.0) % tick;
+        let rtt = ((now.since(sent).0 + into_tick) / tick).max(1);
+        if self.srtt == 0 {
+            self.srtt = rtt << 3;
+            self.rttvar = rtt << 1;
+        } else {
+            let delta = rtt as i64 - (self.srtt >> 3) as i64;
+            self.srtt = (self.srtt as i64 + delta).max(1) as u64;
+            let change = delta.abs() - (self.rttvar >> 2) as i64;
+            self.rttvar = (self.rttvar as i64 + change).max(1) as u64;
+        }
+        self.current = Span((((self.rttvar << 3) + self.srtt) >> 3) * tick);
+        self.backoff = 1;
+    }
+
+    /// The timeout now: bounded below, backed off, bounded above, and at least two ticks.
+    #[must_use]
+    pub fn timeout(&self) -> Span {
+        let timeout = Span(self.current.max(self.config.min).0.saturating_mul(self.backoff));
+        timeout.min(self.config.max).max(Span(2 * self.config.tick.0))
+    }
+
+    /// The timer has expired: the next timeout is twice as long. Far backed off, the old estimate is given up.
+    pub fn back_off(&mut self) {
+        if self.backoff < 64 || self.timeout() < self.config.max {
+            self.backoff <<= 1;
+        }
+        if self.backoff > 8 {
+            self.rttvar += self.srtt >> 3;
+            self.srtt = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: RtoConfig = RtoConfig {
+        tick: Span::from_millis(10),
+        min: Span::from_millis(200),
+        max: Span::from_secs(60),
+        initial: Span::from_secs(3),
+    };
+
+    fn ms(ms: u64) -> Time {
+        Time(ms * 1_000_000)
+    }
+
+    #[test]
+    fn follows_the_arithmetic_of_bsd_by_hand() {
+        let mut rtt = Rtt::new(CONFIG, Span::ZERO);
+        assert_eq!(rtt.timeout(), Span::from_secs(3));
+        // 105 ms from a tick on: 10 ticks. srtt = 10 (80/8), rttvar = 5 (20/4), timeout = (20·8 + 80)/8 = 30 ticks.
+        rtt.sample(ms(0), ms(105));
+        assert_eq!((rtt.srtt, rtt.rttvar, rtt.timeout()), (80, 20, Span::from_millis(300)));
+        // 185 ms: 18 ticks. delta = 8: srtt = 88; |8| − 5 = 3: rttvar = 23; (23·8 + 88)/8 = 34 ticks.
+        rtt.sample(ms(200), ms(385));
+        assert_eq!((rtt.srtt, rtt.rttvar, rtt.timeout()), (88, 23, Span::from_millis(340)));
+        // 4 ticks: delta = 4 − 11 = −7: srtt = 81; 7 − 5 = 2: rttvar = 25; (200 + 81)/8 = 35 ticks.
+        rtt.sample(ms(400), ms(440));
+        assert_eq!((rtt.srtt, rtt.rttvar, rtt.timeout()), (81, 25, Span::from_millis(350)));
+    }
+
+    #[test]
+    fn the_phase_of_the_clock_can_add_a_tick() {
+        let sample = |phase| {
+            let mut rtt = Rtt::new(CONFIG, Span::from_millis(phase));
+            rtt.sample(ms(0), ms(105));
+            rtt.srtt >> 3
+        };
+        assert_eq!((sample(4), sample(5)), (10, 11));
+    }
+
+    #[test]
+    fn backs_off_by_doubling_to_the_maximum() {
+        let mut rtt = Rtt::new(CONFIG, Span::ZERO);
+        rtt.sample(ms(0), ms(10));
+        let timeouts: [u64; 11] = core::array::from_fn(|_| {
+            let timeout = rtt.timeout().0 / 1_000_000;
+            rtt.back_off();
+            timeout
+        });
+        assert_eq!(timeouts, [200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200, 60_000, 60_000]);
+        // The next sample starts a new estimate, because the old one was given up.
+        rtt.sample(ms(0), ms(105));
+        assert_eq!((rtt.srtt, rtt.timeout()), (80, Span::from_millis(300)));
+    }
+}

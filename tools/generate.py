@@ -1,0 +1,292 @@
+"""Write what follows from the declarations in the Rust crates.
+
+The declarations (disciplines, sources, network, run, result tables) come as JSON from the example
+`declarations` of crates/lab. From them this writes
+
+- python/sluicegate/_generated.py, the typed classes,
+- docs/reference/*.md, the reference pages,
+- docs/scenario.schema.json, for editors.
+
+`--check` writes nothing; it names every file that is missing or stale and exits 1.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+ROOT = Path(__file__).resolve().parents[1]
+MEND = "run `make generate` and commit what it wrote"
+
+Declaration = dict[str, Any]
+
+
+def read_declarations(source: str | None) -> Declaration:
+    """The declarations from a file, from standard input (`-`), or (None) from the Rust example."""
+    if source is None:
+        command = "cargo run --release --locked --quiet -p sluicegate-lab --example declarations"
+        text = subprocess.run(command.split(), cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True).stdout
+    else:
+        text = sys.stdin.read() if source == "-" else Path(source).read_text("utf-8")
+    declarations: Declaration = json.loads(text)
+    return declarations
+
+
+# --- Python ------------------------------------------------------------------------------------
+
+PYTHON_TYPES = {
+    "number": "float",
+    "integer": "int",
+    "switch": "bool",
+    "time": "str",
+    "rate": "str",
+    "size": "int | str",
+    "text": "str",
+    "texts": "Sequence[str]",
+}
+
+
+def python_name(field: Declaration) -> str:
+    """The attribute's name: the declared one, with an underscore after a Python keyword."""
+    name: str = field["name"]
+    return f"{name}_" if name in ("from", "in", "class", "global", "lambda") else name
+
+
+def python_type(field: Declaration) -> str:
+    if field["kind"] == "choice":
+        kind = f"Literal[{', '.join(json.dumps(choice) for choice in field['choices'])}]"
+    else:
+        kind = PYTHON_TYPES[field["kind"]]
+    return kind if has_value(field) else f"{kind} | None"
+
+
+def has_value(field: Declaration) -> bool:
+    """Whether the field always has a value of its own: given, or by a plain default."""
+    return field["required"] or field["default"] is not None
+
+
+def python_fields(fields: list[Declaration]) -> list[Declaration]:
+    """The fields in the order of the class: positional ones first, then those without a default."""
+    return [f for f in fields if f["positional"]] + sorted(
+        (f for f in fields if not f["positional"]), key=lambda f: not f["required"]
+    )
+
+
+def paragraph(text: str, indent: int, hanging: int = 0) -> str:
+    """Text wrapped for a docstring; `indent` spaces before each line but the first."""
+    return textwrap.fill(
+        " ".join(text.split()),
+        width=118 - hanging,
+        initial_indent=" " * indent,
+        subsequent_indent=" " * (indent + hanging),
+        break_long_words=False,
+        break_on_hyphens=False,
+    ).lstrip()
+
+
+# --- pages -------------------------------------------------------------------------------------
+
+
+def cell(text: object) -> str:
+    """Text as one cell of a Markdown table."""
+    return " ".join(str(text).split()).replace("|", "\\|")
+
+
+def default_text(field: Declaration) -> str:
+    """What holds when the field is left out."""
+    if field["required"]:
+        return "required"
+    if field["derived"]:
+        return str(field["derived"])
+    if field["default"] is None:
+        return "none"
+    return json.dumps(field["default"], ensure_ascii=False).strip('"')
+
+
+def unit_text(field: Declaration) -> str:
+    """Unit of the field, or what kind of value it takes."""
+    if field["kind"] == "choice":
+        return " or ".join(f"`{choice}`" for choice in field["choices"])
+    if field["unit"] == "1":
+        return "ratio"
+    kinds = {"switch": "true or false", "texts": "list of names", "integer": "whole number"}
+    return field["unit"] or kinds.get(field["kind"], field["kind"])
+
+
+# --- JSON Schema -------------------------------------------------------------------------------
+
+BOUNDS = {"above": "exclusiveMinimum", "at least": "minimum", "below": "exclusiveMaximum", "at most": "maximum"}
+JSON_TYPES = {
+    "number": {"type": "number"},
+    "integer": {"type": "integer"},
+    "switch": {"type": "boolean"},
+    "choice": {"type": "string"},
+    "time": {"type": "string"},
+    "rate": {"type": "string"},
+    "size": {"type": ["integer", "string"]},
+    "text": {"type": "string"},
+    "texts": {"type": "array", "items": {"type": "string"}},
+}
+
+
+def json_bounds(field: Declaration) -> Declaration:
+    """The range of a plain number ("above 0 and at most 1") as keywords of JSON Schema."""
+    if field["kind"] not in ("number", "integer"):
+        return {}
+    bounds = re.findall(rf"({'|'.join(BOUNDS)}) ([0-9.eE+-]+)", field["range"])
+    return {BOUNDS[words]: json.loads(number) for words, number in bounds}
+
+
+def json_field(field: Declaration) -> Declaration:
+    described = [field["doc"]]
+    if field["unit"]:
+        described.append(f"Unit: {field['unit']}.")
+    if field["range"]:
+        described.append(f"Range: {field['range']}.")
+    if field["derived"]:
+        described.append(f"Default: {field['derived']}.")
+    schema = {"description": " ".join(described)} | JSON_TYPES[field["kind"]] | json_bounds(field)
+    if field["choices"]:
+        schema["enum"] = field["choices"]
+    if field["default"] is not None:
+        schema["default"] = field["default"]
+    return schema
+
+
+def json_table(fields: list[Declaration], **more: Declaration) -> Declaration:
+    """A TOML table with these fields and no others."""
+    required = [field["name"] for field in fields if field["required"]]
+    return {
+        "type": "object",
+        "properties": more | {field["name"]: json_field(field) for field in fields},
+        "additionalProperties": False,
+    } | ({"required": required} if required else {})
+
+
+def json_queue(disciplines: list[Declaration]) -> Declaration:
+    """[queue]: the discipline's name, keys of any discipline, and a table for each discipline."""
+    shared: dict[str, list[Declaration]] = {}
+    for discipline in disciplines:
+        for field in discipline["fields"]:
+            variants = shared.setdefault(field["name"], [])
+            without_default = {k: v for k, v in json_field(field).items() if k != "default"}
+            if without_default not in variants:
+                variants.append(without_default)
+    keys = {name: variants[0] if len(variants) == 1 else {"anyOf": variants} for name, variants in shared.items()}
+    names = {"description": "The rule of the queue.", "enum": [d["name"] for d in disciplines]}
+    tables = {
+        d["name"]: {"description": d["title"]} | json_table([f | {"required": False} for f in d["fields"]])
+        for d in disciplines
+    }
+    return {
+        "type": "object",
+        "properties": {"discipline": names} | keys | tables,
+        "additionalProperties": False,
+    }
+
+
+def json_schema(declarations: Declaration) -> Declaration:
+    queue = {"$ref": "#/$defs/queue"}
+    dumbbell = json_table(declarations["network"]["fields"])
+    links = {"type": "array", "minItems": 1, "items": json_table(declarations["link"]["fields"])}
+    flows = [json_table(source["fields"], kind={"const": source["name"]}) for source in declarations["sources"]]
+    for flow in flows:
+        flow["required"] = ["kind", *flow.get("required", [])]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Sluicegate scenario",
+        "description": "For editors. The simulator itself checks more: units, and rules between values.",
+        "type": "object",
+        "properties": {
+            "network": {
+                "description": "A dumbbell, or links of its own.",
+                "anyOf": [
+                    dumbbell,
+                    {
+                        "type": "object",
+                        "properties": {"links": links},
+                        "required": ["links"],
+                        "additionalProperties": False,
+                    },
+                ],
+            },
+            "queue": queue,
+            "flows": {"type": "array", "minItems": 1, "items": {"oneOf": flows}},
+            "run": json_table(declarations["run"]["fields"]),
+        },
+        "required": ["network", "flows"],
+        "additionalProperties": False,
+        "$defs": {"queue": json_queue(declarations["disciplines"])},
+    }
+
+
+# --- all of it ---------------------------------------------------------------------------------
+
+
+def render(declarations: Declaration) -> dict[str, str]:
+    """Every generated file: its path below the root, and its text."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(ROOT / "tools" / "templates"),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters |= {
+        "cell": cell,
+        "default_text": default_text,
+        "paragraph": paragraph,
+        "python_fields": python_fields,
+        "python_name": python_name,
+        "python_type": python_type,
+        "repr": repr,
+        "unit_text": unit_text,
+    }
+    files = {
+        f"docs/reference/{page}.md": environment.get_template(f"{page}.md.j2").render(declarations)
+        for page in ("disciplines", "sources", "network", "results-columns")
+    }
+    python = environment.get_template("_generated.py.j2").render(declarations)
+    files["python/sluicegate/_generated.py"] = ruff_format(python)
+    schema = json.dumps(json_schema(declarations), indent=2, ensure_ascii=False)
+    files["docs/scenario.schema.json"] = schema + "\n"
+    return files
+
+
+def ruff_format(text: str) -> str:
+    ruff = Path(sys.executable).with_name("ruff")
+    command = [str(ruff), "format", "--stdin-filename", "_generated.py", "-"]
+    return subprocess.run(command, cwd=ROOT, input=text, stdout=subprocess.PIPE, check=True, encoding="utf-8").stdout
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--check", action="store_true", help="write nothing, fail if stale")
+    parser.add_argument("--declarations", metavar="FILE", help="the JSON, or - for standard input")
+    parser.add_argument("--root", type=Path, default=ROOT, help="the folder to write to or check")
+    options = parser.parse_args()
+
+    stale = []
+    for path, text in render(read_declarations(options.declarations)).items():
+        target = options.root / path
+        if target.is_file() and target.read_text("utf-8") == text:
+            continue
+        stale.append(path)
+        if not options.check:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, "utf-8")
+            print(f"wrote {path}")
+    if options.check and stale:
+        print(f"stale: {', '.join(stale)}\n mend: {MEND}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
