@@ -1,0 +1,331 @@
+"""The command line. Heavy modules are imported inside the commands, so that `--help` answers at once."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
+
+import typer
+
+if TYPE_CHECKING:
+    from .results import Run
+
+P = ParamSpec("P")
+
+app = typer.Typer(
+    help="A laboratory for queue disciplines at a congested link.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # Rich would double the time of --help
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Refusal(Exception):
+    """Something that cannot be done as asked; the message is for the user."""
+
+
+def main() -> None:
+    """The program `sluicegate`. Exit codes: 0 done, 1 a check failed, 2 asked wrongly, 130 interrupted."""
+    try:
+        app()
+    except KeyboardInterrupt:  # before or between commands
+        sys.exit(130)
+
+
+def answers(command: Callable[P, None]) -> Callable[P, None]:
+    """Turn what a user can get wrong into one line on standard error and exit code 2, and Ctrl-C into 130."""
+
+    @functools.wraps(command)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
+        from ._core import ScenarioError
+
+        try:
+            command(*args, **kwargs)
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None
+        except BrokenPipeError:  # `sluicegate … | head`; Typer knows what to do
+            raise
+        except (Refusal, ScenarioError) as error:
+            message = str(error)
+        except OSError as error:
+            message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        else:
+            return
+        print(f"error: {message}", file=sys.stderr)
+        raise typer.Exit(2)
+
+    return wrapped
+
+
+def show_version(wanted: bool) -> None:
+    if wanted:
+        from . import __version__
+
+        print(f"sluicegate {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+File = Annotated[str, typer.Argument(help="A scenario file, or the name of one that comes along.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a value, such as queue.discipline=red. Repeatable."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+@app.command()
+@answers
+def run(
+    file: File,
+    sets: Set = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of every random stream.")] = None,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="Write the tables and summary.json here.")] = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Simulate a scenario, print a table and, with -o, write the results."""
+    from . import api, files
+
+    if out is not None:
+        files.check_writable(out)
+    overrides = parse_sets(sets)
+    text, name = api.read_scenario(file)
+    with progress_bar(quiet) as bar:
+        update = None if bar is None else lambda now, end, _packets: bar(now, end, name)
+        result = api.run_text(text, name, sets=overrides, seed=seed, progress=update)
+        if out is not None:
+            result.write(out)
+    if quiet:
+        return
+    if as_json:
+        print(json.dumps({"groups": groups(result), "links": result.links.to_dicts(), "summary": result.summary}))
+    else:
+        print_run(result, out)
+
+
+@app.command()
+@answers
+def reproduce(
+    name: Annotated[str, typer.Argument(help="The paper, such as choke1999.")],
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Write report.html, figures and checks here (default: out/NAME).")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Run as long as the paper did.")] = False,
+    seeds: Annotated[int | None, typer.Option(min=1, help="How many seeds (default: the report's own).")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="How many runs at once (default: one per core).")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Reproduce a paper's experiments: paper and measurement side by side. Exit code 1 when a check fails."""
+    from . import files, papers
+
+    if name not in papers.PAPERS:
+        raise Refusal(f"{name}: no such paper; {nearest(name, list(papers.PAPERS))}")
+    out = out or Path("out", name)
+    files.check_writable(out)
+    with progress_bar(quiet) as bar:
+        done = papers.reproduce(name, out, full=full, seeds=seeds, jobs=jobs, progress=bar)
+    if not quiet:
+        print(out / "report.html")
+    if not done:
+        print(f"error: a check failed; see {out / 'checks.json'}", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+@app.command()
+@answers
+def disciplines(
+    name: Annotated[str | None, typer.Argument(help="Explain this one.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the queue disciplines, or explain one: rule, parameters, sources, tc line."""
+    from . import _core
+
+    known: list[dict[str, Any]] = json.loads(_core.declarations())["disciplines"]
+    chosen = known if name is None else [d for d in known if d["name"] == name]
+    if not chosen:
+        raise Refusal(f"{name}: no such discipline; {nearest(str(name), [d['name'] for d in known])}")
+    if as_json:
+        print(json.dumps(chosen, indent=2, ensure_ascii=False))
+    elif name is None:
+        print_table(["name", "discipline", "source"], [[d["name"], d["title"], d["source"]] for d in known])
+    else:
+        explain(chosen[0])
+
+
+@app.command()
+@answers
+def check(file: File, sets: Set = None, as_json: Json = False) -> None:
+    """Check a scenario without running it; --json prints it with every default filled in."""
+    from . import api
+
+    resolved = api.check(file, sets=parse_sets(sets))
+    print(json.dumps(resolved, indent=2, ensure_ascii=False) if as_json else f"{file}: ok")
+
+
+def parse_sets(sets: list[str] | None) -> list[tuple[str, str]]:
+    """The KEY=VALUE texts of --set as pairs."""
+    pairs = []
+    for text in sets or []:
+        key, equals, value = text.partition("=")
+        if not (equals and key.strip() and value.strip()):
+            raise Refusal(f"--set {text}: must be KEY=VALUE, such as queue.discipline=red")
+        pairs.append((key.strip(), value.strip()))
+    return pairs
+
+
+def nearest(given: str, known: list[str]) -> str:
+    """The nearest of the known names as a question, or all of them."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(given, known, 1)
+    return f'did you mean "{near[0]}"?' if near else f"known: {', '.join(known)}"
+
+
+def progress_bar(quiet: bool) -> AbstractContextManager[Callable[[float, float, str], None] | None]:
+    """A bar on a terminal's standard error, as a function to call with done, total and a text; None elsewhere."""
+    if quiet or not sys.stderr.isatty():
+        return nullcontext(None)
+    return Bar()
+
+
+class Bar:
+    """A progress bar that is there as long as the block."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
+        self.progress = Progress(*columns, console=Console(stderr=True), transient=True)
+        self.task = self.progress.add_task("", total=None)
+
+    def __enter__(self) -> Bar:
+        self.progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.progress.stop()
+
+    def __call__(self, done: float, total: float, text: str) -> None:
+        self.progress.update(self.task, completed=done, total=total, description=text)
+
+
+def groups(result: Run) -> list[dict[str, Any]]:
+    """One row for each group of like flows: how many, what they got, what they lost, how long packets took."""
+    import polars as pl
+
+    lost, arrived, delivered = pl.col("lost_packets").sum(), pl.col("arrivals_packets").sum(), "delivered_packets"
+    delay = pl.col("delay_mean_ns")
+    weight = pl.when(delay.is_not_null()).then(pl.col(delivered))
+    return (
+        result.flows.group_by("group", maintain_order=True)
+        .agg(
+            pl.col("kind").first(),
+            pl.col("algorithm").first(),
+            pl.len().alias("count"),
+            pl.col("throughput_bps").sum(),
+            pl.col("throughput_bps").mean().alias("throughput_per_flow_bps"),
+            pl.when(arrived > 0).then(lost / arrived).alias("loss_ratio"),
+            pl.when(weight.sum() > 0).then((delay * weight).sum() / weight.sum()).alias("delay_mean_ns"),
+        )
+        .to_dicts()
+    )
+
+
+def print_run(result: Run, out: Path | None) -> None:
+    header = ["flows", "count", "throughput kbit/s", "per flow kbit/s", "loss %", "delay ms"]
+    rows = [
+        [
+            " ".join(filter(None, (row["kind"], row["algorithm"]))),
+            str(row["count"]),
+            number(row["throughput_bps"], 1e3),
+            number(row["throughput_per_flow_bps"], 1e3),
+            number(row["loss_ratio"], 0.01),
+            number(row["delay_mean_ns"], 1e6),
+        ]
+        for row in groups(result)
+    ]
+    print_table(header, rows)
+    for link in result.links.filter(result.links["arrivals_packets"] > 0).to_dicts():
+        average = (
+            f", average {number(link['average_packets_min'])}–{number(link['average_packets_max'])}"
+            if link["average_packets_mean"] is not None
+            else ""
+        )
+        print(
+            f"{link['link']}: {link['discipline']} at {number(link['rate_bps'], 1e3)} kbit/s, "
+            f"{number(link['utilisation'], 0.01)} % used, queue {number(link['queue_packets_mean'])} packets "
+            f"(at most {link['queue_packets_max']:.0f}{average}), "
+            f"waiting {number(link['queueing_delay_mean_ns'], 1e6)} ms"
+        )
+    if out is not None:
+        print(f"results in {out}")
+
+
+def number(value: float | None, unit: float = 1) -> str:
+    """A value in a unit, to one decimal; a dash for a missing one."""
+    return "–" if value is None else f"{value / unit:.1f}"
+
+
+def explain(discipline: dict[str, Any]) -> None:
+    print(f"{discipline['title']} ({discipline['name']}; sluicegate.{discipline['class_name']})\n")
+    print_text(discipline["summary"])
+    print_text(f"Source: {discipline['source']}.")
+    rows = [[f["name"], default_text(f), f["range"], f["doc"], f["source"]] for f in discipline["fields"]]
+    print_table(["parameter", "default", "range", "meaning", "source"], rows)
+    print(f"\nlosses: {', '.join(discipline['causes'])}")
+    for rule in discipline["rules"]:
+        print(f"rule: {rule}")
+    if discipline["tc"]:
+        print(f"tc: {discipline['tc']}")
+    if discipline["deviations"]:
+        print()
+        print_table(["what the paper says", "what we do", "why"], discipline["deviations"])
+
+
+def default_text(field: dict[str, Any]) -> str:
+    """What holds when a field is left out, with its unit."""
+    if field["required"]:
+        return "required"
+    if field["default"] is None:
+        return str(field["derived"] or "none")
+    value = field["default"] if isinstance(field["default"], str) else json.dumps(field["default"])
+    return f"{value} {field['unit']}" if field["unit"] not in ("", "1") else value
+
+
+def print_text(text: str) -> None:
+    from rich.console import Console
+
+    Console(highlight=False, markup=False).print(text + "\n")
+
+
+def print_table(header: list[str], rows: list[list[str]]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*header, box=SIMPLE_HEAD, pad_edge=False)
+    for column, cells in zip(table.columns, zip(*rows, strict=True), strict=False):
+        if all(cell.replace(".", "").isdigit() or cell == "–" for cell in cells):
+            column.justify = "right"
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console().print(table)

@@ -1,0 +1,99 @@
+"""Reproductions of papers: their experiments, figures and checks, and the reports made of them.
+
+Each paper is a module of this package that offers
+
+- `DEFAULT` and `FULL`: `Settings`, short and long;
+- `experiments(settings)`: what to run, a list of `runner.Experiment`;
+- `report(settings, results)`: the `sluicegate.report.Report` made of what the runs gave.
+
+It is named in `PAPERS`; nothing else is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+
+PAPERS: dict[str, str] = {
+    "choke1999": "R. Pan and B. Prabhakar, CHOKe, Stanford technical report CSL-TR-99-779 (1999)",
+}
+"""The papers that can be reproduced: the name of each, and what it is."""
+
+Progress = Callable[[int, int, str], None]
+"""Called with the runs done, the runs in all, and the id of the experiment whose run has just ended."""
+
+
+class UnknownPaper(KeyError):
+    """A paper that is not in `PAPERS`. Its text names those that are."""
+
+    def __init__(self, name: str) -> None:
+        """`name`: what was asked for."""
+        near = get_close_matches(name, PAPERS, 1)
+        hint = f'; did you mean "{near[0]}"?' if near else ""
+        self.message = f'no such paper: "{name}"{hint} (known: {", ".join(PAPERS)})'
+        super().__init__(self.message)
+
+    def __str__(self) -> str:
+        return self.message
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How long and how often to run.
+
+    `seeds`: of the runs, at least one. `duration_s`: simulated seconds of each run, of which the first `warmup_s` are
+    not measured. `sample_s`: the interval of sampled series, in seconds.
+    """
+
+    seeds: tuple[int, ...]
+    duration_s: int
+    warmup_s: int
+    sample_s: int
+
+
+def reproduce(
+    name: str,
+    out: Path,
+    full: bool = False,
+    seeds: int | None = None,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    *,
+    executor: Executor | None = None,
+    settings: Settings | None = None,
+) -> bool:
+    """Reproduce a paper and write its report into the folder `out`, whole or not at all.
+
+    `full`: longer runs and more seeds. `seeds`: how many seeds, counted from 1 (default: the paper's module says).
+    `jobs`: how many threads (default: one for each core). `executor`: runs the work instead; it is left open.
+    `settings`: take these, whatever `full` and `seeds` say. What is written depends on none of `jobs`, `executor`
+    and the order in which runs end.
+
+    Returns True when no `exact` or `claim` check failed. Raises `UnknownPaper`, ValueError for fewer than one seed or
+    job, and OSError when `out` cannot be written. KeyboardInterrupt, and whatever `progress` raises, end the work and
+    leave nothing behind.
+    """
+    from ..files import check_writable
+    from ..report import write
+    from .runner import run_experiments
+
+    if name not in PAPERS:
+        raise UnknownPaper(name)
+    if seeds is not None and seeds < 1:
+        raise ValueError(f"seeds = {seeds}: must be at least 1")
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"jobs = {jobs}: must be at least 1")
+    check_writable(out)
+    paper = import_module(f".{name}", __name__)
+    if settings is None:
+        settings = paper.FULL if full else paper.DEFAULT
+        if seeds is not None:
+            settings = replace(settings, seeds=tuple(range(1, seeds + 1)))
+    results = run_experiments(paper.experiments(settings), settings.seeds, jobs, executor, progress)
+    report = paper.report(settings, results)
+    write(report, out)
+    return bool(report.passed)

@@ -1,0 +1,152 @@
+"""Experiments: many seeds of a few scenarios, run on all cores, with results that never show in which order they ended.
+
+The unit of work is one call of `work(task)`: a scenario's text and a seed go in, the few columns that a report needs
+come out. Both are picklable, so any `concurrent.futures.Executor` will do; by default threads share the process, since
+the core releases the GIL while it runs.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from . import Progress
+
+Sets = tuple[tuple[str, str], ...]
+"""Overrides of a scenario: dotted keys and values, as `--set` takes them."""
+
+Keep = Mapping[str, tuple[str, ...]]
+"""The tables of a run to keep, and of each the columns."""
+
+Tables = dict[str, "pl.DataFrame"]
+"""Tables by name. Each starts with the columns `experiment` and `seed`, which name the run of a row."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One scenario that is run for every seed.
+
+    `id`: unique among the experiments of a report. `text`: the scenario, TOML. `name`: the file name that error
+    messages use. `sets`: its overrides. `keep`: what of each run's tables the report needs.
+    """
+
+    id: str
+    text: str
+    name: str
+    sets: Sets
+    keep: Keep
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run: an experiment and a seed. Picklable."""
+
+    experiment: Experiment
+    seed: int
+
+
+class Cancelled(Exception):
+    """Ends a run whose result nobody waits for any more."""
+
+
+def work(task: Task, cancel: threading.Event | None = None) -> Tables:
+    """Run `task` and return the tables and columns that its experiment keeps, after the columns that name the run.
+
+    `cancel`, when set, ends the run within a tenth of a second by raising `Cancelled`. Raises
+    `sluicegate.ScenarioError` when the scenario is not valid and KeyError when a table lacks a column to keep.
+    """
+    import polars as pl
+
+    from .. import _core
+    from ..results import tables_from_core
+
+    def watch(_now: float, _end: float, _packets: int) -> None:
+        if cancel is not None and cancel.is_set():
+            raise Cancelled
+
+    experiment = task.experiment
+    watch(0.0, 0.0, 0)
+    raw = _core.run(experiment.text, experiment.name, [*experiment.sets, ("run.seed", str(task.seed))], watch)
+    tables = tables_from_core(raw)
+    run = [pl.lit(experiment.id).alias("experiment"), pl.lit(task.seed, dtype=pl.UInt64).alias("seed")]
+    return {table: tables[table].select(*run, *columns) for table, columns in experiment.keep.items()}
+
+
+def run_experiments(
+    experiments: Sequence[Experiment],
+    seeds: Sequence[int],
+    jobs: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> Tables:
+    """Run every experiment for every seed; rows stand in the order of the experiments, then of the seeds.
+
+    `jobs`: how many threads (default: one for each core this process may use). `executor`: runs the tasks instead of
+    threads; it is left open. `progress` is called in this thread after each run. An exception of a run, of `progress`,
+    or a KeyboardInterrupt cancels what is left and is raised. Raises ValueError when two experiments share an id or
+    there is no seed.
+    """
+    if not seeds:
+        raise ValueError("at least one seed is needed")
+    if len({experiment.id for experiment in experiments}) != len(experiments):
+        raise ValueError("two experiments share an id")
+    tasks = [Task(experiment, seed) for experiment in experiments for seed in seeds]
+    done: list[Tables | None] = [None] * len(tasks)
+    with _pool(jobs, executor) as submit:
+        # The longest runs often come last in a list; starting from its end keeps all cores busy until the finish.
+        futures: dict[Future[Tables], int] = {submit(tasks[index]): index for index in reversed(range(len(tasks)))}
+        for count, future in enumerate(as_completed(futures), start=1):
+            index = futures[future]
+            done[index] = future.result()
+            if progress is not None:
+                progress(count, len(tasks), tasks[index].experiment.id)
+    return _stack([tables for tables in done if tables is not None])
+
+
+@contextmanager
+def _pool(jobs: int | None, executor: Executor | None) -> Iterator[Callable[[Task], Future[Tables]]]:
+    """Lend a function that submits a task; when the block is left by an exception, cancel what has not ended."""
+    cancel = threading.Event()
+    own = ThreadPoolExecutor(jobs or cores()) if executor is None else None
+    call = work if own is None else partial(work, cancel=cancel)
+    submitted: list[Future[Tables]] = []
+
+    def submit(task: Task) -> Future[Tables]:
+        submitted.append((own or executor).submit(call, task))  # type: ignore[union-attr]
+        return submitted[-1]
+
+    try:
+        yield submit
+    except BaseException:
+        cancel.set()
+        for future in submitted:
+            future.cancel()
+        raise
+    finally:
+        if own is not None:
+            own.shutdown()
+
+
+def _stack(parts: Sequence[Tables]) -> Tables:
+    """The tables of all runs, those of the same name one below the other."""
+    import polars as pl
+
+    names = dict.fromkeys(name for tables in parts for name in tables)
+    return {name: pl.concat([tables[name] for tables in parts if name in tables]) for name in names}
+
+
+def cores() -> int:
+    """How many cores this process may use, at least 1."""
+    try:
+        return len(os.sched_getaffinity(0)) or 1
+    except AttributeError:  # not every system has affinities
+        return os.cpu_count() or 1

@@ -1,0 +1,193 @@
+"""The house style of figures: colours that colour-blind readers tell apart, axes with units, the same bytes each time.
+
+A function that draws is decorated with `drawing`, so that a user's own Matplotlib settings change nothing, and returns
+a `matplotlib.figure.Figure`; `svg` turns that into bytes that depend on the figure alone (fixed hash salt, no date).
+Nothing here uses pyplot or any global figure.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, ParamSpec
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
+from numpy.typing import ArrayLike
+
+P = ParamSpec("P")
+
+# Okabe and Ito's palette: eight colours that stay apart under the common forms of colour blindness.
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+YELLOW, BLUE, VERMILION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
+GREY = "#6B7280"
+
+
+@dataclass(frozen=True)
+class Style:
+    """How one series looks wherever it is drawn: a colour, a dash pattern and a marker, none of them needed alone."""
+
+    label: str
+    color: str
+    line: str = "-"
+    marker: str = "o"
+
+
+KINDS: dict[str, Style] = {
+    "udp": Style("UDP", VERMILION, "-", "s"),
+    "tcp": Style("all TCP", BLUE, "-", "o"),
+    "tcp_mean": Style("mean TCP flow", SKY, "--", "^"),
+    "average": Style("average kept by the discipline", BLACK, "-.", "D"),
+    "all": Style("all flows", GREY, "-", "x"),
+}
+"""Kinds of flow, and what is drawn together with them."""
+
+_COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, GREY)
+_LINES = ("-", "--", "-.", ":")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+_DISCIPLINES = (
+    "choke", "red", "drop_tail", "dcn", "pi", "afd", "rio_ps", "fred", "sred", "sfb", "red_pd", "csfq", "fq", "sfq",
+    "random_drop", "early_random_drop", "ared", "penalty_box", "decbit", "choke_linux", "rio", "rem", "blue", "codel",
+    "fq_codel", "pie",
+)  # fmt: skip
+
+
+def discipline(name: str, label: str | None = None) -> Style:
+    """The style of a discipline. A name that is not known gets one that depends on the name alone.
+
+    `label`: what legends say (default: the name).
+    """
+    index = _DISCIPLINES.index(name) if name in _DISCIPLINES else len(_DISCIPLINES) + sum(name.encode())
+    colour = _COLOURS[index % len(_COLOURS)]
+    line = _LINES[index // len(_COLOURS) % len(_LINES)]
+    return Style(label or name, colour, line, _MARKERS[index % len(_MARKERS)])
+
+
+RC: dict[Any, Any] = {
+    "svg.hashsalt": "sluicegate",
+    "svg.fonttype": "path",
+    "font.family": "DejaVu Sans",
+    "font.size": 10.0,
+    "figure.facecolor": "white",
+    "figure.dpi": 100,
+    "savefig.dpi": 100,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#374151",
+    "axes.labelcolor": "#111827",
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.labelsize": 10.0,
+    "axes.formatter.use_mathtext": False,
+    "axes.unicode_minus": True,
+    "grid.color": "#E5E7EB",
+    "grid.linewidth": 0.8,
+    "xtick.color": "#374151",
+    "ytick.color": "#374151",
+    "lines.linewidth": 1.8,
+    "lines.markersize": 5.0,
+    "legend.frameon": False,
+    "legend.fontsize": 9.5,
+}
+"""What the house style sets over Matplotlib's own defaults."""
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Matplotlib's defaults with the house style over them; the caller's settings return at the end."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(RC)
+        yield
+
+
+def drawing(function: Callable[P, Figure]) -> Callable[P, Figure]:
+    """Decorate a function that draws a figure: it runs in the house style."""
+
+    @functools.wraps(function)
+    def styled(*args: P.args, **kwargs: P.kwargs) -> Figure:
+        with house_style():
+            return function(*args, **kwargs)
+
+    return styled
+
+
+def svg(figure: Figure) -> bytes:
+    """The figure as SVG: the same bytes for the same figure, with no date and no name of the program's version."""
+    buffer = io.BytesIO()
+    with house_style():
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": "Sluicegate"})
+    return buffer.getvalue()
+
+
+def panels(
+    rows: int, columns: int, *, width: float = 9.6, height: float = 3.3, share_y: bool = True
+) -> tuple[Figure, list[list[Axes]]]:
+    """A figure of `rows` by `columns` axes: `width` inches in all, `height` inches for each row.
+
+    Axes of a column share x; those of a row share y if `share_y`.
+    """
+    figure = Figure(figsize=(width, height * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, sharex="col", sharey="row" if share_y else "none")
+    return figure, [list(row) for row in axes]
+
+
+def mean_line(
+    axes: Axes, x: ArrayLike, mean: ArrayLike, half_width: ArrayLike, style: Style, *, bars: bool = True
+) -> None:
+    """A line through means over seeds with their intervals: as bars with caps at markers, or as a band around it.
+
+    `x`, `mean`, `half_width`: equally long; a half width of NaN (a single run) draws no interval.
+    """
+    xs, means, halves = (np.asarray(values, dtype=float) for values in (x, mean, half_width))
+    known = ~np.isnan(halves)
+    if bars:
+        axes.plot(xs, means, style.line, color=style.color, marker=style.marker, label=style.label)
+        axes.errorbar(
+            xs[known], means[known], yerr=halves[known], fmt="none", ecolor=style.color, elinewidth=1.2, capsize=3
+        )
+    else:
+        axes.plot(xs, means, style.line, color=style.color, label=style.label)
+        axes.fill_between(
+            xs, means - halves, means + halves, where=known, color=style.color, alpha=0.22, linewidth=0
+        )  # fmt: skip
+
+
+def reference(axes: Axes, y: float, text: str, *, color: str = BLACK) -> None:
+    """A dotted horizontal line at `y`, named at its right end: a threshold, or what the paper prints."""
+    axes.axhline(y, color=color, linestyle=":", linewidth=1.3, zorder=1.5)
+    axes.annotate(
+        text, xy=(1.0, y), xycoords=("axes fraction", "data"), xytext=(-3, 2), textcoords="offset points",
+        ha="right", va="bottom", fontsize=8.5, color=color,
+    )  # fmt: skip
+
+
+def log_axis(axes: Axes, which: Literal["x", "y"], ticks: Sequence[float]) -> None:
+    """Make axis `which` logarithmic with plain labels at `ticks` (0.1, 1, 10: not powers of ten)."""
+    if which == "x":
+        axes.set_xscale("log")
+    else:
+        axes.set_yscale("log")
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    axis.set_major_locator(FixedLocator([float(tick) for tick in ticks]))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def legend(figure: Figure, axes: Sequence[Axes], *, columns: int = 5) -> None:
+    """One legend for the whole figure, above it, each label once."""
+    entries: dict[str, Artist] = {}
+    for each in axes:
+        for handle, label in zip(*each.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    figure.legend(entries.values(), entries, loc="outside upper center", ncols=min(columns, len(entries)))

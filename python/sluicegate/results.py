@@ -1,0 +1,106 @@
+"""The results of a run: tables as Polars DataFrames, and the summary.
+
+Every column and its unit is defined in docs/reference/results-columns.md; units are also in the names.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ._core import RawRun
+
+TYPES = {"f64": "<f8", "u64": "<u8", "i64": "<i8", "bool": "?"}
+"""The core's names of column types, and NumPy's."""
+
+
+class Run:
+    """What a simulation gave.
+
+    Attributes:
+        summary: Version, resolved scenario, seed, totals and the number of events.
+        tables: The names of the tables.
+    """
+
+    def __init__(self, raw: RawRun) -> None:
+        """Take what `_core.run` returned."""
+        self.summary: dict[str, Any] = json.loads(raw["summary"])
+        self.tables = list(raw["tables"])
+        self._columns = dict(raw["tables"])
+        self._frames: dict[str, pl.DataFrame] = {}
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """One row for each flow: throughput, arrivals, losses by cause, delay, over the measured window."""
+        return self.table("flows")
+
+    @property
+    def flow_series(self) -> pl.DataFrame:
+        """Each flow's throughput and window over time."""
+        return self.table("flow_series")
+
+    @property
+    def queue(self) -> pl.DataFrame:
+        """Each link's queue, and its discipline's average, over time."""
+        return self.table("queue")
+
+    @property
+    def occupancy(self) -> pl.DataFrame:
+        """How many packets each flow has queued at each link, over time; no row where there are none."""
+        return self.table("occupancy")
+
+    @property
+    def links(self) -> pl.DataFrame:
+        """One row for each link: arrivals, losses by cause, utilisation, queue and delay, over the measured window."""
+        return self.table("links")
+
+    def table(self, name: str) -> pl.DataFrame:
+        """The table of that name, made from the core's bytes when first asked for. Raises KeyError."""
+        if name not in self._frames:
+            self._frames[name] = _frame(self._columns.pop(name))
+        return self._frames[name]
+
+    def write(self, directory: str | Path) -> Path:
+        """Write each table as NAME.parquet, and summary.json; return the directory.
+
+        They appear whole or not at all, and other files in an existing directory stay. Equal runs give equal bytes.
+        Raises OSError.
+        """
+        from .files import staged
+
+        with staged(directory) as folder:
+            for name in self.tables:
+                self.table(name).write_parquet(folder / f"{name}.parquet")
+            text = json.dumps(self.summary, indent=2, ensure_ascii=False, allow_nan=False)
+            (folder / "summary.json").write_text(text + "\n", "utf-8")
+        return Path(directory)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name}: {self.table(name).height} rows" for name in self.tables)
+        return f"<sluicegate.Run seed={self.summary['seed']} {sizes}>"
+
+
+def tables_from_core(raw: RawRun) -> dict[str, pl.DataFrame]:
+    """Every table that `_core.run` returned."""
+    return {name: _frame(columns) for name, columns in raw["tables"].items()}
+
+
+def _frame(columns: list[tuple[str, str, bytes | list[str]]]) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.DataFrame([_series(*column) for column in columns])
+
+
+def _series(name: str, dtype: str, payload: bytes | list[str]) -> pl.Series:
+    """One column; NaN, the core's mark for a missing value, becomes null."""
+    import numpy as np
+    import polars as pl
+
+    if isinstance(payload, list):
+        return pl.Series(name, payload, dtype=pl.String)
+    series = pl.Series(name, np.frombuffer(payload, dtype=TYPES[dtype]))
+    return series.fill_nan(None) if dtype == "f64" else series

@@ -1,0 +1,165 @@
+"""The Python API: the same runs and the same mistakes as from a file."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import SMALL
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sluicegate as sg
+from sluicegate import _core, api
+
+
+def small_network(**queue: int) -> sg.Dumbbell:
+    return sg.dumbbell(
+        rate="1 Mbit/s", delay="1 ms", queue=sg.Choke(**{"min_th": 10, "max_th": 30, "limit": 100} | queue)
+    )
+
+
+SMALL_FLOWS = [sg.Tcp(3, "reno", window=20), sg.Udp(rate="2 Mbit/s"), sg.Poisson(rate="100 kbit/s")]
+
+
+def test_python_and_file_give_the_same_run(small: Path) -> None:
+    ours = sg.simulate(small_network(), SMALL_FLOWS, duration="6 s", warmup="2 s", seed=5)
+    filed = sg.run(small)
+    assert ours.tables == filed.tables
+    for name in ours.tables:
+        assert ours.table(name).equals(filed.table(name), null_equal=True)
+
+
+def test_the_readme_example_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    readme = Path(__file__).parents[1].joinpath("README.md").read_text("utf-8")
+    code = readme.split("```python\n")[1].split("```")[0]
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(code.replace('"400 s"', '"20 s"').replace('"100 s"', '"5 s"'), names)
+    run = names["run"]
+    assert isinstance(run, sg.Run)
+    assert run.flows.height == 33
+    assert (tmp_path / "out/first/summary.json").is_file()
+
+
+def test_classes_are_frozen_and_keyword_only() -> None:
+    with pytest.raises(TypeError, match="positional"):
+        sg.Choke(10, 30)  # type: ignore[misc]
+    with pytest.raises(TypeError, match="min_thh"):
+        sg.Choke(min_thh=10)  # type: ignore[call-arg]
+    with pytest.raises(AttributeError):
+        sg.Choke(min_th=10, max_th=30).min_th = 11  # type: ignore[misc]
+
+
+def test_a_mistake_in_python_gives_the_message_of_a_file() -> None:
+    with pytest.raises(sg.ScenarioError, match=r"^<python>.*min_th.*min_th < max_th"):
+        sg.simulate(small_network(min_th=70, max_th=60), SMALL_FLOWS, duration="1 s")
+
+
+@pytest.mark.parametrize(
+    ("network", "flows", "message"),
+    [
+        (sg.Choke(min_th=1, max_th=2), SMALL_FLOWS, "^network: "),
+        (sg.dumbbell(rate="1 Mbit/s", queue=sg.Choke), SMALL_FLOWS, "^queue: "),  # type: ignore[arg-type]
+        (sg.dumbbell(rate="1 Mbit/s", queue="choke"), SMALL_FLOWS, "^queue: "),  # type: ignore[arg-type]
+        (small_network(), [sg.Tcp], "^flows: "),
+        (small_network(), ["tcp"], "^flows: "),
+    ],
+)
+def test_what_is_no_network_discipline_or_source_is_refused(network: object, flows: object, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        sg.simulate(network, flows, duration="1 s")  # type: ignore[arg-type]
+
+
+def test_numpy_values_are_taken() -> None:
+    text = api.scenario(small_network(), sg.Tcp(np.int64(2), window=np.int32(8)), seed=np.uint8(3))
+    assert "count = 2\n" in text
+    assert "seed = 3\n" in text
+
+
+def test_simulate_takes_every_declared_value_of_a_run() -> None:
+    import inspect
+
+    declared = {field["name"] for field in json.loads(_core.declarations())["run"]["fields"]}
+    assert declared == set(inspect.signature(sg.simulate).parameters) - {"network", "flows", "progress"}
+
+
+def test_a_network_of_links_carries_each_flow_along_its_path() -> None:
+    links = [
+        sg.Link(name="first", from_="a", to="b", rate="2 Mbit/s", delay="5 ms"),
+        sg.Link(name="second", from_="b", to="c", rate="1 Mbit/s", delay="5 ms"),
+    ]
+    net = sg.topology(*links, queue=sg.DropTail(limit=20))
+    flows = [sg.Udp(rate="300 kbit/s", path=["first", "second"]), sg.Udp(rate="400 kbit/s", path=("second",))]
+    run = sg.simulate(net, flows, duration="12 s", warmup="2 s", seed=1)
+    arrivals = dict(run.links.select("link", "arrivals_packets").iter_rows())
+    assert run.flows["throughput_bps"].to_list() == pytest.approx([300e3, 400e3], rel=0.01)
+    assert arrivals["first"] / arrivals["second"] == pytest.approx(3 / 7, rel=0.02)
+
+
+def test_run_takes_overrides_of_any_type(small: Path) -> None:
+    run = sg.run(small, sets={"run.series": False, "queue.min_th": np.int64(5), "flows.2.rate": "1 Mbit/s"}, seed=9)
+    assert run.summary["seed"] == 9
+    assert run.queue.height == 0
+    assert run.flows.height == 5
+    assert sg.check(small, sets=[("queue.min_th", 5)])["queue"]["min_th"] == 5
+
+
+def test_progress_rises_and_its_exception_ends_the_run(small: Path) -> None:
+    seen: list[tuple[float, float, int]] = []
+
+    def watch(now: float, end: float, packets: int) -> None:
+        seen.append((now, end, packets))
+        if len(seen) == 3:
+            raise LookupError("enough")
+
+    with pytest.raises(LookupError, match="enough"):
+        sg.run(small, sets={"run.duration": "20000 s", "run.series": False}, progress=watch)
+    assert [end for _, end, _ in seen] == [20000.0] * 3
+    assert seen == sorted(seen)
+    assert seen[0] < seen[-1]
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    code = "import sys, sluicegate, sluicegate.cli; print([m for m in sys.modules if m in sys.argv])"
+    heavy = ["polars", "numpy", "scipy", "matplotlib", "sluicegate._core"]
+    done = subprocess.run([sys.executable, "-c", code, *heavy], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_every_public_name_is_there() -> None:
+    assert all(getattr(sg, name) is not None for name in sg.__all__)
+    assert set(sg.__all__) <= set(dir(sg))
+    with pytest.raises(AttributeError):
+        sg.nonsense  # noqa: B018
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    discipline=st.sampled_from(["drop_tail", "red", "choke"]),
+    limit=st.integers(2, 200),
+    udp=st.integers(10, 5000),
+    count=st.integers(1, 5),
+    seed=st.integers(0, 2**32),
+)
+def test_what_arrives_departs_is_lost_or_waits(discipline: str, limit: int, udp: int, count: int, seed: int) -> None:
+    sets = {
+        "queue.discipline": discipline,
+        "queue.limit": limit,
+        "flows.1.count": count,
+        "flows.2.rate": f"{udp} kbit/s",
+        "run.duration": "3 s",
+        "run.warmup": "0 s",
+    }
+    run = api.run_text(SMALL, sets=sets, seed=seed)
+    causes = [column for column in run.links.columns if column.startswith("lost_") and column != "lost_packets"]
+    for link in run.links.to_dicts():
+        queued = link["arrivals_packets"] - link["departures_packets"] - link["lost_packets"]
+        assert 0 <= queued <= link["queue_packets_max"] + 1
+        assert sum(link[cause] for cause in causes) == link["lost_packets"]
+    for flow in run.flows.to_dicts():
+        assert flow["delivered_packets"] + flow["lost_packets"] <= flow["sent_packets"]

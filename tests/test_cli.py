@@ -1,0 +1,140 @@
+"""The command line as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+from conftest import PROGRAM, Program
+
+TABLES = ["flow_series", "flows", "links", "occupancy", "queue"]
+
+
+def test_help_answers_at_once() -> None:
+    def seconds() -> float:
+        start = time.perf_counter()
+        subprocess.run([PROGRAM, "--help"], check=True, capture_output=True)
+        return time.perf_counter() - start
+
+    assert min(seconds() for _ in range(5)) < 0.3
+
+
+def test_help_lists_the_commands(sluicegate: Program) -> None:
+    text = sluicegate("--help").stdout
+    for command in ("run", "reproduce", "disciplines", "check", "--version"):
+        assert command in text
+
+
+def test_version_is_the_workspace_version(sluicegate: Program) -> None:
+    import tomllib
+
+    cargo = tomllib.loads(Path(__file__).parents[1].joinpath("Cargo.toml").read_text())
+    assert sluicegate("--version").stdout == f"sluicegate {cargo['workspace']['package']['version']}\n"
+
+
+def test_run_writes_every_table_and_prints_one(sluicegate: Program, small: Path, tmp_path: Path) -> None:
+    done = sluicegate("run", small, "--seed", "7", "-o", "out/deep")
+    assert (done.returncode, done.stderr) == (0, "")
+    folder = tmp_path / "out" / "deep"
+    assert sorted(path.stem for path in folder.glob("*.parquet")) == TABLES
+    assert sorted(path.name for path in folder.iterdir() if path.suffix != ".parquet") == ["summary.json"]
+    assert json.loads((folder / "summary.json").read_text())["seed"] == 7
+    flows = pl.read_parquet(folder / "flows.parquet")
+    row = next(line for line in done.stdout.splitlines() if line.split()[:2] == ["tcp", "reno"])
+    total = flows.filter(pl.col("kind") == "tcp")["throughput_bps"].sum() / 1e3
+    assert row.split()[2:4] == ["3", f"{total:.1f}"]
+    assert re.search(r"choke at 1000\.0 kbit/s, .* % used, queue .* packets \(at most \d+, average", done.stdout)
+
+
+def test_run_without_o_writes_nothing(sluicegate: Program, small: Path, tmp_path: Path) -> None:
+    assert sluicegate("run", small).returncode == 0
+    assert list(tmp_path.iterdir()) == [small]
+
+
+def test_quiet_prints_nothing(sluicegate: Program, small: Path) -> None:
+    done = sluicegate("run", small, "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_json_holds_groups_links_and_summary(sluicegate: Program, small: Path) -> None:
+    answer = json.loads(sluicegate("run", small, "--json").stdout)
+    assert [(group["kind"], group["count"]) for group in answer["groups"]] == [("tcp", 3), ("udp", 1), ("poisson", 1)]
+    assert {link["discipline"] for link in answer["links"]} >= {"choke"}
+    assert answer["summary"]["seed"] == 5
+
+
+def test_set_overrides_the_file_and_seed_comes_last(sluicegate: Program, small: Path) -> None:
+    sets = ["--set", "queue.discipline=red", "--set", "flows.1.count=2", "--set", "run.seed=3", "--seed", "4"]
+    answer = json.loads(sluicegate("run", small, *sets, "--json").stdout)
+    assert {link["discipline"] for link in answer["links"] if link["arrivals_packets"]} >= {"red"}
+    assert answer["groups"][0]["count"] == 2
+    assert answer["summary"]["seed"] == 4
+
+
+@pytest.mark.parametrize("name", ["unresponsive", "unresponsive.toml", "scenarios/unresponsive.toml", "topology"])
+def test_a_scenario_that_comes_along_is_found_anywhere(sluicegate: Program, name: str) -> None:
+    done = sluicegate("check", name)
+    assert (done.returncode, done.stdout) == (0, f"{name}: ok\n")
+
+
+def test_a_file_goes_before_a_scenario_that_comes_along(sluicegate: Program, tmp_path: Path) -> None:
+    (tmp_path / "unresponsive").write_text("nonsense")
+    assert sluicegate("check", "unresponsive").returncode == 2
+
+
+def test_check_shows_the_resolved_scenario(sluicegate: Program, small: Path) -> None:
+    resolved = json.loads(sluicegate("check", small, "--set", "queue.max_th=40", "--json").stdout)
+    assert set(resolved) == {"network", "queue", "flows", "run"}
+    assert resolved["queue"]["max_th"] == 40
+    assert resolved["queue"]["candidates"] == 1
+    assert len(resolved["flows"]) == 3
+
+
+def test_disciplines_lists_the_registry(sluicegate: Program) -> None:
+    from sluicegate import _core
+
+    registry = json.loads(_core.declarations())["disciplines"]
+    listed = json.loads(sluicegate("disciplines", "--json").stdout)
+    assert listed == registry
+    names = [discipline["name"] for discipline in registry]
+    assert names == ["drop_tail", "red", "choke"]
+    text = sluicegate("disciplines").stdout
+    assert all(re.search(rf"^ *{name} ", text, re.MULTILINE) for name in names)
+
+
+def test_disciplines_explains_one(sluicegate: Program) -> None:
+    [red] = json.loads(sluicegate("disciplines", "red", "--json").stdout)
+    text = sluicegate("disciplines", "red").stdout
+    for field in red["fields"]:
+        assert field["name"] in text
+    for part in (*red["rules"], red["tc"], *red["causes"], red["class_name"]):
+        assert part in text
+
+
+def test_a_terminal_gets_a_progress_bar_and_a_pipe_does_not(small: Path, tmp_path: Path) -> None:
+    def standard_error(terminal: bool) -> bytes:
+        reader, writer = pty.openpty() if terminal else os.pipe()
+        command = [PROGRAM, "run", str(small), "--set", "run.duration=200 s"]
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=writer, cwd=tmp_path
+        )
+        os.close(writer)
+        said = b""
+        try:
+            while block := os.read(reader, 65536):
+                said += block
+        except OSError:  # how Linux tells the end of a terminal
+            pass
+        os.close(reader)
+        assert child.wait() == 0
+        return said
+
+    assert b"small.toml" in standard_error(terminal=True)
+    assert standard_error(terminal=False) == b""

@@ -1,0 +1,73 @@
+"""Same scenario and seed, same bytes: on any processor, in any order, on any thread."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from conftest import SMALL, Program
+
+from sluicegate import _core, api
+
+# Of every column of the runs below. It changes only when results change on purpose; the changelog then says why.
+DIGEST = ""
+SCENARIOS = [(discipline, seed) for discipline in ("drop_tail", "red", "choke") for seed in (1, 2)]
+
+
+def digest_of(discipline: str, seed: int) -> str:
+    """The digest of names, types and bytes of every column of one run."""
+    sets = [("queue.discipline", discipline), ("run.seed", str(seed)), ("flows.2.jitter", "1 ms")]
+    raw = _core.run(SMALL, "small.toml", sets, None)
+    digest = hashlib.sha256(raw["summary"].encode())
+    for table, columns in raw["tables"].items():
+        for name, dtype, payload in columns:
+            digest.update(f"{table}.{name}:{dtype}:{len(payload)}\n".encode())
+            digest.update(payload if isinstance(payload, bytes) else "\n".join(payload).encode())
+    return digest.hexdigest()
+
+
+def digest_of_all() -> str:
+    return hashlib.sha256("".join(digest_of(*scenario) for scenario in SCENARIOS).encode()).hexdigest()
+
+
+@pytest.mark.parametrize("tunables", ["", "glibc.cpu.hwcaps=-AVX2,-FMA"], ids=["plain", "without AVX2 and FMA"])
+def test_the_committed_digest(tunables: str) -> None:
+    code = "import test_determinism; print(test_determinism.digest_of_all())"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parent,
+        env=os.environ | {"GLIBC_TUNABLES": tunables},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == DIGEST
+
+
+def test_seeds_and_disciplines_differ() -> None:
+    assert len({digest_of(*scenario) for scenario in SCENARIOS}) == len(SCENARIOS)
+
+
+def test_order_and_threads_do_not_show() -> None:
+    alone = {scenario: digest_of(*scenario) for scenario in SCENARIOS}
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda scenario: digest_of(*scenario), reversed(SCENARIOS)))
+    assert together == [alone[scenario] for scenario in reversed(SCENARIOS)]
+
+
+def test_watching_a_run_does_not_change_it() -> None:
+    plain = api.run_text(SMALL)
+    watched = api.run_text(SMALL, progress=lambda *_: None)
+    assert all(plain.table(name).equals(watched.table(name), null_equal=True) for name in plain.tables)
+
+
+def test_files_are_equal_between_processes(sluicegate: Program, small: Path, tmp_path: Path) -> None:
+    for name, tunables in (("a", {}), ("b", {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA"})):
+        assert sluicegate("run", small, "-o", name, env=tunables).returncode == 0
+    for path in sorted((tmp_path / "a").iterdir()):
+        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes(), path.name

@@ -1,0 +1,193 @@
+"""Bad input is an answer: file, line, key, rule, exit code 2, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from conftest import SMALL, Program
+
+import sluicegate as sg
+from sluicegate import _core
+
+LINKS = """\
+[[network.links]]
+name = "first"
+from = "a"
+to = "b"
+rate = "1 Mbit/s"
+delay = "1 ms"
+
+[[flows]]
+kind = "udp"
+rate = "1 Mbit/s"
+path = ["first"]
+
+[run]
+duration = "1 s"
+"""
+
+# What is replaced, by what (the error stands in its last line), the key in the message, and more of the message.
+MISTAKES = {
+    "unknown table": ("[run]", "[runs]", "runs", ["no such", '"run"']),
+    "unknown key": ('rate = "1 Mbit/s"\ndelay', 'raet = "1 Mbit/s"', "network.raet", ["no such key", '"rate"']),
+    "unknown key, unlike any": ("limit = 100", "zzzzzzzz = 1", "queue.zzzzzzzz", ["no such key"]),
+    "number for a rate": ('rate = "2 Mbit/s"', "rate = 2", "flows.2.rate", ["a rate with its unit"]),
+    "text for a number": ("limit = 100", 'limit = "many"', "queue.limit", ["many"]),
+    "text for a switch": ("wait = true", 'wait = "yes"', "queue.red.wait", ["true or false"]),
+    "fraction for a count": ("count = 3", "count = 2.5", "flows.1.count", ["2.5", "a whole number"]),
+    "value for a table": ('[run]\nduration = "6 s"', "run = 3", "run", ["table"]),
+    "unknown unit": ('"1 Mbit/s"', '"1 Mbit/h"', "network.rate", ["Mbit/h"]),
+    "time in a unit of rate": ('"6 s"', '"6 Mbit/s"', "run.duration", ["6 Mbit/s"]),
+    "below its range": ("count = 3", "count = 0", "flows.1.count", ["0", "at least 1"]),
+    "negative": ("limit = 100", "limit = -1", "queue.limit", ["-1", "negative"]),
+    "not finite": ("wait = true", "w_q = inf", "queue.red.w_q", ["inf"]),
+    "rule between keys": ("min_th = 10", "min_th = 70", "queue.min_th", ["min_th < max_th", "30"]),
+    "rule of the run": ('warmup = "2 s"', 'warmup = "7 s"', "run.warmup", ["7 s", "6 s"]),
+    "unknown discipline": ('"choke"', '"chok"', "queue.discipline", ["chok", '"choke"']),
+    "table of no discipline": ("[queue.red]", "[queue.read]", "queue.read", ["no such", '"red"']),
+    "mistake in an unused table": ("wait = true", "wiat = true", "queue.red.wiat", ["no such key", '"wait"']),
+    "range in an unused table": ("wait = true", "w_q = 2", "queue.red.w_q", ["2", "at most 1"]),
+    "unknown kind of flow": ('kind = "udp"', 'kind = "upd"', "flows.2.kind", ["upd", '"udp"']),
+    "key of another kind": ('rate = "2 Mbit/s"', 'rate = "2 Mbit/s"\nwindow = 3', "flows.2.window", ["no such key"]),
+    "unknown choice": ("window = 20", 'algorithm = "rino"', "flows.1.algorithm", ["rino", '"reno"']),
+    "key given twice": ("limit = 100", "limit = 100\nlimit = 9", "", ["limit"]),
+    "no TOML": ("limit = 100", "limit 100", "", []),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_named_with_file_line_key_and_rule(
+    sluicegate: Program, small: Path, tmp_path: Path, mistake: str
+) -> None:
+    old, new, key, more = MISTAKES[mistake]
+    assert SMALL.count(old) >= 1
+    text = SMALL.replace(old, new, 1)
+    line = text[: text.index(new) + len(new)].count("\n") + 1
+    small.write_text(text)
+    done = sluicegate("run", "small.toml", "-o", "out")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith(f"error: small.toml:{line}: {key}")
+    for part in more:
+        assert part in done.stderr
+    assert list(tmp_path.iterdir()) == [small]
+    checked = sluicegate("check", "small.toml")
+    assert (checked.returncode, checked.stderr) == (2, done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "parts"),
+    [
+        (SMALL.replace('kind = "udp"\nrate = "2 Mbit/s"', 'kind = "udp"'), 19, ["flows.2.rate"]),
+        (SMALL.replace('kind = "udp"\n', ""), 19, ["flows.2.kind"]),
+        (SMALL.replace('rate = "1 Mbit/s"\n', "", 1), 1, ["network.rate"]),
+        (SMALL.split("[[flows]]")[0] + "[run]\n", None, ["flows"]),
+        ("", None, ["network"]),
+        (LINKS.replace('["first"]', '["frist"]'), 11, ["flows.1.path", "frist", '"first"']),
+        (LINKS.replace('["first"]', "[]"), 11, ["flows.1.path"]),
+        (LINKS.replace('path = ["first"]\n', ""), 8, ["flows.1.path"]),
+        (LINKS.replace('to = "b"\n', ""), 1, ["network.links.1.to"]),
+        (LINKS.replace('name = "first"', 'nmae = "first"'), 2, ["network.links.1.nmae", '"name"']),
+        (LINKS + LINKS.split("\n[[flows]]")[0], 15, ["network.links.2.name", "first"]),
+    ],
+    ids=[
+        "required key missing", "kind missing", "bottleneck rate missing", "no flows", "empty file", "unknown link",
+        "empty path", "no path", "end of a link missing", "unknown key of a link", "two links of one name",
+    ],
+)  # fmt: skip
+def test_what_is_missing_or_does_not_fit_is_named(text: str, line: int | None, parts: list[str]) -> None:
+    with pytest.raises(sg.ScenarioError) as caught:
+        _core.check(text, "x.toml", [])
+    message = str(caught.value)
+    assert message.startswith("x.toml:" if line is None else f"x.toml:{line}: ")
+    for part in parts:
+        assert part in message
+
+
+def test_a_path_whose_links_do_not_meet_is_refused() -> None:
+    second = LINKS.split("\n[[flows]]")[0].replace('"first"', '"second"').replace('"a"', '"c"').replace('"b"', '"d"')
+    text = second + "\n" + LINKS.replace('["first"]', '["first", "second"]')
+    with pytest.raises(sg.ScenarioError, match=r"^x\.toml:18: flows\.1\.path.*second"):
+        _core.check(text, "x.toml", [])
+
+
+@pytest.mark.parametrize(
+    ("sets", "parts"),
+    [
+        (["queue.min_th=70"], ["--set queue.min_th", "min_th < max_th"]),
+        (["queue.mim_th=7"], ["queue.mim_th", '"min_th"']),
+        (["flows.9.rate=1 Mbit/s"], ["flows.9"]),
+        (["flows.0.rate=1 Mbit/s"], ["flows.0"]),
+        (["flows.2.rate=fast"], ["--set flows.2.rate", "fast"]),
+        (["queue.discipline=rde"], ["--set queue.discipline", '"red"']),
+        (["nonsense"], ["--set nonsense", "KEY=VALUE"]),
+        (["=3"], ["--set =3", "KEY=VALUE"]),
+        (["queue.limit="], ["--set queue.limit=", "KEY=VALUE"]),
+        (["queue=3"], ["queue"]),
+        (["run.seed=-1"], ["run.seed", "negative"]),
+    ],
+)
+def test_a_wrong_override_is_named(
+    sluicegate: Program, small: Path, tmp_path: Path, sets: list[str], parts: list[str]
+) -> None:
+    done = sluicegate("run", small, "-o", "out", *(word for text in sets for word in ("--set", text)))
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith("error: ")
+    for part in parts:
+        assert part in done.stderr
+    assert list(tmp_path.iterdir()) == [small]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "nowhere.toml"], "error: nowhere.toml: no such file; "),
+        (["run", "unresponsiv"], 'error: unresponsiv: no such file; did you mean "unresponsive"?'),
+        (["check", "deep/nowhere.toml"], "error: deep/nowhere.toml: No such file"),
+        (["run", "."], "error: .: Is a directory"),
+        (["run", "small.toml", "-o", "small.toml"], "not a directory"),
+        (["run", "small.toml", "-o", "small.toml/below"], "not a directory"),
+        (["disciplines", "chok"], 'error: chok: no such discipline; did you mean "choke"?'),
+        (["disciplines", "zzzz"], "error: zzzz: no such discipline; known: drop_tail, red, choke"),
+        (["reproduce", "choke1998"], 'error: choke1998: no such paper; did you mean "choke1999"?'),
+        (["reproduce", "choke1999", "-o", "small.toml"], "not a directory"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(
+    sluicegate: Program, small: Path, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    done = sluicegate(*arguments)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith("error: ")
+    assert message in done.stderr
+    assert list(tmp_path.iterdir()) == [small]
+    assert small.read_text() == SMALL
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["run"], ["run", "x", "--sed", "3"], ["run", "x", "--seed", "-3"], ["run", "x", "--seed", "a"], ["frobnicate"]],
+)
+def test_wrong_usage_exits_2(sluicegate: Program, arguments: list[str]) -> None:
+    done = sluicegate(*arguments)
+    assert done.returncode == 2
+    assert done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_file_that_is_not_text_is_refused(sluicegate: Program, tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_bytes(b"[run]\n\xff\xfe")
+    done = sluicegate("check", "x.toml")
+    assert (done.returncode, done.stderr) == (2, "error: x.toml: not UTF-8 text (byte 6)\n")
+
+
+def test_a_file_without_permission_is_refused(sluicegate: Program, small: Path) -> None:
+    small.chmod(0)
+    done = sluicegate("check", "small.toml")
+    if os.geteuid() == 0:  # root may read anything
+        assert done.returncode == 0
+    else:
+        assert (done.returncode, done.stderr) == (2, "error: small.toml: Permission denied\n")

@@ -1,0 +1,122 @@
+"""Generated files are fresh, a stale one is caught, and they say what the code declares."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from conftest import SMALL
+
+import sluicegate as sg
+from sluicegate import _core, api
+
+ROOT = Path(__file__).parents[1]
+DECLARATIONS: dict[str, Any] = json.loads(_core.declarations())
+GENERATED = [
+    "python/sluicegate/_generated.py",
+    "docs/scenario.schema.json",
+    *(f"docs/reference/{page}.md" for page in ("disciplines", "sources", "network", "results-columns")),
+]
+
+
+def generate(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, ROOT / "tools/generate.py", "--declarations", "-", *arguments]
+    return subprocess.run(command, input=_core.declarations(), capture_output=True, encoding="utf-8")
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    for path in GENERATED:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / path, tmp_path / path)
+    return tmp_path
+
+
+def test_the_files_are_fresh() -> None:
+    done = generate("--check")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("path", GENERATED)
+def test_a_stale_file_is_caught_and_mended(copy: Path, path: str) -> None:
+    with (copy / path).open("a") as file:
+        file.write("\n# changed by hand\n")
+    done = generate("--check", "--root", copy)
+    assert done.returncode == 1
+    assert f"stale: {path}\n" in done.stderr
+    assert "make generate" in done.stderr
+    assert generate("--root", copy).stdout == f"wrote {path}\n"
+    assert generate("--check", "--root", copy).returncode == 0
+
+
+def test_a_missing_file_is_caught(copy: Path) -> None:
+    (copy / GENERATED[0]).unlink()
+    assert generate("--check", "--root", copy).returncode == 1
+
+
+def test_the_classes_have_the_declared_fields_and_defaults() -> None:
+    for declared in DECLARATIONS["disciplines"] + DECLARATIONS["sources"]:
+        made = getattr(sg, declared["class_name"])
+        assert made.name == declared["name"]
+        fields = {field.name.rstrip("_"): field for field in dataclasses.fields(made)}
+        assert set(fields) == {field["name"] for field in declared["fields"]}
+        for field in declared["fields"]:
+            ours = fields[field["name"]]
+            assert ours.kw_only is not field["positional"]
+            assert ours.default == (dataclasses.MISSING if field["required"] else field["default"])
+            assert field["name"] in made.__doc__
+
+
+def test_the_reference_names_every_key() -> None:
+    pages = {
+        page: (ROOT / f"docs/reference/{page}.md").read_text("utf-8") for page in ("disciplines", "sources", "network")
+    }
+    for page, things in (
+        ("disciplines", DECLARATIONS["disciplines"]),
+        ("sources", DECLARATIONS["sources"]),
+        ("network", [DECLARATIONS["network"], DECLARATIONS["link"], DECLARATIONS["run"]]),
+    ):
+        for thing in things:
+            for field in thing["fields"]:
+                assert f"| `{field['name']}` |" in pages[page]
+
+
+@pytest.fixture(scope="module")
+def schema() -> jsonschema.Draft202012Validator:
+    document = json.loads((ROOT / "docs/scenario.schema.json").read_text("utf-8"))
+    jsonschema.Draft202012Validator.check_schema(document)
+    return jsonschema.Draft202012Validator(document)
+
+
+@pytest.mark.parametrize("name", [*api.scenarios(), "small"])
+def test_the_schema_takes_valid_scenarios(schema: jsonschema.Draft202012Validator, name: str) -> None:
+    text = SMALL if name == "small" else api.read_scenario(name)[0]
+    schema.validate(tomllib.loads(text))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("rate = ", "raet = "),
+        ('"choke"', '"chuck"'),
+        ("limit = 100", "limit = true"),
+        ("[run]", "[runs]"),
+        ("wait = true", "wait = 1"),
+        ('kind = "udp"', 'kind = "dup"'),
+        ("[queue.red]", "[queue.red]\nw_q = 2"),
+    ],
+)
+def test_the_schema_refuses_what_the_core_refuses(schema: jsonschema.Draft202012Validator, old: str, new: str) -> None:
+    wrong = SMALL.replace(old, new, 1)
+    assert wrong != SMALL
+    assert not schema.is_valid(tomllib.loads(wrong))
+    with pytest.raises(sg.ScenarioError):
+        _core.check(wrong, "small.toml", [])

@@ -1,0 +1,56 @@
+"""Ctrl-C ends a long run within a second and leaves nothing half-written."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import PROGRAM
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "unresponsive", "-o", "out", "--set", "run.duration=1000000 s", "--set", "run.series=false"],
+        ["run", "unresponsive", "-o", "out", "--set", "run.duration=1000000 s", "--set", "run.sample=1 s", "--quiet"],
+        ["reproduce", "choke1999", "--full", "-o", "out"],
+    ],
+    ids=["run", "run with series", "reproduce"],
+)
+def test_an_interrupt_ends_the_program_within_a_second(tmp_path: Path, arguments: list[str]) -> None:
+    child = subprocess.Popen([PROGRAM, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        time.sleep(2)
+        assert child.poll() is None, "it should still run"
+        child.send_signal(signal.SIGINT)
+        start = time.perf_counter()
+        out, err = child.communicate(timeout=10)
+        waited = time.perf_counter() - start
+    finally:
+        child.kill()
+    assert child.returncode == 130
+    assert waited < 1
+    assert out == b""
+    assert b"Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_reaches_the_python_caller() -> None:
+    code = """
+import os, signal, threading, time
+import sluicegate as sg
+main = threading.main_thread().ident
+timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+timer.start()
+start = time.perf_counter()
+try:
+    sg.run("unresponsive", sets={"run.duration": "1000000 s", "run.series": False})
+except KeyboardInterrupt:
+    print(time.perf_counter() - start < 1.5)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    assert (done.stdout, done.stderr) == ("True\n", "")

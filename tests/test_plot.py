@@ -1,0 +1,56 @@
+"""The house style: the same bytes whatever the user's settings, and series that can be told apart."""
+
+from __future__ import annotations
+
+import json
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+from sluicegate import _core, plot
+
+
+@plot.drawing
+def example() -> Figure:
+    figure, ((axes,),) = plot.panels(1, 1)
+    plot.mean_line(axes, [0.1, 1, 10], [1, 2, 3], [0.5, np.nan, 0.2], plot.KINDS["udp"])
+    plot.log_axis(axes, "x", [0.1, 1, 10])
+    plot.reference(axes, 2.5, "limit")
+    plot.legend(figure, [axes])
+    return figure
+
+
+def test_the_same_figure_gives_the_same_bytes() -> None:
+    assert plot.svg(example()) == plot.svg(example())
+
+
+def test_a_users_settings_change_nothing_and_come_back() -> None:
+    before = plot.svg(example())
+    with mpl.rc_context({"lines.linewidth": 9.0, "font.size": 20.0, "svg.hashsalt": "other", "svg.fonttype": "none"}):
+        assert plot.svg(example()) == before
+        assert mpl.rcParams["lines.linewidth"] == 9.0
+
+
+def test_a_figure_carries_no_date_and_no_version() -> None:
+    text = plot.svg(example()).decode()
+    assert "dc:date" not in text
+    assert mpl.__version__ not in text
+
+
+def test_logarithmic_axes_have_plain_labels() -> None:
+    figure = example()
+    figure.canvas.draw()
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["0.1", "1", "10"]
+
+
+def test_disciplines_can_be_told_apart() -> None:
+    known = [each["name"] for each in json.loads(_core.declarations())["disciplines"]]
+    styles = [plot.discipline(name, label="") for name in known]
+    assert len(set(styles)) == len(known)
+    assert plot.discipline("of_my_own") == plot.discipline("of_my_own")
+
+
+def test_no_two_kinds_of_flow_share_colour_and_marker() -> None:
+    looks = [(style.color, style.marker) for style in plot.KINDS.values()]
+    assert len(set(looks)) == len(looks)

@@ -1,0 +1,240 @@
+"""A reproduction: what it writes, that the same is written each time, and that it is written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+import random
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from conftest import Program
+from tiny import FIGURES, TINY, contents
+
+from sluicegate import ScenarioError, report
+from sluicegate.papers import PAPERS, Settings, UnknownPaper, choke1999, choke1999_figures, reproduce
+from sluicegate.papers.checks import CLASSES, VERDICTS, Bounds, Check
+from sluicegate.papers.runner import Experiment, Task, run_experiments, work
+
+KEYS = {"id", "source", "class", "paper", "measured", "low", "high", "verdict", "ok", "why", "evidence"}
+
+
+class Shuffled(Executor):
+    """Runs each task after a random delay, so that they end in another order than they were given."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self.submitted = 0
+        self.order: list[int] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        number = self.submitted
+        self.submitted += 1
+
+        def call() -> None:
+            try:
+                result = fn(*args, **kwargs)
+            except BaseException as error:
+                future.set_exception(error)
+            else:
+                self.order.append(number)
+                future.set_result(result)
+
+        threading.Timer(self._random.random(), call).start()
+        return future
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bool, list[tuple[int, int, str]]]:
+    """One tiny reproduction: its folder, what `reproduce` returned, and the calls of `progress`."""
+    out = tmp_path_factory.mktemp("made") / "choke1999"
+    calls: list[tuple[int, int, str]] = []
+    passed = reproduce("choke1999", out, progress=lambda *call: calls.append(call), settings=TINY)
+    return out, passed, calls
+
+
+def test_every_figure_is_written_with_its_data(made: tuple[Path, bool, Any]) -> None:
+    out = made[0]
+    expected = {"report.html", "checks.json"} | {f"figures/{id_}.svg" for id_ in FIGURES}
+    assert set(contents(out)) == expected | {f"data/{id_}.parquet" for id_ in FIGURES}
+    assert [path.name for path in out.parent.iterdir()] == ["choke1999"]
+
+
+def test_checks_have_every_key_and_agree_with_the_result(made: tuple[Path, bool, Any]) -> None:
+    out, passed, _ = made
+    checks = json.loads((out / "checks.json").read_text("utf-8"))
+    ids = [check["id"] for check in checks]
+    assert len(set(ids)) == len(ids)
+    for check in checks:
+        assert set(check) == KEYS
+        assert check["class"] in CLASSES
+        assert check["verdict"] in VERDICTS
+        assert check["ok"] is (check["verdict"] != "failed" or check["class"] == "shown")
+        assert "Bounds: " in check["why"]
+        if check["verdict"] == "reproduced":
+            assert check["low"] is None or check["measured"] >= check["low"]
+            assert check["high"] is None or check["measured"] <= check["high"]
+        if check["verdict"] == "differs, explained":
+            assert check["evidence"] in set(ids) - {check["id"]}
+    assert passed is all(check["ok"] for check in checks)
+
+
+def test_every_check_stands_under_a_figure_of_the_page(made: tuple[Path, bool, Any]) -> None:
+    out = made[0]
+    page = (out / "report.html").read_text("utf-8")
+    for check in json.loads((out / "checks.json").read_text("utf-8")):
+        assert page.count(f'<tr id="check-{check["id"]}">') == 1
+    for id_ in FIGURES:
+        assert f'<section class="figure" id="{id_}">' in page
+
+
+def test_the_data_are_what_the_figures_show(made: tuple[Path, bool, Any]) -> None:
+    data = {id_: pl.read_parquet(made[0] / "data" / f"{id_}.parquet") for id_ in FIGURES}
+    samples = TINY.duration_s // TINY.sample_s
+    assert data["fig2"].height == samples * 2
+    assert data["fig4"].height == samples * 2 * 2
+    assert data["fig5"].height == 33
+    assert data["fig7"].height == 33 * 2
+    assert data["fig8"].height == len(choke1999.RATES) * 2
+    assert data["fig9"].height == len(choke1999.RATES) * 2
+    assert data["fig8"]["seeds"].unique().to_list() == [len(TINY.seeds)]
+    for id_, table in data.items():
+        for column in (name for name in table.columns if name.endswith(("_bps", "_mean", "_half_width", "_one_run"))):
+            assert table[column].null_count() == 0, (id_, column)
+            assert table[column].is_finite().all(), (id_, column)
+
+
+def test_a_mean_of_the_data_is_the_mean_of_the_runs(made: tuple[Path, bool, Any]) -> None:
+    case = choke1999.CHOKE[0].at(10.0)
+    (experiment,) = (each for each in choke1999.experiments(TINY) if each.id == case.id)
+    flows = [work(Task(experiment, seed))["flows"] for seed in TINY.seeds]
+    expected = math.fsum(table.filter(pl.col("flow") == 33)["throughput_bps"].item() for table in flows) / len(flows)
+    row = pl.read_parquet(made[0] / "data" / "fig8.parquet").filter(pl.col("experiment") == case.id)
+    assert row["udp_bps_mean"].to_list() == [pytest.approx(expected, rel=1e-12)]
+
+
+def test_progress_counts_every_run_once(made: tuple[Path, bool, list[tuple[int, int, str]]]) -> None:
+    calls = made[2]
+    total = len(choke1999.experiments(TINY)) * len(TINY.seeds)
+    assert [done for done, _, _ in calls] == list(range(1, total + 1))
+    assert {all_ for _, all_, _ in calls} == {total}
+
+
+def test_nothing_written_has_a_date_or_a_path(made: tuple[Path, bool, Any]) -> None:
+    out = made[0]
+    for path in [out / "report.html", out / "checks.json", *(out / "figures").iterdir()]:
+        text = path.read_text("utf-8")
+        assert "dc:date" not in text
+        assert str(out.parent) not in text
+        assert str(Path(report.__file__).parent) not in text
+
+
+def test_order_of_completion_does_not_show(made: tuple[Path, bool, Any], tmp_path: Path) -> None:
+    executor = Shuffled(seed=3)
+    reproduce("choke1999", tmp_path / "again", executor=executor, settings=TINY)
+    assert executor.order != sorted(executor.order), "the runs did end in another order"
+    assert contents(tmp_path / "again") == contents(made[0])
+
+
+def test_a_report_replaces_an_earlier_one(made: tuple[Path, bool, Any], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "report.html").write_text("an old one")
+    (out / "mine.txt").write_text("keep this")
+    reproduce("choke1999", out, jobs=3, settings=TINY)
+    assert contents(out).keys() == {*contents(made[0]), "mine.txt"}
+    assert contents(out)["report.html"] == contents(made[0])["report.html"]
+
+
+def test_one_seed_gives_a_report_without_intervals(tmp_path: Path) -> None:
+    short = Settings(seeds=(4,), duration_s=10, warmup_s=2, sample_s=2)
+    reproduce("choke1999", tmp_path / "out", settings=short)
+    data = pl.read_parquet(tmp_path / "out" / "data" / "fig8.parquet")
+    assert data["udp_bps_half_width"].null_count() == data.height
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_an_interrupted_reproduction_leaves_nothing(tmp_path: Path, error: type[BaseException]) -> None:
+    def stop(done: int, _total: int, _label: str) -> None:
+        if done == 3:
+            raise error
+
+    with pytest.raises(error):
+        reproduce("choke1999", tmp_path / "out", progress=stop, settings=TINY)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failed_claim_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(_runs: pl.DataFrame) -> list[Check]:
+        return [Check("impossible", "nowhere", "claim", "more than all", 1.0, "", Bounds(2.0, None, "made up"))]
+
+    monkeypatch.setattr(choke1999_figures, "checks", failing)
+    monkeypatch.setattr(choke1999_figures, "OF_FIGURE", dict.fromkeys(FIGURES, ()))
+    assert reproduce("choke1999", tmp_path / "out", settings=TINY) is False
+    (check,) = json.loads((tmp_path / "out" / "checks.json").read_text("utf-8"))
+    assert (check["verdict"], check["ok"]) == ("failed", False)
+    assert "impossible" in (tmp_path / "out" / "report.html").read_text("utf-8"), (
+        "a check without a figure is shown too"
+    )
+
+
+def test_an_unknown_paper_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(UnknownPaper) as caught:
+        reproduce("choke199", tmp_path / "out")
+    assert str(caught.value) == 'no such paper: "choke199"; did you mean "choke1999"? (known: choke1999)'
+    assert isinstance(caught.value, KeyError)
+    assert list(PAPERS) == ["choke1999"]
+
+
+@pytest.mark.parametrize("option", ["seeds", "jobs"])
+def test_fewer_than_one_is_refused(tmp_path: Path, option: str) -> None:
+    with pytest.raises(ValueError, match=f"{option} = 0"):
+        reproduce("choke1999", tmp_path / "out", **{option: 0})  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="not a directory"):
+        reproduce("choke1999", tmp_path / "file" / "out", progress=pytest.fail, settings=TINY)
+
+
+def test_a_task_crosses_to_another_process() -> None:
+    (experiment,) = (each for each in choke1999.experiments(TINY) if each.id == choke1999.DROP_TAIL.id)
+    task = Task(experiment, 1)
+    assert pickle.loads(pickle.dumps(task)) == task
+    here = run_experiments([experiment], [1])
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        there = run_experiments([experiment], [1], executor=pool)
+    assert here.keys() == there.keys()
+    assert all(here[name].equals(there[name]) for name in here)
+
+
+def test_a_wrong_scenario_ends_the_work_with_its_message() -> None:
+    (experiment, *_) = choke1999.experiments(TINY)
+    wrong = Experiment("wrong", experiment.text, experiment.name, (("queue.min_th", "-1"),), experiment.keep)
+    with pytest.raises(ScenarioError, match="min_th"):
+        run_experiments([wrong], [1, 2, 3])
+
+
+def test_experiments_need_names_of_their_own_and_a_seed() -> None:
+    (experiment, *_) = choke1999.experiments(TINY)
+    with pytest.raises(ValueError, match="share an id"):
+        run_experiments([experiment, experiment], [1])
+    with pytest.raises(ValueError, match="at least one seed"):
+        run_experiments([experiment], [])
+
+
+def test_the_command_writes_the_report(sluicegate: Program, tmp_path: Path) -> None:
+    done = sluicegate("reproduce", "choke199", "-o", "out")
+    assert done.returncode != 0
+    assert "choke1999" in done.stderr
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,129 @@
+"""Results: their columns as declared and documented, and written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import sluicegate as sg
+from sluicegate import _core, files
+
+DOCS = Path(__file__).parents[1] / "docs"
+DECLARED = {table["name"]: table["columns"] for table in json.loads(_core.declarations())["tables"]}
+POLARS = {"f64": pl.Float64, "u64": pl.UInt64, "i64": pl.Int64, "bool": pl.Boolean, "str": pl.String}
+
+
+@pytest.fixture(scope="module")
+def run() -> sg.Run:
+    return sg.run("unresponsive", sets={"run.duration": "12 s", "run.warmup": "2 s"})
+
+
+def test_the_tables_have_the_declared_columns(run: sg.Run) -> None:
+    assert sorted(run.tables) == sorted(DECLARED)
+    for name, columns in DECLARED.items():
+        schema = run.table(name).schema
+        assert dict(schema) == {column["name"]: POLARS[column["dtype"]] for column in columns}, name
+        assert run.table(name).height > 0
+
+
+def test_the_manual_defines_every_column(run: sg.Run) -> None:
+    page = (DOCS / "reference/results-columns.md").read_text("utf-8")
+    overview = (DOCS / "results.md").read_text("utf-8")
+    for name in run.tables:
+        assert f"`{name}.parquet`" in overview
+        section = page.split(f"\n## {name}\n")[1].split("\n## ")[0]
+        rows = {line.split("|")[1].strip(): line.split("|")[4].strip() for line in section.splitlines() if "|" in line}
+        for column in run.table(name).columns:
+            assert rows[f"`{column}`"], column
+
+
+def test_missing_values_are_null_and_none_is_nan(run: sg.Run) -> None:
+    udp = run.flows.filter(pl.col("kind") == "udp")["flow"].item()
+    windows = run.flow_series.filter(pl.col("flow") == udp)["cwnd_segments"]
+    assert windows.null_count() == len(windows) > 0
+    assert run.flow_series.filter(pl.col("flow") != udp)["cwnd_segments"].null_count() == 0
+    for name in run.tables:
+        table = run.table(name)
+        floats = [column for column, kind in table.schema.items() if kind == pl.Float64]
+        assert not table.select(pl.any_horizontal(pl.col(floats).is_nan().any()) if floats else pl.lit(False)).item()
+
+
+def test_files_hold_what_the_run_holds(run: sg.Run, tmp_path: Path) -> None:
+    folder = run.write(tmp_path / "new" / "folder")
+    assert sorted(path.name for path in folder.iterdir()) == sorted(
+        [*(f"{t}.parquet" for t in DECLARED), "summary.json"]
+    )
+    for name in run.tables:
+        assert pl.read_parquet(folder / f"{name}.parquet").equals(run.table(name), null_equal=True)
+    assert json.loads((folder / "summary.json").read_text("utf-8")) == run.summary
+
+
+def test_the_summary_says_what_was_run(run: sg.Run) -> None:
+    assert run.summary["version"] == sg.__version__
+    assert run.summary["scenario_file"] == "unresponsive.toml"
+    assert run.summary["seed"] == 1
+    assert run.summary["events"] > 0
+    assert run.summary["scenario"] == sg.check("unresponsive", sets={"run.duration": "12 s", "run.warmup": "2 s"})
+
+
+def test_equal_runs_give_equal_files(tmp_path: Path) -> None:
+    written = []
+    for name in ("a", "b"):
+        folder = sg.run("unresponsive", sets={"run.duration": "5 s", "run.warmup": "1 s"}).write(tmp_path / name)
+        written.append({path.name: path.read_bytes() for path in folder.iterdir()})
+    assert written[0] == written[1]
+
+
+def test_an_existing_folder_keeps_its_other_files(run: sg.Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("kept")
+    (tmp_path / "summary.json").write_text("old")
+    run.write(tmp_path)
+    assert (tmp_path / "mine.txt").read_text() == "kept"
+    assert json.loads((tmp_path / "summary.json").read_text())["seed"] == 1
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_no_series_leaves_the_columns_without_rows() -> None:
+    run = sg.run("unresponsive", sets={"run.duration": "2 s", "run.warmup": "0 s", "run.series": False})
+    for name in ("flow_series", "queue", "occupancy"):
+        assert run.table(name).height == 0
+        assert run.table(name).columns == [column["name"] for column in DECLARED[name]]
+    assert run.flows.height == 33
+
+
+def test_a_failure_half_way_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(LookupError), files.staged(tmp_path / "a" / "b") as folder:
+        (folder / "half").write_text("half")
+        raise LookupError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failure_half_way_leaves_an_old_folder_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "half").write_text("old")
+    with pytest.raises(KeyboardInterrupt), files.staged(tmp_path) as folder:
+        (folder / "half").write_text("new")
+        raise KeyboardInterrupt
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("half", "old")]
+
+
+def test_a_new_folder_has_the_usual_permissions(run: sg.Run, tmp_path: Path) -> None:
+    usual = tmp_path / "usual"
+    usual.mkdir()
+    folder = run.write(tmp_path / "ours")
+    assert stat.S_IMODE(folder.stat().st_mode) == stat.S_IMODE(usual.stat().st_mode)
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for target in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(NotADirectoryError), files.staged(target):
+            pytest.fail("the block must not run")
+    if os.geteuid() != 0:  # root may write anywhere
+        (tmp_path / "closed").mkdir(mode=0o500)
+        with pytest.raises(PermissionError):
+            files.check_writable(tmp_path / "closed" / "new")

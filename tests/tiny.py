@@ -1,0 +1,17 @@
+"""A reproduction small enough for a test: a few seconds of simulated time, two seeds."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from sluicegate.papers import Settings
+
+TINY = Settings(seeds=(1, 2), duration_s=20, warmup_s=5, sample_s=5)
+FIGURES = ("fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "fig9", "choices")
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """The digest of every file in a folder, by its path there."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
