@@ -25,6 +25,11 @@ impl Connection {
         self.sender.write(bytes);
     }
 
+    /// The application writes no more: what was never sent is forgotten.
+    pub fn stop(&mut self) {
+        self.sender.stop();
+    }
+
     /// A segment of the other end arrives.
     pub fn on_segment(&mut self, segment: &Segment, now: Time) {
         if segment.len > 0 {

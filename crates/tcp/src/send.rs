@@ -89,6 +89,11 @@ impl Sender {
         self.permit = Permit::Window;
     }
 
+    /// The application writes no more: what was never sent is forgotten.
+    pub fn stop(&mut self) {
+        self.written = self.max;
+    }
+
     /// An acknowledgement arrives.
     pub fn on_ack(&mut self, ack: u64, now: Time) {
         if ack > self.una && ack <= self.max {

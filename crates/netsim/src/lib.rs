@@ -1,0 +1,24 @@
+//! The packet-level simulator.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`events`] | simulated time: what happens next, and in which order at equal times |
+//! | [`packet`] | a packet on its way |
+//! | [`link`] | a link: its queue, its transmitter, its wire |
+//! | [`source`] | what the flows send, and the declarations of the sources |
+//! | [`plan`] | a network and its flows, ready to run |
+//! | [`sim`] | the run itself |
+//! | [`probe`] | counters and samples |
+
+pub mod events;
+pub mod link;
+pub mod packet;
+pub mod plan;
+pub mod probe;
+pub mod sim;
+pub mod source;
+
+pub use packet::SimPacket;
+pub use plan::{FlowPlan, LinkPlan, Plan};
+pub use probe::Outcome;
+pub use sim::Sim;

@@ -1,0 +1,48 @@
+//! A packet on its way.
+
+use crate::events::End;
+use sluicegate_aqm::{FlowKey, Packet};
+use sluicegate_base::{Ecn, Time};
+use sluicegate_tcp::Segment;
+
+/// A packet of the simulator: small, copied, never allocated.
+#[derive(Clone, Copy, Debug)]
+pub struct SimPacket {
+    /// The index of its flow.
+    pub flow: u32,
+    /// Its length in bytes, IP header included.
+    pub bytes: u32,
+    /// Links of its path that it has crossed.
+    pub hop: u8,
+    /// The end that it travels to.
+    pub to: End,
+    /// Its ECN field.
+    pub ecn: Ecn,
+    /// What it carries, for TCP.
+    pub segment: Segment,
+    /// When its source sent it.
+    pub sent: Time,
+    /// When it entered the queue that it is in.
+    pub queued: Time,
+}
+
+impl Packet for SimPacket {
+    #[inline]
+    fn flow(&self) -> FlowKey {
+        // The two directions of a connection are two flows to a queue, as two 5-tuples are.
+        FlowKey(u64::from(self.flow) << 1 | self.to as u64)
+    }
+
+    #[inline]
+    fn bytes(&self) -> u64 {
+        u64::from(self.bytes)
+    }
+
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+
+    fn mark(&mut self) -> bool {
+        self.ecn.mark()
+    }
+}

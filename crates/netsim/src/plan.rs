@@ -1,0 +1,57 @@
+//! A network and its flows, ready to run.
+
+use crate::packet::SimPacket;
+use crate::source::SourcePlan;
+use sluicegate_aqm::Discipline;
+use sluicegate_base::{Rate, Span, Time};
+
+/// One link, in one direction.
+pub struct LinkPlan {
+    /// Its name: it keys the link's random stream.
+    pub name: String,
+    /// Its rate.
+    pub rate: Rate,
+    /// Its propagation delay.
+    pub delay: Span,
+    /// The name of its discipline.
+    pub discipline: &'static str,
+    /// Its queue.
+    pub queue: Box<dyn Discipline<SimPacket>>,
+    /// Whether it is under study: counted for each flow, and sampled.
+    pub watched: bool,
+}
+
+/// One flow.
+#[derive(Clone, Debug)]
+pub struct FlowPlan {
+    /// The index of its entry in the scenario.
+    pub group: u32,
+    /// What it sends.
+    pub source: SourcePlan,
+    /// The links that its data crosses.
+    pub path: Vec<u32>,
+    /// The links that what comes back crosses; empty for a source that hears nothing.
+    pub return_path: Vec<u32>,
+    /// When it starts.
+    pub start: Time,
+    /// When it stops sending; `Time::NEVER` for the end of the run.
+    pub stop: Time,
+}
+
+/// A run, ready to start.
+pub struct Plan {
+    /// The links.
+    pub links: Vec<LinkPlan>,
+    /// The flows.
+    pub flows: Vec<FlowPlan>,
+    /// The seed of every random stream.
+    pub seed: u64,
+    /// How long the run is.
+    pub duration: Span,
+    /// When the measured window begins; it ends with the run.
+    pub warmup: Span,
+    /// How often the probes look.
+    pub sample: Span,
+    /// Whether the samples are kept as series.
+    pub series: bool,
+}

@@ -1,0 +1,206 @@
+//! Counters and samples: what a run leaves behind.
+
+use hdrhistogram::Histogram;
+use sluicegate_aqm::Cause;
+use sluicegate_base::{Rate, Span, Time};
+
+/// A histogram of spans: two significant digits, growing as it needs.
+pub(crate) fn spans() -> Histogram<u64> {
+    Histogram::new(2).expect("two digits are valid")
+}
+
+/// What a link has counted since the measured window began (before that, since the start).
+#[derive(Clone, Debug)]
+pub struct LinkTotals {
+    /// Packets that reached the queue.
+    pub arrivals: u64,
+    /// Packets sent, and their bytes.
+    pub departures: u64,
+    /// Bytes sent.
+    pub departed_bytes: u64,
+    /// Packets lost, by cause.
+    pub lost: [u64; Cause::COUNT],
+    /// The most packets queued at once, since the window began.
+    pub most: u64,
+    /// Time that packets spent in the queue, in the window, whatever became of them.
+    pub queued: Span,
+    /// Waiting times of packets that were sent.
+    pub delays: Histogram<u64>,
+    /// The sum of the same, and where the window begins.
+    pub delay_sum: u128,
+    window: Time,
+}
+
+impl Default for LinkTotals {
+    fn default() -> Self {
+        LinkTotals {
+            arrivals: 0,
+            departures: 0,
+            departed_bytes: 0,
+            lost: [0; Cause::COUNT],
+            most: 0,
+            queued: Span::ZERO,
+            delays: spans(),
+            delay_sum: 0,
+            window: Time::ZERO,
+        }
+    }
+}
+
+impl LinkTotals {
+    pub(crate) fn see(&mut self, packets: u64) {
+        self.most = self.most.max(packets);
+    }
+
+    pub(crate) fn waited(&mut self, queued: Time, now: Time) {
+        self.left(queued, now);
+        let delay = now.since(queued).0;
+        self.delays.saturating_record(delay);
+        self.delay_sum += u128::from(delay);
+    }
+
+    /// A packet that was queued leaves the queue, for the wire or for good.
+    pub(crate) fn left(&mut self, queued: Time, now: Time) {
+        self.queued = self.queued + now.since(queued.max(self.window));
+    }
+
+    /// The measured window begins: everything is counted anew.
+    pub(crate) fn begin(&mut self, now: Time) {
+        *self = LinkTotals { window: now, ..LinkTotals::default() };
+    }
+}
+
+/// What a flow has counted.
+#[derive(Clone, Debug)]
+pub struct FlowTotals {
+    /// Packets and bytes that its sender has sent.
+    pub sent: [u64; 2],
+    /// Packets and IP bytes that its receiver has got.
+    pub delivered: [u64; 2],
+    /// Packets of its data that reached watched queues.
+    pub arrivals: u64,
+    /// Packets of its data lost there, by cause.
+    pub lost: [u64; Cause::COUNT],
+    /// Time that they spent there.
+    pub queued: Span,
+    /// One-way delays of what was delivered, and their sum.
+    pub delays: Option<Box<Histogram<u64>>>,
+    /// Their sum in nanoseconds.
+    pub delay_sum: u128,
+}
+
+impl Default for FlowTotals {
+    fn default() -> Self {
+        FlowTotals {
+            sent: [0; 2],
+            delivered: [0; 2],
+            arrivals: 0,
+            lost: [0; Cause::COUNT],
+            queued: Span::ZERO,
+            delays: None,
+            delay_sum: 0,
+        }
+    }
+}
+
+impl FlowTotals {
+    pub(crate) fn deliver(&mut self, bytes: u32, delay: Span) {
+        self.delivered[0] += 1;
+        self.delivered[1] += u64::from(bytes);
+        self.delay_sum += u128::from(delay.0);
+        self.delays.get_or_insert_with(|| Box::new(spans())).saturating_record(delay.0);
+    }
+}
+
+/// The mean and extremes of samples.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Spread {
+    n: u64,
+    sum: f64,
+    low: f64,
+    high: f64,
+}
+
+impl Spread {
+    pub(crate) fn add(&mut self, x: f64) {
+        (self.low, self.high) = if self.n == 0 { (x, x) } else { (self.low.min(x), self.high.max(x)) };
+        self.n += 1;
+        self.sum += x;
+    }
+
+    /// Mean, least and greatest; NaN when there was no sample.
+    #[must_use]
+    pub fn summary(&self) -> [f64; 3] {
+        if self.n == 0 { [f64::NAN; 3] } else { [self.sum / self.n as f64, self.low, self.high] }
+    }
+}
+
+/// One sample of a queue.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct QueueSample {
+    pub time: Time,
+    pub link: u32,
+    pub packets: u64,
+    pub bytes: u64,
+    /// The discipline's own average; NaN when it keeps none.
+    pub average: f64,
+}
+
+/// How many packets of one flow a queue held at one sample.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct Occupancy {
+    pub time: Time,
+    pub link: u32,
+    pub flow: u32,
+    pub packets: u64,
+}
+
+/// What one flow did in one sampling interval.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct FlowSample {
+    pub time: Time,
+    pub flow: u32,
+    pub throughput_bps: f64,
+    /// NaN for a source without a window.
+    pub cwnd: f64,
+}
+
+/// A watched link over the measured window.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct LinkRow {
+    pub name: String,
+    pub rate: Rate,
+    pub discipline: &'static str,
+    pub totals: LinkTotals,
+    pub average: Spread,
+}
+
+/// A flow over the measured window.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct FlowRow {
+    pub group: u32,
+    pub kind: &'static str,
+    pub algorithm: &'static str,
+    pub totals: FlowTotals,
+    pub retransmissions: u64,
+    pub timeouts: u64,
+    pub fast_retransmits: u64,
+}
+
+/// Everything that a run leaves.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct Outcome {
+    pub window: Span,
+    pub flows: Vec<FlowRow>,
+    pub links: Vec<LinkRow>,
+    pub queue: Vec<QueueSample>,
+    pub occupancy: Vec<Occupancy>,
+    pub flow_series: Vec<FlowSample>,
+    pub events: u64,
+}

@@ -1,0 +1,389 @@
+//! The run: events in order until the end, packets from link to link and end to end.
+
+use crate::events::{End, Event, Events};
+use crate::link::Link;
+use crate::packet::SimPacket;
+use crate::plan::{FlowPlan, Plan};
+use crate::probe::{FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, QueueSample, Spread};
+use crate::source::{Clocked, SourcePlan};
+use sluicegate_aqm::Cause;
+use sluicegate_base::{Ecn, Span, Stream, Time};
+use sluicegate_tcp::send::SendCounters;
+use sluicegate_tcp::{Connection, Segment};
+
+/// What sends and receives at the ends of a flow.
+enum Ends {
+    Tcp { ends: Box<[Connection; 2]>, header: u32, armed: [Option<Time>; 2] },
+    Clocked(Clocked),
+}
+
+struct FlowState {
+    plan: FlowPlan,
+    ends: Ends,
+    totals: FlowTotals,
+    /// The connection's counters when the measured window began.
+    before: SendCounters,
+    /// Bytes delivered since the start, and as many at the last sample.
+    delivered: u64,
+    sampled: u64,
+}
+
+/// A run in progress.
+pub struct Sim {
+    links: Vec<Link>,
+    flows: Vec<FlowState>,
+    events: Events,
+    lost: Vec<(SimPacket, Cause)>,
+    now: Time,
+    end: Time,
+    warmup: Time,
+    measuring: bool,
+    sample: Span,
+    series: bool,
+    averages: Vec<Spread>,
+    queue: Vec<QueueSample>,
+    occupancy: Vec<Occupancy>,
+    flow_series: Vec<FlowSample>,
+    /// For counting the flows in a queue at a sample.
+    census: Vec<u64>,
+    count: u64,
+}
+
+impl Sim {
+    /// Sets the plan up; nothing has happened yet.
+    #[must_use]
+    pub fn new(plan: Plan) -> Sim {
+        let seed = plan.seed;
+        let mut events = Events::default();
+        let links: Vec<Link> =
+            plan.links.into_iter().enumerate().map(|(at, link)| Link::new(at as u32, link, seed)).collect();
+        let flows: Vec<FlowState> = plan
+            .flows
+            .into_iter()
+            .enumerate()
+            .map(|(at, flow)| {
+                events.push(flow.start, Event::Source(at as u32));
+                FlowState {
+                    ends: Ends::new(&flow.source, seed, at),
+                    plan: flow,
+                    totals: FlowTotals::default(),
+                    before: SendCounters::default(),
+                    delivered: 0,
+                    sampled: 0,
+                }
+            })
+            .collect();
+        events.push(Time::ZERO + plan.sample, Event::Sample);
+        Sim {
+            averages: vec![Spread::default(); links.len()],
+            census: vec![0; flows.len()],
+            links,
+            flows,
+            events,
+            lost: Vec::new(),
+            now: Time::ZERO,
+            end: Time::ZERO + plan.duration,
+            warmup: Time::ZERO + plan.warmup,
+            measuring: false,
+            sample: plan.sample,
+            series: plan.series,
+            queue: Vec::new(),
+            occupancy: Vec::new(),
+            flow_series: Vec::new(),
+            count: 0,
+        }
+    }
+
+    /// Runs up to `budget` events; false when the run is over.
+    pub fn advance(&mut self, budget: u64) -> bool {
+        for _ in 0..budget {
+            let Some((time, event)) = self.events.pop(self.end) else {
+                self.now = self.end;
+                self.begin_window_if_due();
+                return false;
+            };
+            self.now = time;
+            self.begin_window_if_due();
+            self.count += 1;
+            self.handle(event);
+        }
+        true
+    }
+
+    /// The simulated time.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Events so far.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.count
+    }
+
+    fn begin_window_if_due(&mut self) {
+        if self.measuring || self.now < self.warmup {
+            return;
+        }
+        self.measuring = true;
+        self.links.iter_mut().for_each(|link| link.totals.begin(self.warmup));
+        for flow in &mut self.flows {
+            flow.totals = FlowTotals::default();
+            flow.before = flow.ends.counters();
+        }
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Departure(link) => {
+                self.links[link as usize].departure(self.now, &mut self.events, &mut self.lost);
+                self.settle(link);
+            }
+            Event::Arrival(link) => {
+                let packet = self.links[link as usize].arrival(&mut self.events);
+                self.depart_from_link(link, packet);
+            }
+            Event::Wake(link) => {
+                self.links[link as usize].wake(self.now, &mut self.events, &mut self.lost);
+                self.settle(link);
+            }
+            Event::Source(flow) => self.source(flow),
+            Event::Timer(flow, end) => self.timer(flow, end),
+            Event::Sample => self.look(),
+        }
+    }
+
+    /// A packet has crossed `link`: on to the next one, or to its end.
+    fn depart_from_link(&mut self, link: u32, mut packet: SimPacket) {
+        debug_assert!(link < self.links.len() as u32);
+        packet.hop += 1;
+        self.forward(packet);
+    }
+
+    fn forward(&mut self, packet: SimPacket) {
+        let flow = &mut self.flows[packet.flow as usize];
+        let path = if packet.to == End::Receiver { &flow.plan.path } else { &flow.plan.return_path };
+        let Some(&at) = path.get(usize::from(packet.hop)) else {
+            return self.deliver(packet);
+        };
+        let link = &mut self.links[at as usize];
+        if link.watched && packet.to == End::Receiver {
+            flow.totals.arrivals += 1;
+        }
+        link.accept(packet, self.now, &mut self.events, &mut self.lost);
+        self.settle(at);
+    }
+
+    /// Counts what `link` has lost since the last call.
+    fn settle(&mut self, link: u32) {
+        let start = self.window_start();
+        while let Some((packet, cause)) = self.lost.pop() {
+            let link = &mut self.links[link as usize];
+            link.totals.lost[cause as usize] += 1;
+            link.totals.left(packet.queued, self.now);
+            if link.watched && packet.to == End::Receiver {
+                let totals = &mut self.flows[packet.flow as usize].totals;
+                totals.lost[cause as usize] += 1;
+                totals.queued = totals.queued + self.now.since(packet.queued.max(start));
+            }
+        }
+    }
+
+    fn window_start(&self) -> Time {
+        if self.measuring { self.warmup } else { Time::ZERO }
+    }
+
+    fn deliver(&mut self, packet: SimPacket) {
+        let now = self.now;
+        let flow = &mut self.flows[packet.flow as usize];
+        if packet.to == End::Receiver {
+            flow.delivered += u64::from(packet.bytes);
+            flow.totals.deliver(packet.bytes, now.since(packet.sent));
+        }
+        if let Ends::Tcp { ends, .. } = &mut flow.ends {
+            ends[packet.to as usize].on_segment(&packet.segment, now);
+            self.pump(packet.flow, packet.to);
+        }
+    }
+
+    /// Sends what one end of a connection has to send, and sets its timer.
+    fn pump(&mut self, flow: u32, end: End) {
+        let to = if end == End::Sender { End::Receiver } else { End::Sender };
+        loop {
+            let Ends::Tcp { ends, header, armed } = &mut self.flows[flow as usize].ends else { return };
+            let Some(segment) = ends[end as usize].poll(self.now) else {
+                if let Some(at) = ends[end as usize].next_timer() {
+                    let armed = &mut armed[end as usize];
+                    if armed.is_none_or(|time| at < time) {
+                        *armed = Some(at);
+                        self.events.push(at, Event::Timer(flow, end));
+                    }
+                }
+                return;
+            };
+            let bytes = *header + segment.len;
+            self.send(flow, to, bytes, segment);
+        }
+    }
+
+    fn send(&mut self, flow: u32, to: End, bytes: u32, segment: Segment) {
+        if to == End::Receiver {
+            let totals = &mut self.flows[flow as usize].totals;
+            totals.sent[0] += 1;
+            totals.sent[1] += u64::from(bytes);
+        }
+        let (sent, queued) = (self.now, self.now);
+        self.forward(SimPacket { flow, bytes, hop: 0, to, ecn: Ecn::NotCapable, segment, sent, queued });
+    }
+
+    fn source(&mut self, flow: u32) {
+        let state = &mut self.flows[flow as usize];
+        match &mut state.ends {
+            Ends::Tcp { ends, .. } => {
+                if self.now >= state.plan.stop {
+                    return ends[0].stop();
+                }
+                ends[0].write(u64::MAX);
+                if state.plan.stop < self.end {
+                    self.events.push(state.plan.stop, Event::Source(flow));
+                }
+                self.pump(flow, End::Sender);
+            }
+            Ends::Clocked(source) => {
+                if self.now >= state.plan.stop {
+                    return;
+                }
+                let (bytes, gap) = source.next();
+                self.events.push(self.now + gap, Event::Source(flow));
+                self.send(flow, End::Receiver, bytes, Segment::default());
+            }
+        }
+    }
+
+    fn timer(&mut self, flow: u32, end: End) {
+        let Ends::Tcp { ends, armed, .. } = &mut self.flows[flow as usize].ends else { return };
+        // An entry for a later time than the one armed is stale; the timer is lazy and may have moved on.
+        if armed[end as usize].take_if(|at| *at <= self.now).is_some() {
+            ends[end as usize].on_timer(self.now);
+            self.pump(flow, end);
+        }
+    }
+
+    fn look(&mut self) {
+        self.events.push(self.now + self.sample, Event::Sample);
+        for (at, link) in self.links.iter().enumerate().filter(|(_, link)| link.watched) {
+            let average = link.queue.average();
+            if let (true, Some(average)) = (self.measuring, average) {
+                self.averages[at].add(average);
+            }
+            if !self.series {
+                continue;
+            }
+            let (time, link_at) = (self.now, at as u32);
+            let (packets, bytes) = (link.queue.packets(), link.queue.bytes());
+            self.queue.push(QueueSample { time, link: link_at, packets, bytes, average: average.unwrap_or(f64::NAN) });
+            let census = &mut self.census;
+            link.queue.for_each(&mut |packet| census[packet.flow as usize] += 1);
+            for (flow, packets) in census.iter_mut().enumerate().filter(|(_, packets)| **packets > 0) {
+                self.occupancy.push(Occupancy { time, link: link_at, flow: flow as u32, packets: *packets });
+                *packets = 0;
+            }
+        }
+        for (at, flow) in self.flows.iter_mut().enumerate().filter(|_| self.series) {
+            let bits = (flow.delivered - flow.sampled) as f64 * 8.0;
+            flow.sampled = flow.delivered;
+            self.flow_series.push(FlowSample {
+                time: self.now,
+                flow: at as u32,
+                throughput_bps: bits / self.sample.as_secs(),
+                cwnd: flow.ends.cwnd(),
+            });
+        }
+    }
+
+    /// Ends the run and gives what it has measured.
+    #[must_use]
+    pub fn finish(mut self) -> Outcome {
+        let (now, start) = (self.now, self.window_start());
+        for link in self.links.iter_mut() {
+            let (flows, totals, watched) = (&mut self.flows, &mut link.totals, link.watched);
+            link.queue.for_each(&mut |packet| {
+                totals.left(packet.queued, now);
+                if watched && packet.to == End::Receiver {
+                    let flow = &mut flows[packet.flow as usize].totals;
+                    flow.queued = flow.queued + now.since(packet.queued.max(start));
+                }
+            });
+        }
+        let flows = self.flows.into_iter().map(FlowState::row).collect();
+        let links = self.links.into_iter().zip(self.averages).filter(|(link, _)| link.watched);
+        Outcome {
+            window: now.since(start),
+            flows,
+            links: links
+                .map(|(link, average)| LinkRow {
+                    name: link.name,
+                    rate: link.rate,
+                    discipline: link.discipline,
+                    totals: link.totals,
+                    average,
+                })
+                .collect(),
+            queue: self.queue,
+            occupancy: self.occupancy,
+            flow_series: self.flow_series,
+            events: self.count,
+        }
+    }
+
+    /// The links, for tests of conservation.
+    #[must_use]
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+}
+
+impl FlowState {
+    fn row(self) -> FlowRow {
+        let now = self.ends.counters();
+        FlowRow {
+            group: self.plan.group,
+            kind: self.plan.source.kind(),
+            algorithm: self.plan.source.algorithm(),
+            retransmissions: now.retransmissions - self.before.retransmissions,
+            timeouts: now.timeouts - self.before.timeouts,
+            fast_retransmits: now.fast_retransmits - self.before.fast_retransmits,
+            totals: self.totals,
+        }
+    }
+}
+
+impl Ends {
+    fn new(source: &SourcePlan, seed: u64, flow: usize) -> Ends {
+        let stream = |purpose| Stream::new(seed, &format!("flow/{flow}/{purpose}"));
+        match source {
+            SourcePlan::Tcp(host) => {
+                let mut rng = stream("clock");
+                let mut end = || Connection::established(host, Span(rng.below(host.rto.tick.0)));
+                Ends::Tcp { ends: Box::new([end(), end()]), header: host.header, armed: [None; 2] }
+            }
+            SourcePlan::Udp(params) => Ends::Clocked(Clocked::udp(params, stream("packets"))),
+            SourcePlan::Poisson(params) => Ends::Clocked(Clocked::poisson(params, stream("packets"))),
+        }
+    }
+
+    fn counters(&self) -> SendCounters {
+        match self {
+            Ends::Tcp { ends, .. } => ends[0].counters(),
+            Ends::Clocked(_) => SendCounters::default(),
+        }
+    }
+
+    fn cwnd(&self) -> f64 {
+        match self {
+            Ends::Tcp { ends, .. } => ends[0].cwnd(),
+            Ends::Clocked(_) => f64::NAN,
+        }
+    }
+}

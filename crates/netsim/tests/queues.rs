@@ -1,0 +1,154 @@
+//! The simulator against closed forms of queueing theory, and against conservation.
+
+use sluicegate_aqm::build;
+use sluicegate_base::{Link, Params, Rate, Size, Span, Time, Value};
+use sluicegate_netsim::source::{PoissonParams, Sizes, SourcePlan, UdpParams};
+use sluicegate_netsim::{FlowPlan, LinkPlan, Outcome, Plan, Sim};
+use sluicegate_tcp::{Host, TcpParams};
+
+const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
+
+fn link(name: &str, discipline: &'static str, rate: u64, limit: u64, watched: bool) -> LinkPlan {
+    let fields = sluicegate_aqm::all().iter().find(|entry| entry.table.about.name == discipline).unwrap().table.fields;
+    let mut given = |at: usize| (fields[at].name == "limit").then_some(Value::Size(Size::Packets(limit)));
+    let queue = build(discipline, &mut given, &LINK).unwrap().unwrap();
+    LinkPlan { name: name.into(), rate: Rate(rate), delay: Span::from_millis(5), discipline, queue, watched }
+}
+
+fn flow(source: SourcePlan, start: u64) -> FlowPlan {
+    FlowPlan { group: 0, source, path: vec![0], return_path: vec![1], start: Time(start), stop: Time::NEVER }
+}
+
+/// One Poisson flow on a 1 Mbit/s link for 20,000 s, a packet of 1000 bytes being served in 8 ms.
+fn poisson(load: f64, sizes: Sizes, limit: u64, seed: u64) -> Outcome {
+    let rate = Rate((load * 1e6) as u64);
+    let params = PoissonParams { rate, packet_size: Size::Bytes(1000), sizes };
+    let mut sim = Sim::new(Plan {
+        links: vec![link("server", "drop_tail", 1_000_000, limit, true)],
+        flows: vec![FlowPlan { return_path: vec![], ..flow(SourcePlan::Poisson(params), 0) }],
+        seed,
+        duration: Span::from_secs(20_000),
+        warmup: Span::from_secs(100),
+        sample: Span::from_secs(1000),
+        series: false,
+    });
+    while sim.advance(1 << 20) {}
+    sim.finish()
+}
+
+/// The mean over seeds, and four standard errors of it.
+fn over_seeds(measure: impl Fn(u64) -> f64) -> (f64, f64) {
+    let values: Vec<f64> = (1..=5).map(measure).collect();
+    let mean = values.iter().sum::<f64>() / 5.0;
+    let variance = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / 4.0;
+    // Student's t with 4 degrees of freedom: 4.6 standard errors hold 99 %.
+    (mean, 4.6 * (variance / 5.0).sqrt())
+}
+
+#[test]
+fn waiting_in_m_d_1_is_pollaczek_khinchine() {
+    for load in [0.5, 0.8] {
+        let (wait, error) = over_seeds(|seed| {
+            let totals = &poisson(load, Sizes::Fixed, 1_000_000, seed).links[0].totals;
+            totals.delay_sum as f64 / totals.departures as f64 / 1e9
+        });
+        let expected = load / (2.0 * (1.0 - load)) * 0.008;
+        assert!((wait - expected).abs() < error && error < 0.05 * expected, "{load}: {wait} ± {error}, {expected}");
+    }
+}
+
+#[test]
+fn loss_in_m_m_1_k_is_the_textbooks() {
+    // K counts the packet in service: the queue's limit is K − 1.
+    let (load, k) = (0.9f64, 10);
+    let (loss, error) = over_seeds(|seed| {
+        let totals = &poisson(load, Sizes::Exponential, k - 1, seed).links[0].totals;
+        totals.lost[0] as f64 / totals.arrivals as f64
+    });
+    let power = |n: u64| (0..n).fold(1.0, |product, _| product * load);
+    let expected = (1.0 - load) * power(k) / (1.0 - power(k + 1));
+    assert!((loss - expected).abs() < error && error < 0.05 * expected, "{loss} ± {error}, {expected}");
+}
+
+#[test]
+fn the_mean_queue_obeys_littles_law() {
+    let outcome = poisson(0.8, Sizes::Fixed, 1_000_000, 1);
+    let totals = &outcome.links[0].totals;
+    let mean_queue = totals.queued.as_secs() / outcome.window.as_secs();
+    let by_little = totals.delay_sum as f64 / 1e9 / outcome.window.as_secs();
+    assert!((mean_queue - by_little).abs() < 1e-3 * mean_queue, "{mean_queue} and {by_little}");
+}
+
+fn mixed(discipline: &'static str, seed: u64, warmup: u64) -> Sim {
+    let host = Host::new(&TcpParams::defaults(&LINK).unwrap());
+    let udp = UdpParams { rate: Rate(600_000), packet_size: Size::Bytes(1000), jitter: 0.5 };
+    let mut flows: Vec<FlowPlan> = (0..8).map(|k| flow(SourcePlan::Tcp(host.clone()), k * 100_000_000)).collect();
+    flows.push(FlowPlan { return_path: vec![], ..flow(SourcePlan::Udp(udp), 0) });
+    Sim::new(Plan {
+        links: vec![link("out", discipline, 1_000_000, 60, true), link("back", "drop_tail", 10_000_000, 1000, false)],
+        flows,
+        seed,
+        duration: Span::from_secs(60),
+        warmup: Span::from_secs(warmup),
+        sample: Span::from_millis(100),
+        series: true,
+    })
+}
+
+#[test]
+fn packets_are_conserved_on_every_link() {
+    for entry in sluicegate_aqm::all() {
+        let mut sim = mixed(entry.table.about.name, 3, 61);
+        while sim.advance(1000) {
+            for link in sim.links() {
+                let [queued, sending, _] = link.holds();
+                let totals = &link.totals;
+                let accounted = totals.departures + totals.lost.iter().sum::<u64>() + queued + sending;
+                assert_eq!(totals.arrivals, accounted, "{} under {}", link.name, link.discipline);
+            }
+        }
+        assert!(sim.links()[0].totals.departures > 5000);
+    }
+}
+
+#[test]
+fn a_seed_gives_the_same_run_in_any_slices() {
+    let run = |slice, seed| {
+        let mut sim = mixed("choke", seed, 10);
+        while sim.advance(slice) {}
+        format!("{:?}", sim.finish())
+    };
+    assert_eq!(run(1, 7), run(1 << 20, 7));
+    assert_ne!(run(1 << 20, 7), run(1 << 20, 8));
+}
+
+#[test]
+fn flows_and_link_tell_the_same_story() {
+    let mut sim = mixed("red", 5, 10);
+    while sim.advance(1 << 20) {}
+    let outcome = sim.finish();
+    let totals = &outcome.links[0].totals;
+    let sum = |measure: fn(&sluicegate_netsim::probe::FlowRow) -> u64| outcome.flows.iter().map(measure).sum::<u64>();
+    assert_eq!(sum(|flow| flow.totals.arrivals), totals.arrivals);
+    assert_eq!(sum(|flow| flow.totals.lost.iter().sum()), totals.lost.iter().sum::<u64>());
+    let utilisation = totals.departed_bytes as f64 * 8.0 / 1e6 / outcome.window.as_secs();
+    assert!(utilisation > 0.9 && utilisation <= 1.0001, "{utilisation}");
+    assert!(outcome.flows.iter().all(|flow| flow.totals.delivered[0] > 0));
+}
+
+#[test]
+fn a_flow_stops_when_told() {
+    let mut plan_flow = flow(SourcePlan::Tcp(Host::new(&TcpParams::defaults(&LINK).unwrap())), 0);
+    plan_flow.stop = Time(10_000_000_000);
+    let mut sim = Sim::new(Plan {
+        links: vec![link("out", "drop_tail", 1_000_000, 60, true), link("back", "drop_tail", 10_000_000, 9, false)],
+        flows: vec![plan_flow],
+        seed: 1,
+        duration: Span::from_secs(60),
+        warmup: Span::from_secs(12),
+        sample: Span::from_secs(1),
+        series: false,
+    });
+    while sim.advance(1 << 20) {}
+    assert_eq!(sim.finish().flows[0].totals.delivered[0], 0, "nothing is left to deliver two seconds later");
+}
