@@ -172,6 +172,7 @@ pub struct FlowSample {
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub struct LinkRow {
+    pub index: u32,
     pub name: String,
     pub rate: Rate,
     pub discipline: &'static str,
@@ -203,4 +204,12 @@ pub struct Outcome {
     pub occupancy: Vec<Occupancy>,
     pub flow_series: Vec<FlowSample>,
     pub events: u64,
+}
+
+impl Outcome {
+    /// The name of the watched link with this index.
+    #[must_use]
+    pub fn link_name(&self, index: u32) -> &str {
+        self.links.iter().find(|link| link.index == index).map_or("", |link| &link.name)
+    }
 }

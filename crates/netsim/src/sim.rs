@@ -317,12 +317,13 @@ impl Sim {
             });
         }
         let flows = self.flows.into_iter().map(FlowState::row).collect();
-        let links = self.links.into_iter().zip(self.averages).filter(|(link, _)| link.watched);
+        let links = self.links.into_iter().zip(self.averages).enumerate().filter(|(_, (link, _))| link.watched);
         Outcome {
             window: now.since(start),
             flows,
             links: links
-                .map(|(link, average)| LinkRow {
+                .map(|(at, (link, average))| LinkRow {
+                    index: at as u32,
                     name: link.name,
                     rate: link.rate,
                     discipline: link.discipline,

@@ -1,0 +1,119 @@
+//! Everything declared, as JSON: what the generated classes, the manual and `disciplines --json` are made from.
+
+use crate::VERSION;
+use crate::network::{Network, NetworkLink, Run};
+use crate::results::tables;
+use crate::scenario::SOURCES;
+use crate::section::{default_json, json as value_json};
+use serde_json::{Value as Json, json};
+use sluicegate_aqm::{Cause, all};
+use sluicegate_base::Span;
+use sluicegate_base::params::{DefaultValue, Field, Kind, Table};
+use sluicegate_netsim::Outcome;
+use sluicegate_netsim::source::Flow;
+use sluicegate_tcp::host::PROFILES;
+
+fn field(field: &Field) -> Json {
+    let (derived, required) = match field.default {
+        DefaultValue::Derived(text, _) | DefaultValue::Optional(text) => (Json::from(text), false),
+        DefaultValue::Required => (Json::Null, true),
+        DefaultValue::Fixed(_) => (Json::Null, false),
+    };
+    let unit = match field.kind {
+        Kind::Time => "s",
+        Kind::Rate => "bit/s",
+        _ => field.unit,
+    };
+    let range = field.range.text(if unit == "1" || field.kind == Kind::Size { "" } else { unit });
+    json!({
+        "name": field.name,
+        "kind": field.kind.name(),
+        "unit": if field.unit == "1" { "" } else { field.unit },
+        "default": default_json(&field.default),
+        "derived": derived,
+        "required": required,
+        "doc": field.doc.split_whitespace().collect::<Vec<_>>().join(" "),
+        "source": field.source,
+        "tc": field.tc,
+        "range": range,
+        "choices": if let Kind::Choice(words) = field.kind { json!(words) } else { Json::Null },
+        "positional": field.positional,
+    })
+}
+
+fn declared(table: &Table, more: &[Field], more_rules: &[&str]) -> Json {
+    let about = table.about;
+    let deviations: Vec<Json> = about.deviations().iter().map(|row| json!(row)).collect();
+    let fields = more.iter().filter(|f| f.positional).chain(table.fields).chain(more.iter().filter(|f| !f.positional));
+    json!({
+        "name": about.name,
+        "class_name": about.class,
+        "title": about.title,
+        "summary": about.summary(),
+        "source": about.source,
+        "tc": about.tc,
+        "deviations": deviations,
+        "fields": fields.map(field).collect::<Vec<_>>(),
+        "rules": table.rules.iter().map(|rule| rule.text).chain(more_rules.iter().copied()).collect::<Vec<_>>(),
+    })
+}
+
+/// All declarations.
+#[must_use]
+pub fn declarations() -> Json {
+    let disciplines: Vec<Json> = all()
+        .iter()
+        .map(|entry| {
+            let mut json = declared(&entry.table, &[], &[]);
+            json["causes"] = entry.causes.iter().map(|cause| cause.name()).collect();
+            json
+        })
+        .collect();
+    let flow = Table::of::<Flow>();
+    let flow_rules: Vec<&str> = flow.rules.iter().map(|rule| rule.text).collect();
+    let sources: Vec<Json> = SOURCES.iter().map(|table| declared(table, flow.fields, &flow_rules)).collect();
+    let profiles: Vec<Json> = PROFILES
+        .iter()
+        .map(|profile| {
+            let values: Vec<Json> = profile
+                .values
+                .iter()
+                .map(
+                    |value| json!({"name": value.field, "value": value_json(&(value.value)()), "source": value.source}),
+                )
+                .collect();
+            json!({"name": profile.name, "summary": profile.summary, "values": values})
+        })
+        .collect();
+    let empty = Outcome {
+        window: Span::from_secs(1),
+        flows: Vec::new(),
+        links: Vec::new(),
+        queue: Vec::new(),
+        occupancy: Vec::new(),
+        flow_series: Vec::new(),
+        events: 0,
+    };
+    let results: Vec<Json> = tables(&empty)
+        .iter()
+        .map(|table| {
+            let columns: Vec<Json> = table
+                .columns
+                .iter()
+                .map(|c| json!({"name": c.name, "dtype": c.cells.dtype(), "unit": c.unit, "doc": c.doc}))
+                .collect();
+            json!({"name": table.name, "summary": table.summary, "columns": columns})
+        })
+        .collect();
+    json!({
+        "version": VERSION,
+        "disciplines": disciplines,
+        "sources": sources,
+        "profiles": profiles,
+        "network": declared(&Table::of::<Network>(), &[], &[]),
+        "link": declared(&Table::of::<NetworkLink>(), &[], &[]),
+        "run": declared(&Table::of::<Run>(), &[], &[]),
+        "tables": results,
+        "causes": Cause::ALL.iter().map(|c| json!({"name": c.name(), "doc": c.doc()})).collect::<Vec<_>>(),
+    })
+}

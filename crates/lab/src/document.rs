@@ -1,0 +1,165 @@
+//! A TOML document in which every value knows its place: the line of the file, or the `--set` that gave it.
+
+use sluicegate_base::params::Raw;
+use std::fmt;
+use toml::de::{DeTable, DeValue};
+
+/// A scenario that cannot be run: where, what, which rule, and the nearest name where that helps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScenarioError(pub String);
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+/// Where a value was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// This line of the file, counted from 1.
+    Line(usize),
+    /// A `--set` on the command line.
+    Set,
+}
+
+/// A value with its place.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// Where it was written.
+    pub place: Place,
+    /// What was written.
+    pub node: Node,
+}
+
+/// What a document can hold.
+#[derive(Clone, Debug)]
+pub enum Node {
+    /// A value for a field.
+    Leaf(Raw),
+    /// A table, in the order of the file.
+    Table(Vec<(String, Item)>),
+    /// An array of tables.
+    Array(Vec<Item>),
+}
+
+/// A document and the name that its messages bear.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// The file's name.
+    pub name: String,
+    /// The root table.
+    pub root: Vec<(String, Item)>,
+}
+
+impl Document {
+    /// Reads a document. The error names file and line.
+    pub fn parse(text: &str, name: &str) -> Result<Document, ScenarioError> {
+        let line = |at: usize| 1 + text.as_bytes()[..at.min(text.len())].iter().filter(|&&byte| byte == b'\n').count();
+        let table = DeTable::parse(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            let what = error.message().lines().collect::<Vec<_>>().join(": ");
+            ScenarioError(format!("{name}:{}: not valid TOML: {what}", line(at)))
+        })?;
+        Ok(Document { name: name.to_owned(), root: entries(table.get_ref(), &line) })
+    }
+
+    /// Puts `value` at a dotted key such as `flows.1.rate`, reading it as TOML if it is, else as a text.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), ScenarioError> {
+        let fail = |rule: &str| Err(ScenarioError(format!("--set {key}: {rule}")));
+        let node = match Document::parse(&format!("value = {value}"), "").map(|mut parsed| parsed.root.pop()) {
+            Ok(Some((_, Item { node, .. }))) => node,
+            _ => Node::Leaf(Raw::Text(value.to_owned())),
+        };
+        let parts: Vec<&str> = key.split('.').collect();
+        if parts.iter().any(|part| part.is_empty()) {
+            return fail("must be a dotted key, such as queue.discipline");
+        }
+        let (last, way) = parts.split_last().expect("split gives one part at least");
+        let mut table = &mut self.root;
+        let mut way = way.iter();
+        while let Some(part) = way.next() {
+            let at = table.iter().position(|(name, _)| name == part).unwrap_or_else(|| {
+                table.push(((*part).to_owned(), Item { place: Place::Set, node: Node::Table(Vec::new()) }));
+                table.len() - 1
+            });
+            table = match &mut table[at].1.node {
+                Node::Table(inner) => inner,
+                Node::Array(items) => {
+                    let count = items.len();
+                    let index = way.next().and_then(|index| index.parse::<usize>().ok());
+                    match index.and_then(|index| items.get_mut(index)).map(|item| &mut item.node) {
+                        Some(Node::Table(inner)) => inner,
+                        _ => return fail(&format!("{part} needs a number from 0 to {}", count.saturating_sub(1))),
+                    }
+                }
+                Node::Leaf(_) => return fail(&format!("{part} is a value, not a table")),
+            };
+        }
+        table.retain(|(name, _)| name != last);
+        table.push(((*last).to_owned(), Item { place: Place::Set, node }));
+        Ok(())
+    }
+
+    /// An error at a place: `file:line: path: rule`.
+    #[must_use]
+    pub fn error(&self, place: Place, path: &str, rule: &str) -> ScenarioError {
+        ScenarioError(match place {
+            Place::Line(line) => format!("{}:{line}: {path}: {rule}", self.name),
+            Place::Set => format!("--set {path}: {rule}"),
+        })
+    }
+}
+
+fn entries(table: &DeTable<'_>, line: &dyn Fn(usize) -> usize) -> Vec<(String, Item)> {
+    let mut entries: Vec<(usize, String, Item)> = table
+        .iter()
+        .map(|(key, value)| {
+            let at = key.span().start;
+            let item = Item { place: Place::Line(line(at)), node: node(value.get_ref(), line) };
+            (at, key.get_ref().to_string(), item)
+        })
+        .collect();
+    entries.sort_by_key(|(at, ..)| *at);
+    entries.into_iter().map(|(_, key, item)| (key, item)).collect()
+}
+
+fn node(value: &DeValue<'_>, line: &dyn Fn(usize) -> usize) -> Node {
+    let leaf = match value {
+        DeValue::Table(table) => return Node::Table(entries(table, line)),
+        DeValue::Array(items) if !items.is_empty() && items.iter().all(|item| item.get_ref().is_table()) => {
+            return Node::Array(
+                items
+                    .iter()
+                    .map(|item| Item { place: Place::Line(line(item.span().start)), node: node(item.get_ref(), line) })
+                    .collect(),
+            );
+        }
+        DeValue::Array(items) => items
+            .iter()
+            .map(|item| item.get_ref().as_str().map(str::to_owned))
+            .collect::<Option<Vec<_>>>()
+            .map_or(Raw::Other("a list"), Raw::List),
+        DeValue::String(text) => Raw::Text(text.to_string()),
+        DeValue::Boolean(on) => Raw::Switch(*on),
+        DeValue::Integer(n) => i64::from_str_radix(n.as_str(), n.radix()).map_or(Raw::Other("a number"), Raw::Integer),
+        DeValue::Float(x) => x.as_str().parse().map_or(Raw::Other("a number"), Raw::Number),
+        DeValue::Datetime(_) => Raw::Other("a date"),
+    };
+    Node::Leaf(leaf)
+}
+
+/// A value as messages show it.
+#[must_use]
+pub fn shown(raw: &Raw) -> String {
+    match raw {
+        Raw::Switch(on) => on.to_string(),
+        Raw::Integer(n) => n.to_string(),
+        Raw::Number(x) => x.to_string(),
+        Raw::Text(text) => format!("{text:?}"),
+        Raw::List(list) => format!("{list:?}"),
+        Raw::Other(what) => (*what).to_owned(),
+    }
+}

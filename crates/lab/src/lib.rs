@@ -1,0 +1,23 @@
+//! From a scenario's text to the tables of its results.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`document`] | TOML with the line of every key, and `--set` on top of it |
+//! | [`section`] | one table of a document read against its declarations |
+//! | [`network`] | the declarations of the network and the run |
+//! | [`scenario`] | a whole scenario: read, checked, resolved, turned into a plan |
+//! | [`results`] | the tables of results, every column declared |
+//! | [`declarations`] | everything declared, as JSON |
+
+pub mod declarations;
+pub mod document;
+pub mod network;
+pub mod results;
+pub mod scenario;
+pub mod section;
+
+pub use document::ScenarioError;
+pub use scenario::Scenario;
+
+/// The version of the program.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,0 +1,78 @@
+//! The declarations of the network and the run.
+
+use sluicegate_base::{About, Declared, Range, Rate, Size, Span, params};
+
+params! {
+    /// A dumbbell: hosts on both sides of one bottleneck.
+    pub struct NetworkParams {
+        /// Rate of the bottleneck.
+        rate: Rate = required, range(Range::POSITIVE), source("CHOKe 1999, Fig. 1");
+        /// Propagation delay of the bottleneck, one way.
+        delay: Span = default(Span::from_millis(1)), source("chosen here: not stated by CHOKe 1999");
+        /// Rate of every host's access link.
+        access_rate: Rate = default(Rate(10_000_000)), range(Range::POSITIVE), source("CHOKe 1999, Fig. 1");
+        /// Propagation delay of every host's access link, one way.
+        access_delay: Span = default(Span::ZERO), source("chosen here: not stated by CHOKe 1999");
+    }
+}
+
+params! {
+    /// One link of a network that is spelled out.
+    pub struct LinkParams {
+        /// Its name, for paths and results.
+        name: String = required, source("Sluicegate");
+        /// The node it leaves.
+        from: String = required, source("Sluicegate");
+        /// The node it reaches.
+        to: String = required, source("Sluicegate");
+        /// Its rate.
+        rate: Rate = required, range(Range::POSITIVE), source("Sluicegate");
+        /// Its propagation delay.
+        delay: Span = default(Span::from_millis(1)), source("Sluicegate");
+        /// Whether the discipline of [queue] manages it; otherwise Drop Tail does.
+        managed: bool = default(true), source("Sluicegate");
+        /// Limit of its queue when the discipline of [queue] does not manage it.
+        limit: Size = default(Size::Packets(1000)), unit("packets"), source("Sluicegate");
+    }
+}
+
+params! {
+    /// What is run, and what of it is measured.
+    pub struct RunParams {
+        /// Simulated time from start to end.
+        duration: Span = required, range(Range::POSITIVE.to(1e7)), source("Sluicegate");
+        /// When the measured window begins; it ends with the run.
+        warmup: Span = default(Span::ZERO), source("Sluicegate");
+        /// Key of every random stream.
+        seed: u64 = default(1), unit("1"), source("Sluicegate");
+        /// How often the probes look.
+        sample: Option<Span> = optional("100 ms, or 1/2000 of the run when that is longer"), range(Range::POSITIVE),
+            source("Sluicegate");
+        /// Whether sampled series are kept.
+        series: bool = default(true), source("Sluicegate");
+    }
+    rules {
+        "warmup < duration" [warmup, duration] |p| p.warmup < p.duration;
+    }
+}
+
+macro_rules! declared {
+    ($(#[doc = $doc:literal] $Type:ident, $Params:ty, $name:literal, $class:literal;)*) => {$(
+        #[doc = $doc]
+        pub struct $Type;
+        impl Declared for $Type {
+            type Params = $Params;
+            const ABOUT: About =
+                About { name: $name, class: $class, title: $doc, source: "Sluicegate", tc: "", module: concat!("//!", $doc) };
+        }
+    )*};
+}
+
+declared! {
+    /// The dumbbell.
+    Network, NetworkParams, "network", "Network";
+    /// One link of a topology.
+    NetworkLink, LinkParams, "link", "Link";
+    /// The run.
+    Run, RunParams, "run", "RunSettings";
+}

@@ -1,0 +1,290 @@
+//! The tables of results. A column is declared once, with its unit and meaning, beside the code that fills it.
+
+use crate::{Scenario, VERSION};
+use serde_json::{Value as Json, json};
+use sluicegate_aqm::Cause;
+use sluicegate_netsim::Outcome;
+use sluicegate_netsim::probe::{FlowRow, LinkRow};
+use std::borrow::Cow;
+
+/// The cells of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cells {
+    /// Real numbers; NaN is a missing value.
+    F64(Vec<f64>),
+    /// Counts.
+    U64(Vec<u64>),
+    /// Texts.
+    Str(Vec<String>),
+}
+
+impl Cells {
+    /// The name of the type in declarations.
+    #[must_use]
+    pub fn dtype(&self) -> &'static str {
+        match self {
+            Cells::F64(_) => "f64",
+            Cells::U64(_) => "u64",
+            Cells::Str(_) => "str",
+        }
+    }
+}
+
+/// One column of a table.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Its name, which ends in its unit.
+    pub name: Cow<'static, str>,
+    /// Its unit.
+    pub unit: &'static str,
+    /// What it means.
+    pub doc: Cow<'static, str>,
+    /// Its cells.
+    pub cells: Cells,
+}
+
+/// One table.
+#[derive(Clone, Debug)]
+pub struct ResultTable {
+    /// Its name.
+    pub name: &'static str,
+    /// What its rows are.
+    pub summary: &'static str,
+    /// Its columns.
+    pub columns: Vec<Column>,
+}
+
+fn f64s(name: &'static str, unit: &'static str, doc: &'static str, cells: impl Iterator<Item = f64>) -> Column {
+    Column { name: name.into(), unit, doc: doc.into(), cells: Cells::F64(cells.collect()) }
+}
+
+fn u64s(name: &'static str, unit: &'static str, doc: &'static str, cells: impl Iterator<Item = u64>) -> Column {
+    Column { name: name.into(), unit, doc: doc.into(), cells: Cells::U64(cells.collect()) }
+}
+
+fn strs<'a>(name: &'static str, doc: &'static str, cells: impl Iterator<Item = &'a str>) -> Column {
+    Column { name: name.into(), unit: "", doc: doc.into(), cells: Cells::Str(cells.map(str::to_owned).collect()) }
+}
+
+fn lost_by_cause(lost: &[[u64; Cause::COUNT]]) -> impl Iterator<Item = Column> + '_ {
+    Cause::ALL.iter().map(|&cause| Column {
+        name: format!("lost_{}", cause.name()).into(),
+        unit: "packets",
+        doc: format!("packets lost because {}", cause.doc()).into(),
+        cells: Cells::U64(lost.iter().map(|lost| lost[cause as usize]).collect()),
+    })
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { f64::NAN } else { part as f64 / whole as f64 }
+}
+
+/// Every table of a run.
+#[must_use]
+pub fn tables(outcome: &Outcome) -> Vec<ResultTable> {
+    vec![flows(outcome), links(outcome), flow_series(outcome), queue(outcome), occupancy(outcome)]
+}
+
+fn flows(outcome: &Outcome) -> ResultTable {
+    let rows = || outcome.flows.iter();
+    let window = outcome.window.as_secs();
+    let bps = |bytes: u64| bytes as f64 * 8.0 / window;
+    let lost: Vec<[u64; Cause::COUNT]> = rows().map(|row| row.totals.lost).collect();
+    let all_lost = |row: &FlowRow| row.totals.lost.iter().sum::<u64>();
+    let delay = |quantile: f64| {
+        rows().map(move |row| {
+            row.totals.delays.as_ref().map_or(f64::NAN, |delays| delays.value_at_quantile(quantile) as f64)
+        })
+    };
+    let mut columns = vec![
+        u64s("flow", "", "number of the flow, from 1 in the order of the scenario", 1..=outcome.flows.len() as u64),
+        u64s("group", "", "number of its [[flows]] entry, from 0", rows().map(|row| u64::from(row.group))),
+        strs("kind", "kind of source", rows().map(|row| row.kind)),
+        strs("algorithm", "congestion control; empty for a source without", rows().map(|row| row.algorithm)),
+        f64s(
+            "offered_bps",
+            "bit/s",
+            "IP bits sent by the source per second, retransmissions included",
+            rows().map(|row| bps(row.totals.sent[1])),
+        ),
+        f64s(
+            "throughput_bps",
+            "bit/s",
+            "IP bits delivered to the receiver in the measured window, per second of it",
+            rows().map(|row| bps(row.totals.delivered[1])),
+        ),
+        u64s("sent_packets", "packets", "packets sent by the source", rows().map(|row| row.totals.sent[0])),
+        u64s(
+            "delivered_packets",
+            "packets",
+            "packets delivered to the receiver",
+            rows().map(|row| row.totals.delivered[0]),
+        ),
+        u64s(
+            "arrivals_packets",
+            "packets",
+            "packets of its data that reached a queue under study",
+            rows().map(|row| row.totals.arrivals),
+        ),
+        u64s("lost_packets", "packets", "packets of its data lost at queues under study", rows().map(all_lost)),
+    ];
+    columns.extend(lost_by_cause(&lost));
+    columns.extend([
+        f64s(
+            "loss_ratio",
+            "1",
+            "lost_packets / arrivals_packets; missing without arrivals",
+            rows().map(|row| ratio(all_lost(row), row.totals.arrivals)),
+        ),
+        f64s(
+            "queued_packets_mean",
+            "packets",
+            "time average of its packets in the queues under study",
+            rows().map(|row| row.totals.queued.as_secs() / window),
+        ),
+        f64s(
+            "delay_mean_ns",
+            "ns",
+            "mean one-way delay of delivered packets",
+            rows().map(|row| row.totals.delay_sum as f64 / row.totals.delivered[0] as f64),
+        ),
+        f64s("delay_p50_ns", "ns", "median one-way delay, to two digits", delay(0.5)),
+        f64s("delay_p95_ns", "ns", "95th percentile of one-way delay, to two digits", delay(0.95)),
+        f64s("delay_p99_ns", "ns", "99th percentile of one-way delay, to two digits", delay(0.99)),
+        u64s("retransmissions", "packets", "segments sent again", rows().map(|row| row.retransmissions)),
+        u64s("fast_retransmits", "events", "fast retransmits", rows().map(|row| row.fast_retransmits)),
+        u64s("timeouts", "events", "expiries of the retransmission timer", rows().map(|row| row.timeouts)),
+    ]);
+    ResultTable { name: "flows", summary: "One row for each flow, over the measured window.", columns }
+}
+
+fn links(outcome: &Outcome) -> ResultTable {
+    let rows = || outcome.links.iter();
+    let window = outcome.window.as_secs();
+    let lost: Vec<[u64; Cause::COUNT]> = rows().map(|row| row.totals.lost).collect();
+    let average = |which: usize| rows().map(move |row: &LinkRow| row.average.summary()[which]);
+    let mut columns = vec![
+        strs("link", "name of the link", rows().map(|row| row.name.as_str())),
+        strs("discipline", "its queue discipline", rows().map(|row| row.discipline)),
+        f64s("rate_bps", "bit/s", "its rate", rows().map(|row| row.rate.0 as f64)),
+        u64s("arrivals_packets", "packets", "packets that reached its queue", rows().map(|row| row.totals.arrivals)),
+        u64s("departures_packets", "packets", "packets that it sent", rows().map(|row| row.totals.departures)),
+        u64s("lost_packets", "packets", "packets that its queue lost", lost.iter().map(|lost| lost.iter().sum())),
+    ];
+    columns.extend(lost_by_cause(&lost));
+    columns.extend([
+        f64s(
+            "utilisation",
+            "1",
+            "bits sent per second, over the rate",
+            rows().map(|row| row.totals.departed_bytes as f64 * 8.0 / window / row.rate.0 as f64),
+        ),
+        f64s(
+            "queue_packets_mean",
+            "packets",
+            "time average of the queue, the packet in transmission not counted",
+            rows().map(|row| row.totals.queued.as_secs() / window),
+        ),
+        u64s("queue_packets_max", "packets", "the longest queue", rows().map(|row| row.totals.most)),
+        f64s(
+            "average_packets_mean",
+            "packets",
+            "mean over the samples of the discipline's own average; missing if it keeps none",
+            average(0),
+        ),
+        f64s("average_packets_min", "packets", "the least of these samples", average(1)),
+        f64s("average_packets_max", "packets", "the greatest of these samples", average(2)),
+        f64s(
+            "queueing_delay_mean_ns",
+            "ns",
+            "mean waiting time of packets that were sent",
+            rows().map(|row| row.totals.delay_sum as f64 / row.totals.departures as f64),
+        ),
+        f64s(
+            "queueing_delay_p99_ns",
+            "ns",
+            "99th percentile of it, to two digits",
+            rows().map(|row| row.totals.delays.value_at_quantile(0.99) as f64),
+        ),
+    ]);
+    ResultTable { name: "links", summary: "One row for each link under study, over the measured window.", columns }
+}
+
+fn flow_series(outcome: &Outcome) -> ResultTable {
+    let rows = || outcome.flow_series.iter();
+    let columns = vec![
+        f64s("time_s", "s", "time of the sample", rows().map(|row| row.time.as_secs())),
+        u64s("flow", "", "number of the flow, from 1", rows().map(|row| u64::from(row.flow) + 1)),
+        f64s(
+            "throughput_bps",
+            "bit/s",
+            "IP bits delivered per second in the interval that ends here",
+            rows().map(|row| row.throughput_bps),
+        ),
+        f64s(
+            "cwnd_segments",
+            "segments",
+            "congestion window; missing for a source without",
+            rows().map(|row| row.cwnd),
+        ),
+    ];
+    ResultTable { name: "flow_series", summary: "One row for each flow at each sample, over the whole run.", columns }
+}
+
+fn queue(outcome: &Outcome) -> ResultTable {
+    let rows = || outcome.queue.iter();
+    let columns = vec![
+        f64s("time_s", "s", "time of the sample", rows().map(|row| row.time.as_secs())),
+        strs("link", "name of the link", rows().map(|row| outcome.link_name(row.link))),
+        u64s(
+            "queue_packets",
+            "packets",
+            "packets queued, the one in transmission not counted",
+            rows().map(|row| row.packets),
+        ),
+        u64s("queue_bytes", "bytes", "their bytes", rows().map(|row| row.bytes)),
+        f64s(
+            "average_packets",
+            "packets",
+            "the discipline's own average; missing if it keeps none",
+            rows().map(|row| row.average),
+        ),
+    ];
+    ResultTable {
+        name: "queue",
+        summary: "One row for each link under study at each sample, over the whole run.",
+        columns,
+    }
+}
+
+fn occupancy(outcome: &Outcome) -> ResultTable {
+    let rows = || outcome.occupancy.iter();
+    let columns = vec![
+        f64s("time_s", "s", "time of the sample", rows().map(|row| row.time.as_secs())),
+        strs("link", "name of the link", rows().map(|row| outcome.link_name(row.link))),
+        u64s("flow", "", "number of the flow, from 1", rows().map(|row| u64::from(row.flow) + 1)),
+        u64s("queue_packets", "packets", "its packets in the queue", rows().map(|row| row.packets)),
+    ];
+    ResultTable { name: "occupancy", summary: "One row for each flow with packets queued at each sample.", columns }
+}
+
+/// The summary of a run: version, scenario, seed, totals.
+#[must_use]
+pub fn summary(scenario: &Scenario, outcome: &Outcome) -> Json {
+    let sum = |measure: fn(&LinkRow) -> u64| outcome.links.iter().map(measure).sum::<u64>();
+    let delivered: u64 = outcome.flows.iter().map(|row| row.totals.delivered[1]).sum();
+    json!({
+        "version": VERSION,
+        "scenario_file": scenario.name,
+        "scenario": scenario.resolved,
+        "seed": scenario.seed(),
+        "totals": {
+            "measured_s": outcome.window.as_secs(),
+            "throughput_bps": delivered as f64 * 8.0 / outcome.window.as_secs(),
+            "arrivals_packets": sum(|row| row.totals.arrivals),
+            "departures_packets": sum(|row| row.totals.departures),
+            "lost_packets": sum(|row| row.totals.lost.iter().sum()),
+        },
+        "events": outcome.events,
+    })
+}

@@ -1,0 +1,393 @@
+//! A whole scenario: read, checked, resolved, turned into a plan.
+
+use crate::document::{Document, Item, Node, Place, ScenarioError};
+use crate::network::{LinkParams, Network, NetworkLink, NetworkParams, Run, RunParams};
+use crate::section::{Found, Section, object};
+use serde_json::{Map, Value as Json};
+use sluicegate_aqm::{Discipline, all, build};
+use sluicegate_base::params::{Table, did_you_mean};
+use sluicegate_base::{Declared, Link, Params, Rate, Size, Span, Stream, Time};
+use sluicegate_netsim::source::{Flow, FlowParams, Poisson, SourcePlan, Udp};
+use sluicegate_netsim::{FlowPlan, LinkPlan, Plan, SimPacket};
+use sluicegate_tcp::{Host, Tcp};
+
+/// The sources of traffic, in the order in which they are listed to people.
+pub const SOURCES: &[Table] = &[Table::of::<Tcp>(), Table::of::<Udp>(), Table::of::<Poisson>()];
+
+/// Most flows and links that one scenario may have.
+const MOST: usize = 1_000_000;
+
+/// A link as the scenario describes it.
+#[derive(Clone, Debug)]
+struct LinkSpec {
+    name: String,
+    ends: Option<(String, String)>,
+    rate: Rate,
+    delay: Span,
+    /// The limit of a plain queue; none for a link that the discipline under study manages.
+    plain: Option<Size>,
+}
+
+/// A group of flows as the scenario describes it.
+#[derive(Clone, Debug)]
+struct Group {
+    common: FlowParams,
+    source: SourcePlan,
+    path: Vec<u32>,
+    return_path: Vec<u32>,
+    access: Option<(Rate, Span)>,
+}
+
+/// A scenario that has passed every check.
+pub struct Scenario {
+    /// The file's name.
+    pub name: String,
+    /// Everything with its defaults filled in.
+    pub resolved: Json,
+    run: RunParams,
+    discipline: Table,
+    queue: Found,
+    links: Vec<LinkSpec>,
+    groups: Vec<Group>,
+    far_access: Option<(Rate, Span)>,
+}
+
+impl Scenario {
+    /// Reads a scenario with `--set` values on top.
+    pub fn read(text: &str, name: &str, sets: &[(String, String)]) -> Result<Scenario, ScenarioError> {
+        let mut document = Document::parse(text, name)?;
+        for (key, value) in sets {
+            document.set(key, value)?;
+        }
+        let root = Section { document: &document, path: "", place: Place::Line(1), entries: &document.root };
+        root.refuse_unknown(&[], &["network", "queue", "flows", "run"])?;
+        let mut resolved = Map::new();
+        let (links, dumbbell) = network(&section(&root, "network")?, &mut resolved)?;
+        let (discipline, queue) = queue(&section(&root, "queue")?, links[0].rate, &mut resolved)?;
+        let groups = flows(&root, &links, dumbbell.as_ref(), &mut resolved)?;
+        let run_section = section(&root, "run")?;
+        run_section.refuse_unknown(&[Table::of::<Run>()], &[])?;
+        let run: RunParams = typed::<Run>(&run_section, links[0].rate, "run", &mut resolved)?;
+        let far_access = dumbbell.map(|params| (params.access_rate, params.access_delay));
+        let name = name.to_owned();
+        Ok(Scenario { name, resolved: Json::Object(resolved), run, discipline, queue, links, groups, far_access })
+    }
+
+    /// The seed of the run.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.run.seed
+    }
+
+    /// The length of the run.
+    #[must_use]
+    pub fn duration(&self) -> Span {
+        self.run.duration
+    }
+
+    /// A plan of this scenario, ready to run.
+    #[must_use]
+    pub fn plan(&self) -> Plan {
+        let mut links: Vec<LinkPlan> = self.links.iter().map(|spec| self.link(spec)).collect();
+        // Each link's way back, with a plain queue that does not fill.
+        let count = links.len() as u32;
+        for spec in &self.links {
+            links.push(plain(format!("{}/back", spec.name), spec.rate, spec.delay));
+        }
+        let mut flows = Vec::new();
+        for (at, group) in self.groups.iter().enumerate() {
+            for _ in 0..group.common.count {
+                let id = flows.len();
+                let mut start = Stream::new(self.run.seed, &format!("flow/{id}/start"));
+                let spread = group.common.spread.0.saturating_add(1);
+                let mut path = group.path.clone();
+                let mut back = group.return_path.clone();
+                if group.source.kind() != "tcp" {
+                    back.clear();
+                } else if back.is_empty() {
+                    back = path.iter().rev().map(|link| link + count).collect();
+                }
+                let mut attach = |name: &str, (rate, delay): (Rate, Span), links: &mut Vec<LinkPlan>, near: bool| {
+                    let index = links.len() as u32;
+                    links.push(plain(format!("flow/{id}/{name}"), rate, delay));
+                    path.insert(if near { 0 } else { path.len() }, index);
+                    if !back.is_empty() {
+                        links.push(plain(format!("flow/{id}/{name}/back"), rate, delay));
+                        back.insert(if near { back.len() } else { 0 }, index + 1);
+                    }
+                };
+                if let Some(access) = group.access {
+                    attach("access", access, &mut links, true);
+                }
+                if let Some(access) = self.far_access {
+                    attach("far access", access, &mut links, false);
+                }
+                flows.push(FlowPlan {
+                    group: at as u32,
+                    source: group.source.clone(),
+                    path,
+                    return_path: back,
+                    start: Time(group.common.start.0 + start.below(spread)),
+                    stop: group.common.stop.map_or(Time::NEVER, |stop| Time(stop.0)),
+                });
+            }
+        }
+        let longest = Span(self.run.duration.0 / 2000).max(Span::from_millis(100));
+        Plan {
+            links,
+            flows,
+            seed: self.run.seed,
+            duration: self.run.duration,
+            warmup: self.run.warmup,
+            sample: self.run.sample.unwrap_or(longest),
+            series: self.run.series,
+        }
+    }
+
+    fn link(&self, spec: &LinkSpec) -> LinkPlan {
+        if let Some(limit) = spec.plain {
+            return LinkPlan { watched: false, ..plain_with(spec.name.clone(), spec.rate, spec.delay, limit) };
+        }
+        let link = Link { rate: spec.rate, packet: 1000 };
+        let discipline = self.discipline.about.name;
+        let mut given = |at: usize| self.queue[at].as_ref().map(|(value, _)| value.clone());
+        let queue = build(discipline, &mut given, &link).expect("a known name").expect("checked for every link");
+        LinkPlan { name: spec.name.clone(), rate: spec.rate, delay: spec.delay, discipline, queue, watched: true }
+    }
+}
+
+fn plain(name: String, rate: Rate, delay: Span) -> LinkPlan {
+    plain_with(name, rate, delay, Size::Packets(u64::MAX))
+}
+
+fn plain_with(name: String, rate: Rate, delay: Span, limit: Size) -> LinkPlan {
+    let params = sluicegate_aqm::drop_tail::DropTailParams { limit };
+    let queue: Box<dyn Discipline<SimPacket>> = Box::new(sluicegate_aqm::DropTail::new(params));
+    LinkPlan { name, rate, delay, discipline: "drop_tail", queue, watched: false }
+}
+
+/// The table at `key` of the root; an absent one is empty.
+fn section<'a>(root: &Section<'a>, key: &'static str) -> Result<Section<'a>, ScenarioError> {
+    let (place, entries): (Place, &'a [(String, Item)]) = match root.get(key) {
+        None => (Place::Line(1), &[]),
+        Some(Item { place, node: Node::Table(entries) }) => (*place, entries),
+        Some(_) => return Err(root.error(key, &format!("must be a table: [{key}]"))),
+    };
+    Ok(Section { document: root.document, path: key, place, entries })
+}
+
+/// Reads one declared thing into its typed parameters and its resolved form.
+fn typed<T: Declared>(
+    section: &Section<'_>,
+    rate: Rate,
+    name: &str,
+    resolved: &mut Map<String, Json>,
+) -> Result<T::Params, ScenarioError> {
+    let mut map = Map::new();
+    let params = fields::<T>(section, rate, &mut map)?;
+    resolved.insert(name.to_owned(), Json::Object(map));
+    Ok(params)
+}
+
+fn fields<T: Declared>(
+    section: &Section<'_>,
+    rate: Rate,
+    map: &mut Map<String, Json>,
+) -> Result<T::Params, ScenarioError> {
+    let table = Table::of::<T>();
+    let link = Link { rate, packet: 1000 };
+    let found = section.read(&table)?;
+    let values = section.resolve(&table, &found, &link)?;
+    object(&table, &values, map);
+    let built = T::Params::build(&mut |at| values[at].clone(), &link);
+    Ok(built.unwrap_or_else(|problem| unreachable!("resolved values build: {problem:?}")))
+}
+
+fn network(
+    section: &Section<'_>,
+    resolved: &mut Map<String, Json>,
+) -> Result<(Vec<LinkSpec>, Option<NetworkParams>), ScenarioError> {
+    let Some(item) = section.get("links") else {
+        section.refuse_unknown(&[Table::of::<Network>()], &["links"])?;
+        let params: NetworkParams = typed::<Network>(section, Rate(1_000_000), "network", resolved)?;
+        let name = "bottleneck".to_owned();
+        let spec = LinkSpec { name, ends: None, rate: params.rate, delay: params.delay, plain: None };
+        return Ok((vec![spec], Some(params)));
+    };
+    section.refuse_unknown(&[], &["links"])?;
+    let Node::Array(items) = &item.node else {
+        return Err(section.error("links", "must be tables: [[network.links]]"));
+    };
+    let (mut specs, mut maps): (Vec<LinkSpec>, Vec<Json>) = (Vec::new(), Vec::new());
+    for (at, item) in items.iter().enumerate() {
+        let Node::Table(entries) = &item.node else { unreachable!("an array of tables") };
+        let path = format!("network.links.{at}");
+        let section = Section { document: section.document, path: &path, place: item.place, entries };
+        section.refuse_unknown(&[Table::of::<NetworkLink>()], &[])?;
+        let mut map = Map::new();
+        let LinkParams { name, from, to, rate, delay, managed, limit } =
+            fields::<NetworkLink>(&section, Rate(1_000_000), &mut map)?;
+        if specs.iter().any(|spec| spec.name == name) {
+            return Err(section.error("name", &format!("two links are called {name:?}: names must differ")));
+        }
+        maps.push(Json::Object(map));
+        let plain = (!managed).then_some(limit);
+        specs.push(LinkSpec { name, ends: Some((from, to)), rate, delay, plain });
+    }
+    let mut map = Map::new();
+    map.insert("links".to_owned(), Json::Array(maps));
+    resolved.insert("network".to_owned(), Json::Object(map));
+    Ok((specs, None))
+}
+
+fn queue(section: &Section<'_>, rate: Rate, resolved: &mut Map<String, Json>) -> Result<(Table, Found), ScenarioError> {
+    let link = Link { rate, packet: 1000 };
+    let names: Vec<&str> = all().iter().map(|entry| entry.table.about.name).collect();
+    let tables: Vec<Table> = all().iter().map(|entry| entry.table).collect();
+    let known: Vec<&str> = names.iter().copied().chain(["discipline"]).collect();
+    section.refuse_unknown(&tables, &known)?;
+    let chosen = match section.get("discipline").map(|item| &item.node) {
+        None => return Err(section.error("discipline", &format!("must be given: one of {}", names.join(", ")))),
+        Some(Node::Leaf(sluicegate_base::params::Raw::Text(name))) => {
+            let near = || format!("no such discipline: {name:?}{}", did_you_mean(name, &names));
+            *tables.iter().find(|table| table.about.name == name).ok_or_else(|| section.error("discipline", &near()))?
+        }
+        Some(_) => return Err(section.error("discipline", &format!("must be one of {}", names.join(", ")))),
+    };
+    let mut result = None;
+    for table in &tables {
+        let name = table.about.name;
+        let mut found = section.read(table)?;
+        let path = format!("queue.{name}");
+        let own = match section.get(name) {
+            None => None,
+            Some(Item { place, node: Node::Table(entries) }) => {
+                Some(Section { document: section.document, path: &path, place: *place, entries })
+            }
+            Some(_) => return Err(section.error(name, &format!("must be a table: [queue.{name}]"))),
+        };
+        if let Some(own) = &own {
+            own.refuse_unknown(std::slice::from_ref(table), &[])?;
+            for (shared, own) in found.iter_mut().zip(own.read(table)?) {
+                if own.is_some() {
+                    *shared = own;
+                }
+            }
+        }
+        // A table that is not used is checked too; shared keys alone are checked for the discipline that runs.
+        if own.is_some() || name == chosen.about.name {
+            let values = own.as_ref().unwrap_or(section).resolve(table, &found, &link)?;
+            if name == chosen.about.name {
+                let mut map = Map::new();
+                map.insert("discipline".to_owned(), Json::from(name));
+                object(table, &values, &mut map);
+                resolved.insert("queue".to_owned(), Json::Object(map));
+                result = Some(found);
+            }
+        }
+    }
+    Ok((chosen, result.expect("the chosen discipline is among all")))
+}
+
+fn flows(
+    root: &Section<'_>,
+    links: &[LinkSpec],
+    dumbbell: Option<&NetworkParams>,
+    resolved: &mut Map<String, Json>,
+) -> Result<Vec<Group>, ScenarioError> {
+    let items = match root.get("flows").map(|item| &item.node) {
+        Some(Node::Array(items)) => items,
+        None => return Err(root.error("flows", "must be given: at least one [[flows]]")),
+        Some(_) => return Err(root.error("flows", "must be tables: [[flows]]")),
+    };
+    let (mut groups, mut maps, mut total): (Vec<Group>, Vec<Json>, u64) = (Vec::new(), Vec::new(), 0);
+    for (at, item) in items.iter().enumerate() {
+        let Node::Table(entries) = &item.node else { unreachable!("an array of tables") };
+        let path = format!("flows.{at}");
+        let section = Section { document: root.document, path: &path, place: item.place, entries };
+        let mut map = Map::new();
+        let group = group(&section, links, dumbbell, &mut map)?;
+        total += group.common.count;
+        if total > MOST as u64 {
+            return Err(section.error("count", &format!("more than {MOST} flows in all")));
+        }
+        groups.push(group);
+        maps.push(Json::Object(map));
+    }
+    resolved.insert("flows".to_owned(), Json::Array(maps));
+    Ok(groups)
+}
+
+fn group(
+    section: &Section<'_>,
+    links: &[LinkSpec],
+    dumbbell: Option<&NetworkParams>,
+    map: &mut Map<String, Json>,
+) -> Result<Group, ScenarioError> {
+    let kinds: Vec<&str> = SOURCES.iter().map(|table| table.about.name).collect();
+    let kind = match section.get("kind").map(|item| &item.node) {
+        Some(Node::Leaf(sluicegate_base::params::Raw::Text(kind))) => kind.as_str(),
+        None => return Err(section.error("kind", &format!("must be given: one of {}", kinds.join(", ")))),
+        Some(_) => return Err(section.error("kind", &format!("must be one of {}", kinds.join(", ")))),
+    };
+    let Some(table) = SOURCES.iter().find(|table| table.about.name == kind) else {
+        let near = did_you_mean(kind, &kinds);
+        return Err(section.error("kind", &format!("no such source: {kind:?}; one of {}{near}", kinds.join(", "))));
+    };
+    section.refuse_unknown(&[*table, Table::of::<Flow>()], &["kind"])?;
+    map.insert("kind".to_owned(), Json::from(kind));
+    let rate = links[0].rate;
+    let common: FlowParams = fields::<Flow>(section, rate, map)?;
+    let source = match kind {
+        "tcp" => SourcePlan::Tcp(Host::new(&fields::<Tcp>(section, rate, map)?)),
+        "udp" => SourcePlan::Udp(fields::<Udp>(section, rate, map)?),
+        _ => SourcePlan::Poisson(fields::<Poisson>(section, rate, map)?),
+    };
+    let path = match (&common.path, dumbbell) {
+        (Some(_), Some(_)) => return Err(section.error("path", "only a network of [[network.links]] has paths")),
+        (None, Some(_)) => vec![0],
+        (Some(names), None) => route(section, "path", names, links)?,
+        (None, None) => return Err(section.error("path", "must be given in a network of [[network.links]]")),
+    };
+    let return_path = match &common.return_path {
+        Some(_) if dumbbell.is_some() => {
+            return Err(section.error("return_path", "only a network of [[network.links]] has paths"));
+        }
+        Some(names) => route(section, "return_path", names, links)?,
+        None => Vec::new(),
+    };
+    let default = dumbbell.map(|params| (params.access_rate, params.access_delay));
+    let access = match (common.access_rate, common.access_delay, default) {
+        (None, None, default) => default,
+        (rate, delay, Some(default)) => Some((rate.unwrap_or(default.0), delay.unwrap_or(default.1))),
+        (Some(rate), delay, None) => Some((rate, delay.unwrap_or(Span::ZERO))),
+        (None, Some(_), None) => return Err(section.error("access_rate", "must be given with access_delay")),
+    };
+    Ok(Group { common, source, path, return_path, access })
+}
+
+/// The links that a path names, which must follow one another.
+fn route(section: &Section<'_>, key: &str, names: &[String], links: &[LinkSpec]) -> Result<Vec<u32>, ScenarioError> {
+    if names.is_empty() || names.len() > 200 {
+        return Err(section.error(key, "must name from 1 to 200 links"));
+    }
+    let known: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
+    let mut path: Vec<u32> = Vec::new();
+    for name in names {
+        let Some(at) = known.iter().position(|link| link == name) else {
+            return Err(section.error(key, &format!("no such link: {name:?}{}", did_you_mean(name, &known))));
+        };
+        if let Some(&last) = path.last() {
+            let (last, next) = (&links[last as usize], &links[at]);
+            let reached = last.ends.as_ref().map(|(_, to)| to);
+            let left = next.ends.as_ref().map(|(from, _)| from);
+            if reached != left {
+                let (to, from) = (reached.map_or("", |to| to), left.map_or("", |from| from));
+                let rule = format!("{:?} ends at {to:?}, but {name:?} begins at {from:?}", last.name);
+                return Err(section.error(key, &rule));
+            }
+        }
+        path.push(at as u32);
+    }
+    Ok(path)
+}
