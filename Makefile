@@ -14,6 +14,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -type f)
 export CARGO_TARGET_DIR := $(CURDIR)/target
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
 
 .PHONY: help setup demo test lint bench generate lock clean prerequisites
@@ -71,5 +72,5 @@ $(VENV)/.python: requirements.lock | prerequisites
 	touch $@
 
 $(VENV)/.extension: $(VENV)/.python pyproject.toml $(RUST)
-	$(BIN)/maturin develop --release --locked
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	touch $@

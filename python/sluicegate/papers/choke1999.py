@@ -27,7 +27,7 @@ FAIR_BPS = LINK_BPS / (TCP_FLOWS + 1)
 RATES = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0, 7.0, 10.0)
 """What UDP offers in Figs. 8 and 9, Mbit/s."""
 
-DEFAULT = Settings(seeds=tuple(range(1, 21)), duration_s=400, warmup_s=100, sample_s=5)
+DEFAULT = Settings(seeds=tuple(range(1, 21)), duration_s=400, warmup_s=100, sample_s=2)
 FULL = Settings(seeds=tuple(range(1, 51)), duration_s=2000, warmup_s=400, sample_s=10)
 
 
@@ -83,7 +83,7 @@ VARIANTS = tuple(
         ("max_p = 0.5", ("queue.max_p", "0.5")),
         ("delay of 10 ms", ("network.delay", "10 ms")),
         ("delay of 100 ms", ("network.delay", "100 ms")),
-        ("starts spread over 10 s", ("flows.0.start_spread", "10 s")),
+        ("starts spread over 10 s", ("flows.0.spread", "10 s")),
     )
 )
 """CHOKe at 30/60 and 2 Mbit/s with other values for what the report leaves open, one at a time."""
@@ -121,13 +121,19 @@ def experiments(settings: Settings) -> list[Experiment]:
             *sorted(OVER_LOAD, key=lambda case: case.udp_mbps),
         )
     }
-    length = (("run.duration", f"{settings.duration_s} s"), ("run.warmup", f"{settings.warmup_s} s"))
-    sampled = (*length, ("run.series", "true"), ("run.sample", f"{settings.sample_s} s"))
-    unsampled = (*length, ("run.series", "false"))
+    length = (
+        ("run.duration", f"{settings.duration_s} s"),
+        ("run.warmup", f"{settings.warmup_s} s"),
+        ("run.sample", f"{settings.sample_s} s"),
+    )
     return [
-        Experiment(case.id, text, name, (*case.overrides(), *sampled), SERIES)
-        if case in IN_TIME
-        else Experiment(case.id, text, name, (*case.overrides(), *unsampled), POINT)
+        Experiment(
+            case.id,
+            text,
+            name,
+            (*case.overrides(), *length, ("run.series", "true" if case in IN_TIME else "false")),
+            SERIES if case in IN_TIME else POINT,
+        )
         for case in cases.values()
     ]
 

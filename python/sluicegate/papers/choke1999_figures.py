@@ -246,7 +246,7 @@ CHOICES = (
     Choice("Queue weight w_q", "not stated (“as RED”)", "0.002", "the value of Floyd and Jacobson's 1993 paper"),
     Choice("Drop probability max_p", "not stated (“the same as RED”)", "0.02", "the value of Floyd and Jacobson's "
            "1993 paper"),
-    Choice("Delays", "not stated", "1 ms on the bottleneck and on each access link", "the queue of 30 packets "
+    Choice("Delays", "not stated", "1 ms on the bottleneck, none on the access links", "the queue of 30 packets "
            "alone takes 240 ms, so that short lines hardly matter"),
     Choice("Starts", "not stated", "TCP flows start at random within the first second", "simultaneous starts would "
            "keep the flows in step for a while"),
