@@ -102,7 +102,7 @@ def test_a_network_of_links_carries_each_flow_along_its_path() -> None:
 
 
 def test_run_takes_overrides_of_any_type(small: Path) -> None:
-    run = sg.run(small, sets={"run.series": False, "queue.min_th": np.int64(5), "flows.2.rate": "1 Mbit/s"}, seed=9)
+    run = sg.run(small, sets={"run.series": False, "queue.min_th": np.int64(5), "flows.1.rate": "1 Mbit/s"}, seed=9)
     assert run.summary["seed"] == 9
     assert run.queue.height == 0
     assert run.flows.height == 5
@@ -150,8 +150,8 @@ def test_what_arrives_departs_is_lost_or_waits(discipline: str, limit: int, udp:
     sets = {
         "queue.discipline": discipline,
         "queue.limit": limit,
-        "flows.1.count": count,
-        "flows.2.rate": f"{udp} kbit/s",
+        "flows.0.count": count,
+        "flows.1.rate": f"{udp} kbit/s",
         "run.duration": "3 s",
         "run.warmup": "0 s",
     }

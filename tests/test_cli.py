@@ -71,7 +71,7 @@ def test_json_holds_groups_links_and_summary(sluicegate: Program, small: Path) -
 
 
 def test_set_overrides_the_file_and_seed_comes_last(sluicegate: Program, small: Path) -> None:
-    sets = ["--set", "queue.discipline=red", "--set", "flows.1.count=2", "--set", "run.seed=3", "--seed", "4"]
+    sets = ["--set", "queue.discipline=red", "--set", "flows.0.count=2", "--set", "run.seed=3", "--seed", "4"]
     answer = json.loads(sluicegate("run", small, *sets, "--json").stdout)
     assert {link["discipline"] for link in answer["links"] if link["arrivals_packets"]} >= {"red"}
     assert answer["groups"][0]["count"] == 2

@@ -15,15 +15,15 @@ from conftest import SMALL, Program
 from sluicegate import _core, api
 
 # Of every column of the runs below. It changes only when results change on purpose; the changelog then says why.
-DIGEST = ""
+DIGEST = "783617febea37060e2ba856cc2257f5151592c08206ca17189b52461ca7a834d"
 SCENARIOS = [(discipline, seed) for discipline in ("drop_tail", "red", "choke") for seed in (1, 2)]
 
 
 def digest_of(discipline: str, seed: int) -> str:
     """The digest of names, types and bytes of every column of one run."""
-    sets = [("queue.discipline", discipline), ("run.seed", str(seed)), ("flows.2.jitter", "1 ms")]
+    sets = [("queue.discipline", discipline), ("run.seed", str(seed)), ("flows.1.jitter", "0.1")]
     raw = _core.run(SMALL, "small.toml", sets, None)
-    digest = hashlib.sha256(raw["summary"].encode())
+    digest = hashlib.sha256()
     for table, columns in raw["tables"].items():
         for name, dtype, payload in columns:
             digest.update(f"{table}.{name}:{dtype}:{len(payload)}\n".encode())

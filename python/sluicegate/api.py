@@ -25,7 +25,7 @@ PYTHON = "<python>"
 """The file name in messages about a network that Python described."""
 
 Sets = Mapping[str, object] | Iterable[tuple[str, object]]
-"""Overrides: dotted keys ("queue.discipline", "flows.1.rate") and their values. Flows count from 1."""
+"""Overrides: dotted keys ("queue.discipline", "flows.1.rate") and their values. Groups of flows count from 0."""
 
 Progress = Callable[[float, float, int], object]
 """Called some 20 times a second with simulated seconds, seconds in all and packets so far; may raise to end the run."""

@@ -463,5 +463,5 @@ pub fn did_you_mean(given: &str, known: &[&str]) -> String {
 pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     let distance = |name: &str| strsim::damerau_levenshtein(&given.to_lowercase(), name);
     let best = known.iter().min_by_key(|name| distance(name))?;
-    (distance(best) <= 1 + given.chars().count().max(best.len()) / 3).then_some(best)
+    (distance(best) <= (given.chars().count().max(best.len()) / 3).max(1)).then_some(best)
 }

@@ -59,9 +59,11 @@ impl Document {
     pub fn parse(text: &str, name: &str) -> Result<Document, ScenarioError> {
         let line = |at: usize| 1 + text.as_bytes()[..at.min(text.len())].iter().filter(|&&byte| byte == b'\n').count();
         let table = DeTable::parse(text).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start);
+            let span = error.span().unwrap_or(0..0);
             let what = error.message().lines().collect::<Vec<_>>().join(": ");
-            ScenarioError(format!("{name}:{}: not valid TOML: {what}", line(at)))
+            let text = text.get(span.clone()).map_or("", str::trim);
+            let near = if text.is_empty() { String::new() } else { format!(" at {text:?}") };
+            ScenarioError(format!("{name}:{}: not valid TOML: {what}{near}", line(span.start)))
         })?;
         Ok(Document { name: name.to_owned(), root: entries(table.get_ref(), &line) })
     }

@@ -2,7 +2,7 @@
 
 use crate::document::{Document, Item, Node, Place, ScenarioError};
 use crate::network::{LinkParams, Network, NetworkLink, NetworkParams, Run, RunParams};
-use crate::section::{Found, Section, object};
+use crate::section::{Found, Section, object, value};
 use serde_json::{Map, Value as Json};
 use sluicegate_aqm::{Discipline, all, build};
 use sluicegate_base::params::{Table, did_you_mean};
@@ -150,7 +150,7 @@ impl Scenario {
         }
         let link = Link { rate: spec.rate, packet: 1000 };
         let discipline = self.discipline.about.name;
-        let mut given = |at: usize| self.queue[at].as_ref().map(|(value, _)| value.clone());
+        let mut given = |at: usize| value(&self.queue, at);
         let queue = build(discipline, &mut given, &link).expect("a known name").expect("checked for every link");
         LinkPlan { name: spec.name.clone(), rate: spec.rate, delay: spec.delay, discipline, queue, watched: true }
     }
@@ -247,7 +247,7 @@ fn queue(section: &Section<'_>, rate: Rate, resolved: &mut Map<String, Json>) ->
     let known: Vec<&str> = names.iter().copied().chain(["discipline"]).collect();
     section.refuse_unknown(&tables, &known)?;
     let chosen = match section.get("discipline").map(|item| &item.node) {
-        None => return Err(section.error("discipline", &format!("must be given: one of {}", names.join(", ")))),
+        None => tables[0], // Drop Tail: what a link does when nobody says otherwise
         Some(Node::Leaf(sluicegate_base::params::Raw::Text(name))) => {
             let near = || format!("no such discipline: {name:?}{}", did_you_mean(name, &names));
             *tables.iter().find(|table| table.about.name == name).ok_or_else(|| section.error("discipline", &near()))?

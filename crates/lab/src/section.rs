@@ -2,7 +2,7 @@
 
 use crate::document::{Document, Item, Node, Place, ScenarioError, shown};
 use serde_json::{Map, Value as Json};
-use sluicegate_base::params::{DefaultValue, Problem, Table, Values, did_you_mean};
+use sluicegate_base::params::{DefaultValue, Problem, Rule, Table, Values, did_you_mean};
 use sluicegate_base::{Link, Value};
 
 /// A table of the document, and what it is called in messages.
@@ -18,8 +18,24 @@ pub struct Section<'a> {
     pub entries: &'a [(String, Item)],
 }
 
-/// The values given for the fields of one declaration, with their places.
-pub type Found = Vec<Option<(Value, Place)>>;
+/// A value that was given for a field.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// The value.
+    pub value: Value,
+    /// Where it was written.
+    pub place: Place,
+    /// The key it was written at: `queue.min_th`.
+    pub key: String,
+}
+
+/// The values given for the fields of one declaration, in its order.
+pub type Found = Vec<Option<Given>>;
+
+/// The value found for the field with this index.
+pub fn value(found: &Found, at: usize) -> Option<Value> {
+    found[at].as_ref().map(|given| given.value.clone())
+}
 
 impl<'a> Section<'a> {
     /// The path of a key in it.
@@ -58,44 +74,35 @@ impl<'a> Section<'a> {
             let Node::Leaf(raw) = &item.node else {
                 return Err(self.error(field.name, &format!("must be {}", field.expected())));
             };
-            let fail = |rule: String| {
-                self.document.error(item.place, &format!("{} = {}", self.key(field.name), shown(raw)), &rule)
-            };
-            field.read(raw).map(|value| Some((value, item.place))).map_err(fail)
+            let key = self.key(field.name);
+            match field.read(raw) {
+                Ok(value) => Ok(Some(Given { value, place: item.place, key })),
+                Err(rule) => Err(self.document.error(item.place, &format!("{key} = {}", shown(raw)), &rule)),
+            }
         };
         table.fields.iter().map(read).collect()
     }
 
     /// Fills in defaults and tests the rules.
     pub fn resolve(&self, table: &Table, found: &Found, link: &Link) -> Result<Values, ScenarioError> {
-        (table.resolve)(&mut |at| found[at].as_ref().map(|(value, _)| value.clone()), link).map_err(|problem| {
-            match problem {
-                Problem::Missing(field) => self.document.error(self.place, &self.key(field), "must be given"),
-                Problem::Broken(rule) => {
-                    let given = rule.fields.iter().rev().filter_map(|name| {
-                        let at = table.position(name)?;
-                        found[at].as_ref().map(|(value, place)| (*name, value, *place))
-                    });
-                    let all: Vec<String> = rule
-                        .fields
-                        .iter()
-                        .filter_map(|name| {
-                            let at = table.position(name)?;
-                            let value = found[at].as_ref().map(|(value, _)| value.clone());
-                            let value = value.or_else(|| table.fields[at].default_for(link))?;
-                            Some(format!("{name} is {value}"))
-                        })
-                        .collect();
-                    let why = format!("breaks the rule {} ({})", rule.text, all.join(", "));
-                    match given.last() {
-                        Some((name, value, place)) => {
-                            self.document.error(place, &format!("{} = {value}", self.key(name)), &why)
-                        }
-                        None => self.document.error(self.place, self.path, &why),
-                    }
-                }
-            }
+        (table.resolve)(&mut |at| value(found, at), link).map_err(|problem| match problem {
+            Problem::Missing(field) => self.document.error(self.place, &self.key(field), "must be given"),
+            Problem::Broken(rule) => self.broken(&rule, table, found, link),
         })
+    }
+
+    /// The error for a rule between fields, at the first of them that was given.
+    fn broken(&self, rule: &Rule, table: &Table, found: &Found, link: &Link) -> ScenarioError {
+        let named = || rule.fields.iter().filter_map(|name| table.position(name));
+        let in_force = named().filter_map(|at| {
+            let value = value(found, at).or_else(|| table.fields[at].default_for(link))?;
+            Some(format!("{} is {value}", table.fields[at].name))
+        });
+        let why = format!("breaks the rule {} ({})", rule.text, in_force.collect::<Vec<_>>().join(", "));
+        match named().find_map(|at| found[at].as_ref()) {
+            Some(Given { value, place, key }) => self.document.error(*place, &format!("{key} = {value}"), &why),
+            None => self.document.error(self.place, self.path, &why),
+        }
     }
 }
 
