@@ -8,7 +8,7 @@ MAKEFLAGS += --no-builtin-rules
 
 VENV := .venv
 BIN := $(VENV)/bin
-RUST := Cargo.toml Cargo.lock $(shell find crates -type f)
+RUST := Cargo.toml Cargo.lock $(shell find crates -path '*/src/*' -type f -o -name Cargo.toml)
 
 # The simulator is always built for release, into one folder, against one interpreter.
 export CARGO_TARGET_DIR := $(CURDIR)/target
@@ -34,8 +34,11 @@ demo: setup ## reproduce CHOKe 1999 and show its report
 		fi; \
 	fi; exit $$status
 
-test: prerequisites ## every test of what stands so far: the Rust crates
+test: setup ## every test: generated files fresh, Rust, Python, the report in a browser
+	@tools/chromium >/dev/null
+	$(BIN)/python tools/generate.py --check
 	cargo test --release --locked --workspace
+	chromium="$$(tools/chromium)"; SLUICEGATE_CHROMIUM="$$chromium" $(BIN)/python -m pytest
 
 lint: setup ## formatting, clippy, ruff and mypy
 	cargo fmt --all --check

@@ -15,7 +15,7 @@ from conftest import SMALL, Program
 from sluicegate import _core, api
 
 # Of every column of the runs below. It changes only when results change on purpose; the changelog then says why.
-DIGEST = "783617febea37060e2ba856cc2257f5151592c08206ca17189b52461ca7a834d"
+DIGEST = "f1da9223d0711246a9b4d58e7f4883cce135693fd5350fa7f32da7d7e2c57742"
 SCENARIOS = [(discipline, seed) for discipline in ("drop_tail", "red", "choke") for seed in (1, 2)]
 
 

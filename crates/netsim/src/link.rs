@@ -1,6 +1,6 @@
 //! A link: a queue under some discipline, a transmitter, and a wire with a constant delay.
 
-use crate::events::{Event, Events};
+use crate::events::{End, Event, Events};
 use crate::packet::SimPacket;
 use crate::plan::LinkPlan;
 use crate::probe::LinkTotals;
@@ -22,6 +22,8 @@ pub struct Link {
     pub queue: Box<dyn Discipline<SimPacket>>,
     /// What it has counted since the start.
     pub totals: LinkTotals,
+    /// The packet that has gone to the transmitter since this was last taken: flow, end, and when it was queued.
+    pub leaving: Option<(u32, End, Time)>,
     index: u32,
     delay: Span,
     rng: Stream,
@@ -46,6 +48,7 @@ impl Link {
             rate: plan.rate,
             queue: plan.queue,
             totals: LinkTotals::default(),
+            leaving: None,
             index,
             delay: plan.delay,
             remainder: 0,
@@ -110,6 +113,7 @@ impl Link {
             return;
         };
         self.totals.waited(packet.queued, now);
+        self.leaving = Some((packet.flow, packet.to, packet.queued));
         let time = self.rate.time_to_send(u64::from(packet.bytes), &mut self.remainder);
         events.push(now + time, Event::Departure(self.index));
         self.sending = Some(packet);

@@ -9,6 +9,11 @@ pub(crate) fn spans() -> Histogram<u64> {
     Histogram::new(2).expect("two digits are valid")
 }
 
+/// Adds a span to a histogram, which grows to hold it (`saturating_record` would not grow it, but cut the value).
+fn record(spans: &mut Histogram<u64>, nanoseconds: u64) {
+    spans.record(nanoseconds).expect("the histogram grows by itself");
+}
+
 /// What a link has counted since the measured window began (before that, since the start).
 #[derive(Clone, Debug)]
 pub struct LinkTotals {
@@ -55,7 +60,7 @@ impl LinkTotals {
     pub(crate) fn waited(&mut self, queued: Time, now: Time) {
         self.left(queued, now);
         let delay = now.since(queued).0;
-        self.delays.saturating_record(delay);
+        record(&mut self.delays, delay);
         self.delay_sum += u128::from(delay);
     }
 
@@ -108,7 +113,7 @@ impl FlowTotals {
         self.delivered[0] += 1;
         self.delivered[1] += u64::from(bytes);
         self.delay_sum += u128::from(delay.0);
-        self.delays.get_or_insert_with(|| Box::new(spans())).saturating_record(delay.0);
+        record(self.delays.get_or_insert_with(|| Box::new(spans())), delay.0);
     }
 }
 

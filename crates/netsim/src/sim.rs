@@ -175,11 +175,15 @@ impl Sim {
         self.settle(at);
     }
 
-    /// Counts what `link` has lost since the last call.
+    /// Counts what has left the queue of `link` since the last call.
     fn settle(&mut self, link: u32) {
         let start = self.window_start();
+        let link = &mut self.links[link as usize];
+        if let (Some((flow, End::Receiver, queued)), true) = (link.leaving.take(), link.watched) {
+            let totals = &mut self.flows[flow as usize].totals;
+            totals.queued = totals.queued + self.now.since(queued.max(start));
+        }
         while let Some((packet, cause)) = self.lost.pop() {
-            let link = &mut self.links[link as usize];
             link.totals.lost[cause as usize] += 1;
             link.totals.left(packet.queued, self.now);
             if link.watched && packet.to == End::Receiver {

@@ -71,6 +71,25 @@ fn loss_in_m_m_1_k_is_the_textbooks() {
 }
 
 #[test]
+fn quantiles_of_waiting_in_m_m_1_are_the_textbooks() {
+    // P(W > t) = ρ exp(−(1 − ρ) t / s), with s the mean service time of 8 ms.
+    let load = 0.8f64;
+    for q in [0.5, 0.99] {
+        let quantile = |seed| {
+            let outcome = poisson(load, Sizes::Exponential, 1_000_000, seed);
+            outcome.links[0].totals.delays.value_at_quantile(q) as f64 / 1e9
+        };
+        let (wait, error) = over_seeds(quantile);
+        let expected = libm::log(load / (1.0 - q)) / (1.0 - load) * 0.008;
+        // The histogram's two digits add up to one per cent.
+        assert!(
+            (wait - expected).abs() < error + 0.01 * expected && error < 0.1 * expected,
+            "{wait} ± {error}, {expected}"
+        );
+    }
+}
+
+#[test]
 fn the_mean_queue_obeys_littles_law() {
     let outcome = poisson(0.8, Sizes::Fixed, 1_000_000, 1);
     let totals = &outcome.links[0].totals;
@@ -131,6 +150,7 @@ fn flows_and_link_tell_the_same_story() {
     let sum = |measure: fn(&sluicegate_netsim::probe::FlowRow) -> u64| outcome.flows.iter().map(measure).sum::<u64>();
     assert_eq!(sum(|flow| flow.totals.arrivals), totals.arrivals);
     assert_eq!(sum(|flow| flow.totals.lost.iter().sum()), totals.lost.iter().sum::<u64>());
+    assert_eq!(outcome.flows.iter().map(|flow| flow.totals.queued.0).sum::<u64>(), totals.queued.0);
     let utilisation = totals.departed_bytes as f64 * 8.0 / 1e6 / outcome.window.as_secs();
     assert!(utilisation > 0.9 && utilisation <= 1.0001, "{utilisation}");
     assert!(outcome.flows.iter().all(|flow| flow.totals.delivered[0] > 0));

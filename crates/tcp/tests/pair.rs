@@ -11,6 +11,9 @@ fn host() -> Host {
     Host { initial_ssthresh: 64.0, window: 64 * 960, ..Host::new(&params) }
 }
 
+/// Whether the k-th data segment (from 0, retransmissions counted) is lost.
+type Loses = Box<dyn FnMut(u64, &Segment) -> bool>;
+
 /// Virtual time moves to the next arrival or wake-up.
 struct Pair {
     sender: Connection,
@@ -20,8 +23,7 @@ struct Pair {
     /// Segments under way: arrival, order, whether they go to the receiver.
     wire: Vec<(Time, u64, bool, Segment)>,
     sent: u64,
-    /// The k-th data segment (from 0, retransmissions counted) is lost when this says so.
-    loses: Box<dyn FnMut(u64, &Segment) -> bool>,
+    loses: Loses,
     /// Time and value of every acknowledgement that reached the sender.
     acks: Vec<(Time, u64)>,
     /// Every data segment, in packets: time and number.

@@ -94,12 +94,17 @@ LESS_EARLY = next(case for case in VARIANTS if case.variant == "max_p = 0.1")
 FAR_APART = replace(CHOKE[0].at(0.1), variant="delay of 100 ms", sets=(("network.delay", "100 ms"),))
 """CHOKe at 30/60 and 0.1 Mbit/s with a longer line."""
 
-SHORT_TIMEOUTS = tuple(
-    replace(case, variant="time-outs of at most 2 s", sets=(("flows.0.max_rto", "2.003 s"),))
-    for case in (DROP_TAIL, *RED)
+SHORT_TIMEOUTS = (
+    replace(
+        DROP_TAIL,
+        variant="time-outs of at most 0.5 s, UDP jittered",
+        sets=(("flows.0.max_rto", "0.503 s"), ("flows.1.jitter", "1")),
+    ),
+    *(replace(case, variant="time-outs of at most 2 s", sets=(("flows.0.max_rto", "2.003 s"),)) for case in RED),
 )
-"""Drop Tail and RED at 2 Mbit/s with hosts that never wait longer. Not 2 s: a multiple of the 8 ms that a packet takes
-would let a host meet the same phase of the full Drop Tail queue each time."""
+"""Drop Tail and RED at 2 Mbit/s with hosts that never wait longer. Not 0.5 or 2 s: a multiple of the 8 ms that a packet
+takes would let a host meet the same phase of the queue each time. Under Drop Tail the phase also needs UDP's jitter: a
+source that sends exactly two packets per departure fills every free place before all others, or after them."""
 
 POINT: Keep = {
     "flows": ("flow", "kind", "throughput_bps", "loss_ratio", "queued_packets_mean"),
