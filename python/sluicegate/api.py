@@ -28,7 +28,7 @@ Sets = Mapping[str, object] | Iterable[tuple[str, object]]
 """Overrides: dotted keys ("queue.discipline", "flows.1.rate") and their values. Groups of flows count from 0."""
 
 Progress = Callable[[float, float, int], object]
-"""Called some 20 times a second with simulated seconds, seconds in all and packets so far; may raise to end the run."""
+"""Called some 20 times a second with simulated seconds, seconds in all and events so far; may raise to end the run."""
 
 dumbbell = Dumbbell
 """A network of many senders and receivers on either side of one bottleneck; see `Dumbbell` for the values."""

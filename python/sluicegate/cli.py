@@ -90,7 +90,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
-@app.command()
+@app.command(short_help="Simulate a scenario; print a table, write results.")
 @answers
 def run(
     file: File,
@@ -120,7 +120,7 @@ def run(
         print_run(result, out)
 
 
-@app.command()
+@app.command(short_help="Reproduce a paper: a report with every figure.")
 @answers
 def reproduce(
     name: Annotated[str, typer.Argument(help="The paper, such as choke1999.")],
@@ -148,7 +148,7 @@ def reproduce(
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(short_help="List the queue disciplines, or explain one.")
 @answers
 def disciplines(
     name: Annotated[str | None, typer.Argument(help="Explain this one.")] = None,
@@ -169,7 +169,7 @@ def disciplines(
         explain(chosen[0])
 
 
-@app.command()
+@app.command(short_help="Check a scenario without running it.")
 @answers
 def check(file: File, sets: Set = None, as_json: Json = False) -> None:
     """Check a scenario without running it; --json prints it with every default filled in."""

@@ -53,6 +53,8 @@ params! {
     }
     rules {
         "warmup < duration" [warmup, duration] |p| p.warmup < p.duration;
+        "duration <= 10000000 samples" [sample, duration]
+            |p| p.sample.is_none_or(|s| p.duration.0 / s.0.max(1) <= 10_000_000);
     }
 }
 

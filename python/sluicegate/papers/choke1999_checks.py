@@ -148,8 +148,8 @@ _WHY_STARVED = (
     "What a flow gets that loses half of its packets is set by how long its host waits between attempts, which the "
     "report does not state; ours waits up to 60 s, and with shorter waits it gets more than the printed number.",
     "UDP sends exactly two packets for each that leaves the full buffer, so that their phase decides who takes the "
-    "free place, and how long a host waits decides how often it tries; the report states neither. With UDP jittered and "
-    "shorter waits a flow gets more than the printed number.",
+    "free place, and how long a host waits decides how often it tries; the report states neither. With UDP jittered "
+    "and shorter waits a flow gets more than the printed number.",
 )
 
 

@@ -1,0 +1,153 @@
+//! Scenarios: what is read, what is refused and where, and that no text makes the reader panic.
+
+use proptest::prelude::*;
+use sluicegate_lab::results::{Cells, summary, tables};
+use sluicegate_lab::{Scenario, ScenarioError};
+use sluicegate_netsim::Sim;
+
+const SMALL: &str = r#"
+[network]
+rate = "1 Mbit/s"
+
+[queue]
+discipline = "choke"
+min_th = 10
+max_th = 30
+
+[queue.red]
+min_th = 20
+max_th = 80
+
+[[flows]]
+kind = "tcp"
+count = 2
+
+[[flows]]
+kind = "udp"
+rate = "2 Mbit/s"
+packet_size = "500 B"
+
+[run]
+duration = "4 s"
+warmup = "1 s"
+"#;
+
+fn read(text: &str, sets: &[(&str, &str)]) -> Result<Scenario, ScenarioError> {
+    let sets: Vec<(String, String)> = sets.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    Scenario::read(text, "small.toml", &sets)
+}
+
+fn refusal(text: &str, sets: &[(&str, &str)]) -> String {
+    read(text, sets).err().expect("it is refused").0
+}
+
+#[test]
+fn defaults_are_filled_in_and_those_of_the_queue_derive_from_the_link() {
+    let resolved = |sets| read(SMALL, sets).unwrap().resolved;
+    let slow = resolved(&[]);
+    assert_eq!(slow["queue"]["candidates"], 1);
+    assert_eq!(slow["flows"][0]["algorithm"], "reno");
+    assert_eq!(slow["network"]["access_rate"], "10 Mbit/s");
+    // The idle decay's s is the time that a small packet takes at the link's rate.
+    let fast = resolved(&[("network.rate", "100 Mbit/s")]);
+    assert_ne!(slow["queue"]["s"], fast["queue"]["s"]);
+}
+
+#[test]
+fn a_resolved_scenario_resolves_to_itself() {
+    let first = read(SMALL, &[]).unwrap().resolved;
+    let text = toml::to_string(&first).unwrap();
+    assert_eq!(Scenario::read(&text, "again.toml", &[]).unwrap().resolved, first);
+}
+
+#[test]
+fn shared_keys_serve_every_discipline_and_its_own_table_wins() {
+    let thresholds = |discipline| {
+        let queue = read(SMALL, &[("queue.discipline", discipline)]).unwrap().resolved["queue"].clone();
+        (queue["min_th"].clone(), queue["max_th"].clone())
+    };
+    assert_eq!(thresholds("choke"), (10.into(), 30.into()));
+    assert_eq!(thresholds("red"), (20.into(), 80.into()));
+}
+
+#[test]
+fn a_broken_rule_is_told_at_the_key_that_was_written() {
+    let shared = SMALL.replace("min_th = 10", "min_th = 70");
+    assert_eq!(
+        refusal(&shared, &[]),
+        "small.toml:7: queue.min_th = 70 packets: breaks the rule min_th < max_th (min_th is 70 packets, max_th is 30 packets)"
+    );
+    let own = SMALL.replace("min_th = 20", "min_th = 90");
+    assert!(refusal(&own, &[]).starts_with("small.toml:11: queue.red.min_th = 90 packets: breaks the rule"));
+    assert!(refusal(SMALL, &[("queue.max_th", "5")]).contains("min_th < max_th"));
+    assert!(refusal(SMALL, &[("run.sample", "1 ns")]).contains("duration <= 10000000 samples"));
+}
+
+#[test]
+fn without_a_queue_the_link_drops_at_the_tail() {
+    let text = SMALL.split("[queue]").next().unwrap().to_owned() + &SMALL[SMALL.find("[[flows]]").unwrap()..];
+    assert_eq!(read(&text, &[]).unwrap().resolved["queue"]["discipline"], "drop_tail");
+}
+
+fn rows_of(cells: &Cells) -> usize {
+    match cells {
+        Cells::F64(cells) => cells.len(),
+        Cells::U64(cells) => cells.len(),
+        Cells::Str(cells) => cells.len(),
+    }
+}
+
+#[test]
+fn every_table_of_results_is_whole() {
+    let scenario = read(SMALL, &[]).unwrap();
+    let mut sim = Sim::new(scenario.plan());
+    while sim.advance(1 << 16) {}
+    let outcome = sim.finish();
+    let tables = tables(&outcome);
+    for table in &tables {
+        let rows = rows_of(&table.columns[0].cells);
+        assert!(rows > 0, "{}", table.name);
+        for column in &table.columns {
+            assert_eq!(rows_of(&column.cells), rows, "{}.{}", table.name, column.name);
+        }
+    }
+    let summary = summary(&scenario, &outcome);
+    assert_eq!(summary["scenario"], scenario.resolved);
+    assert_eq!(summary["seed"], 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_text_makes_the_reader_panic(text in "[\\[\\]a-z_.=\"0-9 \n#-]{0,300}") {
+        let _ = read(&text, &[]);
+    }
+
+    #[test]
+    fn no_change_of_a_scenario_makes_the_reader_panic(
+        at in 0..SMALL.len(), cut in 0usize..30, put in "[\\PC\n]{0,12}", key in "[a-z0-9_.]{0,20}", value in "\\PC{0,12}",
+    ) {
+        let end = (at + cut).min(SMALL.len());
+        let text = format!("{}{put}{}", &SMALL[..at], &SMALL[end..]);
+        if let Err(error) = read(&text, &[]) {
+            prop_assert!(error.0.starts_with("small.toml:"), "{error}");
+        }
+        if let Err(error) = read(SMALL, &[(&key, &value)]) {
+            prop_assert!(error.0.starts_with("--set") || error.0.starts_with("small.toml:"), "{error}");
+        }
+    }
+
+    #[test]
+    fn whatever_is_accepted_can_be_planned(count in 0u64..5, rate in 0u64..1u64 << 62, th in 0u64..100, warmup in 0u64..9) {
+        let sets = [
+            ("flows.0.count", count.to_string()), ("flows.1.rate", format!("{rate} bit/s")),
+            ("queue.min_th", th.to_string()), ("run.warmup", format!("{warmup} s")),
+        ];
+        let sets: Vec<(&str, &str)> = sets.iter().map(|(key, value)| (*key, value.as_str())).collect();
+        if let Ok(scenario) = read(SMALL, &sets) {
+            let mut sim = Sim::new(scenario.plan());
+            sim.advance(2000);
+        }
+    }
+}
