@@ -21,7 +21,7 @@ from tiny import FIGURES, TINY, contents
 from sluicegate import ScenarioError, report
 from sluicegate.papers import PAPERS, Settings, UnknownPaper, choke1999, choke1999_figures, reproduce
 from sluicegate.papers.checks import CLASSES, VERDICTS, Bounds, Check
-from sluicegate.papers.runner import Experiment, Task, run_experiments, work
+from sluicegate.runner import Experiment, Task, run_experiments, work
 
 KEYS = {"id", "source", "class", "paper", "measured", "low", "high", "verdict", "ok", "why", "evidence"}
 

@@ -79,7 +79,7 @@ def reproduce(
     """
     from ..files import check_writable
     from ..report import write
-    from .runner import run_experiments
+    from ..runner import run_experiments
 
     if name not in PAPERS:
         raise UnknownPaper(name)

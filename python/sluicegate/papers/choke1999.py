@@ -14,9 +14,9 @@ import polars as pl
 
 from .. import api
 from ..report import Report
+from ..runner import Experiment, Keep, Tables
 from . import Settings
 from .points import RUN, fold, mean
-from .runner import Experiment, Keep, Tables
 
 SCENARIO = "choke1999"
 LINK_BPS = 1_000_000

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from ..intervals import Interval, difference, interval
 from .checks import Bounds, Check, above, below, printed
 from .choke1999 import (
     CHOKE,
@@ -27,7 +28,6 @@ from .choke1999 import (
     TCP_FLOWS,
     Case,
 )
-from .intervals import Interval, difference, interval
 from .points import values_of
 
 UNFAIR = (DROP_TAIL, *RED)

@@ -9,12 +9,12 @@ import polars as pl
 
 from .. import _core, api
 from ..report import Choice, FigurePart, Report, number
+from ..runner import Tables
 from . import PAPERS, Settings, charts
 from .checks import Verdict, judge
 from .choke1999 import CHOKE, DROP_TAIL, FAIR_BPS, LINK_BPS, OVER_LOAD, RATES, RED, SCENARIO, VARIANTS, Case, points
 from .choke1999_checks import OF_FIGURE, checks
 from .points import RUN, fold, interval_of, summarise
-from .runner import Tables
 
 TITLES = {"drop_tail": "Drop Tail", "red": "RED", "choke": "CHOKe"}
 TICKS = (0.1, 0.3, 1, 3, 10)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-    from . import Progress
+    from .papers import Progress
 
 Sets = tuple[tuple[str, str], ...]
 """Overrides of a scenario: dotted keys and values, as `--set` takes them."""
@@ -67,8 +67,8 @@ def work(task: Task, cancel: threading.Event | None = None) -> Tables:
     """
     import polars as pl
 
-    from .. import _core
-    from ..results import tables_from_core
+    from . import _core
+    from .results import tables_from_core
 
     def watch(_now: float, _end: float, _packets: int) -> None:
         if cancel is not None and cancel.is_set():
