@@ -136,6 +136,12 @@ fn flows(outcome: &Outcome) -> ResultTable {
             "lost_packets / arrivals_packets; missing without arrivals",
             rows().map(|row| ratio(all_lost(row), row.totals.arrivals)),
         ),
+        u64s(
+            "marked_packets",
+            "packets",
+            "packets of its data that queues under study marked and sent",
+            rows().map(|row| row.totals.marked),
+        ),
         f64s(
             "queued_packets_mean",
             "packets",
@@ -154,6 +160,7 @@ fn flows(outcome: &Outcome) -> ResultTable {
         u64s("retransmissions", "packets", "segments sent again", rows().map(|row| row.retransmissions)),
         u64s("fast_retransmits", "events", "fast retransmits", rows().map(|row| row.fast_retransmits)),
         u64s("timeouts", "events", "expiries of the retransmission timer", rows().map(|row| row.timeouts)),
+        u64s("mark_responses", "events", "windows cut for marks", rows().map(|row| row.mark_responses)),
     ]);
     ResultTable { name: "flows", summary: "One row for each flow, over the measured window.", columns }
 }
@@ -173,6 +180,12 @@ fn links(outcome: &Outcome) -> ResultTable {
     ];
     columns.extend(lost_by_cause(&lost));
     columns.extend([
+        u64s(
+            "marked_packets",
+            "packets",
+            "packets that its queue marked and sent",
+            rows().map(|row| row.totals.marked),
+        ),
         f64s(
             "utilisation",
             "1",

@@ -32,13 +32,12 @@ pub enum End {
 }
 
 impl Event {
-    /// At equal times departures precede arrivals, those precede what hosts do, and probes look last.
+    /// At equal times departures precede all else, and probes look last; the rest goes by insertion.
     fn class(self) -> u64 {
         match self {
             Event::Departure(_) => 0,
-            Event::Arrival(_) => 1,
-            Event::Wake(_) | Event::Source(_) | Event::Timer(..) => 2,
-            Event::Sample => 3,
+            Event::Arrival(_) | Event::Wake(_) | Event::Source(_) | Event::Timer(..) => 1,
+            Event::Sample => 2,
         }
     }
 }
@@ -124,7 +123,7 @@ mod tests {
         events.push(Time(9), Event::Sample);
         let order: Vec<Event> = std::iter::from_fn(|| events.pop(Time(5)).map(|(_, event)| event)).collect();
         let expected =
-            [Event::Sample, Event::Departure(3), Event::Arrival(4), Event::Arrival(2), Event::Source(1), Event::Sample];
+            [Event::Sample, Event::Departure(3), Event::Arrival(4), Event::Source(1), Event::Arrival(2), Event::Sample];
         assert_eq!(order, expected);
     }
 }

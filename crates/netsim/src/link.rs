@@ -8,6 +8,19 @@ use sluicegate_aqm::{Cause, Ctx, Discipline};
 use sluicegate_base::{Rate, Span, Stream, Time};
 use std::collections::VecDeque;
 
+/// What its flow counts of a packet that leaves a queue for the wire.
+#[derive(Clone, Copy, Debug)]
+pub struct Leaving {
+    /// Its flow.
+    pub flow: u32,
+    /// The end that it travels to.
+    pub to: End,
+    /// When it was queued.
+    pub queued: Time,
+    /// Whether the queue has marked it.
+    pub marked: bool,
+}
+
 /// A link as it runs.
 pub struct Link {
     /// Its name, rate and discipline, for results.
@@ -22,8 +35,8 @@ pub struct Link {
     pub queue: Box<dyn Discipline<SimPacket>>,
     /// What it has counted since the start.
     pub totals: LinkTotals,
-    /// The packet that has gone to the transmitter since this was last taken: flow, end, and when it was queued.
-    pub leaving: Option<(u32, End, Time)>,
+    /// The packet that has gone to the transmitter since this was last taken.
+    pub leaving: Option<Leaving>,
     index: u32,
     delay: Span,
     rng: Stream,
@@ -66,7 +79,7 @@ impl Link {
         events: &mut Events,
         lost: &mut Vec<(SimPacket, Cause)>,
     ) {
-        packet.queued = now;
+        (packet.queued, packet.marked) = (now, false);
         self.totals.arrivals += 1;
         self.queue.enqueue(packet, &mut Ctx::new(now, &mut self.rng, lost));
         if self.sending.is_none() {
@@ -113,7 +126,9 @@ impl Link {
             return;
         };
         self.totals.waited(packet.queued, now);
-        self.leaving = Some((packet.flow, packet.to, packet.queued));
+        self.totals.marked += u64::from(packet.marked);
+        let SimPacket { flow, to, queued, marked, .. } = packet;
+        self.leaving = Some(Leaving { flow, to, queued, marked });
         let time = self.rate.time_to_send(u64::from(packet.bytes), &mut self.remainder);
         events.push(now + time, Event::Departure(self.index));
         self.sending = Some(packet);

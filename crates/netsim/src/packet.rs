@@ -18,6 +18,8 @@ pub struct SimPacket {
     pub to: End,
     /// Its ECN field.
     pub ecn: Ecn,
+    /// Whether the queue that it is in, or was last in, has marked it.
+    pub marked: bool,
     /// What it carries, for TCP.
     pub segment: Segment,
     /// When its source sent it.
@@ -43,6 +45,7 @@ impl Packet for SimPacket {
     }
 
     fn mark(&mut self) -> bool {
-        self.ecn.mark()
+        self.marked = self.ecn.mark();
+        self.marked
     }
 }

@@ -23,6 +23,8 @@ pub struct LinkTotals {
     pub departures: u64,
     /// Bytes sent.
     pub departed_bytes: u64,
+    /// Packets sent that the queue has marked.
+    pub marked: u64,
     /// Packets lost, by cause.
     pub lost: [u64; Cause::COUNT],
     /// The most packets queued at once, since the window began.
@@ -42,6 +44,7 @@ impl Default for LinkTotals {
             arrivals: 0,
             departures: 0,
             departed_bytes: 0,
+            marked: 0,
             lost: [0; Cause::COUNT],
             most: 0,
             queued: Span::ZERO,
@@ -84,6 +87,8 @@ pub struct FlowTotals {
     pub delivered: [u64; 2],
     /// Packets of its data that reached watched queues.
     pub arrivals: u64,
+    /// Packets of its data marked there.
+    pub marked: u64,
     /// Packets of its data lost there, by cause.
     pub lost: [u64; Cause::COUNT],
     /// Time that they spent there.
@@ -100,6 +105,7 @@ impl Default for FlowTotals {
             sent: [0; 2],
             delivered: [0; 2],
             arrivals: 0,
+            marked: 0,
             lost: [0; Cause::COUNT],
             queued: Span::ZERO,
             delays: None,
@@ -196,6 +202,7 @@ pub struct FlowRow {
     pub retransmissions: u64,
     pub timeouts: u64,
     pub fast_retransmits: u64,
+    pub mark_responses: u64,
 }
 
 /// Everything that a run leaves.

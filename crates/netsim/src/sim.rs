@@ -9,7 +9,7 @@ use crate::source::{Clocked, SourcePlan};
 use sluicegate_aqm::Cause;
 use sluicegate_base::{Ecn, Span, Stream, Time};
 use sluicegate_tcp::send::SendCounters;
-use sluicegate_tcp::{Connection, Segment};
+use sluicegate_tcp::{Connection, Flags, Segment};
 
 /// What sends and receives at the ends of a flow.
 enum Ends {
@@ -179,9 +179,10 @@ impl Sim {
     fn settle(&mut self, link: u32) {
         let start = self.window_start();
         let link = &mut self.links[link as usize];
-        if let (Some((flow, End::Receiver, queued)), true) = (link.leaving.take(), link.watched) {
-            let totals = &mut self.flows[flow as usize].totals;
-            totals.queued = totals.queued + self.now.since(queued.max(start));
+        if let Some(packet) = link.leaving.take().filter(|packet| link.watched && packet.to == End::Receiver) {
+            let totals = &mut self.flows[packet.flow as usize].totals;
+            totals.queued = totals.queued + self.now.since(packet.queued.max(start));
+            totals.marked += u64::from(packet.marked);
         }
         while let Some((packet, cause)) = self.lost.pop() {
             link.totals.lost[cause as usize] += 1;
@@ -206,7 +207,7 @@ impl Sim {
             flow.totals.deliver(packet.bytes, now.since(packet.sent));
         }
         if let Ends::Tcp { ends, .. } = &mut flow.ends {
-            ends[packet.to as usize].on_segment(&packet.segment, now);
+            ends[packet.to as usize].on_segment(&packet.segment, packet.ecn == Ecn::CongestionExperienced, now);
             self.pump(packet.flow, packet.to);
         }
     }
@@ -226,7 +227,7 @@ impl Sim {
                 }
                 return;
             };
-            let bytes = *header + segment.len;
+            let bytes = *header + segment.option_bytes() + segment.len;
             self.send(flow, to, bytes, segment);
         }
     }
@@ -238,7 +239,8 @@ impl Sim {
             totals.sent[1] += u64::from(bytes);
         }
         let (sent, queued) = (self.now, self.now);
-        self.forward(SimPacket { flow, bytes, hop: 0, to, ecn: Ecn::NotCapable, segment, sent, queued });
+        let ecn = if segment.flags.has(Flags::ECT) { Ecn::Capable0 } else { Ecn::NotCapable };
+        self.forward(SimPacket { flow, bytes, hop: 0, to, ecn, marked: false, segment, sent, queued });
     }
 
     fn source(&mut self, flow: u32) {
@@ -359,6 +361,7 @@ impl FlowState {
             retransmissions: now.retransmissions - self.before.retransmissions,
             timeouts: now.timeouts - self.before.timeouts,
             fast_retransmits: now.fast_retransmits - self.before.fast_retransmits,
+            mark_responses: now.mark_responses - self.before.mark_responses,
             totals: self.totals,
         }
     }
@@ -370,8 +373,9 @@ impl Ends {
         match source {
             SourcePlan::Tcp(host) => {
                 let mut rng = stream("clock");
-                let mut end = || Connection::established(host, Span(rng.below(host.rto.tick.0)));
-                Ends::Tcp { ends: Box::new([end(), end()]), header: host.header, armed: [None; 2] }
+                let mut phase = || Span(rng.below(host.rto.tick.0));
+                let ends = [Connection::opener(host, phase()), Connection::listener(host, phase())];
+                Ends::Tcp { ends: Box::new(ends), header: host.header, armed: [None; 2] }
             }
             SourcePlan::Udp(params) => Ends::Clocked(Clocked::udp(params, stream("packets"))),
             SourcePlan::Poisson(params) => Ends::Clocked(Clocked::poisson(params, stream("packets"))),

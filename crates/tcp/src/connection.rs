@@ -1,14 +1,31 @@
-//! One end of a connection: a sending and a receiving half that share acknowledgements.
+//! One end of a connection: how it opens and closes, and a sending and a receiving half that share acknowledgements.
 
 use crate::host::Host;
 use crate::receive::Receiver;
-use crate::segment::Segment;
+use crate::segment::{Flags, Segment};
 use crate::send::{SendCounters, Sender};
 use sluicegate_base::{Span, Time};
+
+/// How far the opening has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The opener, before it has anything to say.
+    Idle,
+    /// The opener: the SYN is to be sent.
+    Calling { tries: u32 },
+    /// The opener: the SYN went out then, and is sent again at the deadline.
+    Called { sent: Time, deadline: Time, tries: u32 },
+    /// The other end, before the SYN.
+    Listening,
+    /// Open; `answer`: the other end's answer to a SYN is to be sent.
+    Open { answer: bool },
+}
 
 /// One end of a connection.
 #[derive(Debug)]
 pub struct Connection {
+    state: State,
+    ecn: bool,
     sender: Sender,
     receiver: Receiver,
 }
@@ -17,12 +34,32 @@ impl Connection {
     /// An established end of a connection. `phase` shifts the retransmission clock within a tick.
     #[must_use]
     pub fn established(host: &Host, phase: Span) -> Connection {
-        Connection { sender: Sender::new(host, phase), receiver: Receiver::default() }
+        Connection::new(host, phase, State::Open { answer: false })
+    }
+
+    /// The end that opens a connection when its application first writes, or the same as `established` for a host
+    /// without handshakes.
+    #[must_use]
+    pub fn opener(host: &Host, phase: Span) -> Connection {
+        Connection::new(host, phase, if host.handshake { State::Idle } else { State::Open { answer: false } })
+    }
+
+    /// The end that waits for the other to open.
+    #[must_use]
+    pub fn listener(host: &Host, phase: Span) -> Connection {
+        Connection::new(host, phase, if host.handshake { State::Listening } else { State::Open { answer: false } })
+    }
+
+    fn new(host: &Host, phase: Span, state: State) -> Connection {
+        Connection { state, ecn: host.ecn, sender: Sender::new(host, phase), receiver: Receiver::new(host) }
     }
 
     /// The application writes `bytes` more; `u64::MAX` writes without end.
     pub fn write(&mut self, bytes: u64) {
         self.sender.write(bytes);
+        if self.state == State::Idle {
+            self.state = State::Calling { tries: 0 };
+        }
     }
 
     /// The application writes no more: what was never sent is forgotten.
@@ -30,27 +67,82 @@ impl Connection {
         self.sender.stop();
     }
 
-    /// A segment of the other end arrives.
-    pub fn on_segment(&mut self, segment: &Segment, now: Time) {
-        if segment.len > 0 {
-            self.receiver.on_data(segment);
+    /// The stream ends after what was written; the other end then closes too.
+    pub fn close(&mut self) {
+        self.sender.close();
+    }
+
+    /// A segment of the other end arrives; `ce`: its packet was marked on the way.
+    pub fn on_segment(&mut self, segment: &Segment, ce: bool, now: Time) {
+        if segment.flags.has(Flags::SYN) {
+            return self.on_syn(segment, now);
         }
-        // Only a segment without data can be a duplicate acknowledgement (RFC 5681, Section 2).
-        if segment.len == 0 || segment.ack > self.sender.una() {
-            self.sender.on_ack(segment.ack, now);
+        match self.state {
+            State::Open { .. } => {}
+            // Without the SYN there is no connection, and before its answer nothing of the other end's is valid.
+            _ => return,
+        }
+        if segment.occupies() {
+            self.receiver.on_data(segment, ce, now);
+            if self.receiver.finished() && self.sender.done() {
+                self.sender.close();
+            }
+        }
+        if segment.flags.has(Flags::ACK) {
+            self.sender.on_ack(segment, now);
+        }
+    }
+
+    fn on_syn(&mut self, segment: &Segment, now: Time) {
+        let answer = segment.flags.has(Flags::ACK);
+        match self.state {
+            State::Listening if !answer => self.state = State::Open { answer: true },
+            // The answer was lost.
+            State::Open { .. } if !answer => self.state = State::Open { answer: true },
+            State::Called { sent, tries, .. } if answer => {
+                self.state = State::Open { answer: false };
+                self.sender.opened((tries == 1).then_some(sent), now);
+                if !self.sender.wants() {
+                    self.receiver.owe();
+                }
+            }
+            _ => {}
         }
     }
 
     /// The time that [`next_timer`](Connection::next_timer) named has come. Too early does no harm.
     pub fn on_timer(&mut self, now: Time) {
+        if let State::Called { deadline, tries, .. } = self.state {
+            if now >= deadline {
+                self.sender.back_off();
+                self.state = State::Calling { tries };
+            }
+        }
         self.sender.on_timer(now);
+        self.receiver.on_timer(now);
     }
 
     /// The next segment to send, if any. Call it after each event until it gives none.
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
+        match self.state {
+            State::Calling { tries } => {
+                let deadline = now + self.sender.timeout();
+                self.state = State::Called { sent: now, deadline, tries: tries + 1 };
+                // RFC 3168, Section 6.1.1: both flags ask for ECN.
+                let flags = Flags::SYN.with_if(self.ecn, Flags::ECE.with(Flags::CWR));
+                return Some(Segment { flags, ..Segment::default() });
+            }
+            State::Open { answer: true } => {
+                self.state = State::Open { answer: false };
+                let flags = Flags::SYN.with(Flags::ACK).with_if(self.ecn, Flags::ECE);
+                return Some(Segment { flags, ..Segment::default() });
+            }
+            State::Open { answer: false } => {}
+            State::Idle | State::Called { .. } | State::Listening => return None,
+        }
         if let Some(segment) = self.sender.poll(now) {
             self.receiver.acknowledged();
-            return Some(Segment { ack: self.receiver.next(), ..segment });
+            return Some(self.receiver.fill(segment));
         }
         self.receiver.poll()
     }
@@ -58,7 +150,8 @@ impl Connection {
     /// When it next wants [`on_timer`](Connection::on_timer).
     #[must_use]
     pub fn next_timer(&self) -> Option<Time> {
-        self.sender.deadline()
+        let opening = if let State::Called { deadline, .. } = self.state { Some(deadline) } else { None };
+        [opening, self.sender.deadline(), self.receiver.deadline()].into_iter().flatten().min()
     }
 
     /// The congestion window in segments.
@@ -76,6 +169,18 @@ impl Connection {
     /// Bytes of the other end's stream received in order.
     #[must_use]
     pub fn received(&self) -> u64 {
-        self.receiver.next()
+        self.receiver.received()
+    }
+
+    /// Whether everything written has been acknowledged, the end of the stream included if it was closed.
+    #[must_use]
+    pub fn done(&self) -> bool {
+        self.sender.done()
+    }
+
+    /// Whether both streams have ended and both ends know.
+    #[must_use]
+    pub fn closed(&self) -> bool {
+        self.sender.finished() && self.receiver.finished()
     }
 }

@@ -1,25 +1,36 @@
 //! # TCP
 //!
-//! A greedy transfer (FTP): the sender always has a full segment to send. The host profile says what the operating system
-//! or simulator that it stands for would use; every value of a profile can be overridden.
+//! A transfer over TCP. The host profile says what the operating system or simulator that it stands for would use; every
+//! value of a profile can be overridden.
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | CHOKe 1999: packets of 1 kB, window 100 | `packet_size` counts the IP packet, headers included; the window counts full segments | throughput is then in IP bytes on every link; ns-2 adds 40 bytes to its `packetSize_`, so there 960 is the same |
-//! | nothing on opening a connection | the connection starts established, at its start time | a long transfer does not notice; ns-2 sends a 40-byte SYN as packet 0 |
-//! | nothing on acknowledgements | one for each data packet, 40 bytes | as ns-2's `TCPSink` |
+//! | RFC 9293: three segments open a connection | the opener's first data, or an acknowledgement when it has none, is the third; a lost answer is asked for again by the opener | what an exchange costs is the same |
+//! | RFC 9293: TIME-WAIT and half-closed states | the end that is not written to closes as soon as it has seen the other's end | nothing reuses ports here |
+//! | RFC 7323: timestamps time every acknowledgement | one segment is timed at a time (RFC 6298, Sec. 3); `header_size` may count the option's 12 bytes | the estimate hardly differs; ns-2's default |
+//! | RFC 2018: n ranges take 2 + 8n bytes | padded to 4 + 8n | as stacks align options; ns-2 adds 8n |
 
-use crate::cc::{CongestionControl, Reno};
+use crate::cc::{self, CongestionControl};
+use crate::recovery::{self, Pipe, Recovery};
 use crate::rtt::RtoConfig;
 use alloc::boxed::Box;
 use sluicegate_base::params::Parameter;
 use sluicegate_base::{About, Declared, Range, Size, Span, Value, choices, params};
 
 choices! {
-    /// The congestion control of a sender.
+    /// The congestion control of a sender: a scheme of loss recovery and a law of the window.
     pub enum Algorithm {
-        /// Fast retransmit and fast recovery, as ns-2's `Agent/TCP/Reno`.
+        /// Fast retransmit into slow start.
+        Tahoe = "tahoe",
+        /// Fast recovery until the first new acknowledgement.
         Reno = "reno",
+        /// Fast recovery until all that was sent before is acknowledged (RFC 6582).
+        NewReno = "newreno",
+        /// Recovery by selective acknowledgements (RFC 6675).
+        Sack = "sack",
+        /// CUBIC's window (RFC 9438) with SACK's recovery.
+        Cubic = "cubic",
     }
 }
 
@@ -28,6 +39,12 @@ choices! {
     pub enum ProfileName {
         /// ns-2 version 2.35.
         Ns2 = "ns2",
+        /// 4.3BSD-Tahoe, 1988.
+        Bsd43Tahoe = "bsd43-tahoe",
+        /// FreeBSD 4.5, 2002.
+        FreeBsd45 = "freebsd45",
+        /// Linux as it ships in the 2020s.
+        Modern = "modern",
     }
 }
 
@@ -35,24 +52,29 @@ params! {
     /// Parameters of a TCP transfer.
     pub struct TcpParams {
         /// The sender's congestion control.
-        algorithm: Algorithm = default(Algorithm::Reno), positional(true), source("CHOKe 1999 does not say; ns-2");
+        algorithm: Option<Algorithm> = optional("as the profile says"), positional(true),
+            source("CHOKe 1999 does not say; ns-2");
         /// Whose defaults apply to what is not given here.
         profile: ProfileName = default(ProfileName::Ns2), source("the CHOKe report's simulator");
         /// The receiver's advertised window.
-        window: Option<Size> = optional("as the profile says"), unit("packets"), range(Range::from(1.0)),
+        window: Option<Size> = optional("as the profile says"), unit("packets"), range(Range::from(1.0).to(1e9)),
             source("RFC 9293");
         /// Length of a full IP packet, headers included.
-        packet_size: Size = default(Size::Bytes(1000)), unit("B"), range(Range::POSITIVE.to(65535.0)),
+        packet_size: Option<Size> = optional("as the profile says"), unit("B"), range(Range::POSITIVE.to(65535.0)),
             source("CHOKe 1999, Sec. 4");
-        /// Length of the IP and TCP headers, and so of an acknowledgement.
-        header_size: Size = default(Size::Bytes(40)), unit("B"), range(Range::from(20.0).to(120.0)),
-            source("ns-2, tcpip_base_hdr_size_");
+        /// Length of the IP and TCP headers, and so of a bare acknowledgement.
+        header_size: Option<Size> = optional("as the profile says"), unit("B"), range(Range::from(20.0).to(120.0)),
+            source("RFC 9293; ns-2, tcpip_base_hdr_size_");
         /// Congestion window at the start.
-        initial_window: Option<f64> = optional("as the profile says"), unit("packets"), range(Range::from(1.0)),
-            source("RFC 5681");
+        initial_window: Option<f64> = optional("as the profile says"), unit("packets"), range(Range::from(1.0).to(1e6)),
+            source("RFC 5681, RFC 6928");
         /// Slow-start threshold at the start.
-        initial_ssthresh: Option<f64> = optional("the advertised window"), unit("packets"), range(Range::from(2.0)),
+        initial_ssthresh: Option<f64> = optional("the advertised window"), unit("packets"),
+            range(Range::from(2.0).to(1e9)),
             source("RFC 5681");
+        /// Most of the congestion window that is left after an idle timeout.
+        restart_window: Option<f64> = optional("as the profile says"), unit("packets"), range(Range::from(1.0).to(1e6)),
+            source("RFC 5681, Sec. 4.1");
         /// Least retransmission timeout.
         min_rto: Option<Span> = optional("as the profile says"), source("RFC 6298");
         /// Largest retransmission timeout.
@@ -63,15 +85,23 @@ params! {
         clock_tick: Option<Span> = optional("as the profile says"), range(Range::POSITIVE), source("RFC 6298, G");
         /// Send one new packet for each of the first two duplicate acknowledgements.
         limited_transmit: Option<bool> = optional("as the profile says"), source("RFC 3042");
+        /// How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
+        delayed_ack: Option<Span> = optional("as the profile says"), source("RFC 5681, Sec. 4.2");
+        /// Whether both ends use explicit congestion notification.
+        ecn: Option<bool> = optional("as the profile says"), source("RFC 3168");
+        /// How SACK recovery knows what is under way.
+        pipe: Option<Pipe> = optional("as the profile says"), source("RFC 6675; Fall & Floyd 1996");
+        /// Whether the connection opens with an exchange of SYNs; otherwise it starts established.
+        handshake: Option<bool> = optional("as the profile says"), source("RFC 9293; ns-2, syn_");
+        /// Whether a limited transfer ends with an exchange of FINs.
+        closing: Option<bool> = optional("as the profile says"), source("RFC 9293");
     }
     rules {
         "packet_size and header_size are in bytes" [packet_size, header_size] |p| {
-            matches!((p.packet_size, p.header_size), (Size::Bytes(_), Size::Bytes(_)))
+            let bytes = |size: &Option<Size>| !matches!(size, Some(Size::Packets(_)));
+            bytes(&p.packet_size) && bytes(&p.header_size)
         };
-        "header_size < packet_size" [packet_size, header_size] |p| match (p.packet_size, p.header_size) {
-            (Size::Bytes(packet), Size::Bytes(header)) => header < packet,
-            _ => true,
-        };
+        "header_size < packet_size" [packet_size, header_size] |p| Host::sizes(p).is_some();
         "min_rto <= max_rto" [min_rto, max_rto] |p| {
             let host = Host::new(p);
             host.rto.min <= host.rto.max
@@ -121,19 +151,7 @@ pub struct Profile {
 }
 
 /// All profiles, in the order of [`ProfileName`].
-pub const PROFILES: &[Profile] = &[Profile {
-    name: "ns2",
-    summary: "ns-2 version 2.35: one-way agents with a 10 ms clock and an acknowledgement for each packet",
-    values: &[
-        ProfileValue { field: "window", value: || Value::Size(Size::Packets(20)), source: "ns-2, window_" },
-        ProfileValue { field: "initial_window", value: || Value::Number(2.0), source: "ns-2, windowInit_" },
-        ProfileValue { field: "min_rto", value: || Value::Time(Span::from_millis(200)), source: "ns-2, minrto_" },
-        ProfileValue { field: "max_rto", value: || Value::Time(Span::from_secs(60)), source: "ns-2, maxrto_" },
-        ProfileValue { field: "initial_rto", value: || Value::Time(Span::from_secs(3)), source: "ns-2, rtxcur_init_" },
-        ProfileValue { field: "clock_tick", value: || Value::Time(Span::from_millis(10)), source: "ns-2, tcpTick_" },
-        ProfileValue { field: "limited_transmit", value: || Value::Switch(true), source: "ns-2, singledup_" },
-    ],
-}];
+pub const PROFILES: &[Profile] = crate::profiles::ALL;
 
 /// A host as its connections use it: parameters with the profile filled in.
 #[derive(Clone, Debug, PartialEq)]
@@ -150,10 +168,22 @@ pub struct Host {
     pub initial_window: f64,
     /// Slow-start threshold at the start, in segments.
     pub initial_ssthresh: f64,
+    /// Most of the window that is left after an idle timeout, in segments.
+    pub restart_window: f64,
     /// The retransmission timer.
     pub rto: RtoConfig,
     /// Whether the first two duplicate acknowledgements let a new segment out.
     pub limited_transmit: bool,
+    /// How long an acknowledgement may wait for a second segment; zero for not at all.
+    pub delayed_ack: Span,
+    /// Whether packets may be marked instead of dropped.
+    pub ecn: bool,
+    /// How SACK recovery knows what is under way.
+    pub pipe: Pipe,
+    /// Whether connections open with an exchange.
+    pub handshake: bool,
+    /// Whether a limited transfer ends with an exchange.
+    pub closing: bool,
 }
 
 impl Host {
@@ -161,20 +191,19 @@ impl Host {
     #[must_use]
     pub fn new(params: &TcpParams) -> Host {
         let profile = &PROFILES[params.profile as usize];
-        let bytes = |size| if let Size::Bytes(n) = size { n as u32 } else { 0 };
-        let header = bytes(params.header_size);
-        let mss = bytes(params.packet_size).saturating_sub(header).max(1);
+        let (mss, header) = Host::sizes(params).unwrap_or((1, 40));
         let window = match pick(&params.window, profile, "window") {
             Size::Packets(n) => n.saturating_mul(u64::from(mss)),
             Size::Bytes(n) => n,
         };
         Host {
-            algorithm: params.algorithm,
+            algorithm: pick(&params.algorithm, profile, "algorithm"),
             mss,
             header,
             window,
             initial_window: pick(&params.initial_window, profile, "initial_window"),
             initial_ssthresh: params.initial_ssthresh.unwrap_or(window as f64 / f64::from(mss)),
+            restart_window: pick(&params.restart_window, profile, "restart_window"),
             rto: RtoConfig {
                 tick: pick(&params.clock_tick, profile, "clock_tick"),
                 min: pick(&params.min_rto, profile, "min_rto"),
@@ -182,14 +211,46 @@ impl Host {
                 initial: pick(&params.initial_rto, profile, "initial_rto"),
             },
             limited_transmit: pick(&params.limited_transmit, profile, "limited_transmit"),
+            delayed_ack: pick(&params.delayed_ack, profile, "delayed_ack"),
+            ecn: pick(&params.ecn, profile, "ecn"),
+            pipe: pick(&params.pipe, profile, "pipe"),
+            handshake: pick(&params.handshake, profile, "handshake"),
+            closing: pick(&params.closing, profile, "closing"),
         }
     }
 
-    /// A new congestion control for a connection of this host.
+    /// Bytes of a full segment and of its headers; `None` when the headers leave no room.
+    fn sizes(params: &TcpParams) -> Option<(u32, u32)> {
+        let profile = &PROFILES[params.profile as usize];
+        let bytes = |size| if let Size::Bytes(n) = size { n as u32 } else { 0 };
+        let header = bytes(pick(&params.header_size, profile, "header_size"));
+        let packet = bytes(pick(&params.packet_size, profile, "packet_size"));
+        packet.checked_sub(header).filter(|&mss| mss > 0).map(|mss| (mss, header))
+    }
+
+    /// Whether acknowledgements report what has come out of order.
+    #[must_use]
+    pub fn sack(&self) -> bool {
+        matches!(self.algorithm, Algorithm::Sack | Algorithm::Cubic)
+    }
+
+    /// A new window for a connection of this host.
     #[must_use]
     pub fn congestion_control(&self) -> Box<dyn CongestionControl> {
         match self.algorithm {
-            Algorithm::Reno => Box::new(Reno::new(self.initial_window, self.initial_ssthresh)),
+            Algorithm::Cubic => Box::new(cc::Cubic::new(self.initial_window, self.initial_ssthresh)),
+            _ => Box::new(cc::Reno::new(self.initial_window, self.initial_ssthresh)),
+        }
+    }
+
+    /// A new loss recovery for a connection of this host.
+    #[must_use]
+    pub fn recovery(&self) -> Box<dyn Recovery> {
+        match self.algorithm {
+            Algorithm::Tahoe => Box::new(recovery::Tahoe),
+            Algorithm::Reno => Box::new(recovery::Reno::default()),
+            Algorithm::NewReno => Box::new(recovery::NewReno::default()),
+            Algorithm::Sack | Algorithm::Cubic => Box::new(recovery::Sack::new(self.pipe)),
         }
     }
 }
@@ -210,12 +271,18 @@ mod tests {
 
     #[test]
     fn every_profile_fills_every_optional_field() {
-        for (at, profile) in PROFILES.iter().enumerate() {
-            assert_eq!(profile.name, ProfileName::WORDS[at]);
+        let names = [ProfileName::Ns2, ProfileName::Bsd43Tahoe, ProfileName::FreeBsd45, ProfileName::Modern];
+        assert_eq!(PROFILES.len(), names.len());
+        for (at, (profile, name)) in PROFILES.iter().zip(names).enumerate() {
+            assert_eq!((profile.name, name as usize), (ProfileName::WORDS[at], at));
             for value in profile.values {
                 let field = TcpParams::FIELDS.iter().find(|field| field.name == value.field);
                 assert!(field.is_some(), "{}: no field {}", profile.name, value.field);
+                assert!(!value.source.is_empty());
             }
+            // Panics when a value is missing or of another kind.
+            let host = Host::new(&TcpParams { profile: name, ..params() });
+            assert!(host.mss > 0 && host.rto.min <= host.rto.max && host.restart_window <= host.initial_window);
         }
         let host = Host::new(&params());
         assert_eq!((host.mss, host.window, host.initial_window), (960, 20 * 960, 2.0));

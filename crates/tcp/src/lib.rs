@@ -8,7 +8,8 @@
 //! | [`send`] | the sending half: window, retransmission, timer |
 //! | [`receive`] | the receiving half: reassembly, acknowledgements |
 //! | [`rtt`] | the round-trip estimate and the retransmission timeout |
-//! | [`cc`] | congestion control: one file for each algorithm |
+//! | [`recovery`] | what a loss is and what is sent again: Tahoe, Reno, NewReno, SACK, a file each |
+//! | [`cc`] | the congestion window: Reno's and CUBIC's law, a file each |
 //!
 //! An end is driven like this: give it what happened ([`Connection::on_segment`], [`Connection::on_timer`],
 //! [`Connection::write`]), then take segments from [`Connection::poll`] until there is none, then ask
@@ -20,11 +21,13 @@ extern crate alloc;
 pub mod cc;
 pub mod connection;
 pub mod host;
+mod profiles;
 pub mod receive;
+pub mod recovery;
 pub mod rtt;
 pub mod segment;
 pub mod send;
 
 pub use connection::Connection;
 pub use host::{Algorithm, Host, Profile, Tcp, TcpParams};
-pub use segment::Segment;
+pub use segment::{Flags, Segment};

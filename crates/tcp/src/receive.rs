@@ -1,28 +1,92 @@
 //! The receiving half of a connection: what has come, and what to acknowledge.
 
-use crate::segment::Segment;
+use crate::host::Host;
+use crate::segment::{Flags, SACK_BLOCKS, Segment};
 use alloc::vec::Vec;
+use sluicegate_base::{Span, Time};
 
-/// The receiving half. It acknowledges every data segment at once with the next byte that it expects.
-#[derive(Clone, Debug, Default)]
+/// The receiving half. Every second segment in order is acknowledged at once, as is every one out of order or that
+/// fills a gap (RFC 5681, Section 4.2); the first of two waits for the delay, which is zero when each is acknowledged.
+#[derive(Clone, Debug)]
 pub struct Receiver {
+    delay: Span,
+    sack: bool,
     next: u64,
     /// Ranges received beyond `next`, disjoint, in order.
     beyond: Vec<(u64, u64)>,
-    owed: u64,
+    /// The ranges that changed last, the latest first (RFC 2018, Section 4).
+    recent: [(u64, u64); SACK_BLOCKS],
+    recents: usize,
+    /// Acknowledgements to send now.
+    owed: u32,
+    /// When one that is delayed must go.
+    deadline: Option<Time>,
+    /// Whether a mark has been seen that the sender has not answered yet (RFC 3168, Section 6.1.3).
+    echo: bool,
+    /// The end of the stream, once it has come.
+    fin: Option<u64>,
 }
 
 impl Receiver {
+    /// A receiver that has nothing yet.
+    #[must_use]
+    pub fn new(host: &Host) -> Receiver {
+        Receiver {
+            delay: host.delayed_ack,
+            sack: host.sack(),
+            next: 0,
+            beyond: Vec::new(),
+            recent: [(0, 0); SACK_BLOCKS],
+            recents: 0,
+            owed: 0,
+            deadline: None,
+            echo: false,
+            fin: None,
+        }
+    }
+
     /// The next byte that it expects.
     #[must_use]
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// A data segment arrives.
-    pub fn on_data(&mut self, segment: &Segment) {
-        self.owed += 1;
-        let (mut start, mut end) = (segment.seq, segment.end());
+    /// Bytes of the stream received in order.
+    #[must_use]
+    pub fn received(&self) -> u64 {
+        self.next - u64::from(self.finished())
+    }
+
+    /// Whether the whole stream and its end have come.
+    #[must_use]
+    pub fn finished(&self) -> bool {
+        self.fin.is_some_and(|fin| self.next >= fin)
+    }
+
+    /// A segment with data, or with the end of the stream, arrives; `ce`: its packet was marked.
+    pub fn on_data(&mut self, segment: &Segment, ce: bool, now: Time) {
+        if segment.flags.has(Flags::CWR) {
+            self.echo = false;
+        }
+        self.echo |= ce;
+        let end = self.fin.map_or(segment.end(), |fin| segment.end().min(fin));
+        if segment.flags.has(Flags::FIN) && self.beyond.last().is_none_or(|&(_, last)| last <= end) && end >= self.next
+        {
+            self.fin.get_or_insert(end);
+        }
+        let in_order = segment.seq <= self.next && end > self.next;
+        let gaps = !self.beyond.is_empty();
+        self.place(segment.seq.min(end), end);
+        let wait = in_order && !gaps && self.deadline.is_none() && !self.finished() && self.delay > Span::ZERO;
+        if wait {
+            self.deadline = Some(now + self.delay);
+        } else {
+            self.owed += 1;
+            self.deadline = None;
+        }
+    }
+
+    fn place(&mut self, mut start: u64, mut end: u64) {
         if start > self.next {
             // Merge with every range that it touches; there are few, because a window is.
             let first = self.beyond.partition_point(|&(_, e)| e < start);
@@ -32,6 +96,7 @@ impl Receiver {
                 end = end.max(self.beyond[last - 1].1);
             }
             self.beyond.splice(first..last, [(start, end)]);
+            self.remember((start, end));
             return;
         }
         self.next = self.next.max(end);
@@ -40,63 +105,194 @@ impl Receiver {
             self.next = self.next.max(self.beyond[reached - 1].1);
             self.beyond.drain(..reached);
         }
+        self.forget((0, self.next));
+    }
+
+    /// Puts a range in front of those that it does not cover.
+    fn remember(&mut self, range: (u64, u64)) {
+        self.forget(range);
+        let keep = self.recents.min(SACK_BLOCKS - 1);
+        self.recent.copy_within(..keep, 1);
+        self.recent[0] = range;
+        self.recents = keep + 1;
+    }
+
+    fn forget(&mut self, (start, end): (u64, u64)) {
+        let mut kept = 0;
+        for at in 0..self.recents {
+            let (s, e) = self.recent[at];
+            if !(start <= s && e <= end) {
+                self.recent[kept] = (s, e);
+                kept += 1;
+            }
+        }
+        self.recents = kept;
+    }
+
+    /// The delay of an acknowledgement may be over.
+    pub fn on_timer(&mut self, now: Time) {
+        if self.deadline.is_some_and(|deadline| now >= deadline) {
+            self.deadline = None;
+            self.owed += 1;
+        }
+    }
+
+    /// When a delayed acknowledgement must go.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Time> {
+        self.deadline
     }
 
     /// Takes one acknowledgement that is owed, if there is any.
     pub fn poll(&mut self) -> Option<Segment> {
         self.owed = self.owed.checked_sub(1)?;
-        Some(Segment { ack: self.next, ..Segment::default() })
+        Some(self.fill(Segment::default()))
+    }
+
+    /// Puts the acknowledgement onto a segment.
+    #[must_use]
+    pub fn fill(&self, mut segment: Segment) -> Segment {
+        segment.ack = self.next;
+        segment.flags = segment.flags.with(Flags::ACK).with_if(self.echo, Flags::ECE);
+        if self.sack {
+            for &range in &self.recent[..self.recents] {
+                segment.sacks.push(self.next, range);
+            }
+        }
+        segment
     }
 
     /// A segment that carries the acknowledgement leaves: nothing is owed any more.
     pub fn acknowledged(&mut self) {
         self.owed = 0;
+        self.deadline = None;
+    }
+
+    /// One acknowledgement is owed although no data has come.
+    pub fn owe(&mut self) {
+        self.owed += 1;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::TcpParams;
+    use sluicegate_base::{Link, Params, Rate};
+
+    fn receiver() -> Receiver {
+        let params = TcpParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
+        Receiver { sack: true, ..Receiver::new(&Host::new(&params)) }
+    }
 
     fn data(seq: u64, len: u32) -> Segment {
-        Segment { seq, len, ack: 0 }
+        Segment { seq, len, ..Segment::default() }
+    }
+
+    fn give(receiver: &mut Receiver, segment: &Segment) {
+        receiver.on_data(segment, false, Time::ZERO);
     }
 
     #[test]
     fn acknowledges_the_first_gap_and_then_past_it() {
-        let mut receiver = Receiver::default();
+        let mut receiver = receiver();
         let mut acks = Vec::new();
         for seq in [0, 2, 3, 5, 1, 4] {
-            receiver.on_data(&data(seq * 100, 100));
+            give(&mut receiver, &data(seq * 100, 100));
             acks.push(receiver.poll().unwrap().ack / 100);
         }
         assert_eq!(acks, [1, 1, 1, 1, 4, 6]);
         assert_eq!(receiver.poll(), None);
-        assert!(receiver.beyond.is_empty());
+        assert!(receiver.beyond.is_empty() && receiver.recents == 0);
+    }
+
+    /// RFC 2018, Section 7, the third case of the second example: every other segment of eight is lost.
+    #[test]
+    fn reports_the_latest_range_first_and_then_earlier_ones() {
+        let mut receiver = receiver();
+        give(&mut receiver, &data(0, 500));
+        let mut reports = Vec::new();
+        for seq in [1000, 2000, 3000, 4000, 1500] {
+            give(&mut receiver, &data(seq, 500));
+            let ack = receiver.fill(Segment::default());
+            reports.push(ack.sacks.ranges(ack.ack).map(|(start, end)| (start / 500, end / 500)).collect::<Vec<_>>());
+        }
+        assert_eq!(reports[0], [(2, 3)]);
+        assert_eq!(reports[1], [(4, 5), (2, 3)]);
+        assert_eq!(reports[2], [(6, 7), (4, 5), (2, 3)]);
+        assert_eq!(reports[3], [(8, 9), (6, 7), (4, 5)]);
+        assert_eq!(reports[4], [(2, 5), (8, 9), (6, 7)], "joined with the ranges on both its sides");
+        assert_eq!(receiver.fill(Segment::default()).option_bytes(), 28);
+    }
+
+    #[test]
+    fn delays_the_first_of_two_and_nothing_out_of_order() {
+        let mut receiver = Receiver { delay: Span::from_millis(100), ..receiver() };
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        receiver.on_data(&data(0, 100), false, at(0));
+        assert_eq!((receiver.poll(), receiver.deadline()), (None, Some(at(100))));
+        receiver.on_data(&data(100, 100), false, at(1));
+        assert_eq!(receiver.poll().unwrap().ack, 200);
+        receiver.on_data(&data(200, 100), false, at(2));
+        receiver.on_timer(at(101));
+        assert_eq!(receiver.poll(), None);
+        receiver.on_timer(at(102));
+        assert_eq!(receiver.poll().unwrap().ack, 300);
+        for (seq, ack) in [(400, 300), (500, 300), (300, 600)] {
+            receiver.on_data(&data(seq, 100), false, at(3));
+            assert_eq!(receiver.poll().unwrap().ack, ack, "at once: out of order, or into a gap");
+        }
+    }
+
+    #[test]
+    fn echoes_a_mark_until_the_sender_has_answered() {
+        let mut receiver = receiver();
+        let echoes = |receiver: &Receiver| receiver.fill(Segment::default()).flags.has(Flags::ECE);
+        receiver.on_data(&data(0, 100), true, Time::ZERO);
+        receiver.on_data(&data(100, 100), false, Time::ZERO);
+        assert!(echoes(&receiver));
+        receiver.on_data(&Segment { flags: Flags::CWR, ..data(200, 100) }, false, Time::ZERO);
+        assert!(!echoes(&receiver));
+    }
+
+    #[test]
+    fn the_end_of_the_stream_counts_once_everything_before_it_has_come() {
+        let mut receiver = receiver();
+        give(&mut receiver, &Segment { flags: Flags::FIN, ..data(100, 50) });
+        assert!(!receiver.finished());
+        give(&mut receiver, &data(0, 100));
+        assert!(receiver.finished());
+        assert_eq!((receiver.next(), receiver.received()), (151, 150));
     }
 
     #[test]
     fn old_and_overlapping_data_do_no_harm() {
-        let mut receiver = Receiver::default();
+        let mut receiver = receiver();
         for (seq, len) in [(0, 100), (300, 100), (350, 100), (250, 60), (0, 50), (100, 150)] {
-            receiver.on_data(&data(seq, len));
+            give(&mut receiver, &data(seq, len));
         }
         assert_eq!(receiver.next(), 450);
     }
 
     proptest::proptest! {
         #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
-        /// In whatever order the pieces come, the next byte expected is the end of the first unbroken run.
+        /// In whatever order the pieces come, the next byte expected is the end of the first unbroken run, and what is
+        /// reported has been received.
         #[test]
         fn agrees_with_a_bitmap(pieces in proptest::collection::vec((0u64..60, 1u32..10), 0..60)) {
-            let mut receiver = Receiver::default();
+            let mut receiver = receiver();
             let mut seen = [false; 80];
             for (seq, len) in pieces {
-                receiver.on_data(&data(seq, len));
+                give(&mut receiver, &data(seq, len));
                 (seq..seq + u64::from(len)).for_each(|byte| seen[byte as usize] = true);
                 let expected = seen.iter().position(|&got| !got).unwrap() as u64;
                 proptest::prop_assert_eq!(receiver.next(), expected);
                 proptest::prop_assert!(receiver.beyond.windows(2).all(|w| w[0].1 < w[1].0));
+                let ack = receiver.fill(Segment::default());
+                for (start, end) in ack.sacks.ranges(ack.ack) {
+                    proptest::prop_assert!(start > expected && end > start);
+                    proptest::prop_assert!((start..end).all(|byte| seen[byte as usize]));
+                }
             }
         }
     }

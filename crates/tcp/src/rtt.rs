@@ -65,6 +65,17 @@ impl Rtt {
         timeout.min(self.config.max).max(Span(2 * self.config.tick.0))
     }
 
+    /// The smoothed round trip; zero before the first sample.
+    #[must_use]
+    pub fn srtt(&self) -> Span {
+        Span((self.srtt >> 3).saturating_mul(self.config.tick.0))
+    }
+
+    /// What was sent after a timeout got through.
+    pub fn end_back_off(&mut self) {
+        self.backoff = 1;
+    }
+
     /// The timer has expired: the next timeout is twice as long. Far backed off, the old estimate is given up.
     pub fn back_off(&mut self) {
         if self.backoff < 64 || self.timeout() < self.config.max {

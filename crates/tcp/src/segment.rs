@@ -1,6 +1,80 @@
 //! What two ends exchange.
 
-/// A TCP segment. Sequence numbers count the bytes of the stream from 0 and do not wrap.
+/// The most ranges that one acknowledgement can report (RFC 2018: three beside timestamps; ns-2's `maxSackBlocks_`).
+pub const SACK_BLOCKS: usize = 3;
+
+/// One bit of a segment's header each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// Opens a connection.
+    pub const SYN: Flags = Flags(1);
+    /// Ends the stream.
+    pub const FIN: Flags = Flags(2);
+    /// Says that a mark has been seen (RFC 3168, ECN-Echo).
+    pub const ECE: Flags = Flags(4);
+    /// Says that the window has been reduced (RFC 3168, Congestion Window Reduced).
+    pub const CWR: Flags = Flags(8);
+    /// Its packet may be marked instead of dropped (ECT(0) in the IP header).
+    pub const ECT: Flags = Flags(16);
+    /// Acknowledges; every segment but the first SYN does.
+    pub const ACK: Flags = Flags(32);
+
+    /// Whether all of these are set.
+    #[must_use]
+    pub fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Both sets.
+    #[must_use]
+    pub fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+
+    /// These and, if `on`, the others.
+    #[must_use]
+    pub fn with_if(self, on: bool, other: Flags) -> Flags {
+        if on { self.with(other) } else { self }
+    }
+}
+
+/// Ranges received beyond the acknowledgement (RFC 2018), the one that changed last first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sacks {
+    /// Start and end, as distances in bytes from the acknowledgement.
+    blocks: [(u32, u32); SACK_BLOCKS],
+    count: u8,
+}
+
+impl Sacks {
+    /// Adds a range beyond `ack`; what does not fit is left out.
+    pub fn push(&mut self, ack: u64, (start, end): (u64, u64)) {
+        let distance = |at: u64| u32::try_from(at.wrapping_sub(ack)).ok();
+        if let (Some(start), Some(end)) = (distance(start), distance(end)) {
+            if usize::from(self.count) < SACK_BLOCKS {
+                self.blocks[usize::from(self.count)] = (start, end);
+                self.count += 1;
+            }
+        }
+    }
+
+    /// The ranges, given the acknowledgement that they came with.
+    pub fn ranges(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let blocks = &self.blocks[..usize::from(self.count)];
+        blocks.iter().map(move |&(start, end)| (ack.saturating_add(start.into()), ack.saturating_add(end.into())))
+    }
+
+    /// Bytes of the option that carries them (RFC 2018: 2 and 8 for each, padded to 4).
+    #[must_use]
+    pub fn bytes(&self) -> u32 {
+        if self.count == 0 { 0 } else { 4 + 8 * u32::from(self.count) }
+    }
+}
+
+/// A TCP segment. Sequence numbers count the bytes of the stream from 0 and do not wrap; the end of the stream counts
+/// as one more byte, the opening of a connection does not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// The first byte that it carries.
@@ -9,12 +83,28 @@ pub struct Segment {
     pub ack: u64,
     /// How many bytes of the stream it carries.
     pub len: u32,
+    /// Its flags.
+    pub flags: Flags,
+    /// What its sender has received beyond `ack`.
+    pub sacks: Sacks,
 }
 
 impl Segment {
-    /// The byte after the last that it carries.
+    /// What follows the last byte that it carries, the end of the stream counted.
     #[must_use]
     pub fn end(&self) -> u64 {
-        self.seq + u64::from(self.len)
+        self.seq.saturating_add(u64::from(self.len) + u64::from(self.flags.has(Flags::FIN)))
+    }
+
+    /// Whether it takes space in the stream, and so wants an acknowledgement.
+    #[must_use]
+    pub fn occupies(&self) -> bool {
+        self.end() > self.seq
+    }
+
+    /// Its options in bytes.
+    #[must_use]
+    pub fn option_bytes(&self) -> u32 {
+        self.sacks.bytes()
     }
 }

@@ -1,21 +1,50 @@
-//! The sending half of a connection: which segment goes next, and when to send one again.
+//! The sending half of a connection: what all schemes of loss recovery share.
 
-use crate::cc::{CongestionControl, DUP_THRESH, Event, Reaction};
+use crate::cc::{Ack, CongestionControl};
 use crate::host::Host;
+use crate::recovery::{DUP_THRESH, Recovery};
 use crate::rtt::Rtt;
-use crate::segment::Segment;
+use crate::segment::{Flags, Segment};
 use alloc::boxed::Box;
 use core::fmt;
 use sluicegate_base::{Span, Time};
 
 /// What the last event lets out besides retransmissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Permit {
+pub enum Permit {
+    /// Nothing.
     Nothing,
     /// One new segment, for a first or second duplicate acknowledgement (RFC 3042).
     One,
+    /// Whatever the window allows, up to so many segments.
+    Burst(u32),
     /// Whatever the window allows.
     Window,
+}
+
+impl Permit {
+    /// What a duplicate acknowledgement lets out under Reno.
+    #[must_use]
+    pub fn after_dup(core: &Core) -> Permit {
+        match core.dupacks {
+            n if n >= DUP_THRESH => Permit::Window,
+            _ if core.limited_transmit => Permit::One,
+            _ => Permit::Nothing,
+        }
+    }
+}
+
+/// Why the window was last cut, until that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// It was not, or its recovery is over.
+    Nothing,
+    /// For duplicate acknowledgements.
+    Loss,
+    /// For a mark (RFC 3168).
+    Mark,
+    /// For a timeout.
+    Timeout,
 }
 
 /// What a sender has counted.
@@ -29,34 +58,213 @@ pub struct SendCounters {
     pub timeouts: u64,
     /// Fast retransmits.
     pub fast_retransmits: u64,
+    /// Windows cut for a mark.
+    pub mark_responses: u64,
+}
+
+/// What all schemes of loss recovery share: sequence numbers, timer, round trip, window.
+pub struct Core {
+    /// Bytes of a full segment.
+    pub mss: u32,
+    /// The receiver's window in bytes.
+    pub wnd: u64,
+    /// Whether the first two duplicate acknowledgements let a new segment out.
+    pub limited_transmit: bool,
+    /// The congestion window.
+    pub cc: Box<dyn CongestionControl>,
+    /// The first byte not acknowledged.
+    pub una: u64,
+    /// The next byte to send.
+    pub nxt: u64,
+    /// The byte after the highest ever sent.
+    pub max: u64,
+    /// Duplicate acknowledgements in a row.
+    pub dupacks: u32,
+    /// What an acknowledgement must pass before the window is cut again.
+    pub recover: Option<u64>,
+    /// Why the window was last cut.
+    pub cut: Cut,
+    /// What may go out now.
+    pub permit: Permit,
+    /// A segment to send again before anything else.
+    pub resend: Option<u64>,
+    /// What has been counted.
+    pub counters: SendCounters,
+    rtt: Rtt,
+    /// The end of the stream as far as the application has written it, and whether it writes no more.
+    written: u64,
+    closed: bool,
+    /// The end of the segment whose round trip is being measured, and when it was sent.
+    timed: Option<(u64, Time)>,
+    deadline: Option<Time>,
+    /// Since when nothing has been under way, once something was.
+    idle_since: Option<Time>,
+    restart_window: f64,
+    ecn: bool,
+    /// Whether the next new segment says that the window was cut.
+    announce_cut: bool,
+    /// Segments that the acknowledgement being worked on covers.
+    acked: f64,
+}
+
+impl Core {
+    /// The most that could be under way with so much inflation, in segments, as windows are cut from.
+    #[must_use]
+    pub fn window(&self, inflation: u64) -> f64 {
+        (self.cc.cwnd() + inflation as f64).min(self.wnd as f64 / f64::from(self.mss))
+    }
+
+    /// Whether duplicate acknowledgements may cut the window: everything sent before the last cut has been acknowledged,
+    /// or nothing at all has (ns-2, `bugFix_ss_`: the first segment was lost).
+    #[must_use]
+    pub fn recovered(&self) -> bool {
+        self.una == 0 || self.recover.is_none_or(|recover| self.una > recover)
+    }
+
+    /// New data is acknowledged: the round trip, the timer, the place in the stream.
+    pub fn acknowledge(&mut self, ack: u64, now: Time) {
+        self.dupacks = 0;
+        self.advance(ack);
+        if let Some((_, sent)) = self.timed.take_if(|(end, _)| ack >= *end) {
+            self.rtt.sample(sent, now);
+        }
+        let all = self.max <= self.una;
+        self.deadline = (!all).then(|| now + self.rtt.timeout());
+        self.idle_since = all.then_some(now);
+    }
+
+    /// The place in the stream alone.
+    pub fn advance(&mut self, ack: u64) {
+        self.una = ack;
+        self.nxt = self.nxt.max(ack);
+    }
+
+    /// The window grows by an acknowledgement, unless that reports a mark.
+    pub fn grow(&mut self, segment: &Segment, now: Time) {
+        if !(self.ecn && segment.flags.has(Flags::ECE)) {
+            self.cc.on_ack(&Ack { segments: self.acked, now, srtt: self.rtt.srtt() });
+        }
+    }
+
+    /// Fast retransmit: the lost segment goes again, and the window is halved if it has not been for these data. Gives the
+    /// inflation for the duplicates seen.
+    pub fn enter(&mut self, halve: bool, inflation: u64, now: Time) -> u64 {
+        if halve {
+            self.recover = Some(self.max);
+            let window = self.window(inflation);
+            self.cc.on_congestion(window);
+            self.announce_cut = true;
+        }
+        self.cut = Cut::Loss;
+        self.counters.fast_retransmits += 1;
+        self.resend = Some(self.una);
+        self.restart_timer(now);
+        u64::from(DUP_THRESH)
+    }
+
+    /// The timer starts anew, and what was being measured is not (Karn's rule: it may be sent again).
+    pub fn restart_timer(&mut self, now: Time) {
+        self.timed = None;
+        self.restart_timer_only(now);
+    }
+
+    /// The timer alone.
+    pub fn restart_timer_only(&mut self, now: Time) {
+        self.deadline = Some(now + self.rtt.timeout());
+    }
+
+    /// A measurement that this acknowledgement ends counts for the back-off, not for the estimate.
+    pub fn forget_sample(&mut self, ack: u64) {
+        if self.timed.take_if(|(end, _)| ack >= *end).is_some() {
+            self.rtt.end_back_off();
+        }
+    }
+
+    /// New data got through: the timer is no longer backed off.
+    pub fn end_back_off(&mut self) {
+        self.rtt.end_back_off();
+    }
+
+    /// The next byte that the window lets out, given what recovery adds to it.
+    pub fn next_in_window(&mut self, inflation: u64) -> Option<u64> {
+        let segments = match self.permit {
+            Permit::Nothing => return None,
+            Permit::Window | Permit::Burst(_) => self.cc.cwnd() as u64 + inflation,
+            Permit::One => self.cc.cwnd() as u64 + u64::from(self.dupacks),
+        };
+        let usable = segments.saturating_mul(u64::from(self.mss)).min(self.wnd);
+        let end = self.nxt + u64::from(self.length_at(self.nxt));
+        if !self.sendable(self.nxt) || end > self.una.saturating_add(usable) {
+            self.permit = Permit::Nothing;
+            return None;
+        }
+        self.permit = match self.permit {
+            Permit::Window => Permit::Window,
+            Permit::Burst(n) if n > 1 => Permit::Burst(n - 1),
+            _ => Permit::Nothing,
+        };
+        let at = self.nxt;
+        self.nxt = self.end_of(at);
+        Some(at)
+    }
+
+    /// Whether there is anything to send at this byte: data, or the end of the stream.
+    #[must_use]
+    pub fn sendable(&self, at: u64) -> bool {
+        at < self.written || (self.closed && at == self.written)
+    }
+
+    fn ends_at(&self, end: u64) -> bool {
+        self.closed && end == self.written
+    }
+
+    /// A full segment, or what is left of the stream.
+    #[must_use]
+    pub fn length_at(&self, at: u64) -> u32 {
+        u64::from(self.mss).min(self.written.saturating_sub(at)) as u32
+    }
+
+    /// What follows the segment that would be sent at this byte.
+    #[must_use]
+    pub fn end_of(&self, at: u64) -> u64 {
+        let end = at + u64::from(self.length_at(at));
+        end + u64::from(self.ends_at(end))
+    }
+
+    fn emit(&mut self, seq: u64, now: Time) -> Segment {
+        let len = self.length_at(seq);
+        let end = self.ends_at(seq + u64::from(len));
+        let mut segment = Segment { seq, len, ..Segment::default() };
+        segment.flags = segment.flags.with_if(end, Flags::FIN);
+        let nothing_under_way = self.una == self.max;
+        self.counters.segments += 1;
+        if segment.end() > self.max {
+            self.max = segment.end();
+            self.timed.get_or_insert((segment.end(), now));
+            // RFC 3168, Sec. 6.1.2 and 6.1.5: only new data answers a mark, and only new data may be marked.
+            let answer = core::mem::take(&mut self.announce_cut) && self.ecn;
+            segment.flags = segment.flags.with_if(self.ecn, Flags::ECT).with_if(answer, Flags::CWR);
+        } else {
+            self.counters.retransmissions += 1;
+        }
+        if self.deadline.is_none() || nothing_under_way {
+            self.deadline = Some(now + self.rtt.timeout());
+        }
+        self.idle_since = None;
+        segment
+    }
 }
 
 /// The sending half.
 pub struct Sender {
-    mss: u32,
-    /// The receiver's window in bytes.
-    window: u64,
-    limited_transmit: bool,
-    cc: Box<dyn CongestionControl>,
-    rtt: Rtt,
-    /// The first byte not acknowledged, the next to send, and the one after the highest ever sent.
-    una: u64,
-    nxt: u64,
-    max: u64,
-    /// The end of the stream as far as the application has written it.
-    written: u64,
-    dupacks: u32,
-    permit: Permit,
-    resend: bool,
-    /// The end of the segment whose round trip is being measured, and when it was sent.
-    timed: Option<(u64, Time)>,
-    deadline: Option<Time>,
-    counters: SendCounters,
+    core: Core,
+    recovery: Box<dyn Recovery>,
 }
 
 impl fmt::Debug for Sender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sender").field("una", &self.una).field("nxt", &self.nxt).field("max", &self.max).finish()
+        let core = &self.core;
+        f.debug_struct("Sender").field("una", &core.una).field("nxt", &core.nxt).field("max", &core.max).finish()
     }
 }
 
@@ -65,167 +273,178 @@ impl Sender {
     #[must_use]
     pub fn new(host: &Host, phase: Span) -> Sender {
         Sender {
-            mss: host.mss,
-            window: host.window,
-            limited_transmit: host.limited_transmit,
-            cc: host.congestion_control(),
-            rtt: Rtt::new(host.rto, phase),
-            una: 0,
-            nxt: 0,
-            max: 0,
-            written: 0,
-            dupacks: 0,
-            permit: Permit::Nothing,
-            resend: false,
-            timed: None,
-            deadline: None,
-            counters: SendCounters::default(),
+            recovery: host.recovery(),
+            core: Core {
+                mss: host.mss,
+                wnd: host.window,
+                limited_transmit: host.limited_transmit,
+                cc: host.congestion_control(),
+                una: 0,
+                nxt: 0,
+                max: 0,
+                dupacks: 0,
+                recover: None,
+                cut: Cut::Nothing,
+                permit: Permit::Nothing,
+                resend: None,
+                counters: SendCounters::default(),
+                rtt: Rtt::new(host.rto, phase),
+                written: 0,
+                closed: false,
+                timed: None,
+                deadline: None,
+                idle_since: None,
+                restart_window: host.restart_window,
+                ecn: host.ecn,
+                announce_cut: false,
+                acked: 0.0,
+            },
         }
     }
 
     /// The application writes `bytes` more; `u64::MAX` writes without end.
     pub fn write(&mut self, bytes: u64) {
-        self.written = self.written.saturating_add(bytes);
-        self.permit = Permit::Window;
+        if !self.core.closed {
+            // Far from the end of the number range, so that sums of positions and lengths do not overflow.
+            self.core.written = self.core.written.saturating_add(bytes).min(u64::MAX / 4);
+        }
+        self.core.permit = Permit::Window;
     }
 
     /// The application writes no more: what was never sent is forgotten.
     pub fn stop(&mut self) {
-        self.written = self.max;
+        self.core.written = self.core.written.min(self.core.max);
     }
 
-    /// An acknowledgement arrives.
-    pub fn on_ack(&mut self, ack: u64, now: Time) {
-        if ack > self.una && ack <= self.max {
-            self.on_new_ack(ack, now);
-        } else if ack == self.una && self.max > self.una {
-            self.on_dup_ack(now);
+    /// The application writes no more and the stream ends after what it has written.
+    pub fn close(&mut self) {
+        self.core.closed = true;
+        self.core.permit = Permit::Window;
+    }
+
+    /// The peer answered the opening of the connection, which took from `sent` until now, once or not at first.
+    pub fn opened(&mut self, sent: Option<Time>, now: Time) {
+        match sent {
+            Some(sent) => self.core.rtt.sample(sent, now),
+            // RFC 5681, Section 3.1: after a lost SYN the window starts at one segment.
+            None => self.core.cc.set_cwnd(1.0),
         }
+        self.core.permit = Permit::Window;
     }
 
-    fn on_new_ack(&mut self, ack: u64, now: Time) {
-        self.dupacks = 0;
-        self.una = ack;
-        self.nxt = self.nxt.max(ack);
-        if let Some((end, sent)) = self.timed.filter(|(end, _)| ack >= *end) {
-            debug_assert!(end <= ack);
-            self.timed = None;
-            self.rtt.sample(sent, now);
+    /// A segment with an acknowledgement arrives.
+    pub fn on_ack(&mut self, segment: &Segment, now: Time) {
+        let (core, ack) = (&mut self.core, segment.ack);
+        if ack < core.una || ack > core.max {
+            return;
         }
-        self.deadline = (self.max > self.una).then(|| now + self.rtt.timeout());
-        let reaction = self.cc.on_ack(&self.event());
-        self.react(reaction, now);
-        self.permit = Permit::Window;
-    }
-
-    fn on_dup_ack(&mut self, now: Time) {
-        self.dupacks += 1;
-        let reaction = self.cc.on_dup_ack(&self.event());
-        self.react(reaction, now);
-        self.permit = match self.dupacks {
-            n if n >= DUP_THRESH => Permit::Window,
-            _ if self.limited_transmit => Permit::One,
-            _ => Permit::Nothing,
-        };
-    }
-
-    fn react(&mut self, reaction: Reaction, now: Time) {
-        if reaction == Reaction::Retransmit {
-            self.counters.fast_retransmits += 1;
-            self.resend = true;
-            self.timed = None;
-            self.deadline = Some(now + self.rtt.timeout());
+        if core.ecn && segment.flags.has(Flags::ECE) {
+            core.on_mark(ack, self.recovery.inflation());
+        }
+        if ack > core.una {
+            core.acked = (ack - core.una) as f64 / f64::from(core.mss);
+            self.recovery.on_new_ack(core, segment, now);
+        } else if core.max > core.una && !segment.occupies() {
+            // Only a segment without data can be a duplicate acknowledgement (RFC 5681, Section 2).
+            self.recovery.on_dup_ack(core, segment, now);
         }
     }
 
     /// The retransmission timer may have expired: goes back to the first unacknowledged byte if so.
     pub fn on_timer(&mut self, now: Time) {
-        if self.deadline.is_none_or(|deadline| now < deadline) {
+        let core = &mut self.core;
+        if core.deadline.is_none_or(|deadline| now < deadline) {
             return;
         }
-        self.counters.timeouts += 1;
-        self.dupacks = 0;
-        self.cc.on_timeout(&self.event());
-        self.rtt.back_off();
-        self.deadline = Some(now + self.rtt.timeout());
-        self.timed = None;
-        self.resend = false;
-        self.nxt = self.una;
-        self.permit = Permit::Window;
+        core.counters.timeouts += 1;
+        let window = core.window(0);
+        let cut = !(core.cut == Cut::Mark && core.recover.is_some_and(|recover| core.una < recover));
+        core.cc.on_timeout(window, cut);
+        core.recover = Some(core.max);
+        core.cut = Cut::Timeout;
+        core.rtt.back_off();
+        core.restart_timer(now);
+        core.resend = None;
+        core.announce_cut = true;
+        core.nxt = core.una;
+        core.permit = Permit::Window;
+        self.recovery.on_timeout(core);
     }
 
     /// The next segment to send now, if any. Call it after each event until it gives none.
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
-        if self.resend {
-            self.resend = false;
-            return Some(self.emit(self.una, now));
+        let core = &mut self.core;
+        if let Some(at) = core.resend.take() {
+            return Some(core.emit(at, now));
         }
-        let segments = match self.permit {
-            Permit::Nothing => return None,
-            Permit::Window => self.cc.cwnd() as u64 + self.cc.inflation(),
-            Permit::One => {
-                self.permit = Permit::Nothing;
-                self.cc.cwnd() as u64 + u64::from(self.dupacks)
-            }
-        };
-        let usable = segments.saturating_mul(u64::from(self.mss)).min(self.window);
-        let len = self.length_at(self.nxt);
-        if len == 0 || self.nxt + u64::from(len) > self.una.saturating_add(usable) {
-            self.permit = Permit::Nothing;
-            return None;
+        // RFC 5681, Section 4.1: after an idle timeout the window starts anew.
+        if core.idle_since.is_some_and(|since| now.since(since) > core.rtt.timeout()) && core.sendable(core.nxt) {
+            core.idle_since = None;
+            let window = core.restart_window.min(core.cc.cwnd());
+            core.cc.set_cwnd(window);
         }
-        let segment = self.emit(self.nxt, now);
-        self.nxt = segment.end();
-        Some(segment)
-    }
-
-    /// A full segment, or what is left of the stream.
-    fn length_at(&self, seq: u64) -> u32 {
-        u64::from(self.mss).min(self.written - seq) as u32
-    }
-
-    fn emit(&mut self, seq: u64, now: Time) -> Segment {
-        let segment = Segment { seq, len: self.length_at(seq), ack: 0 };
-        let nothing_under_way = self.una == self.max;
-        self.counters.segments += 1;
-        if segment.end() > self.max {
-            self.max = segment.end();
-            self.timed.get_or_insert((segment.end(), now));
-        } else {
-            self.counters.retransmissions += 1;
-        }
-        if self.deadline.is_none() || nothing_under_way {
-            self.deadline = Some(now + self.rtt.timeout());
-        }
-        segment
-    }
-
-    fn event(&self) -> Event {
-        let wnd = self.window as f64 / f64::from(self.mss);
-        Event { una: self.una, max: self.max, dupacks: self.dupacks, wnd }
+        let at = self.recovery.next(core)?;
+        Some(core.emit(at, now))
     }
 
     /// When the retransmission timer expires.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
-        self.deadline
+        self.core.deadline
+    }
+
+    /// The timeout as it stands.
+    #[must_use]
+    pub fn timeout(&self) -> Span {
+        self.core.rtt.timeout()
+    }
+
+    /// The opening of the connection was not answered: the next wait is longer.
+    pub fn back_off(&mut self) {
+        self.core.rtt.back_off();
     }
 
     /// The congestion window in segments.
     #[must_use]
     pub fn cwnd(&self) -> f64 {
-        self.cc.cwnd()
+        self.core.cc.cwnd()
     }
 
     /// What it has counted.
     #[must_use]
     pub fn counters(&self) -> SendCounters {
-        self.counters
+        self.core.counters
     }
 
-    /// The first byte not acknowledged.
+    /// Whether everything written has been acknowledged, the end of the stream included if it was closed.
     #[must_use]
-    pub fn una(&self) -> u64 {
-        self.una
+    pub fn done(&self) -> bool {
+        self.core.una >= self.core.written + u64::from(self.core.closed)
+    }
+
+    /// Whether the stream is closed and its end acknowledged.
+    #[must_use]
+    pub fn finished(&self) -> bool {
+        self.core.closed && self.done()
+    }
+
+    /// Whether the application has anything for the other end.
+    #[must_use]
+    pub fn wants(&self) -> bool {
+        self.core.written > 0 || self.core.closed
+    }
+}
+
+impl Core {
+    /// RFC 3168, Section 6.1.2: a mark halves the window, once for each window of data.
+    fn on_mark(&mut self, ack: u64, inflation: u64) {
+        if self.recover.is_none_or(|recover| ack > recover) || self.cut == Cut::Timeout {
+            self.recover = Some(self.max);
+            self.cut = Cut::Mark;
+            let window = self.window(inflation);
+            self.cc.on_congestion(window);
+            self.announce_cut = true;
+            self.counters.mark_responses += 1;
+        }
     }
 }

@@ -2,13 +2,16 @@
 
 use proptest::prelude::*;
 use sluicegate_base::{Link, Params, Rate, Span, Time};
-use sluicegate_tcp::{Connection, Host, Segment, TcpParams};
+use sluicegate_tcp::recovery::Pipe;
+use sluicegate_tcp::{Algorithm, Connection, Flags, Host, Segment, TcpParams};
 
 const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
 
+const ALL: [Algorithm; 5] = [Algorithm::Tahoe, Algorithm::Reno, Algorithm::NewReno, Algorithm::Sack, Algorithm::Cubic];
+
 fn host() -> Host {
     let params = TcpParams::defaults(&LINK).unwrap();
-    Host { initial_ssthresh: 64.0, window: 64 * 960, ..Host::new(&params) }
+    Host { initial_ssthresh: 64.0, window: 64 * 960, handshake: false, ..Host::new(&params) }
 }
 
 /// Whether the k-th data segment (from 0, retransmissions counted) is lost.
@@ -33,8 +36,8 @@ struct Pair {
 impl Pair {
     fn new(host: &Host, loses: impl FnMut(u64, &Segment) -> bool + 'static) -> Pair {
         Pair {
-            sender: Connection::established(host, Span::ZERO),
-            receiver: Connection::established(host, Span::ZERO),
+            sender: Connection::opener(host, Span::ZERO),
+            receiver: Connection::listener(host, Span::ZERO),
             now: Time::ZERO,
             delay: Span::from_millis(50),
             wire: Vec::new(),
@@ -67,7 +70,8 @@ impl Pair {
         loop {
             let next = self.wire.iter().enumerate().min_by_key(|(_, (at, order, ..))| (*at, *order));
             let arrival = next.map_or(Time::NEVER, |(_, (at, ..))| *at);
-            let timer = self.sender.next_timer().unwrap_or(Time::NEVER);
+            let timers = [self.sender.next_timer(), self.receiver.next_timer()];
+            let timer = timers.into_iter().flatten().min().unwrap_or(Time::NEVER);
             if arrival.min(timer) > until {
                 return;
             }
@@ -75,14 +79,15 @@ impl Pair {
                 let (at, _, to_receiver, segment) = self.wire.remove(next.unwrap().0);
                 self.now = at;
                 if to_receiver {
-                    self.receiver.on_segment(&segment, at);
+                    self.receiver.on_segment(&segment, false, at);
                 } else {
                     self.acks.push((at, segment.ack / 960));
-                    self.sender.on_segment(&segment, at);
+                    self.sender.on_segment(&segment, false, at);
                 }
             } else {
                 self.now = timer;
                 self.sender.on_timer(timer);
+                self.receiver.on_timer(timer);
             }
             self.drain();
         }
@@ -163,28 +168,49 @@ fn data_flows_both_ways_with_acknowledgements_on_board() {
     assert_eq!((pair.receiver.received(), pair.sender.received()), (50 * 960, 30 * 960));
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+fn any_algorithm() -> impl Strategy<Value = Algorithm> {
+    proptest::sample::select(ALL.to_vec())
+}
 
-    /// Whatever is lost, as long as something gets through, the whole stream arrives.
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever is lost, as long as something gets through, the whole stream arrives and both ends close.
     #[test]
-    fn everything_arrives_in_the_end(bytes in 1u64..60_000, lost in proptest::collection::vec(any::<bool>(), 80)) {
-        let mut pair = Pair::new(&host(), move |k, _| lost.get(k as usize).copied().unwrap_or(false));
+    fn everything_arrives_in_the_end(
+        algorithm in any_algorithm(), handshake in any::<bool>(), delayed in any::<bool>(), pipe in any::<bool>(),
+        bytes in 1u64..60_000, lost in proptest::collection::vec(any::<bool>(), 80),
+    ) {
+        let delayed_ack = if delayed { Span::from_millis(100) } else { Span::ZERO };
+        let pipe = if pipe { Pipe::Rfc6675 } else { Pipe::Counted };
+        let host = Host { algorithm, handshake, delayed_ack, pipe, ..host() };
+        let mut pair = Pair::new(&host, move |k, _| lost.get(k as usize).copied().unwrap_or(false));
         pair.sender.write(bytes);
+        pair.sender.close();
         pair.run(Time(40_000_000_000_000));
         prop_assert_eq!(pair.receiver.received(), bytes);
-        prop_assert_eq!(pair.sender.next_timer(), None);
+        prop_assert!(pair.sender.closed() && pair.receiver.closed());
+        prop_assert_eq!((pair.sender.next_timer(), pair.receiver.next_timer()), (None, None));
     }
 
     /// No input makes an end panic.
     #[test]
-    fn any_segments_in_any_order(segments in proptest::collection::vec((0u64..100_000, 0u32..3000, 0u64..100_000), 0..200)) {
-        let mut end = Connection::established(&host(), Span(3));
+    fn any_segments_in_any_order(
+        algorithm in any_algorithm(),
+        segments in proptest::collection::vec((0u64..100_000, 0u32..3000, 0u64..100_000), 0..200),
+    ) {
+        let host = Host { algorithm, ecn: true, delayed_ack: Span::from_millis(40), ..host() };
+        let mut end = Connection::established(&host, Span(3));
         end.write(70_000);
+        end.close();
         for (at, (seq, len, ack)) in segments.into_iter().enumerate() {
             let now = Time(at as u64 * 30_000_000);
             end.on_timer(now);
-            end.on_segment(&Segment { seq, ack, len }, now);
+            let flags = [(7, Flags::FIN), (11, Flags::SYN), (5, Flags::ECE), (3, Flags::CWR)];
+            let flags = flags.iter().fold(Flags::ACK, |all, &(n, flag)| all.with_if(seq % n == 0, flag));
+            let mut segment = Segment { seq, ack, len, flags, ..Segment::default() };
+            (0..seq % 4).for_each(|n| segment.sacks.push(ack, (ack + n * 3000, ack + n * 3000 + u64::from(len))));
+            end.on_segment(&segment, ack % 3 == 0, now);
             while end.poll(now).is_some() {}
         }
     }

@@ -1,56 +1,49 @@
-//! Congestion control: how many segments may be under way, and what to do when acknowledgements stop.
+//! The congestion window: how it grows with acknowledgements and shrinks with losses and marks.
 //!
-//! The sender ([`crate::send`]) keeps sequence numbers, counts duplicate acknowledgements and runs the timer; an algorithm
-//! keeps its window and answers three events. One file holds one algorithm.
+//! One file holds one law. When a loss is noticed, and what is then sent again, is [`crate::recovery`]'s business.
 
+mod cubic;
 mod reno;
 
+pub use cubic::Cubic;
 pub use reno::Reno;
 
-/// What the sender knows when an event happens. Sequence numbers are bytes, windows are segments.
+use sluicegate_base::{Span, Time};
+
+/// What an acknowledgement of new data brings.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Event {
-    /// The first byte not yet acknowledged, after the event.
-    pub una: u64,
-    /// The byte after the highest ever sent.
-    pub max: u64,
-    /// Duplicate acknowledgements in a row, this one included.
-    pub dupacks: u32,
-    /// The receiver's window.
-    pub wnd: f64,
+pub struct Ack {
+    /// Segments that it acknowledges, a part of one as a fraction.
+    pub segments: f64,
+    /// When it came.
+    pub now: Time,
+    /// The smoothed round trip; zero before the first measurement.
+    pub srtt: Span,
 }
 
-/// What the algorithm wants of the sender at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reaction {
-    /// Nothing but what the window allows.
-    Nothing,
-    /// Send the first unacknowledged segment again.
-    Retransmit,
-}
-
-/// A congestion control algorithm.
+/// A law of the congestion window. Windows are in segments.
 pub trait CongestionControl: Send {
-    /// The congestion window in segments.
+    /// The congestion window.
     fn cwnd(&self) -> f64;
 
-    /// The slow-start threshold in segments.
+    /// The slow-start threshold.
     fn ssthresh(&self) -> f64;
 
-    /// Whole segments by which recovery inflates the window.
-    fn inflation(&self) -> u64 {
-        0
-    }
+    /// New data has been acknowledged outside recovery.
+    fn on_ack(&mut self, ack: &Ack);
 
-    /// New data has been acknowledged.
-    fn on_ack(&mut self, event: &Event) -> Reaction;
+    /// A loss or a mark has been noticed while `window` segments could be under way, inflation included.
+    fn on_congestion(&mut self, window: f64);
 
-    /// A duplicate acknowledgement has come.
-    fn on_dup_ack(&mut self, event: &Event) -> Reaction;
+    /// The retransmission timer has expired: the window closes to one segment, and `cut` says whether the threshold
+    /// is to follow `window`.
+    fn on_timeout(&mut self, window: f64, cut: bool);
 
-    /// The retransmission timer has expired; the sender goes back to the first unacknowledged segment.
-    fn on_timeout(&mut self, event: &Event);
+    /// Sets the window without a loss: the start, a restart after idling, a partial deflation.
+    fn set_cwnd(&mut self, cwnd: f64);
 }
 
-/// Duplicate acknowledgements that show a loss (RFC 5681, Section 3.2).
-pub const DUP_THRESH: u32 = 3;
+/// The whole part; windows are far below 2⁵³.
+pub(crate) fn whole(x: f64) -> f64 {
+    x as u64 as f64
+}

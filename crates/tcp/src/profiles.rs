@@ -1,0 +1,111 @@
+//! Whom a host stands for, value by value with its source.
+
+use crate::host::{Profile, ProfileValue};
+use sluicegate_base::{Size, Span, Value};
+
+const fn value(field: &'static str, value: fn() -> Value, source: &'static str) -> ProfileValue {
+    ProfileValue { field, value, source }
+}
+
+fn ms(n: u64) -> Value {
+    Value::Time(Span::from_millis(n))
+}
+
+/// All profiles, in the order of [`crate::host::ProfileName`].
+pub(crate) const ALL: &[Profile] = &[NS2, BSD43_TAHOE, FREEBSD45, MODERN];
+
+const NS2: Profile = Profile {
+    name: "ns2",
+    summary: "ns-2 version 2.35: one-way agents with a 10 ms clock and an acknowledgement for each packet",
+    values: &[
+        value("algorithm", || Value::Choice("reno"), "chosen here: ns-2's Agent/TCP is tahoe, Agent/TCP/Reno reno, …"),
+        value("window", || Value::Size(Size::Packets(20)), "ns-2, window_"),
+        value("packet_size", || Value::Size(Size::Bytes(1000)), "CHOKe 1999; in ns-2 packetSize_ 960 and 40 of header"),
+        value("header_size", || Value::Size(Size::Bytes(40)), "ns-2, tcpip_base_hdr_size_"),
+        value("initial_window", || Value::Number(2.0), "ns-2, windowInit_"),
+        value("restart_window", || Value::Number(1.0), "ns-2, slow_start_restart_ with restart_bugfix_"),
+        value("min_rto", || ms(200), "ns-2, minrto_"),
+        value("max_rto", || ms(60_000), "ns-2, maxrto_"),
+        value("initial_rto", || ms(3000), "ns-2, rtxcur_init_"),
+        value("clock_tick", || ms(10), "ns-2, tcpTick_"),
+        value("limited_transmit", || Value::Switch(true), "ns-2, singledup_"),
+        value("delayed_ack", || ms(0), "ns-2, Agent/TCPSink; Agent/TCPSink/DelAck waits 100 ms"),
+        value("ecn", || Value::Switch(false), "ns-2, ecn_"),
+        value("pipe", || Value::Choice("counted"), "ns-2, Agent/TCP/Sack1"),
+        value("handshake", || Value::Switch(true), "ns-2, syn_"),
+        value("closing", || Value::Switch(false), "ns-2's one-way agents do not close"),
+    ],
+};
+
+const BSD43_TAHOE: Profile = Profile {
+    name: "bsd43-tahoe",
+    summary: "4.3BSD-Tahoe of 1988: a 500 ms clock, slow start from one segment, delayed acknowledgements",
+    values: &[
+        value("algorithm", || Value::Choice("tahoe"), "Jacobson 1988"),
+        value("window", || Value::Size(Size::Bytes(4096)), "4.3BSD, tcp_recvspace 4096; RED 1993 sets its own"),
+        value("packet_size", || Value::Size(Size::Bytes(552)), "4.3BSD, TCP_MSS 512 and 40 of header"),
+        value("header_size", || Value::Size(Size::Bytes(40)), "RFC 791, RFC 793, no options"),
+        value("initial_window", || Value::Number(1.0), "Jacobson 1988"),
+        value("restart_window", || Value::Number(1.0), "4.3BSD-Tahoe, tcp_output.c: one segment after idling"),
+        value("min_rto", || ms(1000), "4.3BSD, TCPTV_MIN: two ticks"),
+        value("max_rto", || ms(64_000), "4.3BSD, TCPTV_REXMTMAX"),
+        value("initial_rto", || ms(6000), "4.3BSD, TCPTV_SRTTDFLT 3 s, doubled by TCP_REXMTVAL"),
+        value("clock_tick", || ms(500), "4.3BSD, PR_SLOWHZ 2"),
+        value("limited_transmit", || Value::Switch(false), "RFC 3042 is of 2001"),
+        value("delayed_ack", || ms(200), "4.3BSD, the fast timer of 200 ms"),
+        value("ecn", || Value::Switch(false), "RFC 3168 is of 2001"),
+        value("pipe", || Value::Choice("counted"), "unused: Tahoe knows no SACK"),
+        value("handshake", || Value::Switch(true), "RFC 793"),
+        value("closing", || Value::Switch(true), "RFC 793"),
+    ],
+};
+
+const FREEBSD45: Profile = Profile {
+    name: "freebsd45",
+    summary: "FreeBSD 4.5 of 2002, the end hosts of DCN 2004: NewReno, windows of 16 KB, least timeout 1 s",
+    values: &[
+        value("algorithm", || Value::Choice("newreno"), "FreeBSD 4.5, tcp_do_newreno"),
+        value("window", || Value::Size(Size::Bytes(16_384)), "DCN 2004, Sec. 4: 16 KB; FreeBSD 4.5, tcp_recvspace"),
+        value("packet_size", || Value::Size(Size::Bytes(1500)), "Ethernet"),
+        value("header_size", || Value::Size(Size::Bytes(52)), "RFC 1323: timestamps take 12 bytes; MSS 1448"),
+        value("initial_window", || Value::Number(1.0), "FreeBSD 4.5, ss_fltsz 1"),
+        value("restart_window", || Value::Number(1.0), "FreeBSD 4.5, tcp_output.c: ss_fltsz"),
+        value("min_rto", || ms(1000), "DCN 2004, Sec. 4: 1 s; FreeBSD 4.5, TCPTV_MIN"),
+        value("max_rto", || ms(64_000), "FreeBSD 4.5, TCPTV_REXMTMAX"),
+        value("initial_rto", || ms(3000), "FreeBSD 4.5, TCPTV_RTOBASE; RFC 1122"),
+        value("clock_tick", || ms(10), "FreeBSD 4.5, hz 100"),
+        value("limited_transmit", || Value::Switch(false), "FreeBSD 4.5 has none"),
+        value("delayed_ack", || ms(100), "FreeBSD 4.5, TCPTV_DELACK: hz/10"),
+        value("ecn", || Value::Switch(false), "FreeBSD 4.5 needs ALTQ's patch for it"),
+        value("pipe", || Value::Choice("counted"), "unused: FreeBSD 4.5 has no SACK"),
+        value("handshake", || Value::Switch(true), "RFC 793"),
+        value("closing", || Value::Switch(true), "RFC 793"),
+    ],
+};
+
+const MODERN: Profile = Profile {
+    name: "modern",
+    summary: "Linux of the 2020s: CUBIC with SACK, ten segments at the start, least timeout 200 ms",
+    values: &[
+        value("algorithm", || Value::Choice("cubic"), "Linux, net.ipv4.tcp_congestion_control"),
+        value(
+            "window",
+            || Value::Size(Size::Bytes(3_145_728)),
+            "Linux, tcp_rmem's maximum of 6 MB, of which half is window",
+        ),
+        value("packet_size", || Value::Size(Size::Bytes(1500)), "Ethernet"),
+        value("header_size", || Value::Size(Size::Bytes(52)), "RFC 7323: timestamps take 12 bytes; MSS 1448"),
+        value("initial_window", || Value::Number(10.0), "RFC 6928"),
+        value("restart_window", || Value::Number(10.0), "RFC 5681, Sec. 4.1: the initial window"),
+        value("min_rto", || ms(200), "Linux, TCP_RTO_MIN"),
+        value("max_rto", || ms(120_000), "Linux, TCP_RTO_MAX"),
+        value("initial_rto", || ms(1000), "RFC 6298"),
+        value("clock_tick", || ms(1), "RFC 6298, G; Linux with timestamps of 1 ms"),
+        value("limited_transmit", || Value::Switch(true), "RFC 3042"),
+        value("delayed_ack", || ms(40), "Linux, TCP_DELACK_MIN"),
+        value("ecn", || Value::Switch(false), "Linux, tcp_ecn 2: asks for none by itself"),
+        value("pipe", || Value::Choice("rfc6675"), "RFC 6675"),
+        value("handshake", || Value::Switch(true), "RFC 9293"),
+        value("closing", || Value::Switch(true), "RFC 9293"),
+    ],
+};

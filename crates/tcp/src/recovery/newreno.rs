@@ -1,0 +1,94 @@
+//! # NewReno
+//!
+//! Reno that stays in fast recovery until everything sent before it is acknowledged: an acknowledgement of a part of that
+//! sends the next lost segment at once (Hoe 1996; RFC 6582).
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | RFC 6582: on a partial acknowledgement deflate by what it covers, add one segment | the same, taken from the inflation first | ns-2, `partial_window_deflation_` |
+//! | RFC 6582: the timer is restarted by the first partial acknowledgement (impatient) | so | ns-2, `newreno_changes1_` |
+//! | RFC 6582: at the end cwnd = min(ssthresh, max(flight, 1) + 1), or ssthresh | cwnd as the deflations left it | ns-2 with `exit_recovery_fix_` off; below ssthresh slow start makes up for it |
+//! | RFC 6582: the window limits what is sent in recovery | and no acknowledgement there lets out more than two segments beside a retransmission | ns-2, `send_much(0, 0, 2)` |
+
+use super::{DUP_THRESH, Recovery};
+use crate::segment::Segment;
+use crate::send::{Core, Cut, Permit};
+use sluicegate_base::Time;
+
+/// Segments that one acknowledgement lets out during recovery.
+const BURST: u32 = 2;
+
+/// The state of NewReno's fast recovery.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NewReno {
+    /// Segments that duplicate acknowledgements have added, less what partial ones have taken.
+    inflation: u64,
+    recovering: bool,
+    /// Whether a partial acknowledgement has come in this recovery.
+    partial: bool,
+}
+
+impl NewReno {
+    /// RFC 6582, Section 3.2, step 3: the window shrinks by what has left it, less the segment that is sent again.
+    fn deflate(&mut self, core: &mut Core, acked: u64) {
+        let segments = acked.div_ceil(u64::from(core.mss)).max(1);
+        if self.inflation > segments {
+            self.inflation -= segments - 1;
+        } else {
+            core.cc.set_cwnd(core.cc.cwnd() - (segments - self.inflation) as f64);
+            self.inflation = 1;
+        }
+    }
+}
+
+impl Recovery for NewReno {
+    fn inflation(&self) -> u64 {
+        self.inflation
+    }
+
+    fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
+        let partial = core.recover.is_some_and(|recover| segment.ack < recover);
+        if self.recovering && partial {
+            self.deflate(core, segment.ack - core.una);
+            core.advance(segment.ack);
+            if !self.partial {
+                self.partial = true;
+                core.restart_timer_only(now);
+            }
+            core.forget_sample(segment.ack);
+            core.resend = Some(core.una);
+            core.permit = Permit::Burst(BURST);
+            return;
+        }
+        *self = NewReno::default();
+        if core.cut == Cut::Loss {
+            core.cut = Cut::Nothing;
+        }
+        core.acknowledge(segment.ack, now);
+        core.grow(segment, now);
+        core.permit = Permit::Window;
+    }
+
+    fn on_dup_ack(&mut self, core: &mut Core, _segment: &Segment, now: Time) {
+        core.dupacks += 1;
+        if core.dupacks == DUP_THRESH {
+            let halve = core.recovered();
+            if halve || core.cut == Cut::Mark {
+                self.inflation = core.enter(halve, self.inflation, now);
+                self.recovering = true;
+                self.partial = false;
+            }
+        } else if core.dupacks > DUP_THRESH && self.recovering {
+            self.inflation += 1;
+        }
+        core.permit = match Permit::after_dup(core) {
+            Permit::Window => Permit::Burst(BURST),
+            other => other,
+        };
+    }
+
+    fn on_timeout(&mut self, core: &mut Core) {
+        core.dupacks = 0;
+        *self = NewReno::default();
+    }
+}

@@ -1,0 +1,271 @@
+//! # SACK
+//!
+//! The receiver reports what it holds beyond the acknowledgement; the sender sends only what is missing, and keeps about
+//! a window's worth in the network during recovery (Fall & Floyd 1996; RFC 2018, RFC 6675).
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | RFC 6675: pipe is computed from the scoreboard | so with `pipe` = rfc6675; with `pipe` = counted it is Fall & Floyd's counter: less one for each duplicate, less two for a partial acknowledgement, plus one for each segment sent | ns-2's `Agent/TCP/Sack1` counts; RFC 6675 came later |
+//! | RFC 6675: recovery starts at three duplicates, or as soon as the scoreboard shows the loss | so; counted: at three | ns-2 |
+//! | RFC 6675, rule 4 of NextSeg: a rescue retransmission | none | optional there |
+//! | RFC 6675, Sec. 5.1: after a timeout the scoreboard may be kept | it is cleared, and everything is sent again | RFC 2018, Sec. 8: the receiver may have given it up; ns-2 |
+//! | RFC 6675: at the end the window is the threshold | so, and it does not grow by that acknowledgement | ns-2 |
+
+use super::{DUP_THRESH, Recovery};
+use crate::segment::Segment;
+use crate::send::{Core, Cut, Permit};
+use alloc::vec::Vec;
+use sluicegate_base::{Time, choices};
+
+choices! {
+    /// How the sender knows what is under way during SACK recovery.
+    pub enum Pipe {
+        /// From the scoreboard (RFC 6675).
+        Rfc6675 = "rfc6675",
+        /// By a counter (Fall & Floyd 1996; ns-2).
+        Counted = "counted",
+    }
+}
+
+/// The state of a SACK sender.
+#[derive(Clone, Debug)]
+pub struct Sack {
+    pipe: Pipe,
+    /// What the receiver has reported, disjoint, in order, all beyond the acknowledgement.
+    board: Vec<(u64, u64)>,
+    recovering: bool,
+    /// Up to here everything that is missing has been sent again (HighRxt).
+    high: u64,
+    /// The counter of `Pipe::Counted`, in segments.
+    counter: i64,
+    /// Duplicates mean nothing between a timeout and the next new acknowledgement.
+    timed_out: bool,
+}
+
+impl Sack {
+    /// A sender with an empty scoreboard.
+    #[must_use]
+    pub fn new(pipe: Pipe) -> Sack {
+        let board = Vec::new();
+        Sack { pipe, board, recovering: false, high: 0, counter: 0, timed_out: false }
+    }
+
+    /// Enters what a segment reports; says whether anything in it is new.
+    fn update(&mut self, una: u64, max: u64, segment: &Segment) -> bool {
+        let mut news = false;
+        self.board.retain(|&(_, end)| end > una);
+        for (start, end) in segment.sacks.ranges(segment.ack) {
+            let (mut start, mut end) = (start.max(una), end.min(max));
+            let known = self.board.iter().any(|&(s, e)| s <= start && end <= e);
+            if start >= end || known {
+                continue;
+            }
+            news = true;
+            let first = self.board.partition_point(|&(_, e)| e < start);
+            let last = self.board.partition_point(|&(s, _)| s <= end);
+            if first < last {
+                start = start.min(self.board[first].0);
+                end = end.max(self.board[last - 1].1);
+            }
+            self.board.splice(first..last, [(start, end)]);
+        }
+        news
+    }
+
+    /// What is missing below this byte is lost: three ranges, or more than two segments, are held beyond it (IsLost).
+    fn lost_below(&self, mss: u32) -> u64 {
+        let (mut bytes, mut ranges) = (0, 0);
+        for &(start, end) in self.board.iter().rev() {
+            bytes += end - start;
+            ranges += 1;
+            if ranges >= DUP_THRESH || bytes > u64::from(DUP_THRESH - 1) * u64::from(mss) {
+                return start;
+            }
+        }
+        0
+    }
+
+    /// RFC 6675, Section 4, SetPipe: bytes that are thought to be in the network.
+    fn under_way(&self, core: &Core) -> u64 {
+        let lost = self.lost_below(core.mss);
+        let (mut pipe, mut at) = (0, core.una);
+        for &(start, end) in self.board.iter().chain([&(core.max, core.max)]) {
+            if start > at {
+                pipe += start - at.max(lost).min(start);
+                pipe += self.high.clamp(at, start) - at;
+            }
+            at = at.max(end);
+        }
+        pipe
+    }
+
+    /// The first missing byte from `high` on that lies below something the receiver holds.
+    fn hole(&self, una: u64) -> Option<u64> {
+        let from = self.high.max(una);
+        let mut at = from;
+        for &(start, end) in &self.board {
+            if at < start {
+                return Some(at);
+            }
+            at = at.max(end);
+        }
+        None
+    }
+
+    fn begin(&mut self, core: &mut Core, halve: bool, now: Time) {
+        self.recovering = true;
+        // The duplicates have left the network; the lost segment is sent again without counting.
+        self.counter = (core.max - core.una).div_ceil(u64::from(core.mss)) as i64 - i64::from(DUP_THRESH);
+        self.high = core.end_of(core.una);
+        core.enter(halve, 0, now);
+        core.permit = if self.pipe == Pipe::Rfc6675 { Permit::Window } else { Permit::Nothing };
+    }
+}
+
+impl Recovery for Sack {
+    fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
+        self.timed_out = false;
+        if !self.recovering {
+            core.acknowledge(segment.ack, now);
+            core.grow(segment, now);
+            self.update(core.una, core.max, segment);
+            if self.pipe == Pipe::Counted {
+                self.board.clear();
+            }
+        } else if core.recover.is_none_or(|recover| segment.ack >= recover) {
+            self.recovering = false;
+            core.cut = Cut::Nothing;
+            core.acknowledge(segment.ack, now);
+            self.update(core.una, core.max, segment);
+            if self.pipe == Pipe::Counted {
+                self.board.clear();
+            }
+        } else {
+            // A partial acknowledgement: the segment that was lost and the one that filled its place have both left.
+            self.counter -= 2;
+            core.advance(segment.ack);
+            core.end_back_off();
+            core.restart_timer_only(now);
+            self.update(core.una, core.max, segment);
+        }
+        core.permit = Permit::Window;
+    }
+
+    fn on_dup_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
+        self.counter -= 1;
+        if self.timed_out {
+            core.permit = Permit::Window;
+            return;
+        }
+        let news = self.update(core.una, core.max, segment);
+        if self.recovering {
+            core.permit = Permit::Window;
+            return;
+        }
+        core.permit = Permit::Nothing;
+        if !news {
+            return;
+        }
+        core.dupacks += 1;
+        let shown = self.pipe == Pipe::Rfc6675 && self.lost_below(core.mss) > core.una;
+        if core.dupacks == DUP_THRESH || (core.dupacks < DUP_THRESH && shown) {
+            core.dupacks = DUP_THRESH;
+            let halve = core.recovered();
+            if halve || core.cut == Cut::Mark {
+                self.begin(core, halve, now);
+            }
+        } else if core.dupacks < DUP_THRESH && core.limited_transmit {
+            core.permit = Permit::One;
+        }
+    }
+
+    fn on_timeout(&mut self, core: &mut Core) {
+        core.dupacks = 0;
+        *self = Sack { timed_out: true, ..Sack::new(self.pipe) };
+    }
+
+    fn next(&mut self, core: &mut Core) -> Option<u64> {
+        if !self.recovering || core.permit != Permit::Window {
+            return core.next_in_window(0);
+        }
+        let mss = u64::from(core.mss);
+        let room = match self.pipe {
+            Pipe::Counted => self.counter < core.cc.cwnd() as i64,
+            Pipe::Rfc6675 => self.under_way(core) + mss <= (core.cc.cwnd() * mss as f64) as u64,
+        };
+        let within = |core: &Core, at: u64| at + u64::from(core.length_at(at)) <= core.una.saturating_add(core.wnd);
+        let lost = self.lost_below(core.mss);
+        let hole = self.hole(core.una).filter(|&at| within(core, at));
+        // NextSeg: what is lost, then what is new, then what is missing though not yet shown lost.
+        let new = Some(core.nxt).filter(|&at| core.sendable(at) && within(core, at));
+        let at = match (hole, self.pipe) {
+            (Some(at), Pipe::Counted) => Some(at),
+            (Some(at), Pipe::Rfc6675) if at < lost => Some(at),
+            (hole, Pipe::Rfc6675) => new.or(hole),
+            (None, Pipe::Counted) => new,
+        };
+        let Some(at) = at.filter(|_| room) else {
+            core.permit = Permit::Nothing;
+            return None;
+        };
+        self.counter += 1;
+        let end = core.end_of(at);
+        if at == core.nxt {
+            core.nxt = end;
+        } else {
+            // A retransmission stops where the receiver's next range begins.
+            self.high =
+                self.board.iter().map(|&(start, _)| start).find(|&start| start > at).map_or(end, |s| s.min(end));
+        }
+        Some(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::Sacks;
+
+    fn report(ack: u64, ranges: &[(u64, u64)]) -> Segment {
+        let mut sacks = Sacks::default();
+        ranges.iter().for_each(|&range| sacks.push(ack, range));
+        Segment { ack, sacks, ..Segment::default() }
+    }
+
+    #[test]
+    fn the_scoreboard_joins_ranges_and_knows_news() {
+        let mut sack = Sack::new(Pipe::Rfc6675);
+        assert!(sack.update(0, 1000, &report(0, &[(200, 300)])));
+        assert!(sack.update(0, 1000, &report(0, &[(400, 500), (200, 300)])));
+        assert!(!sack.update(0, 1000, &report(0, &[(400, 500)])));
+        assert!(sack.update(0, 1000, &report(0, &[(300, 400)])));
+        assert_eq!(sack.board, [(200, 500)]);
+        assert!(!sack.update(600, 1000, &report(600, &[])));
+        assert!(sack.board.is_empty());
+        assert!(!sack.update(600, 1000, &report(600, &[(2000, 3000)])), "beyond what was ever sent");
+    }
+
+    /// RFC 6675, IsLost, by hand with segments of 100 bytes.
+    #[test]
+    fn three_ranges_or_more_than_two_segments_show_a_loss() {
+        let mut sack = Sack::new(Pipe::Rfc6675);
+        sack.update(0, 5000, &report(0, &[(100, 300)]));
+        assert_eq!(sack.lost_below(100), 0, "two segments are not enough");
+        sack.update(0, 5000, &report(0, &[(100, 400)]));
+        assert_eq!(sack.lost_below(100), 100);
+        let mut sack = Sack::new(Pipe::Rfc6675);
+        sack.update(0, 5000, &report(0, &[(150, 160), (250, 260), (350, 360)]));
+        assert_eq!(sack.lost_below(100), 150, "three ranges");
+    }
+
+    #[test]
+    fn holes_are_sent_once_each_in_order() {
+        let mut sack = Sack::new(Pipe::Rfc6675);
+        sack.update(0, 5000, &report(0, &[(100, 200), (300, 400)]));
+        assert_eq!(sack.hole(0), Some(0));
+        sack.high = 100;
+        assert_eq!(sack.hole(0), Some(200));
+        sack.high = 300;
+        assert_eq!(sack.hole(0), None, "nothing is known of what lies beyond the last range");
+    }
+}

@@ -1,0 +1,51 @@
+//! # Tahoe
+//!
+//! Slow start, congestion avoidance and fast retransmit (Jacobson 1988; 4.3BSD-Tahoe): three duplicate acknowledgements
+//! close the window to one segment, and everything from the lost one on is sent again.
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | 4.3-Tahoe resends one segment and slow-starts from there | the next to send goes back to the first unacknowledged byte | ns-2, `Agent/TCP`; the same while the receiver keeps what is out of order |
+//! | nothing on several losses in a window | no second fast retransmit until an acknowledgement passes the highest byte sent at the first | ns-2, `bugFix_` |
+//! | 4.3BSD forgets duplicates at a timeout | they count on until new data is acknowledged | ns-2; duplicates of what was sent before the timeout then let nothing out |
+//! | no limited transmit | as the host says | RFC 3042 came later; ns-2's default has it |
+
+use super::{DUP_THRESH, Recovery};
+use crate::segment::Segment;
+use crate::send::{Core, Cut, Permit};
+use sluicegate_base::Time;
+
+/// Tahoe keeps nothing beyond the core.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tahoe;
+
+impl Recovery for Tahoe {
+    fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
+        core.acknowledge(segment.ack, now);
+        core.grow(segment, now);
+        core.permit = Permit::Window;
+    }
+
+    fn on_dup_ack(&mut self, core: &mut Core, _segment: &Segment, now: Time) {
+        core.dupacks += 1;
+        if core.dupacks == DUP_THRESH {
+            if core.recovered() {
+                core.recover = Some(core.max);
+                core.cut = Cut::Loss;
+                core.cc.on_timeout(core.window(0), true);
+                core.counters.fast_retransmits += 1;
+                core.restart_timer(now);
+                core.nxt = core.una;
+            } else if core.cut == Cut::Mark {
+                core.cut = Cut::Loss;
+                core.cc.on_timeout(core.window(0), false);
+                core.restart_timer(now);
+                core.nxt = core.una;
+            }
+        }
+        let one = core.dupacks < DUP_THRESH && core.limited_transmit;
+        core.permit = if one { Permit::One } else { Permit::Window };
+    }
+
+    fn on_timeout(&mut self, _core: &mut Core) {}
+}
