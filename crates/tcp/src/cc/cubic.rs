@@ -125,7 +125,7 @@ mod tests {
         while now.since(Time::ZERO).as_secs() < k {
             let segments = cubic.cwnd;
             cubic.on_ack(&Ack { segments, now, srtt });
-            now = now + srtt;
+            now += srtt;
             let t = now.since(Time::ZERO).as_secs();
             let expected = 0.4 * (t - k) * (t - k) * (t - k) + 1000.0;
             // At t = 0 both curves start at the window, and the Reno estimate is the first to rise.
