@@ -18,7 +18,7 @@
 //!                            qcount ← 0, qR ← R; mark if ecn and possible, else drop               (early)
 //!     queue the arrival if qlen < limit, else drop it                                              (tail)
 //! decay:  us ← min(idle time, 255 << Scell_log);  k ← Stab[us >> Scell_log]
-//!         k > 0: qavg >> k;  k = 0: qavg − min(qavg·us >> Scell_log, qavg >> 1)
+//!         k > 0: qavg >> k;  k = 0: x ← qavg·us >> Scell_log; qavg − x if x < qavg >> 1, else qavg >> 1
 //! ```
 //!
 //! `tc` computes Wlog from `burst`, and Scell_log and Stab from `avpkt` and `bandwidth` (`tc/tc_red.c`); so does this.
@@ -137,8 +137,8 @@ impl Idle {
         if shift > 0 {
             return qavg >> shift;
         }
-        let linear = (u128::from(qavg) * u128::from(us)) >> self.scell_log;
-        qavg - (qavg >> 1).min(u64::try_from(linear).unwrap_or(u64::MAX))
+        let (linear, half) = ((u128::from(qavg) * u128::from(us)) >> self.scell_log, qavg >> 1);
+        if linear < u128::from(half) { qavg - linear as u64 } else { half }
     }
 }
 

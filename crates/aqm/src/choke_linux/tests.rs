@@ -135,6 +135,7 @@ fn the_average_decays_by_the_table() {
     assert_eq!(after(20_000), 1600 - ((1600 * 20_000) >> 17), "linear at first: 244 less");
     assert_eq!(after(65_536), 800, "never less than half while the table has 0");
     assert_eq!(after(14 << 17), 800);
+    assert_eq!(idle.decay(7, Span(65_536_000)), 3, "half of an odd average is cut");
     assert_eq!(after(15 << 17), 800, "one shift");
     assert_eq!(after(30 << 17), 400);
     assert_eq!(after(60_000_000), 0, "255 cells: 31 shifts");
