@@ -25,6 +25,7 @@
 //! |---|---|---|
 //! | three tests: not TCP-friendly, unresponsive, disproportionate bandwidth | `test`: the third (default), the first, or either | the second compares a flow's rate under two levels of drops, and so needs a history for each flow over several reports |
 //! | disproportionate: more than ln(3n)/n of the bandwidth, and more than c/√p with c = 12,000 bytes/s | both must hold; n counts the flows of the history | as remembered |
+//! | nothing on several equal flows that starve all others | they escape the disproportionate test: five such flows have a fifth each, and ln(15)/5 is 0.54; `tcp_friendly` and `either` catch them | the test's own limit; they are not the default because they need the path's round-trip time in `rtt`: one that is too long restricts TCP flows with shorter ones |
 //! | not TCP-friendly: more than 1.45·B/(R·√p), free again below 1.22·B/(R·√p) | so, with p of the report that put the flow in | as remembered; the paper takes the drop rate of the time. Once a flow is restricted the drops cease, and no bound would be left |
 //! | a flow's arrival rate is estimated from its part of the drops | its part of all drops and marks by RED (causes `early`, `forced`, `tail`), times the arrivals in bytes | in packet mode drops count packets; for flows of unlike packet lengths the estimate is off by that ratio |
 //! | reports at intervals | a report is due after `drops` entries, 100 | chosen here: the standard error of a part of one half is then 0.05 |
