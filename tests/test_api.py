@@ -140,7 +140,7 @@ def test_every_public_name_is_there() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(
-    discipline=st.sampled_from(["drop_tail", "red", "choke"]),
+    discipline=st.sampled_from([d["name"] for d in json.loads(_core.declarations())["disciplines"]]),
     limit=st.integers(2, 200),
     udp=st.integers(10, 5000),
     count=st.integers(1, 5),

@@ -104,7 +104,9 @@ def test_disciplines_lists_the_registry(sluicegate: Program) -> None:
     listed = json.loads(sluicegate("disciplines", "--json").stdout)
     assert listed == registry
     names = [discipline["name"] for discipline in registry]
-    assert names == ["drop_tail", "red", "choke"]
+    assert names == [
+        "drop_tail", "random_drop", "early_random_drop", "red", "penalty_box", "choke", "choke_linux",
+    ]  # fmt: skip
     text = sluicegate("disciplines").stdout
     assert all(re.search(rf"^ *{name} ", text, re.MULTILINE) for name in names)
 

@@ -15,7 +15,7 @@ from conftest import SMALL, Program
 from sluicegate import _core, api
 
 # Of every column of the runs below. It changes only when results change on purpose; the changelog then says why.
-DIGEST = "f1da9223d0711246a9b4d58e7f4883cce135693fd5350fa7f32da7d7e2c57742"
+DIGEST = "98cf5ee4b3853266e7512bed2ee85eab0bf9731d63b35f45822c169c2ffa0e05"
 SCENARIOS = [(discipline, seed) for discipline in ("drop_tail", "red", "choke") for seed in (1, 2)]
 
 

@@ -16,7 +16,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._core import ScenarioError
-    from ._generated import Choke, DropTail, Dumbbell, Link, Poisson, Red, Tcp, Udp
+    from ._generated import (
+        Choke,
+        ChokeLinux,
+        DropTail,
+        Dumbbell,
+        EarlyRandomDrop,
+        Link,
+        PenaltyBox,
+        Poisson,
+        RandomDrop,
+        Red,
+        Tcp,
+        Udp,
+    )
     from .api import Topology, check, dumbbell, run, simulate, topology
     from .results import Run
 
@@ -24,10 +37,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Choke",
+    "ChokeLinux",
     "DropTail",
     "Dumbbell",
+    "EarlyRandomDrop",
     "Link",
+    "PenaltyBox",
     "Poisson",
+    "RandomDrop",
     "Red",
     "Run",
     "ScenarioError",

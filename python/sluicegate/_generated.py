@@ -32,33 +32,94 @@ class DropTail:
 
 
 @dataclass(frozen=True)
+class RandomDrop:
+    """Random Drop
+
+    A first-in-first-out queue that, when it is full, drops a packet drawn at random from the queue and admits the
+    arrival. A flow loses packets in proportion to its share of the queue, not to its luck in finding it full.
+
+    Source: Floyd & Jacobson 1993, Sec. II, footnote 2
+
+    Attributes:
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 50; at least
+            0; default: ns-2's queue limit)
+    """
+
+    name: ClassVar[str] = "random_drop"
+
+    _: KW_ONLY
+    limit: int | str = 50
+
+
+@dataclass(frozen=True)
+class EarlyRandomDrop:
+    """Early Random Drop
+
+    A first-in-first-out queue that drops each arrival with a fixed probability while more than a fixed number of
+    packets wait. It looks at the queue as it is, not at an average; RED grew out of it.
+
+    Source: Hashem 1989 and Zhang 1989, after Floyd & Jacobson 1993, Sec. II-A
+
+    Rules: drop_level and limit are both in packets or both in bytes
+
+    Attributes:
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 50; at least
+            0; default: ns-2's queue limit)
+        drop_level: Queue length above which arrivals are dropped early. (packets; default: half of the limit; at
+            least 0; Hashem 1989, without a value; Zhang 1989: half full; both after RED 1993, Sec. II-A)
+        drop_probability: Probability with which an arrival above the level is dropped. (default: 0.02; at least 0
+            and at most 1; Zhang 1989, after RED 1993, Sec. II-A)
+    """
+
+    name: ClassVar[str] = "early_random_drop"
+
+    _: KW_ONLY
+    limit: int | str = 50
+    drop_level: int | str | None = None
+    drop_probability: float = 0.02
+
+
+@dataclass(frozen=True)
 class Red:
     """RED
 
     Random Early Detection keeps an exponentially weighted average of the queue. Below `min_th` every arrival is
-    queued; between the thresholds an arrival is dropped with a probability that grows with the average and with the
-    number of packets since the last drop; at `max_th` and above every arrival is dropped.
+    queued; between the thresholds an arrival is dropped or marked with a probability that grows with the average and
+    with the number of packets since the last drop or mark; at `max_th` and above every arrival is dropped or marked.
 
     Source: Floyd & Jacobson 1993, Fig. 2 and Sec. VII
 
-    Rules: min_th and max_th count packets; min_th < max_th
+    Rules: min_th and max_th count packets, unless mode is byte; min_th < max_th; max_packet is in bytes; wait belongs
+    to method 2
 
     Attributes:
         w_q: Queue weight: the weight of the present queue in the average. (default: 0.002; above 0 and at most 1;
             RED 1993, Sec. VI and Fig. 3)
-        min_th: Average below which no packet is dropped early. (packets; default: 5; above 0; RED 1993, Fig. 3)
-        max_th: Average from which every arrival is dropped. (packets; default: 15; above 0; RED 1993, Fig. 3: 3
-            times min_th)
-        max_p: The drop probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED
-            1993, Fig. 3: 1/50)
+        min_th: Average below which no packet is dropped or marked early. (packets; default: 5; above 0; RED 1993,
+            Fig. 3)
+        max_th: Average from which every arrival is dropped or marked. (packets; default: 15; above 0; RED 1993,
+            Fig. 3: 3 times min_th)
+        max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED 1993,
+            Fig. 3: 1/50)
         limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
             least 1; chosen here: far above max_th, so that RED decides)
         s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
             above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
-        wait: Wait 1/p_b packets after a drop before the next may come: ns-2's law of gaps instead of Sec. VII's.
-            (default: false; ns-2, wait_)
-        gentle: Raise the probability from max_p to 1 between max_th and 2·max_th, instead of dropping all.
+        wait: Wait 1/p_b packets after a signal before the next may come: ns-2's law of gaps instead of Sec.
+            VII's. (default: false; ns-2, wait_)
+        gentle: Raise the probability from max_p to 1 between max_th and 2·max_th, instead of signalling on all.
             (default: false; ns-2, gentle_; Floyd 2000)
+        method: Law of the gaps between signals: 1 is geometric, each packet with p_b; 2 is uniform, with p_a.
+            (default: 2; at least 1 and at most 2; RED 1993, Sec. VII)
+        mode: Measure the queue in packets, or in bytes with probabilities proportional to a packet's length.
+            (default: packet; RED 1993, Sec. IV; ns-2, queue_in_bytes_ and bytes_)
+        max_packet: In byte mode, the length for which the probability is p_b, and the length of a packet in
+            min_th and max_th. (packets; default: the link's typical packet; at least 1; RED 1993, Sec. IV:
+            MaximumPacketSize; ns-2: mean_pktsize_)
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RED 1993,
+            Sec. IV; RFC 3168, Sec. 5)
+        above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
+            above. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
     """
 
     name: ClassVar[str] = "red"
@@ -72,15 +133,90 @@ class Red:
     s: str | None = None
     wait: bool = False
     gentle: bool = False
+    method: int = 2
+    mode: Literal["packet", "byte"] = "packet"
+    max_packet: int | str | None = None
+    action: Literal["drop", "mark"] = "drop"
+    above_max_th: Literal["drop", "mark"] = "drop"
+
+
+@dataclass(frozen=True)
+class PenaltyBox:
+    """RED with penalty box
+
+    RED, and in front of it a box for flows that take too much. RED's own drops and marks fall on flows in proportion
+    to what they send, so the history of drops names the flows with high rates without any state for the others. A
+    flow that fails the test is restricted to a small share of the link until it sends less.
+
+    Source: Floyd & Fall 1997 (reference 8 of CHOKe 1999) and 1999
+
+    Rules: min_th and max_th count packets; min_th < max_th; packet and depth are in bytes
+
+    Attributes:
+        w_q: Queue weight: the weight of the present queue in the average. (default: 0.002; above 0 and at most 1;
+            RED 1993, Sec. VI and Fig. 3)
+        min_th: Average below which no packet is dropped or marked early. (packets; default: 5; above 0; RED 1993,
+            Fig. 3)
+        max_th: Average from which every arrival is dropped or marked. (packets; default: 15; above 0; RED 1993,
+            Fig. 3: 3 times min_th)
+        max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED 1993,
+            Fig. 3: 1/50)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
+            least 1; chosen here: far above max_th, so that RED decides)
+        s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
+            above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
+        action: How RED signals: drop, or mark the packets that can carry a mark and drop the others. (default:
+            drop; RED 1993, Sec. IV; RFC 3168, Sec. 5)
+        above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
+            above. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
+        test: What puts a flow into the box. (default: disproportionate; Floyd & Fall 1999, as remembered)
+        drops: Drops and marks in a history; the flows are tested when it is full. (packets; default: 100; at
+            least 1 and at most 100000 packets; chosen here)
+        c: The rate that no flow is restricted below, times the square root of the drop rate (disproportionate).
+            (default: 96 kbit/s; at least 0 bit/s; Floyd & Fall 1999, as remembered: 12,000 bytes/s)
+        rtt: The round-trip time R of the TCP that flows are compared with (tcp_friendly). (default: 50 ms; above
+            0 s; chosen here)
+        packet: The packet length B of the TCP that flows are compared with (tcp_friendly). (packets; default: the
+            link's typical packet; at least 1; Floyd & Fall 1999, as remembered: the largest packets in use)
+        share: The part of the link that all restricted flows together may use. (default: 0.05; at least 0 and at
+            most 1; chosen here)
+        depth: How much restricted flows may send at once. (packets; default: ten of the link's typical packets;
+            at least 1; chosen here)
+        bandwidth: The rate of the link, of which share is a part. (default: the link's rate; above 0 bit/s; the
+            link)
+        interval: Time over which a restricted flow must send less to be free again. (default: 5 s; above 0 s;
+            chosen here)
+    """
+
+    name: ClassVar[str] = "penalty_box"
+
+    _: KW_ONLY
+    w_q: float = 0.002
+    min_th: int | str = 5
+    max_th: int | str = 15
+    max_p: float = 0.02
+    limit: int | str = 300
+    s: str | None = None
+    action: Literal["drop", "mark"] = "drop"
+    above_max_th: Literal["drop", "mark"] = "drop"
+    test: Literal["disproportionate", "tcp_friendly", "either"] = "disproportionate"
+    drops: int = 100
+    c: str = "96 kbit/s"
+    rtt: str = "50 ms"
+    packet: int | str | None = None
+    share: float = 0.05
+    depth: int | str | None = None
+    bandwidth: str | None = None
+    interval: str = "5 s"
 
 
 @dataclass(frozen=True)
 class Choke:
     """CHOKe
 
-    Keeps RED's average. Between the thresholds each arrival is compared with `candidates` packets drawn at random
-    from the queue: those of its own flow are dropped, and the arrival with them; when none matches, RED decides. A
-    flow that fills the queue meets itself, so the queue's own contents stand in for state per flow.
+    Keeps RED's average. Between the thresholds each arrival is compared with `candidates` packets drawn from the
+    queue: those of its own flow are dropped, and the arrival with them; when none matches, RED decides. A flow that
+    fills the queue meets itself, so the queue's own contents stand in for state per flow.
 
     Source: Pan & Prabhakar 1999, Sec. 3 and 5
 
@@ -91,6 +227,11 @@ class Choke:
         max_th: Average from which every arrival is dropped. (packets; default: 60; above 0; CHOKe 1999, Sec. 4)
         candidates: Packets drawn from the queue for each arrival: the report's "drop m" has m − 1. (packets;
             default: 1; at least 1 and at most 64 packets; CHOKe 1999, Sec. 3; several: Sec. 5)
+        draw: Where the candidates are drawn: anywhere, at the head (Front CHOKe) or at the tail (Back CHOKe).
+            (default: random; CHOKe 1999, Sec. 3; front and back: Tang, Wang & Low 2004, Sec. VI)
+        regions: Self-adjusting CHOKe: equal parts of [min_th, max_th), in the i-th of which 2·i packets are
+            drawn, whatever candidates says. 0: not self-adjusting. (default: 0; at least 0 and at most 64; Pan,
+            Prabhakar & Psounis 2000, with 8 (as remembered, not checked))
         w_q: Queue weight: the weight of the present queue in the average. (default: 0.002; above 0 and at most 1;
             RED 1993, Sec. VI; not stated by CHOKe 1999)
         max_p: RED's drop probability as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED
@@ -99,6 +240,10 @@ class Choke:
             least 1; chosen here: not stated by CHOKe 1999)
         s: Typical time to send a small packet, the unit of the average's idle decay. (default: 500 bytes at the
             link rate; above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
+        action: How RED's own decision is signalled: drop, or mark the packets that can carry a mark and drop the
+            others. (default: drop; RFC 3168, Sec. 5; not in CHOKe 1999)
+        above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
+            above. (default: drop; RFC 3168, Sec. 7; CHOKe 1999 knows drops only)
     """
 
     name: ClassVar[str] = "choke"
@@ -107,13 +252,62 @@ class Choke:
     min_th: int | str = 30
     max_th: int | str = 60
     candidates: int = 1
+    draw: Literal["random", "front", "back"] = "random"
+    regions: int = 0
     w_q: float = 0.002
     max_p: float = 0.02
     limit: int | str = 300
     s: str | None = None
+    action: Literal["drop", "mark"] = "drop"
+    above_max_th: Literal["drop", "mark"] = "drop"
 
 
-Discipline: TypeAlias = DropTail | Red | Choke
+@dataclass(frozen=True)
+class ChokeLinux:
+    """CHOKe (Linux)
+
+    CHOKe as the kernel's `sch_choke` has it: in whole numbers, with one candidate that is not drawn quite uniformly,
+    and comparing above max_th too. For predictions of what `tc qdisc … choke` will do, and to see what the
+    differences from the paper cost.
+
+    Source: Linux, net/sched/sch_choke.c and include/net/red.h; iproute2, tc/q_choke.c and tc/tc_red.c
+
+    Rules: limit, min_th and max_th count packets; min_th < max_th; avpkt is in bytes; burst is at least min_th; some
+    W = 1/2, 1/4 … has burst + 1 - min_th <= (1 - (1 - W)^burst)/W and max_th/W < 2^31
+
+    Attributes:
+        limit: Most packets that the queue holds, not counting the packet in transmission. (packets; default: 300;
+            at least 1 and at most 131071; chosen here, as for choke; tc requires it; the bound is the kernel's)
+        min_th: Average up to which every arrival is queued. (packets; default: 30; above 0; CHOKe 1999, Sec. 4;
+            tc's own default is a third of max)
+        max_th: Average above which every arrival is dropped or marked. (packets; default: 60; above 0; CHOKe
+            1999, Sec. 4; tc's own default is a quarter of limit)
+        burst: Burst that the average shall let pass; tc makes the queue weight of it. (packets; default:
+            (2·min_th + max_th)/3; at least 1 packets; iproute2, tc/q_choke.c)
+        max_p: RED's drop probability as the average reaches max_th. (default: 0.02; at least 0.000000001 and
+            below 1; iproute2, tc/q_choke.c)
+        avpkt: Length of a typical packet, for the decay while the link is idle. (packets; default: 1000 B; at
+            least 1; iproute2, tc/q_choke.c)
+        bandwidth: Rate of the link, for the decay while it is idle. (default: the link's rate; above 0 bit/s; tc
+            requires it)
+        ecn: Mark packets that can carry a mark where RED would drop them, above max_th too. Matches are dropped.
+            (default: false; iproute2, tc/q_choke.c)
+    """
+
+    name: ClassVar[str] = "choke_linux"
+
+    _: KW_ONLY
+    limit: int | str = 300
+    min_th: int | str = 30
+    max_th: int | str = 60
+    burst: int | None = None
+    max_p: float = 0.02
+    avpkt: int | str = "1000 B"
+    bandwidth: str | None = None
+    ecn: bool = False
+
+
+Discipline: TypeAlias = DropTail | RandomDrop | EarlyRandomDrop | Red | PenaltyBox | Choke | ChokeLinux
 
 
 @dataclass(frozen=True)

@@ -35,11 +35,13 @@ pub enum Cause {
     Forced,
     /// It met a packet of its own flow (CHOKe), as the arrival or as the one found in the queue.
     Match,
+    /// It exceeded what its flow was restricted to.
+    Policed,
 }
 
 impl Cause {
     /// All causes, in the order of their columns.
-    pub const ALL: &'static [Cause] = &[Cause::Tail, Cause::Early, Cause::Forced, Cause::Match];
+    pub const ALL: &'static [Cause] = &[Cause::Tail, Cause::Early, Cause::Forced, Cause::Match, Cause::Policed];
     /// How many there are.
     pub const COUNT: usize = Cause::ALL.len();
 
@@ -51,6 +53,7 @@ impl Cause {
             Cause::Early => "early",
             Cause::Forced => "forced",
             Cause::Match => "match",
+            Cause::Policed => "policed",
         }
     }
 
@@ -62,6 +65,7 @@ impl Cause {
             Cause::Early => "an early drop, with the discipline's probability",
             Cause::Forced => "a certain drop: the measure of congestion stood above its upper bound",
             Cause::Match => "it met a packet of its own flow, as the arrival or as the one found in the queue",
+            Cause::Policed => "it exceeded what its flow was restricted to",
         }
     }
 }

@@ -65,9 +65,14 @@ impl<D: Discipline<TestPacket>> Rig<D> {
         self.now = end;
     }
 
-    /// A packet arrives.
+    /// A packet arrives whose transport knows nothing of ECN.
     pub fn arrive(&mut self, flow: u64, bytes: u64) {
-        let packet = TestPacket { flow, bytes, serial: self.arrived, ecn: Ecn::NotCapable };
+        self.offer(flow, bytes, Ecn::NotCapable);
+    }
+
+    /// A packet arrives.
+    pub fn offer(&mut self, flow: u64, bytes: u64, ecn: Ecn) {
+        let packet = TestPacket { flow, bytes, serial: self.arrived, ecn };
         self.arrived += 1;
         self.discipline.enqueue(packet, &mut Ctx::new(self.now, &mut self.rng, &mut self.lost));
     }

@@ -1,0 +1,396 @@
+//! # CHOKe
+//!
+//! Keeps RED's average. Between the thresholds each arrival is compared with `candidates` packets drawn from the queue:
+//! those of its own flow are dropped, and the arrival with them; when none matches, RED decides. A flow that fills the
+//! queue meets itself, so the queue's own contents stand in for state per flow.
+//!
+//! ```text
+//! for each arrival:                                                   (Pan & Prabhakar 1999, Sec. 3 and 5)
+//!     update avg as RED does
+//!     if avg ≥ max_th:       drop
+//!     else if avg ≥ min_th:  draw `candidates` queued packets         (draw = random: uniformly; front: the first ones;
+//!                                                                      back: the last ones. regions = k: 2·i of them
+//!                                                                      in the i-th k-th of [min_th, max_th))
+//!                            those of the arrival's flow: drop them, and the arrival
+//!                            none: drop or mark the arrival with RED's probability, else queue it
+//!     else:                  queue it
+//! ```
+//!
+//! A victim is not unlinked: its slot is marked, and a marked slot is skipped when it reaches the head, as Sec. 3
+//! proposes. To everything else (queue length, bytes, limit, average, draws, probes) it is gone at once.
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | drawing "a random address"; nothing on marked victims | a marked slot that is drawn is drawn again: draws are uniform over the packets that will still be sent | a dead packet would let a flow escape; Linux tries three times, then takes the head |
+//! | several candidates, nothing on drawing one twice | draws are independent; a packet drawn twice is dropped once | the simplest reading of "multiple victim candidates" |
+//! | Front and Back CHOKe compare with the head and with the tail (Tang, Wang & Low 2004, Sec. VI); nothing on several candidates | the first or the last `candidates` packets that will still be sent, each once | with one candidate it is the paper's |
+//! | self-adjusting CHOKe is not in the report of 1999 | `regions`: k equal parts of [min_th, max_th), 2·i candidates in the i-th | as remembered of the conference paper (Pan, Prabhakar & Psounis, INFOCOM 2000; there k = 8), and not checked against it |
+//! | nothing on RED's `count` when a packet matches | `count` counts only arrivals that reach RED's own test | so in Linux |
+//! | nothing on ECN | `action` = mark: RED's own decision marks where it can; a match is always dropped; at avg ≥ max_th `above_max_th` decides, by default a drop | a mark on a match would leave the unresponsive flow its place in the queue; so in Linux |
+//! | "greater than the maximum threshold, every arriving packet is dropped" | at avg ≥ max_th, without a comparison | as RED here; Linux compares there too (`choke_linux`) |
+//! | nothing on the ring of marked slots | it is compacted when more than half of it, and 16 slots more, are marked | memory stays bounded by the limit, at constant cost per packet |
+//! | nothing on a full buffer | an arrival that would be queued is lost with cause `tail` | a limit above max_th is rarely met |
+
+use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::red::{Action, Mode, RedParams, RedRule};
+use crate::ring::Ring;
+use alloc::vec::Vec;
+use sluicegate_base::{About, Declared, Range, Size, Span, choices, params};
+
+choices! {
+    /// Which packets of the queue an arrival is compared with.
+    pub enum Draw {
+        /// Any, with equal probability.
+        Random = "random",
+        /// Those at the head.
+        Front = "front",
+        /// Those at the tail.
+        Back = "back",
+    }
+}
+
+params! {
+    /// Parameters of [`Choke`].
+    pub struct ChokeParams {
+        /// Average below which every arrival is queued.
+        min_th: Size = default(Size::Packets(30)), unit("packets"), range(Range::POSITIVE),
+            source("CHOKe 1999, Sec. 4"), tc("min");
+        /// Average from which every arrival is dropped.
+        max_th: Size = default(Size::Packets(60)), unit("packets"), range(Range::POSITIVE),
+            source("CHOKe 1999, Sec. 4"), tc("max");
+        /// Packets drawn from the queue for each arrival: the report's "drop m" has m − 1.
+        candidates: u64 = default(1), unit("packets"), range(Range::from(1.0).to(64.0)),
+            source("CHOKe 1999, Sec. 3; several: Sec. 5");
+        /// Where the candidates are drawn: anywhere, at the head (Front CHOKe) or at the tail (Back CHOKe).
+        draw: Draw = default(Draw::Random), source("CHOKe 1999, Sec. 3; front and back: Tang, Wang & Low 2004, Sec. VI");
+        /// Self-adjusting CHOKe: equal parts of [min_th, max_th), in the i-th of which 2·i packets are drawn, whatever
+        /// candidates says. 0: not self-adjusting.
+        regions: u64 = default(0), unit("1"), range(Range::from(0.0).to(64.0)),
+            source("Pan, Prabhakar & Psounis 2000, with 8 (as remembered, not checked)");
+        /// Queue weight: the weight of the present queue in the average.
+        w_q: f64 = default(0.002), unit("1"), range(Range::above(0.0).to(1.0)),
+            source("RED 1993, Sec. VI; not stated by CHOKe 1999"), tc("burst");
+        /// RED's drop probability as the average reaches max_th.
+        max_p: f64 = default(0.02), unit("1"), range(Range::above(0.0).to(1.0)),
+            source("RED 1993, Fig. 3; not stated by CHOKe 1999"), tc("probability");
+        /// Most that the queue holds, not counting the packet in transmission.
+        limit: Size = default(Size::Packets(300)), unit("packets"), range(Range::from(1.0)),
+            source("chosen here: not stated by CHOKe 1999"), tc("limit");
+        /// Typical time to send a small packet, the unit of the average's idle decay.
+        s: Span = derived("500 bytes at the link rate", |link| Span(link.rate.time_of(500).0.max(1))),
+            range(Range::POSITIVE), source("RED 1993, Fig. 17; the length is ns-2's mean_pktsize"), tc("bandwidth");
+        /// How RED's own decision is signalled: drop, or mark the packets that can carry a mark and drop the others.
+        action: Action = default(Action::Drop), source("RFC 3168, Sec. 5; not in CHOKe 1999"), tc("ecn");
+        /// What a marker does with a packet that can carry a mark while the average is at max_th or above.
+        above_max_th: Action = default(Action::Drop), source("RFC 3168, Sec. 7; CHOKe 1999 knows drops only");
+    }
+    rules {
+        "min_th and max_th count packets" [min_th, max_th] |p| matches!((p.min_th, p.max_th), (Size::Packets(_), Size::Packets(_)));
+        "min_th < max_th" [min_th, max_th] |p| count(p.min_th) < count(p.max_th);
+    }
+}
+
+fn count(size: Size) -> u64 {
+    match size {
+        Size::Packets(n) | Size::Bytes(n) => n,
+    }
+}
+
+/// The causes for which CHOKe gives up packets.
+pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early, Cause::Forced, Cause::Match];
+
+/// A first-in-first-out queue under CHOKe.
+#[derive(Clone, Debug)]
+pub struct Choke<P> {
+    rule: RedRule,
+    ring: Ring<P>,
+    candidates: u64,
+    draw: Draw,
+    regions: u64,
+    /// Slots drawn for the present arrival that hold its flow; kept to save allocations.
+    matches: Vec<usize>,
+}
+
+impl<P> Declared for Choke<P> {
+    type Params = ChokeParams;
+    const ABOUT: About = About {
+        name: "choke",
+        class: "Choke",
+        title: "CHOKe",
+        source: "Pan & Prabhakar 1999, Sec. 3 and 5",
+        tc: "tc qdisc add dev DEV root choke limit LIMIT_PACKETS min MIN_PACKETS max MAX_PACKETS burst BURST_PACKETS \
+             probability MAX_P bandwidth RATE",
+        module: include_str!("mod.rs"),
+    };
+}
+
+impl<P: Packet> Choke<P> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(params: ChokeParams) -> Self {
+        let ChokeParams { min_th, max_th, candidates, draw, regions, w_q, max_p, limit, s, action, above_max_th } =
+            params;
+        let red = RedParams {
+            w_q,
+            min_th,
+            max_th,
+            max_p,
+            limit,
+            s,
+            wait: false,
+            gentle: false,
+            method: 2,
+            mode: Mode::Packet,
+            max_packet: Size::Bytes(1),
+            action,
+            above_max_th,
+        };
+        Choke { rule: RedRule::new(&red), ring: Ring::new(limit), candidates, draw, regions, matches: Vec::new() }
+    }
+
+    /// How many packets the present arrival is compared with.
+    #[inline]
+    fn candidates(&self) -> u64 {
+        if self.regions == 0 {
+            return self.candidates;
+        }
+        let below = (self.rule.height() * self.regions as f64) as u64;
+        2 * (below + 1).min(self.regions)
+    }
+
+    /// Draws the candidates and drops those of the arrival's flow. Returns whether there was any.
+    fn drop_matches(&mut self, arrival: &P, ctx: &mut Ctx<'_, P>) -> bool {
+        self.matches.clear();
+        let (flow, candidates) = (arrival.flow(), self.candidates() as usize);
+        let matching = |(at, candidate): (usize, &P)| (candidate.flow() == flow).then_some(at);
+        match self.draw {
+            Draw::Random => {
+                for _ in 0..candidates {
+                    let Some(at) = self.ring.draw(ctx.rng) else { break };
+                    if self.ring.get(at).is_some_and(|candidate| candidate.flow() == flow) {
+                        self.matches.push(at);
+                    }
+                }
+            }
+            Draw::Front => self.matches.extend(self.ring.live().take(candidates).filter_map(matching)),
+            Draw::Back => self.matches.extend(self.ring.live().rev().take(candidates).filter_map(matching)),
+        }
+        if self.matches.is_empty() {
+            return false;
+        }
+        for &at in &self.matches {
+            if let Some(victim) = self.ring.kill(at) {
+                ctx.lost(victim, Cause::Match);
+            }
+        }
+        if self.draw == Draw::Back {
+            self.ring.trim();
+        }
+        self.ring.tidy();
+        true
+    }
+}
+
+impl<P: Packet> Discipline<P> for Choke<P> {
+    fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
+        self.rule.arrival(self.ring.packets(), self.ring.bytes(), ctx.now);
+        if self.rule.congested() && !self.rule.saturated() && self.drop_matches(&packet, ctx) {
+            return ctx.lost(packet, Cause::Match);
+        }
+        let verdict = self.rule.judge(packet.bytes(), ctx.rng);
+        match self.rule.carry_out(verdict, &mut packet) {
+            Some(cause) => ctx.lost(packet, cause),
+            None if self.ring.has_room(&packet) => self.ring.push(packet),
+            None => ctx.lost(packet, Cause::Tail),
+        }
+    }
+
+    fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
+        let packet = self.ring.pop();
+        self.ring.tidy();
+        if packet.is_none() {
+            self.rule.idle(ctx.now);
+        }
+        packet
+    }
+
+    fn packets(&self) -> u64 {
+        self.ring.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.ring.bytes()
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.ring.for_each(visit);
+    }
+
+    fn average(&self) -> Option<f64> {
+        Some(self.rule.avg())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rig::{Rig, TestPacket};
+    use alloc::vec;
+    use sluicegate_base::{Ecn, Link, Params, Rate};
+
+    /// w_q = 1, so that the average is the queue that the arrival finds.
+    fn params(min_th: u64, max_th: u64) -> ChokeParams {
+        let defaults = ChokeParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
+        ChokeParams { min_th: Size::Packets(min_th), max_th: Size::Packets(max_th), w_q: 1.0, max_p: 1e-12, ..defaults }
+    }
+
+    fn rig(params: ChokeParams, queued: &[u64]) -> Rig<Choke<TestPacket>> {
+        let mut rig = Rig::new(Choke::new(params), 5);
+        queued.iter().for_each(|&flow| {
+            let packet = TestPacket { flow, bytes: 1000, serial: rig.arrived, ecn: Ecn::NotCapable };
+            rig.arrived += 1;
+            rig.discipline.ring.push(packet);
+        });
+        rig.discipline.rule.arrival(0, 0, rig.now);
+        rig
+    }
+
+    /// The report's rule by hand, on a queue of flows 1 2 1 3 with min_th = 2, max_th = 5.
+    #[test]
+    fn replays_the_reports_rule() {
+        let mut rig = rig(params(2, 5), &[1, 2, 1, 3]);
+        let queue = [1, 2, 1, 3];
+        // Arrival of flow 1: avg = 4, between the thresholds. One draw decides.
+        let drawn = rig.rng.clone().below(4) as usize;
+        rig.arrive(1, 1000);
+        assert_eq!(rig.discipline.rule.avg(), 4.0);
+        assert_eq!(queue[drawn], 1, "this seed draws a packet of flow 1");
+        assert_eq!(rig.lost_flows(), [(1, Cause::Match), (1, Cause::Match)], "the victim, then the arrival");
+        let mut left = queue.to_vec();
+        left.remove(drawn);
+        assert_eq!(rig.queued_flows(), left);
+        // Arrival of flow 9: nothing of its flow to meet, and max_p ~ 0: queued.
+        rig.arrive(9, 1000);
+        assert_eq!(rig.queued_flows().last(), Some(&9));
+        // Two more of new flows bring the queue to 6; avg = 5 ≥ max_th is dropped without a comparison.
+        rig.arrive(10, 1000);
+        assert_eq!(rig.queued_flows().len(), 5);
+        rig.arrive(9, 1000);
+        assert_eq!(rig.lost_flows()[2..], [(9, Cause::Forced)]);
+        rig.assert_conserved();
+    }
+
+    #[test]
+    fn below_min_th_nothing_is_compared() {
+        let mut rig = rig(params(3, 5), &[]);
+        (0..3).for_each(|_| rig.arrive(1, 1000));
+        assert!(rig.lost.is_empty());
+        // q = 3 = min_th, and every queued packet is of flow 1: a certain match.
+        rig.arrive(1, 1000);
+        assert_eq!(rig.lost_flows(), [(1, Cause::Match), (1, Cause::Match)]);
+        assert_eq!(rig.queued_flows(), [1, 1]);
+    }
+
+    #[test]
+    fn several_candidates_drop_every_match_once() {
+        // With 64 draws from 4 packets every packet is drawn (missing one: 4·0.75⁶⁴ < 10⁻⁷), each many times.
+        let mut rig = rig(ChokeParams { candidates: 64, ..params(2, 9) }, &[1, 2, 1, 3]);
+        rig.arrive(1, 1000);
+        assert_eq!(rig.lost.len(), 3, "two victims and the arrival");
+        assert_eq!(rig.queued_flows(), [2, 3]);
+        rig.assert_conserved();
+    }
+
+    #[test]
+    fn dead_packets_are_invisible() {
+        let mut rig = rig(params(1, 1000), &[7; 3]);
+        rig.discipline.ring.push(TestPacket { flow: 8, bytes: 500, serial: 99, ecn: Ecn::NotCapable });
+        rig.arrived += 1;
+        // Flow 7 kills itself one by one; whatever slots stay dead, nothing shows them.
+        while rig.discipline.packets() > 1 {
+            rig.arrive(7, 1000);
+            rig.assert_conserved();
+        }
+        assert_eq!((rig.discipline.packets(), rig.discipline.bytes()), (1, 500));
+        assert_eq!(rig.queued_flows(), [8]);
+        assert_eq!(rig.depart().map(|p| p.flow), Some(8), "dead slots before it are skipped");
+        assert_eq!(rig.depart(), None);
+    }
+
+    #[test]
+    fn the_ring_stays_bounded_when_nothing_departs() {
+        // One flow fills and kills for ever while the link is stuck on another packet.
+        let mut rig = rig(params(2, 1000), &[]);
+        rig.arrive(1, 1000);
+        for k in 0..100_000 {
+            rig.arrive(2 + k % 2, 1000);
+        }
+        assert!(rig.discipline.ring.span() as u64 <= 2 * rig.discipline.packets() + 17);
+        rig.assert_conserved();
+    }
+
+    #[test]
+    fn front_compares_with_the_head_and_back_with_the_tail() {
+        for (draw, caught, left) in [(Draw::Front, 1, [2, 3]), (Draw::Back, 3, [1, 2])] {
+            let mut rig = rig(ChokeParams { draw, ..params(2, 9) }, &[1, 2, 3]);
+            rig.arrive(2, 1000);
+            rig.depart().unwrap();
+            rig.arrive(1, 1000);
+            assert!(rig.lost.is_empty(), "2 stands in the middle, 1 has left");
+            let mut rig = self::rig(ChokeParams { draw, ..params(2, 9) }, &[1, 2, 3]);
+            rig.arrive(caught, 1000);
+            assert_eq!(rig.lost_flows(), [(caught, Cause::Match), (caught, Cause::Match)]);
+            assert_eq!(rig.queued_flows(), left);
+            rig.assert_conserved();
+        }
+    }
+
+    /// Back CHOKe, as Tang, Wang & Low describe it: of a burst, all packets are lost but the last of an odd number.
+    #[test]
+    fn back_choke_leaves_one_of_an_odd_burst() {
+        for burst in 1..20 {
+            let mut rig = rig(ChokeParams { draw: Draw::Back, ..params(2, 1000) }, &[1, 2, 3]);
+            (0..burst).for_each(|_| rig.arrive(9, 1000));
+            let left = if burst % 2 == 1 { vec![1, 2, 3, 9] } else { vec![1, 2, 3] };
+            assert_eq!(rig.queued_flows(), left, "a burst of {burst}");
+            assert_eq!(rig.discipline.ring.span() as u64, rig.discipline.packets(), "no empty slots at the tail");
+        }
+    }
+
+    #[test]
+    fn several_candidates_at_an_end_are_different_packets() {
+        let mut rig = rig(ChokeParams { draw: Draw::Front, candidates: 3, ..params(2, 9) }, &[1, 2, 1, 1]);
+        rig.arrive(1, 1000);
+        assert_eq!((rig.lost.len(), rig.queued_flows()), (3, vec![2, 1]), "two of the first three, and the arrival");
+        rig.assert_conserved();
+    }
+
+    #[test]
+    fn the_number_of_candidates_follows_the_region() {
+        let mut rig = rig(ChokeParams { regions: 8, ..params(16, 32) }, &[]);
+        // w_q = 1: the average is the queue. Regions of two packets: 16 and 17 draw 2, 18 and 19 draw 4, … 31 draws 16.
+        for (q, candidates) in [(16, 2), (17, 2), (18, 4), (24, 10), (30, 16), (31, 16)] {
+            rig.discipline.rule.arrival(q, 0, rig.now);
+            assert_eq!(rig.discipline.candidates(), candidates, "at {q}");
+        }
+        let plain = self::rig(ChokeParams { candidates: 3, ..params(16, 32) }, &[]);
+        assert_eq!(plain.discipline.candidates(), 3);
+    }
+
+    #[test]
+    fn red_marks_and_matches_are_dropped() {
+        let marker = ChokeParams { action: Action::Mark, max_p: 1.0, ..params(2, 4) };
+        let mut rig = rig(marker, &[1, 1, 1]);
+        rig.offer(1, 1000, Ecn::Capable0);
+        assert_eq!(rig.lost_flows(), [(1, Cause::Match), (1, Cause::Match)], "capable, and dropped all the same");
+        // avg = 2, p_b = 0; then avg = 3, p_b = 1/2, and count = 1 makes it certain.
+        rig.offer(2, 1000, Ecn::Capable0);
+        rig.offer(3, 1000, Ecn::Capable0);
+        assert_eq!(rig.lost.len(), 2);
+        // avg = 4 = max_th.
+        rig.offer(4, 1000, Ecn::Capable0);
+        assert_eq!(rig.lost_flows()[2..], [(4, Cause::Forced)]);
+        let departed: Vec<_> = core::iter::from_fn(|| rig.depart()).map(|packet| (packet.flow, packet.ecn)).collect();
+        assert_eq!(departed[2..], [(2, Ecn::Capable0), (3, Ecn::CongestionExperienced)]);
+    }
+}

@@ -1,0 +1,306 @@
+//! # CHOKe (Linux)
+//!
+//! CHOKe as the kernel's `sch_choke` has it: in whole numbers, with one candidate that is not drawn quite uniformly, and
+//! comparing above max_th too. For predictions of what `tc qdisc … choke` will do, and to see what the differences from
+//! the paper cost.
+//!
+//! ```text
+//! for each arrival:                                       (net/sched/sch_choke.c, include/net/red.h; qavg = avg·2^Wlog)
+//!     link busy: qavg ← qavg + qlen − (qavg >> Wlog);   idle: qavg ← decay(qavg, idle time in µs)
+//!     if qavg ≤ min_th·2^Wlog:  qcount ← −1
+//!     else:
+//!         draw a slot up to three times, until it holds a packet; else take the head
+//!         of the arrival's flow?  drop both                                                        (match)
+//!         if qavg > max_th·2^Wlog:  qcount ← −1; mark if ecn and possible, else drop               (forced)
+//!         else: qcount ← qcount + 1
+//!               qcount = 0:  qR ← R          where R = ⌊32 random bits / ⌊max_P/(max_th − min_th)⌋⌋, max_P = ⌊max_p·2³²⌋
+//!               ((qavg − min_th·2^Wlog) >> Wlog)·qcount ≥ qR:
+//!                            qcount ← 0, qR ← R; mark if ecn and possible, else drop               (early)
+//!     queue the arrival if qlen < limit, else drop it                                              (tail)
+//! decay:  us ← min(idle time, 255 << Scell_log);  k ← Stab[us >> Scell_log]
+//!         k > 0: qavg >> k;  k = 0: x ← qavg·us >> Scell_log; qavg − x if x < qavg >> 1, else qavg >> 1
+//! ```
+//!
+//! `tc` computes Wlog from `burst`, and Scell_log and Stab from `avpkt` and `bandwidth` (`tc/tc_red.c`); so does this.
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | above max_th every arrival is dropped | it is compared first, and a match drops two | so in the kernel |
+//! | avg ≥ max_th here, "greater than" in the text | qavg > max_th, and drawing only at qavg > min_th | so in the kernel |
+//! | a random packet | uniform over slots, empty ones included; after three empty ones the head | so in the kernel; the head, and what stands behind gaps, is drawn too often |
+//! | RED's real-valued average and probability | whole numbers: W a power of two, the height above min_th cut to whole packets, one random number for each mark | so in the kernel, after RED 1993, Fig. 17. Just above min_th the height is 0 and nothing is marked |
+//! | (1 − w_q)^m in an idle period | the table and its linear start | so in the kernel. `tc` fills the table in ticks of 64 ns, the kernel reads it in µs: the average decays 15.6 times more slowly than either means |
+//! | nothing on ECN | `ecn`: marks above max_th too; a match is always dropped | so in the kernel; `tc` offers no `harddrop` here |
+//! | the kernel's ring can run its tail into its head when victims die faster than packets leave, and then takes the queue for empty | the gaps are closed instead | a queue that forgets its packets is an error, not a behaviour; it needs as many gaps as the ring has slots to spare |
+//! | `tc` refuses max above limit, and bursts for which C's arithmetic finds no W; C's shifts overflow for links below about 4 kbit/s | max above limit is accepted, as in the kernel; the other bursts are refused here too; shifts do not overflow | the same wherever `tc` has a defined answer |
+//! | flows are told apart by addresses and ports, or by filters | by the flow key | what a simulation knows |
+
+use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::ring::Ring;
+use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Stream, Time, params};
+
+params! {
+    /// Parameters of [`ChokeLinux`].
+    pub struct ChokeLinuxParams {
+        /// Most packets that the queue holds, not counting the packet in transmission.
+        limit: Size = default(Size::Packets(300)), unit("packets"), range(Range::from(1.0).to(131_071.0)),
+            source("chosen here, as for choke; tc requires it; the bound is the kernel's"), tc("limit");
+        /// Average up to which every arrival is queued.
+        min_th: Size = default(Size::Packets(30)), unit("packets"), range(Range::POSITIVE),
+            source("CHOKe 1999, Sec. 4; tc's own default is a third of max"), tc("min");
+        /// Average above which every arrival is dropped or marked.
+        max_th: Size = default(Size::Packets(60)), unit("packets"), range(Range::POSITIVE),
+            source("CHOKe 1999, Sec. 4; tc's own default is a quarter of limit"), tc("max");
+        /// Burst that the average shall let pass; tc makes the queue weight of it.
+        burst: Option<u64> = optional("(2·min_th + max_th)/3"), unit("packets"), range(Range::from(1.0)),
+            source("iproute2, tc/q_choke.c"), tc("burst");
+        /// RED's drop probability as the average reaches max_th.
+        max_p: f64 = default(0.02), unit("1"), range(Range::from(1e-9).below(1.0)),
+            source("iproute2, tc/q_choke.c"), tc("probability");
+        /// Length of a typical packet, for the decay while the link is idle.
+        avpkt: Size = default(Size::Bytes(1000)), unit("packets"), range(Range::from(1.0)),
+            source("iproute2, tc/q_choke.c"), tc("avpkt");
+        /// Rate of the link, for the decay while it is idle.
+        bandwidth: Rate = derived("the link's rate", |link| link.rate), range(Range::POSITIVE),
+            source("tc requires it"), tc("bandwidth");
+        /// Mark packets that can carry a mark where RED would drop them, above max_th too. Matches are dropped.
+        ecn: bool = default(false), source("iproute2, tc/q_choke.c"), tc("ecn");
+    }
+    rules {
+        "limit, min_th and max_th count packets" [limit, min_th, max_th]
+            |p| matches!((p.limit, p.min_th, p.max_th), (Size::Packets(_), Size::Packets(_), Size::Packets(_)));
+        "min_th < max_th" [min_th, max_th] |p| count(p.min_th) < count(p.max_th);
+        "avpkt is in bytes" [avpkt] |p| matches!(p.avpkt, Size::Bytes(_));
+        "burst is at least min_th" [burst, min_th] |p| p.burst() >= count(p.min_th);
+        "some W = 1/2, 1/4 … has burst + 1 - min_th <= (1 - (1 - W)^burst)/W and max_th/W < 2^31" [burst, min_th, max_th]
+            |p| p.wlog().is_some();
+    }
+}
+
+fn count(size: Size) -> u64 {
+    match size {
+        Size::Packets(n) | Size::Bytes(n) => n,
+    }
+}
+
+impl ChokeLinuxParams {
+    fn burst(&self) -> u64 {
+        let (min_th, max_th) = (count(self.min_th), count(self.max_th));
+        self.burst.unwrap_or_else(|| (min_th.saturating_mul(2).saturating_add(max_th)) / 3)
+    }
+
+    /// The exponent of the weight W = 2^−Wlog: `tc_red_eval_ewma`, and the kernel's test of what it gets.
+    fn wlog(&self) -> Option<u32> {
+        let a = self.burst() as f64 + 1.0 - count(self.min_th) as f64;
+        let wlog = (1..32).find(|&wlog| {
+            let w = 1.0 / (1u64 << wlog) as f64;
+            a <= (1.0 - libm::pow(1.0 - w, self.burst() as f64)) / w
+        })?;
+        (count(self.max_th) < 1 << (31 - wlog)).then_some(wlog)
+    }
+}
+
+/// The causes for which it gives up packets.
+pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early, Cause::Forced, Cause::Match];
+
+/// How the average decays while the link is idle: `tc_red_eval_idle_damping`.
+#[derive(Clone, Debug)]
+struct Idle {
+    stab: [u8; 256],
+    scell_log: u32,
+}
+
+impl Idle {
+    fn new(wlog: u32, avpkt: u64, bandwidth: Rate) -> Idle {
+        // The time to send avpkt in whole µs, then in whole ticks of 64 ns; tc knows the rate in bytes per second.
+        let bytes_per_second = (bandwidth.0 / 8).max(1) as f64;
+        let micros = libm::trunc(1e6 * avpkt as f64 / bytes_per_second);
+        let xmit_time = libm::trunc(micros * 15.625);
+        let l_w = -libm::log(1.0 - 1.0 / (1u64 << wlog) as f64) / xmit_time;
+        let maxtime = 31.0 / l_w;
+        let scell_log = (0..31).find(|&clog| maxtime / ((1u64 << clog) as f64) < 512.0).unwrap_or(31);
+        let mut stab = [0; 256];
+        // On links so fast that a packet takes no whole µs, C's conversion of infinity leaves zeros.
+        if xmit_time > 0.0 {
+            for (i, cell) in (0u64..).zip(&mut stab) {
+                *cell = ((i << scell_log) as f64 * l_w).min(31.0) as u8;
+            }
+        }
+        stab[255] = 31;
+        Idle { stab, scell_log }
+    }
+
+    /// The average after an idle time.
+    fn decay(&self, qavg: u64, idle: Span) -> u64 {
+        let us = (idle.0 / 1000).min(255 << self.scell_log);
+        let shift = self.stab[(us >> self.scell_log) as usize & 255];
+        if shift > 0 {
+            return qavg >> shift;
+        }
+        let (linear, half) = ((u128::from(qavg) * u128::from(us)) >> self.scell_log, qavg >> 1);
+        if linear < u128::from(half) { qavg - linear as u64 } else { half }
+    }
+}
+
+/// A first-in-first-out queue under CHOKe as Linux has it.
+#[derive(Clone, Debug)]
+pub struct ChokeLinux<P> {
+    wlog: u32,
+    /// Thresholds, scaled like `qavg`.
+    qth_min: u64,
+    qth_max: u64,
+    /// max_P/(max_th − min_th), of 2³².
+    max_p_delta: u64,
+    idle: Idle,
+    ecn: bool,
+    /// The ring has a power of two of slots, of which one stays free.
+    tab_mask: usize,
+    ring: Ring<P>,
+    /// The average, times 2^Wlog.
+    qavg: u64,
+    /// Packets since the last random number; −1 outside the band.
+    qcount: i64,
+    /// The random number.
+    q_r: u64,
+    qidlestart: Option<Time>,
+}
+
+impl<P> Declared for ChokeLinux<P> {
+    type Params = ChokeLinuxParams;
+    const ABOUT: About = About {
+        name: "choke_linux",
+        class: "ChokeLinux",
+        title: "CHOKe (Linux)",
+        source: "Linux, net/sched/sch_choke.c and include/net/red.h; iproute2, tc/q_choke.c and tc/tc_red.c",
+        tc: "tc qdisc add dev DEV root choke limit LIMIT_PACKETS min MIN_PACKETS max MAX_PACKETS burst BURST_PACKETS \
+             avpkt PACKET_BYTES probability MAX_P bandwidth RATE [ecn]",
+        module: include_str!("mod.rs"),
+    };
+}
+
+impl<P: Packet> ChokeLinux<P> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(params: ChokeLinuxParams) -> Self {
+        let wlog = params.wlog().unwrap_or(1);
+        let (min_th, max_th) = (count(params.min_th), count(params.max_th));
+        let max_p = (params.max_p * (1u64 << 32) as f64) as u64;
+        ChokeLinux {
+            wlog,
+            qth_min: min_th << wlog,
+            qth_max: max_th << wlog,
+            max_p_delta: (max_p / max_th.saturating_sub(min_th).max(1)).max(1),
+            idle: Idle::new(wlog, count(params.avpkt), params.bandwidth),
+            ecn: params.ecn,
+            tab_mask: (count(params.limit) as usize + 1).next_power_of_two() - 1,
+            ring: Ring::new(params.limit),
+            qavg: 0,
+            qcount: -1,
+            q_r: 0,
+            qidlestart: None,
+        }
+    }
+
+    /// Brings the average up to date.
+    fn calc_qavg(&mut self, now: Time) {
+        self.qavg = match self.qidlestart.take() {
+            None => self.qavg + self.ring.packets() - (self.qavg >> self.wlog),
+            Some(start) => self.idle.decay(self.qavg, now.since(start)),
+        };
+    }
+
+    /// A slot with a packet: one of up to three drawn ones, else the head.
+    fn peek_random(&self, rng: &mut Stream) -> usize {
+        (0..3).map(|_| rng.below(self.ring.span() as u64) as usize).find(|&at| self.ring.get(at).is_some()).unwrap_or(0)
+    }
+
+    /// Draws a packet; if it is of the arrival's flow, takes it from the queue.
+    fn match_random(&mut self, arrival: &P, rng: &mut Stream) -> Option<P> {
+        if self.ring.packets() == 0 {
+            return None;
+        }
+        let at = self.peek_random(rng);
+        if self.ring.get(at)?.flow() != arrival.flow() {
+            return None;
+        }
+        let victim = self.ring.kill(at);
+        self.ring.skip();
+        victim
+    }
+
+    fn red_random(&self, rng: &mut Stream) -> u64 {
+        (rng.bits() >> 32) / self.max_p_delta
+    }
+
+    /// RED's decision: the cause for which the arrival is to be marked or dropped, if it is.
+    fn red_action(&mut self, rng: &mut Stream) -> Option<Cause> {
+        if self.qavg > self.qth_max {
+            self.qcount = -1;
+            return Some(Cause::Forced);
+        }
+        self.qcount += 1;
+        if self.qcount == 0 {
+            self.q_r = self.red_random(rng);
+            return None;
+        }
+        if ((self.qavg - self.qth_min) >> self.wlog).saturating_mul(self.qcount as u64) < self.q_r {
+            return None;
+        }
+        self.qcount = 0;
+        self.q_r = self.red_random(rng);
+        Some(Cause::Early)
+    }
+}
+
+impl<P: Packet> Discipline<P> for ChokeLinux<P> {
+    fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
+        self.calc_qavg(ctx.now);
+        if self.qavg <= self.qth_min {
+            self.qcount = -1;
+        } else {
+            if let Some(victim) = self.match_random(&packet, ctx.rng) {
+                ctx.lost(victim, Cause::Match);
+                return ctx.lost(packet, Cause::Match);
+            }
+            if let Some(cause) = self.red_action(ctx.rng) {
+                if !(self.ecn && packet.mark()) {
+                    return ctx.lost(packet, cause);
+                }
+            }
+        }
+        if !self.ring.has_room(&packet) {
+            return ctx.lost(packet, Cause::Tail);
+        }
+        if self.ring.span() >= self.tab_mask {
+            self.ring.close_gaps();
+        }
+        self.ring.push(packet);
+    }
+
+    fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
+        let packet = self.ring.pop();
+        if packet.is_none() {
+            self.qidlestart.get_or_insert(ctx.now);
+        }
+        packet
+    }
+
+    fn packets(&self) -> u64 {
+        self.ring.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.ring.bytes()
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.ring.for_each(visit);
+    }
+
+    fn average(&self) -> Option<f64> {
+        Some(self.qavg as f64 / (1u64 << self.wlog) as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests;

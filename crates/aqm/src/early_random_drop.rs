@@ -1,0 +1,167 @@
+//! # Early Random Drop
+//!
+//! A first-in-first-out queue that drops each arrival with a fixed probability while more than a fixed number of packets
+//! wait. It looks at the queue as it is, not at an average; RED grew out of it.
+//!
+//! ```text
+//! for each arrival:                                                            (Floyd & Jacobson 1993, Sec. II-A)
+//!     if q > drop_level:  with probability drop_probability drop the arrival
+//!     queue it, or lose it if the queue is full
+//! ```
+//!
+//! The defaults are Zhang's: above half full, 0.02. Hashem's version is the same rule with both values left open.
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | "if the queue length exceeds a certain drop level" (Hashem), "more than half full" (Zhang) | q > drop_level, where q is the queue that the arrival finds, without itself and without the packet in transmission | the words taken literally; half of an odd limit makes no difference between 2 q > limit and q > ⌊limit/2⌋ |
+//! | Hashem's values are not given | the defaults are Zhang's: half of the limit, 0.02 | the only numbers in the paper |
+//! | Hashem: level and probability "should be adjusted dynamically" in future | they are fixed | that future is RED |
+//! | nothing on a full queue | an arrival that passes the draw is lost with cause `tail` | early drops are meant to come before overflow, not instead of it |
+//! | nothing on the unit of the level | that of the limit, packets or bytes | one queue has one measure |
+
+use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::fifo::Fifo;
+use sluicegate_base::{About, Declared, Range, Size, params};
+
+params! {
+    /// Parameters of [`EarlyRandomDrop`].
+    pub struct EarlyRandomDropParams {
+        /// Most that the queue holds, not counting the packet in transmission.
+        limit: Size = default(Size::Packets(50)), unit("packets"), range(Range::from(0.0)),
+            source("default: ns-2's queue limit"), tc("limit");
+        /// Queue length above which arrivals are dropped early.
+        drop_level: Option<Size> = optional("half of the limit"), unit("packets"), range(Range::from(0.0)),
+            source("Hashem 1989, without a value; Zhang 1989: half full; both after RED 1993, Sec. II-A");
+        /// Probability with which an arrival above the level is dropped.
+        drop_probability: f64 = default(0.02), unit("1"), range(Range::from(0.0).to(1.0)),
+            source("Zhang 1989, after RED 1993, Sec. II-A");
+    }
+    rules {
+        "drop_level and limit are both in packets or both in bytes" [drop_level, limit]
+            |p| matches!((level(p), p.limit), (Size::Packets(_), Size::Packets(_)) | (Size::Bytes(_), Size::Bytes(_)));
+    }
+}
+
+/// The drop level: as given, or half of the limit.
+fn level(params: &EarlyRandomDropParams) -> Size {
+    params.drop_level.unwrap_or(match params.limit {
+        Size::Packets(n) => Size::Packets(n / 2),
+        Size::Bytes(n) => Size::Bytes(n / 2),
+    })
+}
+
+/// The causes for which Early Random Drop gives up packets.
+pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early];
+
+/// A first-in-first-out queue that drops at random above a level.
+#[derive(Clone, Debug)]
+pub struct EarlyRandomDrop<P> {
+    fifo: Fifo<P>,
+    drop_level: Size,
+    drop_probability: f64,
+}
+
+impl<P> Declared for EarlyRandomDrop<P> {
+    type Params = EarlyRandomDropParams;
+    const ABOUT: About = About {
+        name: "early_random_drop",
+        class: "EarlyRandomDrop",
+        title: "Early Random Drop",
+        source: "Hashem 1989 and Zhang 1989, after Floyd & Jacobson 1993, Sec. II-A",
+        tc: "",
+        module: include_str!("early_random_drop.rs"),
+    };
+}
+
+impl<P: Packet> EarlyRandomDrop<P> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(params: EarlyRandomDropParams) -> Self {
+        EarlyRandomDrop {
+            fifo: Fifo::new(params.limit),
+            drop_level: level(&params),
+            drop_probability: params.drop_probability,
+        }
+    }
+
+    #[inline]
+    fn above_level(&self) -> bool {
+        match self.drop_level {
+            Size::Packets(n) => self.fifo.packets() > n,
+            Size::Bytes(n) => self.fifo.bytes() > n,
+        }
+    }
+}
+
+impl<P: Packet> Discipline<P> for EarlyRandomDrop<P> {
+    fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
+        if self.above_level() && ctx.rng.chance(self.drop_probability) {
+            ctx.lost(packet, Cause::Early);
+        } else if self.fifo.has_room(&packet) {
+            self.fifo.push(packet);
+        } else {
+            ctx.lost(packet, Cause::Tail);
+        }
+    }
+
+    fn dequeue(&mut self, _ctx: &mut Ctx<'_, P>) -> Option<P> {
+        self.fifo.pop()
+    }
+
+    fn packets(&self) -> u64 {
+        self.fifo.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.fifo.bytes()
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.fifo.for_each(visit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rig::{Rig, TestPacket};
+
+    fn rig(limit: Size, drop_level: Option<Size>, drop_probability: f64) -> Rig<EarlyRandomDrop<TestPacket>> {
+        Rig::new(EarlyRandomDrop::new(EarlyRandomDropParams { limit, drop_level, drop_probability }), 3)
+    }
+
+    /// Zhang's rule by hand: limit 5, so the level is 2; the draws of the stream say who is dropped.
+    #[test]
+    fn replays_zhangs_rule() {
+        let mut rig = rig(Size::Packets(5), None, 0.5);
+        let mut draws = rig.rng.clone();
+        (1..=3).for_each(|flow| rig.arrive(flow, 1000));
+        assert_eq!(rig.queued_flows(), [1, 2, 3], "they find 0, 1 and 2: none exceeds 2, and nothing is drawn");
+        for flow in 4..30 {
+            let (queued, lost) = (rig.discipline.packets(), rig.lost.len());
+            rig.arrive(flow, 1000);
+            let expected = if draws.chance(0.5) { Some(Cause::Early) } else { (queued == 5).then_some(Cause::Tail) };
+            assert_eq!(rig.lost.get(lost).map(|(_, cause)| *cause), expected, "flow {flow}");
+        }
+        assert!(rig.lost_flows().iter().any(|(_, cause)| *cause == Cause::Tail), "the queue did fill");
+        rig.assert_conserved();
+    }
+
+    #[test]
+    fn certain_drops_hold_the_queue_one_above_the_level() {
+        let mut rig = rig(Size::Packets(50), Some(Size::Packets(10)), 1.0);
+        (0..40).for_each(|flow| rig.arrive(flow, 1000));
+        assert_eq!(rig.discipline.packets(), 11);
+        assert!(rig.lost_flows().iter().all(|(_, cause)| *cause == Cause::Early));
+    }
+
+    #[test]
+    fn a_level_in_bytes_looks_at_the_length() {
+        let mut rig = rig(Size::Bytes(4000), None, 1.0);
+        rig.arrive(1, 2000);
+        rig.arrive(2, 1);
+        assert_eq!(rig.queued_flows(), [1, 2], "2000 bytes do not exceed 2000");
+        rig.arrive(3, 1);
+        assert_eq!(rig.lost_flows(), [(3, Cause::Early)]);
+    }
+}

@@ -1,0 +1,147 @@
+//! # Random Drop
+//!
+//! A first-in-first-out queue that, when it is full, drops a packet drawn at random from the queue and admits the
+//! arrival. A flow loses packets in proportion to its share of the queue, not to its luck in finding it full.
+//!
+//! ```text
+//! for each arrival:                                                    (Floyd & Jacobson 1993, Sec. II, footnote 2)
+//!     while the queue has no room:  drop a packet drawn uniformly from the queue
+//!     queue the arrival
+//! ```
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | the gateway "randomly chooses a packet from the gateway queue to drop" | the arrival is not in the draw: it is always admitted | the text draws from the queue; descriptions that count the arrival in change a draw from n to one from n + 1 |
+//! | nothing on a limit in bytes | packets are drawn until there is room; an arrival larger than the limit is itself refused, and nobody is drawn for it | the same rule for packets of any length |
+//! | nothing on the packet in transmission | it is not in the queue: it neither counts towards the limit nor can be drawn | so in ns-2 and Linux |
+//! | nothing on how a packet leaves the middle of a queue | its slot is emptied and skipped later; draws are uniform over the packets still queued | constant cost per packet |
+
+use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::fifo::has_room;
+use crate::ring::Ring;
+use sluicegate_base::{About, Declared, Range, Size, params};
+
+params! {
+    /// Parameters of [`RandomDrop`].
+    pub struct RandomDropParams {
+        /// Most that the queue holds, not counting the packet in transmission.
+        limit: Size = default(Size::Packets(50)), unit("packets"), range(Range::from(0.0)),
+            source("default: ns-2's queue limit"), tc("limit");
+    }
+}
+
+/// The causes for which Random Drop gives up packets.
+pub const CAUSES: &[Cause] = &[Cause::Tail];
+
+/// A first-in-first-out queue that drops at random when it is full.
+#[derive(Clone, Debug)]
+pub struct RandomDrop<P> {
+    ring: Ring<P>,
+    limit: Size,
+}
+
+impl<P> Declared for RandomDrop<P> {
+    type Params = RandomDropParams;
+    const ABOUT: About = About {
+        name: "random_drop",
+        class: "RandomDrop",
+        title: "Random Drop",
+        source: "Floyd & Jacobson 1993, Sec. II, footnote 2",
+        tc: "",
+        module: include_str!("random_drop.rs"),
+    };
+}
+
+impl<P: Packet> RandomDrop<P> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(params: RandomDropParams) -> Self {
+        RandomDrop { ring: Ring::new(params.limit), limit: params.limit }
+    }
+}
+
+impl<P: Packet> Discipline<P> for RandomDrop<P> {
+    fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
+        if !has_room(self.limit, 0, 0, packet.bytes()) {
+            return ctx.lost(packet, Cause::Tail);
+        }
+        while !self.ring.has_room(&packet) {
+            let Some(victim) = self.ring.draw(ctx.rng).and_then(|at| self.ring.kill(at)) else { break };
+            ctx.lost(victim, Cause::Tail);
+            self.ring.tidy();
+        }
+        self.ring.push(packet);
+    }
+
+    fn dequeue(&mut self, _ctx: &mut Ctx<'_, P>) -> Option<P> {
+        let packet = self.ring.pop();
+        self.ring.tidy();
+        packet
+    }
+
+    fn packets(&self) -> u64 {
+        self.ring.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.ring.bytes()
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.ring.for_each(visit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rig::{Rig, TestPacket};
+
+    fn rig(limit: Size, seed: u64) -> Rig<RandomDrop<TestPacket>> {
+        Rig::new(RandomDrop::new(RandomDropParams { limit }), seed)
+    }
+
+    /// The rule by hand: with 1 2 3 queued and full, the draw says who goes, and 4 comes in behind the rest.
+    #[test]
+    fn replays_the_papers_sentence() {
+        for seed in 0..20 {
+            let mut rig = rig(Size::Packets(3), seed);
+            (1..=3).for_each(|flow| rig.arrive(flow, 1000));
+            assert!(rig.lost.is_empty(), "not full yet");
+            let drawn = rig.rng.clone().below(3) as usize;
+            rig.arrive(4, 1000);
+            let mut left = vec![1, 2, 3];
+            let victim = left.remove(drawn);
+            left.push(4);
+            assert_eq!((rig.lost_flows(), rig.queued_flows()), (vec![(victim, Cause::Tail)], left));
+            rig.assert_conserved();
+        }
+    }
+
+    #[test]
+    fn the_victim_is_uniform_over_the_queue_and_never_the_arrival() {
+        let mut counts = [0.0f64; 5];
+        for seed in 0..20_000 {
+            let mut rig = rig(Size::Packets(5), seed);
+            (0..6).for_each(|flow| rig.arrive(flow, 1000));
+            let flow = rig.lost[0].0.flow;
+            assert_ne!(flow, 5);
+            counts[flow as usize] += 1.0;
+        }
+        let chi2: f64 = counts.iter().map(|c| (c - 4e3) * (c - 4e3) / 4e3).sum();
+        assert!(chi2 < 18.47, "chi-square with 4 degrees of freedom: {chi2}");
+    }
+
+    #[test]
+    fn a_limit_in_bytes_evicts_until_there_is_room() {
+        let mut rig = rig(Size::Bytes(3000), 1);
+        (1..=3).for_each(|flow| rig.arrive(flow, 1000));
+        rig.arrive(4, 1500);
+        assert_eq!((rig.lost.len(), rig.discipline.bytes()), (2, 2500));
+        rig.arrive(5, 3001);
+        assert_eq!(rig.lost_flows()[2..], [(5, Cause::Tail)], "no eviction could make room for it");
+        rig.assert_conserved();
+    }
+
+    use alloc::vec;
+}

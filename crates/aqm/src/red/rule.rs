@@ -1,0 +1,316 @@
+//! RED's rule without a queue: the average, the law of gaps, and whether to mark or to drop. CHOKe and others build on it.
+
+use super::{Action, Mode, RedParams};
+use crate::discipline::{Cause, Packet};
+use sluicegate_base::{Size, Span, Stream, Time};
+
+/// What RED's rule says of an arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Queue it.
+    Pass,
+    /// Signal congestion on it, by chance.
+    Early,
+    /// Signal congestion on it, for certain.
+    Forced,
+}
+
+/// RED's average, its law of gaps and its action.
+#[derive(Clone, Debug)]
+pub struct RedRule {
+    w_q: f64,
+    pub(super) min_th: f64,
+    pub(super) max_th: f64,
+    max_p: f64,
+    s: Span,
+    wait: bool,
+    gentle: bool,
+    geometric: bool,
+    /// In byte mode, the paper's MaximumPacketSize in bytes.
+    max_packet: Option<f64>,
+    marks_below_max_th: bool,
+    marks_above_max_th: bool,
+    /// In packets, in byte mode in bytes.
+    pub(super) avg: f64,
+    /// Packets in the band without a signal since the last one.
+    pub(super) count: u64,
+    /// When the link last found the queue empty; none while it is busy.
+    q_time: Option<Time>,
+}
+
+impl RedRule {
+    /// The rule at rest: average zero, link idle since the start.
+    #[must_use]
+    pub fn new(params: &RedParams) -> Self {
+        let threshold = |size| params.threshold(size).unwrap_or(u64::MAX) as f64;
+        let marks = params.action == Action::Mark;
+        RedRule {
+            w_q: params.w_q,
+            min_th: threshold(params.min_th),
+            max_th: threshold(params.max_th),
+            max_p: params.max_p,
+            s: params.s,
+            wait: params.wait,
+            gentle: params.gentle,
+            geometric: params.method == 1,
+            max_packet: match (params.mode, params.max_packet) {
+                (Mode::Byte, Size::Bytes(n)) => Some(n as f64),
+                _ => None,
+            },
+            marks_below_max_th: marks,
+            marks_above_max_th: marks && params.above_max_th == Action::Mark,
+            avg: 0.0,
+            count: 0,
+            q_time: Some(Time::ZERO),
+        }
+    }
+
+    /// The average queue in packets; in byte mode, in packets of `max_packet` bytes.
+    #[must_use]
+    pub fn avg(&self) -> f64 {
+        self.max_packet.map_or(self.avg, |max_packet| self.avg / max_packet)
+    }
+
+    /// Whether the average has reached `min_th`.
+    #[inline]
+    #[must_use]
+    pub fn congested(&self) -> bool {
+        self.avg >= self.min_th
+    }
+
+    /// Whether every arrival is to be dropped.
+    #[inline]
+    #[must_use]
+    pub fn saturated(&self) -> bool {
+        self.avg >= if self.gentle { 2.0 * self.max_th } else { self.max_th }
+    }
+
+    /// How far the average stands between the thresholds: 0 at min_th, 1 at max_th.
+    #[inline]
+    #[must_use]
+    pub fn height(&self) -> f64 {
+        (self.avg - self.min_th) / (self.max_th - self.min_th)
+    }
+
+    /// A packet arrives to a queue of so many packets and bytes: brings the average up to date.
+    #[inline]
+    pub fn arrival(&mut self, packets: u64, bytes: u64, now: Time) {
+        match self.q_time.take() {
+            None => {
+                let q = if self.max_packet.is_some() { bytes } else { packets };
+                self.avg = (1.0 - self.w_q) * self.avg + self.w_q * q as f64;
+            }
+            Some(q_time) => {
+                let m = now.since(q_time).0 as f64 / self.s.0 as f64;
+                self.avg *= libm::pow(1.0 - self.w_q, m);
+            }
+        }
+    }
+
+    /// The link asked for a packet and found none.
+    #[inline]
+    pub fn idle(&mut self, now: Time) {
+        self.q_time.get_or_insert(now);
+    }
+
+    /// Judges an arrival of so many bytes by the average.
+    #[inline]
+    pub fn judge(&mut self, bytes: u64, rng: &mut Stream) -> Verdict {
+        if !self.congested() {
+            self.count = 0;
+            return Verdict::Pass;
+        }
+        if self.saturated() {
+            self.count = 0;
+            return Verdict::Forced;
+        }
+        if rng.chance(self.p_a(bytes)) {
+            self.count = 0;
+            Verdict::Early
+        } else {
+            self.count += 1;
+            Verdict::Pass
+        }
+    }
+
+    /// Carries a verdict out: marks the packet if that is the action and it takes the mark. Otherwise gives the cause
+    /// for which it is to be lost.
+    #[inline]
+    pub fn carry_out<P: Packet>(&self, verdict: Verdict, packet: &mut P) -> Option<Cause> {
+        let cause = match verdict {
+            Verdict::Pass => return None,
+            Verdict::Early => Cause::Early,
+            Verdict::Forced => Cause::Forced,
+        };
+        let marks = if self.avg < self.max_th { self.marks_below_max_th } else { self.marks_above_max_th };
+        (!(marks && packet.mark())).then_some(cause)
+    }
+
+    /// The probability for a packet of so many bytes, between the thresholds.
+    #[inline]
+    fn p_a(&self, bytes: u64) -> f64 {
+        let mut p_b = self.p_b();
+        if let Some(max_packet) = self.max_packet {
+            p_b *= bytes as f64 / max_packet;
+        }
+        if self.geometric {
+            return p_b;
+        }
+        match (self.wait, self.count as f64 * p_b) {
+            (false, x) if x < 1.0 => p_b / (1.0 - x),
+            (true, x) if x < 1.0 => 0.0,
+            (true, x) if x < 2.0 => p_b / (2.0 - x),
+            _ => 1.0,
+        }
+    }
+
+    /// The probability before the corrections for the packet's length and for `count`.
+    #[inline]
+    pub(super) fn p_b(&self) -> f64 {
+        if self.avg < self.max_th {
+            self.max_p * (self.avg - self.min_th) / (self.max_th - self.min_th)
+        } else {
+            self.max_p + (1.0 - self.max_p) * (self.avg - self.max_th) / self.max_th
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rig::TestPacket;
+    use alloc::vec::Vec;
+    use sluicegate_base::{Ecn, Link, Params, Rate};
+
+    fn params() -> RedParams {
+        RedParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap()
+    }
+
+    fn thresholds(min_th: u64, max_th: u64) -> RedParams {
+        RedParams { min_th: Size::Packets(min_th), max_th: Size::Packets(max_th), ..params() }
+    }
+
+    fn at(params: &RedParams, avg: f64) -> RedRule {
+        RedRule { avg, ..RedRule::new(params) }
+    }
+
+    #[test]
+    fn the_idle_period_starts_when_the_link_first_finds_nothing() {
+        let mut rule = RedRule::new(&RedParams { w_q: 0.5, ..params() });
+        rule.arrival(0, 0, Time::ZERO);
+        rule.arrival(8, 8000, Time::ZERO);
+        rule.idle(Time(4_000_000));
+        rule.idle(Time(8_000_000));
+        rule.arrival(0, 0, Time(12_000_000));
+        assert_eq!(rule.avg, 4.0 * 0.25, "two small packets since 4 ms");
+    }
+
+    /// Gaps between signals with the average held still.
+    fn gaps(params: &RedParams, avg: f64, n: usize) -> Vec<u64> {
+        let mut rule = at(params, avg);
+        let mut rng = Stream::new(11, "gaps");
+        (0..n)
+            .map(|_| {
+                let mut gap = 1;
+                while rule.judge(1000, &mut rng) == Verdict::Pass {
+                    gap += 1;
+                }
+                gap
+            })
+            .collect()
+    }
+
+    #[test]
+    fn gaps_are_uniform_as_section_vii_derives() {
+        // avg half-way, max_p = 0.2: p_b = 0.1, gaps uniform on 1 … 10.
+        let gaps = gaps(&RedParams { max_p: 0.2, ..thresholds(10, 30) }, 20.0, 50_000);
+        let mut counts = [0.0f64; 10];
+        gaps.iter().for_each(|&gap| counts[gap as usize - 1] += 1.0);
+        let chi2: f64 = counts.iter().map(|c| (c - 5000.0) * (c - 5000.0) / 5000.0).sum();
+        assert!(chi2 < 27.88, "chi-square with 9 degrees of freedom: {chi2}");
+    }
+
+    #[test]
+    fn method_1_gives_geometric_gaps() {
+        // p_b = 0.1: Prob[X = n] = 0.9ⁿ⁻¹·0.1. Nineteen classes of their own, the rest together.
+        let gaps = gaps(&RedParams { max_p: 0.2, method: 1, ..thresholds(10, 30) }, 20.0, 50_000);
+        let (mut counts, n) = ([0.0f64; 20], gaps.len() as f64);
+        gaps.iter().for_each(|&gap| counts[(gap as usize).min(20) - 1] += 1.0);
+        let expected = |k: i32| n * libm::pow(0.9, f64::from(k)) * if k == 19 { 1.0 } else { 0.1 };
+        let chi2: f64 = (0..20)
+            .map(|k| (counts[k as usize] - expected(k)) * (counts[k as usize] - expected(k)) / expected(k))
+            .sum();
+        assert!(chi2 < 43.82, "chi-square with 19 degrees of freedom: {chi2}");
+    }
+
+    /// Fig. 8: Method 1 at p = 0.02 and Method 2 at p = 0.01 both mark roughly 100 of 5000, Method 1 more clustered.
+    #[test]
+    fn the_two_methods_compare_as_in_figure_8() {
+        let run = |method, p: f64| {
+            let gaps = gaps(&RedParams { max_p: 2.0 * p, method, ..thresholds(10, 30) }, 20.0, 20_000);
+            let mean = gaps.iter().sum::<u64>() as f64 / gaps.len() as f64;
+            let close = gaps.iter().filter(|&&gap| gap <= 5).count() as f64 / gaps.len() as f64;
+            (5000.0 / mean, close)
+        };
+        let (geometric, uniform) = (run(1, 0.02), run(2, 0.01));
+        // Means 50 and 50.5, standard errors 0.35 and 0.2 of them: 100 and 99 marks, within 1.5.
+        assert!((geometric.0 - 100.0).abs() < 3.0 && (uniform.0 - 99.0).abs() < 1.7, "{geometric:?} {uniform:?}");
+        // Gaps of 5 and less: 1 − 0.98⁵ = 0.096 against 0.05.
+        assert!((geometric.1 - 0.096).abs() < 0.009 && (uniform.1 - 0.05).abs() < 0.007, "{geometric:?} {uniform:?}");
+    }
+
+    #[test]
+    fn wait_moves_the_gaps_to_between_one_and_two_over_p() {
+        let gaps = gaps(&RedParams { max_p: 0.2, wait: true, ..thresholds(10, 30) }, 20.0, 50_000);
+        assert_eq!((gaps.iter().min(), gaps.iter().max()), (Some(&11), Some(&20)));
+        let mean = gaps.iter().sum::<u64>() as f64 / 50_000.0;
+        // Uniform on 11 … 20: mean 15.5, and 4 standard errors are 4·2.87/√50000 = 0.05.
+        assert!((mean - 15.5).abs() < 0.052, "mean {mean}");
+    }
+
+    #[test]
+    fn gentle_rises_to_one_at_twice_max_th() {
+        let params = RedParams { gentle: true, max_p: 0.1, ..thresholds(10, 30) };
+        assert!((at(&params, 45.0).p_b() - 0.55).abs() < 1e-12, "half-way between max_p and 1");
+        assert!(!at(&params, 59.9).saturated() && at(&params, 60.0).saturated());
+        assert!(at(&RedParams { gentle: false, ..params }, 30.0).saturated());
+    }
+
+    /// Sec. IV: in byte mode the probability is proportional to the packet's length.
+    #[test]
+    fn byte_mode_scales_the_probability_by_the_length() {
+        let byte = RedParams { mode: Mode::Byte, max_p: 0.2, ..thresholds(10, 30) };
+        let mut rule = at(&byte, 20_000.0);
+        assert_eq!((rule.min_th, rule.max_th, rule.avg()), (10_000.0, 30_000.0, 20.0));
+        assert!((rule.p_a(1000) - 0.1).abs() < 1e-15 && (rule.p_a(40) - 0.004).abs() < 1e-15);
+        rule.count = 5;
+        assert!((rule.p_a(500) - 0.05 / (1.0 - 5.0 * 0.05)).abs() < 1e-15, "the scaled p_b enters p_a");
+        rule.avg = 0.0;
+        rule.arrival(3, 0, Time::ZERO);
+        rule.arrival(3, 1234, Time::ZERO);
+        assert_eq!(rule.avg, 0.002 * 1234.0, "the queue is measured in bytes");
+        // A threshold in bytes means what it says.
+        let bytes = RedParams { min_th: Size::Bytes(5000), max_th: Size::Packets(30), ..byte };
+        assert_eq!(RedRule::new(&bytes).min_th, 5000.0);
+    }
+
+    #[test]
+    fn a_marker_marks_what_it_can_and_drops_the_rest() {
+        let packet = |ecn| TestPacket { flow: 1, bytes: 1000, serial: 0, ecn };
+        let outcome = |params: &RedParams, avg, verdict, ecn| {
+            let mut packet = packet(ecn);
+            (at(params, avg).carry_out(verdict, &mut packet), packet.ecn)
+        };
+        let (none, ect, ce) = (Ecn::NotCapable, Ecn::Capable0, Ecn::CongestionExperienced);
+        let dropper = thresholds(10, 30);
+        assert_eq!(outcome(&dropper, 20.0, Verdict::Early, ect), (Some(Cause::Early), ect));
+        assert_eq!(outcome(&dropper, 20.0, Verdict::Pass, ect), (None, ect));
+        let marker = RedParams { action: Action::Mark, ..dropper };
+        assert_eq!(outcome(&marker, 20.0, Verdict::Early, ect), (None, ce));
+        assert_eq!(outcome(&marker, 20.0, Verdict::Early, none), (Some(Cause::Early), none));
+        assert_eq!(outcome(&marker, 30.0, Verdict::Forced, ect), (Some(Cause::Forced), ect), "RFC 3168's way");
+        let marks_all = RedParams { above_max_th: Action::Mark, ..marker };
+        assert_eq!(outcome(&marks_all, 30.0, Verdict::Forced, ect), (None, ce), "Fig. 1's way");
+        assert_eq!(outcome(&marks_all, 30.0, Verdict::Forced, none), (Some(Cause::Forced), none));
+    }
+}

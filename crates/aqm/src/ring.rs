@@ -1,0 +1,196 @@
+//! A buffer from whose middle packets can be taken: slots in order, some of them empty.
+//!
+//! A victim is not unlinked. Its slot is emptied, and an empty slot is skipped when it reaches the head; to everything
+//! else (queue length, bytes, limit, draws, probes) the victim is gone at once.
+
+use crate::discipline::Packet;
+use crate::fifo::has_room;
+use alloc::collections::VecDeque;
+use sluicegate_base::{Size, Stream};
+
+/// A ring of packets in which any can be killed in place.
+///
+/// The slot at the head is always live, so that "empty" means what it says.
+#[derive(Clone, Debug)]
+pub struct Ring<P> {
+    slots: VecDeque<Option<P>>,
+    live: usize,
+    bytes: u64,
+    limit: Size,
+}
+
+impl<P: Packet> Ring<P> {
+    /// An empty buffer.
+    #[must_use]
+    pub fn new(limit: Size) -> Self {
+        Ring { slots: VecDeque::new(), live: 0, bytes: 0, limit }
+    }
+
+    /// How many packets it holds.
+    #[inline]
+    #[must_use]
+    pub fn packets(&self) -> u64 {
+        self.live as u64
+    }
+
+    /// How many bytes it holds.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// How many slots it spans, the empty ones included.
+    #[inline]
+    #[must_use]
+    pub fn span(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether the limit leaves room for `packet`.
+    #[inline]
+    pub fn has_room(&self, packet: &P) -> bool {
+        has_room(self.limit, self.packets(), self.bytes, packet.bytes())
+    }
+
+    /// The packet in a slot, if the slot is live.
+    #[inline]
+    pub fn get(&self, at: usize) -> Option<&P> {
+        self.slots.get(at)?.as_ref()
+    }
+
+    /// Appends a packet; the caller has tested for room.
+    #[inline]
+    pub fn push(&mut self, packet: P) {
+        self.live += 1;
+        self.bytes += packet.bytes();
+        self.slots.push_back(Some(packet));
+    }
+
+    /// Takes the packet at the head.
+    #[inline]
+    pub fn pop(&mut self) -> Option<P> {
+        let packet = self.slots.pop_front()??;
+        self.forget(&packet);
+        self.skip();
+        Some(packet)
+    }
+
+    /// The slot of a packet drawn uniformly from the live ones, if there is any.
+    ///
+    /// A draw that hits an empty slot is repeated: at most two tries on average while the ring is kept
+    /// [`tidy`](Ring::tidy).
+    #[inline]
+    pub fn draw(&self, rng: &mut Stream) -> Option<usize> {
+        if self.live == 0 {
+            return None;
+        }
+        loop {
+            let at = rng.below(self.slots.len() as u64) as usize;
+            if self.slots[at].is_some() {
+                return Some(at);
+            }
+        }
+    }
+
+    /// The live slots with their packets, from the head.
+    pub fn live(&self) -> impl DoubleEndedIterator<Item = (usize, &P)> {
+        self.slots.iter().enumerate().filter_map(|(at, slot)| Some((at, slot.as_ref()?)))
+    }
+
+    /// Empties the slot and gives its packet, unless that has happened already.
+    pub fn kill(&mut self, at: usize) -> Option<P> {
+        let packet = self.slots.get_mut(at)?.take()?;
+        self.forget(&packet);
+        Some(packet)
+    }
+
+    /// Skips empty slots at the head; to be called after [`kill`](Ring::kill).
+    pub fn skip(&mut self) {
+        while let Some(None) = self.slots.front() {
+            self.slots.pop_front();
+        }
+    }
+
+    /// Forgets empty slots at the tail.
+    pub fn trim(&mut self) {
+        while let Some(None) = self.slots.back() {
+            self.slots.pop_back();
+        }
+    }
+
+    /// Skips empty slots at the head, and closes the gaps when more than half of the slots, and 16 more, are empty.
+    pub fn tidy(&mut self) {
+        self.skip();
+        if self.slots.len() > 2 * self.live + 16 {
+            self.close_gaps();
+        }
+    }
+
+    /// Closes all gaps.
+    pub fn close_gaps(&mut self) {
+        self.slots.retain(Option::is_some);
+    }
+
+    /// Visits the packets from head to tail.
+    pub fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.slots.iter().flatten().for_each(visit);
+    }
+
+    fn forget(&mut self, packet: &P) {
+        self.live -= 1;
+        self.bytes -= packet.bytes();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rig::TestPacket;
+
+    fn ring(flows: &[u64]) -> Ring<TestPacket> {
+        let mut ring = Ring::new(Size::Packets(1000));
+        for (serial, &flow) in (0..).zip(flows) {
+            ring.push(TestPacket { flow, bytes: 100 + flow, serial, ecn: sluicegate_base::Ecn::NotCapable });
+        }
+        ring
+    }
+
+    #[test]
+    fn draws_are_uniform_over_the_live() {
+        let mut ring = ring(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        for at in [2, 3, 7] {
+            ring.kill(at);
+        }
+        let (mut counts, mut rng) = ([0.0f64; 10], Stream::new(5, "ring"));
+        (0..70_000).for_each(|_| counts[ring.draw(&mut rng).unwrap()] += 1.0);
+        let live = [0, 1, 4, 5, 6, 8, 9];
+        let chi2: f64 = live.iter().map(|&k| (counts[k] - 1e4) * (counts[k] - 1e4) / 1e4).sum();
+        // 6 degrees of freedom: 22.46 is exceeded once in a thousand.
+        assert!(chi2 < 22.46 && counts[2] + counts[3] + counts[7] == 0.0, "chi-square {chi2}");
+    }
+
+    #[test]
+    fn the_dead_are_skipped_and_counted_nowhere() {
+        let mut ring = ring(&[1, 2, 3, 4, 5]);
+        assert_eq!(ring.kill(0).map(|packet| packet.flow), Some(1));
+        assert!(ring.kill(0).is_none(), "a packet dies once");
+        ring.kill(1);
+        ring.kill(4);
+        ring.skip();
+        assert_eq!((ring.packets(), ring.bytes(), ring.span()), (2, 207, 3), "3 and 4, and a gap behind them");
+        assert_eq!(ring.live().map(|(_, packet)| packet.flow).next_back(), Some(4));
+        ring.trim();
+        assert_eq!((ring.span(), ring.pop().map(|packet| packet.flow)), (2, Some(3)));
+    }
+
+    #[test]
+    fn gaps_are_closed_when_they_are_too_many() {
+        let mut ring = ring(&[7; 40]);
+        (1..40).for_each(|at| {
+            ring.kill(at);
+        });
+        ring.tidy();
+        assert_eq!((ring.span(), ring.packets()), (1, 1));
+    }
+}
