@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._core import ScenarioError
-    from ._generated import Choke, DropTail, Dumbbell, Link, Poisson, Red, Tcp, Udp
+    from ._generated import Choke, DropTail, Dumbbell, Link, OnOff, Poisson, Red, Tcp, Udp
     from .api import Topology, check, dumbbell, run, simulate, topology
     from .results import Run
 
@@ -27,6 +27,7 @@ __all__ = [
     "DropTail",
     "Dumbbell",
     "Link",
+    "OnOff",
     "Poisson",
     "Red",
     "Run",

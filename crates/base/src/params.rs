@@ -314,11 +314,11 @@ impl Field {
     }
 
     fn time_of_a_list(&self, text: &str) -> Result<Span, String> {
-        let time = quantity::span(text).map_err(|rule| format!("{text:?} {rule}"))?;
+        let time = quantity::span(text).map_err(|rule| format!("{text:?}: {rule}"))?;
         if self.range.holds(time.as_secs()) {
             return Ok(time);
         }
-        Err(format!("{text:?} must be {}", self.range.text("s")))
+        Err(format!("{text:?}: must be {}", self.range.text("s")))
     }
 
     /// What the field takes, in words.

@@ -96,8 +96,8 @@ fn values_are_read_by_kind_and_range() {
     assert!(read("rate", Raw::Number(3.0)).unwrap_err().contains("with its unit"));
     let pauses = |list: &[&str]| read("pauses", Raw::List(list.iter().map(|text| (*text).into()).collect()));
     assert_eq!(pauses(&["1 ms", "2 s"]), Ok(Value::Times(vec![Span::from_millis(1), Span::from_secs(2)])));
-    assert_eq!(pauses(&["1 ms", "2"]).unwrap_err(), "\"2\" must be a time with its unit, such as \"10 ms\"");
-    assert_eq!(pauses(&["1 ms", "0 s"]).unwrap_err(), "\"0 s\" must be above 0 s");
+    assert_eq!(pauses(&["1 ms", "2"]).unwrap_err(), "\"2\": must be a time with its unit, such as \"10 ms\"");
+    assert_eq!(pauses(&["1 ms", "0 s"]).unwrap_err(), "\"0 s\": must be above 0 s");
     assert!(read("pauses", Raw::Text("1 ms".into())).unwrap_err().contains("a list of times"));
 }
 
