@@ -174,7 +174,7 @@ class Tcp:
         rtt_mean: Each flow's base round trip is drawn: rtt and an exponential time, with this mean in all.
             (default: all have rtt; above 0 s; Sluicegate)
         rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
-            above 0; RED 1993)
+            above 0 s; RED 1993)
     """
 
     name: ClassVar[str] = "tcp"
@@ -248,7 +248,7 @@ class Udp:
         rtt_mean: Each flow's base round trip is drawn: rtt and an exponential time, with this mean in all.
             (default: all have rtt; above 0 s; Sluicegate)
         rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
-            above 0; RED 1993)
+            above 0 s; RED 1993)
     """
 
     name: ClassVar[str] = "udp"
@@ -311,7 +311,7 @@ class Poisson:
         rtt_mean: Each flow's base round trip is drawn: rtt and an exponential time, with this mean in all.
             (default: all have rtt; above 0 s; Sluicegate)
         rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
-            above 0; RED 1993)
+            above 0 s; RED 1993)
     """
 
     name: ClassVar[str] = "poisson"
@@ -383,7 +383,7 @@ class OnOff:
         rtt_mean: Each flow's base round trip is drawn: rtt and an exponential time, with this mean in all.
             (default: all have rtt; above 0 s; Sluicegate)
         rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
-            above 0; RED 1993)
+            above 0 s; RED 1993)
     """
 
     name: ClassVar[str] = "on_off"

@@ -19,7 +19,7 @@ fn field(field: &Field) -> Json {
         DefaultValue::Fixed(_) => (Json::Null, false),
     };
     let unit = match field.kind {
-        Kind::Time => "s",
+        Kind::Time | Kind::Times => "s",
         Kind::Rate => "bit/s",
         _ => field.unit,
     };

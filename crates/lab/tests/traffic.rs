@@ -1,5 +1,6 @@
 //! Flows of a scenario: when they start, how far they are, what their access does, and what is refused.
 
+use proptest::prelude::*;
 use sluicegate_lab::results::{Cells, tables};
 use sluicegate_lab::{Scenario, ScenarioError};
 use sluicegate_netsim::{Outcome, Sim};
@@ -262,6 +263,45 @@ fn a_resolved_scenario_with_all_of_it_resolves_to_itself() {
             let first = read(text, sets).unwrap().resolved;
             let again = toml::to_string(&first).unwrap();
             assert_eq!(Scenario::read(&again, "again.toml", &[]).unwrap().resolved, first);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_is_accepted_can_be_planned_and_begun(
+        kind in 0usize..4, text in 0usize..2, spans in prop::collection::vec("[0-9]{1,4} (us|ms|s|h)", 7),
+        picked in prop::collection::vec(any::<bool>(), 7), rate in 1u64..2_000_000_000_000_000, size in 1u64..u64::MAX,
+        shape in 1.0f64..120.0, packet in 1u64..70_000,
+    ) {
+        let kind = ["tcp", "udp", "poisson", "on_off"][kind];
+        let keys = match kind {
+            "on_off" => ["access_delay", "access_jitter", "rtt", "rtt_max", "rtt_mean", "on_mean", "off_mean"],
+            _ => ["access_delay", "access_jitter", "rtt", "rtt_max", "rtt_mean", "spread", "stop"],
+        };
+        let mut sets = vec![("flows.0.kind".to_owned(), kind.to_owned())];
+        for ((key, span), _) in keys.iter().zip(&spans).zip(&picked).filter(|(_, picked)| **picked) {
+            sets.push((format!("flows.0.{key}"), span.clone()));
+        }
+        if kind == "tcp" {
+            sets.push(("flows.0.size".to_owned(), size.to_string()));
+        } else {
+            sets.push(("flows.0.rate".to_owned(), format!("{rate} bit/s")));
+        }
+        if kind == "on_off" {
+            sets.push(("flows.0.shape".to_owned(), shape.to_string()));
+            sets.push(("flows.0.distribution".to_owned(), "pareto".to_owned()));
+        }
+        sets.push(("flows.0.packet_size".to_owned(), format!("{packet} B")));
+        sets.push(("flows.0.access_rate".to_owned(), "1 Gbit/s".to_owned()));
+        let text = [DUMBBELL, TOPOLOGY][text];
+        match Scenario::read(text, "traffic.toml", &sets) {
+            Ok(scenario) => {
+                Sim::new(scenario.plan()).advance(2000);
+            }
+            Err(error) => prop_assert!(error.0.starts_with("--set") || error.0.starts_with("traffic.toml:"), "{error}"),
         }
     }
 }
