@@ -49,6 +49,7 @@ PYTHON_TYPES = {
     "size": "int | str",
     "text": "str",
     "texts": "Sequence[str]",
+    "times": "Sequence[str]",
 }
 
 
@@ -115,7 +116,7 @@ def unit_text(field: Declaration) -> str:
         return " or ".join(f"`{choice}`" for choice in field["choices"])
     if field["unit"] == "1":
         return "ratio"
-    kinds = {"switch": "true or false", "texts": "list of names", "integer": "whole number"}
+    kinds = {"switch": "true or false", "texts": "list of names", "times": "list of times", "integer": "whole number"}
     return field["unit"] or kinds.get(field["kind"], field["kind"])
 
 
@@ -132,6 +133,7 @@ JSON_TYPES = {
     "size": {"type": ["integer", "string"]},
     "text": {"type": "string"},
     "texts": {"type": "array", "items": {"type": "string"}},
+    "times": {"type": "array", "items": {"type": "string"}},
 }
 
 

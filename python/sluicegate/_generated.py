@@ -320,7 +320,8 @@ class Tcp:
     Source: RFC 9293, RFC 5681; ns-2's Agent/TCP
 
     Rules: packet_size and header_size are in bytes; header_size < packet_size; min_rto <= max_rto; window holds a
-    full packet; start < stop
+    full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <=
+    rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -344,18 +345,30 @@ class Tcp:
             G)
         limited_transmit: Send one new packet for each of the first two duplicate acknowledgements. (default: as
             the profile says; RFC 3042)
+        size: How much data each transfer has, headers not counted: full packets, or bytes. (packets; default:
+            without end; at least 1; ns-2, Application/FTP, produce)
         start: When the first of them may start. (default: 0 s; Sluicegate)
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
-        access_rate: Rate of each flow's own access links. (default: as [network] says; none in a topology; above
-            0 bit/s; Sluicegate)
-        access_delay: Propagation delay of each flow's access link on the sender's side. (default: as [network]
-            says; none in a topology; Sluicegate)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
             bottleneck; Sluicegate)
         return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
             Sluicegate)
+        access_rate: Rate of each flow's own access link on the sender's side. (default: as [network] says; none
+            in a topology; above 0 bit/s; Sluicegate)
+        access_delay: Propagation delay of each flow's access link on the sender's side. (default: as [network]
+            says; none in a topology; Sluicegate)
+        access_jitter: The access link delays each packet by an extra time, uniform between zero and this, in
+            order all the same. (default: 0 s; Sluicegate)
+        rtt: Base round trip: the propagation delays of all links there and back. Instead of access_delay, which
+            follows. (default: follows from the delays of the links; above 0 s; Sluicegate)
+        rtt_max: Each flow's base round trip is drawn uniformly between rtt and this. (default: all have rtt;
+            above 0 s; DCN 2004, Sec. 4)
+        rtt_mean: Each flow's base round trip is drawn: rtt and an exponential time, with this mean in all.
+            (default: all have rtt; above 0 s; Sluicegate)
+        rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
+            above 0 s; RED 1993)
     """
 
     name: ClassVar[str] = "tcp"
@@ -374,13 +387,19 @@ class Tcp:
     initial_rto: str | None = None
     clock_tick: str | None = None
     limited_transmit: bool | None = None
+    size: int | str | None = None
     start: str = "0 s"
     spread: str = "1 s"
     stop: str | None = None
-    access_rate: str | None = None
-    access_delay: str | None = None
     path: Sequence[str] | None = None
     return_path: Sequence[str] | None = None
+    access_rate: str | None = None
+    access_delay: str | None = None
+    access_jitter: str = "0 s"
+    rtt: str | None = None
+    rtt_max: str | None = None
+    rtt_mean: str | None = None
+    rtts: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -391,7 +410,8 @@ class Udp:
 
     Source: CHOKe 1999, Sec. 4
 
-    Rules: packet_size is in bytes; start < stop
+    Rules: packet_size is in bytes; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <=
+    rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -405,14 +425,24 @@ class Udp:
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
-        access_rate: Rate of each flow's own access links. (default: as [network] says; none in a topology; above
-            0 bit/s; Sluicegate)
-        access_delay: Propagation delay of each flow's access link on the sender's side. (default: as [network]
-            says; none in a topology; Sluicegate)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
             bottleneck; Sluicegate)
         return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
             Sluicegate)
+        access_rate: Rate of each flow's own access link on the sender's side. (default: as [network] says; none
+            in a topology; above 0 bit/s; Sluicegate)
+        access_delay: Propagation delay of each flow's access link on the sender's side. (default: as [network]
+            says; none in a topology; Sluicegate)
+        access_jitter: The access link delays each packet by an extra time, uniform between zero and this, in
+            order all the same. (default: 0 s; Sluicegate)
+        rtt: Base round trip: the propagation delays of all links there and back. Instead of access_delay, which
+            follows. (default: follows from the delays of the links; above 0 s; Sluicegate)
+        rtt_max: Each flow's base round trip is drawn uniformly between rtt and this. (default: all have rtt;
+            above 0 s; DCN 2004, Sec. 4)
+        rtt_mean: Each flow's base round trip is drawn: rtt and an exponential time, with this mean in all.
+            (default: all have rtt; above 0 s; Sluicegate)
+        rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
+            above 0 s; RED 1993)
     """
 
     name: ClassVar[str] = "udp"
@@ -425,10 +455,15 @@ class Udp:
     start: str = "0 s"
     spread: str = "1 s"
     stop: str | None = None
-    access_rate: str | None = None
-    access_delay: str | None = None
     path: Sequence[str] | None = None
     return_path: Sequence[str] | None = None
+    access_rate: str | None = None
+    access_delay: str | None = None
+    access_jitter: str = "0 s"
+    rtt: str | None = None
+    rtt_max: str | None = None
+    rtt_mean: str | None = None
+    rtts: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -439,7 +474,8 @@ class Poisson:
 
     Source: queueing theory: M/D/1, M/M/1/K
 
-    Rules: packet_size is in bytes; start < stop
+    Rules: packet_size is in bytes; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <=
+    rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -452,14 +488,24 @@ class Poisson:
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
-        access_rate: Rate of each flow's own access links. (default: as [network] says; none in a topology; above
-            0 bit/s; Sluicegate)
-        access_delay: Propagation delay of each flow's access link on the sender's side. (default: as [network]
-            says; none in a topology; Sluicegate)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
             bottleneck; Sluicegate)
         return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
             Sluicegate)
+        access_rate: Rate of each flow's own access link on the sender's side. (default: as [network] says; none
+            in a topology; above 0 bit/s; Sluicegate)
+        access_delay: Propagation delay of each flow's access link on the sender's side. (default: as [network]
+            says; none in a topology; Sluicegate)
+        access_jitter: The access link delays each packet by an extra time, uniform between zero and this, in
+            order all the same. (default: 0 s; Sluicegate)
+        rtt: Base round trip: the propagation delays of all links there and back. Instead of access_delay, which
+            follows. (default: follows from the delays of the links; above 0 s; Sluicegate)
+        rtt_max: Each flow's base round trip is drawn uniformly between rtt and this. (default: all have rtt;
+            above 0 s; DCN 2004, Sec. 4)
+        rtt_mean: Each flow's base round trip is drawn: rtt and an exponential time, with this mean in all.
+            (default: all have rtt; above 0 s; Sluicegate)
+        rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
+            above 0 s; RED 1993)
     """
 
     name: ClassVar[str] = "poisson"
@@ -472,13 +518,93 @@ class Poisson:
     start: str = "0 s"
     spread: str = "1 s"
     stop: str | None = None
-    access_rate: str | None = None
-    access_delay: str | None = None
     path: Sequence[str] | None = None
     return_path: Sequence[str] | None = None
+    access_rate: str | None = None
+    access_delay: str | None = None
+    access_jitter: str = "0 s"
+    rtt: str | None = None
+    rtt_max: str | None = None
+    rtt_mean: str | None = None
+    rtts: Sequence[str] | None = None
 
 
-Source: TypeAlias = Tcp | Udp | Poisson
+@dataclass(frozen=True)
+class OnOff:
+    """Bursts and silences over UDP
+
+    Sends at one rate while it is on and nothing while it is off, and heeds nothing. The lengths of both are drawn
+    anew each time, from an exponential or a Pareto law. In the long run it sends `rate` · `on_mean` / (`on_mean` +
+    `off_mean`); many such sources with Pareto lengths of a shape below 2 make traffic that is bursty on every time
+    scale.
+
+    Source: ns-2, Application/Traffic/Exponential and Application/Traffic/Pareto
+
+    Rules: packet_size is in bytes; packet_size / rate <= on_mean; start < stop; rtt_max and rtt_mean need rtt;
+    rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one;
+    access_delay or a round trip, not both
+
+    Attributes:
+        count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
+            Sluicegate)
+        rate: Rate at which it sends while it is on, in bits of IP packets. (required; above 0 bit/s; ns-2, rate_)
+        on_mean: Mean length of a burst. (default: 500 ms; above 0 s; ns-2, burst_time_)
+        off_mean: Mean length of a silence. (default: 500 ms; ns-2, idle_time_)
+        distribution: How the lengths of both are distributed. (default: exponential; ns-2,
+            Application/Traffic/Exponential and Application/Traffic/Pareto)
+        shape: Shape of Pareto's law: the smaller, the longer the longest; below 2 the variance is infinite.
+            (default: 1.5; at least 1.01 and at most 100; ns-2, shape_)
+        packet_size: Length of a packet, headers included. (B; default: 1000 B; at least 1 and at most 65535;
+            CHOKe 1999, Sec. 4)
+        start: When the first of them may start. (default: 0 s; Sluicegate)
+        spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
+            random starts avoid traffic phase effects)
+        stop: When they stop sending. (default: at the end of the run; Sluicegate)
+        path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
+            bottleneck; Sluicegate)
+        return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
+            Sluicegate)
+        access_rate: Rate of each flow's own access link on the sender's side. (default: as [network] says; none
+            in a topology; above 0 bit/s; Sluicegate)
+        access_delay: Propagation delay of each flow's access link on the sender's side. (default: as [network]
+            says; none in a topology; Sluicegate)
+        access_jitter: The access link delays each packet by an extra time, uniform between zero and this, in
+            order all the same. (default: 0 s; Sluicegate)
+        rtt: Base round trip: the propagation delays of all links there and back. Instead of access_delay, which
+            follows. (default: follows from the delays of the links; above 0 s; Sluicegate)
+        rtt_max: Each flow's base round trip is drawn uniformly between rtt and this. (default: all have rtt;
+            above 0 s; DCN 2004, Sec. 4)
+        rtt_mean: Each flow's base round trip is drawn: rtt and an exponential time, with this mean in all.
+            (default: all have rtt; above 0 s; Sluicegate)
+        rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
+            above 0 s; RED 1993)
+    """
+
+    name: ClassVar[str] = "on_off"
+
+    count: int = 1
+    _: KW_ONLY
+    rate: str
+    on_mean: str = "500 ms"
+    off_mean: str = "500 ms"
+    distribution: Literal["exponential", "pareto"] = "exponential"
+    shape: float = 1.5
+    packet_size: int | str = "1000 B"
+    start: str = "0 s"
+    spread: str = "1 s"
+    stop: str | None = None
+    path: Sequence[str] | None = None
+    return_path: Sequence[str] | None = None
+    access_rate: str | None = None
+    access_delay: str | None = None
+    access_jitter: str = "0 s"
+    rtt: str | None = None
+    rtt_max: str | None = None
+    rtt_mean: str | None = None
+    rtts: Sequence[str] | None = None
+
+
+Source: TypeAlias = Tcp | Udp | Poisson | OnOff
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ pub enum Kind {
     Text,
     /// A list of texts.
     Texts,
+    /// A list of times, each with its unit.
+    Times,
 }
 
 impl Kind {
@@ -48,6 +50,7 @@ impl Kind {
             Kind::Size => "size",
             Kind::Text => "text",
             Kind::Texts => "texts",
+            Kind::Times => "times",
         }
     }
 }
@@ -65,6 +68,7 @@ pub enum Value {
     Size(Size),
     Text(String),
     Texts(Vec<String>),
+    Times(Vec<Span>),
 }
 
 impl fmt::Display for Value {
@@ -79,6 +83,10 @@ impl fmt::Display for Value {
             Value::Size(size) => write!(f, "{size}"),
             Value::Text(text) => write!(f, "{text}"),
             Value::Texts(list) => write!(f, "[{}]", list.join(", ")),
+            Value::Times(list) => {
+                let shown: Vec<String> = list.iter().map(ToString::to_string).collect();
+                write!(f, "[{}]", shown.join(", "))
+            }
         }
     }
 }
@@ -124,7 +132,10 @@ macro_rules! parameter {
         }
     )*};
 }
-parameter!(f64: Number, u64: Integer, bool: Switch, Span: Time, Rate: Rate, Size: Size, String: Text, Vec<String>: Texts);
+parameter!(
+    f64: Number, u64: Integer, bool: Switch, Span: Time, Rate: Rate, Size: Size, String: Text, Vec<String>: Texts,
+    Vec<Span>: Times,
+);
 
 impl<T: Parameter> Parameter for Option<T> {
     const KIND: Kind = T::KIND;
@@ -281,6 +292,10 @@ impl Field {
             }
             (Kind::Text, Raw::Text(text)) => Value::Text(text.clone()),
             (Kind::Texts, Raw::List(list)) => Value::Texts(list.clone()),
+            (Kind::Times, Raw::List(list)) => {
+                let times = list.iter().map(|text| self.time_of_a_list(text));
+                return times.collect::<Result<_, _>>().map(Value::Times);
+            }
             _ => return Err(format!("must be {}", self.expected())),
         };
         let (x, unit) = match &value {
@@ -298,6 +313,14 @@ impl Field {
         Err(format!("must be {}", if rule.is_empty() { "a finite number" } else { &rule }))
     }
 
+    fn time_of_a_list(&self, text: &str) -> Result<Span, String> {
+        let time = quantity::span(text).map_err(|rule| format!("{text:?}: {rule}"))?;
+        if self.range.holds(time.as_secs()) {
+            return Ok(time);
+        }
+        Err(format!("{text:?}: must be {}", self.range.text("s")))
+    }
+
     /// What the field takes, in words.
     #[must_use]
     pub fn expected(&self) -> String {
@@ -311,6 +334,7 @@ impl Field {
             Kind::Size => "a number of packets, or a size with its unit, such as \"64 kB\"".to_owned(),
             Kind::Text => "a text".to_owned(),
             Kind::Texts => "a list of texts".to_owned(),
+            Kind::Times => "a list of times with their units, such as [\"10 ms\", \"20 ms\"]".to_owned(),
         }
     }
 

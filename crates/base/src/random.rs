@@ -62,6 +62,12 @@ impl Stream {
     pub fn exponential(&mut self) -> f64 {
         -libm::log(1.0 - self.uniform())
     }
+
+    /// Pareto with mean 1: x is exceeded with probability (m/x)^shape, where m = (shape − 1)/shape is the least value.
+    /// The shape must be above 1, or there is no mean.
+    pub fn pareto(&mut self, shape: f64) -> f64 {
+        (shape - 1.0) / shape * libm::pow(1.0 - self.uniform(), -1.0 / shape)
+    }
 }
 
 #[cfg(test)]
@@ -110,6 +116,28 @@ mod tests {
         let variance = squares / f64::from(n) - mean * mean;
         // Four standard errors: 4/sqrt(n) = 0.009 for the mean, 4·sqrt(8/n) = 0.025 for the variance.
         assert!((mean - 1.0).abs() < 0.009 && (variance - 1.0).abs() < 0.026, "mean {mean}, variance {variance}");
+    }
+
+    #[test]
+    fn pareto_has_its_mean_its_least_value_and_its_tail() {
+        let n = 200_000;
+        // With shape 3 the variance is 3/4: four standard errors of the mean are 0.0078.
+        let mut stream = Stream::new(1, "pareto");
+        let mean = (0..n).map(|_| stream.pareto(3.0)).sum::<f64>() / f64::from(n);
+        assert!((mean - 1.0).abs() < 0.0078, "mean {mean}");
+        // The logarithm of a value over the least one is exponential with mean 1/shape, whatever the shape: the
+        // estimator of the tail index (Hill's, over the whole sample) has a standard error of shape/√n.
+        for shape in [1.1, 1.5, 2.5] {
+            let least = (shape - 1.0) / shape;
+            let mut sum = 0.0;
+            for _ in 0..n {
+                let x = stream.pareto(shape);
+                assert!(x >= least);
+                sum += libm::log(x / least);
+            }
+            let index = f64::from(n) / sum;
+            assert!((index - shape).abs() < 4.0 * shape / libm::sqrt(f64::from(n)), "shape {shape}: {index}");
+        }
     }
 
     #[test]

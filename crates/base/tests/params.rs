@@ -34,6 +34,8 @@ params! {
         rate: Rate = required, range(Range::POSITIVE);
         /// A time that may be absent.
         stop: Option<Span> = optional("never stops");
+        /// Times that may be absent.
+        pauses: Option<Vec<Span>> = optional("none"), range(Range::POSITIVE);
     }
     rules {
         "min_th < max_th" [min_th, max_th] |p| match (p.min_th, p.max_th) {
@@ -92,12 +94,17 @@ fn values_are_read_by_kind_and_range() {
     assert!(read("unit", Raw::Text("bite".into())).unwrap_err().contains("did you mean \"byte\"?"));
     assert_eq!(read("stop", Raw::Text("2 s".into())), Ok(Value::Time(Span::from_secs(2))));
     assert!(read("rate", Raw::Number(3.0)).unwrap_err().contains("with its unit"));
+    let pauses = |list: &[&str]| read("pauses", Raw::List(list.iter().map(|text| (*text).into()).collect()));
+    assert_eq!(pauses(&["1 ms", "2 s"]), Ok(Value::Times(vec![Span::from_millis(1), Span::from_secs(2)])));
+    assert_eq!(pauses(&["1 ms", "2"]).unwrap_err(), "\"2\": must be a time with its unit, such as \"10 ms\"");
+    assert_eq!(pauses(&["1 ms", "0 s"]).unwrap_err(), "\"0 s\": must be above 0 s");
+    assert!(read("pauses", Raw::Text("1 ms".into())).unwrap_err().contains("a list of times"));
 }
 
 #[test]
 fn the_table_says_what_the_struct_says() {
     let names: Vec<_> = Everything::FIELDS.iter().map(|field| field.name).collect();
-    assert_eq!(names, ["w_q", "candidates", "gentle", "unit", "min_th", "max_th", "s", "rate", "stop"]);
+    assert_eq!(names, ["w_q", "candidates", "gentle", "unit", "min_th", "max_th", "s", "rate", "stop", "pauses"]);
     assert_eq!(Everything::FIELDS[3].kind, Kind::Choice(&["packet", "byte"]));
     assert_eq!(Everything::FIELDS[4].tc, "min");
     assert_eq!(Everything::FIELDS[0].doc.trim(), "A weight.");

@@ -3,14 +3,13 @@
 use crate::VERSION;
 use crate::network::{Network, NetworkLink, Run};
 use crate::results::tables;
-use crate::scenario::SOURCES;
+use crate::scenario::{COMMON, SOURCES};
 use crate::section::{default_json, json as value_json};
 use serde_json::{Value as Json, json};
 use sluicegate_aqm::{Cause, all};
 use sluicegate_base::Span;
 use sluicegate_base::params::{DefaultValue, Field, Kind, Table};
 use sluicegate_netsim::Outcome;
-use sluicegate_netsim::source::Flow;
 use sluicegate_tcp::host::PROFILES;
 
 fn field(field: &Field) -> Json {
@@ -20,7 +19,7 @@ fn field(field: &Field) -> Json {
         DefaultValue::Fixed(_) => (Json::Null, false),
     };
     let unit = match field.kind {
-        Kind::Time => "s",
+        Kind::Time | Kind::Times => "s",
         Kind::Rate => "bit/s",
         _ => field.unit,
     };
@@ -41,10 +40,14 @@ fn field(field: &Field) -> Json {
     })
 }
 
-fn declared(table: &Table, more: &[Field], more_rules: &[&str]) -> Json {
-    let about = table.about;
-    let deviations: Vec<Json> = about.deviations().iter().map(|row| json!(row)).collect();
-    let fields = more.iter().filter(|f| f.positional).chain(table.fields).chain(more.iter().filter(|f| !f.positional));
+/// One declared thing: its own tables, of which the first names it, and those that it shares with others.
+fn declared(own: &[Table], shared: &[Table]) -> Json {
+    let about = own[0].about;
+    let deviations: Vec<Json> = own.iter().flat_map(|t| t.about.deviations()).map(|row| json!(row)).collect();
+    let of = |tables: &[Table]| tables.iter().flat_map(|table| table.fields).copied().collect::<Vec<Field>>();
+    let (first, last): (Vec<Field>, Vec<Field>) = of(shared).into_iter().partition(|field| field.positional);
+    let fields = [first, of(own), last].concat();
+    let rules = own.iter().chain(shared).flat_map(|table| table.rules).map(|rule| rule.text);
     json!({
         "name": about.name,
         "class_name": about.class,
@@ -53,8 +56,8 @@ fn declared(table: &Table, more: &[Field], more_rules: &[&str]) -> Json {
         "source": about.source,
         "tc": about.tc,
         "deviations": deviations,
-        "fields": fields.map(field).collect::<Vec<_>>(),
-        "rules": table.rules.iter().map(|rule| rule.text).chain(more_rules.iter().copied()).collect::<Vec<_>>(),
+        "fields": fields.iter().map(field).collect::<Vec<_>>(),
+        "rules": rules.collect::<Vec<_>>(),
     })
 }
 
@@ -64,14 +67,12 @@ pub fn declarations() -> Json {
     let disciplines: Vec<Json> = all()
         .iter()
         .map(|entry| {
-            let mut json = declared(&entry.table, &[], &[]);
+            let mut json = declared(&[entry.table], &[]);
             json["causes"] = entry.causes.iter().map(|cause| cause.name()).collect();
             json
         })
         .collect();
-    let flow = Table::of::<Flow>();
-    let flow_rules: Vec<&str> = flow.rules.iter().map(|rule| rule.text).collect();
-    let sources: Vec<Json> = SOURCES.iter().map(|table| declared(table, flow.fields, &flow_rules)).collect();
+    let sources: Vec<Json> = SOURCES.iter().map(|tables| declared(tables, COMMON)).collect();
     let profiles: Vec<Json> = PROFILES
         .iter()
         .map(|profile| {
@@ -110,9 +111,9 @@ pub fn declarations() -> Json {
         "disciplines": disciplines,
         "sources": sources,
         "profiles": profiles,
-        "network": declared(&Table::of::<Network>(), &[], &[]),
-        "link": declared(&Table::of::<NetworkLink>(), &[], &[]),
-        "run": declared(&Table::of::<Run>(), &[], &[]),
+        "network": declared(&[Table::of::<Network>()], &[]),
+        "link": declared(&[Table::of::<NetworkLink>()], &[]),
+        "run": declared(&[Table::of::<Run>()], &[]),
         "tables": results,
         "causes": Cause::ALL.iter().map(|c| json!({"name": c.name(), "doc": c.doc()})).collect::<Vec<_>>(),
     })

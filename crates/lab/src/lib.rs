@@ -5,10 +5,12 @@
 //! | [`document`] | TOML with the line of every key, and `--set` on top of it |
 //! | [`section`] | one table of a document read against its declarations |
 //! | [`network`] | the declarations of the network and the run |
+//! | [`access`] | each flow's own way to the network, its round trip drawn |
 //! | [`scenario`] | a whole scenario: read, checked, resolved, turned into a plan |
 //! | [`results`] | the tables of results, every column declared |
 //! | [`declarations`] | everything declared, as JSON |
 
+pub mod access;
 pub mod declarations;
 pub mod document;
 pub mod network;

@@ -101,6 +101,20 @@ fn flows(outcome: &Outcome) -> ResultTable {
         u64s("group", "", "number of its [[flows]] entry, from 0", rows().map(|row| u64::from(row.group))),
         strs("kind", "kind of source", rows().map(|row| row.kind)),
         strs("algorithm", "congestion control; empty for a source without", rows().map(|row| row.algorithm)),
+        f64s("start_s", "s", "when it was to start", rows().map(|row| row.start.as_secs())),
+        f64s(
+            "base_rtt_ns",
+            "ns",
+            "propagation delays of its path, there and back; twice there for a source that hears nothing",
+            rows().map(|row| row.base_rtt.0 as f64),
+        ),
+        f64s(
+            "completion_time_ns",
+            "ns",
+            "from its start until its receiver had all its data, be it before the measured window; missing without an \
+             end, or if the end did not come",
+            rows().map(|row| row.completion.map_or(f64::NAN, |time| time.0 as f64)),
+        ),
         f64s(
             "offered_bps",
             "bit/s",

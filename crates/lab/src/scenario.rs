@@ -1,5 +1,6 @@
 //! A whole scenario: read, checked, resolved, turned into a plan.
 
+use crate::access::Access;
 use crate::document::{Document, Item, Node, Place, ScenarioError};
 use crate::network::{LinkParams, Network, NetworkLink, NetworkParams, Run, RunParams};
 use crate::section::{Found, Section, object, value};
@@ -7,12 +8,20 @@ use serde_json::{Map, Value as Json};
 use sluicegate_aqm::{Discipline, all, build};
 use sluicegate_base::params::{Table, did_you_mean};
 use sluicegate_base::{Declared, Link, Params, Rate, Size, Span, Stream, Time};
-use sluicegate_netsim::source::{Flow, FlowParams, Poisson, SourcePlan, Udp};
+use sluicegate_netsim::source::{self, Flow, FlowParams, Ftp, OnOff, Poisson, SourcePlan, Udp};
 use sluicegate_netsim::{FlowPlan, LinkPlan, Plan, SimPacket};
 use sluicegate_tcp::{Host, Tcp};
 
-/// The sources of traffic, in the order in which they are listed to people.
-pub const SOURCES: &[Table] = &[Table::of::<Tcp>(), Table::of::<Udp>(), Table::of::<Poisson>()];
+/// The sources of traffic, in the order in which they are listed to people: each with its keys, in one table or more.
+pub const SOURCES: &[&[Table]] = &[
+    &[Table::of::<Tcp>(), Table::of::<Ftp>()],
+    &[Table::of::<Udp>()],
+    &[Table::of::<Poisson>()],
+    &[Table::of::<OnOff>()],
+];
+
+/// What every flow can say, whatever its source.
+pub const COMMON: &[Table] = &[Table::of::<Flow>(), Table::of::<source::Access>()];
 
 /// Most flows and links that one scenario may have.
 const MOST: usize = 1_000_000;
@@ -33,9 +42,10 @@ struct LinkSpec {
 struct Group {
     common: FlowParams,
     source: SourcePlan,
+    size: Option<u64>,
     path: Vec<u32>,
     return_path: Vec<u32>,
-    access: Option<(Rate, Span)>,
+    access: Option<Access>,
 }
 
 /// A scenario that has passed every check.
@@ -92,11 +102,11 @@ impl Scenario {
         // Each link's way back, with a plain queue that does not fill.
         let count = links.len() as u32;
         for spec in &self.links {
-            links.push(plain(format!("{}/back", spec.name), spec.rate, spec.delay));
+            links.push(plain(format!("{}/back", spec.name), spec.rate, spec.delay, Span::ZERO));
         }
         let mut flows = Vec::new();
         for (at, group) in self.groups.iter().enumerate() {
-            for _ in 0..group.common.count {
+            for member in 0..group.common.count {
                 let id = flows.len();
                 let mut start = Stream::new(self.run.seed, &format!("flow/{id}/start"));
                 let spread = group.common.spread.0.saturating_add(1);
@@ -107,24 +117,26 @@ impl Scenario {
                 } else if back.is_empty() {
                     back = path.iter().rev().map(|link| link + count).collect();
                 }
-                let mut attach = |name: &str, (rate, delay): (Rate, Span), links: &mut Vec<LinkPlan>, near: bool| {
+                let mut attach = |name: &str, rate: Rate, delay: Span, jitter: Span, near: bool| {
                     let index = links.len() as u32;
-                    links.push(plain(format!("flow/{id}/{name}"), rate, delay));
+                    links.push(plain(format!("flow/{id}/{name}"), rate, delay, jitter));
                     path.insert(if near { 0 } else { path.len() }, index);
                     if !back.is_empty() {
-                        links.push(plain(format!("flow/{id}/{name}/back"), rate, delay));
+                        links.push(plain(format!("flow/{id}/{name}/back"), rate, delay, jitter));
                         back.insert(if near { back.len() } else { 0 }, index + 1);
                     }
                 };
-                if let Some(access) = group.access {
-                    attach("access", access, &mut links, true);
+                if let Some(access) = &group.access {
+                    let delay = access.delay_of(self.run.seed, id, member);
+                    attach("access", access.rate, delay, access.jitter, true);
                 }
-                if let Some(access) = self.far_access {
-                    attach("far access", access, &mut links, false);
+                if let Some((rate, delay)) = self.far_access {
+                    attach("far access", rate, delay, Span::ZERO, false);
                 }
                 flows.push(FlowPlan {
                     group: at as u32,
                     source: group.source.clone(),
+                    size: group.size,
                     path,
                     return_path: back,
                     start: Time(group.common.start.0 + start.below(spread)),
@@ -146,24 +158,25 @@ impl Scenario {
 
     fn link(&self, spec: &LinkSpec) -> LinkPlan {
         if let Some(limit) = spec.plain {
-            return LinkPlan { watched: false, ..plain_with(spec.name.clone(), spec.rate, spec.delay, limit) };
+            return plain_with(spec.name.clone(), spec.rate, spec.delay, Span::ZERO, limit);
         }
         let link = Link { rate: spec.rate, packet: 1000 };
         let discipline = self.discipline.about.name;
         let mut given = |at: usize| value(&self.queue, at);
         let queue = build(discipline, &mut given, &link).expect("a known name").expect("checked for every link");
-        LinkPlan { name: spec.name.clone(), rate: spec.rate, delay: spec.delay, discipline, queue, watched: true }
+        let (name, jitter) = (spec.name.clone(), Span::ZERO);
+        LinkPlan { name, rate: spec.rate, delay: spec.delay, jitter, discipline, queue, watched: true }
     }
 }
 
-fn plain(name: String, rate: Rate, delay: Span) -> LinkPlan {
-    plain_with(name, rate, delay, Size::Packets(u64::MAX))
+fn plain(name: String, rate: Rate, delay: Span, jitter: Span) -> LinkPlan {
+    plain_with(name, rate, delay, jitter, Size::Packets(u64::MAX))
 }
 
-fn plain_with(name: String, rate: Rate, delay: Span, limit: Size) -> LinkPlan {
+fn plain_with(name: String, rate: Rate, delay: Span, jitter: Span, limit: Size) -> LinkPlan {
     let params = sluicegate_aqm::drop_tail::DropTailParams { limit };
     let queue: Box<dyn Discipline<SimPacket>> = Box::new(sluicegate_aqm::DropTail::new(params));
-    LinkPlan { name, rate, delay, discipline: "drop_tail", queue, watched: false }
+    LinkPlan { name, rate, delay, jitter, discipline: "drop_tail", queue, watched: false }
 }
 
 /// The table at `key` of the root; an absent one is empty.
@@ -189,7 +202,7 @@ fn typed<T: Declared>(
     Ok(params)
 }
 
-fn fields<T: Declared>(
+pub(crate) fn fields<T: Declared>(
     section: &Section<'_>,
     rate: Rate,
     map: &mut Map<String, Json>,
@@ -324,23 +337,29 @@ fn group(
     dumbbell: Option<&NetworkParams>,
     map: &mut Map<String, Json>,
 ) -> Result<Group, ScenarioError> {
-    let kinds: Vec<&str> = SOURCES.iter().map(|table| table.about.name).collect();
+    let kinds: Vec<&str> = SOURCES.iter().map(|tables| tables[0].about.name).collect();
     let kind = match section.get("kind").map(|item| &item.node) {
         Some(Node::Leaf(sluicegate_base::params::Raw::Text(kind))) => kind.as_str(),
         None => return Err(section.error("kind", &format!("must be given: one of {}", kinds.join(", ")))),
         Some(_) => return Err(section.error("kind", &format!("must be one of {}", kinds.join(", ")))),
     };
-    let Some(table) = SOURCES.iter().find(|table| table.about.name == kind) else {
+    let Some(tables) = SOURCES.iter().find(|tables| tables[0].about.name == kind) else {
         let near = did_you_mean(kind, &kinds);
         return Err(section.error("kind", &format!("no such source: {kind:?}; one of {}{near}", kinds.join(", "))));
     };
-    section.refuse_unknown(&[*table, Table::of::<Flow>()], &["kind"])?;
+    section.refuse_unknown(&[tables, COMMON].concat(), &["kind"])?;
     map.insert("kind".to_owned(), Json::from(kind));
     let rate = links[0].rate;
     let common: FlowParams = fields::<Flow>(section, rate, map)?;
+    let mut size = None;
     let source = match kind {
-        "tcp" => SourcePlan::Tcp(Host::new(&fields::<Tcp>(section, rate, map)?)),
+        "tcp" => {
+            let host = Host::new(&fields::<Tcp>(section, rate, map)?);
+            size = fields::<Ftp>(section, rate, map)?.bytes(host.mss);
+            SourcePlan::Tcp(host)
+        }
         "udp" => SourcePlan::Udp(fields::<Udp>(section, rate, map)?),
+        "on_off" => SourcePlan::OnOff(fields::<OnOff>(section, rate, map)?),
         _ => SourcePlan::Poisson(fields::<Poisson>(section, rate, map)?),
     };
     let path = match (&common.path, dumbbell) {
@@ -356,14 +375,11 @@ fn group(
         Some(names) => route(section, "return_path", names, links)?,
         None => Vec::new(),
     };
-    let default = dumbbell.map(|params| (params.access_rate, params.access_delay));
-    let access = match (common.access_rate, common.access_delay, default) {
-        (None, None, default) => default,
-        (rate, delay, Some(default)) => Some((rate.unwrap_or(default.0), delay.unwrap_or(default.1))),
-        (Some(rate), delay, None) => Some((rate, delay.unwrap_or(Span::ZERO))),
-        (None, Some(_), None) => return Err(section.error("access_rate", "must be given with access_delay")),
-    };
-    Ok(Group { common, source, path, return_path, access })
+    let there = path.iter().fold(Span::ZERO, |sum, link| sum + links[*link as usize].delay);
+    let back = return_path.iter().fold(Span::ZERO, |sum, link| sum + links[*link as usize].delay);
+    let both = there + if return_path.is_empty() || kind != "tcp" { there } else { back };
+    let access = Access::read(section, rate, dumbbell, both, map)?;
+    Ok(Group { common, source, size, path, return_path, access })
 }
 
 /// The links that a path names, which must follow one another.

@@ -114,6 +114,7 @@ pub fn json(value: &Value) -> Json {
         Value::Integer(n) => Json::from(*n),
         Value::Switch(on) => Json::from(*on),
         Value::Texts(list) => Json::from(list.clone()),
+        Value::Times(list) => list.iter().map(ToString::to_string).collect(),
         Value::Size(sluicegate_base::Size::Packets(n)) => Json::from(*n),
         other => Json::from(other.to_string()),
     }

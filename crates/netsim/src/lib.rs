@@ -5,12 +5,14 @@
 //! | [`events`] | simulated time: what happens next, and in which order at equal times |
 //! | [`packet`] | a packet on its way |
 //! | [`link`] | a link: its queue, its transmitter, its wire |
+//! | [`jitter`] | a random delay that keeps the order of packets |
 //! | [`source`] | what the flows send, and the declarations of the sources |
 //! | [`plan`] | a network and its flows, ready to run |
 //! | [`sim`] | the run itself |
 //! | [`probe`] | counters and samples |
 
 pub mod events;
+pub mod jitter;
 pub mod link;
 pub mod packet;
 pub mod plan;

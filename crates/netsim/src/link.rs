@@ -1,6 +1,7 @@
-//! A link: a queue under some discipline, a transmitter, and a wire with a constant delay.
+//! A link: a queue under some discipline, a transmitter, and a wire with a constant delay, to which jitter may add.
 
 use crate::events::{End, Event, Events};
+use crate::jitter::Jitter;
 use crate::packet::SimPacket;
 use crate::plan::LinkPlan;
 use crate::probe::LinkTotals;
@@ -39,6 +40,7 @@ pub struct Link {
     pub leaving: Option<Leaving>,
     index: u32,
     delay: Span,
+    jitter: Option<Jitter>,
     rng: Stream,
     /// What whole nanoseconds have left over of past transmissions.
     remainder: u64,
@@ -53,6 +55,7 @@ impl Link {
     /// The link of this plan, idle.
     #[must_use]
     pub fn new(index: u32, plan: LinkPlan, seed: u64) -> Link {
+        let jitter = Jitter::new(plan.jitter, || Stream::new(seed, &format!("link/{}/jitter", plan.name)));
         Link {
             rng: Stream::new(seed, &format!("link/{}/discipline", plan.name)),
             name: plan.name,
@@ -64,6 +67,7 @@ impl Link {
             leaving: None,
             index,
             delay: plan.delay,
+            jitter,
             remainder: 0,
             sending: None,
             wire: VecDeque::new(),
@@ -92,7 +96,10 @@ impl Link {
     /// The transmitter has finished: its packet goes onto the wire, the next one to the transmitter.
     pub fn departure(&mut self, now: Time, events: &mut Events, lost: &mut Vec<(SimPacket, Cause)>) {
         let packet = self.sending.take().expect("a packet in transmission");
-        let (tie, arrival) = (events.tie(), now + self.delay);
+        let (tie, mut arrival) = (events.tie(), now + self.delay);
+        if let Some(jitter) = &mut self.jitter {
+            arrival = jitter.delay(arrival);
+        }
         self.totals.departures += 1;
         self.totals.departed_bytes += u64::from(packet.bytes);
         if self.wire.is_empty() {

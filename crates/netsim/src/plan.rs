@@ -13,6 +13,8 @@ pub struct LinkPlan {
     pub rate: Rate,
     /// Its propagation delay.
     pub delay: Span,
+    /// The most that a packet is delayed beyond that, at random and in order; zero for a constant delay.
+    pub jitter: Span,
     /// The name of its discipline.
     pub discipline: &'static str,
     /// Its queue.
@@ -28,6 +30,8 @@ pub struct FlowPlan {
     pub group: u32,
     /// What it sends.
     pub source: SourcePlan,
+    /// The bytes of data of a TCP transfer; none for one without end.
+    pub size: Option<u64>,
     /// The links that its data crosses.
     pub path: Vec<u32>,
     /// The links that what comes back crosses; empty for a source that hears nothing.
@@ -54,4 +58,13 @@ pub struct Plan {
     pub sample: Span,
     /// Whether the samples are kept as series.
     pub series: bool,
+}
+
+impl FlowPlan {
+    /// The propagation delays of its path, there and back; there twice for a source that hears nothing.
+    pub(crate) fn base_rtt(&self, delays: &[Span]) -> Span {
+        let along = |path: &[u32]| path.iter().fold(Span::ZERO, |sum, link| sum + delays[*link as usize]);
+        let back = if self.return_path.is_empty() { &self.path } else { &self.return_path };
+        along(&self.path) + along(back)
+    }
 }

@@ -198,6 +198,12 @@ pub struct FlowRow {
     pub group: u32,
     pub kind: &'static str,
     pub algorithm: &'static str,
+    /// When it was to start.
+    pub start: Time,
+    /// The propagation delays of its path, there and back; there twice for a source that hears nothing.
+    pub base_rtt: Span,
+    /// From its start until its receiver had all its data; none without an end, or when the end did not come.
+    pub completion: Option<Span>,
     pub totals: FlowTotals,
     pub retransmissions: u64,
     pub timeouts: u64,

@@ -20,6 +20,10 @@ enum Ends {
 struct FlowState {
     plan: FlowPlan,
     ends: Ends,
+    /// The propagation delays of its path, there and back.
+    base_rtt: Span,
+    /// When its receiver had all its data.
+    completed: Option<Time>,
     totals: FlowTotals,
     /// The connection's counters when the measured window began.
     before: SendCounters,
@@ -55,6 +59,7 @@ impl Sim {
     pub fn new(plan: Plan) -> Sim {
         let seed = plan.seed;
         let mut events = Events::default();
+        let delays: Vec<Span> = plan.links.iter().map(|link| link.delay).collect();
         let links: Vec<Link> =
             plan.links.into_iter().enumerate().map(|(at, link)| Link::new(at as u32, link, seed)).collect();
         let flows: Vec<FlowState> = plan
@@ -62,9 +67,12 @@ impl Sim {
             .into_iter()
             .enumerate()
             .map(|(at, flow)| {
-                events.push(flow.start, Event::Source(at as u32));
+                let mut ends = Ends::new(&flow.source, seed, at);
+                events.push(flow.start + ends.first(), Event::Source(at as u32));
                 FlowState {
-                    ends: Ends::new(&flow.source, seed, at),
+                    ends,
+                    base_rtt: flow.base_rtt(&delays),
+                    completed: None,
                     plan: flow,
                     totals: FlowTotals::default(),
                     before: SendCounters::default(),
@@ -208,6 +216,9 @@ impl Sim {
         }
         if let Ends::Tcp { ends, .. } = &mut flow.ends {
             ends[packet.to as usize].on_segment(&packet.segment, packet.ecn == Ecn::CongestionExperienced, now);
+            if flow.completed.is_none() && flow.plan.size.is_some_and(|size| ends[1].received() >= size) {
+                flow.completed = Some(now);
+            }
             self.pump(packet.flow, packet.to);
         }
     }
@@ -250,7 +261,7 @@ impl Sim {
                 if self.now >= state.plan.stop {
                     return ends[0].stop();
                 }
-                ends[0].write(u64::MAX);
+                ends[0].write(state.plan.size.unwrap_or(u64::MAX));
                 if state.plan.stop < self.end {
                     self.events.push(state.plan.stop, Event::Source(flow));
                 }
@@ -358,6 +369,9 @@ impl FlowState {
             group: self.plan.group,
             kind: self.plan.source.kind(),
             algorithm: self.plan.source.algorithm(),
+            start: self.plan.start,
+            base_rtt: self.base_rtt,
+            completion: self.completed.map(|time| time.since(self.plan.start)),
             retransmissions: now.retransmissions - self.before.retransmissions,
             timeouts: now.timeouts - self.before.timeouts,
             fast_retransmits: now.fast_retransmits - self.before.fast_retransmits,
@@ -379,6 +393,15 @@ impl Ends {
             }
             SourcePlan::Udp(params) => Ends::Clocked(Clocked::udp(params, stream("packets"))),
             SourcePlan::Poisson(params) => Ends::Clocked(Clocked::poisson(params, stream("packets"))),
+            SourcePlan::OnOff(params) => Ends::Clocked(Clocked::on_off(params, stream("packets"))),
+        }
+    }
+
+    /// How long after the flow's start its source first acts.
+    fn first(&mut self) -> Span {
+        match self {
+            Ends::Tcp { .. } => Span::ZERO,
+            Ends::Clocked(source) => source.first(),
         }
     }
 

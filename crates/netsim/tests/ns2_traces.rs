@@ -72,7 +72,15 @@ fn ours(host: &Host, losses: &[u64], seed: u64) -> Outcome {
         let mss = u64::from(host.mss);
         let queue = Box::new(Tapped { inner, losses: losses.to_vec(), seen: 0, acks: acks.clone(), mss });
         let delay = Span::from_millis(50);
-        LinkPlan { name: name.into(), rate: LINK.rate, delay, discipline: "drop_tail", queue, watched: true }
+        LinkPlan {
+            name: name.into(),
+            rate: LINK.rate,
+            delay,
+            discipline: "drop_tail",
+            queue,
+            watched: true,
+            jitter: Span::ZERO,
+        }
     };
     let mut sim = Sim::new(Plan {
         links: vec![link("out", losses), link("back", &[])],
@@ -83,6 +91,7 @@ fn ours(host: &Host, losses: &[u64], seed: u64) -> Outcome {
             return_path: vec![1],
             start: Time::ZERO,
             stop: Time::NEVER,
+            size: None,
         }],
         seed,
         duration: Span::from_secs(SECONDS),

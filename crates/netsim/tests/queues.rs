@@ -12,11 +12,13 @@ fn link(name: &str, discipline: &'static str, rate: u64, limit: u64, watched: bo
     let fields = sluicegate_aqm::all().iter().find(|entry| entry.table.about.name == discipline).unwrap().table.fields;
     let mut given = |at: usize| (fields[at].name == "limit").then_some(Value::Size(Size::Packets(limit)));
     let queue = build(discipline, &mut given, &LINK).unwrap().unwrap();
-    LinkPlan { name: name.into(), rate: Rate(rate), delay: Span::from_millis(5), discipline, queue, watched }
+    let (delay, jitter) = (Span::from_millis(5), Span::ZERO);
+    LinkPlan { name: name.into(), rate: Rate(rate), delay, jitter, discipline, queue, watched }
 }
 
 fn flow(source: SourcePlan, start: u64) -> FlowPlan {
-    FlowPlan { group: 0, source, path: vec![0], return_path: vec![1], start: Time(start), stop: Time::NEVER }
+    let (path, return_path) = (vec![0], vec![1]);
+    FlowPlan { group: 0, source, size: None, path, return_path, start: Time(start), stop: Time::NEVER }
 }
 
 /// One Poisson flow on a 1 Mbit/s link for 20,000 s, a packet of 1000 bytes being served in 8 ms.

@@ -1,0 +1,33 @@
+//! What every flow can say, whatever its kind.
+
+use sluicegate_base::{About, Declared, Range, Span, params};
+
+params! {
+    /// What every entry of `[[flows]]` can say, whatever its kind.
+    pub struct FlowParams {
+        /// How many such flows there are.
+        count: u64 = default(1), unit("flows"), range(Range::from(1.0).to(1e6)), positional(true), source("Sluicegate");
+        /// When the first of them may start.
+        start: Span = default(Span::ZERO), source("Sluicegate");
+        /// Each starts at a time drawn uniformly between start and start + spread.
+        spread: Span = default(Span::from_secs(1)), source("Sluicegate: random starts avoid traffic phase effects");
+        /// When they stop sending.
+        stop: Option<Span> = optional("at the end of the run"), source("Sluicegate");
+        /// The links that the data crosses, in a network of `[[network.links]]`.
+        path: Option<Vec<String>> = optional("the dumbbell's bottleneck"), source("Sluicegate");
+        /// The links that acknowledgements cross.
+        return_path: Option<Vec<String>> = optional("the reverse of path, over the same links"), source("Sluicegate");
+    }
+    rules {
+        "start < stop" [start, stop] |p| p.stop.is_none_or(|stop| p.start < stop);
+    }
+}
+
+/// The fields that all flows share, as a declared thing.
+pub struct Flow;
+
+impl Declared for Flow {
+    type Params = FlowParams;
+    const ABOUT: About =
+        About { name: "flow", class: "Flow", title: "Any flow", source: "Sluicegate", tc: "", module: "//! Any flow." };
+}

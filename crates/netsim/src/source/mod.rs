@@ -1,0 +1,128 @@
+//! What flows send: the declarations of the sources, one file each, and the clock of those that send by one.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`flow`] | what every flow can say: how many, when, which way |
+//! | [`access`] | what every flow can say of its own way to the network: rate, delay or round trip, jitter |
+//! | [`ftp`] | what a TCP transfer can say of its data: how much of it there is |
+//! | [`udp`] | constant bit rate |
+//! | [`poisson`] | Poisson arrivals |
+//! | [`on_off`] | bursts and silences, exponential or Pareto |
+
+pub mod access;
+pub mod flow;
+pub mod ftp;
+pub mod on_off;
+pub mod poisson;
+pub mod udp;
+
+pub use access::{Access, AccessParams, RoundTrip};
+pub use flow::{Flow, FlowParams};
+pub use ftp::{Ftp, FtpParams};
+pub use on_off::{OnOff, OnOffParams, Periods};
+pub use poisson::{Poisson, PoissonParams, Sizes};
+pub use udp::{Udp, UdpParams};
+
+use sluicegate_base::{Rate, Size, Span, Stream};
+use sluicegate_tcp::Host;
+
+/// What one flow sends.
+#[derive(Clone, Debug)]
+pub enum SourcePlan {
+    /// A TCP transfer.
+    Tcp(Host),
+    /// Constant bit rate.
+    Udp(UdpParams),
+    /// Poisson arrivals.
+    Poisson(PoissonParams),
+    /// Bursts and silences.
+    OnOff(OnOffParams),
+}
+
+impl SourcePlan {
+    /// The kind in scenarios and results.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            SourcePlan::Tcp(_) => "tcp",
+            SourcePlan::Udp(_) => "udp",
+            SourcePlan::Poisson(_) => "poisson",
+            SourcePlan::OnOff(_) => "on_off",
+        }
+    }
+
+    /// The congestion control; empty for a source that has none.
+    #[must_use]
+    pub fn algorithm(&self) -> &'static str {
+        match self {
+            SourcePlan::Tcp(host) => host.algorithm.word(),
+            _ => "",
+        }
+    }
+}
+
+fn bytes(size: Size) -> u64 {
+    match size {
+        Size::Bytes(n) | Size::Packets(n) => n,
+    }
+}
+
+/// The gaps of packets of one length at one rate, exact in the long run.
+struct Pace {
+    rate: Rate,
+    bytes: u64,
+    remainder: u64,
+}
+
+impl Pace {
+    fn new(rate: Rate, packet_size: Size) -> Pace {
+        Pace { rate, bytes: bytes(packet_size), remainder: 0 }
+    }
+
+    /// The next gap; what whole nanoseconds leave over goes to the one after.
+    fn gap(&mut self) -> Span {
+        self.rate.time_to_send(self.bytes, &mut self.remainder)
+    }
+
+    /// The gap in whole nanoseconds, always the same: the mean of random gaps.
+    fn mean_gap(&self) -> Span {
+        self.rate.time_of(self.bytes)
+    }
+}
+
+/// A source that sends by the clock: the length of its next packet, and the gap after it.
+pub(crate) enum Clocked {
+    Udp(udp::Clock),
+    Poisson(poisson::Clock),
+    OnOff(on_off::Clock),
+}
+
+impl Clocked {
+    pub(crate) fn udp(params: &UdpParams, rng: Stream) -> Clocked {
+        Clocked::Udp(udp::Clock::new(params, rng))
+    }
+
+    pub(crate) fn poisson(params: &PoissonParams, rng: Stream) -> Clocked {
+        Clocked::Poisson(poisson::Clock::new(params, rng))
+    }
+
+    pub(crate) fn on_off(params: &OnOffParams, rng: Stream) -> Clocked {
+        Clocked::OnOff(on_off::Clock::new(params, rng))
+    }
+
+    /// How long after its start it sends its first packet.
+    pub(crate) fn first(&mut self) -> Span {
+        match self {
+            Clocked::Udp(_) | Clocked::Poisson(_) => Span::ZERO,
+            Clocked::OnOff(clock) => clock.first(),
+        }
+    }
+
+    pub(crate) fn next(&mut self) -> (u32, Span) {
+        match self {
+            Clocked::Udp(clock) => clock.next(),
+            Clocked::Poisson(clock) => clock.next(),
+            Clocked::OnOff(clock) => clock.next(),
+        }
+    }
+}

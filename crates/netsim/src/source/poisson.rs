@@ -1,0 +1,74 @@
+//! # Poisson arrivals over UDP
+//!
+//! Sends packets with exponential gaps and heeds nothing.
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | textbooks: exponential lengths are real numbers | whole bytes, at least one | a packet has whole bytes; at the default mean of 1000 B the mean length falls by half a byte |
+//! | ns-2 has no such source: an exponential on-off source whose bursts have no length stands in | a source of its own | its rate is then the mean rate |
+
+use super::Pace;
+use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Stream, choices, params};
+
+choices! {
+    /// How long the packets of a Poisson source are.
+    pub enum Sizes {
+        /// All alike.
+        Fixed = "fixed",
+        /// Exponentially distributed, in whole bytes and at least one.
+        Exponential = "exponential",
+    }
+}
+
+params! {
+    /// Parameters of a Poisson source over UDP.
+    pub struct PoissonParams {
+        /// Mean rate at which it sends, in bits of IP packets.
+        rate: Rate = required, range(Range::POSITIVE), source("Sluicegate");
+        /// Mean length of a packet, headers included.
+        packet_size: Size = default(Size::Bytes(1000)), unit("B"), range(Range::from(1.0).to(65535.0)),
+            source("CHOKe 1999, Sec. 4");
+        /// How lengths are distributed.
+        sizes: Sizes = default(Sizes::Fixed), source("M/D/1 and M/M/1 queues");
+    }
+    rules {
+        "packet_size is in bytes" [packet_size] |p| matches!(p.packet_size, Size::Bytes(_));
+    }
+}
+
+/// The Poisson source.
+pub struct Poisson;
+
+impl Declared for Poisson {
+    type Params = PoissonParams;
+    const ABOUT: About = About {
+        name: "poisson",
+        class: "Poisson",
+        title: "Poisson arrivals over UDP",
+        source: "queueing theory: M/D/1, M/M/1/K",
+        tc: "",
+        module: include_str!("poisson.rs"),
+    };
+}
+
+/// When a Poisson source sends.
+pub(crate) struct Clock {
+    pace: Pace,
+    sizes: Sizes,
+    rng: Stream,
+}
+
+impl Clock {
+    pub(super) fn new(params: &PoissonParams, rng: Stream) -> Clock {
+        Clock { pace: Pace::new(params.rate, params.packet_size), sizes: params.sizes, rng }
+    }
+
+    pub(super) fn next(&mut self) -> (u32, Span) {
+        let gap = Span((self.pace.mean_gap().0 as f64 * self.rng.exponential()) as u64);
+        let bytes = match self.sizes {
+            Sizes::Fixed => self.pace.bytes,
+            Sizes::Exponential => ((self.pace.bytes as f64 * self.rng.exponential()) as u64).max(1),
+        };
+        (bytes.min(1 << 24) as u32, gap)
+    }
+}
