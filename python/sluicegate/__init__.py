@@ -15,20 +15,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._core import ScenarioError
+    from ._core import ConservationError, Ctx, Packet, ScenarioError
     from ._generated import Choke, DropTail, Dumbbell, Link, Poisson, Red, Tcp, Udp
     from .api import Topology, check, dumbbell, run, simulate, topology
+    from .own import Aqm
     from .results import Run
+    from .ring import Ring
 
     __version__: str
 
 __all__ = [
+    "Aqm",
     "Choke",
+    "ConservationError",
+    "Ctx",
     "DropTail",
     "Dumbbell",
     "Link",
+    "Packet",
     "Poisson",
     "Red",
+    "Ring",
     "Run",
     "ScenarioError",
     "Tcp",
@@ -42,8 +49,10 @@ __all__ = [
     "topology",
 ]
 
-_ELSEWHERE = {"Run": "results", "ScenarioError": "_core"} | dict.fromkeys(
-    ("Topology", "check", "dumbbell", "run", "simulate", "topology"), "api"
+_ELSEWHERE = (
+    {"Aqm": "own", "Ring": "ring", "Run": "results"}
+    | dict.fromkeys(("ConservationError", "Ctx", "Packet", "ScenarioError"), "_core")
+    | dict.fromkeys(("Topology", "check", "dumbbell", "run", "simulate", "topology"), "api")
 )
 
 

@@ -5,18 +5,21 @@
 //! | [`document`] | TOML with the line of every key, and `--set` on top of it |
 //! | [`section`] | one table of a document read against its declarations |
 //! | [`network`] | the declarations of the network and the run |
+//! | [`foreign`] | a discipline that is written elsewhere, such as in Python |
 //! | [`scenario`] | a whole scenario: read, checked, resolved, turned into a plan |
 //! | [`results`] | the tables of results, every column declared |
 //! | [`declarations`] | everything declared, as JSON |
 
 pub mod declarations;
 pub mod document;
+pub mod foreign;
 pub mod network;
 pub mod results;
 pub mod scenario;
 pub mod section;
 
 pub use document::ScenarioError;
+pub use foreign::Foreign;
 pub use scenario::Scenario;
 
 /// The version of the program.

@@ -100,7 +100,7 @@ fn rows_of(cells: &Cells) -> usize {
 #[test]
 fn every_table_of_results_is_whole() {
     let scenario = read(SMALL, &[]).unwrap();
-    let mut sim = Sim::new(scenario.plan());
+    let mut sim = Sim::new(scenario.plan().unwrap());
     while sim.advance(1 << 16) {}
     let outcome = sim.finish();
     let tables = tables(&outcome);
@@ -146,7 +146,7 @@ proptest! {
         ];
         let sets: Vec<(&str, &str)> = sets.iter().map(|(key, value)| (*key, value.as_str())).collect();
         if let Ok(scenario) = read(SMALL, &sets) {
-            let mut sim = Sim::new(scenario.plan());
+            let mut sim = Sim::new(scenario.plan().unwrap());
             sim.advance(2000);
         }
     }

@@ -4,6 +4,7 @@ use crate::packet::SimPacket;
 use crate::source::SourcePlan;
 use sluicegate_aqm::Discipline;
 use sluicegate_base::{Rate, Span, Time};
+use std::borrow::Cow;
 
 /// One link, in one direction.
 pub struct LinkPlan {
@@ -14,7 +15,7 @@ pub struct LinkPlan {
     /// Its propagation delay.
     pub delay: Span,
     /// The name of its discipline.
-    pub discipline: &'static str,
+    pub discipline: Cow<'static, str>,
     /// Its queue.
     pub queue: Box<dyn Discipline<SimPacket>>,
     /// Whether it is under study: counted for each flow, and sampled.

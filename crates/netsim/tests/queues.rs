@@ -12,7 +12,14 @@ fn link(name: &str, discipline: &'static str, rate: u64, limit: u64, watched: bo
     let fields = sluicegate_aqm::all().iter().find(|entry| entry.table.about.name == discipline).unwrap().table.fields;
     let mut given = |at: usize| (fields[at].name == "limit").then_some(Value::Size(Size::Packets(limit)));
     let queue = build(discipline, &mut given, &LINK).unwrap().unwrap();
-    LinkPlan { name: name.into(), rate: Rate(rate), delay: Span::from_millis(5), discipline, queue, watched }
+    LinkPlan {
+        name: name.into(),
+        rate: Rate(rate),
+        delay: Span::from_millis(5),
+        discipline: discipline.into(),
+        queue,
+        watched,
+    }
 }
 
 fn flow(source: SourcePlan, start: u64) -> FlowPlan {
