@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import math
+import pickle
 import sys
 import tomllib
 import traceback
@@ -52,7 +54,7 @@ class Aqm(ABC):
 
     def wake(self, ctx: Ctx) -> None:
         """The time that `next_wakeup` named has come; it must name a later one now, or None."""
-        return None
+        return
 
     def average(self) -> float | None:
         """The discipline's own average of the queue in packets, for results; None when it keeps none."""
@@ -79,7 +81,7 @@ class Maker:
     """Makes the discipline of each link of one run; the core calls it, and puts the place before its `ScenarioError`s.
 
     `factory` makes what the API was given; without one, the scenario names a file. `about` then says, for the summary,
-    what was made: its class, and the SHA-256 of the file that defines it, if there is one.
+    what was made: its class, its arguments, and the SHA-256 of the file that defines it, if there is one.
     """
 
     def __init__(self, factory: AqmFactory | None = None) -> None:
@@ -95,7 +97,7 @@ class Maker:
         `given` must be taken, `offered` may be. Raises `ScenarioError`, and whatever the discipline raises.
         """
         digest = None
-        if self.factory is not None and reference == described(self.factory):
+        if self.factory is not None and ".py:" not in reference:
             factory = self.factory
         else:
             key = (reference, file)
@@ -103,13 +105,12 @@ class Maker:
                 self._loaded[key] = load(reference, file)
             factory, digest = self._loaded[key]
         label = reference.rpartition(":")[2]
-        discipline = _made(factory, label, given, offered)
+        discipline, arguments = _made(factory, label, given, offered)
         kind = type(discipline)
-        self.about = {"class": f"{kind.__module__.removeprefix(PREFIX)}:{kind.__qualname__}"}
+        self.about = {"class": _name(kind)}
         if digest := digest or _digest(kind):
             self.about["sha256"] = digest
-        if isinstance(factory, partial):
-            self.about["arguments"] = {key: _recorded(value) for key, value in factory.keywords.items()}
+        self.about["arguments"] = {key: _recorded(value) for key, value in arguments.items()}
         return _hooks(discipline, label)
 
 
@@ -117,7 +118,13 @@ def described(factory: AqmFactory) -> str:
     """The name of a factory in a scenario: `module:qualname`."""
     while isinstance(factory, partial):
         factory = factory.func
-    return f"{factory.__module__}:{getattr(factory, '__qualname__', type(factory).__qualname__)}"
+    return _name(factory if hasattr(factory, "__qualname__") else type(factory))
+
+
+def _name(thing: Any) -> str:
+    """`module:qualname`, the same in a process that has imported the program's main module under another name."""
+    module = thing.__module__.removeprefix(PREFIX)
+    return f"{'__main__' if module == '__mp_main__' else module}:{thing.__qualname__}"
 
 
 def run(
@@ -149,6 +156,18 @@ def in_python(text: str, sets: Iterable[tuple[str, str]]) -> bool:
     for key, value in sets:
         discipline = value if key == "queue.discipline" else discipline
     return isinstance(discipline, str) and ":" in discipline
+
+
+def importable(factory: AqmFactory | None) -> bool:
+    """Whether another process can get at `factory`; what a scenario names by its path, None here, it can."""
+    if factory is None:
+        return True
+    if described(factory).startswith("__main__:") and not hasattr(sys.modules["__main__"], "__file__"):
+        return False  # a notebook, or typed in
+    try:
+        return bool(pickle.dumps(factory))
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return False
 
 
 # --- finding -----------------------------------------------------------------------------------
@@ -198,17 +217,22 @@ def _digest(kind: type) -> str | None:
 
 def _recorded(value: object) -> object:
     """A value for the summary: itself when JSON knows it, else its type."""
-    return value if isinstance(value, str | int | float | bool | None) else type(value).__name__
+    known = isinstance(value, str | int | None) or (isinstance(value, float) and math.isfinite(value))
+    return value if known else [_recorded(item) for item in value] if isinstance(value, list) else type(value).__name__
 
 
 # --- making ------------------------------------------------------------------------------------
 
 
-def _made(factory: AqmFactory, label: str, given: Mapping[str, object], offered: Mapping[str, object]) -> object:
-    """A new discipline. Raises `ScenarioError` when the factory refuses its arguments."""
+def _made(
+    factory: AqmFactory, label: str, given: Mapping[str, object], offered: Mapping[str, object]
+) -> tuple[object, dict[str, object]]:
+    """A new discipline and its arguments. Raises `ScenarioError` when the factory refuses them."""
     from ._core import ScenarioError
 
     arguments = dict(given)
+    if isinstance(factory, partial) and not factory.args:  # so that its keywords are looked at, too
+        arguments, factory = factory.keywords | arguments, factory.func
     try:
         signature = inspect.signature(factory)
     except (TypeError, ValueError):  # some of those written in C have none
@@ -220,12 +244,12 @@ def _made(factory: AqmFactory, label: str, given: Mapping[str, object], offered:
         try:
             signature.bind(**arguments)
         except TypeError as error:
-            wrong = next((key for key in given if key not in named), "")
+            wrong = next((key for key in arguments if key not in named), "")
             near = get_close_matches(wrong, named, 1)
             hint = f'; did you mean "{near[0]}"?' if near else ""
             raise ScenarioError(f"{label}: {error}{hint}") from None
     try:
-        return factory(**arguments)
+        return factory(**arguments), arguments
     except ValueError as error:  # how a constructor refuses a value
         raise ScenarioError(f"{label}: {' '.join(str(error).split())}") from error
     except Exception as error:

@@ -234,6 +234,7 @@ impl Discipline<SimPacket> for PyDiscipline {
 
     fn wake(&mut self, ctx: &mut Ctx<'_, SimPacket>) {
         self.woken = Some(ctx.now);
+        self.now.set(ctx.now);
         if self.idle() {
             return;
         }
