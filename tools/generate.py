@@ -181,14 +181,23 @@ def json_queue(disciplines: list[Declaration]) -> Declaration:
             if without_default not in variants:
                 variants.append(without_default)
     keys = {name: variants[0] if len(variants) == 1 else {"anyOf": variants} for name, variants in shared.items()}
-    names = {"description": "The rule of the queue.", "enum": [d["name"] for d in disciplines]}
+    names = {
+        "description": "The rule of the queue; path.py:Class for one written in Python.",
+        "anyOf": [{"enum": [d["name"] for d in disciplines]}, {"type": "string", "pattern": r"\.py:\w+$"}],
+    }
+    plain = {"type": ["number", "string", "boolean", "array"], "items": {"type": "string"}}
+    python = {
+        "description": "Keywords for the discipline that path.py:Class names.",
+        "type": "object",
+        "additionalProperties": plain,
+    }
     tables = {
         d["name"]: {"description": d["title"]} | json_table([f | {"required": False} for f in d["fields"]])
         for d in disciplines
     }
     return {
         "type": "object",
-        "properties": {"discipline": names} | keys | tables,
+        "properties": {"discipline": names} | keys | tables | {"python": python},
         "additionalProperties": False,
     }
 

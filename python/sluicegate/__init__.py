@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._core import ScenarioError
+    from ._core import ConservationError, Ctx, Packet, ScenarioError
     from ._generated import (
         Choke,
         ChokeLinux,
@@ -32,22 +32,29 @@ if TYPE_CHECKING:
         Udp,
     )
     from .api import Topology, check, dumbbell, run, simulate, topology
+    from .own import Aqm
     from .results import Run
+    from .ring import Ring
 
     __version__: str
 
 __all__ = [
+    "Aqm",
     "Choke",
     "ChokeLinux",
+    "ConservationError",
+    "Ctx",
     "DropTail",
     "Dumbbell",
     "EarlyRandomDrop",
     "Link",
     "OnOff",
     "PenaltyBox",
+    "Packet",
     "Poisson",
     "RandomDrop",
     "Red",
+    "Ring",
     "Run",
     "ScenarioError",
     "Tcp",
@@ -61,8 +68,10 @@ __all__ = [
     "topology",
 ]
 
-_ELSEWHERE = {"Run": "results", "ScenarioError": "_core"} | dict.fromkeys(
-    ("Topology", "check", "dumbbell", "run", "simulate", "topology"), "api"
+_ELSEWHERE = (
+    {"Aqm": "own", "Ring": "ring", "Run": "results"}
+    | dict.fromkeys(("ConservationError", "Ctx", "Packet", "ScenarioError"), "_core")
+    | dict.fromkeys(("Topology", "check", "dumbbell", "run", "simulate", "topology"), "api")
 )
 
 

@@ -1,10 +1,59 @@
 """The Rust core. `api` is what people use; this only says what crosses the border."""
 
 from collections.abc import Callable, Sequence
-from typing import TypedDict
+from typing import TypedDict, final
+
+from .own import Maker
 
 class ScenarioError(ValueError):
     """A scenario that cannot be run: `file:line: key = value: rule`, and the nearest name where that helps."""
+
+class ConservationError(RuntimeError):
+    """A discipline written in Python lost count of a packet; the message names the packet."""
+
+@final
+class Packet:
+    """A packet in the queue of a discipline written in Python; it is lent, and given back once."""
+
+    @property
+    def number(self) -> int:
+        """Its place in the order of arrival at this queue, from 1."""
+    @property
+    def flow(self) -> int:
+        """The number of its flow, as in results; negative for what travels back to the flow's sender."""
+    @property
+    def bytes(self) -> int:
+        """Its length in bytes, IP header included."""
+    @property
+    def ecn(self) -> int:
+        """Its ECN field as in the IP header: 0 not capable, 1 and 2 capable, 3 marked."""
+    def mark(self) -> bool:
+        """Mark it; False when its transport is not capable, and the caller must then drop it instead."""
+
+@final
+class Ctx:
+    """What the world lends a discipline for the length of one call."""
+
+    @property
+    def now_ns(self) -> int:
+        """The simulated time in nanoseconds since the start of the run."""
+    @property
+    def packets(self) -> int:
+        """How many packets are queued, the arriving one not counted."""
+    @property
+    def bytes(self) -> int:
+        """How many bytes are queued, the arriving packet not counted."""
+    def random(self) -> float:
+        """Uniform on [0, 1), from the discipline's own random stream."""
+    def below(self, n: int) -> int:
+        """Uniform on 0, 1, …, n − 1, from the same stream. Raises ValueError for 0."""
+    def pow(self, x: float, y: float) -> float:
+        """x to the power y, with the same bits on every machine, which `**` and `math` do not promise."""
+    def lost(self, packet: Packet, cause: str) -> None:
+        """Give a packet up, the arriving one or any that is queued. Causes: docs/reference/results-columns.md, lost_*.
+
+        Raises ValueError for an unknown cause, `ConservationError` for a packet that is not in this queue.
+        """
 
 class RawRun(TypedDict):
     """What a run gives: `summary` as JSON, and of each table its columns as (name, dtype, payload)."""
@@ -14,10 +63,11 @@ class RawRun(TypedDict):
 
 def version() -> str: ...
 def declarations() -> str: ...
-def check(text: str, name: str, sets: Sequence[tuple[str, str]]) -> str: ...
+def check(text: str, name: str, sets: Sequence[tuple[str, str]], make: Maker | None = None) -> str: ...
 def run(
     text: str,
     name: str,
     sets: Sequence[tuple[str, str]],
     progress: Callable[[float, float, int], object] | None,
+    make: Maker | None = None,
 ) -> RawRun: ...

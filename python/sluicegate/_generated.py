@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Literal, TypeAlias
 
+from .own import AqmFactory
+
 
 @dataclass(frozen=True)
 class DropTail:
@@ -644,7 +646,8 @@ class Dumbbell:
         access_rate: Rate of every host's access link. (default: 10 Mbit/s; above 0 bit/s; CHOKe 1999, Fig. 1)
         access_delay: Propagation delay of every host's access link, one way. (default: 0 s; chosen here: not
             stated by CHOKe 1999)
-        queue: The discipline at the bottleneck; None for the simulator's default.
+        queue: The discipline at the bottleneck, or the class of one's own (see `Aqm`); None for the simulator's
+            default.
     """
 
     _: KW_ONLY
@@ -653,4 +656,4 @@ class Dumbbell:
     access_rate: str = "10 Mbit/s"
     access_delay: str = "0 s"
 
-    queue: Discipline | None = None
+    queue: Discipline | AqmFactory | None = None

@@ -15,8 +15,9 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
-from . import _core
+from . import _core, own
 from ._generated import Discipline, Dumbbell, Link, Source
+from .own import Aqm, AqmFactory
 
 if TYPE_CHECKING:
     from .results import Run
@@ -39,16 +40,16 @@ class Topology:
     """A network of one's own: links, and the discipline of their queues. Made by `topology`."""
 
     links: tuple[Link, ...]
-    queue: Discipline | None = None
+    queue: Discipline | AqmFactory | None = None
 
 
 Network: TypeAlias = Dumbbell | Topology
 
 
-def topology(*links: Link, queue: Discipline | None = None) -> Topology:
+def topology(*links: Link, queue: Discipline | AqmFactory | None = None) -> Topology:
     """A network of `links`, each from one node to another; every flow then names the links of its `path`.
 
-    `queue`: the discipline at the links (default: the simulator's own).
+    `queue`: the discipline at the links (default: the simulator's own), or the class of one's own: see `Aqm`.
     """
     return Topology(links=links, queue=queue)
 
@@ -71,10 +72,19 @@ def simulate(
     docs/reference/network.md lists under [run].
 
     Raises `ScenarioError` when a value is wrong, TypeError when something is no network, discipline or source.
-    KeyboardInterrupt, and whatever `progress` raises, end the run.
+    KeyboardInterrupt, and whatever `progress` or a discipline of one's own raises, end the run.
     """
     settings = {"duration": duration, "warmup": warmup, "seed": seed, "sample": sample, "series": series}
-    return run_text(scenario(network, flows, **settings), progress=progress)
+    text = scenario(network, flows, **settings)
+    return run_text(text, queue=factory(network.queue), progress=progress)
+
+
+def factory(queue: object) -> AqmFactory | None:
+    """`queue`, when it is the class or factory of a discipline written in Python, else None."""
+    ours = get_args(Discipline)
+    if isinstance(queue, (*ours, Aqm)) or queue in ours or not callable(queue):
+        return None
+    return queue
 
 
 def scenario(network: Network, flows: Source | Sequence[Source], **run: object) -> str:
@@ -84,9 +94,13 @@ def scenario(network: Network, flows: Source | Sequence[Source], **run: object) 
     if not isinstance(network, Network):
         raise TypeError(f"network: expected sluicegate.dumbbell(...) or topology(...), not {network!r}")
     document: dict[str, Any] = {"network": _table(network)}
-    if (queue := network.queue) is not None:
+    if (own_queue := factory(network.queue)) is not None:
+        document["queue"] = {"discipline": own.described(own_queue)}
+    elif (queue := network.queue) is not None:
+        if isinstance(queue, Aqm):
+            raise TypeError(f"queue: expected the class {type(queue).__name__}, not one of its objects")
         if not isinstance(queue, get_args(Discipline)):
-            raise TypeError(f"queue: expected a discipline such as sluicegate.Choke(...), not {queue!r}")
+            raise TypeError(f"queue: expected a discipline such as sluicegate.Choke(...), or a class, not {queue!r}")
         document["queue"] = {"discipline": queue.name, queue.name: _table(queue)}
     document["flows"] = []
     for flow in [flows] if isinstance(flows, Source) else flows:
@@ -131,17 +145,21 @@ def run_text(
     sets: Sets | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
+    queue: AqmFactory | None = None,
 ) -> Run:
-    """Run a scenario given as text. `name` stands for the file in messages."""
+    """Run a scenario given as text. `name` stands for the file in messages.
+
+    `queue`: the discipline written in Python that the text calls `own.described(queue)`.
+    """
     from .results import Run
 
-    return Run(_core.run(text, name, _texts(sets, seed), progress))
+    return Run(own.run(text, name, _texts(sets, seed), progress, queue))
 
 
 def check(file: str | Path, *, sets: Sets | None = None) -> dict[str, Any]:
     """The scenario in `file` with every default filled in, not run. Raises `ScenarioError` and OSError."""
     text, name = read_scenario(file)
-    resolved: dict[str, Any] = json.loads(_core.check(text, name, _texts(sets)))
+    resolved: dict[str, Any] = json.loads(_core.check(text, name, _texts(sets), own.Maker()))
     return resolved
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import json
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
@@ -40,14 +40,18 @@ def main() -> None:
 
 
 def answers(command: Callable[P, None]) -> Callable[P, None]:
-    """Turn what a user can get wrong into one line on standard error and exit code 2, and Ctrl-C into 130."""
+    """Turn what a user can get wrong into one line on standard error and exit code 2, and Ctrl-C into 130.
+
+    An exception of a discipline written in Python is shown with its own traceback, whatever it is; exit code 1.
+    """
 
     @functools.wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
         from ._core import ScenarioError
 
         try:
-            command(*args, **kwargs)
+            with own_traceback():
+                command(*args, **kwargs)
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
         except BrokenPipeError:  # `sluicegate … | head`; Typer knows what to do
@@ -62,6 +66,20 @@ def answers(command: Callable[P, None]) -> Callable[P, None]:
         raise typer.Exit(2)
 
     return wrapped
+
+
+@contextmanager
+def own_traceback() -> Iterator[None]:
+    """End the program when the block raises what a discipline written in Python has raised."""
+    try:
+        yield
+    except BaseException as error:
+        from .own import traceback_of
+
+        if (text := traceback_of(error)) is None:
+            raise
+        print(text, end="", file=sys.stderr)
+        raise typer.Exit(1) from None
 
 
 def show_version(wanted: bool) -> None:

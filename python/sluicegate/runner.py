@@ -2,20 +2,24 @@
 
 The unit of work is one call of `work(task)`: a scenario's text and a seed go in, the few columns that a report needs
 come out. Both are picklable, so any `concurrent.futures.Executor` will do; by default threads share the process, since
-the core releases the GIL while it runs.
+the core releases the GIL while it runs. A discipline written in Python needs it, so that processes take their place.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing import get_context
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
+
+from . import own
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,7 +41,8 @@ class Experiment:
     """One scenario that is run for every seed.
 
     `id`: unique among the experiments of a report. `text`: the scenario, TOML. `name`: the file name that error
-    messages use. `sets`: its overrides. `keep`: what of each run's tables the report needs.
+    messages use. `sets`: its overrides. `keep`: what of each run's tables the report needs. `queue`: the discipline
+    written in Python that the text calls `own.described(queue)`; one that is named `path.py:Class` needs none.
     """
 
     id: str
@@ -45,6 +50,7 @@ class Experiment:
     name: str
     sets: Sets
     keep: Keep
+    queue: own.AqmFactory | None = None
 
 
 @dataclass(frozen=True)
@@ -55,11 +61,18 @@ class Task:
     seed: int
 
 
+class Flag(Protocol):
+    """An event, of threads or of processes."""
+
+    def set(self) -> None: ...
+    def is_set(self) -> bool: ...
+
+
 class Cancelled(Exception):
     """Ends a run whose result nobody waits for any more."""
 
 
-def work(task: Task, cancel: threading.Event | None = None) -> Tables:
+def work(task: Task, cancel: Flag | None = None) -> Tables:
     """Run `task` and return the tables and columns that its experiment keeps, after the columns that name the run.
 
     `cancel`, when set, ends the run within a tenth of a second by raising `Cancelled`. Raises
@@ -67,7 +80,6 @@ def work(task: Task, cancel: threading.Event | None = None) -> Tables:
     """
     import polars as pl
 
-    from . import _core
     from .results import tables_from_core
 
     def watch(_now: float, _end: float, _packets: int) -> None:
@@ -76,10 +88,32 @@ def work(task: Task, cancel: threading.Event | None = None) -> Tables:
 
     experiment = task.experiment
     watch(0.0, 0.0, 0)
-    raw = _core.run(experiment.text, experiment.name, [*experiment.sets, ("run.seed", str(task.seed))], watch)
+    sets = [*experiment.sets, ("run.seed", str(task.seed))]
+    raw = own.run(experiment.text, experiment.name, sets, watch, experiment.queue)
     tables = tables_from_core(raw)
     run = [pl.lit(experiment.id).alias("experiment"), pl.lit(task.seed, dtype=pl.UInt64).alias("seed")]
     return {table: tables[table].select(*run, *columns) for table, columns in experiment.keep.items()}
+
+
+_cancel: Flag | None = None
+"""In a process that runs tasks: set when their results are not waited for any more."""
+
+
+def _enter(cancel: Flag) -> None:
+    """A process begins to run tasks. Ctrl-C ends it at once; what is to be said then, the first process says."""
+    global _cancel
+    _cancel = cancel
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _work_in_process(task: Task) -> Tables:
+    return work(task, _cancel)
+
+
+def _needs_processes(experiments: Sequence[Experiment]) -> bool:
+    """Whether a discipline is written in Python; what no other process can import, a lambda say, stays in this one."""
+    written = [experiment for experiment in experiments if own.in_python(experiment.text, experiment.sets)]
+    return bool(written) and all(own.importable(experiment.queue) for experiment in written)
 
 
 def run_experiments(
@@ -91,10 +125,10 @@ def run_experiments(
 ) -> Tables:
     """Run every experiment for every seed; rows stand in the order of the experiments, then of the seeds.
 
-    `jobs`: how many threads (default: one for each core this process may use). `executor`: runs the tasks instead of
-    threads; it is left open. `progress` is called in this thread after each run. An exception of a run, of `progress`,
-    or a KeyboardInterrupt cancels what is left and is raised. Raises ValueError when two experiments share an id or
-    there is no seed.
+    `jobs`: how many at once (default: one for each core this process may use), in threads, or in processes when a
+    discipline is written in Python. `executor`: runs the tasks instead; it is left open. `progress` is called in this
+    thread after each run. An exception of a run, of `progress`, or a KeyboardInterrupt cancels what is left and is
+    raised. Raises ValueError when two experiments share an id or there is no seed.
     """
     if not seeds:
         raise ValueError("at least one seed is needed")
@@ -102,7 +136,7 @@ def run_experiments(
         raise ValueError("two experiments share an id")
     tasks = [Task(experiment, seed) for experiment in experiments for seed in seeds]
     done: list[Tables | None] = [None] * len(tasks)
-    with _pool(jobs, executor) as submit:
+    with _pool(jobs, executor, executor is None and _needs_processes(experiments)) as submit:
         # The longest runs often come last in a list; starting from its end keeps all cores busy until the finish.
         futures: dict[Future[Tables], int] = {submit(tasks[index]): index for index in reversed(range(len(tasks)))}
         for count, future in enumerate(_as_completed(futures), start=1):
@@ -114,15 +148,23 @@ def run_experiments(
 
 
 @contextmanager
-def _pool(jobs: int | None, executor: Executor | None) -> Iterator[Callable[[Task], Future[Tables]]]:
+def _pool(jobs: int | None, executor: Executor | None, processes: bool) -> Iterator[Callable[[Task], Future[Tables]]]:
     """Lend a function that submits a task; when the block is left by an exception, cancel what has not ended."""
-    cancel = threading.Event()
-    own = ThreadPoolExecutor(jobs or cores()) if executor is None else None
-    call = work if own is None else partial(work, cancel=cancel)
+    cancel: Flag = threading.Event()
+    pool: Executor | None = None
+    call: Callable[[Task], Tables] = work
+    if processes:
+        # Spawned, not forked: a fork would copy locks that other threads hold.
+        context = get_context("spawn")
+        cancel, call = context.Event(), _work_in_process
+        pool = ProcessPoolExecutor(jobs or cores(), context, _enter, (cancel,))
+    elif executor is None:
+        call = partial(work, cancel=cancel)
+        pool = ThreadPoolExecutor(jobs or cores())
     submitted: list[Future[Tables]] = []
 
     def submit(task: Task) -> Future[Tables]:
-        submitted.append((own or executor).submit(call, task))  # type: ignore[union-attr]
+        submitted.append((pool or executor).submit(call, task))  # type: ignore[union-attr]
         return submitted[-1]
 
     try:
@@ -133,8 +175,8 @@ def _pool(jobs: int | None, executor: Executor | None) -> Iterator[Callable[[Tas
             future.cancel()
         raise
     finally:
-        if own is not None:
-            own.shutdown()
+        if pool is not None:
+            pool.shutdown()
 
 
 def _as_completed(futures: Iterable[Future[Tables]]) -> Iterator[Future[Tables]]:

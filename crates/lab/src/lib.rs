@@ -6,6 +6,7 @@
 //! | [`section`] | one table of a document read against its declarations |
 //! | [`network`] | the declarations of the network and the run |
 //! | [`access`] | each flow's own way to the network, its round trip drawn |
+//! | [`foreign`] | a discipline that is written elsewhere, such as in Python |
 //! | [`scenario`] | a whole scenario: read, checked, resolved, turned into a plan |
 //! | [`results`] | the tables of results, every column declared |
 //! | [`declarations`] | everything declared, as JSON |
@@ -13,12 +14,14 @@
 pub mod access;
 pub mod declarations;
 pub mod document;
+pub mod foreign;
 pub mod network;
 pub mod results;
 pub mod scenario;
 pub mod section;
 
 pub use document::ScenarioError;
+pub use foreign::Foreign;
 pub use scenario::Scenario;
 
 /// The version of the program.

@@ -186,7 +186,7 @@ fn links(outcome: &Outcome) -> ResultTable {
     let average = |which: usize| rows().map(move |row: &LinkRow| row.average.summary()[which]);
     let mut columns = vec![
         strs("link", "name of the link", rows().map(|row| row.name.as_str())),
-        strs("discipline", "its queue discipline", rows().map(|row| row.discipline)),
+        strs("discipline", "its queue discipline", rows().map(|row| &*row.discipline)),
         f64s("rate_bps", "bit/s", "its rate", rows().map(|row| row.rate.0 as f64)),
         u64s("arrivals_packets", "packets", "packets that reached its queue", rows().map(|row| row.totals.arrivals)),
         u64s("departures_packets", "packets", "packets that it sent", rows().map(|row| row.totals.departures)),

@@ -2,6 +2,7 @@
 
 use crate::access::Access;
 use crate::document::{Document, Item, Node, Place, ScenarioError};
+use crate::foreign::{self, Build, Foreign};
 use crate::network::{LinkParams, Network, NetworkLink, NetworkParams, Run, RunParams};
 use crate::section::{Found, Section, object, value};
 use serde_json::{Map, Value as Json};
@@ -48,6 +49,14 @@ struct Group {
     access: Option<Access>,
 }
 
+/// The discipline under study.
+enum Queueing {
+    /// One of the registry, with the values given for it.
+    Ours(Table, Found),
+    /// One that is written elsewhere.
+    Foreign(Foreign),
+}
+
 /// A scenario that has passed every check.
 pub struct Scenario {
     /// The file's name.
@@ -55,8 +64,7 @@ pub struct Scenario {
     /// Everything with its defaults filled in.
     pub resolved: Json,
     run: RunParams,
-    discipline: Table,
-    queue: Found,
+    queue: Queueing,
     links: Vec<LinkSpec>,
     groups: Vec<Group>,
     far_access: Option<(Rate, Span)>,
@@ -73,14 +81,14 @@ impl Scenario {
         root.refuse_unknown(&[], &["network", "queue", "flows", "run"])?;
         let mut resolved = Map::new();
         let (links, dumbbell) = network(&section(&root, "network")?, &mut resolved)?;
-        let (discipline, queue) = queue(&section(&root, "queue")?, links[0].rate, &mut resolved)?;
+        let queue = queue(&section(&root, "queue")?, links[0].rate, &mut resolved)?;
         let groups = flows(&root, &links, dumbbell.as_ref(), &mut resolved)?;
         let run_section = section(&root, "run")?;
         run_section.refuse_unknown(&[Table::of::<Run>()], &[])?;
         let run: RunParams = typed::<Run>(&run_section, links[0].rate, "run", &mut resolved)?;
         let far_access = dumbbell.map(|params| (params.access_rate, params.access_delay));
         let name = name.to_owned();
-        Ok(Scenario { name, resolved: Json::Object(resolved), run, discipline, queue, links, groups, far_access })
+        Ok(Scenario { name, resolved: Json::Object(resolved), run, queue, links, groups, far_access })
     }
 
     /// The seed of the run.
@@ -95,10 +103,20 @@ impl Scenario {
         self.run.duration
     }
 
-    /// A plan of this scenario, ready to run.
-    #[must_use]
-    pub fn plan(&self) -> Plan {
-        let mut links: Vec<LinkPlan> = self.links.iter().map(|spec| self.link(spec)).collect();
+    /// A plan of this scenario, ready to run. An error when its discipline is written elsewhere: see
+    /// [`plan_with`](Scenario::plan_with).
+    pub fn plan(&self) -> Result<Plan, ScenarioError> {
+        self.plan_with(&mut |foreign, _, _| Err(foreign.error("is written elsewhere, and nothing here builds it")))
+    }
+
+    /// Builds the discipline for every link that it manages, and gives it up: does it take its values?
+    pub fn try_foreign<E>(&self, build: &mut Build<'_, E>) -> Result<(), E> {
+        self.links.iter().filter(|spec| spec.plain.is_none()).try_for_each(|spec| self.link(spec, build).map(drop))
+    }
+
+    /// A plan of this scenario, ready to run; `build` builds a discipline that is written elsewhere.
+    pub fn plan_with<E>(&self, build: &mut Build<'_, E>) -> Result<Plan, E> {
+        let mut links = self.links.iter().map(|spec| self.link(spec, build)).collect::<Result<Vec<LinkPlan>, E>>()?;
         // Each link's way back, with a plain queue that does not fill.
         let count = links.len() as u32;
         for spec in &self.links {
@@ -145,7 +163,7 @@ impl Scenario {
             }
         }
         let longest = Span(self.run.duration.0 / 2000).max(Span::from_millis(100));
-        Plan {
+        Ok(Plan {
             links,
             flows,
             seed: self.run.seed,
@@ -153,19 +171,27 @@ impl Scenario {
             warmup: self.run.warmup,
             sample: self.run.sample.unwrap_or(longest),
             series: self.run.series,
-        }
+        })
     }
 
-    fn link(&self, spec: &LinkSpec) -> LinkPlan {
+    fn link<E>(&self, spec: &LinkSpec, build_foreign: &mut Build<'_, E>) -> Result<LinkPlan, E> {
         if let Some(limit) = spec.plain {
-            return plain_with(spec.name.clone(), spec.rate, spec.delay, Span::ZERO, limit);
+            return Ok(plain_with(spec.name.clone(), spec.rate, spec.delay, Span::ZERO, limit));
         }
-        let link = Link { rate: spec.rate, packet: 1000 };
-        let discipline = self.discipline.about.name;
-        let mut given = |at: usize| value(&self.queue, at);
-        let queue = build(discipline, &mut given, &link).expect("a known name").expect("checked for every link");
+        let (discipline, queue) = match &self.queue {
+            Queueing::Ours(table, found) => {
+                let link = Link { rate: spec.rate, packet: 1000 };
+                let mut given = |at: usize| value(found, at);
+                let queue = build(table.about.name, &mut given, &link);
+                (table.about.name.into(), queue.expect("a known name").expect("checked for every link"))
+            }
+            Queueing::Foreign(foreign) => {
+                let (name, queue) = build_foreign(foreign, &spec.name, spec.rate)?;
+                (name.into(), queue)
+            }
+        };
         let (name, jitter) = (spec.name.clone(), Span::ZERO);
-        LinkPlan { name, rate: spec.rate, delay: spec.delay, jitter, discipline, queue, watched: true }
+        Ok(LinkPlan { name, rate: spec.rate, delay: spec.delay, jitter, discipline, queue, watched: true })
     }
 }
 
@@ -176,7 +202,7 @@ fn plain(name: String, rate: Rate, delay: Span, jitter: Span) -> LinkPlan {
 fn plain_with(name: String, rate: Rate, delay: Span, jitter: Span, limit: Size) -> LinkPlan {
     let params = sluicegate_aqm::drop_tail::DropTailParams { limit };
     let queue: Box<dyn Discipline<SimPacket>> = Box::new(sluicegate_aqm::DropTail::new(params));
-    LinkPlan { name, rate, delay, jitter, discipline: "drop_tail", queue, watched: false }
+    LinkPlan { name, rate, delay, jitter, discipline: "drop_tail".into(), queue, watched: false }
 }
 
 /// The table at `key` of the root; an absent one is empty.
@@ -253,21 +279,28 @@ fn network(
     Ok((specs, None))
 }
 
-fn queue(section: &Section<'_>, rate: Rate, resolved: &mut Map<String, Json>) -> Result<(Table, Found), ScenarioError> {
+fn queue(section: &Section<'_>, rate: Rate, resolved: &mut Map<String, Json>) -> Result<Queueing, ScenarioError> {
     let link = Link { rate, packet: 1000 };
     let names: Vec<&str> = all().iter().map(|entry| entry.table.about.name).collect();
     let tables: Vec<Table> = all().iter().map(|entry| entry.table).collect();
-    let known: Vec<&str> = names.iter().copied().chain(["discipline"]).collect();
+    let known: Vec<&str> = names.iter().copied().chain(["discipline", foreign::TABLE]).collect();
     section.refuse_unknown(&tables, &known)?;
-    let chosen = match section.get("discipline").map(|item| &item.node) {
-        None => tables[0], // Drop Tail: what a link does when nobody says otherwise
-        Some(Node::Leaf(sluicegate_base::params::Raw::Text(name))) => {
+    foreign::given(section)?;
+    let mut result = None;
+    let chosen = match section.get("discipline").map(|item| (&item.node, item)) {
+        None => tables[0].about.name, // Drop Tail: what a link does when nobody says otherwise
+        Some((Node::Leaf(sluicegate_base::params::Raw::Text(name)), item)) if Foreign::is_name(name) => {
+            let foreign = Foreign::read(section, item, name)?;
+            resolved.insert("queue".to_owned(), foreign.resolved());
+            result = Some(Queueing::Foreign(foreign));
+            foreign::TABLE
+        }
+        Some((Node::Leaf(sluicegate_base::params::Raw::Text(name)), _)) => {
             let near = || format!("no such discipline: {name:?}{}", did_you_mean(name, &names));
-            *tables.iter().find(|table| table.about.name == name).ok_or_else(|| section.error("discipline", &near()))?
+            names.iter().find(|known| *known == name).ok_or_else(|| section.error("discipline", &near()))?
         }
         Some(_) => return Err(section.error("discipline", &format!("must be one of {}", names.join(", ")))),
     };
-    let mut result = None;
     for table in &tables {
         let name = table.about.name;
         let mut found = section.read(table)?;
@@ -288,18 +321,18 @@ fn queue(section: &Section<'_>, rate: Rate, resolved: &mut Map<String, Json>) ->
             }
         }
         // A table that is not used is checked too; shared keys alone are checked for the discipline that runs.
-        if own.is_some() || name == chosen.about.name {
+        if own.is_some() || name == chosen {
             let values = own.as_ref().unwrap_or(section).resolve(table, &found, &link)?;
-            if name == chosen.about.name {
+            if name == chosen {
                 let mut map = Map::new();
                 map.insert("discipline".to_owned(), Json::from(name));
                 object(table, &values, &mut map);
                 resolved.insert("queue".to_owned(), Json::Object(map));
-                result = Some(found);
+                result = Some(Queueing::Ours(*table, found));
             }
         }
     }
-    Ok((chosen, result.expect("the chosen discipline is among all")))
+    Ok(result.expect("the chosen discipline is foreign, or among all"))
 }
 
 fn flows(

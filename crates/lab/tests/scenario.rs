@@ -100,7 +100,7 @@ fn rows_of(cells: &Cells) -> usize {
 #[test]
 fn every_table_of_results_is_whole() {
     let scenario = read(SMALL, &[]).unwrap();
-    let mut sim = Sim::new(scenario.plan());
+    let mut sim = Sim::new(scenario.plan().unwrap());
     while sim.advance(1 << 16) {}
     let outcome = sim.finish();
     let tables = tables(&outcome);
@@ -146,8 +146,41 @@ proptest! {
         ];
         let sets: Vec<(&str, &str)> = sets.iter().map(|(key, value)| (*key, value.as_str())).collect();
         if let Ok(scenario) = read(SMALL, &sets) {
-            let mut sim = Sim::new(scenario.plan());
+            let mut sim = Sim::new(scenario.plan().unwrap());
             sim.advance(2000);
         }
     }
+}
+
+#[test]
+fn a_discipline_written_elsewhere_is_named_with_its_values_and_built_by_the_caller() {
+    let text = SMALL.replace("\"choke\"", "\"mine.py:Mine\"") + "\n[queue.python]\nlevel = 3\nnames = [\"a\"]\n";
+    let scenario = read(&text, &[]).unwrap();
+    let queue = &scenario.resolved["queue"];
+    assert_eq!((&queue["discipline"], &queue["min_th"]), (&"mine.py:Mine".into(), &10.into()));
+    assert_eq!(queue["python"], serde_json::json!({"level": 3, "names": ["a"]}));
+    let again = toml::to_string(&scenario.resolved).unwrap();
+    assert_eq!(Scenario::read(&again, "again.toml", &[]).unwrap().resolved, scenario.resolved);
+    // The registry has no such thing, so it is the caller who builds it, or refuses to.
+    let refused = scenario.plan().err().unwrap().0;
+    assert!(
+        refused.starts_with("small.toml:6: queue.discipline = \"mine.py:Mine\": is written elsewhere"),
+        "{refused}"
+    );
+    let mut asked = Vec::new();
+    let plan = scenario.plan_with(&mut |foreign, link, rate| {
+        asked.push((foreign.reference.clone(), foreign.overridden, link.to_owned(), rate.0));
+        assert_eq!((foreign.given.len(), foreign.shared.len()), (2, 2));
+        let tail = sluicegate_aqm::drop_tail::DropTailParams { limit: sluicegate_base::Size::Packets(5) };
+        Ok::<_, ScenarioError>(("Mine".to_owned(), Box::new(sluicegate_aqm::DropTail::new(tail)) as Box<_>))
+    });
+    let plan = plan.unwrap();
+    assert_eq!((plan.links[0].discipline.as_ref(), plan.links[0].watched), ("Mine", true));
+    assert_eq!(asked, [("mine.py:Mine".to_owned(), false, "bottleneck".to_owned(), 1_000_000)]);
+    // Its table is read whether or not it is used, and an override is its own place.
+    assert!(read(&text, &[("queue.discipline", "red")]).unwrap().plan().is_ok());
+    let wrong = SMALL.to_owned() + "\n[queue.python]\nlevels = [3]\n";
+    assert!(refusal(&wrong, &[]).contains("queue.python.levels: must be a number, a text"));
+    let set = read(SMALL, &[("queue.discipline", "mine.py:Mine")]).unwrap().plan().err().unwrap().0;
+    assert!(set.starts_with("--set queue.discipline = \"mine.py:Mine\": "), "{set}");
 }

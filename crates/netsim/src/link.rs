@@ -7,6 +7,7 @@ use crate::plan::LinkPlan;
 use crate::probe::LinkTotals;
 use sluicegate_aqm::{Cause, Ctx, Discipline};
 use sluicegate_base::{Rate, Span, Stream, Time};
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// What its flow counts of a packet that leaves a queue for the wire.
@@ -27,7 +28,7 @@ pub struct Link {
     /// Its name, rate and discipline, for results.
     pub name: String,
     /// The discipline's name.
-    pub discipline: &'static str,
+    pub discipline: Cow<'static, str>,
     /// Whether it is under study.
     pub watched: bool,
     /// Its rate.
@@ -121,7 +122,9 @@ impl Link {
 
     /// The discipline acts on its own.
     pub fn wake(&mut self, now: Time, events: &mut Events, lost: &mut Vec<(SimPacket, Cause)>) {
-        if self.waking.take_if(|at| *at <= now).is_some() {
+        // It may have put the time off since it was armed.
+        let due = self.queue.next_wakeup().is_some_and(|at| at <= now);
+        if self.waking.take_if(|at| *at <= now).is_some() && due {
             self.queue.wake(&mut Ctx::new(now, &mut self.rng, lost));
         }
         self.arm(events);

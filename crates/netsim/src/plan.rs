@@ -4,6 +4,7 @@ use crate::packet::SimPacket;
 use crate::source::SourcePlan;
 use sluicegate_aqm::Discipline;
 use sluicegate_base::{Rate, Span, Time};
+use std::borrow::Cow;
 
 /// One link, in one direction.
 pub struct LinkPlan {
@@ -16,7 +17,7 @@ pub struct LinkPlan {
     /// The most that a packet is delayed beyond that, at random and in order; zero for a constant delay.
     pub jitter: Span,
     /// The name of its discipline.
-    pub discipline: &'static str,
+    pub discipline: Cow<'static, str>,
     /// Its queue.
     pub queue: Box<dyn Discipline<SimPacket>>,
     /// Whether it is under study: counted for each flow, and sampled.

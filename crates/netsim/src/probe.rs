@@ -3,6 +3,7 @@
 use hdrhistogram::Histogram;
 use sluicegate_aqm::Cause;
 use sluicegate_base::{Rate, Span, Time};
+use std::borrow::Cow;
 
 /// A histogram of spans: two significant digits, growing as it needs.
 pub(crate) fn spans() -> Histogram<u64> {
@@ -186,7 +187,7 @@ pub struct LinkRow {
     pub index: u32,
     pub name: String,
     pub rate: Rate,
-    pub discipline: &'static str,
+    pub discipline: Cow<'static, str>,
     pub totals: LinkTotals,
     pub average: Spread,
 }

@@ -13,7 +13,7 @@ fn link(name: &str, discipline: &'static str, rate: u64, limit: u64, watched: bo
     let mut given = |at: usize| (fields[at].name == "limit").then_some(Value::Size(Size::Packets(limit)));
     let queue = build(discipline, &mut given, &LINK).unwrap().unwrap();
     let (delay, jitter) = (Span::from_millis(5), Span::ZERO);
-    LinkPlan { name: name.into(), rate: Rate(rate), delay, jitter, discipline, queue, watched }
+    LinkPlan { name: name.into(), rate: Rate(rate), delay, jitter, discipline: discipline.into(), queue, watched }
 }
 
 fn flow(source: SourcePlan, start: u64) -> FlowPlan {

@@ -15,7 +15,15 @@ fn link(name: &str, discipline: &'static str, rate: u64, limit: u64, jitter: u64
     let mut given = |at: usize| (fields[at].name == "limit").then_some(Value::Size(Size::Packets(limit)));
     let queue = build(discipline, &mut given, &LINK).unwrap().unwrap();
     let (delay, jitter) = (Span::from_millis(5), Span(jitter));
-    LinkPlan { name: name.into(), rate: Rate(rate), delay, jitter, discipline, queue, watched: name == "out" }
+    LinkPlan {
+        name: name.into(),
+        rate: Rate(rate),
+        delay,
+        jitter,
+        discipline: discipline.into(),
+        queue,
+        watched: name == "out",
+    }
 }
 
 /// A flow on the first link, with the second one back.

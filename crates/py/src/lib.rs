@@ -1,16 +1,21 @@
 //! The Python module `sluicegate._core`: translation only.
 
+mod discipline;
+mod lent;
+
+use lent::{ConservationError, Faults, PyCtx, PyPacket};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use sluicegate_lab::results::{Cells, ResultTable, summary, tables};
-use sluicegate_lab::{Scenario, declarations};
+use sluicegate_lab::{Foreign, Scenario, declarations};
 use sluicegate_netsim::Sim;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pyo3::create_exception!(
-    _core,
+    sluicegate, // where Python finds it, other processes included
     ScenarioError,
     pyo3::exceptions::PyValueError,
     "A scenario that cannot be run: where, what, and which rule it breaks."
@@ -18,6 +23,9 @@ pyo3::create_exception!(
 
 /// How long the simulator runs before Python is heard.
 const SLICE: Duration = Duration::from_millis(40);
+
+/// Events between two looks at the clock, and at the errors of disciplines written in Python.
+const EVENTS: u64 = 4096;
 
 /// A panic in Rust becomes an exception; nothing unwinds into Python.
 fn caught<T>(work: impl FnOnce() -> T) -> PyResult<T> {
@@ -44,36 +52,78 @@ fn declarations_json() -> PyResult<String> {
     caught(|| declarations::declarations().to_string())
 }
 
-/// The resolved scenario as JSON, or `ScenarioError`.
-#[pyfunction]
-fn check(text: &str, name: &str, sets: Vec<(String, String)>) -> PyResult<String> {
-    Ok(read(text, name, &sets)?.resolved.to_string())
+/// An error of a discipline that Python makes, with its place when it is the scenario's fault.
+fn placed(py: Python<'_>, foreign: &Foreign, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<ScenarioError>(py) {
+        return error;
+    }
+    let placed = ScenarioError::new_err(foreign.error(&error.value(py).to_string()).0);
+    placed.set_cause(py, error.cause(py));
+    placed
 }
 
-/// Runs a scenario; `progress(simulated s, total s, events)` is called between slices and may raise.
+/// The resolved scenario as JSON, or `ScenarioError`; `make` makes a discipline written in Python, to see that it can.
 #[pyfunction]
+#[pyo3(signature = (text, name, sets, make=None))]
+fn check(text: &str, name: &str, sets: Vec<(String, String)>, make: Option<Bound<'_, PyAny>>) -> PyResult<String> {
+    let scenario = read(text, name, &sets)?;
+    if let Some(make) = make {
+        let faults = Arc::new(Faults::default());
+        scenario.try_foreign(&mut |foreign, link, rate| {
+            discipline::build(&make, foreign, name, link, rate, &faults)
+                .map_err(|error| placed(make.py(), foreign, error))
+        })?;
+    }
+    Ok(scenario.resolved.to_string())
+}
+
+/// Runs a scenario; `progress(simulated s, total s, events)` is called between slices and may raise; `make` makes a
+/// discipline written in Python.
+#[pyfunction]
+#[pyo3(signature = (text, name, sets, progress, make=None))]
 fn run<'py>(
     py: Python<'py>,
     text: &str,
     name: &str,
     sets: Vec<(String, String)>,
     progress: Option<Bound<'py, PyAny>>,
+    make: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let scenario = read(text, name, &sets)?;
     let total = scenario.duration().as_secs();
-    let mut sim = caught(|| Sim::new(scenario.plan()))?;
+    let faults = Arc::new(Faults::default());
+    let mut python = false;
+    let plan = caught(|| {
+        scenario.plan_with(&mut |foreign, link, rate| {
+            python = true;
+            let Some(make) = &make else {
+                let rule = "is written in Python, and nothing that makes it was given";
+                return Err(ScenarioError::new_err(foreign.error(rule).0));
+            };
+            discipline::build(make, foreign, name, link, rate, &faults).map_err(|error| placed(py, foreign, error))
+        })
+    })??;
+    let mut sim = caught(|| Sim::new(plan))?;
+    // A discipline in Python takes microseconds for what takes nanoseconds here, and an error is to be seen at once.
+    let budget = if python { EVENTS / 64 } else { EVENTS };
     loop {
         let going = py.detach(|| {
             let begun = Instant::now();
             caught(|| {
                 while begun.elapsed() < SLICE {
-                    if !sim.advance(4096) {
+                    if !sim.advance(budget) {
                         return false;
+                    }
+                    if python && faults.any() {
+                        break;
                     }
                 }
                 true
             })
         })?;
+        if let Some(error) = faults.take() {
+            return Err(error);
+        }
         py.check_signals()?;
         if let Some(progress) = &progress {
             progress.call1((sim.now().as_secs(), total, sim.events()))?;
@@ -120,6 +170,9 @@ fn bytes(py: Python<'_>, cells: impl Iterator<Item = [u8; 8]>) -> Bound<'_, PyAn
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
+    module.add("ConservationError", module.py().get_type::<ConservationError>())?;
+    module.add_class::<PyPacket>()?;
+    module.add_class::<PyCtx>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(declarations_json, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;

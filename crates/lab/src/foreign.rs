@@ -1,0 +1,105 @@
+//! A discipline that is written elsewhere, such as in Python: the scenario names it and holds its values; whoever runs the
+//! scenario builds it.
+
+use crate::document::{Item, Node, Place, ScenarioError, shown};
+use crate::section::Section;
+use serde_json::{Map, Value as Json};
+use sluicegate_aqm::Discipline;
+use sluicegate_base::Rate;
+use sluicegate_base::params::Raw;
+use sluicegate_netsim::SimPacket;
+
+/// The key of the table with values for a foreign discipline: `[queue.python]`.
+pub const TABLE: &str = "python";
+
+/// Values by name, in the order of the file.
+pub type Values = Vec<(String, Raw)>;
+
+/// A foreign discipline as the scenario describes it.
+#[derive(Clone, Debug)]
+pub struct Foreign {
+    /// Its name as written: `path.py:Class`.
+    pub reference: String,
+    /// Whether an override names it, and no file.
+    pub overridden: bool,
+    /// The values of `[queue.python]`, which it must take.
+    pub given: Values,
+    /// The values that `[queue]` holds for any discipline, which it may take.
+    pub shared: Values,
+    /// What an error begins with: place and key.
+    prefix: String,
+}
+
+/// Builds a foreign discipline for the link of this name and rate; gives the name that results bear, and the queue.
+pub type Build<'a, E> = dyn FnMut(&Foreign, &str, Rate) -> Result<(String, Box<dyn Discipline<SimPacket>>), E> + 'a;
+
+impl Foreign {
+    /// Whether this is the name of a foreign discipline: no other has a colon.
+    #[must_use]
+    pub fn is_name(name: &str) -> bool {
+        name.contains(':')
+    }
+
+    /// The foreign discipline that `[queue]` names at `discipline`, an item of it.
+    pub(crate) fn read(section: &Section<'_>, item: &Item, reference: &str) -> Result<Foreign, ScenarioError> {
+        let shown = format!("{} = {reference:?}", section.key("discipline"));
+        let shared = section.entries.iter().filter(|(key, _)| key != "discipline");
+        Ok(Foreign {
+            reference: reference.to_owned(),
+            overridden: item.place == Place::Set,
+            given: given(section)?,
+            shared: shared.filter_map(|(key, item)| Some((key.clone(), leaf(item)?))).collect(),
+            prefix: section.document.error(item.place, &shown, "").0,
+        })
+    }
+
+    /// An error at the place that names the discipline.
+    #[must_use]
+    pub fn error(&self, rule: &str) -> ScenarioError {
+        ScenarioError(format!("{}{rule}", self.prefix))
+    }
+
+    /// The resolved `[queue]`.
+    pub(crate) fn resolved(&self) -> Json {
+        let object = |values: &Values| values.iter().map(|(key, raw)| (key.clone(), json(raw))).collect::<Map<_, _>>();
+        let mut map = object(&self.shared);
+        map.insert("discipline".to_owned(), Json::from(self.reference.clone()));
+        map.insert(TABLE.to_owned(), Json::Object(object(&self.given)));
+        Json::Object(map)
+    }
+}
+
+/// The values of `[queue.python]`, which hold whether or not they are used.
+pub(crate) fn given(section: &Section<'_>) -> Result<Values, ScenarioError> {
+    let Some(item) = section.get(TABLE) else { return Ok(Vec::new()) };
+    let Node::Table(entries) = &item.node else {
+        return Err(section.error(TABLE, &format!("must be a table: [queue.{TABLE}]")));
+    };
+    let path = section.key(TABLE);
+    let own = Section { document: section.document, path: &path, place: item.place, entries };
+    let value = |(key, item): &(String, Item)| match leaf(item) {
+        Some(Raw::Other(_)) | None => {
+            Err(own.error(key, "must be a number, a text, true or false, or a list of texts"))
+        }
+        Some(raw) => Ok((key.clone(), raw)),
+    };
+    entries.iter().map(value).collect()
+}
+
+fn leaf(item: &Item) -> Option<Raw> {
+    match &item.node {
+        Node::Leaf(raw) => Some(raw.clone()),
+        Node::Table(_) | Node::Array(_) => None,
+    }
+}
+
+fn json(raw: &Raw) -> Json {
+    match raw {
+        Raw::Switch(on) => Json::from(*on),
+        Raw::Integer(n) => Json::from(*n),
+        Raw::Number(x) => Json::from(*x),
+        Raw::Text(text) => Json::from(text.clone()),
+        Raw::List(list) => Json::from(list.clone()),
+        Raw::Other(_) => Json::from(shown(raw)),
+    }
+}

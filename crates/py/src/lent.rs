@@ -1,0 +1,284 @@
+//! What a discipline written in Python is lent, a token for each packet and a context, and where its errors are kept.
+//!
+//! A token says whether its packet is still inside, so that conservation is enforced where it is broken; one that Python
+//! lets go of while its packet is inside was forgotten.
+
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use sluicegate_aqm::Cause;
+use sluicegate_base::params::did_you_mean;
+use sluicegate_base::{Ecn, Stream, Time};
+use sluicegate_netsim::SimPacket;
+use sluicegate_netsim::events::End;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pyo3::create_exception!(
+    sluicegate,
+    ConservationError,
+    PyRuntimeError,
+    "A discipline written in Python lost count of a packet; the message names the packet."
+);
+
+/// The first error of the disciplines of one run.
+#[derive(Default)]
+pub struct Faults(Mutex<Option<PyErr>>);
+
+impl Faults {
+    /// Takes the error, if there is one.
+    pub fn take(&self) -> Option<PyErr> {
+        self.first().take()
+    }
+
+    /// Whether there is one.
+    pub fn any(&self) -> bool {
+        self.first().is_some()
+    }
+
+    pub fn keep(&self, error: PyErr) {
+        let mut first = self.first();
+        if first.is_none() {
+            *first = Some(error);
+            return;
+        }
+        // An error that is not kept may hold the last reference to a token, whose end comes back here.
+        drop(first);
+        drop(error);
+    }
+
+    fn first(&self) -> MutexGuard<'_, Option<PyErr>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One queue: what its packets and its context have in common.
+pub(crate) struct Queue {
+    pub class: String,
+    pub link: String,
+    pub faults: Arc<Faults>,
+}
+
+impl Queue {
+    /// A broken rule of conservation: kept, whatever Python does with it, and given for raising.
+    pub fn violation(&self, py: Python<'_>, what: String) -> PyErr {
+        let error = ConservationError::new_err(what);
+        self.faults.keep(error.clone_ref(py));
+        error
+    }
+}
+
+/// Where a packet is: a code for the token.
+const INSIDE: u8 = 0;
+pub(crate) const DEPARTED: u8 = 1;
+const LOST: u8 = 2; // and the number of the cause on top
+
+/// A packet in the queue of a discipline written in Python.
+///
+/// It is lent: a discipline keeps it and gives it back, by returning it from `dequeue` or giving it to `ctx.lost`.
+#[pyclass(frozen, module = "sluicegate", name = "Packet")]
+pub struct PyPacket {
+    /// Its place in the order of arrival at this queue, from 1.
+    #[pyo3(get)]
+    pub(crate) number: u64,
+    /// The number of its flow, as in results; negative for what travels back to the flow's sender.
+    #[pyo3(get)]
+    flow: i64,
+    /// Its length in bytes, IP header included.
+    #[pyo3(get)]
+    bytes: u32,
+    ecn: AtomicU8,
+    place: AtomicU8,
+    queue: Arc<Queue>,
+}
+
+fn ecn_of(bits: u8) -> Ecn {
+    [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::CongestionExperienced][usize::from(bits & 3)]
+}
+
+/// The number of a packet's flow in results, negative on the way back.
+pub(crate) fn flow_of(packet: &SimPacket) -> i64 {
+    let number = i64::from(packet.flow) + 1;
+    if packet.to == End::Receiver { number } else { -number }
+}
+
+impl PyPacket {
+    /// The token for a packet that arrives.
+    pub(crate) fn new(number: u64, packet: &SimPacket, queue: Arc<Queue>) -> PyPacket {
+        PyPacket {
+            number,
+            flow: flow_of(packet),
+            bytes: packet.bytes,
+            ecn: AtomicU8::new(packet.ecn as u8),
+            place: AtomicU8::new(INSIDE),
+            queue,
+        }
+    }
+
+    pub(crate) fn ecn(&self) -> Ecn {
+        ecn_of(self.ecn.load(Ordering::Relaxed))
+    }
+
+    /// Moves it out of the queue; an error when it is not there, or is no packet of this queue.
+    pub(crate) fn leave(&self, py: Python<'_>, queue: &Arc<Queue>, to: u8, how: &str) -> PyResult<()> {
+        if !Arc::ptr_eq(&self.queue, queue) {
+            let Queue { class, link, .. } = &*self.queue;
+            return Err(queue.violation(py, format!("{self} {how}, but it belongs to the {class} of link {link:?}")));
+        }
+        match self.place.compare_exchange(INSIDE, to, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(queue.violation(py, format!("{self} {how}, but {}", self.gone()))),
+        }
+    }
+
+    /// What became of a packet that is not inside.
+    fn gone(&self) -> String {
+        match self.place.load(Ordering::Relaxed) {
+            DEPARTED => "it had been returned from dequeue already".to_owned(),
+            place => {
+                let cause = Cause::ALL.get(usize::from(place.wrapping_sub(LOST))).map_or("", |cause| cause.name());
+                format!("it had been lost already ({cause})")
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for PyPacket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&named(self.number, self.flow))
+    }
+}
+
+pub(crate) fn named(number: u64, flow: i64) -> String {
+    format!("packet {number} of flow {flow}")
+}
+
+#[pymethods]
+impl PyPacket {
+    /// Its ECN field as in the IP header: 0 not capable, 1 and 2 capable, 3 marked.
+    #[getter(ecn)]
+    fn ecn_bits(&self) -> u8 {
+        self.ecn.load(Ordering::Relaxed)
+    }
+
+    /// Marks it; false when its transport is not capable, and the caller must then drop it instead.
+    fn mark(&self, py: Python<'_>) -> PyResult<bool> {
+        if self.place.load(Ordering::Relaxed) != INSIDE {
+            return Err(self.queue.violation(py, format!("{self} was to be marked, but {}", self.gone())));
+        }
+        let mut ecn = self.ecn();
+        let marked = ecn.mark();
+        self.ecn.store(ecn as u8, Ordering::Relaxed);
+        Ok(marked)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<{self}, {} bytes>", self.bytes)
+    }
+}
+
+impl Drop for PyPacket {
+    fn drop(&mut self) {
+        if *self.place.get_mut() == INSIDE {
+            let class = &self.queue.class;
+            let what =
+                format!("{self} was forgotten: {class} neither kept it, nor returned it, nor gave it to ctx.lost");
+            self.queue.faults.keep(ConservationError::new_err(what));
+        }
+    }
+}
+
+/// What the world lends a discipline for the length of one call.
+#[pyclass(module = "sluicegate", name = "Ctx")]
+pub struct PyCtx {
+    /// Whether a call is under way.
+    pub(crate) open: bool,
+    pub(crate) now: Time,
+    pub(crate) rng: Stream,
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+    /// The number of the packet that arrives in this call: it is not among `packets` and `bytes`.
+    pub(crate) arriving: u64,
+    pub(crate) lost: Vec<(u64, Cause)>,
+    queue: Arc<Queue>,
+}
+
+impl PyCtx {
+    /// A context that is not lent yet.
+    pub(crate) fn new(queue: Arc<Queue>) -> PyCtx {
+        let rng = Stream::new(0, ""); // the link's own takes its place at every call
+        PyCtx { open: false, now: Time::ZERO, rng, packets: 0, bytes: 0, arriving: 0, lost: Vec::new(), queue }
+    }
+
+    fn lent(&mut self) -> PyResult<&mut Self> {
+        if self.open {
+            return Ok(self);
+        }
+        Err(PyRuntimeError::new_err("ctx is lent for the length of a call to enqueue, dequeue or wake, and not beyond"))
+    }
+}
+
+#[pymethods]
+impl PyCtx {
+    /// The simulated time in nanoseconds since the start of the run.
+    #[getter]
+    fn now_ns(&mut self) -> PyResult<u64> {
+        Ok(self.lent()?.now.0)
+    }
+
+    /// How many packets are queued, the arriving one not counted.
+    #[getter]
+    fn packets(&mut self) -> PyResult<u64> {
+        Ok(self.lent()?.packets)
+    }
+
+    /// How many bytes are queued, the arriving packet not counted.
+    #[getter]
+    fn bytes(&mut self) -> PyResult<u64> {
+        Ok(self.lent()?.bytes)
+    }
+
+    /// Uniform on [0, 1), from the discipline's own random stream.
+    fn random(&mut self) -> PyResult<f64> {
+        Ok(self.lent()?.rng.uniform())
+    }
+
+    /// Uniform on 0, 1, …, n − 1, from the same stream.
+    fn below(&mut self, n: u64) -> PyResult<u64> {
+        if n == 0 {
+            return Err(PyValueError::new_err("ctx.below(0): n must be at least 1"));
+        }
+        Ok(self.lent()?.rng.below(n))
+    }
+
+    /// x to the power y, with the same bits on every machine (`**` and `math` have the machine's own last bit).
+    fn pow(&self, x: f64, y: f64) -> f64 {
+        libm::pow(x, y)
+    }
+
+    /// Gives a packet up, the one that arrives or any that is queued, for a cause: tail, early, …
+    fn lost(&mut self, py: Python<'_>, packet: &Bound<'_, PyAny>, cause: &str) -> PyResult<()> {
+        self.lent()?;
+        let Ok(packet) = packet.cast::<PyPacket>() else {
+            return Err(PyTypeError::new_err(format!("ctx.lost: expected a packet, not {}", shown(packet))));
+        };
+        let names: Vec<&str> = Cause::ALL.iter().map(|cause| cause.name()).collect();
+        let Some(cause) = Cause::ALL.iter().copied().find(|known| known.name() == cause) else {
+            let near = did_you_mean(cause, &names);
+            let all = names.join(", ");
+            return Err(PyValueError::new_err(format!("ctx.lost: no such cause: {cause:?}; one of {all}{near}")));
+        };
+        let packet = packet.get();
+        packet.leave(py, &self.queue, LOST + cause as u8, "was given to ctx.lost")?;
+        if packet.number != self.arriving {
+            self.packets -= 1;
+            self.bytes -= u64::from(packet.bytes);
+        }
+        self.lost.push((packet.number, cause));
+        Ok(())
+    }
+}
+
+/// A Python value in a message: its repr, or its type when it has none.
+pub(crate) fn shown(value: &Bound<'_, PyAny>) -> String {
+    value.repr().map_or_else(|_| value.get_type().to_string(), |repr| repr.to_string())
+}

@@ -1,0 +1,294 @@
+"""A discipline of one's own in Python: what it must have, and how one is found, made and run.
+
+`Aqm` documents the methods. In the API, `queue=MyAqm` is a class or a factory; in files and on the command line
+`path.py:MyAqm` names one. Either way every run makes it afresh, once for each link that it manages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import math
+import pickle
+import sys
+import tomllib
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from ._core import Ctx, Packet, RawRun
+
+NOTE = "sluicegate: "
+"""How the note begins that says where in a run an exception of a discipline was raised."""
+
+
+class Aqm(ABC):
+    """A queue discipline written in Python; the methods are those of the Rust trait `Discipline`.
+
+    The packet in transmission belongs to the link, not to the queue. Times are whole nanoseconds since the start of the
+    run. A packet is lent: whoever got it in `enqueue` returns it from `dequeue` or gives it to `ctx.lost`, once.
+    Random numbers come from `ctx`, so that equal runs give equal results; the methods see nothing of the outside.
+
+    Subclassing is for the defaults, type checkers and editors: any object with `enqueue` and `dequeue` will do.
+    """
+
+    @abstractmethod
+    def enqueue(self, packet: Packet, ctx: Ctx) -> None:
+        """A packet arrives: keep it, or give it (and perhaps others) to `ctx.lost(packet, cause)`."""
+
+    @abstractmethod
+    def dequeue(self, ctx: Ctx) -> Packet | None:
+        """The link can send: return the packet that leaves. None says that the queue is empty and that the link's idle
+        period begins; the link asks again after the next arrival."""
+
+    def next_wakeup(self) -> int | None:
+        """When to call `wake`, in nanoseconds; None for never. Asked after each of the other calls."""
+        return None
+
+    def wake(self, ctx: Ctx) -> None:
+        """The time that `next_wakeup` named has come; it must name a later one now, or None."""
+        return
+
+    def average(self) -> float | None:
+        """The discipline's own average of the queue in packets, for results; None when it keeps none."""
+        return None
+
+
+AqmFactory: TypeAlias = Callable[..., Aqm]
+"""What makes a discipline: a class, or a function. It gets, as keywords, the values of `[queue.python]`, and those of
+`[queue]` and `rate_bps`, the link's rate in bit/s, as far as its signature names them."""
+
+
+class Hooks(NamedTuple):
+    """The methods that the core calls, and the name that results bear; None for what is left at its default."""
+
+    name: str
+    enqueue: Callable[[Packet, Ctx], None]
+    dequeue: Callable[[Ctx], Packet | None]
+    next_wakeup: Callable[[], int | None] | None
+    wake: Callable[[Ctx], None] | None
+    average: Callable[[], float | None] | None
+
+
+class Maker:
+    """Makes the discipline of each link of one run; the core calls it, and puts the place before its `ScenarioError`s.
+
+    `factory` makes what the API was given; without one, the scenario names a file. `about` then says, for the summary,
+    what was made: its class, its arguments, and the SHA-256 of the file that defines it, if there is one.
+    """
+
+    def __init__(self, factory: AqmFactory | None = None) -> None:
+        self.factory = factory
+        self.about: dict[str, Any] = {}
+        self._loaded: dict[tuple[str, str | None], tuple[AqmFactory, str]] = {}
+
+    def __call__(
+        self, reference: str, file: str | None, given: Mapping[str, object], offered: Mapping[str, object]
+    ) -> Hooks:
+        """Make what `reference` names: `path.py:Class`, relative to the folder of the scenario's `file`, if any.
+
+        `given` must be taken, `offered` may be. Raises `ScenarioError`, and whatever the discipline raises.
+        """
+        digest = None
+        if self.factory is not None and ".py:" not in reference:
+            factory = self.factory
+        else:
+            key = (reference, file)
+            if key not in self._loaded:
+                self._loaded[key] = load(reference, file)
+            factory, digest = self._loaded[key]
+        label = reference.rpartition(":")[2]
+        discipline, arguments = _made(factory, label, given, offered)
+        kind = type(discipline)
+        self.about = {"class": _name(kind)}
+        if digest := digest or _digest(kind):
+            self.about["sha256"] = digest
+        self.about["arguments"] = {key: _recorded(value) for key, value in arguments.items()}
+        return _hooks(discipline, label)
+
+
+def described(factory: AqmFactory) -> str:
+    """The name of a factory in a scenario: `module:qualname`."""
+    while isinstance(factory, partial):
+        factory = factory.func
+    return _name(factory if hasattr(factory, "__qualname__") else type(factory))
+
+
+def _name(thing: Any) -> str:
+    """`module:qualname`, the same in a process that has imported the program's main module under another name."""
+    module = thing.__module__.removeprefix(PREFIX)
+    return f"{'__main__' if module == '__mp_main__' else module}:{thing.__qualname__}"
+
+
+def run(
+    text: str,
+    name: str,
+    sets: Sequence[tuple[str, str]],
+    progress: Callable[[float, float, int], object] | None,
+    queue: AqmFactory | None = None,
+) -> RawRun:
+    """Run a scenario whose discipline may be written in Python, and say so in the summary. See `_core.run`."""
+    from . import _core
+
+    maker = Maker(queue)
+    raw = _core.run(text, name, sets, progress, maker)
+    if maker.about:
+        raw["summary"] = json.dumps(json.loads(raw["summary"]) | {"own_discipline": maker.about})
+    return raw
+
+
+def in_python(text: str, sets: Iterable[tuple[str, str]]) -> bool:
+    """Whether a scenario's discipline is written in Python. Of a text that is no TOML: no; the core will say why."""
+    discipline: object = None
+    try:
+        queue = tomllib.loads(text).get("queue")
+    except tomllib.TOMLDecodeError:
+        return False
+    if isinstance(queue, dict):
+        discipline = queue.get("discipline")
+    for key, value in sets:
+        discipline = value if key == "queue.discipline" else discipline
+    return isinstance(discipline, str) and ":" in discipline
+
+
+def importable(factory: AqmFactory | None) -> bool:
+    """Whether another process can get at `factory`; what a scenario names by its path, None here, it can."""
+    if factory is None:
+        return True
+    if described(factory).startswith("__main__:") and not hasattr(sys.modules["__main__"], "__file__"):
+        return False  # a notebook, or typed in
+    try:
+        return bool(pickle.dumps(factory))
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return False
+
+
+# --- finding -----------------------------------------------------------------------------------
+
+PREFIX = "sluicegate_own."
+"""Before the name of a module that was loaded from a path, so that it never stands in for another."""
+
+
+def load(reference: str, file: str | None) -> tuple[AqmFactory, str]:
+    """What `path.py:Name` names, and the SHA-256 of the file. Raises `ScenarioError`, and what the file raises."""
+    from ._core import ScenarioError
+
+    place, _, name = reference.rpartition(":")
+    if not place.endswith(".py") or not name.isidentifier():
+        raise ScenarioError('no such discipline; one written in Python is named "path.py:Class"')
+    path = Path(file).parent / place if file is not None else Path(place)
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        near = get_close_matches(path.name, [other.name for other in path.parent.glob("*.py")], 1)
+        hint = f'; did you mean "{near[0]}"?' if near else ""
+        raise ScenarioError(f"cannot read {path}: {error.strerror}{hint}") from None
+    module = ModuleType(PREFIX + path.stem)
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module  # dataclasses look there
+    try:
+        exec(compile(source, str(path), "exec"), module.__dict__)
+    except Exception as error:
+        error.add_note(f"{NOTE}while loading {path}")
+        raise
+    found = getattr(module, name, None)
+    if not callable(found):
+        own = [key for key, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__]
+        near = get_close_matches(name, own, 1)
+        hint = f'; did you mean "{near[0]}"?' if near else ""
+        raise ScenarioError(f"{path} has no class or function {name}{hint}")
+    return found, hashlib.sha256(source).hexdigest()
+
+
+def _digest(kind: type) -> str | None:
+    """The SHA-256 of the file that defines a class; None when there is no such file, as in a notebook."""
+    try:
+        return hashlib.sha256(Path(inspect.getsourcefile(kind) or "").read_bytes()).hexdigest()
+    except (OSError, TypeError):
+        return None
+
+
+def _recorded(value: object) -> object:
+    """A value for the summary: itself when JSON knows it, else its type."""
+    known = isinstance(value, str | int | None) or (isinstance(value, float) and math.isfinite(value))
+    return value if known else [_recorded(item) for item in value] if isinstance(value, list) else type(value).__name__
+
+
+# --- making ------------------------------------------------------------------------------------
+
+
+def _made(
+    factory: AqmFactory, label: str, given: Mapping[str, object], offered: Mapping[str, object]
+) -> tuple[object, dict[str, object]]:
+    """A new discipline and its arguments. Raises `ScenarioError` when the factory refuses them."""
+    from ._core import ScenarioError
+
+    arguments = dict(given)
+    if isinstance(factory, partial) and not factory.args:  # so that its keywords are looked at, too
+        arguments, factory = factory.keywords | arguments, factory.func
+    try:
+        signature = inspect.signature(factory)
+    except (TypeError, ValueError):  # some of those written in C have none
+        signature = None
+    if signature is not None:
+        by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        named = [key for key, parameter in signature.parameters.items() if parameter.kind in by_name]
+        arguments |= {key: offered[key] for key in named if key in offered and key not in arguments}
+        try:
+            signature.bind(**arguments)
+        except TypeError as error:
+            wrong = next((key for key in arguments if key not in named), "")
+            near = get_close_matches(wrong, named, 1)
+            hint = f'; did you mean "{near[0]}"?' if near else ""
+            raise ScenarioError(f"{label}: {error}{hint}") from None
+    try:
+        return factory(**arguments), arguments
+    except ValueError as error:  # how a constructor refuses a value
+        raise ScenarioError(f"{label}: {' '.join(str(error).split())}") from error
+    except Exception as error:
+        error.add_note(f"{NOTE}while making {label}")
+        raise
+
+
+def _hooks(discipline: object, label: str) -> Hooks:
+    """The methods of a discipline. Raises `ScenarioError` when it lacks one that it must have."""
+    from ._core import ScenarioError
+
+    found: dict[str, Any] = {}
+    for method in Hooks._fields[1:]:
+        hook = getattr(discipline, method, None)
+        if getattr(hook, "__func__", None) is getattr(Aqm, method):
+            hook = None
+        if not callable(hook) and (hook is not None or method in ("enqueue", "dequeue")):
+            near = get_close_matches(method, [key for key in dir(discipline) if not key.startswith("__")], 1)
+            hint = f' (it has "{near[0]}")' if near else ""
+            raise ScenarioError(f"{label}: no method {method}{hint}")
+        found[method] = hook
+    return Hooks(type(discipline).__name__, **found)
+
+
+# --- blaming -----------------------------------------------------------------------------------
+
+
+def traceback_of(error: BaseException) -> str | None:
+    """The traceback of an exception of a discipline, from its own code on; None for any other exception."""
+    from ._core import ConservationError
+
+    notes = getattr(error, "__notes__", ())
+    if isinstance(error, KeyboardInterrupt) or not (
+        isinstance(error, ConservationError) or any(str(note).startswith(NOTE) for note in notes)
+    ):
+        return None
+    frame = own = error.__traceback__
+    while frame is not None:
+        if frame.tb_frame.f_code.co_filename == __file__:
+            own = frame.tb_next
+        frame = frame.tb_next
+    return "".join(traceback.format_exception(type(error), error, own))

@@ -1,0 +1,488 @@
+"""A discipline of one's own, in Python: what it is lent, what it gives, and how its mistakes are answered."""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import json
+import weakref
+from collections import deque
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sluicegate as sg
+from sluicegate import _core
+
+DOCS = Path(__file__).parents[1] / "docs"
+EXAMPLE = DOCS / "examples" / "choke.py"
+NANOS = 10**9
+
+
+def example() -> Any:
+    """The class of the manual's example."""
+    spec = importlib.util.spec_from_file_location("choke_example", EXAMPLE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.Choke
+
+
+class Fifo(sg.Aqm):
+    """Drop Tail."""
+
+    def __init__(self, *, limit: int = 20) -> None:
+        self.limit = limit
+        self.queue: deque[sg.Packet] = deque()
+
+    def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
+        if len(self.queue) < self.limit:
+            self.queue.append(packet)
+        else:
+            ctx.lost(packet, "tail")
+
+    def dequeue(self, ctx: sg.Ctx) -> sg.Packet | None:
+        return self.queue.popleft() if self.queue else None
+
+
+def simulate(queue: Any, *, rate: str = "1 Mbit/s", udp: str = "2 Mbit/s", seconds: int = 5, seed: int = 1) -> sg.Run:
+    network = sg.dumbbell(rate=rate, delay="1 ms", queue=queue)
+    flows = [sg.Tcp(4, "reno", window=20), sg.Udp(rate=udp, jitter=1.0)]
+    return sg.simulate(network, flows, duration=f"{seconds} s", warmup="0 s", seed=seed)
+
+
+def assert_same_tables(ours: sg.Run, theirs: sg.Run) -> None:
+    """Every table to the last bit, but for the discipline's name."""
+    assert ours.tables == theirs.tables
+    for name in ours.tables:
+        drop = ["discipline"] if name == "links" else []
+        assert ours.table(name).drop(drop).equals(theirs.table(name).drop(drop), null_equal=True), name
+    assert ours.summary["events"] == theirs.summary["events"]
+
+
+# --- the same results as in Rust ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rate", "udp", "values"),
+    [
+        ("1 Mbit/s", "2 Mbit/s", {}),
+        ("3 Mbit/s", "30 Mbit/s", {"min_th": 10, "max_th": 200, "w_q": 0.01}),  # victims are most of the slots
+        ("7 Mbit/s", "100 kbit/s", {"min_th": 2, "max_th": 9, "max_p": 0.5}),  # the link falls idle again and again
+        ("1 Mbit/s", "2 Mbit/s", {"limit": 20, "min_th": 10, "max_th": 40, "max_p": 0.3}),  # the buffer fills
+    ],
+)
+def test_the_manuals_choke_gives_the_results_of_the_rust_version(rate: str, udp: str, values: dict[str, Any]) -> None:
+    ours = simulate(partial(example(), **values), rate=rate, udp=udp, seconds=40)
+    theirs = simulate(sg.Choke(**values), rate=rate, udp=udp, seconds=40)
+    assert_same_tables(ours, theirs)
+    assert ours.links["discipline"].to_list() == ["Choke"]
+    [link] = ours.links.to_dicts()
+    assert link["lost_match"] > 100
+    assert link["lost_early"] > 0
+    assert (link["lost_tail"] > 0) == ("limit" in values)
+
+
+def test_a_fifo_gives_the_results_of_drop_tail() -> None:
+    assert_same_tables(simulate(Fifo), simulate(sg.DropTail(limit=20)))
+    assert_same_tables(simulate(partial(Fifo, limit=3), seed=4), simulate(sg.DropTail(limit=3), seed=4))
+
+
+def test_the_manual_shows_the_example_as_it_is() -> None:
+    code = EXAMPLE.read_text("utf-8")
+    assert f"```python\n{code}```" in DOCS.joinpath("own-discipline.md").read_text("utf-8")
+    lines = code[code.index("class Choke") :].splitlines()
+    assert len([line for line in lines if line.strip()]) == 25
+
+
+def test_it_needs_no_base_class() -> None:
+    class Bare:
+        def __init__(self) -> None:
+            self.queue: list[sg.Packet] = []
+
+        def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
+            self.queue.append(packet) if len(self.queue) < 20 else ctx.lost(packet, "tail")
+
+        def dequeue(self, ctx: sg.Ctx) -> sg.Packet | None:
+            return self.queue.pop(0) if self.queue else None
+
+    assert_same_tables(simulate(Bare), simulate(sg.DropTail(limit=20)))
+
+
+# --- what it is lent ---------------------------------------------------------------------------
+
+
+def test_every_run_and_every_link_has_its_own() -> None:
+    made: list[weakref.ref[Fifo]] = []
+
+    class Counted(Fifo):
+        def __init__(self, *, rate_bps: int) -> None:
+            super().__init__()
+            rates.append(rate_bps)
+            made.append(weakref.ref(self))
+
+    rates: list[int] = []
+    links = [
+        sg.Link(name="first", from_="a", to="b", rate="2 Mbit/s"),
+        sg.Link(name="plain", from_="b", to="c", rate="2 Mbit/s", managed=False),
+        sg.Link(name="second", from_="c", to="d", rate="1 Mbit/s"),
+    ]
+    net = sg.topology(*links, queue=Counted)
+    for seed in (1, 2):
+        run = sg.simulate(net, sg.Udp(rate="3 Mbit/s", path=["first", "plain", "second"]), duration="2 s", seed=seed)
+    assert rates == [2_000_000, 1_000_000] * 2
+    assert run.links["discipline"].to_list() == ["Counted"] * 2
+    assert run.links["lost_tail"].min() > 0  # type: ignore[operator]
+    gc.collect()
+    assert [ref() for ref in made] == [None] * 4
+
+
+def test_ctx_and_packets_tell_what_they_say() -> None:
+    seen: list[tuple[int, int, int, int, int]] = []
+
+    class Watcher(Fifo):
+        def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
+            assert ctx.packets == len(self.queue)
+            assert ctx.bytes == sum(queued.bytes for queued in self.queue)
+            seen.append((packet.number, packet.flow, packet.bytes, packet.ecn, ctx.now_ns))
+            assert repr(packet) == f"<packet {packet.number} of flow {packet.flow}, {packet.bytes} bytes>"
+            super().enqueue(packet, ctx)
+            assert ctx.packets == len(self.queue) - (1 if packet in self.queue else 0)
+
+    run = simulate(Watcher)
+    numbers, flows, sizes, ecns, times = zip(*seen, strict=True)
+    assert list(numbers) == list(range(1, len(seen) + 1))
+    arrivals = dict(run.flows.select("flow", "arrivals_packets").iter_rows())
+    assert {flow: flows.count(flow) for flow in arrivals} == arrivals
+    assert set(sizes) == {1000}
+    assert set(ecns) == {0}
+    assert list(times) == sorted(times)
+    assert 4 * NANOS < times[-1] <= 5 * NANOS
+
+
+def test_acknowledgements_are_another_flow() -> None:
+    flows = set()
+
+    class Watcher(Fifo):
+        def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
+            flows.add((packet.flow, packet.bytes))
+            super().enqueue(packet, ctx)
+
+    links = [
+        sg.Link(name="there", from_="a", to="b", rate="1 Mbit/s"),
+        sg.Link(name="back", from_="b", to="a", rate="1 Mbit/s"),
+    ]
+    tcp = sg.Tcp(2, path=["there"], return_path=["back"])
+    sg.simulate(sg.topology(*links, queue=Watcher), tcp, duration="3 s")
+    assert flows == {(1, 1000), (2, 1000), (-1, 40), (-2, 40)}
+
+
+def test_random_numbers_are_the_streams() -> None:
+    drawn: list[list[float]] = []
+
+    class Drawer(Fifo):
+        def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
+            drawn[-1] += [ctx.random(), ctx.below(7)]
+            super().enqueue(packet, ctx)
+
+    for seed in (1, 1, 2):
+        drawn.append([])
+        simulate(Drawer, seed=seed)
+    assert drawn[0] == drawn[1] != drawn[2]
+    uniform, below = drawn[0][::2], drawn[0][1::2]
+    assert all(0 <= number < 1 for number in uniform)
+    assert sum(uniform) / len(uniform) == pytest.approx(0.5, abs=4 / (12 * len(uniform)) ** 0.5)
+    assert set(below) == set(range(7))
+
+
+def test_pow_is_a_power() -> None:
+    class Power(Fifo):
+        def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
+            super().enqueue(packet, ctx)
+            powers.append((ctx.pow(2.0, 10), ctx.pow(0.998, 2.5), ctx.pow(2, -1)))
+
+    powers: list[tuple[float, ...]] = []
+    simulate(Power)
+    assert powers[0] == (1024.0, pytest.approx(0.998**2.5, rel=1e-15), 0.5)
+
+
+def test_a_packet_that_is_not_capable_takes_no_mark() -> None:
+    class Marker(Fifo):
+        def dequeue(self, ctx: sg.Ctx) -> sg.Packet | None:
+            packet = super().dequeue(ctx)
+            if packet is not None:
+                answers.add((packet.mark(), packet.ecn))
+            return packet
+
+    answers: set[tuple[bool, int]] = set()
+    simulate(Marker)
+    assert answers == {(False, 0)}
+
+
+def test_it_is_woken_when_it_asks_and_not_when_it_has_put_it_off() -> None:
+    class Sleeper(Fifo):
+        """Asks for 1 s; at its first packet it puts that off to 2 s, then asks every 0.25 s until 3 s."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.at: int | None = NANOS
+
+        def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
+            if packet.number == 1:
+                self.at = 2 * NANOS
+            super().enqueue(packet, ctx)
+
+        def next_wakeup(self) -> int | None:
+            return self.at
+
+        def wake(self, ctx: sg.Ctx) -> None:
+            woken.append(ctx.now_ns)
+            assert ctx.packets == len(self.queue)
+            while self.queue:
+                ctx.lost(self.queue.pop(), "early")
+            self.at = ctx.now_ns + NANOS // 4 if ctx.now_ns < 3 * NANOS else None
+
+    woken: list[int] = []
+    run = simulate(Sleeper)
+    assert woken == [2 * NANOS + k * NANOS // 4 for k in range(5)]
+    assert 0 < run.links["lost_early"][0] <= 5 * 20
+
+
+@pytest.mark.skipif("ecn" not in sg.Tcp.__dataclass_fields__, reason="no host is capable of ECN yet")
+def test_a_mark_reaches_the_sender() -> None:
+    class Marker(Fifo):
+        def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
+            if packet.flow == 1 and packet.number % 50 == 0:
+                assert packet.ecn in (1, 2)
+                assert packet.mark()
+                assert packet.ecn == 3
+                marked.append(packet.number)
+            super().enqueue(packet, ctx)
+
+    marked: list[int] = []
+    tcp: dict[str, Any] = {"ecn": True}
+    net = sg.dumbbell(rate="1 Mbit/s", queue=partial(Marker, limit=1000))
+    run = sg.simulate(net, sg.Tcp(1, window=100, **tcp), duration="30 s", warmup="0 s")
+    assert len(marked) > 20
+    assert run.flows["lost_packets"][0] == 0
+    # Without marks the window would stand at 100 packets; each mark halves it.
+    assert run.flow_series.filter(run.flow_series["time_s"] > 5)["cwnd_segments"].max() < 60  # type: ignore[operator]
+
+
+def test_its_average_is_in_the_tables() -> None:
+    class Averager(Fifo):
+        def average(self) -> float | None:
+            return len(self.queue) / 2
+
+    run = simulate(Averager)
+    assert run.queue["average_packets"].to_list() == [packets / 2 for packets in run.queue["queue_packets"].to_list()]
+    assert simulate(Fifo).links["average_packets_mean"].to_list() == [None]
+
+
+# --- conservation ------------------------------------------------------------------------------
+
+
+class Faulty(Fifo):
+    """Does one thing wrong, at its tenth packet or at the first departure after that."""
+
+    def __init__(self, *, fault: str) -> None:
+        super().__init__()
+        self.fault, self.at = fault, 10
+        self.kept: list[sg.Packet] = []
+
+    def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
+        if packet.number < self.at:
+            return super().enqueue(packet, ctx)
+        match self.fault:
+            case "forgotten":
+                return None
+            case "forgotten in a list":
+                self.kept.append(packet)
+                return None
+            case "lost twice":
+                ctx.lost(packet, "early")
+                ctx.lost(packet, "tail")
+            case "lost twice, and caught":
+                ctx.lost(packet, "early")
+                with pytest.raises(sg.ConservationError):
+                    ctx.lost(packet, "tail")
+            case "kept and lost":
+                self.queue.appendleft(packet)
+                ctx.lost(packet, "early")
+            case "lost after it departed":
+                ctx.lost(self.kept[0], "early")
+            case "marked after it departed":
+                self.kept[0].mark()
+            case "returned":
+                self.queue.append(packet)
+                return packet  # type: ignore[return-value]
+        return super().enqueue(packet, ctx)
+
+    def dequeue(self, ctx: sg.Ctx) -> sg.Packet | None:
+        packet = super().dequeue(ctx)
+        if packet is None:
+            return None
+        self.kept.append(packet)
+        match self.fault:
+            case "returned twice":
+                return self.kept[0]
+            case "forgotten in dequeue":
+                self.kept.clear()
+                return super().dequeue(ctx) if packet.number == self.at else packet
+            case "no packet":
+                return "packet"  # type: ignore[return-value]
+            case "none while queued" if self.queue:
+                self.queue.append(packet)
+                return None
+        return packet
+
+
+@pytest.mark.parametrize(
+    ("fault", "error", "message"),
+    [
+        ("forgotten", sg.ConservationError, r"packet 10 of flow \d was forgotten: Faulty neither kept it, nor"),
+        ("forgotten in a list", sg.ConservationError, r"packet 10 of flow \d is queued .*dequeue returned None"),
+        ("forgotten in dequeue", sg.ConservationError, r"packet 10 of flow \d was forgotten"),
+        ("lost twice", sg.ConservationError, r"packet 10 of flow \d was given .* it had been lost already \(early\)"),
+        ("lost twice, and caught", sg.ConservationError, r"packet 10 .* it had been lost already \(early\)"),
+        ("kept and lost", sg.ConservationError, r"packet 10 of flow \d was returned from dequeue, but .*lost already"),
+        ("lost after it departed", sg.ConservationError, r"packet 1 of flow \d .* returned from dequeue already"),
+        ("marked after it departed", sg.ConservationError, r"packet 1 of flow \d was to be marked, but .* already"),
+        ("returned twice", sg.ConservationError, r"packet 1 of flow \d was returned .* returned from dequeue already"),
+        ("none while queued", sg.ConservationError, r"packet \d of flow \d is queued \(\d+ in all\), but Faulty"),
+        ("no packet", TypeError, r"Faulty\.dequeue returned 'packet': it must return a packet or None"),
+        ("returned", TypeError, r"Faulty\.enqueue returned <packet 10 of flow \d, 1000 bytes>: it must return None"),
+    ],
+)
+def test_a_packet_that_is_not_conserved_is_named(fault: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message) as caught:
+        simulate(partial(Faulty, fault=fault), udp="300 kbit/s" if fault == "forgotten in a list" else "2 Mbit/s")
+    [note] = caught.value.__notes__
+    assert note.startswith("sluicegate: in Faulty.")
+    assert 'at link "bottleneck", simulated time ' in note
+
+
+def test_a_packet_of_another_link_is_not_its_own() -> None:
+    shared: deque[sg.Packet] = deque()
+
+    class Shared(Fifo):
+        def __init__(self) -> None:
+            super().__init__()
+            self.queue = shared
+
+    links = [
+        sg.Link(name="first", from_="a", to="b", rate="2 Mbit/s"),
+        sg.Link(name="second", from_="b", to="c", rate="1 Mbit/s"),
+    ]
+    net = sg.topology(*links, queue=Shared)
+    with pytest.raises(sg.ConservationError, match=r'packet \d+ of flow 1 .* it belongs to the Shared of link "'):
+        sg.simulate(net, sg.Udp(rate="3 Mbit/s", path=["first", "second"]), duration="2 s")
+
+
+# --- exceptions --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["enqueue", "dequeue", "wake", "next_wakeup", "average"])
+def test_an_exception_ends_the_run_as_it_is(method: str) -> None:
+    mistake = LookupError("mine")
+    calls: list[str] = []
+
+    def fails(self: Fifo, *_: object) -> None:
+        calls.append(method)
+        raise mistake
+
+    asks = {"next_wakeup": lambda self: NANOS} if method == "wake" else {}
+    kind = type("Failing", (Fifo,), asks | {method: fails})
+    with pytest.raises(LookupError) as caught:
+        simulate(kind, seconds=10**6)
+    assert caught.value is mistake
+    assert caught.traceback[-1].name == "fails"
+    assert calls == [method]
+    [note] = mistake.__notes__
+    assert f"Failing.{method}, at link " in note
+
+
+@pytest.mark.parametrize(
+    ("method", "value", "message"),
+    [
+        ("next_wakeup", 0.5, r"Odd\.next_wakeup returned 0\.5: it must return None or a time in whole nanoseconds"),
+        ("next_wakeup", -1, r"Odd\.next_wakeup returned -1: it must return None or"),
+        ("next_wakeup", 5, r"Odd\.next_wakeup returned 5 at \d+ ns: that is past"),
+        ("next_wakeup", 3 * NANOS, r"returned 3000000000 at 3000000000 ns: it was woken then, and would be for ever"),
+        ("average", "much", r"Odd\.average returned 'much': it must return None or a number"),
+        ("wake", 3, r"Odd\.wake returned 3: it must return None"),
+    ],
+)
+def test_a_wrong_answer_is_named(method: str, value: object, message: str) -> None:
+    methods = {"next_wakeup": lambda self: 3 * NANOS} | {method: lambda self, *_: value}
+    with pytest.raises((TypeError, ValueError), match=message):
+        simulate(type("Odd", (Fifo,), methods))
+
+
+def test_an_unknown_cause_is_refused_where_it_stands() -> None:
+    class Guess(Fifo):
+        def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
+            try:
+                ctx.lost(packet, "erly")
+            except ValueError as error:
+                said.add(str(error))
+            with pytest.raises(TypeError, match="expected a packet, not 3"):
+                ctx.lost(3, "early")  # type: ignore[arg-type]
+            with pytest.raises(ValueError, match="at least 1"):
+                ctx.below(0)
+            super().enqueue(packet, ctx)
+
+    said: set[str] = set()
+    assert_same_tables(simulate(Guess), simulate(Fifo))
+    [message] = said
+    assert "no such cause" in message
+    assert 'did you mean "early"?' in message
+    causes = [cause["name"] for cause in json.loads(_core.declarations())["causes"]]
+    assert ", ".join(causes) in message
+
+
+def test_ctx_is_lent_for_one_call() -> None:
+    class Hoarder(Fifo):
+        def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
+            contexts.append(ctx)
+            super().enqueue(packet, ctx)
+
+    contexts: list[sg.Ctx] = []
+    simulate(Hoarder)
+    for use in (lambda ctx: ctx.now_ns, lambda ctx: ctx.random(), lambda ctx: ctx.packets):
+        with pytest.raises(RuntimeError, match="lent for the length of a call"):
+            use(contexts[0])
+
+
+# --- the API -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("queue", "error", "message"),
+    [
+        (Fifo(), TypeError, "^queue: expected the class Fifo, not one of its objects"),
+        (sg.Choke, TypeError, "^queue: "),
+        (lambda: sg.Choke(), sg.ScenarioError, "no method enqueue"),
+        (partial(Fifo, limt=3), sg.ScenarioError, "unexpected keyword argument 'limt'; did you mean \"limit\"?"),
+        (lambda: Fifo(limit=int("x")), sg.ScenarioError, "invalid literal for int"),
+        (type("Half", (), {"enqueu": 1, "dequeue": len}), sg.ScenarioError, 'no method enqueue .it has "enqueu"'),
+    ],
+)
+def test_what_is_no_discipline_is_refused(queue: object, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        simulate(queue)
+
+
+def test_the_summary_says_what_was_run() -> None:
+    run = simulate(partial(Fifo, limit=7))
+    assert run.summary["scenario"]["queue"]["discipline"] == f"{__name__}:Fifo"
+    assert run.summary["own_discipline"] == {
+        "class": f"{__name__}:Fifo",
+        "arguments": {"limit": 7},
+        "sha256": sha256(Path(__file__).read_bytes()).hexdigest(),
+    }
+    assert "own_discipline" not in simulate(sg.DropTail()).summary
