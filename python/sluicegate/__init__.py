@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from ._core import ScenarioError
     from ._generated import Choke, DropTail, Dumbbell, Link, Poisson, Red, Tcp, Udp
     from .api import Topology, check, dumbbell, run, simulate, topology
+    from .comparison import Comparison, compare
     from .results import Run
 
     __version__: str
 
 __all__ = [
     "Choke",
+    "Comparison",
     "DropTail",
     "Dumbbell",
     "Link",
@@ -36,15 +38,19 @@ __all__ = [
     "Udp",
     "__version__",
     "check",
+    "compare",
     "dumbbell",
     "run",
     "simulate",
     "topology",
 ]
 
-_ELSEWHERE = {"Run": "results", "ScenarioError": "_core"} | dict.fromkeys(
-    ("Topology", "check", "dumbbell", "run", "simulate", "topology"), "api"
-)
+_ELSEWHERE = {
+    "Comparison": "comparison",
+    "Run": "results",
+    "ScenarioError": "_core",
+    "compare": "comparison",
+} | dict.fromkeys(("Topology", "check", "dumbbell", "run", "simulate", "topology"), "api")
 
 
 def __getattr__(name: str) -> Any:
