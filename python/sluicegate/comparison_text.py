@@ -42,9 +42,8 @@ def show(comparison: Comparison, out: Path | None = None) -> None:
     if not console.is_terminal:
         console.width = max(WIDTH, console.width)
     seeds = len(comparison.summary["seeds"])
-    console.print(
-        f"{seeds} {'seed' if seeds == 1 else 'seeds'}, mean ± half width of its 95 % interval", soft_wrap=True
-    )
+    spread = f"{seeds} seeds, mean ± half width of its 95 % interval"
+    console.print(spread if seeds > 1 else "1 seed, which leaves intervals unknown", soft_wrap=True)
 
     def section(title: str, table: Table) -> None:
         if title:
