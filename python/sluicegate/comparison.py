@@ -1,8 +1,8 @@
 """Disciplines side by side: the same traffic for every seed, means with intervals, and differences with theirs.
 
 Two disciplines meet the same random streams when the seed is the same, so runs are paired by seed: the interval of a
-difference is that of the differences seed by seed, which is narrower than what two separate intervals would allow
-whenever both disciplines suffer from the same luck. All intervals are Student's at 95 % (`intervals`).
+difference is that of the differences seed by seed, which is the narrower the more of their luck both share. All
+intervals are Student's at 95 % (`intervals`).
 
 Every quantity is measured in each run first (`measure`), and only then averaged over seeds, equally weighted. The
 module is not called `compare`, because importing it would then hide the function `sluicegate.compare`.

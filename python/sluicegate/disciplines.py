@@ -4,7 +4,7 @@
 
 Commas separate disciplines; a colon separates a discipline's name from its values and each value from the next. A
 value may hold spaces ("red:s=4 ms"), but no comma and no colon: no declared value needs one. A discipline written in
-Python is named by file and class, `path.py:MyAqm`, and keeps that colon.
+Python is named by file and class, `path.py:MyAqm`, and keeps that colon; its values belong to the table [queue.python].
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class Choice:
     @property
     def sets(self) -> tuple[tuple[str, str], ...]:
         """The overrides of a scenario that choose this discipline, as `--set` takes them."""
-        return ("queue.discipline", self.name), *((f"queue.{self.name}.{key}", value) for key, value in self.values)
+        table = "python" if ":" in self.name else self.name
+        return ("queue.discipline", self.name), *((f"queue.{table}.{key}", value) for key, value in self.values)
 
     def check(self, text: str, file: str, sets: Sequence[tuple[str, str]]) -> dict[str, Any]:
         """The scenario with this discipline and every default filled in. `sets` come before its own overrides.
@@ -115,8 +116,6 @@ def _parsed(text: str) -> Choice:
         name = f"{name}:{pairs.pop(0)}"
     if not name:
         raise _core.ScenarioError(f'discipline "{text.strip()}": the name is missing, as in red,choke:candidates=2')
-    if pairs and name.count(":"):
-        raise _core.ScenarioError(f'discipline "{text.strip()}": one written in Python takes no values here')
     values: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = (part.strip() for part in pair.partition("="))
