@@ -18,8 +18,9 @@ from conftest import PROGRAM
         ["run", "unresponsive", "-o", "out", "--set", "run.duration=1000000 s", "--set", "run.series=false"],
         ["run", "unresponsive", "-o", "out", "--set", "run.duration=1000000 s", "--set", "run.sample=1 s", "--quiet"],
         ["reproduce", "choke1999", "--full", "-o", "out"],
+        ["compare", "unresponsive", "--disciplines", "red,choke", "--set", "run.duration=1000000 s", "-o", "out"],
     ],
-    ids=["run", "run with series", "reproduce"],
+    ids=["run", "run with series", "reproduce", "compare"],
 )
 def test_an_interrupt_ends_the_program_within_a_second(tmp_path: Path, arguments: list[str]) -> None:
     child = subprocess.Popen([PROGRAM, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

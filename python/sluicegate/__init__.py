@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Udp,
     )
     from .api import Topology, check, dumbbell, run, simulate, topology
+    from .comparison import Comparison, compare
     from .own import Aqm
     from .results import Run
     from .ring import Ring
@@ -42,6 +43,7 @@ __all__ = [
     "Aqm",
     "Choke",
     "ChokeLinux",
+    "Comparison",
     "ConservationError",
     "Ctx",
     "DropTail",
@@ -62,6 +64,7 @@ __all__ = [
     "Udp",
     "__version__",
     "check",
+    "compare",
     "dumbbell",
     "run",
     "simulate",
@@ -69,7 +72,7 @@ __all__ = [
 ]
 
 _ELSEWHERE = (
-    {"Aqm": "own", "Ring": "ring", "Run": "results"}
+    {"Aqm": "own", "Comparison": "comparison", "Ring": "ring", "Run": "results", "compare": "comparison"}
     | dict.fromkeys(("ConservationError", "Ctx", "Packet", "ScenarioError"), "_core")
     | dict.fromkeys(("Topology", "check", "dumbbell", "run", "simulate", "topology"), "api")
 )

@@ -138,6 +138,51 @@ def run(
         print_run(result, out)
 
 
+@app.command(short_help="Run a scenario under several disciplines; print means, intervals and differences.")
+@answers
+def compare(
+    file: File,
+    disciplines: Annotated[
+        str,
+        typer.Option(metavar="LIST", help="Separated by commas, each with values of its own: red,choke:candidates=2."),
+    ],
+    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Run each with seeds 1 to N.")] = 10,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Take differences against this one (default: the first).")
+    ] = None,
+    sets: Set = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="How many runs at once (default: one per core).")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Write tables, summary.json and figures here.")
+    ] = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Run a scenario under several disciplines, paired by seed; print means, their intervals, and differences."""
+    from . import comparison, comparison_text, files
+
+    if out is not None:
+        files.check_writable(out)
+    with progress_bar(quiet) as bar:
+        done = comparison.compare(
+            file,
+            disciplines=disciplines,
+            seeds=seeds,
+            baseline=baseline,
+            sets=parse_sets(sets),
+            jobs=jobs,
+            progress=bar,
+        )
+        if out is not None:
+            done.write(out)
+    if quiet:
+        return
+    if as_json:
+        print(json.dumps(done.record(), ensure_ascii=False))
+    else:
+        comparison_text.show(done, out)
+
+
 @app.command(short_help="Reproduce a paper: a report with every figure.")
 @answers
 def reproduce(

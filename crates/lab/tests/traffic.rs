@@ -53,7 +53,7 @@ fn refusal(text: &str, sets: &[(&str, &str)]) -> String {
 
 fn run(text: &str, sets: &[(&str, &str)]) -> Outcome {
     let scenario = read(text, sets).unwrap();
-    let mut sim = Sim::new(scenario.plan());
+    let mut sim = Sim::new(scenario.plan().unwrap());
     while sim.advance(1 << 20) {}
     sim.finish()
 }
@@ -299,7 +299,7 @@ proptest! {
         let text = [DUMBBELL, TOPOLOGY][text];
         match Scenario::read(text, "traffic.toml", &sets) {
             Ok(scenario) => {
-                Sim::new(scenario.plan()).advance(2000);
+                Sim::new(scenario.plan().unwrap()).advance(2000);
             }
             Err(error) => prop_assert!(error.0.starts_with("--set") || error.0.starts_with("traffic.toml:"), "{error}"),
         }
