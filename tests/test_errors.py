@@ -191,3 +191,15 @@ def test_a_file_without_permission_is_refused(sluicegate: Program, small: Path) 
         assert done.returncode == 0
     else:
         assert (done.returncode, done.stderr) == (2, "error: small.toml: Permission denied\n")
+
+
+def test_a_blocked_result_is_told_before_the_work(sluicegate: Program, small: Path, tmp_path: Path) -> None:
+    (tmp_path / "out/queue.parquet").mkdir(parents=True)
+    done = sluicegate("run", "small.toml", "-o", "out", "--set", "run.duration=1000000 s")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "out/queue.parquet: is a directory" in done.stderr
+    (tmp_path / "paper").mkdir()
+    (tmp_path / "paper/data").write_text("")
+    done = sluicegate("reproduce", "choke1999", "--full", "-o", "paper")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "paper/data: not a directory" in done.stderr

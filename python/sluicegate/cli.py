@@ -101,10 +101,10 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Simulate a scenario, print a table and, with -o, write the results."""
-    from . import api, files
+    from . import api, files, results
 
     if out is not None:
-        files.check_writable(out)
+        files.check_writable(out, results.file_names())
     overrides = parse_sets(sets)
     text, name = api.read_scenario(file)
     with progress_bar(quiet) as bar:
@@ -133,12 +133,11 @@ def reproduce(
     quiet: Quiet = False,
 ) -> None:
     """Reproduce a paper's experiments: paper and measurement side by side. Exit code 1 when a check fails."""
-    from . import files, papers
+    from . import papers
 
     if name not in papers.PAPERS:
         raise Refusal(f"{name}: no such paper; {nearest(name, list(papers.PAPERS))}")
     out = out or Path("out", name)
-    files.check_writable(out)
     with progress_bar(quiet) as bar:
         done = papers.reproduce(name, out, full=full, seeds=seeds, jobs=jobs, progress=bar)
     if not quiet:
