@@ -6,11 +6,13 @@
 //! | [`section`] | one table of a document read against its declarations |
 //! | [`network`] | the declarations of the network and the run |
 //! | [`scenario`] | a whole scenario: read, checked, resolved, turned into a plan |
+//! | [`memory`] | how much memory a scenario would take |
 //! | [`results`] | the tables of results, every column declared |
 //! | [`declarations`] | everything declared, as JSON |
 
 pub mod declarations;
 pub mod document;
+pub mod memory;
 pub mod network;
 pub mod results;
 pub mod scenario;

@@ -58,6 +58,14 @@ params! {
     }
 }
 
+impl RunParams {
+    /// How often the probes look: as given, or the default.
+    #[must_use]
+    pub fn interval(&self) -> Span {
+        self.sample.unwrap_or_else(|| Span(self.duration.0 / 2000).max(Span::from_millis(100)))
+    }
+}
+
 macro_rules! declared {
     ($(#[doc = $doc:literal] $Type:ident, $Params:ty, $name:literal, $class:literal;)*) => {$(
         #[doc = $doc]

@@ -204,7 +204,8 @@ fn links(outcome: &Outcome) -> ResultTable {
             "queueing_delay_p99_ns",
             "ns",
             "99th percentile of it, to two digits",
-            rows().map(|row| row.totals.delays.value_at_quantile(0.99) as f64),
+            rows()
+                .map(|row| row.totals.delays.as_ref().map_or(f64::NAN, |delays| delays.value_at_quantile(0.99) as f64)),
         ),
     ]);
     ResultTable { name: "links", summary: "One row for each link under study, over the measured window.", columns }

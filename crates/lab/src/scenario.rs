@@ -1,6 +1,7 @@
 //! A whole scenario: read, checked, resolved, turned into a plan.
 
 use crate::document::{Document, Item, Node, Place, ScenarioError};
+use crate::memory::Memory;
 use crate::network::{LinkParams, Network, NetworkLink, NetworkParams, Run, RunParams};
 use crate::section::{Found, Section, object, value};
 use serde_json::{Map, Value as Json};
@@ -68,6 +69,7 @@ impl Scenario {
         let run_section = section(&root, "run")?;
         run_section.refuse_unknown(&[Table::of::<Run>()], &[])?;
         let run: RunParams = typed::<Run>(&run_section, links[0].rate, "run", &mut resolved)?;
+        refuse_too_large(&root, &groups, &run)?;
         let far_access = dumbbell.map(|params| (params.access_rate, params.access_delay));
         let name = name.to_owned();
         Ok(Scenario { name, resolved: Json::Object(resolved), run, discipline, queue, links, groups, far_access })
@@ -132,14 +134,13 @@ impl Scenario {
                 });
             }
         }
-        let longest = Span(self.run.duration.0 / 2000).max(Span::from_millis(100));
         Plan {
             links,
             flows,
             seed: self.run.seed,
             duration: self.run.duration,
             warmup: self.run.warmup,
-            sample: self.run.sample.unwrap_or(longest),
+            sample: self.run.interval(),
             series: self.run.series,
         }
     }
@@ -316,6 +317,19 @@ fn flows(
     }
     resolved.insert("flows".to_owned(), Json::Array(maps));
     Ok(groups)
+}
+
+/// Refuses what would not fit into memory, at the group of flows that makes it too large.
+fn refuse_too_large(root: &Section<'_>, groups: &[Group], run: &RunParams) -> Result<(), ScenarioError> {
+    let Some(Item { node: Node::Array(items), .. }) = root.get("flows") else { return Ok(()) };
+    let mut memory = Memory::default();
+    for (at, (item, group)) in items.iter().zip(groups).enumerate() {
+        let Node::Table(entries) = &item.node else { unreachable!("an array of tables") };
+        let path = format!("flows.{at}");
+        let section = Section { document: root.document, path: &path, place: item.place, entries };
+        memory.add(&section, &group.common, &group.source, group.access, run)?;
+    }
+    Ok(())
 }
 
 fn group(

@@ -84,6 +84,21 @@ fn a_broken_rule_is_told_at_the_key_that_was_written() {
 }
 
 #[test]
+fn what_would_not_fit_into_memory_is_refused_at_its_group() {
+    let many = refusal(SMALL, &[("flows.0.count", "999999"), ("flows.1.count", "900000"), ("run.series", "false")]);
+    assert!(many.starts_with("--set flows.0.count: more than") || many.contains("flows.1.count"), "{many}");
+    let windows =
+        refusal(SMALL, &[("flows.0.count", "500000"), ("flows.0.initial_window", "1000"), ("flows.0.window", "1000")]);
+    assert!(windows.starts_with("--set flows.0.count: these 500000 flows need about"), "{windows}");
+    let fast = refusal(SMALL, &[("flows.1.rate", "1e15 bit/s")]);
+    assert!(fast.contains("flows.1.count: ") && fast.contains("wait at its own access link"), "{fast}");
+    let series = [("flows.0.count", "200000"), ("run.sample", "1 ms")];
+    assert!(refusal(SMALL, &series).contains("set run.series = false"));
+    assert!(read(SMALL, &[series[0], series[1], ("run.series", "false")]).is_ok());
+    assert!(read(SMALL, &[("flows.1.rate", "1 Gbit/s")]).is_ok());
+}
+
+#[test]
 fn without_a_queue_the_link_drops_at_the_tail() {
     let text = SMALL.split("[queue]").next().unwrap().to_owned() + &SMALL[SMALL.find("[[flows]]").unwrap()..];
     assert_eq!(read(&text, &[]).unwrap().resolved["queue"]["discipline"], "drop_tail");

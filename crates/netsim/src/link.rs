@@ -112,7 +112,7 @@ impl Link {
             self.remainder = 0;
             return;
         };
-        self.totals.waited(packet.queued, now);
+        self.totals.waited(packet.queued, now, self.watched);
         self.leaving = Some((packet.flow, packet.to, packet.queued));
         let time = self.rate.time_to_send(u64::from(packet.bytes), &mut self.remainder);
         events.push(now + time, Event::Departure(self.index));

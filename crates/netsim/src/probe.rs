@@ -29,8 +29,8 @@ pub struct LinkTotals {
     pub most: u64,
     /// Time that packets spent in the queue, in the window, whatever became of them.
     pub queued: Span,
-    /// Waiting times of packets that were sent.
-    pub delays: Histogram<u64>,
+    /// Waiting times of packets that were sent; kept for links under study only, from the first such packet on.
+    pub delays: Option<Box<Histogram<u64>>>,
     /// The sum of the same, and where the window begins.
     pub delay_sum: u128,
     window: Time,
@@ -45,7 +45,7 @@ impl Default for LinkTotals {
             lost: [0; Cause::COUNT],
             most: 0,
             queued: Span::ZERO,
-            delays: spans(),
+            delays: None,
             delay_sum: 0,
             window: Time::ZERO,
         }
@@ -57,10 +57,12 @@ impl LinkTotals {
         self.most = self.most.max(packets);
     }
 
-    pub(crate) fn waited(&mut self, queued: Time, now: Time) {
+    pub(crate) fn waited(&mut self, queued: Time, now: Time, watched: bool) {
         self.left(queued, now);
         let delay = now.since(queued).0;
-        record(&mut self.delays, delay);
+        if watched {
+            record(self.delays.get_or_insert_with(|| Box::new(spans())), delay);
+        }
         self.delay_sum += u128::from(delay);
     }
 

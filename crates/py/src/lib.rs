@@ -7,6 +7,7 @@ use sluicegate_lab::results::{Cells, ResultTable, summary, tables};
 use sluicegate_lab::{Scenario, declarations};
 use sluicegate_netsim::Sim;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 pyo3::create_exception!(
@@ -30,6 +31,21 @@ fn caught<T>(work: impl FnOnce() -> T) -> PyResult<T> {
 
 fn read(text: &str, name: &str, sets: &[(String, String)]) -> PyResult<Scenario> {
     caught(|| Scenario::read(text, name, sets))?.map_err(|error| ScenarioError::new_err(error.0))
+}
+
+/// Does long work that Rust cannot slice on a thread of its own, so that Ctrl-C is heard meanwhile; it is then left
+/// to end by itself.
+fn aside<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> T + Send + 'static) -> PyResult<T> {
+    let (sender, mut receiver) = channel();
+    std::thread::spawn(move || sender.send(caught(work)));
+    loop {
+        let receiver = &mut receiver;
+        match py.detach(move || receiver.recv_timeout(SLICE)) {
+            Ok(done) => return done,
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Disconnected) => return Err(PyRuntimeError::new_err("internal error: no answer")),
+        }
+    }
 }
 
 /// The version of the program.
@@ -61,7 +77,10 @@ fn run<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let scenario = read(text, name, &sets)?;
     let total = scenario.duration().as_secs();
-    let mut sim = caught(|| Sim::new(scenario.plan()))?;
+    let (scenario, mut sim) = aside(py, move || {
+        let sim = Sim::new(scenario.plan());
+        (scenario, sim)
+    })?;
     loop {
         let going = py.detach(|| {
             let begun = Instant::now();
@@ -82,11 +101,9 @@ fn run<'py>(
             break;
         }
     }
-    let (summary, tables) = py.detach(|| {
-        caught(|| {
-            let outcome = sim.finish();
-            (summary(&scenario, &outcome).to_string(), tables(&outcome))
-        })
+    let (summary, tables) = aside(py, move || {
+        let outcome = sim.finish();
+        (summary(&scenario, &outcome).to_string(), tables(&outcome))
     })?;
     let result = PyDict::new(py);
     let all = PyDict::new(py);
@@ -101,6 +118,7 @@ fn run<'py>(
 fn columns<'py>(py: Python<'py>, table: &ResultTable) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for column in &table.columns {
+        py.check_signals()?;
         let payload: Bound<'py, PyAny> = match &column.cells {
             Cells::F64(cells) => bytes(py, cells.iter().map(|x| x.to_le_bytes())),
             Cells::U64(cells) => bytes(py, cells.iter().map(|x| x.to_le_bytes())),
