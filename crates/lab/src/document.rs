@@ -34,6 +34,20 @@ pub struct Item {
     pub node: Node,
 }
 
+impl Item {
+    /// The same, written by a `--set`, with all that it holds.
+    fn from_set(self) -> Item {
+        let node = match self.node {
+            Node::Leaf(raw) => Node::Leaf(raw),
+            Node::Table(entries) => {
+                Node::Table(entries.into_iter().map(|(name, item)| (name, item.from_set())).collect())
+            }
+            Node::Array(items) => Node::Array(items.into_iter().map(Item::from_set).collect()),
+        };
+        Item { place: Place::Set, node }
+    }
+}
+
 /// What a document can hold.
 #[derive(Clone, Debug)]
 pub enum Node {
@@ -71,9 +85,10 @@ impl Document {
     /// Puts `value` at a dotted key such as `flows.1.rate`, reading it as TOML if it is, else as a text.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), ScenarioError> {
         let fail = |rule: &str| Err(ScenarioError(format!("--set {key}: {rule}")));
-        let node = match Document::parse(&format!("value = {value}"), "").map(|mut parsed| parsed.root.pop()) {
-            Ok(Some((_, Item { node, .. }))) => node,
-            _ => Node::Leaf(Raw::Text(value.to_owned())),
+        let node = match Document::parse(&format!("value = {value}"), "").map(|parsed| parsed.root) {
+            Ok(mut root) if root.len() == 1 => root.remove(0).1.from_set().node,
+            Ok(_) => return fail("must be one value"),
+            Err(_) => Node::Leaf(Raw::Text(value.to_owned())),
         };
         let parts: Vec<&str> = key.split('.').collect();
         if parts.iter().any(|part| part.is_empty()) {

@@ -84,6 +84,22 @@ fn a_broken_rule_is_told_at_the_key_that_was_written() {
 }
 
 #[test]
+fn what_an_inline_value_holds_was_written_by_set() {
+    let queue = refusal(SMALL, &[("queue", "{ discipline = 'choke', min_th = 70 }")]);
+    assert!(queue.starts_with("--set queue.min_th = 70 packets: breaks the rule"), "{queue}");
+    let flows = refusal(SMALL, &[("flows", "[{ kind = 'udp' }, { kind = 'udp', rate = 3 }]")]);
+    assert!(flows.starts_with("--set flows.0.rate: must be given"), "{flows}");
+    let run = refusal(SMALL, &[("run", "{ duration = '1 s', warmup = '2 s' }")]);
+    assert!(run.starts_with("--set run.warmup = 2 s: breaks the rule"), "{run}");
+}
+
+#[test]
+fn a_set_gives_one_value() {
+    assert_eq!(refusal(SMALL, &[("queue.limit", "1\nevil=2")]), "--set queue.limit: must be one value");
+    assert_eq!(refusal(SMALL, &[("queue.limit", "1\n[run]")]), "--set queue.limit: must be one value");
+}
+
+#[test]
 fn what_would_not_fit_into_memory_is_refused_at_its_group() {
     let many = refusal(SMALL, &[("flows.0.count", "999999"), ("flows.1.count", "900000"), ("run.series", "false")]);
     assert!(many.starts_with("--set flows.0.count: more than") || many.contains("flows.1.count"), "{many}");
