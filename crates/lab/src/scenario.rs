@@ -3,11 +3,11 @@
 use crate::document::{Document, Item, Node, Place, ScenarioError};
 use crate::memory::Memory;
 use crate::network::{LinkParams, Network, NetworkLink, NetworkParams, Run, RunParams};
-use crate::section::{Found, Section, object, value};
+use crate::section::{Found, Section, fill_from_profile, json, object, value};
 use serde_json::{Map, Value as Json};
 use sluicegate_aqm::{Discipline, all, build};
 use sluicegate_base::params::{Table, did_you_mean};
-use sluicegate_base::{Declared, Link, Params, Rate, Size, Span, Stream, Time};
+use sluicegate_base::{Declared, Link, Params, Rate, Size, Span, Stream, Time, Value};
 use sluicegate_netsim::source::{Flow, FlowParams, Poisson, SourcePlan, Udp};
 use sluicegate_netsim::{FlowPlan, LinkPlan, Plan, SimPacket};
 use sluicegate_tcp::{Host, Tcp};
@@ -69,6 +69,7 @@ impl Scenario {
         let run_section = section(&root, "run")?;
         run_section.refuse_unknown(&[Table::of::<Run>()], &[])?;
         let run: RunParams = typed::<Run>(&run_section, links[0].rate, "run", &mut resolved)?;
+        resolved["run"]["sample"] = json(&Value::Time(run.interval()));
         refuse_too_large(&root, &groups, &run)?;
         let far_access = dumbbell.map(|params| (params.access_rate, params.access_delay));
         let name = name.to_owned();
@@ -200,6 +201,7 @@ fn fields<T: Declared>(
     let found = section.read(&table)?;
     let values = section.resolve(&table, &found, &link)?;
     object(&table, &values, map);
+    fill_from_profile(&table, &found, map);
     let built = T::Params::build(&mut |at| values[at].clone(), &link);
     Ok(built.unwrap_or_else(|problem| unreachable!("resolved values build: {problem:?}")))
 }
@@ -377,6 +379,10 @@ fn group(
         (Some(rate), delay, None) => Some((rate, delay.unwrap_or(Span::ZERO))),
         (None, Some(_), None) => return Err(section.error("access_rate", "must be given with access_delay")),
     };
+    if let Some((rate, delay)) = access {
+        map.insert("access_rate".to_owned(), json(&Value::Rate(rate)));
+        map.insert("access_delay".to_owned(), json(&Value::Time(delay)));
+    }
     Ok(Group { common, source, path, return_path, access })
 }
 

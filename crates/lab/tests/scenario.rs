@@ -61,6 +61,25 @@ fn a_resolved_scenario_resolves_to_itself() {
 }
 
 #[test]
+fn a_resolved_scenario_shows_every_value_in_force() {
+    let resolved = read(SMALL, &[("flows.0.min_rto", "1 s")]).unwrap().resolved;
+    let tcp = &resolved["flows"][0];
+    assert_eq!(tcp["min_rto"], "1 s", "a given value beats the profile");
+    for profile in sluicegate_tcp::host::PROFILES.iter().filter(|profile| tcp["profile"] == profile.name) {
+        for value in profile.values {
+            assert!(!tcp[value.field].is_null(), "{}", value.field);
+        }
+    }
+    assert_eq!((&tcp["window"], &tcp["initial_window"], &tcp["max_rto"]), (&20.into(), &2.0.into(), &"60 s".into()));
+    assert_eq!((&tcp["access_rate"], &tcp["access_delay"]), (&"10 Mbit/s".into(), &"0 s".into()));
+    assert_eq!(resolved["run"]["sample"], "100 ms");
+    let long = read(SMALL, &[("run.duration", "1000 s"), ("network.access_delay", "3 ms")]).unwrap().resolved;
+    assert_eq!(long["run"]["sample"], "500 ms");
+    assert_eq!(long["flows"][1]["access_delay"], "3 ms");
+    assert!(long["flows"][1]["min_rto"].is_null(), "UDP has no profile");
+}
+
+#[test]
 fn shared_keys_serve_every_discipline_and_its_own_table_wins() {
     let thresholds = |discipline| {
         let queue = read(SMALL, &[("queue.discipline", discipline)]).unwrap().resolved["queue"].clone();
