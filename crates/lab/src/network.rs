@@ -43,7 +43,7 @@ params! {
         duration: Span = required, range(Range::POSITIVE.to(1e7)), source("Sluicegate");
         /// When the measured window begins; it ends with the run.
         warmup: Span = default(Span::ZERO), source("Sluicegate");
-        /// Key of every random stream.
+        /// Key of every random stream: a whole number up to 9223372036854775807.
         seed: u64 = default(1), unit("1"), source("Sluicegate");
         /// How often the probes look.
         sample: Option<Span> = optional("100 ms, or 1/2000 of the run when that is longer"), range(Range::POSITIVE),

@@ -217,9 +217,15 @@ fn network(
         let spec = LinkSpec { name, ends: None, rate: params.rate, delay: params.delay, plain: None };
         return Ok((vec![spec], Some(params)));
     };
+    if let Some(field) = Table::of::<Network>().fields.iter().find(|field| section.get(field.name).is_some()) {
+        let rule = "a network has either the keys of a dumbbell, such as rate, or [[network.links]]";
+        // At whichever of the two was added by hand to a file that has the other.
+        let key = if item.place == Place::Set { "links" } else { field.name };
+        return Err(section.error(key, rule));
+    }
     section.refuse_unknown(&[], &["links"])?;
     let Node::Array(items) = &item.node else {
-        return Err(section.error("links", "must be tables: [[network.links]]"));
+        return Err(section.error("links", "must be tables: at least one [[network.links]]"));
     };
     let (mut specs, mut maps): (Vec<LinkSpec>, Vec<Json>) = (Vec::new(), Vec::new());
     for (at, item) in items.iter().enumerate() {
@@ -301,7 +307,7 @@ fn flows(
     let items = match root.get("flows").map(|item| &item.node) {
         Some(Node::Array(items)) => items,
         None => return Err(root.error("flows", "must be given: at least one [[flows]]")),
-        Some(_) => return Err(root.error("flows", "must be tables: [[flows]]")),
+        Some(_) => return Err(root.error("flows", "must be tables: at least one [[flows]]")),
     };
     let (mut groups, mut maps, mut total): (Vec<Group>, Vec<Json>, u64) = (Vec::new(), Vec::new(), 0);
     for (at, item) in items.iter().enumerate() {
@@ -350,7 +356,7 @@ fn group(
         let near = did_you_mean(kind, &kinds);
         return Err(section.error("kind", &format!("no such source: {kind:?}; one of {}{near}", kinds.join(", "))));
     };
-    section.refuse_unknown(&[*table, Table::of::<Flow>()], &["kind"])?;
+    section.refuse_unknown_for(&format!(" for kind {kind}"), &[*table, Table::of::<Flow>()], &["kind"])?;
     map.insert("kind".to_owned(), Json::from(kind));
     let rate = links[0].rate;
     let common: FlowParams = fields::<Flow>(section, rate, map)?;

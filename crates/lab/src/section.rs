@@ -60,10 +60,15 @@ impl<'a> Section<'a> {
 
     /// Refuses keys that are neither `known` nor declared in `tables`.
     pub fn refuse_unknown(&self, tables: &[Table], known: &[&str]) -> Result<(), ScenarioError> {
+        self.refuse_unknown_for("", tables, known)
+    }
+
+    /// The same, saying `whose` keys these are: ` for kind tcp`.
+    pub fn refuse_unknown_for(&self, whose: &str, tables: &[Table], known: &[&str]) -> Result<(), ScenarioError> {
         let declared = tables.iter().flat_map(|table| table.fields.iter().map(|field| field.name));
         let names: Vec<&str> = declared.chain(known.iter().copied()).collect();
         match self.entries.iter().find(|(key, _)| !names.contains(&key.as_str())) {
-            Some((key, _)) => Err(self.error(key, &format!("no such key{}", did_you_mean(key, &names)))),
+            Some((key, _)) => Err(self.error(key, &format!("no such key{whose}{}", did_you_mean(key, &names)))),
             None => Ok(()),
         }
     }

@@ -113,6 +113,25 @@ fn what_an_inline_value_holds_was_written_by_set() {
 }
 
 #[test]
+fn messages_show_what_was_written() {
+    let told = |key: &str, value: &str, part: &str| {
+        let message = refusal(SMALL, &[(key, value)]);
+        assert!(message.contains(part), "{key}={value}: {message}");
+    };
+    told("run.seed", "18446744073709551615", "run.seed = 18446744073709551615: must be at most 9223372036854775807");
+    told("run.seed", "-9223372036854775809", "must not be negative");
+    told("queue.min_th", "30.0", "queue.min_th = 30.0: must be a number of packets");
+    told("queue.min_th", "[1, 2]", "queue.min_th = [1, 2]: must be a number of packets");
+    told("run.duration", "1979-05-27", "run.duration = 1979-05-27: must be a time");
+    told("flows", "[]", "--set flows: must be tables: at least one [[flows]]");
+    told("network.links", "[]", "--set network.links: a network has either the keys of a dumbbell");
+    told("network.links.0.name", "x", "--set network.links: a network has either the keys of a dumbbell");
+    told("network", "{ links = [] }", "must be tables: at least one [[network.links]]");
+    told("flows.1.kind", "tcp", "flows.1.rate: no such key for kind tcp");
+    told("flows.0.min_rto", "100 s", "min_rto <= max_rto (min_rto is 100 s, max_rto is 60 s)");
+}
+
+#[test]
 fn a_set_gives_one_value() {
     assert_eq!(refusal(SMALL, &[("queue.limit", "1\nevil=2")]), "--set queue.limit: must be one value");
     assert_eq!(refusal(SMALL, &[("queue.limit", "1\n[run]")]), "--set queue.limit: must be one value");
