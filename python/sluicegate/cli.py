@@ -127,7 +127,7 @@ def reproduce(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Write report.html, figures and checks here (default: out/NAME).")
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Run as long as the paper did.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Longer runs, more seeds.")] = False,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many seeds (default: the report's own).")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="How many runs at once (default: one per core).")] = None,
     quiet: Quiet = False,
