@@ -130,6 +130,12 @@ fn flows(outcome: &Outcome) -> ResultTable {
     ];
     columns.extend(lost_by_cause(&lost));
     columns.extend([
+        u64s(
+            "lost_elsewhere_packets",
+            "packets",
+            "packets of its data lost at links that are not under study, not counted in lost_packets",
+            rows().map(|row| row.totals.lost_elsewhere),
+        ),
         f64s(
             "loss_ratio",
             "1",

@@ -185,6 +185,44 @@ fn every_table_of_results_is_whole() {
     assert_eq!(summary["seed"], 1);
 }
 
+#[test]
+fn losses_at_links_that_are_not_under_study_are_counted_too() {
+    let text = r#"
+[[network.links]]
+name = "first"
+from = "a"
+to = "b"
+rate = "1 Mbit/s"
+managed = false
+limit = 3
+
+[[network.links]]
+name = "second"
+from = "b"
+to = "c"
+rate = "500 kbit/s"
+
+[queue]
+limit = 5
+
+[[flows]]
+kind = "udp"
+rate = "2 Mbit/s"
+path = ["first", "second"]
+stop = "3 s"
+
+[run]
+duration = "20 s"
+"#;
+    let mut sim = Sim::new(read(text, &[]).unwrap().plan());
+    while sim.advance(1 << 16) {}
+    let flow = sim.finish().flows.remove(0).totals;
+    let lost: u64 = flow.lost.iter().sum();
+    assert!(lost > 100 && flow.lost_elsewhere > 100, "{lost} {}", flow.lost_elsewhere);
+    assert_eq!(flow.sent[0], flow.arrivals + flow.lost_elsewhere);
+    assert_eq!(flow.arrivals, flow.delivered[0] + lost);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 

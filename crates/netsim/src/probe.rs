@@ -88,7 +88,9 @@ pub struct FlowTotals {
     pub arrivals: u64,
     /// Packets of its data lost there, by cause.
     pub lost: [u64; Cause::COUNT],
-    /// Time that they spent there.
+    /// Packets of its data lost at links that nobody watches.
+    pub lost_elsewhere: u64,
+    /// Time that they spent at watched queues.
     pub queued: Span,
     /// One-way delays of what was delivered, and their sum.
     pub delays: Option<Box<Histogram<u64>>>,
@@ -103,6 +105,7 @@ impl Default for FlowTotals {
             delivered: [0; 2],
             arrivals: 0,
             lost: [0; Cause::COUNT],
+            lost_elsewhere: 0,
             queued: Span::ZERO,
             delays: None,
             delay_sum: 0,

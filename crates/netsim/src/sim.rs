@@ -193,8 +193,12 @@ impl Sim {
         while let Some((packet, cause)) = self.lost.pop() {
             link.totals.lost[cause as usize] += 1;
             link.totals.left(packet.queued, self.now);
-            if link.watched && packet.to == End::Receiver {
+            if packet.to == End::Receiver {
                 let totals = &mut self.flows[packet.flow as usize].totals;
+                if !link.watched {
+                    totals.lost_elsewhere += 1;
+                    continue;
+                }
                 totals.lost[cause as usize] += 1;
                 totals.queued = totals.queued + self.now.since(packet.queued.max(start));
             }
