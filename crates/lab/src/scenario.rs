@@ -263,6 +263,7 @@ fn queue(section: &Section<'_>, rate: Rate, resolved: &mut Map<String, Json>) ->
         }
         Some(_) => return Err(section.error("discipline", &format!("must be one of {}", names.join(", ")))),
     };
+    refuse_foreign(section, &tables, &chosen)?;
     let mut result = None;
     for table in &tables {
         let name = table.about.name;
@@ -296,6 +297,23 @@ fn queue(section: &Section<'_>, rate: Rate, resolved: &mut Map<String, Json>) ->
         }
     }
     Ok((chosen, result.expect("the chosen discipline is among all")))
+}
+
+/// Refuses a key in [queue] that only another discipline than the chosen one has: it would do nothing.
+///
+/// Keys that several disciplines share may stand there whichever is chosen, so that one file serves them all.
+fn refuse_foreign(section: &Section<'_>, tables: &[Table], chosen: &Table) -> Result<(), ScenarioError> {
+    for (key, _) in section.entries {
+        let owners: Vec<&str> =
+            tables.iter().filter(|table| table.position(key).is_some()).map(|table| table.about.name).collect();
+        if let [owner] = owners[..] {
+            if owner != chosen.about.name {
+                let rule = format!("only {owner} has it, not {}: write it as queue.{owner}.{key}", chosen.about.name);
+                return Err(section.error(key, &rule));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn flows(

@@ -90,6 +90,16 @@ fn shared_keys_serve_every_discipline_and_its_own_table_wins() {
 }
 
 #[test]
+fn a_key_that_only_another_discipline_has_is_refused_in_the_shared_table() {
+    let message = refusal(SMALL, &[("queue.gentle", "true")]);
+    assert_eq!(message, "--set queue.gentle: only red has it, not choke: write it as queue.red.gentle");
+    assert!(read(SMALL, &[("queue.red.gentle", "true")]).is_ok());
+    assert!(read(SMALL, &[("queue.gentle", "true"), ("queue.discipline", "red")]).is_ok());
+    // red and choke share the thresholds; Drop Tail has none.
+    assert!(read(SMALL, &[("queue.discipline", "drop_tail")]).is_ok());
+}
+
+#[test]
 fn a_broken_rule_is_told_at_the_key_that_was_written() {
     let shared = SMALL.replace("min_th = 10", "min_th = 70");
     assert_eq!(
