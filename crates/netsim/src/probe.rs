@@ -4,14 +4,32 @@ use hdrhistogram::Histogram;
 use sluicegate_aqm::Cause;
 use sluicegate_base::{Rate, Span, Time};
 
-/// A histogram of spans: two significant digits, growing as it needs.
-pub(crate) fn spans() -> Histogram<u64> {
-    Histogram::new(2).expect("two digits are valid")
+/// How spans are distributed: a histogram to two significant digits, and the longest span exactly.
+#[derive(Clone, Debug)]
+pub struct Delays {
+    histogram: Histogram<u64>,
+    longest: u64,
 }
 
-/// Adds a span to a histogram, which grows to hold it (`saturating_record` would not grow it, but cut the value).
-fn record(spans: &mut Histogram<u64>, nanoseconds: u64) {
-    spans.record(nanoseconds).expect("the histogram grows by itself");
+impl Default for Delays {
+    fn default() -> Self {
+        Delays { histogram: Histogram::new(2).expect("two digits are valid"), longest: 0 }
+    }
+}
+
+impl Delays {
+    /// Adds a span; the histogram grows to hold it (`saturating_record` would not grow it, but cut the value).
+    pub(crate) fn record(&mut self, nanoseconds: u64) {
+        self.histogram.record(nanoseconds).expect("the histogram grows by itself");
+        self.longest = self.longest.max(nanoseconds);
+    }
+
+    /// The span in nanoseconds that the fraction `q` does not exceed: the upper end of its bin, but never more than the
+    /// longest span.
+    #[must_use]
+    pub fn value_at_quantile(&self, q: f64) -> u64 {
+        self.histogram.value_at_quantile(q).min(self.longest)
+    }
 }
 
 /// What a link has counted since the measured window began (before that, since the start).
@@ -30,7 +48,7 @@ pub struct LinkTotals {
     /// Time that packets spent in the queue, in the window, whatever became of them.
     pub queued: Span,
     /// Waiting times of packets that were sent; kept for links under study only, from the first such packet on.
-    pub delays: Option<Box<Histogram<u64>>>,
+    pub delays: Option<Box<Delays>>,
     /// The sum of the same, and where the window begins.
     pub delay_sum: u128,
     window: Time,
@@ -61,7 +79,7 @@ impl LinkTotals {
         self.left(queued, now);
         let delay = now.since(queued).0;
         if watched {
-            record(self.delays.get_or_insert_with(|| Box::new(spans())), delay);
+            self.delays.get_or_insert_default().record(delay);
         }
         self.delay_sum += u128::from(delay);
     }
@@ -93,7 +111,7 @@ pub struct FlowTotals {
     /// Time that they spent at watched queues.
     pub queued: Span,
     /// One-way delays of what was delivered, and their sum.
-    pub delays: Option<Box<Histogram<u64>>>,
+    pub delays: Option<Box<Delays>>,
     /// Their sum in nanoseconds.
     pub delay_sum: u128,
 }
@@ -118,7 +136,7 @@ impl FlowTotals {
         self.delivered[0] += 1;
         self.delivered[1] += u64::from(bytes);
         self.delay_sum += u128::from(delay.0);
-        record(self.delays.get_or_insert_with(|| Box::new(spans())), delay.0);
+        self.delays.get_or_insert_default().record(delay.0);
     }
 }
 
@@ -221,5 +239,22 @@ impl Outcome {
     #[must_use]
     pub fn link_name(&self, index: u32) -> &str {
         self.links.iter().find(|link| link.index == index).map_or("", |link| &link.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_quantile_exceeds_the_longest_span() {
+        let mut delays = Delays::default();
+        for span in [9_000_001, 10_000_001] {
+            delays.record(span);
+        }
+        assert_eq!(delays.value_at_quantile(0.99), 10_000_001);
+        let median = delays.value_at_quantile(0.5) as f64;
+        assert!((9_000_001.0..9_000_001.0 * 1.01).contains(&median), "{median}");
+        assert_eq!(delays.histogram.max(), 10_027_007, "which the histogram alone would not keep");
     }
 }
