@@ -78,7 +78,7 @@ impl Document {
             let what = error.message().lines().collect::<Vec<_>>().join(": ");
             let text = text.get(span.clone()).map_or("", str::trim);
             let near = if text.is_empty() { String::new() } else { format!(" at {text:?}") };
-            ScenarioError(format!("{name}:{}: not valid TOML: {what}{near}", line(span.start)))
+            ScenarioError(format!("{}: not valid TOML: {what}{near}", at_line(name, line(span.start))))
         })?;
         Ok(Document { name: name.to_owned(), root: entries(table.get_ref(), &Source { text, line: &line }) })
     }
@@ -125,7 +125,7 @@ impl Document {
     #[must_use]
     pub fn error(&self, place: Place, path: &str, rule: &str) -> ScenarioError {
         ScenarioError(match place {
-            Place::Line(line) => format!("{}:{line}: {path}: {rule}", self.name),
+            Place::Line(line) => format!("{}: {path}: {rule}", at_line(&self.name, line)),
             Place::Set => format!("--set {path}: {rule}"),
         })
     }
@@ -177,6 +177,11 @@ fn node(value: &Spanned<DeValue<'_>>, source: &Source<'_>) -> Node {
         DeValue::Datetime(_) => other(),
     };
     Node::Leaf(leaf)
+}
+
+/// A file and a line of it; no line for a text that nobody sees, whose name is in angle brackets.
+fn at_line(name: &str, line: usize) -> String {
+    if name.starts_with('<') { name.to_owned() } else { format!("{name}:{line}") }
 }
 
 /// A value as messages show it.

@@ -142,6 +142,14 @@ fn messages_show_what_was_written() {
 }
 
 #[test]
+fn a_text_that_nobody_sees_has_no_lines() {
+    let refused = |text: &str| Scenario::read(text, "<python>", &[]).err().unwrap().0;
+    let message = refused(&SMALL.replace("min_th = 10", "min_th = 70"));
+    assert!(message.starts_with("<python>: queue.min_th = 70 packets: breaks the rule"), "{message}");
+    assert!(refused("[network").starts_with("<python>: not valid TOML"));
+}
+
+#[test]
 fn a_set_gives_one_value() {
     assert_eq!(refusal(SMALL, &[("queue.limit", "1\nevil=2")]), "--set queue.limit: must be one value");
     assert_eq!(refusal(SMALL, &[("queue.limit", "1\n[run]")]), "--set queue.limit: must be one value");
