@@ -15,7 +15,7 @@ from conftest import SMALL, Program
 from sluicegate import _core, api
 
 # Of every column of the runs below. It changes only when results change on purpose; the changelog then says why.
-DIGEST = "f1da9223d0711246a9b4d58e7f4883cce135693fd5350fa7f32da7d7e2c57742"
+DIGEST = "4120c58d91e35e2c134ce6d806c93163d2d8c9eb739145f65557f0722ba84e5f"
 SCENARIOS = [(discipline, seed) for discipline in ("drop_tail", "red", "choke") for seed in (1, 2)]
 
 

@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from types import FrameType
 
-
 LAST = ("checks.json", "summary.json")
 """What says that a folder is complete: these files come last, and old ones go first."""
 

@@ -37,13 +37,13 @@ pub struct Item {
 
 impl Item {
     /// The same, written by a `--set`, with all that it holds.
-    fn from_set(self) -> Item {
+    fn into_set(self) -> Item {
         let node = match self.node {
             Node::Leaf(raw) => Node::Leaf(raw),
             Node::Table(entries) => {
-                Node::Table(entries.into_iter().map(|(name, item)| (name, item.from_set())).collect())
+                Node::Table(entries.into_iter().map(|(name, item)| (name, item.into_set())).collect())
             }
-            Node::Array(items) => Node::Array(items.into_iter().map(Item::from_set).collect()),
+            Node::Array(items) => Node::Array(items.into_iter().map(Item::into_set).collect()),
         };
         Item { place: Place::Set, node }
     }
@@ -87,7 +87,7 @@ impl Document {
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), ScenarioError> {
         let fail = |rule: &str| Err(ScenarioError(format!("--set {key}: {rule}")));
         let node = match Document::parse(&format!("value = {value}"), "").map(|parsed| parsed.root) {
-            Ok(mut root) if root.len() == 1 => root.remove(0).1.from_set().node,
+            Ok(mut root) if root.len() == 1 => root.remove(0).1.into_set().node,
             Ok(_) => return fail("must be one value"),
             Err(_) => Node::Leaf(Raw::Text(value.to_owned())),
         };
