@@ -75,6 +75,19 @@ def test_what_is_no_network_discipline_or_source_is_refused(network: object, flo
         sg.simulate(network, flows, duration="1 s")  # type: ignore[arg-type]
 
 
+def test_a_value_of_no_kind_that_a_scenario_knows_is_named() -> None:
+    for flow in (sg.Udp(rate=object()), sg.Udp(rate={1, 2})):  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=r"^Udp\.rate = .*: must be a text, a number"):
+            sg.simulate(small_network(), flow, duration="1 s")
+    with pytest.raises(TypeError, match=r"^Udp\.path = None: must be"):
+        sg.simulate(small_network(), sg.Udp(rate="1 Mbit/s", path=["a", None]), duration="1 s")  # type: ignore[list-item]
+
+
+def test_no_flows_is_answered_in_words() -> None:
+    with pytest.raises(sg.ScenarioError, match=r"flows: must be tables: at least one \[\[flows\]\]"):
+        sg.simulate(small_network(), [], duration="1 s")
+
+
 def test_numpy_values_are_taken() -> None:
     text = api.scenario(small_network(), sg.Tcp(np.int64(2), window=np.int32(8)), seed=np.uint8(3))
     assert "count = 2\n" in text

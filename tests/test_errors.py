@@ -194,3 +194,37 @@ def test_a_file_without_permission_is_refused(sluicegate: Program, small: Path) 
         assert done.returncode == 0
     else:
         assert (done.returncode, done.stderr) == (2, "error: small.toml: Permission denied\n")
+
+
+def test_a_blocked_result_is_told_before_the_work(sluicegate: Program, small: Path, tmp_path: Path) -> None:
+    (tmp_path / "out/queue.parquet").mkdir(parents=True)
+    done = sluicegate("run", "small.toml", "-o", "out", "--set", "run.duration=1000000 s")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "out/queue.parquet: is a directory" in done.stderr
+    (tmp_path / "paper").mkdir()
+    (tmp_path / "paper/data").write_text("")
+    done = sluicegate("reproduce", "choke1999", "--full", "-o", "paper")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "paper/data: not a directory" in done.stderr
+
+
+def test_the_documented_mistakes_are_answered_as_printed(sluicegate: Program, tmp_path: Path) -> None:
+    page = Path(__file__).parents[1].joinpath("docs/scenarios.md").read_text("utf-8")
+    scenario = page.split("```toml\n")[1].split("```")[0]
+    printed = page.split("## Mistakes")[1].split("```\n")[1].splitlines()
+    mistakes = [("min_th = 30", "min_th = 70", []), ("rate", "raet", []), ("", "", ["--set", "queue.limit=-1"])]
+    assert len(printed) == len(mistakes)
+    for line, (old, new, words) in zip(printed, mistakes, strict=True):
+        (tmp_path / "mine.toml").write_text(scenario.replace(old, new, 1))
+        done = sluicegate("check", "mine.toml", *words)
+        assert (done.returncode, done.stderr) == (2, line + "\n")
+
+
+def test_the_manual_names_every_scenario_that_comes_along() -> None:
+    from sluicegate import api
+
+    page = Path(__file__).parents[1].joinpath("docs/scenarios.md").read_text("utf-8")
+    [sentence] = [line for line in page.splitlines() if "come along: " in line]
+    for name in api.scenarios():
+        assert f"{name}`" in sentence
+    assert sentence.startswith({2: "Two", 3: "Three", 4: "Four", 5: "Five"}[len(api.scenarios())])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -112,6 +113,14 @@ def test_the_schema_takes_valid_scenarios(schema: jsonschema.Draft202012Validato
         ("wait = true", "wait = 1"),
         ('kind = "udp"', 'kind = "dup"'),
         ("[queue.red]", "[queue.red]\nw_q = 2"),
+        ("limit = 100", "limit = -1"),
+        ("limit = 100", 'limit = "-1 kB"'),
+        ("limit = 100", 'limit = "4 apples"'),
+        ("window = 20", "window = 0"),
+        ('delay = "1 ms"', 'delay = "1 xs"'),
+        ('delay = "1 ms"', 'delay = "1"'),
+        ('delay = "1 ms"', 'delay = "-1 ms"'),
+        ('rate = "2 Mbit/s"', 'rate = "2 Mb"'),
     ],
 )
 def test_the_schema_refuses_what_the_core_refuses(schema: jsonschema.Draft202012Validator, old: str, new: str) -> None:
@@ -120,3 +129,20 @@ def test_the_schema_refuses_what_the_core_refuses(schema: jsonschema.Draft202012
     assert not schema.is_valid(tomllib.loads(wrong))
     with pytest.raises(sg.ScenarioError):
         _core.check(wrong, "small.toml", [])
+
+
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [
+        ("delay", ["1ms", " 2 us ", "3 µs", "1.5 s", ".5 s", "1. s", "1e-3 s", "+1 min", "0 h", "10 ns"]),
+        ("rate", ["1 Mbit/s", "2.5Mbps", "1e3 kbit/s", "7 bps"]),
+        ("limit", [40, "40", "40 packets", "64 kB", "70.5 KiB", "90000B"]),
+    ],
+)
+def test_the_schema_takes_quantities_as_the_core_does(
+    schema: jsonschema.Draft202012Validator, key: str, values: list[object]
+) -> None:
+    for value in values:
+        text = re.sub(rf"^{key} = .*$", f"{key} = {json.dumps(value, ensure_ascii=False)}", SMALL, count=1, flags=re.M)
+        schema.validate(tomllib.loads(text))
+        _core.check(text, "small.toml", [])

@@ -55,3 +55,50 @@ except KeyboardInterrupt:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
     assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+def test_an_interrupt_during_the_imports_is_no_traceback() -> None:
+    """The entry point that was installed is called while the import of typer raises KeyboardInterrupt."""
+    code = """
+import sys
+from importlib.metadata import entry_points
+
+class Interrupted:
+    def find_spec(self, name, path=None, target=None):
+        if name == "typer":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupted())
+[program] = entry_points(group="console_scripts", name="sluicegate")
+program.load()()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize(
+    "sets",
+    [
+        ["flows.0.count=10", "flows.0.window=1000000", "flows.0.initial_window=1e6"],
+        ["flows.0.count=200000", "run.series=false"],
+        ["flows.0.count=20000", "run.sample=10 s"],
+    ],
+    ids=["large windows", "many flows", "many flows sampled"],
+)
+def test_an_interrupt_is_heard_whatever_the_scenario_does(tmp_path: Path, sets: list[str]) -> None:
+    words = [word for text in [*sets, "run.duration=20000 s"] for word in ("--set", text)]
+    child = subprocess.Popen(
+        [PROGRAM, "run", "unresponsive", "-o", "out", *words], cwd=tmp_path, stderr=subprocess.PIPE
+    )
+    try:
+        time.sleep(1.5)
+        assert child.poll() is None, "it should still run"
+        child.send_signal(signal.SIGINT)
+        start = time.perf_counter()
+        _, err = child.communicate(timeout=30)
+        waited = time.perf_counter() - start
+    finally:
+        child.kill()
+    assert (child.returncode, err) == (130, b"")
+    assert waited < 1
+    assert list(tmp_path.iterdir()) == []

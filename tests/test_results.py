@@ -127,3 +127,66 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(tmp_path: Pat
         (tmp_path / "closed").mkdir(mode=0o500)
         with pytest.raises(PermissionError):
             files.check_writable(tmp_path / "closed" / "new")
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+def write_two(folder: Path, text: str) -> None:
+    with files.staged(folder) as stage:
+        (stage / "data").mkdir()
+        (stage / "data/table").write_text(text)
+        (stage / "queue").write_text(text)
+        (stage / "summary.json").write_text(text)
+
+
+@pytest.mark.parametrize("blocked", ["queue", "summary.json", "data/table", "data"])
+def test_a_target_of_the_wrong_type_is_named_and_changes_nothing(tmp_path: Path, blocked: str) -> None:
+    write_two(tmp_path, "old")
+    if blocked == "data":
+        (tmp_path / "data/table").unlink()
+        (tmp_path / "data").rmdir()
+        (tmp_path / "data").write_text("a file")
+    else:
+        (tmp_path / blocked).unlink()
+        (tmp_path / blocked).mkdir()
+    before = contents(tmp_path)
+    with pytest.raises((IsADirectoryError, NotADirectoryError)) as caught:
+        write_two(tmp_path, "new")
+    assert caught.value.filename == str(tmp_path / blocked)
+    assert contents(tmp_path) == before
+    with pytest.raises((IsADirectoryError, NotADirectoryError)):
+        files.check_writable(tmp_path, [blocked + ("/" if blocked == "data" else "")])
+
+
+@pytest.mark.parametrize("moves", range(6))
+def test_a_failure_while_files_are_replaced_restores_the_old_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moves: int
+) -> None:
+    write_two(tmp_path, "old")
+    before = contents(tmp_path)
+    rename, done = Path.rename, []
+
+    def fail_once(path: Path, to: Path) -> Path:
+        done.append((path, to))
+        if len(done) == moves + 1:
+            raise OSError(28, "No space left on device", str(path))
+        return rename(path, to)
+
+    monkeypatch.setattr(Path, "rename", fail_once)
+    with pytest.raises(OSError, match="No space left") as caught:
+        write_two(tmp_path, "new")
+    assert str(caught.value.filename) in {str(tmp_path / name) for name in before}
+    assert contents(tmp_path) == before
+    monkeypatch.undo()
+    write_two(tmp_path, "new")
+    assert set(contents(tmp_path).values()) == {"new"}
+
+
+def test_the_summary_goes_first_and_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_two(tmp_path, "old")
+    rename, order = Path.rename, []
+    monkeypatch.setattr(Path, "rename", lambda path, to: (order.append(path.name), rename(path, to))[1])
+    write_two(tmp_path, "new")
+    assert (order[0], order[-1]) == ("summary.json", "summary.json")

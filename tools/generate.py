@@ -139,10 +139,24 @@ JSON_TYPES = {
 
 def json_bounds(field: Declaration) -> Declaration:
     """The range of a plain number ("above 0 and at most 1") as keywords of JSON Schema."""
-    if field["kind"] not in ("number", "integer"):
+    if field["kind"] not in ("number", "integer", "size"):
         return {}
+    least = {} if field["kind"] == "number" else {"minimum": 0}
     bounds = re.findall(rf"({'|'.join(BOUNDS)}) ([0-9.eE+-]+)", field["range"])
-    return {BOUNDS[words]: json.loads(number) for words, number in bounds}
+    return least | {BOUNDS[words]: json.loads(number) for words, number in bounds}
+
+
+NUMBER = r"\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+
+
+def json_pattern(field: Declaration) -> Declaration:
+    """How a time, a rate or a size is written, as a keyword of JSON Schema."""
+    if not field["units"]:
+        return {}
+    quantity = rf"{NUMBER}\s*({'|'.join(map(re.escape, field['units']))})"
+    if field["kind"] == "size":
+        quantity = rf"(\+?[0-9]+\s*(packets?)?|{quantity})"
+    return {"pattern": rf"^\s*{quantity}\s*$"}
 
 
 def json_field(field: Declaration) -> Declaration:
@@ -153,7 +167,7 @@ def json_field(field: Declaration) -> Declaration:
         described.append(f"Range: {field['range']}.")
     if field["derived"]:
         described.append(f"Default: {field['derived']}.")
-    schema = {"description": " ".join(described)} | JSON_TYPES[field["kind"]] | json_bounds(field)
+    schema = {"description": " ".join(described)} | JSON_TYPES[field["kind"]] | json_bounds(field) | json_pattern(field)
     if field["choices"]:
         schema["enum"] = field["choices"]
     if field["default"] is not None:

@@ -316,8 +316,8 @@ Discipline: TypeAlias = DropTail | RandomDrop | EarlyRandomDrop | Red | PenaltyB
 class Tcp:
     """TCP transfer
 
-    A greedy transfer (FTP): the sender always has a full segment to send. The host profile says what the operating
-    system or simulator that it stands for would use; every value of a profile can be overridden.
+    A transfer over TCP. The host profile says what the operating system or simulator that it stands for would use;
+    every value of a profile can be overridden.
 
     Source: RFC 9293, RFC 5681; ns-2's Agent/TCP
 
@@ -328,17 +328,20 @@ class Tcp:
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
             Sluicegate)
-        algorithm: The sender's congestion control. (default: reno; CHOKe 1999 does not say; ns-2)
+        algorithm: The sender's congestion control. (default: as the profile says; CHOKe 1999 does not say; ns-2)
         profile: Whose defaults apply to what is not given here. (default: ns2; the CHOKe report's simulator)
-        window: The receiver's advertised window. (packets; default: as the profile says; at least 1; RFC 9293)
-        packet_size: Length of a full IP packet, headers included. (B; default: 1000 B; above 0 and at most 65535;
-            CHOKe 1999, Sec. 4)
-        header_size: Length of the IP and TCP headers, and so of an acknowledgement. (B; default: 40 B; at least
-            20 and at most 120; ns-2, tcpip_base_hdr_size_)
-        initial_window: Congestion window at the start. (packets; default: as the profile says; at least 1
-            packets; RFC 5681)
+        window: The receiver's advertised window. (packets; default: as the profile says; at least 1 and at most
+            1000000000; RFC 9293)
+        packet_size: Length of a full IP packet, headers included. (B; default: as the profile says; above 0 and
+            at most 65535; CHOKe 1999, Sec. 4)
+        header_size: Length of the IP and TCP headers, and so of a bare acknowledgement. (B; default: as the
+            profile says; at least 20 and at most 120; RFC 9293; ns-2, tcpip_base_hdr_size_)
+        initial_window: Congestion window at the start. (packets; default: as the profile says; at least 1 and at
+            most 1000000 packets; RFC 5681, RFC 6928)
         initial_ssthresh: Slow-start threshold at the start. (packets; default: the advertised window; at least 2
-            packets; RFC 5681)
+            and at most 1000000000 packets; RFC 5681)
+        restart_window: Most of the congestion window that is left after an idle timeout. (packets; default: as
+            the profile says; at least 1 and at most 1000000 packets; RFC 5681, Sec. 4.1)
         min_rto: Least retransmission timeout. (default: as the profile says; RFC 6298)
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
@@ -347,6 +350,15 @@ class Tcp:
             G)
         limited_transmit: Send one new packet for each of the first two duplicate acknowledgements. (default: as
             the profile says; RFC 3042)
+        delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
+            (default: as the profile says; RFC 5681, Sec. 4.2)
+        ecn: Whether both ends use explicit congestion notification. (default: as the profile says; RFC 3168)
+        pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
+            1996)
+        handshake: Whether the connection opens with an exchange of SYNs; otherwise it starts established.
+            (default: as the profile says; RFC 9293; ns-2, syn_)
+        closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
+            9293)
         size: How much data each transfer has, headers not counted: full packets, or bytes. (packets; default:
             without end; at least 1; ns-2, Application/FTP, produce)
         start: When the first of them may start. (default: 0 s; Sluicegate)
@@ -376,19 +388,25 @@ class Tcp:
     name: ClassVar[str] = "tcp"
 
     count: int = 1
-    algorithm: Literal["reno"] = "reno"
+    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic"] | None = None
     _: KW_ONLY
-    profile: Literal["ns2"] = "ns2"
+    profile: Literal["ns2", "bsd43-tahoe", "freebsd45", "modern"] = "ns2"
     window: int | str | None = None
-    packet_size: int | str = "1000 B"
-    header_size: int | str = "40 B"
+    packet_size: int | str | None = None
+    header_size: int | str | None = None
     initial_window: float | None = None
     initial_ssthresh: float | None = None
+    restart_window: float | None = None
     min_rto: str | None = None
     max_rto: str | None = None
     initial_rto: str | None = None
     clock_tick: str | None = None
     limited_transmit: bool | None = None
+    delayed_ack: str | None = None
+    ecn: bool | None = None
+    pipe: Literal["rfc6675", "counted"] | None = None
+    handshake: bool | None = None
+    closing: bool | None = None
     size: int | str | None = None
     start: str = "0 s"
     spread: str = "1 s"

@@ -114,7 +114,16 @@ def scenario(network: Network, flows: Source | Sequence[Source], **run: object) 
 def _table(thing: Network | Discipline | Source | Link) -> dict[str, Any]:
     """The values of a declared thing as a TOML table, None and the queue left out."""
     values = {field.name.rstrip("_"): getattr(thing, field.name) for field in fields(thing) if field.name != "queue"}
-    return {key: _plain(value) for key, value in values.items() if value is not None}
+    name = type(thing).__name__
+    return {key: _writable(_plain(value), f"{name}.{key}") for key, value in values.items() if value is not None}
+
+
+def _writable(value: object, key: str) -> object:
+    """The same value, if a scenario can hold it. Raises TypeError."""
+    for item in value if isinstance(value, list) else [value]:
+        if not isinstance(item, str | int | float | dict):
+            raise TypeError(f"{key} = {item!r}: must be a text, a number, True or False, or a list of texts")
+    return value
 
 
 def _plain(value: object) -> object:

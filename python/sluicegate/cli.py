@@ -119,10 +119,10 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Simulate a scenario, print a table and, with -o, write the results."""
-    from . import api, files
+    from . import api, files, results
 
     if out is not None:
-        files.check_writable(out)
+        files.check_writable(out, results.file_names())
     overrides = parse_sets(sets)
     text, name = api.read_scenario(file)
     with progress_bar(quiet) as bar:
@@ -190,18 +190,17 @@ def reproduce(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Write report.html, figures and checks here (default: out/NAME).")
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Run as long as the paper did.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Longer runs, more seeds.")] = False,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many seeds (default: the report's own).")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="How many runs at once (default: one per core).")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Reproduce a paper's experiments: paper and measurement side by side. Exit code 1 when a check fails."""
-    from . import files, papers
+    from . import papers
 
     if name not in papers.PAPERS:
         raise Refusal(f"{name}: no such paper; {nearest(name, list(papers.PAPERS))}")
     out = out or Path("out", name)
-    files.check_writable(out)
     with progress_bar(quiet) as bar:
         done = papers.reproduce(name, out, full=full, seeds=seeds, jobs=jobs, progress=bar)
     if not quiet:

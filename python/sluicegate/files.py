@@ -7,35 +7,47 @@ import secrets
 import shutil
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
+
+LAST = ("checks.json", "summary.json")
+"""What says that a folder is complete: these files come last, and old ones go first."""
 
 
 @contextmanager
 def staged(directory: str | Path) -> Iterator[Path]:
     """Lend an empty folder to write into; when the block ends well, what it holds appears in `directory`.
 
-    A new `directory`, its parents included, appears by one renaming; in an existing one files are replaced, and those
-    of other names stay. When the block raises, nothing is left. Raises OSError, before the block runs, when
-    `directory` could not be written.
+    A new `directory`, its parents included, appears by one renaming; in an existing one files are replaced, all or
+    none, and those of other names stay. When the block raises, nothing is left. Raises OSError, before the block runs,
+    when `directory` could not be written.
     """
     target = Path(directory).absolute()
     base = _writable(target)
-    folder = base / f".sluicegate-{secrets.token_hex(6)}"
-    folder.mkdir()
+    stage = base / f".sluicegate-{secrets.token_hex(6)}"
+    folder, old = stage / "new", stage / "old"
     try:
+        for made in (stage, folder, old):
+            made.mkdir()
         yield folder
         with _uninterrupted():
-            _publish(folder, target)
+            _publish(folder, target, old)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(stage, ignore_errors=True)
 
 
-def check_writable(directory: str | Path) -> None:
-    """Raise OSError when `directory` could not be written, so that one need not run for hours to learn it."""
-    _writable(Path(directory).absolute())
+def check_writable(directory: str | Path, names: Iterable[str] = ()) -> None:
+    """Raise OSError when `directory` could not be written, so that one need not run for hours to learn it.
+
+    `names`: what will be written there, as paths below it; those that end in a slash are folders.
+    """
+    target = Path(directory).absolute()
+    _writable(target)
+    for name in names:
+        _check_type(target / name, is_folder=name.endswith("/"))
 
 
 def _writable(target: Path) -> Path:
@@ -48,17 +60,49 @@ def _writable(target: Path) -> Path:
     return base
 
 
-def _publish(folder: Path, target: Path) -> None:
+def _check_type(place: Path, is_folder: bool) -> None:
+    """A file may replace a file, and a folder may stand for itself; nothing else."""
+    if not os.path.lexists(place):
+        return
+    if is_folder:
+        _writable(place)
+    elif place.is_dir():
+        raise IsADirectoryError(21, "is a directory, and a file of that name is to be written", str(place))
+
+
+def _publish(folder: Path, target: Path, old: Path) -> None:
+    """Move what `folder` holds to `target`: all of it, or nothing. What it replaces goes to `old` meanwhile."""
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         folder.rename(target)
         return
-    for source in sorted(folder.rglob("*")):
-        place = target / source.relative_to(folder)
-        if source.is_dir():
-            place.mkdir(exist_ok=True)
-        else:
-            source.replace(place)
+    names = [path.relative_to(folder) for path in sorted(folder.rglob("*"))]
+    for name in names:
+        _check_type(target / name, is_folder=(folder / name).is_dir())
+    files = sorted((name for name in names if not (folder / name).is_dir()), key=lambda name: (name.name in LAST, name))
+    undo: list[Callable[[], object]] = []
+    place = target
+    try:
+        for name in reversed(files):
+            place, aside = target / name, old / name
+            if os.path.lexists(place):
+                aside.parent.mkdir(parents=True, exist_ok=True)
+                place.rename(aside)
+                undo.append(partial(aside.rename, place))
+        for name in names:
+            place = target / name
+            if (folder / name).is_dir() and not place.exists():
+                place.mkdir()
+                undo.append(place.rmdir)
+        for name in files:
+            place = target / name
+            (folder / name).rename(place)
+            undo.append(place.unlink)
+    except OSError as error:
+        for step in reversed(undo):
+            with suppress(OSError):
+                step()
+        raise OSError(error.errno, error.strerror, str(place)) from error
 
 
 @contextmanager

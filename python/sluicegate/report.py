@@ -91,6 +91,10 @@ class Report:
         return passed(self.verdicts)
 
 
+FILES = ("data/", "figures/", "report.html", "checks.json")
+"""What `write` writes, apart from the files in its folders."""
+
+
 def write(report: Report, out: Path) -> None:
     """Write `report` into the folder `out`, whole or not at all; files of other names in it stay. Raises OSError."""
     with staged(out) as folder:

@@ -84,6 +84,14 @@ class Run:
         return f"<sluicegate.Run seed={self.summary['seed']} {sizes}>"
 
 
+def file_names() -> list[str]:
+    """The names of the files that `Run.write` writes."""
+    from . import _core
+
+    tables = json.loads(_core.declarations())["tables"]
+    return [*(f"{table['name']}.parquet" for table in tables), "summary.json"]
+
+
 def tables_from_core(raw: RawRun) -> dict[str, pl.DataFrame]:
     """Every table that `_core.run` returned."""
     return {name: _frame(columns) for name, columns in raw["tables"].items()}

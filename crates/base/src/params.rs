@@ -100,8 +100,8 @@ pub enum Raw {
     Number(f64),
     Text(String),
     List(Vec<String>),
-    /// Something that no field takes: a table, a date, a list of numbers.
-    Other(&'static str),
+    /// Something that no field takes, as it was written: a date, a list of numbers, a number beyond 64 bits.
+    Other(String),
 }
 
 /// A Rust type that a field can have.
@@ -296,6 +296,14 @@ impl Field {
                 let times = list.iter().map(|text| self.time_of_a_list(text));
                 return times.collect::<Result<_, _>>().map(Value::Times);
             }
+            (Kind::Integer | Kind::Size, Raw::Other(text)) if is_whole(text) => {
+                let negative = text.starts_with('-');
+                return Err(if negative {
+                    "must not be negative".to_owned()
+                } else {
+                    format!("must be at most {}", i64::MAX)
+                });
+            }
             _ => return Err(format!("must be {}", self.expected())),
         };
         let (x, unit) = match &value {
@@ -347,6 +355,12 @@ impl Field {
             DefaultValue::Required | DefaultValue::Optional(_) => None,
         }
     }
+}
+
+/// Whether a text is a whole number, however large.
+fn is_whole(text: &str) -> bool {
+    let digits = text.trim_start_matches(['+', '-']);
+    digits.starts_with(|c: char| c.is_ascii_digit()) && digits.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// A rule that several fields keep together.

@@ -13,9 +13,11 @@ use crate::units::{NANOS, Rate, Size, Span};
 use alloc::format;
 use alloc::string::String;
 
-const TIMES: &[(&str, f64)] =
+/// The units of a time: names, and nanoseconds.
+pub const TIMES: &[(&str, f64)] =
     &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)];
-const RATES: &[(&str, f64)] = &[
+/// The units of a rate: names, and bits per second.
+pub const RATES: &[(&str, f64)] = &[
     ("bit/s", 1.0),
     ("kbit/s", 1e3),
     ("Mbit/s", 1e6),
@@ -25,7 +27,8 @@ const RATES: &[(&str, f64)] = &[
     ("Mbps", 1e6),
     ("Gbps", 1e9),
 ];
-const SIZES: &[(&str, f64)] =
+/// The units of a size in bytes: names, and bytes.
+pub const SIZES: &[(&str, f64)] =
     &[("B", 1.0), ("kB", 1e3), ("KB", 1e3), ("MB", 1e6), ("KiB", 1024.0), ("MiB", 1_048_576.0)];
 
 /// Reads a time such as `"10 ms"`. The error says what was expected.

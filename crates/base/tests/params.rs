@@ -90,6 +90,11 @@ fn values_are_read_by_kind_and_range() {
     assert_eq!(read("w_q", Raw::Number(f64::NAN)).unwrap_err(), "must be above 0 and at most 1");
     assert_eq!(read("candidates", Raw::Integer(-1)).unwrap_err(), "must not be negative");
     assert_eq!(read("candidates", Raw::Integer(65)).unwrap_err(), "must be at least 1 and at most 64 packets");
+    let huge = Raw::Other("18446744073709551615".into());
+    assert_eq!(read("candidates", huge.clone()).unwrap_err(), "must be at most 9223372036854775807");
+    assert_eq!(read("min_th", huge).unwrap_err(), "must be at most 9223372036854775807");
+    assert_eq!(read("candidates", Raw::Other("-18446744073709551615".into())).unwrap_err(), "must not be negative");
+    assert_eq!(read("candidates", Raw::Other("1979-05-27".into())).unwrap_err(), "must be a whole number");
     assert_eq!(read("gentle", Raw::Text("yes".into())).unwrap_err(), "must be true or false");
     assert!(read("unit", Raw::Text("bite".into())).unwrap_err().contains("did you mean \"byte\"?"));
     assert_eq!(read("stop", Raw::Text("2 s".into())), Ok(Value::Time(Span::from_secs(2))));

@@ -3,9 +3,9 @@
 use crate::document::ScenarioError;
 use crate::network::NetworkParams;
 use crate::scenario::fields;
-use crate::section::Section;
+use crate::section::{Section, json};
 use serde_json::{Map, Value as Json};
-use sluicegate_base::{Rate, Span, Stream};
+use sluicegate_base::{Rate, Span, Stream, Value};
 use sluicegate_netsim::source::{self, RoundTrip};
 
 /// The access links of a group of flows, on the sender's side.
@@ -63,7 +63,21 @@ impl Access {
             Some(round_trip) => Delay::Rest(round_trip, others),
             None => Delay::Fixed(params.access_delay.unwrap_or(far)),
         };
+        map.insert("access_rate".to_owned(), json(&Value::Rate(rate)));
+        if let Delay::Fixed(delay) = delay {
+            map.insert("access_delay".to_owned(), json(&Value::Time(delay)));
+        }
         Ok(Some(Access { rate, jitter: params.access_jitter, delay }))
+    }
+
+    /// The longest that the link may delay a packet, as far as it is bounded.
+    #[must_use]
+    pub fn longest(&self) -> Span {
+        self.jitter
+            + match &self.delay {
+                Delay::Fixed(delay) => *delay,
+                Delay::Rest(round_trip, _) => round_trip.most(),
+            }
     }
 
     /// The propagation delay of one flow's access link: that of flow `id` of the run, number `member` of its group. It

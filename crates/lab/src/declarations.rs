@@ -7,8 +7,8 @@ use crate::scenario::{COMMON, SOURCES};
 use crate::section::{default_json, json as value_json};
 use serde_json::{Value as Json, json};
 use sluicegate_aqm::{Cause, all};
-use sluicegate_base::Span;
 use sluicegate_base::params::{DefaultValue, Field, Kind, Table};
+use sluicegate_base::{Span, quantity};
 use sluicegate_netsim::Outcome;
 use sluicegate_tcp::host::PROFILES;
 
@@ -23,11 +23,18 @@ fn field(field: &Field) -> Json {
         Kind::Rate => "bit/s",
         _ => field.unit,
     };
+    let units = match field.kind {
+        Kind::Time => quantity::TIMES,
+        Kind::Rate => quantity::RATES,
+        Kind::Size => quantity::SIZES,
+        _ => &[],
+    };
     let range = field.range.text(if unit == "1" || field.kind == Kind::Size { "" } else { unit });
     json!({
         "name": field.name,
         "kind": field.kind.name(),
         "unit": if field.unit == "1" { "" } else { field.unit },
+        "units": units.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
         "default": default_json(&field.default),
         "derived": derived,
         "required": required,

@@ -2,6 +2,7 @@
 
 use sluicegate_base::params::Raw;
 use std::fmt;
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// A scenario that cannot be run: where, what, which rule, and the nearest name where that helps.
@@ -34,6 +35,20 @@ pub struct Item {
     pub node: Node,
 }
 
+impl Item {
+    /// The same, written by a `--set`, with all that it holds.
+    fn into_set(self) -> Item {
+        let node = match self.node {
+            Node::Leaf(raw) => Node::Leaf(raw),
+            Node::Table(entries) => {
+                Node::Table(entries.into_iter().map(|(name, item)| (name, item.into_set())).collect())
+            }
+            Node::Array(items) => Node::Array(items.into_iter().map(Item::into_set).collect()),
+        };
+        Item { place: Place::Set, node }
+    }
+}
+
 /// What a document can hold.
 #[derive(Clone, Debug)]
 pub enum Node {
@@ -63,17 +78,18 @@ impl Document {
             let what = error.message().lines().collect::<Vec<_>>().join(": ");
             let text = text.get(span.clone()).map_or("", str::trim);
             let near = if text.is_empty() { String::new() } else { format!(" at {text:?}") };
-            ScenarioError(format!("{name}:{}: not valid TOML: {what}{near}", line(span.start)))
+            ScenarioError(format!("{}: not valid TOML: {what}{near}", at_line(name, line(span.start))))
         })?;
-        Ok(Document { name: name.to_owned(), root: entries(table.get_ref(), &line) })
+        Ok(Document { name: name.to_owned(), root: entries(table.get_ref(), &Source { text, line: &line }) })
     }
 
     /// Puts `value` at a dotted key such as `flows.1.rate`, reading it as TOML if it is, else as a text.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), ScenarioError> {
         let fail = |rule: &str| Err(ScenarioError(format!("--set {key}: {rule}")));
-        let node = match Document::parse(&format!("value = {value}"), "").map(|mut parsed| parsed.root.pop()) {
-            Ok(Some((_, Item { node, .. }))) => node,
-            _ => Node::Leaf(Raw::Text(value.to_owned())),
+        let node = match Document::parse(&format!("value = {value}"), "").map(|parsed| parsed.root) {
+            Ok(mut root) if root.len() == 1 => root.remove(0).1.into_set().node,
+            Ok(_) => return fail("must be one value"),
+            Err(_) => Node::Leaf(Raw::Text(value.to_owned())),
         };
         let parts: Vec<&str> = key.split('.').collect();
         if parts.iter().any(|part| part.is_empty()) {
@@ -109,18 +125,24 @@ impl Document {
     #[must_use]
     pub fn error(&self, place: Place, path: &str, rule: &str) -> ScenarioError {
         ScenarioError(match place {
-            Place::Line(line) => format!("{}:{line}: {path}: {rule}", self.name),
+            Place::Line(line) => format!("{}: {path}: {rule}", at_line(&self.name, line)),
             Place::Set => format!("--set {path}: {rule}"),
         })
     }
 }
 
-fn entries(table: &DeTable<'_>, line: &dyn Fn(usize) -> usize) -> Vec<(String, Item)> {
+/// The text of a document, and the line of each place in it.
+struct Source<'a> {
+    text: &'a str,
+    line: &'a dyn Fn(usize) -> usize,
+}
+
+fn entries(table: &DeTable<'_>, source: &Source<'_>) -> Vec<(String, Item)> {
     let mut entries: Vec<(usize, String, Item)> = table
         .iter()
         .map(|(key, value)| {
             let at = key.span().start;
-            let item = Item { place: Place::Line(line(at)), node: node(value.get_ref(), line) };
+            let item = Item { place: Place::Line((source.line)(at)), node: node(value, source) };
             (at, key.get_ref().to_string(), item)
         })
         .collect();
@@ -128,29 +150,38 @@ fn entries(table: &DeTable<'_>, line: &dyn Fn(usize) -> usize) -> Vec<(String, I
     entries.into_iter().map(|(_, key, item)| (key, item)).collect()
 }
 
-fn node(value: &DeValue<'_>, line: &dyn Fn(usize) -> usize) -> Node {
-    let leaf = match value {
-        DeValue::Table(table) => return Node::Table(entries(table, line)),
+fn node(value: &Spanned<DeValue<'_>>, source: &Source<'_>) -> Node {
+    let other = || {
+        let written = source.text.get(value.span()).unwrap_or("such a value");
+        let words = written.split_whitespace().collect::<Vec<_>>().join(" ");
+        let short: String = words.chars().take(40).collect();
+        Raw::Other(if short.len() < words.len() { short + "…" } else { short })
+    };
+    let leaf = match value.get_ref() {
+        DeValue::Table(table) => return Node::Table(entries(table, source)),
         DeValue::Array(items) if !items.is_empty() && items.iter().all(|item| item.get_ref().is_table()) => {
+            let place = |item: &Spanned<DeValue<'_>>| Place::Line((source.line)(item.span().start));
             return Node::Array(
-                items
-                    .iter()
-                    .map(|item| Item { place: Place::Line(line(item.span().start)), node: node(item.get_ref(), line) })
-                    .collect(),
+                items.iter().map(|item| Item { place: place(item), node: node(item, source) }).collect(),
             );
         }
         DeValue::Array(items) => items
             .iter()
             .map(|item| item.get_ref().as_str().map(str::to_owned))
             .collect::<Option<Vec<_>>>()
-            .map_or(Raw::Other("a list"), Raw::List),
+            .map_or_else(other, Raw::List),
         DeValue::String(text) => Raw::Text(text.to_string()),
         DeValue::Boolean(on) => Raw::Switch(*on),
-        DeValue::Integer(n) => i64::from_str_radix(n.as_str(), n.radix()).map_or(Raw::Other("a number"), Raw::Integer),
-        DeValue::Float(x) => x.as_str().parse().map_or(Raw::Other("a number"), Raw::Number),
-        DeValue::Datetime(_) => Raw::Other("a date"),
+        DeValue::Integer(n) => i64::from_str_radix(n.as_str(), n.radix()).map_or_else(|_| other(), Raw::Integer),
+        DeValue::Float(x) => x.as_str().parse().map_or_else(|_| other(), Raw::Number),
+        DeValue::Datetime(_) => other(),
     };
     Node::Leaf(leaf)
+}
+
+/// A file and a line of it; no line for a text that nobody sees, whose name is in angle brackets.
+fn at_line(name: &str, line: usize) -> String {
+    if name.starts_with('<') { name.to_owned() } else { format!("{name}:{line}") }
 }
 
 /// A value as messages show it.
@@ -159,9 +190,9 @@ pub fn shown(raw: &Raw) -> String {
     match raw {
         Raw::Switch(on) => on.to_string(),
         Raw::Integer(n) => n.to_string(),
-        Raw::Number(x) => x.to_string(),
+        Raw::Number(x) => format!("{x:?}"), // with its point: 30.0 is not 30
         Raw::Text(text) => format!("{text:?}"),
         Raw::List(list) => format!("{list:?}"),
-        Raw::Other(what) => (*what).to_owned(),
+        Raw::Other(text) => text.clone(),
     }
 }

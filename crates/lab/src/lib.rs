@@ -8,6 +8,7 @@
 //! | [`access`] | each flow's own way to the network, its round trip drawn |
 //! | [`foreign`] | a discipline that is written elsewhere, such as in Python |
 //! | [`scenario`] | a whole scenario: read, checked, resolved, turned into a plan |
+//! | [`memory`] | how much memory a scenario would take |
 //! | [`results`] | the tables of results, every column declared |
 //! | [`declarations`] | everything declared, as JSON |
 
@@ -15,6 +16,7 @@ pub mod access;
 pub mod declarations;
 pub mod document;
 pub mod foreign;
+pub mod memory;
 pub mod network;
 pub mod results;
 pub mod scenario;

@@ -43,7 +43,7 @@ params! {
         duration: Span = required, range(Range::POSITIVE.to(1e7)), source("Sluicegate");
         /// When the measured window begins; it ends with the run.
         warmup: Span = default(Span::ZERO), source("Sluicegate");
-        /// Key of every random stream.
+        /// Key of every random stream: a whole number up to 9223372036854775807.
         seed: u64 = default(1), unit("1"), source("Sluicegate");
         /// How often the probes look.
         sample: Option<Span> = optional("100 ms, or 1/2000 of the run when that is longer"), range(Range::POSITIVE),
@@ -55,6 +55,14 @@ params! {
         "warmup < duration" [warmup, duration] |p| p.warmup < p.duration;
         "duration <= 10000000 samples" [sample, duration]
             |p| p.sample.is_none_or(|s| p.duration.0 / s.0.max(1) <= 10_000_000);
+    }
+}
+
+impl RunParams {
+    /// How often the probes look: as given, or the default.
+    #[must_use]
+    pub fn interval(&self) -> Span {
+        self.sample.unwrap_or_else(|| Span(self.duration.0 / 2000).max(Span::from_millis(100)))
     }
 }
 

@@ -144,6 +144,12 @@ fn flows(outcome: &Outcome) -> ResultTable {
     ];
     columns.extend(lost_by_cause(&lost));
     columns.extend([
+        u64s(
+            "lost_elsewhere_packets",
+            "packets",
+            "packets of its data lost at links that are not under study, not counted in lost_packets",
+            rows().map(|row| row.totals.lost_elsewhere),
+        ),
         f64s(
             "loss_ratio",
             "1",
@@ -231,7 +237,8 @@ fn links(outcome: &Outcome) -> ResultTable {
             "queueing_delay_p99_ns",
             "ns",
             "99th percentile of it, to two digits",
-            rows().map(|row| row.totals.delays.value_at_quantile(0.99) as f64),
+            rows()
+                .map(|row| row.totals.delays.as_ref().map_or(f64::NAN, |delays| delays.value_at_quantile(0.99) as f64)),
         ),
     ]);
     ResultTable { name: "links", summary: "One row for each link under study, over the measured window.", columns }

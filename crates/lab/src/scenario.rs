@@ -3,12 +3,13 @@
 use crate::access::Access;
 use crate::document::{Document, Item, Node, Place, ScenarioError};
 use crate::foreign::{self, Build, Foreign};
+use crate::memory::Memory;
 use crate::network::{LinkParams, Network, NetworkLink, NetworkParams, Run, RunParams};
-use crate::section::{Found, Section, object, value};
+use crate::section::{Found, Section, fill_from_profile, json, object, value};
 use serde_json::{Map, Value as Json};
 use sluicegate_aqm::{Discipline, all, build};
 use sluicegate_base::params::{Table, did_you_mean};
-use sluicegate_base::{Declared, Link, Params, Rate, Size, Span, Stream, Time};
+use sluicegate_base::{Declared, Link, Params, Rate, Size, Span, Stream, Time, Value};
 use sluicegate_netsim::source::{self, Flow, FlowParams, Ftp, OnOff, Poisson, SourcePlan, Udp};
 use sluicegate_netsim::{FlowPlan, LinkPlan, Plan, SimPacket};
 use sluicegate_tcp::{Host, Tcp};
@@ -86,6 +87,8 @@ impl Scenario {
         let run_section = section(&root, "run")?;
         run_section.refuse_unknown(&[Table::of::<Run>()], &[])?;
         let run: RunParams = typed::<Run>(&run_section, links[0].rate, "run", &mut resolved)?;
+        resolved["run"]["sample"] = json(&Value::Time(run.interval()));
+        refuse_too_large(&root, &groups, &run)?;
         let far_access = dumbbell.map(|params| (params.access_rate, params.access_delay));
         let name = name.to_owned();
         Ok(Scenario { name, resolved: Json::Object(resolved), run, queue, links, groups, far_access })
@@ -101,6 +104,12 @@ impl Scenario {
     #[must_use]
     pub fn duration(&self) -> Span {
         self.run.duration
+    }
+
+    /// Whether its discipline is written elsewhere, so that only `plan_with` gives a plan.
+    #[must_use]
+    pub fn is_foreign(&self) -> bool {
+        matches!(self.queue, Queueing::Foreign(_))
     }
 
     /// A plan of this scenario, ready to run. An error when its discipline is written elsewhere: see
@@ -162,14 +171,13 @@ impl Scenario {
                 });
             }
         }
-        let longest = Span(self.run.duration.0 / 2000).max(Span::from_millis(100));
         Ok(Plan {
             links,
             flows,
             seed: self.run.seed,
             duration: self.run.duration,
             warmup: self.run.warmup,
-            sample: self.run.sample.unwrap_or(longest),
+            sample: self.run.interval(),
             series: self.run.series,
         })
     }
@@ -238,6 +246,7 @@ pub(crate) fn fields<T: Declared>(
     let found = section.read(&table)?;
     let values = section.resolve(&table, &found, &link)?;
     object(&table, &values, map);
+    fill_from_profile(&table, &found, map);
     let built = T::Params::build(&mut |at| values[at].clone(), &link);
     Ok(built.unwrap_or_else(|problem| unreachable!("resolved values build: {problem:?}")))
 }
@@ -253,9 +262,15 @@ fn network(
         let spec = LinkSpec { name, ends: None, rate: params.rate, delay: params.delay, plain: None };
         return Ok((vec![spec], Some(params)));
     };
+    if let Some(field) = Table::of::<Network>().fields.iter().find(|field| section.get(field.name).is_some()) {
+        let rule = "a network has either the keys of a dumbbell, such as rate, or [[network.links]]";
+        // At whichever of the two was added by hand to a file that has the other.
+        let key = if item.place == Place::Set { "links" } else { field.name };
+        return Err(section.error(key, rule));
+    }
     section.refuse_unknown(&[], &["links"])?;
     let Node::Array(items) = &item.node else {
-        return Err(section.error("links", "must be tables: [[network.links]]"));
+        return Err(section.error("links", "must be tables: at least one [[network.links]]"));
     };
     let (mut specs, mut maps): (Vec<LinkSpec>, Vec<Json>) = (Vec::new(), Vec::new());
     for (at, item) in items.iter().enumerate() {
@@ -301,6 +316,9 @@ fn queue(section: &Section<'_>, rate: Rate, resolved: &mut Map<String, Json>) ->
         }
         Some(_) => return Err(section.error("discipline", &format!("must be one of {}", names.join(", ")))),
     };
+    if result.is_none() {
+        refuse_idle(section, &tables, chosen)?;
+    }
     for table in &tables {
         let name = table.about.name;
         let mut found = section.read(table)?;
@@ -335,6 +353,23 @@ fn queue(section: &Section<'_>, rate: Rate, resolved: &mut Map<String, Json>) ->
     Ok(result.expect("the chosen discipline is foreign, or among all"))
 }
 
+/// Refuses a key in [queue] that only another discipline than the chosen one has: it would do nothing.
+///
+/// Keys that several disciplines share may stand there whichever is chosen, so that one file serves them all.
+fn refuse_idle(section: &Section<'_>, tables: &[Table], chosen: &str) -> Result<(), ScenarioError> {
+    for (key, _) in section.entries {
+        let owners: Vec<&str> =
+            tables.iter().filter(|table| table.position(key).is_some()).map(|table| table.about.name).collect();
+        if let [owner] = owners[..] {
+            if owner != chosen {
+                let rule = format!("only {owner} has it, not {chosen}: write it as queue.{owner}.{key}");
+                return Err(section.error(key, &rule));
+            }
+        }
+    }
+    Ok(())
+}
+
 fn flows(
     root: &Section<'_>,
     links: &[LinkSpec],
@@ -344,7 +379,7 @@ fn flows(
     let items = match root.get("flows").map(|item| &item.node) {
         Some(Node::Array(items)) => items,
         None => return Err(root.error("flows", "must be given: at least one [[flows]]")),
-        Some(_) => return Err(root.error("flows", "must be tables: [[flows]]")),
+        Some(_) => return Err(root.error("flows", "must be tables: at least one [[flows]]")),
     };
     let (mut groups, mut maps, mut total): (Vec<Group>, Vec<Json>, u64) = (Vec::new(), Vec::new(), 0);
     for (at, item) in items.iter().enumerate() {
@@ -364,6 +399,19 @@ fn flows(
     Ok(groups)
 }
 
+/// Refuses what would not fit into memory, at the group of flows that makes it too large.
+fn refuse_too_large(root: &Section<'_>, groups: &[Group], run: &RunParams) -> Result<(), ScenarioError> {
+    let Some(Item { node: Node::Array(items), .. }) = root.get("flows") else { return Ok(()) };
+    let mut memory = Memory::default();
+    for (at, (item, group)) in items.iter().zip(groups).enumerate() {
+        let Node::Table(entries) = &item.node else { unreachable!("an array of tables") };
+        let path = format!("flows.{at}");
+        let section = Section { document: root.document, path: &path, place: item.place, entries };
+        memory.add(&section, &group.common, &group.source, group.access.as_ref(), run)?;
+    }
+    Ok(())
+}
+
 fn group(
     section: &Section<'_>,
     links: &[LinkSpec],
@@ -380,7 +428,7 @@ fn group(
         let near = did_you_mean(kind, &kinds);
         return Err(section.error("kind", &format!("no such source: {kind:?}; one of {}{near}", kinds.join(", "))));
     };
-    section.refuse_unknown(&[tables, COMMON].concat(), &["kind"])?;
+    section.refuse_unknown_for(&format!(" for kind {kind}"), &[tables, COMMON].concat(), &["kind"])?;
     map.insert("kind".to_owned(), Json::from(kind));
     let rate = links[0].rate;
     let common: FlowParams = fields::<Flow>(section, rate, map)?;

@@ -4,6 +4,7 @@ use crate::document::{Document, Item, Node, Place, ScenarioError, shown};
 use serde_json::{Map, Value as Json};
 use sluicegate_base::params::{DefaultValue, Problem, Rule, Table, Values, did_you_mean};
 use sluicegate_base::{Link, Value};
+use sluicegate_tcp::host::{PROFILES, Profile};
 
 /// A table of the document, and what it is called in messages.
 #[derive(Clone, Copy)]
@@ -59,10 +60,15 @@ impl<'a> Section<'a> {
 
     /// Refuses keys that are neither `known` nor declared in `tables`.
     pub fn refuse_unknown(&self, tables: &[Table], known: &[&str]) -> Result<(), ScenarioError> {
+        self.refuse_unknown_for("", tables, known)
+    }
+
+    /// The same, saying `whose` keys these are: ` for kind tcp`.
+    pub fn refuse_unknown_for(&self, whose: &str, tables: &[Table], known: &[&str]) -> Result<(), ScenarioError> {
         let declared = tables.iter().flat_map(|table| table.fields.iter().map(|field| field.name));
         let names: Vec<&str> = declared.chain(known.iter().copied()).collect();
         match self.entries.iter().find(|(key, _)| !names.contains(&key.as_str())) {
-            Some((key, _)) => Err(self.error(key, &format!("no such key{}", did_you_mean(key, &names)))),
+            Some((key, _)) => Err(self.error(key, &format!("no such key{whose}{}", did_you_mean(key, &names)))),
             None => Ok(()),
         }
     }
@@ -95,7 +101,9 @@ impl<'a> Section<'a> {
     fn broken(&self, rule: &Rule, table: &Table, found: &Found, link: &Link) -> ScenarioError {
         let named = || rule.fields.iter().filter_map(|name| table.position(name));
         let in_force = named().filter_map(|at| {
-            let value = value(found, at).or_else(|| table.fields[at].default_for(link))?;
+            let default = || table.fields[at].default_for(link);
+            let value =
+                value(found, at).or_else(default).or_else(|| profile_value(table, found, table.fields[at].name))?;
             Some(format!("{} is {value}", table.fields[at].name))
         });
         let why = format!("breaks the rule {} ({})", rule.text, in_force.collect::<Vec<_>>().join(", "));
@@ -104,6 +112,23 @@ impl<'a> Section<'a> {
             None => self.document.error(self.place, self.path, &why),
         }
     }
+}
+
+/// The host profile that these values choose; `None` for a declaration without profiles.
+#[must_use]
+pub fn profile(table: &Table, found: &Found) -> Option<&'static Profile> {
+    let at = table.position("profile")?;
+    let name = value(found, at).or_else(|| match table.fields[at].default {
+        DefaultValue::Fixed(value) => value(),
+        _ => None,
+    })?;
+    let Value::Choice(name) = name else { return None };
+    PROFILES.iter().find(|profile| profile.name == name)
+}
+
+/// What the profile says of a field.
+fn profile_value(table: &Table, found: &Found, field: &str) -> Option<Value> {
+    profile(table, found)?.values.iter().find(|value| value.field == field).map(|value| (value.value)())
 }
 
 /// A value as JSON: numbers and switches as they are, the rest as a scenario writes them.
@@ -126,6 +151,13 @@ pub fn object(table: &Table, values: &Values, into: &mut Map<String, Json>) {
         if let Some(value) = value {
             into.insert(field.name.to_owned(), json(value));
         }
+    }
+}
+
+/// Adds what the host profile supplies for fields that have no value yet.
+pub fn fill_from_profile(table: &Table, found: &Found, into: &mut Map<String, Json>) {
+    for value in profile(table, found).map_or(&[][..], |profile| profile.values) {
+        into.entry(value.field).or_insert_with(|| json(&(value.value)()));
     }
 }
 

@@ -61,6 +61,25 @@ fn a_resolved_scenario_resolves_to_itself() {
 }
 
 #[test]
+fn a_resolved_scenario_shows_every_value_in_force() {
+    let resolved = read(SMALL, &[("flows.0.min_rto", "1 s")]).unwrap().resolved;
+    let tcp = &resolved["flows"][0];
+    assert_eq!(tcp["min_rto"], "1 s", "a given value beats the profile");
+    for profile in sluicegate_tcp::host::PROFILES.iter().filter(|profile| tcp["profile"] == profile.name) {
+        for value in profile.values {
+            assert!(!tcp[value.field].is_null(), "{}", value.field);
+        }
+    }
+    assert_eq!((&tcp["window"], &tcp["initial_window"], &tcp["max_rto"]), (&20.into(), &2.0.into(), &"60 s".into()));
+    assert_eq!((&tcp["access_rate"], &tcp["access_delay"]), (&"10 Mbit/s".into(), &"0 s".into()));
+    assert_eq!(resolved["run"]["sample"], "100 ms");
+    let long = read(SMALL, &[("run.duration", "1000 s"), ("network.access_delay", "3 ms")]).unwrap().resolved;
+    assert_eq!(long["run"]["sample"], "500 ms");
+    assert_eq!(long["flows"][1]["access_delay"], "3 ms");
+    assert!(long["flows"][1]["min_rto"].is_null(), "UDP has no profile");
+}
+
+#[test]
 fn shared_keys_serve_every_discipline_and_its_own_table_wins() {
     let thresholds = |discipline| {
         let queue = read(SMALL, &[("queue.discipline", discipline)]).unwrap().resolved["queue"].clone();
@@ -68,6 +87,16 @@ fn shared_keys_serve_every_discipline_and_its_own_table_wins() {
     };
     assert_eq!(thresholds("choke"), (10.into(), 30.into()));
     assert_eq!(thresholds("red"), (20.into(), 80.into()));
+}
+
+#[test]
+fn a_key_that_only_another_discipline_has_is_refused_in_the_shared_table() {
+    let message = refusal(SMALL, &[("queue.gentle", "true")]);
+    assert_eq!(message, "--set queue.gentle: only red has it, not choke: write it as queue.red.gentle");
+    assert!(read(SMALL, &[("queue.red.gentle", "true")]).is_ok());
+    assert!(read(SMALL, &[("queue.gentle", "true"), ("queue.discipline", "red")]).is_ok());
+    // red and choke share the thresholds; Drop Tail has none.
+    assert!(read(SMALL, &[("queue.discipline", "drop_tail")]).is_ok());
 }
 
 #[test]
@@ -81,6 +110,64 @@ fn a_broken_rule_is_told_at_the_key_that_was_written() {
     assert!(refusal(&own, &[]).starts_with("small.toml:11: queue.red.min_th = 90 packets: breaks the rule"));
     assert!(refusal(SMALL, &[("queue.max_th", "5")]).contains("min_th < max_th"));
     assert!(refusal(SMALL, &[("run.sample", "1 ns")]).contains("duration <= 10000000 samples"));
+}
+
+#[test]
+fn what_an_inline_value_holds_was_written_by_set() {
+    let queue = refusal(SMALL, &[("queue", "{ discipline = 'choke', min_th = 70 }")]);
+    assert!(queue.starts_with("--set queue.min_th = 70 packets: breaks the rule"), "{queue}");
+    let flows = refusal(SMALL, &[("flows", "[{ kind = 'udp' }, { kind = 'udp', rate = 3 }]")]);
+    assert!(flows.starts_with("--set flows.0.rate: must be given"), "{flows}");
+    let run = refusal(SMALL, &[("run", "{ duration = '1 s', warmup = '2 s' }")]);
+    assert!(run.starts_with("--set run.warmup = 2 s: breaks the rule"), "{run}");
+}
+
+#[test]
+fn messages_show_what_was_written() {
+    let told = |key: &str, value: &str, part: &str| {
+        let message = refusal(SMALL, &[(key, value)]);
+        assert!(message.contains(part), "{key}={value}: {message}");
+    };
+    told("run.seed", "18446744073709551615", "run.seed = 18446744073709551615: must be at most 9223372036854775807");
+    told("run.seed", "-9223372036854775809", "must not be negative");
+    told("queue.min_th", "30.0", "queue.min_th = 30.0: must be a number of packets");
+    told("queue.min_th", "[1, 2]", "queue.min_th = [1, 2]: must be a number of packets");
+    told("run.duration", "1979-05-27", "run.duration = 1979-05-27: must be a time");
+    told("flows", "[]", "--set flows: must be tables: at least one [[flows]]");
+    told("network.links", "[]", "--set network.links: a network has either the keys of a dumbbell");
+    told("network.links.0.name", "x", "--set network.links: a network has either the keys of a dumbbell");
+    told("network", "{ links = [] }", "must be tables: at least one [[network.links]]");
+    told("flows.1.kind", "tcp", "flows.1.rate: no such key for kind tcp");
+    told("flows.0.min_rto", "100 s", "min_rto <= max_rto (min_rto is 100 s, max_rto is 60 s)");
+}
+
+#[test]
+fn a_text_that_nobody_sees_has_no_lines() {
+    let refused = |text: &str| Scenario::read(text, "<python>", &[]).err().unwrap().0;
+    let message = refused(&SMALL.replace("min_th = 10", "min_th = 70"));
+    assert!(message.starts_with("<python>: queue.min_th = 70 packets: breaks the rule"), "{message}");
+    assert!(refused("[network").starts_with("<python>: not valid TOML"));
+}
+
+#[test]
+fn a_set_gives_one_value() {
+    assert_eq!(refusal(SMALL, &[("queue.limit", "1\nevil=2")]), "--set queue.limit: must be one value");
+    assert_eq!(refusal(SMALL, &[("queue.limit", "1\n[run]")]), "--set queue.limit: must be one value");
+}
+
+#[test]
+fn what_would_not_fit_into_memory_is_refused_at_its_group() {
+    let many = refusal(SMALL, &[("flows.0.count", "999999"), ("flows.1.count", "900000"), ("run.series", "false")]);
+    assert!(many.starts_with("--set flows.0.count: more than") || many.contains("flows.1.count"), "{many}");
+    let windows =
+        refusal(SMALL, &[("flows.0.count", "500000"), ("flows.0.initial_window", "1000"), ("flows.0.window", "1000")]);
+    assert!(windows.starts_with("--set flows.0.count: these 500000 flows need about"), "{windows}");
+    let fast = refusal(SMALL, &[("flows.1.rate", "1e15 bit/s")]);
+    assert!(fast.contains("flows.1.count: ") && fast.contains("wait at its own access link"), "{fast}");
+    let series = [("flows.0.count", "200000"), ("run.sample", "1 ms")];
+    assert!(refusal(SMALL, &series).contains("set run.series = false"));
+    assert!(read(SMALL, &[series[0], series[1], ("run.series", "false")]).is_ok());
+    assert!(read(SMALL, &[("flows.1.rate", "1 Gbit/s")]).is_ok());
 }
 
 #[test]
@@ -114,6 +201,44 @@ fn every_table_of_results_is_whole() {
     let summary = summary(&scenario, &outcome);
     assert_eq!(summary["scenario"], scenario.resolved);
     assert_eq!(summary["seed"], 1);
+}
+
+#[test]
+fn losses_at_links_that_are_not_under_study_are_counted_too() {
+    let text = r#"
+[[network.links]]
+name = "first"
+from = "a"
+to = "b"
+rate = "1 Mbit/s"
+managed = false
+limit = 3
+
+[[network.links]]
+name = "second"
+from = "b"
+to = "c"
+rate = "500 kbit/s"
+
+[queue]
+limit = 5
+
+[[flows]]
+kind = "udp"
+rate = "2 Mbit/s"
+path = ["first", "second"]
+stop = "3 s"
+
+[run]
+duration = "20 s"
+"#;
+    let mut sim = Sim::new(read(text, &[]).unwrap().plan().unwrap());
+    while sim.advance(1 << 16) {}
+    let flow = sim.finish().flows.remove(0).totals;
+    let lost: u64 = flow.lost.iter().sum();
+    assert!(lost > 100 && flow.lost_elsewhere > 100, "{lost} {}", flow.lost_elsewhere);
+    assert_eq!(flow.sent[0], flow.arrivals + flow.lost_elsewhere);
+    assert_eq!(flow.arrivals, flow.delivered[0] + lost);
 }
 
 proptest! {

@@ -123,7 +123,8 @@ fn what_packets_meet_is_the_round_trip_that_was_asked_for() {
     let sets = [("flows.0.size", "1"), ("flows.0.rtt", "100 ms"), ("network.access_delay", "3 ms")];
     let outcome = run(DUMBBELL, &sets);
     let delays = outcome.flows[0].totals.delays.as_ref().unwrap();
-    assert!(delays.max().abs_diff(50_960_000) < 600_000, "to two digits: {}", delays.max());
+    let longest = delays.value_at_quantile(1.0);
+    assert!(longest.abs_diff(50_960_000) < 600_000, "to two digits: {longest}");
     assert!(outcome.flows[0].completion.unwrap().0 >= 50_960_000);
 }
 
@@ -224,7 +225,7 @@ fn rules_between_keys_are_told_with_their_values() {
             "rtts = [\"30 ms\", \"4 parsec\"]",
             "traffic.toml:10: flows.0.rtts = [\"30 ms\", \"4 parsec\"]: \"4 parsec\": \"parsec\" is not a unit here",
         ),
-        ("rtts = [30]", "traffic.toml:10: flows.0.rtts = a list: must be a list of times"),
+        ("rtts = [30]", "traffic.toml:10: flows.0.rtts = [30]: must be a list of times"),
         (
             "rtt = \"20 ms\"\naccess_delay = \"1 ms\"",
             "traffic.toml:11: flows.0.access_delay = 1 ms: breaks the rule access_delay or a round trip, not both",

@@ -135,7 +135,7 @@ impl Link {
             self.remainder = 0;
             return;
         };
-        self.totals.waited(packet.queued, now);
+        self.totals.waited(packet.queued, now, self.watched);
         self.totals.marked += u64::from(packet.marked);
         let SimPacket { flow, to, queued, marked, .. } = packet;
         self.leaving = Some(Leaving { flow, to, queued, marked });

@@ -5,14 +5,32 @@ use sluicegate_aqm::Cause;
 use sluicegate_base::{Rate, Span, Time};
 use std::borrow::Cow;
 
-/// A histogram of spans: two significant digits, growing as it needs.
-pub(crate) fn spans() -> Histogram<u64> {
-    Histogram::new(2).expect("two digits are valid")
+/// How spans are distributed: a histogram to two significant digits, and the longest span exactly.
+#[derive(Clone, Debug)]
+pub struct Delays {
+    histogram: Histogram<u64>,
+    longest: u64,
 }
 
-/// Adds a span to a histogram, which grows to hold it (`saturating_record` would not grow it, but cut the value).
-fn record(spans: &mut Histogram<u64>, nanoseconds: u64) {
-    spans.record(nanoseconds).expect("the histogram grows by itself");
+impl Default for Delays {
+    fn default() -> Self {
+        Delays { histogram: Histogram::new(2).expect("two digits are valid"), longest: 0 }
+    }
+}
+
+impl Delays {
+    /// Adds a span; the histogram grows to hold it (`saturating_record` would not grow it, but cut the value).
+    pub(crate) fn record(&mut self, nanoseconds: u64) {
+        self.histogram.record(nanoseconds).expect("the histogram grows by itself");
+        self.longest = self.longest.max(nanoseconds);
+    }
+
+    /// The span in nanoseconds that the fraction `q` does not exceed: the upper end of its bin, but never more than the
+    /// longest span.
+    #[must_use]
+    pub fn value_at_quantile(&self, q: f64) -> u64 {
+        self.histogram.value_at_quantile(q).min(self.longest)
+    }
 }
 
 /// What a link has counted since the measured window began (before that, since the start).
@@ -32,8 +50,8 @@ pub struct LinkTotals {
     pub most: u64,
     /// Time that packets spent in the queue, in the window, whatever became of them.
     pub queued: Span,
-    /// Waiting times of packets that were sent.
-    pub delays: Histogram<u64>,
+    /// Waiting times of packets that were sent; kept for links under study only, from the first such packet on.
+    pub delays: Option<Box<Delays>>,
     /// The sum of the same, and where the window begins.
     pub delay_sum: u128,
     window: Time,
@@ -49,7 +67,7 @@ impl Default for LinkTotals {
             lost: [0; Cause::COUNT],
             most: 0,
             queued: Span::ZERO,
-            delays: spans(),
+            delays: None,
             delay_sum: 0,
             window: Time::ZERO,
         }
@@ -61,10 +79,12 @@ impl LinkTotals {
         self.most = self.most.max(packets);
     }
 
-    pub(crate) fn waited(&mut self, queued: Time, now: Time) {
+    pub(crate) fn waited(&mut self, queued: Time, now: Time, watched: bool) {
         self.left(queued, now);
         let delay = now.since(queued).0;
-        record(&mut self.delays, delay);
+        if watched {
+            self.delays.get_or_insert_default().record(delay);
+        }
         self.delay_sum += u128::from(delay);
     }
 
@@ -92,10 +112,12 @@ pub struct FlowTotals {
     pub marked: u64,
     /// Packets of its data lost there, by cause.
     pub lost: [u64; Cause::COUNT],
-    /// Time that they spent there.
+    /// Packets of its data lost at links that nobody watches.
+    pub lost_elsewhere: u64,
+    /// Time that they spent at watched queues.
     pub queued: Span,
     /// One-way delays of what was delivered, and their sum.
-    pub delays: Option<Box<Histogram<u64>>>,
+    pub delays: Option<Box<Delays>>,
     /// Their sum in nanoseconds.
     pub delay_sum: u128,
 }
@@ -108,6 +130,7 @@ impl Default for FlowTotals {
             arrivals: 0,
             marked: 0,
             lost: [0; Cause::COUNT],
+            lost_elsewhere: 0,
             queued: Span::ZERO,
             delays: None,
             delay_sum: 0,
@@ -120,7 +143,7 @@ impl FlowTotals {
         self.delivered[0] += 1;
         self.delivered[1] += u64::from(bytes);
         self.delay_sum += u128::from(delay.0);
-        record(self.delays.get_or_insert_with(|| Box::new(spans())), delay.0);
+        self.delays.get_or_insert_default().record(delay.0);
     }
 }
 
@@ -230,5 +253,22 @@ impl Outcome {
     #[must_use]
     pub fn link_name(&self, index: u32) -> &str {
         self.links.iter().find(|link| link.index == index).map_or("", |link| &link.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_quantile_exceeds_the_longest_span() {
+        let mut delays = Delays::default();
+        for span in [9_000_001, 10_000_001] {
+            delays.record(span);
+        }
+        assert_eq!(delays.value_at_quantile(0.99), 10_000_001);
+        let median = delays.value_at_quantile(0.5) as f64;
+        assert!((9_000_001.0..9_000_001.0 * 1.01).contains(&median), "{median}");
+        assert_eq!(delays.histogram.max(), 10_027_007, "which the histogram alone would not keep");
     }
 }

@@ -51,6 +51,8 @@ pub struct Sim {
     /// For counting the flows in a queue at a sample.
     census: Vec<u64>,
     count: u64,
+    /// What has been done besides events: segments that a window let out at once, flows and packets that a probe saw.
+    work: u64,
 }
 
 impl Sim {
@@ -99,12 +101,17 @@ impl Sim {
             occupancy: Vec::new(),
             flow_series: Vec::new(),
             count: 0,
+            work: 0,
         }
     }
 
-    /// Runs up to `budget` events; false when the run is over.
+    /// Runs up to `budget` events, or fewer when they are large; false when the run is over.
+    ///
+    /// Each segment that one event sends, and each flow and packet that a probe looks at, counts as an event too, so
+    /// that a call takes about equally long whatever the events are.
     pub fn advance(&mut self, budget: u64) -> bool {
-        for _ in 0..budget {
+        let until = (self.count + self.work).saturating_add(budget);
+        while self.count + self.work < until {
             let Some((time, event)) = self.events.pop(self.end) else {
                 self.now = self.end;
                 self.begin_window_if_due();
@@ -195,8 +202,12 @@ impl Sim {
         while let Some((packet, cause)) = self.lost.pop() {
             link.totals.lost[cause as usize] += 1;
             link.totals.left(packet.queued, self.now);
-            if link.watched && packet.to == End::Receiver {
+            if packet.to == End::Receiver {
                 let totals = &mut self.flows[packet.flow as usize].totals;
+                if !link.watched {
+                    totals.lost_elsewhere += 1;
+                    continue;
+                }
                 totals.lost[cause as usize] += 1;
                 totals.queued = totals.queued + self.now.since(packet.queued.max(start));
             }
@@ -239,6 +250,7 @@ impl Sim {
                 return;
             };
             let bytes = *header + segment.option_bytes() + segment.len;
+            self.work += 1;
             self.send(flow, to, bytes, segment);
         }
     }
@@ -300,6 +312,7 @@ impl Sim {
             let (time, link_at) = (self.now, at as u32);
             let (packets, bytes) = (link.queue.packets(), link.queue.bytes());
             self.queue.push(QueueSample { time, link: link_at, packets, bytes, average: average.unwrap_or(f64::NAN) });
+            self.work += packets + self.census.len() as u64;
             let census = &mut self.census;
             link.queue.for_each(&mut |packet| census[packet.flow as usize] += 1);
             for (flow, packets) in census.iter_mut().enumerate().filter(|(_, packets)| **packets > 0) {
@@ -307,7 +320,12 @@ impl Sim {
                 *packets = 0;
             }
         }
-        for (at, flow) in self.flows.iter_mut().enumerate().filter(|_| self.series) {
+        self.work += self.links.len() as u64;
+        if !self.series {
+            return;
+        }
+        self.work += self.flows.len() as u64;
+        for (at, flow) in self.flows.iter_mut().enumerate() {
             let bits = (flow.delivered - flow.sampled) as f64 * 8.0;
             flow.sampled = flow.delivered;
             self.flow_series.push(FlowSample {

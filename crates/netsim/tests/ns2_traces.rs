@@ -76,7 +76,7 @@ fn ours(host: &Host, losses: &[u64], seed: u64) -> Outcome {
             name: name.into(),
             rate: LINK.rate,
             delay,
-            discipline: "drop_tail",
+            discipline: "drop_tail".into(),
             queue,
             watched: true,
             jitter: Span::ZERO,

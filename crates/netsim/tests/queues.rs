@@ -79,7 +79,7 @@ fn quantiles_of_waiting_in_m_m_1_are_the_textbooks() {
     for q in [0.5, 0.99] {
         let quantile = |seed| {
             let outcome = poisson(load, Sizes::Exponential, 1_000_000, seed);
-            outcome.links[0].totals.delays.value_at_quantile(q) as f64 / 1e9
+            outcome.links[0].totals.delays.as_ref().unwrap().value_at_quantile(q) as f64 / 1e9
         };
         let (wait, error) = over_seeds(quantile);
         let expected = libm::log(load / (1.0 - q)) / (1.0 - load) * 0.008;
@@ -173,4 +173,52 @@ fn a_flow_stops_when_told() {
     });
     while sim.advance(1 << 20) {}
     assert_eq!(sim.finish().flows[0].totals.delivered[0], 0, "nothing is left to deliver two seconds later");
+}
+
+#[test]
+fn a_window_that_is_sent_at_once_uses_up_the_budget() {
+    let params = TcpParams {
+        window: Some(Size::Packets(50_000)),
+        initial_window: Some(5e4),
+        handshake: Some(false),
+        ..TcpParams::defaults(&LINK).unwrap()
+    };
+    let mut sim = Sim::new(Plan {
+        links: vec![
+            link("there", "drop_tail", 1_000_000, 100_000, true),
+            link("back", "drop_tail", 1_000_000, 100, false),
+        ],
+        flows: (0..10).map(|_| flow(SourcePlan::Tcp(Host::new(&params)), 0)).collect(),
+        seed: 1,
+        duration: Span::from_secs(10),
+        warmup: Span::ZERO,
+        sample: Span::from_secs(1),
+        series: true,
+    });
+    assert!(sim.advance(4096));
+    assert_eq!(sim.events(), 1, "one flow has sent its window, the others wait for the next call");
+    assert!(sim.advance(4096));
+    assert_eq!(sim.events(), 2);
+}
+
+#[test]
+fn a_link_that_nobody_watches_keeps_no_histogram() {
+    let params = UdpParams { rate: Rate(500_000), packet_size: Size::Bytes(1000), jitter: 0.0 };
+    let both = FlowPlan { path: vec![0, 1], return_path: vec![], ..flow(SourcePlan::Udp(params), 0) };
+    let mut sim = Sim::new(Plan {
+        links: vec![
+            link("access", "drop_tail", 1_000_000, 100, false),
+            link("there", "drop_tail", 1_000_000, 100, true),
+        ],
+        flows: vec![both],
+        seed: 1,
+        duration: Span::from_secs(2),
+        warmup: Span::from_secs(1),
+        sample: Span::from_secs(1),
+        series: false,
+    });
+    while sim.advance(4096) {}
+    let kept: Vec<bool> = sim.links().iter().map(|link| link.totals.delays.is_some()).collect();
+    assert_eq!(kept, [false, true]);
+    assert!(sim.links().iter().all(|link| link.totals.departures > 60));
 }

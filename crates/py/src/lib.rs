@@ -12,6 +12,7 @@ use sluicegate_lab::{Foreign, Scenario, declarations};
 use sluicegate_netsim::Sim;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 pyo3::create_exception!(
@@ -38,6 +39,21 @@ fn caught<T>(work: impl FnOnce() -> T) -> PyResult<T> {
 
 fn read(text: &str, name: &str, sets: &[(String, String)]) -> PyResult<Scenario> {
     caught(|| Scenario::read(text, name, sets))?.map_err(|error| ScenarioError::new_err(error.0))
+}
+
+/// Does long work that Rust cannot slice on a thread of its own, so that Ctrl-C is heard meanwhile; it is then left
+/// to end by itself.
+fn aside<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> T + Send + 'static) -> PyResult<T> {
+    let (sender, mut receiver) = channel();
+    std::thread::spawn(move || sender.send(caught(work)));
+    loop {
+        let receiver = &mut receiver;
+        match py.detach(move || receiver.recv_timeout(SLICE)) {
+            Ok(done) => return done,
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Disconnected) => return Err(PyRuntimeError::new_err("internal error: no answer")),
+        }
+    }
 }
 
 /// The version of the program.
@@ -92,18 +108,25 @@ fn run<'py>(
     let scenario = read(text, name, &sets)?;
     let total = scenario.duration().as_secs();
     let faults = Arc::new(Faults::default());
-    let mut python = false;
-    let plan = caught(|| {
-        scenario.plan_with(&mut |foreign, link, rate| {
-            python = true;
-            let Some(make) = &make else {
-                let rule = "is written in Python, and nothing that makes it was given";
-                return Err(ScenarioError::new_err(foreign.error(rule).0));
-            };
-            discipline::build(make, foreign, name, link, rate, &faults).map_err(|error| placed(py, foreign, error))
-        })
-    })??;
-    let mut sim = caught(|| Sim::new(plan))?;
+    let python = scenario.is_foreign();
+    let (scenario, mut sim) = if python {
+        let plan = caught(|| {
+            scenario.plan_with(&mut |foreign, link, rate| {
+                let Some(make) = &make else {
+                    let rule = "is written in Python, and nothing that makes it was given";
+                    return Err(ScenarioError::new_err(foreign.error(rule).0));
+                };
+                discipline::build(make, foreign, name, link, rate, &faults).map_err(|error| placed(py, foreign, error))
+            })
+        })??;
+        (scenario, caught(|| Sim::new(plan))?)
+    } else {
+        let (scenario, sim) = aside(py, move || {
+            let sim = scenario.plan().map(Sim::new);
+            (scenario, sim)
+        })?;
+        (scenario, sim.map_err(|error| ScenarioError::new_err(error.0))?)
+    };
     // A discipline in Python takes microseconds for what takes nanoseconds here, and an error is to be seen at once.
     let budget = if python { EVENTS / 64 } else { EVENTS };
     loop {
@@ -132,11 +155,9 @@ fn run<'py>(
             break;
         }
     }
-    let (summary, tables) = py.detach(|| {
-        caught(|| {
-            let outcome = sim.finish();
-            (summary(&scenario, &outcome).to_string(), tables(&outcome))
-        })
+    let (summary, tables) = aside(py, move || {
+        let outcome = sim.finish();
+        (summary(&scenario, &outcome).to_string(), tables(&outcome))
     })?;
     let result = PyDict::new(py);
     let all = PyDict::new(py);
@@ -151,6 +172,7 @@ fn run<'py>(
 fn columns<'py>(py: Python<'py>, table: &ResultTable) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for column in &table.columns {
+        py.check_signals()?;
         let payload: Bound<'py, PyAny> = match &column.cells {
             Cells::F64(cells) => bytes(py, cells.iter().map(|x| x.to_le_bytes())),
             Cells::U64(cells) => bytes(py, cells.iter().map(|x| x.to_le_bytes())),

@@ -78,7 +78,7 @@ def reproduce(
     leave nothing behind.
     """
     from ..files import check_writable
-    from ..report import write
+    from ..report import FILES, write
     from ..runner import run_experiments
 
     if name not in PAPERS:
@@ -87,7 +87,7 @@ def reproduce(
         raise ValueError(f"seeds = {seeds}: must be at least 1")
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs = {jobs}: must be at least 1")
-    check_writable(out)
+    check_writable(out, FILES)
     paper = import_module(f".{name}", __name__)
     if settings is None:
         settings = paper.FULL if full else paper.DEFAULT

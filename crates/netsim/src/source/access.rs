@@ -103,6 +103,16 @@ impl RoundTrip {
             RoundTrip::Each(rtts) => rtts.iter().copied().min().unwrap_or_default(),
         }
     }
+
+    /// The longest that can come; for an exponential law, what only one in a thousand exceeds.
+    #[must_use]
+    pub fn most(&self) -> Span {
+        match self {
+            RoundTrip::Uniform(_, most) => *most,
+            RoundTrip::Exponential(least, mean) => *least + Span(mean.0.saturating_mul(7)),
+            RoundTrip::Each(rtts) => rtts.iter().copied().max().unwrap_or_default(),
+        }
+    }
 }
 
 #[cfg(test)]

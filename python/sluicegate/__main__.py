@@ -1,0 +1,19 @@
+"""The program: `sluicegate`, or `python -m sluicegate`. Ctrl-C is heard from here on, while the rest is imported."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line. Exit code 130 when it is interrupted."""
+    try:
+        from .cli import main as command_line
+
+        command_line()
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()
