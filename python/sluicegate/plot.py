@@ -44,6 +44,7 @@ KINDS: dict[str, Style] = {
     "udp": Style("UDP", VERMILION, "-", "s"),
     "tcp": Style("all TCP", BLUE, "-", "o"),
     "tcp_mean": Style("mean TCP flow", SKY, "--", "^"),
+    "udp_mean": Style("mean UDP flow", ORANGE, "--", "v"),
     "average": Style("average kept by the discipline", BLACK, "-.", "D"),
     "all": Style("all flows", GREY, "-", "x"),
 }
