@@ -144,8 +144,8 @@ def occupancy(panels: Sequence[tuple[str, pl.DataFrame, tuple[float, float]]], t
         for column, style in (("average_mean", "average"), ("tcp_queued", "tcp"), ("udp_queued", "udp")):
             plot.mean_line(axes, x, *_scaled(table, column, 1.0), KINDS[style])
         for name, value in zip(("min_th", "max_th"), thresholds, strict=True):
-            plot.reference(axes, value, f"{name} = {value:g}")
-        axes.set_ylim(0, thresholds[1] * 1.12)
+            plot.reference(axes, value, f"{name} = {value:g}", lift=5)
+        axes.set_ylim(0, thresholds[1] * 1.17)
         plot.log_axis(axes, "x", ticks)
         axes.set_xlabel(SENDS)
     row[0].set_ylabel("packets in the queue (mean over time)")
@@ -155,10 +155,14 @@ def occupancy(panels: Sequence[tuple[str, pl.DataFrame, tuple[float, float]]], t
 
 @plot.drawing
 def queue_shares(
-    panels: Sequence[tuple[str, pl.DataFrame, tuple[float, float]]], ticks: Sequence[float], xlabel: str, printed: float
+    panels: Sequence[tuple[str, pl.DataFrame, tuple[float, float]]],
+    ticks: Sequence[float],
+    xlabel: str,
+    printed: Mapping[str, float],
 ) -> Figure:
     """Several UDP flows in the queue over the rate of each: above, packets as `occupancy` draws them; below, parts of
-    the queue in per cent, of all TCP, all UDP and a single UDP flow, with what the paper prints for the last dotted.
+    the queue in per cent, of all TCP, all UDP and a single UDP flow, with what the paper prints for the last dotted
+    (`printed`, by panel title).
 
     Tables: `udp_rate_bps` and mean and half width of `udp_queued`, `tcp_queued`, `average_mean` (packets) and
     `udp_percent`, `tcp_percent`, `udp_flow_percent`.
@@ -171,11 +175,12 @@ def queue_shares(
         for name, style in (("average_mean", "average"), ("tcp_queued", "tcp"), ("udp_queued", "udp")):
             plot.mean_line(top, x, *_scaled(table, name, 1.0), KINDS[style])
         for name, value in zip(("min_th", "max_th"), thresholds, strict=True):
-            plot.reference(top, value, f"{name} = {value:g}")
+            plot.reference(top, value, f"{name} = {value:g}", lift=5)
         top.set_ylim(0, thresholds[1] * 1.17)
         for name, style in (("udp_percent", "udp"), ("tcp_percent", "tcp"), ("udp_flow_percent", "udp_mean")):
             plot.mean_line(bottom, x, *_scaled(table, name, 1.0), KINDS[style])
-        plot.reference(bottom, printed, f"{printed:g} %: printed in the report")
+        if title in printed:
+            plot.reference(bottom, printed[title], f"{printed[title]:g} %: printed in the report", lift=5)
         bottom.set_ylim(0, 105)
         plot.log_axis(bottom, "x", ticks)
         bottom.set_xlabel(xlabel)
@@ -239,7 +244,7 @@ def in_rows(table: pl.DataFrame, series: Sequence[tuple[str, plot.Style]], xlabe
                       label=style.label)  # fmt: skip
     axes.set_yticks(y, table["row"].to_list())
     axes.set_ylim(table.height - 0.5, -0.5)
-    axes.set_xlim(left=0)
+    axes.set_xlim(left=-0.02 * axes.get_xlim()[1])
     axes.set_xlabel(xlabel)
     plot.legend(figure, [axes])
     return figure

@@ -24,6 +24,7 @@ from .choke1999_cases import (
     BURSTS,
     DEFAULT,
     DROP_3_LOAD,
+    EARLY_AT_10,
     FAR_APART,
     FIVE_LOAD,
     FULL,
@@ -62,7 +63,7 @@ def experiments(settings: Settings) -> list[Experiment]:
     cases = {
         case.id: case
         for case in (
-            *ALONE, *SINGLE, *IN_TIME, *TOGETHER, *BURSTS, *VARIANTS, *SHORT_TIMEOUTS, FAR_APART,
+            *ALONE, *SINGLE, *IN_TIME, *TOGETHER, *BURSTS, *VARIANTS, *SHORT_TIMEOUTS, FAR_APART, *EARLY_AT_10,
             *sorted(over_load, key=lambda case: (case.udp_mbps or 0.0) * case.udp_flows),
         )
     }  # fmt: skip

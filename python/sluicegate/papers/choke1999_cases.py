@@ -140,11 +140,16 @@ DROP_3 = TWO[0]
 DROP_3_LOAD = tuple(DROP_3.at(rate) for rate in RATES)
 """The cases of Figs. 14 and 15."""
 
+EARLY_AT_10 = tuple(
+    replace(case.at(10.0), variant="max_p = 0.1", sets=(("queue.max_p", "0.1"),)) for case in (CHOKE[0], DROP_3)
+)
+"""The basic scheme and drop 3 at 10 Mbit/s, where they drop more packets early."""
+
 UDP_FLOWS = 5
 FIVE_FAIR_BPS = LINK_BPS / (TCP_FLOWS + UDP_FLOWS)
 """An equal share of the link for each of 32 TCP and 5 UDP flows."""
 
-FIVE_RATES = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 2.0, 5.0, 10.0)
+FIVE_RATES = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 4.0, 10.0)
 """What each of five UDP sources offers in Figs. 16 to 19, Mbit/s."""
 
 FIVE = replace(CHOKE[0], udp_flows=UDP_FLOWS)

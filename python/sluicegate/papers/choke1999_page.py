@@ -80,7 +80,7 @@ CHOICES = (
     Choice("An average at max_th or above", "the text: “greater”", "every arrival is dropped when the average is "
            "max_th or more", "as RED's figures have it; the two differ on single instants only"),
     Choice("Rate of five UDP sources", "“the same arrival rate”; whose rate Figs. 16 to 19 are drawn over is not said",
-           "each source's own, 0.1 to 10 Mbit/s, at nine rates", "the plain reading of “their arrival rate”; if the "
+           "each source's own, 0.1 to 10 Mbit/s, at eight rates", "the plain reading of “their arrival rate”; if the "
            "sum were meant, 10 Mbit/s is where each sends 2, and there the checks begin"),
     Choice("Candidates", "several are drawn; nothing on drawing one twice", "independent draws; a packet drawn twice "
            "is dropped once; “drop m” has m − 1 candidates, as Sec. 5 says", "the simplest reading"),
