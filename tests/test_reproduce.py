@@ -19,7 +19,7 @@ from conftest import Program
 from tiny import FIGURES, TINY, contents
 
 from sluicegate import ScenarioError, report
-from sluicegate.papers import PAPERS, Settings, UnknownPaper, choke1999, choke1999_figures, reproduce
+from sluicegate.papers import PAPERS, Settings, UnknownPaper, choke1999, choke1999_cases, choke1999_page, reproduce
 from sluicegate.papers.checks import CLASSES, VERDICTS, Bounds, Check
 from sluicegate.runner import Experiment, Task, run_experiments, work
 
@@ -103,8 +103,14 @@ def test_the_data_are_what_the_figures_show(made: tuple[Path, bool, Any]) -> Non
     assert data["fig4"].height == samples * 2 * 2
     assert data["fig5"].height == 33
     assert data["fig7"].height == 33 * 2
-    assert data["fig8"].height == len(choke1999.RATES) * 2
-    assert data["fig9"].height == len(choke1999.RATES) * 2
+    for id_ in ("fig8", "fig9", "fig10", "fig11", "fig14", "fig15"):
+        assert data[id_].height == len(choke1999_cases.RATES) * 2, id_
+    assert data["fig12"].height == data["fig13"].height == samples * 2 * 2
+    assert data["fig16"].height == data["fig17"].height == len(choke1999_cases.FIVE_RATES)
+    assert data["fig18"].height == data["fig19"].height == len(choke1999_cases.FIVE_RATES) * 2
+    assert data["alone"].height == len(choke1999_cases.ALONE)
+    assert data["in-step"].height == samples * len(choke1999_cases.TOGETHER)
+    assert data["bursts"].height == len(choke1999_cases.BURSTS)
     assert data["fig8"]["seeds"].unique().to_list() == [len(TINY.seeds)]
     for id_, table in data.items():
         for column in (name for name in table.columns if name.endswith(("_bps", "_mean", "_half_width", "_one_run"))):
@@ -113,7 +119,7 @@ def test_the_data_are_what_the_figures_show(made: tuple[Path, bool, Any]) -> Non
 
 
 def test_a_mean_of_the_data_is_the_mean_of_the_runs(made: tuple[Path, bool, Any]) -> None:
-    case = choke1999.CHOKE[0].at(10.0)
+    case = choke1999_cases.CHOKE[0].at(10.0)
     (experiment,) = (each for each in choke1999.experiments(TINY) if each.id == case.id)
     flows = [work(Task(experiment, seed))["flows"] for seed in TINY.seeds]
     expected = math.fsum(table.filter(pl.col("flow") == 33)["throughput_bps"].item() for table in flows) / len(flows)
@@ -176,8 +182,8 @@ def test_a_failed_claim_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def failing(_runs: pl.DataFrame) -> list[Check]:
         return [Check("impossible", "nowhere", "claim", "more than all", 1.0, "", Bounds(2.0, None, "made up"))]
 
-    monkeypatch.setattr(choke1999_figures, "checks", failing)
-    monkeypatch.setattr(choke1999_figures, "OF_FIGURE", dict.fromkeys(FIGURES, ()))
+    monkeypatch.setattr(choke1999_page, "checks", failing)
+    monkeypatch.setattr(choke1999_page, "OF_FIGURE", dict.fromkeys(FIGURES, ()))
     assert reproduce("choke1999", tmp_path / "out", settings=TINY) is False
     (check,) = json.loads((tmp_path / "out" / "checks.json").read_text("utf-8"))
     assert (check["verdict"], check["ok"]) == ("failed", False)
@@ -208,7 +214,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(tmp_path: Pa
 
 
 def test_a_task_crosses_to_another_process() -> None:
-    (experiment,) = (each for each in choke1999.experiments(TINY) if each.id == choke1999.DROP_TAIL.id)
+    (experiment,) = (each for each in choke1999.experiments(TINY) if each.id == choke1999_cases.DROP_TAIL.id)
     task = Task(experiment, 1)
     assert pickle.loads(pickle.dumps(task)) == task
     here = run_experiments([experiment], [1])

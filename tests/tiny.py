@@ -8,7 +8,7 @@ from pathlib import Path
 from sluicegate.papers import Settings
 
 TINY = Settings(seeds=(1, 2), duration_s=20, warmup_s=5, sample_s=5)
-FIGURES = ("fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "fig9", "choices")
+FIGURES = (*(f"fig{number}" for number in range(2, 20)), "alone", "in-step", "bursts", "choices")
 
 
 def contents(folder: Path) -> dict[str, str]:

@@ -14,6 +14,9 @@ from functools import cache
 CONFIDENCE = 0.95
 """The confidence of every interval in a report."""
 
+ENOUGH = 5
+"""The fewest runs whose spread moves a bound; t's quantile is then 2.8."""
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -41,13 +44,17 @@ class Interval:
 
     @property
     def margin(self) -> float:
-        """`half_width`, or 0 when a single run leaves it unknown: what a bound moves by for the spread over seeds."""
-        return 0.0 if math.isnan(self.half_width) else self.half_width
+        """What a bound moves by for the spread over seeds: `half_width`, or 0 when there are fewer than `ENOUGH` runs.
+
+        With two or three runs Student's t is so wide (12.7 and 4.3 standard errors) that a bound would move past values
+        that any one run shows to hold; the mean alone is then compared, and the report says how few the runs were.
+        """
+        return 0.0 if self.count < ENOUGH else self.half_width
 
     @property
     def run_margin(self) -> float:
-        """`run_half_width`, or 0 when a single run leaves it unknown."""
-        return 0.0 if math.isnan(self.run_half_width) else self.run_half_width
+        """`run_half_width`, or 0 when there are fewer than `ENOUGH` runs."""
+        return 0.0 if self.count < ENOUGH else self.run_half_width
 
 
 @cache

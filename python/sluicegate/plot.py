@@ -44,6 +44,7 @@ KINDS: dict[str, Style] = {
     "udp": Style("UDP", VERMILION, "-", "s"),
     "tcp": Style("all TCP", BLUE, "-", "o"),
     "tcp_mean": Style("mean TCP flow", SKY, "--", "^"),
+    "udp_mean": Style("mean UDP flow", ORANGE, "--", "v"),
     "average": Style("average kept by the discipline", BLACK, "-.", "D"),
     "all": Style("all flows", GREY, "-", "x"),
 }
@@ -163,11 +164,14 @@ def mean_line(
         )  # fmt: skip
 
 
-def reference(axes: Axes, y: float, text: str, *, color: str = BLACK) -> None:
-    """A dotted horizontal line at `y`, named at its right end: a threshold, or what the paper prints."""
+def reference(axes: Axes, y: float, text: str, *, color: str = BLACK, lift: float = 2) -> None:
+    """A dotted horizontal line at `y`, named at its right end: a threshold, or what the paper prints.
+
+    `lift`: how many points the name stands above it, more where markers lie on the line.
+    """
     axes.axhline(y, color=color, linestyle=":", linewidth=1.3, zorder=1.5)
     axes.annotate(
-        text, xy=(1.0, y), xycoords=("axes fraction", "data"), xytext=(-3, 2), textcoords="offset points",
+        text, xy=(1.0, y), xycoords=("axes fraction", "data"), xytext=(-3, lift), textcoords="offset points",
         ha="right", va="bottom", fontsize=8.5, color=color,
     )  # fmt: skip
 

@@ -46,7 +46,7 @@ class FigurePart:
     alt: str
     drawing: Figure
     data: pl.DataFrame
-    checks: tuple[str, ...]
+    checks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

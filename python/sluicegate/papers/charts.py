@@ -23,6 +23,9 @@ from ..plot import KINDS
 
 Panel = tuple[str, pl.DataFrame]
 
+SENDS = "UDP sends (Mbit/s)"
+"""What axes of UDP's rate are called."""
+
 
 @dataclass(frozen=True)
 class Printed:
@@ -92,7 +95,11 @@ def per_flow(panels: Sequence[Panel], fair_bps: float) -> Figure:
 
 @plot.drawing
 def over_load(
-    panels: Sequence[Panel], link_bps: float, printed: Mapping[str, Sequence[Printed]], ticks: Sequence[float]
+    panels: Sequence[Panel],
+    link_bps: float,
+    printed: Mapping[str, Sequence[Printed]],
+    ticks: Sequence[float],
+    xlabel: str = SENDS,
 ) -> Figure:
     """Throughput of UDP and TCP, of the mean TCP flow, and UDP's loss, over the rate that UDP offers.
 
@@ -110,7 +117,7 @@ def over_load(
         plot.mean_line(middle, x, *_scaled(table, "tcp_flow_bps", 1e-3), KINDS["tcp_mean"])
         plot.mean_line(bottom, x, *_scaled(table, "udp_loss_ratio", 100.0), KINDS["udp"])
         bottom.set_ylim(0, 105)
-        bottom.set_xlabel("UDP sends (Mbit/s)")
+        bottom.set_xlabel(xlabel)
         plot.log_axis(bottom, "x", ticks)
         for axes, quantity in ((top, "throughput"), (middle, "flow"), (bottom, "loss")):
             _mark(axes, [each for each in printed.get(title, ()) if each.quantity == quantity])
@@ -137,12 +144,109 @@ def occupancy(panels: Sequence[tuple[str, pl.DataFrame, tuple[float, float]]], t
         for column, style in (("average_mean", "average"), ("tcp_queued", "tcp"), ("udp_queued", "udp")):
             plot.mean_line(axes, x, *_scaled(table, column, 1.0), KINDS[style])
         for name, value in zip(("min_th", "max_th"), thresholds, strict=True):
-            plot.reference(axes, value, f"{name} = {value:g}")
-        axes.set_ylim(0, thresholds[1] * 1.12)
+            plot.reference(axes, value, f"{name} = {value:g}", lift=5)
+        axes.set_ylim(0, thresholds[1] * 1.17)
         plot.log_axis(axes, "x", ticks)
-        axes.set_xlabel("UDP sends (Mbit/s)")
+        axes.set_xlabel(SENDS)
     row[0].set_ylabel("packets in the queue (mean over time)")
     plot.legend(figure, row)
+    return figure
+
+
+@plot.drawing
+def queue_shares(
+    panels: Sequence[tuple[str, pl.DataFrame, tuple[float, float]]],
+    ticks: Sequence[float],
+    xlabel: str,
+    printed: Mapping[str, float],
+) -> Figure:
+    """Several UDP flows in the queue over the rate of each: above, packets as `occupancy` draws them; below, parts of
+    the queue in per cent, of all TCP, all UDP and a single UDP flow, with what the paper prints for the last dotted
+    (`printed`, by panel title).
+
+    Tables: `udp_rate_bps` and mean and half width of `udp_queued`, `tcp_queued`, `average_mean` (packets) and
+    `udp_percent`, `tcp_percent`, `udp_flow_percent`.
+    """
+    figure, rows = plot.panels(2, len(panels), height=3.2)
+    for column, (title, table, thresholds) in enumerate(panels):
+        x = table["udp_rate_bps"] / 1e6
+        top, bottom = (row[column] for row in rows)
+        top.set_title(title)
+        for name, style in (("average_mean", "average"), ("tcp_queued", "tcp"), ("udp_queued", "udp")):
+            plot.mean_line(top, x, *_scaled(table, name, 1.0), KINDS[style])
+        for name, value in zip(("min_th", "max_th"), thresholds, strict=True):
+            plot.reference(top, value, f"{name} = {value:g}", lift=5)
+        top.set_ylim(0, thresholds[1] * 1.17)
+        for name, style in (("udp_percent", "udp"), ("tcp_percent", "tcp"), ("udp_flow_percent", "udp_mean")):
+            plot.mean_line(bottom, x, *_scaled(table, name, 1.0), KINDS[style])
+        if title in printed:
+            plot.reference(bottom, printed[title], f"{printed[title]:g} %: printed in the report", lift=5)
+        bottom.set_ylim(0, 105)
+        plot.log_axis(bottom, "x", ticks)
+        bottom.set_xlabel(xlabel)
+    rows[0][0].set_ylabel("packets in the queue")
+    rows[1][0].set_ylabel("part of the queue (%)")
+    plot.legend(figure, [axes for row in rows for axes in row])
+    return figure
+
+
+@plot.drawing
+def over_count(
+    quantities: Sequence[tuple[str, str, float]], lines: Sequence[tuple[plot.Style, pl.DataFrame]], xlabel: str
+) -> Figure:
+    """Quantities over a number of flows that doubles from point to point, one panel each.
+
+    `quantities`: column, label with unit, and factor. `lines`: a style, and a table with `flows` and mean and half
+    width of each column.
+    """
+    figure, (row,) = plot.panels(1, len(quantities), height=3.7, share_y=False)
+    for axes, (column, label, factor) in zip(row, quantities, strict=True):
+        for style, table in lines:
+            plot.mean_line(axes, table["flows"], *_scaled(table, column, factor), style)
+        plot.log_axis(axes, "x", sorted({count for _, table in lines for count in table["flows"].to_list()}))
+        axes.xaxis.minorticks_off()
+        axes.set_xlabel(xlabel)
+        axes.set_title(label)
+    plot.legend(figure, row)
+    return figure
+
+
+@plot.drawing
+def traces(
+    panels: Sequence[tuple[str, Sequence[tuple[plot.Style, Sequence[float], Sequence[float]]]]], ylabel: str
+) -> Figure:
+    """Lines over time without intervals, one panel beside the other: a style, times in seconds, values."""
+    figure, (row,) = plot.panels(1, len(panels), height=3.5)
+    for axes, (title, lines) in zip(row, panels, strict=True):
+        axes.set_title(title)
+        for style, times, values in lines:
+            axes.plot(times, values, style.line, color=style.color, linewidth=1.3, label=style.label)
+        axes.set_ylim(bottom=0)
+        axes.set_xlim(0, max(max(times) for _, times, _ in lines))
+        axes.set_xlabel("time (s)")
+    row[0].set_ylabel(ylabel)
+    plot.legend(figure, row)
+    return figure
+
+
+@plot.drawing
+def in_rows(table: pl.DataFrame, series: Sequence[tuple[str, plot.Style]], xlabel: str) -> Figure:
+    """Several means with their intervals for each row, one row below the other.
+
+    Table: `row`, and mean and half width of each column that `series` names with its style.
+    """
+    figure, ((axes,),) = plot.panels(1, 1, height=1.2 + 0.36 * table.height)
+    y = np.arange(table.height)
+    for number, (column, style) in enumerate(series):
+        means, halves = _scaled(table, column, 100.0)
+        shift = 0.22 * (number - (len(series) - 1) / 2)
+        axes.errorbar(means, y + shift, xerr=np.nan_to_num(halves), fmt=style.marker, color=style.color, capsize=3,
+                      label=style.label)  # fmt: skip
+    axes.set_yticks(y, table["row"].to_list())
+    axes.set_ylim(table.height - 0.5, -0.5)
+    axes.set_xlim(left=-0.02 * axes.get_xlim()[1])
+    axes.set_xlabel(xlabel)
+    plot.legend(figure, [axes])
     return figure
 
 

@@ -1,14 +1,15 @@
-"""CHOKe: R. Pan and B. Prabhakar, Stanford technical report CSL-TR-99-779, 1999. First half: Figs. 2 to 9.
+"""CHOKe: R. Pan and B. Prabhakar, Stanford technical report CSL-TR-99-779, 1999. Figs. 2 to 19.
 
-32 TCP transfers share a link of 1 Mbit/s with a UDP source that does not react, under Drop Tail, RED and CHOKe. The
-scenario is `scenarios/choke1999.toml`, and a `Case` is what differs from it. This module lists the cases and makes
-points of their runs; `choke1999_figures` draws them and `choke1999_checks` compares them with the report.
+32 TCP transfers share a link of 1 Mbit/s with UDP sources that do not react, under Drop Tail, RED and CHOKe with one
+candidate or several. This module runs the cases of `choke1999_cases` and makes points of their runs. Figures and checks
+are in three parts: `choke1999_figures` and `choke1999_checks` for Figs. 2 to 9, `choke1999_many_*` for Figs. 10 to 19,
+and `choke1999_said_*` for what the report says without a figure. `choke1999_page` puts them together.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -16,160 +17,178 @@ from .. import api
 from ..report import Report
 from ..runner import Experiment, Keep, Tables
 from . import Settings
+from .choke1999_cases import (
+    ALONE,
+    BURST_GAP_S,
+    BURST_PACKETS,
+    BURSTS,
+    DEFAULT,
+    DROP_3_LOAD,
+    EARLY_AT_10,
+    FAR_APART,
+    FIVE_LOAD,
+    FULL,
+    IN_TIME,
+    OVER_LOAD,
+    RED_LOAD,
+    SHORT_TIMEOUTS,
+    SINGLE,
+    TOGETHER,
+    VARIANTS,
+    WITH_SERIES,
+)
 from .points import RUN, fold, mean
 
-SCENARIO = "choke1999"
-LINK_BPS = 1_000_000
-TCP_FLOWS = 32
-FAIR_BPS = LINK_BPS / (TCP_FLOWS + 1)
-"""An equal share of the link for each of the 33 flows."""
-
-RATES = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0, 7.0, 10.0)
-"""What UDP offers in Figs. 8 and 9, Mbit/s."""
-
-DEFAULT = Settings(seeds=tuple(range(1, 21)), duration_s=400, warmup_s=100, sample_s=2)
-FULL = Settings(seeds=tuple(range(1, 51)), duration_s=2000, warmup_s=400, sample_s=10)
-
-
-@dataclass(frozen=True)
-class Case:
-    """One point: a discipline, its thresholds in packets (None where it has none), and UDP's rate in Mbit/s.
-
-    `variant`: overrides of the choices that the report leaves open, with a name; empty for the choices made.
-    """
-
-    discipline: str
-    thresholds: tuple[int, int] | None
-    udp_mbps: float = 2.0
-    variant: str = ""
-    sets: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def id(self) -> str:
-        """Names the experiment: discipline, thresholds, rate, variant."""
-        parts = [self.discipline, *map(str, self.thresholds or ()), f"{self.udp_mbps:g} Mbit/s", self.variant]
-        return ", ".join(part for part in parts if part)
-
-    def at(self, udp_mbps: float) -> Case:
-        """The same with another rate of UDP."""
-        return replace(self, udp_mbps=udp_mbps)
-
-    def overrides(self) -> tuple[tuple[str, str], ...]:
-        """What differs from the scenario, as `--set` takes it."""
-        sets = [("queue.discipline", self.discipline), ("flows.1.rate", f"{self.udp_mbps:g} Mbit/s")]
-        if self.thresholds:
-            sets += [("queue.min_th", str(self.thresholds[0])), ("queue.max_th", str(self.thresholds[1]))]
-        return (*sets, *self.sets)
-
-
-DROP_TAIL = Case("drop_tail", None)
-RED = (Case("red", (30, 60)), Case("red", (100, 200)))
-CHOKE = (Case("choke", (30, 60)), Case("choke", (100, 200)))
-IN_TIME = (DROP_TAIL, *RED, *CHOKE)
-"""The cases of Figs. 2 to 7, whose series are kept; all with UDP at 2 Mbit/s."""
-
-OVER_LOAD = tuple(case.at(rate) for case in CHOKE for rate in RATES)
-"""The cases of Figs. 8 and 9."""
-
-VARIANTS = tuple(
-    replace(CHOKE[0], variant=name, sets=(change,))
-    for name, change in (
-        ("buffer of 100 packets", ("queue.limit", "100")),
-        ("buffer of 1000 packets", ("queue.limit", "1000")),
-        ("w_q = 0.001", ("queue.w_q", "0.001")),
-        ("w_q = 0.01", ("queue.w_q", "0.01")),
-        ("max_p = 0.05", ("queue.max_p", "0.05")),
-        ("max_p = 0.1", ("queue.max_p", "0.1")),
-        ("max_p = 0.5", ("queue.max_p", "0.5")),
-        ("delay of 10 ms", ("network.delay", "10 ms")),
-        ("delay of 100 ms", ("network.delay", "100 ms")),
-        ("starts spread over 10 s", ("flows.0.spread", "10 s")),
-    )
-)
-"""CHOKe at 30/60 and 2 Mbit/s with other values for what the report leaves open, one at a time."""
-
-LESS_EARLY = next(case for case in VARIANTS if case.variant == "max_p = 0.1")
-"""CHOKe at 30/60 and 2 Mbit/s that drops more packets early."""
-
-FAR_APART = replace(CHOKE[0].at(0.1), variant="delay of 100 ms", sets=(("network.delay", "100 ms"),))
-"""CHOKe at 30/60 and 0.1 Mbit/s with a longer line."""
-
-SHORT_TIMEOUTS = (
-    replace(
-        DROP_TAIL,
-        variant="time-outs of at most 0.5 s, UDP jittered",
-        sets=(("flows.0.max_rto", "0.503 s"), ("flows.1.jitter", "1")),
-    ),
-    *(replace(case, variant="time-outs of at most 2 s", sets=(("flows.0.max_rto", "2.003 s"),)) for case in RED),
-)
-"""Drop Tail and RED at 2 Mbit/s with hosts that never wait longer. Not 0.5 or 2 s: a multiple of the 8 ms that a packet
-takes would let a host meet the same phase of the queue each time. Under Drop Tail the phase also needs UDP's jitter: a
-source that sends exactly two packets per departure fills every free place before all others, or after them."""
+__all__ = ["DEFAULT", "FULL", "experiments", "points", "report"]
 
 POINT: Keep = {
-    "flows": ("flow", "kind", "throughput_bps", "loss_ratio", "queued_packets_mean"),
-    "links": ("link", "average_packets_mean", "average_packets_min", "average_packets_max", "utilisation"),
-}
-SERIES: Keep = {**POINT, "flow_series": ("time_s", "flow", "throughput_bps")}
+    "flows": (
+        "flow", "group", "kind", "throughput_bps", "loss_ratio", "arrivals_packets", "lost_packets", "lost_match",
+        "queued_packets_mean",
+    ),
+    "links": (
+        "link", "average_packets_mean", "average_packets_min", "average_packets_max", "utilisation",
+        "queue_packets_mean", "arrivals_packets", "lost_packets", "lost_forced",
+    ),
+}  # fmt: skip
+SERIES: Keep = {**POINT, "flow_series": ("time_s", "flow", "throughput_bps", "cwnd_segments")}
+
+BURST_KEYS = 'kind = "udp"\nrate = "10 Mbit/s"\npacket_size = "1000 B"\nspread = "0 s"\n'
+SMOOTH_KEYS = 'kind = "udp"\npacket_size = "1000 B"\njitter = 1\n'
 
 
 def experiments(settings: Settings) -> list[Experiment]:
     """Every case once, the quickest first."""
-    text, name = api.read_scenario(SCENARIO)
+    over_load = (*OVER_LOAD, *RED_LOAD, *DROP_3_LOAD, *FIVE_LOAD)
     cases = {
         case.id: case
         for case in (
-            *IN_TIME,
-            *VARIANTS,
-            *SHORT_TIMEOUTS,
-            FAR_APART,
-            *sorted(OVER_LOAD, key=lambda case: case.udp_mbps),
+            *ALONE, *SINGLE, *IN_TIME, *TOGETHER, *BURSTS, *VARIANTS, *SHORT_TIMEOUTS, FAR_APART, *EARLY_AT_10,
+            *sorted(over_load, key=lambda case: (case.udp_mbps or 0.0) * case.udp_flows),
         )
-    }
+    }  # fmt: skip
     length = (
         ("run.duration", f"{settings.duration_s} s"),
         ("run.warmup", f"{settings.warmup_s} s"),
         ("run.sample", f"{settings.sample_s} s"),
     )
-    return [
-        Experiment(
-            case.id,
-            text,
-            name,
-            (*case.overrides(), *length, ("run.series", "true" if case in IN_TIME else "false")),
-            SERIES if case in IN_TIME else POINT,
+    result = []
+    for case in cases.values():
+        text, name = api.read_scenario(case.scenario)
+        series = case in WITH_SERIES
+        result.append(
+            Experiment(
+                case.id,
+                add_bursts(text, settings) if case.bursts else text,
+                name,
+                (*case.overrides(), *length, ("run.series", "true" if series else "false")),
+                SERIES if series else POINT,
+            )
         )
-        for case in cases.values()
-    ]
+    return result
+
+
+def add_bursts(text: str, settings: Settings) -> str:
+    """The scenario with a flow that sends `BURST_PACKETS` packets every `BURST_GAP_S` seconds as fast as its access
+    link carries them, while the run is measured, and a smooth flow of the same mean rate.
+
+    Each burst is a group of its own, from 1 on, and the smooth flow is the last group. To every discipline here the
+    bursts are one flow all the same: the queue, which holds a second or two, is all they know of a flow.
+    """
+    bursts = []
+    for start in range(settings.warmup_s, settings.duration_s - BURST_GAP_S + 1, BURST_GAP_S):
+        begin = start + BURST_GAP_S / 2
+        end = begin + (BURST_PACKETS - 0.5) * 0.0008  # a packet takes 0.8 ms on the access link
+        bursts.append(f'[[flows]]\n{BURST_KEYS}start = "{begin:g} s"\nstop = "{end:.4f} s"\n')
+    rate = BURST_PACKETS * 8000 / BURST_GAP_S
+    bursts.append(f'[[flows]]\n{SMOOTH_KEYS}rate = "{rate:g} bit/s"\n')
+    return text.replace("[run]\n", "\n".join(bursts) + "\n[run]\n")
 
 
 def points(results: Tables) -> pl.DataFrame:
     """One row for each run: `experiment`, `seed`, and
 
     `udp_bps`, `tcp_bps`, `tcp_flow_bps`, `tcp_best_bps` (throughput of UDP, all TCP, the mean and the best TCP flow),
-    `udp_loss_ratio`, `udp_queued`, `tcp_queued` (packets, mean over time), `average_mean`, `average_min` and
-    `average_max` (packets, the discipline's own average; null if it keeps none), `utilisation` of the bottleneck.
+    `udp_loss_ratio`, `tcp_loss_ratio` (the mean UDP flow's, and that of all TCP packets), `udp_queued`, `tcp_queued`,
+    `udp_most_queued`, `udp_least_queued` (packets, mean over time; the two UDP flows with most and least of them),
+    `average_mean`, `average_min` and `average_max` (packets, the discipline's own average; null if it keeps none),
+    `queue_mean` (packets), `utilisation` of the bottleneck, its `loss_ratio` and the part of its losses that are
+    `forced`; where they belong, `window_ratio` as `window_ratios` says and the columns of `burst_losses`.
+
+    What a run has no flow for is null.
     """
     flows = results["flows"]
     udp = fold(
         flows.filter(pl.col("kind") == "udp"), RUN,
         udp_bps=("throughput_bps", math.fsum), udp_loss_ratio=("loss_ratio", mean),
-        udp_queued=("queued_packets_mean", math.fsum),
+        udp_queued=("queued_packets_mean", math.fsum), udp_most_queued=("queued_packets_mean", max),
+        udp_least_queued=("queued_packets_mean", min),
     )  # fmt: skip
     tcp = fold(
         flows.filter(pl.col("kind") == "tcp"), RUN,
         tcp_bps=("throughput_bps", math.fsum), tcp_flow_bps=("throughput_bps", mean),
         tcp_best_bps=("throughput_bps", max), tcp_queued=("queued_packets_mean", math.fsum),
+        tcp_lost=("lost_packets", math.fsum), tcp_arrived=("arrivals_packets", math.fsum),
     )  # fmt: skip
+    tcp = tcp.with_columns(tcp_loss_ratio=pl.col("tcp_lost") / pl.col("tcp_arrived")).drop("tcp_lost", "tcp_arrived")
     links = results["links"].filter(pl.col("link") == "bottleneck").select(
         *RUN, "utilisation", average_mean="average_packets_mean", average_min="average_packets_min",
-        average_max="average_packets_max",
+        average_max="average_packets_max", queue_mean="queue_packets_mean",
+        loss_ratio=pl.col("lost_packets") / pl.col("arrivals_packets"),
+        forced=pl.col("lost_forced") / pl.col("lost_packets"),
     )  # fmt: skip
-    return udp.join(tcp, on=RUN, maintain_order="left").join(links, on=RUN, maintain_order="left")
+    result = links
+    for table in (udp, tcp, window_ratios(results["flow_series"]), burst_losses(flows)):
+        result = result.join(table, on=RUN, how="left", maintain_order="left")
+    return result
+
+
+def window_ratios(series: pl.DataFrame) -> pl.DataFrame:
+    """How much the TCP flows of a run of `TOGETHER` move in step: `window_ratio`, the variance over time of the sum of
+    their windows over the sum of the variances of each. 1 when they are independent, their number when they are in
+    step, less than 1 when one gives way as another grows. The first quarter of the samples is left out."""
+    rows = []
+    chosen = series.filter(
+        pl.col("experiment").is_in([case.id for case in TOGETHER]) & pl.col("cwnd_segments").is_not_null()
+    )
+    for key, run in chosen.group_by(RUN, maintain_order=True):
+        windows = [part["cwnd_segments"].to_list() for _, part in run.group_by("flow", maintain_order=True)]
+        windows = [values[len(values) // 4 :] for values in windows]
+        total = _variance([math.fsum(each) for each in zip(*windows, strict=True)])
+        rows.append((*key, total / math.fsum(map(_variance, windows))))
+    return pl.DataFrame(
+        rows, schema={"experiment": pl.String, "seed": pl.UInt64, "window_ratio": pl.Float64}, orient="row"
+    )
+
+
+def _variance(values: Sequence[float]) -> float:
+    middle = mean(values)
+    return mean([(value - middle) ** 2 for value in values])
+
+
+def burst_losses(flows: pl.DataFrame) -> pl.DataFrame:
+    """For each run of `BURSTS`: `burst_loss` and `smooth_loss`, packets lost over packets arrived of the flow that
+    sends bursts and of the smooth one, and `burst_match` and `smooth_match`, those lost by meeting their own flow."""
+    chosen = flows.filter(pl.col("experiment").is_in([case.id for case in BURSTS]) & (pl.col("kind") == "udp"))
+    smooth = pl.col("group") == pl.col("group").max().over(RUN)
+    result: pl.DataFrame | None = None
+    for name, which in (("burst", ~smooth), ("smooth", smooth)):
+        sums = fold(
+            chosen.filter(which), RUN,
+            arrived=("arrivals_packets", math.fsum), lost=("lost_packets", math.fsum),
+            matched=("lost_match", math.fsum),
+        )  # fmt: skip
+        table = sums.select(
+            *RUN, (pl.col("lost") / pl.col("arrived")).alias(f"{name}_loss"),
+            (pl.col("matched") / pl.col("arrived")).alias(f"{name}_match"),
+        )  # fmt: skip
+        result = table if result is None else result.join(table, on=RUN, maintain_order="left")
+    assert result is not None
+    return result
 
 
 def report(settings: Settings, results: Tables) -> Report:
     """The report of what the runs gave."""
-    from .choke1999_figures import build
+    from .choke1999_page import build
 
     return build(settings, results)

@@ -1,4 +1,4 @@
-"""The checks of the CHOKe report's first half.
+"""The checks of the CHOKe report's first half, Figs. 2 to 9, and what the other checks share.
 
 Shares and losses are in per cent; a share is UDP's throughput over the link's rate. What the report says in words, or
 what follows from the inputs that it states, is a `claim`; a number that depends on its unstated choices is `shown`.
@@ -15,7 +15,7 @@ import polars as pl
 
 from ..intervals import Interval, difference, interval
 from .checks import Bounds, Check, above, below, printed
-from .choke1999 import (
+from .choke1999_cases import (
     CHOKE,
     DROP_TAIL,
     FAIR_BPS,
@@ -90,26 +90,28 @@ def checks(runs: pl.DataFrame) -> list[Check]:
     return result
 
 
-def _source(figure: int, case: Case) -> str:
+def where(figure: int, case: Case, section: int = 4) -> str:
+    """The place in the report, and the thresholds if the case has any."""
     thresholds = f"; thresholds {case.thresholds[0]} and {case.thresholds[1]}" if case.thresholds else ""
-    return f"Sec. 4, Fig. {figure}{thresholds}"
+    return f"Sec. {section}, Fig. {figure}{thresholds}"
 
 
-def _values(runs: pl.DataFrame, case: Case, column: str, factor: float = 1.0) -> list[float]:
+def by_seed(runs: pl.DataFrame, case: Case, column: str, factor: float = 1.0) -> list[float]:
+    """`column` of `choke1999.points` in the runs of `case`, times `factor`, by seed."""
     return [value * factor for value in values_of(runs, case.id, column)]
 
 
-def _share(runs: pl.DataFrame, case: Case) -> list[float]:
+def udp_share(runs: pl.DataFrame, case: Case) -> list[float]:
     """UDP's share of the link in per cent, by seed."""
-    return _values(runs, case, "udp_bps", 100 / LINK_BPS)
+    return by_seed(runs, case, "udp_bps", 100 / LINK_BPS)
 
 
 def _unfair(runs: pl.DataFrame, case: Case) -> list[Check]:
     """Figs. 2, 3, 5 and 6: Drop Tail and RED at 2 Mbit/s."""
-    source = _source(2 if case is DROP_TAIL else 3, case)
-    share = interval(_share(runs, case))
-    starved = interval(_values(runs, case, "tcp_flow_bps", 100 / FAIR_BPS))
-    flow = interval(_values(runs, case, "tcp_flow_bps", 1e-3))
+    source = where(2 if case is DROP_TAIL else 3, case)
+    share = interval(udp_share(runs, case))
+    starved = interval(by_seed(runs, case, "tcp_flow_bps", 100 / FAIR_BPS))
+    flow = interval(by_seed(runs, case, "tcp_flow_bps", 1e-3))
     return [
         Check(
             id=f"{slug(case)}-udp-share",
@@ -154,10 +156,10 @@ _WHY_STARVED = (
 
 
 def _short_timeouts(runs: pl.DataFrame, case: Case, short: Case) -> Check:
-    flow = interval(_values(runs, short, "tcp_flow_bps", 1e-3))
+    flow = interval(by_seed(runs, short, "tcp_flow_bps", 1e-3))
     return Check(
         id=f"{slug(case)}-tcp-flow-short-timeouts",
-        source=f"{_source(2 if case is DROP_TAIL else 3, case)}; our variant: {short.variant}",
+        source=f"{where(2 if case is DROP_TAIL else 3, case)}; our variant: {short.variant}",
         kind="shown",
         paper="1.6 kbit/s for each TCP flow; tested: with short waits it gets more",
         measured=flow.mean,
@@ -168,14 +170,14 @@ def _short_timeouts(runs: pl.DataFrame, case: Case, short: Case) -> Check:
 
 def _at_two(runs: pl.DataFrame, case: Case) -> list[Check]:
     """Figs. 4 and 7: CHOKe at 2 Mbit/s."""
-    share = interval(_share(runs, case))
-    flow = interval(_values(runs, case, "tcp_flow_bps", 1e-3))
+    share = interval(udp_share(runs, case))
+    flow = interval(by_seed(runs, case, "tcp_flow_bps", 1e-3))
     full = interval(_throughput_over_link(runs, case))
-    gain = difference(*(_values(runs, each, "tcp_flow_bps", 1e-3) for each in (case, RED[CHOKE.index(case)])))
+    gain = difference(*(by_seed(runs, each, "tcp_flow_bps", 1e-3) for each in (case, RED[CHOKE.index(case)])))
     return [
         Check(
             id=f"{slug(case)}-udp-share",
-            source=_source(4, case),
+            source=where(4, case),
             kind="shown",
             paper="UDP gets 25 % of the link (250 kbit/s)",
             measured=share.mean,
@@ -187,7 +189,7 @@ def _at_two(runs: pl.DataFrame, case: Case) -> list[Check]:
         ),
         Check(
             id=f"{slug(case)}-tcp-flow",
-            source=_source(4, case),
+            source=where(4, case),
             kind="shown",
             paper="23.4 kbit/s for each TCP flow",
             measured=flow.mean,
@@ -199,7 +201,7 @@ def _at_two(runs: pl.DataFrame, case: Case) -> list[Check]:
         ),
         Check(
             id=f"{slug(case)}-link-full",
-            source=_source(4, case),
+            source=where(4, case),
             kind="exact",
             paper="UDP and 32 TCP flows fill the link: 250 kbit/s + 32 × 23.4 kbit/s",
             measured=full.mean,
@@ -213,7 +215,7 @@ def _at_two(runs: pl.DataFrame, case: Case) -> list[Check]:
         ),
         Check(
             id=f"{slug(case)}-better-than-red",
-            source=_source(7, case),
+            source=where(7, case),
             kind="claim",
             paper="TCP is served much better than under RED; tested: the mean TCP flow gains more than half an equal "
             "share, seed by seed",
@@ -226,12 +228,12 @@ def _at_two(runs: pl.DataFrame, case: Case) -> list[Check]:
 
 def _throughput_over_link(runs: pl.DataFrame, case: Case) -> list[float]:
     """Throughput of all flows over the link's rate in per cent, by seed."""
-    both = zip(_values(runs, case, "udp_bps"), _values(runs, case, "tcp_bps"), strict=True)
+    both = zip(by_seed(runs, case, "udp_bps"), by_seed(runs, case, "tcp_bps"), strict=True)
     return [100 * (udp + tcp) / LINK_BPS for udp, tcp in both]
 
 
 def _more_early_drops(runs: pl.DataFrame) -> Check:
-    share = interval(_share(runs, LESS_EARLY))
+    share = interval(udp_share(runs, LESS_EARLY))
     return Check(
         id="choke-30-60-udp-share-more-early-drops",
         source="our variant: max_p = 0.1",
@@ -245,15 +247,15 @@ def _more_early_drops(runs: pl.DataFrame) -> Check:
 
 def _over_load(runs: pl.DataFrame, case: Case) -> list[Check]:
     """Fig. 8, UDP: CHOKe from 0.1 to 10 Mbit/s."""
-    shares = [_share(runs, case.at(rate)) for rate in RATES]
+    shares = [udp_share(runs, case.at(rate)) for rate in RATES]
     means = [interval(share) for share in shares]
     worst = max(means, key=lambda each: each.mean + each.margin)
     peak = max(range(len(RATES)), key=lambda index: means[index].mean)
-    last = interval(_values(runs, case.at(RATES[-1]), "udp_loss_ratio", 100))
+    last = interval(by_seed(runs, case.at(RATES[-1]), "udp_loss_ratio", 100))
     result = [
         Check(
             id=f"{slug(case)}-udp-held",
-            source=_source(8, case),
+            source=where(8, case),
             kind="claim",
             paper="UDP is held down at every rate; tested: under 30 % of the link at its worst rate",
             measured=worst.mean,
@@ -262,7 +264,7 @@ def _over_load(runs: pl.DataFrame, case: Case) -> list[Check]:
         ),
         Check(
             id=f"{slug(case)}-udp-loss-at-10",
-            source=_source(8, case),
+            source=where(8, case),
             kind="claim",
             paper="almost all of UDP's packets (99 %) are dropped at 10 Mbit/s; tested: above 97 %",
             measured=last.mean,
@@ -275,7 +277,7 @@ def _over_load(runs: pl.DataFrame, case: Case) -> list[Check]:
         result.append(
             Check(
                 id=f"{slug(case)}-share-{name}",
-                source=_source(8, case),
+                source=where(8, case),
                 kind="claim",
                 paper=f"UDP's share peaks, then falls; tested: at its peak it is above that at {words} Mbit/s",
                 measured=change.mean,
@@ -288,13 +290,13 @@ def _over_load(runs: pl.DataFrame, case: Case) -> list[Check]:
 
 def _steady(runs: pl.DataFrame, case: Case) -> list[Check]:
     """Fig. 8: the mean TCP flow over all rates, and UDP's loss at the least."""
-    varies = interval(_relative_range([_values(runs, case.at(rate), "tcp_flow_bps") for rate in RATES]))
-    first = interval(_values(runs, case.at(RATES[0]), "udp_loss_ratio", 100))
+    varies = interval(_relative_range([by_seed(runs, case.at(rate), "tcp_flow_bps") for rate in RATES]))
+    first = interval(by_seed(runs, case.at(RATES[0]), "udp_loss_ratio", 100))
     reason, evidence = _WHY_LOSS[CHOKE.index(case)]
     return [
         Check(
             id=f"{slug(case)}-tcp-steady",
-            source=_source(8, case),
+            source=where(8, case),
             kind="claim",
             paper="the mean TCP flow stays almost constant while UDP offers up to 100 times more; tested: over all "
             "rates it varies by less than a third of its least value",
@@ -304,7 +306,7 @@ def _steady(runs: pl.DataFrame, case: Case) -> list[Check]:
         ),
         Check(
             id=f"{slug(case)}-udp-loss-at-0.1",
-            source=_source(8, case),
+            source=where(8, case),
             kind="shown",
             paper="23 % of UDP's packets dropped at 100 kbit/s",
             measured=first.mean,
@@ -322,7 +324,7 @@ def _relative_range(by_rate: Sequence[Sequence[float]]) -> list[float]:
 
 
 def _smaller_thresholds(runs: pl.DataFrame) -> Check:
-    loss = interval(_values(runs, CHOKE[0].at(RATES[0]), "udp_loss_ratio", 100))
+    loss = interval(by_seed(runs, CHOKE[0].at(RATES[0]), "udp_loss_ratio", 100))
     return Check(
         id="choke-100-200-udp-loss-at-0.1-smaller-thresholds",
         source="the same with thresholds of 30 and 60",
@@ -335,7 +337,7 @@ def _smaller_thresholds(runs: pl.DataFrame) -> Check:
 
 
 def _longer_line(runs: pl.DataFrame) -> Check:
-    loss = interval(_values(runs, FAR_APART, "udp_loss_ratio", 100))
+    loss = interval(by_seed(runs, FAR_APART, "udp_loss_ratio", 100))
     return Check(
         id="choke-30-60-udp-loss-at-0.1-longer-line",
         source="our variant: a delay of 100 ms on the link",
@@ -350,7 +352,7 @@ def _longer_line(runs: pl.DataFrame) -> Check:
 def _queue(runs: pl.DataFrame, case: Case) -> list[Check]:
     """Fig. 9: the average that CHOKe keeps, and UDP's part of the queue."""
     low, high = case.thresholds or (0, 0)
-    averages = [interval(_values(runs, case.at(rate), "average_mean")) for rate in RATES]
+    averages = [interval(by_seed(runs, case.at(rate), "average_mean")) for rate in RATES]
     least = min(averages, key=lambda each: each.mean - each.margin)
     most = max(averages, key=lambda each: each.mean + each.margin)
     return [_average(case, "lowest", "least", least, low, high), _average(case, "highest", "greatest", most, low, high)]
@@ -359,7 +361,7 @@ def _queue(runs: pl.DataFrame, case: Case) -> list[Check]:
 def _average(case: Case, name: str, words: str, value: Interval, low: int, high: int) -> Check:
     return Check(
         id=f"{slug(case)}-average-{name}",
-        source=_source(9, case),
+        source=where(9, case),
         kind="claim",
         paper=f"CHOKe controls the average queue; tested: where its mean over time is {words} it lies between the "
         "thresholds",
