@@ -271,9 +271,14 @@ impl Sim {
         match &mut state.ends {
             Ends::Tcp { ends, .. } => {
                 if self.now >= state.plan.stop {
-                    return ends[0].stop();
+                    ends[0].stop();
+                    ends[0].close();
+                    return self.pump(flow, End::Sender);
                 }
                 ends[0].write(state.plan.size.unwrap_or(u64::MAX));
+                if state.plan.size.is_some() {
+                    ends[0].close();
+                }
                 if state.plan.stop < self.end {
                     self.events.push(state.plan.stop, Event::Source(flow));
                 }

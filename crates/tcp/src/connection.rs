@@ -26,6 +26,7 @@ enum State {
 pub struct Connection {
     state: State,
     ecn: bool,
+    closing: bool,
     sender: Sender,
     receiver: Receiver,
 }
@@ -51,7 +52,8 @@ impl Connection {
     }
 
     fn new(host: &Host, phase: Span, state: State) -> Connection {
-        Connection { state, ecn: host.ecn, sender: Sender::new(host, phase), receiver: Receiver::new(host) }
+        let (ecn, closing) = (host.ecn, host.closing);
+        Connection { state, ecn, closing, sender: Sender::new(host, phase), receiver: Receiver::new(host) }
     }
 
     /// The application writes `bytes` more; `u64::MAX` writes without end.
@@ -67,9 +69,12 @@ impl Connection {
         self.sender.stop();
     }
 
-    /// The stream ends after what was written; the other end then closes too.
+    /// The application writes no more. A host that closes connections then ends the stream after what was written, and
+    /// the other end does too.
     pub fn close(&mut self) {
-        self.sender.close();
+        if self.closing {
+            self.sender.close();
+        }
     }
 
     /// A segment of the other end arrives; `ce`: its packet was marked on the way.

@@ -183,7 +183,7 @@ proptest! {
     ) {
         let delayed_ack = if delayed { Span::from_millis(100) } else { Span::ZERO };
         let pipe = if pipe { Pipe::Rfc6675 } else { Pipe::Counted };
-        let host = Host { algorithm, handshake, delayed_ack, pipe, ..host() };
+        let host = Host { algorithm, handshake, delayed_ack, pipe, closing: true, ..host() };
         let mut pair = Pair::new(&host, move |k, _| lost.get(k as usize).copied().unwrap_or(false));
         pair.sender.write(bytes);
         pair.sender.close();
@@ -199,7 +199,7 @@ proptest! {
         algorithm in any_algorithm(),
         segments in proptest::collection::vec((0u64..100_000, 0u32..3000, 0u64..100_000), 0..200),
     ) {
-        let host = Host { algorithm, ecn: true, delayed_ack: Span::from_millis(40), ..host() };
+        let host = Host { algorithm, ecn: true, closing: true, delayed_ack: Span::from_millis(40), ..host() };
         let mut end = Connection::established(&host, Span(3));
         end.write(70_000);
         end.close();
