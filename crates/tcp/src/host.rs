@@ -9,6 +9,7 @@
 //! | RFC 9293: three segments open a connection | the opener's first data, or an acknowledgement when it has none, is the third; a lost answer is asked for again by the opener | what an exchange costs is the same |
 //! | RFC 9293: TIME-WAIT and half-closed states | the end that is not written to closes as soon as it has seen the other's end | nothing reuses ports here |
 //! | RFC 7323: timestamps time every acknowledgement | one segment is timed at a time (RFC 6298, Sec. 3); `header_size` may count the option's 12 bytes | the estimate hardly differs; ns-2's default |
+//! | RFC 3168, Sec. 6.1: only new data is capable of marks and carries CWR | so; a window is not cut below one segment | ns-2 marks retransmissions too and cuts to half a segment: with RED, marks and windows of four packets it loses a tenth more |
 //! | RFC 2018: n ranges take 2 + 8n bytes | padded to 4 + 8n | as stacks align options; ns-2 adds 8n |
 
 use crate::cc::{self, CongestionControl};
