@@ -7,7 +7,6 @@ import os
 import pty
 import re
 import subprocess
-import time
 from pathlib import Path
 
 import polars as pl
@@ -18,10 +17,14 @@ TABLES = ["flow_series", "flows", "links", "occupancy", "queue"]
 
 
 def test_help_answers_at_once() -> None:
+    """In processor time, the least of five: what others run on the machine does not count."""
+
     def seconds() -> float:
-        start = time.perf_counter()
-        subprocess.run([PROGRAM, "--help"], check=True, capture_output=True)
-        return time.perf_counter() - start
+        child = subprocess.Popen([PROGRAM, "--help"], stdout=subprocess.DEVNULL)
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        assert child.returncode == 0
+        return used.ru_utime + used.ru_stime
 
     assert min(seconds() for _ in range(5)) < 0.3
 
