@@ -90,10 +90,12 @@ def test_every_marker_marks(name: str) -> None:
     """Many flows, so that under CHOKe an arrival seldom meets its own flow; what is lost for that goes out again, and
     then can be dropped early. That no capable packet is, crates/aqm/tests/every_discipline.rs tests."""
     run = simulate(queue(name, **LIGHT), CAPABLE(25))
-    assert total(run, "marked_packets") > 100 and total(run, "mark_responses") > 100
+    assert total(run, "marked_packets") > 100
+    assert total(run, "mark_responses") > 100
     assert total(run, "lost_early") < total(run, "retransmissions") / 4
     plain = simulate(queue(name, marks=False, **LIGHT), CAPABLE(25))
-    assert total(plain, "lost_early") > 100 and total(plain, "marked_packets") == 0
+    assert total(plain, "lost_early") > 100
+    assert total(plain, "marked_packets") == 0
 
 
 @pytest.mark.parametrize("name", CHOOSERS)
@@ -102,7 +104,8 @@ def test_above_max_th_makes_the_difference_that_it_declares(name: str) -> None:
     for run in (drops, marks):
         assert run.links["average_packets_max"][0] > 15
     assert FIELDS[name]["above_max_th"]["default"] == "drop"
-    assert total(drops, "lost_forced") > 100 and total(drops, "marked_packets") > 30
+    assert total(drops, "lost_forced") > 100
+    assert total(drops, "marked_packets") > 30
     assert marks.links["lost_packets"][0] == total(marks, "retransmissions") == 0
     assert total(marks, "marked_packets") > 10 * total(drops, "marked_packets")
     # RED 1993, Sec. III: only dropping bounds the average. A window of one packet cannot be halved.
@@ -137,7 +140,8 @@ def test_bare_acknowledgements_are_not_marked() -> None:
     net = sg.topology(*links, queue=queue("red", **LIGHT))
     run = sg.simulate(net, sg.Tcp(5, ecn=True, path=["there"], return_path=["back"]), duration="30 s", warmup="0 s")
     back = run.links.filter(link="back")
-    assert back["lost_early"][0] > 20 and back["marked_packets"][0] == 0
+    assert back["lost_early"][0] > 20
+    assert back["marked_packets"][0] == 0
 
 
 class Marker(sg.Aqm):
@@ -179,7 +183,8 @@ def test_a_mark_halves_the_window_of_reno() -> None:
     least = min(series[series.index(max(series)) :])
     # 100 packets are under way when the mark is seen: the window is cut to 50, and grows by one packet a round trip of
     # at least 0.4 s.
-    assert max(series) >= 100 and 50 <= least < 53
+    assert max(series) >= 100
+    assert 50 <= least < 53
 
 
 def test_every_marker_declares_what_it_does_above_max_th() -> None:
@@ -195,5 +200,6 @@ def test_the_manual_lists_every_marker() -> None:
     assert [name for name, *_ in rows] == MARKERS
     for name, switch, above in rows:
         key, value = switch.split(" = ")
-        assert json.loads(value) in ("mark", True) and key in FIELDS[name]
+        assert json.loads(value) in ("mark", True)
+        assert key in FIELDS[name]
         assert ("`above_max_th`" in above) == (name in CHOOSERS)
