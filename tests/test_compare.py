@@ -29,6 +29,7 @@ FLOWS = [
 ]
 LINK = {
     "link": "bottleneck", "arrivals_packets": 200, "lost_packets": 80, "lost_tail": 50, "lost_early": 30,
+    "marked_packets": 20,
     "queueing_delay_mean_ns": 3e6, "queueing_delay_p99_ns": 9e6, "utilisation": 0.75,
 }  # fmt: skip
 SPEC = "red,choke:candidates=2,choke : min_th = 20 : max_th = 40 packets"
@@ -68,6 +69,7 @@ def test_one_run_is_measured_as_by_hand() -> None:
         "loss_ratio": 0.4,
         "lost_tail_ratio": 0.25,
         "lost_early_ratio": 0.15,
+        "marked_ratio": 0.1,
         "queueing_delay_mean_ns": 3e6,
         "queueing_delay_p99_ns": 9e6,
         "utilisation": 0.75,

@@ -252,7 +252,6 @@ def test_it_is_woken_when_it_asks_and_not_when_it_has_put_it_off() -> None:
     assert 0 < run.links["lost_early"][0] <= 5 * 20
 
 
-@pytest.mark.skipif("ecn" not in sg.Tcp.__dataclass_fields__, reason="no host is capable of ECN yet")
 def test_a_mark_reaches_the_sender() -> None:
     class Marker(Fifo):
         def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
@@ -264,10 +263,10 @@ def test_a_mark_reaches_the_sender() -> None:
             super().enqueue(packet, ctx)
 
     marked: list[int] = []
-    tcp: dict[str, Any] = {"ecn": True}
     net = sg.dumbbell(rate="1 Mbit/s", queue=partial(Marker, limit=1000))
-    run = sg.simulate(net, sg.Tcp(1, window=100, **tcp), duration="30 s", warmup="0 s")
+    run = sg.simulate(net, sg.Tcp(1, window=100, ecn=True), duration="30 s", warmup="0 s")
     assert len(marked) > 20
+    assert 0 <= len(marked) - run.flows["marked_packets"][0] <= 1, "all but one that may still be queued"
     assert run.flows["lost_packets"][0] == 0
     # Without marks the window would stand at 100 packets; each mark halves it.
     assert run.flow_series.filter(run.flow_series["time_s"] > 5)["cwnd_segments"].max() < 60  # type: ignore[operator]

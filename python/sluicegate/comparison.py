@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ._generated import Discipline, Source
+    from .own import AqmFactory
 
 Progress = Callable[[int, int, str], None]
 """Called with the runs done, the runs in all, and the label of the discipline whose run has just ended."""
@@ -99,6 +100,11 @@ class Comparison:
         ]
 
     @property
+    def marks(self) -> bool:
+        """Whether any packet was marked."""
+        return any((self.runs[f"{self.before(link)}marked_ratio"].fill_null(0) > 0).any() for link in self.links)
+
+    @property
     def rate_unit(self) -> tuple[str, float]:
         """The unit in which throughput is shown, and its factor from bit/s."""
         largest = max(self.mean(label, "throughput_bps")["mean"] for label in self.disciplines)
@@ -140,7 +146,7 @@ def compare(
     *,
     disciplines: Listed,
     seeds: int | Iterable[int] = SEEDS,
-    baseline: str | Discipline | None = None,
+    baseline: str | Discipline | AqmFactory | None = None,
     duration: str | None = None,
     warmup: str | None = None,
     sets: api.Sets | None = None,
@@ -151,15 +157,17 @@ def compare(
     """Run a scenario under several disciplines, each for every seed, on all cores.
 
     `network` and `flows` as for `simulate`, or a scenario file as for `run`, without flows. `disciplines`: a text such
-    as "red,choke:candidates=2", objects such as `sluicegate.Choke(candidates=2)`, or several of either. A text takes
-    what it leaves out from the scenario's queue; an object brings all its values, defaults included. `seeds`: how
-    many, counted from 1, or the seeds themselves. `baseline`: what differences are taken against (default: the first
-    discipline). `duration`, `warmup` and `sets` override the scenario. `jobs`: how many runs at once (default: one for
-    each core); `executor` runs them instead. Results depend on neither, nor on the order in which runs end.
+    as "red,choke:candidates=2", objects such as `sluicegate.Choke(candidates=2)`, classes or factories of one's own
+    (see `Aqm`), or several of any. A text takes what it leaves out from the scenario's queue; an object brings all its
+    values, defaults included; a class is made as for `simulate`, or takes what a file's [queue] and [queue.python]
+    hold. `seeds`: how many, counted from 1, or the seeds themselves. `baseline`: what differences are taken against
+    (default: the first discipline). `duration`, `warmup` and `sets` override the scenario. `jobs`: how many runs at
+    once (default: one for each core), in threads, or in processes when a discipline is written in Python; `executor`
+    runs them instead. Results depend on neither, nor on the order in which runs end.
 
-    Every discipline is checked before any runs. Raises `ScenarioError` and OSError; TypeError for what is no network,
-    source or discipline; ValueError for less than one seed or job. KeyboardInterrupt, and whatever `progress` raises,
-    end the work.
+    Every discipline is checked before any runs, one in Python by making it. Raises `ScenarioError` and OSError;
+    TypeError for what is no network, source or discipline; ValueError for less than one seed or job. KeyboardInterrupt,
+    and whatever `progress` or a discipline of one's own raises, end the work.
     """
     from .runner import Experiment, run_experiments
 
@@ -190,7 +198,8 @@ def compare(
     resolved = {choice.label: choice.check(texts[choice.label], name, overrides) for choice in given}
     keep = _kept()
     experiments = [
-        Experiment(c.label, texts[c.label], name, (*overrides, ("run.series", "false"), *c.sets), keep) for c in given
+        Experiment(c.label, texts[c.label], name, (*overrides, ("run.series", "false"), *c.sets), keep, c.queue)
+        for c in given
     ]
     tables = run_experiments(experiments, numbers, jobs, executor, progress)
     kinds = kinds_of(tables["flows"])
@@ -201,12 +210,15 @@ def compare(
 
 
 def _with_queue(network: api.Network, choice: Choice | None) -> api.Network:
-    """A network whose queue is the object of `choice`, its own where that is a text, and none without a choice."""
+    """A network whose queue is the object or class of `choice`, its own where that is a text, none without a choice."""
     from dataclasses import replace
 
-    if not isinstance(network, api.Network) or (choice is not None and choice.given is None):
+    if not isinstance(network, api.Network):
         return network
-    return replace(network, queue=None if choice is None else choice.given)
+    if choice is None:
+        return replace(network, queue=None)
+    queue = choice.given or choice.queue
+    return network if queue is None else replace(network, queue=queue)
 
 
 def _seeds(seeds: int | Iterable[int]) -> list[int]:
@@ -225,7 +237,7 @@ def _kept() -> dict[str, tuple[str, ...]]:
     delays = ("queueing_delay_mean_ns", "queueing_delay_p99_ns", "utilisation")
     return {
         "flows": ("kind", "algorithm", "throughput_bps", "arrivals_packets", "lost_packets"),
-        "links": ("link", "arrivals_packets", "lost_packets", *causes, *delays),
+        "links": ("link", "arrivals_packets", "lost_packets", *causes, "marked_packets", *delays),
     }
 
 
@@ -282,6 +294,7 @@ def measure(
         for column in link:
             if column.startswith("lost_") and column != "lost_packets":
                 values[f"{before}{column}_ratio"] = link[column] / arrivals if arrivals else None
+        values[f"{before}marked_ratio"] = link["marked_packets"] / arrivals if arrivals else None
         for column in ("queueing_delay_mean_ns", "queueing_delay_p99_ns", "utilisation"):
             values[f"{before}{column}"] = link[column]
     return values
@@ -373,14 +386,20 @@ def _summary(
 ) -> dict[str, Any]:  # fmt: skip
     """What the numbers come from. The scenario is resolved but for queue, seed and series, which a comparison sets."""
     scenario = dict(resolved[base.label])
-    del scenario["queue"]
+    entry = ("queue", "own_discipline")
+    for key in entry:
+        scenario.pop(key, None)
     scenario["run"] = {key: value for key, value in scenario["run"].items() if key not in ("seed", "series")}
     return {
         "version": _core.version(),
         "file": Path(name).name,  # without its folder: equal comparisons give equal bytes anywhere
         "sets": [f"{key}={value}" for key, value in sets],
         "scenario": scenario,
-        "disciplines": [{"label": choice.label, "queue": resolved[choice.label]["queue"]} for choice in given],
+        "disciplines": [
+            {"label": choice.label}
+            | {key: resolved[choice.label][key] for key in entry if key in resolved[choice.label]}
+            for choice in given
+        ],
         "baseline": base.label,
         "seeds": seeds,
         "confidence": CONFIDENCE,

@@ -55,7 +55,7 @@ def throughput(comparison: Comparison) -> Figure:
 def links(comparison: Comparison) -> Figure:
     """For each link and discipline, packets lost by cause, queueing delay, and what that delay buys in utilisation."""
     count, disciplines = len(comparison.links), len(comparison.disciplines)
-    entries = disciplines + len(comparison.causes) + 2
+    entries = disciplines + len(comparison.causes) + comparison.marks + 2
     height = count * max(2.9, 1.1 + 0.45 * disciplines) + 0.3 + 0.22 * math.ceil(entries / LEGEND)
     figure = Figure(figsize=(10.4, height), layout="constrained")
     grid = figure.subplots(count, 3, squeeze=False, width_ratios=(1.1, 1.1, 1))
@@ -73,7 +73,7 @@ def links(comparison: Comparison) -> Figure:
 
 
 def _losses(axes: Axes, comparison: Comparison, before: str) -> None:
-    """Bars of the loss by cause, one behind the other, and the interval of the whole."""
+    """Bars of the loss by cause, one behind the other, and the interval of the whole; marks beside them, if any."""
     rows = np.arange(len(comparison.disciplines), dtype=float)
     left = np.zeros(len(rows))
     fills = (plot.SKY, plot.ORANGE, plot.PURPLE, plot.GREEN, plot.YELLOW, plot.BLUE, plot.VERMILION, plot.GREY)
@@ -87,8 +87,20 @@ def _losses(axes: Axes, comparison: Comparison, before: str) -> None:
     half = 100 * _values(comparison, f"{before}loss_ratio", "half_width")
     known = ~np.isnan(half)
     axes.errorbar(total[known], rows[known], xerr=half[known], fmt="none", ecolor=plot.BLACK, elinewidth=1.2, capsize=3)
+    what = "lost, by cause"
+    if comparison.marks:
+        _dots(
+            axes,
+            comparison,
+            f"{before}marked_ratio",
+            100.0,
+            plot.Style("marked", plot.BLACK, "-", "D"),
+            0.2,
+            hollow=True,
+        )
+        what += ", or marked"
     axes.set_xlim(left=0)
-    axes.set_xlabel("packets lost, by cause (% of arrivals)")
+    axes.set_xlabel(f"packets {what} (% of arrivals)")
     axes.grid(False, axis="y")
 
 

@@ -85,13 +85,17 @@ def sections(comparison: Comparison) -> list[tuple[str, list[Column]]]:
 
 
 def loss_sections(comparison: Comparison) -> list[tuple[str, list[Column]]]:
-    """The tables of loss by cause, one for each link; none when there is one cause or none."""
-    if len(causes := comparison.causes) < 2:
+    """The tables of loss by cause and of marks, one for each link; none when there is no mark and one cause or none."""
+    shown = [(f"lost_{cause}_ratio", cause) for cause in comparison.causes]
+    if comparison.marks:
+        shown.append(("marked_ratio", "marked"))
+    elif len(shown) < 2:
         return []
+    title = "lost by cause, and marked, % of arrivals" if comparison.marks else "lost by cause, % of arrivals"
     return [
         (
-            "lost by cause, % of arrivals" + (f" at link {link}" if before else ""),
-            [Column(f"{before}lost_{cause}_ratio", f"{cause}\n%", 100.0, 2) for cause in causes],
+            title + (f" at link {link}" if before else ""),
+            [Column(f"{before}{metric}", f"{head}\n%", 100.0, 2) for metric, head in shown],
         )
         for link in comparison.links
         for before in [comparison.before(link)]

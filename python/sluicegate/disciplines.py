@@ -13,13 +13,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
+from functools import partial
 from typing import Any, get_args
 
-from . import _core, api
+from . import _core, api, own
 from ._generated import Discipline
+from .own import AqmFactory
 
-Listed = str | Discipline | Sequence[str | Discipline]
-"""Disciplines as `compare` takes them: a text, an object, or several of either."""
+Listed = str | Discipline | AqmFactory | Sequence[str | Discipline | AqmFactory]
+"""Disciplines as `compare` takes them: a text, an object, a class or factory of one's own, or several of any."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +30,14 @@ class Choice:
 
     `label`: how it was written, without superfluous spaces; names it in results. `name`: the discipline alone.
     `values`: its keys and values, as text. `given`: the object it was made from, if any; it states every value.
+    `queue`: the class or factory that makes it, when it was given as one.
     """
 
     label: str
     name: str
     values: tuple[tuple[str, str], ...] = ()
     given: Discipline | None = None
+    queue: AqmFactory | None = None
 
     @property
     def sets(self) -> tuple[tuple[str, str], ...]:
@@ -42,19 +46,22 @@ class Choice:
         return ("queue.discipline", self.name), *((f"queue.{table}.{key}", value) for key, value in self.values)
 
     def check(self, text: str, file: str, sets: Sequence[tuple[str, str]]) -> dict[str, Any]:
-        """The scenario with this discipline and every default filled in. `sets` come before its own overrides.
+        """The scenario with this discipline and every default filled in; `own_discipline` says what was made of one in
+        Python, which is made once to see that it can be. `sets` come before its own overrides.
 
-        Raises `ScenarioError` that names the discipline as it was written.
+        Raises `ScenarioError` that names the discipline as it was written, and what a discipline in Python raises.
         """
+        maker = own.Maker(self.queue)
         try:
             try:
-                return dict(json.loads(_core.check(text, file, [*sets, *self.sets])))
+                resolved = dict(json.loads(_core.check(text, file, [*sets, *self.sets], maker)))
             except _core.ScenarioError:
-                if self.name not in known():  # say that, rather than what follows from it
+                if ":" not in self.name and self.name not in known():  # say that, rather than what follows from it
                     _core.check(text, file, [*sets, *self.sets[:1]])
                 raise
         except _core.ScenarioError as error:
             raise _core.ScenarioError(f'discipline "{self.label}": {str(error).removeprefix("--set ")}') from None
+        return resolved | ({"own_discipline": maker.about} if maker.about else {})
 
 
 def known() -> list[str]:
@@ -66,16 +73,14 @@ def choices(listed: Listed) -> list[Choice]:
     """The disciplines of a list, in its order.
 
     Raises `ScenarioError` when a text is not as the module says or two entries are alike, and TypeError for what is
-    neither text nor discipline.
+    none of these.
     """
     found: list[Choice] = []
-    for each in [listed] if isinstance(listed, str | Discipline) else listed:
+    for each in listed if isinstance(listed, Sequence) and not isinstance(listed, str) else [listed]:
         if isinstance(each, str):
             found += [_parsed(part) for part in each.split(",")]
-        elif isinstance(each, get_args(Discipline)):
-            found.append(_stated(each))
         else:
-            raise TypeError(f"disciplines: expected a name or a discipline such as sluicegate.Choke(...), not {each!r}")
+            found.append(_stated(each))
     if not found:
         raise _core.ScenarioError("disciplines: name at least one")
     labels = [choice.label for choice in found]
@@ -85,8 +90,8 @@ def choices(listed: Listed) -> list[Choice]:
     return found
 
 
-def find(wanted: str | Discipline | None, among: Sequence[Choice]) -> Choice:
-    """The choice meant by `wanted`: its label, a name that only one has, an object that was listed; None is the first.
+def find(wanted: str | Discipline | AqmFactory | None, among: Sequence[Choice]) -> Choice:
+    """The choice meant: by its label, a name that only one has, an object or class that was listed; None is the first.
 
     Raises `ScenarioError` when there is none or more than one.
     """
@@ -95,7 +100,9 @@ def find(wanted: str | Discipline | None, among: Sequence[Choice]) -> Choice:
     label = wanted.strip() if isinstance(wanted, str) else _stated(wanted).label
     if ":" in label:
         label = _parsed(label).label
-    matches = [choice for choice in among if choice.label == label] or [c for c in among if c.name == label]
+    matches = [choice for choice in among if choice.label == label] or [
+        choice for choice in among if label in (choice.name, choice.label.partition(":")[0])
+    ]
     if len(matches) == 1:
         return matches[0]
     labels = [choice.label for choice in among]
@@ -129,10 +136,26 @@ def _parsed(text: str) -> Choice:
     return Choice(":".join([name, *(f"{key}={value}" for key, value in values.items())]), name, tuple(values.items()))
 
 
-def _stated(given: Discipline) -> Choice:
-    """A discipline object: every value that is not None counts; the label shows those that are not defaults."""
+def _stated(given: Discipline | AqmFactory) -> Choice:
+    """A discipline object or a class of one's own. Raises TypeError for what is neither.
+
+    Of an object every value that is not None counts; the label shows those that are not defaults. The label of a class
+    or factory is its name, with the keywords of a `functools.partial`.
+    """
+    if (queue := api.factory(given)) is not None:
+        name = own.described(queue)
+        bound: dict[str, Any] = {}
+        inner: Any = queue
+        while isinstance(inner, partial):
+            inner, bound = inner.func, inner.keywords | bound
+        shown = [f"{key}={value}" for key, value in bound.items()]
+        return Choice(":".join([name.rpartition(":")[2].rpartition(".")[2], *shown]), name, queue=queue)
+    if isinstance(given, own.Aqm):
+        raise TypeError(f"disciplines: expected the class {type(given).__name__}, not one of its objects")
+    if not isinstance(given, get_args(Discipline)):
+        raise TypeError(f"disciplines: expected a name or a discipline such as sluicegate.Choke(...), not {given!r}")
     table = api._table(given)
     defaults = {field.name.rstrip("_"): field.default for field in fields(given) if field.default is not MISSING}
     values = {key: value if isinstance(value, str) else json.dumps(value) for key, value in table.items()}
-    shown = [f"{key}={values[key]}" for key, value in table.items() if value != defaults.get(key)]
-    return Choice(":".join([given.name, *shown]), given.name, tuple(values.items()), given)
+    stated = [f"{key}={values[key]}" for key, value in table.items() if value != defaults.get(key)]
+    return Choice(":".join([given.name, *stated]), given.name, tuple(values.items()), given)

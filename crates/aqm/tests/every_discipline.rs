@@ -178,6 +178,42 @@ proptest! {
         }
     }
 
+    /// A discipline that is told to mark loses no capable packet early, and one that is told to mark above max_th too
+    /// loses none there; only a full buffer does. Each packet has a flow of its own, so that none matches.
+    #[test]
+    fn markers_do_not_drop_what_they_can_mark(steps in steps(), seed: u64, above: bool) {
+        for entry in all() {
+            let fields = entry.table.fields;
+            let has = |name: &str| fields.iter().any(|field| field.name == name);
+            if !(has("action") || has("ecn")) {
+                continue;
+            }
+            let mut given = |at: usize| match fields[at].name {
+                "action" => Some(Value::Choice("mark")),
+                "ecn" => Some(Value::Switch(true)),
+                "above_max_th" => Some(Value::Choice(if above { "mark" } else { "drop" })),
+                "min_th" => Some(Value::Size(Size::Packets(2))),
+                "max_th" => Some(Value::Size(Size::Packets(8))),
+                "w_q" => Some(Value::Number(0.25)),
+                "max_p" => Some(Value::Number(0.5)),
+                _ => None,
+            };
+            let mut rig = rig(entry.table.about.name, &mut given, seed).expect("these keep the rules");
+            for (flow, step) in (0u64..).zip(&steps) {
+                match *step {
+                    Step::Arrive { bytes, .. } => rig.offer(flow, bytes, Ecn::Capable0),
+                    Step::Wait(ns) => rig.wait(Span(ns)),
+                    Step::Depart => drop(rig.depart()),
+                }
+            }
+            let forced = has("above_max_th") && !above;
+            for (packet, cause) in &rig.lost {
+                let full = *cause == Cause::Tail;
+                prop_assert!(full || (forced && *cause == Cause::Forced), "{}: {packet:?} {cause:?}", entry.table.about.name);
+            }
+        }
+    }
+
     /// The same seed and the same arrivals give the same departures and losses.
     #[test]
     fn runs_are_repeatable(steps in steps(), seed: u64) {

@@ -171,7 +171,7 @@ impl PyDiscipline {
         token.leave(py, &self.queue, DEPARTED, "was returned from dequeue")?;
         Ok(self.inside.remove(&token.number).map(|mut packet| {
             self.bytes -= packet.bytes();
-            packet.ecn = token.ecn();
+            (packet.ecn, packet.marked) = (token.ecn(), token.marked());
             packet
         }))
     }

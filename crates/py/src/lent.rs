@@ -10,7 +10,7 @@ use sluicegate_base::params::did_you_mean;
 use sluicegate_base::{Ecn, Stream, Time};
 use sluicegate_netsim::SimPacket;
 use sluicegate_netsim::events::End;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pyo3::create_exception!(
@@ -87,6 +87,8 @@ pub struct PyPacket {
     #[pyo3(get)]
     bytes: u32,
     ecn: AtomicU8,
+    /// Whether this queue has marked it.
+    marked: AtomicBool,
     place: AtomicU8,
     queue: Arc<Queue>,
 }
@@ -109,6 +111,7 @@ impl PyPacket {
             flow: flow_of(packet),
             bytes: packet.bytes,
             ecn: AtomicU8::new(packet.ecn as u8),
+            marked: AtomicBool::new(packet.marked),
             place: AtomicU8::new(INSIDE),
             queue,
         }
@@ -116,6 +119,10 @@ impl PyPacket {
 
     pub(crate) fn ecn(&self) -> Ecn {
         ecn_of(self.ecn.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn marked(&self) -> bool {
+        self.marked.load(Ordering::Relaxed)
     }
 
     /// Moves it out of the queue; an error when it is not there, or is no packet of this queue.
@@ -168,6 +175,7 @@ impl PyPacket {
         let mut ecn = self.ecn();
         let marked = ecn.mark();
         self.ecn.store(ecn as u8, Ordering::Relaxed);
+        self.marked.store(marked, Ordering::Relaxed);
         Ok(marked)
     }
 

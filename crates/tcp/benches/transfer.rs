@@ -1,0 +1,80 @@
+//! A transfer of 2000 segments between two ends under each congestion control: without losses, and with one of 100 data
+//! segments lost at random. What is measured is the hosts' own work: the path is a queue for each way.
+//!
+//! The path sends a data segment each 0.8 ms (1000 bytes at 10 Mbit/s), delays it by 50 ms, and keeps the order; the
+//! receiver's window of 100 packets bounds what is under way.
+
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use sluicegate_base::{Link, Params, Rate, Size, Span, Stream, Time, Value};
+use sluicegate_tcp::{Algorithm, Connection, Host, Segment, TcpParams};
+use std::collections::VecDeque;
+
+const LINK: Link = Link { rate: Rate(10_000_000), packet: 1000 };
+const SEGMENTS: u64 = 2000;
+const DELAY: Span = Span::from_millis(50);
+const GAP: Span = Span(800_000);
+
+fn main() {
+    divan::main();
+}
+
+fn host(algorithm: &str) -> Host {
+    let mut given = |at: usize| match TcpParams::FIELDS[at].name {
+        "algorithm" => Algorithm::WORDS.iter().find(|word| **word == algorithm).map(|word| Value::Choice(word)),
+        "window" => Some(Value::Size(Size::Packets(100))),
+        _ => None,
+    };
+    Host::new(&TcpParams::build(&mut given, &LINK).expect("valid parameters"))
+}
+
+/// What is under way in one direction: when it arrives, in order.
+type Wire = VecDeque<(Time, Segment)>;
+
+/// Moves all data from one end to the other; gives how many segments that took.
+fn transfer(host: &Host, loss: f64) -> u64 {
+    let ends = &mut [Connection::opener(host, Span::ZERO), Connection::listener(host, Span::ZERO)];
+    let wires: &mut [Wire; 2] = &mut Default::default();
+    let (mut rng, mut now, mut free) = (Stream::new(1, "bench"), Time::ZERO, Time::ZERO);
+    ends[0].write(SEGMENTS * u64::from(host.mss));
+    while !ends[0].done() {
+        while let Some(segment) = ends[0].poll(now) {
+            free = free.max(now) + GAP;
+            if segment.len == 0 || rng.uniform() >= loss {
+                wires[0].push_back((free + DELAY, segment));
+            }
+        }
+        while let Some(segment) = ends[1].poll(now) {
+            wires[1].push_back((now + DELAY, segment));
+        }
+        let arrival = |wire: &Wire| wire.front().map_or(Time::NEVER, |(at, _)| *at);
+        let timer = ends.iter().filter_map(Connection::next_timer).min().unwrap_or(Time::NEVER);
+        let way = usize::from(arrival(&wires[1]) < arrival(&wires[0]));
+        if arrival(&wires[way]) <= timer {
+            let (at, segment) = wires[way].pop_front().expect("one is under way, or a timer is set");
+            now = at;
+            ends[1 - way].on_segment(&segment, false, now);
+        } else {
+            now = timer;
+            ends.iter_mut().for_each(|end| end.on_timer(now));
+        }
+    }
+    assert_eq!(ends[1].received(), SEGMENTS * u64::from(host.mss));
+    ends[0].counters().segments
+}
+
+fn bench(bencher: Bencher, algorithm: &str, loss: f64) {
+    let host = host(algorithm);
+    let segments = transfer(&host, loss);
+    bencher.counter(ItemsCount::new(segments)).bench_local(|| transfer(divan::black_box(&host), loss));
+}
+
+#[divan::bench(args = Algorithm::WORDS)]
+fn lossless(bencher: Bencher, algorithm: &str) {
+    bench(bencher, algorithm, 0.0);
+}
+
+#[divan::bench(args = Algorithm::WORDS)]
+fn lossy(bencher: Bencher, algorithm: &str) {
+    bench(bencher, algorithm, 0.01);
+}

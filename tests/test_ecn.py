@@ -1,0 +1,205 @@
+"""Explicit congestion notification from end to end: queues mark, receivers echo, senders answer (RFC 3168)."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import sluicegate as sg
+from sluicegate import _core
+
+DOCS = Path(__file__).parents[1] / "docs"
+DECLARED = {each["name"]: each for each in json.loads(_core.declarations())["disciplines"]}
+CLASS = {name: getattr(sg, each["class_name"]) for name, each in DECLARED.items()}
+FIELDS = {name: {field["name"]: field for field in each["fields"]} for name, each in DECLARED.items()}
+MARKERS = [name for name, fields in FIELDS.items() if {"action", "ecn"} & fields.keys()]
+CHOOSERS = [name for name in MARKERS if "above_max_th" in FIELDS[name]]
+
+
+def queue(name: str, *, marks: bool = True, **values: object) -> Any:
+    """A discipline that marks, or the same one that does not."""
+    how = {"ecn": marks} if "ecn" in FIELDS[name] else {"action": "mark" if marks else "drop"}
+    return CLASS[name](**how, **values)
+
+
+def simulate(discipline: Any, *flows: Any, duration: str = "30 s") -> sg.Run:
+    net = sg.dumbbell(rate="2 Mbit/s", delay="20 ms", queue=discipline)
+    return sg.simulate(net, list(flows), duration=duration, warmup="0 s", seed=1)
+
+
+def total(run: sg.Run, column: str, **of: object) -> int:
+    return int(run.flows.filter(**of)[column].sum())
+
+
+LIGHT: dict[str, object] = {"min_th": 5, "max_th": 50, "max_p": 0.2}
+HEAVY: dict[str, object] = {"min_th": 5, "max_th": 15, "max_p": 0.02}
+
+# What opens a connection and what is sent again is not capable. Without SYNs and hasty timers there is none of it but
+# after a loss.
+CAPABLE = partial(sg.Tcp, ecn=True, handshake=False, min_rto="1 s")
+
+
+def test_red_marks_where_it_would_drop_and_nothing_is_sent_again() -> None:
+    run = simulate(queue("red", **LIGHT), sg.Tcp(3, ecn=True))
+    assert total(run, "marked_packets") == run.links["marked_packets"][0] > 50
+    assert run.links["lost_packets"][0] == total(run, "lost_early") == 0
+    assert total(run, "retransmissions") == total(run, "timeouts") == 0
+    for flow in run.flows.to_dicts():
+        assert 0 < flow["mark_responses"] <= flow["marked_packets"]
+    assert run.links["utilisation"][0] > 0.9
+
+
+def test_without_ecn_the_same_discipline_drops() -> None:
+    for capable, marks in [(False, True), (True, False), (False, False)]:
+        run = simulate(queue("red", marks=marks, **LIGHT), sg.Tcp(3, ecn=capable))
+        assert total(run, "marked_packets") == total(run, "mark_responses") == 0
+        assert total(run, "lost_early") > 50
+        assert total(run, "retransmissions") >= total(run, "lost_early")
+
+
+def test_capable_flows_beside_others() -> None:
+    run = simulate(queue("red", **LIGHT), sg.Tcp(2, ecn=True), sg.Tcp(2))
+    assert total(run, "lost_early", group=0) == total(run, "mark_responses", group=1) == 0
+    assert total(run, "marked_packets", group=1) == total(run, "retransmissions", group=0) == 0
+    # The same rule meets both: what it makes of packets is as frequent, within four standard deviations.
+    marks, drops = total(run, "marked_packets", group=0), total(run, "lost_early", group=1)
+    arrivals = [total(run, "arrivals_packets", group=group) for group in (0, 1)]
+    p = (marks + drops) / sum(arrivals)
+    deviation = (p * (1 - p) * sum(1 / n for n in arrivals)) ** 0.5
+    assert min(marks, drops) > 30
+    assert abs(marks / arrivals[0] - drops / arrivals[1]) < 4 * deviation
+
+
+def test_udp_is_never_marked() -> None:
+    sources = sg.Udp(rate="1 Mbit/s"), sg.Poisson(rate="1 Mbit/s"), sg.OnOff(rate="1 Mbit/s")
+    for name in MARKERS:
+        run = simulate(queue(name, **HEAVY), *sources, sg.Tcp(1, ecn=True))
+        others = run.flows.filter(pl.col("kind") != "tcp")
+        assert others["lost_packets"].min() > 0  # type: ignore[operator]
+        assert others["marked_packets"].sum() == others["mark_responses"].sum() == 0
+
+
+@pytest.mark.parametrize("name", MARKERS)
+def test_every_marker_marks(name: str) -> None:
+    """Many flows, so that under CHOKe an arrival seldom meets its own flow; what is lost for that goes out again, and
+    then can be dropped early. That no capable packet is, crates/aqm/tests/every_discipline.rs tests."""
+    run = simulate(queue(name, **LIGHT), CAPABLE(25))
+    assert total(run, "marked_packets") > 100
+    assert total(run, "mark_responses") > 100
+    assert total(run, "lost_early") < total(run, "retransmissions") / 4
+    plain = simulate(queue(name, marks=False, **LIGHT), CAPABLE(25))
+    assert total(plain, "lost_early") > 100
+    assert total(plain, "marked_packets") == 0
+
+
+@pytest.mark.parametrize("name", CHOOSERS)
+def test_above_max_th_makes_the_difference_that_it_declares(name: str) -> None:
+    drops, marks = (simulate(queue(name, above_max_th=what, **HEAVY), CAPABLE(40)) for what in ("drop", "mark"))
+    for run in (drops, marks):
+        assert run.links["average_packets_max"][0] > 15
+    assert FIELDS[name]["above_max_th"]["default"] == "drop"
+    assert total(drops, "lost_forced") > 100
+    assert total(drops, "marked_packets") > 30
+    assert marks.links["lost_packets"][0] == total(marks, "retransmissions") == 0
+    assert total(marks, "marked_packets") > 10 * total(drops, "marked_packets")
+    # RED 1993, Sec. III: only dropping bounds the average. A window of one packet cannot be halved.
+    assert marks.links["average_packets_mean"][0] > 2 * drops.links["average_packets_mean"][0]
+    # A dropper has no use for the key.
+    first, second = (simulate(queue(name, marks=False, above_max_th=a, **HEAVY), CAPABLE(40)) for a in ("drop", "mark"))
+    assert first.flows.equals(second.flows)
+
+
+def test_choke_linux_marks_above_max_th_too() -> None:
+    run = simulate(queue("choke_linux", **HEAVY), CAPABLE(40), sg.Tcp(3))
+    assert run.links["average_packets_max"][0] > 16
+    # Matches lose capable packets, which go out again without the capability.
+    assert total(run, "lost_forced", group=0) <= total(run, "retransmissions", group=0)
+    assert total(run, "lost_forced", group=0) < total(run, "marked_packets", group=0) / 50
+    assert total(run, "lost_forced", group=1) > 10
+
+
+@pytest.mark.parametrize("name", [name for name in MARKERS if "match" in DECLARED[name]["causes"]])
+def test_a_match_is_a_loss_though_the_flow_is_capable(name: str) -> None:
+    run = simulate(queue(name, **HEAVY), sg.Tcp(3, ecn=True))
+    assert total(run, "lost_match") > 20
+
+
+def test_bare_acknowledgements_are_not_marked() -> None:
+    """RFC 3168, Section 6.1.4: they are not capable; with data both ways on one queue, only data carries marks."""
+    links = [
+        sg.Link(name="there", from_="a", to="b", rate="2 Mbit/s", delay="20 ms"),
+        sg.Link(name="back", from_="b", to="a", rate="40 kbit/s", delay="20 ms"),
+    ]
+    # Acknowledgements of 40 bytes fill the way back before data fills the way there.
+    net = sg.topology(*links, queue=queue("red", **LIGHT))
+    run = sg.simulate(net, sg.Tcp(5, ecn=True, path=["there"], return_path=["back"]), duration="30 s", warmup="0 s")
+    back = run.links.filter(link="back")
+    assert back["lost_early"][0] > 20
+    assert back["marked_packets"][0] == 0
+
+
+class Marker(sg.Aqm):
+    """A queue without limit that marks packets by their number."""
+
+    def __init__(self, numbers: tuple[int, ...]) -> None:
+        self.numbers = numbers
+        self.queue: list[sg.Packet] = []
+
+    def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
+        assert packet.number not in self.numbers or packet.mark()
+        self.queue.append(packet)
+
+    def dequeue(self, ctx: sg.Ctx) -> sg.Packet | None:
+        return self.queue.pop(0) if self.queue else None
+
+
+@pytest.mark.parametrize("algorithm", ["tahoe", "reno", "newreno", "sack", "cubic"])
+@pytest.mark.parametrize(
+    ("numbers", "cuts"),
+    [((), 0), ((600,), 1), ((600, 601, 640), 1), (tuple(range(600, 690)), 1), ((600, 1000), 2), ((600, 1000, 1400), 3)],
+)
+def test_one_cut_for_each_window_of_marks(algorithm: str, numbers: tuple[int, ...], cuts: int) -> None:
+    """A flow alone with a window of 100 packets: marks within 100 packets are one event, 400 packets apart they are
+    not. Without an end of the echo the cuts would go on; without the mark the window would stand."""
+    net = sg.dumbbell(rate="1 Mbit/s", delay="1 ms", queue=partial(Marker, numbers=numbers))
+    tcp = sg.Tcp(1, algorithm, window=100, initial_ssthresh=100, ecn=True)
+    run = sg.simulate(net, tcp, duration="30 s", warmup="0 s")
+    flow = run.flows.to_dicts()[0]
+    assert flow["marked_packets"] == len(numbers)
+    assert flow["mark_responses"] == cuts
+    assert flow["lost_packets"] == flow["retransmissions"] == 0
+
+
+def test_a_mark_halves_the_window_of_reno() -> None:
+    net = sg.dumbbell(rate="1 Mbit/s", delay="1 ms", queue=partial(Marker, numbers=(600,)))
+    run = sg.simulate(net, sg.Tcp(1, "reno", window=100, ecn=True), duration="20 s", warmup="0 s")
+    series = run.flow_series["cwnd_segments"].to_list()
+    least = min(series[series.index(max(series)) :])
+    # 100 packets are under way when the mark is seen: the window is cut to 50, and grows by one packet a round trip of
+    # at least 0.4 s.
+    assert max(series) >= 100
+    assert 50 <= least < 53
+
+
+def test_every_marker_declares_what_it_does_above_max_th() -> None:
+    assert MARKERS
+    for name in MARKERS:
+        fixed = "above max_th" in FIELDS[name].get("ecn", {}).get("doc", "")
+        assert (name in CHOOSERS) != fixed, name
+
+
+def test_the_manual_lists_every_marker() -> None:
+    section = (DOCS / "scenarios.md").read_text("utf-8").split("## ECN")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| `([^`]*)` \| (.*) \|$", section, re.M)
+    assert [name for name, *_ in rows] == MARKERS
+    for name, switch, above in rows:
+        key, value = switch.split(" = ")
+        assert json.loads(value) in ("mark", True)
+        assert key in FIELDS[name]
+        assert ("`above_max_th`" in above) == (name in CHOOSERS)
