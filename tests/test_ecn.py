@@ -15,7 +15,11 @@ import sluicegate as sg
 from sluicegate import _core
 
 DOCS = Path(__file__).parents[1] / "docs"
-DECLARED = {each["name"]: each for each in json.loads(_core.declarations())["disciplines"]}
+DECLARATIONS = json.loads(_core.declarations())
+DECLARED = {each["name"]: each for each in DECLARATIONS["disciplines"]}
+ALGORITHMS = next(
+    field["choices"] for source in DECLARATIONS["sources"] for field in source["fields"] if field["name"] == "algorithm"
+)
 CLASS = {name: getattr(sg, each["class_name"]) for name, each in DECLARED.items()}
 FIELDS = {name: {field["name"]: field for field in each["fields"]} for name, each in DECLARED.items()}
 MARKERS = [name for name, fields in FIELDS.items() if {"action", "ecn"} & fields.keys() and "max_th" in fields]
@@ -159,7 +163,7 @@ class Marker(sg.Aqm):
         return self.queue.pop(0) if self.queue else None
 
 
-@pytest.mark.parametrize("algorithm", ["tahoe", "reno", "newreno", "sack", "cubic"])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize(
     ("numbers", "cuts"),
     [((), 0), ((600,), 1), ((600, 601, 640), 1), (tuple(range(600, 690)), 1), ((600, 1000), 2), ((600, 1000, 1400), 3)],
