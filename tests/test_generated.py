@@ -22,6 +22,7 @@ from sluicegate import _core, api
 ROOT = Path(__file__).parents[1]
 DECLARATIONS: dict[str, Any] = json.loads(_core.declarations())
 GENERATED = [
+    "python/sluicegate/__init__.py",
     "python/sluicegate/_generated.py",
     "docs/scenario.schema.json",
     *(f"docs/reference/{page}.md" for page in ("disciplines", "sources", "network", "results-columns")),
@@ -67,6 +68,7 @@ def test_the_classes_have_the_declared_fields_and_defaults() -> None:
     for declared in DECLARATIONS["disciplines"] + DECLARATIONS["sources"]:
         made = getattr(sg, declared["class_name"])
         assert made.name == declared["name"]
+        assert declared["class_name"] in sg.__all__
         fields = {field.name.rstrip("_"): field for field in dataclasses.fields(made)}
         assert set(fields) == {field["name"] for field in declared["fields"]}
         for field in declared["fields"]:

@@ -3,7 +3,7 @@
 The declarations (disciplines, sources, network, run, result tables) come as JSON from the example
 `declarations` of crates/lab. From them this writes
 
-- python/sluicegate/_generated.py, the typed classes,
+- python/sluicegate/_generated.py, the typed classes, and __init__.py, which names them,
 - docs/reference/*.md, the reference pages,
 - docs/scenario.schema.json, for editors.
 
@@ -277,8 +277,8 @@ def render(declarations: Declaration) -> dict[str, str]:
         f"docs/reference/{page}.md": environment.get_template(f"{page}.md.j2").render(declarations)
         for page in ("disciplines", "sources", "network", "results-columns")
     }
-    python = environment.get_template("_generated.py.j2").render(declarations)
-    files["python/sluicegate/_generated.py"] = ruff_format(python)
+    for name in ("__init__.py", "_generated.py"):
+        files[f"python/sluicegate/{name}"] = ruff_format(environment.get_template(f"{name}.j2").render(declarations))
     schema = json.dumps(json_schema(declarations), indent=2, ensure_ascii=False)
     files["docs/scenario.schema.json"] = schema + "\n"
     return files
