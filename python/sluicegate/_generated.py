@@ -321,9 +321,10 @@ class Tcp:
 
     Source: RFC 9293, RFC 5681; ns-2's Agent/TCP
 
-    Rules: packet_size and header_size are in bytes; header_size < packet_size; min_rto <= max_rto; window holds a
-    full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <=
-    rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
+    Rules: packet_size and header_size are in bytes; header_size < packet_size; 2 clock_tick <= max_rto; initial_rto
+    <= max_rto; min_rto <= max_rto; window holds a full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max
+    or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one;
+    access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -346,8 +347,8 @@ class Tcp:
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
             s; RFC 6298)
-        clock_tick: Granularity of the retransmission clock. (default: as the profile says; above 0 s; RFC 6298,
-            G)
+        clock_tick: Granularity of the retransmission clock. (default: as the profile says; at least 0.000001 s;
+            RFC 6298, G)
         limited_transmit: Send one new packet for each of the first two duplicate acknowledgements. (default: as
             the profile says; RFC 3042)
         delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.

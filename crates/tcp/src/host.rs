@@ -9,7 +9,10 @@
 //! | RFC 9293: three segments open a connection | the opener's first data, or an acknowledgement when it has none, is the third; a lost answer is asked for again by the opener | what an exchange costs is the same |
 //! | RFC 9293: TIME-WAIT and half-closed states | the end that is not written to closes as soon as it has seen the other's end | nothing reuses ports here |
 //! | RFC 7323: timestamps time every acknowledgement | one segment is timed at a time (RFC 6298, Sec. 3); `header_size` may count the option's 12 bytes | the estimate hardly differs; ns-2's default |
-//! | RFC 3168, Sec. 6.1: only new data is capable of marks and carries CWR | so; a window is not cut below one segment | ns-2 marks retransmissions too and cuts to half a segment: with RED, marks and windows of four packets it loses a tenth more |
+//! | RFC 3168, Sec. 6.1: only new data is capable of marks and carries CWR | so; a window is not cut below one segment, and one of one segment does not wait for the timer | ns-2 marks retransmissions too and cuts to half a segment: with RED, marks and windows of four packets it loses a tenth more |
+//! | a timeout soon after a mark | it cuts the threshold unless the data marked is still under way | ns-2 spares the threshold whenever its last cut was for a mark |
+//! | Linux adds its least timeout to the round trip | the timeout is at least that long | RFC 6298; with round trips of 100 to 200 ms Linux waits longer |
+//! | 4.3BSD's delayed acknowledgements go at a common heartbeat | each waits its own 200 ms | a heartbeat would tie the flows of one host together, and here each has its own |
 //! | RFC 2018: n ranges take 2 + 8n bytes | padded to 4 + 8n | as stacks align options; ns-2 adds 8n |
 
 use crate::cc::{self, CongestionControl};
@@ -83,7 +86,7 @@ params! {
         /// Retransmission timeout before the first measurement.
         initial_rto: Option<Span> = optional("as the profile says"), range(Range::POSITIVE), source("RFC 6298");
         /// Granularity of the retransmission clock.
-        clock_tick: Option<Span> = optional("as the profile says"), range(Range::POSITIVE), source("RFC 6298, G");
+        clock_tick: Option<Span> = optional("as the profile says"), range(Range::from(1e-6)), source("RFC 6298, G");
         /// Send one new packet for each of the first two duplicate acknowledgements.
         limited_transmit: Option<bool> = optional("as the profile says"), source("RFC 3042");
         /// How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
@@ -103,6 +106,14 @@ params! {
             bytes(&p.packet_size) && bytes(&p.header_size)
         };
         "header_size < packet_size" [packet_size, header_size] |p| Host::sizes(p).is_some();
+        "2 clock_tick <= max_rto" [clock_tick, max_rto] |p| {
+            let host = Host::new(p);
+            host.rto.tick.0.saturating_mul(2) <= host.rto.max.0
+        };
+        "initial_rto <= max_rto" [initial_rto, max_rto] |p| {
+            let host = Host::new(p);
+            host.rto.initial <= host.rto.max
+        };
         "min_rto <= max_rto" [min_rto, max_rto] |p| {
             let host = Host::new(p);
             host.rto.min <= host.rto.max

@@ -65,7 +65,7 @@ const FREEBSD45: Profile = Profile {
     summary: "FreeBSD 4.5 of 2002, the end hosts of DCN 2004: NewReno, windows of 16 KB, least timeout 1 s",
     values: &[
         value("algorithm", || Value::Choice("newreno"), "FreeBSD 4.5, tcp_do_newreno"),
-        value("window", || Value::Size(Size::Bytes(16_384)), "DCN 2004, Sec. 4: 16 KB; FreeBSD 4.5, tcp_recvspace"),
+        value("window", || Value::Size(Size::Bytes(16_384)), "DCN 2004, Sec. 4: 16 KB"),
         value("packet_size", || Value::Size(Size::Bytes(1500)), "Ethernet"),
         value("header_size", || Value::Size(Size::Bytes(52)), "RFC 1323: timestamps take 12 bytes; MSS 1448"),
         value("initial_window", || Value::Number(1.0), "FreeBSD 4.5, ss_fltsz 1"),

@@ -162,6 +162,11 @@ impl Core {
         u64::from(DUP_THRESH)
     }
 
+    /// The next new segment tells the receiver that the window was cut (RFC 3168, CWR).
+    pub fn announce_cut(&mut self) {
+        self.announce_cut = true;
+    }
+
     /// The timer starts anew, and what was being measured is not (Karn's rule: it may be sent again).
     pub fn restart_timer(&mut self, now: Time) {
         self.timed = None;

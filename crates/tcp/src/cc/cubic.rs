@@ -73,7 +73,7 @@ impl CongestionControl for Cubic {
         }
         let (begun, k) = *self.epoch.get_or_insert_with(|| {
             self.w_est = self.cwnd;
-            // Sec. 4.8: without a known W_max above the window the curve starts at its flat point.
+            // Without a known W_max above the window the curve starts at its flat point.
             self.w_max = self.w_max.max(self.cwnd);
             (ack.now, libm::cbrt((self.w_max - self.cwnd) / C))
         });
@@ -98,6 +98,8 @@ impl CongestionControl for Cubic {
         if cut {
             self.decrease(window);
         }
+        // Sec. 4.8: after a timeout the curve starts at its flat point, at the window of that moment.
+        self.w_max = 0.0;
         self.epoch = None;
         self.cwnd = 1.0;
     }
@@ -154,5 +156,8 @@ mod tests {
         assert_eq!(cubic.w_max, 80.0 * 0.85);
         cubic.on_timeout(50.0, true);
         assert_eq!((cubic.cwnd, cubic.ssthresh), (1.0, 35.0));
+        cubic.set_cwnd(35.0);
+        cubic.on_ack(&Ack { segments: 1.0, now: Time::ZERO, srtt: Span::from_millis(100) });
+        assert_eq!((cubic.w_max, cubic.epoch), (35.0, Some((Time::ZERO, 0.0))), "RFC 9438, Sec. 4.8: K = 0");
     }
 }

@@ -6,7 +6,7 @@
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | RFC 2581: cwnd = ssthresh + 3 on entry, deflated to ssthresh on exit | cwnd is the half, the inflation is counted apart and dropped at the first new acknowledgement | the same window; ns-2's `dupwnd_` |
-//! | nothing on several losses in a window | no second halving until an acknowledgement passes the highest byte sent at the last one, unless a fast retransmit is still under way | ns-2, `bugFix_`; RFC 6582's "recover" |
+//! | nothing on several losses in a window | no second halving until an acknowledgement passes the highest byte sent at the last one | ns-2, `bugFix_`; RFC 6582's "recover" |
 
 use super::{DUP_THRESH, Recovery};
 use crate::segment::Segment;

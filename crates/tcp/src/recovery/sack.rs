@@ -135,6 +135,8 @@ impl Recovery for Sack {
         } else if core.recover.is_none_or(|recover| segment.ack >= recover) {
             self.recovering = false;
             core.cut = Cut::Nothing;
+            // What was first sent during this recovery may be lost too, and is to be recovered as quickly (RFC 6675; ns-2).
+            core.recover = None;
             core.acknowledge(segment.ack, now);
             self.update(core.una, core.max, segment);
             if self.pipe == Pipe::Counted {

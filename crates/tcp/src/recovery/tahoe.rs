@@ -33,12 +33,14 @@ impl Recovery for Tahoe {
                 core.recover = Some(core.max);
                 core.cut = Cut::Loss;
                 core.cc.on_timeout(core.window(0), true);
+                core.announce_cut();
                 core.counters.fast_retransmits += 1;
                 core.restart_timer(now);
                 core.nxt = core.una;
             } else if core.cut == Cut::Mark {
                 core.cut = Cut::Loss;
                 core.cc.on_timeout(core.window(0), false);
+                core.announce_cut();
                 core.restart_timer(now);
                 core.nxt = core.una;
             }
