@@ -321,10 +321,10 @@ class Tcp:
 
     Source: RFC 9293, RFC 5681; ns-2's Agent/TCP
 
-    Rules: packet_size and header_size are in bytes; header_size < packet_size; 2 clock_tick <= max_rto; initial_rto
-    <= max_rto; min_rto <= max_rto; window holds a full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max
-    or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one;
-    access_delay or a round trip, not both
+    Rules: packet_size and header_size are in bytes; header_size < packet_size; 2 clock_tick <= max_rto; min_rto <=
+    max_rto; window holds a full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both;
+    rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not
+    both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;

@@ -110,10 +110,6 @@ params! {
             let host = Host::new(p);
             host.rto.tick.0.saturating_mul(2) <= host.rto.max.0
         };
-        "initial_rto <= max_rto" [initial_rto, max_rto] |p| {
-            let host = Host::new(p);
-            host.rto.initial <= host.rto.max
-        };
         "min_rto <= max_rto" [min_rto, max_rto] |p| {
             let host = Host::new(p);
             host.rto.min <= host.rto.max
