@@ -202,7 +202,7 @@ def _at_two(runs: pl.DataFrame, case: Case) -> list[Check]:
         Check(
             id=f"{slug(case)}-link-full",
             source=where(4, case),
-            kind="exact",
+            kind="shown",
             paper="UDP and 32 TCP flows fill the link: 250 kbit/s + 32 × 23.4 kbit/s",
             measured=full.mean,
             unit="% of the link",
