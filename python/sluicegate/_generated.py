@@ -92,7 +92,7 @@ class Red:
     Source: Floyd & Jacobson 1993, Fig. 2 and Sec. VII
 
     Rules: min_th and max_th count packets, unless mode is byte; min_th < max_th; max_packet is in bytes; wait belongs
-    to method 2
+    to method 2; law = figure2 belongs to method 2
 
     Attributes:
         w_q: Queue weight: the weight of the present queue in the average. (default: 0.002; above 0 and at most 1;
@@ -113,6 +113,8 @@ class Red:
             (default: false; ns-2, gentle_; Floyd 2000)
         method: Law of the gaps between signals: 1 is geometric, each packet with p_b; 2 is uniform, with p_a.
             (default: 2; at least 1 and at most 2; RED 1993, Sec. VII)
+        law: What method 2 counts: unmarked packets (Sec. VII), the arrival too (Fig. 2), or what ns-2 counts and
+            spares. (default: section7; RED 1993, Sec. VII and Fig. 2; ns-2, red.cc)
         mode: Measure the queue in packets, or in bytes with probabilities proportional to a packet's length.
             (default: packet; RED 1993, Sec. IV; ns-2, queue_in_bytes_ and bytes_)
         max_packet: In byte mode, the length for which the probability is p_b, and the length of a packet in
@@ -136,6 +138,7 @@ class Red:
     wait: bool = False
     gentle: bool = False
     method: int = 2
+    law: Literal["section7", "figure2", "ns2"] = "section7"
     mode: Literal["packet", "byte"] = "packet"
     max_packet: int | str | None = None
     action: Literal["drop", "mark"] = "drop"

@@ -32,7 +32,7 @@
 //! | nothing on a full buffer | an arrival that would be queued is lost with cause `tail` | a limit above max_th is rarely met |
 
 use crate::discipline::{Cause, Ctx, Discipline, Packet};
-use crate::red::{Action, Mode, RedParams, RedRule};
+use crate::red::{Action, Law, Mode, RedParams, RedRule};
 use crate::ring::Ring;
 use alloc::vec::Vec;
 use sluicegate_base::{About, Declared, Range, Size, Span, choices, params};
@@ -140,6 +140,7 @@ impl<P: Packet> Choke<P> {
             wait: false,
             gentle: false,
             method: 2,
+            law: Law::Section7,
             mode: Mode::Packet,
             max_packet: Size::Bytes(1),
             action,

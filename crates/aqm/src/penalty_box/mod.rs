@@ -37,7 +37,7 @@ mod history;
 
 use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
 use crate::fifo::Fifo;
-use crate::red::{Action, Mode, RedParams, RedRule, Verdict};
+use crate::red::{Action, Law, Mode, RedParams, RedRule, Verdict};
 use history::{History, Restricted, Traffic};
 use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Time, choices, params};
 
@@ -190,6 +190,7 @@ impl<P: Packet> PenaltyBox<P> {
             wait: false,
             gentle: false,
             method: 2,
+            law: Law::Section7,
             mode: Mode::Packet,
             max_packet: Size::Bytes(1),
             action,
