@@ -233,8 +233,8 @@ class Choke:
         draw: Where the candidates are drawn: anywhere, at the head (Front CHOKe) or at the tail (Back CHOKe).
             (default: random; CHOKe 1999, Sec. 3; front and back: Tang, Wang & Low 2004, Sec. VI)
         regions: Self-adjusting CHOKe: equal parts of [min_th, max_th), in the i-th of which 2·i packets are
-            drawn, whatever candidates says. 0: not self-adjusting. (default: 0; at least 0 and at most 64; Pan,
-            Prabhakar & Psounis 2000, with 8 (as remembered, not checked))
+            drawn, whatever candidates says. 0: not self-adjusting. (default: 0; at least 0 and at most 64;
+            unsourced: as remembered of Pan, Prabhakar & Psounis 2000, there 8; not in CHOKe 1999)
         w_q: Queue weight: the weight of the present queue in the average. (default: 0.002; above 0 and at most 1;
             RED 1993, Sec. VI; not stated by CHOKe 1999)
         max_p: RED's drop probability as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED

@@ -188,6 +188,34 @@ fn an_unfriendly_flow_is_free_when_it_is_friendly() {
     }
 }
 
+/// At R = 120 ms a TCP with p = 80/82 has 12,351 bytes/s, so that flow 1 is high, not unfriendly. With p_B = 1 it is
+/// 12,200: 12,400 is too much by that, though not disproportionate beside 1.0986·12,000.
+#[test]
+fn with_any_a_disproportionate_flow_must_be_friendly_too() {
+    for (test, packets, free) in [(Test::Any, 62, false), (Test::Any, 61, true), (Test::Disproportionate, 62, true)] {
+        let mut rig = full(PenaltyBoxParams { test, rtt: Span::from_millis(120), ..params() });
+        send(&mut rig, &MOSTLY_ONE);
+        assert_eq!(boxed(&rig), [1]);
+        send(&mut rig, &[(1, packets), (2, 60)]);
+        assert_eq!(boxed(&rig).is_empty(), free, "{packets} packets in 5 s");
+    }
+}
+
+/// Ten reports are remembered: the first of flow 1 makes it suspect after nine of others, and not after ten.
+#[test]
+fn ten_reports_are_remembered() {
+    for (others, convicted) in [(9, true), (10, false)] {
+        let mut responses = Responses::new();
+        assert!(!responses.unresponsive(FlowKey(1), 0.1, 1000.0));
+        (0..others).for_each(|k| assert!(!responses.unresponsive(FlowKey(100 + k), 0.1, 1000.0)));
+        assert!(!responses.unresponsive(FlowKey(1), 0.3, 1000.0), "suspect at most");
+        assert_eq!(responses.unresponsive(FlowKey(1), 0.3, 1000.0), convicted);
+        // Dealt with, it begins anew.
+        responses.forget(FlowKey(1));
+        assert!(!responses.unresponsive(FlowKey(1), 0.9, 1000.0));
+    }
+}
+
 #[test]
 fn the_box_has_its_share_of_the_link() {
     // 5 % of 1 Mbit/s are 6250 bytes/s: in 100 s, 625,000 bytes and the depth of 10,000. Flow 2 keeps flow 1 in the box.
