@@ -13,6 +13,7 @@ A page whose outputs have changed on purpose is written anew by `SLUICEGATE_WRIT
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import subprocess
@@ -101,4 +102,5 @@ def follow(page: Path, folder: Path) -> None:
             assert not block.language, f"{page.name}:{block.line}: nothing above says what to do with this block"
     if os.environ.get(WRITE):
         page.write_text(followed, "utf-8")
-    assert followed == text
+    difference = difflib.unified_diff(text.splitlines(), followed.splitlines(), page.name, "as typed", n=1, lineterm="")
+    assert followed == text, "\n".join(difference)

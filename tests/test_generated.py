@@ -26,7 +26,10 @@ GENERATED = [
     "python/sluicegate/_generated.py",
     "docs/scenario.schema.json",
     "docs/performance.md",
-    *(f"docs/reference/{page}.md" for page in ("disciplines", "sources", "hosts", "network", "results-columns", "names")),
+    *(
+        f"docs/reference/{page}.md"
+        for page in ("disciplines", "sources", "hosts", "network", "results-columns", "names")
+    ),
 ]
 
 

@@ -284,9 +284,13 @@ def name_tables(names: Declaration, declarations: Declaration) -> list[Declarati
             # What is not in the file concerns Sluicegate alone; what declares a word of tc is always listed.
             if key in entry["keys"] or field["tc"]:
                 row = {"tc": field["tc"]} | entry["keys"].get(key, {})
-                cells = [[word.strip() for word in row.get(column, "").split(",") if word] for column in entry["columns"]]
+                cells = [
+                    [word.strip() for word in row.get(column, "").split(",") if word] for column in entry["columns"]
+                ]
                 rows.append({"key": key, "cells": cells, "note": row.get("note", "")})
-        tables.append({"title": thing["title"], "about": entry["about"], "columns": list(entry["columns"].values()), "rows": rows})
+        tables.append(
+            {"title": thing["title"], "about": entry["about"], "columns": list(entry["columns"].values()), "rows": rows}
+        )
     return tables
 
 
