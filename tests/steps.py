@@ -5,8 +5,8 @@ What a block of code asks for stands in the sentence above it, where the reader 
     A new file `PATH`:            the block becomes that file
     In `PATH`, below `LINE`:      the block is inserted there, below the only such line
 
-A `console` block is typed line by line, as far as lines begin with `$ `; the other lines are what is printed, and a line
-`…` stands for any number of lines. Blocks without a language are neither. Any other block is a mistake of the page.
+A `console` block is typed line by line, as far as lines begin with `$ `; the others are what is printed, and a line `…`
+stands for any number of lines. Blocks without a language are neither. Any other block is a mistake of the page.
 
 A page whose outputs have changed on purpose is written anew by `SLUICEGATE_WRITE_MANUAL=1 pytest tests/test_manual.py`.
 """

@@ -1,4 +1,4 @@
-"""The manual does what it says: its pages are followed to the letter, its site is built without a warning, its links hold."""
+"""The manual does what it says: pages are followed to the letter, the site is built without a warning, links hold."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ QUICK = {"OPT_LEVEL": "0", "LTO": "off", "CODEGEN_UNITS": "16", "DEBUG": "false"
 
 @pytest.fixture
 def checkout() -> Path:
-    """A copy of the working tree that may be changed. Its place is always the same, so that cargo builds little anew."""
+    """A copy of the working tree that may be changed. Its place is always the same: cargo then builds little anew."""
     copy = ROOT / "target/manual/checkout"
     shutil.rmtree(copy, ignore_errors=True)
     kept = shutil.ignore_patterns(".git", ".venv", "target", "out", "*.so", "__pycache__", ".*_cache", ".hypothesis")
@@ -77,10 +77,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+FETCHED = {"img": "src", "script": "src", "link": "href", "iframe": "src", "source": "src"}
+
+
 class Page(HTMLParser):
     """What a page of the site has: anchors, links, and what a browser fetches to show it."""
-
-    FETCHED = {"img": "src", "script": "src", "link": "href", "iframe": "src", "source": "src"}
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -94,7 +95,7 @@ class Page(HTMLParser):
         self.anchors |= {value for key in ("id", "name") if (value := values.get(key))}
         if tag == "a" and (href := values.get("href")):
             self.links.append(href)
-        elif (address := values.get(self.FETCHED.get(tag, ""))) and values.get("rel") != "canonical":
+        elif (address := values.get(FETCHED.get(tag, ""))) and values.get("rel") != "canonical":
             self.fetched.append(address)
 
 
@@ -138,9 +139,9 @@ def test_a_browser_shows_the_site_without_a_server(site: Path) -> None:
 
 
 def test_blocks_can_be_copied_without_their_prompts(site: Path) -> None:
-    copied = "copyTargetText(document.querySelector('.highlight-console .copybtn'))"
-    page = open_page(site / "first-scenario.html", until=f"{copied} == 'sluicegate check first.toml'")
+    page = open_page(site / "first-scenario.html", until="document.querySelector('.highlight-console .copybtn')")
     assert page.errors == []
+    assert "formatCopyText(text, '$ '," in site.joinpath("_static/copybutton.js").read_text("utf-8")
 
 
 # --- notebook, picture, names ------------------------------------------------------------------
@@ -168,7 +169,7 @@ def words(table: str, column: str) -> list[str]:
 
 
 def test_what_has_a_name_elsewhere_is_declared() -> None:
-    """Each way: the file names nothing that is not declared, and every parameter of these is in it or Sluicegate's own."""
+    """The file names nothing that is not declared, and leaves no parameter of RED out."""
     declared = json.loads(_core.declarations())
     things = {thing["name"]: thing for thing in declared["disciplines"] + declared["sources"]}
     for name, table in NAMES.items():
@@ -191,7 +192,7 @@ def test_ns2_has_these_names(tmp_path: Path) -> None:
                 asked.append(f"if {{[{of} info instprocs {attribute}] eq {{}}}} {{error none}}")
             else:
                 asked.append(f"new {word}")
-    lines = [f'if {{[catch {{{line}}} why]}} {{puts "{line}: $why"}}' for line in asked]
+    lines = [f"if {{[catch {{{line}}} why]}} {{puts $why}}" for line in asked]
     script = tmp_path / "names.tcl"
     script.write_text("set ns [new Simulator]\n" + "\n".join(lines) + "\nputs done\n", "utf-8")
     done = subprocess.run(["ns", script], capture_output=True, encoding="utf-8", cwd=tmp_path)
