@@ -54,7 +54,8 @@ def insert(path: Path, below: str, text: str) -> None:
 
 def typed(command: str, folder: Path) -> str:
     """What a command prints on a terminal of 100 columns."""
-    environment = os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}", "COLUMNS": "100", "CARGO_TERM_COLOR": "never"}
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS"))}
+    environment = inherited | {"PATH": f"{BIN}:{os.environ['PATH']}", "COLUMNS": "100", "CARGO_TERM_COLOR": "never"}
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=folder,

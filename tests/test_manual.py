@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -157,6 +158,22 @@ def test_the_notebook_is_kept_without_outputs() -> None:
 def test_the_picture_is_fresh() -> None:
     done = subprocess.run([sys.executable, ROOT / "tools/picture.py", "--check"], capture_output=True, encoding="utf-8")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_page_on_performance_shows_what_was_measured(tmp_path: Path) -> None:
+    tools = runpy.run_path(str(ROOT / "tools/generate.py"))
+    shutil.copy(DOCS / "performance.md", tmp_path)
+    (tmp_path / "bench.json").unlink(missing_ok=True)
+    assert "No measurement is kept" in tools["performance"](tools["templates"](), tmp_path)
+    machine = {"cpu": "A | B", "cores": 2, "system": "Linux", "rustc": "rustc 1.85.0", "python": "Python 3.11.7"}
+    table = {"title": "Dumbbell", "note": "100 flows.", "columns": ["flows", "ns"], "rows": [[10, 1.5], [100, "2|3"]]}
+    measured = {"date": "2026-01-01", "version": "0.1.0", "machine": machine, "tables": [table]}
+    (tmp_path / "bench.json").write_text(json.dumps(measured), "utf-8")
+    page = tools["performance"](tools["templates"](), tmp_path)
+    assert "2026-01-01" in page
+    assert "### Dumbbell\n\n100 flows.\n\n| flows | ns |\n|---|---|\n| 10 | 1.5 |\n| 100 | 2\\|3 |\n" in page
+    assert page.count("<!-- bench") == 2
+    assert "## Measuring it yourself" in page
 
 
 NAMES = tomllib.loads(ROOT.joinpath("tools/names.toml").read_text("utf-8"))

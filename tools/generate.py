@@ -316,8 +316,8 @@ def performance(environment: jinja2.Environment, docs: Path) -> str:
 # --- all of it ---------------------------------------------------------------------------------
 
 
-def render(declarations: Declaration) -> dict[str, str]:
-    """Every generated file: its path below the root, and its text."""
+def templates() -> jinja2.Environment:
+    """The templates, and what they call."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(ROOT / "tools" / "templates"),
         trim_blocks=True,
@@ -336,6 +336,12 @@ def render(declarations: Declaration) -> dict[str, str]:
         "setting_text": setting_text,
         "unit_text": unit_text,
     }
+    return environment
+
+
+def render(declarations: Declaration) -> dict[str, str]:
+    """Every generated file: its path below the root, and its text."""
+    environment = templates()
     names = tomllib.loads(ROOT.joinpath("tools/names.toml").read_text("utf-8"))
     known = declarations | {"names": name_tables(names, declarations), "settings": settings(declarations["profiles"])}
     files = {f"docs/reference/{page}.md": environment.get_template(f"{page}.md.j2").render(known) for page in PAGES}
