@@ -33,7 +33,7 @@
 //! | MaximumPacketSize, without a value | `max_packet`: the link's typical packet; a longer packet is dropped in proportion | then packet and byte mode agree where all packets have that length |
 //! | nothing | `wait`: gaps on 1/p_b … 2/p_b, as ns-2 has by default | about a third fewer early drops; for comparison with ns-2 |
 //! | nothing | `gentle`: between max_th and 2·max_th the probability rises from max_p to 1 | Floyd's later recommendation, default of ns-2's later versions |
-//! | ns-2 counts as Fig. 2, and spares an arrival when fewer than two packets are queued and the first of the band | so with `law` = ns2; no exception by default | the paper has none; with one or two flows, whose queue is often short, it is worth 2 % of throughput |
+//! | ns-2 counts as Fig. 2, and spares an arrival when fewer than two packets are queued; ns-2 and Linux spare the first of the band | ns-2's with `law` = ns2; no exception by default | the paper has none; with one or two flows, whose queue is often short, it is worth 2 % of throughput |
 
 mod rule;
 
