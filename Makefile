@@ -54,8 +54,8 @@ docs: setup ## the manual as a site, in out/docs; warnings are errors
 picture: setup ## draw the README's picture anew
 	$(BIN)/python tools/picture.py
 
-bench: $(VENV)/.python ## the benchmarks
-	cargo bench --locked --workspace
+bench: setup ## measure speed: writes bench.json and prints its tables
+	$(BIN)/python tools/bench/bench.py
 
 generate: $(VENV)/.python ## write the Python classes, reference pages and schema anew
 	$(BIN)/python tools/generate.py
