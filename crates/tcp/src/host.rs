@@ -93,6 +93,8 @@ params! {
         delayed_ack: Option<Span> = optional("as the profile says"), source("RFC 5681, Sec. 4.2");
         /// Whether both ends use explicit congestion notification.
         ecn: Option<bool> = optional("as the profile says"), source("RFC 3168");
+        /// Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module lists where.
+        ns2_rules: Option<bool> = optional("as the profile says"), source("ns-2, tcp.cc and tcp-sink.cc");
         /// How SACK recovery knows what is under way.
         pipe: Option<Pipe> = optional("as the profile says"), source("RFC 6675; Fall & Floyd 1996");
         /// Whether the connection opens with an exchange of SYNs; otherwise it starts established.
@@ -186,6 +188,8 @@ pub struct Host {
     pub delayed_ack: Span,
     /// Whether packets may be marked instead of dropped.
     pub ecn: bool,
+    /// Whether the ends follow ns-2 where its hosts depart from the RFCs.
+    pub ns2_rules: bool,
     /// How SACK recovery knows what is under way.
     pub pipe: Pipe,
     /// Whether connections open with an exchange.
@@ -221,6 +225,7 @@ impl Host {
             limited_transmit: pick(&params.limited_transmit, profile, "limited_transmit"),
             delayed_ack: pick(&params.delayed_ack, profile, "delayed_ack"),
             ecn: pick(&params.ecn, profile, "ecn"),
+            ns2_rules: pick(&params.ns2_rules, profile, "ns2_rules"),
             pipe: pick(&params.pipe, profile, "pipe"),
             handshake: pick(&params.handshake, profile, "handshake"),
             closing: pick(&params.closing, profile, "closing"),

@@ -48,7 +48,7 @@ impl Recovery for NewReno {
 
     fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
         let partial = core.recover.is_some_and(|recover| segment.ack < recover);
-        if self.recovering && partial {
+        if self.recovering && partial && core.cut == Cut::Loss {
             self.deflate(core, segment.ack - core.una);
             core.advance(segment.ack);
             if !self.partial {
