@@ -6,7 +6,7 @@
 mod ns2;
 
 use ns2::{Acks, Case, difference, ns2 as theirs, ours};
-use sluicegate_base::{Span, Stream, Value, params::Parameter};
+use sluicegate_base::{Span, Stream};
 use sluicegate_tcp::{Algorithm, Host};
 
 /// ns-2 writes times to 10 µs, and to 100 µs after 10 s.

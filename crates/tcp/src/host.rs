@@ -38,6 +38,13 @@ choices! {
     }
 }
 
+impl Algorithm {
+    /// Every algorithm, in the order of declaration.
+    pub fn all() -> impl Iterator<Item = Algorithm> + Clone {
+        Algorithm::WORDS.iter().filter_map(|word| Algorithm::from_value(Value::Choice(word)))
+    }
+}
+
 choices! {
     /// Whose defaults a host has.
     pub enum ProfileName {

@@ -264,6 +264,23 @@ mod tests {
     }
 
     #[test]
+    fn ns2_lets_a_repeated_segment_wait_and_reports_a_mark_beside_an_answer() {
+        for ns2_rules in [false, true] {
+            let mut receiver = Receiver { delay: Span::from_millis(100), ns2_rules, ..receiver() };
+            give(&mut receiver, &data(0, 100));
+            give(&mut receiver, &data(100, 100));
+            assert_eq!(receiver.poll().unwrap().ack, 200);
+            give(&mut receiver, &data(100, 100));
+            assert_eq!((receiver.poll().is_none(), receiver.deadline().is_some()), (ns2_rules, ns2_rules));
+            receiver.on_timer(Time(100_000_000));
+            receiver.acknowledged();
+            receiver.on_data(&data(200, 100), true, Time::ZERO);
+            receiver.on_data(&Segment { flags: Flags::CWR, ..data(300, 100) }, false, Time::ZERO);
+            assert_eq!(receiver.poll().unwrap().flags.has(Flags::ECE), ns2_rules);
+        }
+    }
+
+    #[test]
     fn the_end_of_the_stream_counts_once_everything_before_it_has_come() {
         let mut receiver = receiver();
         give(&mut receiver, &Segment { flags: Flags::FIN, ..data(100, 50) });

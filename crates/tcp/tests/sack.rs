@@ -1,0 +1,85 @@
+//! A SACK sender fed by hand, segment by segment.
+
+use sluicegate_base::{Link, Params, Rate, Span, Time};
+use sluicegate_tcp::recovery::Pipe;
+use sluicegate_tcp::{Algorithm, Connection, Flags, Host, Segment, TcpParams};
+
+const MSS: u64 = 960;
+
+fn sender(pipe: Pipe) -> Connection {
+    let params = TcpParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
+    let (algorithm, initial_window, initial_ssthresh) = (Algorithm::Sack, 10.0, 10.0);
+    let host = Host::new(&params);
+    let host = Host { algorithm, initial_window, initial_ssthresh, pipe, ecn: true, ns2_rules: false, ..host };
+    let mut sender = Connection::established(&Host { window: 64 * MSS, ..host }, Span::ZERO);
+    sender.write(u64::MAX);
+    sender
+}
+
+fn ms(ms: u64) -> Time {
+    Time(ms * 1_000_000)
+}
+
+/// An acknowledgement of so many segments that reports ranges of segments; what goes out for it.
+fn ack(sender: &mut Connection, now: Time, segments: u64, ranges: &[(u64, u64)], echo: bool) -> Vec<u64> {
+    let flags = Flags::ACK.with_if(echo, Flags::ECE);
+    let mut segment = Segment { ack: segments * MSS, flags, ..Segment::default() };
+    ranges.iter().for_each(|&(start, end)| segment.sacks.push(segment.ack, (start * MSS, end * MSS)));
+    sender.on_segment(&segment, false, now);
+    drain(sender, now)
+}
+
+fn drain(sender: &mut Connection, now: Time) -> Vec<u64> {
+    std::iter::from_fn(|| sender.poll(now)).map(|segment| segment.seq / MSS).collect()
+}
+
+/// Karn's rule: segment 12 is new during a recovery, lost, and sent again in the same recovery.
+#[test]
+fn a_new_segment_that_recovery_sends_again_is_not_measured() {
+    for pipe in [Pipe::Counted, Pipe::Rfc6675] {
+        let mut sender = sender(pipe);
+        assert_eq!(drain(&mut sender, Time::ZERO).len(), 10);
+        ack(&mut sender, ms(100), 1, &[], false);
+        let mut sent = Vec::new();
+        for end in 3..12 {
+            sent.extend(ack(&mut sender, ms(100), 1, &[(2, end)], false));
+        }
+        assert_eq!((sent[0], sent.contains(&12)), (1, true), "{pipe:?}: {sent:?}");
+        let last = *sent.iter().max().unwrap();
+        let mut again = Vec::new();
+        for end in 14..=last + 1 {
+            again.extend(ack(&mut sender, ms(200), 1, &[(13, end), (2, 12)], false));
+        }
+        for _ in 0..6 {
+            again.extend(ack(&mut sender, ms(200), 1, &[(13, last + 1), (2, 12)], false));
+        }
+        assert!(again.contains(&12), "{pipe:?}: {again:?}");
+        // All is acknowledged that was sent before, long after; what was sent since is under way.
+        let under_way = *again.iter().max().unwrap();
+        ack(&mut sender, ms(2000), under_way, &[], false);
+        // The only measurement is that of segment 0: 10 ticks, so 10 + 4·5 of them.
+        assert_eq!(sender.next_timer(), Some(ms(2300)), "{pipe:?}");
+    }
+}
+
+/// After a timeout the next segment to send lies behind the last one sent; a recovery there sends each hole once.
+#[test]
+fn holes_beyond_the_next_segment_are_sent_once() {
+    let mut sender = sender(Pipe::Counted);
+    assert_eq!(drain(&mut sender, Time::ZERO).len(), 10);
+    let timeout = sender.next_timer().unwrap();
+    sender.on_timer(timeout);
+    assert_eq!(drain(&mut sender, timeout), [0]);
+    assert_eq!(ack(&mut sender, ms(3100), 1, &[], false), [1, 2]);
+    assert_eq!(ack(&mut sender, ms(3200), 2, &[], false), [3, 4]);
+    assert_eq!(ack(&mut sender, ms(3200), 3, &[], false), [5, 6]);
+    // A mark cuts the window to two segments and lets duplicates of what was sent before the timeout begin a recovery.
+    assert_eq!(ack(&mut sender, ms(3300), 4, &[], true), []);
+    let mut sent = ack(&mut sender, ms(3300), 4, &[(9, 10)], false);
+    for _ in 0..8 {
+        sent.extend(ack(&mut sender, ms(3300), 4, &[(5, 7), (9, 10)], false));
+        sent.extend(ack(&mut sender, ms(3300), 4, &[(5, 6), (9, 10)], false));
+    }
+    let again: Vec<u64> = sent.iter().copied().filter(|&segment| segment < 10).collect();
+    assert_eq!(again, [7, 4, 8], "limited transmit, fast retransmit, the last hole: {sent:?}");
+}
