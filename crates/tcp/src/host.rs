@@ -19,6 +19,7 @@
 //!
 //! | what the RFC says, and we do otherwise | what ns-2 does |
 //! |---|---|
+//! | 3168, Sec. 6.1.2: marks of data sent before a timeout are not answered again, nor keep the window from growing | both |
 //! | 3168, Sec. 6.1: only new data may be marked and tells of a cut (CWR) | retransmissions too |
 //! | 3168, Sec. 6.1.2: a mark halves the window to one segment at the least; a mark at one segment waits for the timer | it halves down to less than one segment, which waits for the timer |
 //! | 3168, Sec. 6.1.3: a segment with CWR ends the echo | not of a mark that the same delayed acknowledgement reports |

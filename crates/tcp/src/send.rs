@@ -148,7 +148,9 @@ impl Core {
 
     /// The window grows by an acknowledgement, unless that reports a mark.
     pub fn grow(&mut self, segment: &Segment, now: Time) {
-        if !(self.ecn && segment.flags.has(Flags::ECE)) {
+        // The timeout has answered the marks before it, but no new data has gone out yet to say so.
+        let answered = self.cut == Cut::Timeout && self.recover.is_some_and(|recover| segment.ack <= recover);
+        if !(self.ecn && segment.flags.has(Flags::ECE)) || (answered && !self.ns2_rules) {
             self.cc.on_ack(&Ack { segments: self.acked, now, srtt: self.rtt.srtt() });
         }
     }
@@ -282,7 +284,8 @@ impl Core {
     fn on_mark(&mut self, ack: u64, inflation: u64) {
         // Nothing recovered from is byte 0 to ns-2: marks wait for the first data to be acknowledged.
         let recover = self.recover.or(self.ns2_rules.then_some(0));
-        if recover.is_none_or(|recover| ack > recover) || self.cut == Cut::Timeout {
+        // A timeout has answered what was sent before it; ns-2 answers that again.
+        if recover.is_none_or(|recover| ack > recover) || (self.ns2_rules && self.cut == Cut::Timeout) {
             self.recover = Some(self.max);
             self.cut = Cut::Mark;
             // A window of one segment waits for the timer, for twice as long at each further mark.

@@ -109,6 +109,24 @@ fn marks_on_everything_cut_each_window_once_down_to_one_segment_which_waits_for_
     }
 }
 
+/// The echo lasts until new data says that the window was cut; a timeout sends everything again before that.
+#[test]
+fn a_timeout_answers_the_marks_before_it() {
+    for algorithm in Algorithm::all() {
+        let mut ends = ends(algorithm, true);
+        let data: Vec<_> = std::iter::from_fn(|| ends.0.poll(Time::ZERO)).collect();
+        // The last of eight arrives, marked; its duplicate acknowledgement is lost too.
+        ends.1.on_segment(&data[7], true, Time(50_000_000));
+        let _lost = ends.1.poll(Time(50_000_000));
+        let expiry = ends.0.next_timer().unwrap();
+        ends.0.on_timer(expiry);
+        let begin = expiry.0 / 100_000_000;
+        let sent: Vec<usize> = (begin..begin + 3).map(|n| round(&mut ends, n, &[]).0.len()).collect();
+        assert_eq!(ends.0.counters().mark_responses, 0, "{algorithm:?}");
+        assert_eq!(sent, [1, 2, 4], "{algorithm:?}: slow start");
+    }
+}
+
 /// As ns-2: what is sent again may be marked too and answers a mark.
 #[test]
 fn only_with_ns2s_rules_are_retransmissions_capable() {
