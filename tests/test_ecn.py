@@ -115,8 +115,8 @@ def test_above_max_th_makes_the_difference_that_it_declares(name: str) -> None:
     if name != "choke":
         assert total(marks, "retransmissions") == 0
     assert total(marks, "marked_packets") > 10 * total(drops, "marked_packets")
-    # RED 1993, Sec. III: only dropping bounds the average. In the end marks do too: a window of one packet waits for the
-    # timer at the next one (RFC 3168, Sec. 6.1.2).
+    # RED 1993, Sec. III: only dropping bounds the average. In the end marks do too: a window of one packet waits for
+    # the timer at the next one (RFC 3168, Sec. 6.1.2).
     assert marks.links["average_packets_max"][0] > 2 * drops.links["average_packets_max"][0]
     # A dropper has no use for the key.
     first, second = (simulate(queue(name, marks=False, above_max_th=a, **HEAVY), CAPABLE(40)) for a in ("drop", "mark"))
