@@ -22,7 +22,8 @@ fn main() {
         "max_th" => Some(Value::Size(Size::Packets(60))),
         _ => None,
     };
-    let mut discipline = build::<TestPacket>(&name, &mut given, &link).expect("a known name").expect("valid parameters");
+    let mut discipline =
+        build::<TestPacket>(&name, &mut given, &link).expect("a known name").expect("valid parameters");
     let (mut rng, mut lost, mut now) = (Stream::new(1, "bench"), Vec::new(), Time::ZERO);
     let mut flow = 0;
     for serial in 0..count {
