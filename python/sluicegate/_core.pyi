@@ -71,3 +71,10 @@ def run(
     progress: Callable[[float, float, int], object] | None,
     make: Maker | None = None,
 ) -> RawRun: ...
+def replay(
+    path: str,
+    sets: Sequence[tuple[str, str]],
+    write: str | None,
+    progress: Callable[[int, int], object] | None,
+    make: Maker | None = None,
+) -> RawRun: ...

@@ -183,6 +183,72 @@ def compare(
         comparison_text.show(done, out)
 
 
+@app.command(
+    short_help="Replay a capture through a discipline; print what each flow met.",
+    epilog='Examples: sluicegate replay day.pcap --rate "10 Mbit/s" --discipline choke:min_th=30:max_th=60 | '
+    'sluicegate replay day.pcap --rate "10 Mbit/s" --discipline red --set queue.ecn=true --write after.pcapng -o out/ | '
+    'zcat day.pcap.gz | sluicegate replay - --rate "1 Gbit/s"',
+)
+@answers
+def replay(
+    capture: Annotated[str, typer.Argument(help="A pcap or pcapng file; - for standard input.")],
+    rate: Annotated[str, typer.Option(help='Rate of the link, such as "10 Mbit/s".')],
+    discipline: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With values of its own: choke:candidates=2, or path.py:Class. [drop_tail]"),
+    ] = None,
+    sets: Set = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the discipline and the hash of flows.")] = None,
+    length: Annotated[
+        str | None, typer.Option(metavar="ip|frame", help="Which length counts: the IP packet's or the frame's. [ip]")
+    ] = None,
+    flows: Annotated[
+        int | None, typer.Option(metavar="N", help="Tell at most N flows apart in results. [20000]")
+    ] = None,
+    write: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write what left the link, with its new times, as pcapng.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="Write the tables and summary.json here.")] = None,
+    top: Annotated[int, typer.Option(min=1, metavar="N", help="Print the N largest flows.")] = 20,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Feed the packets of a capture, at their recorded times, through a discipline at a link of some rate.
+
+    A recorded sender does not react. Exit code 1 when the capture is damaged: what could be read is reported.
+    """
+    import os
+
+    from . import files, replay_text
+    from . import replay as replaying
+
+    if out is not None:
+        files.check_writable(out, replaying.file_names())
+    size = os.path.getsize(capture) if os.path.isfile(capture) else None
+    with progress_bar(quiet) as bar:
+        update = None if bar is None else lambda read, packets: bar(read, size, f"{packets} packets")
+        done = replaying.replay(
+            capture,
+            rate=rate,
+            queue=discipline,
+            seed=seed,
+            length=length,
+            flows=flows,
+            write=write,
+            sets=parse_sets(sets),
+            progress=update,
+        )
+        if out is not None:
+            done.write(out)
+    if as_json and not quiet:
+        print(json.dumps({"flows": done.flows.to_dicts(), "links": done.links.to_dicts(), "summary": done.summary}))
+    elif not quiet:
+        replay_text.show(done, top, [place for place in (write, out) if place is not None])
+    if done.damage is not None:
+        print(f"error: {capture}: {done.damage}", file=sys.stderr)
+        raise typer.Exit(1)
+
+
 @app.command(short_help="Reproduce a paper: a report with every figure.")
 @answers
 def reproduce(
@@ -260,7 +326,7 @@ def nearest(given: str, known: list[str]) -> str:
     return f'did you mean "{near[0]}"?' if near else f"known: {', '.join(known)}"
 
 
-def progress_bar(quiet: bool) -> AbstractContextManager[Callable[[float, float, str], None] | None]:
+def progress_bar(quiet: bool) -> AbstractContextManager[Callable[[float, float | None, str], None] | None]:
     """A bar on a terminal's standard error, as a function to call with done, total and a text; None elsewhere."""
     if quiet or not sys.stderr.isatty():
         return nullcontext(None)
@@ -285,7 +351,7 @@ class Bar:
     def __exit__(self, *_: object) -> None:
         self.progress.stop()
 
-    def __call__(self, done: float, total: float, text: str) -> None:
+    def __call__(self, done: float, total: float | None, text: str) -> None:
         self.progress.update(self.task, completed=done, total=total, description=text)
 
 

@@ -2,6 +2,7 @@
 
 mod discipline;
 mod lent;
+mod replay;
 
 use lent::{ConservationError, Faults, PyCtx, PyPacket};
 use pyo3::exceptions::PyRuntimeError;
@@ -160,13 +161,17 @@ fn run<'py>(
         (summary(&scenario, &outcome).to_string(), tables(&outcome))
     })?;
     let result = PyDict::new(py);
+    result.set_item("summary", summary)?;
+    result.set_item("tables", tables_of(py, &tables)?)?;
+    Ok(result)
+}
+
+fn tables_of<'py>(py: Python<'py>, tables: &[ResultTable]) -> PyResult<Bound<'py, PyDict>> {
     let all = PyDict::new(py);
-    for table in &tables {
+    for table in tables {
         all.set_item(table.name, columns(py, table)?)?;
     }
-    result.set_item("summary", summary)?;
-    result.set_item("tables", all)?;
-    Ok(result)
+    Ok(all)
 }
 
 fn columns<'py>(py: Python<'py>, table: &ResultTable) -> PyResult<Bound<'py, PyList>> {
@@ -198,5 +203,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(declarations_json, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
-    module.add_function(wrap_pyfunction!(run, module)?)
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::replay, module)?)
 }
