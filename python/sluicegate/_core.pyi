@@ -70,6 +70,7 @@ def run(
     sets: Sequence[tuple[str, str]],
     progress: Callable[[float, float, int], object] | None,
     make: Maker | None = None,
+    pcap: Sequence[tuple[str, str]] = (),
 ) -> RawRun: ...
 def replay(
     path: str,

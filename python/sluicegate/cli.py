@@ -115,6 +115,12 @@ def run(
     sets: Set = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of every random stream.")] = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="Write the tables and summary.json here.")] = None,
+    pcap: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LINK[=FILE]", help="Write what LINK sends as pcapng, to FILE or with -o to LINK.pcapng. Repeatable."
+        ),
+    ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -127,9 +133,16 @@ def run(
     text, name = api.read_scenario(file)
     with progress_bar(quiet) as bar:
         update = None if bar is None else lambda now, end, _packets: bar(now, end, name)
-        result = api.run_text(text, name, sets=overrides, seed=seed, progress=update)
-        if out is not None:
-            result.write(out)
+        if pcap and out is not None:  # the captures appear together with the tables
+            with files.staged(out) as folder:
+                captures = parse_pcap(pcap, folder)
+                result = api.run_text(text, name, sets=overrides, seed=seed, progress=update, pcap=captures)
+                result.fill(folder)
+        else:
+            captures = parse_pcap(pcap, None)
+            result = api.run_text(text, name, sets=overrides, seed=seed, progress=update, pcap=captures)
+            if out is not None:
+                result.write(out)
     if quiet:
         return
     if as_json:
@@ -316,6 +329,21 @@ def parse_sets(sets: list[str] | None) -> list[tuple[str, str]]:
             raise Refusal(f"--set {text}: must be KEY=VALUE, such as queue.discipline=red")
         pairs.append((key.strip(), value.strip()))
     return pairs
+
+
+def parse_pcap(given: list[str] | None, folder: Path | None) -> dict[str, Path]:
+    """The LINK[=FILE] texts of --pcap: links and files; those without a file go to `folder`."""
+    captures: dict[str, Path] = {}
+    for text in given or []:
+        link, equals, file = text.partition("=")
+        if not link or (equals and not file):
+            raise Refusal(f"--pcap {text}: must be LINK or LINK=FILE, such as bottleneck=out.pcapng")
+        if not file and folder is None:
+            raise Refusal(f"--pcap {text}: say where to write it: -o DIR, or --pcap {link}=FILE")
+        if link in captures:
+            raise Refusal(f"--pcap {text}: {link} is given twice")
+        captures[link] = Path(file) if file or folder is None else folder / f"{link.replace('/', '-')}.pcapng"
+    return captures
 
 
 def nearest(given: str, known: list[str]) -> str:

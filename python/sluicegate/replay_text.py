@@ -23,7 +23,7 @@ def show(done: Replay, top: int, places: Sequence[Path]) -> None:
     [link] = done.links.to_dicts()
     print(
         f"{link['discipline']} at {number(link['rate_bps'], 1e3)} kbit/s for {link['duration_s']:.3f} s: "
-        f"{link['arrivals_packets']} packets arrived, {link['departures_packets']} left, "
+        f"{link['arrivals_packets']} packets arrived, {link['departures_packets']} sent on, "
         f"{link['lost_packets']} lost, {link['marked_packets']} marked; "
         f"{number(link['utilisation'], 0.01)} % used, queue {number(link['queue_packets_mean'])} packets "
         f"(at most {link['queue_packets_max']}), waiting {number(link['queueing_delay_mean_ns'], 1e6)} ms"

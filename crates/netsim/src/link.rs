@@ -23,6 +23,9 @@ pub struct Leaving {
     pub marked: bool,
 }
 
+/// Sees each packet that a link has sent, when its last bit is out.
+pub type Observer = Box<dyn FnMut(Time, &SimPacket) + Send>;
+
 /// A link as it runs.
 pub struct Link {
     /// Its name, rate and discipline, for results.
@@ -39,6 +42,8 @@ pub struct Link {
     pub totals: LinkTotals,
     /// The packet that has gone to the transmitter since this was last taken.
     pub leaving: Option<Leaving>,
+    /// Who looks at what it sends.
+    pub observer: Option<Observer>,
     index: u32,
     delay: Span,
     jitter: Option<Jitter>,
@@ -66,6 +71,7 @@ impl Link {
             queue: plan.queue,
             totals: LinkTotals::default(),
             leaving: None,
+            observer: None,
             index,
             delay: plan.delay,
             jitter,
@@ -100,6 +106,9 @@ impl Link {
         let (tie, mut arrival) = (events.tie(), now + self.delay);
         if let Some(jitter) = &mut self.jitter {
             arrival = jitter.delay(arrival);
+        }
+        if let Some(observer) = &mut self.observer {
+            observer(now, &packet);
         }
         self.totals.departures += 1;
         self.totals.departed_bytes += u64::from(packet.bytes);

@@ -1,7 +1,7 @@
 //! The run: events in order until the end, packets from link to link and end to end.
 
 use crate::events::{End, Event, Events};
-use crate::link::Link;
+use crate::link::{Link, Observer};
 use crate::packet::SimPacket;
 use crate::plan::{FlowPlan, Plan};
 use crate::probe::{FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, QueueSample, Spread};
@@ -123,6 +123,11 @@ impl Sim {
             self.handle(event);
         }
         true
+    }
+
+    /// Lets `observer` see what the link with this index sends.
+    pub fn observe(&mut self, link: usize, observer: Observer) {
+        self.links[link].observer = Some(observer);
     }
 
     /// The simulated time.

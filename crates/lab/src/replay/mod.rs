@@ -25,3 +25,4 @@ pub mod writer;
 pub use results::Report;
 pub use run::{Failure, Outcome, Packet, Progress, Replay, survey};
 pub use scenario::ReplayScenario;
+pub use trace::{Shapes, Trace};
