@@ -198,7 +198,21 @@ def role(name: str, **more: object) -> subprocess.Popen[str]:
 
 
 def listen(file: Path, device: str, *options: str) -> subprocess.Popen[bytes]:
-    command = ["tcpdump", "-i", device, "-n", "--immediate-mode", "-U", "-Z", "root", "-s", str(SNAP), *options, "-w", str(file)]
+    command = [
+        "tcpdump",
+        "-i",
+        device,
+        "-n",
+        "--immediate-mode",
+        "-U",
+        "-Z",
+        "root",
+        "-s",
+        str(SNAP),
+        *options,
+        "-w",
+        str(file),
+    ]
     child = subprocess.Popen(inside(NEAR, *command), stderr=subprocess.PIPE)
     assert child.stderr is not None
     for line in child.stderr:

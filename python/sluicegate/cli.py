@@ -118,7 +118,8 @@ def run(
     pcap: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="LINK[=FILE]", help="Write what LINK sends as pcapng, to FILE or with -o to LINK.pcapng. Repeatable."
+            metavar="LINK[=FILE]",
+            help="Write what LINK sends as pcapng, to FILE or with -o to LINK.pcapng. Repeatable.",
         ),
     ] = None,
     quiet: Quiet = False,

@@ -111,7 +111,11 @@ def replay(
         chosen, own_queue = list(listed[0].sets), listed[0].queue
     settings = {"rate": rate, "length": length, "flows": flows, "seed": seed}
     overrides = [
-        *((key, value if isinstance(value, str) else json.dumps(value)) for key, value in settings.items() if value is not None),
+        *(
+            (key, value if isinstance(value, str) else json.dumps(value))
+            for key, value in settings.items()
+            if value is not None
+        ),
         *chosen,
         *_texts(sets),
     ]

@@ -17,7 +17,15 @@ def show(done: Replay, top: int, places: Sequence[Path]) -> None:
     flows = done.flows
     lost = [cause for cause in causes(flows) if flows[cause].sum()]
     rows = rows_of(flows, top)
-    header = ["flow", "packets", "kB", "delivered", *(cause.removeprefix("lost_") for cause in lost), "loss %", "marked"]
+    header = [
+        "flow",
+        "packets",
+        "kB",
+        "delivered",
+        *(cause.removeprefix("lost_") for cause in lost),
+        "loss %",
+        "marked",
+    ]
     header += ["delay ms", "p95 ms", "p99 ms"]
     print_table(header, [cells(row, lost) for row in rows])
     [link] = done.links.to_dicts()

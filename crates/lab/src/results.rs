@@ -54,11 +54,21 @@ pub struct ResultTable {
     pub columns: Vec<Column>,
 }
 
-pub(crate) fn f64s(name: &'static str, unit: &'static str, doc: &'static str, cells: impl Iterator<Item = f64>) -> Column {
+pub(crate) fn f64s(
+    name: &'static str,
+    unit: &'static str,
+    doc: &'static str,
+    cells: impl Iterator<Item = f64>,
+) -> Column {
     Column { name: name.into(), unit, doc: doc.into(), cells: Cells::F64(cells.collect()) }
 }
 
-pub(crate) fn u64s(name: &'static str, unit: &'static str, doc: &'static str, cells: impl Iterator<Item = u64>) -> Column {
+pub(crate) fn u64s(
+    name: &'static str,
+    unit: &'static str,
+    doc: &'static str,
+    cells: impl Iterator<Item = u64>,
+) -> Column {
     Column { name: name.into(), unit, doc: doc.into(), cells: Cells::U64(cells.collect()) }
 }
 

@@ -294,7 +294,11 @@ fn network(
     Ok((specs, None))
 }
 
-pub(crate) fn queue(section: &Section<'_>, rate: Rate, resolved: &mut Map<String, Json>) -> Result<Queueing, ScenarioError> {
+pub(crate) fn queue(
+    section: &Section<'_>,
+    rate: Rate,
+    resolved: &mut Map<String, Json>,
+) -> Result<Queueing, ScenarioError> {
     let link = Link { rate, packet: 1000 };
     let names: Vec<&str> = all().iter().map(|entry| entry.table.about.name).collect();
     let tables: Vec<Table> = all().iter().map(|entry| entry.table).collect();

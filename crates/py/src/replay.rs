@@ -27,8 +27,9 @@ pub fn replay<'py>(
     let faults = Arc::new(Faults::default());
     let (name, queue) = caught(|| {
         scenario.discipline(&mut |foreign, link, rate| match &make {
-            Some(make) => discipline::build(make, foreign, "", link, rate, &faults)
-                .map_err(|error| placed(py, foreign, error)),
+            Some(make) => {
+                discipline::build(make, foreign, "", link, rate, &faults).map_err(|error| placed(py, foreign, error))
+            }
             None => Err(ScenarioError::new_err(ReplayScenario::nothing_builds(foreign).0)),
         })
     })??;

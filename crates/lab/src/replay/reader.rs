@@ -298,7 +298,9 @@ impl<R: Read> Capture<R> {
         let word = |rest: &[u8], at: usize| u32::from_le_bytes([rest[at], rest[at + 1], rest[at + 2], rest[at + 3]]);
         let (first, second, third) =
             (word(self.buffer.rest(), 0), word(self.buffer.rest(), 4), word(self.buffer.rest(), 8));
-        let Format::Pcapng { big_endian, interfaces } = &mut self.format else { unreachable!("called for pcapng only") };
+        let Format::Pcapng { big_endian, interfaces } = &mut self.format else {
+            unreachable!("called for pcapng only")
+        };
         if first == SHB_MAGIC {
             *big_endian = match third {
                 0x1a2b_3c4d => false,
@@ -348,8 +350,7 @@ impl<R: Read> Capture<R> {
 
     fn interface(&mut self, length: usize, big_endian: bool) -> Result<Option<Found>, Pause> {
         let block = &self.buffer.rest()[..length];
-        let parse =
-            if big_endian { parse_interfacedescriptionblock_be } else { parse_interfacedescriptionblock_le };
+        let parse = if big_endian { parse_interfacedescriptionblock_be } else { parse_interfacedescriptionblock_le };
         let Ok((_, block)) = parse(block) else { return Err(self.broken("not the description of an interface")) };
         let offset = if big_endian { block.if_tsoffset.swap_bytes() } else { block.if_tsoffset };
         let interface = Interface {

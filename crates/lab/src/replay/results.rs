@@ -55,7 +55,8 @@ impl Report {
             rows().map(move |row| row.tuple.and_then(|tuple| tuple.ports).map_or(f64::NAN, |p| f64::from(which(p))))
         };
         let lost: Vec<[u64; Cause::COUNT]> = rows().map(|row| row.lost).collect();
-        let numbers = self.rows.iter().enumerate().map(|(at, (kind, _))| if *kind == "flow" { at as u64 + 1 } else { 0 });
+        let numbers =
+            self.rows.iter().enumerate().map(|(at, (kind, _))| if *kind == "flow" { at as u64 + 1 } else { 0 });
         let delay = |q: f64| rows().map(move |row| row.delays.quantile(q));
         let mut columns = vec![
             u64s("flow", "", "number of the flow, from 1 in the order of appearance; 0 for a group", numbers),
@@ -88,7 +89,12 @@ impl Report {
                 "lost_packets / arrivals_packets",
                 rows().map(|row| ratio(row.lost_packets(), row.arrived[0])),
             ),
-            u64s("marked_packets", "packets", "packets that the queue marked and sent on", rows().map(|row| row.marked)),
+            u64s(
+                "marked_packets",
+                "packets",
+                "packets that the queue marked and sent on",
+                rows().map(|row| row.marked),
+            ),
             f64s(
                 "throughput_bps",
                 "bit/s",
@@ -143,12 +149,7 @@ impl Report {
         columns.extend(lost_by_cause(&[lost]));
         columns.extend([
             one("left_packets", "packets", "packets that the queue never gave out", totals.left),
-            one(
-                "marked_packets",
-                "packets",
-                "packets that the queue marked and sent on",
-                self.sum(|row| row.marked),
-            ),
+            one("marked_packets", "packets", "packets that the queue marked and sent on", self.sum(|row| row.marked)),
             real(
                 "utilisation",
                 "1",
@@ -180,8 +181,11 @@ impl Report {
     #[must_use]
     pub fn summary(&self, scenario: &ReplayScenario, file: &str) -> Json {
         let (totals, outcome) = (&self.outcome.totals, &self.outcome);
-        let others: Map<String, Json> =
-            Other::NAMES.iter().zip(outcome.flows.others).map(|(name, n)| ((*name).to_owned(), Json::from(n))).collect();
+        let others: Map<String, Json> = Other::NAMES
+            .iter()
+            .zip(outcome.flows.others)
+            .map(|(name, n)| ((*name).to_owned(), Json::from(n)))
+            .collect();
         let damage = outcome.damage.as_ref().map(|damage| json!({"offset_bytes": damage.offset, "what": damage.what}));
         json!({
             "version": VERSION,
@@ -215,7 +219,8 @@ impl Report {
 }
 
 /// What whoever reads the results must know.
-pub const NOTE: &str = "A recorded sender does not react: it sent what it sent, whatever this queue lost, marked or delayed.";
+pub const NOTE: &str =
+    "A recorded sender does not react: it sent what it sent, whatever this queue lost, marked or delayed.";
 
 /// The name of a row, and source, destination and protocol of a flow.
 fn names(kind: &str, row: &Row) -> [String; 4] {

@@ -190,9 +190,8 @@ fn headers(shape: Shape, packet: &SimPacket) -> ([u8; MOST], usize, u32) {
         }
     };
     // The pseudo header: both addresses, the protocol, the length of what IP carries.
-    let pseudo = ends.iter().map(|end| (end >> 16) + (end & 0xffff)).sum::<u32>()
-        + u32::from(bytes[9])
-        + (original - ip as u32);
+    let pseudo =
+        ends.iter().map(|end| (end >> 16) + (end & 0xffff)).sum::<u32>() + u32::from(bytes[9]) + (original - ip as u32);
     let sum = match checksum(&bytes[ip..length], pseudo) {
         0 if shape == Shape::Udp => 0xffff, // zero says that there is none
         sum => sum,
