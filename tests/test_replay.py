@@ -16,7 +16,8 @@ import pytest
 from conftest import PROGRAM, Program
 
 import sluicegate as sg
-from sluicegate import _core, replay
+from sluicegate import _core
+from sluicegate.replays import file_names
 
 ROOT = Path(__file__).parents[1]
 CAPTURES = ROOT / "tests" / "captures"
@@ -97,7 +98,7 @@ def test_the_command_prints_writes_and_tells_that_senders_do_not_react(sluicegat
     read = sg.replay(tmp_path / "after.pcapng", rate="10 Gbit/s")
     assert read.summary["capture"]["format"] == "pcapng"
     assert read.summary["capture"]["packets"] == totals["departures_packets"]
-    assert sorted(path.name for path in (tmp_path / "out/new").iterdir()) == sorted(replay.file_names())
+    assert sorted(path.name for path in (tmp_path / "out/new").iterdir()) == sorted(file_names())
 
 
 def test_the_tables_have_the_declared_columns_and_the_manual_defines_them() -> None:
@@ -231,7 +232,7 @@ def test_what_is_no_capture_is_refused(sluicegate: Program, tmp_path: Path, cont
         (["nowhere.pcap", "--rate", "1 Mbit/s"], "nowhere.pcap: No such file or directory"),
         ([".", "--rate", "1 Mbit/s"], ".: is a directory, not a capture"),
         ([DUMBBELL, "--rate", "fast"], 'rate = "fast": must be a rate with its unit, such as "1 Mbit/s"'),
-        ([DUMBBELL, "--rate", "0 bit/s"], "rate = 0 bit/s: must be"),
+        ([DUMBBELL, "--rate", "0 bit/s"], 'rate = "0 bit/s": must be above 0 bit/s'),
         ([DUMBBELL, "--rate", "1 Mbit/s", "--discipline", "chok"], 'did you mean "choke"?'),
         ([DUMBBELL, "--rate", "1 Mbit/s", "--discipline", "red,choke"], "a replay has one discipline"),
         ([DUMBBELL, "--rate", "1 Mbit/s", "--discipline", "choke:min=3"], "queue.choke.min: no such key"),
@@ -269,31 +270,28 @@ def test_standard_input_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("busy", [True, False], ids=["while it works", "while it waits"])
 def test_an_interrupt_ends_a_replay_within_a_second(tmp_path: Path, busy: bool) -> None:
     command = [PROGRAM, "replay", "-", "--rate", "3 Mbit/s", "--write", "after.pcapng", "-o", "out"]
-    child = subprocess.Popen(
-        command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    assert child.stdin is not None
+    pipe = subprocess.PIPE
     whole = DUMBBELL.read_bytes()
-    try:
-        child.stdin.write(whole)
-        child.stdin.flush()
-        deadline = time.perf_counter() + (2 if busy else 1.5)
-        while time.perf_counter() < deadline:
-            if busy:
-                child.stdin.write(whole[24:])
-            else:
-                time.sleep(0.1)
-        assert child.poll() is None, "it should still run"
-        child.send_signal(signal.SIGINT)
-        start = time.perf_counter()
-        code = child.wait(timeout=10)
-        waited = time.perf_counter() - start
+    with subprocess.Popen(command, cwd=tmp_path, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0) as child:
+        assert child.stdin is not None
         assert child.stdout is not None
         assert child.stderr is not None
-        said = child.stdout.read() + child.stderr.read()
-    finally:
-        child.kill()
-        child.stdin.close() if not busy else child.stdin.raw.close()  # type: ignore[attr-defined]
+        try:
+            child.stdin.write(whole)
+            deadline = time.perf_counter() + 2
+            while time.perf_counter() < deadline:
+                if busy:
+                    child.stdin.write(whole[24:])
+                else:
+                    time.sleep(0.1)
+            assert child.poll() is None, "it should still run"
+            child.send_signal(signal.SIGINT)
+            start = time.perf_counter()
+            code = child.wait(timeout=10)
+            waited = time.perf_counter() - start
+            said = child.stdout.read() + child.stderr.read()
+        finally:
+            child.kill()
     assert (code, said) == (130, b"")
     assert waited < 1
     assert list(tmp_path.iterdir()) == []
@@ -323,19 +321,18 @@ def test_a_large_capture_needs_no_more_memory_than_a_small_one() -> None:
     chunk["port"] = np.arange(count)
 
     def peak(chunks: int) -> tuple[int, int, int]:
-        child = subprocess.Popen(
-            [sys.executable, "-c", MEASURE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=False
-        )
-        assert child.stdin is not None
-        assert child.stdout is not None
-        child.stdin.write(head)
-        for k in range(chunks):
-            now = (np.arange(count, dtype=np.uint64) + k * count) * 8  # microseconds: 8 for 1000 bytes at 1 Gbit/s
-            chunk["s"], chunk["us"] = now // 1_000_000, now % 1_000_000
-            child.stdin.write(chunk.tobytes())
-        child.stdin.close()
-        read, rows, kilobytes = map(int, child.stdout.read().split())
-        assert child.wait() == 0
+        pipe = subprocess.PIPE
+        with subprocess.Popen([sys.executable, "-c", MEASURE], stdin=pipe, stdout=pipe) as child:
+            assert child.stdin is not None
+            assert child.stdout is not None
+            child.stdin.write(head)
+            for k in range(chunks):
+                now = (np.arange(count, dtype=np.uint64) + k * count) * 8  # microseconds: 8 for 1000 bytes at 1 Gbit/s
+                chunk["s"], chunk["us"] = now // 1_000_000, now % 1_000_000
+                child.stdin.write(chunk.tobytes())
+            child.stdin.close()
+            read, rows, kilobytes = map(int, child.stdout.read().split())
+        assert child.returncode == 0
         return read, rows, kilobytes * 1024
 
     small, large = peak(1), peak(70)

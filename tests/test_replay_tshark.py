@@ -76,8 +76,10 @@ delay = "5 ms"
 [queue]
 discipline = "red"
 min_th = 5
-max_th = 15
+max_th = 25
+max_p = 0.1
 action = "mark"
+above_max_th = "mark"
 
 [[flows]]
 kind = "tcp"
@@ -134,14 +136,15 @@ def test_the_simulators_captures_are_right(traced: Path) -> None:
             covered[start - 1 : start - 1 + length] = b"\1" * length
         assert (len(covered), covered.count(1)) == (size, size)
         ends = {int(row[2]) + int(row[3]) for row in own if row[4] == "1"}
-        assert ends == {size + 1}
+        fin = 0 if flow == 3 else 1  # the profile ns2 does not close
+        assert ends == ({size + 1} if fin else set())
         assert sum(int(row[5]) for row in own) == pytest.approx(
             flows.filter(flow=flow)["throughput_bps"].item() * 20 / 8, abs=100
         )
         acks = fields(back, "tcp.ack_raw", "tcp.window_size", where=f"ip.dst == 10.0.0.{flow} and tcp.flags.syn == 0")
         numbers = [int(ack) for ack, _ in acks]
         assert numbers == sorted(numbers)
-        assert numbers[-1] == size + 2, "the data and the FIN"
+        assert numbers[-1] == size + 1 + fin
         window = {1: 3_145_728, 2: 3_145_728, 3: 96_000}[flow]
         assert {window} == {int(shown) for _, shown in acks} or all(0 <= window - int(shown) < 64 for _, shown in acks)
     assert all(row[5] == row[6] for row in rows), "raw IPv4, with the length that the packet had"

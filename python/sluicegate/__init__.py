@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .api import Topology, check, dumbbell, run, simulate, topology
     from .comparison import Comparison, compare
     from .own import Aqm
-    from .replay import Replay, replay
+    from .replays import Replay, replay
     from .results import Run
     from .ring import Ring
 
@@ -77,7 +77,7 @@ __all__ = [
 
 _ELSEWHERE = (
     {"Aqm": "own", "Comparison": "comparison", "Ring": "ring", "Run": "results", "compare": "comparison"}
-    | dict.fromkeys(("Replay", "replay"), "replay")
+    | dict.fromkeys(("Replay", "replay"), "replays")
     | dict.fromkeys(("ConservationError", "Ctx", "Packet", "ScenarioError"), "_core")
     | dict.fromkeys(("Topology", "check", "dumbbell", "run", "simulate", "topology"), "api")
 )

@@ -199,9 +199,14 @@ def compare(
 
 @app.command(
     short_help="Replay a capture through a discipline; print what each flow met.",
-    epilog='Examples: sluicegate replay day.pcap --rate "10 Mbit/s" --discipline choke:min_th=30:max_th=60 | '
-    'sluicegate replay day.pcap --rate "10 Mbit/s" --discipline red --set queue.ecn=true --write after.pcapng -o out/ | '
-    'zcat day.pcap.gz | sluicegate replay - --rate "1 Gbit/s"',
+    epilog="""Examples:
+
+\b
+sluicegate replay day.pcap --rate "10 Mbit/s" --discipline choke:candidates=2
+sluicegate replay day.pcap --rate "10 Mbit/s" --discipline red \\
+    --set queue.red.action=mark --write after.pcapng -o out/
+zcat day.pcap.gz | sluicegate replay - --rate "1 Gbit/s"
+""",
 )
 @answers
 def replay(
@@ -233,15 +238,14 @@ def replay(
     """
     import os
 
-    from . import files, replay_text
-    from . import replay as replaying
+    from . import files, replays, replays_text
 
     if out is not None:
-        files.check_writable(out, replaying.file_names())
+        files.check_writable(out, replays.file_names())
     size = os.path.getsize(capture) if os.path.isfile(capture) else None
     with progress_bar(quiet) as bar:
         update = None if bar is None else lambda read, packets: bar(read, size, f"{packets} packets")
-        done = replaying.replay(
+        done = replays.replay(
             capture,
             rate=rate,
             queue=discipline,
@@ -257,7 +261,7 @@ def replay(
     if as_json and not quiet:
         print(json.dumps({"flows": done.flows.to_dicts(), "links": done.links.to_dicts(), "summary": done.summary}))
     elif not quiet:
-        replay_text.show(done, top, [place for place in (write, out) if place is not None])
+        replays_text.show(done, top, [place for place in (write, out) if place is not None])
     if done.damage is not None:
         print(f"error: {capture}: {done.damage}", file=sys.stderr)
         raise typer.Exit(1)

@@ -5,6 +5,7 @@ use crate::{EVENTS, SLICE, ScenarioError, aside, caught, discipline, placed, tab
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use sluicegate_lab::replay::piped::Piped;
 use sluicegate_lab::replay::{Failure, Progress, Replay, ReplayScenario, Report};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, stdin};
@@ -34,10 +35,12 @@ pub fn replay<'py>(
         })
     })??;
     let reader: Box<dyn Read + Send> = match path {
-        "-" => Box::new(stdin()),
+        "-" => Box::new(Piped::new(stdin(), SLICE)),
         _ => {
-            let file = path.to_owned(); // a named pipe opens when somebody writes to it
-            Box::new(aside(py, move || File::open(file))?.map_err(|error| failed(&error, path))?)
+            let name = path.to_owned(); // a named pipe opens when somebody writes to it
+            let file = aside(py, move || File::open(name))?.map_err(|error| failed(&error, path))?;
+            let regular = file.metadata().is_ok_and(|about| about.is_file());
+            if regular { Box::new(file) } else { Box::new(Piped::new(file, SLICE)) }
         }
     };
     let out = match write {

@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`reader`] | pcap and pcapng, record by record |
+//! | [`piped`] | a pipe as a stream that does not block for long |
 //! | [`packet`] | what a queue looks at in a captured packet |
 //! | [`flows`] | the flows and what each has met, in bounded memory |
 //! | [`delays`] | how long packets waited, in little memory |
@@ -15,6 +16,7 @@
 pub mod delays;
 pub mod flows;
 pub mod packet;
+pub mod piped;
 pub mod reader;
 pub mod results;
 pub mod run;

@@ -52,7 +52,7 @@ pub enum Next<'a> {
     Record(Record<'a>),
     /// The end of the capture.
     End,
-    /// A signal interrupted the read: look at it, then call again.
+    /// Nothing has come for a while, or a signal has: look for signals, then call again.
     Interrupted,
 }
 

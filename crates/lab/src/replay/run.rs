@@ -145,7 +145,7 @@ impl Outcome {
 pub enum Progress {
     /// There is more to do.
     Going,
-    /// A signal came; there is more to do.
+    /// The capture keeps it waiting, or a signal came; there is more to do.
     Interrupted,
     /// It is done.
     Done,
@@ -279,7 +279,7 @@ impl<R: Read, W: Write> Replay<R, W> {
         Ok(Progress::Going)
     }
 
-    /// Reads the next packet; false when a signal interrupts.
+    /// Reads the next packet; false when there is none yet.
     fn read(&mut self) -> Result<bool, Failure> {
         let record = match self.capture.next() {
             Ok(Next::Record(record)) => record,

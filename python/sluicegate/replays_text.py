@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from .cli import number, print_table
-from .replay import Replay
+from .replays import Replay
 
 
 def show(done: Replay, top: int, places: Sequence[Path]) -> None:
