@@ -1,6 +1,6 @@
 //! The replay itself: who leaves when, what is lost, marked and written, for every discipline.
 
-use etherparse::{Ipv4Ecn, PacketBuilder};
+use etherparse::{IpEcn, PacketBuilder};
 use proptest::prelude::*;
 use sluicegate_aqm::all;
 use sluicegate_lab::ScenarioError;
@@ -30,7 +30,7 @@ impl Write for Shared {
 type Sent = (u64, u16, usize, bool);
 
 fn packet(&(_, port, payload, capable): &Sent) -> Vec<u8> {
-    let ecn = if capable { Ipv4Ecn::TWO } else { Ipv4Ecn::ZERO };
+    let ecn = if capable { IpEcn::TWO } else { IpEcn::ZERO };
     let mut ip = etherparse::Ipv4Header::new(0, 64, etherparse::ip_number::UDP, [10, 0, 0, 1], [10, 0, 0, 2]).unwrap();
     ip.ecn = ecn;
     let mut packet = Vec::new();
