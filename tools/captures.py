@@ -248,7 +248,16 @@ def main() -> None:
             folder = Path(made)
             ip = "ip or ip6 and not icmp6"
             capture(folder, "dumbbell.pcap", "dumbbell", "near0", "ip or (ip6 and not icmp6)")
-            capture(folder, "tagged.pcap", "tagged", "near0", "-Q", "out", "--time-stamp-precision=nano")
+            capture(
+                folder,
+                "tagged.pcap",
+                "tagged",
+                "near0",
+                "-Q",
+                "out",
+                "--time-stamp-precision=nano",
+                "not arp and not icmp6",
+            )
             capture(folder, "sll.pcap", "few", "any", "-y", "LINUX_SLL", ip)
             capture(folder, "sll2.pcap", "few", "any", "-y", "LINUX_SLL2", ip)
             worker = role("tunnel")
