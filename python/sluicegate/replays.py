@@ -15,6 +15,8 @@ from .files import staged_file
 from .results import Run
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from ._generated import Discipline
     from .api import Sets
     from .own import AqmFactory
@@ -31,6 +33,12 @@ class Replay(Run):
     Attributes:
         damage: What is wrong with the capture, where reading ended early; None for one that was read to its end.
     """
+
+    def table(self, name: str) -> pl.DataFrame:
+        """The table of that name: `flows` or `links`. Raises KeyError; a replay has no series over time."""
+        if name not in self.tables:
+            raise KeyError(f"{name}: a replay has the tables {' and '.join(self.tables)}")
+        return super().table(name)
 
     @property
     def damage(self) -> str | None:

@@ -96,7 +96,9 @@ enum Format {
 pub struct Capture<R> {
     buffer: Buffer<R>,
     format: Format,
-    /// Bytes of the current record, which the next call leaves behind.
+    /// Where the current record begins in the file.
+    begun: u64,
+    /// Its bytes, which the next call leaves behind.
     done: u64,
 }
 
@@ -120,7 +122,7 @@ impl<R: Read> Capture<R> {
     /// A capture at its beginning; nothing is read yet.
     pub fn new(reader: R) -> Capture<R> {
         let buffer = Buffer { reader, data: vec![0; 1 << 18], start: 0, end: 0, offset: 0 };
-        Capture { buffer, format: Format::Unknown, done: 0 }
+        Capture { buffer, format: Format::Unknown, begun: 0, done: 0 }
     }
 
     /// How many bytes have been read and used.
@@ -195,7 +197,8 @@ impl<R: Read> Capture<R> {
         match self.buffer.fill(1) {
             Ok(true) => Ok(()),
             Ok(false) if self.done > 0 => {
-                Err(self.broken(format!("the file ends {} bytes before the end of this block", self.done)))
+                let what = format!("the file ends {} bytes before the end of this block", self.done);
+                Err(Pause::Trouble(Trouble::Damage(Damage { offset: self.begun, what })))
             }
             Ok(false) => Err(Pause::End),
             Err(error) if error.kind() == ErrorKind::Interrupted => Err(Pause::Interrupted),
@@ -209,6 +212,7 @@ impl<R: Read> Capture<R> {
         }
         loop {
             self.leave()?;
+            self.begun = self.buffer.offset;
             let found = match &self.format {
                 Format::Pcap(_) => Some(self.pcap_record()?),
                 _ => self.pcapng_block()?,
