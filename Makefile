@@ -17,7 +17,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
 
-.PHONY: help setup demo test lint bench captures generate lock clean prerequisites
+.PHONY: help setup demo test lint docs picture bench captures generate lock clean prerequisites
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,13 @@ lint: setup ## formatting, clippy, ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: setup ## the manual as a site, in out/docs; warnings are errors
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs out/docs
+	@echo "Manual: $(CURDIR)/out/docs/index.html"
+
+picture: setup ## draw the README's picture anew
+	$(BIN)/python tools/picture.py
 
 bench: $(VENV)/.python ## the benchmarks
 	cargo bench --locked --workspace

@@ -57,23 +57,29 @@ def chromium() -> str:
     )
 
 
-def open_page(path: Path, seconds: float = 60.0) -> Page:
-    """Open the file at `path`, wait until it has loaded, and say what was seen. Raises AssertionError on a time-out."""
+def open_page(path: Path, seconds: float = 60.0, query: str = "", until: str = "true") -> Page:
+    """Open the file at `path`, wait until it has loaded, and say what was seen. Raises AssertionError on a time-out.
+
+    `query`: what stands after the question mark of its address. `until`: an expression that must have come true.
+    """
     with tempfile.TemporaryDirectory(prefix="sluicegate-chromium-", ignore_cleanup_errors=True) as profile:
         browser = _Browser(profile, time.monotonic() + seconds)
         try:
-            return _visit(browser, path.resolve().as_uri())
+            return _visit(browser, path.resolve().as_uri() + (f"?{query}" if query else ""), until)
         finally:
             browser.close()
 
 
-def _visit(browser: _Browser, address: str) -> Page:
+def _visit(browser: _Browser, address: str, until: str) -> Page:
     target = browser.call("Target.createTarget", url="about:blank")["targetId"]
     browser.session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
     for domain in ("Page", "Runtime", "Log", "Network"):
         browser.call(f"{domain}.enable")
     browser.call("Page.navigate", url=address)
     browser.wait_for("Page.loadEventFired")
+    while not browser.evaluate(f"!!({until})"):
+        assert time.monotonic() < browser.deadline, f"not true in time: {until}"
+        time.sleep(0.05)
     # Decoding finishes every image or gives up on it; two frames later all is drawn.
     browser.evaluate(
         "Promise.allSettled([...document.images].map(image => image.decode()))"

@@ -25,7 +25,11 @@ GENERATED = [
     "python/sluicegate/__init__.py",
     "python/sluicegate/_generated.py",
     "docs/scenario.schema.json",
-    *(f"docs/reference/{page}.md" for page in ("disciplines", "sources", "network", "results-columns")),
+    "docs/performance.md",
+    *(
+        f"docs/reference/{page}.md"
+        for page in ("disciplines", "sources", "hosts", "network", "results-columns", "names")
+    ),
 ]
 
 

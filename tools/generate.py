@@ -4,7 +4,8 @@ The declarations (disciplines, sources, network, run, result tables) come as JSO
 `declarations` of crates/lab. From them this writes
 
 - python/sluicegate/_generated.py, the typed classes, and __init__.py, which names them,
-- docs/reference/*.md, the reference pages,
+- docs/reference/*.md, the reference pages; names in other programs come from tools/names.toml,
+- the tables of docs/performance.md, from docs/bench.json,
 - docs/scenario.schema.json, for editors.
 
 `--check` writes nothing; it names every file that is missing or stale and exits 1.
@@ -16,12 +17,14 @@ import re
 import subprocess
 import sys
 import textwrap
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import jinja2
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGES = ("disciplines", "sources", "hosts", "network", "results-columns", "names")
 MEND = "run `make generate` and commit what it wrote"
 
 Declaration = dict[str, Any]
@@ -108,6 +111,11 @@ def default_text(field: Declaration) -> str:
     if field["default"] is None:
         return "none"
     return json.dumps(field["default"], ensure_ascii=False).strip('"')
+
+
+def setting_text(value: object) -> str:
+    """A value of a host profile as a scenario writes it."""
+    return json.dumps(value) if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def unit_text(field: Declaration) -> str:
@@ -251,11 +259,65 @@ def json_schema(declarations: Declaration) -> Declaration:
     }
 
 
+# --- names in other programs, hosts, performance ---------------------------------------------
+
+
+def name_tables(names: Declaration, declarations: Declaration) -> list[Declaration]:
+    """A table for each entry of tools/names.toml: a row for each declared parameter, with its other names.
+
+    Raises ValueError when the file names a thing, a parameter or a column that there is not.
+    """
+    declared = {thing["name"]: thing for thing in declarations["disciplines"] + declarations["sources"]}
+    tables = []
+    for name, entry in names.items():
+        thing = declared.get(name)
+        if thing is None:
+            raise ValueError(f"tools/names.toml: [{name}]: no such discipline or source")
+        fields = {field["name"]: field for field in thing["fields"]}
+        for key, row in entry["keys"].items():
+            if key not in fields:
+                raise ValueError(f"tools/names.toml: [{name}.keys] {key}: {name} declares no such parameter")
+            if wrong := set(row) - {*entry["columns"], "note"}:
+                raise ValueError(f"tools/names.toml: [{name}.keys] {key}: no such column: {', '.join(sorted(wrong))}")
+        rows = []
+        for key, field in fields.items():
+            # What is not in the file concerns Sluicegate alone; what declares a word of tc is always listed.
+            if key in entry["keys"] or field["tc"]:
+                row = {"tc": field["tc"]} | entry["keys"].get(key, {})
+                cells = [
+                    [word.strip() for word in row.get(column, "").split(",") if word] for column in entry["columns"]
+                ]
+                rows.append({"key": key, "cells": cells, "note": row.get("note", "")})
+        tables.append(
+            {"title": thing["title"], "about": entry["about"], "columns": list(entry["columns"].values()), "rows": rows}
+        )
+    return tables
+
+
+def settings(profiles: list[Declaration]) -> list[Declaration]:
+    """Every setting of the host profiles, with its value in each."""
+    names = [value["name"] for value in profiles[0]["values"]]
+    values = [{value["name"]: value["value"] for value in profile["values"]} for profile in profiles]
+    return [{"name": name, "values": [each.get(name, "") for each in values]} for name in names]
+
+
+BLOCK = re.compile(r"(?<=<!-- bench: begin -->\n).*(?=<!-- bench: end -->)", re.DOTALL)
+
+
+def performance(environment: jinja2.Environment, docs: Path) -> str:
+    """docs/performance.md with the tables of docs/bench.json, whose form the page describes."""
+    page = docs.joinpath("performance.md").read_text("utf-8")
+    bench = docs / "bench.json"
+    measured = json.loads(bench.read_text("utf-8")) if bench.is_file() else None
+    tables = environment.get_template("performance.md.j2").render(bench=measured)
+    return BLOCK.sub(lambda _: tables, page)
+
+
 # --- all of it ---------------------------------------------------------------------------------
 
 
-def render(declarations: Declaration) -> dict[str, str]:
-    """Every generated file: its path below the root, and its text."""
+def templates() -> jinja2.Environment:
+    """The templates, and what they call."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(ROOT / "tools" / "templates"),
         trim_blocks=True,
@@ -271,12 +333,19 @@ def render(declarations: Declaration) -> dict[str, str]:
         "python_name": python_name,
         "python_type": python_type,
         "repr": repr,
+        "setting_text": setting_text,
         "unit_text": unit_text,
     }
-    files = {
-        f"docs/reference/{page}.md": environment.get_template(f"{page}.md.j2").render(declarations)
-        for page in ("disciplines", "sources", "network", "results-columns")
-    }
+    return environment
+
+
+def render(declarations: Declaration) -> dict[str, str]:
+    """Every generated file: its path below the root, and its text."""
+    environment = templates()
+    names = tomllib.loads(ROOT.joinpath("tools/names.toml").read_text("utf-8"))
+    known = declarations | {"names": name_tables(names, declarations), "settings": settings(declarations["profiles"])}
+    files = {f"docs/reference/{page}.md": environment.get_template(f"{page}.md.j2").render(known) for page in PAGES}
+    files["docs/performance.md"] = performance(environment, ROOT / "docs")
     for name in ("__init__.py", "_generated.py"):
         files[f"python/sluicegate/{name}"] = ruff_format(environment.get_template(f"{name}.j2").render(declarations))
     schema = json.dumps(json_schema(declarations), indent=2, ensure_ascii=False)

@@ -92,7 +92,7 @@ class Red:
     Source: Floyd & Jacobson 1993, Fig. 2 and Sec. VII
 
     Rules: min_th and max_th count packets, unless mode is byte; min_th < max_th; max_packet is in bytes; wait belongs
-    to method 2
+    to method 2; law = figure2 belongs to method 2
 
     Attributes:
         w_q: Queue weight: the weight of the present queue in the average. (default: 0.002; above 0 and at most 1;
@@ -113,6 +113,8 @@ class Red:
             (default: false; ns-2, gentle_; Floyd 2000)
         method: Law of the gaps between signals: 1 is geometric, each packet with p_b; 2 is uniform, with p_a.
             (default: 2; at least 1 and at most 2; RED 1993, Sec. VII)
+        law: What method 2 counts: unmarked packets (Sec. VII), the arrival too (Fig. 2), or what ns-2 counts and
+            spares. (default: section7; RED 1993, Sec. VII and Fig. 2; ns-2, red.cc)
         mode: Measure the queue in packets, or in bytes with probabilities proportional to a packet's length.
             (default: packet; RED 1993, Sec. IV; ns-2, queue_in_bytes_ and bytes_)
         max_packet: In byte mode, the length for which the probability is p_b, and the length of a packet in
@@ -136,6 +138,7 @@ class Red:
     wait: bool = False
     gentle: bool = False
     method: int = 2
+    law: Literal["section7", "figure2", "ns2"] = "section7"
     mode: Literal["packet", "byte"] = "packet"
     max_packet: int | str | None = None
     action: Literal["drop", "mark"] = "drop"
@@ -148,9 +151,9 @@ class PenaltyBox:
 
     RED, and in front of it a box for flows that take too much. RED's own drops and marks fall on flows in proportion
     to what they send, so the history of drops names the flows with high rates without any state for the others. A
-    flow that fails the test is restricted to a small share of the link until it sends less.
+    flow that fails a test is restricted to a small share of the link until it sends less.
 
-    Source: Floyd & Fall 1997 (reference 8 of CHOKe 1999) and 1999
+    Source: Floyd & Fall 1997 (reference 8 of CHOKe 1999), by their code in ns-2, tcl/rtmechanisms
 
     Rules: min_th and max_th count packets; min_th < max_th; packet and depth are in bytes
 
@@ -171,23 +174,24 @@ class PenaltyBox:
             drop; RED 1993, Sec. IV; RFC 3168, Sec. 5)
         above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
             above. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
-        test: What puts a flow into the box. (default: disproportionate; Floyd & Fall 1999, as remembered)
-        drops: Drops and marks in a history; the flows are tested when it is full. (packets; default: 100; at
-            least 1 and at most 100000 packets; chosen here)
+        test: What puts a flow into the box. (default: disproportionate; ns-2, tcl/rtmechanisms/rtm_tests.tcl; the
+            default is chosen here)
+        interval: Time from one report to the next; restricted flows are looked at then too. (default: 5 s; at
+            least 0.5 s; ns-2, tcl/rtmechanisms: Detect_interval_ and Reward_interval_; the least is Mintime_)
+        flows: Most flows that a history names. (flows; default: 1000; at least 1 and at most 1000000 flows;
+            chosen here)
         c: The rate that no flow is restricted below, times the square root of the drop rate (disproportionate).
-            (default: 96 kbit/s; at least 0 bit/s; Floyd & Fall 1999, as remembered: 12,000 bytes/s)
+            (default: 96 kbit/s; at least 0 bit/s; ns-2, tcl/rtmechanisms: High_const_, 12,000 bytes/s)
         rtt: The round-trip time R of the TCP that flows are compared with (tcp_friendly). (default: 50 ms; above
             0 s; chosen here)
         packet: The packet length B of the TCP that flows are compared with (tcp_friendly). (packets; default: the
-            link's typical packet; at least 1; Floyd & Fall 1999, as remembered: the largest packets in use)
+            link's typical packet; at least 1; ns-2, tcl/rtmechanisms: Mtu_, the largest packets in use)
         share: The part of the link that all restricted flows together may use. (default: 0.05; at least 0 and at
             most 1; chosen here)
         depth: How much restricted flows may send at once. (packets; default: ten of the link's typical packets;
             at least 1; chosen here)
         bandwidth: The rate of the link, of which share is a part. (default: the link's rate; above 0 bit/s; the
             link)
-        interval: Time over which a restricted flow must send less to be free again. (default: 5 s; above 0 s;
-            chosen here)
     """
 
     name: ClassVar[str] = "penalty_box"
@@ -201,15 +205,15 @@ class PenaltyBox:
     s: str | None = None
     action: Literal["drop", "mark"] = "drop"
     above_max_th: Literal["drop", "mark"] = "drop"
-    test: Literal["disproportionate", "tcp_friendly", "either"] = "disproportionate"
-    drops: int = 100
+    test: Literal["disproportionate", "tcp_friendly", "unresponsive", "any"] = "disproportionate"
+    interval: str = "5 s"
+    flows: int = 1000
     c: str = "96 kbit/s"
     rtt: str = "50 ms"
     packet: int | str | None = None
     share: float = 0.05
     depth: int | str | None = None
     bandwidth: str | None = None
-    interval: str = "5 s"
 
 
 @dataclass(frozen=True)
@@ -232,8 +236,8 @@ class Choke:
         draw: Where the candidates are drawn: anywhere, at the head (Front CHOKe) or at the tail (Back CHOKe).
             (default: random; CHOKe 1999, Sec. 3; front and back: Tang, Wang & Low 2004, Sec. VI)
         regions: Self-adjusting CHOKe: equal parts of [min_th, max_th), in the i-th of which 2·i packets are
-            drawn, whatever candidates says. 0: not self-adjusting. (default: 0; at least 0 and at most 64; Pan,
-            Prabhakar & Psounis 2000, with 8 (as remembered, not checked))
+            drawn, whatever candidates says. 0: not self-adjusting. (default: 0; at least 0 and at most 64;
+            unsourced: as remembered of Pan, Prabhakar & Psounis 2000, there 8; not in CHOKe 1999)
         w_q: Queue weight: the weight of the present queue in the average. (default: 0.002; above 0 and at most 1;
             RED 1993, Sec. VI; not stated by CHOKe 1999)
         max_p: RED's drop probability as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED

@@ -119,6 +119,8 @@ macro_rules! choices {
         impl $Name {
             /// The words, in the order of declaration.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
+            /// What each of them means.
+            pub const DOCS: &'static [&'static str] = &[$(concat!($($doc),+)),+];
 
             /// The word of this value.
             #[must_use]

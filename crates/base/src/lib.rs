@@ -24,4 +24,4 @@ pub mod units;
 pub use ecn::Ecn;
 pub use params::{About, Declared, Field, Link, Params, Range, Rule, Value};
 pub use random::Stream;
-pub use units::{Rate, Size, Span, Time};
+pub use units::{Rate, Size, Span, Time, Transmitter};

@@ -98,6 +98,47 @@ impl Rate {
     }
 }
 
+/// What sends packets at a rate, one after the other, exact over any number of them.
+///
+/// The same as [`Rate::time_to_send`], without a division while packets have the length of the one before.
+#[derive(Clone, Debug)]
+pub struct Transmitter {
+    rate: Rate,
+    /// What whole nanoseconds have left over of past transmissions, in units of `1/rate` nanoseconds.
+    remainder: u64,
+    /// The length of the last packet, and the whole nanoseconds and the rest that it takes.
+    bytes: u64,
+    whole: u64,
+    rest: u64,
+}
+
+impl Transmitter {
+    /// A transmitter at rest.
+    #[must_use]
+    pub fn new(rate: Rate) -> Transmitter {
+        Transmitter { rate, remainder: 0, bytes: 0, whole: 0, rest: 0 }
+    }
+
+    /// The time to send `bytes`.
+    #[inline]
+    pub fn send(&mut self, bytes: u64) -> Span {
+        if bytes != self.bytes {
+            (self.bytes, self.rest) = (bytes, 0);
+            self.whole = self.rate.time_to_send(bytes, &mut self.rest).0;
+        }
+        self.remainder += self.rest;
+        let carry = self.remainder >= self.rate.0;
+        self.remainder -= if carry { self.rate.0 } else { 0 };
+        Span(self.whole + u64::from(carry))
+    }
+
+    /// It has nothing to send: the next packet starts on a whole nanosecond.
+    #[inline]
+    pub fn rest(&mut self) {
+        self.remainder = 0;
+    }
+}
+
 impl Add<Span> for Time {
     type Output = Time;
     fn add(self, span: Span) -> Time {
@@ -177,6 +218,17 @@ mod tests {
         let total: u64 = (0..7).map(|_| Rate(7_000_000).time_to_send(1500, &mut left).0).sum();
         assert_eq!(Span(total), Span::from_millis(12));
         assert_eq!(left, 0);
+    }
+
+    #[test]
+    fn a_transmitter_takes_the_same_times() {
+        let (rate, mut left) = (Rate(7_000_000), 0);
+        let mut transmitter = Transmitter::new(rate);
+        for bytes in [1500, 1500, 40, 1500, 40, 40, 1, 65535, 65535] {
+            assert_eq!(transmitter.send(bytes), rate.time_to_send(bytes, &mut left));
+        }
+        transmitter.rest();
+        assert_eq!(transmitter.send(1500), rate.time_of(1500));
     }
 
     #[test]

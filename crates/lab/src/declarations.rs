@@ -10,7 +10,7 @@ use sluicegate_aqm::{Cause, all};
 use sluicegate_base::params::{DefaultValue, Field, Kind, Table};
 use sluicegate_base::{Span, quantity};
 use sluicegate_netsim::Outcome;
-use sluicegate_tcp::host::PROFILES;
+use sluicegate_tcp::host::{Algorithm, PROFILES};
 
 fn field(field: &Field) -> Json {
     let (derived, required) = match field.default {
@@ -89,6 +89,8 @@ pub fn declarations() -> Json {
         })
         .collect();
     let sources: Vec<Json> = SOURCES.iter().map(|tables| declared(tables, COMMON)).collect();
+    let algorithms = Algorithm::WORDS.iter().zip(Algorithm::DOCS);
+    let algorithms: Vec<Json> = algorithms.map(|(name, doc)| json!({"name": name, "doc": doc.trim()})).collect();
     let profiles: Vec<Json> = PROFILES
         .iter()
         .map(|profile| {
@@ -116,6 +118,7 @@ pub fn declarations() -> Json {
         "version": VERSION,
         "disciplines": disciplines,
         "sources": sources,
+        "algorithms": algorithms,
         "profiles": profiles,
         "network": declared(&[Table::of::<Network>()], &[]),
         "link": declared(&[Table::of::<NetworkLink>()], &[]),

@@ -7,11 +7,12 @@ use crate::memory::Memory;
 use crate::network::{LinkParams, Network, NetworkLink, NetworkParams, Run, RunParams};
 use crate::section::{Found, Section, fill_from_profile, json, object, value};
 use serde_json::{Map, Value as Json};
-use sluicegate_aqm::{Discipline, all, build};
+use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
+use sluicegate_aqm::{all, build};
 use sluicegate_base::params::{Table, did_you_mean};
 use sluicegate_base::{Declared, Link, Params, Rate, Size, Span, Stream, Time, Value};
 use sluicegate_netsim::source::{self, Flow, FlowParams, Ftp, OnOff, Poisson, SourcePlan, Udp};
-use sluicegate_netsim::{FlowPlan, LinkPlan, Plan, SimPacket};
+use sluicegate_netsim::{FlowPlan, Hop, LinePlan, LinkPlan, Plan};
 use sluicegate_tcp::{Host, Tcp};
 
 /// The sources of traffic, in the order in which they are listed to people: each with its keys, in one table or more.
@@ -125,32 +126,37 @@ impl Scenario {
 
     /// A plan of this scenario, ready to run; `build` builds a discipline that is written elsewhere.
     pub fn plan_with<E>(&self, build: &mut Build<'_, E>) -> Result<Plan, E> {
-        let mut links = self.links.iter().map(|spec| self.link(spec, build)).collect::<Result<Vec<LinkPlan>, E>>()?;
-        // Each link's way back, with a plain queue that does not fill.
-        let count = links.len() as u32;
-        for spec in &self.links {
-            links.push(plain(format!("{}/back", spec.name), spec.rate, spec.delay, Span::ZERO));
-        }
+        let links = self.links.iter().map(|spec| self.link(spec, build)).collect::<Result<Vec<LinkPlan>, E>>()?;
+        // Each link's way back, with a buffer that does not fill.
+        let back = |spec: &LinkSpec| LinePlan {
+            name: format!("{}/back", spec.name),
+            rate: spec.rate,
+            delay: spec.delay,
+            jitter: Span::ZERO,
+        };
+        let mut lines: Vec<LinePlan> = self.links.iter().map(back).collect();
         let mut flows = Vec::new();
         for (at, group) in self.groups.iter().enumerate() {
             for member in 0..group.common.count {
                 let id = flows.len();
                 let mut start = Stream::new(self.run.seed, &format!("flow/{id}/start"));
                 let spread = group.common.spread.0.saturating_add(1);
-                let mut path = group.path.clone();
-                let mut back = group.return_path.clone();
+                let mut path: Vec<Hop> = group.path.iter().map(|link| Hop::Link(*link)).collect();
+                let mut back: Vec<Hop> = group.return_path.iter().map(|link| Hop::Link(*link)).collect();
                 if group.source.kind() != "tcp" {
                     back.clear();
                 } else if back.is_empty() {
-                    back = path.iter().rev().map(|link| link + count).collect();
+                    back = group.path.iter().rev().map(|link| Hop::Line(*link)).collect();
                 }
                 let mut attach = |name: &str, rate: Rate, delay: Span, jitter: Span, near: bool| {
-                    let index = links.len() as u32;
-                    links.push(plain(format!("flow/{id}/{name}"), rate, delay, jitter));
-                    path.insert(if near { 0 } else { path.len() }, index);
+                    let mut line = |name: String| {
+                        lines.push(LinePlan { name, rate, delay, jitter });
+                        Hop::Line(lines.len() as u32 - 1)
+                    };
+                    path.insert(if near { 0 } else { path.len() }, line(format!("flow/{id}/{name}")));
                     if !back.is_empty() {
-                        links.push(plain(format!("flow/{id}/{name}/back"), rate, delay, jitter));
-                        back.insert(if near { back.len() } else { 0 }, index + 1);
+                        let at = if near { back.len() } else { 0 };
+                        back.insert(at, line(format!("flow/{id}/{name}/back")));
                     }
                 };
                 if let Some(access) = &group.access {
@@ -173,6 +179,7 @@ impl Scenario {
         }
         Ok(Plan {
             links,
+            lines,
             flows,
             seed: self.run.seed,
             duration: self.run.duration,
@@ -183,8 +190,10 @@ impl Scenario {
     }
 
     fn link<E>(&self, spec: &LinkSpec, build_foreign: &mut Build<'_, E>) -> Result<LinkPlan, E> {
+        let LinkSpec { name, rate, delay, .. } = spec.clone();
         if let Some(limit) = spec.plain {
-            return Ok(plain_with(spec.name.clone(), spec.rate, spec.delay, Span::ZERO, limit));
+            let queue = Box::new(DropTail::new(DropTailParams { limit }));
+            return Ok(LinkPlan { name, rate, delay, discipline: "drop_tail".into(), queue, watched: false });
         }
         let (discipline, queue) = match &self.queue {
             Queueing::Ours(table, found) => {
@@ -198,19 +207,8 @@ impl Scenario {
                 (name.into(), queue)
             }
         };
-        let (name, jitter) = (spec.name.clone(), Span::ZERO);
-        Ok(LinkPlan { name, rate: spec.rate, delay: spec.delay, jitter, discipline, queue, watched: true })
+        Ok(LinkPlan { name, rate, delay, discipline, queue, watched: true })
     }
-}
-
-fn plain(name: String, rate: Rate, delay: Span, jitter: Span) -> LinkPlan {
-    plain_with(name, rate, delay, jitter, Size::Packets(u64::MAX))
-}
-
-fn plain_with(name: String, rate: Rate, delay: Span, jitter: Span, limit: Size) -> LinkPlan {
-    let params = sluicegate_aqm::drop_tail::DropTailParams { limit };
-    let queue: Box<dyn Discipline<SimPacket>> = Box::new(sluicegate_aqm::DropTail::new(params));
-    LinkPlan { name, rate, delay, jitter, discipline: "drop_tail".into(), queue, watched: false }
 }
 
 /// The table at `key` of the root; an absent one is empty.

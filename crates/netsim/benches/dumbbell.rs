@@ -9,7 +9,7 @@ use divan::counter::ItemsCount;
 use sluicegate_aqm::{all, build};
 use sluicegate_base::{Link, Params, Rate, Size, Span, Time, Value};
 use sluicegate_netsim::source::SourcePlan;
-use sluicegate_netsim::{FlowPlan, LinkPlan, Plan, Sim};
+use sluicegate_netsim::{FlowPlan, Hop, LinkPlan, Plan, Sim};
 use sluicegate_tcp::{Host, TcpParams};
 
 const LINK: Link = Link { rate: Rate(10_000_000), packet: 1000 };
@@ -33,8 +33,8 @@ fn link(name: &str, discipline: &str, watched: bool) -> LinkPlan {
     };
     let queue = build(discipline, &mut given, &LINK).expect("a known name").expect("valid parameters");
     let discipline = entry.table.about.name.into();
-    let (delay, jitter) = (Span::from_millis(20), Span::ZERO);
-    LinkPlan { name: name.into(), rate: LINK.rate, delay, jitter, discipline, queue, watched }
+    let delay = Span::from_millis(20);
+    LinkPlan { name: name.into(), rate: LINK.rate, delay, discipline, queue, watched }
 }
 
 fn sim(discipline: &str) -> Sim {
@@ -43,13 +43,14 @@ fn sim(discipline: &str) -> Sim {
         group: 0,
         source: SourcePlan::Tcp(host.clone()),
         size: None,
-        path: vec![0],
-        return_path: vec![1],
+        path: vec![Hop::Link(0)],
+        return_path: vec![Hop::Link(1)],
         start: Time(k * 30_000_000),
         stop: Time::NEVER,
     };
     Sim::new(Plan {
         links: vec![link("bottleneck", discipline, true), link("back", "drop_tail", false)],
+        lines: vec![],
         flows: (0..32).map(flow).collect(),
         seed: 1,
         duration: Span::from_secs(20),

@@ -1,15 +1,19 @@
 //! What happens next. Ties break by class, then by the number that the event took.
+//!
+//! Time is cut into buckets, about as long as a packet takes to send. Events of the present bucket are sorted, later ones
+//! in the lists of a wheel of buckets, those beyond the wheel's turn in a heap. With a few events in each bucket the cost
+//! of one does not grow with their number; with all of them in one bucket it is that of sorting.
 
-use sluicegate_base::Time;
+use sluicegate_base::{Span, Time};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// What can happen. Numbers are indices of links and flows.
+/// What can happen. Numbers are indices of links, flows and packets on their way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A link has sent a packet's last bit.
     Departure(u32),
-    /// A packet reaches the far end of a link.
+    /// A packet reaches the next link of its path, or its end.
     Arrival(u32),
     /// A discipline acts between packets.
     Wake(u32),
@@ -33,6 +37,7 @@ pub enum End {
 
 impl Event {
     /// At equal times departures precede all else, and probes look last; the rest goes by insertion.
+    #[inline]
     fn class(self) -> u64 {
         match self {
             Event::Departure(_) => 0,
@@ -42,12 +47,46 @@ impl Event {
     }
 }
 
+/// An event in one word: its kind and its index.
+#[derive(Clone, Copy, Debug)]
+struct Code(u64);
+
+impl Code {
+    #[inline]
+    fn of(event: Event) -> Code {
+        let (kind, index) = match event {
+            Event::Departure(link) => (0, link),
+            Event::Arrival(packet) => (1, packet),
+            Event::Wake(link) => (2, link),
+            Event::Source(flow) => (3, flow),
+            Event::Timer(flow, End::Sender) => (4, flow),
+            Event::Timer(flow, End::Receiver) => (5, flow),
+            Event::Sample => (6, 0),
+        };
+        Code(kind << 32 | u64::from(index))
+    }
+
+    #[inline]
+    fn event(self) -> Event {
+        let index = self.0 as u32;
+        match self.0 >> 32 {
+            0 => Event::Departure(index),
+            1 => Event::Arrival(index),
+            2 => Event::Wake(index),
+            3 => Event::Source(index),
+            4 => Event::Timer(index, End::Sender),
+            5 => Event::Timer(index, End::Receiver),
+            _ => Event::Sample,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     time: Time,
     /// Class in the top two bits, tie number below.
     order: u64,
-    event: Event,
+    code: Code,
 }
 
 impl Ord for Entry {
@@ -71,59 +110,268 @@ impl PartialEq for Entry {
 
 impl Eq for Entry {}
 
+/// Buckets of the wheel: a power of two, and a multiple of 64.
+const BUCKETS: u64 = 16384;
+
+/// The number of a bucket that does not come.
+const NEVER: u64 = u64::MAX;
+
+/// The end of a bucket's list.
+const NONE: u32 = u32::MAX;
+
+/// An entry in a bucket's list, or a free place.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    entry: Entry,
+    next: u32,
+}
+
 /// The events to come.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Events {
-    heap: BinaryHeap<Entry>,
+    /// A bucket holds 2^shift nanoseconds.
+    shift: u32,
+    /// The number of the present bucket, counted from time zero.
+    bucket: u64,
+    /// Its entries as it became present, the first at the end, and those that were added since.
+    present: Vec<Entry>,
+    added: BinaryHeap<Entry>,
+    /// The first node of each bucket's list, and a bit for each list that is not empty.
+    wheel: Box<[u32; BUCKETS as usize]>,
+    filled: [u64; (BUCKETS / 64) as usize],
+    nodes: Vec<Node>,
+    free: u32,
+    /// Entries beyond the wheel's turn.
+    later: BinaryHeap<Entry>,
+    /// The bucket of the first of those.
+    later_bucket: u64,
     ties: u64,
 }
 
 impl Events {
-    /// A number for breaking ties: later calls give greater numbers.
-    pub fn tie(&mut self) -> u64 {
-        self.ties += 1;
-        self.ties
+    /// No events, in buckets of at most this length.
+    #[must_use]
+    pub fn new(bucket: Span) -> Events {
+        Events {
+            shift: bucket.0.max(1).ilog2(),
+            bucket: 0,
+            present: Vec::new(),
+            added: BinaryHeap::new(),
+            wheel: Box::new([NONE; BUCKETS as usize]),
+            filled: [0; (BUCKETS / 64) as usize],
+            nodes: Vec::new(),
+            free: NONE,
+            later: BinaryHeap::new(),
+            later_bucket: NEVER,
+            ties: 0,
+        }
     }
 
-    /// Adds an event that takes its tie number now.
+    /// Adds an event. Among equals it comes after those that were added before.
+    #[inline(always)]
     pub fn push(&mut self, time: Time, event: Event) {
-        let tie = self.tie();
-        self.push_with(time, tie, event);
+        self.ties += 1;
+        self.place(Entry { time, order: event.class() << 62 | self.ties, code: Code::of(event) });
     }
 
-    /// Adds an event that took its tie number earlier.
-    pub fn push_with(&mut self, time: Time, tie: u64, event: Event) {
-        self.heap.push(Entry { time, order: event.class() << 62 | tie, event });
+    #[inline(always)]
+    fn place(&mut self, entry: Entry) {
+        let bucket = entry.time.0 >> self.shift;
+        let at = (bucket % BUCKETS) as usize;
+        // Not for the present bucket, nor for the past, whose distance is enormous.
+        if bucket.wrapping_sub(self.bucket).wrapping_sub(1) >= BUCKETS - 1 {
+            return self.put_aside(entry);
+        }
+        let node = Node { entry, next: self.wheel[at] };
+        if let Some(vacant) = self.nodes.get_mut(self.free as usize) {
+            self.wheel[at] = self.free;
+            self.free = vacant.next;
+            *vacant = node;
+        } else {
+            self.wheel[at] = self.nodes.len() as u32;
+            self.grow(node);
+        }
+        self.filled[at / 64] |= 1 << (at % 64);
+    }
+
+    #[cold]
+    fn grow(&mut self, node: Node) {
+        self.nodes.push(node);
+    }
+
+    /// Keeps an entry that has no place on the wheel.
+    #[cold]
+    fn put_aside(&mut self, entry: Entry) {
+        let bucket = entry.time.0 >> self.shift;
+        if bucket <= self.bucket {
+            self.added.push(entry);
+        } else {
+            self.later_bucket = self.later_bucket.min(bucket);
+            self.later.push(entry);
+        }
     }
 
     /// Takes the next event, if it is no later than `until`.
+    #[inline]
     pub fn pop(&mut self, until: Time) -> Option<(Time, Event)> {
-        let next = self.heap.peek()?;
-        if next.time > until {
+        if !self.added.is_empty() {
+            return self.pop_added(until);
+        }
+        if self.present.is_empty() {
+            let bucket = self.next_filled();
+            if bucket >= self.later_bucket {
+                self.open(self.later_bucket)?;
+                return self.pop(until);
+            }
+            // Most buckets hold one event.
+            let at = (bucket % BUCKETS) as usize;
+            let place = self.wheel[at];
+            let node = &mut self.nodes[place as usize];
+            let (time, code) = (node.entry.time, node.entry.code);
+            if node.next != NONE || time > until {
+                self.open(bucket)?;
+                return self.pop(until);
+            }
+            node.next = self.free;
+            self.free = place;
+            self.wheel[at] = NONE;
+            self.filled[at / 64] &= !(1 << (at % 64));
+            self.turn_to(bucket);
+            return Some((time, code.event()));
+        }
+        let entry = self.present.pop_if(|entry| entry.time <= until)?;
+        Some((entry.time, entry.code.event()))
+    }
+
+    /// The same when something was added to the present bucket.
+    #[cold]
+    fn pop_added(&mut self, until: Time) -> Option<(Time, Event)> {
+        let added = self.added.peek()?;
+        let first = self.present.last().is_none_or(|entry| added > entry);
+        let entry = if first { added } else { self.present.last()? };
+        let (time, code) = (entry.time, entry.code);
+        if time > until {
             return None;
         }
-        self.heap.pop().map(|entry| (entry.time, entry.event))
+        if first {
+            self.added.pop();
+        } else {
+            self.present.pop();
+        }
+        Some((time, code.event()))
+    }
+
+    /// Makes a bucket the present one, its entries sorted; none when it does not come.
+    fn open(&mut self, bucket: u64) -> Option<()> {
+        if bucket == NEVER {
+            return None;
+        }
+        let at = (bucket % BUCKETS) as usize;
+        let mut list = std::mem::replace(&mut self.wheel[at], NONE);
+        self.filled[at / 64] &= !(1 << (at % 64));
+        while list != NONE {
+            let node = &mut self.nodes[list as usize];
+            self.present.push(node.entry);
+            let next = std::mem::replace(&mut node.next, self.free);
+            self.free = std::mem::replace(&mut list, next);
+        }
+        if self.present.len() > 1 {
+            self.present.sort_unstable();
+        }
+        self.turn_to(bucket);
+        Some(())
+    }
+
+    /// Makes a bucket, whose list is empty by now, the present one: what has come within the wheel's turn moves there.
+    #[inline]
+    fn turn_to(&mut self, bucket: u64) {
+        self.bucket = bucket;
+        if self.later_bucket != NEVER && self.later_bucket - bucket < BUCKETS {
+            self.move_later();
+        }
+    }
+
+    #[cold]
+    fn move_later(&mut self) {
+        while let Some(entry) = self.later.pop() {
+            self.later_bucket = entry.time.0 >> self.shift;
+            if self.later_bucket - self.bucket >= BUCKETS {
+                return self.later.push(entry);
+            }
+            self.place(entry);
+        }
+        self.later_bucket = NEVER;
+    }
+
+    /// The first bucket after the present one whose list is not empty.
+    #[inline]
+    fn next_filled(&self) -> u64 {
+        let start = self.bucket + 1;
+        let mut word = (start % BUCKETS / 64) as usize;
+        let mut bits = self.filled[word] & (u64::MAX << (start % 64));
+        // The number of bit 0 of the word.
+        let mut first = start - start % 64;
+        for _ in 0..self.filled.len() {
+            if bits != 0 {
+                return first + u64::from(bits.trailing_zeros());
+            }
+            first += 64;
+            word = (word + 1) % self.filled.len();
+            bits = self.filled[word];
+        }
+        // The first word again, for the bits before the start.
+        let bits = bits & !(u64::MAX << (start % 64));
+        if bits == 0 { NEVER } else { first + u64::from(bits.trailing_zeros()) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sluicegate_base::Stream;
 
     #[test]
     fn ties_break_by_class_and_then_by_number() {
-        let mut events = Events::default();
-        let early = events.tie();
-        events.push(Time(5), Event::Sample);
-        events.push(Time(5), Event::Source(1));
-        events.push(Time(5), Event::Arrival(2));
-        events.push(Time(5), Event::Departure(3));
-        events.push_with(Time(5), early, Event::Arrival(4));
-        events.push(Time(4), Event::Sample);
-        events.push(Time(9), Event::Sample);
-        let order: Vec<Event> = std::iter::from_fn(|| events.pop(Time(5)).map(|(_, event)| event)).collect();
-        let expected =
-            [Event::Sample, Event::Departure(3), Event::Arrival(4), Event::Source(1), Event::Arrival(2), Event::Sample];
-        assert_eq!(order, expected);
+        for bucket in [1, 4, 1 << 20] {
+            let mut events = Events::new(Span(bucket));
+            events.push(Time(5), Event::Sample);
+            events.push(Time(5), Event::Source(1));
+            events.push(Time(5), Event::Arrival(2));
+            events.push(Time(5), Event::Departure(3));
+            events.push(Time(4), Event::Sample);
+            events.push(Time(9), Event::Sample);
+            let order: Vec<Event> = std::iter::from_fn(|| events.pop(Time(5)).map(|(_, event)| event)).collect();
+            let expected = [Event::Sample, Event::Departure(3), Event::Source(1), Event::Arrival(2), Event::Sample];
+            assert_eq!(order, expected);
+            assert_eq!(events.pop(Time(9)), Some((Time(9), Event::Sample)));
+        }
+    }
+
+    /// Against a sorted list, with events of the present, the next buckets and far beyond the wheel's turn.
+    #[test]
+    fn gives_the_same_order_as_sorting() {
+        for (bucket, seed) in [(1, 1), (64, 2), (4096, 3), (1 << 40, 4)] {
+            let (mut events, mut rng, mut now) = (Events::new(Span(bucket)), Stream::new(seed, "events"), Time::ZERO);
+            let mut expected: Vec<(u64, u32)> = Vec::new();
+            for id in 0..20_000u32 {
+                let reach = [1, 100, 10_000, 100_000_000, 10_000_000_000][rng.below(5) as usize];
+                let time = now.0 + rng.below(reach);
+                events.push(Time(time), Event::Source(id));
+                expected.push((time, id));
+                if rng.below(3) == 0 {
+                    let (at, &first) = expected.iter().enumerate().min_by_key(|(_, entry)| **entry).unwrap();
+                    expected.swap_remove(at);
+                    now = Time(first.0);
+                    assert_eq!(events.pop(Time::NEVER), Some((now, Event::Source(first.1))));
+                }
+                if expected.len() > 200 {
+                    expected.sort_unstable();
+                    for first in expected.drain(..150) {
+                        now = Time(first.0);
+                        assert_eq!(events.pop(Time::NEVER), Some((now, Event::Source(first.1))));
+                    }
+                }
+            }
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! | [`events`] | simulated time: what happens next, and in which order at equal times |
 //! | [`packet`] | a packet on its way |
 //! | [`link`] | a link: its queue, its transmitter, its wire |
+//! | [`line`] | a link whose buffer has no limit, which needs no events of its own |
 //! | [`jitter`] | a random delay that keeps the order of packets |
 //! | [`source`] | what the flows send, and the declarations of the sources |
 //! | [`plan`] | a network and its flows, ready to run |
@@ -13,6 +14,7 @@
 
 pub mod events;
 pub mod jitter;
+pub mod line;
 pub mod link;
 pub mod packet;
 pub mod plan;
@@ -21,6 +23,6 @@ pub mod sim;
 pub mod source;
 
 pub use packet::SimPacket;
-pub use plan::{FlowPlan, LinkPlan, Plan};
+pub use plan::{FlowPlan, Hop, LinePlan, LinkPlan, Plan};
 pub use probe::Outcome;
 pub use sim::Sim;

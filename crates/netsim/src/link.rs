@@ -1,14 +1,12 @@
-//! A link: a queue under some discipline, a transmitter, and a wire with a constant delay, to which jitter may add.
+//! A link: a queue under some discipline, a transmitter, and a wire with a constant delay.
 
 use crate::events::{End, Event, Events};
-use crate::jitter::Jitter;
 use crate::packet::SimPacket;
 use crate::plan::LinkPlan;
 use crate::probe::LinkTotals;
 use sluicegate_aqm::{Cause, Ctx, Discipline};
-use sluicegate_base::{Rate, Span, Stream, Time};
+use sluicegate_base::{Rate, Span, Stream, Time, Transmitter};
 use std::borrow::Cow;
-use std::collections::VecDeque;
 
 /// What its flow counts of a packet that leaves a queue for the wire.
 #[derive(Clone, Copy, Debug)]
@@ -46,13 +44,9 @@ pub struct Link {
     pub observer: Option<Observer>,
     index: u32,
     delay: Span,
-    jitter: Option<Jitter>,
     rng: Stream,
-    /// What whole nanoseconds have left over of past transmissions.
-    remainder: u64,
+    transmitter: Transmitter,
     sending: Option<SimPacket>,
-    /// Packets under way: when each arrives, and the tie number that it took.
-    wire: VecDeque<(Time, u64, SimPacket)>,
     /// When the discipline will be woken; none when it has not asked.
     waking: Option<Time>,
 }
@@ -61,7 +55,6 @@ impl Link {
     /// The link of this plan, idle.
     #[must_use]
     pub fn new(index: u32, plan: LinkPlan, seed: u64) -> Link {
-        let jitter = Jitter::new(plan.jitter, || Stream::new(seed, &format!("link/{}/jitter", plan.name)));
         Link {
             rng: Stream::new(seed, &format!("link/{}/discipline", plan.name)),
             name: plan.name,
@@ -74,10 +67,8 @@ impl Link {
             observer: None,
             index,
             delay: plan.delay,
-            jitter,
-            remainder: 0,
+            transmitter: Transmitter::new(plan.rate),
             sending: None,
-            wire: VecDeque::new(),
             waking: None,
         }
     }
@@ -100,33 +91,23 @@ impl Link {
         self.arm(events);
     }
 
-    /// The transmitter has finished: its packet goes onto the wire, the next one to the transmitter.
-    pub fn departure(&mut self, now: Time, events: &mut Events, lost: &mut Vec<(SimPacket, Cause)>) {
+    /// The transmitter has finished: the next packet goes to it. Gives the one that is sent, and when it arrives.
+    #[inline]
+    pub fn departure(
+        &mut self,
+        now: Time,
+        events: &mut Events,
+        lost: &mut Vec<(SimPacket, Cause)>,
+    ) -> (SimPacket, Time) {
         let packet = self.sending.take().expect("a packet in transmission");
-        let (tie, mut arrival) = (events.tie(), now + self.delay);
-        if let Some(jitter) = &mut self.jitter {
-            arrival = jitter.delay(arrival);
-        }
         if let Some(observer) = &mut self.observer {
             observer(now, &packet);
         }
         self.totals.departures += 1;
         self.totals.departed_bytes += u64::from(packet.bytes);
-        if self.wire.is_empty() {
-            events.push_with(arrival, tie, Event::Arrival(self.index));
-        }
-        self.wire.push_back((arrival, tie, packet));
         self.transmit(now, events, lost);
         self.arm(events);
-    }
-
-    /// The first packet on the wire has arrived.
-    pub fn arrival(&mut self, events: &mut Events) -> SimPacket {
-        let (_, _, packet) = self.wire.pop_front().expect("a packet on the wire");
-        if let Some(&(time, tie, _)) = self.wire.front() {
-            events.push_with(time, tie, Event::Arrival(self.index));
-        }
-        packet
+        (packet, now + self.delay)
     }
 
     /// The discipline acts on its own.
@@ -141,14 +122,14 @@ impl Link {
 
     fn transmit(&mut self, now: Time, events: &mut Events, lost: &mut Vec<(SimPacket, Cause)>) {
         let Some(packet) = self.queue.dequeue(&mut Ctx::new(now, &mut self.rng, lost)) else {
-            self.remainder = 0;
+            self.transmitter.rest();
             return;
         };
         self.totals.waited(packet.queued, now, self.watched);
         self.totals.marked += u64::from(packet.marked);
         let SimPacket { flow, to, queued, marked, .. } = packet;
         self.leaving = Some(Leaving { flow, to, queued, marked });
-        let time = self.rate.time_to_send(u64::from(packet.bytes), &mut self.remainder);
+        let time = self.transmitter.send(u64::from(packet.bytes));
         events.push(now + time, Event::Departure(self.index));
         self.sending = Some(packet);
     }
@@ -162,9 +143,9 @@ impl Link {
         }
     }
 
-    /// Packets that the link holds: queued, in transmission, on the wire.
+    /// Packets that the link holds: queued, in transmission.
     #[must_use]
-    pub fn holds(&self) -> [u64; 3] {
-        [self.queue.packets(), u64::from(self.sending.is_some()), self.wire.len() as u64]
+    pub fn holds(&self) -> [u64; 2] {
+        [self.queue.packets(), u64::from(self.sending.is_some())]
     }
 }

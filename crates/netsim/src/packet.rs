@@ -12,8 +12,8 @@ pub struct SimPacket {
     pub flow: u32,
     /// Its length in bytes, IP header included.
     pub bytes: u32,
-    /// Links of its path that it has crossed.
-    pub hop: u8,
+    /// The leg of its path that it is on.
+    pub leg: u32,
     /// The end that it travels to.
     pub to: End,
     /// Its ECN field.
@@ -47,5 +47,37 @@ impl Packet for SimPacket {
     fn mark(&mut self) -> bool {
         self.marked = self.ecn.mark();
         self.marked
+    }
+}
+
+/// Packets on their way between queues, each in a numbered place that is used again.
+#[derive(Debug, Default)]
+pub struct Travelling {
+    places: Vec<SimPacket>,
+    free: Vec<u32>,
+}
+
+impl Travelling {
+    /// Puts a packet in; its number.
+    #[inline]
+    pub fn put(&mut self, packet: SimPacket) -> u32 {
+        if let Some(place) = self.free.pop() {
+            self.places[place as usize] = packet;
+            return place;
+        }
+        self.places.push(packet);
+        self.places.len() as u32 - 1
+    }
+
+    /// The packet with this number.
+    #[inline]
+    pub fn get(&mut self, place: u32) -> &mut SimPacket {
+        &mut self.places[place as usize]
+    }
+
+    /// Gives a place up.
+    #[inline]
+    pub fn release(&mut self, place: u32) {
+        self.free.push(place);
     }
 }

@@ -14,14 +14,34 @@ pub struct LinkPlan {
     pub rate: Rate,
     /// Its propagation delay.
     pub delay: Span,
-    /// The most that a packet is delayed beyond that, at random and in order; zero for a constant delay.
-    pub jitter: Span,
     /// The name of its discipline.
     pub discipline: Cow<'static, str>,
     /// Its queue.
     pub queue: Box<dyn Discipline<SimPacket>>,
     /// Whether it is under study: counted for each flow, and sampled.
     pub watched: bool,
+}
+
+/// A link whose buffer has no limit, in one direction: see [`line`](crate::line).
+#[derive(Clone, Debug)]
+pub struct LinePlan {
+    /// Its name: it keys the line's random stream.
+    pub name: String,
+    /// Its rate.
+    pub rate: Rate,
+    /// Its propagation delay.
+    pub delay: Span,
+    /// The most that a packet is delayed beyond that, at random and in order; zero for a constant delay.
+    pub jitter: Span,
+}
+
+/// One step of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hop {
+    /// The link with this index.
+    Link(u32),
+    /// The line with this index.
+    Line(u32),
 }
 
 /// One flow.
@@ -33,10 +53,10 @@ pub struct FlowPlan {
     pub source: SourcePlan,
     /// The bytes of data of a TCP transfer; none for one without end.
     pub size: Option<u64>,
-    /// The links that its data crosses.
-    pub path: Vec<u32>,
-    /// The links that what comes back crosses; empty for a source that hears nothing.
-    pub return_path: Vec<u32>,
+    /// What its data crosses.
+    pub path: Vec<Hop>,
+    /// What comes back crosses these; empty for a source that hears nothing.
+    pub return_path: Vec<Hop>,
     /// When it starts.
     pub start: Time,
     /// When it stops sending; `Time::NEVER` for the end of the run.
@@ -47,6 +67,8 @@ pub struct FlowPlan {
 pub struct Plan {
     /// The links.
     pub links: Vec<LinkPlan>,
+    /// The lines.
+    pub lines: Vec<LinePlan>,
     /// The flows.
     pub flows: Vec<FlowPlan>,
     /// The seed of every random stream.
@@ -61,11 +83,18 @@ pub struct Plan {
     pub series: bool,
 }
 
-impl FlowPlan {
-    /// The propagation delays of its path, there and back; there twice for a source that hears nothing.
-    pub(crate) fn base_rtt(&self, delays: &[Span]) -> Span {
-        let along = |path: &[u32]| path.iter().fold(Span::ZERO, |sum, link| sum + delays[*link as usize]);
-        let back = if self.return_path.is_empty() { &self.path } else { &self.return_path };
-        along(&self.path) + along(back)
+impl Plan {
+    /// The propagation delays of a flow's path, there and back; there twice for a source that hears nothing.
+    pub(crate) fn base_rtt(&self, flow: &FlowPlan) -> Span {
+        let along = |path: &[Hop]| {
+            path.iter().fold(Span::ZERO, |sum, hop| {
+                sum + match *hop {
+                    Hop::Link(at) => self.links[at as usize].delay,
+                    Hop::Line(at) => self.lines[at as usize].delay,
+                }
+            })
+        };
+        let back = if flow.return_path.is_empty() { &flow.path } else { &flow.return_path };
+        along(&flow.path) + along(back)
     }
 }

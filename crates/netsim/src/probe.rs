@@ -5,16 +5,18 @@ use sluicegate_aqm::Cause;
 use sluicegate_base::{Rate, Span, Time};
 use std::borrow::Cow;
 
-/// How spans are distributed: a histogram to two significant digits, and the longest span exactly.
+/// How spans are distributed: a histogram to two significant digits and 64 ns, and the longest span exactly.
 #[derive(Clone, Debug)]
 pub struct Delays {
-    histogram: Histogram<u64>,
+    histogram: Histogram<u32>,
     longest: u64,
 }
 
 impl Default for Delays {
     fn default() -> Self {
-        Delays { histogram: Histogram::new(2).expect("two digits are valid"), longest: 0 }
+        let mut histogram = Histogram::new_with_bounds(64, 128, 2).expect("two digits are valid");
+        histogram.auto(true);
+        Delays { histogram, longest: 0 }
     }
 }
 

@@ -1,13 +1,14 @@
 //! The run: events in order until the end, packets from link to link and end to end.
 
 use crate::events::{End, Event, Events};
+use crate::line::Line;
 use crate::link::{Link, Observer};
-use crate::packet::SimPacket;
-use crate::plan::{FlowPlan, Plan};
+use crate::packet::{SimPacket, Travelling};
+use crate::plan::{FlowPlan, Hop, Plan};
 use crate::probe::{FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, QueueSample, Spread};
 use crate::source::{Clocked, SourcePlan};
 use sluicegate_aqm::Cause;
-use sluicegate_base::{Ecn, Span, Stream, Time};
+use sluicegate_base::{Ecn, Rate, Span, Stream, Time};
 use sluicegate_tcp::send::SendCounters;
 use sluicegate_tcp::{Connection, Flags, Segment};
 
@@ -17,9 +18,29 @@ enum Ends {
     Clocked(Clocked),
 }
 
+/// One leg of a path as it runs: over a line that is this path's own, if there is one, to where something must happen in
+/// the order of time.
+struct Leg {
+    line: Option<Line>,
+    to: Then,
+}
+
+/// What is at the end of a leg.
+#[derive(Clone, Copy)]
+enum Then {
+    Link(u32),
+    /// A line that several paths share.
+    Shared(u32),
+    /// Another line of this path's own.
+    Own,
+    End,
+}
+
 struct FlowState {
     plan: FlowPlan,
     ends: Ends,
+    /// The first legs of its paths, by the end that they lead to: back, and there.
+    first: [u32; 2],
     /// The propagation delays of its path, there and back.
     base_rtt: Span,
     /// When its receiver had all its data.
@@ -35,7 +56,12 @@ struct FlowState {
 /// A run in progress.
 pub struct Sim {
     links: Vec<Link>,
+    /// Lines that several paths share; none in the place of one that is a path's own.
+    lines: Vec<Option<Line>>,
+    /// The paths of all flows, leg by leg.
+    legs: Vec<Leg>,
     flows: Vec<FlowState>,
+    travelling: Travelling,
     events: Events,
     lost: Vec<(SimPacket, Cause)>,
     now: Time,
@@ -60,22 +86,47 @@ impl Sim {
     #[must_use]
     pub fn new(plan: Plan) -> Sim {
         let seed = plan.seed;
-        let mut events = Events::default();
-        let delays: Vec<Span> = plan.links.iter().map(|link| link.delay).collect();
-        let links: Vec<Link> =
-            plan.links.into_iter().enumerate().map(|(at, link)| Link::new(at as u32, link, seed)).collect();
+        let mut events = Events::new(bucket(&plan));
+        let mut uses = vec![0u32; plan.lines.len()];
+        for hop in plan.flows.iter().flat_map(|flow| flow.path.iter().chain(&flow.return_path)) {
+            if let Hop::Line(at) = *hop {
+                uses[at as usize] += 1;
+            }
+        }
+        let mut legs = Vec::new();
+        let mut lay = |path: &[Hop]| {
+            let first = legs.len() as u32;
+            let mut line = None;
+            for hop in path {
+                let to = match *hop {
+                    Hop::Link(at) => Then::Link(at),
+                    Hop::Line(at) if uses[at as usize] > 1 => Then::Shared(at),
+                    Hop::Line(at) => {
+                        let own = Line::new(&plan.lines[at as usize], seed);
+                        if let Some(before) = line.replace(own) {
+                            legs.push(Leg { line: Some(before), to: Then::Own });
+                        }
+                        continue;
+                    }
+                };
+                legs.push(Leg { line: line.take(), to });
+            }
+            legs.push(Leg { line, to: Then::End });
+            first
+        };
         let flows: Vec<FlowState> = plan
             .flows
-            .into_iter()
+            .iter()
             .enumerate()
             .map(|(at, flow)| {
                 let mut ends = Ends::new(&flow.source, seed, at);
                 events.push(flow.start + ends.first(), Event::Source(at as u32));
                 FlowState {
                     ends,
-                    base_rtt: flow.base_rtt(&delays),
+                    first: [&flow.return_path, &flow.path].map(|path| lay(path)),
+                    base_rtt: plan.base_rtt(flow),
                     completed: None,
-                    plan: flow,
+                    plan: flow.clone(),
                     totals: FlowTotals::default(),
                     before: SendCounters::default(),
                     delivered: 0,
@@ -83,12 +134,19 @@ impl Sim {
                 }
             })
             .collect();
+        let shared = |(line, uses): (_, &u32)| (*uses > 1).then(|| Line::new(line, seed));
+        let lines = plan.lines.iter().zip(&uses).map(shared).collect();
+        let links: Vec<Link> =
+            plan.links.into_iter().enumerate().map(|(at, link)| Link::new(at as u32, link, seed)).collect();
         events.push(Time::ZERO + plan.sample, Event::Sample);
         Sim {
             averages: vec![Spread::default(); links.len()],
             census: vec![0; flows.len()],
             links,
+            lines,
+            legs,
             flows,
+            travelling: Travelling::default(),
             events,
             lost: Vec::new(),
             now: Time::ZERO,
@@ -156,14 +214,14 @@ impl Sim {
 
     fn handle(&mut self, event: Event) {
         match event {
-            Event::Departure(link) => {
-                self.links[link as usize].departure(self.now, &mut self.events, &mut self.lost);
-                self.settle(link);
+            Event::Departure(at) => {
+                let link = &mut self.links[at as usize];
+                let (packet, arrival) = link.departure(self.now, &mut self.events, &mut self.lost);
+                self.settle(at);
+                let place = self.travelling.put(packet);
+                self.travel(place, arrival);
             }
-            Event::Arrival(link) => {
-                let packet = self.links[link as usize].arrival(&mut self.events);
-                self.depart_from_link(link, packet);
-            }
+            Event::Arrival(place) => self.arrive(place),
             Event::Wake(link) => {
                 self.links[link as usize].wake(self.now, &mut self.events, &mut self.lost);
                 self.settle(link);
@@ -174,25 +232,48 @@ impl Sim {
         }
     }
 
-    /// A packet has crossed `link`: on to the next one, or to its end.
-    fn depart_from_link(&mut self, link: u32, mut packet: SimPacket) {
-        debug_assert!(link < self.links.len() as u32);
-        packet.hop += 1;
-        self.forward(packet);
+    /// A packet starts on a leg of its path at `time`: over the lines that are its own, to the next event.
+    #[inline]
+    fn travel(&mut self, place: u32, mut time: Time) {
+        let packet = self.travelling.get(place);
+        loop {
+            let leg = &mut self.legs[packet.leg as usize];
+            if let Some(line) = &mut leg.line {
+                time = line.cross(packet.bytes, time);
+            }
+            match leg.to {
+                Then::Own => packet.leg += 1,
+                _ => break,
+            }
+        }
+        self.events.push(time, Event::Arrival(place));
     }
 
-    fn forward(&mut self, packet: SimPacket) {
-        let flow = &mut self.flows[packet.flow as usize];
-        let path = if packet.to == End::Receiver { &flow.plan.path } else { &flow.plan.return_path };
-        let Some(&at) = path.get(usize::from(packet.hop)) else {
-            return self.deliver(packet);
-        };
-        let link = &mut self.links[at as usize];
-        if link.watched && packet.to == End::Receiver {
-            flow.totals.arrivals += 1;
+    /// A packet has reached the end of a leg.
+    #[inline]
+    fn arrive(&mut self, place: u32) {
+        let packet = self.travelling.get(place);
+        match self.legs[packet.leg as usize].to {
+            Then::End => self.deliver(place),
+            Then::Link(at) => {
+                packet.leg += 1;
+                let packet = *packet;
+                self.travelling.release(place);
+                let link = &mut self.links[at as usize];
+                if link.watched && packet.to == End::Receiver {
+                    self.flows[packet.flow as usize].totals.arrivals += 1;
+                }
+                link.accept(packet, self.now, &mut self.events, &mut self.lost);
+                self.settle(at);
+            }
+            Then::Shared(at) => {
+                let line = self.lines[at as usize].as_mut().expect("a shared line");
+                let time = line.cross(packet.bytes, self.now);
+                packet.leg += 1;
+                self.travel(place, time);
+            }
+            Then::Own => unreachable!("no event comes before a path's own line"),
         }
-        link.accept(packet, self.now, &mut self.events, &mut self.lost);
-        self.settle(at);
     }
 
     /// Counts what has left the queue of `link` since the last call.
@@ -223,20 +304,23 @@ impl Sim {
         if self.measuring { self.warmup } else { Time::ZERO }
     }
 
-    fn deliver(&mut self, packet: SimPacket) {
+    fn deliver(&mut self, place: u32) {
         let now = self.now;
-        let flow = &mut self.flows[packet.flow as usize];
-        if packet.to == End::Receiver {
+        let packet = self.travelling.get(place);
+        let (id, to) = (packet.flow, packet.to);
+        let flow = &mut self.flows[id as usize];
+        if to == End::Receiver {
             flow.delivered += u64::from(packet.bytes);
             flow.totals.deliver(packet.bytes, now.since(packet.sent));
         }
         if let Ends::Tcp { ends, .. } = &mut flow.ends {
-            ends[packet.to as usize].on_segment(&packet.segment, packet.ecn == Ecn::CongestionExperienced, now);
+            ends[to as usize].on_segment(&packet.segment, packet.ecn == Ecn::CongestionExperienced, now);
             if flow.completed.is_none() && flow.plan.size.is_some_and(|size| ends[1].received() >= size) {
                 flow.completed = Some(now);
             }
-            self.pump(packet.flow, packet.to);
         }
+        self.travelling.release(place);
+        self.pump(id, to);
     }
 
     /// Sends what one end of a connection has to send, and sets its timer.
@@ -268,7 +352,14 @@ impl Sim {
         }
         let (sent, queued) = (self.now, self.now);
         let ecn = if segment.flags.has(Flags::ECT) { Ecn::Capable0 } else { Ecn::NotCapable };
-        self.forward(SimPacket { flow, bytes, hop: 0, to, ecn, marked: false, segment, sent, queued });
+        let leg = self.flows[flow as usize].first[to as usize];
+        let packet = SimPacket { flow, bytes, leg, to, ecn, marked: false, segment, sent, queued };
+        let place = self.travelling.put(packet);
+        match self.legs[leg as usize] {
+            // It starts at a queue.
+            Leg { line: None, to: Then::Link(_) } => self.arrive(place),
+            _ => self.travel(place, self.now),
+        }
     }
 
     fn source(&mut self, flow: u32) {
@@ -388,6 +479,12 @@ impl Sim {
     pub fn links(&self) -> &[Link] {
         &self.links
     }
+}
+
+/// The length of the event queue's buckets: a sixteenth of the time in which the fastest link sends 1000 bytes.
+fn bucket(plan: &Plan) -> Span {
+    let fastest = plan.links.iter().map(|link| link.rate).max().unwrap_or(Rate(1_000_000));
+    Span(fastest.time_of(1000).0 / 16)
 }
 
 impl FlowState {

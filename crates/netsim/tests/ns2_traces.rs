@@ -7,7 +7,7 @@
 use sluicegate_aqm::{Cause, Ctx, Discipline, build};
 use sluicegate_base::{Link, Params, Rate, Size, Span, Time, Value};
 use sluicegate_netsim::source::SourcePlan;
-use sluicegate_netsim::{FlowPlan, LinkPlan, Plan, Sim, SimPacket};
+use sluicegate_netsim::{FlowPlan, Hop, LinkPlan, Plan, Sim, SimPacket};
 use sluicegate_tcp::{Algorithm, Flags, Host, TcpParams};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -74,23 +74,16 @@ fn ours(host: &Host, losses: &[u64], seed: u64) -> Outcome {
         let mss = u64::from(host.mss);
         let queue = Box::new(Tapped { inner, losses: losses.to_vec(), seen: 0, acks: acks.clone(), mss });
         let delay = Span::from_millis(50);
-        LinkPlan {
-            name: name.into(),
-            rate: LINK.rate,
-            delay,
-            discipline: "drop_tail".into(),
-            queue,
-            watched: true,
-            jitter: Span::ZERO,
-        }
+        LinkPlan { name: name.into(), rate: LINK.rate, delay, discipline: "drop_tail".into(), queue, watched: true }
     };
     let mut sim = Sim::new(Plan {
         links: vec![link("out", losses), link("back", &[])],
+        lines: vec![],
         flows: vec![FlowPlan {
             group: 0,
             source: SourcePlan::Tcp(host.clone()),
-            path: vec![0],
-            return_path: vec![1],
+            path: vec![Hop::Link(0)],
+            return_path: vec![Hop::Link(1)],
             start: Time::ZERO,
             stop: Time::NEVER,
             size: None,

@@ -3,7 +3,7 @@
 use sluicegate_aqm::build;
 use sluicegate_base::{Link, Params, Rate, Size, Span, Time, Value};
 use sluicegate_netsim::source::{PoissonParams, Sizes, SourcePlan, UdpParams};
-use sluicegate_netsim::{FlowPlan, LinkPlan, Outcome, Plan, Sim};
+use sluicegate_netsim::{FlowPlan, Hop, LinkPlan, Outcome, Plan, Sim};
 use sluicegate_tcp::{Host, TcpParams};
 
 const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
@@ -12,12 +12,12 @@ fn link(name: &str, discipline: &'static str, rate: u64, limit: u64, watched: bo
     let fields = sluicegate_aqm::all().iter().find(|entry| entry.table.about.name == discipline).unwrap().table.fields;
     let mut given = |at: usize| (fields[at].name == "limit").then_some(Value::Size(Size::Packets(limit)));
     let queue = build(discipline, &mut given, &LINK).unwrap().unwrap();
-    let (delay, jitter) = (Span::from_millis(5), Span::ZERO);
-    LinkPlan { name: name.into(), rate: Rate(rate), delay, jitter, discipline: discipline.into(), queue, watched }
+    let delay = Span::from_millis(5);
+    LinkPlan { name: name.into(), rate: Rate(rate), delay, discipline: discipline.into(), queue, watched }
 }
 
 fn flow(source: SourcePlan, start: u64) -> FlowPlan {
-    let (path, return_path) = (vec![0], vec![1]);
+    let (path, return_path) = (vec![Hop::Link(0)], vec![Hop::Link(1)]);
     FlowPlan { group: 0, source, size: None, path, return_path, start: Time(start), stop: Time::NEVER }
 }
 
@@ -27,6 +27,7 @@ fn poisson(load: f64, sizes: Sizes, limit: u64, seed: u64) -> Outcome {
     let params = PoissonParams { rate, packet_size: Size::Bytes(1000), sizes };
     let mut sim = Sim::new(Plan {
         links: vec![link("server", "drop_tail", 1_000_000, limit, true)],
+        lines: vec![],
         flows: vec![FlowPlan { return_path: vec![], ..flow(SourcePlan::Poisson(params), 0) }],
         seed,
         duration: Span::from_secs(20_000),
@@ -107,6 +108,7 @@ fn mixed(discipline: &'static str, seed: u64, warmup: u64) -> Sim {
     flows.push(FlowPlan { return_path: vec![], ..flow(SourcePlan::Udp(udp), 0) });
     Sim::new(Plan {
         links: vec![link("out", discipline, 1_000_000, 60, true), link("back", "drop_tail", 10_000_000, 1000, false)],
+        lines: vec![],
         flows,
         seed,
         duration: Span::from_secs(60),
@@ -122,7 +124,7 @@ fn packets_are_conserved_on_every_link() {
         let mut sim = mixed(entry.table.about.name, 3, 61);
         while sim.advance(1000) {
             for link in sim.links() {
-                let [queued, sending, _] = link.holds();
+                let [queued, sending] = link.holds();
                 let totals = &link.totals;
                 let accounted = totals.departures + totals.lost.iter().sum::<u64>() + queued + sending;
                 assert_eq!(totals.arrivals, accounted, "{} under {}", link.name, link.discipline);
@@ -164,6 +166,7 @@ fn a_flow_stops_when_told() {
     plan_flow.stop = Time(10_000_000_000);
     let mut sim = Sim::new(Plan {
         links: vec![link("out", "drop_tail", 1_000_000, 60, true), link("back", "drop_tail", 10_000_000, 9, false)],
+        lines: vec![],
         flows: vec![plan_flow],
         seed: 1,
         duration: Span::from_secs(60),
@@ -188,6 +191,7 @@ fn a_window_that_is_sent_at_once_uses_up_the_budget() {
             link("there", "drop_tail", 1_000_000, 100_000, true),
             link("back", "drop_tail", 1_000_000, 100, false),
         ],
+        lines: vec![],
         flows: (0..10).map(|_| flow(SourcePlan::Tcp(Host::new(&params)), 0)).collect(),
         seed: 1,
         duration: Span::from_secs(10),
@@ -204,12 +208,14 @@ fn a_window_that_is_sent_at_once_uses_up_the_budget() {
 #[test]
 fn a_link_that_nobody_watches_keeps_no_histogram() {
     let params = UdpParams { rate: Rate(500_000), packet_size: Size::Bytes(1000), jitter: 0.0 };
-    let both = FlowPlan { path: vec![0, 1], return_path: vec![], ..flow(SourcePlan::Udp(params), 0) };
+    let both =
+        FlowPlan { path: vec![Hop::Link(0), Hop::Link(1)], return_path: vec![], ..flow(SourcePlan::Udp(params), 0) };
     let mut sim = Sim::new(Plan {
         links: vec![
             link("access", "drop_tail", 1_000_000, 100, false),
             link("there", "drop_tail", 1_000_000, 100, true),
         ],
+        lines: vec![],
         flows: vec![both],
         seed: 1,
         duration: Span::from_secs(2),

@@ -3,33 +3,31 @@
 use sluicegate_aqm::build;
 use sluicegate_base::{Link, Params, Rate, Size, Span, Time, Value};
 use sluicegate_netsim::source::{OnOffParams, Periods, PoissonParams, Sizes, SourcePlan, UdpParams};
-use sluicegate_netsim::{FlowPlan, LinkPlan, Outcome, Plan, Sim};
+use sluicegate_netsim::{FlowPlan, Hop, LinePlan, LinkPlan, Outcome, Plan, Sim};
 use sluicegate_tcp::{Host, TcpParams};
 
 const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
 const MS: u64 = 1_000_000;
 
 /// A link of 5 ms with room for `limit` packets.
-fn link(name: &str, discipline: &'static str, rate: u64, limit: u64, jitter: u64) -> LinkPlan {
+fn link(discipline: &'static str, rate: u64, limit: u64) -> LinkPlan {
     let fields = sluicegate_aqm::all().iter().find(|entry| entry.table.about.name == discipline).unwrap().table.fields;
     let mut given = |at: usize| (fields[at].name == "limit").then_some(Value::Size(Size::Packets(limit)));
     let queue = build(discipline, &mut given, &LINK).unwrap().unwrap();
-    let (delay, jitter) = (Span::from_millis(5), Span(jitter));
-    LinkPlan {
-        name: name.into(),
-        rate: Rate(rate),
-        delay,
-        jitter,
-        discipline: discipline.into(),
-        queue,
-        watched: name == "out",
-    }
+    let (delay, name) = (Span::from_millis(5), "out".to_owned());
+    LinkPlan { name, rate: Rate(rate), delay, discipline: discipline.into(), queue, watched: true }
 }
 
-/// A flow on the first link, with the second one back.
+/// A line of 10 Mbit/s and 5 ms.
+fn line(name: &str, jitter: u64) -> LinePlan {
+    LinePlan { name: name.into(), rate: Rate(10_000_000), delay: Span::from_millis(5), jitter: Span(jitter) }
+}
+
+/// A flow on the first link, with the first line back.
 fn flow(source: SourcePlan) -> FlowPlan {
-    let return_path = if matches!(source, SourcePlan::Tcp(_)) { vec![1] } else { vec![] };
-    FlowPlan { group: 0, source, size: None, path: vec![0], return_path, start: Time::ZERO, stop: Time::NEVER }
+    let return_path = if matches!(source, SourcePlan::Tcp(_)) { vec![Hop::Line(0)] } else { vec![] };
+    let path = vec![Hop::Link(0)];
+    FlowPlan { group: 0, source, size: None, path, return_path, start: Time::ZERO, stop: Time::NEVER }
 }
 
 fn udp(rate: u64) -> SourcePlan {
@@ -53,13 +51,13 @@ fn on_off(rate: u64, on: Span, off: Span, distribution: Periods, bytes: u64) -> 
     })
 }
 
-fn sim(links: Vec<LinkPlan>, flows: Vec<FlowPlan>, seconds: u64, warmup: u64, seed: u64) -> Sim {
-    let (duration, warmup) = (Span::from_secs(seconds), Span::from_secs(warmup));
-    Sim::new(Plan { links, flows, seed, duration, warmup, sample: Span::from_secs(1), series: true })
+fn sim(links: Vec<LinkPlan>, lines: Vec<LinePlan>, flows: Vec<FlowPlan>, times: (u64, u64), seed: u64) -> Sim {
+    let (duration, warmup) = (Span::from_secs(times.0), Span::from_secs(times.1));
+    Sim::new(Plan { links, lines, flows, seed, duration, warmup, sample: Span::from_secs(1), series: true })
 }
 
 fn run(links: Vec<LinkPlan>, flows: Vec<FlowPlan>, seconds: u64) -> Outcome {
-    let mut sim = sim(links, flows, seconds, 0, 1);
+    let mut sim = sim(links, vec![line("back", 0)], flows, (seconds, 0), 1);
     while sim.advance(1 << 20) {}
     sim.finish()
 }
@@ -74,7 +72,7 @@ fn the_queue_of_an_on_off_source_is_the_fluid_models() {
     let z = 1.0 / (on * (r - c)) - 1.0 / (off * c);
     let mean = |seed| {
         let source = on_off(r as u64, Span::from_secs_f64(on), Span::from_secs_f64(off), Periods::Exponential, 100);
-        let mut sim = sim(vec![link("out", "drop_tail", c as u64, 1 << 40, 0)], vec![flow(source)], 20_000, 100, seed);
+        let mut sim = sim(vec![link("drop_tail", c as u64, 1 << 40)], vec![], vec![flow(source)], (20_000, 100), seed);
         while sim.advance(1 << 20) {}
         let outcome = sim.finish();
         outcome.links[0].totals.queued.as_secs() / outcome.window.as_secs() * 800.0
@@ -92,7 +90,7 @@ fn the_queue_of_an_on_off_source_is_the_fluid_models() {
 fn a_source_sends_from_its_start_until_its_stop() {
     let mut limited = flow(udp(1_000_000));
     (limited.start, limited.stop) = (Time(1000 * MS), Time(3000 * MS));
-    let outcome = run(vec![link("out", "drop_tail", 10_000_000, 100, 0)], vec![limited], 5);
+    let outcome = run(vec![link("drop_tail", 10_000_000, 100)], vec![limited], 5);
     // A packet every 8 ms from 1 s on, the last at 2.992 s: 250. At 3 s it sends no more.
     assert_eq!(outcome.flows[0].totals.sent, [250, 250_000]);
     let seconds: Vec<f64> = outcome.flow_series.iter().map(|sample| sample.throughput_bps).collect();
@@ -101,7 +99,7 @@ fn a_source_sends_from_its_start_until_its_stop() {
     // A stop before the start that was drawn: nothing at all.
     let mut never = flow(udp(1_000_000));
     (never.start, never.stop) = (Time(2000 * MS), Time(1500 * MS));
-    let outcome = run(vec![link("out", "drop_tail", 10_000_000, 100, 0)], vec![never], 5);
+    let outcome = run(vec![link("drop_tail", 10_000_000, 100)], vec![never], 5);
     assert_eq!(outcome.flows[0].totals.sent, [0, 0]);
 }
 
@@ -110,7 +108,7 @@ fn an_on_off_source_begins_with_a_silence_and_stops_when_told() {
     let always = Span::from_secs(1_000_000);
     let mut source = flow(on_off(1_000_000, always, Span::from_millis(1), Periods::Pareto, 1000));
     (source.start, source.stop) = (Time(1000 * MS), Time(2000 * MS));
-    let outcome = run(vec![link("out", "drop_tail", 10_000_000, 100, 0)], vec![source], 3);
+    let outcome = run(vec![link("drop_tail", 10_000_000, 100)], vec![source], 3);
     // One burst, after a silence of a few milliseconds.
     let sent = outcome.flows[0].totals.sent[0];
     assert!((120..=125).contains(&sent), "{sent}");
@@ -122,7 +120,7 @@ fn a_limited_transfer_takes_as_long_as_its_packets() {
     // adds the same to both.
     let completion = |size: u64| {
         let transfer = FlowPlan { size: Some(size), start: Time(7 * MS), ..flow(tcp(20.0)) };
-        let links = vec![link("out", "drop_tail", 1_000_000, 60, 0), link("back", "drop_tail", 1_000_000, 60, 0)];
+        let links = vec![link("drop_tail", 1_000_000, 60)];
         let outcome = run(links, vec![transfer], 20);
         assert_eq!(outcome.flows[0].retransmissions, 0);
         (outcome.flows[0].completion.unwrap().0, outcome.flows[0].totals.sent)
@@ -141,7 +139,7 @@ fn limited_transfers_complete_through_losses_and_others_do_not() {
     flows.push(flow(tcp(2.0)));
     flows.push(FlowPlan { size: Some(50_000_000), ..flow(tcp(2.0)) });
     flows.push(FlowPlan { size: Some(5_000_000), stop: Time(3000 * MS), ..flow(tcp(2.0)) });
-    let links = vec![link("out", "drop_tail", 1_000_000, 20, 0), link("back", "drop_tail", 10_000_000, 1000, 0)];
+    let links = vec![link("drop_tail", 1_000_000, 20)];
     let outcome = run(links, flows, 120);
     assert!(outcome.links[0].totals.lost[0] > 100, "the queue overflows");
     for row in &outcome.flows[..20] {
@@ -155,11 +153,16 @@ fn limited_transfers_complete_through_losses_and_others_do_not() {
 
 #[test]
 fn jitter_delays_and_never_reorders() {
-    let most = 40 * MS;
-    let links =
-        || vec![link("out", "drop_tail", 10_000_000, 1000, most), link("back", "drop_tail", 10_000_000, 1000, most)];
+    let over_a_line = |source, seconds| {
+        let (path, back) = (vec![Hop::Line(0)], vec![Hop::Line(1)]);
+        let return_path = if matches!(source, SourcePlan::Tcp(_)) { back } else { vec![] };
+        let flow = FlowPlan { path, return_path, ..flow(source) };
+        let mut sim = sim(vec![], vec![line("there", 40 * MS), line("back", 40 * MS)], vec![flow], (seconds, 0), 1);
+        while sim.advance(1 << 20) {}
+        sim.finish()
+    };
     // A packet every 80 ms: 0.8 ms to send, 5 ms on the way, 20 ms of jitter on average (±4 standard errors).
-    let outcome = run(links(), vec![flow(udp(100_000))], 2000);
+    let outcome = over_a_line(udp(100_000), 2000);
     let totals = &outcome.flows[0].totals;
     let mean = totals.delay_sum as f64 / totals.delivered[0] as f64 / 1e6;
     let error = 4.0 * 40.0 / 12f64.sqrt() / (totals.delivered[0] as f64).sqrt();
@@ -168,33 +171,34 @@ fn jitter_delays_and_never_reorders() {
     let (least, most) = (delays.value_at_quantile(0.0), delays.value_at_quantile(1.0));
     assert!(least > 5_700_000 && most < 46_500_000, "{least} {most}");
     // A window of packets at once, all within the jitter: an overtaking packet would make duplicate acknowledgements.
-    let outcome = run(links(), vec![flow(tcp(2.0))], 60);
+    let outcome = over_a_line(tcp(2.0), 60);
     let row = &outcome.flows[0];
     assert!(row.totals.delivered[0] > 10_000, "{}", row.totals.delivered[0]);
     assert_eq!((row.retransmissions, row.fast_retransmits), (0, 0));
 }
 
 /// Every kind of source that hears nothing, two transfers, and jitter.
-fn all_kinds(discipline: &'static str) -> (Vec<LinkPlan>, Vec<FlowPlan>) {
+fn all_kinds(discipline: &'static str) -> (Vec<LinkPlan>, Vec<LinePlan>, Vec<FlowPlan>) {
     let spans = (Span::from_millis(50), Span::from_millis(100));
     let poisson = PoissonParams { rate: Rate(200_000), packet_size: Size::Bytes(500), sizes: Sizes::Exponential };
+    // The transfers share a jittered line to the link, and another back.
+    let transfer = || FlowPlan { path: vec![Hop::Line(1), Hop::Link(0)], ..flow(tcp(2.0)) };
     let flows = vec![
         flow(on_off(1_000_000, spans.0, spans.1, Periods::Exponential, 1000)),
         flow(on_off(1_000_000, spans.0, spans.1, Periods::Pareto, 300)),
         flow(SourcePlan::Poisson(poisson)),
         flow(SourcePlan::Udp(UdpParams { rate: Rate(300_000), packet_size: Size::Bytes(700), jitter: 0.5 })),
-        flow(tcp(2.0)),
-        FlowPlan { size: Some(100_000), start: Time(5000 * MS), ..flow(tcp(2.0)) },
+        transfer(),
+        FlowPlan { size: Some(100_000), start: Time(5000 * MS), ..transfer() },
     ];
-    let links = vec![link("out", discipline, 1_000_000, 50, 10 * MS), link("back", "drop_tail", 10_000_000, 999, MS)];
-    (links, flows)
+    (vec![link(discipline, 1_000_000, 50)], vec![line("back", MS), line("in", 10 * MS)], flows)
 }
 
 #[test]
 fn a_seed_gives_the_same_run_in_any_slices() {
     let run = |slice, seed| {
-        let (links, flows) = all_kinds("red");
-        let mut sim = sim(links, flows, 30, 5, seed);
+        let (links, lines, flows) = all_kinds("red");
+        let mut sim = sim(links, lines, flows, (30, 5), seed);
         while sim.advance(slice) {}
         format!("{:?}", sim.finish())
     };
@@ -206,8 +210,8 @@ fn a_seed_gives_the_same_run_in_any_slices() {
 #[test]
 fn every_discipline_meets_the_same_traffic() {
     let offered = |discipline| {
-        let (links, flows) = all_kinds(discipline);
-        let mut sim = sim(links, flows, 30, 5, 3);
+        let (links, lines, flows) = all_kinds(discipline);
+        let mut sim = sim(links, lines, flows, (30, 5), 3);
         while sim.advance(1 << 20) {}
         let outcome = sim.finish();
         let deaf = outcome.flows.iter().take(4).map(|row| (row.totals.sent, row.totals.arrivals)).collect::<Vec<_>>();

@@ -9,7 +9,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use sluicegate_lab::replay::Shapes;
-use sluicegate_lab::replay::trace::{Trace, attach, check_link};
+use sluicegate_lab::replay::trace::{Trace, attach, observable};
 use sluicegate_lab::results::{Cells, ResultTable, summary, tables};
 use sluicegate_lab::{Foreign, Scenario, declarations};
 use sluicegate_netsim::{Plan, Sim};
@@ -116,8 +116,8 @@ fn run<'py>(
     let faults = Arc::new(Faults::default());
     let python = scenario.is_foreign();
     let links: Vec<String> = pcap.iter().map(|(link, _)| link.clone()).collect();
-    let begin = move |plan: Plan| -> Result<_, sluicegate_lab::ScenarioError> {
-        links.iter().try_for_each(|link| check_link(&plan, link))?;
+    let begin = move |mut plan: Plan| -> Result<_, sluicegate_lab::ScenarioError> {
+        links.iter().try_for_each(|link| observable(&mut plan, link))?;
         let shapes = (!links.is_empty()).then(|| Shapes::of(&plan));
         Ok((Sim::new(plan), shapes))
     };

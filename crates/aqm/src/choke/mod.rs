@@ -24,7 +24,8 @@
 //! | drawing "a random address"; nothing on marked victims | a marked slot that is drawn is drawn again: draws are uniform over the packets that will still be sent | a dead packet would let a flow escape; Linux tries three times, then takes the head |
 //! | several candidates, nothing on drawing one twice | draws are independent; a packet drawn twice is dropped once | the simplest reading of "multiple victim candidates" |
 //! | Front and Back CHOKe compare with the head and with the tail (Tang, Wang & Low 2004, Sec. VI); nothing on several candidates | the first or the last `candidates` packets that will still be sent, each once | with one candidate it is the paper's |
-//! | self-adjusting CHOKe is not in the report of 1999 | `regions`: k equal parts of [min_th, max_th), 2·i candidates in the i-th | as remembered of the conference paper (Pan, Prabhakar & Psounis, INFOCOM 2000; there k = 8), and not checked against it |
+//! | no automatic choice of the number of candidates: Sec. 5 sets it by hand, Sec. 6 says that it must grow with the number of unresponsive flows | `regions` = 0 by default: `candidates`, by hand | so in the report |
+//! | nothing on regions | `regions` = k: k equal parts of [min_th, max_th), 2·i candidates in the i-th, whatever `candidates` says | unsourced: self-adjusting CHOKe as remembered of the conference paper (Pan, Prabhakar & Psounis, INFOCOM 2000; there k = 8), whose text was not at hand |
 //! | nothing on RED's `count` when a packet matches | `count` counts only arrivals that reach RED's own test | so in Linux |
 //! | nothing on ECN | `action` = mark: RED's own decision marks where it can; a match is always dropped; at avg ≥ max_th `above_max_th` decides, by default a drop | a mark on a match would leave the unresponsive flow its place in the queue; so in Linux |
 //! | "greater than the maximum threshold, every arriving packet is dropped" | at avg ≥ max_th, without a comparison | as RED here; Linux compares there too (`choke_linux`) |
@@ -32,7 +33,7 @@
 //! | nothing on a full buffer | an arrival that would be queued is lost with cause `tail` | a limit above max_th is rarely met |
 
 use crate::discipline::{Cause, Ctx, Discipline, Packet};
-use crate::red::{Action, Mode, RedParams, RedRule};
+use crate::red::{Action, Law, Mode, RedParams, RedRule};
 use crate::ring::Ring;
 use alloc::vec::Vec;
 use sluicegate_base::{About, Declared, Range, Size, Span, choices, params};
@@ -66,7 +67,7 @@ params! {
         /// Self-adjusting CHOKe: equal parts of [min_th, max_th), in the i-th of which 2·i packets are drawn, whatever
         /// candidates says. 0: not self-adjusting.
         regions: u64 = default(0), unit("1"), range(Range::from(0.0).to(64.0)),
-            source("Pan, Prabhakar & Psounis 2000, with 8 (as remembered, not checked)");
+            source("unsourced: as remembered of Pan, Prabhakar & Psounis 2000, there 8; not in CHOKe 1999");
         /// Queue weight: the weight of the present queue in the average.
         w_q: f64 = default(0.002), unit("1"), range(Range::above(0.0).to(1.0)),
             source("RED 1993, Sec. VI; not stated by CHOKe 1999"), tc("burst");
@@ -140,6 +141,7 @@ impl<P: Packet> Choke<P> {
             wait: false,
             gentle: false,
             method: 2,
+            law: Law::Section7,
             mode: Mode::Packet,
             max_packet: Size::Bytes(1),
             action,

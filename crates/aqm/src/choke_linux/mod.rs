@@ -22,6 +22,7 @@
 //! ```
 //!
 //! `tc` computes Wlog from `burst`, and Scell_log and Stab from `avpkt` and `bandwidth` (`tc/tc_red.c`); so does this.
+//! `crates/aqm/tests/choke_linux.rs` compares it packet for packet with a model of the kernel's code.
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
@@ -32,8 +33,8 @@
 //! | (1 − w_q)^m in an idle period | the table and its linear start | so in the kernel. `tc` fills the table in ticks of 64 ns, the kernel reads it in µs: the average decays 15.6 times more slowly than either means |
 //! | nothing on ECN | `ecn`: marks above max_th too; a match is always dropped | so in the kernel; `tc` offers no `harddrop` here |
 //! | the kernel's ring can run its tail into its head when victims die faster than packets leave, and then takes the queue for empty | the gaps are closed instead | a queue that forgets its packets is an error, not a behaviour; it needs as many gaps as the ring has slots to spare |
-//! | `tc` refuses max above limit, and bursts for which C's arithmetic finds no W; C's shifts overflow for links below about 4 kbit/s | max above limit is accepted, as in the kernel; the other bursts are refused here too; shifts do not overflow | the same wherever `tc` has a defined answer |
-//! | flows are told apart by addresses and ports, or by filters | by the flow key | what a simulation knows |
+//! | `tc` refuses max above limit, and bursts for which C's arithmetic finds no W; C's shifts overflow where Scell_log exceeds 23, for the defaults below about 14 kbit/s | max above limit is accepted, as in the kernel; the other bursts are refused here too; shifts do not overflow | the same wherever `tc` has a defined answer |
+//! | flows are told apart by protocol, addresses and ports; in older kernels also by filters | by the flow key | what a simulation knows |
 
 use crate::discipline::{Cause, Ctx, Discipline, Packet};
 use crate::ring::Ring;

@@ -1,41 +1,44 @@
-//! What the router remembers: which flows RED's signals fell on, and which flows are in the box.
+//! What the router remembers: which flows RED's signals fell on, and what of earlier reports the test of
+//! responsiveness needs.
 
 use crate::discipline::FlowKey;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use sluicegate_base::{Span, Time};
+use sluicegate_base::Time;
 
 /// RED's drop history of one report: signals by flow, and all that arrived meanwhile.
 #[derive(Clone, Debug)]
 pub struct History {
-    /// Flows with their signals, ordered by flow.
+    /// Flows with the bytes of their signals, ordered by flow.
     flows: Vec<(FlowKey, u64)>,
+    /// Most flows that it names.
+    most: usize,
     signals: u64,
+    signal_bytes: u64,
     packets: u64,
     bytes: u64,
     since: Time,
 }
 
-/// What a report says of the traffic as a whole.
+/// What a report says of the traffic that is not restricted.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Traffic {
+pub struct Report {
     /// How many flows had signals.
     pub n: f64,
     /// The part of the packets that got a signal.
     pub p: f64,
     /// Arrivals in bytes per second.
-    pub rate: f64,
+    pub lambda: f64,
+    /// The flow with the largest part of the signals, and its arrivals by that part, in bytes per second.
+    pub top: Option<(FlowKey, f64)>,
 }
 
 impl History {
-    /// An empty history with room for the flows of `signals` signals.
-    pub fn new(signals: u64) -> History {
-        let flows = Vec::with_capacity(signals as usize);
-        History { flows, signals: 0, packets: 0, bytes: 0, since: Time::ZERO }
-    }
-
-    /// How many signals it holds.
-    pub fn signals(&self) -> u64 {
-        self.signals
+    /// An empty history that names at most so many flows.
+    pub fn new(most: u64) -> History {
+        let most = most as usize;
+        let flows = Vec::with_capacity(most);
+        History { flows, most, signals: 0, signal_bytes: 0, packets: 0, bytes: 0, since: Time::ZERO }
     }
 
     /// A packet of an unrestricted flow arrives.
@@ -46,99 +49,102 @@ impl History {
     }
 
     /// RED drops or marks a packet of this flow.
-    pub fn signal(&mut self, flow: FlowKey) {
+    pub fn signal(&mut self, flow: FlowKey, bytes: u64) {
         self.signals += 1;
+        self.signal_bytes += bytes;
         match self.flows.binary_search_by_key(&flow, |entry| entry.0) {
-            Ok(at) => self.flows[at].1 += 1,
-            Err(at) => self.flows.insert(at, (flow, 1)),
+            Ok(at) => self.flows[at].1 += bytes,
+            Err(at) if self.flows.len() < self.most => self.flows.insert(at, (flow, bytes)),
+            Err(_) => {}
         }
     }
 
-    /// The traffic since the last report; `None` when no time has passed, so that there are no rates.
-    pub fn traffic(&self, now: Time) -> Option<Traffic> {
+    /// The report of what happened since the last one. `None` when no time has passed, so that there are no rates.
+    pub fn report(&self, now: Time) -> Option<Report> {
         let seconds = now.since(self.since).as_secs();
-        (seconds > 0.0 && self.packets > 0).then(|| Traffic {
+        if seconds <= 0.0 {
+            return None;
+        }
+        let lambda = self.bytes as f64 / seconds;
+        let part = |bytes| bytes as f64 / self.signal_bytes.max(1) as f64;
+        // Of equals the first, whatever the order in which they came.
+        let top = self.flows.iter().rev().max_by_key(|entry| entry.1);
+        Some(Report {
             n: self.flows.len() as f64,
-            p: (self.signals as f64 / self.packets as f64).min(1.0),
-            rate: self.bytes as f64 / seconds,
+            p: ratio(self.signals, self.packets),
+            lambda,
+            top: top.map(|&(flow, bytes)| (flow, part(bytes) * lambda)),
         })
-    }
-
-    /// Each flow with its share of the signals.
-    pub fn shares(&self) -> impl Iterator<Item = (FlowKey, f64)> {
-        self.flows.iter().map(|&(flow, signals)| (flow, signals as f64 / self.signals as f64))
     }
 
     /// Begins the next report.
     pub fn begin(&mut self, now: Time) {
         self.flows.clear();
-        (self.signals, self.packets, self.bytes, self.since) = (0, 0, 0, now);
+        (self.signals, self.signal_bytes, self.packets, self.bytes, self.since) = (0, 0, 0, 0, now);
     }
 }
 
-/// A restricted flow.
+/// The part of the packets that were signalled or lost; 0 when there are none.
+pub fn ratio(lost: u64, packets: u64) -> f64 {
+    if packets == 0 { 0.0 } else { (lost as f64 / packets as f64).min(1.0) }
+}
+
+/// How many reports are remembered for the test of responsiveness: ns-2, `Hist_max_`.
+const REMEMBERED: usize = 10;
+/// A flow is suspect when p has grown by more than this and its rate is still above that part of what it was: ns-2,
+/// `Unresp_droprate_factor_` and `Unresp_flowbw_factor_`.
+pub const DROPRATE_FACTOR: f64 = 2.0;
+pub const FLOWBW_FACTOR: f64 = 0.8;
+/// A suspect flow is convicted when neither p nor its rate is below this part of what they were: ns-2, `PUFrac_`.
+const AGAIN: f64 = 0.98;
+
+/// A flow in a report: the share p of packets lost, and its rate x.
 #[derive(Clone, Copy, Debug)]
-struct Inmate {
+struct Entry {
     flow: FlowKey,
-    /// Its arrival rate must fall below this, in bytes per second.
-    bound: f64,
-    /// What has arrived since the last look, and since when.
-    bytes: u64,
-    since: Time,
+    p: f64,
+    x: f64,
 }
 
-/// The restricted flows.
+/// The top flows of the last reports, and those of them that did not respond.
 #[derive(Clone, Debug)]
-pub struct Restricted {
-    /// Ordered by flow.
-    inmates: Vec<Inmate>,
+pub struct Responses {
+    entries: VecDeque<Entry>,
+    suspects: VecDeque<Entry>,
 }
 
-impl Restricted {
-    /// An empty box.
-    pub fn new() -> Restricted {
-        Restricted { inmates: Vec::new() }
+impl Responses {
+    /// No reports yet.
+    pub fn new() -> Responses {
+        Responses { entries: VecDeque::with_capacity(REMEMBERED), suspects: VecDeque::with_capacity(REMEMBERED) }
     }
 
-    /// Whether no flow is restricted.
-    #[cfg(test)]
-    pub fn is_empty(&self) -> bool {
-        self.inmates.is_empty()
-    }
-
-    /// Restricts a flow until its arrival rate falls below `bound` bytes per second.
-    pub fn restrict(&mut self, flow: FlowKey, bound: f64, now: Time) {
-        if let Err(at) = self.inmates.binary_search_by_key(&flow, |inmate| inmate.flow) {
-            self.inmates.insert(at, Inmate { flow, bound, bytes: 0, since: now });
+    /// The top flow of a report: says whether it has failed to respond for the second time.
+    pub fn unresponsive(&mut self, flow: FlowKey, p: f64, x: f64) -> bool {
+        if let Some(first) = self.suspects.iter().find(|suspect| suspect.flow == flow) {
+            return x >= AGAIN * first.x && p >= AGAIN * first.p;
         }
+        let own = self.entries.iter().filter(|entry| entry.flow == flow);
+        let least = own.min_by(|a, b| a.p.total_cmp(&b.p)).copied();
+        let entry = Entry { flow, p, x };
+        remember(&mut self.entries, entry);
+        if least.is_some_and(|least| p > DROPRATE_FACTOR * least.p && x > FLOWBW_FACTOR * least.x) {
+            remember(&mut self.suspects, entry);
+        }
+        false
     }
 
-    /// A packet arrives: says whether its flow is restricted, and counts it if so.
-    #[inline]
-    pub fn arrival(&mut self, flow: FlowKey, bytes: u64) -> bool {
-        let found = self.inmates.binary_search_by_key(&flow, |inmate| inmate.flow);
-        found.is_ok_and(|at| {
-            self.inmates[at].bytes += bytes;
-            true
-        })
+    /// Forgets a flow that has been dealt with.
+    pub fn forget(&mut self, flow: FlowKey) {
+        self.entries.retain(|entry| entry.flow != flow);
+        self.suspects.retain(|entry| entry.flow != flow);
     }
+}
 
-    /// Looks at the arrival rates: frees the flows that have fallen below their bounds, and counts anew for the rest.
-    /// A flow that has been watched for less than `interval` stays.
-    pub fn look(&mut self, interval: Span, now: Time) {
-        self.inmates.retain_mut(|inmate| {
-            let watched = now.since(inmate.since);
-            if watched < interval {
-                return true;
-            }
-            let rate = inmate.bytes as f64 / watched.as_secs();
-            (inmate.bytes, inmate.since) = (0, now);
-            rate >= inmate.bound
-        });
+/// Appends an entry; the oldest gives way.
+fn remember(entries: &mut VecDeque<Entry>, entry: Entry) {
+    if entries.len() == REMEMBERED {
+        entries.pop_front();
     }
-
-    /// When the first flow will have been watched for `interval`.
-    pub fn next_look(&self, interval: Span) -> Option<Time> {
-        self.inmates.iter().map(|inmate| inmate.since + interval).min()
-    }
+    entries.push_back(entry);
 }

@@ -2,43 +2,54 @@
 //!
 //! RED, and in front of it a box for flows that take too much. RED's own drops and marks fall on flows in proportion to
 //! what they send, so the history of drops names the flows with high rates without any state for the others. A flow that
-//! fails the test is restricted to a small share of the link until it sends less.
+//! fails a test is restricted to a small share of the link until it sends less.
 //!
 //! ```text
-//! for each arrival of a flow in the box:                        (Floyd & Fall 1997, 1999; what is chosen here: below)
+//! for each arrival of a flow in the box:             (Floyd & Fall 1997, as their code for ns-2 has it: tcl/rtmechanisms)
 //!     if the box's share of the link has room for it:  on to RED;   else: drop
 //! for each other arrival:  RED; if RED drops or marks it, it enters the history
-//! when the history has `drops` entries, of n flows; p of the packets were dropped, and λ is what arrived per second:
-//!     for each flow i:  x_i ← (its part of the entries)·λ
-//!         disproportionate:   x_i > ln(3n)/n·λ  and  x_i > c/√p               → into the box
-//!         tcp_friendly:       x_i > 1.45·B/(R·√p)                             → into the box
+//! every `interval`:
+//!     for each flow in the box, with x what it sent per second and p_B the part of the box's packets that were lost:
+//!         if it passes the test that it failed, by x and p_B:  out of the box
+//!     n flows have drops in the history; p of the packets were dropped; λ bytes arrived per second
+//!     i is the flow with the largest part of the drops;  x ← that part·λ
+//!     tcp_friendly:       x > 1.2·1.22·B/(R·√p)                                        → into the box
+//!     unresponsive:       p > 2·p' and x > 0.8·x'  for the least p' of i in the last 10 reports, and
+//!                         in a later report p and x are not below 0.98 of that         → into the box
+//!     disproportionate:   x > ln(3n)/n·λ  and  x·√p > c                                → into the box
 //!     begin a new history
-//! every `interval` for each flow in the box:
-//!     if it sent less per second than what it was put in for (tcp_friendly: 1.22·B/(R·√p)):  out of the box
 //! ```
 //!
-//! The report of 1997 is reference 8 of CHOKe 1999. Its text, and that of the paper of 1999 that grew from it ("Promoting
-//! the use of end-to-end congestion control in the Internet"), were not at hand: the tests and their constants are given
-//! as remembered, and whatever else the rule needs is chosen here.
+//! The report of 1997 is reference 8 of CHOKe 1999. The source here is the authors' own code for its simulations, in ns-2:
+//! `mechanisms.tcl`, `rtm_tests.tcl` and `rtm_link.tcl` of `tcl/rtmechanisms`. The texts of the report and of the paper of
+//! 1999 that grew from it ("Promoting the use of end-to-end congestion control in the Internet") were not at hand.
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | three tests: not TCP-friendly, unresponsive, disproportionate bandwidth | `test`: the third (default), the first, or either | the second compares a flow's rate under two levels of drops, and so needs a history for each flow over several reports |
-//! | disproportionate: more than ln(3n)/n of the bandwidth, and more than c/√p with c = 12,000 bytes/s | both must hold; n counts the flows of the history | as remembered |
-//! | nothing on several equal flows that starve all others | they escape the disproportionate test: five such flows have a fifth each, and ln(15)/5 is 0.54; `tcp_friendly` and `either` catch them | the test's own limit; they are not the default because they need the path's round-trip time in `rtt`: one that is too long restricts TCP flows with shorter ones |
-//! | not TCP-friendly: more than 1.45·B/(R·√p), free again below 1.22·B/(R·√p) | so, with p of the report that put the flow in | as remembered; the paper takes the drop rate of the time. Once a flow is restricted the drops cease, and no bound would be left |
-//! | a flow's arrival rate is estimated from its part of the drops | its part of all drops and marks by RED (causes `early`, `forced`, `tail`), times the arrivals in bytes | in packet mode drops count packets; for flows of unlike packet lengths the estimate is off by that ratio |
-//! | reports at intervals | a report is due after `drops` entries, 100 | chosen here: the standard error of a part of one half is then 0.05 |
-//! | nothing on when a disproportionate flow is free | when its own arrivals, counted while it is restricted, fall below what it was put in for, over an `interval` of 5 s | chosen here: while the flow is restricted the congestion, and with it c/√p, says nothing of its rate |
-//! | restricted flows get a limited share, by class-based queueing | a token bucket before RED: `share` of the link for all restricted flows together, 5 %, and `depth`; what exceeds it is lost with cause `policed` | chosen here: one queue, as in the other disciplines here; share = 0 drops all. Restricted packets that pass do not enter the history |
-//! | R is the round-trip time, at least twice the propagation delay of the link | `rtt`: 50 ms | chosen here: a queue does not know the delay of its link |
+//! | three tests in a row: not TCP-friendly, unresponsive, disproportionate ("high") | `test`: the third (default), one of the others, or `any` of them in that order | the first needs the path's round-trip time; the second keeps reports |
+//! | not TCP-friendly above 1.2 (`Safety_factor_`) times 1.22·B/(R·√p) | so | ns-2; 1.22 is 1.5·√(2/3). The paper of 1999, as remembered, rounds the product to 1.45 |
+//! | unresponsive: `Unresp_droprate_factor_` 2 (3 in a remark), `Unresp_flowbw_factor_` 0.8, `PUFrac_` 0.98, `Hist_max_` 10 | so; 10 suspects are remembered too, and a suspect flow can still fail the third test | ns-2. There every suspect is remembered for ever and escapes the third test. The paper of 1999 may have other factors |
+//! | disproportionate: more than ln(3n)/n of the bandwidth, and x·√p above 12,000 bytes/s (`High_const_`) | so; n counts the flows with drops in this report | ns-2, where n counts all flows that ever had drops. ln(3n)/n is above 1 for n = 1: a flow that is alone is never disproportionate |
+//! | the code names one flow in each report, the one with the largest part of the drops | so | k flows need k reports |
+//! | nothing on several equal flows that starve all others | they escape the disproportionate test once only they have drops: five such flows have a fifth each, and ln(15)/5 is 0.54; `tcp_friendly` and `any` catch them | the test's own limit. The others are not the default because a round-trip time in `rtt` that is too long restricts TCP flows with shorter ones |
+//! | nothing on a flow under a constant rate of drops | `unresponsive` alone never finds it: p must double first | the test's own limit; it was the second of three |
+//! | nothing on the flows that were starved | they come back when their own timers let them: of 32 TCPs on 1 Mbit/s that start with five UDP flows of 2 Mbit/s some deliver nothing for a minute or more after the last of the five is in the box, at 25 s; none of their packets is policed | backed-off retransmission timers. Plain RED without any UDP flow, thresholds 5 and 15, leaves one of 32 TCPs at nothing from 20 s to 100 s too (seed 1) |
+//! | a flow's arrival rate from its part of the drops: by packets among early drops, by bytes among forced ones, RED in byte mode | by bytes among all that RED drops or marks (causes `early`, `forced`, `tail`) | RED is in packet mode here, where any packet is as likely to be dropped as another, so that dropped bytes are as arrived bytes |
+//! | reports and looks into the box every 5 s (`Detect_interval_`, `Reward_interval_`), never under 0.5 s (`Mintime_`) | `interval` for both | ns-2 |
+//! | the history knows all flows | at most `flows` of them; the drops of more still count in p | chosen here: memory stays bounded whatever arrives |
+//! | out of the box: one flow per look, the one with the smallest part of the box's drops, if it passes the test that it had failed with p_B for p; if it had been disproportionate it must be TCP-friendly as well | every flow that passes, n and λ being those of the unrestricted flows; TCP-friendly as well only if `test` = any | a flow's arrivals are counted while it is restricted; without `any` there is no round-trip time to judge by. Where nobody else had a drop, n is 1; where nobody else sent, it is free |
+//! | out of the box, if it had been unresponsive: no rule that works (the code's constants are never set) | when it sends at most 0.8 of what it was put in for | chosen here, after `Unresp_flowbw_factor_` |
+//! | restricted flows have a class of their own under class-based queueing, with half of 1.22·B/(R·√p), or of the flow's own rate, for each of them, to be capped at 46,750 bytes/s on a link of 187,500 (a slip in the Tcl leaves it uncapped), which may borrow what the others leave | a token bucket before RED: `share` of the link for all restricted flows together, 5 %, and `depth`; what exceeds it is lost with cause `policed` | chosen here: one queue, as in the other disciplines here; half of its own rate is no restriction for a flow of twice the link. share = 0 drops all. Restricted packets that pass do not enter the history |
+//! | R is twice the propagation delay of the link (`rtm_reclass.tcl`) | `rtt`: 50 ms | chosen here: a queue does not know the delay of its link |
 
 mod history;
+mod restricted;
 
-use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+use crate::discipline::{Cause, Ctx, Discipline, Packet};
 use crate::fifo::Fifo;
-use crate::red::{Action, Mode, RedParams, RedRule, Verdict};
-use history::{History, Restricted, Traffic};
+use crate::red::{Action, Law, Mode, RedParams, RedRule, Verdict};
+use history::{FLOWBW_FACTOR, History, Report, Responses};
+use restricted::{Reason, Restricted};
 use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Time, choices, params};
 
 choices! {
@@ -48,8 +59,10 @@ choices! {
         Disproportionate = "disproportionate",
         /// It sends more than a TCP would at this rate of drops.
         TcpFriendly = "tcp_friendly",
-        /// One of both.
-        Either = "either",
+        /// It does not send less when more is dropped.
+        Unresponsive = "unresponsive",
+        /// One of the three.
+        Any = "any",
     }
 }
 
@@ -77,17 +90,20 @@ params! {
         /// What a marker does with a packet that can carry a mark while the average is at max_th or above.
         above_max_th: Action = default(Action::Drop), source("RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark");
         /// What puts a flow into the box.
-        test: Test = default(Test::Disproportionate), source("Floyd & Fall 1999, as remembered");
-        /// Drops and marks in a history; the flows are tested when it is full.
-        drops: u64 = default(100), unit("packets"), range(Range::from(1.0).to(100_000.0)), source("chosen here");
+        test: Test = default(Test::Disproportionate), source("ns-2, tcl/rtmechanisms/rtm_tests.tcl; the default is chosen here");
+        /// Time from one report to the next; restricted flows are looked at then too.
+        interval: Span = default(Span::from_secs(5)), range(Range::from(0.5)),
+            source("ns-2, tcl/rtmechanisms: Detect_interval_ and Reward_interval_; the least is Mintime_");
+        /// Most flows that a history names.
+        flows: u64 = default(1000), unit("flows"), range(Range::from(1.0).to(1_000_000.0)), source("chosen here");
         /// The rate that no flow is restricted below, times the square root of the drop rate (disproportionate).
         c: Rate = default(Rate(96_000)), range(Range::from(0.0)),
-            source("Floyd & Fall 1999, as remembered: 12,000 bytes/s");
+            source("ns-2, tcl/rtmechanisms: High_const_, 12,000 bytes/s");
         /// The round-trip time R of the TCP that flows are compared with (tcp_friendly).
         rtt: Span = default(Span::from_millis(50)), range(Range::POSITIVE), source("chosen here");
         /// The packet length B of the TCP that flows are compared with (tcp_friendly).
         packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
-            range(Range::from(1.0)), source("Floyd & Fall 1999, as remembered: the largest packets in use");
+            range(Range::from(1.0)), source("ns-2, tcl/rtmechanisms: Mtu_, the largest packets in use");
         /// The part of the link that all restricted flows together may use.
         share: f64 = default(0.05), unit("1"), range(Range::from(0.0).to(1.0)), source("chosen here");
         /// How much restricted flows may send at once.
@@ -95,8 +111,6 @@ params! {
             unit("packets"), range(Range::from(1.0)), source("chosen here");
         /// The rate of the link, of which share is a part.
         bandwidth: Rate = derived("the link's rate", |link| link.rate), range(Range::POSITIVE), source("the link");
-        /// Time over which a restricted flow must send less to be free again.
-        interval: Span = default(Span::from_secs(5)), range(Range::POSITIVE), source("chosen here");
     }
     rules {
         "min_th and max_th count packets" [min_th, max_th]
@@ -139,12 +153,10 @@ impl Bucket {
     }
 }
 
-/// What a flow's arrival rate must not exceed, and what it must fall below to be free again.
-#[derive(Clone, Copy, Debug)]
-struct Bounds {
-    into: f64,
-    out: f64,
-}
+/// A TCP's rate is this times B/(R·√p): ns-2, `tcp_ref_bw`; 1.5·√(2/3) rounded.
+const TCP_CONSTANT: f64 = 1.22;
+/// A flow is not TCP-friendly above this times a TCP's rate: ns-2, `Safety_factor_`.
+const SAFETY_FACTOR: f64 = 1.2;
 
 /// A first-in-first-out queue under RED, with a penalty box before it.
 #[derive(Clone, Debug)]
@@ -153,14 +165,16 @@ pub struct PenaltyBox<P> {
     fifo: Fifo<P>,
     history: History,
     restricted: Restricted,
+    responses: Responses,
     bucket: Bucket,
     test: Test,
-    drops: u64,
     /// In bytes per second.
     c: f64,
     /// B/R, in bytes per second.
     b_r: f64,
     interval: Span,
+    /// When the next report is due.
+    due: Time,
 }
 
 impl<P> Declared for PenaltyBox<P> {
@@ -169,7 +183,7 @@ impl<P> Declared for PenaltyBox<P> {
         name: "penalty_box",
         class: "PenaltyBox",
         title: "RED with penalty box",
-        source: "Floyd & Fall 1997 (reference 8 of CHOKe 1999) and 1999",
+        source: "Floyd & Fall 1997 (reference 8 of CHOKe 1999), by their code in ns-2, tcl/rtmechanisms",
         tc: "",
         module: include_str!("mod.rs"),
     };
@@ -190,6 +204,7 @@ impl<P: Packet> PenaltyBox<P> {
             wait: false,
             gentle: false,
             method: 2,
+            law: Law::Section7,
             mode: Mode::Packet,
             max_packet: Size::Bytes(1),
             action,
@@ -199,8 +214,9 @@ impl<P: Packet> PenaltyBox<P> {
         PenaltyBox {
             rule: RedRule::new(&red),
             fifo: Fifo::new(limit),
-            history: History::new(params.drops),
-            restricted: Restricted::new(),
+            history: History::new(params.flows),
+            restricted: Restricted::default(),
+            responses: Responses::new(),
             bucket: Bucket {
                 rate: params.share * params.bandwidth.0 as f64 / 8e9,
                 depth,
@@ -208,41 +224,50 @@ impl<P: Packet> PenaltyBox<P> {
                 filled: Time::ZERO,
             },
             test: params.test,
-            drops: params.drops,
             c: params.c.0 as f64 / 8.0,
             b_r: amount(params.packet) as f64 / params.rtt.as_secs(),
             interval: params.interval,
+            due: Time::ZERO + params.interval,
         }
     }
 
-    /// RED has dropped or marked a packet of an unrestricted flow.
-    fn signal(&mut self, flow: FlowKey, now: Time) {
-        self.history.signal(flow);
-        if self.history.signals() < self.drops {
-            return;
+    fn uses(&self, test: Test) -> bool {
+        self.test == test || self.test == Test::Any
+    }
+
+    /// Whether a flow sends more than a TCP would with so many of its packets lost.
+    fn unfriendly(&self, x: f64, p: f64) -> bool {
+        p > 0.0 && x > SAFETY_FACTOR * TCP_CONSTANT * self.b_r / libm::sqrt(p)
+    }
+
+    /// Whether a flow uses a disproportionate part of λ, among n flows.
+    fn high(&self, x: f64, p: f64, n: f64, lambda: f64) -> bool {
+        x > libm::log(3.0 * n) / n * lambda && x * libm::sqrt(p) > self.c
+    }
+
+    /// The test that the top flow of a report fails, if any.
+    fn detect(&mut self, report: &Report) -> Option<Reason> {
+        let (flow, x) = report.top?;
+        if self.uses(Test::TcpFriendly) && self.unfriendly(x, report.p) {
+            return Some(Reason::Unfriendly);
         }
-        if let Some(traffic) = self.history.traffic(now) {
-            let bounds = self.bounds(traffic);
-            for (flow, share) in self.history.shares() {
-                let x = share * traffic.rate;
-                let exceeded = bounds.iter().flatten().filter(|bound| x > bound.into);
-                if let Some(out) = exceeded.map(|bound| bound.out).reduce(f64::min) {
-                    self.restricted.restrict(flow, out, now);
-                }
+        if self.uses(Test::Unresponsive) && self.responses.unresponsive(flow, report.p, x) {
+            return Some(Reason::Unresponsive(x));
+        }
+        let high = self.uses(Test::Disproportionate) && self.high(x, report.p, report.n, report.lambda);
+        high.then_some(Reason::High)
+    }
+
+    /// Whether a restricted flow stays so.
+    fn stays(&self, report: &Report, reason: Reason, x: f64, p_b: f64) -> bool {
+        match reason {
+            Reason::Unfriendly => self.unfriendly(x, p_b),
+            Reason::Unresponsive(before) => x > FLOWBW_FACTOR * before,
+            Reason::High => {
+                let high = report.lambda > 0.0 && self.high(x, p_b, report.n.max(1.0), report.lambda);
+                high || (self.test == Test::Any && self.unfriendly(x, p_b))
             }
         }
-        self.history.begin(now);
-    }
-
-    /// The bounds of the tests in use.
-    fn bounds(&self, Traffic { n, p, rate }: Traffic) -> [Option<Bounds>; 2] {
-        let root = libm::sqrt(p);
-        let disproportionate = (libm::log(3.0 * n) / n * rate).max(self.c / root);
-        let tcp = self.b_r / root;
-        [
-            (self.test != Test::TcpFriendly).then_some(Bounds { into: disproportionate, out: disproportionate }),
-            (self.test != Test::Disproportionate).then_some(Bounds { into: 1.45 * tcp, out: 1.22 * tcp }),
-        ]
     }
 }
 
@@ -251,6 +276,7 @@ impl<P: Packet> Discipline<P> for PenaltyBox<P> {
         let (flow, bytes) = (packet.flow(), packet.bytes());
         let restricted = self.restricted.arrival(flow, bytes);
         if restricted && !self.bucket.admits(bytes, ctx.now) {
+            self.restricted.signal();
             return ctx.lost(packet, Cause::Policed);
         }
         self.rule.arrival(self.fifo.packets(), self.fifo.bytes(), ctx.now);
@@ -261,11 +287,14 @@ impl<P: Packet> Discipline<P> for PenaltyBox<P> {
             Some(cause) => ctx.lost(packet, cause),
             None => self.fifo.push(packet),
         }
+        let signal = verdict != Verdict::Pass || cause.is_some();
         if !restricted {
             self.history.arrival(bytes);
-            if verdict != Verdict::Pass || cause.is_some() {
-                self.signal(flow, ctx.now);
-            }
+        }
+        match (signal, restricted) {
+            (true, true) => self.restricted.signal(),
+            (true, false) => self.history.signal(flow, bytes),
+            (false, _) => {}
         }
     }
 
@@ -278,11 +307,20 @@ impl<P: Packet> Discipline<P> for PenaltyBox<P> {
     }
 
     fn next_wakeup(&self) -> Option<Time> {
-        self.restricted.next_look(self.interval)
+        Some(self.due)
     }
 
     fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
-        self.restricted.look(self.interval, ctx.now);
+        let Some(report) = self.history.report(ctx.now).filter(|_| ctx.now >= self.due) else { return };
+        let mut restricted = core::mem::take(&mut self.restricted);
+        restricted.look(ctx.now, |reason, x, p_b| self.stays(&report, reason, x, p_b));
+        if let (Some(reason), Some((flow, _))) = (self.detect(&report), report.top) {
+            restricted.restrict(flow, reason);
+            self.responses.forget(flow);
+        }
+        self.restricted = restricted;
+        self.history.begin(ctx.now);
+        self.due = ctx.now + self.interval;
     }
 
     fn packets(&self) -> u64 {

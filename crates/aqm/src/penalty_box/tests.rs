@@ -1,20 +1,15 @@
 //! The rule by hand, with w_q = 1 and max_th = 2: a queue of two loses every arrival, so that the test sets the history.
 
 use super::*;
+use crate::discipline::FlowKey;
 use crate::rig::{Rig, TestPacket};
+use alloc::vec;
 use alloc::vec::Vec;
 use sluicegate_base::{Ecn, Link, Params};
 
 fn params() -> PenaltyBoxParams {
     let defaults = PenaltyBoxParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
-    PenaltyBoxParams {
-        w_q: 1.0,
-        min_th: Size::Packets(1),
-        max_th: Size::Packets(2),
-        max_p: 1e-12,
-        drops: 16,
-        ..defaults
-    }
+    PenaltyBoxParams { w_q: 1.0, min_th: Size::Packets(1), max_th: Size::Packets(2), max_p: 1e-12, ..defaults }
 }
 
 /// A rig whose queue holds two packets of flow 100: what arrives now is lost.
@@ -26,24 +21,34 @@ fn full(params: PenaltyBoxParams) -> Rig<PenaltyBox<TestPacket>> {
     rig
 }
 
-/// Flow 1 gets 12 of 16 drops, flows 2 … 5 one each, in one second.
-fn one_second(rig: &mut Rig<PenaltyBox<TestPacket>>) {
-    for flow in [1, 1, 1, 2, 1, 1, 1, 3, 1, 1, 1, 4, 1, 1, 1, 5] {
-        rig.wait(Span(62_500_000));
-        rig.arrive(flow, 1000);
+/// A report's time, in which these flows send so many packets each, first all of the first.
+fn send(rig: &mut Rig<PenaltyBox<TestPacket>>, sent: &[(u64, u64)]) {
+    let end = rig.now + Span::from_secs(5);
+    for &(flow, packets) in sent {
+        (0..packets).for_each(|_| rig.arrive(flow, 1000));
     }
+    rig.wait(end.since(rig.now));
 }
 
+/// Flow 1 has 60 of 80 drops, flows 2 … 5 have five each.
+const MOSTLY_ONE: [(u64, u64); 5] = [(1, 60), (2, 5), (3, 5), (4, 5), (5, 5)];
+
+fn boxed(rig: &Rig<PenaltyBox<TestPacket>>) -> Vec<u64> {
+    rig.discipline.restricted.flows()
+}
+
+/// n = 5; p = 80/82; λ = 82,000/5 = 16,400 bytes/s; x = 0.75·16,400 = 12,300. ln(15)/5·16,400 = 8,882.6 is less, and
+/// 12,300·√(80/82) = 12,149 is more than 12,000.
 #[test]
 fn a_disproportionate_flow_goes_into_the_box() {
     let mut rig = full(params());
-    one_second(&mut rig);
-    assert!(rig.lost_flows().iter().all(|(_, cause)| *cause == Cause::Forced));
-    // n = 5: ln(15)/5 = 0.5416 of λ = 18,000 bytes/s; 12/16 = 0.75 is more. p = 16/18: c/√p = 12,728 bytes/s, and flow 1
-    // has 0.75·18,000 = 13,500 bytes/s, which is more too. The others have 1,125.
-    let bounds = rig.discipline.bounds(Traffic { n: 5.0, p: 16.0 / 18.0, rate: 18_000.0 });
-    let into = bounds[0].unwrap().into;
-    assert!((into - 12_000.0 / libm::sqrt(16.0 / 18.0)).abs() < 1e-9 && bounds[1].is_none(), "{into}");
+    assert_eq!(rig.discipline.next_wakeup(), Some(Time::ZERO + Span::from_secs(5)));
+    MOSTLY_ONE.iter().for_each(|&(flow, packets)| (0..packets).for_each(|_| rig.arrive(flow, 1000)));
+    let report = rig.discipline.history.report(Time::ZERO + Span::from_secs(5)).unwrap();
+    assert_eq!(report, Report { n: 5.0, p: 80.0 / 82.0, lambda: 16_400.0, top: Some((FlowKey(1), 12_300.0)) });
+    assert!(boxed(&rig).is_empty());
+    rig.wait(Span::from_secs(5));
+    assert_eq!(boxed(&rig), [1]);
     // Flow 1 now has the bucket's ten packets, which RED loses; then it is policed. Flow 2 is RED's alone.
     let before = rig.lost.len();
     (0..12).for_each(|_| rig.arrive(1, 1000));
@@ -51,73 +56,181 @@ fn a_disproportionate_flow_goes_into_the_box() {
     let causes: Vec<Cause> = rig.lost[before..].iter().map(|(_, cause)| *cause).collect();
     assert_eq!(causes[..10], [Cause::Forced; 10]);
     assert_eq!(causes[10..], [Cause::Policed, Cause::Policed, Cause::Forced]);
-    assert_eq!(rig.discipline.history.signals(), 1, "flow 2's; those of restricted flows do not count");
+    let report = rig.discipline.history.report(rig.now + Span::from_secs(5)).unwrap();
+    assert_eq!((report.n, report.lambda), (1.0, 200.0), "flow 2's; restricted flows do not count");
     rig.assert_conserved();
 }
 
 #[test]
 fn both_parts_of_the_test_must_hold() {
-    // c/√p above flow 1's rate: 13,500 < 12,800·√(18/16) = 13,576.
-    let mut rig = full(PenaltyBoxParams { c: Rate(8 * 12_800), ..params() });
-    one_second(&mut rig);
-    assert!(rig.discipline.restricted.is_empty() && rig.discipline.next_wakeup().is_none());
-    // Two flows: ln(6)/2 = 0.896 of the drops is the least for which one is restricted, and 14 of 16 is 0.875.
-    for (large, restricted) in [(14, false), (15, true)] {
+    // 12,149 is less than 12,200.
+    let mut rig = full(PenaltyBoxParams { c: Rate(8 * 12_200), ..params() });
+    send(&mut rig, &MOSTLY_ONE);
+    assert!(boxed(&rig).is_empty());
+    // Two flows: ln(6)/2 = 0.896 of the arrivals is the least for which one is restricted; 89 % is not and 90 % is.
+    for (large, convicted) in [(89, false), (90, true)] {
         let mut rig = full(PenaltyBoxParams { c: Rate(0), ..params() });
-        for k in 0..16 {
-            rig.wait(Span(62_500_000));
-            rig.arrive(if k < large { 1 } else { 2 }, 1000);
-        }
-        assert_eq!(rig.discipline.restricted.is_empty(), !restricted, "{large} of 16");
+        send(&mut rig, &[(1, large), (2, 100 - large)]);
+        assert_eq!(!boxed(&rig).is_empty(), convicted, "{large} of 100");
     }
 }
 
+/// ln(3)/1 is above 1.
 #[test]
-fn a_flow_above_tcps_rate_fails_the_other_test() {
-    // B/R = 20,000 bytes/s at 50 ms; p = 16/18: 1.45·B/(R·√p) = 30,759 bytes/s. At 20 ms it would be 76,898; at 120 ms
-    // it is 12,816 < 13,500.
-    for (rtt, restricted) in [(50, false), (120, true)] {
+fn a_flow_that_is_alone_is_never_disproportionate() {
+    let mut rig = full(PenaltyBoxParams { c: Rate(0), ..params() });
+    (0..20).for_each(|_| send(&mut rig, &[(1, 500)]));
+    assert!(boxed(&rig).is_empty());
+}
+
+/// The estimate goes by bytes: 20 drops of 1500 bytes weigh more than 60 of 40.
+#[test]
+fn the_largest_part_of_the_drops_is_counted_in_bytes() {
+    let mut rig = full(params());
+    (0..60).for_each(|_| rig.arrive(1, 40));
+    (0..20).for_each(|_| rig.arrive(2, 1500));
+    let report = rig.discipline.history.report(Time::ZERO + Span::from_secs(5)).unwrap();
+    // 34,400 bytes arrived, 32,400 of them lost, 30,000 of flow 2.
+    assert_eq!(report.top, Some((FlowKey(2), 30_000.0 / 32_400.0 * 6_880.0)));
+}
+
+/// B/R = 20,000 bytes/s at 50 ms: 1.2·1.22·20,000/√(80/82) = 29,644 bytes/s. At 120 ms it is 12,351, at 121 ms 12,249, and
+/// flow 1 has 12,300.
+#[test]
+fn a_flow_above_tcps_rate_fails_the_friendly_test() {
+    for (rtt, convicted) in [(50, false), (120, false), (121, true)] {
         let params = PenaltyBoxParams { test: Test::TcpFriendly, rtt: Span::from_millis(rtt), ..params() };
         let mut rig = full(params);
-        one_second(&mut rig);
-        assert_eq!(rig.discipline.restricted.is_empty(), !restricted, "{rtt} ms");
+        send(&mut rig, &MOSTLY_ONE);
+        assert_eq!(!boxed(&rig).is_empty(), convicted, "{rtt} ms");
     }
-    let either = PenaltyBox::<TestPacket>::new(PenaltyBoxParams { test: Test::Either, ..params() });
-    assert!(either.bounds(Traffic { n: 5.0, p: 0.1, rate: 1e5 }).iter().all(Option::is_some));
+    // What is TCP-friendly may still be disproportionate.
+    let mut rig = full(PenaltyBoxParams { test: Test::Any, ..params() });
+    send(&mut rig, &MOSTLY_ONE);
+    assert_eq!(boxed(&rig), [1]);
 }
 
-/// 5 s later the box looks: what arrived is compared with the 12,728 bytes/s of the test.
+/// A report names one flow, the one with most of the drops; the next names the next.
 #[test]
-fn a_flow_is_free_when_it_sends_less() {
-    for (each_second, free) in [(12, true), (13, false)] {
-        let mut rig = full(params());
-        one_second(&mut rig);
-        let convicted = rig.now;
-        assert_eq!(rig.discipline.next_wakeup(), Some(convicted + Span::from_secs(5)));
-        for _ in 0..5 {
-            (0..each_second).for_each(|_| rig.arrive(1, 1000));
-            rig.wait(Span::from_secs(1));
+fn one_flow_goes_into_the_box_at_a_time() {
+    let mut rig = full(PenaltyBoxParams { test: Test::TcpFriendly, rtt: Span::from_secs(1), ..params() });
+    let equals = [(9, 200), (8, 201), (7, 200)];
+    for expected in [vec![8], vec![7, 8], vec![7, 8, 9]] {
+        send(&mut rig, &equals);
+        assert_eq!(boxed(&rig), expected, "of equals the first by its key");
+    }
+}
+
+/// Of so many packets of flow 1 the queue takes the first and loses the others.
+fn offer(rig: &mut Rig<PenaltyBox<TestPacket>>, taken: u64, lost: u64) {
+    for _ in 0..taken {
+        rig.depart().unwrap();
+        rig.arrive(1, 1000);
+    }
+    send(rig, &[(1, lost)]);
+}
+
+/// The first report: 22 packets with the two of the start, p = 5/22 = 0.227, x = 4,400 bytes/s. The second must have
+/// p > 0.4545 and x > 3,520 to make the flow suspect; the third p ≥ 0.98·p and x ≥ 0.98·x of the second to convict it.
+#[test]
+fn a_flow_that_does_not_respond_twice_goes_into_the_box() {
+    let cases = [
+        ((10, 10), (10, 10), true),  // p = 0.5, x = 4,000, twice
+        ((11, 9), (10, 10), false),  // p = 0.45 is not twice as much
+        ((9, 8), (10, 10), false),   // p = 0.47, but x = 3,400
+        ((10, 10), (11, 10), false), // p = 0.476 is below 0.49
+        ((10, 10), (9, 10), false),  // x = 3,800 is below 3,920
+    ];
+    for (second, third, convicted) in cases {
+        let mut rig = full(PenaltyBoxParams { test: Test::Unresponsive, ..params() });
+        for (taken, lost) in [(15, 5), second, third] {
+            assert!(boxed(&rig).is_empty());
+            offer(&mut rig, taken, lost);
         }
-        assert_eq!(rig.discipline.restricted.is_empty(), free, "{each_second} packets a second");
-        let next = (!free).then_some(convicted + Span::from_secs(10));
-        assert_eq!(rig.discipline.next_wakeup(), next);
+        assert_eq!(!boxed(&rig).is_empty(), convicted, "{second:?}, then {third:?}");
+    }
+}
+
+/// It sent 4,000 bytes/s when it was put in; 3,200 are 0.8 of that.
+#[test]
+fn an_unresponsive_flow_is_free_when_it_responds() {
+    for (packets, free) in [(16, true), (17, false)] {
+        let mut rig = full(PenaltyBoxParams { test: Test::Unresponsive, ..params() });
+        [(15, 5), (10, 10), (10, 10)].iter().for_each(|&(taken, lost)| offer(&mut rig, taken, lost));
+        assert_eq!(boxed(&rig), [1]);
+        send(&mut rig, &[(1, packets)]);
+        assert_eq!(boxed(&rig).is_empty(), free, "{packets} packets in 5 s");
+    }
+}
+
+/// All that flow 1 sends is lost, p_B = 1: with x·√p_B it must come down to 12,000 bytes/s, or to ln(3)/1 = 1.0986 of what
+/// the only other flow sends.
+#[test]
+fn a_disproportionate_flow_is_free_when_it_sends_less() {
+    for (own, other, free) in [(60, 5, true), (61, 5, false), (61, 55, false), (61, 56, true), (61, 0, true)] {
+        let mut rig = full(params());
+        send(&mut rig, &MOSTLY_ONE);
+        assert_eq!(boxed(&rig), [1]);
+        send(&mut rig, &[(1, own), (2, other)]);
+        assert_eq!(boxed(&rig).is_empty(), free, "{own} and {other} packets in 5 s");
+    }
+}
+
+/// At R = 121 ms a TCP that loses all has 1.2·1.22·1000/0.121 = 12,099 bytes/s.
+#[test]
+fn an_unfriendly_flow_is_free_when_it_is_friendly() {
+    for (packets, free) in [(60, true), (61, false), (0, true)] {
+        let params = PenaltyBoxParams { test: Test::TcpFriendly, rtt: Span::from_millis(121), ..params() };
+        let mut rig = full(params);
+        send(&mut rig, &MOSTLY_ONE);
+        send(&mut rig, &[(1, packets)]);
+        assert_eq!(boxed(&rig).is_empty(), free, "{packets} packets in 5 s");
+    }
+}
+
+/// At R = 120 ms a TCP with p = 80/82 has 12,351 bytes/s, so that flow 1 is high, not unfriendly. With p_B = 1 it is
+/// 12,200: 12,400 is too much by that, though not disproportionate beside 1.0986·12,000.
+#[test]
+fn with_any_a_disproportionate_flow_must_be_friendly_too() {
+    for (test, packets, free) in [(Test::Any, 62, false), (Test::Any, 61, true), (Test::Disproportionate, 62, true)] {
+        let mut rig = full(PenaltyBoxParams { test, rtt: Span::from_millis(120), ..params() });
+        send(&mut rig, &MOSTLY_ONE);
+        assert_eq!(boxed(&rig), [1]);
+        send(&mut rig, &[(1, packets), (2, 60)]);
+        assert_eq!(boxed(&rig).is_empty(), free, "{packets} packets in 5 s");
+    }
+}
+
+/// Ten reports are remembered: the first of flow 1 makes it suspect after nine of others, and not after ten.
+#[test]
+fn ten_reports_are_remembered() {
+    for (others, convicted) in [(9, true), (10, false)] {
+        let mut responses = Responses::new();
+        assert!(!responses.unresponsive(FlowKey(1), 0.1, 1000.0));
+        (0..others).for_each(|k| assert!(!responses.unresponsive(FlowKey(100 + k), 0.1, 1000.0)));
+        assert!(!responses.unresponsive(FlowKey(1), 0.3, 1000.0), "suspect at most");
+        assert_eq!(responses.unresponsive(FlowKey(1), 0.3, 1000.0), convicted);
+        // Dealt with, it begins anew.
+        responses.forget(FlowKey(1));
+        assert!(!responses.unresponsive(FlowKey(1), 0.9, 1000.0));
     }
 }
 
 #[test]
 fn the_box_has_its_share_of_the_link() {
-    // 5 % of 1 Mbit/s are 6250 bytes/s: in 100 s, 625,000 bytes and the depth of 10,000.
+    // 5 % of 1 Mbit/s are 6250 bytes/s: in 100 s, 625,000 bytes and the depth of 10,000. Flow 2 keeps flow 1 in the box.
     let mut rig = full(params());
-    one_second(&mut rig);
+    send(&mut rig, &MOSTLY_ONE);
     let before = rig.lost.len();
     for _ in 0..10_000 {
         rig.arrive(1, 1000);
+        rig.arrive(2, 40);
         rig.wait(Span::from_millis(10));
     }
     let policed = rig.lost[before..].iter().filter(|(_, cause)| *cause == Cause::Policed).count();
     assert!((10_000 - policed).abs_diff(635) <= 1, "{} passed", 10_000 - policed);
     let mut rig = full(PenaltyBoxParams { share: 0.0, ..params() });
-    one_second(&mut rig);
+    send(&mut rig, &MOSTLY_ONE);
     rig.arrive(1, 1000);
     assert_eq!(rig.lost_flows().last(), Some(&(1, Cause::Policed)), "share = 0 drops all");
 }
@@ -127,12 +240,19 @@ fn marks_enter_the_history_too() {
     let marker = PenaltyBoxParams { action: Action::Mark, above_max_th: Action::Mark, ..params() };
     let mut rig = full(marker);
     (0..15).for_each(|_| rig.offer(1, 1000, Ecn::Capable0));
-    assert_eq!((rig.lost.len(), rig.discipline.history.signals()), (0, 15));
+    let report = rig.discipline.history.report(Time(1)).unwrap();
+    assert_eq!((rig.lost.len(), report.p), (0, 15.0 / 17.0));
 }
 
+/// A million flows with a drop each, then one with many: the history stays small, and the flow is found in the next report.
 #[test]
-fn a_history_without_time_convicts_nobody() {
-    let mut rig = full(PenaltyBoxParams { c: Rate(0), ..params() });
-    (0..200).for_each(|_| rig.arrive(1, 1000));
-    assert!(rig.discipline.restricted.is_empty());
+fn many_flows_do_not_fill_the_memory() {
+    let mut rig = full(params());
+    (1000..1_001_000).for_each(|flow| rig.arrive(flow, 1000));
+    let report = rig.discipline.history.report(Time(1)).unwrap();
+    assert_eq!((report.n, report.p), (1000.0, 1_000_000.0 / 1_000_002.0));
+    send(&mut rig, &[]);
+    assert!(boxed(&rig).is_empty());
+    send(&mut rig, &[(1, 61), (2, 5), (3, 5), (4, 5)]);
+    assert_eq!(boxed(&rig), [1]);
 }

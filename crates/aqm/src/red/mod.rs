@@ -9,22 +9,23 @@
 //!     if the link is busy:   avg ← (1 − w_q)·avg + w_q·q
 //!     else:                  avg ← (1 − w_q)^m·avg,  m = (time − q_time)/s
 //!     if min_th ≤ avg < max_th:
+//!         count ← count + 1
 //!         p_b ← max_p·(avg − min_th)/(max_th − min_th)
 //!         p_b ← p_b·PacketSize/max_packet                   (mode = byte: q, avg and the thresholds are in bytes)
 //!         p_a ← p_b/(1 − count·p_b)                         (method = 2; p_a ← p_b in method 1)
-//!         with probability p_a: signal, count ← 0;   else: count ← count + 1
-//!     else if avg ≥ max_th:  signal, count ← 0
-//!     else:                  count ← 0
+//!         with probability p_a: signal, count ← −1
+//!     else if avg ≥ max_th:  signal, count ← −1         (0 after a signal with law = figure2)
+//!     else:                  count ← −1
 //! signal:  drop the arrival; or (action = mark) mark it and queue it, if its transport is capable
 //! ```
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | Fig. 2 increments `count` before it is used; Sec. VII counts the unmarked packets since the last mark | Sec. VII: gaps are uniform on 1 … 1/p_b | the text derives this law; the figure taken literally never gives the gap 1/p_b |
+//! | Fig. 2 increments `count` before it is used; Sec. VII counts the unmarked packets since the last mark | `law` = section7 by default: gaps are uniform on 1 … 1/p_b; = figure2 as printed | the text derives this law; the figure taken literally never gives the gap 1/p_b |
 //! | the text drops when avg "exceeds" max_th, Figs. 1 and 17 print ≤ | drop at avg ≥ max_th | as the figures |
 //! | `f(t)`, a linear function of time, gives m | m is real, not rounded | the decay is then smooth in the length of the idle period; ns-2 truncates it and Linux tabulates it |
 //! | `q_time` is when the queue becomes empty | the idle period starts when the link asks and finds nothing | the packet in transmission is not in our queue; so in ns-2 and Linux |
-//! | nothing on a full buffer | an arrival that RED would queue is lost with cause `tail`; `count` still counts it as unmarked | the law of gaps is RED's own, whatever the buffer does |
+//! | nothing on a full buffer | an arrival that RED would queue is lost with cause `tail`; `count` still counts it as unmarked, and starts anew with `law` = ns2 | the law of gaps is RED's own, whatever the buffer does |
 //! | every packet is marked at avg ≥ max_th (Fig. 1), but only dropping bounds the average (Sec. III) | `above_max_th` = drop by default: a marker marks below max_th and drops from there on; = mark: it marks there too, and only a full buffer drops | RFC 3168, Sec. 7, asks for drops there, as protection from senders that ignore marks; Linux marks unless `harddrop` is set; ns-2 drops there, and marks below only while p_b ≤ `mark_p_` (0.1) |
 //! | nothing on `gentle` and marks | the band from max_th to 2·max_th counts as above max_th | the condition is on avg; with ns-2's `mark_p_` = 0.1 nearly the same |
 //! | nothing on the unit of thresholds in byte mode | bytes, or packets of `max_packet` bytes each | so in ns-2, with `mean_pktsize_`; Linux knows bytes alone |
@@ -32,7 +33,7 @@
 //! | MaximumPacketSize, without a value | `max_packet`: the link's typical packet; a longer packet is dropped in proportion | then packet and byte mode agree where all packets have that length |
 //! | nothing | `wait`: gaps on 1/p_b … 2/p_b, as ns-2 has by default | about a third fewer early drops; for comparison with ns-2 |
 //! | nothing | `gentle`: between max_th and 2·max_th the probability rises from max_p to 1 | Floyd's later recommendation, default of ns-2's later versions |
-//! | ns-2 and Linux spare an arrival when fewer than two packets are queued, ns-2 also the first of the band | no exception | the paper has none |
+//! | ns-2 counts as Fig. 2, and spares an arrival when fewer than two packets are queued; ns-2 and Linux spare the first of the band | ns-2's with `law` = ns2; no exception by default | the paper has none; with one or two flows, whose queue is often short, it is worth 2 % of throughput |
 
 mod rule;
 
@@ -59,6 +60,18 @@ choices! {
         Drop = "drop",
         /// By a mark, where the packet's transport is capable; else by a loss.
         Mark = "mark",
+    }
+}
+
+choices! {
+    /// What `count` counts when a packet is judged, and so the law of the gaps between signals.
+    pub enum Law {
+        /// Packets in the band since the last signal that were not signalled on: gaps are uniform on 1 … 1/p_b.
+        Section7 = "section7",
+        /// The arrival too, as Fig. 2 prints it: gaps are uniform on 1 … 1/p_b − 1.
+        Figure2 = "figure2",
+        /// As Fig. 2, but an arrival that finds fewer than two packets, or is the first in the band, is spared.
+        Ns2 = "ns2",
     }
 }
 
@@ -89,6 +102,8 @@ params! {
         gentle: bool = default(false), source("ns-2, gentle_; Floyd 2000");
         /// Law of the gaps between signals: 1 is geometric, each packet with p_b; 2 is uniform, with p_a.
         method: u64 = default(2), unit("1"), range(Range::from(1.0).to(2.0)), source("RED 1993, Sec. VII");
+        /// What method 2 counts: unmarked packets (Sec. VII), the arrival too (Fig. 2), or what ns-2 counts and spares.
+        law: Law = default(Law::Section7), source("RED 1993, Sec. VII and Fig. 2; ns-2, red.cc");
         /// Measure the queue in packets, or in bytes with probabilities proportional to a packet's length.
         mode: Mode = default(Mode::Packet), source("RED 1993, Sec. IV; ns-2, queue_in_bytes_ and bytes_");
         /// In byte mode, the length for which the probability is p_b, and the length of a packet in min_th and max_th.
@@ -106,6 +121,7 @@ params! {
         "min_th < max_th" [min_th, max_th] |p| p.threshold(p.min_th) < p.threshold(p.max_th);
         "max_packet is in bytes" [max_packet] |p| matches!(p.max_packet, Size::Bytes(_));
         "wait belongs to method 2" [wait, method] |p| !p.wait || p.method == 2;
+        "law = figure2 belongs to method 2" [law, method] |p| p.law != Law::Figure2 || p.method == 2;
     }
 }
 
@@ -158,7 +174,10 @@ impl<P: Packet> Discipline<P> for Red<P> {
         match self.rule.carry_out(verdict, &mut packet) {
             Some(cause) => ctx.lost(packet, cause),
             None if self.fifo.has_room(&packet) => self.fifo.push(packet),
-            None => ctx.lost(packet, Cause::Tail),
+            None => {
+                self.rule.refused();
+                ctx.lost(packet, Cause::Tail);
+            }
         }
     }
 
@@ -213,7 +232,7 @@ mod tests {
         for _ in 0..2 {
             rig.arrive(1, 1000);
         }
-        assert_eq!((rig.discipline.rule.avg, rig.discipline.rule.count), (0.5 * 1.0, 0));
+        assert_eq!((rig.discipline.rule.avg, rig.discipline.rule.count), (0.5 * 1.0, -1));
         // Arrival 3: avg = 0.5·0.5 + 0.5·2 = 1.25, p_b = 0.5·0.25/2 = 0.0625, count = 0, p_a = 0.0625.
         rig.arrive(1, 1000);
         assert_eq!(rig.discipline.rule.avg, 1.25);
@@ -226,11 +245,11 @@ mod tests {
         assert_eq!((rig.discipline.rule.avg, rig.discipline.rule.p_b()), (2.125, 0.28125));
         let fourth_lost = draws.uniform() < 0.28125 / 0.71875;
         assert_eq!(rig.lost.len(), usize::from(fourth_lost));
-        // Arrival 5: with the fourth queued, avg = 1.0625 + 2 = 3.0625 ≥ max_th: lost for certain, count = 0.
+        // Arrival 5: with the fourth queued, avg = 1.0625 + 2 = 3.0625 ≥ max_th: lost for certain, count = −1.
         assert!(!fourth_lost, "this seed queues the fourth packet");
         rig.arrive(1, 1000);
         assert_eq!(rig.discipline.rule.avg, 3.0625);
-        assert_eq!((rig.lost_flows(), rig.discipline.rule.count), (vec![(1, Cause::Forced)], 0));
+        assert_eq!((rig.lost_flows(), rig.discipline.rule.count), (vec![(1, Cause::Forced)], -1));
         rig.assert_conserved();
     }
 

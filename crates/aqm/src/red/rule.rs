@@ -1,6 +1,6 @@
 //! RED's rule without a queue: the average, the law of gaps, and whether to mark or to drop. CHOKe and others build on it.
 
-use super::{Action, Mode, RedParams};
+use super::{Action, Law, Mode, RedParams};
 use crate::discipline::{Cause, Packet};
 use sluicegate_base::{Size, Span, Stream, Time};
 
@@ -26,14 +26,19 @@ pub struct RedRule {
     wait: bool,
     gentle: bool,
     geometric: bool,
+    law: Law,
     /// In byte mode, the paper's MaximumPacketSize in bytes.
     max_packet: Option<f64>,
     marks_below_max_th: bool,
     marks_above_max_th: bool,
     /// In packets, in byte mode in bytes.
     pub(super) avg: f64,
-    /// Packets in the band without a signal since the last one.
-    pub(super) count: u64,
+    /// What the law of gaps counts, up to and with the last packet in the band; −1 before the first.
+    pub(super) count: i64,
+    /// Packets that the last arrival found in the queue.
+    queued: u64,
+    /// Whether the last arrival was in the band, as ns-2 counts it.
+    in_band: bool,
     /// When the link last found the queue empty; none while it is busy.
     q_time: Option<Time>,
 }
@@ -53,6 +58,7 @@ impl RedRule {
             wait: params.wait,
             gentle: params.gentle,
             geometric: params.method == 1,
+            law: params.law,
             max_packet: match (params.mode, params.max_packet) {
                 (Mode::Byte, Size::Bytes(n)) => Some(n as f64),
                 _ => None,
@@ -60,7 +66,9 @@ impl RedRule {
             marks_below_max_th: marks,
             marks_above_max_th: marks && params.above_max_th == Action::Mark,
             avg: 0.0,
-            count: 0,
+            count: -1,
+            queued: 0,
+            in_band: false,
             q_time: Some(Time::ZERO),
         }
     }
@@ -95,6 +103,7 @@ impl RedRule {
     /// A packet arrives to a queue of so many packets and bytes: brings the average up to date.
     #[inline]
     pub fn arrival(&mut self, packets: u64, bytes: u64, now: Time) {
+        self.queued = packets;
         match self.q_time.take() {
             None => {
                 let q = if self.max_packet.is_some() { bytes } else { packets };
@@ -116,20 +125,36 @@ impl RedRule {
     /// Judges an arrival of so many bytes by the average.
     #[inline]
     pub fn judge(&mut self, bytes: u64, rng: &mut Stream) -> Verdict {
-        if !self.congested() {
-            self.count = 0;
+        if !self.congested() || (self.law == Law::Ns2 && self.queued < 2) {
+            (self.count, self.in_band) = (-1, false);
             return Verdict::Pass;
         }
+        if self.law == Law::Ns2 && !self.in_band {
+            (self.count, self.in_band) = (1, true);
+            return Verdict::Pass;
+        }
+        self.count += 1;
         if self.saturated() {
-            self.count = 0;
+            self.signalled();
             return Verdict::Forced;
         }
-        if rng.chance(self.p_a(bytes)) {
-            self.count = 0;
-            Verdict::Early
-        } else {
-            self.count += 1;
-            Verdict::Pass
+        if !rng.chance(self.p_a(bytes)) {
+            return Verdict::Pass;
+        }
+        self.signalled();
+        Verdict::Early
+    }
+
+    /// Counting starts anew: from one unmarked packet on in Fig. 2 taken literally, from none in Sec. VII.
+    fn signalled(&mut self) {
+        self.count = if self.law == Law::Section7 { -1 } else { 0 };
+    }
+
+    /// The queue had no room for an arrival that the rule let pass.
+    #[inline]
+    pub fn refused(&mut self) {
+        if self.law == Law::Ns2 {
+            self.signalled();
         }
     }
 
@@ -231,6 +256,47 @@ mod tests {
     }
 
     #[test]
+    fn gaps_are_a_packet_shorter_where_figure_2_is_taken_literally() {
+        // p_b = 0.1: after a signal, 0.1/0.9 for the first packet and 1 for the ninth; uniform on 1 … 9.
+        let gaps = gaps(&RedParams { max_p: 0.2, law: Law::Figure2, ..thresholds(10, 30) }, 20.0, 45_000);
+        let mut counts = [0.0f64; 9];
+        // The first follows an empty queue, not a signal: its law is Sec. VII's.
+        gaps[1..].iter().for_each(|&gap| counts[gap as usize - 1] += 1.0);
+        let chi2: f64 = counts.iter().map(|c| (c - 5000.0) * (c - 5000.0) / 5000.0).sum();
+        assert!(chi2 < 26.12, "chi-square with 8 degrees of freedom: {chi2}");
+    }
+
+    /// ns-2's red.cc by hand: max_p = 1 and avg half-way, so that p_b is 1/2 and a count of 2 makes p_a 1.
+    #[test]
+    fn ns2_spares_short_queues_and_the_first_of_the_band() {
+        let mut rule = at(&RedParams { max_p: 1.0, w_q: 1e-12, law: Law::Ns2, ..thresholds(10, 30) }, 20.0);
+        rule.q_time = None;
+        let mut rng = Stream::new(3, "ns-2");
+        let mut verdicts = |rule: &mut RedRule, queues: &[u64]| -> Vec<Verdict> {
+            queues
+                .iter()
+                .map(|&queued| {
+                    rule.arrival(queued, 1000 * queued, Time::ZERO);
+                    rule.judge(1000, &mut rng)
+                })
+                .collect()
+        };
+        use Verdict::{Early, Forced, Pass};
+        // A queue of one is spared; the first of two or more starts the count at 1; the second is at 2.
+        assert_eq!(verdicts(&mut rule, &[1, 2, 2]), [Pass, Pass, Early]);
+        assert_eq!((rule.count, rule.in_band), (0, true));
+        // A short queue between them, and the band begins anew.
+        assert_eq!(verdicts(&mut rule, &[1, 5, 5, 0]), [Pass, Pass, Early, Pass]);
+        // Above max_th too; then all go.
+        rule.avg = 31.0;
+        assert_eq!(verdicts(&mut rule, &[1, 40, 40, 40]), [Pass, Pass, Forced, Forced]);
+        // A full buffer counts as a signal.
+        rule.count = 7;
+        rule.refused();
+        assert_eq!(rule.count, 0);
+    }
+
+    #[test]
     fn method_1_gives_geometric_gaps() {
         // p_b = 0.1: Prob[X = n] = 0.9ⁿ⁻¹·0.1. Nineteen classes of their own, the rest together.
         let gaps = gaps(&RedParams { max_p: 0.2, method: 1, ..thresholds(10, 30) }, 20.0, 50_000);
@@ -282,6 +348,7 @@ mod tests {
         let byte = RedParams { mode: Mode::Byte, max_p: 0.2, ..thresholds(10, 30) };
         let mut rule = at(&byte, 20_000.0);
         assert_eq!((rule.min_th, rule.max_th, rule.avg()), (10_000.0, 30_000.0, 20.0));
+        rule.count = 0;
         assert!((rule.p_a(1000) - 0.1).abs() < 1e-15 && (rule.p_a(40) - 0.004).abs() < 1e-15);
         rule.count = 5;
         assert!((rule.p_a(500) - 0.05 / (1.0 - 5.0 * 0.05)).abs() < 1e-15, "the scaled p_b enters p_a");

@@ -1,0 +1,311 @@
+//! A slow and obvious model of Linux's CHOKe, as an oracle for `choke_linux`.
+//!
+//! Written from the algorithm of the kernel's `net/sched/sch_choke.c` and `include/net/red.h` (Linux 6) and of iproute2's
+//! `tc/tc_red.c`, and sharing no code with `choke_linux`: the table of slots with its head and tail, the integers with the
+//! widths that C gives them, the division by a reciprocal, all as the kernel has them. Nothing here saves work.
+//!
+//! Two things are not modelled. Random numbers come from a stream that the test lends to both sides (the kernel has one
+//! of its own; both draw a slot uniformly, and 32 bits for qR). And when the tail runs into the head, the kernel
+//! takes a full table for an empty one; the model stops there with [`Fate::Overrun`].
+
+use sluicegate_aqm::Cause;
+use sluicegate_aqm::rig::TestPacket;
+use sluicegate_base::{Ecn, Stream};
+
+/// What `tc qdisc add … choke` is given.
+#[derive(Clone, Copy, Debug)]
+pub struct Tc {
+    pub limit: u32,
+    pub min: u32,
+    pub max: u32,
+    pub burst: u32,
+    pub avpkt: u32,
+    /// In bit/s.
+    pub bandwidth: u64,
+    pub probability: f64,
+    pub ecn: bool,
+}
+
+/// What `tc` makes of it for the kernel.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    pub wlog: u32,
+    pub scell_log: u32,
+    pub stab: [u8; 256],
+    max_p: u32,
+}
+
+impl Sent {
+    /// Whether C says what tc's numbers are: it shifts an `int` of up to 254 by `Scell_log`. More overflows.
+    pub fn defined(&self) -> bool {
+        self.scell_log <= 23
+    }
+}
+
+impl Tc {
+    /// The numbers that go to the kernel, or none where `tc` or the kernel refuses.
+    pub fn sent(&self) -> Option<Sent> {
+        let burst = f64::from(self.burst);
+        let needed = burst + 1.0 - f64::from(self.min);
+        if needed < 1.0 {
+            return None;
+        }
+        let passes = |wlog: &u32| {
+            let w = libm::pow(0.5, f64::from(*wlog));
+            needed <= (1.0 - libm::pow(1.0 - w, burst)) / w
+        };
+        let wlog = (1..32).find(passes)?;
+        // The kernel wants the scaled thresholds below 2^31.
+        if u64::from(self.max) << wlog >= 1 << 31 {
+            return None;
+        }
+        // The time for a packet in µs, then in the ticks of tc's clock, 64 ns each; both are whole numbers.
+        let micros = (1e6 * f64::from(self.avpkt) / ((self.bandwidth / 8) as f64)) as u32;
+        let ticks = (f64::from(micros) * 15.625) as u32;
+        let mut stab = [0u8; 256];
+        stab[255] = 31;
+        let mut scell_log = 0;
+        if ticks > 0 {
+            let l_w = -libm::log(1.0 - libm::pow(0.5, f64::from(wlog))) / f64::from(ticks);
+            while 31.0 / l_w / libm::pow(2.0, f64::from(scell_log)) >= 512.0 {
+                scell_log += 1;
+            }
+            for i in 1..255u32 {
+                let shifts = (f64::from(i) * libm::pow(2.0, f64::from(scell_log)) * l_w) as u32;
+                stab[i as usize] = shifts.min(31) as u8;
+            }
+        }
+        let max_p = (self.probability * libm::pow(2.0, 32.0)) as u32;
+        Some(Sent { wlog, scell_log, stab, max_p })
+    }
+}
+
+/// Division by a constant, by a multiplication and two shifts: the kernel's `reciprocal_div.h`.
+#[derive(Clone, Copy, Debug)]
+pub struct Reciprocal {
+    m: u32,
+    first: u32,
+    second: u32,
+}
+
+impl Reciprocal {
+    pub fn of(d: u32) -> Reciprocal {
+        let bits = 32 - (d - 1).leading_zeros();
+        let m = ((1u64 << 32) * ((1u64 << bits) - u64::from(d)) / u64::from(d) + 1) as u32;
+        Reciprocal { m, first: bits.min(1), second: bits.saturating_sub(1) }
+    }
+
+    pub fn divide(self, a: u32) -> u32 {
+        let t = ((u64::from(a) * u64::from(self.m)) >> 32) as u32;
+        (t + ((a - t) >> self.first)) >> self.second
+    }
+}
+
+/// What became of an arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Queued, marked or not.
+    Queued,
+    /// Lost alone; perhaps with a mark that it got before the queue was found full.
+    Lost(TestPacket, Cause),
+    /// Lost with the packet that it met.
+    Met(TestPacket),
+    /// The kernel would lose sight of its queue.
+    Overrun,
+}
+
+/// The kernel's counters, and how often something rare was met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub prob_drop: u64,
+    pub prob_mark: u64,
+    pub forced_drop: u64,
+    pub forced_mark: u64,
+    pub pdrop: u64,
+    pub matched: u64,
+    /// Draws that found three holes and took the head.
+    pub gave_up: u64,
+    /// Averages that decayed by shifts, and by the linear start of the curve.
+    pub shifted: u64,
+    pub linear: u64,
+}
+
+/// The queue.
+pub struct Choke {
+    tc: Tc,
+    sent: Sent,
+    reciprocal: Reciprocal,
+    tab: Vec<Option<TestPacket>>,
+    head: usize,
+    tail: usize,
+    qlen: u32,
+    /// The kernel's `unsigned long` on 64-bit machines.
+    pub qavg: u64,
+    pub qcount: i32,
+    q_r: u32,
+    /// In ns.
+    qidlestart: Option<u64>,
+    pub counts: Counts,
+}
+
+impl Choke {
+    pub fn new(tc: Tc) -> Option<Choke> {
+        let sent = tc.sent()?;
+        let reciprocal = Reciprocal::of((sent.max_p / (tc.max - tc.min)).max(1));
+        let tab = vec![None; (tc.limit + 1).next_power_of_two() as usize];
+        Some(Choke {
+            tc,
+            sent,
+            reciprocal,
+            tab,
+            head: 0,
+            tail: 0,
+            qlen: 0,
+            qavg: 0,
+            qcount: -1,
+            q_r: 0,
+            qidlestart: None,
+            counts: Counts::default(),
+        })
+    }
+
+    pub fn average(&self) -> f64 {
+        self.qavg as f64 / libm::pow(2.0, f64::from(self.sent.wlog))
+    }
+
+    /// The queue from head to tail, without holes.
+    pub fn queued(&self) -> Vec<TestPacket> {
+        let slots = (0..self.span()).map(|k| self.tab[self.after(self.head, k)]);
+        slots.flatten().collect()
+    }
+
+    /// The slots between head and tail, holes included.
+    pub fn span(&self) -> usize {
+        (self.tail + self.tab.len() - self.head) % self.tab.len()
+    }
+
+    fn after(&self, slot: usize, k: usize) -> usize {
+        (slot + k) % self.tab.len()
+    }
+
+    /// Steps the head on, past holes, at most to the tail.
+    fn advance_head(&mut self) {
+        self.head = self.after(self.head, 1);
+        while self.head != self.tail && self.tab[self.head].is_none() {
+            self.head = self.after(self.head, 1);
+        }
+    }
+
+    /// red.h: the average while the link is busy, or after an idle time.
+    fn average_of(&mut self, now: u64) -> u64 {
+        let Some(start) = self.qidlestart else {
+            return self.qavg.wrapping_add(u64::from(self.qlen).wrapping_sub(self.qavg >> self.sent.wlog));
+        };
+        let longest = 255u64 << self.sent.scell_log;
+        let us_idle = ((now - start) / 1000).min(longest);
+        let shift = self.sent.stab[(us_idle >> self.sent.scell_log) as usize & 255];
+        if shift > 0 {
+            self.counts.shifted += 1;
+            return self.qavg >> shift;
+        }
+        self.counts.linear += u64::from(self.qavg > 0 && us_idle > 0);
+        let less = (self.qavg * us_idle) >> self.sent.scell_log;
+        if less < self.qavg >> 1 { self.qavg - less } else { self.qavg >> 1 }
+    }
+
+    /// A slot with a packet, to compare an arrival with.
+    fn draw(&mut self, random: &mut Stream) -> usize {
+        for _ in 0..3 {
+            let slot = self.after(self.head, random.below(self.span() as u64) as usize);
+            if self.tab[slot].is_some() {
+                return slot;
+            }
+        }
+        self.counts.gave_up += 1;
+        self.head
+    }
+
+    fn random(&self, random: &mut Stream) -> u32 {
+        self.reciprocal.divide((random.bits() >> 32) as u32)
+    }
+
+    /// An arrival.
+    pub fn enqueue(&mut self, mut packet: TestPacket, now: u64, random: &mut Stream) -> Fate {
+        self.qavg = self.average_of(now);
+        self.qidlestart = None;
+        let (wlog, min) = (self.sent.wlog, u64::from(self.tc.min) << self.sent.wlog);
+        let max = u64::from(self.tc.max) << wlog;
+        if self.qavg <= min {
+            self.qcount = -1;
+        } else {
+            if self.head != self.tail {
+                let slot = self.draw(random);
+                let other = self.tab[slot].expect("the head has a packet while there is one");
+                if other.flow == packet.flow {
+                    self.tab[slot] = None;
+                    if slot == self.head {
+                        self.advance_head();
+                    }
+                    self.qlen -= 1;
+                    self.counts.matched += 1;
+                    return Fate::Met(other);
+                }
+            }
+            if self.qavg > max {
+                self.qcount = -1;
+                if !(self.tc.ecn && mark(&mut packet)) {
+                    self.counts.forced_drop += 1;
+                    return Fate::Lost(packet, Cause::Forced);
+                }
+                self.counts.forced_mark += 1;
+            } else {
+                self.qcount += 1;
+                if self.qcount == 0 {
+                    self.q_r = self.random(random);
+                } else if ((self.qavg - min) >> wlog).wrapping_mul(self.qcount as u64) >= u64::from(self.q_r) {
+                    self.qcount = 0;
+                    self.q_r = self.random(random);
+                    if !(self.tc.ecn && mark(&mut packet)) {
+                        self.counts.prob_drop += 1;
+                        return Fate::Lost(packet, Cause::Early);
+                    }
+                    self.counts.prob_mark += 1;
+                }
+            }
+        }
+        if self.qlen >= self.tc.limit {
+            self.counts.pdrop += 1;
+            return Fate::Lost(packet, Cause::Tail);
+        }
+        if self.after(self.tail, 1) == self.head {
+            return Fate::Overrun;
+        }
+        self.tab[self.tail] = Some(packet);
+        self.tail = self.after(self.tail, 1);
+        self.qlen += 1;
+        Fate::Queued
+    }
+
+    /// The link asks for a packet.
+    pub fn dequeue(&mut self, now: u64) -> Option<TestPacket> {
+        if self.head == self.tail {
+            self.qidlestart = self.qidlestart.or(Some(now));
+            return None;
+        }
+        let packet = self.tab[self.head].take();
+        self.advance_head();
+        self.qlen -= 1;
+        packet
+    }
+}
+
+/// `INET_ECN_set_ce`: true when the packet carries the mark, whoever set it.
+fn mark(packet: &mut TestPacket) -> bool {
+    match packet.ecn {
+        Ecn::NotCapable => false,
+        Ecn::Capable0 | Ecn::Capable1 | Ecn::CongestionExperienced => {
+            packet.ecn = Ecn::CongestionExperienced;
+            true
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Runs one scenario and prints what it did: `scenario FILE [SEED]`. The CPU time, the instructions and the memory of this
+//! process are those of the simulator alone; `tools/bench.py` measures them.
+
+use sluicegate_lab::Scenario;
+use sluicegate_lab::results::summary;
+use sluicegate_netsim::Sim;
+
+fn main() {
+    // Cargo adds `--bench`.
+    let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with("--"));
+    let Some(file) = arguments.next() else { return println!("usage: scenario FILE [SEED]") };
+    let sets: Vec<(String, String)> = arguments.next().map(|seed| ("run.seed".to_owned(), seed)).into_iter().collect();
+    let text = std::fs::read_to_string(&file).expect("a file that can be read");
+    let scenario = Scenario::read(&text, &file, &sets).unwrap_or_else(|error| panic!("{}", error.0));
+    let mut sim = Sim::new(scenario.plan().unwrap_or_else(|error| panic!("{}", error.0)));
+    while sim.advance(1 << 20) {}
+    let outcome = sim.finish();
+    let mut all = summary(&scenario, &outcome);
+    all["sent"] = outcome.links.iter().map(|link| link.totals.departures).sum::<u64>().into();
+    println!("{all}");
+}
