@@ -314,7 +314,7 @@ mod tests {
             let ecn = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::CongestionExperienced][usize::from(ecn)];
             let segment = segment(seq, ack, len, flags, if flags & 1 == 1 || header > 92 { &[] } else { &blocks });
             let packet = SimPacket {
-                flow, bytes: 28 + len, hop: 0, to: if forward { End::Receiver } else { End::Sender }, ecn, marked: false,
+                flow, bytes: 28 + len, leg: 0, to: if forward { End::Receiver } else { End::Sender }, ecn, marked: false,
                 segment, sent: Time::ZERO, queued: Time::ZERO,
             };
             let (bytes, length, original) = headers(shape, &packet);
