@@ -17,7 +17,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
 
-.PHONY: help setup demo test lint docs picture bench generate lock clean prerequisites
+.PHONY: help setup demo test lint docs picture bench captures generate lock clean prerequisites
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ picture: setup ## draw the README's picture anew
 
 bench: setup ## measure speed: writes bench.json and prints its tables
 	$(BIN)/python tools/bench/bench.py
+
+captures: $(VENV)/.python ## record the captures of the tests anew: as root, with iproute2 and tcpdump
+	$(BIN)/python tools/captures.py
 
 generate: $(VENV)/.python ## write the Python classes, reference pages and schema anew
 	$(BIN)/python tools/generate.py
