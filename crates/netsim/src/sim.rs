@@ -200,10 +200,15 @@ impl Sim {
         self.count
     }
 
+    #[inline]
     fn begin_window_if_due(&mut self) {
-        if self.measuring || self.now < self.warmup {
-            return;
+        if !self.measuring && self.now >= self.warmup {
+            self.begin_window();
         }
+    }
+
+    #[cold]
+    fn begin_window(&mut self) {
         self.measuring = true;
         self.links.iter_mut().for_each(|link| link.totals.begin(self.warmup));
         for flow in &mut self.flows {
