@@ -1,15 +1,17 @@
 """RED's closed forms (Floyd & Jacobson 1993): what the filter does to a burst, how far apart marks are, who is marked.
 
-The names are the paper's: `w_q`, `min_th`, `max_th`, `max_p`, `p_b`, `p_a`, `count`, `L` as `burst`. Queues and averages
-are in packets, probabilities between 0 and 1. Every function raises ValueError for an argument out of its range.
+The names are the paper's: `w_q`, `min_th`, `max_th`, `max_p`, `p_b`, `p_a`, `count`; `burst` is its L. Queues and
+averages are in packets, probabilities between 0 and 1. A function raises ValueError for an argument out of its range.
 
-| what the paper says | what we do | why |
-|---|---|---|
-| eq. (2) in closed form | the same polynomial's series in w_q where w_q·L is small | the closed form there is a small difference of large numbers |
-| 1/p_b is an integer, "for simplicity" | any p_b: what p_b leaves over falls on the last gap | p_a is cut at 1 there |
-| one law of gaps, uniform on 1 … 1/p_b | three: Sec. VII, Fig. 2 as printed, Fig. 17 as printed | they differ: Fig. 2 raises `count` before it is used, Fig. 17 spares the first packet of the band |
-| Fig. 8's Method 2 is p/(1 + i·p) | p/(1 − i·p) | a misprint: only this gives the law of Sec. VII, and about 100 marks |
-| Fig. 17's Approx[R/p_b] | R/p_b itself | the paper leaves open how it is approximated |
+Where this departs from what the paper says:
+
+- Eq. (2) in closed form is a small difference of large numbers where w_q·L is small: there its series is summed.
+- Sec. VII takes 1/p_b for an integer "for simplicity". Here it need not be: p_a is cut at 1, so that the last gap has
+  the probability that is left.
+- Sec. VII derives one law of gaps, uniform on 1 … 1/p_b. Fig. 2 raises `count` before it is used and Fig. 17 spares the
+  first packet of the band, so each has a law of its own.
+- Fig. 8's Method 2 is printed p/(1 + i·p), a misprint: only p/(1 − i·p) gives the law of Sec. VII and about 100 marks.
+- Fig. 17's Approx[R/p_b] is R/p_b itself; the paper leaves open how it is approximated.
 """
 
 from __future__ import annotations
@@ -38,6 +40,8 @@ def average_after_burst(burst: float, w_q: float) -> float:
     """
     _check(burst >= 0, "burst", burst, "must be at least 0")
     _check_weight(w_q)
+    if burst == 0:
+        return 0.0
     n = burst + 1
     if n * w_q > 1e-2:
         return n + math.expm1(n * _log_keep(w_q)) / w_q
