@@ -11,8 +11,8 @@ What follows from it:
 - tc's W is stricter than eq. (3) by up to a packet: the average of a burst of L − 1, plus 1, is at most min/avpkt.
 - W is the only weight that tc knows, and `burst` its only way to say it. So the `burst` in the line is chosen for the W
   that is wanted; it is not always the burst that shall pass.
-- Where the thresholds are millions of bytes apart the cut slope makes max_p noticeably smaller, and the kernel's 32 bits
-  forbid small weights.
+- Where the thresholds are millions of bytes apart the cut slope makes max_p noticeably smaller, and the 32 bits of the
+  kernel forbid small weights.
 """
 
 from __future__ import annotations
