@@ -333,7 +333,7 @@ def test_the_kernel_shows_what_it_was_given(case: str) -> None:
     done = in_a_namespace(f"{line} && tc -j -d qdisc show dev lo")
     for why in ("unshare failed", "qdisc kind is unknown", "Operation not permitted"):
         if why in done.stderr:
-            pytest.skip(f"this kernel has no RED, or we no permission: {done.stderr.splitlines()[0]}")
+            pytest.skip(f"no RED in this kernel, or no permission to ask it: {done.stderr.splitlines()[0]}")
     assert done.returncode == 0, done.stderr
     [shown] = [entry["options"] for entry in json.loads(done.stdout) if entry["kind"] == "red"]
     assert (shown["limit"], shown["min"], shown["max"]) == (linux.limit, linux.min, linux.max)

@@ -233,7 +233,8 @@ def test_figure_8_marks_about_100_of_5000_and_method_2_clusters_less() -> None:
 def test_expected_marks_are_those_of_the_rule(law: red.Law, p_b: float) -> None:
     """Among few arrivals, where the share of the long run is not yet right; counted after a mark."""
     arrivals, counted = 60, []
-    gaps = iter(observed(law, p_b, 60_000, "mark"))
+    enough = 1200 * (arrivals / red.gaps(law, p_b).mean + 2)
+    gaps = iter(observed(law, p_b, int(enough), "mark"))
     for _ in range(1000):
         at, marks = next(gaps), 0
         while at <= arrivals:

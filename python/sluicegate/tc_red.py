@@ -69,8 +69,11 @@ class LinuxRed:
         said = [f"w_q = 2^-{self.w_log} = {self.w_q:.3g} instead of {w_q:.3g}: {why}"]
         if self.w_log >= 10:
             said.append("tc will say that the burst seems too large: it does for every w_q of 2^-10 or less")
-        digits = 3 if abs(self.max_p / max_p - 1) > 5e-3 else 4
-        said.append(f"max_p = {self.max_p:.{digits}g} instead of {max_p:g}: the slope is whole units of 2^-32 a byte")
+        low = 1 - self.max_p / max_p
+        slope = "the slope is a whole number of 2^-32 a byte"
+        said.append(
+            f"max_p = {self.max_p:.3g}{f' instead of {max_p:g}' if low > 5e-3 else ''}, {low:.2%} lower: {slope}"
+        )
         said.append("the queue is counted in bytes, with link-layer headers; signals come by RED 1993's Fig. 17")
         if self.bandwidth == 8 * MOST_BYTES:
             said.append("bandwidth is the most that tc takes; it matters only when the link has been idle")
