@@ -348,6 +348,9 @@ def parse_pcap(given: list[str] | None, folder: Path | None) -> dict[str, Path]:
         if link in captures:
             raise Refusal(f"--pcap {text}: {link} is given twice")
         captures[link] = Path(file) if file or folder is None else folder / f"{link.replace('/', '-')}.pcapng"
+    places = [place.absolute() for place in captures.values()]
+    if twice := [str(place) for place in captures.values() if places.count(place.absolute()) > 1]:
+        raise Refusal(f"--pcap {twice[0]}: two links cannot be written to one file")
     return captures
 
 
