@@ -340,3 +340,9 @@ def test_a_large_capture_needs_no_more_memory_than_a_small_one() -> None:
     assert large[0] == 24 + 70 * count * 72 > 300e6
     assert small[1] == large[1] == 5000
     assert large[2] - small[2] < 16e6
+
+
+def test_the_table_names_flows_whole_on_a_narrow_terminal(sluicegate: Program) -> None:
+    done = sluicegate("replay", DUMBBELL, "--rate", "3 Mbit/s", "--top", "3")
+    assert "…" not in done.stdout
+    assert " > " in done.stdout.splitlines()[3]
