@@ -206,6 +206,19 @@ def test_a_damaged_capture_is_replayed_up_to_the_damage(sluicegate: Program, tmp
     assert str(offset) in again.damage
 
 
+def test_a_time_years_ahead_is_damage_and_stalls_nothing(sluicegate: Program, tmp_path: Path) -> None:
+    # Three packets of the capture, the last one's seconds set to 2096: penalty_box would wake every 5 s until then.
+    whole = DUMBBELL.read_bytes()
+    sizes = [16 + len(data) for _, _, data in records(DUMBBELL)][:3]
+    at = 24 + sum(sizes[:2])
+    far = tmp_path / "far.pcap"
+    far.write_bytes(whole[:at] + struct.pack("<I", 4_000_000_000) + whole[at + 4 : at + sizes[2]])
+    done = sluicegate("replay", far, "--rate", "1 Mbit/s", "--discipline", "penalty_box")
+    assert done.returncode == 1
+    assert f"damaged at byte {at}: the time of this packet is " in done.stderr
+    assert "the 2 packets before it were replayed" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [
@@ -340,3 +353,9 @@ def test_a_large_capture_needs_no_more_memory_than_a_small_one() -> None:
     assert large[0] == 24 + 70 * count * 72 > 300e6
     assert small[1] == large[1] == 5000
     assert large[2] - small[2] < 16e6
+
+
+def test_the_table_names_flows_whole_on_a_narrow_terminal(sluicegate: Program) -> None:
+    done = sluicegate("replay", DUMBBELL, "--rate", "3 Mbit/s", "--top", "3")
+    assert "…" not in done.stdout
+    assert " > " in done.stdout.splitlines()[3]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from conftest import Program
+from test_replay import blocks
 
 import sluicegate as sg
 
@@ -193,3 +196,39 @@ def test_links_of_a_capture_are_checked_before_the_run(sluicegate: Program, smal
         assert (done.returncode, done.stdout) == (2, "")
         assert says in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
+
+
+def test_capturing_changes_nothing_of_a_run(tmp_path: Path) -> None:
+    settings = {"run.duration": "20 s", "run.warmup": "5 s"}
+    plain = sg.run("topology", sets=settings)
+    for link in ("first", "first/back", "second/back"):
+        captured = sg.run("topology", sets=settings, pcap={link: tmp_path / "link.pcapng"})
+        assert captured.flows.equals(plain.flows), link
+        assert captured.links.equals(plain.links), link
+    network, source = sg.dumbbell(rate="1 Mbit/s"), sg.Udp(rate="0.5 Mbit/s", access_jitter="5 ms", spread="0 s")
+    file = tmp_path / "access.pcapng"
+    sg.simulate(network, source, duration="2 s", pcap={"flow/0/access": file})
+    times = [time for time, _, _ in blocks(file)]
+    # 1000 bytes at 0.5 Mbit/s, without the jitter, and nothing that the end came before.
+    assert {late - early for early, late in itertools.pairwise(times)} == {16_000_000}
+    assert len(times) in (124, 125)
+    assert times[-1] <= 2 * 10**9
+
+
+def test_two_captures_in_one_file_are_refused(sluicegate: Program, small: Path, tmp_path: Path) -> None:
+    done = sluicegate("run", small, "--pcap", "bottleneck=x.pcapng", "--pcap", "bottleneck/back=./x.pcapng")
+    assert done.returncode == 2
+    assert done.stderr.endswith("x.pcapng: two links cannot be written to one file\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
+
+
+def test_pipes_are_not_replaced_and_links_are_followed(tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="not a plain file"):
+        sg.replay(CAPTURES / "raw.pcap", rate="1 Mbit/s", write=pipe)
+    assert pipe.is_fifo()
+    link.symlink_to("real.pcapng")
+    sg.replay(CAPTURES / "raw.pcap", rate="1 Mbit/s", write=link)
+    assert link.is_symlink()
+    assert (tmp_path / "real.pcapng").is_file()

@@ -172,6 +172,9 @@ def run_text(
     from .files import staged_file
     from .results import Run
 
+    places = [Path(file).absolute() for file in (pcap or {}).values()]
+    if twice := next((place for place in places if places.count(place) > 1), None):
+        raise _core.ScenarioError(f"{twice}: two links cannot be written to one file")
     with ExitStack() as stack:
         captures = [(link, str(stack.enter_context(staged_file(file)))) for link, file in (pcap or {}).items()]
         return Run(own.run(text, name, _texts(sets, seed), progress, queue, captures))

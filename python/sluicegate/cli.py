@@ -519,7 +519,8 @@ def print_text(text: str) -> None:
     Console(highlight=False, markup=False).print(text + "\n")
 
 
-def print_table(header: list[str], rows: list[list[str]]) -> None:
+def print_table(header: list[str], rows: list[list[str]], whole: bool = False) -> None:
+    """Print a table as wide as the terminal; with `whole` as wide as it needs to be, so that no name is cut."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -531,4 +532,7 @@ def print_table(header: list[str], rows: list[list[str]]) -> None:
             column.justify = "right"
     for row in rows:
         table.add_row(*map(Text, row))
-    Console().print(table)
+    console = Console()
+    if whole:
+        console.width = max(console.width, console.measure(table, options=console.options.update(width=10_000)).maximum)
+    console.print(table)

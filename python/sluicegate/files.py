@@ -43,9 +43,11 @@ def staged(directory: str | Path) -> Iterator[Path]:
 def staged_file(path: str | Path) -> Iterator[Path]:
     """Lend the path of a file to write; when the block ends well, it appears as `path`, its parents made as needed.
 
-    When the block raises, nothing is left. Raises OSError, before the block runs, when `path` could not be written.
+    A symbolic link stays, and what it leads to is replaced. When the block raises, nothing is left. Raises OSError,
+    before the block runs, when `path` could not be written, or is a device, a pipe or a socket: a renaming would put a
+    plain file in its place.
     """
-    target = Path(path).absolute()
+    target = Path(path).resolve() if os.path.islink(path) else Path(path).absolute()
     base = _writable(target.parent)
     _check_type(target, is_folder=False)
     stage = base / f".sluicegate-{secrets.token_hex(6)}"
@@ -88,6 +90,8 @@ def _check_type(place: Path, is_folder: bool) -> None:
         _writable(place)
     elif place.is_dir():
         raise IsADirectoryError(21, "is a directory, and a file of that name is to be written", str(place))
+    elif place.exists() and not place.is_file():
+        raise OSError(22, "is not a plain file, and a file of that name is to be written", str(place))
 
 
 def _publish(folder: Path, target: Path, old: Path) -> None:

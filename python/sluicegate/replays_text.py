@@ -27,7 +27,7 @@ def show(done: Replay, top: int, places: Sequence[Path]) -> None:
         "marked",
     ]
     header += ["delay ms", "p95 ms", "p99 ms"]
-    print_table(header, [cells(row, lost) for row in rows])
+    print_table(header, [cells(row, lost) for row in rows], whole=True)
     [link] = done.links.to_dicts()
     print(
         f"{link['discipline']} at {number(link['rate_bps'], 1e3)} kbit/s for {link['duration_s']:.3f} s: "

@@ -1,13 +1,13 @@
 //! How much memory a scenario takes, estimated before it is run: an allocation that fails cannot be answered for.
 //!
 //! Counted is what grows with the values of a scenario: flows with their links, samples, windows sent at once, and
-//! packets that wait at a source's own access link, whose queue has no limit.
+//! packets that wait at a source's own access link, whose queue has no limit, or are on their way over long links.
 
 use crate::access::Access;
 use crate::document::ScenarioError;
 use crate::network::RunParams;
 use crate::section::Section;
-use sluicegate_base::Size;
+use sluicegate_base::{Rate, Size, Span};
 use sluicegate_netsim::SimPacket;
 use sluicegate_netsim::source::{FlowParams, SourcePlan};
 
@@ -36,17 +36,18 @@ impl Memory {
         common: &FlowParams,
         source: &SourcePlan,
         access: Option<&Access>,
+        path: Path,
         run: &RunParams,
     ) -> Result<(), ScenarioError> {
         let count = common.count as f64;
         let end = common.stop.map_or(run.duration, |stop| stop.min(run.duration));
-        let waiting = waiting(source, access, (end - common.start).as_secs());
+        let waiting = waiting(source, access, path, (end - common.start).as_secs());
         self.flows += count;
         self.bytes += count * (FLOW + waiting * size_of::<SimPacket>() as f64);
         let gibibytes = |bytes: f64| format!("{:.1} GiB", bytes / (1u64 << 30) as f64);
         if self.bytes > MOST {
             let what = if waiting > 1000.0 {
-                format!("; about {waiting:.0} packets of each may wait at its own access link")
+                format!("; about {waiting:.0} packets of each may wait at its own access link or be on their way")
             } else {
                 String::new()
             };
@@ -73,19 +74,34 @@ impl Memory {
     }
 }
 
-/// The most packets of one flow that wait before the network, or are on their way to it.
-fn waiting(source: &SourcePlan, access: Option<&Access>, lifetime: f64) -> f64 {
+/// The shared links that a flow's data crosses.
+#[derive(Clone, Copy, Debug)]
+pub struct Path {
+    /// Their propagation delays, one after the other.
+    pub delay: Span,
+    /// The rate of the slowest.
+    pub rate: Rate,
+}
+
+/// The most packets of one flow that wait before the network, or are on their way.
+fn waiting(source: &SourcePlan, access: Option<&Access>, path: Path, lifetime: f64) -> f64 {
     let (rate, size) = match source {
-        SourcePlan::Tcp(host) => return host.initial_window.min(host.window as f64 / f64::from(host.mss)),
+        SourcePlan::Tcp(host) => {
+            let window = host.window as f64 / f64::from(host.mss);
+            let on_the_way = path.rate.0 as f64 * path.delay.as_secs().min(lifetime) / (8.0 * f64::from(host.mss));
+            return host.initial_window.max(on_the_way).min(window);
+        }
         SourcePlan::Udp(params) => (params.rate, params.packet_size),
         SourcePlan::Poisson(params) => (params.rate, params.packet_size),
         // While it is on; the least that makes sure.
         SourcePlan::OnOff(params) => (params.rate, params.packet_size),
     };
-    let Some(access) = access else { return 0.0 };
-    let (access, delay) = (access.rate, access.longest());
     let (Size::Bytes(bytes) | Size::Packets(bytes)) = size;
-    let too_much = rate.0.saturating_sub(access.0) as f64 * lifetime;
-    let on_the_wire = rate.0.min(access.0) as f64 * delay.as_secs().min(lifetime);
-    (too_much + on_the_wire) / (8.0 * bytes as f64)
+    let (mut offered, mut waiting) = (rate.0, 0.0);
+    if let Some(access) = access {
+        offered = rate.0.min(access.rate.0);
+        waiting = (rate.0 - offered) as f64 * lifetime + offered as f64 * access.longest().as_secs().min(lifetime);
+    }
+    let on_the_way = offered.min(path.rate.0) as f64 * path.delay.as_secs().min(lifetime);
+    (waiting + on_the_way) / (8.0 * bytes as f64)
 }

@@ -3,7 +3,7 @@
 use crate::access::Access;
 use crate::document::{Document, Item, Node, Place, ScenarioError};
 use crate::foreign::{self, Build, Foreign};
-use crate::memory::Memory;
+use crate::memory::{Memory, Path};
 use crate::network::{LinkParams, Network, NetworkLink, NetworkParams, Run, RunParams};
 use crate::section::{Found, Section, fill_from_profile, json, object, value};
 use serde_json::{Map, Value as Json};
@@ -89,8 +89,9 @@ impl Scenario {
         run_section.refuse_unknown(&[Table::of::<Run>()], &[])?;
         let run: RunParams = typed::<Run>(&run_section, links[0].rate, "run", &mut resolved)?;
         resolved["run"]["sample"] = json(&Value::Time(run.interval()));
-        refuse_too_large(&root, &groups, &run)?;
         let far_access = dumbbell.map(|params| (params.access_rate, params.access_delay));
+        let far_delay = far_access.map_or(Span::ZERO, |(_, delay)| delay);
+        refuse_too_large(&root, &groups, &links, far_delay, &run)?;
         let name = name.to_owned();
         Ok(Scenario { name, resolved: Json::Object(resolved), run, queue, links, groups, far_access })
     }
@@ -402,14 +403,23 @@ fn flows(
 }
 
 /// Refuses what would not fit into memory, at the group of flows that makes it too large.
-fn refuse_too_large(root: &Section<'_>, groups: &[Group], run: &RunParams) -> Result<(), ScenarioError> {
+fn refuse_too_large(
+    root: &Section<'_>,
+    groups: &[Group],
+    links: &[LinkSpec],
+    far_delay: Span,
+    run: &RunParams,
+) -> Result<(), ScenarioError> {
     let Some(Item { node: Node::Array(items), .. }) = root.get("flows") else { return Ok(()) };
     let mut memory = Memory::default();
     for (at, (item, group)) in items.iter().zip(groups).enumerate() {
         let Node::Table(entries) = &item.node else { unreachable!("an array of tables") };
         let path = format!("flows.{at}");
         let section = Section { document: root.document, path: &path, place: item.place, entries };
-        memory.add(&section, &group.common, &group.source, group.access.as_ref(), run)?;
+        let path = group.path.iter().map(|link| &links[*link as usize]);
+        let delay = path.clone().fold(far_delay, |sum, link| sum + link.delay);
+        let path = Path { delay, rate: path.map(|link| link.rate).min().unwrap_or(Rate(0)) };
+        memory.add(&section, &group.common, &group.source, group.access.as_ref(), path, run)?;
     }
     Ok(())
 }

@@ -164,6 +164,11 @@ fn what_would_not_fit_into_memory_is_refused_at_its_group() {
     assert!(windows.starts_with("--set flows.0.count: these 500000 flows need about"), "{windows}");
     let fast = refusal(SMALL, &[("flows.1.rate", "1e15 bit/s")]);
     assert!(fast.contains("flows.1.count: ") && fast.contains("wait at its own access link"), "{fast}");
+    // 10 Mbit/s for 100,000 s on their way over one link: 125 million packets.
+    let far = [("network.rate", "10 Mbit/s"), ("flows.1.rate", "10 Mbit/s"), ("run.duration", "200000 s")];
+    let long = [far[0], far[1], far[2], ("network.delay", "100000 s")];
+    assert!(refusal(SMALL, &long).contains("be on their way"));
+    assert!(read(SMALL, &[far[0], far[1], far[2], ("network.delay", "1 s")]).is_ok());
     let series = [("flows.0.count", "200000"), ("run.sample", "1 ms")];
     assert!(refusal(SMALL, &series).contains("set run.series = false"));
     assert!(read(SMALL, &[series[0], series[1], ("run.series", "false")]).is_ok());

@@ -56,6 +56,8 @@ struct FlowState {
 /// A run in progress.
 pub struct Sim {
     links: Vec<Link>,
+    /// The names of all lines.
+    line_names: Vec<String>,
     /// Lines that several paths share; none in the place of one that is a path's own.
     lines: Vec<Option<Line>>,
     /// The paths of all flows, leg by leg.
@@ -136,6 +138,7 @@ impl Sim {
             .collect();
         let shared = |(line, uses): (_, &u32)| (*uses > 1).then(|| Line::new(line, seed));
         let lines = plan.lines.iter().zip(&uses).map(shared).collect();
+        let line_names = plan.lines.into_iter().map(|line| line.name).collect();
         let links: Vec<Link> =
             plan.links.into_iter().enumerate().map(|(at, link)| Link::new(at as u32, link, seed)).collect();
         events.push(Time::ZERO + plan.sample, Event::Sample);
@@ -143,6 +146,7 @@ impl Sim {
             averages: vec![Spread::default(); links.len()],
             census: vec![0; flows.len()],
             links,
+            line_names,
             lines,
             legs,
             flows,
@@ -183,9 +187,42 @@ impl Sim {
         true
     }
 
-    /// Lets `observer` see what the link with this index sends.
-    pub fn observe(&mut self, link: usize, observer: Observer) {
-        self.links[link].observer = Some(observer);
+    /// Lets `observer` see what the link or line of this name sends, in order, each packet with the time when its last
+    /// bit is out; false when nothing has the name. It changes nothing of the run.
+    pub fn observe(&mut self, name: &str, mut observer: Observer) -> bool {
+        if let Some(link) = self.links.iter_mut().find(|link| link.name == name) {
+            link.observer = Some(observer);
+            return true;
+        }
+        let Some(at) = self.line_names.iter().position(|known| known == name) else { return false };
+        let end = self.end;
+        if let Some(line) = self.line(at) {
+            // A line knows beforehand what it will have sent; what it sends after the end is not sent.
+            line.observe(Box::new(move |time, packet| {
+                if time <= end {
+                    observer(time, packet);
+                }
+            }));
+        }
+        true
+    }
+
+    /// The line with this index of the plan; none when no path crosses it.
+    fn line(&mut self, at: usize) -> Option<&mut Line> {
+        if self.lines[at].is_some() {
+            return self.lines[at].as_mut();
+        }
+        let this = Hop::Line(at as u32);
+        for flow in &self.flows {
+            for (path, first) in [&flow.plan.return_path, &flow.plan.path].into_iter().zip(flow.first) {
+                let Some(place) = path.iter().position(|hop| *hop == this) else { continue };
+                // Lines of its own are in the legs in the order of the path.
+                let own = |hop: &&Hop| matches!(hop, Hop::Line(line) if self.lines[*line as usize].is_none());
+                let before = path[..place].iter().filter(own).count();
+                return self.legs[first as usize..].iter_mut().filter_map(|leg| leg.line.as_mut()).nth(before);
+            }
+        }
+        None
     }
 
     /// The simulated time.
@@ -244,7 +281,7 @@ impl Sim {
         loop {
             let leg = &mut self.legs[packet.leg as usize];
             if let Some(line) = &mut leg.line {
-                time = line.cross(packet.bytes, time);
+                time = line.cross(packet, time);
             }
             match leg.to {
                 Then::Own => packet.leg += 1,
@@ -273,7 +310,7 @@ impl Sim {
             }
             Then::Shared(at) => {
                 let line = self.lines[at as usize].as_mut().expect("a shared line");
-                let time = line.cross(packet.bytes, self.now);
+                let time = line.cross(packet, self.now);
                 packet.leg += 1;
                 self.travel(place, time);
             }

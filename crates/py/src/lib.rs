@@ -116,8 +116,8 @@ fn run<'py>(
     let faults = Arc::new(Faults::default());
     let python = scenario.is_foreign();
     let links: Vec<String> = pcap.iter().map(|(link, _)| link.clone()).collect();
-    let begin = move |mut plan: Plan| -> Result<_, sluicegate_lab::ScenarioError> {
-        links.iter().try_for_each(|link| observable(&mut plan, link))?;
+    let begin = move |plan: Plan| -> Result<_, sluicegate_lab::ScenarioError> {
+        links.iter().try_for_each(|link| observable(&plan, link))?;
         let shapes = (!links.is_empty()).then(|| Shapes::of(&plan));
         Ok((Sim::new(plan), shapes))
     };

@@ -3,6 +3,7 @@
 //!
 //! | what a capture holds | what we do | why |
 //! |---|---|---|
+//! | a silence of more than a day | is damage: the replay ends before it | disciplines that act between packets act through a silence, and a wrong time would stall them |
 //! | times that go back | the packet arrives with the latest before it, in the file's order; counted | a queue knows no past; the rest of the file keeps its times |
 //! | packets without a time (Simple Packet Blocks) | they arrive with the packet before them; counted | nothing better is known |
 //! | the answers of the senders to the network of that day | they are replayed as they were | a recorded sender does not react |
@@ -61,6 +62,10 @@ pub enum Length {
     /// That of the whole frame, as far as captures tell: without preamble and check sequence.
     Frame,
 }
+
+/// The longest silence that a capture may hold: a day. Disciplines that act between packets act all the while, and a
+/// damaged time would stall them for years.
+const LONGEST_SILENCE: Span = Span::from_secs(86_400);
 
 /// How a capture is replayed.
 #[derive(Clone, Copy, Debug)]
@@ -301,6 +306,12 @@ impl<R: Read, W: Write> Replay<R, W> {
         };
         let totals = &mut self.totals;
         let latest = totals.last.0;
+        let ahead = record.time.map_or(0, |time| time.saturating_sub(totals.base + latest.0));
+        if totals.packets > 0 && ahead > LONGEST_SILENCE.0 {
+            let what = format!("the time of this packet is {} s after those before it", ahead / 1_000_000_000);
+            (self.ended, self.damage) = (true, Some(Damage { offset: self.capture.offset(), what }));
+            return Ok(true);
+        }
         if totals.packets == 0 {
             totals.base = record.time.unwrap_or(0);
         }

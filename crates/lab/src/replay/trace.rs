@@ -14,12 +14,11 @@
 use super::writer::Writer;
 use crate::ScenarioError;
 use sluicegate_aqm::Packet as _;
-use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
+use sluicegate_base::Time;
 use sluicegate_base::params::did_you_mean;
-use sluicegate_base::{Size, Span, Time};
 use sluicegate_netsim::events::End;
 use sluicegate_netsim::source::SourcePlan;
-use sluicegate_netsim::{Hop, LinkPlan, Plan, Sim, SimPacket};
+use sluicegate_netsim::{Plan, Sim, SimPacket};
 use sluicegate_tcp::{Flags, Segment};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -108,11 +107,10 @@ pub type Growing<W> = Arc<Mutex<Option<Trace<W>>>>;
 
 /// Captures what the link of this name sends from now on; take the trace from what is given when the run is over.
 pub fn attach<W: Write + Send + 'static>(sim: &mut Sim, link: &str, trace: Trace<W>) -> Growing<W> {
-    let index = sim.links().iter().position(|found| found.name == link).expect("a link that the run has");
     let growing = Arc::new(Mutex::new(Some(trace)));
     let shared = growing.clone();
-    sim.observe(
-        index,
+    let found = sim.observe(
+        link,
         Box::new(move |now, packet| {
             let mut trace = shared.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(trace) = trace.as_mut() {
@@ -120,39 +118,20 @@ pub fn attach<W: Write + Send + 'static>(sim: &mut Sim, link: &str, trace: Trace
             }
         }),
     );
+    assert!(found, "a link that the run has");
     growing
 }
 
-/// Makes sure that the plan has a link of this name, which can be observed: a line of that name becomes one, with a
-/// queue that does not fill. An error when nothing has the name, or a line's jitter would be lost.
-pub fn observable(plan: &mut Plan, name: &str) -> Result<(), ScenarioError> {
-    if plan.links.iter().any(|link| link.name == name) {
+/// Makes sure that the plan has a link or line of this name.
+pub fn observable(plan: &Plan, name: &str) -> Result<(), ScenarioError> {
+    let links = || plan.links.iter().map(|link| &*link.name).chain(plan.lines.iter().map(|line| &*line.name));
+    if links().any(|link| link == name) {
         return Ok(());
     }
-    let Some(at) = plan.lines.iter().position(|line| line.name == name) else {
-        // Links of single flows are named after them; nobody wants to read a thousand names.
-        let links = plan.links.iter().map(|link| &*link.name).chain(plan.lines.iter().map(|line| &*line.name));
-        let names: Vec<&str> = links.filter(|name| !name.starts_with("flow/")).take(20).collect();
-        let near = did_you_mean(name, &names);
-        return Err(ScenarioError(format!("--pcap {name}: no such link{near}; links: {}", names.join(", "))));
-    };
-    let line = plan.lines[at].clone();
-    if line.jitter > Span::ZERO {
-        return Err(ScenarioError(format!("--pcap {name}: a link with jitter cannot be captured")));
-    }
-    let params = DropTailParams { limit: Size::Packets(u64::MAX) };
-    plan.links.push(LinkPlan {
-        name: line.name,
-        rate: line.rate,
-        delay: line.delay,
-        discipline: "drop_tail".into(),
-        queue: Box::new(DropTail::new(params)),
-        watched: false,
-    });
-    let link = Hop::Link(plan.links.len() as u32 - 1);
-    let paths = plan.flows.iter_mut().flat_map(|flow| [&mut flow.path, &mut flow.return_path]);
-    paths.flatten().filter(|hop| **hop == Hop::Line(at as u32)).for_each(|hop| *hop = link);
-    Ok(())
+    // Links of single flows are named after them; nobody wants to read a thousand names.
+    let names: Vec<&str> = links().filter(|name| !name.starts_with("flow/")).take(20).collect();
+    let near = did_you_mean(name, &names);
+    Err(ScenarioError(format!("capture of {name}: no such link{near}; links: {}", names.join(", "))))
 }
 
 /// The most bytes that the headers of IP and TCP take.
