@@ -17,7 +17,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
 
-.PHONY: help setup demo test lint docs picture bench generate lock clean prerequisites
+.PHONY: help setup demo test lint docs picture bench fuzz generate lock clean prerequisites
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,11 @@ picture: setup ## draw the README's picture anew
 
 bench: $(VENV)/.python ## the benchmarks
 	cargo bench --locked --workspace
+
+# Neither .venv nor the extension is needed.
+fuzz: FUZZ_SECONDS ?= 60
+fuzz: prerequisites ## fuzz the readers, FUZZ_SECONDS for each target
+	"$$(tools/prerequisites)" tools/fuzz.py --seconds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 generate: $(VENV)/.python ## write the Python classes, reference pages and schema anew
 	$(BIN)/python tools/generate.py
