@@ -17,7 +17,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
 
-.PHONY: help setup demo test lint docs picture bench fuzz generate lock clean prerequisites
+.PHONY: help setup demo test lint docs picture bench captures fuzz generate lock clean prerequisites
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,8 +54,11 @@ docs: setup ## the manual as a site, in out/docs; warnings are errors
 picture: setup ## draw the README's picture anew
 	$(BIN)/python tools/picture.py
 
-bench: $(VENV)/.python ## the benchmarks
-	cargo bench --locked --workspace
+bench: setup ## measure speed: writes bench.json and prints its tables
+	$(BIN)/python tools/bench/bench.py
+
+captures: $(VENV)/.python ## record the captures of the tests anew: as root, with iproute2 and tcpdump
+	$(BIN)/python tools/captures.py
 
 # Neither .venv nor the extension is needed.
 fuzz: FUZZ_SECONDS ?= 60

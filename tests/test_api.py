@@ -98,7 +98,7 @@ def test_simulate_takes_every_declared_value_of_a_run() -> None:
     import inspect
 
     declared = {field["name"] for field in json.loads(_core.declarations())["run"]["fields"]}
-    assert declared == set(inspect.signature(sg.simulate).parameters) - {"network", "flows", "progress"}
+    assert declared == set(inspect.signature(sg.simulate).parameters) - {"network", "flows", "progress", "pcap"}
 
 
 def test_a_network_of_links_carries_each_flow_along_its_path() -> None:

@@ -22,7 +22,7 @@ BUILT = ROOT / "target/fuzz"
 FOUND = ROOT / "out/fuzz"
 
 # The longest input of each target in bytes.
-TARGETS = {"scenario": 4_096, "overrides": 4_096}
+TARGETS = {"scenario": 4_096, "overrides": 4_096, "pcap": 8_192, "pcapng": 8_192}
 
 # The address space of the whole process in MiB, as a limit of the system: an allocation beyond it fails at once, used or
 # not. Most of it is for libFuzzer's own tables and corpus, which grow with the run; what a single input makes the program

@@ -6,8 +6,14 @@
 use sluicegate_aqm::Discipline;
 use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
 use sluicegate_base::{Rate, Size, quantity};
+use sluicegate_lab::replay::reader::{Capture, Next};
+use sluicegate_lab::replay::results::Report;
+use sluicegate_lab::replay::{Failure, Progress, Replay, ReplayScenario};
 use sluicegate_lab::{Foreign, Scenario, ScenarioError};
 use sluicegate_netsim::{Sim, SimPacket};
+use std::cell::RefCell;
+use std::io::{self, Write};
+use std::rc::Rc;
 
 /// Events of the simulator that one input may use: some milliseconds.
 const EVENTS: u64 = 3_000;
@@ -42,6 +48,76 @@ pub fn overrides(data: &[u8]) {
         quantities(value);
     }
     read_and_begin(BASES[sets.len() % BASES.len()], &sets);
+    if let Err(ScenarioError(message)) = ReplayScenario::read(&sets) {
+        assert!(message.starts_with("--set "), "the message has no place: {message}");
+    }
+}
+
+/// A capture in the format pcap. Others are the next target's, so that each has its own way into the reader.
+pub fn pcap(data: &[u8]) {
+    if !data.starts_with(&SECTION) {
+        replay_both(data);
+    }
+}
+
+/// A capture in the format pcapng.
+pub fn pcapng(data: &[u8]) {
+    if data.starts_with(&SECTION) {
+        replay_both(data);
+    }
+}
+
+/// How a section header of pcapng begins, in either order of bytes.
+const SECTION: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+
+fn replay_both(data: &[u8]) {
+    // One that marks, slow enough for a queue; and one that acts by the clock.
+    replay(data, &[("rate", "100 kbit/s"), ("queue.discipline", "red"), ("queue.red.action", "mark")]);
+    replay(data, &[("rate", "10 Mbit/s"), ("queue.discipline", "penalty_box"), ("length", "frame"), ("flows", "3")]);
+}
+
+/// Replays a capture to its end and reads again what left the link.
+fn replay(data: &[u8], sets: &[(&str, &str)]) {
+    let sets: Vec<(String, String)> = sets.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    let scenario = ReplayScenario::read(&sets).expect("a good replay");
+    let nothing = &mut |foreign: &Foreign, _: &str, _: Rate| Err(ReplayScenario::nothing_builds(foreign));
+    let (name, queue) = scenario.discipline::<ScenarioError>(nothing).expect("one of ours");
+    let out = Shared::default();
+    let mut replay = Replay::new(data, scenario.setting(), queue, Some(out.clone())).expect("memory takes a header");
+    loop {
+        match replay.advance(1000) {
+            Ok(Progress::Done) => break,
+            Ok(Progress::Going) => {}
+            Ok(Progress::Interrupted) => panic!("nothing interrupts a slice of bytes"),
+            Err(Failure::Unusable(what)) => return assert!(!what.is_empty()),
+            Err(Failure::Write(error)) => panic!("memory can be written to: {error}"),
+        }
+    }
+    let outcome = replay.finish().expect("memory can be written to");
+    let (packets, left) = (outcome.totals.packets, outcome.totals.left);
+    let report = Report::new(outcome, name, scenario.setting().rate);
+    let (summary, _) = (report.summary(&scenario, "fuzz.pcap"), report.tables());
+    assert!(summary.is_object());
+    let (written, mut sent) = (out.0.borrow(), 0);
+    let mut capture = Capture::new(&written[..]);
+    while let Next::Record(record) = capture.next().expect("what we write is whole") {
+        assert!(record.time.is_some());
+        sent += 1;
+    }
+    assert!(left == 0 && sent <= packets, "{sent} of {packets} packets sent, {left} left");
+}
+
+/// A file in memory that can be looked at afterwards.
+#[derive(Clone, Default)]
+struct Shared(Rc<RefCell<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// What is shown of a quantity is read as the same again.

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .api import Topology, check, dumbbell, run, simulate, topology
     from .comparison import Comparison, compare
     from .own import Aqm
+    from .replays import Replay, replay
     from .results import Run
     from .ring import Ring
 
@@ -57,6 +58,7 @@ __all__ = [
     "Poisson",
     "RandomDrop",
     "Red",
+    "Replay",
     "Ring",
     "Run",
     "ScenarioError",
@@ -67,6 +69,7 @@ __all__ = [
     "check",
     "compare",
     "dumbbell",
+    "replay",
     "run",
     "simulate",
     "topology",
@@ -74,6 +77,7 @@ __all__ = [
 
 _ELSEWHERE = (
     {"Aqm": "own", "Comparison": "comparison", "Ring": "ring", "Run": "results", "compare": "comparison"}
+    | dict.fromkeys(("Replay", "replay"), "replays")
     | dict.fromkeys(("ConservationError", "Ctx", "Packet", "ScenarioError"), "_core")
     | dict.fromkeys(("Topology", "check", "dumbbell", "run", "simulate", "topology"), "api")
 )

@@ -20,7 +20,8 @@ class Packet:
         """Its place in the order of arrival at this queue, from 1."""
     @property
     def flow(self) -> int:
-        """The number of its flow, as in results; negative for what travels back to the flow's sender."""
+        """The number of its flow, as in results; negative for what travels back to the flow's sender. In a replay the
+        hash of its flow, the column `key`."""
     @property
     def bytes(self) -> int:
         """Its length in bytes, IP header included."""
@@ -69,5 +70,13 @@ def run(
     name: str,
     sets: Sequence[tuple[str, str]],
     progress: Callable[[float, float, int], object] | None,
+    make: Maker | None = None,
+    pcap: Sequence[tuple[str, str]] = (),
+) -> RawRun: ...
+def replay(
+    path: str,
+    sets: Sequence[tuple[str, str]],
+    write: str | None,
+    progress: Callable[[int, int], object] | None,
     make: Maker | None = None,
 ) -> RawRun: ...

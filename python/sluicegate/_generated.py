@@ -358,6 +358,8 @@ class Tcp:
         delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
             (default: as the profile says; RFC 5681, Sec. 4.2)
         ecn: Whether both ends use explicit congestion notification. (default: as the profile says; RFC 3168)
+        ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
+            lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
         pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
             1996)
         handshake: Whether the connection opens with an exchange of SYNs; otherwise it starts established.
@@ -409,6 +411,7 @@ class Tcp:
     limited_transmit: bool | None = None
     delayed_ack: str | None = None
     ecn: bool | None = None
+    ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
     handshake: bool | None = None
     closing: bool | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from importlib import resources
@@ -64,19 +65,21 @@ def simulate(
     sample: str | None = None,
     series: bool | None = None,
     progress: Progress | None = None,
+    pcap: Mapping[str, str | Path] | None = None,
 ) -> Run:
     """Simulate `flows` over `network` and return the results.
 
     `duration`: simulated time, of which `warmup` is left out of counters and means. `seed`: of every random stream.
     `sample`: the interval of the series; `series`: False leaves them out. What is None takes the default that
-    docs/reference/network.md lists under [run].
+    docs/reference/network.md lists under [run]. `pcap`: links, and for each a pcapng file of what it sends; they appear
+    whole or not at all.
 
     Raises `ScenarioError` when a value is wrong, TypeError when something is no network, discipline or source.
     KeyboardInterrupt, and whatever `progress` or a discipline of one's own raises, end the run.
     """
     settings = {"duration": duration, "warmup": warmup, "seed": seed, "sample": sample, "series": series}
     text = scenario(network, flows, **settings)
-    return run_text(text, queue=factory(network.queue), progress=progress)
+    return run_text(text, queue=factory(network.queue), progress=progress, pcap=pcap)
 
 
 def factory(queue: object) -> AqmFactory | None:
@@ -137,14 +140,19 @@ def _plain(value: object) -> object:
 
 
 def run(
-    file: str | Path, *, sets: Sets | None = None, seed: int | None = None, progress: Progress | None = None
+    file: str | Path,
+    *,
+    sets: Sets | None = None,
+    seed: int | None = None,
+    progress: Progress | None = None,
+    pcap: Mapping[str, str | Path] | None = None,
 ) -> Run:
     """Run the scenario in `file`: a path, or the name of one that comes with Sluicegate (`scenarios()` lists them).
 
-    `sets` and then `seed` override what the file says. Raises `ScenarioError` and OSError.
+    `sets` and then `seed` override what the file says. `pcap`: see `simulate`. Raises `ScenarioError` and OSError.
     """
     text, name = read_scenario(file)
-    return run_text(text, name, sets=sets, seed=seed, progress=progress)
+    return run_text(text, name, sets=sets, seed=seed, progress=progress, pcap=pcap)
 
 
 def run_text(
@@ -155,14 +163,18 @@ def run_text(
     seed: int | None = None,
     progress: Progress | None = None,
     queue: AqmFactory | None = None,
+    pcap: Mapping[str, str | Path] | None = None,
 ) -> Run:
     """Run a scenario given as text. `name` stands for the file in messages.
 
-    `queue`: the discipline written in Python that the text calls `own.described(queue)`.
+    `queue`: the discipline written in Python that the text calls `own.described(queue)`. `pcap`: see `simulate`.
     """
+    from .files import staged_file
     from .results import Run
 
-    return Run(own.run(text, name, _texts(sets, seed), progress, queue))
+    with ExitStack() as stack:
+        captures = [(link, str(stack.enter_context(staged_file(file)))) for link, file in (pcap or {}).items()]
+        return Run(own.run(text, name, _texts(sets, seed), progress, queue, captures))
 
 
 def check(file: str | Path, *, sets: Sets | None = None) -> dict[str, Any]:

@@ -115,6 +115,13 @@ def run(
     sets: Set = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of every random stream.")] = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="Write the tables and summary.json here.")] = None,
+    pcap: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LINK[=FILE]",
+            help="Write what LINK sends as pcapng, to FILE or with -o to LINK.pcapng. Repeatable.",
+        ),
+    ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -127,9 +134,16 @@ def run(
     text, name = api.read_scenario(file)
     with progress_bar(quiet) as bar:
         update = None if bar is None else lambda now, end, _packets: bar(now, end, name)
-        result = api.run_text(text, name, sets=overrides, seed=seed, progress=update)
-        if out is not None:
-            result.write(out)
+        if pcap and out is not None:  # the captures appear together with the tables
+            with files.staged(out) as folder:
+                captures = parse_pcap(pcap, folder)
+                result = api.run_text(text, name, sets=overrides, seed=seed, progress=update, pcap=captures)
+                result.fill(folder)
+        else:
+            captures = parse_pcap(pcap, None)
+            result = api.run_text(text, name, sets=overrides, seed=seed, progress=update, pcap=captures)
+            if out is not None:
+                result.write(out)
     if quiet:
         return
     if as_json:
@@ -181,6 +195,76 @@ def compare(
         print(json.dumps(done.record(), ensure_ascii=False))
     else:
         comparison_text.show(done, out)
+
+
+@app.command(
+    short_help="Replay a capture through a discipline; print what each flow met.",
+    epilog="""Examples:
+
+\b
+sluicegate replay day.pcap --rate "10 Mbit/s" --discipline choke:candidates=2
+sluicegate replay day.pcap --rate "10 Mbit/s" --discipline red \\
+    --set queue.red.action=mark --write after.pcapng -o out/
+zcat day.pcap.gz | sluicegate replay - --rate "1 Gbit/s"
+""",
+)
+@answers
+def replay(
+    capture: Annotated[str, typer.Argument(help="A pcap or pcapng file; - for standard input.")],
+    rate: Annotated[str, typer.Option(help='Rate of the link, such as "10 Mbit/s".')],
+    discipline: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With values of its own: choke:candidates=2, or path.py:Class. [drop_tail]"),
+    ] = None,
+    sets: Set = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the discipline and the hash of flows.")] = None,
+    length: Annotated[
+        str | None, typer.Option(metavar="ip|frame", help="Which length counts: the IP packet's or the frame's. [ip]")
+    ] = None,
+    flows: Annotated[
+        int | None, typer.Option(metavar="N", help="Tell at most N flows apart in results. [20000]")
+    ] = None,
+    write: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write what left the link, with its new times, as pcapng.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="Write the tables and summary.json here.")] = None,
+    top: Annotated[int, typer.Option(min=1, metavar="N", help="Print the N largest flows.")] = 20,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Feed the packets of a capture, at their recorded times, through a discipline at a link of some rate.
+
+    A recorded sender does not react. Exit code 1 when the capture is damaged: what could be read is reported.
+    """
+    import os
+
+    from . import files, replays, replays_text
+
+    if out is not None:
+        files.check_writable(out, replays.file_names())
+    size = os.path.getsize(capture) if os.path.isfile(capture) else None
+    with progress_bar(quiet) as bar:
+        update = None if bar is None else lambda read, packets: bar(read, size, f"{packets} packets")
+        done = replays.replay(
+            capture,
+            rate=rate,
+            queue=discipline,
+            seed=seed,
+            length=length,
+            flows=flows,
+            write=write,
+            sets=parse_sets(sets),
+            progress=update,
+        )
+        if out is not None:
+            done.write(out)
+    if as_json and not quiet:
+        print(json.dumps({"flows": done.flows.to_dicts(), "links": done.links.to_dicts(), "summary": done.summary}))
+    elif not quiet:
+        replays_text.show(done, top, [place for place in (write, out) if place is not None])
+    if done.damage is not None:
+        print(f"error: {capture}: {done.damage}", file=sys.stderr)
+        raise typer.Exit(1)
 
 
 @app.command(short_help="Reproduce a paper: a report with every figure.")
@@ -252,6 +336,21 @@ def parse_sets(sets: list[str] | None) -> list[tuple[str, str]]:
     return pairs
 
 
+def parse_pcap(given: list[str] | None, folder: Path | None) -> dict[str, Path]:
+    """The LINK[=FILE] texts of --pcap: links and files; those without a file go to `folder`."""
+    captures: dict[str, Path] = {}
+    for text in given or []:
+        link, equals, file = text.partition("=")
+        if not link or (equals and not file):
+            raise Refusal(f"--pcap {text}: must be LINK or LINK=FILE, such as bottleneck=out.pcapng")
+        if not file and folder is None:
+            raise Refusal(f"--pcap {text}: say where to write it: -o DIR, or --pcap {link}=FILE")
+        if link in captures:
+            raise Refusal(f"--pcap {text}: {link} is given twice")
+        captures[link] = Path(file) if file or folder is None else folder / f"{link.replace('/', '-')}.pcapng"
+    return captures
+
+
 def nearest(given: str, known: list[str]) -> str:
     """The nearest of the known names as a question, or all of them."""
     from difflib import get_close_matches
@@ -260,7 +359,7 @@ def nearest(given: str, known: list[str]) -> str:
     return f'did you mean "{near[0]}"?' if near else f"known: {', '.join(known)}"
 
 
-def progress_bar(quiet: bool) -> AbstractContextManager[Callable[[float, float, str], None] | None]:
+def progress_bar(quiet: bool) -> AbstractContextManager[Callable[[float, float | None, str], None] | None]:
     """A bar on a terminal's standard error, as a function to call with done, total and a text; None elsewhere."""
     if quiet or not sys.stderr.isatty():
         return nullcontext(None)
@@ -285,7 +384,7 @@ class Bar:
     def __exit__(self, *_: object) -> None:
         self.progress.stop()
 
-    def __call__(self, done: float, total: float, text: str) -> None:
+    def __call__(self, done: float, total: float | None, text: str) -> None:
         self.progress.update(self.task, completed=done, total=total, description=text)
 
 

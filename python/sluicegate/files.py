@@ -39,6 +39,26 @@ def staged(directory: str | Path) -> Iterator[Path]:
         shutil.rmtree(stage, ignore_errors=True)
 
 
+@contextmanager
+def staged_file(path: str | Path) -> Iterator[Path]:
+    """Lend the path of a file to write; when the block ends well, it appears as `path`, its parents made as needed.
+
+    When the block raises, nothing is left. Raises OSError, before the block runs, when `path` could not be written.
+    """
+    target = Path(path).absolute()
+    base = _writable(target.parent)
+    _check_type(target, is_folder=False)
+    stage = base / f".sluicegate-{secrets.token_hex(6)}"
+    try:
+        stage.mkdir()
+        yield stage / target.name
+        with _uninterrupted():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (stage / target.name).rename(target)
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
 def check_writable(directory: str | Path, names: Iterable[str] = ()) -> None:
     """Raise OSError when `directory` could not be written, so that one need not run for hours to learn it.
 

@@ -133,12 +133,13 @@ def run(
     sets: Sequence[tuple[str, str]],
     progress: Callable[[float, float, int], object] | None,
     queue: AqmFactory | None = None,
+    pcap: Sequence[tuple[str, str]] = (),
 ) -> RawRun:
     """Run a scenario whose discipline may be written in Python, and say so in the summary. See `_core.run`."""
     from . import _core
 
     maker = Maker(queue)
-    raw = _core.run(text, name, sets, progress, maker)
+    raw = _core.run(text, name, sets, progress, maker, pcap)
     if maker.about:
         raw["summary"] = json.dumps(json.loads(raw["summary"]) | {"own_discipline": maker.about})
     return raw

@@ -73,11 +73,15 @@ class Run:
         from .files import staged
 
         with staged(directory) as folder:
-            for name in self.tables:
-                self.table(name).write_parquet(folder / f"{name}.parquet")
-            text = json.dumps(self.summary, indent=2, ensure_ascii=False, allow_nan=False)
-            (folder / "summary.json").write_text(text + "\n", "utf-8")
+            self.fill(folder)
         return Path(directory)
+
+    def fill(self, folder: Path) -> None:
+        """Write the same files into a folder that is there, one after the other. Raises OSError."""
+        for name in self.tables:
+            self.table(name).write_parquet(folder / f"{name}.parquet")
+        text = json.dumps(self.summary, indent=2, ensure_ascii=False, allow_nan=False)
+        (folder / "summary.json").write_text(text + "\n", "utf-8")
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}: {self.table(name).height} rows" for name in self.tables)

@@ -1,10 +1,10 @@
 //! Everything declared, as JSON: what the generated classes, the manual and `disciplines --json` are made from.
 
-use crate::VERSION;
 use crate::network::{Network, NetworkLink, Run};
-use crate::results::tables;
+use crate::results::{ResultTable, tables};
 use crate::scenario::{COMMON, SOURCES};
 use crate::section::{default_json, json as value_json};
+use crate::{VERSION, replay};
 use serde_json::{Value as Json, json};
 use sluicegate_aqm::{Cause, all};
 use sluicegate_base::params::{DefaultValue, Field, Kind, Table};
@@ -68,6 +68,15 @@ fn declared(own: &[Table], shared: &[Table]) -> Json {
     })
 }
 
+fn columns_of(table: &ResultTable) -> Json {
+    let columns: Vec<Json> = table
+        .columns
+        .iter()
+        .map(|c| json!({"name": c.name, "dtype": c.cells.dtype(), "unit": c.unit, "doc": c.doc}))
+        .collect();
+    json!({"name": table.name, "summary": table.summary, "columns": columns})
+}
+
 /// All declarations.
 #[must_use]
 pub fn declarations() -> Json {
@@ -104,17 +113,7 @@ pub fn declarations() -> Json {
         flow_series: Vec::new(),
         events: 0,
     };
-    let results: Vec<Json> = tables(&empty)
-        .iter()
-        .map(|table| {
-            let columns: Vec<Json> = table
-                .columns
-                .iter()
-                .map(|c| json!({"name": c.name, "dtype": c.cells.dtype(), "unit": c.unit, "doc": c.doc}))
-                .collect();
-            json!({"name": table.name, "summary": table.summary, "columns": columns})
-        })
-        .collect();
+    let columns = |tables: &[ResultTable]| tables.iter().map(columns_of).collect::<Vec<Json>>();
     json!({
         "version": VERSION,
         "disciplines": disciplines,
@@ -124,7 +123,8 @@ pub fn declarations() -> Json {
         "network": declared(&[Table::of::<Network>()], &[]),
         "link": declared(&[Table::of::<NetworkLink>()], &[]),
         "run": declared(&[Table::of::<Run>()], &[]),
-        "tables": results,
+        "tables": columns(&tables(&empty)),
+        "replay_tables": columns(&replay::results::declared()),
         "causes": Cause::ALL.iter().map(|c| json!({"name": c.name(), "doc": c.doc()})).collect::<Vec<_>>(),
     })
 }

@@ -31,7 +31,8 @@ pub struct Foreign {
 }
 
 /// Builds a foreign discipline for the link of this name and rate; gives the name that results bear, and the queue.
-pub type Build<'a, E> = dyn FnMut(&Foreign, &str, Rate) -> Result<(String, Box<dyn Discipline<SimPacket>>), E> + 'a;
+pub type Build<'a, E, P = SimPacket> =
+    dyn FnMut(&Foreign, &str, Rate) -> Result<(String, Box<dyn Discipline<P>>), E> + 'a;
 
 impl Foreign {
     /// Whether this is the name of a foreign discipline: no other has a colon.

@@ -9,6 +9,7 @@
 //! | [`foreign`] | a discipline that is written elsewhere, such as in Python |
 //! | [`scenario`] | a whole scenario: read, checked, resolved, turned into a plan |
 //! | [`memory`] | how much memory a scenario would take |
+//! | [`replay`] | captures of real packets, replayed through a discipline |
 //! | [`results`] | the tables of results, every column declared |
 //! | [`declarations`] | everything declared, as JSON |
 
@@ -18,6 +19,7 @@ pub mod document;
 pub mod foreign;
 pub mod memory;
 pub mod network;
+pub mod replay;
 pub mod results;
 pub mod scenario;
 pub mod section;

@@ -54,19 +54,29 @@ pub struct ResultTable {
     pub columns: Vec<Column>,
 }
 
-fn f64s(name: &'static str, unit: &'static str, doc: &'static str, cells: impl Iterator<Item = f64>) -> Column {
+pub(crate) fn f64s(
+    name: &'static str,
+    unit: &'static str,
+    doc: &'static str,
+    cells: impl Iterator<Item = f64>,
+) -> Column {
     Column { name: name.into(), unit, doc: doc.into(), cells: Cells::F64(cells.collect()) }
 }
 
-fn u64s(name: &'static str, unit: &'static str, doc: &'static str, cells: impl Iterator<Item = u64>) -> Column {
+pub(crate) fn u64s(
+    name: &'static str,
+    unit: &'static str,
+    doc: &'static str,
+    cells: impl Iterator<Item = u64>,
+) -> Column {
     Column { name: name.into(), unit, doc: doc.into(), cells: Cells::U64(cells.collect()) }
 }
 
-fn strs<'a>(name: &'static str, doc: &'static str, cells: impl Iterator<Item = &'a str>) -> Column {
+pub(crate) fn strs<'a>(name: &'static str, doc: &'static str, cells: impl Iterator<Item = &'a str>) -> Column {
     Column { name: name.into(), unit: "", doc: doc.into(), cells: Cells::Str(cells.map(str::to_owned).collect()) }
 }
 
-fn lost_by_cause(lost: &[[u64; Cause::COUNT]]) -> impl Iterator<Item = Column> + '_ {
+pub(crate) fn lost_by_cause(lost: &[[u64; Cause::COUNT]]) -> impl Iterator<Item = Column> + '_ {
     Cause::ALL.iter().map(|&cause| Column {
         name: format!("lost_{}", cause.name()).into(),
         unit: "packets",
@@ -75,7 +85,7 @@ fn lost_by_cause(lost: &[[u64; Cause::COUNT]]) -> impl Iterator<Item = Column> +
     })
 }
 
-fn ratio(part: u64, whole: u64) -> f64 {
+pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { f64::NAN } else { part as f64 / whole as f64 }
 }
 

@@ -53,7 +53,7 @@ struct Group {
 }
 
 /// The discipline under study.
-enum Queueing {
+pub(crate) enum Queueing {
     /// One of the registry, with the values given for it.
     Ours(Table, Found),
     /// One that is written elsewhere.
@@ -294,7 +294,11 @@ fn network(
     Ok((specs, None))
 }
 
-fn queue(section: &Section<'_>, rate: Rate, resolved: &mut Map<String, Json>) -> Result<Queueing, ScenarioError> {
+pub(crate) fn queue(
+    section: &Section<'_>,
+    rate: Rate,
+    resolved: &mut Map<String, Json>,
+) -> Result<Queueing, ScenarioError> {
     let link = Link { rate, packet: 1000 };
     let names: Vec<&str> = all().iter().map(|entry| entry.table.about.name).collect();
     let tables: Vec<Table> = all().iter().map(|entry| entry.table).collect();

@@ -13,7 +13,12 @@ use std::time::{Duration, Instant};
 const MEMORY: u64 = 32 * 1024;
 
 /// Every target by the name of its folder.
-const TARGETS: &[(&str, fn(&[u8]))] = &[("scenario", targets::scenario), ("overrides", targets::overrides)];
+const TARGETS: &[(&str, fn(&[u8]))] = &[
+    ("scenario", targets::scenario),
+    ("overrides", targets::overrides),
+    ("pcap", targets::pcap),
+    ("pcapng", targets::pcapng),
+];
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus")

@@ -239,8 +239,10 @@ impl Events {
             self.turn_to(bucket);
             return Some((time, code.event()));
         }
-        let entry = self.present.pop_if(|entry| entry.time <= until)?;
-        Some((entry.time, entry.code.event()))
+        if self.present.last()?.time > until {
+            return None;
+        }
+        self.present.pop().map(|entry| (entry.time, entry.code.event()))
     }
 
     /// The same when something was added to the present bucket.

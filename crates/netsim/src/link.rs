@@ -21,6 +21,9 @@ pub struct Leaving {
     pub marked: bool,
 }
 
+/// Sees each packet that a link has sent, when its last bit is out.
+pub type Observer = Box<dyn FnMut(Time, &SimPacket) + Send>;
+
 /// A link as it runs.
 pub struct Link {
     /// Its name, rate and discipline, for results.
@@ -37,6 +40,8 @@ pub struct Link {
     pub totals: LinkTotals,
     /// The packet that has gone to the transmitter since this was last taken.
     pub leaving: Option<Leaving>,
+    /// Who looks at what it sends.
+    pub observer: Option<Observer>,
     index: u32,
     delay: Span,
     rng: Stream,
@@ -59,6 +64,7 @@ impl Link {
             queue: plan.queue,
             totals: LinkTotals::default(),
             leaving: None,
+            observer: None,
             index,
             delay: plan.delay,
             transmitter: Transmitter::new(plan.rate),
@@ -94,6 +100,9 @@ impl Link {
         lost: &mut Vec<(SimPacket, Cause)>,
     ) -> (SimPacket, Time) {
         let packet = self.sending.take().expect("a packet in transmission");
+        if let Some(observer) = &mut self.observer {
+            observer(now, &packet);
+        }
         self.totals.departures += 1;
         self.totals.departed_bytes += u64::from(packet.bytes);
         self.transmit(now, events, lost);

@@ -2,7 +2,7 @@
 
 use crate::events::{End, Event, Events};
 use crate::line::Line;
-use crate::link::Link;
+use crate::link::{Link, Observer};
 use crate::packet::{SimPacket, Travelling};
 use crate::plan::{FlowPlan, Hop, Plan};
 use crate::probe::{FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, QueueSample, Spread};
@@ -181,6 +181,11 @@ impl Sim {
             self.handle(event);
         }
         true
+    }
+
+    /// Lets `observer` see what the link with this index sends.
+    pub fn observe(&mut self, link: usize, observer: Observer) {
+        self.links[link].observer = Some(observer);
     }
 
     /// The simulated time.

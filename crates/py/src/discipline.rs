@@ -4,15 +4,14 @@
 //! ours to tell. The first error, Python's own or a broken rule, is kept in [`Faults`]; from then on the discipline is a
 //! plain queue that calls nothing, until the run loop looks.
 
-use crate::lent::{DEPARTED, Faults, PyCtx, PyPacket, Queue, flow_of, named, shown};
+use crate::lent::{DEPARTED, Faults, Lendable, PyCtx, PyPacket, Queue, named, shown};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sluicegate_aqm::{Ctx, Discipline, Packet};
+use sluicegate_aqm::{Ctx, Discipline};
 use sluicegate_base::params::Raw;
 use sluicegate_base::{Rate, Time};
 use sluicegate_lab::Foreign;
-use sluicegate_netsim::SimPacket;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,14 +20,14 @@ use std::sync::Arc;
 type Hooks = (String, Py<PyAny>, Py<PyAny>, Option<Py<PyAny>>, Option<Py<PyAny>>, Option<Py<PyAny>>);
 
 /// Lets `make`, a `sluicegate.own.Maker`, make the discipline of one link.
-pub fn build(
+pub fn build<P: Lendable>(
     make: &Bound<'_, PyAny>,
     foreign: &Foreign,
     file: &str,
     link: &str,
     rate: Rate,
     faults: &Arc<Faults>,
-) -> PyResult<(String, Box<dyn Discipline<SimPacket>>)> {
+) -> PyResult<(String, Box<dyn Discipline<P>>)> {
     let py = make.py();
     let file = (!foreign.overridden).then_some(file);
     let offered = dict(py, &foreign.shared)?;
@@ -68,7 +67,7 @@ fn dict<'py>(py: Python<'py>, values: &[(String, Raw)]) -> PyResult<Bound<'py, P
     Ok(dict)
 }
 
-struct PyDiscipline {
+struct PyDiscipline<P> {
     enqueue: Py<PyAny>,
     dequeue: Py<PyAny>,
     next_wakeup: Option<Py<PyAny>>,
@@ -77,7 +76,7 @@ struct PyDiscipline {
     ctx: Py<PyCtx>,
     queue: Arc<Queue>,
     /// What is queued, by number.
-    inside: BTreeMap<u64, SimPacket>,
+    inside: BTreeMap<u64, P>,
     bytes: u64,
     arrived: u64,
     /// The time of the last call.
@@ -86,7 +85,7 @@ struct PyDiscipline {
     woken: Option<Time>,
 }
 
-impl PyDiscipline {
+impl<P: Lendable> PyDiscipline<P> {
     fn idle(&self) -> bool {
         self.queue.faults.any()
     }
@@ -117,8 +116,8 @@ impl PyDiscipline {
     fn call<'py>(
         &mut self,
         py: Python<'py>,
-        ctx: &mut Ctx<'_, SimPacket>,
-        arriving: Option<SimPacket>,
+        ctx: &mut Ctx<'_, P>,
+        arriving: Option<P>,
         work: impl FnOnce(&Self, &Py<PyCtx>) -> PyResult<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         self.now.set(ctx.now);
@@ -127,8 +126,8 @@ impl PyDiscipline {
         (lent.packets, lent.bytes, lent.arriving) = (self.inside.len() as u64, self.bytes, 0);
         if let Some(packet) = arriving {
             lent.arriving = self.arrived;
-            self.inside.insert(self.arrived, packet);
             self.bytes += packet.bytes();
+            self.inside.insert(self.arrived, packet);
         }
         drop(lent);
         let result = work(self, &self.ctx);
@@ -154,11 +153,11 @@ impl PyDiscipline {
     }
 
     /// The packet that `dequeue` returned.
-    fn departing(&mut self, given: &Bound<'_, PyAny>) -> PyResult<Option<SimPacket>> {
+    fn departing(&mut self, given: &Bound<'_, PyAny>) -> PyResult<Option<P>> {
         let (py, class) = (given.py(), &self.queue.class);
         if given.is_none() {
             let Some((&number, packet)) = self.inside.first_key_value() else { return Ok(None) };
-            let (named, all) = (named(number, flow_of(packet)), self.inside.len());
+            let (named, all) = (named(number, packet.number()), self.inside.len());
             let what =
                 format!("{named} is queued ({all} in all), but {class}.dequeue returned None: the queue is empty");
             return Err(self.queue.violation(py, what));
@@ -171,7 +170,7 @@ impl PyDiscipline {
         token.leave(py, &self.queue, DEPARTED, "was returned from dequeue")?;
         Ok(self.inside.remove(&token.number).map(|mut packet| {
             self.bytes -= packet.bytes();
-            (packet.ecn, packet.marked) = (token.ecn(), token.marked());
+            packet.take_mark(token.ecn(), token.marked());
             packet
         }))
     }
@@ -194,8 +193,8 @@ impl PyDiscipline {
     }
 }
 
-impl Discipline<SimPacket> for PyDiscipline {
-    fn enqueue(&mut self, packet: SimPacket, ctx: &mut Ctx<'_, SimPacket>) {
+impl<P: Lendable> Discipline<P> for PyDiscipline<P> {
+    fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
         self.arrived += 1;
         if self.idle() {
             self.bytes += packet.bytes();
@@ -211,7 +210,7 @@ impl Discipline<SimPacket> for PyDiscipline {
         });
     }
 
-    fn dequeue(&mut self, ctx: &mut Ctx<'_, SimPacket>) -> Option<SimPacket> {
+    fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
         if self.idle() {
             let (_, packet) = self.inside.pop_first()?;
             self.bytes -= packet.bytes();
@@ -232,7 +231,7 @@ impl Discipline<SimPacket> for PyDiscipline {
         })
     }
 
-    fn wake(&mut self, ctx: &mut Ctx<'_, SimPacket>) {
+    fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
         self.woken = Some(ctx.now);
         self.now.set(ctx.now);
         if self.idle() {
@@ -255,7 +254,7 @@ impl Discipline<SimPacket> for PyDiscipline {
     }
 
     /// In the order of arrival: in which order they will leave, only Python knows.
-    fn for_each(&self, visit: &mut dyn FnMut(&SimPacket)) {
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
         self.inside.values().for_each(visit);
     }
 

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use sluicegate_aqm::Cause;
 use sluicegate_base::params::did_you_mean;
 use sluicegate_base::{Ecn, Stream, Time};
+use sluicegate_lab::replay::Packet;
 use sluicegate_netsim::SimPacket;
 use sluicegate_netsim::events::End;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -80,7 +81,8 @@ pub struct PyPacket {
     /// Its place in the order of arrival at this queue, from 1.
     #[pyo3(get)]
     pub(crate) number: u64,
-    /// The number of its flow, as in results; negative for what travels back to the flow's sender.
+    /// The number of its flow, as in results; negative for what travels back to the flow's sender. In a replay the hash
+    /// of its flow: the column `key`.
     #[pyo3(get)]
     flow: i64,
     /// Its length in bytes, IP header included.
@@ -97,21 +99,52 @@ fn ecn_of(bits: u8) -> Ecn {
     [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::CongestionExperienced][usize::from(bits & 3)]
 }
 
-/// The number of a packet's flow in results, negative on the way back.
-pub(crate) fn flow_of(packet: &SimPacket) -> i64 {
-    let number = i64::from(packet.flow) + 1;
-    if packet.to == End::Receiver { number } else { -number }
+/// A packet that a discipline written in Python can be lent.
+pub(crate) trait Lendable: sluicegate_aqm::Packet + 'static {
+    /// The number of its flow, as in results.
+    fn number(&self) -> i64;
+    /// Whether its queue has marked it.
+    fn marked(&self) -> bool;
+    /// Takes over what became of its mark in Python.
+    fn take_mark(&mut self, ecn: Ecn, marked: bool);
+}
+
+impl Lendable for SimPacket {
+    /// Negative on the way back.
+    fn number(&self) -> i64 {
+        let number = i64::from(self.flow) + 1;
+        if self.to == End::Receiver { number } else { -number }
+    }
+    fn marked(&self) -> bool {
+        self.marked
+    }
+    fn take_mark(&mut self, ecn: Ecn, marked: bool) {
+        (self.ecn, self.marked) = (ecn, marked);
+    }
+}
+
+impl Lendable for Packet {
+    /// The hash of its flow, which a table of results has as `key`.
+    fn number(&self) -> i64 {
+        self.key as i64
+    }
+    fn marked(&self) -> bool {
+        self.marked
+    }
+    fn take_mark(&mut self, ecn: Ecn, marked: bool) {
+        (self.ecn, self.marked) = (ecn, marked);
+    }
 }
 
 impl PyPacket {
     /// The token for a packet that arrives.
-    pub(crate) fn new(number: u64, packet: &SimPacket, queue: Arc<Queue>) -> PyPacket {
+    pub(crate) fn new(number: u64, packet: &impl Lendable, queue: Arc<Queue>) -> PyPacket {
         PyPacket {
             number,
-            flow: flow_of(packet),
-            bytes: packet.bytes,
-            ecn: AtomicU8::new(packet.ecn as u8),
-            marked: AtomicBool::new(packet.marked),
+            flow: packet.number(),
+            bytes: packet.bytes() as u32,
+            ecn: AtomicU8::new(packet.ecn() as u8),
+            marked: AtomicBool::new(packet.marked()),
             place: AtomicU8::new(INSIDE),
             queue,
         }

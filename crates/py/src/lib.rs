@@ -2,14 +2,19 @@
 
 mod discipline;
 mod lent;
+mod replay;
 
 use lent::{ConservationError, Faults, PyCtx, PyPacket};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+use sluicegate_lab::replay::Shapes;
+use sluicegate_lab::replay::trace::{Trace, attach, observable};
 use sluicegate_lab::results::{Cells, ResultTable, summary, tables};
 use sluicegate_lab::{Foreign, Scenario, declarations};
-use sluicegate_netsim::Sim;
+use sluicegate_netsim::{Plan, Sim};
+use std::fs::File;
+use std::io::BufWriter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -94,9 +99,9 @@ fn check(text: &str, name: &str, sets: Vec<(String, String)>, make: Option<Bound
 }
 
 /// Runs a scenario; `progress(simulated s, total s, events)` is called between slices and may raise; `make` makes a
-/// discipline written in Python.
+/// discipline written in Python; `pcap` names links, and for each a new file for what it sends.
 #[pyfunction]
-#[pyo3(signature = (text, name, sets, progress, make=None))]
+#[pyo3(signature = (text, name, sets, progress, make=None, pcap=Vec::new()))]
 fn run<'py>(
     py: Python<'py>,
     text: &str,
@@ -104,12 +109,19 @@ fn run<'py>(
     sets: Vec<(String, String)>,
     progress: Option<Bound<'py, PyAny>>,
     make: Option<Bound<'py, PyAny>>,
+    pcap: Vec<(String, String)>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let scenario = read(text, name, &sets)?;
     let total = scenario.duration().as_secs();
     let faults = Arc::new(Faults::default());
     let python = scenario.is_foreign();
-    let (scenario, mut sim) = if python {
+    let links: Vec<String> = pcap.iter().map(|(link, _)| link.clone()).collect();
+    let begin = move |mut plan: Plan| -> Result<_, sluicegate_lab::ScenarioError> {
+        links.iter().try_for_each(|link| observable(&mut plan, link))?;
+        let shapes = (!links.is_empty()).then(|| Shapes::of(&plan));
+        Ok((Sim::new(plan), shapes))
+    };
+    let (scenario, sim) = if python {
         let plan = caught(|| {
             scenario.plan_with(&mut |foreign, link, rate| {
                 let Some(make) = &make else {
@@ -119,14 +131,21 @@ fn run<'py>(
                 discipline::build(make, foreign, name, link, rate, &faults).map_err(|error| placed(py, foreign, error))
             })
         })??;
-        (scenario, caught(|| Sim::new(plan))?)
+        (scenario, caught(|| begin(plan))?)
     } else {
         let (scenario, sim) = aside(py, move || {
-            let sim = scenario.plan().map(Sim::new);
+            let sim = scenario.plan().and_then(begin);
             (scenario, sim)
         })?;
-        (scenario, sim.map_err(|error| ScenarioError::new_err(error.0))?)
+        (scenario, sim)
     };
+    let (mut sim, shapes) = sim.map_err(|error| ScenarioError::new_err(error.0))?;
+    let mut traces = Vec::new();
+    for ((link, path), shapes) in pcap.iter().zip(shapes.iter().cycle()) {
+        let trace = File::create(path).and_then(|file| Trace::new(BufWriter::new(file), shapes.clone()));
+        let trace = trace.map_err(|error| replay::failed(&error, path))?;
+        traces.push((attach(&mut sim, link, trace), path));
+    }
     // A discipline in Python takes microseconds for what takes nanoseconds here, and an error is to be seen at once.
     let budget = if python { EVENTS / 64 } else { EVENTS };
     loop {
@@ -155,18 +174,26 @@ fn run<'py>(
             break;
         }
     }
+    for (trace, path) in traces {
+        let trace = trace.lock().ok().and_then(|mut trace| trace.take());
+        trace.map_or(Ok(()), |trace| trace.finish().map(drop)).map_err(|error| replay::failed(&error, path))?;
+    }
     let (summary, tables) = aside(py, move || {
         let outcome = sim.finish();
         (summary(&scenario, &outcome).to_string(), tables(&outcome))
     })?;
     let result = PyDict::new(py);
+    result.set_item("summary", summary)?;
+    result.set_item("tables", tables_of(py, &tables)?)?;
+    Ok(result)
+}
+
+fn tables_of<'py>(py: Python<'py>, tables: &[ResultTable]) -> PyResult<Bound<'py, PyDict>> {
     let all = PyDict::new(py);
-    for table in &tables {
+    for table in tables {
         all.set_item(table.name, columns(py, table)?)?;
     }
-    result.set_item("summary", summary)?;
-    result.set_item("tables", all)?;
-    Ok(result)
+    Ok(all)
 }
 
 fn columns<'py>(py: Python<'py>, table: &ResultTable) -> PyResult<Bound<'py, PyList>> {
@@ -198,5 +225,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(declarations_json, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
-    module.add_function(wrap_pyfunction!(run, module)?)
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::replay, module)?)
 }

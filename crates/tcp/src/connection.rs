@@ -19,6 +19,8 @@ enum State {
     Listening,
     /// Open; `answer`: the other end's answer to a SYN is to be sent.
     Open { answer: bool },
+    /// The opener, closed before it had anything to say: there never was a connection.
+    NeverOpened,
 }
 
 /// One end of a connection.
@@ -58,10 +60,12 @@ impl Connection {
 
     /// The application writes `bytes` more; `u64::MAX` writes without end.
     pub fn write(&mut self, bytes: u64) {
-        self.sender.write(bytes);
-        if self.state == State::Idle {
-            self.state = State::Calling { tries: 0 };
+        match self.state {
+            State::NeverOpened => return,
+            State::Idle => self.state = State::Calling { tries: 0 },
+            _ => {}
         }
+        self.sender.write(bytes);
     }
 
     /// The application writes no more: what was never sent is forgotten.
@@ -70,10 +74,14 @@ impl Connection {
     }
 
     /// The application writes no more. A host that closes connections then ends the stream after what was written, and
-    /// the other end does too.
+    /// the other end does too. An opener that was never written to has nothing to end: it sends nothing, now or later
+    /// (RFC 9293, Sec. 3.10.4: there is no connection to close).
     pub fn close(&mut self) {
-        if self.closing {
-            self.sender.close();
+        match self.state {
+            _ if !self.closing => {}
+            State::Idle => self.state = State::NeverOpened,
+            State::NeverOpened => {}
+            _ => self.sender.close(),
         }
     }
 
@@ -143,7 +151,7 @@ impl Connection {
                 return Some(Segment { flags, ..Segment::default() });
             }
             State::Open { answer: false } => {}
-            State::Idle | State::Called { .. } | State::Listening => return None,
+            State::Idle | State::Called { .. } | State::Listening | State::NeverOpened => return None,
         }
         if let Some(segment) = self.sender.poll(now) {
             self.receiver.acknowledged();
@@ -183,9 +191,9 @@ impl Connection {
         self.sender.done()
     }
 
-    /// Whether both streams have ended and both ends know.
+    /// Whether both streams have ended and both ends know, or the connection was closed before it was ever opened.
     #[must_use]
     pub fn closed(&self) -> bool {
-        self.sender.finished() && self.receiver.finished()
+        self.state == State::NeverOpened || (self.sender.finished() && self.receiver.finished())
     }
 }

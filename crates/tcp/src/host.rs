@@ -9,11 +9,27 @@
 //! | RFC 9293: three segments open a connection | the opener's first data, or an acknowledgement when it has none, is the third; a lost answer is asked for again by the opener | what an exchange costs is the same |
 //! | RFC 9293: TIME-WAIT and half-closed states | the end that is not written to closes as soon as it has seen the other's end | nothing reuses ports here |
 //! | RFC 7323: timestamps time every acknowledgement | one segment is timed at a time (RFC 6298, Sec. 3); `header_size` may count the option's 12 bytes | the estimate hardly differs; ns-2's default |
-//! | RFC 3168, Sec. 6.1: only new data is capable of marks and carries CWR | so; a window is not cut below one segment, and one of one segment does not wait for the timer | ns-2 marks retransmissions too and cuts to half a segment: with RED, marks and windows of four packets it loses a tenth more |
-//! | a timeout soon after a mark | it cuts the threshold unless the data marked is still under way | ns-2 spares the threshold whenever its last cut was for a mark |
+//! | a timeout soon after a mark | it cuts the threshold unless the data marked is still under way | RFC 3168 leaves it open |
 //! | Linux adds its least timeout to the round trip | the timeout is at least that long | RFC 6298; with round trips of 100 to 200 ms Linux waits longer |
 //! | 4.3BSD's delayed acknowledgements go at a common heartbeat | each waits its own 200 ms | a heartbeat would tie the flows of one host together, and here each has its own |
 //! | RFC 2018: n ranges take 2 + 8n bytes | padded to 4 + 8n | as stacks align options; ns-2 adds 8n |
+//!
+//! With `ns2_rules` the ends follow ns-2 2.35 in these, too; then every acknowledgement comes when it has it
+//! (`crates/netsim/tests/ns2_traces.rs`):
+//!
+//! | what the RFC says, and we do otherwise | what ns-2 does |
+//! |---|---|
+//! | 3168, Sec. 6.1.2: marks of data sent before a timeout are not answered again, nor keep the window from growing | both |
+//! | 3168, Sec. 6.1: only new data may be marked and tells of a cut (CWR) | retransmissions too |
+//! | 3168, Sec. 6.1.2: a mark halves the window to one segment at the least; a mark at one segment waits for the timer | it halves down to less than one segment, which waits for the timer |
+//! | 3168, Sec. 6.1.3: a segment with CWR ends the echo | not of a mark that the same delayed acknowledgement reports |
+//! | marks are answered at once | not before the first data is acknowledged |
+//! | a timeout spares the threshold while the data marked is under way | whenever the last cut was for a mark |
+//! | 5681, eq. 4: a loss halves the window to two segments at the least | no least window |
+//! | 5681, Sec. 2: duplicates count while data is under way | always |
+//! | 5681, Sec. 4.2: what is no new data is acknowledged at once | a repetition of the last segment in order may wait |
+//! | 5681, Sec. 3.1: after a lost SYN the window is one segment | and the threshold two |
+//! | 6298, Sec. 3: what is sent again is not measured | a segment that SACK recovery sent first and again is |
 
 use crate::cc::{self, CongestionControl};
 use crate::recovery::{self, Pipe, Recovery};
@@ -35,6 +51,13 @@ choices! {
         Sack = "sack",
         /// CUBIC's window (RFC 9438) with SACK's recovery.
         Cubic = "cubic",
+    }
+}
+
+impl Algorithm {
+    /// Every algorithm, in the order of declaration.
+    pub fn all() -> impl Iterator<Item = Algorithm> + Clone {
+        Algorithm::WORDS.iter().filter_map(|word| Algorithm::from_value(Value::Choice(word)))
     }
 }
 
@@ -93,6 +116,8 @@ params! {
         delayed_ack: Option<Span> = optional("as the profile says"), source("RFC 5681, Sec. 4.2");
         /// Whether both ends use explicit congestion notification.
         ecn: Option<bool> = optional("as the profile says"), source("RFC 3168");
+        /// Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module lists where.
+        ns2_rules: Option<bool> = optional("as the profile says"), source("ns-2, tcp.cc and tcp-sink.cc");
         /// How SACK recovery knows what is under way.
         pipe: Option<Pipe> = optional("as the profile says"), source("RFC 6675; Fall & Floyd 1996");
         /// Whether the connection opens with an exchange of SYNs; otherwise it starts established.
@@ -186,6 +211,8 @@ pub struct Host {
     pub delayed_ack: Span,
     /// Whether packets may be marked instead of dropped.
     pub ecn: bool,
+    /// Whether the ends follow ns-2 where its hosts depart from the RFCs.
+    pub ns2_rules: bool,
     /// How SACK recovery knows what is under way.
     pub pipe: Pipe,
     /// Whether connections open with an exchange.
@@ -221,6 +248,7 @@ impl Host {
             limited_transmit: pick(&params.limited_transmit, profile, "limited_transmit"),
             delayed_ack: pick(&params.delayed_ack, profile, "delayed_ack"),
             ecn: pick(&params.ecn, profile, "ecn"),
+            ns2_rules: pick(&params.ns2_rules, profile, "ns2_rules"),
             pipe: pick(&params.pipe, profile, "pipe"),
             handshake: pick(&params.handshake, profile, "handshake"),
             closing: pick(&params.closing, profile, "closing"),

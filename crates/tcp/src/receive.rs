@@ -11,6 +11,7 @@ use sluicegate_base::{Span, Time};
 pub struct Receiver {
     delay: Span,
     sack: bool,
+    ns2_rules: bool,
     next: u64,
     /// Ranges received beyond `next`, disjoint, in order.
     beyond: Vec<(u64, u64)>,
@@ -23,6 +24,8 @@ pub struct Receiver {
     deadline: Option<Time>,
     /// Whether a mark has been seen that the sender has not answered yet (RFC 3168, Section 6.1.3).
     echo: bool,
+    /// Whether the segment whose acknowledgement waits was marked.
+    waiting_marked: bool,
     /// The end of the stream, once it has come.
     fin: Option<u64>,
 }
@@ -34,6 +37,7 @@ impl Receiver {
         Receiver {
             delay: host.delayed_ack,
             sack: host.sack(),
+            ns2_rules: host.ns2_rules,
             next: 0,
             beyond: Vec::new(),
             recent: [(0, 0); SACK_BLOCKS],
@@ -41,6 +45,7 @@ impl Receiver {
             owed: 0,
             deadline: None,
             echo: false,
+            waiting_marked: false,
             fin: None,
         }
     }
@@ -66,7 +71,8 @@ impl Receiver {
     /// A segment with data, or with the end of the stream, arrives; `ce`: its packet was marked.
     pub fn on_data(&mut self, segment: &Segment, ce: bool, now: Time) {
         if segment.flags.has(Flags::CWR) {
-            self.echo = false;
+            // In ns-2 a sender's answer does not cover a mark that the same acknowledgement reports.
+            self.echo = self.ns2_rules && self.deadline.is_some() && self.waiting_marked;
         }
         self.echo |= ce;
         let end = self.fin.map_or(segment.end(), |fin| segment.end().min(fin));
@@ -74,12 +80,14 @@ impl Receiver {
         {
             self.fin.get_or_insert(end);
         }
-        let in_order = segment.seq <= self.next && end > self.next;
+        // ns-2 lets the acknowledgement of a repeated segment wait too, if that was the last one in order.
+        let in_order = segment.seq <= self.next && (end > self.next || (self.ns2_rules && end == self.next));
         let gaps = !self.beyond.is_empty();
         self.place(segment.seq.min(end), end);
         let wait = in_order && !gaps && self.deadline.is_none() && !self.finished() && self.delay > Span::ZERO;
         if wait {
             self.deadline = Some(now + self.delay);
+            self.waiting_marked = ce;
         } else {
             self.owed += 1;
             self.deadline = None;
@@ -253,6 +261,23 @@ mod tests {
         assert!(echoes(&receiver));
         receiver.on_data(&Segment { flags: Flags::CWR, ..data(200, 100) }, false, Time::ZERO);
         assert!(!echoes(&receiver));
+    }
+
+    #[test]
+    fn ns2_lets_a_repeated_segment_wait_and_reports_a_mark_beside_an_answer() {
+        for ns2_rules in [false, true] {
+            let mut receiver = Receiver { delay: Span::from_millis(100), ns2_rules, ..receiver() };
+            give(&mut receiver, &data(0, 100));
+            give(&mut receiver, &data(100, 100));
+            assert_eq!(receiver.poll().unwrap().ack, 200);
+            give(&mut receiver, &data(100, 100));
+            assert_eq!((receiver.poll().is_none(), receiver.deadline().is_some()), (ns2_rules, ns2_rules));
+            receiver.on_timer(Time(100_000_000));
+            receiver.acknowledged();
+            receiver.on_data(&data(200, 100), true, Time::ZERO);
+            receiver.on_data(&Segment { flags: Flags::CWR, ..data(300, 100) }, false, Time::ZERO);
+            assert_eq!(receiver.poll().unwrap().flags.has(Flags::ECE), ns2_rules);
+        }
     }
 
     #[test]

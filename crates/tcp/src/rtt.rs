@@ -40,7 +40,7 @@ impl Rtt {
         Rtt { config, phase, srtt: 0, rttvar: 0, current: config.initial, backoff: 1 }
     }
 
-    /// A segment sent at `sent`, once only, has been acknowledged.
+    /// A segment sent at `sent`, once only, has been acknowledged. The back-off stays.
     pub fn sample(&mut self, sent: Time, now: Time) {
         let tick = self.config.tick.0;
         let into_tick = (sent.0 + self.phase.0) % tick;
@@ -55,7 +55,6 @@ impl Rtt {
             self.rttvar = (self.rttvar as i64 + change).max(1) as u64;
         }
         self.current = Span((((self.rttvar << 3) + self.srtt) >> 3) * tick);
-        self.backoff = 1;
     }
 
     /// The timeout now: bounded below, backed off, bounded above, and at least two ticks.
@@ -74,6 +73,16 @@ impl Rtt {
     /// What was sent after a timeout got through.
     pub fn end_back_off(&mut self) {
         self.backoff = 1;
+    }
+
+    /// The opening of the connection had to be repeated and gave no sample: whoever began with less waits 3 s for the
+    /// first data (RFC 6298, rule 5.7).
+    pub fn fall_back(&mut self) {
+        const FALLBACK: Span = Span::from_secs(3);
+        if self.config.initial < FALLBACK {
+            self.current = FALLBACK;
+            self.backoff = 1;
+        }
     }
 
     /// The timer has expired: the next timeout is twice as long. Far backed off, the old estimate is given up.
@@ -119,6 +128,16 @@ mod tests {
     }
 
     #[test]
+    fn a_short_first_timeout_becomes_three_seconds_after_a_lost_syn() {
+        for (initial, after) in [(1, 3), (2, 3), (3, 6)] {
+            let mut rtt = Rtt::new(RtoConfig { initial: Span::from_secs(initial), ..CONFIG }, Span::ZERO);
+            rtt.back_off();
+            rtt.fall_back();
+            assert_eq!(rtt.timeout(), Span::from_secs(after), "{initial}");
+        }
+    }
+
+    #[test]
     fn the_phase_of_the_clock_can_add_a_tick() {
         let sample = |phase| {
             let mut rtt = Rtt::new(CONFIG, Span::from_millis(phase));
@@ -140,6 +159,7 @@ mod tests {
         assert_eq!(timeouts, [200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200, 60_000, 60_000]);
         // The next sample starts a new estimate, because the old one was given up.
         rtt.sample(ms(0), ms(105));
+        rtt.end_back_off();
         assert_eq!((rtt.srtt, rtt.timeout()), (80, Span::from_millis(300)));
     }
 }

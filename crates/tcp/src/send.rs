@@ -101,8 +101,11 @@ pub struct Core {
     idle_since: Option<Time>,
     restart_window: f64,
     ecn: bool,
+    ns2_rules: bool,
     /// Whether the next new segment says that the window was cut.
     announce_cut: bool,
+    /// Whether the last mark came at a window of one segment: the next one there backs the timer off.
+    marked_at_one: bool,
     /// Segments that the acknowledgement being worked on covers.
     acked: f64,
 }
@@ -127,9 +130,13 @@ impl Core {
         self.advance(ack);
         if let Some((_, sent)) = self.timed.take_if(|(end, _)| ack >= *end) {
             self.rtt.sample(sent, now);
+            if !self.marked_at_one {
+                self.rtt.end_back_off();
+            }
         }
         let all = self.max <= self.una;
-        self.deadline = (!all).then(|| now + self.rtt.timeout());
+        let wait = !all || self.cc.cwnd() < 1.0;
+        self.deadline = wait.then(|| now + self.rtt.timeout());
         self.idle_since = all.then_some(now);
     }
 
@@ -141,7 +148,9 @@ impl Core {
 
     /// The window grows by an acknowledgement, unless that reports a mark.
     pub fn grow(&mut self, segment: &Segment, now: Time) {
-        if !(self.ecn && segment.flags.has(Flags::ECE)) {
+        // The timeout has answered the marks before it, but no new data has gone out yet to say so.
+        let answered = self.cut == Cut::Timeout && self.recover.is_some_and(|recover| segment.ack <= recover);
+        if !(self.ecn && segment.flags.has(Flags::ECE)) || (answered && !self.ns2_rules) {
             self.cc.on_ack(&Ack { segments: self.acked, now, srtt: self.rtt.srtt() });
         }
     }
@@ -151,8 +160,10 @@ impl Core {
     pub fn enter(&mut self, halve: bool, inflation: u64, now: Time) -> u64 {
         if halve {
             self.recover = Some(self.max);
+            // RFC 5681, eq. 4: two segments at the least.
+            let least = if self.ns2_rules { 0.0 } else { 2.0 };
             let window = self.window(inflation);
-            self.cc.on_congestion(window);
+            self.cc.on_congestion(window, least);
             self.announce_cut = true;
         }
         self.cut = Cut::Loss;
@@ -246,17 +257,49 @@ impl Core {
         if segment.end() > self.max {
             self.max = segment.end();
             self.timed.get_or_insert((segment.end(), now));
-            // RFC 3168, Sec. 6.1.2 and 6.1.5: only new data answers a mark, and only new data may be marked.
-            let answer = core::mem::take(&mut self.announce_cut) && self.ecn;
-            segment.flags = segment.flags.with_if(self.ecn, Flags::ECT).with_if(answer, Flags::CWR);
+            self.label(&mut segment);
         } else {
             self.counters.retransmissions += 1;
+            if self.ns2_rules {
+                self.label(&mut segment);
+            } else {
+                // Karn's rule: what is sent again is not measured.
+                self.timed.take_if(|(end, _)| segment.seq < *end && *end <= segment.end());
+            }
         }
         if self.deadline.is_none() || nothing_under_way {
             self.deadline = Some(now + self.rtt.timeout());
         }
         self.idle_since = None;
         segment
+    }
+
+    /// RFC 3168, Sec. 6.1.2 and 6.1.5: only new data answers a mark, and only new data may be marked.
+    fn label(&mut self, segment: &mut Segment) {
+        let answer = core::mem::take(&mut self.announce_cut) && self.ecn;
+        segment.flags = segment.flags.with_if(self.ecn, Flags::ECT).with_if(answer, Flags::CWR);
+    }
+
+    /// RFC 3168, Section 6.1.2: a mark halves the window, once for each window of data.
+    fn on_mark(&mut self, ack: u64, inflation: u64) {
+        // Nothing recovered from is byte 0 to ns-2: marks wait for the first data to be acknowledged.
+        let recover = self.recover.or(self.ns2_rules.then_some(0));
+        // A timeout has answered what was sent before it; ns-2 answers that again.
+        if recover.is_none_or(|recover| ack > recover) || (self.ns2_rules && self.cut == Cut::Timeout) {
+            self.recover = Some(self.max);
+            self.cut = Cut::Mark;
+            // A window of one segment waits for the timer, for twice as long at each further mark.
+            let at_one = self.cc.cwnd() <= 1.0;
+            if at_one && self.marked_at_one {
+                self.rtt.back_off();
+            }
+            self.marked_at_one = at_one;
+            let least = if self.ns2_rules || at_one { 0.0 } else { 1.0 };
+            let window = self.window(inflation);
+            self.cc.on_congestion(window, least);
+            self.announce_cut = true;
+            self.counters.mark_responses += 1;
+        }
     }
 }
 
@@ -301,7 +344,9 @@ impl Sender {
                 idle_since: None,
                 restart_window: host.restart_window,
                 ecn: host.ecn,
+                ns2_rules: host.ns2_rules,
                 announce_cut: false,
+                marked_at_one: false,
                 acked: 0.0,
             },
         }
@@ -332,7 +377,10 @@ impl Sender {
         match sent {
             Some(sent) => self.core.rtt.sample(sent, now),
             // RFC 5681, Section 3.1: after a lost SYN the window starts at one segment.
-            None => self.core.cc.set_cwnd(1.0),
+            None => {
+                self.core.cc.set_cwnd(1.0);
+                self.core.rtt.fall_back();
+            }
         }
         self.core.permit = Permit::Window;
     }
@@ -345,12 +393,15 @@ impl Sender {
         }
         if core.ecn && segment.flags.has(Flags::ECE) {
             core.on_mark(ack, self.recovery.inflation());
+        } else if ack > core.una {
+            core.marked_at_one = false;
         }
         if ack > core.una {
             core.acked = (ack - core.una) as f64 / f64::from(core.mss);
             self.recovery.on_new_ack(core, segment, now);
-        } else if core.max > core.una && !segment.occupies() {
-            // Only a segment without data can be a duplicate acknowledgement (RFC 5681, Section 2).
+        } else if (core.max > core.una || (core.ns2_rules && core.sendable(core.nxt))) && !segment.occupies() {
+            // Only a segment without data can be a duplicate acknowledgement, and only while data is under way (RFC 5681,
+            // Section 2). To ns-2 it is one always, and ends the wait of a window below one segment.
             self.recovery.on_dup_ack(core, segment, now);
         }
     }
@@ -361,14 +412,21 @@ impl Sender {
         if core.deadline.is_none_or(|deadline| now < deadline) {
             return;
         }
-        core.counters.timeouts += 1;
-        let window = core.window(0);
-        let cut = !(core.cut == Cut::Mark && core.recover.is_some_and(|recover| core.una < recover));
-        core.cc.on_timeout(window, cut);
+        let window = core.window(0).max(1.0);
+        let marked_under_way = core.ns2_rules || core.recover.is_some_and(|recover| core.una < recover);
+        if core.una == core.max {
+            // Nothing was lost: a window below one segment has waited long enough.
+            core.cc.set_cwnd(1.0);
+            core.restart_timer(now);
+            core.deadline = None;
+        } else {
+            core.counters.timeouts += 1;
+            core.cc.on_timeout(window, !(core.cut == Cut::Mark && marked_under_way));
+            core.rtt.back_off();
+            core.restart_timer(now);
+        }
         core.recover = Some(core.max);
         core.cut = Cut::Timeout;
-        core.rtt.back_off();
-        core.restart_timer(now);
         core.resend = None;
         core.announce_cut = true;
         core.nxt = core.una;
@@ -406,6 +464,9 @@ impl Sender {
 
     /// The opening of the connection was not answered: the next wait is longer.
     pub fn back_off(&mut self) {
+        if self.core.ns2_rules {
+            self.core.cc.on_timeout(self.core.cc.cwnd(), true);
+        }
         self.core.rtt.back_off();
     }
 
@@ -437,19 +498,5 @@ impl Sender {
     #[must_use]
     pub fn wants(&self) -> bool {
         self.core.written > 0 || self.core.closed
-    }
-}
-
-impl Core {
-    /// RFC 3168, Section 6.1.2: a mark halves the window, once for each window of data.
-    fn on_mark(&mut self, ack: u64, inflation: u64) {
-        if self.recover.is_none_or(|recover| ack > recover) || self.cut == Cut::Timeout {
-            self.recover = Some(self.max);
-            self.cut = Cut::Mark;
-            let window = self.window(inflation);
-            self.cc.on_congestion(window);
-            self.announce_cut = true;
-            self.counters.mark_responses += 1;
-        }
     }
 }

@@ -1,15 +1,17 @@
 //! Explicit congestion notification (RFC 3168) between two ends, round trip by round trip, by hand.
 
 use sluicegate_base::{Link, Params, Rate, Span, Time};
+use sluicegate_tcp::rtt::RtoConfig;
 use sluicegate_tcp::{Algorithm, Connection, Flags, Host, TcpParams};
-
-const ALL: [Algorithm; 5] = [Algorithm::Tahoe, Algorithm::Reno, Algorithm::NewReno, Algorithm::Sack, Algorithm::Cubic];
 
 /// A window of 8 segments that grows by about one in a round trip.
 fn ends(algorithm: Algorithm, ecn: bool) -> (Connection, Connection) {
     let params = TcpParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
     let host =
         Host { algorithm, ecn, initial_window: 8.0, initial_ssthresh: 8.0, window: 64 * 960, ..Host::new(&params) };
+    // RFC 3168 as it stands, and a timer that nothing but its back-off changes.
+    let rto = RtoConfig { min: Span::from_secs(1), ..host.rto };
+    let host = Host { ns2_rules: false, rto, ..host };
     let mut sender = Connection::established(&host, Span::ZERO);
     sender.write(u64::MAX);
     (sender, Connection::established(&host, Span::ZERO))
@@ -38,7 +40,7 @@ fn bearing(flags: &[Flags], flag: Flags) -> Vec<usize> {
 
 #[test]
 fn marks_in_one_window_cut_it_once_and_the_answer_ends_the_echo() {
-    for algorithm in ALL {
+    for algorithm in Algorithm::all() {
         let mut ends = ends(algorithm, true);
         let (data, acks) = round(&mut ends, 0, &[0, 5]);
         assert_eq!((data.len(), bearing(&data, Flags::ECT).len()), (8, 8), "{algorithm:?}");
@@ -63,18 +65,80 @@ fn marks_in_one_window_cut_it_once_and_the_answer_ends_the_echo() {
     }
 }
 
+/// RFC 3168, Section 6.1.2: "the sending TCP MUST reset the retransmit timer on receiving the ECN-Echo packet when the
+/// congestion window is one. The sending TCP will then be able to send a new packet only when the retransmit timer expires."
 #[test]
-fn marks_on_everything_cut_each_window_once() {
-    for algorithm in ALL {
+fn marks_on_everything_cut_each_window_once_down_to_one_segment_which_waits_for_the_timer() {
+    for algorithm in Algorithm::all() {
         let mut ends = ends(algorithm, true);
         let everything: Vec<usize> = (0..64).collect();
-        for n in 0..6 {
+        let mut n = 0;
+        while ends.0.cwnd() >= 1.0 {
             let (data, acks) = round(&mut ends, n, &everything);
             assert!(!data.is_empty() && acks.len() == data.len(), "{algorithm:?}: never stands still");
             assert_eq!(bearing(&acks, Flags::ECE).len(), acks.len());
             assert_eq!(bearing(&data, Flags::CWR).len(), usize::from(n > 0));
-            assert_eq!(ends.0.counters().mark_responses, n + 1, "{algorithm:?}");
+            n += 1;
+            assert_eq!(ends.0.counters().mark_responses, n, "{algorithm:?}");
         }
+        // The window was one segment before: 8, 4, 2, 1, or by 0.7 down to 1.
+        assert_eq!(n, if algorithm == Algorithm::Cubic { 7 } else { 4 }, "{algorithm:?}");
+        let mut now = Time(n * 100_000_000);
+        for wait in [1, 2, 4] {
+            assert_eq!(ends.0.poll(now), None, "{algorithm:?}");
+            let expiry = now + Span::from_secs(wait);
+            assert_eq!(ends.0.next_timer(), Some(expiry), "{algorithm:?}: a further mark waits twice as long");
+            ends.0.on_timer(expiry);
+            let segment = ends.0.poll(expiry).unwrap();
+            assert!(segment.flags.has(Flags::CWR.with(Flags::ECT)), "{algorithm:?}: new data");
+            assert_eq!(ends.0.poll(expiry), None, "{algorithm:?}: one segment");
+            now = expiry + Span::from_millis(100);
+            ends.1.on_segment(&segment, true, now);
+            ends.0.on_segment(&ends.1.poll(now).unwrap(), false, now);
+        }
+        assert_eq!((ends.0.counters().timeouts, ends.0.counters().retransmissions), (0, 0), "{algorithm:?}");
+        // Without a further mark it goes on at once, and the next wait is not backed off.
+        let expiry = now + Span::from_secs(8);
+        ends.0.on_timer(expiry);
+        let segment = ends.0.poll(expiry).unwrap();
+        now = expiry + Span::from_millis(100);
+        ends.1.on_segment(&segment, false, now);
+        ends.0.on_segment(&ends.1.poll(now).unwrap(), false, now);
+        assert_eq!(std::iter::from_fn(|| ends.0.poll(now)).count(), 2, "{algorithm:?}");
+        assert_eq!(ends.0.next_timer(), Some(now + Span::from_secs(1)), "{algorithm:?}");
+    }
+}
+
+/// The echo lasts until new data says that the window was cut; a timeout sends everything again before that.
+#[test]
+fn a_timeout_answers_the_marks_before_it() {
+    for algorithm in Algorithm::all() {
+        let mut ends = ends(algorithm, true);
+        let data: Vec<_> = std::iter::from_fn(|| ends.0.poll(Time::ZERO)).collect();
+        // The last of eight arrives, marked; its duplicate acknowledgement is lost too.
+        ends.1.on_segment(&data[7], true, Time(50_000_000));
+        let _lost = ends.1.poll(Time(50_000_000));
+        let expiry = ends.0.next_timer().unwrap();
+        ends.0.on_timer(expiry);
+        let begin = expiry.0 / 100_000_000;
+        let sent: Vec<usize> = (begin..begin + 3).map(|n| round(&mut ends, n, &[]).0.len()).collect();
+        assert_eq!(ends.0.counters().mark_responses, 0, "{algorithm:?}");
+        assert_eq!(sent, [1, 2, 4], "{algorithm:?}: slow start");
+    }
+}
+
+/// As ns-2: what is sent again may be marked too and answers a mark.
+#[test]
+fn only_with_ns2s_rules_are_retransmissions_capable() {
+    for ns2_rules in [false, true] {
+        let params = TcpParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
+        let mut sender = Connection::established(&Host { ecn: true, ns2_rules, ..Host::new(&params) }, Span::ZERO);
+        sender.write(960);
+        assert!(sender.poll(Time::ZERO).unwrap().flags.has(Flags::ECT));
+        let expiry = sender.next_timer().unwrap();
+        sender.on_timer(expiry);
+        let again = sender.poll(expiry).unwrap().flags;
+        assert_eq!((again.has(Flags::ECT), again.has(Flags::CWR)), (ns2_rules, ns2_rules));
     }
 }
 

@@ -2,12 +2,11 @@
 
 use proptest::prelude::*;
 use sluicegate_base::{Link, Params, Rate, Span, Time};
+use sluicegate_tcp::host::ProfileName;
 use sluicegate_tcp::recovery::Pipe;
 use sluicegate_tcp::{Algorithm, Connection, Flags, Host, Segment, TcpParams};
 
 const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
-
-const ALL: [Algorithm; 5] = [Algorithm::Tahoe, Algorithm::Reno, Algorithm::NewReno, Algorithm::Sack, Algorithm::Cubic];
 
 fn host() -> Host {
     let params = TcpParams::defaults(&LINK).unwrap();
@@ -168,8 +167,41 @@ fn data_flows_both_ways_with_acknowledgements_on_board() {
     assert_eq!((pair.receiver.received(), pair.sender.received()), (50 * 960, 30 * 960));
 }
 
+#[test]
+fn after_a_lost_syn_the_first_data_waits_three_seconds() {
+    let params = TcpParams { profile: ProfileName::Modern, ..TcpParams::defaults(&LINK).unwrap() };
+    let host = Host::new(&params);
+    let mut ends = (Connection::opener(&host, Span::ZERO), Connection::listener(&host, Span::ZERO));
+    ends.0.write(10_000);
+    let _lost = ends.0.poll(Time::ZERO).unwrap();
+    let again = ends.0.next_timer().unwrap();
+    assert_eq!(again, Time(1_000_000_000), "RFC 6298: 1 s at first");
+    ends.0.on_timer(again);
+    let now = again + Span::from_millis(100);
+    ends.1.on_segment(&ends.0.poll(again).unwrap(), false, now);
+    ends.0.on_segment(&ends.1.poll(now).unwrap(), false, now);
+    assert!(ends.0.poll(now).is_some());
+    assert_eq!(ends.0.next_timer(), Some(now + Span::from_secs(3)), "RFC 6298, rule 5.7");
+}
+
+#[test]
+fn closing_before_writing_opens_nothing() {
+    for handshake in [true, false] {
+        let mut pair = Pair::new(&Host { handshake, closing: true, ..host() }, |_, _| false);
+        pair.sender.close();
+        if handshake {
+            pair.sender.write(960);
+        }
+        pair.run(Time(60_000_000_000));
+        // Without a handshake the connection is open from the start, and has an end to announce.
+        assert_eq!(pair.data.is_empty(), handshake);
+        assert!(pair.sender.done() && pair.sender.closed());
+        assert_eq!((pair.receiver.closed(), pair.sender.next_timer()), (!handshake, None));
+    }
+}
+
 fn any_algorithm() -> impl Strategy<Value = Algorithm> {
-    proptest::sample::select(ALL.to_vec())
+    proptest::sample::select(Algorithm::all().collect::<Vec<_>>())
 }
 
 proptest! {

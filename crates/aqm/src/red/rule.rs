@@ -22,6 +22,8 @@ pub struct RedRule {
     pub(super) min_th: f64,
     pub(super) max_th: f64,
     max_p: f64,
+    /// max_p over the distance of the thresholds.
+    slope: f64,
     s: Span,
     wait: bool,
     gentle: bool,
@@ -54,6 +56,7 @@ impl RedRule {
             min_th: threshold(params.min_th),
             max_th: threshold(params.max_th),
             max_p: params.max_p,
+            slope: params.max_p / (threshold(params.max_th) - threshold(params.min_th)),
             s: params.s,
             wait: params.wait,
             gentle: params.gentle,
@@ -138,7 +141,9 @@ impl RedRule {
             self.signalled();
             return Verdict::Forced;
         }
-        if !rng.chance(self.p_a(bytes)) {
+        let (p, q) = self.p_a(bytes);
+        // A number below p/q, without the division.
+        if rng.uniform() * q >= p {
             return Verdict::Pass;
         }
         self.signalled();
@@ -171,21 +176,21 @@ impl RedRule {
         (!(marks && packet.mark())).then_some(cause)
     }
 
-    /// The probability for a packet of so many bytes, between the thresholds.
+    /// The probability for a packet of so many bytes, between the thresholds, as numerator and denominator.
     #[inline]
-    fn p_a(&self, bytes: u64) -> f64 {
+    fn p_a(&self, bytes: u64) -> (f64, f64) {
         let mut p_b = self.p_b();
         if let Some(max_packet) = self.max_packet {
             p_b *= bytes as f64 / max_packet;
         }
         if self.geometric {
-            return p_b;
+            return (p_b, 1.0);
         }
         match (self.wait, self.count as f64 * p_b) {
-            (false, x) if x < 1.0 => p_b / (1.0 - x),
-            (true, x) if x < 1.0 => 0.0,
-            (true, x) if x < 2.0 => p_b / (2.0 - x),
-            _ => 1.0,
+            (false, x) if x < 1.0 => (p_b, 1.0 - x),
+            (true, x) if x < 1.0 => (0.0, 1.0),
+            (true, x) if x < 2.0 => (p_b, 2.0 - x),
+            _ => (1.0, 1.0),
         }
     }
 
@@ -193,7 +198,7 @@ impl RedRule {
     #[inline]
     pub(super) fn p_b(&self) -> f64 {
         if self.avg < self.max_th {
-            self.max_p * (self.avg - self.min_th) / (self.max_th - self.min_th)
+            self.slope * (self.avg - self.min_th)
         } else {
             self.max_p + (1.0 - self.max_p) * (self.avg - self.max_th) / self.max_th
         }
@@ -349,9 +354,13 @@ mod tests {
         let mut rule = at(&byte, 20_000.0);
         assert_eq!((rule.min_th, rule.max_th, rule.avg()), (10_000.0, 30_000.0, 20.0));
         rule.count = 0;
-        assert!((rule.p_a(1000) - 0.1).abs() < 1e-15 && (rule.p_a(40) - 0.004).abs() < 1e-15);
+        let p_a = |rule: &RedRule, bytes| {
+            let (p, q) = rule.p_a(bytes);
+            p / q
+        };
+        assert!((p_a(&rule, 1000) - 0.1).abs() < 1e-15 && (p_a(&rule, 40) - 0.004).abs() < 1e-15);
         rule.count = 5;
-        assert!((rule.p_a(500) - 0.05 / (1.0 - 5.0 * 0.05)).abs() < 1e-15, "the scaled p_b enters p_a");
+        assert!((p_a(&rule, 500) - 0.05 / (1.0 - 5.0 * 0.05)).abs() < 1e-15, "the scaled p_b enters p_a");
         rule.avg = 0.0;
         rule.arrival(3, 0, Time::ZERO);
         rule.arrival(3, 1234, Time::ZERO);

@@ -89,9 +89,9 @@ impl CongestionControl for Cubic {
         }
     }
 
-    fn on_congestion(&mut self, window: f64) {
+    fn on_congestion(&mut self, window: f64, least: f64) {
         self.decrease(window);
-        self.cwnd = self.ssthresh;
+        self.cwnd = (window * BETA).max(least);
     }
 
     fn on_timeout(&mut self, window: f64, cut: bool) {
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn follows_the_cubic_by_hand() {
         let mut cubic = Cubic::new(10.0, 10.0);
-        cubic.on_congestion(1000.0);
+        cubic.on_congestion(1000.0, 2.0);
         assert_eq!((cubic.cwnd, cubic.ssthresh, cubic.w_max), (700.0, 700.0, 1000.0));
         let k = libm::cbrt(1000.0 * 0.3 / 0.4);
         // One acknowledgement of a whole window for each round trip of 100 ms reaches its target every time.
@@ -141,7 +141,7 @@ mod tests {
     fn is_as_fast_as_reno_where_reno_is_faster() {
         // A short round trip and a small window: eq. 4, W_est grows by α per window.
         let mut cubic = Cubic::new(10.0, 10.0);
-        cubic.on_congestion(20.0);
+        cubic.on_congestion(20.0, 2.0);
         for n in 0..14 {
             cubic.on_ack(&Ack { segments: 1.0, now: Time(n), srtt: Span::from_millis(1) });
         }
@@ -151,8 +151,8 @@ mod tests {
     #[test]
     fn a_flow_that_meets_its_limit_earlier_makes_room() {
         let mut cubic = Cubic::new(10.0, 10.0);
-        cubic.on_congestion(100.0);
-        cubic.on_congestion(80.0);
+        cubic.on_congestion(100.0, 2.0);
+        cubic.on_congestion(80.0, 2.0);
         assert_eq!(cubic.w_max, 80.0 * 0.85);
         cubic.on_timeout(50.0, true);
         assert_eq!((cubic.cwnd, cubic.ssthresh), (1.0, 35.0));

@@ -32,8 +32,9 @@ pub trait CongestionControl: Send {
     /// New data has been acknowledged outside recovery.
     fn on_ack(&mut self, ack: &Ack);
 
-    /// A loss or a mark has been noticed while `window` segments could be under way, inflation included.
-    fn on_congestion(&mut self, window: f64);
+    /// A loss or a mark has been noticed while `window` segments could be under way, inflation included. The window does
+    /// not fall below `least`; one below a segment lets nothing out until the retransmission timer has expired.
+    fn on_congestion(&mut self, window: f64, least: f64);
 
     /// The retransmission timer has expired: the window closes to one segment, and `cut` says whether the threshold
     /// is to follow `window`.

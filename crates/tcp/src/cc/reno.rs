@@ -5,7 +5,7 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | RFC 5681: ssthresh = max(flight/2, 2) | half of the window that could be under way, in whole segments, at least 2; cwnd takes the half with its fraction | ns-2, `slowdown` with `precisionReduce_`; the same for a greedy sender |
+//! | RFC 5681: ssthresh = max(flight/2, 2) | half of the window that could be under way, in whole segments, at least 2; cwnd takes the half with its fraction, at least what the sender says | ns-2, `slowdown` with `precisionReduce_`; the same for a greedy sender |
 //! | RFC 5681 allows counting acknowledged bytes (RFC 3465) | each acknowledgement counts once | ns-2, `opencwnd`; RFC 5681 permits it |
 //! | RFC 5681: cwnd need not grow past the receiver's window | it grows on | ns-2; the sender takes the smaller |
 
@@ -39,9 +39,9 @@ impl CongestionControl for Reno {
         self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
     }
 
-    fn on_congestion(&mut self, window: f64) {
+    fn on_congestion(&mut self, window: f64, least: f64) {
         self.ssthresh = whole(window / 2.0).max(2.0);
-        self.cwnd = (window / 2.0).max(1.0);
+        self.cwnd = (window / 2.0).max(least);
     }
 
     fn on_timeout(&mut self, window: f64, cut: bool) {
@@ -72,8 +72,12 @@ mod tests {
         assert_eq!(reno.cwnd, 4.0, "slow start");
         reno.on_ack(&ACK);
         assert_eq!(reno.cwnd, 4.25, "congestion avoidance: 1/cwnd");
-        reno.on_congestion(4.25);
+        reno.on_congestion(4.25, 2.0);
         assert_eq!((reno.cwnd, reno.ssthresh), (2.125, 2.0));
+        reno.on_congestion(2.5, 2.0);
+        assert_eq!((reno.cwnd, reno.ssthresh), (2.0, 2.0));
+        reno.on_congestion(1.0, 0.0);
+        assert_eq!((reno.cwnd, reno.ssthresh), (0.5, 2.0));
     }
 
     #[test]

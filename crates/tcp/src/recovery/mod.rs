@@ -14,11 +14,46 @@ pub use sack::{Pipe, Sack};
 pub use tahoe::Tahoe;
 
 use crate::segment::Segment;
-use crate::send::Core;
+use crate::send::{Core, Cut};
 use sluicegate_base::Time;
 
 /// Duplicate acknowledgements that show a loss (RFC 5681, Section 3.2).
 pub const DUP_THRESH: u32 = 3;
+
+/// Fast recovery as Reno and NewReno have it: duplicates inflate the window.
+#[derive(Clone, Copy, Debug, Default)]
+struct FastRecovery {
+    /// Segments that duplicate acknowledgements have added, less what partial ones have taken.
+    inflation: u64,
+    /// Whether a fast retransmit is being recovered from.
+    recovering: bool,
+}
+
+impl FastRecovery {
+    fn on_dup_ack(&mut self, core: &mut Core, now: Time) {
+        core.dupacks += 1;
+        if core.dupacks == DUP_THRESH {
+            let halve = core.recovered();
+            if halve || core.cut == Cut::Mark {
+                // A window that a mark has just halved is not halved again (RFC 3168, Section 6.1.2).
+                self.inflation = core.enter(halve, self.inflation, now);
+                self.recovering = true;
+            }
+        } else if core.dupacks > DUP_THRESH && self.recovering {
+            self.inflation += 1;
+        }
+    }
+
+    /// New data is acknowledged and nothing of the recovery is left.
+    fn exit(&mut self, core: &mut Core, segment: &Segment, now: Time) {
+        *self = FastRecovery::default();
+        if core.cut == Cut::Loss {
+            core.cut = Cut::Nothing;
+        }
+        core.acknowledge(segment.ack, now);
+        core.grow(segment, now);
+    }
+}
 
 /// A scheme of loss recovery.
 pub trait Recovery: Send {

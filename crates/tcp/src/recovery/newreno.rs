@@ -10,7 +10,7 @@
 //! | RFC 6582: at the end cwnd = min(ssthresh, max(flight, 1) + 1), or ssthresh | cwnd as the deflations left it | ns-2 with `exit_recovery_fix_` off; below ssthresh slow start makes up for it |
 //! | RFC 6582: the window limits what is sent in recovery | and no acknowledgement there lets out more than two segments beside a retransmission | ns-2, `send_much(0, 0, 2)` |
 
-use super::{DUP_THRESH, Recovery};
+use super::{FastRecovery, Recovery};
 use crate::segment::Segment;
 use crate::send::{Core, Cut, Permit};
 use sluicegate_base::Time;
@@ -21,9 +21,7 @@ const BURST: u32 = 2;
 /// The state of NewReno's fast recovery.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NewReno {
-    /// Segments that duplicate acknowledgements have added, less what partial ones have taken.
-    inflation: u64,
-    recovering: bool,
+    fast: FastRecovery,
     /// Whether a partial acknowledgement has come in this recovery.
     partial: bool,
 }
@@ -32,23 +30,24 @@ impl NewReno {
     /// RFC 6582, Section 3.2, step 3: the window shrinks by what has left it, less the segment that is sent again.
     fn deflate(&mut self, core: &mut Core, acked: u64) {
         let segments = acked.div_ceil(u64::from(core.mss)).max(1);
-        if self.inflation > segments {
-            self.inflation -= segments - 1;
+        if self.fast.inflation > segments {
+            self.fast.inflation -= segments - 1;
         } else {
-            core.cc.set_cwnd(core.cc.cwnd() - (segments - self.inflation) as f64);
-            self.inflation = 1;
+            core.cc.set_cwnd(core.cc.cwnd() - (segments - self.fast.inflation) as f64);
+            self.fast.inflation = 1;
         }
     }
 }
 
 impl Recovery for NewReno {
     fn inflation(&self) -> u64 {
-        self.inflation
+        self.fast.inflation
     }
 
     fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
-        let partial = core.recover.is_some_and(|recover| segment.ack < recover);
-        if self.recovering && partial {
+        // An acknowledgement that brings a mark from beyond the recovery has ended it.
+        let partial = core.cut == Cut::Loss && core.recover.is_some_and(|recover| segment.ack < recover);
+        if self.fast.recovering && partial {
             self.deflate(core, segment.ack - core.una);
             core.advance(segment.ack);
             if !self.partial {
@@ -60,27 +59,13 @@ impl Recovery for NewReno {
             core.permit = Permit::Burst(BURST);
             return;
         }
-        *self = NewReno::default();
-        if core.cut == Cut::Loss {
-            core.cut = Cut::Nothing;
-        }
-        core.acknowledge(segment.ack, now);
-        core.grow(segment, now);
+        self.partial = false;
+        self.fast.exit(core, segment, now);
         core.permit = Permit::Window;
     }
 
     fn on_dup_ack(&mut self, core: &mut Core, _segment: &Segment, now: Time) {
-        core.dupacks += 1;
-        if core.dupacks == DUP_THRESH {
-            let halve = core.recovered();
-            if halve || core.cut == Cut::Mark {
-                self.inflation = core.enter(halve, self.inflation, now);
-                self.recovering = true;
-                self.partial = false;
-            }
-        } else if core.dupacks > DUP_THRESH && self.recovering {
-            self.inflation += 1;
-        }
+        self.fast.on_dup_ack(core, now);
         core.permit = match Permit::after_dup(core) {
             Permit::Window => Permit::Burst(BURST),
             other => other,

@@ -212,13 +212,12 @@ impl Recovery for Sack {
         };
         self.counter += 1;
         let end = core.end_of(at);
-        if at == core.nxt {
-            core.nxt = end;
-        } else {
+        if hole == Some(at) {
             // A retransmission stops where the receiver's next range begins.
             self.high =
                 self.board.iter().map(|&(start, _)| start).find(|&start| start > at).map_or(end, |s| s.min(end));
         }
+        core.nxt = core.nxt.max(end);
         Some(at)
     }
 }

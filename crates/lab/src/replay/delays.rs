@@ -1,0 +1,124 @@
+//! How long packets waited, in little memory.
+
+use hdrhistogram::Histogram;
+
+/// So many waiting times are kept as they are; a flow with more gets a histogram.
+const EXACT: usize = 16;
+
+/// The waiting times of one flow: mean and longest exactly; percentiles exactly for up to 16 packets, else to one
+/// significant digit (never too low, and at most 1/16 too high).
+#[derive(Clone, Debug, Default)]
+pub struct Delays {
+    count: u64,
+    sum: u128,
+    longest: u64,
+    kept: Kept,
+}
+
+#[derive(Clone, Debug)]
+enum Kept {
+    Exact(Vec<u64>),
+    Histogram(Box<Histogram<u32>>),
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Kept::Exact(Vec::new())
+    }
+}
+
+impl Delays {
+    /// Those of a whole link: to two significant digits (at most 1/128 too high).
+    #[must_use]
+    pub fn finer() -> Delays {
+        Delays { kept: Kept::Histogram(histogram(2)), ..Delays::default() }
+    }
+
+    /// Adds a waiting time in nanoseconds.
+    pub fn record(&mut self, nanoseconds: u64) {
+        self.count += 1;
+        self.sum += u128::from(nanoseconds);
+        self.longest = self.longest.max(nanoseconds);
+        match &mut self.kept {
+            Kept::Exact(all) if all.len() < EXACT => all.push(nanoseconds),
+            Kept::Exact(all) => {
+                let mut histogram = histogram(1);
+                all.iter().for_each(|&each| add(&mut histogram, each));
+                add(&mut histogram, nanoseconds);
+                self.kept = Kept::Histogram(histogram);
+            }
+            Kept::Histogram(histogram) => add(histogram, nanoseconds),
+        }
+    }
+
+    /// Their mean in nanoseconds; NaN when there are none.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.sum as f64 / self.count as f64
+    }
+
+    /// The longest in nanoseconds; NaN when there are none.
+    #[must_use]
+    pub fn longest(&self) -> f64 {
+        if self.count == 0 { f64::NAN } else { self.longest as f64 }
+    }
+
+    /// What the fraction `q` of them does not exceed, in nanoseconds; NaN when there are none.
+    #[must_use]
+    pub fn quantile(&self, q: f64) -> f64 {
+        if self.count == 0 {
+            return f64::NAN;
+        }
+        match &self.kept {
+            Kept::Exact(all) => {
+                let mut all = all.clone();
+                all.sort_unstable();
+                let place = libm::ceil(q * all.len() as f64) as usize;
+                all[place.clamp(1, all.len()) - 1] as f64
+            }
+            Kept::Histogram(histogram) => histogram.value_at_quantile(q).min(self.longest) as f64,
+        }
+    }
+}
+
+fn histogram(digits: u8) -> Box<Histogram<u32>> {
+    Box::new(Histogram::new(digits).expect("one and two digits are valid"))
+}
+
+/// `saturating_record` would not let it grow, but cut the value.
+fn add(histogram: &mut Histogram<u32>, nanoseconds: u64) {
+    histogram.record(nanoseconds).expect("the histogram grows by itself");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_are_exact() {
+        let mut delays = Delays::default();
+        assert!(delays.mean().is_nan() && delays.quantile(0.5).is_nan() && delays.longest().is_nan());
+        (1..=16).rev().for_each(|k| delays.record(k * 1_000_003));
+        let at = |q| delays.quantile(q);
+        assert_eq!([at(0.0), at(0.5), at(0.95), at(1.0)], [1_000_003.0, 8_000_024.0, 16_000_048.0, 16_000_048.0]);
+        assert_eq!(delays.mean(), 8.5 * 1_000_003.0);
+    }
+
+    #[test]
+    fn many_are_within_a_sixteenth_and_take_two_kilobytes() {
+        let (mut flow, mut link) = (Delays::default(), Delays::finer());
+        for k in 1..=100_000u64 {
+            flow.record(k * 9_973);
+            link.record(k * 9_973);
+        }
+        for q in [0.01, 0.5, 0.95, 0.99, 1.0] {
+            let exact = libm::ceil(q * 1e5) * 9_973.0;
+            assert!((1.0..=1.0 + 1.0 / 16.0).contains(&(flow.quantile(q) / exact)), "{q}");
+            assert!((1.0..=1.0 + 1.0 / 128.0).contains(&(link.quantile(q) / exact)), "{q}");
+        }
+        assert_eq!(flow.longest(), 997_300_000.0);
+        let Kept::Histogram(histogram) = &flow.kept else { panic!("many") };
+        let bytes = histogram.distinct_values() * size_of::<u32>();
+        assert!(bytes <= 2048, "{bytes} bytes for waiting times up to a second");
+    }
+}

@@ -1,0 +1,30 @@
+//! Replay of captures: real packets at their recorded times, through any discipline, over a link of any rate.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`reader`] | pcap and pcapng, record by record |
+//! | [`piped`] | a pipe as a stream that does not block for long |
+//! | [`packet`] | what a queue looks at in a captured packet |
+//! | [`flows`] | the flows and what each has met, in bounded memory |
+//! | [`delays`] | how long packets waited, in little memory |
+//! | [`run`] | the replay itself |
+//! | [`scenario`] | what to replay with: read and checked |
+//! | [`results`] | the tables, every column declared |
+//! | [`writer`] | writing pcapng |
+//! | [`trace`] | what a link of the simulator sends, as pcapng |
+
+pub mod delays;
+pub mod flows;
+pub mod packet;
+pub mod piped;
+pub mod reader;
+pub mod results;
+pub mod run;
+pub mod scenario;
+pub mod trace;
+pub mod writer;
+
+pub use results::Report;
+pub use run::{Failure, Outcome, Packet, Progress, Replay, survey};
+pub use scenario::ReplayScenario;
+pub use trace::{Shapes, Trace};

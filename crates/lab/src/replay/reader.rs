@@ -1,0 +1,507 @@
+//! Reading a capture, pcap or pcapng, record by record from any stream.
+//!
+//! Memory is bounded whatever the file says: one record at a time is held, of at most [`MOST_RECORD`] bytes; blocks that
+//! hold no packets are skipped without being held. Reading ends at the first damage; what came before it is good.
+//!
+//! Fields are read by the crate `pcap-parser`. Two of its answers are not used: it takes `if_tsresol` in powers of two for
+//! invalid, and reads `if_tsoffset` as little-endian in either byte order.
+
+use pcap_parser::nom::{Err as NomErr, Needed};
+use pcap_parser::pcapng::{
+    parse_enhancedpacketblock_be, parse_enhancedpacketblock_le, parse_interfacedescriptionblock_be,
+    parse_interfacedescriptionblock_le, parse_sectionheaderblock, parse_simplepacketblock_be,
+    parse_simplepacketblock_le,
+};
+use pcap_parser::traits::PcapNGPacketBlock;
+use pcap_parser::{
+    EPB_MAGIC, IDB_MAGIC, PcapHeader, SHB_MAGIC, SPB_MAGIC, parse_pcap_frame, parse_pcap_frame_be,
+    parse_pcap_frame_modified, parse_pcap_header,
+};
+use std::io::{ErrorKind, Read};
+use std::ops::Range;
+
+/// The most bytes that one record may take in the file; libpcap itself captures no more than 256 KiB of a packet.
+pub const MOST_RECORD: usize = 1 << 20;
+
+/// The longest packet that a record may speak of; beyond any that IP knows in practice.
+const MOST_ORIGINAL: u32 = 1 << 24;
+
+/// The most interfaces that a section may describe.
+const MOST_INTERFACES: usize = 1 << 16;
+
+/// The obsolete Packet Block of early pcapng files.
+const PB_MAGIC: u32 = 2;
+
+/// One packet as it was captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// When, in nanoseconds since 1970; none in a Simple Packet Block.
+    pub time: Option<u64>,
+    /// The kind of link: a LINKTYPE_ number of libpcap.
+    pub link_type: u16,
+    /// How many bytes it had on the link.
+    pub original: u32,
+    /// What was captured of it.
+    pub data: &'a [u8],
+}
+
+/// What reading on gives.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next<'a> {
+    /// A packet.
+    Record(Record<'a>),
+    /// The end of the capture.
+    End,
+    /// Nothing has come for a while, or a signal has: look for signals, then call again.
+    Interrupted,
+}
+
+/// Why reading ended early.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// The stream is no capture; says what it is instead.
+    NotACapture(String),
+    /// The capture is damaged here.
+    Damage(Damage),
+}
+
+/// A place where a capture cannot be read on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The offset in bytes of the record or block, from the start of the file.
+    pub offset: u64,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+/// An interface of a section.
+#[derive(Clone, Copy, Debug)]
+struct Interface {
+    link_type: u16,
+    snaplen: u32,
+    /// `if_tsresol` as in the file: a power of ten, or of two with the top bit set.
+    resolution: u8,
+    /// Seconds that are added to each time.
+    offset: i64,
+}
+
+#[derive(Debug)]
+enum Format {
+    Unknown,
+    Pcap(PcapHeader),
+    Pcapng { big_endian: bool, interfaces: Vec<Interface> },
+}
+
+/// A capture that is being read.
+pub struct Capture<R> {
+    buffer: Buffer<R>,
+    format: Format,
+    /// Where the current record begins in the file.
+    begun: u64,
+    /// Its bytes, which the next call leaves behind.
+    done: u64,
+}
+
+/// Where a record's parts are in the buffer.
+struct Found {
+    time: Option<u64>,
+    link_type: u16,
+    original: u32,
+    data: Range<usize>,
+    length: usize,
+}
+
+/// Why no record was found yet.
+enum Pause {
+    End,
+    Interrupted,
+    Trouble(Trouble),
+}
+
+impl<R: Read> Capture<R> {
+    /// A capture at its beginning; nothing is read yet.
+    pub fn new(reader: R) -> Capture<R> {
+        let buffer = Buffer { reader, data: vec![0; 1 << 18], start: 0, end: 0, offset: 0 };
+        Capture { buffer, format: Format::Unknown, begun: 0, done: 0 }
+    }
+
+    /// How many bytes have been read and used.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.buffer.offset
+    }
+
+    /// `pcap` or `pcapng`; empty before the first record.
+    #[must_use]
+    pub fn format(&self) -> &'static str {
+        match self.format {
+            Format::Unknown => "",
+            Format::Pcap(_) => "pcap",
+            Format::Pcapng { .. } => "pcapng",
+        }
+    }
+
+    /// The next packet. After an error call it no more.
+    #[allow(clippy::should_implement_trait)] // a record borrows from the buffer
+    pub fn next(&mut self) -> Result<Next<'_>, Trouble> {
+        match self.find() {
+            Ok(Found { time, link_type, original, data, length }) => {
+                self.done = length as u64;
+                let original = original.max(data.len() as u32);
+                if original > MOST_ORIGINAL {
+                    return Err(self.damage(format!("a packet of {original} bytes: no link carries such a one")));
+                }
+                let data = &self.buffer.data[data];
+                Ok(Next::Record(Record { time, link_type, original, data }))
+            }
+            Err(Pause::End) => Ok(Next::End),
+            Err(Pause::Interrupted) => Ok(Next::Interrupted),
+            Err(Pause::Trouble(trouble)) => Err(trouble),
+        }
+    }
+
+    fn damage(&self, what: String) -> Trouble {
+        Trouble::Damage(Damage { offset: self.buffer.offset, what })
+    }
+
+    fn broken(&self, what: impl Into<String>) -> Pause {
+        Pause::Trouble(self.damage(what.into()))
+    }
+
+    /// Wants `bytes` from the current place on; an error when the file ends before.
+    fn want(&mut self, bytes: usize) -> Result<(), Pause> {
+        match self.buffer.fill(bytes) {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                let there = self.buffer.rest().len();
+                Err(self.broken(format!("the file ends after {there} bytes of a record of at least {bytes}")))
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => Err(Pause::Interrupted),
+            Err(error) => Err(self.broken(format!("cannot be read: {error}"))),
+        }
+    }
+
+    /// Leaves the current record behind; an error at the end of the file.
+    fn leave(&mut self) -> Result<(), Pause> {
+        while self.done > 0 {
+            self.some()?;
+            let step = self.done.min(self.buffer.rest().len() as u64);
+            self.buffer.advance(step as usize);
+            self.done -= step;
+        }
+        self.some()
+    }
+
+    /// Wants at least one byte more; the end of the file is an end here, unless a record is being left behind.
+    fn some(&mut self) -> Result<(), Pause> {
+        match self.buffer.fill(1) {
+            Ok(true) => Ok(()),
+            Ok(false) if self.done > 0 => {
+                let what = format!("the file ends {} bytes before the end of this block", self.done);
+                Err(Pause::Trouble(Trouble::Damage(Damage { offset: self.begun, what })))
+            }
+            Ok(false) => Err(Pause::End),
+            Err(error) if error.kind() == ErrorKind::Interrupted => Err(Pause::Interrupted),
+            Err(error) => Err(self.broken(format!("cannot be read: {error}"))),
+        }
+    }
+
+    fn find(&mut self) -> Result<Found, Pause> {
+        if matches!(self.format, Format::Unknown) {
+            self.recognise()?;
+        }
+        loop {
+            self.leave()?;
+            self.begun = self.buffer.offset;
+            let found = match &self.format {
+                Format::Pcap(_) => Some(self.pcap_record()?),
+                _ => self.pcapng_block()?,
+            };
+            if let Some(found) = found {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Looks at the first bytes.
+    fn recognise(&mut self) -> Result<(), Pause> {
+        let not = |what: &str| Err(Pause::Trouble(Trouble::NotACapture(what.to_owned())));
+        match self.buffer.fill(24) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Err(Pause::Interrupted),
+            Err(error) => return not(&format!("cannot be read: {error}")),
+            Ok(_) => {}
+        }
+        let start = self.buffer.rest();
+        if start.is_empty() {
+            return not("is empty: not a capture");
+        }
+        for (magic, name, tool) in COMPRESSED {
+            if start.starts_with(magic) {
+                return not(&format!(
+                    "is compressed ({name}): unpack it first, or pipe it: {tool} FILE | sluicegate replay - …"
+                ));
+            }
+        }
+        if start.starts_with(&SHB_MAGIC.to_le_bytes()) {
+            self.format = Format::Pcapng { big_endian: false, interfaces: Vec::new() };
+            return Ok(());
+        }
+        match parse_pcap_header(start) {
+            Ok((_, header)) => {
+                self.format = Format::Pcap(header);
+                self.done = 24;
+                Ok(())
+            }
+            Err(NomErr::Incomplete(_)) => not("is too short for a capture"),
+            Err(_) => not("is not a capture: neither pcap nor pcapng begins so"),
+        }
+    }
+
+    fn pcap_record(&mut self) -> Result<Found, Pause> {
+        let Format::Pcap(header) = &self.format else { unreachable!("called for pcap only") };
+        let (nanoseconds, modified) = (header.is_nanosecond_precision(), header.is_modified_format());
+        let big_endian = header.is_bigendian();
+        // The upper bits say how long a frame check sequence is; what is captured of it is in the original length.
+        let link_type = (header.network.0 & 0xffff) as u16;
+        let head = if modified { 24 } else { 16 };
+        loop {
+            let rest = self.buffer.rest();
+            let parsed = match (modified, big_endian) {
+                (true, _) => parse_pcap_frame_modified(rest),
+                (_, true) => parse_pcap_frame_be(rest),
+                _ => parse_pcap_frame(rest),
+            };
+            match parsed {
+                Ok((_, record)) => {
+                    let fraction = u64::from(record.ts_usec) * if nanoseconds { 1 } else { 1000 };
+                    let start = self.buffer.start + head;
+                    let length = head + record.data.len();
+                    return Ok(Found {
+                        time: Some(u64::from(record.ts_sec) * 1_000_000_000 + fraction),
+                        link_type,
+                        original: record.origlen,
+                        data: start..start + record.data.len(),
+                        length,
+                    });
+                }
+                Err(NomErr::Incomplete(Needed::Size(more))) => {
+                    let wanted = rest.len().saturating_add(more.get());
+                    if wanted > MOST_RECORD {
+                        return Err(self.broken(format!("a record of {wanted} bytes: more than {MOST_RECORD}")));
+                    }
+                    self.want(wanted)?;
+                }
+                Err(_) => return Err(self.broken("not a record of a pcap file")),
+            }
+        }
+    }
+
+    /// Reads one block, or passes it over; only packets are given.
+    fn pcapng_block(&mut self) -> Result<Option<Found>, Pause> {
+        self.want(12)?;
+        let word = |rest: &[u8], at: usize| u32::from_le_bytes([rest[at], rest[at + 1], rest[at + 2], rest[at + 3]]);
+        let (first, second, third) =
+            (word(self.buffer.rest(), 0), word(self.buffer.rest(), 4), word(self.buffer.rest(), 8));
+        let Format::Pcapng { big_endian, interfaces } = &mut self.format else {
+            unreachable!("called for pcapng only")
+        };
+        if first == SHB_MAGIC {
+            *big_endian = match third {
+                0x1a2b_3c4d => false,
+                0x4d3c_2b1a => true,
+                _ => return Err(self.broken("a section header without the mark of its byte order")),
+            };
+            interfaces.clear();
+        }
+        let big_endian = *big_endian;
+        let native = |word: u32| if big_endian { word.swap_bytes() } else { word };
+        let (kind, length) = (native(first), native(second) as usize);
+        if length < 12 || length % 4 != 0 {
+            return Err(self.broken(format!("a block of {length} bytes: no block has that length")));
+        }
+        if !matches!(kind, SHB_MAGIC | IDB_MAGIC | EPB_MAGIC | SPB_MAGIC | PB_MAGIC) {
+            self.done = length as u64;
+            return Ok(None);
+        }
+        if length > MOST_RECORD {
+            return Err(self.broken(format!("a block of {length} bytes: more than {MOST_RECORD}")));
+        }
+        self.want(length)?;
+        let again = native(word(self.buffer.rest(), length - 4)) as usize;
+        if again != length {
+            return Err(self.broken(format!("a block that begins as one of {length} bytes and ends as one of {again}")));
+        }
+        let found = match kind {
+            SHB_MAGIC => self.section(length),
+            IDB_MAGIC => self.interface(length, big_endian),
+            PB_MAGIC => self.old_packet(length, big_endian).map(Some),
+            SPB_MAGIC => self.simple_packet(length, big_endian).map(Some),
+            _ => self.packet(length, big_endian).map(Some),
+        }?;
+        self.done = length as u64;
+        Ok(found)
+    }
+
+    fn section(&mut self, length: usize) -> Result<Option<Found>, Pause> {
+        match parse_sectionheaderblock(&self.buffer.rest()[..length]) {
+            Ok((_, header)) if header.major_version == 1 => Ok(None),
+            Ok((_, header)) => {
+                Err(self.broken(format!("a section of pcapng version {}: only 1 is known", header.major_version)))
+            }
+            Err(_) => Err(self.broken("not a section header")),
+        }
+    }
+
+    fn interface(&mut self, length: usize, big_endian: bool) -> Result<Option<Found>, Pause> {
+        let block = &self.buffer.rest()[..length];
+        let parse = if big_endian { parse_interfacedescriptionblock_be } else { parse_interfacedescriptionblock_le };
+        let Ok((_, block)) = parse(block) else { return Err(self.broken("not the description of an interface")) };
+        let offset = if big_endian { block.if_tsoffset.swap_bytes() } else { block.if_tsoffset };
+        let interface = Interface {
+            link_type: block.linktype.0 as u16,
+            snaplen: block.snaplen,
+            resolution: block.if_tsresol,
+            offset,
+        };
+        let Format::Pcapng { interfaces, .. } = &mut self.format else { unreachable!("called for pcapng only") };
+        if interfaces.len() >= MOST_INTERFACES {
+            return Err(self.broken(format!("more than {MOST_INTERFACES} interfaces in a section")));
+        }
+        interfaces.push(interface);
+        Ok(None)
+    }
+
+    /// The interface of a packet.
+    fn of(&self, id: u32) -> Result<Interface, Pause> {
+        let Format::Pcapng { interfaces, .. } = &self.format else { unreachable!("called for pcapng only") };
+        let found = interfaces.get(id as usize).copied();
+        found.ok_or_else(|| {
+            self.broken(format!("a packet of interface {id}: the section describes {} of them", interfaces.len()))
+        })
+    }
+
+    fn packet(&self, length: usize, big_endian: bool) -> Result<Found, Pause> {
+        let parse = if big_endian { parse_enhancedpacketblock_be } else { parse_enhancedpacketblock_le };
+        let Ok((_, block)) = parse(&self.buffer.rest()[..length]) else {
+            return Err(self.broken("a packet block whose parts do not fit into it"));
+        };
+        let captured = block.packet_data().len();
+        if captured != block.caplen as usize {
+            return Err(self.broken("a packet block that holds less than it says"));
+        }
+        self.timed(block.if_id, (block.ts_high, block.ts_low), block.origlen, 28, captured, length)
+    }
+
+    /// The obsolete Packet Block, which the library does not know: interface, drops, time, two lengths, data.
+    fn old_packet(&self, length: usize, big_endian: bool) -> Result<Found, Pause> {
+        let rest = &self.buffer.rest()[..length];
+        if length < 32 {
+            return Err(self.broken("a packet block whose parts do not fit into it"));
+        }
+        let word = |at: usize| {
+            let bytes = [rest[at], rest[at + 1], rest[at + 2], rest[at + 3]];
+            if big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+        };
+        let interface = if big_endian { word(8) >> 16 } else { word(8) & 0xffff };
+        let captured = word(20) as usize;
+        if captured > length - 32 {
+            return Err(self.broken("a packet block that holds less than it says"));
+        }
+        self.timed(interface, (word(12), word(16)), word(24), 28, captured, length)
+    }
+
+    fn timed(
+        &self,
+        interface: u32,
+        (high, low): (u32, u32),
+        original: u32,
+        head: usize,
+        captured: usize,
+        length: usize,
+    ) -> Result<Found, Pause> {
+        let interface = self.of(interface)?;
+        let Some(time) = interface.nanoseconds(u64::from(high) << 32 | u64::from(low)) else {
+            return Err(self.broken("a packet whose time is not between 1970 and 2262"));
+        };
+        let start = self.buffer.start + head;
+        let (time, link_type) = (Some(time), interface.link_type);
+        Ok(Found { time, link_type, original, data: start..start + captured, length })
+    }
+
+    fn simple_packet(&self, length: usize, big_endian: bool) -> Result<Found, Pause> {
+        let parse = if big_endian { parse_simplepacketblock_be } else { parse_simplepacketblock_le };
+        let Ok((_, block)) = parse(&self.buffer.rest()[..length]) else {
+            return Err(self.broken("a packet block whose parts do not fit into it"));
+        };
+        let interface = self.of(0)?;
+        let most = if interface.snaplen == 0 { usize::MAX } else { interface.snaplen as usize };
+        let captured = block.packet_data().len().min(most);
+        let start = self.buffer.start + 12;
+        let (time, link_type, original) = (None, interface.link_type, block.origlen);
+        Ok(Found { time, link_type, original, data: start..start + captured, length })
+    }
+}
+
+/// What is often found where a capture is expected: how it begins, its name, and what unpacks it.
+const COMPRESSED: &[(&[u8], &str, &str)] = &[
+    (&[0x1f, 0x8b], "gzip", "zcat"),
+    (&[0x28, 0xb5, 0x2f, 0xfd], "zstd", "zstdcat"),
+    (&[0xfd, b'7', b'z', b'X', b'Z'], "xz", "xzcat"),
+    (b"BZh", "bzip2", "bzcat"),
+    (&[0x04, 0x22, 0x4d, 0x18], "lz4", "lz4cat"),
+];
+
+impl Interface {
+    /// A time of this interface in nanoseconds since 1970, rounded down; none before 1970 and after 2262.
+    fn nanoseconds(self, units: u64) -> Option<u64> {
+        let (units, power) = (u128::from(units), u32::from(self.resolution & 0x7f));
+        let exact = if self.resolution & 0x80 != 0 {
+            (units * 1_000_000_000) >> power
+        } else if power <= 9 {
+            units * 10u128.pow(9 - power)
+        } else {
+            10u128.checked_pow(power - 9).map_or(0, |divisor| units / divisor)
+        };
+        let nanoseconds = i128::try_from(exact).ok()? + i128::from(self.offset) * 1_000_000_000;
+        u64::try_from(nanoseconds).ok().filter(|time| *time <= i64::MAX as u64)
+    }
+}
+
+/// A window onto a stream: what has been read and not yet left behind.
+struct Buffer<R> {
+    reader: R,
+    data: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// The place in the stream of `start`.
+    offset: u64,
+}
+
+impl<R: Read> Buffer<R> {
+    fn rest(&self) -> &[u8] {
+        &self.data[self.start..self.end]
+    }
+
+    fn advance(&mut self, bytes: usize) {
+        self.start += bytes;
+        self.offset += bytes as u64;
+    }
+
+    /// Reads until `wanted` bytes are there; false when the stream ends before.
+    fn fill(&mut self, wanted: usize) -> std::io::Result<bool> {
+        while self.end - self.start < wanted {
+            if self.start + wanted > self.data.len() {
+                self.data.copy_within(self.start..self.end, 0);
+                (self.start, self.end) = (0, self.end - self.start);
+                if wanted > self.data.len() {
+                    self.data.resize(wanted.next_power_of_two(), 0);
+                }
+            }
+            match self.reader.read(&mut self.data[self.end..])? {
+                0 => return Ok(false),
+                read => self.end += read,
+            }
+        }
+        Ok(true)
+    }
+}

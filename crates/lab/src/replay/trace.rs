@@ -1,0 +1,372 @@
+//! What a link of the simulator sends, as a capture: raw IPv4 with TCP and UDP headers, payloads left out.
+//!
+//! | what the simulator has | what the capture shows | why |
+//! |---|---|---|
+//! | flow n of the results | 10.0.0.0 + n, port 10000 + (n − 1) mod 50000, to 172.16.0.0 + n, port 5001 | an address for each host of a million flows |
+//! | sequence numbers from 0, without room for the SYN | one more, so that the SYN is 0 | RFC 9293; both initial sequence numbers are 0 |
+//! | the time since the start | the time since 1970 | a simulation has no date |
+//! | headers of `header_size` bytes | 40 bytes, the rest of it as padding options; 40 where it is less, a multiple of four where it is none | nothing else can be written down |
+//! | a window above 65,535 bytes | scaled; a SYN has the option even where `header_size` leaves no room for it | RFC 7323; such a SYN is 4 bytes longer than the simulated one |
+//! | timestamps, as bytes of the header only | padding | the simulator does not carry them |
+//! | datagrams of any length | of at least 28 bytes | the headers of IP and UDP |
+//! | data without content | the length of it; checksums are those of zeros | only headers are captured |
+
+use super::writer::Writer;
+use crate::ScenarioError;
+use sluicegate_aqm::Packet as _;
+use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
+use sluicegate_base::params::did_you_mean;
+use sluicegate_base::{Size, Span, Time};
+use sluicegate_netsim::events::End;
+use sluicegate_netsim::source::SourcePlan;
+use sluicegate_netsim::{Hop, LinkPlan, Plan, Sim, SimPacket};
+use sluicegate_tcp::{Flags, Segment};
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// LINKTYPE_IPV4: a packet begins with its IPv4 header.
+const LINK_TYPE: u16 = 228;
+
+/// How the packets of one flow look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    Tcp {
+        /// Bytes of the IP and TCP header without selective acknowledgements.
+        header: u16,
+        window: u32,
+        /// How many bits the window is scaled by.
+        scale: u8,
+        /// Bytes of the stream in a full segment.
+        mss: u16,
+        sack: bool,
+    },
+    Udp,
+}
+
+/// How the packets of all flows look.
+#[derive(Clone, Debug)]
+pub struct Shapes(Arc<[Shape]>);
+
+impl Shapes {
+    /// Those of the flows of a plan.
+    #[must_use]
+    pub fn of(plan: &Plan) -> Shapes {
+        let shape = |source: &SourcePlan| match source {
+            SourcePlan::Tcp(host) => {
+                let window = u32::try_from(host.window).unwrap_or(u32::MAX).min(65_535 << 14);
+                Shape::Tcp {
+                    header: host.header.clamp(40, 120).next_multiple_of(4) as u16,
+                    window,
+                    scale: (0..14).find(|scale| window >> scale <= 65_535).unwrap_or(14),
+                    mss: u16::try_from(host.mss).unwrap_or(u16::MAX),
+                    sack: host.sack(),
+                }
+            }
+            _ => Shape::Udp,
+        };
+        Shapes(plan.flows.iter().map(|flow| shape(&flow.source)).collect())
+    }
+}
+
+/// A capture of what one link sends.
+pub struct Trace<W: Write> {
+    writer: Writer<W>,
+    shapes: Shapes,
+    /// The first error of writing; nothing is written after it.
+    error: Option<io::Error>,
+}
+
+impl<W: Write> Trace<W> {
+    /// Begins a capture.
+    pub fn new(out: W, shapes: Shapes) -> io::Result<Trace<W>> {
+        let mut writer = Writer::new(out)?;
+        writer.interface(LINK_TYPE)?;
+        Ok(Trace { writer, shapes, error: None })
+    }
+
+    /// Captures a packet whose last bit is sent now.
+    pub fn packet(&mut self, now: Time, packet: &SimPacket) {
+        if self.error.is_some() {
+            return;
+        }
+        let (headers, length, original) = headers(self.shapes.0[packet.flow as usize], packet);
+        let written = self.writer.packet(LINK_TYPE, now.0, original, &headers[..length]);
+        self.error = written.err();
+    }
+
+    /// Ends the capture.
+    pub fn finish(self) -> io::Result<W> {
+        match self.error {
+            Some(error) => Err(error),
+            None => self.writer.finish(),
+        }
+    }
+}
+
+/// A capture that grows while the simulator runs.
+pub type Growing<W> = Arc<Mutex<Option<Trace<W>>>>;
+
+/// Captures what the link of this name sends from now on; take the trace from what is given when the run is over.
+pub fn attach<W: Write + Send + 'static>(sim: &mut Sim, link: &str, trace: Trace<W>) -> Growing<W> {
+    let index = sim.links().iter().position(|found| found.name == link).expect("a link that the run has");
+    let growing = Arc::new(Mutex::new(Some(trace)));
+    let shared = growing.clone();
+    sim.observe(
+        index,
+        Box::new(move |now, packet| {
+            let mut trace = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(trace) = trace.as_mut() {
+                trace.packet(now, packet);
+            }
+        }),
+    );
+    growing
+}
+
+/// Makes sure that the plan has a link of this name, which can be observed: a line of that name becomes one, with a
+/// queue that does not fill. An error when nothing has the name, or a line's jitter would be lost.
+pub fn observable(plan: &mut Plan, name: &str) -> Result<(), ScenarioError> {
+    if plan.links.iter().any(|link| link.name == name) {
+        return Ok(());
+    }
+    let Some(at) = plan.lines.iter().position(|line| line.name == name) else {
+        // Links of single flows are named after them; nobody wants to read a thousand names.
+        let links = plan.links.iter().map(|link| &*link.name).chain(plan.lines.iter().map(|line| &*line.name));
+        let names: Vec<&str> = links.filter(|name| !name.starts_with("flow/")).take(20).collect();
+        let near = did_you_mean(name, &names);
+        return Err(ScenarioError(format!("--pcap {name}: no such link{near}; links: {}", names.join(", "))));
+    };
+    let line = plan.lines[at].clone();
+    if line.jitter > Span::ZERO {
+        return Err(ScenarioError(format!("--pcap {name}: a link with jitter cannot be captured")));
+    }
+    let params = DropTailParams { limit: Size::Packets(u64::MAX) };
+    plan.links.push(LinkPlan {
+        name: line.name,
+        rate: line.rate,
+        delay: line.delay,
+        discipline: "drop_tail".into(),
+        queue: Box::new(DropTail::new(params)),
+        watched: false,
+    });
+    let link = Hop::Link(plan.links.len() as u32 - 1);
+    let paths = plan.flows.iter_mut().flat_map(|flow| [&mut flow.path, &mut flow.return_path]);
+    paths.flatten().filter(|hop| **hop == Hop::Line(at as u32)).for_each(|hop| *hop = link);
+    Ok(())
+}
+
+/// The most bytes that the headers of IP and TCP take.
+const MOST: usize = 120;
+
+/// The headers of a packet, how long they are, and how long the whole packet is.
+fn headers(shape: Shape, packet: &SimPacket) -> ([u8; MOST], usize, u32) {
+    let mut bytes = [0u8; MOST];
+    let mut options = [0u8; 40];
+    let (extra, transport) = match shape {
+        Shape::Tcp { header, .. } => {
+            let (wanted, least) = fill(&mut options, shape, packet, usize::from(header) - 40);
+            let tcp = wanted.clamp(least, 40);
+            (wanted - tcp, 20 + tcp)
+        }
+        Shape::Udp => (0, 8),
+    };
+    // What does not fit into the header of TCP goes into that of IP; both pad with zeros, which end their options.
+    let ip = 20 + extra.min(40);
+    let length = ip + transport;
+    let data = match shape {
+        Shape::Tcp { .. } => packet.segment.len,
+        Shape::Udp => u32::try_from(packet.bytes()).unwrap_or(u32::MAX).saturating_sub(28),
+    };
+    let original = (length as u32 + data).min(65_535);
+
+    let number = packet.flow + 1;
+    let (source, destination) = (0x0a00_0000 + number, 0xac10_0000 + number);
+    let (port, service) = (10_000 + (packet.flow % 50_000) as u16, 5001);
+    let forward = packet.to == End::Receiver;
+    let ends = if forward { [source, destination] } else { [destination, source] };
+    let ports = if forward { [port, service] } else { [service, port] };
+
+    bytes[0] = 0x40 | (ip / 4) as u8;
+    bytes[1] = packet.ecn as u8;
+    put(&mut bytes, 2, &(original as u16).to_be_bytes());
+    bytes[6] = 0x40; // don't fragment
+    bytes[8] = 64; // time to live
+    bytes[9] = if shape == Shape::Udp { 17 } else { 6 };
+    put(&mut bytes, 12, &ends[0].to_be_bytes());
+    put(&mut bytes, 16, &ends[1].to_be_bytes());
+    let sum = checksum(&bytes[..ip], 0);
+    put(&mut bytes, 10, &sum.to_be_bytes());
+
+    put(&mut bytes, ip, &ports[0].to_be_bytes());
+    put(&mut bytes, ip + 2, &ports[1].to_be_bytes());
+    let at = match shape {
+        Shape::Tcp { window, scale, .. } => {
+            tcp(&mut bytes[ip..], &packet.segment, transport, window, scale);
+            put(&mut bytes, ip + 20, &options[..transport - 20]);
+            ip + 16
+        }
+        Shape::Udp => {
+            put(&mut bytes, ip + 4, &((original - ip as u32) as u16).to_be_bytes());
+            ip + 6
+        }
+    };
+    // The pseudo header: both addresses, the protocol, the length of what IP carries.
+    let pseudo =
+        ends.iter().map(|end| (end >> 16) + (end & 0xffff)).sum::<u32>() + u32::from(bytes[9]) + (original - ip as u32);
+    let sum = match checksum(&bytes[ip..length], pseudo) {
+        0 if shape == Shape::Udp => 0xffff, // zero says that there is none
+        sum => sum,
+    };
+    put(&mut bytes, at, &sum.to_be_bytes());
+    (bytes, length, original)
+}
+
+/// Everything of a TCP header but ports, options and checksum.
+fn tcp(header: &mut [u8], segment: &Segment, length: usize, window: u32, scale: u8) {
+    let flags = segment.flags;
+    let syn = flags.has(Flags::SYN);
+    // The simulator's stream begins at 0 and knows no room for the SYN.
+    let (seq, ack) = if syn { (0, 1) } else { (segment.seq as u32 + 1, segment.ack as u32 + 1) };
+    put(header, 4, &seq.to_be_bytes());
+    if flags.has(Flags::ACK) {
+        put(header, 8, &ack.to_be_bytes());
+    }
+    header[12] = (length as u8 / 4) << 4;
+    let bits = [(Flags::FIN, 1), (Flags::SYN, 2), (Flags::ACK, 16), (Flags::ECE, 64), (Flags::CWR, 128)];
+    header[13] = bits.iter().filter(|(flag, _)| flags.has(*flag)).map(|(_, bit)| bit).sum();
+    let shown = if syn { window } else { window >> scale };
+    put(header, 14, &(shown.min(65_535) as u16).to_be_bytes());
+}
+
+/// Fills in the options of a segment, whose header has `room` for them besides selective acknowledgements. Gives how
+/// many bytes there are in all, and how many must be in the header of TCP.
+fn fill(options: &mut [u8; 40], shape: Shape, packet: &SimPacket, room: usize) -> (usize, usize) {
+    let Shape::Tcp { scale, mss, sack, .. } = shape else { return (0, 0) };
+    let segment = &packet.segment;
+    if segment.flags.has(Flags::SYN) {
+        let mut at = 0;
+        let mut add = |option: [u8; 4], wanted: bool, needed: bool| {
+            if wanted && (needed || at + 4 <= room) {
+                put(options, at, &option);
+                at += 4;
+            }
+        };
+        add([1, 3, 3, scale], scale > 0, true);
+        let [high, low] = mss.to_be_bytes();
+        add([2, 4, high, low], true, false);
+        add([1, 1, 4, 2], sack, false);
+        return (room.max(at), at);
+    }
+    let bytes = segment.sacks.bytes() as usize;
+    if bytes > 0 {
+        put(options, 0, &[1, 1, 5, bytes as u8 - 2]);
+        for (k, (start, end)) in segment.sacks.ranges(segment.ack).enumerate() {
+            put(options, 4 + 8 * k, &(start as u32 + 1).to_be_bytes());
+            put(options, 8 + 8 * k, &(end as u32 + 1).to_be_bytes());
+        }
+    }
+    (room + bytes, bytes)
+}
+
+fn put(bytes: &mut [u8], at: usize, what: &[u8]) {
+    bytes[at..at + what.len()].copy_from_slice(what);
+}
+
+/// The Internet checksum of an even number of bytes, on top of a sum.
+fn checksum(bytes: &[u8], start: u32) -> u16 {
+    let words = bytes.chunks_exact(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]])));
+    let mut sum = start + words.sum::<u32>();
+    while sum >> 16 > 0 {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use sluicegate_base::Ecn;
+    use sluicegate_tcp::segment::Sacks;
+
+    fn segment(seq: u64, ack: u64, len: u32, flags: u8, blocks: &[(u64, u64)]) -> Segment {
+        let all = [Flags::SYN, Flags::FIN, Flags::ECE, Flags::CWR, Flags::ACK];
+        let chosen = all.iter().enumerate().filter(|(bit, _)| flags >> bit & 1 == 1);
+        let flags = chosen.fold(Flags::default(), |sum, (_, flag)| sum.with(*flag));
+        let mut sacks = Sacks::default();
+        blocks.iter().for_each(|&(start, length)| sacks.push(ack, (ack + start, ack + start + length)));
+        Segment { seq, ack, len, flags, sacks }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+        /// An independent reader finds what was put in, and the checksums hold.
+        #[test]
+        fn headers_are_read_as_they_were_meant(
+            (seq, ack, len) in (0u64..1 << 40, 0u64..1 << 40, 0u32..2000),
+            (header, window, flags, ecn) in (40u32..=120, 1u32..1 << 29, 0u8..32, 0u8..4),
+            blocks in proptest::collection::vec((1u64..100_000, 1u64..9000), 0..=3),
+            (flow, forward, udp) in (0u32..1_000_000, any::<bool>(), any::<bool>()),
+        ) {
+            let header = header.next_multiple_of(4) as u16;
+            let scale = (0..14).find(|scale| window >> scale <= 65_535).unwrap_or(14);
+            let shape = if udp { Shape::Udp } else { Shape::Tcp { header, window, scale, mss: 960, sack: true } };
+            let ecn = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::CongestionExperienced][usize::from(ecn)];
+            let segment = segment(seq, ack, len, flags, if flags & 1 == 1 || header > 92 { &[] } else { &blocks });
+            let packet = SimPacket {
+                flow, bytes: 28 + len, leg: 0, to: if forward { End::Receiver } else { End::Sender }, ecn, marked: false,
+                segment, sent: Time::ZERO, queued: Time::ZERO,
+            };
+            let (bytes, length, original) = headers(shape, &packet);
+            let ip = etherparse::Ipv4HeaderSlice::from_slice(&bytes[..length]).unwrap();
+            prop_assert_eq!(ip.to_header().calc_header_checksum(), ip.header_checksum());
+            prop_assert_eq!((u32::from(ip.total_len()), ip.ecn().value()), (original, ecn as u8));
+            let host = if forward { ip.source() } else { ip.destination() };
+            prop_assert_eq!(u32::from_be_bytes(host), 0x0a00_0001 + flow);
+            let rest = &bytes[ip.slice().len()..length];
+            if udp {
+                let udp = etherparse::UdpHeaderSlice::from_slice(rest).unwrap().to_header();
+                prop_assert_eq!((udp.length, original), (8 + len as u16, 28 + len));
+                let zeros = vec![0; len as usize];
+                prop_assert_eq!(udp.calc_checksum_ipv4(&ip.to_header(), &zeros).unwrap(), udp.checksum);
+                return Ok(());
+            }
+            let tcp = etherparse::TcpHeaderSlice::from_slice(rest).unwrap();
+            prop_assert_eq!(tcp.slice().len(), rest.len());
+            let zeros = vec![0; len as usize];
+            prop_assert_eq!(tcp.calc_checksum_ipv4(&ip, &zeros).unwrap(), tcp.checksum());
+            prop_assert_eq!(original as usize, length + len as usize);
+            let syn = segment.flags.has(Flags::SYN);
+            prop_assert_eq!(tcp.sequence_number(), if syn { 0 } else { (seq + 1) as u32 });
+            if segment.flags.has(Flags::ACK) {
+                prop_assert_eq!(tcp.acknowledgment_number(), if syn { 1 } else { (ack + 1) as u32 });
+            }
+            prop_assert_eq!(
+                [tcp.syn(), tcp.fin(), tcp.ece(), tcp.cwr(), tcp.ack(), tcp.psh()],
+                [syn, segment.flags.has(Flags::FIN), segment.flags.has(Flags::ECE), segment.flags.has(Flags::CWR),
+                 segment.flags.has(Flags::ACK), false]
+            );
+            let (mut found, mut scaled) = (Vec::new(), 0);
+            for option in tcp.options_iterator() {
+                match option.unwrap() {
+                    etherparse::TcpOptionElement::SelectiveAcknowledgement(first, more) => {
+                        found.push(first);
+                        found.extend(more.into_iter().flatten());
+                    }
+                    etherparse::TcpOptionElement::WindowScale(by) => scaled = by,
+                    _ => {}
+                }
+            }
+            let meant: Vec<(u32, u32)> =
+                segment.sacks.ranges(ack).map(|(start, end)| (start as u32 + 1, end as u32 + 1)).collect();
+            prop_assert_eq!(found, meant);
+            if syn {
+                prop_assert_eq!(scaled, scale);
+            } else {
+                let shown = u32::from(tcp.window_size()) << scale;
+                prop_assert!(shown <= window && window - shown < 1 << scale);
+                prop_assert_eq!(original, u32::from(header) + segment.option_bytes() + len);
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! What is read from a packet: flow, length, ECN, fragments, over every link layer, and the mark that is written back.
+
+use etherparse::PacketBuilder;
+use proptest::prelude::*;
+use sluicegate_base::Ecn;
+use sluicegate_lab::replay::packet::{Decoded, Other, Whose, decode, set_ecn};
+
+const UDP: u8 = 17;
+
+fn udp4(payload: usize) -> Vec<u8> {
+    let builder = PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).udp(5000, 53);
+    let mut packet = Vec::new();
+    builder.write(&mut packet, &vec![7; payload]).unwrap();
+    packet
+}
+
+fn udp6(payload: usize) -> Vec<u8> {
+    let mut destination = [0; 16];
+    destination[15] = 2;
+    let builder = PacketBuilder::ipv6([0xfd; 16], destination, 64).udp(5000, 53);
+    let mut packet = Vec::new();
+    builder.write(&mut packet, &vec![7; payload]).unwrap();
+    packet
+}
+
+fn ethernet(tags: &[u16], kind: u16, packet: &[u8]) -> Vec<u8> {
+    let tags: Vec<u8> = tags.iter().flat_map(|tag| [tag.to_be_bytes(), [0, 7]].concat()).collect();
+    [&[0; 12], &tags[..], &kind.to_be_bytes(), packet].concat()
+}
+
+fn name(decoded: &Decoded) -> String {
+    match decoded.whose {
+        Whose::Flow(tuple) | Whose::First(tuple, _) => tuple.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn whole(link_type: u16, data: &[u8]) -> Decoded {
+    decode(link_type, data, data.len() as u32)
+}
+
+#[test]
+fn every_link_layer_is_unwrapped() {
+    let (four, six) = (udp4(100), udp6(100));
+    let sll = |kind: u16, packet: &[u8]| [&[0; 14], &kind.to_be_bytes()[..], packet].concat();
+    let sll2 = |kind: u16, packet: &[u8]| [&kind.to_be_bytes()[..], &[0; 18], packet].concat();
+    let tagged = |packet: &[u8]| [&[0; 14], &[0x81, 0, 0, 7, 8, 0][..], packet].concat();
+    for (link_type, data, below) in [
+        (1, ethernet(&[], 0x0800, &four), 14),
+        (1, ethernet(&[0x8100], 0x0800, &four), 18),
+        (1, ethernet(&[0x88a8, 0x8100], 0x0800, &four), 22),
+        (1, ethernet(&[0x9100, 0x8100, 0x8100], 0x0800, &four), 26),
+        (101, four.clone(), 0),
+        (12, four.clone(), 0),
+        (14, four.clone(), 0),
+        (228, four.clone(), 0),
+        (0, [&[2, 0, 0, 0], &four[..]].concat(), 4),
+        (108, [&[0, 0, 0, 2], &four[..]].concat(), 4),
+        (113, sll(0x0800, &four), 16),
+        (113, tagged(&four), 20),
+        (276, sll2(0x0800, &four), 20),
+    ] {
+        let found = whole(link_type, &data);
+        assert_eq!(
+            (name(&found), found.bytes, found.ip),
+            ("10.0.0.1:5000 > 10.0.0.2:53 udp".to_owned(), 128, Some(below))
+        );
+    }
+    for (link_type, data) in [
+        (1, ethernet(&[0x8100], 0x86dd, &six)),
+        (101, six.clone()),
+        (229, six.clone()),
+        (0, [&[30, 0, 0, 0], &six[..]].concat()),
+        (113, sll(0x86dd, &six)),
+        (276, sll2(0x86dd, &six)),
+    ] {
+        let found = whole(link_type, &data);
+        assert_eq!(name(&found), "[fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd]:5000 > [::2]:53 udp");
+        assert_eq!(found.bytes, 148);
+    }
+}
+
+#[test]
+fn what_is_not_told_apart_says_why() {
+    let four = udp4(100);
+    for (link_type, data, why) in [
+        (1, ethernet(&[], 0x0806, &[0; 28]), Other::NotIp),
+        (1, ethernet(&[], 60, &[0; 60]), Other::NotIp),
+        (1, ethernet(&[], 0x0800, &[0; 40]), Other::NotIp),
+        (1, ethernet(&[], 0x0800, &four[..19]), Other::Truncated),
+        (1, ethernet(&[], 0x0800, &four[..23]), Other::Truncated),
+        (1, ethernet(&[], 0x0800, &[]), Other::Truncated),
+        (1, vec![0; 13], Other::Truncated),
+        (1, vec![], Other::Truncated),
+        (147, four.clone(), Other::Link),
+    ] {
+        let found = decode(link_type, &data, 90);
+        assert_eq!(found.whose, Whose::Other(why), "{data:?}");
+        assert!(found.bytes <= 90 && found.bytes > 0);
+    }
+    // Four bytes of the transport header suffice.
+    assert_eq!(name(&decode(101, &four[..24], 128)), "10.0.0.1:5000 > 10.0.0.2:53 udp");
+}
+
+#[test]
+fn lengths_are_the_headers_own_and_the_original_ones() {
+    let padded = [ethernet(&[], 0x0800, &udp4(2)), vec![0; 16]].concat(); // Ethernet's least length
+    assert_eq!(whole(1, &padded).bytes, 30);
+    let long = udp4(1000);
+    assert_eq!(decode(101, &long[..40], 1028).bytes, 1028);
+    let mut offloaded = long.clone();
+    offloaded[2..4].copy_from_slice(&[0, 0]); // a sender that leaves the length to its card
+    assert_eq!(decode(101, &offloaded[..40], 20_000).bytes, 20_000);
+    let mut boasting = long;
+    boasting[2..4].copy_from_slice(&[0xff, 0xff]);
+    assert_eq!(whole(101, &boasting).bytes, 1028);
+}
+
+#[test]
+fn fragments_name_their_datagram() {
+    let mut first = udp4(100);
+    (first[4], first[5], first[6], first[7]) = (0x12, 0x34, 0x20, 0);
+    let mut later = first.clone();
+    (later[6], later[7]) = (0, 13);
+    let Whose::First(tuple, datagram) = whole(101, &first).whose else { panic!("first") };
+    assert_eq!((tuple.ports, datagram.id, datagram.protocol), (Some((5000, 53)), 0x1234, UDP));
+    assert_eq!(whole(101, &later).whose, Whose::Later(datagram));
+
+    // IPv6: a hop-by-hop header, then one for fragments.
+    let udp = &udp6(16)[40..];
+    let fragment = |offset: u16, more: u16, rest: &[u8]| {
+        let mut packet = udp6(0)[..40].to_vec();
+        let length = (8 + 8 + rest.len()) as u16;
+        packet[4..6].copy_from_slice(&length.to_be_bytes());
+        packet[6] = 0;
+        packet.extend([44, 0, 1, 4, 0, 0, 0, 0]);
+        packet.extend([UDP, 0]);
+        packet.extend((offset << 3 | more).to_be_bytes());
+        packet.extend([0, 0, 0x56, 0x78]);
+        packet.extend(rest);
+        packet
+    };
+    let Whose::First(tuple, datagram) = whole(101, &fragment(0, 1, udp)).whose else { panic!("first") };
+    assert_eq!((tuple.ports, tuple.protocol, datagram.id), (Some((5000, 53)), UDP, 0x5678));
+    assert_eq!(whole(101, &fragment(3, 0, &[0; 8])).whose, Whose::Later(datagram));
+    // One that is whole in spite of the header is no fragment.
+    assert!(matches!(whole(101, &fragment(0, 0, udp)).whose, Whose::Flow(_)));
+    assert_eq!(whole(101, &fragment(0, 1, &udp[..3])).whose, Whose::Other(Other::Truncated));
+}
+
+#[test]
+fn protocols_without_ports_are_flows_too() {
+    let mut packet = Vec::new();
+    let builder = PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).icmpv4_echo_request(1, 1);
+    builder.write(&mut packet, &[]).unwrap();
+    assert_eq!(name(&whole(101, &packet)), "10.0.0.1 > 10.0.0.2 icmp");
+    packet[9] = 222;
+    assert_eq!(name(&whole(101, &packet)), "10.0.0.1 > 10.0.0.2 ip-222");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn any_bytes_are_decoded(link_type in prop::sample::select(vec![0u16, 1, 12, 101, 108, 113, 276, 9]),
+                             data in prop::collection::vec(any::<u8>(), 0..120), original in any::<u32>()) {
+        let found = decode(link_type, &data, original);
+        prop_assert!(found.bytes >= 1 && found.bytes <= original.max(1));
+        let mut data = data;
+        for at in [0, 3, 200] {
+            set_ecn(&mut data, at, Ecn::CongestionExperienced);
+        }
+    }
+
+    /// The mark is there, nothing else has changed, and the checksum is right if it was.
+    #[test]
+    fn a_mark_keeps_the_checksum(ends in any::<([u8; 4], [u8; 4])>(), ttl in any::<u8>(), tos in any::<u8>(),
+                                 id in any::<u16>(), payload in 0usize..50, six in any::<bool>()) {
+        let mut packet = if six { udp6(payload) } else { udp4(payload) };
+        if six {
+            packet[0] = 0x60 | tos >> 4;
+            packet[1] = tos << 4;
+        } else {
+            packet[1] = tos;
+            packet[4..6].copy_from_slice(&id.to_be_bytes());
+            packet[8] = ttl;
+            packet[12..16].copy_from_slice(&ends.0);
+            packet[16..20].copy_from_slice(&ends.1);
+            let header = etherparse::Ipv4HeaderSlice::from_slice(&packet).unwrap().to_header();
+            packet[10..12].copy_from_slice(&header.calc_header_checksum().to_be_bytes());
+        }
+        let before = packet.clone();
+        prop_assert_eq!(decode(101, &packet, packet.len() as u32).ecn as u8, tos & 3);
+        set_ecn(&mut packet, 0, Ecn::CongestionExperienced);
+        prop_assert_eq!(decode(101, &packet, packet.len() as u32).ecn, Ecn::CongestionExperienced);
+        if !six {
+            let header = etherparse::Ipv4HeaderSlice::from_slice(&packet).unwrap();
+            prop_assert_eq!(header.to_header().calc_header_checksum(), header.header_checksum());
+        }
+        let same = |k: usize| before[k] == packet[k] || k == 1 || (!six && (k == 10 || k == 11));
+        prop_assert!((0..packet.len()).all(same));
+        prop_assert_eq!(before[1] & !if six { 0x30 } else { 3 }, packet[1] & !if six { 0x30 } else { 3 });
+    }
+}

@@ -1,0 +1,216 @@
+//! The replay itself: who leaves when, what is lost, marked and written, for every discipline.
+
+use etherparse::{IpEcn, PacketBuilder};
+use proptest::prelude::*;
+use sluicegate_aqm::all;
+use sluicegate_lab::ScenarioError;
+use sluicegate_lab::replay::reader::{Capture, Next};
+use sluicegate_lab::replay::results::Report;
+use sluicegate_lab::replay::run::Outcome;
+use sluicegate_lab::replay::writer::Writer;
+use sluicegate_lab::replay::{Failure, Progress, Replay, ReplayScenario};
+use sluicegate_lab::results::Cells;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+/// A file that the test can look at afterwards.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A packet of a test: time, source port, payload, whether its transport takes marks.
+type Sent = (u64, u16, usize, bool);
+
+fn packet(&(_, port, payload, capable): &Sent) -> Vec<u8> {
+    let ecn = if capable { IpEcn::TWO } else { IpEcn::ZERO };
+    let mut ip = etherparse::Ipv4Header::new(0, 64, etherparse::ip_number::UDP, [10, 0, 0, 1], [10, 0, 0, 2]).unwrap();
+    ip.ecn = ecn;
+    let mut packet = Vec::new();
+    PacketBuilder::ip(etherparse::IpHeaders::Ipv4(ip, Default::default()))
+        .udp(port, 53)
+        .write(&mut packet, &vec![0; payload])
+        .unwrap();
+    packet
+}
+
+fn capture(sent: &[Sent]) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    for each in sent {
+        let data = packet(each);
+        writer.packet(101, each.0, data.len() as u32, &data).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+fn sets(texts: &[(&str, &str)]) -> Vec<(String, String)> {
+    texts.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
+/// Replays, and gives what was written as (time, data).
+fn replay(file: &[u8], settings: &[(&str, &str)]) -> (Report, Outcome, Vec<(u64, Vec<u8>)>) {
+    let scenario = ReplayScenario::read(&sets(settings)).unwrap();
+    let run = || {
+        let (_, queue) =
+            scenario.discipline::<ScenarioError>(&mut |f, _, _| Err(ReplayScenario::nothing_builds(f))).unwrap();
+        let out = Shared::default();
+        let mut run = Replay::new(file, scenario.setting(), queue, Some(out.clone())).unwrap();
+        while run.advance(7).unwrap() != Progress::Done {}
+        (run.finish().unwrap(), out)
+    };
+    let ((outcome, out), (again, twice)) = (run(), run());
+    let bytes = out.0.lock().unwrap().clone();
+    assert_eq!(bytes, *twice.0.lock().unwrap(), "equal replays write equal files");
+    let (mut capture, mut written) = (Capture::new(&bytes[..]), Vec::new());
+    while let Next::Record(record) = capture.next().unwrap() {
+        written.push((record.time.unwrap(), record.data.to_vec()));
+    }
+    (Report::new(outcome, "any".to_owned(), scenario.setting().rate), again, written)
+}
+
+/// A column of a table, as numbers.
+fn column(report: &Report, table: usize, name: &str) -> Vec<f64> {
+    let tables = report.tables();
+    let column = tables[table].columns.iter().find(|column| column.name == name).unwrap_or_else(|| panic!("{name}"));
+    match &column.cells {
+        Cells::F64(cells) => cells.clone(),
+        Cells::U64(cells) => cells.iter().map(|&n| n as f64).collect(),
+        Cells::Str(_) => panic!("{name} is text"),
+    }
+}
+
+#[test]
+fn packets_leave_at_the_links_rate_in_order() {
+    // 1000 bytes at 8 Mbit/s take a millisecond. The third finds the queue of one full.
+    let ms = 1_000_000;
+    let start = 1_700_000_000_000_000_000;
+    let sent = [0, 100_000, 200_000, 5 * ms].map(|at| (start + at, 1, 972, false));
+    let (report, outcome, written) = replay(&capture(&sent), &[("rate", "8 Mbit/s"), ("queue.limit", "1")]);
+    let times: Vec<u64> = written.iter().map(|(time, _)| time - start).collect();
+    assert_eq!(times, [ms, 2 * ms, 6 * ms]);
+    assert_eq!(outcome.totals.base, start);
+    let flow = |name| column(&report, 0, name)[0];
+    assert_eq!([flow("arrivals_packets"), flow("delivered_packets"), flow("lost_tail")], [4.0, 3.0, 1.0]);
+    assert_eq!([flow("queueing_delay_max_ns"), flow("queueing_delay_mean_ns")], [900_000.0, 300_000.0]);
+    let link = |name| column(&report, 1, name)[0];
+    assert_eq!([link("duration_s"), link("utilisation")], [0.006, 0.5]);
+}
+
+#[test]
+fn times_that_go_back_are_counted_and_wait_for_the_latest() {
+    let sent = [(500, 1, 100, false), (900, 2, 100, false), (400, 3, 100, false), (950, 4, 100, false)];
+    let (_, outcome, written) = replay(&capture(&sent), &[("rate", "1 Gbit/s")]);
+    assert_eq!((outcome.totals.out_of_order.0, outcome.totals.out_of_order.1.0), (1, 500));
+    let ports: Vec<u8> = written.iter().map(|(_, data)| data[21]).collect();
+    assert_eq!(ports, [1, 2, 3, 4]);
+}
+
+#[test]
+fn the_length_of_the_frame_counts_when_asked() {
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    let frame = [&[0; 12], &[8, 0][..], &packet(&(0, 1, 958, false))].concat();
+    writer.packet(1, 0, frame.len() as u32, &frame).unwrap();
+    let file = writer.finish().unwrap();
+    for (length, bytes) in [("ip", 986.0), ("frame", 1000.0)] {
+        let (report, ..) = replay(&file, &[("rate", "8 Mbit/s"), ("length", length)]);
+        assert_eq!(column(&report, 0, "arrivals_bytes"), [bytes]);
+        assert_eq!(column(&report, 1, "duration_s"), [bytes * 1e-6]);
+    }
+}
+
+#[test]
+fn a_mark_is_written_and_a_loss_is_not() {
+    // A burst that RED's average follows at once: w_q = 1.
+    let sent: Vec<Sent> = (0..40).map(|k| (k, (k % 2) as u16, 500, k % 2 == 0)).collect();
+    let settings = [
+        ("rate", "1 Mbit/s"),
+        ("queue.discipline", "red"),
+        ("queue.w_q", "1.0"),
+        ("queue.min_th", "5"),
+        ("queue.max_th", "6"),
+        ("queue.red.action", "mark"),
+        ("queue.red.above_max_th", "mark"),
+    ];
+    let (report, _, written) = replay(&capture(&sent), &settings);
+    let marked = written.iter().filter(|(_, data)| data[1] & 3 == 3).count();
+    assert!(marked > 5, "{marked}");
+    assert_eq!(column(&report, 0, "marked_packets"), [marked as f64, 0.0]);
+    assert!(column(&report, 0, "lost_packets")[1] > 5.0);
+    for (_, data) in &written {
+        let ip = etherparse::Ipv4HeaderSlice::from_slice(data).unwrap();
+        assert_eq!(ip.to_header().calc_header_checksum(), ip.header_checksum());
+        assert!(data[1] & 3 != 3 || data[21] == 0, "only those that can carry it are marked");
+    }
+}
+
+#[test]
+fn what_cannot_be_used_is_refused() {
+    let refused = |file: &[u8]| {
+        let scenario = ReplayScenario::read(&sets(&[("rate", "1 Mbit/s")])).unwrap();
+        let queue = scenario.discipline::<ScenarioError>(&mut |_, _, _| unreachable!()).unwrap().1;
+        let mut run = Replay::new(file, scenario.setting(), queue, None::<Vec<u8>>).unwrap_or_else(|_| panic!());
+        match run.advance(100) {
+            Err(Failure::Unusable(what)) => what,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(refused(b""), "is empty: not a capture");
+    assert_eq!(refused(&capture(&[])), "holds no packet");
+    let file = capture(&[(1, 1, 10, false)]);
+    assert!(refused(&file[..file.len() - 3]).starts_with("is damaged at byte 84, before the first packet"));
+    for (settings, says) in [
+        (vec![], "rate: must be given"),
+        (vec![("rate", "0 bit/s")], "above 0"),
+        (vec![("rate", "1 Mbit/s"), ("queue.discipline", "chok")], "did you mean \"choke\"?"),
+        (vec![("rate", "1 Mbit/s"), ("length", "total")], "length"),
+        (vec![("rate", "1 Mbit/s"), ("flow", "3")], "did you mean \"flows\"?"),
+    ] {
+        let error = ReplayScenario::read(&sets(&settings)).err().expect("refused").0;
+        assert!(error.contains(says), "{error:?} should say {says:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..Default::default() })]
+
+    /// Arrivals = departures + losses + what is left, for every flow and every discipline; what leaves is written once,
+    /// in the order of its times, and never faster than the link.
+    #[test]
+    fn packets_are_conserved(
+        gaps in prop::collection::vec((0u64..2_000_000, 1u16..6, 0usize..1400, any::<bool>()), 1..200),
+        discipline in prop::sample::select(all().iter().map(|entry| entry.table.about.name).collect::<Vec<_>>()),
+        flows in 1u64..8, seed in 0u64..1000,
+    ) {
+        let mut now = 0;
+        let sent: Vec<Sent> = gaps.into_iter().map(|(gap, port, payload, capable)| {
+            now += gap;
+            (now, port, payload, capable)
+        }).collect();
+        let (seed, flows) = (seed.to_string(), flows.to_string());
+        let settings = [("rate", "2 Mbit/s"), ("queue.discipline", discipline), ("flows", &flows), ("seed", &seed)];
+        let (report, _, written) = replay(&capture(&sent), &settings);
+        let of = |name: &str| column(&report, 0, name);
+        let (arrived, delivered, lost) = (of("arrivals_packets"), of("delivered_packets"), of("lost_packets"));
+        let left = column(&report, 1, "left_packets")[0];
+        prop_assert_eq!(left, 0.0, "{} keeps nothing back", discipline);
+        for k in 0..arrived.len() {
+            prop_assert_eq!(arrived[k], delivered[k] + lost[k]);
+        }
+        let bytes = |name: &str| of(name).iter().sum::<f64>();
+        prop_assert_eq!(bytes("arrivals_bytes"), bytes("delivered_bytes") + bytes("lost_bytes"));
+        prop_assert_eq!(arrived.iter().sum::<f64>(), sent.len() as f64);
+        prop_assert_eq!(written.len() as f64, delivered.iter().sum::<f64>());
+        for two in written.windows(2) {
+            let least = two[1].1.len() as u64 * 4000; // 8 bits at 2 Mbit/s
+            prop_assert!(two[1].0 - two[0].0 >= least, "{} after {}", two[1].0, two[0].0);
+        }
+        prop_assert!(arrived.len() as u64 <= flows.parse::<u64>().unwrap() + 1);
+    }
+}

@@ -1,0 +1,238 @@
+//! One transfer here and in ns-2 over the same losses and marks, acknowledgement by acknowledgement.
+//!
+//! 1 Mbit/s and 50.137 ms each way, packets of 1000 bytes; the lists count every packet that reaches a link, the SYN and its
+//! answer as 0.
+
+use sluicegate_aqm::{Cause, Ctx, Discipline, build};
+use sluicegate_base::{Link, Params, Rate, Size, Span, Stream, Time, Value};
+use sluicegate_netsim::events::End;
+use sluicegate_netsim::source::SourcePlan;
+use sluicegate_netsim::{FlowPlan, Hop, LinkPlan, Plan, Sim, SimPacket};
+use sluicegate_tcp::{Algorithm, Host, TcpParams};
+use std::process::Command;
+use std::sync::{Arc, Mutex, OnceLock};
+
+const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
+
+/// Time in seconds and packets acknowledged, for each acknowledgement that leaves the receiver's link.
+pub type Acks = Vec<(f64, u64)>;
+
+/// What is to be compared.
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub algorithm: Algorithm,
+    /// In packets.
+    pub window: u64,
+    /// Packets of data lost.
+    pub losses: Vec<u64>,
+    /// Packets marked, if both ends use ECN; counted among those that are not lost.
+    pub marks: Option<Vec<u64>>,
+    /// Acknowledgements lost.
+    pub ack_losses: Vec<u64>,
+    /// Whether acknowledgements wait 100 ms for a second one.
+    pub delayed: bool,
+    pub seconds: u64,
+}
+
+impl Case {
+    pub fn new(algorithm: Algorithm, window: u64, losses: &[u64]) -> Case {
+        let losses = losses.to_vec();
+        Case { algorithm, window, losses, marks: None, ack_losses: Vec::new(), delayed: false, seconds: 8 }
+    }
+
+    pub fn host(&self) -> Host {
+        let params = TcpParams { window: Some(Size::Packets(self.window)), ..TcpParams::defaults(&LINK).unwrap() };
+        let delayed_ack = if self.delayed { Span::from_millis(100) } else { Span::ZERO };
+        Host { algorithm: self.algorithm, delayed_ack, ecn: self.marks.is_some(), ..Host::new(&params) }
+    }
+}
+
+/// A queue that loses and marks the packets of its lists and writes down the acknowledgements that pass.
+struct Tapped {
+    inner: Box<dyn Discipline<SimPacket>>,
+    losses: Vec<u64>,
+    marks: Vec<u64>,
+    seen: u64,
+    passed: u64,
+    acks: Arc<Mutex<Acks>>,
+    mss: u64,
+}
+
+impl Discipline<SimPacket> for Tapped {
+    fn enqueue(&mut self, mut packet: SimPacket, ctx: &mut Ctx<'_, SimPacket>) {
+        let number = self.seen;
+        self.seen += 1;
+        if packet.to == End::Sender {
+            self.acks.lock().unwrap().push((ctx.now.0 as f64 / 1e9, packet.segment.ack / self.mss));
+        }
+        if self.losses.contains(&number) {
+            return ctx.lost(packet, Cause::Tail);
+        }
+        if self.marks.contains(&self.passed) {
+            sluicegate_aqm::Packet::mark(&mut packet);
+        }
+        self.passed += 1;
+        // ns-2 counts 8 bytes for each range of a SACK option and none for its head and padding.
+        packet.bytes -= packet.segment.option_bytes() % 8;
+        self.inner.enqueue(packet, ctx);
+    }
+    fn dequeue(&mut self, ctx: &mut Ctx<'_, SimPacket>) -> Option<SimPacket> {
+        self.inner.dequeue(ctx)
+    }
+    fn packets(&self) -> u64 {
+        self.inner.packets()
+    }
+    fn bytes(&self) -> u64 {
+        self.inner.bytes()
+    }
+    fn for_each(&self, visit: &mut dyn FnMut(&SimPacket)) {
+        self.inner.for_each(visit);
+    }
+}
+
+pub struct Outcome {
+    pub acks: Acks,
+    pub timeouts: u64,
+    pub retransmissions: u64,
+}
+
+/// The transfer here.
+pub fn ours(case: &Case, host: &Host) -> Outcome {
+    let acks = Arc::new(Mutex::new(Vec::new()));
+    let link = |name: &str, losses: &[u64], marks: &[u64]| {
+        let mut given = |_| Some(Value::Size(Size::Packets(1000)));
+        let inner = build("drop_tail", &mut given, &LINK).unwrap().unwrap();
+        let (losses, marks, acks) = (losses.to_vec(), marks.to_vec(), acks.clone());
+        LinkPlan {
+            name: name.into(),
+            rate: LINK.rate,
+            delay: Span(50_137_000),
+            discipline: "drop_tail".into(),
+            queue: Box::new(Tapped { inner, losses, marks, seen: 0, passed: 0, acks, mss: u64::from(host.mss) }),
+            watched: true,
+        }
+    };
+    let mut sim = Sim::new(Plan {
+        links: vec![
+            link("out", &case.losses, case.marks.as_deref().unwrap_or_default()),
+            link("back", &case.ack_losses, &[]),
+        ],
+        lines: vec![],
+        flows: vec![FlowPlan {
+            group: 0,
+            source: SourcePlan::Tcp(host.clone()),
+            path: vec![Hop::Link(0)],
+            return_path: vec![Hop::Link(1)],
+            start: Time::ZERO,
+            stop: Time::NEVER,
+            size: None,
+        }],
+        seed: clock(),
+        duration: Span::from_secs(case.seconds),
+        warmup: Span::ZERO,
+        sample: Span::from_secs(1),
+        series: false,
+    });
+    while sim.advance(1 << 16) {}
+    let flow = &sim.finish().flows[0];
+    let acks = acks.lock().unwrap().clone();
+    Outcome { acks, timeouts: flow.timeouts, retransmissions: flow.retransmissions }
+}
+
+/// What ns-2 draws for the phase of the retransmission clock, in seconds, from the seed that [`ns2`] sets: the second
+/// number, because a run begins with resetting every agent.
+const NS2_PHASE: f64 = 8.911492e-3;
+
+/// The seed with which our clock's phase comes nearest to ns-2's: a timeout can come, or not, by that.
+fn clock() -> u64 {
+    static SEED: OnceLock<u64> = OnceLock::new();
+    let away = |seed: &u64| {
+        let phase = Stream::new(*seed, "flow/0/clock").below(10_000_000);
+        phase.abs_diff((NS2_PHASE * 1e9) as u64)
+    };
+    *SEED.get_or_init(|| (1..200_000).min_by_key(away).unwrap())
+}
+
+/// The transfer in ns-2, or none where it is not installed.
+pub fn ns2(case: &Case) -> Option<Acks> {
+    Command::new("ns").arg("/dev/null").output().ok()?;
+    let list = |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
+    let (agent, sack) = match case.algorithm {
+        Algorithm::Tahoe => ("TCP", ""),
+        Algorithm::Reno => ("TCP/Reno", ""),
+        Algorithm::NewReno => ("TCP/Newreno", ""),
+        _ => ("TCP/Sack1", "/Sack1"),
+    };
+    let script = format!(
+        r#"
+set ns [new Simulator]
+set a [$ns node]
+set b [$ns node]
+$ns simplex-link $a $b 1Mb 50.137ms DropTail
+$ns simplex-link $b $a 1Mb 50.137ms DropTail
+$ns queue-limit $a $b 1000
+$ns queue-limit $b $a 1000
+proc errors {{from to mark list}} {{
+  global ns
+  set errors [new ErrorModel/List]
+  $errors droplist $list
+  $errors set markecn_ $mark
+  $ns lossmodel $errors $from $to
+}}
+errors $a $b 1 {{{marks}}}
+errors $a $b 0 {{{losses}}}
+errors $b $a 0 {{{ack_losses}}}
+$defaultRNG seed 7
+set tcp [new Agent/{agent}]
+$tcp set window_ {window}
+$tcp set packetSize_ 960
+$tcp set ecn_ {ecn}
+set sink [new Agent/TCPSink{sack}{delayed}]
+$ns attach-agent $a $tcp
+$ns attach-agent $b $sink
+$ns connect $tcp $sink
+set ftp [new Application/FTP]
+$ftp attach-agent $tcp
+$ns trace-queue $b $a stdout
+$ns at 0.0 "$ftp start"
+$ns at {seconds} "exit 0"
+$ns run
+"#,
+        marks = list(case.marks.as_deref().unwrap_or_default()),
+        losses = list(&case.losses),
+        ack_losses = list(&case.ack_losses),
+        window = case.window,
+        ecn = case.marks.is_some(),
+        delayed = if case.delayed { "/DelAck" } else { "" },
+        seconds = case.seconds,
+    );
+    static RUN: Mutex<u32> = Mutex::new(0);
+    let number = {
+        let mut run = RUN.lock().unwrap();
+        *run += 1;
+        *run
+    };
+    let path = std::env::temp_dir().join(format!("sluicegate-ns2-{}-{number}.tcl", std::process::id()));
+    std::fs::write(&path, script).unwrap();
+    let output = Command::new("ns").arg(&path).output().unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let acks = text.lines().filter(|line| line.starts_with("+ ") && line.contains(" ack ")).filter_map(|line| {
+        let words: Vec<&str> = line.split(' ').collect();
+        // The SYN is packet 0 there: an acknowledgement of packet n covers n packets of data.
+        Some((words[1].parse().ok()?, words[10].parse().ok()?))
+    });
+    let acks: Acks = acks.collect();
+    assert!(!acks.is_empty(), "ns-2 said: {text} {}", String::from_utf8_lossy(&output.stderr));
+    Some(acks)
+}
+
+/// The first acknowledgement that is not the same in both, or that comes more than `tolerance` seconds later or earlier.
+pub fn difference(mine: &Acks, theirs: &Acks, tolerance: f64) -> Option<String> {
+    // An acknowledgement just before the end may fall on either side of it.
+    let both = mine.len().min(theirs.len());
+    let at = (0..both).find(|&at| mine[at].1 != theirs[at].1 || (mine[at].0 - theirs[at].0).abs() > tolerance);
+    let at = at.or((mine.len().abs_diff(theirs.len()) > 1).then_some(both))?;
+    let around = |acks: &Acks| acks[at.saturating_sub(2).min(acks.len())..(at + 4).min(acks.len())].to_vec();
+    Some(format!("acknowledgement {at}: {:?} here, {:?} there", around(mine), around(theirs)))
+}
