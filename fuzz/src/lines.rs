@@ -57,16 +57,26 @@ fn value(kind: Kind, rng: &mut Stream) -> String {
     }
 }
 
+/// A value for the two keys that choose a table.
+fn chosen(key: &str, rng: &mut Stream) -> Option<String> {
+    let name = match key {
+        "discipline" => pick(sluicegate_aqm::all(), rng).table.about.name,
+        "kind" => pick(SOURCES, rng)[0].about.name,
+        _ => return None,
+    };
+    Some(format!("{name:?}"))
+}
+
 /// A new line; with dots as `--set` takes it, else as a file has it.
 fn line(dotted: bool, rng: &mut Stream) -> String {
     let tables = tables();
     let (prefix, table) = pick(&tables, rng);
-    let names: Vec<&str> = sluicegate_aqm::all().iter().map(|entry| entry.table.about.name).collect();
-    let kinds: Vec<&str> = SOURCES.iter().map(|tables| tables[0].about.name).collect();
     let (prefix, key, value) = match rng.below(8) {
-        0 => ("queue.", "discipline", format!("{:?}", pick(&names, rng))),
-        1 => ("flows.0.", "kind", format!("{:?}", pick(&kinds, rng))),
-        2 if !dotted && rng.below(2) == 0 => return format!("[queue.{}]", pick(&names, rng)),
+        0 => ("queue.", "discipline", chosen("discipline", rng).unwrap_or_default()),
+        1 => ("flows.0.", "kind", chosen("kind", rng).unwrap_or_default()),
+        2 if !dotted && rng.below(2) == 0 => {
+            return format!("[queue.{}]", pick(sluicegate_aqm::all(), rng).table.about.name);
+        }
         2 if !dotted => return (*pick(HEADERS, rng)).to_owned(),
         _ => match table.fields {
             [] => return String::new(),
@@ -103,9 +113,13 @@ fn complete(lines: &mut Vec<String>, at: usize, rng: &mut Stream) {
     if fields.is_empty() {
         return;
     }
-    let Field { name, kind, .. } = pick(fields, rng);
-    let new = format!("{name} = {}", value(*kind, rng));
-    match section.iter().position(|line| line.split('=').next().is_some_and(|key| key.trim() == *name)) {
+    let Field { name: field, kind, .. } = pick(fields, rng);
+    let (name, value) = match chosen("discipline", rng) {
+        Some(discipline) if name == "queue" && rng.below(3) == 0 => ("discipline", discipline),
+        _ => (*field, value(*kind, rng)),
+    };
+    let new = format!("{name} = {value}");
+    match section.iter().position(|line| line.split('=').next().is_some_and(|key| key.trim() == name)) {
         Some(there) => lines[begin + 1 + there] = new,
         None => lines.insert(begin + 1, new),
     }
@@ -115,6 +129,9 @@ fn complete(lines: &mut Vec<String>, at: usize, rng: &mut Stream) {
 fn revalued(line: &str, dotted: bool, rng: &mut Stream) -> String {
     let Some((key, _)) = line.split_once('=') else { return self::line(dotted, rng) };
     let name = key.trim().rsplit('.').next().unwrap_or_default();
+    if let Some(value) = chosen(name, rng) {
+        return format!("{key}= {value}");
+    }
     let found = tables().iter().find_map(|(_, table)| Some(table.fields[table.position(name)?].kind));
     match found {
         Some(kind) => format!("{key}={}", value(kind, rng)),
@@ -122,11 +139,11 @@ fn revalued(line: &str, dotted: bool, rng: &mut Stream) -> String {
     }
 }
 
-/// Changes the text in the first `size` bytes of `data` and gives its new size; by bytes half of the time.
+/// Changes the text in the first `size` bytes of `data` and gives its new size; a quarter of the time by bytes.
 pub fn mutate(data: &mut [u8], size: usize, max_size: usize, seed: u32, dotted: bool) -> usize {
     let mut rng = Stream::new(u64::from(seed), "lines");
     let text = match std::str::from_utf8(&data[..size]) {
-        Ok(text) if rng.below(2) == 0 => text,
+        Ok(text) if rng.below(4) > 0 => text,
         _ => return libfuzzer_sys::fuzzer_mutate(data, size, max_size),
     };
     let mut lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
