@@ -120,6 +120,7 @@ impl Link {
         self.arm(events);
     }
 
+    #[inline]
     fn transmit(&mut self, now: Time, events: &mut Events, lost: &mut Vec<(SimPacket, Cause)>) {
         let Some(packet) = self.queue.dequeue(&mut Ctx::new(now, &mut self.rng, lost)) else {
             self.transmitter.rest();
@@ -134,6 +135,7 @@ impl Link {
         self.sending = Some(packet);
     }
 
+    #[inline]
     fn arm(&mut self, events: &mut Events) {
         if let Some(at) = self.queue.next_wakeup() {
             if self.waking.is_none_or(|waking| at < waking) {
