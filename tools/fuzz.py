@@ -24,6 +24,15 @@ FOUND = ROOT / "out/fuzz"
 # The longest input of each target in bytes.
 TARGETS = {"scenario": 4_096, "overrides": 4_096, "pcap": 8_192, "pcapng": 8_192}
 
+# What it begins with besides the corpus.
+SEEDS = {
+    "scenario": [ROOT / "python/sluicegate/scenarios", ROOT / "docs/examples"],
+    "pcap": [ROOT / "tests/captures"],
+}
+
+# The longest input that is kept in the repository: what is longer mostly repeats itself.
+SMALL = 512
+
 # The address space of the whole process in MiB, as a limit of the system: an allocation beyond it fails at once, used
 # or not. Runs of ten minutes stay below 50 MiB resident, most of it libFuzzer's own tables and corpus, which grow; what
 # a single input makes the program hold is bounded more narrowly by crates/lab/tests/corpus.rs.
@@ -104,7 +113,7 @@ def fuzz(target: str, program: Path, seconds: int) -> list[tuple[str, Path]]:
         f"-dict={words}",
         "-print_final_stats=1",
     ]
-    command += [f"-artifact_prefix={FOUND}/{target}-", grown, KEPT / target]
+    command += [f"-artifact_prefix={FOUND}/{target}-", grown, KEPT / target, *SEEDS.get(target, [])]
     log = BUILT / f"{target}.log"
     with log.open("w") as stderr:
         done = subprocess.run(command, stderr=stderr, preexec_fn=bounded)
@@ -123,14 +132,18 @@ def fuzz(target: str, program: Path, seconds: int) -> list[tuple[str, Path]]:
 
 
 def keep(target: str, program: Path) -> None:
-    """Write the least of the grown corpus that reaches all of its edges into the one that is kept."""
-    kept, grown, fresh = KEPT / target, BUILT / "corpus" / target, BUILT / "corpus" / f"{target}.kept"
-    shutil.rmtree(fresh, ignore_errors=True)
-    fresh.mkdir(parents=True)
+    """Write the least of what is small in the grown corpus that reaches all of its edges into the one that is kept."""
+    kept, grown, fresh = KEPT / target, BUILT / "corpus" / target, BUILT / "fresh" / target
+    small = BUILT / "small" / target
+    for folder in (fresh, small):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+    for path in [*kept.glob("*"), *grown.glob("*")]:
+        if path.stat().st_size <= SMALL:
+            shutil.copy(path, small)
     # Edges only: how often each is taken would keep ten times as much.
     edges = ["-set_cover_merge=1", "-use_counters=0"]
-    folders = [folder for folder in (fresh, kept, grown) if folder.is_dir()]
-    subprocess.run([program, *options(target), *edges, *folders], stderr=subprocess.DEVNULL, check=True)
+    subprocess.run([program, *options(target), *edges, fresh, small], stderr=subprocess.DEVNULL, check=True)
     shutil.rmtree(kept, ignore_errors=True)
     shutil.move(fresh, kept)
     files = list(kept.iterdir())
