@@ -17,7 +17,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
 
-.PHONY: help setup demo test lint docs picture bench captures generate lock clean prerequisites
+.PHONY: help setup demo test lint docs picture bench captures fuzz generate lock clean prerequisites
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,11 @@ bench: setup ## measure speed: writes bench.json and prints its tables
 
 captures: $(VENV)/.python ## record the captures of the tests anew: as root, with iproute2 and tcpdump
 	$(BIN)/python tools/captures.py
+
+# Neither .venv nor the extension is needed.
+fuzz: FUZZ_SECONDS ?= 60
+fuzz: prerequisites ## fuzz the readers, FUZZ_SECONDS for each target
+	"$$(tools/prerequisites)" tools/fuzz.py --seconds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 generate: $(VENV)/.python ## write the Python classes, reference pages and schema anew
 	$(BIN)/python tools/generate.py

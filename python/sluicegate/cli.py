@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 
+MOST_SEEDS = 1_000_000
+"""What can be asked for at once; the runs are listed before they begin."""
+
 app = typer.Typer(
     help="A laboratory for queue disciplines at a congested link.",
     no_args_is_help=True,
@@ -60,6 +63,10 @@ def answers(command: Callable[P, None]) -> Callable[P, None]:
             message = str(error)
         except OSError as error:
             message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        except UnicodeEncodeError as error:  # an argument in another encoding: Python keeps its bytes as surrogates
+            if error.encoding != "utf-8":
+                raise
+            message = f"{error.object}: must be UTF-8"
         else:
             return
         print(f"error: {message}", file=sys.stderr)
@@ -160,7 +167,7 @@ def compare(
         str,
         typer.Option(metavar="LIST", help="Separated by commas, each with values of its own: red,choke:candidates=2."),
     ],
-    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Run each with seeds 1 to N.")] = 10,
+    seeds: Annotated[int, typer.Option(min=1, max=MOST_SEEDS, metavar="N", help="Run each with seeds 1 to N.")] = 10,
     baseline: Annotated[
         str | None, typer.Option(metavar="NAME", help="Take differences against this one (default: the first).")
     ] = None,
@@ -275,7 +282,9 @@ def reproduce(
         Path | None, typer.Option("-o", "--out", help="Write report.html, figures and checks here (default: out/NAME).")
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Longer runs, more seeds.")] = False,
-    seeds: Annotated[int | None, typer.Option(min=1, help="How many seeds (default: the report's own).")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, max=MOST_SEEDS, help="How many seeds (default: the report's own).")
+    ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="How many runs at once (default: one per core).")] = None,
     quiet: Quiet = False,
 ) -> None:

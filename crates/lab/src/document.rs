@@ -60,6 +60,10 @@ pub enum Node {
     Array(Vec<Item>),
 }
 
+/// The most parts of a dotted key: as deep as TOML itself may nest here. What is much deeper cannot be given up again on a
+/// thread's stack.
+const DEEPEST: usize = 80;
+
 /// A document and the name that its messages bear.
 #[derive(Clone, Debug)]
 pub struct Document {
@@ -72,7 +76,8 @@ pub struct Document {
 impl Document {
     /// Reads a document. The error names file and line.
     pub fn parse(text: &str, name: &str) -> Result<Document, ScenarioError> {
-        let line = |at: usize| 1 + text.as_bytes()[..at.min(text.len())].iter().filter(|&&byte| byte == b'\n').count();
+        let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
+        let line = |at: usize| 1 + ends.partition_point(|&end| end < at);
         let table = DeTable::parse(text).map_err(|error| {
             let span = error.span().unwrap_or(0..0);
             let what = error.message().lines().collect::<Vec<_>>().join(": ");
@@ -94,6 +99,13 @@ impl Document {
         let parts: Vec<&str> = key.split('.').collect();
         if parts.iter().any(|part| part.is_empty()) {
             return fail("must be a dotted key, such as queue.discipline");
+        }
+        if parts.len() > DEEPEST {
+            let short: String = key.chars().take(40).collect();
+            return Err(ScenarioError(format!(
+                "--set {short}…: must have at most {DEEPEST} parts, not {}",
+                parts.len()
+            )));
         }
         let (last, way) = parts.split_last().expect("split gives one part at least");
         let mut table = &mut self.root;

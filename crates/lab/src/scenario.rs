@@ -14,6 +14,7 @@ use sluicegate_base::{Declared, Link, Params, Rate, Size, Span, Stream, Time, Va
 use sluicegate_netsim::source::{self, Flow, FlowParams, Ftp, OnOff, Poisson, SourcePlan, Udp};
 use sluicegate_netsim::{FlowPlan, Hop, LinePlan, LinkPlan, Plan};
 use sluicegate_tcp::{Host, Tcp};
+use std::collections::BTreeSet;
 
 /// The sources of traffic, in the order in which they are listed to people: each with its keys, in one table or more.
 pub const SOURCES: &[&[Table]] = &[
@@ -272,6 +273,7 @@ fn network(
         return Err(section.error("links", "must be tables: at least one [[network.links]]"));
     };
     let (mut specs, mut maps): (Vec<LinkSpec>, Vec<Json>) = (Vec::new(), Vec::new());
+    let mut names = BTreeSet::new();
     for (at, item) in items.iter().enumerate() {
         let Node::Table(entries) = &item.node else { unreachable!("an array of tables") };
         let path = format!("network.links.{at}");
@@ -280,7 +282,7 @@ fn network(
         let mut map = Map::new();
         let LinkParams { name, from, to, rate, delay, managed, limit } =
             fields::<NetworkLink>(&section, Rate(1_000_000), &mut map)?;
-        if specs.iter().any(|spec| spec.name == name) {
+        if !names.insert(name.clone()) {
             return Err(section.error("name", &format!("two links are called {name:?}: names must differ")));
         }
         maps.push(Json::Object(map));

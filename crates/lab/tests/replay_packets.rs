@@ -148,6 +148,29 @@ fn fragments_name_their_datagram() {
     assert_eq!(whole(101, &fragment(0, 1, &udp[..3])).whose, Whose::Other(Other::Truncated));
 }
 
+/// Found by the fuzzer: the library's iterator went on beyond the extensions that it had accepted.
+#[test]
+fn extensions_are_not_read_beyond_where_reading_stopped() {
+    let mut packet = udp6(0)[..40].to_vec();
+    packet[4..6].copy_from_slice(&24u16.to_be_bytes());
+    packet[6] = 0;
+    packet.extend([0, 0, 1, 4, 0, 0, 0, 0]); // hop by hop, and again, which must not be
+    packet.extend([44, 0, 1, 4, 0, 0, 0, 0]);
+    packet.extend([UDP, 0, 0, 8, 0, 0, 0x56, 0x78]); // what looks like a later fragment
+    assert_eq!(whole(101, &packet).whose, Whose::Other(Other::Truncated));
+    // Cut within an extension that follows another.
+    for (first, second) in [(60, 43), (43, 60), (0, 51), (60, 44)] {
+        let mut packet = udp6(0)[..40].to_vec();
+        packet[4..6].copy_from_slice(&100u16.to_be_bytes());
+        packet[6] = first;
+        packet.extend([second, 0, 1, 4, 0, 0, 0, 0]);
+        for cut in [0, 1, 2, 7] {
+            let data = [&packet[..], &[44, 9, 0, 0, 0, 0, 0][..cut]].concat();
+            assert_eq!(decode(101, &data, 140).whose, Whose::Other(Other::Truncated), "{first} {second} {cut}");
+        }
+    }
+}
+
 #[test]
 fn protocols_without_ports_are_flows_too() {
     let mut packet = Vec::new();

@@ -48,6 +48,11 @@ impl History {
         self.bytes += bytes;
     }
 
+    /// Whether nothing has happened since the last report.
+    pub fn is_empty(&self) -> bool {
+        self.packets == 0 && self.signals == 0
+    }
+
     /// RED drops or marks a packet of this flow.
     pub fn signal(&mut self, flow: FlowKey, bytes: u64) {
         self.signals += 1;

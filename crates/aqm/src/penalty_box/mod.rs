@@ -231,6 +231,21 @@ impl<P: Packet> PenaltyBox<P> {
         }
     }
 
+    /// Whether a report would say nothing and change nothing.
+    fn quiet(&self) -> bool {
+        self.history.is_empty() && self.restricted.is_empty()
+    }
+
+    /// Passes over the reports that were not asked for while nothing arrived: there may be very many of them.
+    #[cold]
+    fn resume(&mut self, now: Time) {
+        let missed = now.since(self.due).0 / self.interval.0.max(1);
+        let since = self.due + Span(missed * self.interval.0);
+        self.history.begin(since);
+        self.restricted.begin(since);
+        self.due = since + self.interval;
+    }
+
     fn uses(&self, test: Test) -> bool {
         self.test == test || self.test == Test::Any
     }
@@ -274,6 +289,9 @@ impl<P: Packet> PenaltyBox<P> {
 impl<P: Packet> Discipline<P> for PenaltyBox<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
         let (flow, bytes) = (packet.flow(), packet.bytes());
+        if ctx.now >= self.due && self.quiet() {
+            self.resume(ctx.now);
+        }
         let restricted = self.restricted.arrival(flow, bytes);
         if restricted && !self.bucket.admits(bytes, ctx.now) {
             self.restricted.signal();
@@ -307,7 +325,7 @@ impl<P: Packet> Discipline<P> for PenaltyBox<P> {
     }
 
     fn next_wakeup(&self) -> Option<Time> {
-        Some(self.due)
+        (!self.quiet()).then_some(self.due)
     }
 
     fn wake(&mut self, ctx: &mut Ctx<'_, P>) {

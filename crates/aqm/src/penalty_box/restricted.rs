@@ -42,6 +42,16 @@ impl Restricted {
         self.inmates.iter().map(|inmate| inmate.flow.0).collect()
     }
 
+    /// Whether no flow is restricted.
+    pub fn is_empty(&self) -> bool {
+        self.inmates.is_empty()
+    }
+
+    /// Counts anew.
+    pub fn begin(&mut self, now: Time) {
+        (self.packets, self.lost, self.since) = (0, 0, now);
+    }
+
     /// Restricts a flow.
     pub fn restrict(&mut self, flow: FlowKey, reason: Reason) {
         if let Err(at) = self.inmates.binary_search_by_key(&flow, |inmate| inmate.flow) {
@@ -70,7 +80,7 @@ impl Restricted {
     /// per second and the part p of the box's packets that were lost. Counts anew.
     pub fn look(&mut self, now: Time, stays: impl Fn(Reason, f64, f64) -> bool) {
         let (seconds, p) = (now.since(self.since).as_secs(), ratio(self.lost, self.packets));
-        (self.packets, self.lost, self.since) = (0, 0, now);
+        self.begin(now);
         self.inmates.retain_mut(|inmate| {
             let x = core::mem::take(&mut inmate.bytes) as f64 / seconds;
             stays(inmate.reason, x, p)

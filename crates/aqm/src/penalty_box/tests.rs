@@ -37,6 +37,23 @@ fn boxed(rig: &Rig<PenaltyBox<TestPacket>>) -> Vec<u64> {
     rig.discipline.restricted.flows()
 }
 
+/// A capture may leave out a century. The reports stay at multiples of their interval.
+#[test]
+fn nothing_is_asked_for_while_nothing_happens() {
+    let mut rig = Rig::new(PenaltyBox::new(params()), 1);
+    assert_eq!(rig.discipline.next_wakeup(), None);
+    rig.arrive(1, 1000);
+    assert_eq!(rig.discipline.next_wakeup(), Some(Time::ZERO + Span::from_secs(5)));
+    rig.wait(Span::from_secs(7));
+    assert_eq!(rig.discipline.next_wakeup(), None);
+    rig.wait(Span::from_secs(3_155_760_006));
+    rig.arrive(1, 1000);
+    assert_eq!(rig.discipline.next_wakeup(), Some(Time::ZERO + Span::from_secs(3_155_760_015)));
+    rig.wait(Span::from_secs(1));
+    let report = rig.discipline.history.report(rig.now).unwrap();
+    assert_eq!(report.lambda, 250.0, "1000 bytes since 3 155 760 010 s");
+}
+
 /// n = 5; p = 80/82; λ = 82,000/5 = 16,400 bytes/s; x = 0.75·16,400 = 12,300. ln(15)/5·16,400 = 8,882.6 is less, and
 /// 12,300·√(80/82) = 12,149 is more than 12,000.
 #[test]

@@ -2,7 +2,9 @@
 //!
 //! The link layers are unwrapped here; IP headers and their extensions are read by the crate `etherparse`.
 
-use etherparse::{IpNumber, Ipv6ExtensionSlice, LaxIpSlice};
+use etherparse::{
+    IpAuthHeaderSlice, IpNumber, Ipv6ExtensionsSlice, Ipv6FragmentHeaderSlice, Ipv6RawExtHeaderSlice, LaxIpSlice,
+};
 use sluicegate_base::Ecn;
 use std::fmt;
 use std::net::IpAddr;
@@ -144,12 +146,8 @@ pub fn decode(link_type: u16, data: &[u8], original: u32) -> Decoded {
         }
         LaxIpSlice::Ipv6(ip) => {
             let header = ip.header();
-            let place = ip.extensions().clone().into_iter().find_map(|extension| match extension {
-                Ipv6ExtensionSlice::Fragment(fragment) if fragment.is_fragmenting_payload() => {
-                    Some((0, fragment.identification(), fragment.fragment_offset().value() == 0))
-                }
-                _ => None,
-            });
+            let place = fragmenting(ip.extensions())
+                .map(|fragment| (0, fragment.identification(), fragment.fragment_offset().value() == 0));
             let payload = u32::from(header.payload_length());
             let length = if payload == 0 && slice.payload_ip_number() != IpNumber::IPV6_NO_NEXT_HEADER {
                 0
@@ -174,6 +172,33 @@ pub fn decode(link_type: u16, data: &[u8], original: u32) -> Decoded {
         },
     };
     Decoded { whose, bytes: bytes.max(1), ecn, ip: Some(at) }
+}
+
+/// The header of a fragment among IPv6 extensions. They are walked here, with every length checked: the iterator of the
+/// library (0.21) reads beyond them where reading had to stop early.
+fn fragmenting<'a>(extensions: &Ipv6ExtensionsSlice<'a>) -> Option<Ipv6FragmentHeaderSlice<'a>> {
+    let (mut next, mut rest) = (extensions.first_header()?, extensions.slice());
+    loop {
+        let (length, following) = match next {
+            IpNumber::IPV6_HEADER_HOP_BY_HOP | IpNumber::IPV6_ROUTE_HEADER | IpNumber::IPV6_DESTINATION_OPTIONS => {
+                let header = Ipv6RawExtHeaderSlice::from_slice(rest).ok()?;
+                (header.slice().len(), header.next_header())
+            }
+            IpNumber::AUTHENTICATION_HEADER => {
+                let header = IpAuthHeaderSlice::from_slice(rest).ok()?;
+                (header.slice().len(), header.next_header())
+            }
+            IpNumber::IPV6_FRAGMENTATION_HEADER => {
+                let header = Ipv6FragmentHeaderSlice::from_slice(rest).ok()?;
+                if header.is_fragmenting_payload() {
+                    return Some(header);
+                }
+                (header.slice().len(), header.next_header())
+            }
+            _ => return None,
+        };
+        (next, rest) = (following, &rest[length..]);
+    }
 }
 
 /// The ports of a protocol that has them; an error when they were not captured.

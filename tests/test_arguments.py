@@ -1,0 +1,98 @@
+"""Whatever the command line is given: an answer within a second, or one line on standard error and exit code 2.
+
+What Rust reads of it is fuzzed too, by coverage: `make fuzz`, target overrides.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from sluicegate import _core, cli, comparison, disciplines, papers, replays
+
+CAPTURE = str(Path(__file__).parent / "captures/raw.pcap")
+
+# Any text an argument can be, bytes that are no UTF-8 included; and pieces of what is meant.
+ANY = st.text(st.characters(exclude_categories=[], exclude_characters="\0"), max_size=40)
+WORDS = [
+    "red",
+    "choke",
+    "queue",
+    "flows",
+    "run",
+    "candidates",
+    "min_th",
+    "discipline",
+    "duration",
+    "rate",
+    "python",
+    "x.py",
+    "Aqm",
+    "Mbit/s",
+    "0",
+    "2",
+    "-1",
+    "1e999",
+]
+PIECES = st.lists(st.sampled_from([*WORDS, *':=,. []{}"', " s", "\udcff"]), max_size=12).map("".join)
+TEXT = ANY | PIECES
+
+LOADED = (comparison, papers, replays)  # what commands import by themselves; a first import takes its time
+
+COMMANDS = [
+    ["check", "choke1999", "--set", "{}"],
+    ["check", "choke1999", "--set", "{}=1"],
+    ["check", "choke1999", "--set", "queue.discipline={}"],
+    ["check", "{}"],
+    ["compare", "choke1999", "--seeds", "{}", "--disciplines", "no"],
+    ["compare", "choke1999", "--baseline", "{}", "--disciplines", "red,choke"],
+    ["replay", CAPTURE, "--quiet", "--rate", "{}"],
+    ["replay", CAPTURE, "--quiet", "--rate", "1 Mbit/s", "--discipline", "{}"],
+    ["replay", CAPTURE, "--quiet", "--rate", "1 Mbit/s", "--length", "{}"],
+    ["replay", CAPTURE, "--quiet", "--rate", "1 Mbit/s", "--flows", "{}"],
+    ["replay", CAPTURE, "--quiet", "--rate", "1 Mbit/s", "--seed", "{}"],
+    ["run", "choke1999", "--set", "run.duration=0 s", "--pcap", "{}"],
+    ["disciplines", "{}"],
+    ["reproduce", "{}"],
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@given(text=TEXT)
+@example(text="\udcff")
+@settings(max_examples=25, deadline=None)
+def test_any_argument_is_answered(command: list[str], text: str) -> None:
+    if command[0] == "compare" and "--baseline" in command and text.strip() in ("red", "choke"):
+        return  # that would be done
+    if command[0] == "reproduce" and text in ("choke1999", ""):
+        return
+    begun = time.process_time()
+    done = CliRunner().invoke(cli.app, [part.format(text) if "{}" in part else part for part in command])
+    assert time.process_time() - begun < 1  # of the processor, which others may share
+    assert done.exit_code in (0, 2), (done.exception, done.output)
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+    if done.exit_code == 2:
+        assert "rror" in done.output or "Usage" in done.output
+
+
+@given(text=TEXT)
+@settings(max_examples=500)
+def test_a_list_of_disciplines_is_read_or_refused(text: str) -> None:
+    try:
+        chosen = disciplines.choices(text)
+    except _core.ScenarioError:
+        return
+    labels = [choice.label for choice in chosen]
+    assert [choice.label for choice in disciplines.choices(",".join(labels))] == labels
+    assert all(choice.sets[0] == ("queue.discipline", choice.name) for choice in chosen)
+
+
+def test_more_seeds_than_can_be_listed_are_refused() -> None:
+    done = CliRunner().invoke(cli.app, ["compare", "choke1999", "--disciplines", "red", "--seeds", "99999999999999"])
+    assert done.exit_code == 2
+    assert "--seeds" in done.output
