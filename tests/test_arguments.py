@@ -59,6 +59,11 @@ COMMANDS = [
     ["run", "choke1999", "--set", "run.duration=0 s", "--pcap", "{}"],
     ["disciplines", "{}"],
     ["reproduce", "{}"],
+    ["design", "red", "--rate", "{}", "--rtt", "100 ms", "--burst", "50"],
+    ["design", "red", "--rate", "45 Mbit/s", "--rtt", "{}", "--burst", "50"],
+    ["design", "red", "--rate", "45 Mbit/s", "--rtt", "100 ms", "--burst", "{}"],
+    ["design", "red", "--rate", "45 Mbit/s", "--rtt", "100 ms", "--burst", "50", "--max-p", "{}"],
+    ["design", "red", "--rate", "45 Mbit/s", "--rtt", "100 ms", "--burst", "50", "--dev", "{}"],
 ]
 
 

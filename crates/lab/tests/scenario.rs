@@ -156,6 +156,19 @@ fn a_set_gives_one_value() {
 }
 
 #[test]
+fn long_texts_are_answered_at_once() {
+    let begun = std::time::Instant::now();
+    let deep = vec!["a"; 1_000_000].join(".");
+    assert!(refusal(SMALL, &[(&deep, "1")]).ends_with("must have at most 80 parts, not 1000000"));
+    let long = "a".repeat(1_000_000);
+    assert!(refusal(SMALL, &[("queue.discipline", &long)]).contains("no such discipline"));
+    let keys: String = (0..50_000).map(|n| format!("a{n} = 1\n")).collect();
+    let place = format!("small.toml:{}: run.a0: no such key", SMALL.lines().count() + 1);
+    assert!(refusal(&format!("{SMALL}{keys}"), &[]).starts_with(&place));
+    assert!(begun.elapsed().as_secs_f64() < 1.0, "{:?}", begun.elapsed());
+}
+
+#[test]
 fn what_would_not_fit_into_memory_is_refused_at_its_group() {
     let many = refusal(SMALL, &[("flows.0.count", "999999"), ("flows.1.count", "900000"), ("run.series", "false")]);
     assert!(many.starts_with("--set flows.0.count: more than") || many.contains("flows.1.count"), "{many}");
