@@ -32,7 +32,7 @@ fn main() {
         if discipline.next_wakeup().is_some_and(|at| at <= now) {
             discipline.wake(&mut Ctx::new(now, &mut rng, &mut lost));
         }
-        let packet = TestPacket { flow, bytes: 1000, serial, ecn: Ecn::NotCapable };
+        let packet = TestPacket { flow, bytes: 1000, serial, ecn: Ecn::NotCapable, ..TestPacket::default() };
         discipline.enqueue(packet, &mut Ctx::new(now, &mut rng, &mut lost));
         lost.clear();
         if discipline.packets() > 40 {

@@ -292,7 +292,7 @@ fn every_word_and_switch_is_tried() {
                 _ => continue,
             };
             for value in wanted {
-                let found = (0..1000).any(|choice| {
+                let found = (0..10_000).any(|choice| {
                     let given = any_value(&entry.table, choice, |_| None);
                     given(at).as_ref() == Some(&value) && rig(entry.table.about.name, &mut |at| given(at), 1).is_some()
                 });
