@@ -197,10 +197,7 @@ impl<P: Packet> Red<P> {
     #[must_use]
     pub fn new(params: RedParams) -> Self {
         let rule = RedRule::new(&params);
-        let short = match params.short_first {
-            Some(Size::Packets(n) | Size::Bytes(n)) => n,
-            None => 0,
-        };
+        let short = params.short_first.map_or(0, Size::amount);
         let shifts = (params.arithmetic == Arithmetic::Shifts).then(|| Box::new(Shifts::new(&rule)));
         Red { rule, shifts, lanes: Lanes::new(params.limit, short) }
     }
