@@ -64,13 +64,15 @@ def simulate(
     seed: int | None = None,
     sample: str | None = None,
     series: bool | None = None,
+    recent: int | None = None,
     progress: Progress | None = None,
     pcap: Mapping[str, str | Path] | None = None,
 ) -> Run:
     """Simulate `flows` over `network` and return the results.
 
     `duration`: simulated time, of which `warmup` is left out of counters and means. `seed`: of every random stream.
-    `sample`: the interval of the series; `series`: False leaves them out. What is None takes the default that
+    `sample`: the interval of the series; `series`: False leaves them out.
+    `recent`: how many of the last marks and losses `recent_share` looks at. What is None takes the default that
     docs/reference/network.md lists under [run]. `pcap`: links, and for each a pcapng file of what it sends; they appear
     whole or not at all.
 
@@ -78,6 +80,7 @@ def simulate(
     KeyboardInterrupt, and whatever `progress` or a discipline of one's own raises, end the run.
     """
     settings = {"duration": duration, "warmup": warmup, "seed": seed, "sample": sample, "series": series}
+    settings["recent"] = recent
     text = scenario(network, flows, **settings)
     return run_text(text, queue=factory(network.queue), progress=progress, pcap=pcap)
 

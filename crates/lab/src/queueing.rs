@@ -148,7 +148,6 @@ fn read(
                         let rule = "is for a queue whose classes are not described";
                         return Err(section.document.error(bands.place, &bands.key, rule));
                     }
-                    map.remove("bands");
                     map.insert(CLASSES.to_owned(), Json::Array(maps));
                 }
                 result = Some(Queueing::Ours(*table, found, classes));

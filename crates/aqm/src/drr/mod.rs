@@ -37,7 +37,7 @@ params! {
         limit: Option<Size> = optional("each class has its own limit"), unit("packets"), range(Range::from(0.0)),
             source("Sluicegate");
         /// How many classes there are, for flows of class 0, 1, … under Drop Tail, when none are described.
-        bands: u64 = default(3), unit("classes"), range(Range::from(1.0).to(256.0)), source("as in priority");
+        bands: Option<u64> = optional("3"), unit("classes"), range(Range::from(1.0).to(256.0)), source("as in priority");
     }
     rules {
         "quantum is in bytes" [quantum] |p| matches!(p.quantum, Size::Bytes(_));
@@ -78,7 +78,7 @@ impl<P: Packet + 'static> Drr<P> {
     /// Empty queues, one for each number of a class.
     #[must_use]
     pub fn new(params: DrrParams) -> Self {
-        let classes = classes::plain(params.bands);
+        let classes = classes::plain(params.bands.unwrap_or(3));
         Drr::with_classes(params, classes)
     }
 

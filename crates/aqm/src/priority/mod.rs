@@ -28,7 +28,7 @@ params! {
         limit: Option<Size> = optional("each class has its own limit"), unit("packets"), range(Range::from(0.0)),
             source("Sluicegate");
         /// How many classes there are, for flows of class 0, 1, … under Drop Tail, when none are described.
-        bands: u64 = default(3), unit("classes"), range(Range::from(1.0).to(256.0)), source("Linux, prio"), tc("bands");
+        bands: Option<u64> = optional("3"), unit("classes"), range(Range::from(1.0).to(256.0)), source("Linux, prio"), tc("bands");
     }
 }
 
@@ -58,7 +58,7 @@ impl<P: Packet + 'static> Priority<P> {
     /// Empty queues, one for each number of a class.
     #[must_use]
     pub fn new(params: PriorityParams) -> Self {
-        let classes = classes::plain(params.bands);
+        let classes = classes::plain(params.bands.unwrap_or(3));
         Priority::with_classes(params, classes)
     }
 
