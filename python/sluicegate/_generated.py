@@ -444,8 +444,8 @@ class Priority:
     Source: Floyd & Jacobson 1993, Sec. XII
 
     Attributes:
-        classes: The disciplines of its classes, or `Class`es, in order; a packet goes to the first that takes it, or else
-            to the last. Without any, there are `bands` under Drop Tail.
+        classes: The disciplines of its classes, or `Class`es, in order; a packet goes to the first that takes it, or
+            else to the last. Without any, there are `bands` under Drop Tail.
         limit: Most that all classes together hold, not counting the packet in transmission. (packets; default:
             each class has its own limit; at least 0; Sluicegate)
         bands: How many classes there are, for flows of class 0, 1, … under Drop Tail, when none are described.
@@ -472,8 +472,8 @@ class Drr:
     Rules: quantum is in bytes
 
     Attributes:
-        classes: The disciplines of its classes, or `Class`es, in order; a packet goes to the first that takes it, or else
-            to the last. Without any, there are `bands` under Drop Tail.
+        classes: The disciplines of its classes, or `Class`es, in order; a packet goes to the first that takes it, or
+            else to the last. Without any, there are `bands` under Drop Tail.
         quantum: How much a class may send in a round, unless it says otherwise. (packets; default: the link's
             typical packet, at least 64 B; at least 64; Shreedhar & Varghese 1995: at least the longest packet;
             Linux, drr: the MTU)

@@ -18,6 +18,9 @@ const CLASSES: &str = "classes";
 const MOST: usize = 256;
 const DEEPEST: usize = 4;
 
+/// The name that results bear, and the queue.
+pub(crate) type Built<P> = (Cow<'static, str>, Box<dyn Discipline<P>>);
+
 /// A discipline, not yet built.
 pub(crate) enum Queueing {
     /// One of the registry, with the values given for it, and its classes if it has any.
@@ -41,7 +44,7 @@ impl Queueing {
         name: &str,
         rate: Rate,
         foreign: &mut Build<'_, E, P>,
-    ) -> Result<(Cow<'static, str>, Box<dyn Discipline<P>>), E> {
+    ) -> Result<Built<P>, E> {
         let (table, found, classes) = match self {
             Queueing::Foreign(written) => {
                 return foreign(written, name, rate).map(|(class, queue)| (class.into(), queue));
