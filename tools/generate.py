@@ -193,8 +193,11 @@ def json_table(fields: list[Declaration], **more: Declaration) -> Declaration:
     } | ({"required": required} if required else {})
 
 
-def json_queue(disciplines: list[Declaration]) -> Declaration:
-    """[queue]: the discipline's name, keys of any discipline, and a table for each discipline."""
+def json_queue(disciplines: list[Declaration], beside: list[Declaration]) -> Declaration:
+    """[queue]: the discipline's name, keys of any discipline, and a table for each discipline.
+
+    `beside`: the fields of a class, for an entry of [[queue.classes]].
+    """
     shared: dict[str, list[Declaration]] = {}
     for discipline in disciplines:
         for field in discipline["fields"]:
@@ -213,13 +216,18 @@ def json_queue(disciplines: list[Declaration]) -> Declaration:
         "type": "object",
         "additionalProperties": plain,
     }
+    classes = {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/class"}}
     tables = {
         d["name"]: {"description": d["title"]} | json_table([f | {"required": False} for f in d["fields"]])
         for d in disciplines
     }
+    for d in disciplines:
+        if d["container"]:
+            tables[d["name"]]["properties"]["classes"] = classes
+    own = {field["name"]: json_field(field) for field in beside}
     return {
         "type": "object",
-        "properties": {"discipline": names} | keys | tables | {"python": python},
+        "properties": {"discipline": names} | keys | tables | {"python": python, "classes": classes} | own,
         "additionalProperties": False,
     }
 
@@ -255,7 +263,10 @@ def json_schema(declarations: Declaration) -> Declaration:
         },
         "required": ["network", "flows"],
         "additionalProperties": False,
-        "$defs": {"queue": json_queue(declarations["disciplines"])},
+        "$defs": {
+            "queue": json_queue(declarations["disciplines"], []),
+            "class": json_queue(declarations["disciplines"], declarations["class"]["fields"]),
+        },
     }
 
 

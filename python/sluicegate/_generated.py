@@ -92,7 +92,9 @@ class Red:
     Source: Floyd & Jacobson 1993, Fig. 2 and Sec. VII
 
     Rules: min_th and max_th count packets, unless mode is byte; min_th < max_th; max_packet is in bytes; wait belongs
-    to method 2; law = figure2 belongs to method 2
+    to method 2; law = figure2 belongs to method 2; law = figure17 belongs to method 2 and mode packet, without wait;
+    arithmetic = shifts belongs to law = figure17, without gentle; w_q is at least 1/65536 with arithmetic = shifts;
+    short_first is in bytes
 
     Attributes:
         w_q: Queue weight: the weight of the present queue in the average. (default: 0.002; above 0 and at most 1;
@@ -113,8 +115,10 @@ class Red:
             (default: false; ns-2, gentle_; Floyd 2000)
         method: Law of the gaps between signals: 1 is geometric, each packet with p_b; 2 is uniform, with p_a.
             (default: 2; at least 1 and at most 2; RED 1993, Sec. VII)
-        law: What method 2 counts: unmarked packets (Sec. VII), the arrival too (Fig. 2), or what ns-2 counts and
-            spares. (default: section7; RED 1993, Sec. VII and Fig. 2; ns-2, red.cc)
+        law: What method 2 counts: unmarked packets (Sec. VII; Fig. 17), the arrival too (Fig. 2), or what ns-2
+            counts and spares. (default: section7; RED 1993, Sec. VII, Figs. 2 and 17; ns-2, red.cc)
+        arithmetic: Compute in floating point, or by shifts and a table with w_q and the slope of p_b rounded to
+            powers of two. (default: float; RED 1993, Sec. XI and Fig. 17)
         mode: Measure the queue in packets, or in bytes with probabilities proportional to a packet's length.
             (default: packet; RED 1993, Sec. IV; ns-2, queue_in_bytes_ and bytes_)
         max_packet: In byte mode, the length for which the probability is p_b, and the length of a packet in
@@ -124,6 +128,9 @@ class Red:
             Sec. IV; RFC 3168, Sec. 5)
         above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
             above. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
+        short_first: Length up to which packets are sent before all longer ones, such as "64 B" for
+            acknowledgements. (packets; default: first in, first out; at least 1; RED 1993, Sec. XII: priority
+            service for short control packets)
     """
 
     name: ClassVar[str] = "red"
@@ -138,11 +145,13 @@ class Red:
     wait: bool = False
     gentle: bool = False
     method: int = 2
-    law: Literal["section7", "figure2", "ns2"] = "section7"
+    law: Literal["section7", "figure2", "ns2", "figure17"] = "section7"
+    arithmetic: Literal["float", "shifts"] = "float"
     mode: Literal["packet", "byte"] = "packet"
     max_packet: int | str | None = None
     action: Literal["drop", "mark"] = "drop"
     above_max_th: Literal["drop", "mark"] = "drop"
+    short_first: int | str | None = None
 
 
 @dataclass(frozen=True)
@@ -214,6 +223,118 @@ class PenaltyBox:
     share: float = 0.05
     depth: int | str | None = None
     bandwidth: str | None = None
+
+
+@dataclass(frozen=True)
+class Decbit:
+    """DECbit
+
+    A first-in-first-out queue that sets the congestion indication bit in arriving packets while the average queue,
+    taken over the last cycle of the link and the current busy period, exceeds 1. It drops only when it is full; to
+    reduce the load is the senders' part, who look at the fraction of their packets that have the bit.
+
+    Source: Ramakrishnan & Jain 1990, after Floyd & Jacobson 1993, Sec. II-B
+
+    Attributes:
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 50; at least
+            0; default: ns-2's queue limit)
+        threshold: Average queue above which the bit is set, the packet in transmission counted. (packets;
+            default: 1.0; at least 0 packets; RED 1993, Sec. II-B)
+        feedback: Set the bit in all packets, or in those of flows with more than their fair share. (default: all;
+            RED 1993, Secs. II-B and IX)
+        capacity_factor: With selective feedback, the part of the arriving bytes that is shared out. (default:
+            0.9; above 0 and at most 1; Ramakrishnan, Chiu & Jain 1987 (DEC-TR-510), from memory)
+        flows: With selective feedback, most flows that are counted. (flows; default: 1000; at least 1 and at most
+            100000 flows; chosen here)
+    """
+
+    name: ClassVar[str] = "decbit"
+
+    _: KW_ONLY
+    limit: int | str = 50
+    threshold: float = 1.0
+    feedback: Literal["all", "selective"] = "all"
+    capacity_factor: float = 0.9
+    flows: int = 1000
+
+
+@dataclass(frozen=True)
+class SourceQuench:
+    """Source Quench
+
+    A first-in-first-out queue that sends its losses' senders an ICMP Source Quench, and perhaps, before it is full,
+    every sender whose packet finds the queue above a threshold. What a sender does about it is the sender's part.
+
+    Source: RFC 792 and RFC 1016, after Floyd & Jacobson 1993, Sec. II-B
+
+    Rules: threshold and limit are both in packets or both in bytes
+
+    Attributes:
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 50; at least
+            0; default: ns-2's queue limit)
+        threshold: Queue length above which each arrival's sender is sent a source quench. (packets; default: a
+            source quench for each loss alone; at least 0; RED 1993, Sec. II-B, after RFC 1016, without a value)
+    """
+
+    name: ClassVar[str] = "source_quench"
+
+    _: KW_ONLY
+    limit: int | str = 50
+    threshold: int | str | None = None
+
+
+@dataclass(frozen=True)
+class UtLt:
+    """UT/LT
+
+    A first-in-first-out queue that writes on every packet how it stands to two thresholds: below the lower one, LT,
+    the load is light; above the upper one, UT, there is congestion. A sender increases its window only if all queues
+    on the path were below LT, and decreases it if any was above UT.
+
+    Source: Pingali, Tipper & Hammond 1990, after Floyd & Jacobson 1993, Sec. II-B
+
+    Rules: lt and ut are both in packets or both in bytes, and lt <= ut
+
+    Attributes:
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 50; at least
+            0; default: ns-2's queue limit)
+        lt: Lower threshold: below it the load is light. (packets; default: 5; at least 0; chosen here: RED's
+            min_th in RED 1993, Fig. 3)
+        ut: Upper threshold: above it there is congestion. (packets; default: 15; at least 0; chosen here: RED's
+            max_th in RED 1993, Fig. 3)
+    """
+
+    name: ClassVar[str] = "ut_lt"
+
+    _: KW_ONLY
+    limit: int | str = 50
+    lt: int | str = 5
+    ut: int | str = 15
+
+
+@dataclass(frozen=True)
+class DropPreference:
+    """Drop preference
+
+    A first-in-first-out queue in which packets are essential or optional. Above a level optional packets are refused,
+    and when the queue is full a queued optional packet makes room for an essential one.
+
+    Source: Floyd & Jacobson 1993, Sec. I
+
+    Rules: level and limit are both in packets or both in bytes
+
+    Attributes:
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 50; at least
+            0; default: ns-2's queue limit)
+        level: Queue length above which optional packets are refused. (packets; default: half of the limit; at
+            least 0; RED 1993, Sec. I, without a value; half is chosen here)
+    """
+
+    name: ClassVar[str] = "drop_preference"
+
+    _: KW_ONLY
+    limit: int | str = 50
+    level: int | str | None = None
 
 
 @dataclass(frozen=True)
@@ -313,7 +434,100 @@ class ChokeLinux:
     ecn: bool = False
 
 
-Discipline: TypeAlias = DropTail | RandomDrop | EarlyRandomDrop | Red | PenaltyBox | Choke | ChokeLinux
+@dataclass(frozen=True)
+class Priority:
+    """Strict priority
+
+    A queue for each class of traffic, each under a discipline of its own; a class sends only when all before it in
+    the list have nothing to send.
+
+    Source: Floyd & Jacobson 1993, Sec. XII
+
+    Attributes:
+        classes: The disciplines of its classes, or `Class`es, in order; a packet goes to the first that takes it, or
+            else to the last. Without any, there are `bands` under Drop Tail.
+        limit: Most that all classes together hold, not counting the packet in transmission. (packets; default:
+            each class has its own limit; at least 0; Sluicegate)
+        bands: How many classes there are, for flows of class 0, 1, … under Drop Tail, when none are described.
+            (classes; default: 3; at least 1 and at most 256 classes; Linux, prio)
+    """
+
+    name: ClassVar[str] = "priority"
+
+    classes: Sequence[Class | Discipline] = ()
+    _: KW_ONLY
+    limit: int | str | None = None
+    bands: int | None = None
+
+
+@dataclass(frozen=True)
+class Drr:
+    """Deficit round robin
+
+    A queue for each class of traffic, each under a discipline of its own; the classes share the link in proportion to
+    their quanta, whatever the lengths of their packets.
+
+    Source: Shreedhar & Varghese 1995; for classes of traffic Floyd & Jacobson 1993, Sec. XII
+
+    Rules: quantum is in bytes
+
+    Attributes:
+        classes: The disciplines of its classes, or `Class`es, in order; a packet goes to the first that takes it, or
+            else to the last. Without any, there are `bands` under Drop Tail.
+        quantum: How much a class may send in a round, unless it says otherwise. (packets; default: the link's
+            typical packet, at least 64 B; at least 64; Shreedhar & Varghese 1995: at least the longest packet;
+            Linux, drr: the MTU)
+        limit: Most that all classes together hold, not counting the packet in transmission. (packets; default:
+            each class has its own limit; at least 0; Sluicegate)
+        bands: How many classes there are, for flows of class 0, 1, … under Drop Tail, when none are described.
+            (classes; default: 3; at least 1 and at most 256 classes; as in priority)
+    """
+
+    name: ClassVar[str] = "drr"
+
+    classes: Sequence[Class | Discipline] = ()
+    _: KW_ONLY
+    quantum: int | str | None = None
+    limit: int | str | None = None
+    bands: int | None = None
+
+
+Discipline: TypeAlias = (
+    DropTail
+    | RandomDrop
+    | EarlyRandomDrop
+    | Red
+    | PenaltyBox
+    | Decbit
+    | SourceQuench
+    | UtLt
+    | DropPreference
+    | Choke
+    | ChokeLinux
+    | Priority
+    | Drr
+)
+
+
+@dataclass(frozen=True)
+class Class:
+    """A class of traffic in a queue with classes.
+
+    Attributes:
+        queue: The discipline of its queue.
+        class_: The class of flows that it takes packets of. (default: its place in the list, counted from 0; any,
+            where max_length is given; at least 0 and at most 255; Sluicegate)
+        max_length: The longest packet that it takes, such as "64 B". (packets; default: any length; at least 1;
+            RED 1993, Sec. XII: short control packets)
+        quantum: In `drr`, how much the class may send in a round. (packets; default: the queue's own quantum; at
+            least 64; Shreedhar & Varghese 1995: Quantum)
+    """
+
+    queue: Discipline
+    _: KW_ONLY
+    class_: int | None = None
+    max_length: int | str | None = None
+    quantum: int | str | None = None
 
 
 @dataclass(frozen=True)
@@ -372,6 +586,10 @@ class Tcp:
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
+        class_: The class of traffic that they are, for queues with classes. (default: 0; at least 0 and at most
+            255; RED 1993, Sec. XII)
+        priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
+            0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
             bottleneck; Sluicegate)
         return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
@@ -419,6 +637,8 @@ class Tcp:
     start: str = "0 s"
     spread: str = "1 s"
     stop: str | None = None
+    class_: int = 0
+    priority: int = 0
     path: Sequence[str] | None = None
     return_path: Sequence[str] | None = None
     access_rate: str | None = None
@@ -453,6 +673,10 @@ class Udp:
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
+        class_: The class of traffic that they are, for queues with classes. (default: 0; at least 0 and at most
+            255; RED 1993, Sec. XII)
+        priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
+            0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
             bottleneck; Sluicegate)
         return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
@@ -483,6 +707,8 @@ class Udp:
     start: str = "0 s"
     spread: str = "1 s"
     stop: str | None = None
+    class_: int = 0
+    priority: int = 0
     path: Sequence[str] | None = None
     return_path: Sequence[str] | None = None
     access_rate: str | None = None
@@ -516,6 +742,10 @@ class Poisson:
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
+        class_: The class of traffic that they are, for queues with classes. (default: 0; at least 0 and at most
+            255; RED 1993, Sec. XII)
+        priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
+            0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
             bottleneck; Sluicegate)
         return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
@@ -546,6 +776,8 @@ class Poisson:
     start: str = "0 s"
     spread: str = "1 s"
     stop: str | None = None
+    class_: int = 0
+    priority: int = 0
     path: Sequence[str] | None = None
     return_path: Sequence[str] | None = None
     access_rate: str | None = None
@@ -588,6 +820,10 @@ class OnOff:
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
+        class_: The class of traffic that they are, for queues with classes. (default: 0; at least 0 and at most
+            255; RED 1993, Sec. XII)
+        priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
+            0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
             bottleneck; Sluicegate)
         return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
@@ -621,6 +857,8 @@ class OnOff:
     start: str = "0 s"
     spread: str = "1 s"
     stop: str | None = None
+    class_: int = 0
+    priority: int = 0
     path: Sequence[str] | None = None
     return_path: Sequence[str] | None = None
     access_rate: str | None = None

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from . import _core, own
-from ._generated import Discipline, Dumbbell, Link, Source
+from ._generated import Class, Discipline, Dumbbell, Link, Source
 from .own import Aqm, AqmFactory
 
 if TYPE_CHECKING:
@@ -64,13 +64,15 @@ def simulate(
     seed: int | None = None,
     sample: str | None = None,
     series: bool | None = None,
+    recent: int | None = None,
     progress: Progress | None = None,
     pcap: Mapping[str, str | Path] | None = None,
 ) -> Run:
     """Simulate `flows` over `network` and return the results.
 
     `duration`: simulated time, of which `warmup` is left out of counters and means. `seed`: of every random stream.
-    `sample`: the interval of the series; `series`: False leaves them out. What is None takes the default that
+    `sample`: the interval of the series; `series`: False leaves them out.
+    `recent`: how many of the last marks and losses `recent_share` looks at. What is None takes the default that
     docs/reference/network.md lists under [run]. `pcap`: links, and for each a pcapng file of what it sends; they appear
     whole or not at all.
 
@@ -78,6 +80,7 @@ def simulate(
     KeyboardInterrupt, and whatever `progress` or a discipline of one's own raises, end the run.
     """
     settings = {"duration": duration, "warmup": warmup, "seed": seed, "sample": sample, "series": series}
+    settings["recent"] = recent
     text = scenario(network, flows, **settings)
     return run_text(text, queue=factory(network.queue), progress=progress, pcap=pcap)
 
@@ -114,11 +117,24 @@ def scenario(network: Network, flows: Source | Sequence[Source], **run: object) 
     return tomli_w.dumps(document)
 
 
-def _table(thing: Network | Discipline | Source | Link) -> dict[str, Any]:
+def _table(thing: Network | Discipline | Source | Link | Class) -> dict[str, Any]:
     """The values of a declared thing as a TOML table, None and the queue left out."""
     values = {field.name.rstrip("_"): getattr(thing, field.name) for field in fields(thing) if field.name != "queue"}
     name = type(thing).__name__
+    if "classes" in values:
+        values["classes"] = [_class(each) for each in values["classes"]] or None
     return {key: _writable(_plain(value), f"{name}.{key}") for key, value in values.items() if value is not None}
+
+
+def _class(given: Class | Discipline) -> dict[str, Any]:
+    """An entry of [[queue.classes]]. Raises TypeError for what is neither a class nor a discipline."""
+    takes, queue = (_table(given), given.queue) if isinstance(given, Class) else ({}, given)
+    if not isinstance(queue, get_args(Discipline)):
+        raise TypeError(
+            f"classes: expected a discipline such as sluicegate.Red(...), not {queue!r}; "
+            'one written in Python can be named in a file alone: discipline = "path.py:Class"'
+        )
+    return takes | {"discipline": queue.name, queue.name: _table(queue)}
 
 
 def _writable(value: object, key: str) -> object:

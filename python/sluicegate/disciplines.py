@@ -156,6 +156,15 @@ def _stated(given: Discipline | AqmFactory) -> Choice:
         raise TypeError(f"disciplines: expected a name or a discipline such as sluicegate.Choke(...), not {given!r}")
     table = api._table(given)
     defaults = {field.name.rstrip("_"): field.default for field in fields(given) if field.default is not MISSING}
-    values = {key: value if isinstance(value, str) else json.dumps(value) for key, value in table.items()}
+    values = {key: value if isinstance(value, str) else _toml(value) for key, value in table.items()}
     stated = [f"{key}={values[key]}" for key, value in table.items() if value != defaults.get(key)]
     return Choice(":".join([given.name, *stated]), given.name, tuple(values.items()), given)
+
+
+def _toml(value: object) -> str:
+    """A value as TOML writes it in one line; JSON does the same, except for tables."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key} = {_toml(item)}' for key, item in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value)

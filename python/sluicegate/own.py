@@ -15,7 +15,7 @@ import sys
 import tomllib
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -147,16 +147,27 @@ def run(
 
 def in_python(text: str, sets: Iterable[tuple[str, str]]) -> bool:
     """Whether a scenario's discipline is written in Python. Of a text that is no TOML: no; the core will say why."""
-    discipline: object = None
     try:
         queue = tomllib.loads(text).get("queue")
     except tomllib.TOMLDecodeError:
         return False
-    if isinstance(queue, dict):
-        discipline = queue.get("discipline")
+    named = list(_named(queue))
     for key, value in sets:
-        discipline = value if key == "queue.discipline" else discipline
-    return isinstance(discipline, str) and ":" in discipline
+        if key == "queue.discipline":
+            named[:1] = [value]
+        elif key.endswith(".discipline"):
+            named.append(value)
+    return any(isinstance(name, str) and ":" in name for name in named)
+
+
+def _named(queue: object) -> Iterator[object]:
+    """What [queue] names as its discipline, None if nothing, and then what its classes name."""
+    table = queue if isinstance(queue, dict) else {}
+    yield table.get("discipline")
+    for part in (table, *table.values()):
+        classes = part.get("classes") if isinstance(part, dict) else None
+        for each in classes if isinstance(classes, list) else []:
+            yield from _named(each)
 
 
 def importable(factory: AqmFactory | None) -> bool:

@@ -1,29 +1,41 @@
 //! One enqueue and one dequeue of a discipline through the trait object, many times: `pair NAME COUNT`, or the names alone
-//! without arguments. The queue holds 40 packets of 33 flows in turn; RED and CHOKe keep their average between their
+//! without arguments. A name may have words for some of the discipline's keys behind it: `red:law=figure17`. The queue holds 40 packets of 33 flows in turn; RED and CHOKe keep their average between their
 //! thresholds of 30 and 60. `tools/bench.py` measures the time and the instructions of the process and takes those of a
 //! smaller count away.
 
 use sluicegate_aqm::rig::TestPacket;
 use sluicegate_aqm::{Ctx, all, build};
+use sluicegate_base::params::Kind;
 use sluicegate_base::{Ecn, Link, Rate, Size, Span, Stream, Time, Value};
 use std::hint::black_box;
+
+/// Forms of a discipline that are measured beside the one with its defaults.
+const FORMS: [&str; 2] = ["red:law=figure17", "red:law=figure17:arithmetic=shifts"];
 
 fn main() {
     // Cargo adds `--bench`.
     let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with("--"));
     let (Some(name), Some(count)) = (arguments.next(), arguments.next()) else {
-        return all().iter().for_each(|entry| println!("{}", entry.table.about.name));
+        return all().iter().map(|entry| entry.table.about.name).chain(FORMS).for_each(|name| println!("{name}"));
     };
+    let mut parts = name.split(':');
+    let name = parts.next().expect("a name");
+    let words: Vec<(&str, &str)> = parts.map(|part| part.split_once('=').expect("KEY=WORD")).collect();
     let count: u64 = count.parse().expect("a whole number");
     let link = Link { rate: Rate(1_000_000), packet: 1000 };
     let fields = all().iter().find(|entry| entry.table.about.name == name).expect("a known name").table.fields;
     let mut given = |at: usize| match fields[at].name {
         "min_th" => Some(Value::Size(Size::Packets(30))),
         "max_th" => Some(Value::Size(Size::Packets(60))),
-        _ => None,
+        key => match fields[at].kind {
+            Kind::Choice(known) => {
+                let (_, given) = words.iter().find(|(name, _)| *name == key)?;
+                Some(Value::Choice(known.iter().find(|word| *word == given).expect("a known word")))
+            }
+            _ => None,
+        },
     };
-    let mut discipline =
-        build::<TestPacket>(&name, &mut given, &link).expect("a known name").expect("valid parameters");
+    let mut discipline = build::<TestPacket>(name, &mut given, &link).expect("a known name").expect("valid parameters");
     let (mut rng, mut lost, mut now) = (Stream::new(1, "bench"), Vec::new(), Time::ZERO);
     let mut flow = 0;
     for serial in 0..count {
@@ -32,7 +44,7 @@ fn main() {
         if discipline.next_wakeup().is_some_and(|at| at <= now) {
             discipline.wake(&mut Ctx::new(now, &mut rng, &mut lost));
         }
-        let packet = TestPacket { flow, bytes: 1000, serial, ecn: Ecn::NotCapable };
+        let packet = TestPacket { flow, bytes: 1000, serial, ecn: Ecn::NotCapable, ..TestPacket::default() };
         discipline.enqueue(packet, &mut Ctx::new(now, &mut rng, &mut lost));
         lost.clear();
         if discipline.packets() > 40 {

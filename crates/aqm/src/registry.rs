@@ -45,4 +45,38 @@ macro_rules! registry {
         }
     };
 }
-pub(crate) use registry;
+
+/// Makes `is_container()` and `contain()` from one line for each discipline that holds classes.
+macro_rules! containers {
+    ($($module:ident :: $Type:ident),* $(,)?) => {
+        /// Whether the discipline of this name holds classes.
+        #[must_use]
+        pub fn is_container(name: &str) -> bool {
+            use sluicegate_base::Declared;
+            [$(<$module::$Type<()> as Declared>::ABOUT.name),*].contains(&name)
+        }
+
+        /// Builds the container of this name with these classes, one at least, from given values.
+        ///
+        /// `None` when no container has the name.
+        pub fn contain<P: Packet + 'static>(
+            name: &str,
+            given: sluicegate_base::params::Given<'_>,
+            link: &sluicegate_base::Link,
+            classes: alloc::vec::Vec<Class<P>>,
+        ) -> Option<Result<alloc::boxed::Box<dyn Discipline<P>>, sluicegate_base::params::Problem>> {
+            use sluicegate_base::{Declared, Params};
+            $(
+                if name == <$module::$Type<P> as Declared>::ABOUT.name {
+                    let params = <$module::$Type<P> as Declared>::Params::build(given, link);
+                    return Some(params.map(|params| {
+                        let container = $module::$Type::<P>::with_classes(params, classes);
+                        alloc::boxed::Box::new(container) as alloc::boxed::Box<dyn Discipline<P>>
+                    }));
+                }
+            )*
+            None
+        }
+    };
+}
+pub(crate) use {containers, registry};

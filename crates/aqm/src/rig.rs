@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use sluicegate_base::{Ecn, Span, Stream, Time};
 
 /// A packet with nothing but what disciplines look at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TestPacket {
     /// Its flow.
     pub flow: u64,
@@ -15,6 +15,12 @@ pub struct TestPacket {
     pub serial: u64,
     /// Its ECN field.
     pub ecn: Ecn,
+    /// The class of its flow.
+    pub class: u8,
+    /// Its drop preference.
+    pub priority: u8,
+    /// What queues have written on it.
+    pub label: u32,
 }
 
 impl Packet for TestPacket {
@@ -29,6 +35,18 @@ impl Packet for TestPacket {
     }
     fn mark(&mut self) -> bool {
         self.ecn.mark()
+    }
+    fn class(&self) -> u8 {
+        self.class
+    }
+    fn priority(&self) -> u8 {
+        self.priority
+    }
+    fn label(&self) -> u32 {
+        self.label
+    }
+    fn set_label(&mut self, label: u32) {
+        self.label = label;
     }
 }
 
@@ -46,13 +64,15 @@ pub struct Rig<D> {
     pub arrived: u64,
     /// How many have departed.
     pub departed: u64,
+    /// The flows that it asked a source quench for.
+    pub quenched: Vec<FlowKey>,
 }
 
 impl<D: Discipline<TestPacket>> Rig<D> {
     /// Puts a discipline on the bench.
     pub fn new(discipline: D, seed: u64) -> Self {
         let rng = Stream::new(seed, "rig");
-        Rig { discipline, now: Time::ZERO, lost: Vec::new(), rng, arrived: 0, departed: 0 }
+        Rig { discipline, now: Time::ZERO, lost: Vec::new(), rng, arrived: 0, departed: 0, quenched: Vec::new() }
     }
 
     /// Lets time pass, waking the discipline whenever it asks.
@@ -60,7 +80,7 @@ impl<D: Discipline<TestPacket>> Rig<D> {
         let end = self.now + span;
         while let Some(at) = self.discipline.next_wakeup().filter(|at| *at <= end) {
             self.now = self.now.max(at);
-            self.discipline.wake(&mut Ctx::new(self.now, &mut self.rng, &mut self.lost));
+            self.call(|discipline, ctx| discipline.wake(ctx));
         }
         self.now = end;
     }
@@ -72,16 +92,26 @@ impl<D: Discipline<TestPacket>> Rig<D> {
 
     /// A packet arrives.
     pub fn offer(&mut self, flow: u64, bytes: u64, ecn: Ecn) {
-        let packet = TestPacket { flow, bytes, serial: self.arrived, ecn };
+        self.submit(TestPacket { flow, bytes, ecn, ..TestPacket::default() });
+    }
+
+    /// This packet arrives; it gets its place in the order.
+    pub fn submit(&mut self, packet: TestPacket) {
+        let packet = TestPacket { serial: self.arrived, ..packet };
         self.arrived += 1;
-        self.discipline.enqueue(packet, &mut Ctx::new(self.now, &mut self.rng, &mut self.lost));
+        self.call(|discipline, ctx| discipline.enqueue(packet, ctx));
     }
 
     /// The link asks for a packet.
     pub fn depart(&mut self) -> Option<TestPacket> {
-        let packet = self.discipline.dequeue(&mut Ctx::new(self.now, &mut self.rng, &mut self.lost));
+        let packet = self.call(|discipline, ctx| discipline.dequeue(ctx));
         self.departed += u64::from(packet.is_some());
         packet
+    }
+
+    fn call<T>(&mut self, work: impl FnOnce(&mut D, &mut Ctx<'_, TestPacket>) -> T) -> T {
+        let ctx = Ctx::new(self.now, &mut self.rng, &mut self.lost);
+        work(&mut self.discipline, &mut ctx.with_quenches(&mut self.quenched))
     }
 
     /// The flow and cause of each loss so far.

@@ -151,7 +151,13 @@ mod tests {
     fn ring(flows: &[u64]) -> Ring<TestPacket> {
         let mut ring = Ring::new(Size::Packets(1000));
         for (serial, &flow) in (0..).zip(flows) {
-            ring.push(TestPacket { flow, bytes: 100 + flow, serial, ecn: sluicegate_base::Ecn::NotCapable });
+            ring.push(TestPacket {
+                flow,
+                bytes: 100 + flow,
+                serial,
+                ecn: sluicegate_base::Ecn::NotCapable,
+                ..TestPacket::default()
+            });
         }
         ring
     }

@@ -61,7 +61,7 @@ impl Pair {
 
     /// A packet arrives at both; false where the kernel's table overruns.
     fn arrive(&mut self, flow: u64, bytes: u64, ecn: Ecn) -> bool {
-        let packet = TestPacket { flow, bytes, serial: self.ours.arrived, ecn };
+        let packet = TestPacket { flow, bytes, serial: self.ours.arrived, ecn, ..TestPacket::default() };
         let fate = self.kernels.enqueue(packet, self.ours.now.0, &mut self.random);
         self.ours.offer(flow, bytes, ecn);
         let lost: Vec<(TestPacket, Cause)> = match fate {

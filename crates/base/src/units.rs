@@ -31,6 +31,16 @@ pub enum Size {
     Bytes(u64),
 }
 
+impl Size {
+    /// The number, whatever its unit.
+    #[must_use]
+    pub fn amount(self) -> u64 {
+        match self {
+            Size::Packets(n) | Size::Bytes(n) => n,
+        }
+    }
+}
+
 impl Time {
     /// The start of the run.
     pub const ZERO: Time = Time(0);

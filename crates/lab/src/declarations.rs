@@ -6,7 +6,7 @@ use crate::scenario::{COMMON, SOURCES};
 use crate::section::{default_json, json as value_json};
 use crate::{VERSION, replay};
 use serde_json::{Value as Json, json};
-use sluicegate_aqm::{Cause, all};
+use sluicegate_aqm::{Cause, ClassEntry, all, is_container};
 use sluicegate_base::params::{DefaultValue, Field, Kind, Table};
 use sluicegate_base::{Span, quantity};
 use sluicegate_netsim::Outcome;
@@ -84,6 +84,7 @@ pub fn declarations() -> Json {
         .iter()
         .map(|entry| {
             let mut json = declared(&[entry.table], &[]);
+            json["container"] = is_container(entry.table.about.name).into();
             json["causes"] = entry.causes.iter().map(|cause| cause.name()).collect();
             json
         })
@@ -122,6 +123,7 @@ pub fn declarations() -> Json {
         "profiles": profiles,
         "network": declared(&[Table::of::<Network>()], &[]),
         "link": declared(&[Table::of::<NetworkLink>()], &[]),
+        "class": declared(&[Table::of::<ClassEntry>()], &[]),
         "run": declared(&[Table::of::<Run>()], &[]),
         "tables": columns(&tables(&empty)),
         "replay_tables": columns(&replay::results::declared()),

@@ -61,12 +61,12 @@ impl Foreign {
     }
 
     /// The resolved `[queue]`.
-    pub(crate) fn resolved(&self) -> Json {
+    pub(crate) fn resolved(&self) -> Map<String, Json> {
         let object = |values: &Values| values.iter().map(|(key, raw)| (key.clone(), json(raw))).collect::<Map<_, _>>();
         let mut map = object(&self.shared);
         map.insert("discipline".to_owned(), Json::from(self.reference.clone()));
         map.insert(TABLE.to_owned(), Json::Object(object(&self.given)));
-        Json::Object(map)
+        map
     }
 }
 
@@ -74,7 +74,7 @@ impl Foreign {
 pub(crate) fn given(section: &Section<'_>) -> Result<Values, ScenarioError> {
     let Some(item) = section.get(TABLE) else { return Ok(Vec::new()) };
     let Node::Table(entries) = &item.node else {
-        return Err(section.error(TABLE, &format!("must be a table: [queue.{TABLE}]")));
+        return Err(section.error(TABLE, &format!("must be a table: [{}]", section.key(TABLE))));
     };
     let path = section.key(TABLE);
     let own = Section { document: section.document, path: &path, place: item.place, entries };

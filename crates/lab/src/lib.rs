@@ -7,6 +7,7 @@
 //! | [`network`] | the declarations of the network and the run |
 //! | [`access`] | each flow's own way to the network, its round trip drawn |
 //! | [`foreign`] | a discipline that is written elsewhere, such as in Python |
+//! | [`queueing`] | the discipline of a queue, and of its classes, read and built |
 //! | [`scenario`] | a whole scenario: read, checked, resolved, turned into a plan |
 //! | [`memory`] | how much memory a scenario would take |
 //! | [`replay`] | captures of real packets, replayed through a discipline |
@@ -19,6 +20,7 @@ pub mod document;
 pub mod foreign;
 pub mod memory;
 pub mod network;
+pub mod queueing;
 pub mod replay;
 pub mod results;
 pub mod scenario;

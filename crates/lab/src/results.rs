@@ -191,6 +191,21 @@ fn flows(outcome: &Outcome) -> ResultTable {
         u64s("fast_retransmits", "events", "fast retransmits", rows().map(|row| row.fast_retransmits)),
         u64s("timeouts", "events", "expiries of the retransmission timer", rows().map(|row| row.timeouts)),
         u64s("mark_responses", "events", "windows cut for marks", rows().map(|row| row.mark_responses)),
+        u64s("quenches", "events", "source quenches that reached its sender", rows().map(|row| row.totals.quenches)),
+        f64s(
+            "recent_share",
+            "1",
+            "its part of the packets of data that a queue under study marked or lost most recently, run.recent of them; \
+             the largest where it crosses several; missing if there were none",
+            rows().map(|row| row.recent.map_or(f64::NAN, |(share, _)| share)),
+        ),
+        f64s(
+            "recent_chance",
+            "1",
+            "upper bound on the chance of so large a part, had the flows that cross that queue equal parts of its \
+             bandwidth and did it choose packets at random (Hoeffding; RED 1993, Sec. X)",
+            rows().map(|row| row.recent.map_or(f64::NAN, |(_, chance)| chance)),
+        ),
     ]);
     ResultTable { name: "flows", summary: "One row for each flow, over the measured window.", columns }
 }

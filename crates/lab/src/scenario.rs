@@ -2,13 +2,13 @@
 
 use crate::access::Access;
 use crate::document::{Document, Item, Node, Place, ScenarioError};
-use crate::foreign::{self, Build, Foreign};
+use crate::foreign::Build;
 use crate::memory::{Memory, Path};
 use crate::network::{LinkParams, Network, NetworkLink, NetworkParams, Run, RunParams};
-use crate::section::{Found, Section, fill_from_profile, json, object, value};
+use crate::queueing::{Queueing, queue};
+use crate::section::{Section, fill_from_profile, json, object};
 use serde_json::{Map, Value as Json};
 use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
-use sluicegate_aqm::{all, build};
 use sluicegate_base::params::{Table, did_you_mean};
 use sluicegate_base::{Declared, Link, Params, Rate, Size, Span, Stream, Time, Value};
 use sluicegate_netsim::source::{self, Flow, FlowParams, Ftp, OnOff, Poisson, SourcePlan, Udp};
@@ -50,14 +50,6 @@ struct Group {
     path: Vec<u32>,
     return_path: Vec<u32>,
     access: Option<Access>,
-}
-
-/// The discipline under study.
-pub(crate) enum Queueing {
-    /// One of the registry, with the values given for it.
-    Ours(Table, Found),
-    /// One that is written elsewhere.
-    Foreign(Foreign),
 }
 
 /// A scenario that has passed every check.
@@ -112,7 +104,7 @@ impl Scenario {
     /// Whether its discipline is written elsewhere, so that only `plan_with` gives a plan.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
-        matches!(self.queue, Queueing::Foreign(_))
+        self.queue.is_foreign()
     }
 
     /// A plan of this scenario, ready to run. An error when its discipline is written elsewhere: see
@@ -172,6 +164,8 @@ impl Scenario {
                     group: at as u32,
                     source: group.source.clone(),
                     size: group.size,
+                    class: group.common.class as u8,
+                    priority: group.common.priority as u8,
                     path,
                     return_path: back,
                     start: Time(group.common.start.0 + start.below(spread)),
@@ -188,6 +182,7 @@ impl Scenario {
             warmup: self.run.warmup,
             sample: self.run.interval(),
             series: self.run.series,
+            recent: self.run.recent,
         })
     }
 
@@ -197,18 +192,7 @@ impl Scenario {
             let queue = Box::new(DropTail::new(DropTailParams { limit }));
             return Ok(LinkPlan { name, rate, delay, discipline: "drop_tail".into(), queue, watched: false });
         }
-        let (discipline, queue) = match &self.queue {
-            Queueing::Ours(table, found) => {
-                let link = Link { rate: spec.rate, packet: 1000 };
-                let mut given = |at: usize| value(found, at);
-                let queue = build(table.about.name, &mut given, &link);
-                (table.about.name.into(), queue.expect("a known name").expect("checked for every link"))
-            }
-            Queueing::Foreign(foreign) => {
-                let (name, queue) = build_foreign(foreign, &spec.name, spec.rate)?;
-                (name.into(), queue)
-            }
-        };
+        let (discipline, queue) = self.queue.build(&spec.name, spec.rate, build_foreign)?;
         Ok(LinkPlan { name, rate, delay, discipline, queue, watched: true })
     }
 }
@@ -293,86 +277,6 @@ fn network(
     map.insert("links".to_owned(), Json::Array(maps));
     resolved.insert("network".to_owned(), Json::Object(map));
     Ok((specs, None))
-}
-
-pub(crate) fn queue(
-    section: &Section<'_>,
-    rate: Rate,
-    resolved: &mut Map<String, Json>,
-) -> Result<Queueing, ScenarioError> {
-    let link = Link { rate, packet: 1000 };
-    let names: Vec<&str> = all().iter().map(|entry| entry.table.about.name).collect();
-    let tables: Vec<Table> = all().iter().map(|entry| entry.table).collect();
-    let known: Vec<&str> = names.iter().copied().chain(["discipline", foreign::TABLE]).collect();
-    section.refuse_unknown(&tables, &known)?;
-    foreign::given(section)?;
-    let mut result = None;
-    let chosen = match section.get("discipline").map(|item| (&item.node, item)) {
-        None => tables[0].about.name, // Drop Tail: what a link does when nobody says otherwise
-        Some((Node::Leaf(sluicegate_base::params::Raw::Text(name)), item)) if Foreign::is_name(name) => {
-            let foreign = Foreign::read(section, item, name)?;
-            resolved.insert("queue".to_owned(), foreign.resolved());
-            result = Some(Queueing::Foreign(foreign));
-            foreign::TABLE
-        }
-        Some((Node::Leaf(sluicegate_base::params::Raw::Text(name)), _)) => {
-            let near = || format!("no such discipline: {name:?}{}", did_you_mean(name, &names));
-            names.iter().find(|known| *known == name).ok_or_else(|| section.error("discipline", &near()))?
-        }
-        Some(_) => return Err(section.error("discipline", &format!("must be one of {}", names.join(", ")))),
-    };
-    if result.is_none() {
-        refuse_idle(section, &tables, chosen)?;
-    }
-    for table in &tables {
-        let name = table.about.name;
-        let mut found = section.read(table)?;
-        let path = format!("queue.{name}");
-        let own = match section.get(name) {
-            None => None,
-            Some(Item { place, node: Node::Table(entries) }) => {
-                Some(Section { document: section.document, path: &path, place: *place, entries })
-            }
-            Some(_) => return Err(section.error(name, &format!("must be a table: [queue.{name}]"))),
-        };
-        if let Some(own) = &own {
-            own.refuse_unknown(std::slice::from_ref(table), &[])?;
-            for (shared, own) in found.iter_mut().zip(own.read(table)?) {
-                if own.is_some() {
-                    *shared = own;
-                }
-            }
-        }
-        // A table that is not used is checked too; shared keys alone are checked for the discipline that runs.
-        if own.is_some() || name == chosen {
-            let values = own.as_ref().unwrap_or(section).resolve(table, &found, &link)?;
-            if name == chosen {
-                let mut map = Map::new();
-                map.insert("discipline".to_owned(), Json::from(name));
-                object(table, &values, &mut map);
-                resolved.insert("queue".to_owned(), Json::Object(map));
-                result = Some(Queueing::Ours(*table, found));
-            }
-        }
-    }
-    Ok(result.expect("the chosen discipline is foreign, or among all"))
-}
-
-/// Refuses a key in [queue] that only another discipline than the chosen one has: it would do nothing.
-///
-/// Keys that several disciplines share may stand there whichever is chosen, so that one file serves them all.
-fn refuse_idle(section: &Section<'_>, tables: &[Table], chosen: &str) -> Result<(), ScenarioError> {
-    for (key, _) in section.entries {
-        let owners: Vec<&str> =
-            tables.iter().filter(|table| table.position(key).is_some()).map(|table| table.about.name).collect();
-        if let [owner] = owners[..] {
-            if owner != chosen {
-                let rule = format!("only {owner} has it, not {chosen}: write it as queue.{owner}.{key}");
-                return Err(section.error(key, &rule));
-            }
-        }
-    }
-    Ok(())
 }
 
 fn flows(

@@ -12,8 +12,6 @@ use std::time::{Duration, Instant};
 /// each, 3000 events much less. Measured: 832 KiB.
 const MEMORY: u64 = 8 * 1024;
 
-type Target = fn(&[u8]);
-
 /// What the fuzzer calls with each input.
 type Target = fn(&[u8]);
 

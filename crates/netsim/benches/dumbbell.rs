@@ -43,6 +43,8 @@ fn sim(discipline: &str) -> Sim {
         group: 0,
         source: SourcePlan::Tcp(host.clone()),
         size: None,
+        class: 0,
+        priority: 0,
         path: vec![Hop::Link(0)],
         return_path: vec![Hop::Link(1)],
         start: Time(k * 30_000_000),
@@ -57,6 +59,7 @@ fn sim(discipline: &str) -> Sim {
         warmup: Span::ZERO,
         sample: Span::from_secs(1),
         series: false,
+        recent: 100,
     })
 }
 

@@ -4,7 +4,7 @@ use crate::events::{End, Event, Events};
 use crate::packet::SimPacket;
 use crate::plan::LinkPlan;
 use crate::probe::LinkTotals;
-use sluicegate_aqm::{Cause, Ctx, Discipline};
+use sluicegate_aqm::{Cause, Ctx, Discipline, FlowKey, Recent};
 use sluicegate_base::{Rate, Span, Stream, Time, Transmitter};
 use std::borrow::Cow;
 
@@ -40,10 +40,15 @@ pub struct Link {
     pub totals: LinkTotals,
     /// The packet that has gone to the transmitter since this was last taken.
     pub leaving: Option<Leaving>,
+    /// The flows that its queue wants to be sent a source quench, since this was last taken.
+    pub quenched: Vec<FlowKey>,
+    /// The flows of the packets of data that it has marked or lost most recently; kept for links under study only.
+    pub recent: Recent,
+    /// Its propagation delay.
+    pub delay: Span,
     /// Who looks at what it sends.
     pub observer: Option<Observer>,
     index: u32,
-    delay: Span,
     rng: Stream,
     transmitter: Transmitter,
     sending: Option<SimPacket>,
@@ -52,9 +57,9 @@ pub struct Link {
 }
 
 impl Link {
-    /// The link of this plan, idle.
+    /// The link of this plan, idle, that remembers so many marks and losses.
     #[must_use]
-    pub fn new(index: u32, plan: LinkPlan, seed: u64) -> Link {
+    pub fn new(index: u32, plan: LinkPlan, recent: u64, seed: u64) -> Link {
         Link {
             rng: Stream::new(seed, &format!("link/{}/discipline", plan.name)),
             name: plan.name,
@@ -64,6 +69,8 @@ impl Link {
             queue: plan.queue,
             totals: LinkTotals::default(),
             leaving: None,
+            quenched: Vec::new(),
+            recent: Recent::new(recent as usize),
             observer: None,
             index,
             delay: plan.delay,
@@ -83,7 +90,8 @@ impl Link {
     ) {
         (packet.queued, packet.marked) = (now, false);
         self.totals.arrivals += 1;
-        self.queue.enqueue(packet, &mut Ctx::new(now, &mut self.rng, lost));
+        let ctx = Ctx::new(now, &mut self.rng, lost);
+        self.queue.enqueue(packet, &mut ctx.with_quenches(&mut self.quenched));
         if self.sending.is_none() {
             self.transmit(now, events, lost);
         }
@@ -115,14 +123,16 @@ impl Link {
         // It may have put the time off since it was armed.
         let due = self.queue.next_wakeup().is_some_and(|at| at <= now);
         if self.waking.take_if(|at| *at <= now).is_some() && due {
-            self.queue.wake(&mut Ctx::new(now, &mut self.rng, lost));
+            let ctx = Ctx::new(now, &mut self.rng, lost);
+            self.queue.wake(&mut ctx.with_quenches(&mut self.quenched));
         }
         self.arm(events);
     }
 
     #[inline]
     fn transmit(&mut self, now: Time, events: &mut Events, lost: &mut Vec<(SimPacket, Cause)>) {
-        let Some(packet) = self.queue.dequeue(&mut Ctx::new(now, &mut self.rng, lost)) else {
+        let ctx = Ctx::new(now, &mut self.rng, lost);
+        let Some(packet) = self.queue.dequeue(&mut ctx.with_quenches(&mut self.quenched)) else {
             self.transmitter.rest();
             return;
         };

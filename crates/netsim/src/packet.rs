@@ -20,6 +20,12 @@ pub struct SimPacket {
     pub ecn: Ecn,
     /// Whether the queue that it is in, or was last in, has marked it.
     pub marked: bool,
+    /// The class of its flow.
+    pub class: u8,
+    /// How much it may be spared.
+    pub priority: u8,
+    /// What queues have written on it.
+    pub label: u32,
     /// What it carries, for TCP.
     pub segment: Segment,
     /// When its source sent it.
@@ -47,6 +53,22 @@ impl Packet for SimPacket {
     fn mark(&mut self) -> bool {
         self.marked = self.ecn.mark();
         self.marked
+    }
+
+    fn class(&self) -> u8 {
+        self.class
+    }
+
+    fn priority(&self) -> u8 {
+        self.priority
+    }
+
+    fn label(&self) -> u32 {
+        self.label
+    }
+
+    fn set_label(&mut self, label: u32) {
+        self.label = label;
     }
 }
 

@@ -53,6 +53,10 @@ pub struct FlowPlan {
     pub source: SourcePlan,
     /// The bytes of data of a TCP transfer; none for one without end.
     pub size: Option<u64>,
+    /// The class of traffic of its packets, both ways.
+    pub class: u8,
+    /// How much its packets may be spared, both ways.
+    pub priority: u8,
     /// What its data crosses.
     pub path: Vec<Hop>,
     /// What comes back crosses these; empty for a source that hears nothing.
@@ -81,6 +85,8 @@ pub struct Plan {
     pub sample: Span,
     /// Whether the samples are kept as series.
     pub series: bool,
+    /// How many marks and losses each link under study remembers.
+    pub recent: u64,
 }
 
 impl Plan {

@@ -116,6 +116,8 @@ pub struct FlowTotals {
     pub lost: [u64; Cause::COUNT],
     /// Packets of its data lost at links that nobody watches.
     pub lost_elsewhere: u64,
+    /// Source quenches that have reached its sender.
+    pub quenches: u64,
     /// Time that they spent at watched queues.
     pub queued: Span,
     /// One-way delays of what was delivered, and their sum.
@@ -133,6 +135,7 @@ impl Default for FlowTotals {
             marked: 0,
             lost: [0; Cause::COUNT],
             lost_elsewhere: 0,
+            quenches: 0,
             queued: Span::ZERO,
             delays: None,
             delay_sum: 0,
@@ -235,6 +238,8 @@ pub struct FlowRow {
     pub timeouts: u64,
     pub fast_retransmits: u64,
     pub mark_responses: u64,
+    /// Its part of the most recent marks and losses, and the bound on the chance of it; none where there were none.
+    pub recent: Option<(f64, f64)>,
 }
 
 /// Everything that a run leaves.

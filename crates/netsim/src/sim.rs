@@ -1,5 +1,8 @@
 //! The run: events in order until the end, packets from link to link and end to end.
 
+mod quench;
+mod recent;
+
 use crate::events::{End, Event, Events};
 use crate::line::Line;
 use crate::link::{Link, Observer};
@@ -7,7 +10,7 @@ use crate::packet::{SimPacket, Travelling};
 use crate::plan::{FlowPlan, Hop, Plan};
 use crate::probe::{FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, QueueSample, Spread};
 use crate::source::{Clocked, SourcePlan};
-use sluicegate_aqm::Cause;
+use sluicegate_aqm::{Cause, FlowKey};
 use sluicegate_base::{Ecn, Rate, Span, Stream, Time};
 use sluicegate_tcp::send::SendCounters;
 use sluicegate_tcp::{Connection, Flags, Segment};
@@ -60,6 +63,8 @@ pub struct Sim {
     line_names: Vec<String>,
     /// Lines that several paths share; none in the place of one that is a path's own.
     lines: Vec<Option<Line>>,
+    /// The propagation delays of all lines.
+    line_delays: Vec<Span>,
     /// The paths of all flows, leg by leg.
     legs: Vec<Leg>,
     flows: Vec<FlowState>,
@@ -136,11 +141,16 @@ impl Sim {
                 }
             })
             .collect();
+        let line_delays = plan.lines.iter().map(|line| line.delay).collect();
         let shared = |(line, uses): (_, &u32)| (*uses > 1).then(|| Line::new(line, seed));
         let lines = plan.lines.iter().zip(&uses).map(shared).collect();
         let line_names = plan.lines.into_iter().map(|line| line.name).collect();
-        let links: Vec<Link> =
-            plan.links.into_iter().enumerate().map(|(at, link)| Link::new(at as u32, link, seed)).collect();
+        let links: Vec<Link> = plan
+            .links
+            .into_iter()
+            .enumerate()
+            .map(|(at, link)| Link::new(at as u32, link, plan.recent, seed))
+            .collect();
         events.push(Time::ZERO + plan.sample, Event::Sample);
         Sim {
             averages: vec![Spread::default(); links.len()],
@@ -148,6 +158,7 @@ impl Sim {
             links,
             line_names,
             lines,
+            line_delays,
             legs,
             flows,
             travelling: Travelling::default(),
@@ -247,7 +258,10 @@ impl Sim {
     #[cold]
     fn begin_window(&mut self) {
         self.measuring = true;
-        self.links.iter_mut().for_each(|link| link.totals.begin(self.warmup));
+        for link in &mut self.links {
+            link.totals.begin(self.warmup);
+            link.recent.clear();
+        }
         for flow in &mut self.flows {
             flow.totals = FlowTotals::default();
             flow.before = flow.ends.counters();
@@ -270,6 +284,7 @@ impl Sim {
             }
             Event::Source(flow) => self.source(flow),
             Event::Timer(flow, end) => self.timer(flow, end),
+            Event::Quench(flow, end) => self.quench(flow, end),
             Event::Sample => self.look(),
         }
     }
@@ -319,14 +334,18 @@ impl Sim {
     }
 
     /// Counts what has left the queue of `link` since the last call.
-    fn settle(&mut self, link: u32) {
+    fn settle(&mut self, at: u32) {
         let start = self.window_start();
-        let link = &mut self.links[link as usize];
+        let link = &mut self.links[at as usize];
         if let Some(packet) = link.leaving.take().filter(|packet| link.watched && packet.to == End::Receiver) {
             let totals = &mut self.flows[packet.flow as usize].totals;
             totals.queued = totals.queued + self.now.since(packet.queued.max(start));
-            totals.marked += u64::from(packet.marked);
+            if packet.marked {
+                totals.marked += 1;
+                link.recent.record(FlowKey(u64::from(packet.flow)));
+            }
         }
+        let quenched = !link.quenched.is_empty();
         while let Some((packet, cause)) = self.lost.pop() {
             link.totals.lost[cause as usize] += 1;
             link.totals.left(packet.queued, self.now);
@@ -337,8 +356,12 @@ impl Sim {
                     continue;
                 }
                 totals.lost[cause as usize] += 1;
+                link.recent.record(FlowKey(u64::from(packet.flow)));
                 totals.queued = totals.queued + self.now.since(packet.queued.max(start));
             }
+        }
+        if quenched {
+            self.send_quenches(at);
         }
     }
 
@@ -394,8 +417,10 @@ impl Sim {
         }
         let (sent, queued) = (self.now, self.now);
         let ecn = if segment.flags.has(Flags::ECT) { Ecn::Capable0 } else { Ecn::NotCapable };
-        let leg = self.flows[flow as usize].first[to as usize];
-        let packet = SimPacket { flow, bytes, leg, to, ecn, marked: false, segment, sent, queued };
+        let state = &self.flows[flow as usize];
+        let (leg, class, priority) = (state.first[to as usize], state.plan.class, state.plan.priority);
+        let packet =
+            SimPacket { flow, bytes, leg, to, ecn, marked: false, class, priority, label: 0, segment, sent, queued };
         let place = self.travelling.put(packet);
         match self.legs[leg as usize] {
             // It starts at a queue.
@@ -494,7 +519,8 @@ impl Sim {
                 }
             });
         }
-        let flows = self.flows.into_iter().map(FlowState::row).collect();
+        let recent = self.recent_shares();
+        let flows = self.flows.into_iter().zip(recent).map(|(flow, recent)| flow.row(recent)).collect();
         let links = self.links.into_iter().zip(self.averages).enumerate().filter(|(_, (link, _))| link.watched);
         Outcome {
             window: now.since(start),
@@ -536,7 +562,7 @@ fn reach(plan: &Plan) -> Span {
 }
 
 impl FlowState {
-    fn row(self) -> FlowRow {
+    fn row(self, recent: Option<(f64, f64)>) -> FlowRow {
         let now = self.ends.counters();
         FlowRow {
             group: self.plan.group,
@@ -549,6 +575,7 @@ impl FlowState {
             timeouts: now.timeouts - self.before.timeouts,
             fast_retransmits: now.fast_retransmits - self.before.fast_retransmits,
             mark_responses: now.mark_responses - self.before.mark_responses,
+            recent,
             totals: self.totals,
         }
     }

@@ -18,7 +18,17 @@ fn link(name: &str, discipline: &'static str, rate: u64, limit: u64, watched: bo
 
 fn flow(source: SourcePlan, start: u64) -> FlowPlan {
     let (path, return_path) = (vec![Hop::Link(0)], vec![Hop::Link(1)]);
-    FlowPlan { group: 0, source, size: None, path, return_path, start: Time(start), stop: Time::NEVER }
+    FlowPlan {
+        group: 0,
+        source,
+        size: None,
+        class: 0,
+        priority: 0,
+        path,
+        return_path,
+        start: Time(start),
+        stop: Time::NEVER,
+    }
 }
 
 /// One Poisson flow on a 1 Mbit/s link for 20,000 s, a packet of 1000 bytes being served in 8 ms.
@@ -34,6 +44,7 @@ fn poisson(load: f64, sizes: Sizes, limit: u64, seed: u64) -> Outcome {
         warmup: Span::from_secs(100),
         sample: Span::from_secs(1000),
         series: false,
+        recent: 100,
     });
     while sim.advance(1 << 20) {}
     sim.finish()
@@ -115,6 +126,7 @@ fn mixed(discipline: &'static str, seed: u64, warmup: u64) -> Sim {
         warmup: Span::from_secs(warmup),
         sample: Span::from_millis(100),
         series: true,
+        recent: 100,
     })
 }
 
@@ -173,6 +185,7 @@ fn a_flow_stops_when_told() {
         warmup: Span::from_secs(12),
         sample: Span::from_secs(1),
         series: false,
+        recent: 100,
     });
     while sim.advance(1 << 20) {}
     assert_eq!(sim.finish().flows[0].totals.delivered[0], 0, "nothing is left to deliver two seconds later");
@@ -198,6 +211,7 @@ fn a_window_that_is_sent_at_once_uses_up_the_budget() {
         warmup: Span::ZERO,
         sample: Span::from_secs(1),
         series: true,
+        recent: 100,
     });
     assert!(sim.advance(4096));
     assert_eq!(sim.events(), 1, "one flow has sent its window, the others wait for the next call");
@@ -222,6 +236,7 @@ fn a_link_that_nobody_watches_keeps_no_histogram() {
         warmup: Span::from_secs(1),
         sample: Span::from_secs(1),
         series: false,
+        recent: 100,
     });
     while sim.advance(4096) {}
     let kept: Vec<bool> = sim.links().iter().map(|link| link.totals.delays.is_some()).collect();

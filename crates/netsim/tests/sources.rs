@@ -27,7 +27,17 @@ fn line(name: &str, jitter: u64) -> LinePlan {
 fn flow(source: SourcePlan) -> FlowPlan {
     let return_path = if matches!(source, SourcePlan::Tcp(_)) { vec![Hop::Line(0)] } else { vec![] };
     let path = vec![Hop::Link(0)];
-    FlowPlan { group: 0, source, size: None, path, return_path, start: Time::ZERO, stop: Time::NEVER }
+    FlowPlan {
+        group: 0,
+        source,
+        size: None,
+        class: 0,
+        priority: 0,
+        path,
+        return_path,
+        start: Time::ZERO,
+        stop: Time::NEVER,
+    }
 }
 
 fn udp(rate: u64) -> SourcePlan {
@@ -53,7 +63,17 @@ fn on_off(rate: u64, on: Span, off: Span, distribution: Periods, bytes: u64) -> 
 
 fn sim(links: Vec<LinkPlan>, lines: Vec<LinePlan>, flows: Vec<FlowPlan>, times: (u64, u64), seed: u64) -> Sim {
     let (duration, warmup) = (Span::from_secs(times.0), Span::from_secs(times.1));
-    Sim::new(Plan { links, lines, flows, seed, duration, warmup, sample: Span::from_secs(1), series: true })
+    Sim::new(Plan {
+        links,
+        lines,
+        flows,
+        seed,
+        duration,
+        warmup,
+        sample: Span::from_secs(1),
+        series: true,
+        recent: 100,
+    })
 }
 
 fn run(links: Vec<LinkPlan>, flows: Vec<FlowPlan>, seconds: u64) -> Outcome {

@@ -33,7 +33,7 @@
 //! | nothing on a full buffer | an arrival that would be queued is lost with cause `tail` | a limit above max_th is rarely met |
 
 use crate::discipline::{Cause, Ctx, Discipline, Packet};
-use crate::red::{Action, Law, Mode, RedParams, RedRule};
+use crate::red::{Action, Arithmetic, Law, Mode, RedParams, RedRule};
 use crate::ring::Ring;
 use alloc::vec::Vec;
 use sluicegate_base::{About, Declared, Range, Size, Span, choices, params};
@@ -142,10 +142,12 @@ impl<P: Packet> Choke<P> {
             gentle: false,
             method: 2,
             law: Law::Section7,
+            arithmetic: Arithmetic::Float,
             mode: Mode::Packet,
             max_packet: Size::Bytes(1),
             action,
             above_max_th,
+            short_first: None,
         };
         Choke { rule: RedRule::new(&red), ring: Ring::new(limit), candidates, draw, regions, matches: Vec::new() }
     }
@@ -249,7 +251,8 @@ mod tests {
     fn rig(params: ChokeParams, queued: &[u64]) -> Rig<Choke<TestPacket>> {
         let mut rig = Rig::new(Choke::new(params), 5);
         queued.iter().for_each(|&flow| {
-            let packet = TestPacket { flow, bytes: 1000, serial: rig.arrived, ecn: Ecn::NotCapable };
+            let packet =
+                TestPacket { flow, bytes: 1000, serial: rig.arrived, ecn: Ecn::NotCapable, ..TestPacket::default() };
             rig.arrived += 1;
             rig.discipline.ring.push(packet);
         });
@@ -306,7 +309,13 @@ mod tests {
     #[test]
     fn dead_packets_are_invisible() {
         let mut rig = rig(params(1, 1000), &[7; 3]);
-        rig.discipline.ring.push(TestPacket { flow: 8, bytes: 500, serial: 99, ecn: Ecn::NotCapable });
+        rig.discipline.ring.push(TestPacket {
+            flow: 8,
+            bytes: 500,
+            serial: 99,
+            ecn: Ecn::NotCapable,
+            ..TestPacket::default()
+        });
         rig.arrived += 1;
         // Flow 7 kills itself one by one; whatever slots stay dead, nothing shows them.
         while rig.discipline.packets() > 1 {

@@ -115,7 +115,15 @@ fn it_compares_above_max_too() {
 #[test]
 fn three_empty_slots_give_the_head() {
     let mut rig = rig(thresholds(2, 60, 2));
-    (0..50).for_each(|flow| rig.discipline.ring.push(TestPacket { flow, bytes: 1, serial: 0, ecn: Ecn::NotCapable }));
+    (0..50).for_each(|flow| {
+        rig.discipline.ring.push(TestPacket {
+            flow,
+            bytes: 1,
+            serial: 0,
+            ecn: Ecn::NotCapable,
+            ..TestPacket::default()
+        })
+    });
     (1..49).for_each(|at| {
         rig.discipline.ring.kill(at);
     });
@@ -162,7 +170,13 @@ fn with_ecn_it_marks_above_max() {
     rig.offer(2, 1000, Ecn::NotCapable);
     assert_eq!(rig.lost_flows(), [(2, Cause::Forced)]);
     assert_eq!(rig.depart().map(|packet| packet.ecn), Some(Ecn::CongestionExperienced));
-    rig.discipline.ring.push(TestPacket { flow: 3, bytes: 1000, serial: 9, ecn: Ecn::Capable0 });
+    rig.discipline.ring.push(TestPacket {
+        flow: 3,
+        bytes: 1000,
+        serial: 9,
+        ecn: Ecn::Capable0,
+        ..TestPacket::default()
+    });
     rig.discipline.qavg = 100;
     rig.offer(3, 1000, Ecn::Capable0);
     assert_eq!(rig.lost_flows()[1..], [(3, Cause::Match), (3, Cause::Match)], "matches are dropped, capable or not");

@@ -47,7 +47,7 @@ mod restricted;
 
 use crate::discipline::{Cause, Ctx, Discipline, Packet};
 use crate::fifo::Fifo;
-use crate::red::{Action, Law, Mode, RedParams, RedRule, Verdict};
+use crate::red::{Action, Arithmetic, Law, Mode, RedParams, RedRule, Verdict};
 use history::{FLOWBW_FACTOR, History, Report, Responses};
 use restricted::{Reason, Restricted};
 use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Time, choices, params};
@@ -205,10 +205,12 @@ impl<P: Packet> PenaltyBox<P> {
             gentle: false,
             method: 2,
             law: Law::Section7,
+            arithmetic: Arithmetic::Float,
             mode: Mode::Packet,
             max_packet: Size::Bytes(1),
             action,
             above_max_th,
+            short_first: None,
         };
         let depth = amount(params.depth) as f64;
         PenaltyBox {

@@ -29,18 +29,25 @@
 //! | every packet is marked at avg ≥ max_th (Fig. 1), but only dropping bounds the average (Sec. III) | `above_max_th` = drop by default: a marker marks below max_th and drops from there on; = mark: it marks there too, and only a full buffer drops | RFC 3168, Sec. 7, asks for drops there, as protection from senders that ignore marks; Linux marks unless `harddrop` is set; ns-2 drops there, and marks below only while p_b ≤ `mark_p_` (0.1) |
 //! | nothing on `gentle` and marks | the band from max_th to 2·max_th counts as above max_th | the condition is on avg; with ns-2's `mark_p_` = 0.1 nearly the same |
 //! | nothing on the unit of thresholds in byte mode | bytes, or packets of `max_packet` bytes each | so in ns-2, with `mean_pktsize_`; Linux knows bytes alone |
-//! | byte mode's p_a uses the packets counted since the last mark (Sec. IV) | so; p_a is cut at 1 | ns-2 counts bytes since the last mark and scales p_a instead of p_b; Linux measures in bytes, but signals without regard to the length |
+//! | byte mode's p_a uses the packets counted since the last mark (Sec. IV) | so; p_a is cut at 1. Lengths then count more than in proportion: of as many packets of 1000 as of 40 bytes, 65 of the large are marked for one small at p_b = 0.1 and not 25, which `method` = 1 gives | ns-2 counts bytes since the last mark and scales p_a instead of p_b; Linux measures in bytes, but signals without regard to the length |
 //! | MaximumPacketSize, without a value | `max_packet`: the link's typical packet; a longer packet is dropped in proportion | then packet and byte mode agree where all packets have that length |
 //! | nothing | `wait`: gaps on 1/p_b … 2/p_b, as ns-2 has by default | about a third fewer early drops; for comparison with ns-2 |
 //! | nothing | `gentle`: between max_th and 2·max_th the probability rises from max_p to 1 | Floyd's later recommendation, default of ns-2's later versions |
+//! | Fig. 17 compares count with Approx[R/p_b] | `law` = figure17: with count·p_b ≥ R, R above 0 and up to 1, drawn anew when count is 0; after a forced mark count is −1 as printed | the same test without the division; gaps are Sec. VII's, but the first packet of the band is never marked. It is defined for packets of one length: not for byte mode |
+//! | shifts where w_q and C1 are powers of two, a table for the idle decay, itself perhaps an approximation (Sec. XI) | `arithmetic` = shifts: 64-bit numbers with 32 binary places, w_q and C1 the nearest powers of two (so max_p is off by a factor of up to √2, w_q too), the decay from two tables of 256 entries, exact to 4·10⁻⁴ down to 2⁻¹⁶ | as suggested; p_b itself is not rounded to a power of two, a product being as cheap as a shift today. The default 0.002 becomes 1/512 |
+//! | a version that "provides priority service for short control packets" was tried, without a description (Sec. XII) | `short_first`: packets up to that length are sent before all others; RED's average, thresholds and limit are those of the whole queue | the smallest change that does what is said; RED for each class of traffic is the disciplines `priority` and `drr` |
 //! | ns-2 counts as Fig. 2, and spares an arrival when fewer than two packets are queued; ns-2 and Linux spare the first of the band | ns-2's with `law` = ns2; no exception by default | the paper has none; with one or two flows, whose queue is often short, it is worth 2 % of throughput |
 
+mod lanes;
 mod rule;
+mod shifts;
 
 pub use rule::{RedRule, Verdict};
 
 use crate::discipline::{Cause, Ctx, Discipline, Packet};
-use crate::fifo::Fifo;
+use alloc::boxed::Box;
+use lanes::Lanes;
+use shifts::Shifts;
 use sluicegate_base::{About, Declared, Range, Size, Span, choices, params};
 
 choices! {
@@ -72,6 +79,18 @@ choices! {
         Figure2 = "figure2",
         /// As Fig. 2, but an arrival that finds fewer than two packets, or is the first in the band, is spared.
         Ns2 = "ns2",
+        /// As Sec. VII, but by one random number for each signal; the first packet of the band is spared (Fig. 17).
+        Figure17 = "figure17",
+    }
+}
+
+choices! {
+    /// How RED computes.
+    pub enum Arithmetic {
+        /// In floating point, with the values as they are given.
+        Float = "float",
+        /// In whole numbers, by shifts and a table: w_q and max_p/(max_th − min_th) are the nearest powers of two.
+        Shifts = "shifts",
     }
 }
 
@@ -102,8 +121,10 @@ params! {
         gentle: bool = default(false), source("ns-2, gentle_; Floyd 2000");
         /// Law of the gaps between signals: 1 is geometric, each packet with p_b; 2 is uniform, with p_a.
         method: u64 = default(2), unit("1"), range(Range::from(1.0).to(2.0)), source("RED 1993, Sec. VII");
-        /// What method 2 counts: unmarked packets (Sec. VII), the arrival too (Fig. 2), or what ns-2 counts and spares.
-        law: Law = default(Law::Section7), source("RED 1993, Sec. VII and Fig. 2; ns-2, red.cc");
+        /// What method 2 counts: unmarked packets (Sec. VII; Fig. 17), the arrival too (Fig. 2), or what ns-2 counts and spares.
+        law: Law = default(Law::Section7), source("RED 1993, Sec. VII, Figs. 2 and 17; ns-2, red.cc");
+        /// Compute in floating point, or by shifts and a table with w_q and the slope of p_b rounded to powers of two.
+        arithmetic: Arithmetic = default(Arithmetic::Float), source("RED 1993, Sec. XI and Fig. 17");
         /// Measure the queue in packets, or in bytes with probabilities proportional to a packet's length.
         mode: Mode = default(Mode::Packet), source("RED 1993, Sec. IV; ns-2, queue_in_bytes_ and bytes_");
         /// In byte mode, the length for which the probability is p_b, and the length of a packet in min_th and max_th.
@@ -114,6 +135,9 @@ params! {
         /// What a marker does with a packet that can carry a mark while the average is at max_th or above.
         above_max_th: Action = default(Action::Drop),
             source("RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark"), tc("harddrop");
+        /// Length up to which packets are sent before all longer ones, such as "64 B" for acknowledgements.
+        short_first: Option<Size> = optional("first in, first out"), unit("packets"), range(Range::from(1.0)),
+            source("RED 1993, Sec. XII: priority service for short control packets");
     }
     rules {
         "min_th and max_th count packets, unless mode is byte" [min_th, max_th, mode]
@@ -122,6 +146,13 @@ params! {
         "max_packet is in bytes" [max_packet] |p| matches!(p.max_packet, Size::Bytes(_));
         "wait belongs to method 2" [wait, method] |p| !p.wait || p.method == 2;
         "law = figure2 belongs to method 2" [law, method] |p| p.law != Law::Figure2 || p.method == 2;
+        "law = figure17 belongs to method 2 and mode packet, without wait" [law, method, mode, wait]
+            |p| p.law != Law::Figure17 || (p.method == 2 && p.mode == Mode::Packet && !p.wait);
+        "arithmetic = shifts belongs to law = figure17, without gentle" [arithmetic, law, gentle]
+            |p| p.arithmetic == Arithmetic::Float || (p.law == Law::Figure17 && !p.gentle);
+        "w_q is at least 1/65536 with arithmetic = shifts" [w_q, arithmetic]
+            |p| p.arithmetic == Arithmetic::Float || p.w_q >= 1.0 / 65_536.0;
+        "short_first is in bytes" [short_first] |p| !matches!(p.short_first, Some(Size::Packets(_)));
     }
 }
 
@@ -139,11 +170,13 @@ impl RedParams {
 /// The causes for which RED gives up packets.
 pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early, Cause::Forced];
 
-/// A first-in-first-out queue with Random Early Detection.
+/// A queue with Random Early Detection, first in first out unless short packets go first.
 #[derive(Clone, Debug)]
 pub struct Red<P> {
     rule: RedRule,
-    fifo: Fifo<P>,
+    /// The average and the law of gaps in whole numbers; the rule then only says what a signal is.
+    shifts: Option<Box<Shifts>>,
+    lanes: Lanes<P>,
 }
 
 impl<P> Declared for Red<P> {
@@ -163,17 +196,31 @@ impl<P: Packet> Red<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(params: RedParams) -> Self {
-        Red { rule: RedRule::new(&params), fifo: Fifo::new(params.limit) }
+        let rule = RedRule::new(&params);
+        let short = params.short_first.map_or(0, Size::amount);
+        let shifts = (params.arithmetic == Arithmetic::Shifts).then(|| Box::new(Shifts::new(&rule)));
+        Red { rule, shifts, lanes: Lanes::new(params.limit, short) }
+    }
+
+    /// The average brought up to date and the arrival judged: the cause for which it is to be lost, if it is.
+    #[inline]
+    fn signal(&mut self, packet: &mut P, ctx: &mut Ctx<'_, P>) -> Option<Cause> {
+        if let Some(shifts) = &mut self.shifts {
+            shifts.arrival(self.lanes.packets(), ctx.now);
+            let verdict = shifts.judge(ctx.rng);
+            return self.rule.carry_out_at(verdict, shifts.below_max_th(), packet);
+        }
+        self.rule.arrival(self.lanes.packets(), self.lanes.bytes(), ctx.now);
+        let verdict = self.rule.judge(packet.bytes(), ctx.rng);
+        self.rule.carry_out(verdict, packet)
     }
 }
 
 impl<P: Packet> Discipline<P> for Red<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
-        self.rule.arrival(self.fifo.packets(), self.fifo.bytes(), ctx.now);
-        let verdict = self.rule.judge(packet.bytes(), ctx.rng);
-        match self.rule.carry_out(verdict, &mut packet) {
+        match self.signal(&mut packet, ctx) {
             Some(cause) => ctx.lost(packet, cause),
-            None if self.fifo.has_room(&packet) => self.fifo.push(packet),
+            None if self.lanes.has_room(&packet) => self.lanes.push(packet),
             None => {
                 self.rule.refused();
                 ctx.lost(packet, Cause::Tail);
@@ -182,27 +229,30 @@ impl<P: Packet> Discipline<P> for Red<P> {
     }
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
-        let packet = self.fifo.pop();
+        let packet = self.lanes.pop();
         if packet.is_none() {
-            self.rule.idle(ctx.now);
+            match &mut self.shifts {
+                None => self.rule.idle(ctx.now),
+                Some(shifts) => shifts.idle(ctx.now),
+            }
         }
         packet
     }
 
     fn packets(&self) -> u64 {
-        self.fifo.packets()
+        self.lanes.packets()
     }
 
     fn bytes(&self) -> u64 {
-        self.fifo.bytes()
+        self.lanes.bytes()
     }
 
     fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.fifo.for_each(visit);
+        self.lanes.for_each(visit);
     }
 
     fn average(&self) -> Option<f64> {
-        Some(self.rule.avg())
+        Some(self.shifts.as_ref().map_or_else(|| self.rule.avg(), |shifts| shifts.avg()))
     }
 }
 
@@ -211,7 +261,7 @@ mod tests {
     use super::*;
     use crate::rig::Rig;
     use alloc::vec;
-    use sluicegate_base::{Ecn, Link, Params, Rate};
+    use sluicegate_base::{Ecn, Link, Params, Rate, Stream};
 
     /// Defaults for 1 Mbit/s, where s = 500 · 8 / 10⁶ = 4 ms.
     fn params() -> RedParams {
@@ -289,5 +339,88 @@ mod tests {
         let departed = [(); 3].map(|()| rig.depart().unwrap().ecn);
         assert_eq!(departed, [Ecn::Capable0, Ecn::Capable0, Ecn::CongestionExperienced]);
         rig.assert_conserved();
+    }
+
+    /// The part of 1000-byte and of 40-byte packets, arriving in random order, that RED in byte mode marks while its average
+    /// is 20 packets of 1000 bytes: p_b = 0.1 for the large ones. And how many of the small were marked.
+    fn marked(method: u64) -> ([f64; 2], f64) {
+        let action = Action::Mark;
+        let byte = RedParams { mode: Mode::Byte, method, action, max_p: 0.2, w_q: 1e-12, ..thresholds(10, 30) };
+        let mut rig = Rig::new(Red::new(byte), 4);
+        let mut order = Stream::new(6, "order");
+        rig.arrive(0, 1000);
+        rig.discipline.rule.avg = 20_000.0;
+        let (mut offered, mut marked) = ([0.0; 2], [0.0; 2]);
+        while rig.arrived < 500_000 {
+            let small = order.below(2);
+            rig.offer(small, [1000, 40][small as usize], Ecn::Capable0);
+            offered[small as usize] += 1.0;
+            if let Some(packet) = rig.depart().filter(|packet| packet.ecn == Ecn::CongestionExperienced) {
+                marked[packet.flow as usize] += 1.0;
+            }
+        }
+        ([marked[0] / offered[0], marked[1] / offered[1]], marked[1])
+    }
+
+    /// A large FTP packet is marked more often than a small TELNET packet: with method 1 exactly in proportion, 25 times
+    /// as often. Method 2 counts packets of any length against the p_b of the one that arrives, so that a large packet
+    /// after many others is nearly certain to be marked: with h(k) = p_b/(1 − k·p_b) for both and the chance to come so
+    /// far it is 65 times.
+    #[test]
+    fn in_byte_mode_large_packets_are_marked_more_often_than_small_ones() {
+        let hazard = |p_b: f64, k: f64| if k * p_b < 1.0 { (p_b / (1.0 - k * p_b)).min(1.0) } else { 1.0 };
+        let (mut large, mut small, mut unmarked) = (0.0, 0.0, 1.0);
+        for k in 0..1000 {
+            let (l, s) = (hazard(0.1, f64::from(k)), hazard(0.004, f64::from(k)));
+            large += unmarked * l;
+            small += unmarked * s;
+            unmarked *= 1.0 - (l + s) / 2.0;
+        }
+        for (method, expected) in [(1, 25.0), (2, large / small)] {
+            let ([large, small], n) = marked(method);
+            // Four standard errors of the number of small packets that are marked, the rarer kind.
+            let (ratio, error) = (large / small, 4.0 / libm::sqrt(n));
+            assert!((ratio / expected - 1.0).abs() < error && error < 0.15, "{method}: {ratio} for {expected}, {n}");
+        }
+        assert!((large / small - 64.58).abs() < 0.01, "{}", large / small);
+    }
+
+    /// Short packets overtake the others; the limit and RED count both.
+    #[test]
+    fn short_packets_go_first() {
+        let params = RedParams { short_first: Some(Size::Bytes(64)), limit: Size::Packets(4), ..params() };
+        let mut rig = Rig::new(Red::new(params), 1);
+        for (flow, bytes) in [(1, 1000), (2, 1000), (3, 64), (4, 65), (5, 40)] {
+            rig.arrive(flow, bytes);
+        }
+        assert_eq!((rig.queued_flows(), rig.lost_flows()), (vec![3, 1, 2, 4], vec![(5, Cause::Tail)]));
+        let w_q = 0.002;
+        let mut avg = 0.0;
+        [0.0, 1.0, 2.0, 3.0, 4.0].iter().for_each(|q| avg = (1.0 - w_q) * avg + w_q * q);
+        assert_eq!(rig.discipline.average(), Some(avg), "the queue is all that waits");
+        assert_eq!(rig.depart().map(|packet| packet.flow), Some(3));
+        rig.arrive(6, 40);
+        assert_eq!([(); 4].map(|()| rig.depart().unwrap().flow), [6, 1, 2, 4]);
+        rig.assert_conserved();
+    }
+
+    /// With the parameters of powers of two both arithmetics give the same signals, as long as they draw the same numbers.
+    #[test]
+    fn shifts_agree_with_floating_point() {
+        let float = RedParams { law: Law::Figure17, w_q: 1.0 / 16.0, max_p: 0.25, ..thresholds(2, 10) };
+        let shifts = RedParams { arithmetic: Arithmetic::Shifts, ..float.clone() };
+        let mut rigs = [float, shifts].map(|params| Rig::new(Red::new(params), 9));
+        let mut load = Stream::new(3, "load");
+        for _ in 0..20_000 {
+            let (arrivals, idle) = (load.below(3), load.below(40) == 0);
+            for rig in &mut rigs {
+                (0..arrivals).for_each(|_| rig.arrive(1, 1000));
+                let _ = rig.depart();
+                while idle && rig.depart().is_some() {}
+                rig.wait(Span::from_millis(8));
+            }
+        }
+        assert!(rigs[0].lost.len() > 500);
+        assert_eq!(rigs[0].lost, rigs[1].lost);
     }
 }

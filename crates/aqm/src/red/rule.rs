@@ -18,13 +18,13 @@ pub enum Verdict {
 /// RED's average, its law of gaps and its action.
 #[derive(Clone, Debug)]
 pub struct RedRule {
-    w_q: f64,
+    pub(super) w_q: f64,
     pub(super) min_th: f64,
     pub(super) max_th: f64,
     max_p: f64,
     /// max_p over the distance of the thresholds.
-    slope: f64,
-    s: Span,
+    pub(super) slope: f64,
+    pub(super) s: Span,
     wait: bool,
     gentle: bool,
     geometric: bool,
@@ -37,6 +37,8 @@ pub struct RedRule {
     pub(super) avg: f64,
     /// What the law of gaps counts, up to and with the last packet in the band; −1 before the first.
     pub(super) count: i64,
+    /// With law = figure17, R: drawn once for each signal, above 0 and up to 1.
+    r: f64,
     /// Packets that the last arrival found in the queue.
     queued: u64,
     /// Whether the last arrival was in the band, as ns-2 counts it.
@@ -70,6 +72,7 @@ impl RedRule {
             marks_above_max_th: marks && params.above_max_th == Action::Mark,
             avg: 0.0,
             count: -1,
+            r: 0.0,
             queued: 0,
             in_band: false,
             q_time: Some(Time::ZERO),
@@ -136,6 +139,9 @@ impl RedRule {
             (self.count, self.in_band) = (1, true);
             return Verdict::Pass;
         }
+        if self.law == Law::Figure17 {
+            return self.judge_by_figure_17(rng);
+        }
         self.count += 1;
         if self.saturated() {
             self.signalled();
@@ -148,6 +154,23 @@ impl RedRule {
         }
         self.signalled();
         Verdict::Early
+    }
+
+    /// Judges an arrival from min_th on as Fig. 17 prints it: by one random number for each signal.
+    fn judge_by_figure_17(&mut self, rng: &mut Stream) -> Verdict {
+        if self.saturated() {
+            self.count = -1;
+            return Verdict::Forced;
+        }
+        self.count += 1;
+        let signal = self.count > 0 && self.count as f64 * self.p_b() >= self.r;
+        if signal {
+            self.count = 0;
+        }
+        if self.count == 0 {
+            self.r = 1.0 - rng.uniform();
+        }
+        if signal { Verdict::Early } else { Verdict::Pass }
     }
 
     /// Counting starts anew: from one unmarked packet on in Fig. 2 taken literally, from none in Sec. VII.
@@ -167,12 +190,18 @@ impl RedRule {
     /// for which it is to be lost.
     #[inline]
     pub fn carry_out<P: Packet>(&self, verdict: Verdict, packet: &mut P) -> Option<Cause> {
+        self.carry_out_at(verdict, self.avg < self.max_th, packet)
+    }
+
+    /// The same for an average that is kept elsewhere.
+    #[inline]
+    pub(super) fn carry_out_at<P: Packet>(&self, verdict: Verdict, below: bool, packet: &mut P) -> Option<Cause> {
         let cause = match verdict {
             Verdict::Pass => return None,
             Verdict::Early => Cause::Early,
             Verdict::Forced => Cause::Forced,
         };
-        let marks = if self.avg < self.max_th { self.marks_below_max_th } else { self.marks_above_max_th };
+        let marks = if below { self.marks_below_max_th } else { self.marks_above_max_th };
         (!(marks && packet.mark())).then_some(cause)
     }
 
@@ -269,6 +298,36 @@ mod tests {
         gaps[1..].iter().for_each(|&gap| counts[gap as usize - 1] += 1.0);
         let chi2: f64 = counts.iter().map(|c| (c - 5000.0) * (c - 5000.0) / 5000.0).sum();
         assert!(chi2 < 26.12, "chi-square with 8 degrees of freedom: {chi2}");
+    }
+
+    /// Fig. 17: a signal in the first packet after another has 1/p_b as probability; the first of the band is spared, also
+    /// after a forced signal.
+    #[test]
+    fn gaps_follow_figure_17() {
+        let figure17 = RedParams { max_p: 0.2, law: Law::Figure17, ..thresholds(10, 30) };
+        let (mut rule, mut rng) = (at(&figure17, 20.0), Stream::new(13, "figure 17"));
+        let mut gap = |rule: &mut RedRule| {
+            let mut gap = 1;
+            while rule.judge(1000, &mut rng) == Verdict::Pass {
+                gap += 1;
+            }
+            gap
+        };
+        let (mut later, mut first) = ([0.0f64; 12], [0.0f64; 12]);
+        for _ in 0..10_000 {
+            rule.avg = 30.0;
+            assert_eq!(gap(&mut rule), 1, "a forced signal");
+            rule.avg = 20.0;
+            first[gap(&mut rule)] += 1.0;
+            (0..4).for_each(|_| later[gap(&mut rule)] += 1.0);
+            rule.avg = 5.0;
+            assert_eq!(rule.judge(1000, &mut Stream::new(1, "draws nothing")), Verdict::Pass);
+            rule.avg = 20.0;
+            first[gap(&mut rule)] += 1.0;
+        }
+        let chi2 = |counts: &[f64], n: f64| counts.iter().map(|c| (c - n) * (c - n) / n).sum::<f64>();
+        let (after, before) = (chi2(&later[1..11], 4000.0), chi2(&first[2..12], 2000.0));
+        assert!(after < 27.88 && before < 27.88, "chi-square with 9 degrees of freedom: {after}, {before}");
     }
 
     /// ns-2's red.cc by hand: max_p = 1 and avg half-way, so that p_b is 1/2 and a count of 2 makes p_a 1.
@@ -372,7 +431,7 @@ mod tests {
 
     #[test]
     fn a_marker_marks_what_it_can_and_drops_the_rest() {
-        let packet = |ecn| TestPacket { flow: 1, bytes: 1000, serial: 0, ecn };
+        let packet = |ecn| TestPacket { flow: 1, bytes: 1000, serial: 0, ecn, ..TestPacket::default() };
         let outcome = |params: &RedParams, avg, verdict, ecn| {
             let mut packet = packet(ecn);
             (at(params, avg).carry_out(verdict, &mut packet), packet.ecn)

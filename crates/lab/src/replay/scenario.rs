@@ -3,12 +3,13 @@
 use super::run::{Length, Packet, Setting};
 use crate::document::{Document, Item, Node, Place, ScenarioError};
 use crate::foreign::{Build, Foreign};
-use crate::scenario::{Queueing, fields, queue};
-use crate::section::{Section, json, value};
+use crate::queueing::{Queueing, queue};
+use crate::scenario::fields;
+use crate::section::{Section, json};
 use serde_json::{Map, Value as Json};
-use sluicegate_aqm::{Discipline, build};
+use sluicegate_aqm::Discipline;
 use sluicegate_base::params::Table;
-use sluicegate_base::{About, Declared, Link, Range, Rate, choices, params};
+use sluicegate_base::{About, Declared, Range, Rate, choices, params};
 
 choices! {
     /// Which length of a packet counts.
@@ -99,7 +100,7 @@ impl ReplayScenario {
     /// Whether its discipline is written elsewhere.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
-        matches!(self.queue, Queueing::Foreign(_))
+        self.queue.is_foreign()
     }
 
     /// The discipline and its name; `foreign` builds one that is written elsewhere.
@@ -107,14 +108,8 @@ impl ReplayScenario {
         &self,
         foreign: &mut Build<'_, E, Packet>,
     ) -> Result<(String, Box<dyn Discipline<Packet>>), E> {
-        match &self.queue {
-            Queueing::Ours(table, found) => {
-                let link = Link { rate: self.params.rate, packet: 1000 };
-                let queue = build(table.about.name, &mut |at| value(found, at), &link);
-                Ok((table.about.name.to_owned(), queue.expect("a known name").expect("checked when it was read")))
-            }
-            Queueing::Foreign(written) => foreign(written, "replay", self.params.rate),
-        }
+        let (name, queue) = self.queue.build("replay", self.params.rate, foreign)?;
+        Ok((name.into_owned(), queue))
     }
 
     /// The error for a discipline that nothing here builds.

@@ -294,7 +294,7 @@ mod tests {
             let segment = segment(seq, ack, len, flags, if flags & 1 == 1 || header > 92 { &[] } else { &blocks });
             let packet = SimPacket {
                 flow, bytes: 28 + len, leg: 0, to: if forward { End::Receiver } else { End::Sender }, ecn, marked: false,
-                segment, sent: Time::ZERO, queued: Time::ZERO,
+                class: 0, priority: 0, label: 0, segment, sent: Time::ZERO, queued: Time::ZERO,
             };
             let (bytes, length, original) = headers(shape, &packet);
             let ip = etherparse::Ipv4HeaderSlice::from_slice(&bytes[..length]).unwrap();

@@ -13,6 +13,11 @@ params! {
         spread: Span = default(Span::from_secs(1)), source("Sluicegate: random starts avoid traffic phase effects");
         /// When they stop sending.
         stop: Option<Span> = optional("at the end of the run"), source("Sluicegate");
+        /// The class of traffic that they are, for queues with classes.
+        class: u64 = default(0), unit("1"), range(Range::from(0.0).to(255.0)), source("RED 1993, Sec. XII");
+        /// How much their packets may be spared, for queues with drop preference: 0 is essential.
+        priority: u64 = default(0), unit("1"), range(Range::from(0.0).to(255.0)),
+            source("RED 1993, Sec. I: essential and optional packets");
         /// The links that the data crosses, in a network of `[[network.links]]`.
         path: Option<Vec<String>> = optional("the dumbbell's bottleneck"), source("Sluicegate");
         /// The links that acknowledgements cross.

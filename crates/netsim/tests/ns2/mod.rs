@@ -126,12 +126,15 @@ pub fn ours(case: &Case, host: &Host) -> Outcome {
             start: Time::ZERO,
             stop: Time::NEVER,
             size: None,
+            class: 0,
+            priority: 0,
         }],
         seed: clock(),
         duration: Span::from_secs(case.seconds),
         warmup: Span::ZERO,
         sample: Span::from_secs(1),
         series: false,
+        recent: 100,
     });
     while sim.advance(1 << 16) {}
     let flow = &sim.finish().flows[0];

@@ -1,0 +1,193 @@
+//! # DECbit
+//!
+//! A first-in-first-out queue that sets the congestion indication bit in arriving packets while the average queue, taken
+//! over the last cycle of the link and the current busy period, exceeds 1. It drops only when it is full; to reduce the
+//! load is the senders' part, who look at the fraction of their packets that have the bit.
+//!
+//! ```text
+//! q: packets waiting or in transmission;  area: the sum of q over time                  (Floyd & Jacobson 1993, Sec. II-B)
+//! for each arrival:
+//!     if q = 0:  a busy period begins: the last cycle ← the busy and the idle period before it
+//!     avg ← (area of the last cycle + area of the current busy period)/(length of both)
+//!     if avg > threshold:  set the bit           (feedback = selective: if its flow uses more than its fair share)
+//!     queue the arrival, or lose it if the queue is full
+//! ```
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | "average queue length", without saying of what | waiting and in transmission: the link's first packet counts from when it arrives until the link asks for the next | a threshold of 1 is then the queue at which a server with Poisson arrivals has its best ratio of throughput to delay; the limit and all results count waiting packets only, as for any discipline here |
+//! | the last (busy + idle) period plus the current busy period | so; before the first cycle is over, the current one alone. The idle time before the first arrival belongs to no cycle | nothing else is known yet |
+//! | the bit is set in "arriving packets" when the average exceeds 1 | so, the average being that which the arrival finds; `threshold` can be changed | Ramakrishnan and Jain, as remembered, say "at least 1"; a real average equals 1 hardly ever |
+//! | a bit in the header of any packet | the ECN field: a packet whose transport is not capable is let pass without it | drops are not this gateway's signal |
+//! | selective feedback: the bit only for users with more than their "fair share" of the bandwidth; "we have not run simulations with this algorithm" (Sec. IX) | `feedback` = selective: bytes that arrived are counted for each flow over the time of the average; shares are max-min fair: the share is such that the flows cut down to it have `capacity_factor` of all that arrived | the report (DEC-TR-510) was not at hand: max-min shares and 0.9 are from memory. With 1 no flow would be above its share unless the queue grows |
+//! | nothing on how many users | at most `flows` are counted; a packet of any other gets the bit as without selection | chosen here: memory stays bounded |
+
+mod shares;
+
+use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::fifo::Fifo;
+use shares::Shares;
+use sluicegate_base::{About, Declared, Range, Size, Span, Time, choices, params};
+
+choices! {
+    /// Whose packets get the bit.
+    pub enum Feedback {
+        /// Every arrival while the average is too high.
+        All = "all",
+        /// Of these, packets of flows that use more than their fair share.
+        Selective = "selective",
+    }
+}
+
+params! {
+    /// Parameters of [`Decbit`].
+    pub struct DecbitParams {
+        /// Most that the queue holds, not counting the packet in transmission.
+        limit: Size = default(Size::Packets(50)), unit("packets"), range(Range::from(0.0)),
+            source("default: ns-2's queue limit");
+        /// Average queue above which the bit is set, the packet in transmission counted.
+        threshold: f64 = default(1.0), unit("packets"), range(Range::from(0.0)), source("RED 1993, Sec. II-B");
+        /// Set the bit in all packets, or in those of flows with more than their fair share.
+        feedback: Feedback = default(Feedback::All), source("RED 1993, Secs. II-B and IX");
+        /// With selective feedback, the part of the arriving bytes that is shared out.
+        capacity_factor: f64 = default(0.9), unit("1"), range(Range::above(0.0).to(1.0)),
+            source("Ramakrishnan, Chiu & Jain 1987 (DEC-TR-510), from memory");
+        /// With selective feedback, most flows that are counted.
+        flows: u64 = default(1000), unit("flows"), range(Range::from(1.0).to(100_000.0)), source("chosen here");
+    }
+}
+
+/// The causes for which DECbit gives up packets.
+pub const CAUSES: &[Cause] = &[Cause::Tail];
+
+/// What a queue was over some time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cycle {
+    /// The sum of its length over time, in packets times nanoseconds.
+    area: u128,
+    length: Span,
+}
+
+/// A first-in-first-out queue that sets DECbit's congestion indication.
+#[derive(Clone, Debug)]
+pub struct Decbit<P> {
+    fifo: Fifo<P>,
+    threshold: f64,
+    shares: Option<Shares>,
+    last: Cycle,
+    current: Cycle,
+    /// Up to when the current cycle has been counted; none before the first arrival.
+    counted: Option<Time>,
+    /// Whether the link sends a packet of ours.
+    busy: bool,
+    /// As the last arrival has found it.
+    avg: f64,
+}
+
+impl<P> Declared for Decbit<P> {
+    type Params = DecbitParams;
+    const ABOUT: About = About {
+        name: "decbit",
+        class: "Decbit",
+        title: "DECbit",
+        source: "Ramakrishnan & Jain 1990, after Floyd & Jacobson 1993, Sec. II-B",
+        tc: "",
+        module: include_str!("mod.rs"),
+    };
+}
+
+impl<P: Packet> Decbit<P> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(params: DecbitParams) -> Self {
+        let selective = params.feedback == Feedback::Selective;
+        Decbit {
+            fifo: Fifo::new(params.limit),
+            threshold: params.threshold,
+            shares: selective.then(|| Shares::new(params.capacity_factor, params.flows as usize)),
+            last: Cycle::default(),
+            current: Cycle::default(),
+            counted: None,
+            busy: false,
+            avg: 0.0,
+        }
+    }
+
+    /// Packets waiting and in transmission.
+    #[inline]
+    fn q(&self) -> u64 {
+        self.fifo.packets() + u64::from(self.busy)
+    }
+
+    /// Counts the queue as it has been since the last call.
+    #[inline]
+    fn count(&mut self, now: Time) {
+        if let Some(counted) = self.counted.replace(now) {
+            let span = now.since(counted);
+            self.current.area += u128::from(self.q()) * u128::from(span.0);
+            self.current.length = self.current.length + span;
+        }
+    }
+
+    /// A busy period begins.
+    fn begin(&mut self) {
+        self.last = core::mem::take(&mut self.current);
+        if let Some(shares) = &mut self.shares {
+            shares.begin();
+        }
+    }
+}
+
+impl<P: Packet> Discipline<P> for Decbit<P> {
+    fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
+        if self.counted.is_some() {
+            self.count(ctx.now);
+        }
+        let admitted = self.fifo.has_room(&packet);
+        if admitted && self.q() == 0 {
+            self.begin();
+            self.counted = Some(ctx.now);
+        }
+        let length = (self.last.length + self.current.length).0;
+        self.avg = if length == 0 { 0.0 } else { (self.last.area + self.current.area) as f64 / length as f64 };
+        let over = match &mut self.shares {
+            None => true,
+            Some(shares) => shares.arrival(packet.flow(), packet.bytes()),
+        };
+        if !admitted {
+            return ctx.lost(packet, Cause::Tail);
+        }
+        if self.avg > self.threshold && over {
+            packet.mark();
+        }
+        self.fifo.push(packet);
+    }
+
+    fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
+        if self.counted.is_some() {
+            self.count(ctx.now);
+        }
+        let packet = self.fifo.pop();
+        self.busy = packet.is_some();
+        packet
+    }
+
+    fn packets(&self) -> u64 {
+        self.fifo.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.fifo.bytes()
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.fifo.for_each(visit);
+    }
+
+    fn average(&self) -> Option<f64> {
+        Some(self.avg)
+    }
+}
+
+#[cfg(test)]
+mod tests;

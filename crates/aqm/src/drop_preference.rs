@@ -1,0 +1,197 @@
+//! # Drop preference
+//!
+//! A first-in-first-out queue in which packets are essential or optional. Above a level optional packets are refused, and
+//! when the queue is full a queued optional packet makes room for an essential one.
+//!
+//! ```text
+//! for each arrival, which finds a queue of q:                                   (Floyd & Jacobson 1993, Sec. I)
+//!     if q > level and it is optional:  drop it
+//!     while the queue has no room and it is essential:  drop the optional packet that came last
+//!     queue it, or lose it if there is still no room
+//! ```
+//!
+//! A packet is essential if its priority is 0, the default of every flow, and optional otherwise.
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | "optional" packets are dropped first "when the queue exceeds a certain size" | `level`, half of the limit by default: above it optional arrivals are dropped, with cause `forced` | the text names no size; the arrivals are the optional packets at hand |
+//! | nothing on a full queue | the optional packet nearest to the tail makes room, with cause `tail`; if there is none, the arrival is lost | "dropped first" holds there too. The last one has waited least |
+//! | nothing on an essential packet in bytes larger than all optional ones | it is refused, and none is dropped for it, if dropping all of them would not make room | no loss without a gain |
+//! | packets are essential or optional | priority 0 or any other | one bit is all that the rule needs |
+
+use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::fifo::has_room;
+use crate::ring::Ring;
+use sluicegate_base::{About, Declared, Range, Size, params};
+
+params! {
+    /// Parameters of [`DropPreference`].
+    pub struct DropPreferenceParams {
+        /// Most that the queue holds, not counting the packet in transmission.
+        limit: Size = default(Size::Packets(50)), unit("packets"), range(Range::from(0.0)),
+            source("default: ns-2's queue limit");
+        /// Queue length above which optional packets are refused.
+        level: Option<Size> = optional("half of the limit"), unit("packets"), range(Range::from(0.0)),
+            source("RED 1993, Sec. I, without a value; half is chosen here");
+    }
+    rules {
+        "level and limit are both in packets or both in bytes" [level, limit]
+            |p| matches!((above(p), p.limit), (Size::Packets(_), Size::Packets(_)) | (Size::Bytes(_), Size::Bytes(_)));
+    }
+}
+
+/// The level: as given, or half of the limit.
+fn above(params: &DropPreferenceParams) -> Size {
+    params.level.unwrap_or(match params.limit {
+        Size::Packets(n) => Size::Packets(n / 2),
+        Size::Bytes(n) => Size::Bytes(n / 2),
+    })
+}
+
+/// The causes for which it gives up packets.
+pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Forced];
+
+/// A first-in-first-out queue that drops optional packets first.
+#[derive(Clone, Debug)]
+pub struct DropPreference<P> {
+    ring: Ring<P>,
+    limit: Size,
+    level: Size,
+    /// Optional packets in the queue, and their bytes.
+    optional: [u64; 2],
+}
+
+impl<P> Declared for DropPreference<P> {
+    type Params = DropPreferenceParams;
+    const ABOUT: About = About {
+        name: "drop_preference",
+        class: "DropPreference",
+        title: "Drop preference",
+        source: "Floyd & Jacobson 1993, Sec. I",
+        tc: "",
+        module: include_str!("drop_preference.rs"),
+    };
+}
+
+impl<P: Packet> DropPreference<P> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(params: DropPreferenceParams) -> Self {
+        let level = above(&params);
+        DropPreference { ring: Ring::new(params.limit), limit: params.limit, level, optional: [0; 2] }
+    }
+
+    fn above_level(&self) -> bool {
+        match self.level {
+            Size::Packets(n) => self.ring.packets() > n,
+            Size::Bytes(n) => self.ring.bytes() > n,
+        }
+    }
+
+    /// An optional packet has left the queue.
+    fn forget(&mut self, packet: &P) {
+        if packet.priority() > 0 {
+            self.optional = [self.optional[0] - 1, self.optional[1] - packet.bytes()];
+        }
+    }
+
+    /// Drops optional packets, the last first, until there is room for the arrival; none if that is not enough.
+    fn make_room(&mut self, packet: &P, ctx: &mut Ctx<'_, P>) {
+        let [packets, bytes] = self.optional;
+        if !has_room(self.limit, self.ring.packets() - packets, self.ring.bytes() - bytes, packet.bytes()) {
+            return;
+        }
+        while !self.ring.has_room(packet) {
+            let last = self.ring.live().rfind(|(_, packet)| packet.priority() > 0).map(|(at, _)| at);
+            let Some(victim) = last.and_then(|at| self.ring.kill(at)) else { break };
+            self.forget(&victim);
+            ctx.lost(victim, Cause::Tail);
+        }
+        self.ring.tidy();
+    }
+}
+
+impl<P: Packet> Discipline<P> for DropPreference<P> {
+    fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
+        let optional = packet.priority() > 0;
+        if optional && self.above_level() {
+            return ctx.lost(packet, Cause::Forced);
+        }
+        if !optional && !self.ring.has_room(&packet) {
+            self.make_room(&packet, ctx);
+        }
+        if !self.ring.has_room(&packet) {
+            return ctx.lost(packet, Cause::Tail);
+        }
+        if optional {
+            self.optional = [self.optional[0] + 1, self.optional[1] + packet.bytes()];
+        }
+        self.ring.push(packet);
+    }
+
+    fn dequeue(&mut self, _ctx: &mut Ctx<'_, P>) -> Option<P> {
+        let packet = self.ring.pop()?;
+        self.ring.tidy();
+        self.forget(&packet);
+        Some(packet)
+    }
+
+    fn packets(&self) -> u64 {
+        self.ring.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.ring.bytes()
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.ring.for_each(visit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rig::{Rig, TestPacket};
+
+    fn rig(limit: Size, level: Option<Size>) -> Rig<DropPreference<TestPacket>> {
+        Rig::new(DropPreference::new(DropPreferenceParams { limit, level }), 1)
+    }
+
+    fn send(rig: &mut Rig<DropPreference<TestPacket>>, packets: &[(u64, u8, u64)]) {
+        for &(flow, priority, bytes) in packets {
+            rig.submit(TestPacket { flow, priority, bytes, ..TestPacket::default() });
+        }
+    }
+
+    /// The rule by hand: limit 4, so the level is 2.
+    #[test]
+    fn optional_packets_go_first() {
+        let mut rig = rig(Size::Packets(4), None);
+        send(&mut rig, &[(1, 1, 9), (2, 3, 9), (3, 1, 9), (4, 1, 9), (5, 0, 9)]);
+        // 4 finds three queued, which is above 2.
+        assert_eq!((rig.queued_flows(), rig.lost_flows()), ([1, 2, 3, 5].to_vec(), [(4, Cause::Forced)].to_vec()));
+        // Full: 3, 2 and 1 make room, the last first; then no optional packet is left.
+        send(&mut rig, &[(6, 0, 9), (7, 0, 9), (8, 0, 9), (9, 0, 9)]);
+        let full = [3, 2, 1, 9].map(|flow| (flow, Cause::Tail));
+        assert_eq!((rig.queued_flows(), &rig.lost_flows()[1..]), ([5, 6, 7, 8].to_vec(), &full[..]));
+        rig.assert_conserved();
+    }
+
+    #[test]
+    fn none_is_dropped_in_vain() {
+        let mut rig = rig(Size::Bytes(3000), Some(Size::Bytes(3000)));
+        send(&mut rig, &[(1, 0, 1000), (2, 1, 1000), (3, 1, 1000), (4, 0, 2001)]);
+        assert_eq!(rig.lost_flows(), [(4, Cause::Tail)]);
+        send(&mut rig, &[(5, 0, 1001)]);
+        assert_eq!(rig.queued_flows(), [1, 5], "both make room for it");
+        assert_eq!(rig.discipline.optional, [0, 0]);
+    }
+
+    #[test]
+    fn without_optional_packets_it_is_drop_tail() {
+        let mut rig = rig(Size::Packets(2), None);
+        send(&mut rig, &[(1, 0, 9), (2, 0, 9), (3, 0, 9)]);
+        assert_eq!(rig.lost_flows(), [(3, Cause::Tail)]);
+    }
+}

@@ -1,0 +1,111 @@
+use super::*;
+use crate::classes::ClassParams;
+use crate::drop_tail::{DropTail, DropTailParams};
+use crate::penalty_box::{PenaltyBox, PenaltyBoxParams};
+use crate::rig::{Rig, TestPacket};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec;
+use core::sync::atomic::{AtomicU64, Ordering};
+use sluicegate_base::{Link, Params, Rate, Span};
+
+const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
+
+fn none() -> PriorityParams {
+    PriorityParams::defaults(&LINK).unwrap()
+}
+
+fn class(place: usize, queue: Box<dyn Discipline<TestPacket>>) -> Class<TestPacket> {
+    Class::new(place, &ClassParams::defaults(&LINK).unwrap(), queue)
+}
+
+fn send(rig: &mut Rig<Priority<TestPacket>>, packets: &[(u64, u8)]) {
+    for &(flow, class) in packets {
+        rig.submit(TestPacket { flow, bytes: 1000, class, ..TestPacket::default() });
+    }
+}
+
+#[test]
+fn earlier_classes_go_first() {
+    let mut rig = Rig::new(Priority::new(none()), 1);
+    // Three bands: class 2 and all beyond share the last.
+    send(&mut rig, &[(1, 2), (2, 1), (3, 0), (4, 9), (5, 1)]);
+    assert_eq!(rig.queued_flows(), [3, 2, 5, 1, 4]);
+    assert_eq!([rig.depart().unwrap().flow, rig.depart().unwrap().flow], [3, 2]);
+    send(&mut rig, &[(6, 0)]);
+    assert_eq!([(); 4].map(|()| rig.depart().unwrap().flow), [6, 5, 1, 4]);
+    assert!(rig.depart().is_none());
+    rig.assert_conserved();
+}
+
+#[test]
+fn a_limit_for_all_refuses_the_arrival() {
+    let mut rig = Rig::new(Priority::new(PriorityParams { limit: Some(Size::Packets(2)), ..none() }), 1);
+    send(&mut rig, &[(1, 2), (2, 1), (3, 0)]);
+    assert_eq!(rig.lost_flows(), [(3, Cause::Tail)]);
+    rig.assert_conserved();
+}
+
+/// A queue that counts how often it was asked for a packet and had none.
+struct Spy {
+    queue: DropTail<TestPacket>,
+    idle: Arc<AtomicU64>,
+}
+
+impl Discipline<TestPacket> for Spy {
+    fn enqueue(&mut self, packet: TestPacket, ctx: &mut Ctx<'_, TestPacket>) {
+        self.queue.enqueue(packet, ctx);
+    }
+    fn dequeue(&mut self, ctx: &mut Ctx<'_, TestPacket>) -> Option<TestPacket> {
+        let packet = self.queue.dequeue(ctx);
+        self.idle.fetch_add(u64::from(packet.is_none()), Ordering::Relaxed);
+        packet
+    }
+    fn packets(&self) -> u64 {
+        self.queue.packets()
+    }
+    fn bytes(&self) -> u64 {
+        self.queue.bytes()
+    }
+    fn for_each(&self, visit: &mut dyn FnMut(&TestPacket)) {
+        self.queue.for_each(visit);
+    }
+}
+
+/// The second class learns that it is idle while the first one sends: at once, and once.
+#[test]
+fn a_class_learns_that_it_is_idle() {
+    let idle = Arc::new(AtomicU64::new(0));
+    let queue = || DropTail::new(DropTailParams { limit: Size::Packets(50) });
+    let spy = Spy { queue: queue(), idle: idle.clone() };
+    let classes = vec![class(0, Box::new(queue())), class(1, Box::new(spy))];
+    let mut rig = Rig::new(Priority::with_classes(none(), classes), 1);
+    send(&mut rig, &[(2, 1)]);
+    assert_eq!(rig.depart().unwrap().flow, 2);
+    send(&mut rig, &[(1, 0), (1, 0)]);
+    let told = [(); 2].map(|()| {
+        rig.depart().unwrap();
+        idle.load(Ordering::Relaxed)
+    });
+    assert_eq!(told, [1, 1]);
+    assert_eq!((rig.depart(), idle.load(Ordering::Relaxed)), (None, 2));
+}
+
+/// The penalty box looks every 5 s, in whichever class it is.
+#[test]
+fn wake_ups_pass_through() {
+    let looking = |interval| {
+        let params =
+            PenaltyBoxParams { interval: Span::from_secs(interval), ..PenaltyBoxParams::defaults(&LINK).unwrap() };
+        Box::new(PenaltyBox::new(params))
+    };
+    let classes = vec![class(0, looking(5)), class(1, looking(3))];
+    let mut rig = Rig::new(Priority::with_classes(none(), classes), 1);
+    let mut wakes = vec![];
+    while rig.now < Time::ZERO + Span::from_secs(10) {
+        let next = rig.discipline.next_wakeup().unwrap();
+        wakes.push(next.as_secs());
+        rig.wait(next.since(rig.now));
+    }
+    assert_eq!(wakes, [3.0, 5.0, 6.0, 9.0, 10.0]);
+}

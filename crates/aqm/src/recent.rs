@@ -1,0 +1,174 @@
+//! Which flows have a large share of the packets that a queue marked or dropped lately, and how likely that is by luck.
+//!
+//! A queue that chooses at random whom to mark or drop chooses a flow as often as the flow sends: a large share of the n
+//! most recent marks means a large share of the bandwidth (Floyd & Jacobson 1993, Sec. X and Appendix). Of a flow with the
+//! part p of the bandwidth, S of n marks are expected to be n·p, and
+//!
+//! ```text
+//! Prob(S ≥ c·p·n) ≤ exp(−2n(c − 1)²p²)     for 1 ≤ c ≤ 1/p                                     (Hoeffding 1963)
+//! ```
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | "the gateway could easily keep a list of the n most recently marked packets" | so: the flow of each, in a ring; shares are counted when they are asked for | constant work for each mark |
+//! | each mark falls on flow i with probability exactly p_i, independently | the same, for the bound | Method 2 spaces marks evenly, which makes the shares vary less: the bound holds all the more |
+//! | "a large fraction", without a value | the caller says what part of the bandwidth is fair, and how small a chance counts | both are policy |
+
+use crate::discipline::FlowKey;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+/// The bound on the chance that a flow with the part `p` of the bandwidth has at least the part `share` of `n` marks: 1
+/// when that is no more than p, 0 when it is more than all.
+#[must_use]
+pub fn chance_of_share(n: u64, share: f64, p: f64) -> f64 {
+    if share > 1.0 {
+        return 0.0;
+    }
+    let t = libm::fmax(share - p, 0.0);
+    libm::exp(-2.0 * n as f64 * t * t)
+}
+
+/// The same in the paper's form: the chance of at least `c` times as many of `n` marks as are expected.
+#[must_use]
+pub fn chance_of_multiple(n: u64, c: f64, p: f64) -> f64 {
+    chance_of_share(n, c * p, p)
+}
+
+/// A flow with a large share.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Suspect {
+    /// The flow.
+    pub flow: FlowKey,
+    /// Its part of the most recent marks.
+    pub share: f64,
+    /// The bound on the chance that a flow with the fair part of the bandwidth has so large a share.
+    pub chance: f64,
+}
+
+/// The flows of the n most recent marks or drops.
+#[derive(Clone, Debug)]
+pub struct Recent {
+    n: usize,
+    flows: VecDeque<FlowKey>,
+}
+
+impl Recent {
+    /// Remembers up to `n`, one at least.
+    #[must_use]
+    pub fn new(n: usize) -> Recent {
+        Recent { n: n.max(1), flows: VecDeque::new() }
+    }
+
+    /// A packet of this flow was marked or dropped.
+    #[inline]
+    pub fn record(&mut self, flow: FlowKey) {
+        if self.flows.len() == self.n {
+            self.flows.pop_front();
+        }
+        self.flows.push_back(flow);
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.flows.clear();
+    }
+
+    /// How many are remembered.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.flows.len() as u64
+    }
+
+    /// Whether none is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.flows.is_empty()
+    }
+
+    /// Every flow among them, by its key, with its share.
+    #[must_use]
+    pub fn shares(&self) -> Vec<(FlowKey, f64)> {
+        let mut counts = BTreeMap::new();
+        self.flows.iter().for_each(|flow| *counts.entry(*flow).or_insert(0u64) += 1);
+        counts.into_iter().map(|(flow, count)| (flow, count as f64 / self.flows.len() as f64)).collect()
+    }
+
+    /// The flows whose share would be no more likely than `chance` if they had the part `fair` of the bandwidth.
+    #[must_use]
+    pub fn suspects(&self, fair: f64, chance: f64) -> Vec<Suspect> {
+        let suspect = |(flow, share)| Suspect { flow, share, chance: chance_of_share(self.len(), share, fair) };
+        self.shares().into_iter().map(suspect).filter(|suspect| suspect.chance <= chance).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::Discipline;
+    use crate::red::{Red, RedParams};
+    use crate::rig::Rig;
+    use sluicegate_base::{Link, Params, Rate, Size, Stream};
+
+    /// Fig. 16, n = 100: at C = 2 the bound is exp(−200·p²), at C = 4 exp(−1800·p²).
+    #[test]
+    fn the_bound_is_that_of_figure_16() {
+        for p in [0.0, 0.02, 0.05, 0.1, 0.2, 0.25] {
+            let close = |c, expected: f64| assert!((chance_of_multiple(100, c, p) - expected).abs() < 1e-12, "{p}");
+            close(1.0, 1.0);
+            close(2.0, libm::exp(-200.0 * p * p));
+            close(4.0, libm::exp(-1800.0 * p * p));
+        }
+        assert_eq!([chance_of_share(100, 0.1, 0.2), chance_of_share(100, 1.1, 0.2)], [1.0, 0.0]);
+    }
+
+    /// Draws of 50 marks with p = 0.1, 0.3 and 0.5: no number of them is exceeded more often than the bound allows.
+    #[test]
+    fn the_bound_holds_for_random_marks() {
+        let mut rng = Stream::new(1, "Hoeffding");
+        let (n, runs) = (50, 20_000);
+        for p in [0.1, 0.3, 0.5] {
+            let mut at_least = [0.0; 52];
+            for _ in 0..runs {
+                let marks = (0..n).filter(|_| rng.chance(p)).count();
+                at_least[..=marks].iter_mut().for_each(|count| *count += 1.0);
+            }
+            for (marks, count) in at_least.iter().enumerate() {
+                // Four standard errors of a frequency are at most 0.0142.
+                let bound = chance_of_share(n, marks as f64 / n as f64, p);
+                assert!(count / f64::from(runs) <= bound + 0.0142, "p {p}, {marks} marks");
+            }
+        }
+    }
+
+    #[test]
+    fn the_most_recent_count() {
+        let mut recent = Recent::new(4);
+        assert!(recent.is_empty() && recent.shares().is_empty() && recent.suspects(0.1, 1.0).is_empty());
+        [9, 9, 9, 1, 2, 1].iter().for_each(|flow| recent.record(FlowKey(*flow)));
+        assert_eq!(recent.shares(), [(FlowKey(1), 0.5), (FlowKey(2), 0.25), (FlowKey(9), 0.25)]);
+        recent.clear();
+        assert_eq!(recent.len(), 0);
+    }
+
+    /// Ten flows at a queue under RED, one of which sends half of the packets: among 100 marks it stands out, alone.
+    #[test]
+    fn red_finds_the_flow_with_half_of_the_bandwidth() {
+        let params = RedParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
+        let params = RedParams { w_q: 0.02, limit: Size::Packets(100), ..params };
+        let (mut rig, mut recent) = (Rig::new(Red::new(params), 3), Recent::new(100));
+        let mut order = Stream::new(4, "order");
+        let mut seen = 0;
+        while seen < 1000 {
+            let flow = order.below(18).saturating_sub(8);
+            rig.arrive(flow, 1000);
+            if rig.discipline.packets() > 10 {
+                rig.depart();
+            }
+            rig.lost[seen..].iter().for_each(|(packet, _)| recent.record(FlowKey(packet.flow)));
+            seen = rig.lost.len();
+        }
+        let suspects = recent.suspects(0.1, 1e-3);
+        assert_eq!(suspects.iter().map(|suspect| suspect.flow).collect::<Vec<_>>(), [FlowKey(0)], "{suspects:?}");
+    }
+}

@@ -1,0 +1,134 @@
+//! # Source Quench
+//!
+//! A first-in-first-out queue that sends its losses' senders an ICMP Source Quench, and perhaps, before it is full, every
+//! sender whose packet finds the queue above a threshold. What a sender does about it is the sender's part.
+//!
+//! ```text
+//! for each arrival:                                                    (Floyd & Jacobson 1993, Sec. II-B; RFC 792)
+//!     if q > threshold:  source quench to its sender                   (only with a threshold)
+//!     queue it, or if the queue is full lose it, with a source quench to its sender
+//! ```
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | gateways "could send Source Quench messages … before the buffer space at the gateway reaches capacity", "when the queue size exceeds a certain threshold" (RFC 1016), without a value | `threshold`; none by default: then one message for each packet that is lost | RFC 792: "the gateway may send a source quench message for every message that it discards" |
+//! | near the maximum the gateway "could discard arriving packets other than ICMP packets" | not done | all packets here carry data or acknowledgements; a quench does not wait in the queue that it speaks of |
+//! | nothing on two reasons at once | an arrival causes one message at most | its sender learns the same from both |
+//! | nothing on the queue that is compared | what the arrival finds, without itself and without the packet in transmission | as in Early Random Drop |
+//! | nothing on a rate for the messages | one for each such arrival; whoever sends them may send fewer | RFC 1812, Sec. 4.3.3.3, forbids them for this reason among others |
+
+use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::fifo::Fifo;
+use sluicegate_base::{About, Declared, Range, Size, params};
+
+params! {
+    /// Parameters of [`SourceQuench`].
+    pub struct SourceQuenchParams {
+        /// Most that the queue holds, not counting the packet in transmission.
+        limit: Size = default(Size::Packets(50)), unit("packets"), range(Range::from(0.0)),
+            source("default: ns-2's queue limit");
+        /// Queue length above which each arrival's sender is sent a source quench.
+        threshold: Option<Size> = optional("a source quench for each loss alone"), unit("packets"),
+            range(Range::from(0.0)), source("RED 1993, Sec. II-B, after RFC 1016, without a value");
+    }
+    rules {
+        "threshold and limit are both in packets or both in bytes" [threshold, limit]
+            |p| p.threshold.is_none_or(|threshold| alike(threshold, p.limit));
+    }
+}
+
+fn alike(a: Size, b: Size) -> bool {
+    matches!((a, b), (Size::Packets(_), Size::Packets(_)) | (Size::Bytes(_), Size::Bytes(_)))
+}
+
+/// The causes for which Source Quench gives up packets.
+pub const CAUSES: &[Cause] = &[Cause::Tail];
+
+/// A first-in-first-out queue that asks for source quenches.
+#[derive(Clone, Debug)]
+pub struct SourceQuench<P> {
+    fifo: Fifo<P>,
+    threshold: Option<Size>,
+}
+
+impl<P> Declared for SourceQuench<P> {
+    type Params = SourceQuenchParams;
+    const ABOUT: About = About {
+        name: "source_quench",
+        class: "SourceQuench",
+        title: "Source Quench",
+        source: "RFC 792 and RFC 1016, after Floyd & Jacobson 1993, Sec. II-B",
+        tc: "",
+        module: include_str!("source_quench.rs"),
+    };
+}
+
+impl<P: Packet> SourceQuench<P> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(params: SourceQuenchParams) -> Self {
+        SourceQuench { fifo: Fifo::new(params.limit), threshold: params.threshold }
+    }
+}
+
+impl<P: Packet> Discipline<P> for SourceQuench<P> {
+    fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
+        let above = match self.threshold {
+            None => false,
+            Some(Size::Packets(n)) => self.fifo.packets() > n,
+            Some(Size::Bytes(n)) => self.fifo.bytes() > n,
+        };
+        let admitted = self.fifo.has_room(&packet);
+        if above || !admitted {
+            ctx.quench(packet.flow());
+        }
+        if admitted {
+            self.fifo.push(packet);
+        } else {
+            ctx.lost(packet, Cause::Tail);
+        }
+    }
+
+    fn dequeue(&mut self, _ctx: &mut Ctx<'_, P>) -> Option<P> {
+        self.fifo.pop()
+    }
+
+    fn packets(&self) -> u64 {
+        self.fifo.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.fifo.bytes()
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.fifo.for_each(visit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::FlowKey;
+    use crate::rig::Rig;
+
+    fn quenched(limit: Size, threshold: Option<Size>, lengths: &[u64]) -> [u64; 2] {
+        let mut rig = Rig::new(SourceQuench::new(SourceQuenchParams { limit, threshold }), 1);
+        (1..).zip(lengths).for_each(|(flow, bytes)| rig.arrive(flow, *bytes));
+        rig.assert_conserved();
+        let sum = rig.quenched.iter().fold(0, |sum, FlowKey(flow)| sum * 10 + flow);
+        [sum, rig.lost.len() as u64]
+    }
+
+    #[test]
+    fn a_loss_is_answered_with_a_quench() {
+        assert_eq!(quenched(Size::Packets(2), None, &[1000; 4]), [34, 2]);
+    }
+
+    /// With 3 packets and a threshold of 1, arrivals find 0, 1, 2, 3 and 3: from the third on they are answered, once each.
+    #[test]
+    fn above_the_threshold_every_arrival_is_answered() {
+        assert_eq!(quenched(Size::Packets(3), Some(Size::Packets(1)), &[1000; 5]), [345, 2]);
+        assert_eq!(quenched(Size::Bytes(3000), Some(Size::Bytes(900)), &[900, 1, 1000, 2000]), [34, 1]);
+    }
+}

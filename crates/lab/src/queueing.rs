@@ -1,0 +1,214 @@
+//! The discipline of a queue, and those of its classes: read from `[queue]`, checked, built for each link.
+//!
+//! An entry of `[[queue.classes]]` is a `[queue]` of its own, with what the class takes beside it.
+
+use crate::document::{Item, Node, ScenarioError};
+use crate::foreign::{self, Build, Foreign};
+use crate::scenario::fields;
+use crate::section::{Found, Section, object, value};
+use serde_json::{Map, Value as Json};
+use sluicegate_aqm::{Class, ClassEntry, ClassParams, Discipline, Packet, all, build, contain, is_container};
+use sluicegate_base::params::{Raw, Table, did_you_mean};
+use sluicegate_base::{Link, Rate};
+use std::borrow::Cow;
+
+/// The key of the classes of a container.
+const CLASSES: &str = "classes";
+/// Most classes of one container, and how deep containers may stand in each other.
+const MOST: usize = 256;
+const DEEPEST: usize = 4;
+
+/// The name that results bear, and the queue.
+pub(crate) type Built<P> = (Cow<'static, str>, Box<dyn Discipline<P>>);
+
+/// A discipline, not yet built.
+pub(crate) enum Queueing {
+    /// One of the registry, with the values given for it, and its classes if it has any.
+    Ours(Table, Found, Vec<(ClassParams, Queueing)>),
+    /// One that is written elsewhere.
+    Foreign(Foreign),
+}
+
+impl Queueing {
+    /// Whether it, or one in its classes, is written elsewhere.
+    pub(crate) fn is_foreign(&self) -> bool {
+        match self {
+            Queueing::Foreign(_) => true,
+            Queueing::Ours(_, _, classes) => classes.iter().any(|(_, queue)| queue.is_foreign()),
+        }
+    }
+
+    /// Builds it for the link of this name and rate; also gives the name that results bear.
+    pub(crate) fn build<P: Packet + 'static, E>(
+        &self,
+        name: &str,
+        rate: Rate,
+        foreign: &mut Build<'_, E, P>,
+    ) -> Result<Built<P>, E> {
+        let (table, found, classes) = match self {
+            Queueing::Foreign(written) => {
+                return foreign(written, name, rate).map(|(class, queue)| (class.into(), queue));
+            }
+            Queueing::Ours(table, found, classes) => (table, found, classes),
+        };
+        let link = Link { rate, packet: 1000 };
+        let mut given = |at: usize| value(found, at);
+        let built = if classes.is_empty() {
+            build(table.about.name, &mut given, &link)
+        } else {
+            let mut inside = Vec::new();
+            for (place, (params, queue)) in classes.iter().enumerate() {
+                inside.push(Class::new(place, params, queue.build(name, rate, foreign)?.1));
+            }
+            contain(table.about.name, &mut given, &link, inside)
+        };
+        Ok((table.about.name.into(), built.expect("a known name").expect("checked when it was read")))
+    }
+}
+
+/// Reads `[queue]`.
+pub(crate) fn queue(
+    section: &Section<'_>,
+    rate: Rate,
+    resolved: &mut Map<String, Json>,
+) -> Result<Queueing, ScenarioError> {
+    let mut map = Map::new();
+    let queue = read(section, rate, &[], 0, &mut map)?;
+    resolved.insert("queue".to_owned(), Json::Object(map));
+    Ok(queue)
+}
+
+/// Reads the description of one queue; `beside` names keys that have been read already.
+fn read(
+    section: &Section<'_>,
+    rate: Rate,
+    beside: &[&str],
+    depth: usize,
+    map: &mut Map<String, Json>,
+) -> Result<Queueing, ScenarioError> {
+    let link = Link { rate, packet: 1000 };
+    let names: Vec<&str> = all().iter().map(|entry| entry.table.about.name).collect();
+    let tables: Vec<Table> = all().iter().map(|entry| entry.table).collect();
+    let fixed = ["discipline", foreign::TABLE, CLASSES];
+    let known: Vec<&str> = names.iter().chain(&fixed).chain(beside).copied().collect();
+    section.refuse_unknown(&tables, &known)?;
+    foreign::given(section)?;
+    let shared_classes = classes(section, rate, depth)?;
+    let mut result = None;
+    let chosen = match section.get("discipline").map(|item| (&item.node, item)) {
+        None => tables[0].about.name, // Drop Tail: what a link does when nobody says otherwise
+        Some((Node::Leaf(Raw::Text(name)), item)) if Foreign::is_name(name) => {
+            let foreign = Foreign::read(section, item, name)?;
+            *map = foreign.resolved();
+            result = Some(Queueing::Foreign(foreign));
+            foreign::TABLE
+        }
+        Some((Node::Leaf(Raw::Text(name)), _)) => {
+            let near = || format!("no such discipline: {name:?}{}", did_you_mean(name, &names));
+            names.iter().find(|known| *known == name).ok_or_else(|| section.error("discipline", &near()))?
+        }
+        Some(_) => return Err(section.error("discipline", &format!("must be one of {}", names.join(", ")))),
+    };
+    if result.is_none() {
+        refuse_idle(section, &tables, chosen)?;
+    }
+    let mut shared_classes = Some(shared_classes);
+    for table in &tables {
+        let name = table.about.name;
+        let mut found = section.read(table)?;
+        let path = section.key(name);
+        let own = match section.get(name) {
+            None => None,
+            Some(Item { place, node: Node::Table(entries) }) => {
+                Some(Section { document: section.document, path: &path, place: *place, entries })
+            }
+            Some(_) => return Err(section.error(name, &format!("must be a table: [{path}]"))),
+        };
+        let mut own_classes = None;
+        if let Some(own) = &own {
+            let more: &[&str] = if is_container(name) { &[CLASSES] } else { &[] };
+            own.refuse_unknown(std::slice::from_ref(table), more)?;
+            for (shared, own) in found.iter_mut().zip(own.read(table)?) {
+                if own.is_some() {
+                    *shared = own;
+                }
+            }
+            own_classes = own.get(CLASSES).map(|_| classes(own, rate, depth)).transpose()?;
+        }
+        // A table that is not used is checked too; shared keys alone are checked for the discipline that runs.
+        if own.is_some() || name == chosen {
+            let section = own.as_ref().unwrap_or(section);
+            let values = section.resolve(table, &found, &link)?;
+            if name == chosen {
+                map.insert("discipline".to_owned(), Json::from(name));
+                object(table, &values, map);
+                let (classes, maps) = match own_classes.or_else(|| shared_classes.take()) {
+                    Some(read) if is_container(name) => read,
+                    _ => Default::default(),
+                };
+                if !maps.is_empty() {
+                    if let Some(bands) = table.position("bands").and_then(|at| found[at].as_ref()) {
+                        let rule = "is for a queue whose classes are not described";
+                        return Err(section.document.error(bands.place, &bands.key, rule));
+                    }
+                    map.insert(CLASSES.to_owned(), Json::Array(maps));
+                }
+                result = Some(Queueing::Ours(*table, found, classes));
+            }
+        }
+    }
+    Ok(result.expect("the chosen discipline is foreign, or among all"))
+}
+
+/// The classes of a queue with what they have been resolved to.
+type Classes = (Vec<(ClassParams, Queueing)>, Vec<Json>);
+
+/// Reads `[[queue.classes]]`, which holds whether or not the discipline is a container.
+fn classes(section: &Section<'_>, rate: Rate, depth: usize) -> Result<Classes, ScenarioError> {
+    let path = section.key(CLASSES);
+    let items = match section.get(CLASSES).map(|item| &item.node) {
+        None => return Ok(Classes::default()),
+        Some(Node::Array(items)) => items,
+        Some(_) => return Err(section.error(CLASSES, &format!("must be tables: at least one [[{path}]]"))),
+    };
+    if items.len() > MOST {
+        return Err(section.error(CLASSES, &format!("{} classes; {MOST} is the most", items.len())));
+    }
+    if depth >= DEEPEST {
+        return Err(section.error(CLASSES, &format!("classes may stand in classes {DEEPEST} deep")));
+    }
+    let table = Table::of::<ClassEntry>();
+    let own: Vec<&str> = table.fields.iter().map(|field| field.name).collect();
+    let (mut list, mut maps) = (Vec::new(), Vec::new());
+    for (at, item) in items.iter().enumerate() {
+        let Node::Table(entries) = &item.node else { unreachable!("an array of tables") };
+        // What the class takes, and its queue, whose keys may have the same names one table further down.
+        let (takes, queue): (Vec<_>, Vec<_>) =
+            entries.iter().cloned().partition(|(key, _)| own.contains(&key.as_str()));
+        let path = format!("{path}.{at}");
+        let part = |entries| Section { document: section.document, path: &path, place: item.place, entries };
+        let mut map = Map::new();
+        let params: ClassParams = fields::<ClassEntry>(&part(&takes), rate, &mut map)?;
+        list.push((params, read(&part(&queue), rate, &own, depth + 1, &mut map)?));
+        maps.push(Json::Object(map));
+    }
+    Ok((list, maps))
+}
+
+/// Refuses a key in [queue] that only another discipline than the chosen one has: it would do nothing.
+///
+/// Keys that several disciplines share may stand there whichever is chosen, so that one file serves them all.
+fn refuse_idle(section: &Section<'_>, tables: &[Table], chosen: &str) -> Result<(), ScenarioError> {
+    for (key, _) in section.entries {
+        let owners: Vec<&str> =
+            tables.iter().filter(|table| table.position(key).is_some()).map(|table| table.about.name).collect();
+        if let [owner] = owners[..] {
+            if owner != chosen {
+                let instead = section.key(owner);
+                let rule = format!("only {owner} has it, not {chosen}: write it as {instead}.{key}");
+                return Err(section.error(key, &rule));
+            }
+        }
+    }
+    Ok(())
+}

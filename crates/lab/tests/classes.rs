@@ -1,0 +1,180 @@
+//! Queues with classes, from the text of a scenario to its results; and what the flows of a run are told or suspected of.
+
+use sluicegate_lab::Scenario;
+use sluicegate_netsim::probe::FlowRow;
+use sluicegate_netsim::{Outcome, Sim};
+
+/// Three flows of 600 kbit/s on 1 Mbit/s: classes 0, 1 and 2.
+const FLOWS: &str = r#"
+[network]
+rate = "1 Mbit/s"
+
+[[flows]]
+kind = "udp"
+rate = "600 kbit/s"
+
+[[flows]]
+kind = "udp"
+rate = "600 kbit/s"
+class = 1
+priority = 1
+
+[[flows]]
+kind = "udp"
+rate = "600 kbit/s"
+packet_size = "100 B"
+class = 2
+
+[run]
+duration = "40 s"
+warmup = "10 s"
+"#;
+
+fn read(queue: &str, sets: &[(&str, &str)]) -> Result<Scenario, String> {
+    let sets: Vec<(String, String)> = sets.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    Scenario::read(&format!("{queue}{FLOWS}"), "classes.toml", &sets).map_err(|error| error.0)
+}
+
+fn run(queue: &str) -> Outcome {
+    let mut sim = Sim::new(read(queue, &[]).unwrap().plan().unwrap());
+    while sim.advance(100_000) {}
+    sim.finish()
+}
+
+/// What each flow gets, in kbit/s.
+fn throughput(queue: &str) -> [f64; 3] {
+    let outcome = run(queue);
+    let rate = |row: &FlowRow| row.totals.delivered[1] as f64 * 8.0 / 30.0 / 1000.0;
+    [0, 1, 2].map(|at| rate(&outcome.flows[at]))
+}
+
+fn assert_near(got: [f64; 3], expected: [f64; 3]) {
+    assert!(got.iter().zip(expected).all(|(got, expected)| (got - expected).abs() < 10.0), "{got:?} for {expected:?}");
+}
+
+#[test]
+fn strict_priority_serves_in_order() {
+    assert_near(throughput("[queue]\ndiscipline = \"priority\"\n"), [600.0, 400.0, 0.0]);
+    let reversed = "[queue]\ndiscipline = \"priority\"\n[[queue.classes]]\nclass = 2\n[[queue.classes]]\nclass = 1\n\
+                    [[queue.classes]]\nred = { min_th = 5 }\ndiscipline = \"red\"\n";
+    assert_near(throughput(reversed), [0.0, 400.0, 600.0]);
+    // By the length of the packet, whatever the class of its flow; the others share what is left.
+    let short = "[queue]\ndiscipline = \"priority\"\n[[queue.classes]]\nmax_length = \"100 B\"\n[[queue.classes]]\n\
+                 discipline = \"choke\"\n";
+    assert!((throughput(short)[2] - 600.0).abs() < 10.0);
+}
+
+#[test]
+fn deficit_round_robin_shares_by_the_quantum() {
+    assert_near(throughput("[queue]\ndiscipline = \"drr\"\n"), [333.3, 333.3, 333.3]);
+    let weighted = "[queue]\ndiscipline = \"drr\"\n[queue.drr]\nquantum = \"500 B\"\n[[queue.classes]]\n\
+                    quantum = \"1000 B\"\n[[queue.classes]]\n[[queue.classes]]\ndiscipline = \"red\"\n";
+    assert_near(throughput(weighted), [500.0, 250.0, 250.0]);
+    // A class may hold classes: 1 and 2 share half of the link by 3 to 1.
+    let nested = "[queue]\ndiscipline = \"drr\"\n[[queue.classes]]\n[[queue.classes]]\ndiscipline = \"drr\"\n\
+                  [[queue.classes.classes]]\nclass = 1\nquantum = \"3000 B\"\n[[queue.classes.classes]]\n";
+    assert_near(throughput(nested), [500.0, 375.0, 125.0]);
+}
+
+#[test]
+fn optional_packets_are_dropped_first() {
+    let got = throughput("[queue]\ndiscipline = \"drop_preference\"\n");
+    assert!(got[1] < 20.0, "the optional flow gives way: {got:?}");
+}
+
+#[test]
+fn the_resolved_scenario_holds_the_classes() {
+    let text = "[queue]\ndiscipline = \"priority\"\n[[queue.classes]]\nmax_length = \"64 B\"\nlimit = 7\n\
+                [[queue.classes]]\ndiscipline = \"red\"\n[queue.classes.red]\nmin_th = 9\n[[queue.drr.classes]]\n";
+    let queue = &read(text, &[]).unwrap().resolved["queue"];
+    let classes = queue["classes"].as_array().unwrap();
+    assert_eq!((classes.len(), queue.get("bands")), (2, None));
+    assert_eq!((&classes[0]["max_length"], &classes[0]["limit"]), (&"64 B".into(), &7.into()));
+    assert_eq!((&classes[1]["discipline"], &classes[1]["min_th"]), (&"red".into(), &9.into()));
+    // A table of its own comes before the shared one; a discipline without classes has none.
+    let drr = &read(text, &[("queue.discipline", "drr")]).unwrap().resolved["queue"];
+    assert_eq!(drr["classes"].as_array().unwrap().len(), 1);
+    assert_eq!(read(text, &[("queue.discipline", "red")]).unwrap().resolved["queue"].get("classes"), None);
+    let set = read(text, &[("queue.classes.0.limit", "8"), ("queue.classes.1.red.max_th", "99")]).unwrap();
+    assert_eq!(set.resolved["queue"]["classes"][0]["limit"], 8);
+    assert_eq!(set.resolved["queue"]["classes"][1]["max_th"], 99);
+}
+
+#[test]
+fn mistakes_in_a_class_are_found_where_they_are() {
+    let refused = |text: &str| read(text, &[]).err().expect("refused");
+    let head = "[queue]\ndiscipline = \"priority\"\n[[queue.classes]]\n";
+    let cases = [
+        ("lmit = 3\n", "classes.toml:4: queue.classes.0.lmit: no such key; did you mean \"limit\"?"),
+        ("max_lenth = 3\n", "classes.toml:4: queue.classes.0.max_lenth: no such key; did you mean \"max_length\"?"),
+        (
+            "max_length = 3\n",
+            "queue.classes.0.max_length = 3 packets: breaks the rule max_length and quantum are in bytes",
+        ),
+        (
+            "discipline = \"rad\"\n",
+            "classes.toml:4: queue.classes.0.discipline: no such discipline: \"rad\"; did you mean",
+        ),
+        ("red = { min_th = 50 }\n", "queue.classes.0.red.min_th = 50 packets: breaks the rule min_th < max_th"),
+        ("candidates = 3\n", "only choke has it, not drop_tail: write it as queue.classes.0.choke.candidates"),
+        ("red = 3\n", "queue.classes.0.red: must be a table: [queue.classes.0.red]"),
+        ("class = 256\n", "queue.classes.0.class = 256: must be at least 0 and at most 255"),
+        ("[queue.priority]\nbands = 2\n", "queue.priority.bands: is for a queue whose classes are not described"),
+        ("[[queue.red.classes]]\n", "queue.red.classes: no such key"),
+    ];
+    for (text, message) in cases {
+        let error = refused(&format!("{head}{text}"));
+        assert!(error.contains(message), "{error}\nfor\n{message}");
+    }
+    let empty = "[queue]\ndiscipline = \"drr\"\nclasses = []\n";
+    assert!(refused(empty).contains("queue.classes: must be tables: at least one [[queue.classes]]"));
+    let mut deep = "[queue]\ndiscipline = \"drr\"\n".to_owned();
+    let mut path = "queue".to_owned();
+    for _ in 0..5 {
+        path += ".classes";
+        deep += &format!("[[{path}]]\ndiscipline = \"drr\"\n");
+    }
+    assert!(refused(&deep).contains("classes may stand in classes 4 deep"));
+    let many = format!("[queue]\n{}", "[[queue.classes]]\n".repeat(257));
+    assert!(refused(&many).contains("257 classes; 256 is the most"));
+}
+
+/// A class may name a discipline that is written elsewhere; whoever builds it is asked once for each.
+#[test]
+fn a_class_may_be_written_elsewhere() {
+    let text = "[queue]\ndiscipline = \"drr\"\n[[queue.classes]]\ndiscipline = \"own.py:Mine\"\n[[queue.classes]]\n";
+    let scenario = read(text, &[]).unwrap();
+    assert!(scenario.is_foreign() && scenario.plan().is_err());
+    let mut asked = Vec::new();
+    let plan = scenario.plan_with::<()>(&mut |foreign, link, _| {
+        asked.push((foreign.reference.clone(), link.to_owned()));
+        Err(())
+    });
+    assert!(plan.is_err());
+    assert_eq!(asked, [("own.py:Mine".to_owned(), "bottleneck".to_owned())]);
+}
+
+/// 1.8 Mbit/s on 1 Mbit/s: every loss is answered, and each answer takes the propagation delay to come back.
+#[test]
+fn losses_are_answered_with_source_quenches() {
+    let outcome = run("[queue]\ndiscipline = \"source_quench\"\n");
+    let mut all = 0;
+    for row in &outcome.flows {
+        let lost: u64 = row.totals.lost.iter().sum();
+        assert!(row.totals.quenches.abs_diff(lost) <= 2, "{} for {lost}", row.totals.quenches);
+        all += lost;
+    }
+    assert!(all > 1000, "{all}");
+    assert!(run("[queue]\n").flows.iter().all(|row| row.totals.quenches == 0));
+}
+
+/// Random Drop's victims: flow 3 sends ten packets for each of the others, and has five sixths of the last hundred.
+#[test]
+fn recent_losses_show_who_sends_most() {
+    let rows = run("[queue]\ndiscipline = \"random_drop\"\n").flows;
+    let [first, second, third] = [0, 1, 2].map(|at: usize| rows[at].recent.unwrap());
+    assert!((first.0 + second.0 + third.0 - 1.0).abs() < 1e-12);
+    // Four standard errors of 5/6 in a hundred are 0.15.
+    assert!((third.0 - 10.0 / 12.0).abs() < 0.15 && third.1 < 1e-15, "{third:?}");
+    assert_eq!((first.1, second.1), (1.0, 1.0), "less than a third is no cause for suspicion");
+}
