@@ -54,7 +54,7 @@ impl Connection {
     }
 
     fn new(host: &Host, phase: Span, state: State) -> Connection {
-        let (ecn, closing) = (host.ecn, host.closing);
+        let (ecn, closing) = (host.answers_marks(), host.closing);
         Connection { state, ecn, closing, sender: Sender::new(host, phase), receiver: Receiver::new(host) }
     }
 

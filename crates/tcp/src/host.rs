@@ -51,6 +51,8 @@ choices! {
         Sack = "sack",
         /// CUBIC's window (RFC 9438) with SACK's recovery.
         Cubic = "cubic",
+        /// DECbit's window (Ramakrishnan & Jain 1990) with Tahoe's recovery; heeds the bit of every packet.
+        DecBit = "decbit",
     }
 }
 
@@ -114,7 +116,7 @@ params! {
         limited_transmit: Option<bool> = optional("as the profile says"), source("RFC 3042");
         /// How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
         delayed_ack: Option<Span> = optional("as the profile says"), source("RFC 5681, Sec. 4.2");
-        /// Whether both ends use explicit congestion notification.
+        /// Whether both ends use explicit congestion notification; decbit has its own, whatever is said here.
         ecn: Option<bool> = optional("as the profile says"), source("RFC 3168");
         /// Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module lists where.
         ns2_rules: Option<bool> = optional("as the profile says"), source("ns-2, tcp.cc and tcp-sink.cc");
@@ -131,6 +133,10 @@ params! {
             bytes(&p.packet_size) && bytes(&p.header_size)
         };
         "header_size < packet_size" [packet_size, header_size] |p| Host::sizes(p).is_some();
+"decbit acknowledges every packet at once: delayed_ack = 0 s" [delayed_ack, algorithm, profile] |p| {
+            let host = Host::new(p);
+            !host.copies_bits() || host.delayed_ack == Span::ZERO
+        };
         "2 clock_tick <= max_rto" [clock_tick, max_rto] |p| {
             let host = Host::new(p);
             host.rto.tick.0.saturating_mul(2) <= host.rto.max.0
@@ -270,11 +276,26 @@ impl Host {
         matches!(self.algorithm, Algorithm::Sack | Algorithm::Cubic)
     }
 
+    /// Whether each acknowledgement copies the congestion bit of the packet that it answers, and all packets may be marked.
+    #[must_use]
+    pub fn copies_bits(&self) -> bool {
+        self.algorithm == Algorithm::DecBit
+    }
+
+    /// Whether RFC 3168's answers to marks are in force.
+    #[must_use]
+    pub fn answers_marks(&self) -> bool {
+        self.ecn && !self.copies_bits()
+    }
+
     /// A new window for a connection of this host.
     #[must_use]
     pub fn congestion_control(&self) -> Box<dyn CongestionControl> {
         match self.algorithm {
             Algorithm::Cubic => Box::new(cc::Cubic::new(self.initial_window, self.initial_ssthresh)),
+            Algorithm::DecBit => {
+                Box::new(cc::DecBit::new(self.initial_window, self.window as f64 / f64::from(self.mss)))
+            }
             _ => Box::new(cc::Reno::new(self.initial_window, self.initial_ssthresh)),
         }
     }
@@ -283,7 +304,7 @@ impl Host {
     #[must_use]
     pub fn recovery(&self) -> Box<dyn Recovery> {
         match self.algorithm {
-            Algorithm::Tahoe => Box::new(recovery::Tahoe),
+            Algorithm::Tahoe | Algorithm::DecBit => Box::new(recovery::Tahoe),
             Algorithm::Reno => Box::new(recovery::Reno::default()),
             Algorithm::NewReno => Box::new(recovery::NewReno::default()),
             Algorithm::Sack | Algorithm::Cubic => Box::new(recovery::Sack::new(self.pipe)),

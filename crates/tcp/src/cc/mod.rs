@@ -3,9 +3,11 @@
 //! One file holds one law. When a loss is noticed, and what is then sent again, is [`crate::recovery`]'s business.
 
 mod cubic;
+mod decbit;
 mod reno;
 
 pub use cubic::Cubic;
+pub use decbit::DecBit;
 pub use reno::Reno;
 
 use sluicegate_base::{Span, Time};
@@ -31,6 +33,11 @@ pub trait CongestionControl: Send {
 
     /// New data has been acknowledged outside recovery.
     fn on_ack(&mut self, ack: &Ack);
+
+    /// An acknowledgement copies the congestion bit of the packet that it answers (DECbit). Whether the window shrinks.
+    fn on_bit(&mut self, _set: bool) -> bool {
+        false
+    }
 
     /// A loss or a mark has been noticed while `window` segments could be under way, inflation included. The window does
     /// not fall below `least`; one below a segment lets nothing out until the retransmission timer has expired.
