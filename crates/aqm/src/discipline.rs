@@ -78,18 +78,34 @@ pub struct Ctx<'a, P> {
     pub rng: &'a mut Stream,
     /// Packets given up, by value, with the cause.
     lost: &'a mut Vec<(P, Cause)>,
+    /// Flows that are to be sent a source quench, where there is somebody who sends it.
+    quenched: Option<&'a mut Vec<FlowKey>>,
 }
 
 impl<'a, P> Ctx<'a, P> {
     /// Lends these.
     pub fn new(now: Time, rng: &'a mut Stream, lost: &'a mut Vec<(P, Cause)>) -> Self {
-        Ctx { now, rng, lost }
+        Ctx { now, rng, lost, quenched: None }
+    }
+
+    /// Also takes note of the flows that are to be sent a source quench.
+    #[must_use]
+    pub fn with_quenches(mut self, quenched: &'a mut Vec<FlowKey>) -> Self {
+        self.quenched = Some(quenched);
+        self
     }
 
     /// Gives a packet up: the one that arrives, or any that was queued.
     #[inline]
     pub fn lost(&mut self, packet: P, cause: Cause) {
         self.lost.push((packet, cause));
+    }
+
+    /// Asks for a source quench to the sender of this flow; nothing happens where nobody sends one.
+    pub fn quench(&mut self, flow: FlowKey) {
+        if let Some(quenched) = &mut self.quenched {
+            quenched.push(flow);
+        }
     }
 }
 

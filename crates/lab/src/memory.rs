@@ -76,7 +76,9 @@ impl Memory {
 /// The most packets of one flow that wait before the network, or are on their way to it.
 fn waiting(source: &SourcePlan, access: Option<&Access>, lifetime: f64) -> f64 {
     let (rate, size) = match source {
-        SourcePlan::Tcp(host) => return host.initial_window.min(host.window as f64 / f64::from(host.mss)),
+        SourcePlan::Tcp(host) | SourcePlan::Telnet(host, _) => {
+            return host.initial_window.min(host.window as f64 / f64::from(host.mss));
+        }
         SourcePlan::Udp(params) => (params.rate, params.packet_size),
         SourcePlan::Poisson(params) => (params.rate, params.packet_size),
         // While it is on; the least that makes sure.

@@ -191,6 +191,12 @@ fn flows(outcome: &Outcome) -> ResultTable {
         u64s("fast_retransmits", "events", "fast retransmits", rows().map(|row| row.fast_retransmits)),
         u64s("timeouts", "events", "expiries of the retransmission timer", rows().map(|row| row.timeouts)),
         u64s("mark_responses", "events", "windows cut for marks", rows().map(|row| row.mark_responses)),
+        u64s(
+            "quench_responses",
+            "events",
+            "windows closed for source quenches",
+            rows().map(|row| row.quench_responses),
+        ),
     ]);
     ResultTable { name: "flows", summary: "One row for each flow, over the measured window.", columns }
 }

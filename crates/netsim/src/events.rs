@@ -21,6 +21,8 @@ pub enum Event {
     Source(u32),
     /// The timer of one end of a connection may have expired.
     Timer(u32, End),
+    /// A source quench reaches one end of a connection.
+    Quench(u32, End),
     /// The probes look.
     Sample,
 }
@@ -41,7 +43,7 @@ impl Event {
     fn class(self) -> u64 {
         match self {
             Event::Departure(_) => 0,
-            Event::Arrival(_) | Event::Wake(_) | Event::Source(_) | Event::Timer(..) => 1,
+            Event::Arrival(_) | Event::Wake(_) | Event::Source(_) | Event::Timer(..) | Event::Quench(..) => 1,
             Event::Sample => 2,
         }
     }
@@ -62,6 +64,8 @@ impl Code {
             Event::Timer(flow, End::Sender) => (4, flow),
             Event::Timer(flow, End::Receiver) => (5, flow),
             Event::Sample => (6, 0),
+            Event::Quench(flow, End::Sender) => (7, flow),
+            Event::Quench(flow, End::Receiver) => (8, flow),
         };
         Code(kind << 32 | u64::from(index))
     }
@@ -76,7 +80,9 @@ impl Code {
             3 => Event::Source(index),
             4 => Event::Timer(index, End::Sender),
             5 => Event::Timer(index, End::Receiver),
-            _ => Event::Sample,
+            6 => Event::Sample,
+            7 => Event::Quench(index, End::Sender),
+            _ => Event::Quench(index, End::Receiver),
         }
     }
 }

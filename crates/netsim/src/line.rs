@@ -26,6 +26,12 @@ impl Line {
         Line { transmitter, free: Time::ZERO, delay: plan.delay, jitter: jitter.map(Box::new) }
     }
 
+    /// Its propagation delay, without jitter.
+    #[must_use]
+    pub fn delay(&self) -> Span {
+        self.delay
+    }
+
     /// A packet of so many bytes enters at `time`: when it arrives at the far end.
     #[inline]
     pub fn cross(&mut self, bytes: u32, time: Time) -> Time {

@@ -4,7 +4,7 @@ use crate::events::{End, Event, Events};
 use crate::packet::SimPacket;
 use crate::plan::LinkPlan;
 use crate::probe::LinkTotals;
-use sluicegate_aqm::{Cause, Ctx, Discipline};
+use sluicegate_aqm::{Cause, Ctx, Discipline, FlowKey};
 use sluicegate_base::{Rate, Span, Stream, Time, Transmitter};
 use std::borrow::Cow;
 
@@ -40,6 +40,8 @@ pub struct Link {
     pub totals: LinkTotals,
     /// The packet that has gone to the transmitter since this was last taken.
     pub leaving: Option<Leaving>,
+    /// Flows to which its discipline has asked to send a source quench since this was last emptied.
+    pub quenched: Vec<FlowKey>,
     /// Who looks at what it sends.
     pub observer: Option<Observer>,
     index: u32,
@@ -64,6 +66,7 @@ impl Link {
             queue: plan.queue,
             totals: LinkTotals::default(),
             leaving: None,
+            quenched: Vec::new(),
             observer: None,
             index,
             delay: plan.delay,
@@ -83,7 +86,7 @@ impl Link {
     ) {
         (packet.queued, packet.marked) = (now, false);
         self.totals.arrivals += 1;
-        self.queue.enqueue(packet, &mut Ctx::new(now, &mut self.rng, lost));
+        self.queue.enqueue(packet, &mut Ctx::new(now, &mut self.rng, lost).with_quenches(&mut self.quenched));
         if self.sending.is_none() {
             self.transmit(now, events, lost);
         }
@@ -115,13 +118,14 @@ impl Link {
         // It may have put the time off since it was armed.
         let due = self.queue.next_wakeup().is_some_and(|at| at <= now);
         if self.waking.take_if(|at| *at <= now).is_some() && due {
-            self.queue.wake(&mut Ctx::new(now, &mut self.rng, lost));
+            self.queue.wake(&mut Ctx::new(now, &mut self.rng, lost).with_quenches(&mut self.quenched));
         }
         self.arm(events);
     }
 
     fn transmit(&mut self, now: Time, events: &mut Events, lost: &mut Vec<(SimPacket, Cause)>) {
-        let Some(packet) = self.queue.dequeue(&mut Ctx::new(now, &mut self.rng, lost)) else {
+        let mut ctx = Ctx::new(now, &mut self.rng, lost).with_quenches(&mut self.quenched);
+        let Some(packet) = self.queue.dequeue(&mut ctx) else {
             self.transmitter.rest();
             return;
         };
@@ -141,6 +145,12 @@ impl Link {
                 events.push(at, Event::Wake(self.index));
             }
         }
+    }
+
+    /// Its propagation delay.
+    #[must_use]
+    pub fn delay(&self) -> Span {
+        self.delay
     }
 
     /// Packets that the link holds: queued, in transmission.

@@ -235,6 +235,7 @@ pub struct FlowRow {
     pub timeouts: u64,
     pub fast_retransmits: u64,
     pub mark_responses: u64,
+    pub quench_responses: u64,
 }
 
 /// Everything that a run leaves.

@@ -60,6 +60,8 @@ pub struct SendCounters {
     pub fast_retransmits: u64,
     /// Windows cut for a mark.
     pub mark_responses: u64,
+    /// Windows closed for a source quench.
+    pub quench_responses: u64,
 }
 
 /// What all schemes of loss recovery share: sequence numbers, timer, round trip, window.
@@ -457,6 +459,15 @@ impl Sender {
         }
         let at = self.recovery.next(core)?;
         Some(core.emit(at, now))
+    }
+
+    /// A gateway asks for less: slow start from one segment, up to the threshold as it is.
+    pub fn on_quench(&mut self) {
+        // One below a segment waits for the timer already.
+        if self.core.cc.cwnd() > 1.0 {
+            self.core.cc.set_cwnd(1.0);
+        }
+        self.core.counters.quench_responses += 1;
     }
 
     /// When the retransmission timer expires.

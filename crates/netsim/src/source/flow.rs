@@ -1,6 +1,16 @@
 //! What every flow can say, whatever its kind.
 
-use sluicegate_base::{About, Declared, Range, Span, params};
+use sluicegate_base::{About, Declared, Range, Span, choices, params};
+
+choices! {
+    /// Which way the data of a flow crosses a dumbbell.
+    pub enum Direction {
+        /// Over the bottleneck.
+        Forward = "forward",
+        /// Over the bottleneck's opposite direction, which then has a queue of its own.
+        Reverse = "reverse",
+    }
+}
 
 params! {
     /// What every entry of `[[flows]]` can say, whatever its kind.
@@ -13,6 +23,8 @@ params! {
         spread: Span = default(Span::from_secs(1)), source("Sluicegate: random starts avoid traffic phase effects");
         /// When they stop sending.
         stop: Option<Span> = optional("at the end of the run"), source("Sluicegate");
+        /// Which way the data crosses a dumbbell; with a flow in reverse the network is two-way.
+        direction: Direction = default(Direction::Forward), source("RED 1993, Sec. VIII: two-way traffic");
         /// The links that the data crosses, in a network of `[[network.links]]`.
         path: Option<Vec<String>> = optional("the dumbbell's bottleneck"), source("Sluicegate");
         /// The links that acknowledgements cross.
