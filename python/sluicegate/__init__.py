@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         RandomDrop,
         Red,
         Tcp,
+        Telnet,
         Udp,
     )
     from .api import Topology, check, dumbbell, run, simulate, topology
@@ -63,6 +64,7 @@ __all__ = [
     "Run",
     "ScenarioError",
     "Tcp",
+    "Telnet",
     "Topology",
     "Udp",
     "__version__",

@@ -111,6 +111,11 @@ fn flows(outcome: &Outcome) -> ResultTable {
         u64s("group", "", "number of its [[flows]] entry, from 0", rows().map(|row| u64::from(row.group))),
         strs("kind", "kind of source", rows().map(|row| row.kind)),
         strs("algorithm", "congestion control; empty for a source without", rows().map(|row| row.algorithm)),
+        strs(
+            "link",
+            "the first link under study that its data crosses; empty if there is none",
+            rows().map(|row| row.link.map_or("", |link| outcome.link_name(link))),
+        ),
         f64s("start_s", "s", "when it was to start", rows().map(|row| row.start.as_secs())),
         f64s(
             "base_rtt_ns",

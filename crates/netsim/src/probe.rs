@@ -224,6 +224,8 @@ pub struct FlowRow {
     pub group: u32,
     pub kind: &'static str,
     pub algorithm: &'static str,
+    /// The first watched link that its data crosses.
+    pub link: Option<u32>,
     /// When it was to start.
     pub start: Time,
     /// The propagation delays of its path, there and back; there twice for a source that hears nothing.

@@ -489,7 +489,12 @@ impl Sim {
                 }
             });
         }
-        let flows = self.flows.into_iter().map(FlowState::row).collect();
+        let watched = |hop: &Hop| match *hop {
+            Hop::Link(at) if self.links[at as usize].watched => Some(at),
+            _ => None,
+        };
+        let crossed: Vec<Option<u32>> = self.flows.iter().map(|flow| flow.plan.path.iter().find_map(watched)).collect();
+        let flows = self.flows.into_iter().zip(crossed).map(|(flow, link)| flow.row(link)).collect();
         let links = self.links.into_iter().zip(self.averages).enumerate().filter(|(_, (link, _))| link.watched);
         Outcome {
             window: now.since(start),
@@ -525,12 +530,13 @@ fn bucket(plan: &Plan) -> Span {
 }
 
 impl FlowState {
-    fn row(self) -> FlowRow {
+    fn row(self, link: Option<u32>) -> FlowRow {
         let now = self.ends.counters();
         FlowRow {
             group: self.plan.group,
             kind: self.plan.source.kind(),
             algorithm: self.plan.source.algorithm(),
+            link,
             start: self.plan.start,
             base_rtt: self.base_rtt,
             completion: self.completed.map(|time| time.since(self.plan.start)),
