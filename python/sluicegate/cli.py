@@ -416,7 +416,7 @@ def print_run(result: Run, out: Path | None) -> None:
     several = result.flows["link"].n_unique() > 1
     rows = [
         [
-            " ".join(filter(None, (row["kind"], row["algorithm"], several and row["link"]))),
+            " ".join(filter(None, (row["kind"], row["algorithm"], row["link"] if several else ""))),
             str(row["count"]),
             number(row["throughput_bps"], 1e3),
             number(row["throughput_per_flow_bps"], 1e3),
