@@ -31,7 +31,7 @@ def test_help_answers_at_once() -> None:
 
 def test_help_lists_the_commands(sluicegate: Program) -> None:
     text = sluicegate("--help").stdout
-    for command in ("run", "compare", "reproduce", "disciplines", "check", "--version"):
+    for command in ("run", "compare", "reproduce", "disciplines", "design", "check", "--version"):
         assert command in text
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     )
     from .api import Topology, check, dumbbell, run, simulate, topology
     from .comparison import Comparison, compare
+    from .design import RedDesign, design_red
     from .own import Aqm
     from .replays import Replay, replay
     from .results import Run
@@ -59,6 +60,7 @@ __all__ = [
     "Poisson",
     "RandomDrop",
     "Red",
+    "RedDesign",
     "Replay",
     "Ring",
     "Run",
@@ -70,6 +72,7 @@ __all__ = [
     "__version__",
     "check",
     "compare",
+    "design_red",
     "dumbbell",
     "replay",
     "run",
@@ -79,6 +82,7 @@ __all__ = [
 
 _ELSEWHERE = (
     {"Aqm": "own", "Comparison": "comparison", "Ring": "ring", "Run": "results", "compare": "comparison"}
+    | dict.fromkeys(("RedDesign", "design_red"), "design")
     | dict.fromkeys(("Replay", "replay"), "replays")
     | dict.fromkeys(("ConservationError", "Ctx", "Packet", "ScenarioError"), "_core")
     | dict.fromkeys(("Topology", "check", "dumbbell", "run", "simulate", "topology"), "api")

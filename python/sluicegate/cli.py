@@ -315,6 +315,48 @@ def disciplines(
         explain(chosen[0])
 
 
+design = typer.Typer(help="Choose the parameters of a discipline for a link.", no_args_is_help=True)
+app.add_typer(design, name="design", short_help="Choose a discipline's parameters for a link, by the paper's rules.")
+
+
+@design.command(
+    "red",
+    short_help="Parameters for RED, each with its rule; the lines for a scenario, tc and ns-2.",
+    epilog="""Examples:
+
+\b
+sluicegate design red --rate "45 Mbit/s" --rtt "100 ms" --burst 50
+sluicegate design red --rate "10 Mbit/s" --rtt "40 ms" --burst 20 \\
+    --delay-target "20 ms" --ecn --dev eth0
+""",
+)
+@answers
+def design_red(
+    rate: Annotated[str, typer.Option(help='Rate of the link, such as "45 Mbit/s".')],
+    rtt: Annotated[str, typer.Option(help='A typical round trip without queues, such as "100 ms".')],
+    burst: Annotated[int, typer.Option(metavar="PACKETS", help="This many in a row shall pass without a signal.")],
+    delay_target: Annotated[
+        str | None, typer.Option(help="Average queueing delay wanted under load. [what the burst needs]")
+    ] = None,
+    packet_size: Annotated[str, typer.Option(help="Length of a typical packet.")] = "1000 B",
+    max_p: Annotated[float, typer.Option(help="The probability as the average reaches max_th.")] = 0.02,
+    ecn: Annotated[bool, typer.Option("--ecn", help="Mark what can carry a mark.")] = False,
+    dev: Annotated[str, typer.Option(metavar="NAME", help="The interface in the line for tc.")] = "DEV",
+    as_json: Json = False,
+) -> None:
+    """Choose RED's parameters by the rules of Floyd & Jacobson 1993, and say where rules conflict."""
+    from . import design as designs
+    from . import design_text
+
+    done = designs.design_red(
+        rate=rate, rtt=rtt, burst=burst, delay_target=delay_target, packet_size=packet_size, max_p=max_p, ecn=ecn
+    )
+    if as_json:
+        print(json.dumps(done.record(dev), ensure_ascii=False))
+    else:
+        design_text.show(done, dev)
+
+
 @app.command(short_help="Check a scenario without running it.")
 @answers
 def check(file: File, sets: Set = None, as_json: Json = False) -> None:

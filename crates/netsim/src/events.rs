@@ -116,8 +116,8 @@ impl PartialEq for Entry {
 
 impl Eq for Entry {}
 
-/// Buckets of the wheel: a power of two, and a multiple of 64.
-const BUCKETS: u64 = 16384;
+/// Bounds of the number of buckets of the wheel, which is a power of two.
+const BUCKETS: [u64; 2] = [1 << 13, 1 << 16];
 
 /// The number of a bucket that does not come.
 const NEVER: u64 = u64::MAX;
@@ -137,14 +137,16 @@ struct Node {
 pub struct Events {
     /// A bucket holds 2^shift nanoseconds.
     shift: u32,
+    /// One less than the number of buckets.
+    mask: u64,
     /// The number of the present bucket, counted from time zero.
     bucket: u64,
     /// Its entries as it became present, the first at the end, and those that were added since.
     present: Vec<Entry>,
     added: BinaryHeap<Entry>,
     /// The first node of each bucket's list, and a bit for each list that is not empty.
-    wheel: Box<[u32; BUCKETS as usize]>,
-    filled: [u64; (BUCKETS / 64) as usize],
+    wheel: Box<[u32]>,
+    filled: Box<[u64]>,
     nodes: Vec<Node>,
     free: u32,
     /// Entries beyond the wheel's turn.
@@ -155,16 +157,23 @@ pub struct Events {
 }
 
 impl Events {
-    /// No events, in buckets of at most this length.
+    /// No events. Buckets are of about this length; what lies no further ahead than `reach` should find its place on the
+    /// wheel, for which buckets are made longer if need be.
     #[must_use]
-    pub fn new(bucket: Span) -> Events {
+    pub fn new(bucket: Span, reach: Span) -> Events {
+        let [least, most] = BUCKETS;
+        let length = bucket.0.max(reach.0 / (most / 2)).max(1);
+        let shift = length.ilog2();
+        let buckets =
+            (reach.0 >> shift).saturating_add(1).checked_next_power_of_two().unwrap_or(most).clamp(least, most);
         Events {
-            shift: bucket.0.max(1).ilog2(),
+            shift,
+            mask: buckets - 1,
             bucket: 0,
             present: Vec::new(),
             added: BinaryHeap::new(),
-            wheel: Box::new([NONE; BUCKETS as usize]),
-            filled: [0; (BUCKETS / 64) as usize],
+            wheel: vec![NONE; buckets as usize].into(),
+            filled: vec![0; (buckets / 64) as usize].into(),
             nodes: Vec::new(),
             free: NONE,
             later: BinaryHeap::new(),
@@ -183,9 +192,9 @@ impl Events {
     #[inline(always)]
     fn place(&mut self, entry: Entry) {
         let bucket = entry.time.0 >> self.shift;
-        let at = (bucket % BUCKETS) as usize;
+        let at = (bucket & self.mask) as usize;
         // Not for the present bucket, nor for the past, whose distance is enormous.
-        if bucket.wrapping_sub(self.bucket).wrapping_sub(1) >= BUCKETS - 1 {
+        if bucket.wrapping_sub(self.bucket).wrapping_sub(1) >= self.mask {
             return self.put_aside(entry);
         }
         let node = Node { entry, next: self.wheel[at] };
@@ -230,7 +239,7 @@ impl Events {
                 return self.pop(until);
             }
             // Most buckets hold one event.
-            let at = (bucket % BUCKETS) as usize;
+            let at = (bucket & self.mask) as usize;
             let place = self.wheel[at];
             let node = &mut self.nodes[place as usize];
             let (time, code) = (node.entry.time, node.entry.code);
@@ -274,7 +283,7 @@ impl Events {
         if bucket == NEVER {
             return None;
         }
-        let at = (bucket % BUCKETS) as usize;
+        let at = (bucket & self.mask) as usize;
         let mut list = std::mem::replace(&mut self.wheel[at], NONE);
         self.filled[at / 64] &= !(1 << (at % 64));
         while list != NONE {
@@ -294,7 +303,7 @@ impl Events {
     #[inline]
     fn turn_to(&mut self, bucket: u64) {
         self.bucket = bucket;
-        if self.later_bucket != NEVER && self.later_bucket - bucket < BUCKETS {
+        if self.later_bucket != NEVER && self.later_bucket - bucket <= self.mask {
             self.move_later();
         }
     }
@@ -303,7 +312,7 @@ impl Events {
     fn move_later(&mut self) {
         while let Some(entry) = self.later.pop() {
             self.later_bucket = entry.time.0 >> self.shift;
-            if self.later_bucket - self.bucket >= BUCKETS {
+            if self.later_bucket - self.bucket > self.mask {
                 return self.later.push(entry);
             }
             self.place(entry);
@@ -315,7 +324,7 @@ impl Events {
     #[inline]
     fn next_filled(&self) -> u64 {
         let start = self.bucket + 1;
-        let mut word = (start % BUCKETS / 64) as usize;
+        let mut word = ((start & self.mask) / 64) as usize;
         let mut bits = self.filled[word] & (u64::MAX << (start % 64));
         // The number of bit 0 of the word.
         let mut first = start - start % 64;
@@ -324,7 +333,7 @@ impl Events {
                 return first + u64::from(bits.trailing_zeros());
             }
             first += 64;
-            word = (word + 1) % self.filled.len();
+            word = (word + 1) & (self.mask / 64) as usize;
             bits = self.filled[word];
         }
         // The first word again, for the bits before the start.
@@ -340,8 +349,8 @@ mod tests {
 
     #[test]
     fn ties_break_by_class_and_then_by_number() {
-        for bucket in [1, 4, 1 << 20] {
-            let mut events = Events::new(Span(bucket));
+        for (bucket, reach) in [(1, 0), (4, 1 << 40), (1 << 20, 1)] {
+            let mut events = Events::new(Span(bucket), Span(reach));
             events.push(Time(5), Event::Sample);
             events.push(Time(5), Event::Source(1));
             events.push(Time(5), Event::Arrival(2));
@@ -358,8 +367,9 @@ mod tests {
     /// Against a sorted list, with events of the present, the next buckets and far beyond the wheel's turn.
     #[test]
     fn gives_the_same_order_as_sorting() {
-        for (bucket, seed) in [(1, 1), (64, 2), (4096, 3), (1 << 40, 4)] {
-            let (mut events, mut rng, mut now) = (Events::new(Span(bucket)), Stream::new(seed, "events"), Time::ZERO);
+        for (bucket, reach, seed) in [(1, 1, 1), (64, 1 << 20, 2), (4096, u64::MAX, 3), (1 << 40, 0, 4)] {
+            let (mut events, mut rng, mut now) =
+                (Events::new(Span(bucket), Span(reach)), Stream::new(seed, "events"), Time::ZERO);
             let mut expected: Vec<(u64, u32)> = Vec::new();
             for id in 0..20_000u32 {
                 let reach = [1, 100, 10_000, 100_000_000, 10_000_000_000][rng.below(5) as usize];

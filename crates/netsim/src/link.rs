@@ -123,6 +123,7 @@ impl Link {
         self.arm(events);
     }
 
+    #[inline]
     fn transmit(&mut self, now: Time, events: &mut Events, lost: &mut Vec<(SimPacket, Cause)>) {
         let mut ctx = Ctx::new(now, &mut self.rng, lost).with_quenches(&mut self.quenched);
         let Some(packet) = self.queue.dequeue(&mut ctx) else {
@@ -138,6 +139,7 @@ impl Link {
         self.sending = Some(packet);
     }
 
+    #[inline]
     fn arm(&mut self, events: &mut Events) {
         if let Some(at) = self.queue.next_wakeup() {
             if self.waking.is_none_or(|waking| at < waking) {

@@ -80,7 +80,7 @@ impl Sim {
     #[must_use]
     pub fn new(plan: Plan) -> Sim {
         let seed = plan.seed;
-        let mut events = Events::new(bucket(&plan));
+        let mut events = Events::new(bucket(&plan), reach(&plan));
         let mut uses = vec![0u32; plan.lines.len()];
         for hop in plan.flows.iter().flat_map(|flow| flow.path.iter().chain(&flow.return_path)) {
             if let Hop::Line(at) = *hop {
@@ -194,10 +194,15 @@ impl Sim {
         self.count
     }
 
+    #[inline]
     fn begin_window_if_due(&mut self) {
-        if self.measuring || self.now < self.warmup {
-            return;
+        if !self.measuring && self.now >= self.warmup {
+            self.begin_window();
         }
+    }
+
+    #[cold]
+    fn begin_window(&mut self) {
         self.measuring = true;
         self.links.iter_mut().for_each(|link| link.totals.begin(self.warmup));
         for flow in &mut self.flows {
@@ -527,6 +532,12 @@ impl Sim {
 fn bucket(plan: &Plan) -> Span {
     let fastest = plan.links.iter().map(|link| link.rate).max().unwrap_or(Rate(1_000_000));
     Span(fastest.time_of(1000).0 / 16)
+}
+
+/// How far ahead most events lie: the longest way that a packet travels without one, with some time to be sent.
+fn reach(plan: &Plan) -> Span {
+    let delays = plan.links.iter().map(|link| link.delay).chain(plan.lines.iter().map(|line| line.delay));
+    Span(delays.max().unwrap_or_default().0.saturating_mul(3) / 2)
 }
 
 impl FlowState {

@@ -93,6 +93,7 @@ impl Connection {
     }
 
     /// A segment of the other end arrives; `ce`: its packet was marked on the way.
+    #[inline]
     pub fn on_segment(&mut self, segment: &Segment, ce: bool, now: Time) {
         if segment.flags.has(Flags::SYN) {
             return self.on_syn(segment, now);
@@ -151,6 +152,7 @@ impl Connection {
     }
 
     /// The next segment to send, if any. Call it after each event until it gives none.
+    #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
         match self.state {
             State::Calling { tries } => {
@@ -176,10 +178,15 @@ impl Connection {
     }
 
     /// When it next wants [`on_timer`](Connection::on_timer).
+    #[inline]
     #[must_use]
     pub fn next_timer(&self) -> Option<Time> {
-        let opening = if let State::Called { deadline, .. } = self.state { Some(deadline) } else { None };
-        [opening, self.sender.deadline(), self.receiver.deadline()].into_iter().flatten().min()
+        let earlier = |a: Option<Time>, b: Option<Time>| match (a, b) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        let ends = earlier(self.sender.deadline(), self.receiver.deadline());
+        if let State::Called { deadline, .. } = self.state { earlier(Some(deadline), ends) } else { ends }
     }
 
     /// The congestion window in segments.

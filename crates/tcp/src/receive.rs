@@ -72,6 +72,7 @@ impl Receiver {
     }
 
     /// A segment with data, or with the end of the stream, arrives; `ce`: its packet was marked.
+    #[inline]
     pub fn on_data(&mut self, segment: &Segment, ce: bool, now: Time) {
         if segment.flags.has(Flags::CWR) {
             // In ns-2 a sender's answer does not cover a mark that the same acknowledgement reports.
@@ -150,11 +151,13 @@ impl Receiver {
 
     /// When a delayed acknowledgement must go.
     #[must_use]
+    #[inline]
     pub fn deadline(&self) -> Option<Time> {
         self.deadline
     }
 
     /// Takes one acknowledgement that is owed, if there is any.
+    #[inline]
     pub fn poll(&mut self) -> Option<Segment> {
         self.owed = self.owed.checked_sub(1)?;
         Some(self.fill(Segment::default()))
@@ -162,6 +165,7 @@ impl Receiver {
 
     /// Puts the acknowledgement onto a segment.
     #[must_use]
+    #[inline]
     pub fn fill(&self, mut segment: Segment) -> Segment {
         segment.ack = self.next;
         segment.flags = segment.flags.with(Flags::ACK).with_if(self.echo, Flags::ECE);
@@ -174,6 +178,7 @@ impl Receiver {
     }
 
     /// A segment that carries the acknowledgement leaves: nothing is owed any more.
+    #[inline]
     pub fn acknowledged(&mut self) {
         self.owed = 0;
         self.deadline = None;

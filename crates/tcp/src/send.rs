@@ -129,6 +129,7 @@ impl Core {
     }
 
     /// New data is acknowledged: the round trip, the timer, the place in the stream.
+    #[inline]
     pub fn acknowledge(&mut self, ack: u64, now: Time) {
         self.dupacks = 0;
         self.advance(ack);
@@ -145,12 +146,14 @@ impl Core {
     }
 
     /// The place in the stream alone.
+    #[inline]
     pub fn advance(&mut self, ack: u64) {
         self.una = ack;
         self.nxt = self.nxt.max(ack);
     }
 
     /// The window grows by an acknowledgement, unless that reports a mark.
+    #[inline]
     pub fn grow(&mut self, segment: &Segment, now: Time) {
         // The timeout has answered the marks before it, but no new data has gone out yet to say so.
         let answered = self.cut == Cut::Timeout && self.recover.is_some_and(|recover| segment.ack <= recover);
@@ -206,6 +209,7 @@ impl Core {
     }
 
     /// The next byte that the window lets out, given what recovery adds to it.
+    #[inline]
     pub fn next_in_window(&mut self, inflation: u64) -> Option<u64> {
         let segments = match self.permit {
             Permit::Nothing => return None,
@@ -230,27 +234,32 @@ impl Core {
 
     /// Whether there is anything to send at this byte: data, or the end of the stream.
     #[must_use]
+    #[inline]
     pub fn sendable(&self, at: u64) -> bool {
         at < self.written || (self.closed && at == self.written)
     }
 
+    #[inline]
     fn ends_at(&self, end: u64) -> bool {
         self.closed && end == self.written
     }
 
     /// A full segment, or what is left of the stream.
     #[must_use]
+    #[inline]
     pub fn length_at(&self, at: u64) -> u32 {
         u64::from(self.mss).min(self.written.saturating_sub(at)) as u32
     }
 
     /// What follows the segment that would be sent at this byte.
     #[must_use]
+    #[inline]
     pub fn end_of(&self, at: u64) -> u64 {
         let end = at + u64::from(self.length_at(at));
         end + u64::from(self.ends_at(end))
     }
 
+    #[inline]
     fn emit(&mut self, seq: u64, now: Time) -> Segment {
         let len = self.length_at(seq);
         let end = self.ends_at(seq + u64::from(len));
@@ -392,6 +401,7 @@ impl Sender {
     }
 
     /// A segment with an acknowledgement arrives.
+    #[inline]
     pub fn on_ack(&mut self, segment: &Segment, now: Time) {
         let (core, ack) = (&mut self.core, segment.ack);
         if ack < core.una || ack > core.max {
@@ -446,6 +456,7 @@ impl Sender {
     }
 
     /// The next segment to send now, if any. Call it after each event until it gives none.
+    #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
         let core = &mut self.core;
         if let Some(at) = core.resend.take() {
@@ -472,6 +483,7 @@ impl Sender {
 
     /// When the retransmission timer expires.
     #[must_use]
+    #[inline]
     pub fn deadline(&self) -> Option<Time> {
         self.core.deadline
     }
