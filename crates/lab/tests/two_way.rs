@@ -168,6 +168,36 @@ fn preparation_delays_data_and_keeps_the_throughput() {
     assert!(delays < 12_000_000, "preparation is no part of the delay: {delays}");
 }
 
+/// Floyd & Jacobson 1992: where senders keep in step with a Drop Tail queue, a millisecond of round trip decides who loses.
+/// Two connections on their network (0.8 Mbit/s, so 10 ms for a packet): with a random time of up to 10 ms over each packet
+/// the shares no longer hang on it.
+#[test]
+fn preparation_avoids_traffic_phase_effects() {
+    let network = "[network]\nrate = \"0.8 Mbit/s\"\ndelay = \"100 ms\"\naccess_rate = \"8 Mbit/s\"\n\
+                   [queue]\ndiscipline = \"drop_tail\"\nlimit = 15\n\
+                   [run]\nduration = \"200 s\"\nwarmup = \"50 s\"\nseries = false\n";
+    let flow = |rtt: u32, start: u32, overhead: &str| {
+        format!(
+            "[[flows]]\nkind = \"tcp\"\nprofile = \"red1993\"\nwindow = 32\nspread = \"0 s\"\nstart = \"{start} s\"\n\
+             rtt = \"{rtt} ms\"\noverhead = \"{overhead}\"\n"
+        )
+    };
+    // The second connection's share of what is delivered, mean over three seeds.
+    let share = |rtt, overhead| {
+        let text = format!("{}{}{network}", flow(230, 0, overhead), flow(rtt, 1, overhead));
+        let of = |seed| {
+            let outcome = run(&text, &[("run.seed", seed)]);
+            let delivered = |k: usize| outcome.flows[k].totals.delivered[0] as f64;
+            delivered(1) / (delivered(0) + delivered(1))
+        };
+        ["1", "2", "3"].map(of).iter().sum::<f64>() / 3.0
+    };
+    let jump = |overhead| (share(250, overhead) - share(251, overhead)).abs();
+    let (in_step, prepared) = (jump("0 s"), jump("10 ms"));
+    assert!(in_step > 0.3, "a round trip longer by 1 ms moves the share by {in_step}");
+    assert!(prepared < 0.1, "with preparation by {prepared}");
+}
+
 #[test]
 fn decbit_with_delayed_acknowledgements_is_refused() {
     let told = refusal(DUMBBELL, &[("flows.0.algorithm", "decbit"), ("flows.0.profile", "modern")]);

@@ -13,6 +13,7 @@
 //! | Linux adds its least timeout to the round trip | the timeout is at least that long | RFC 6298; with round trips of 100 to 200 ms Linux waits longer |
 //! | 4.3BSD's delayed acknowledgements go at a common heartbeat | each waits its own 200 ms | a heartbeat would tie the flows of one host together, and here each has its own |
 //! | RFC 1122, Sec. 4.2.3.9: a source quench should start slow start as a timeout does, and so halve the threshold | the window closes to one segment, the threshold stays | 4.3BSD, `tcp_quench`; RFC 1122 leaves the procedure open |
+//! | RFC 792: the quench is a packet, and may be lost | it always arrives, after the propagation delays of the way back | 56 bytes, and gateways send few |
 //! | RFC 1016: packets leave at intervals that quenches lengthen | not built | a proposal that RED 1993 (Sec. II) mentions; what hosts did is 4.3BSD's |
 //! | RED 1993: a source takes a random time to prepare a packet | `overhead`: packets of data are prepared one after another, each for its own time; acknowledgements are not | ns-2's `overhead_` waits once for all that a window lets out at once |
 //! | RFC 2018: n ranges take 2 + 8n bytes | padded to 4 + 8n | as stacks align options; ns-2 adds 8n |
