@@ -476,7 +476,7 @@ impl Sender {
     pub fn on_quench(&mut self) {
         // One below a segment waits for the timer already.
         if self.core.cc.cwnd() > 1.0 {
-            self.core.cc.set_cwnd(1.0);
+            self.core.cc.on_timeout(self.core.cc.cwnd(), false);
         }
         self.core.counters.quench_responses += 1;
     }

@@ -80,10 +80,12 @@ impl CongestionControl for DecBit {
         self.change((self.cwnd * DECREASE).max(least));
     }
 
-    fn on_timeout(&mut self, _window: f64, _cut: bool) {
+    fn on_timeout(&mut self, _window: f64, cut: bool) {
         self.change(1.0);
-        // What was sent before is sent again: its acknowledgements belong to the new window.
-        self.skip = 0;
+        if cut {
+            // What was sent before is sent again: its acknowledgements belong to the new window.
+            self.skip = 0;
+        }
     }
 
     fn set_cwnd(&mut self, cwnd: f64) {

@@ -44,7 +44,7 @@ pub trait CongestionControl: Send {
     fn on_congestion(&mut self, window: f64, least: f64);
 
     /// The retransmission timer has expired: the window closes to one segment, and `cut` says whether the threshold
-    /// is to follow `window`.
+    /// is to follow `window`. A source quench closes it too, and leaves the threshold.
     fn on_timeout(&mut self, window: f64, cut: bool);
 
     /// Sets the window without a loss: the start, a restart after idling, a partial deflation.
