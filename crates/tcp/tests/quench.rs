@@ -47,13 +47,13 @@ fn a_quench_closes_the_window_and_slow_start_opens_it_again() {
 
 #[test]
 fn only_the_hosts_of_bsd_heed_a_quench_unless_they_are_told() {
+    use ProfileName::{Bsd43Tahoe, FreeBsd45, Modern, Ns2, Red1993};
     let heeds = |source_quench, profile| {
         let host = Host { handshake: false, ..host(source_quench, profile) };
         let mut sender = Connection::established(&host, Span::ZERO);
         sender.on_quench();
         sender.counters().quench_responses == 1
     };
-    use ProfileName::{Bsd43Tahoe, FreeBsd45, Modern, Ns2, Red1993};
     assert_eq!(
         [Ns2, Bsd43Tahoe, Red1993, FreeBsd45, Modern].map(|profile| heeds(None, profile)),
         [false, true, false, true, false]
