@@ -57,3 +57,18 @@ def test_python_says_it_too() -> None:
     assert run.flows["completion_time_ns"].null_count() == 3
     with pytest.raises(sg.ScenarioError, match=r"rtt <= rtt_max"):
         sg.simulate(net, sg.Udp(rate="1 Mbit/s", rtt="10 ms", rtt_max="5 ms"), duration="1 s")
+
+
+def test_two_directions_have_a_link_each_and_python_says_so_too() -> None:
+    run = sg.run("two_way")
+    assert run.links["link"].to_list() == ["bottleneck", "reverse"]
+    assert (run.links["utilisation"] > 0.2).all()
+    links = run.flows.group_by("group", maintain_order=True).agg(pl.col("link").unique().sort()).get_column("link")
+    assert links.to_list() == [["bottleneck"], ["reverse"], ["bottleneck"], ["reverse"]]
+    files = run.flows.filter(pl.col("kind") == "tcp")
+    assert files["completion_time_ns"].null_count() == 0, "200 packets each, within the run"
+    typed = run.flows.filter(pl.col("kind") == "telnet")
+    assert (typed["throughput_bps"] < files["throughput_bps"].min()).all()
+    net = sg.dumbbell(rate="10 Mbit/s", queue=sg.Red())
+    flows = [sg.Tcp(2, size=50), sg.Tcp(direction="reverse", size=50), sg.Telnet(messages=5, interval="100 ms")]
+    assert sg.simulate(net, flows, duration="20 s").flows["completion_time_ns"].null_count() == 0

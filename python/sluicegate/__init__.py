@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         Red,
         SourceQuench,
         Tcp,
+        Telnet,
         Udp,
         UtLt,
     )
@@ -78,6 +79,7 @@ __all__ = [
     "ScenarioError",
     "SourceQuench",
     "Tcp",
+    "Telnet",
     "Topology",
     "Udp",
     "UtLt",

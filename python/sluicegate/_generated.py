@@ -539,10 +539,10 @@ class Tcp:
 
     Source: RFC 9293, RFC 5681; ns-2's Agent/TCP
 
-    Rules: packet_size and header_size are in bytes; header_size < packet_size; 2 clock_tick <= max_rto; min_rto <=
-    max_rto; window holds a full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both;
-    rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not
-    both
+    Rules: packet_size and header_size are in bytes; header_size < packet_size; decbit acknowledges every packet at
+    once: delayed_ack = 0 s; 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; start < stop;
+    rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not
+    both; rtts names at least one; access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -557,8 +557,8 @@ class Tcp:
             profile says; at least 20 and at most 120; RFC 9293; ns-2, tcpip_base_hdr_size_)
         initial_window: Congestion window at the start. (packets; default: as the profile says; at least 1 and at
             most 1000000 packets; RFC 5681, RFC 6928)
-        initial_ssthresh: Slow-start threshold at the start. (packets; default: the advertised window; at least 2
-            and at most 1000000000 packets; RFC 5681)
+        initial_ssthresh: Slow-start threshold at the start. (packets; default: the advertised window; half of it
+            for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
         restart_window: Most of the congestion window that is left after an idle timeout. (packets; default: as
             the profile says; at least 1 and at most 1000000 packets; RFC 5681, Sec. 4.1)
         min_rto: Least retransmission timeout. (default: as the profile says; RFC 6298)
@@ -571,7 +571,13 @@ class Tcp:
             the profile says; RFC 3042)
         delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
             (default: as the profile says; RFC 5681, Sec. 4.2)
-        ecn: Whether both ends use explicit congestion notification. (default: as the profile says; RFC 3168)
+        ecn: Whether both ends use explicit congestion notification; decbit has its own, whatever is said here.
+            (default: as the profile says; RFC 3168)
+        source_quench: Whether the sender closes its window to one segment for each source quench of a gateway.
+            (default: as the profile says; 4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
+        overhead: Most of the time that each packet of data takes to prepare, uniform between zero and this, one
+            after another. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
+            overhead_)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
             lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
         pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
@@ -590,6 +596,8 @@ class Tcp:
             255; RED 1993, Sec. XII)
         priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
             0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
+        direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
+            forward; RED 1993, Sec. VIII: two-way traffic)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
             bottleneck; Sluicegate)
         return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
@@ -613,9 +621,9 @@ class Tcp:
     name: ClassVar[str] = "tcp"
 
     count: int = 1
-    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic"] | None = None
+    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit"] | None = None
     _: KW_ONLY
-    profile: Literal["ns2", "bsd43-tahoe", "freebsd45", "modern"] = "ns2"
+    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "modern"] = "ns2"
     window: int | str | None = None
     packet_size: int | str | None = None
     header_size: int | str | None = None
@@ -629,6 +637,8 @@ class Tcp:
     limited_transmit: bool | None = None
     delayed_ack: str | None = None
     ecn: bool | None = None
+    source_quench: bool | None = None
+    overhead: str = "0 s"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
     handshake: bool | None = None
@@ -639,6 +649,158 @@ class Tcp:
     stop: str | None = None
     class_: int = 0
     priority: int = 0
+    direction: Literal["forward", "reverse"] = "forward"
+    path: Sequence[str] | None = None
+    return_path: Sequence[str] | None = None
+    access_rate: str | None = None
+    access_delay: str | None = None
+    access_jitter: str = "0 s"
+    rtt: str | None = None
+    rtt_max: str | None = None
+    rtt_mean: str | None = None
+    rtts: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class Telnet:
+    """TELNET session
+
+    A person types: a TCP connection that writes a short message at random times. The first message opens the
+    connection.
+
+    Source: RED 1993, Sec. VIII; ns-2, Application/Telnet; Paxson & Floyd 1995
+
+    Rules: message_size is in bytes; shortest < longest; packet_size and header_size are in bytes; header_size <
+    packet_size; decbit acknowledges every packet at once: delayed_ack = 0 s; 2 clock_tick <= max_rto; min_rto <=
+    max_rto; window holds a full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both;
+    rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not
+    both
+
+    Attributes:
+        count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
+            Sluicegate)
+        algorithm: The sender's congestion control. (default: as the profile says; CHOKe 1999 does not say; ns-2)
+        message_size: Length of each message, headers not counted. (B; default: 1 B; at least 1 and at most
+            1000000; a keystroke)
+        messages: How many messages each session sends before it ends. (default: until it stops; at least 1; RED
+            1993, Sec. VIII: from 20 to 400 packets)
+        distribution: How the gaps between messages are distributed. (default: exponential; ns-2,
+            Application/Telnet; Paxson & Floyd 1995)
+        interval: Mean gap between messages, of the exponential law. (default: 1100 ms; above 0 s; Paxson & Floyd
+            1995)
+        shape: Shape of Pareto's law. (default: 0.9; at least 0.1 and at most 100; Paxson & Floyd 1995)
+        tail_shape: Shape of Pareto's law for the longest 3 % of the gaps. (default: 0.95; at least 0.1 and at
+            most 100; Paxson & Floyd 1995)
+        shortest: Least gap of Pareto's law. (default: 120 ms; above 0 s; chosen here: 15 % of the gaps exceed 1
+            s)
+        longest: Longest gap of Pareto's law. (default: 150 s; above 0 s; chosen here: the mean is 1.1 s)
+        profile: Whose defaults apply to what is not given here. (default: ns2; the CHOKe report's simulator)
+        window: The receiver's advertised window. (packets; default: as the profile says; at least 1 and at most
+            1000000000; RFC 9293)
+        packet_size: Length of a full IP packet, headers included. (B; default: as the profile says; above 0 and
+            at most 65535; CHOKe 1999, Sec. 4)
+        header_size: Length of the IP and TCP headers, and so of a bare acknowledgement. (B; default: as the
+            profile says; at least 20 and at most 120; RFC 9293; ns-2, tcpip_base_hdr_size_)
+        initial_window: Congestion window at the start. (packets; default: as the profile says; at least 1 and at
+            most 1000000 packets; RFC 5681, RFC 6928)
+        initial_ssthresh: Slow-start threshold at the start. (packets; default: the advertised window; half of it
+            for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
+        restart_window: Most of the congestion window that is left after an idle timeout. (packets; default: as
+            the profile says; at least 1 and at most 1000000 packets; RFC 5681, Sec. 4.1)
+        min_rto: Least retransmission timeout. (default: as the profile says; RFC 6298)
+        max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
+        initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
+            s; RFC 6298)
+        clock_tick: Granularity of the retransmission clock. (default: as the profile says; at least 0.000001 s;
+            RFC 6298, G)
+        limited_transmit: Send one new packet for each of the first two duplicate acknowledgements. (default: as
+            the profile says; RFC 3042)
+        delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
+            (default: as the profile says; RFC 5681, Sec. 4.2)
+        ecn: Whether both ends use explicit congestion notification; decbit has its own, whatever is said here.
+            (default: as the profile says; RFC 3168)
+        source_quench: Whether the sender closes its window to one segment for each source quench of a gateway.
+            (default: as the profile says; 4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
+        overhead: Most of the time that each packet of data takes to prepare, uniform between zero and this, one
+            after another. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
+            overhead_)
+        ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
+            lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
+        pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
+            1996)
+        handshake: Whether the connection opens with an exchange of SYNs; otherwise it starts established.
+            (default: as the profile says; RFC 9293; ns-2, syn_)
+        closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
+            9293)
+        start: When the first of them may start. (default: 0 s; Sluicegate)
+        spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
+            random starts avoid traffic phase effects)
+        stop: When they stop sending. (default: at the end of the run; Sluicegate)
+        class_: The class of traffic that they are, for queues with classes. (default: 0; at least 0 and at most
+            255; RED 1993, Sec. XII)
+        priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
+            0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
+        direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
+            forward; RED 1993, Sec. VIII: two-way traffic)
+        path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
+            bottleneck; Sluicegate)
+        return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
+            Sluicegate)
+        access_rate: Rate of each flow's own access link on the sender's side. (default: as [network] says; none
+            in a topology; above 0 bit/s; Sluicegate)
+        access_delay: Propagation delay of each flow's access link on the sender's side. (default: as [network]
+            says; none in a topology; Sluicegate)
+        access_jitter: The access link delays each packet by an extra time, uniform between zero and this, in
+            order all the same. (default: 0 s; Sluicegate)
+        rtt: Base round trip: the propagation delays of all links there and back. Instead of access_delay, which
+            follows. (default: follows from the delays of the links; above 0 s; Sluicegate)
+        rtt_max: Each flow's base round trip is drawn uniformly between rtt and this. (default: all have rtt;
+            above 0 s; DCN 2004, Sec. 4)
+        rtt_mean: Each flow's base round trip is drawn: rtt and an exponential time, with this mean in all.
+            (default: all have rtt; above 0 s; Sluicegate)
+        rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
+            above 0 s; RED 1993)
+    """
+
+    name: ClassVar[str] = "telnet"
+
+    count: int = 1
+    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit"] | None = None
+    _: KW_ONLY
+    message_size: int | str = "1 B"
+    messages: int | None = None
+    distribution: Literal["exponential", "pareto"] = "exponential"
+    interval: str = "1100 ms"
+    shape: float = 0.9
+    tail_shape: float = 0.95
+    shortest: str = "120 ms"
+    longest: str = "150 s"
+    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "modern"] = "ns2"
+    window: int | str | None = None
+    packet_size: int | str | None = None
+    header_size: int | str | None = None
+    initial_window: float | None = None
+    initial_ssthresh: float | None = None
+    restart_window: float | None = None
+    min_rto: str | None = None
+    max_rto: str | None = None
+    initial_rto: str | None = None
+    clock_tick: str | None = None
+    limited_transmit: bool | None = None
+    delayed_ack: str | None = None
+    ecn: bool | None = None
+    source_quench: bool | None = None
+    overhead: str = "0 s"
+    ns2_rules: bool | None = None
+    pipe: Literal["rfc6675", "counted"] | None = None
+    handshake: bool | None = None
+    closing: bool | None = None
+    start: str = "0 s"
+    spread: str = "1 s"
+    stop: str | None = None
+    class_: int = 0
+    priority: int = 0
+    direction: Literal["forward", "reverse"] = "forward"
     path: Sequence[str] | None = None
     return_path: Sequence[str] | None = None
     access_rate: str | None = None
@@ -677,6 +839,8 @@ class Udp:
             255; RED 1993, Sec. XII)
         priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
             0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
+        direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
+            forward; RED 1993, Sec. VIII: two-way traffic)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
             bottleneck; Sluicegate)
         return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
@@ -709,6 +873,7 @@ class Udp:
     stop: str | None = None
     class_: int = 0
     priority: int = 0
+    direction: Literal["forward", "reverse"] = "forward"
     path: Sequence[str] | None = None
     return_path: Sequence[str] | None = None
     access_rate: str | None = None
@@ -746,6 +911,8 @@ class Poisson:
             255; RED 1993, Sec. XII)
         priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
             0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
+        direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
+            forward; RED 1993, Sec. VIII: two-way traffic)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
             bottleneck; Sluicegate)
         return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
@@ -778,6 +945,7 @@ class Poisson:
     stop: str | None = None
     class_: int = 0
     priority: int = 0
+    direction: Literal["forward", "reverse"] = "forward"
     path: Sequence[str] | None = None
     return_path: Sequence[str] | None = None
     access_rate: str | None = None
@@ -824,6 +992,8 @@ class OnOff:
             255; RED 1993, Sec. XII)
         priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
             0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
+        direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
+            forward; RED 1993, Sec. VIII: two-way traffic)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
             bottleneck; Sluicegate)
         return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
@@ -859,6 +1029,7 @@ class OnOff:
     stop: str | None = None
     class_: int = 0
     priority: int = 0
+    direction: Literal["forward", "reverse"] = "forward"
     path: Sequence[str] | None = None
     return_path: Sequence[str] | None = None
     access_rate: str | None = None
@@ -870,7 +1041,7 @@ class OnOff:
     rtts: Sequence[str] | None = None
 
 
-Source: TypeAlias = Tcp | Udp | Poisson | OnOff
+Source: TypeAlias = Tcp | Telnet | Udp | Poisson | OnOff
 
 
 @dataclass(frozen=True)
@@ -910,6 +1081,9 @@ class Dumbbell:
         access_rate: Rate of every host's access link. (default: 10 Mbit/s; above 0 bit/s; CHOKe 1999, Fig. 1)
         access_delay: Propagation delay of every host's access link, one way. (default: 0 s; chosen here: not
             stated by CHOKe 1999)
+        two_way: Whether the opposite direction is a link under study too, called reverse: with the same rate,
+            delay and discipline, and a queue of its own that acknowledgements cross. (default: when a flow goes
+            in reverse; RED 1993, Sec. VIII)
         queue: The discipline at the bottleneck, or the class of one's own (see `Aqm`); None for the simulator's
             default.
     """
@@ -919,5 +1093,6 @@ class Dumbbell:
     delay: str = "1 ms"
     access_rate: str = "10 Mbit/s"
     access_delay: str = "0 s"
+    two_way: bool | None = None
 
     queue: Discipline | AqmFactory | None = None

@@ -451,6 +451,7 @@ def groups(result: Run) -> list[dict[str, Any]]:
         .agg(
             pl.col("kind").first(),
             pl.col("algorithm").first(),
+            pl.col("link").first(),
             pl.len().alias("count"),
             pl.col("throughput_bps").sum(),
             pl.col("throughput_bps").mean().alias("throughput_per_flow_bps"),
@@ -463,9 +464,10 @@ def groups(result: Run) -> list[dict[str, Any]]:
 
 def print_run(result: Run, out: Path | None) -> None:
     header = ["flows", "count", "throughput kbit/s", "per flow kbit/s", "loss %", "delay ms"]
+    several = result.flows["link"].n_unique() > 1
     rows = [
         [
-            " ".join(filter(None, (row["kind"], row["algorithm"]))),
+            " ".join(filter(None, (row["kind"], row["algorithm"], row["link"] if several else ""))),
             str(row["count"]),
             number(row["throughput_bps"], 1e3),
             number(row["throughput_per_flow_bps"], 1e3),

@@ -9,6 +9,7 @@
 //! | [`foreign`] | a discipline that is written elsewhere, such as in Python |
 //! | [`queueing`] | the discipline of a queue, and of its classes, read and built |
 //! | [`scenario`] | a whole scenario: read, checked, resolved, turned into a plan |
+//! | [`topology`] | the links of a network, and which of them a flow crosses |
 //! | [`memory`] | how much memory a scenario would take |
 //! | [`replay`] | captures of real packets, replayed through a discipline |
 //! | [`results`] | the tables of results, every column declared |
@@ -25,6 +26,7 @@ pub mod replay;
 pub mod results;
 pub mod scenario;
 pub mod section;
+mod topology;
 
 pub use document::ScenarioError;
 pub use foreign::Foreign;

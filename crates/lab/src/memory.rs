@@ -86,7 +86,7 @@ pub struct Path {
 /// The most packets of one flow that wait before the network, or are on their way.
 fn waiting(source: &SourcePlan, access: Option<&Access>, path: Path, lifetime: f64) -> f64 {
     let (rate, size) = match source {
-        SourcePlan::Tcp(host) => {
+        SourcePlan::Tcp(host) | SourcePlan::Telnet(host, _) => {
             let window = host.window as f64 / f64::from(host.mss);
             let on_the_way = path.rate.0 as f64 * path.delay.as_secs().min(lifetime) / (8.0 * f64::from(host.mss));
             return host.initial_window.max(on_the_way).min(window);

@@ -13,6 +13,9 @@ params! {
         access_rate: Rate = default(Rate(10_000_000)), range(Range::POSITIVE), source("CHOKe 1999, Fig. 1");
         /// Propagation delay of every host's access link, one way.
         access_delay: Span = default(Span::ZERO), source("chosen here: not stated by CHOKe 1999");
+        /// Whether the opposite direction is a link under study too, called reverse: with the same rate, delay and
+        /// discipline, and a queue of its own that acknowledgements cross.
+        two_way: Option<bool> = optional("when a flow goes in reverse"), source("RED 1993, Sec. VIII");
     }
 }
 

@@ -111,6 +111,11 @@ fn flows(outcome: &Outcome) -> ResultTable {
         u64s("group", "", "number of its [[flows]] entry, from 0", rows().map(|row| u64::from(row.group))),
         strs("kind", "kind of source", rows().map(|row| row.kind)),
         strs("algorithm", "congestion control; empty for a source without", rows().map(|row| row.algorithm)),
+        strs(
+            "link",
+            "the first link under study that its data crosses; empty if there is none",
+            rows().map(|row| row.link.map_or("", |link| outcome.link_name(link))),
+        ),
         f64s("start_s", "s", "when it was to start", rows().map(|row| row.start.as_secs())),
         f64s(
             "base_rtt_ns",
@@ -191,6 +196,12 @@ fn flows(outcome: &Outcome) -> ResultTable {
         u64s("fast_retransmits", "events", "fast retransmits", rows().map(|row| row.fast_retransmits)),
         u64s("timeouts", "events", "expiries of the retransmission timer", rows().map(|row| row.timeouts)),
         u64s("mark_responses", "events", "windows cut for marks", rows().map(|row| row.mark_responses)),
+        u64s(
+            "quench_responses",
+            "events",
+            "windows closed for source quenches",
+            rows().map(|row| row.quench_responses),
+        ),
         u64s("quenches", "events", "source quenches that reached its sender", rows().map(|row| row.totals.quenches)),
         f64s(
             "recent_share",

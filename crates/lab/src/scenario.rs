@@ -4,21 +4,22 @@ use crate::access::Access;
 use crate::document::{Document, Item, Node, Place, ScenarioError};
 use crate::foreign::Build;
 use crate::memory::{Memory, Path};
-use crate::network::{LinkParams, Network, NetworkLink, NetworkParams, Run, RunParams};
+use crate::network::{NetworkParams, Run, RunParams};
 use crate::queueing::{Queueing, queue};
 use crate::section::{Section, fill_from_profile, json, object};
+use crate::topology::{self, LinkSpec};
 use serde_json::{Map, Value as Json};
 use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
 use sluicegate_base::params::{Table, did_you_mean};
-use sluicegate_base::{Declared, Link, Params, Rate, Size, Span, Stream, Time, Value};
-use sluicegate_netsim::source::{self, Flow, FlowParams, Ftp, OnOff, Poisson, SourcePlan, Udp};
+use sluicegate_base::{Declared, Link, Params, Rate, Span, Stream, Time, Value};
+use sluicegate_netsim::source::{self, Flow, FlowParams, Ftp, OnOff, Poisson, SourcePlan, Telnet, Udp};
 use sluicegate_netsim::{FlowPlan, Hop, LinePlan, LinkPlan, Plan};
 use sluicegate_tcp::{Host, Tcp};
-use std::collections::BTreeSet;
 
 /// The sources of traffic, in the order in which they are listed to people: each with its keys, in one table or more.
 pub const SOURCES: &[&[Table]] = &[
     &[Table::of::<Tcp>(), Table::of::<Ftp>()],
+    &[Table::of::<Telnet>(), Table::of::<Tcp>()],
     &[Table::of::<Udp>()],
     &[Table::of::<Poisson>()],
     &[Table::of::<OnOff>()],
@@ -29,17 +30,6 @@ pub const COMMON: &[Table] = &[Table::of::<Flow>(), Table::of::<source::Access>(
 
 /// Most flows and links that one scenario may have.
 const MOST: usize = 1_000_000;
-
-/// A link as the scenario describes it.
-#[derive(Clone, Debug)]
-struct LinkSpec {
-    name: String,
-    ends: Option<(String, String)>,
-    rate: Rate,
-    delay: Span,
-    /// The limit of a plain queue; none for a link that the discipline under study manages.
-    plain: Option<Size>,
-}
 
 /// A group of flows as the scenario describes it.
 #[derive(Clone, Debug)]
@@ -75,7 +65,7 @@ impl Scenario {
         let root = Section { document: &document, path: "", place: Place::Line(1), entries: &document.root };
         root.refuse_unknown(&[], &["network", "queue", "flows", "run"])?;
         let mut resolved = Map::new();
-        let (links, dumbbell) = network(&section(&root, "network")?, &mut resolved)?;
+        let (links, dumbbell) = topology::read(&root, &section(&root, "network")?, &mut resolved)?;
         let queue = queue(&section(&root, "queue")?, links[0].rate, &mut resolved)?;
         let groups = flows(&root, &links, dumbbell.as_ref(), &mut resolved)?;
         let run_section = section(&root, "run")?;
@@ -137,7 +127,7 @@ impl Scenario {
                 let spread = group.common.spread.0.saturating_add(1);
                 let mut path: Vec<Hop> = group.path.iter().map(|link| Hop::Link(*link)).collect();
                 let mut back: Vec<Hop> = group.return_path.iter().map(|link| Hop::Link(*link)).collect();
-                if group.source.kind() != "tcp" {
+                if group.source.host().is_none() {
                     back.clear();
                 } else if back.is_empty() {
                     back = group.path.iter().rev().map(|link| Hop::Line(*link)).collect();
@@ -208,7 +198,7 @@ fn section<'a>(root: &Section<'a>, key: &'static str) -> Result<Section<'a>, Sce
 }
 
 /// Reads one declared thing into its typed parameters and its resolved form.
-fn typed<T: Declared>(
+pub(crate) fn typed<T: Declared>(
     section: &Section<'_>,
     rate: Rate,
     name: &str,
@@ -233,50 +223,6 @@ pub(crate) fn fields<T: Declared>(
     fill_from_profile(&table, &found, map);
     let built = T::Params::build(&mut |at| values[at].clone(), &link);
     Ok(built.unwrap_or_else(|problem| unreachable!("resolved values build: {problem:?}")))
-}
-
-fn network(
-    section: &Section<'_>,
-    resolved: &mut Map<String, Json>,
-) -> Result<(Vec<LinkSpec>, Option<NetworkParams>), ScenarioError> {
-    let Some(item) = section.get("links") else {
-        section.refuse_unknown(&[Table::of::<Network>()], &["links"])?;
-        let params: NetworkParams = typed::<Network>(section, Rate(1_000_000), "network", resolved)?;
-        let name = "bottleneck".to_owned();
-        let spec = LinkSpec { name, ends: None, rate: params.rate, delay: params.delay, plain: None };
-        return Ok((vec![spec], Some(params)));
-    };
-    if let Some(field) = Table::of::<Network>().fields.iter().find(|field| section.get(field.name).is_some()) {
-        let rule = "a network has either the keys of a dumbbell, such as rate, or [[network.links]]";
-        // At whichever of the two was added by hand to a file that has the other.
-        let key = if item.place == Place::Set { "links" } else { field.name };
-        return Err(section.error(key, rule));
-    }
-    section.refuse_unknown(&[], &["links"])?;
-    let Node::Array(items) = &item.node else {
-        return Err(section.error("links", "must be tables: at least one [[network.links]]"));
-    };
-    let (mut specs, mut maps): (Vec<LinkSpec>, Vec<Json>) = (Vec::new(), Vec::new());
-    let mut names = BTreeSet::new();
-    for (at, item) in items.iter().enumerate() {
-        let Node::Table(entries) = &item.node else { unreachable!("an array of tables") };
-        let path = format!("network.links.{at}");
-        let section = Section { document: section.document, path: &path, place: item.place, entries };
-        section.refuse_unknown(&[Table::of::<NetworkLink>()], &[])?;
-        let mut map = Map::new();
-        let LinkParams { name, from, to, rate, delay, managed, limit } =
-            fields::<NetworkLink>(&section, Rate(1_000_000), &mut map)?;
-        if !names.insert(name.clone()) {
-            return Err(section.error("name", &format!("two links are called {name:?}: names must differ")));
-        }
-        maps.push(Json::Object(map));
-        let plain = (!managed).then_some(limit);
-        specs.push(LinkSpec { name, ends: Some((from, to)), rate, delay, plain });
-    }
-    let mut map = Map::new();
-    map.insert("links".to_owned(), Json::Array(maps));
-    resolved.insert("network".to_owned(), Json::Object(map));
-    Ok((specs, None))
 }
 
 fn flows(
@@ -357,52 +303,19 @@ fn group(
             size = fields::<Ftp>(section, rate, map)?.bytes(host.mss);
             SourcePlan::Tcp(host)
         }
+        "telnet" => {
+            let params = fields::<Telnet>(section, rate, map)?;
+            size = params.bytes();
+            SourcePlan::Telnet(Host::new(&fields::<Tcp>(section, rate, map)?), params)
+        }
         "udp" => SourcePlan::Udp(fields::<Udp>(section, rate, map)?),
         "on_off" => SourcePlan::OnOff(fields::<OnOff>(section, rate, map)?),
         _ => SourcePlan::Poisson(fields::<Poisson>(section, rate, map)?),
     };
-    let path = match (&common.path, dumbbell) {
-        (Some(_), Some(_)) => return Err(section.error("path", "only a network of [[network.links]] has paths")),
-        (None, Some(_)) => vec![0],
-        (Some(names), None) => route(section, "path", names, links)?,
-        (None, None) => return Err(section.error("path", "must be given in a network of [[network.links]]")),
-    };
-    let return_path = match &common.return_path {
-        Some(_) if dumbbell.is_some() => {
-            return Err(section.error("return_path", "only a network of [[network.links]] has paths"));
-        }
-        Some(names) => route(section, "return_path", names, links)?,
-        None => Vec::new(),
-    };
+    let (path, return_path) = topology::ways(section, &common, links, dumbbell.is_some())?;
     let there = path.iter().fold(Span::ZERO, |sum, link| sum + links[*link as usize].delay);
     let back = return_path.iter().fold(Span::ZERO, |sum, link| sum + links[*link as usize].delay);
-    let both = there + if return_path.is_empty() || kind != "tcp" { there } else { back };
+    let both = there + if return_path.is_empty() || source.host().is_none() { there } else { back };
     let access = Access::read(section, rate, dumbbell, both, map)?;
     Ok(Group { common, source, size, path, return_path, access })
-}
-
-/// The links that a path names, which must follow one another.
-fn route(section: &Section<'_>, key: &str, names: &[String], links: &[LinkSpec]) -> Result<Vec<u32>, ScenarioError> {
-    if names.is_empty() || names.len() > 200 {
-        return Err(section.error(key, "must name from 1 to 200 links"));
-    }
-    let known: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
-    let mut path: Vec<u32> = Vec::new();
-    for name in names {
-        let Some(at) = known.iter().position(|link| link == name) else {
-            return Err(section.error(key, &format!("no such link: {name:?}{}", did_you_mean(name, &known))));
-        };
-        if let Some(&last) = path.last() {
-            let (last, next) = (&links[last as usize], &links[at]);
-            let reached = last.ends.as_ref().map(|(_, to)| to);
-            let left = next.ends.as_ref().map(|(from, _)| from);
-            if reached != left {
-                let (to, from) = (reached.map_or("", |to| to), left.map_or("", |from| from));
-                let rule = format!("{:?} ends at {to:?}, but {name:?} begins at {from:?}", last.name);
-                return Err(section.error(key, &rule));
-            }
-        }
-        path.push(at as u32);
-    }
-    Ok(path)
 }

@@ -6,18 +6,22 @@
 //! | [`packet`] | a packet on its way |
 //! | [`link`] | a link: its queue, its transmitter, its wire |
 //! | [`line`] | a link whose buffer has no limit, which needs no events of its own |
+//! | [`preparation`] | the random time that a host takes over each packet |
+//! | [`ends`] | what sends and receives at the ends of a flow |
 //! | [`jitter`] | a random delay that keeps the order of packets |
 //! | [`source`] | what the flows send, and the declarations of the sources |
 //! | [`plan`] | a network and its flows, ready to run |
 //! | [`sim`] | the run itself |
 //! | [`probe`] | counters and samples |
 
+pub mod ends;
 pub mod events;
 pub mod jitter;
 pub mod line;
 pub mod link;
 pub mod packet;
 pub mod plan;
+pub mod preparation;
 pub mod probe;
 pub mod sim;
 pub mod source;

@@ -65,7 +65,20 @@ mod tests {
 
     fn packet(bytes: u32) -> SimPacket {
         let (to, ecn, segment, never) = (End::Receiver, Ecn::NotCapable, Segment::default(), Time::ZERO);
-        SimPacket { flow: 0, bytes, leg: 0, to, ecn, marked: false, segment, sent: never, queued: never }
+        SimPacket {
+            flow: 0,
+            bytes,
+            leg: 0,
+            to,
+            ecn,
+            marked: false,
+            segment,
+            sent: never,
+            queued: never,
+            class: 0,
+            priority: 0,
+            label: 0,
+        }
     }
 
     #[test]

@@ -155,6 +155,12 @@ impl Link {
         }
     }
 
+    /// Its propagation delay.
+    #[must_use]
+    pub fn delay(&self) -> Span {
+        self.delay
+    }
+
     /// Packets that the link holds: queued, in transmission.
     #[must_use]
     pub fn holds(&self) -> [u64; 2] {

@@ -34,6 +34,15 @@ pub struct SimPacket {
     pub queued: Time,
 }
 
+impl SimPacket {
+    /// The flow, and the end that its packets travel to, of this key.
+    #[must_use]
+    pub fn of_key(key: FlowKey) -> Option<(u32, End)> {
+        let to = if key.0 & 1 == End::Receiver as u64 { End::Receiver } else { End::Sender };
+        u32::try_from(key.0 >> 1).ok().map(|flow| (flow, to))
+    }
+}
+
 impl Packet for SimPacket {
     #[inline]
     fn flow(&self) -> FlowKey {

@@ -227,6 +227,8 @@ pub struct FlowRow {
     pub group: u32,
     pub kind: &'static str,
     pub algorithm: &'static str,
+    /// The first watched link that its data crosses.
+    pub link: Option<u32>,
     /// When it was to start.
     pub start: Time,
     /// The propagation delays of its path, there and back; there twice for a source that hears nothing.
@@ -240,6 +242,7 @@ pub struct FlowRow {
     pub mark_responses: u64,
     /// Its part of the most recent marks and losses, and the bound on the chance of it; none where there were none.
     pub recent: Option<(f64, f64)>,
+    pub quench_responses: u64,
 }
 
 /// Everything that a run leaves.

@@ -3,23 +3,17 @@
 mod quench;
 mod recent;
 
+use crate::ends::Ends;
 use crate::events::{End, Event, Events};
 use crate::line::Line;
 use crate::link::{Link, Observer};
 use crate::packet::{SimPacket, Travelling};
 use crate::plan::{FlowPlan, Hop, Plan};
 use crate::probe::{FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, QueueSample, Spread};
-use crate::source::{Clocked, SourcePlan};
 use sluicegate_aqm::{Cause, FlowKey};
-use sluicegate_base::{Ecn, Rate, Span, Stream, Time};
+use sluicegate_base::{Ecn, Rate, Span, Time};
 use sluicegate_tcp::send::SendCounters;
-use sluicegate_tcp::{Connection, Flags, Segment};
-
-/// What sends and receives at the ends of a flow.
-enum Ends {
-    Tcp { ends: Box<[Connection; 2]>, header: u32, armed: [Option<Time>; 2] },
-    Clocked(Clocked),
-}
+use sluicegate_tcp::{Flags, Segment};
 
 /// One leg of a path as it runs: over a line that is this path's own, if there is one, to where something must happen in
 /// the order of time.
@@ -378,7 +372,8 @@ impl Sim {
             flow.delivered += u64::from(packet.bytes);
             flow.totals.deliver(packet.bytes, now.since(packet.sent));
         }
-        if let Ends::Tcp { ends, .. } = &mut flow.ends {
+        if let Ends::Tcp(tcp) = &mut flow.ends {
+            let ends = &mut tcp.ends;
             ends[to as usize].on_segment(&packet.segment, packet.ecn == Ecn::CongestionExperienced, now);
             if flow.completed.is_none() && flow.plan.size.is_some_and(|size| ends[1].received() >= size) {
                 flow.completed = Some(now);
@@ -392,10 +387,11 @@ impl Sim {
     fn pump(&mut self, flow: u32, end: End) {
         let to = if end == End::Sender { End::Receiver } else { End::Sender };
         loop {
-            let Ends::Tcp { ends, header, armed } = &mut self.flows[flow as usize].ends else { return };
-            let Some(segment) = ends[end as usize].poll(self.now) else {
-                if let Some(at) = ends[end as usize].next_timer() {
-                    let armed = &mut armed[end as usize];
+            let Ends::Tcp(tcp) = &mut self.flows[flow as usize].ends else { return };
+            let connection = &mut tcp.ends[end as usize];
+            let Some(segment) = connection.poll(self.now) else {
+                if let Some(at) = connection.next_timer() {
+                    let armed = &mut tcp.armed[end as usize];
                     if armed.is_none_or(|time| at < time) {
                         *armed = Some(at);
                         self.events.push(at, Event::Timer(flow, end));
@@ -403,47 +399,54 @@ impl Sim {
                 }
                 return;
             };
-            let bytes = *header + segment.option_bytes() + segment.len;
+            let bytes = tcp.header + segment.option_bytes() + segment.len;
             self.work += 1;
             self.send(flow, to, bytes, segment);
         }
     }
 
     fn send(&mut self, flow: u32, to: End, bytes: u32, segment: Segment) {
+        let state = &mut self.flows[flow as usize];
         if to == End::Receiver {
-            let totals = &mut self.flows[flow as usize].totals;
-            totals.sent[0] += 1;
-            totals.sent[1] += u64::from(bytes);
+            state.totals.sent[0] += 1;
+            state.totals.sent[1] += u64::from(bytes);
         }
-        let (sent, queued) = (self.now, self.now);
+        let sent = state.ends.leaves(to, segment.len > 0, self.now);
+        let queued = sent;
         let ecn = if segment.flags.has(Flags::ECT) { Ecn::Capable0 } else { Ecn::NotCapable };
-        let state = &self.flows[flow as usize];
         let (leg, class, priority) = (state.first[to as usize], state.plan.class, state.plan.priority);
         let packet =
             SimPacket { flow, bytes, leg, to, ecn, marked: false, class, priority, label: 0, segment, sent, queued };
         let place = self.travelling.put(packet);
         match self.legs[leg as usize] {
             // It starts at a queue.
-            Leg { line: None, to: Then::Link(_) } => self.arrive(place),
-            _ => self.travel(place, self.now),
+            Leg { line: None, to: Then::Link(_) } if sent == self.now => self.arrive(place),
+            _ => self.travel(place, sent),
         }
     }
 
     fn source(&mut self, flow: u32) {
         let state = &mut self.flows[flow as usize];
         match &mut state.ends {
-            Ends::Tcp { ends, .. } => {
+            Ends::Tcp(tcp) => {
+                let sender = &mut tcp.ends[0];
                 if self.now >= state.plan.stop {
-                    ends[0].stop();
-                    ends[0].close();
+                    sender.stop();
+                    sender.close();
                     return self.pump(flow, End::Sender);
                 }
-                ends[0].write(state.plan.size.unwrap_or(u64::MAX));
-                if state.plan.size.is_some() {
-                    ends[0].close();
-                }
-                if state.plan.stop < self.end {
+                if self.now == state.plan.start && state.plan.stop < self.end {
                     self.events.push(state.plan.stop, Event::Source(flow));
+                }
+                let (bytes, gap) = match &mut tcp.typing {
+                    Some(typing) => typing.next(),
+                    None => (state.plan.size.unwrap_or(u64::MAX), None),
+                };
+                sender.write(bytes);
+                match gap {
+                    Some(gap) => self.events.push(self.now + gap, Event::Source(flow)),
+                    None if state.plan.size.is_some() => sender.close(),
+                    None => {}
                 }
                 self.pump(flow, End::Sender);
             }
@@ -459,10 +462,10 @@ impl Sim {
     }
 
     fn timer(&mut self, flow: u32, end: End) {
-        let Ends::Tcp { ends, armed, .. } = &mut self.flows[flow as usize].ends else { return };
+        let Ends::Tcp(tcp) = &mut self.flows[flow as usize].ends else { return };
         // An entry for a later time than the one armed is stale; the timer is lazy and may have moved on.
-        if armed[end as usize].take_if(|at| *at <= self.now).is_some() {
-            ends[end as usize].on_timer(self.now);
+        if tcp.armed[end as usize].take_if(|at| *at <= self.now).is_some() {
+            tcp.ends[end as usize].on_timer(self.now);
             self.pump(flow, end);
         }
     }
@@ -519,8 +522,14 @@ impl Sim {
                 }
             });
         }
+        let watched = |hop: &Hop| match *hop {
+            Hop::Link(at) if self.links[at as usize].watched => Some(at),
+            _ => None,
+        };
+        let crossed: Vec<Option<u32>> = self.flows.iter().map(|flow| flow.plan.path.iter().find_map(watched)).collect();
         let recent = self.recent_shares();
-        let flows = self.flows.into_iter().zip(recent).map(|(flow, recent)| flow.row(recent)).collect();
+        let rows = self.flows.into_iter().zip(crossed).zip(recent);
+        let flows = rows.map(|((flow, link), recent)| flow.row(link, recent)).collect();
         let links = self.links.into_iter().zip(self.averages).enumerate().filter(|(_, (link, _))| link.watched);
         Outcome {
             window: now.since(start),
@@ -562,12 +571,13 @@ fn reach(plan: &Plan) -> Span {
 }
 
 impl FlowState {
-    fn row(self, recent: Option<(f64, f64)>) -> FlowRow {
+    fn row(self, link: Option<u32>, recent: Option<(f64, f64)>) -> FlowRow {
         let now = self.ends.counters();
         FlowRow {
             group: self.plan.group,
             kind: self.plan.source.kind(),
             algorithm: self.plan.source.algorithm(),
+            link,
             start: self.plan.start,
             base_rtt: self.base_rtt,
             completion: self.completed.map(|time| time.since(self.plan.start)),
@@ -575,47 +585,9 @@ impl FlowState {
             timeouts: now.timeouts - self.before.timeouts,
             fast_retransmits: now.fast_retransmits - self.before.fast_retransmits,
             mark_responses: now.mark_responses - self.before.mark_responses,
+            quench_responses: now.quench_responses - self.before.quench_responses,
             recent,
             totals: self.totals,
-        }
-    }
-}
-
-impl Ends {
-    fn new(source: &SourcePlan, seed: u64, flow: usize) -> Ends {
-        let stream = |purpose| Stream::new(seed, &format!("flow/{flow}/{purpose}"));
-        match source {
-            SourcePlan::Tcp(host) => {
-                let mut rng = stream("clock");
-                let mut phase = || Span(rng.below(host.rto.tick.0));
-                let ends = [Connection::opener(host, phase()), Connection::listener(host, phase())];
-                Ends::Tcp { ends: Box::new(ends), header: host.header, armed: [None; 2] }
-            }
-            SourcePlan::Udp(params) => Ends::Clocked(Clocked::udp(params, stream("packets"))),
-            SourcePlan::Poisson(params) => Ends::Clocked(Clocked::poisson(params, stream("packets"))),
-            SourcePlan::OnOff(params) => Ends::Clocked(Clocked::on_off(params, stream("packets"))),
-        }
-    }
-
-    /// How long after the flow's start its source first acts.
-    fn first(&mut self) -> Span {
-        match self {
-            Ends::Tcp { .. } => Span::ZERO,
-            Ends::Clocked(source) => source.first(),
-        }
-    }
-
-    fn counters(&self) -> SendCounters {
-        match self {
-            Ends::Tcp { ends, .. } => ends[0].counters(),
-            Ends::Clocked(_) => SendCounters::default(),
-        }
-    }
-
-    fn cwnd(&self) -> f64 {
-        match self {
-            Ends::Tcp { ends, .. } => ends[0].cwnd(),
-            Ends::Clocked(_) => f64::NAN,
         }
     }
 }

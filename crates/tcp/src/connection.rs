@@ -29,6 +29,7 @@ pub struct Connection {
     state: State,
     ecn: bool,
     closing: bool,
+    heeds_quench: bool,
     sender: Sender,
     receiver: Receiver,
 }
@@ -54,8 +55,14 @@ impl Connection {
     }
 
     fn new(host: &Host, phase: Span, state: State) -> Connection {
-        let (ecn, closing) = (host.ecn, host.closing);
-        Connection { state, ecn, closing, sender: Sender::new(host, phase), receiver: Receiver::new(host) }
+        Connection {
+            state,
+            ecn: host.answers_marks(),
+            closing: host.closing,
+            heeds_quench: host.source_quench,
+            sender: Sender::new(host, phase),
+            receiver: Receiver::new(host),
+        }
     }
 
     /// The application writes `bytes` more; `u64::MAX` writes without end.
@@ -121,6 +128,14 @@ impl Connection {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// A source quench for what this end sends arrives (RFC 792). A host that heeds it closes its window to one segment, as
+    /// 4.3BSD does; before the connection is open there is no window to close.
+    pub fn on_quench(&mut self) {
+        if self.heeds_quench && matches!(self.state, State::Open { .. }) {
+            self.sender.on_quench();
         }
     }
 

@@ -12,6 +12,10 @@
 //! | a timeout soon after a mark | it cuts the threshold unless the data marked is still under way | RFC 3168 leaves it open |
 //! | Linux adds its least timeout to the round trip | the timeout is at least that long | RFC 6298; with round trips of 100 to 200 ms Linux waits longer |
 //! | 4.3BSD's delayed acknowledgements go at a common heartbeat | each waits its own 200 ms | a heartbeat would tie the flows of one host together, and here each has its own |
+//! | RFC 1122, Sec. 4.2.3.9: a source quench should start slow start as a timeout does, and so halve the threshold | the window closes to one segment, the threshold stays | 4.3BSD, `tcp_quench`; RFC 1122 leaves the procedure open |
+//! | RFC 792: the quench is a packet, and may be lost | it always arrives, after the propagation delays of the way back | 56 bytes, and gateways send few |
+//! | RFC 1016: packets leave at intervals that quenches lengthen | not built | a proposal that RED 1993 (Sec. II) mentions; what hosts did is 4.3BSD's |
+//! | RED 1993: a source takes a random time to prepare a packet | `overhead`: packets of data are prepared one after another, each for its own time; acknowledgements are not | ns-2's `overhead_` waits once for all that a window lets out at once |
 //! | RFC 2018: n ranges take 2 + 8n bytes | padded to 4 + 8n | as stacks align options; ns-2 adds 8n |
 //!
 //! With `ns2_rules` the ends follow ns-2 2.35 in these, too; then every acknowledgement comes when it has it
@@ -51,6 +55,8 @@ choices! {
         Sack = "sack",
         /// CUBIC's window (RFC 9438) with SACK's recovery.
         Cubic = "cubic",
+        /// DECbit's window (Ramakrishnan & Jain 1990) with Tahoe's recovery; heeds the bit of every packet.
+        DecBit = "decbit",
     }
 }
 
@@ -68,6 +74,8 @@ choices! {
         Ns2 = "ns2",
         /// 4.3BSD-Tahoe, 1988.
         Bsd43Tahoe = "bsd43-tahoe",
+        /// The simulated hosts of RED 1993.
+        Red1993 = "red1993",
         /// FreeBSD 4.5, 2002.
         FreeBsd45 = "freebsd45",
         /// Linux as it ships in the 2020s.
@@ -96,7 +104,7 @@ params! {
         initial_window: Option<f64> = optional("as the profile says"), unit("packets"), range(Range::from(1.0).to(1e6)),
             source("RFC 5681, RFC 6928");
         /// Slow-start threshold at the start.
-        initial_ssthresh: Option<f64> = optional("the advertised window"), unit("packets"),
+        initial_ssthresh: Option<f64> = optional("the advertised window; half of it for profile red1993"), unit("packets"),
             range(Range::from(2.0).to(1e9)),
             source("RFC 5681");
         /// Most of the congestion window that is left after an idle timeout.
@@ -114,8 +122,12 @@ params! {
         limited_transmit: Option<bool> = optional("as the profile says"), source("RFC 3042");
         /// How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
         delayed_ack: Option<Span> = optional("as the profile says"), source("RFC 5681, Sec. 4.2");
-        /// Whether both ends use explicit congestion notification.
+        /// Whether both ends use explicit congestion notification; decbit has its own, whatever is said here.
         ecn: Option<bool> = optional("as the profile says"), source("RFC 3168");
+        /// Whether the sender closes its window to one segment for each source quench of a gateway.
+        source_quench: Option<bool> = optional("as the profile says"), source("4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9");
+        /// Most of the time that each packet of data takes to prepare, uniform between zero and this, one after another.
+        overhead: Span = default(Span::ZERO), source("RED 1993, Secs. V and IX: the bottleneck's service time; ns-2, overhead_");
         /// Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module lists where.
         ns2_rules: Option<bool> = optional("as the profile says"), source("ns-2, tcp.cc and tcp-sink.cc");
         /// How SACK recovery knows what is under way.
@@ -131,6 +143,10 @@ params! {
             bytes(&p.packet_size) && bytes(&p.header_size)
         };
         "header_size < packet_size" [packet_size, header_size] |p| Host::sizes(p).is_some();
+"decbit acknowledges every packet at once: delayed_ack = 0 s" [delayed_ack, algorithm, profile] |p| {
+            let host = Host::new(p);
+            !host.copies_bits() || host.delayed_ack == Span::ZERO
+        };
         "2 clock_tick <= max_rto" [clock_tick, max_rto] |p| {
             let host = Host::new(p);
             host.rto.tick.0.saturating_mul(2) <= host.rto.max.0
@@ -179,6 +195,8 @@ pub struct Profile {
     pub name: &'static str,
     /// Whom it stands for.
     pub summary: &'static str,
+    /// The slow-start threshold at the start, as a share of the advertised window.
+    pub initial_ssthresh: f64,
     /// Its values.
     pub values: &'static [ProfileValue],
 }
@@ -211,6 +229,10 @@ pub struct Host {
     pub delayed_ack: Span,
     /// Whether packets may be marked instead of dropped.
     pub ecn: bool,
+    /// Whether a source quench closes the window.
+    pub source_quench: bool,
+    /// The most that a packet of data takes to prepare; whoever drives the ends makes them wait.
+    pub overhead: Span,
     /// Whether the ends follow ns-2 where its hosts depart from the RFCs.
     pub ns2_rules: bool,
     /// How SACK recovery knows what is under way.
@@ -231,13 +253,16 @@ impl Host {
             Size::Packets(n) => n.saturating_mul(u64::from(mss)),
             Size::Bytes(n) => n,
         };
+        // Two segments at the least, as for every later threshold, if the window holds as many.
+        let full = window as f64 / f64::from(mss);
+        let share = (profile.initial_ssthresh * full).max(full.min(2.0));
         Host {
             algorithm: pick(&params.algorithm, profile, "algorithm"),
             mss,
             header,
             window,
             initial_window: pick(&params.initial_window, profile, "initial_window"),
-            initial_ssthresh: params.initial_ssthresh.unwrap_or(window as f64 / f64::from(mss)),
+            initial_ssthresh: params.initial_ssthresh.unwrap_or(share),
             restart_window: pick(&params.restart_window, profile, "restart_window"),
             rto: RtoConfig {
                 tick: pick(&params.clock_tick, profile, "clock_tick"),
@@ -248,6 +273,8 @@ impl Host {
             limited_transmit: pick(&params.limited_transmit, profile, "limited_transmit"),
             delayed_ack: pick(&params.delayed_ack, profile, "delayed_ack"),
             ecn: pick(&params.ecn, profile, "ecn"),
+            source_quench: pick(&params.source_quench, profile, "source_quench"),
+            overhead: params.overhead,
             ns2_rules: pick(&params.ns2_rules, profile, "ns2_rules"),
             pipe: pick(&params.pipe, profile, "pipe"),
             handshake: pick(&params.handshake, profile, "handshake"),
@@ -270,11 +297,26 @@ impl Host {
         matches!(self.algorithm, Algorithm::Sack | Algorithm::Cubic)
     }
 
+    /// Whether each acknowledgement copies the congestion bit of the packet that it answers, and all packets may be marked.
+    #[must_use]
+    pub fn copies_bits(&self) -> bool {
+        self.algorithm == Algorithm::DecBit
+    }
+
+    /// Whether RFC 3168's answers to marks are in force.
+    #[must_use]
+    pub fn answers_marks(&self) -> bool {
+        self.ecn && !self.copies_bits()
+    }
+
     /// A new window for a connection of this host.
     #[must_use]
     pub fn congestion_control(&self) -> Box<dyn CongestionControl> {
         match self.algorithm {
             Algorithm::Cubic => Box::new(cc::Cubic::new(self.initial_window, self.initial_ssthresh)),
+            Algorithm::DecBit => {
+                Box::new(cc::DecBit::new(self.initial_window, self.window as f64 / f64::from(self.mss)))
+            }
             _ => Box::new(cc::Reno::new(self.initial_window, self.initial_ssthresh)),
         }
     }
@@ -283,7 +325,7 @@ impl Host {
     #[must_use]
     pub fn recovery(&self) -> Box<dyn Recovery> {
         match self.algorithm {
-            Algorithm::Tahoe => Box::new(recovery::Tahoe),
+            Algorithm::Tahoe | Algorithm::DecBit => Box::new(recovery::Tahoe),
             Algorithm::Reno => Box::new(recovery::Reno::default()),
             Algorithm::NewReno => Box::new(recovery::NewReno::default()),
             Algorithm::Sack | Algorithm::Cubic => Box::new(recovery::Sack::new(self.pipe)),
@@ -307,7 +349,13 @@ mod tests {
 
     #[test]
     fn every_profile_fills_every_optional_field() {
-        let names = [ProfileName::Ns2, ProfileName::Bsd43Tahoe, ProfileName::FreeBsd45, ProfileName::Modern];
+        let names = [
+            ProfileName::Ns2,
+            ProfileName::Bsd43Tahoe,
+            ProfileName::Red1993,
+            ProfileName::FreeBsd45,
+            ProfileName::Modern,
+        ];
         assert_eq!(PROFILES.len(), names.len());
         for (at, (profile, name)) in PROFILES.iter().zip(names).enumerate() {
             assert_eq!((profile.name, name as usize), (ProfileName::WORDS[at], at));
@@ -323,6 +371,18 @@ mod tests {
         let host = Host::new(&params());
         assert_eq!((host.mss, host.window, host.initial_window), (960, 20 * 960, 2.0));
         assert_eq!(host.rto.min, Span::from_millis(200));
+    }
+
+    /// RED 1993, Sec. V: "A threshold is set initially to half the receiver's advertised window."
+    #[test]
+    fn only_the_hosts_of_red_1993_begin_with_half_the_window_as_threshold() {
+        let ssthresh = |profile, window| {
+            let params = TcpParams { profile, window: Some(Size::Packets(window)), ..params() };
+            Host::new(&params).initial_ssthresh
+        };
+        assert_eq!((ssthresh(ProfileName::Red1993, 33), ssthresh(ProfileName::Bsd43Tahoe, 33)), (16.5, 33.0));
+        assert_eq!((ssthresh(ProfileName::Red1993, 3), ssthresh(ProfileName::Red1993, 1)), (2.0, 1.0));
+        assert_eq!(ssthresh(ProfileName::Ns2, 1), 1.0);
     }
 
     #[test]

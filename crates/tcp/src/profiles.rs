@@ -12,11 +12,12 @@ fn ms(n: u64) -> Value {
 }
 
 /// All profiles, in the order of [`crate::host::ProfileName`].
-pub(crate) const ALL: &[Profile] = &[NS2, BSD43_TAHOE, FREEBSD45, MODERN];
+pub(crate) const ALL: &[Profile] = &[NS2, BSD43_TAHOE, RED1993, FREEBSD45, MODERN];
 
 const NS2: Profile = Profile {
     name: "ns2",
     summary: "ns-2 version 2.35: one-way agents with a 10 ms clock and an acknowledgement for each packet",
+    initial_ssthresh: 1.0,
     values: &[
         value("algorithm", || Value::Choice("reno"), "chosen here: ns-2's Agent/TCP is tahoe, Agent/TCP/Reno reno, …"),
         value("window", || Value::Size(Size::Packets(20)), "ns-2, window_"),
@@ -31,6 +32,7 @@ const NS2: Profile = Profile {
         value("limited_transmit", || Value::Switch(true), "ns-2, singledup_"),
         value("delayed_ack", || ms(0), "ns-2, Agent/TCPSink; Agent/TCPSink/DelAck waits 100 ms"),
         value("ecn", || Value::Switch(false), "ns-2, ecn_"),
+        value("source_quench", || Value::Switch(false), "ns-2 sends none"),
         value("ns2_rules", || Value::Switch(true), "ns-2, tcp.cc and tcp-sink.cc"),
         value("pipe", || Value::Choice("counted"), "ns-2, Agent/TCP/Sack1"),
         value("handshake", || Value::Switch(true), "ns-2, syn_"),
@@ -41,6 +43,7 @@ const NS2: Profile = Profile {
 const BSD43_TAHOE: Profile = Profile {
     name: "bsd43-tahoe",
     summary: "4.3BSD-Tahoe of 1988: a 500 ms clock, slow start from one segment, delayed acknowledgements",
+    initial_ssthresh: 1.0,
     values: &[
         value("algorithm", || Value::Choice("tahoe"), "Jacobson 1988"),
         value("window", || Value::Size(Size::Bytes(4096)), "4.3BSD, tcp_recvspace 4096; RED 1993 sets its own"),
@@ -55,6 +58,7 @@ const BSD43_TAHOE: Profile = Profile {
         value("limited_transmit", || Value::Switch(false), "RFC 3042 is of 2001"),
         value("delayed_ack", || ms(200), "4.3BSD, the fast timer of 200 ms"),
         value("ecn", || Value::Switch(false), "RFC 3168 is of 2001"),
+        value("source_quench", || Value::Switch(true), "4.3BSD, tcp_subr.c: tcp_quench"),
         value("ns2_rules", || Value::Switch(false), "the RFCs"),
         value("pipe", || Value::Choice("counted"), "unused: Tahoe knows no SACK"),
         value("handshake", || Value::Switch(true), "RFC 793"),
@@ -62,9 +66,37 @@ const BSD43_TAHOE: Profile = Profile {
     ],
 };
 
+const RED1993: Profile = Profile {
+    name: "red1993",
+    summary: "the simulated hosts of RED 1993, Sec. V: 4.3-Tahoe's congestion control, a threshold of half the window, \
+              packets of 1000 bytes, each acknowledged at once",
+    initial_ssthresh: 0.5,
+    values: &[
+        value("algorithm", || Value::Choice("tahoe"), "RED 1993, Sec. V"),
+        value("window", || Value::Size(Size::Packets(16)), "RED 1993, Sec. VIII: 8 or 16; each figure has its own"),
+        value("packet_size", || Value::Size(Size::Bytes(1000)), "RED 1993, Sec. V"),
+        value("header_size", || Value::Size(Size::Bytes(40)), "not stated; RFC 791, RFC 793, no options"),
+        value("initial_window", || Value::Number(1.0), "Jacobson 1988"),
+        value("restart_window", || Value::Number(1.0), "4.3BSD-Tahoe, tcp_output.c: one segment after idling"),
+        value("min_rto", || ms(1000), "not stated; \"functionally identical\" to 4.3-Tahoe: its two ticks"),
+        value("max_rto", || ms(64_000), "the same: 4.3BSD, TCPTV_REXMTMAX"),
+        value("initial_rto", || ms(6000), "the same: 4.3BSD, TCPTV_SRTTDFLT 3 s, doubled"),
+        value("clock_tick", || ms(500), "the same: 4.3BSD, PR_SLOWHZ 2"),
+        value("limited_transmit", || Value::Switch(false), "RFC 3042 is of 2001"),
+        value("delayed_ack", || ms(0), "RED 1993, Sec. V: a sink acknowledges immediately"),
+        value("ecn", || Value::Switch(false), "RFC 3168 is of 2001"),
+        value("source_quench", || Value::Switch(false), "no gateway of RED 1993 sends one"),
+        value("ns2_rules", || Value::Switch(false), "the RFCs"),
+        value("pipe", || Value::Choice("counted"), "unused: Tahoe knows no SACK"),
+        value("handshake", || Value::Switch(false), "not stated: sources have data to send when they start"),
+        value("closing", || Value::Switch(false), "not stated; no figure shows an end"),
+    ],
+};
+
 const FREEBSD45: Profile = Profile {
     name: "freebsd45",
     summary: "FreeBSD 4.5 of 2002, the end hosts of DCN 2004: NewReno, windows of 16 KB, least timeout 1 s",
+    initial_ssthresh: 1.0,
     values: &[
         value("algorithm", || Value::Choice("newreno"), "FreeBSD 4.5, tcp_do_newreno"),
         value("window", || Value::Size(Size::Bytes(16_384)), "DCN 2004, Sec. 4: 16 KB"),
@@ -79,6 +111,7 @@ const FREEBSD45: Profile = Profile {
         value("limited_transmit", || Value::Switch(false), "FreeBSD 4.5 has none"),
         value("delayed_ack", || ms(100), "FreeBSD 4.5, TCPTV_DELACK: hz/10"),
         value("ecn", || Value::Switch(false), "FreeBSD 4.5 needs ALTQ's patch for it"),
+        value("source_quench", || Value::Switch(true), "FreeBSD 4.5, tcp_subr.c: tcp_quench"),
         value("ns2_rules", || Value::Switch(false), "the RFCs"),
         value("pipe", || Value::Choice("counted"), "unused: FreeBSD 4.5 has no SACK"),
         value("handshake", || Value::Switch(true), "RFC 793"),
@@ -89,6 +122,7 @@ const FREEBSD45: Profile = Profile {
 const MODERN: Profile = Profile {
     name: "modern",
     summary: "Linux of the 2020s: CUBIC with SACK, ten segments at the start, least timeout 200 ms",
+    initial_ssthresh: 1.0,
     values: &[
         value("algorithm", || Value::Choice("cubic"), "Linux, net.ipv4.tcp_congestion_control"),
         value(
@@ -107,6 +141,7 @@ const MODERN: Profile = Profile {
         value("limited_transmit", || Value::Switch(true), "RFC 3042"),
         value("delayed_ack", || ms(40), "Linux, TCP_DELACK_MIN"),
         value("ecn", || Value::Switch(false), "Linux, tcp_ecn 2: asks for none by itself"),
+        value("source_quench", || Value::Switch(false), "RFC 6633: it must be ignored"),
         value("ns2_rules", || Value::Switch(false), "the RFCs"),
         value("pipe", || Value::Choice("rfc6675"), "RFC 6675"),
         value("handshake", || Value::Switch(true), "RFC 9293"),

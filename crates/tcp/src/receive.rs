@@ -12,6 +12,8 @@ pub struct Receiver {
     delay: Span,
     sack: bool,
     ns2_rules: bool,
+    /// Whether acknowledgements copy the bit of the packet that they answer, instead of echoing until answered.
+    bits: bool,
     next: u64,
     /// Ranges received beyond `next`, disjoint, in order.
     beyond: Vec<(u64, u64)>,
@@ -38,6 +40,7 @@ impl Receiver {
             delay: host.delayed_ack,
             sack: host.sack(),
             ns2_rules: host.ns2_rules,
+            bits: host.copies_bits(),
             next: 0,
             beyond: Vec::new(),
             recent: [(0, 0); SACK_BLOCKS],
@@ -75,7 +78,7 @@ impl Receiver {
             // In ns-2 a sender's answer does not cover a mark that the same acknowledgement reports.
             self.echo = self.ns2_rules && self.deadline.is_some() && self.waiting_marked;
         }
-        self.echo |= ce;
+        self.echo = ce || (self.echo && !self.bits);
         let end = self.fin.map_or(segment.end(), |fin| segment.end().min(fin));
         if segment.flags.has(Flags::FIN) && self.beyond.last().is_none_or(|&(_, last)| last <= end) && end >= self.next
         {

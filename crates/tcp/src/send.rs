@@ -60,6 +60,8 @@ pub struct SendCounters {
     pub fast_retransmits: u64,
     /// Windows cut for a mark.
     pub mark_responses: u64,
+    /// Windows closed for a source quench.
+    pub quench_responses: u64,
 }
 
 /// What all schemes of loss recovery share: sequence numbers, timer, round trip, window.
@@ -100,7 +102,9 @@ pub struct Core {
     /// Since when nothing has been under way, once something was.
     idle_since: Option<Time>,
     restart_window: f64,
+    /// Whether marks are answered as RFC 3168 says, or every bit counts (DECbit).
     ecn: bool,
+    bits: bool,
     ns2_rules: bool,
     /// Whether the next new segment says that the window was cut.
     announce_cut: bool,
@@ -269,9 +273,10 @@ impl Core {
             self.label(&mut segment);
         } else {
             self.counters.retransmissions += 1;
-            if self.ns2_rules {
+            if self.ns2_rules || self.bits {
                 self.label(&mut segment);
-            } else {
+            }
+            if !self.ns2_rules {
                 // Karn's rule: what is sent again is not measured.
                 self.timed.take_if(|(end, _)| segment.seq < *end && *end <= segment.end());
             }
@@ -286,7 +291,7 @@ impl Core {
     /// RFC 3168, Sec. 6.1.2 and 6.1.5: only new data answers a mark, and only new data may be marked.
     fn label(&mut self, segment: &mut Segment) {
         let answer = core::mem::take(&mut self.announce_cut) && self.ecn;
-        segment.flags = segment.flags.with_if(self.ecn, Flags::ECT).with_if(answer, Flags::CWR);
+        segment.flags = segment.flags.with_if(self.ecn || self.bits, Flags::ECT).with_if(answer, Flags::CWR);
     }
 
     /// RFC 3168, Section 6.1.2: a mark halves the window, once for each window of data.
@@ -352,7 +357,8 @@ impl Sender {
                 deadline: None,
                 idle_since: None,
                 restart_window: host.restart_window,
-                ecn: host.ecn,
+                ecn: host.answers_marks(),
+                bits: host.copies_bits(),
                 ns2_rules: host.ns2_rules,
                 announce_cut: false,
                 marked_at_one: false,
@@ -405,6 +411,11 @@ impl Sender {
             core.on_mark(ack, self.recovery.inflation());
         } else if ack > core.una {
             core.marked_at_one = false;
+        }
+        // Duplicates in recovery answer what was sent before the loss, and data that repeats an acknowledgement no packet.
+        let again = segment.occupies() || core.recover.is_some_and(|recover| ack <= recover);
+        if core.bits && (ack > core.una || !again) && core.cc.on_bit(segment.flags.has(Flags::ECE)) {
+            core.counters.mark_responses += 1;
         }
         if ack > core.una {
             core.acked = (ack - core.una) as f64 / f64::from(core.mss);
@@ -459,6 +470,15 @@ impl Sender {
         }
         let at = self.recovery.next(core)?;
         Some(core.emit(at, now))
+    }
+
+    /// A gateway asks for less: slow start from one segment, up to the threshold as it is.
+    pub fn on_quench(&mut self) {
+        // One below a segment waits for the timer already.
+        if self.core.cc.cwnd() > 1.0 {
+            self.core.cc.on_timeout(self.core.cc.cwnd(), false);
+        }
+        self.core.counters.quench_responses += 1;
     }
 
     /// When the retransmission timer expires.

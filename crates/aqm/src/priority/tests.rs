@@ -1,7 +1,6 @@
 use super::*;
 use crate::classes::ClassParams;
 use crate::drop_tail::{DropTail, DropTailParams};
-use crate::penalty_box::{PenaltyBox, PenaltyBoxParams};
 use crate::rig::{Rig, TestPacket};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -46,10 +45,16 @@ fn a_limit_for_all_refuses_the_arrival() {
     rig.assert_conserved();
 }
 
-/// A queue that counts how often it was asked for a packet and had none.
+/// A queue that counts how often it was asked for a packet and had none, and may want to act at an interval.
 struct Spy {
     queue: DropTail<TestPacket>,
     idle: Arc<AtomicU64>,
+    due: Option<Time>,
+    every: Span,
+}
+
+fn queue() -> DropTail<TestPacket> {
+    DropTail::new(DropTailParams { limit: Size::Packets(50) })
 }
 
 impl Discipline<TestPacket> for Spy {
@@ -60,6 +65,12 @@ impl Discipline<TestPacket> for Spy {
         let packet = self.queue.dequeue(ctx);
         self.idle.fetch_add(u64::from(packet.is_none()), Ordering::Relaxed);
         packet
+    }
+    fn next_wakeup(&self) -> Option<Time> {
+        self.due
+    }
+    fn wake(&mut self, ctx: &mut Ctx<'_, TestPacket>) {
+        self.due = self.due.map(|due| if due <= ctx.now { due + self.every } else { due });
     }
     fn packets(&self) -> u64 {
         self.queue.packets()
@@ -76,8 +87,7 @@ impl Discipline<TestPacket> for Spy {
 #[test]
 fn a_class_learns_that_it_is_idle() {
     let idle = Arc::new(AtomicU64::new(0));
-    let queue = || DropTail::new(DropTailParams { limit: Size::Packets(50) });
-    let spy = Spy { queue: queue(), idle: idle.clone() };
+    let spy = Spy { queue: queue(), idle: idle.clone(), due: None, every: Span::ZERO };
     let classes = vec![class(0, Box::new(queue())), class(1, Box::new(spy))];
     let mut rig = Rig::new(Priority::with_classes(none(), classes), 1);
     send(&mut rig, &[(2, 1)]);
@@ -91,13 +101,12 @@ fn a_class_learns_that_it_is_idle() {
     assert_eq!((rig.depart(), idle.load(Ordering::Relaxed)), (None, 2));
 }
 
-/// The penalty box looks every 5 s, in whichever class it is.
+/// Whichever class asks first is woken first.
 #[test]
 fn wake_ups_pass_through() {
     let looking = |interval| {
-        let params =
-            PenaltyBoxParams { interval: Span::from_secs(interval), ..PenaltyBoxParams::defaults(&LINK).unwrap() };
-        Box::new(PenaltyBox::new(params))
+        let every = Span::from_secs(interval);
+        Box::new(Spy { queue: queue(), idle: Arc::default(), due: Some(Time::ZERO + every), every })
     };
     let classes = vec![class(0, looking(5)), class(1, looking(3))];
     let mut rig = Rig::new(Priority::with_classes(none(), classes), 1);

@@ -1,9 +1,11 @@
 //! Source quenches: from the queue that asks for them to the sender they are meant for.
 //!
 //! They are control messages that wait nowhere: a quench takes the delays of the packet's way from its sender to the
-//! link, and no bandwidth. At the sender it is counted; what else happens is the sender's part.
+//! link, and no bandwidth: 56 bytes for one packet among many. At the sender it is counted; what else happens is the
+//! host's part.
 
 use super::Sim;
+use crate::ends::Ends;
 use crate::events::{End, Event};
 use crate::plan::Hop;
 use sluicegate_aqm::FlowKey;
@@ -31,7 +33,11 @@ impl Sim {
 
     /// A source quench reaches one end of a flow.
     pub(super) fn quench(&mut self, flow: u32, end: End) {
-        let flow = &mut self.flows[flow as usize];
-        flow.totals.quenches += u64::from(end == End::Sender);
+        let state = &mut self.flows[flow as usize];
+        state.totals.quenches += u64::from(end == End::Sender);
+        if let Ends::Tcp(tcp) = &mut state.ends {
+            tcp.ends[end as usize].on_quench();
+            self.pump(flow, end);
+        }
     }
 }

@@ -1,6 +1,16 @@
 //! What every flow can say, whatever its kind.
 
-use sluicegate_base::{About, Declared, Range, Span, params};
+use sluicegate_base::{About, Declared, Range, Span, choices, params};
+
+choices! {
+    /// Which way the data of a flow crosses a dumbbell.
+    pub enum Direction {
+        /// Over the bottleneck.
+        Forward = "forward",
+        /// Over the bottleneck's opposite direction, which then has a queue of its own.
+        Reverse = "reverse",
+    }
+}
 
 params! {
     /// What every entry of `[[flows]]` can say, whatever its kind.
@@ -18,6 +28,8 @@ params! {
         /// How much their packets may be spared, for queues with drop preference: 0 is essential.
         priority: u64 = default(0), unit("1"), range(Range::from(0.0).to(255.0)),
             source("RED 1993, Sec. I: essential and optional packets");
+        /// Which way the data crosses a dumbbell; with a flow in reverse the network is two-way.
+        direction: Direction = default(Direction::Forward), source("RED 1993, Sec. VIII: two-way traffic");
         /// The links that the data crosses, in a network of `[[network.links]]`.
         path: Option<Vec<String>> = optional("the dumbbell's bottleneck"), source("Sluicegate");
         /// The links that acknowledgements cross.

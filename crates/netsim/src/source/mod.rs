@@ -5,6 +5,7 @@
 //! | [`flow`] | what every flow can say: how many, when, which way |
 //! | [`access`] | what every flow can say of its own way to the network: rate, delay or round trip, jitter |
 //! | [`ftp`] | what a TCP transfer can say of its data: how much of it there is |
+//! | [`telnet`] | what a TELNET session types, and when |
 //! | [`udp`] | constant bit rate |
 //! | [`poisson`] | Poisson arrivals |
 //! | [`on_off`] | bursts and silences, exponential or Pareto |
@@ -14,13 +15,15 @@ pub mod flow;
 pub mod ftp;
 pub mod on_off;
 pub mod poisson;
+pub mod telnet;
 pub mod udp;
 
 pub use access::{Access, AccessParams, RoundTrip};
-pub use flow::{Flow, FlowParams};
+pub use flow::{Direction, Flow, FlowParams};
 pub use ftp::{Ftp, FtpParams};
 pub use on_off::{OnOff, OnOffParams, Periods};
 pub use poisson::{Poisson, PoissonParams, Sizes};
+pub use telnet::{Telnet, TelnetParams};
 pub use udp::{Udp, UdpParams};
 
 use sluicegate_base::{Rate, Size, Span, Stream};
@@ -31,6 +34,8 @@ use sluicegate_tcp::Host;
 pub enum SourcePlan {
     /// A TCP transfer.
     Tcp(Host),
+    /// A TELNET session over TCP.
+    Telnet(Host, TelnetParams),
     /// Constant bit rate.
     Udp(UdpParams),
     /// Poisson arrivals.
@@ -45,6 +50,7 @@ impl SourcePlan {
     pub fn kind(&self) -> &'static str {
         match self {
             SourcePlan::Tcp(_) => "tcp",
+            SourcePlan::Telnet(..) => "telnet",
             SourcePlan::Udp(_) => "udp",
             SourcePlan::Poisson(_) => "poisson",
             SourcePlan::OnOff(_) => "on_off",
@@ -54,9 +60,15 @@ impl SourcePlan {
     /// The congestion control; empty for a source that has none.
     #[must_use]
     pub fn algorithm(&self) -> &'static str {
+        self.host().map_or("", |host| host.algorithm.word())
+    }
+
+    /// The hosts at its ends; none for a source that hears nothing.
+    #[must_use]
+    pub fn host(&self) -> Option<&Host> {
         match self {
-            SourcePlan::Tcp(host) => host.algorithm.word(),
-            _ => "",
+            SourcePlan::Tcp(host) | SourcePlan::Telnet(host, _) => Some(host),
+            SourcePlan::Udp(_) | SourcePlan::Poisson(_) | SourcePlan::OnOff(_) => None,
         }
     }
 }

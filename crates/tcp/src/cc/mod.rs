@@ -3,9 +3,11 @@
 //! One file holds one law. When a loss is noticed, and what is then sent again, is [`crate::recovery`]'s business.
 
 mod cubic;
+mod decbit;
 mod reno;
 
 pub use cubic::Cubic;
+pub use decbit::DecBit;
 pub use reno::Reno;
 
 use sluicegate_base::{Span, Time};
@@ -32,12 +34,17 @@ pub trait CongestionControl: Send {
     /// New data has been acknowledged outside recovery.
     fn on_ack(&mut self, ack: &Ack);
 
+    /// An acknowledgement copies the congestion bit of the packet that it answers (DECbit). Whether the window shrinks.
+    fn on_bit(&mut self, _set: bool) -> bool {
+        false
+    }
+
     /// A loss or a mark has been noticed while `window` segments could be under way, inflation included. The window does
     /// not fall below `least`; one below a segment lets nothing out until the retransmission timer has expired.
     fn on_congestion(&mut self, window: f64, least: f64);
 
     /// The retransmission timer has expired: the window closes to one segment, and `cut` says whether the threshold
-    /// is to follow `window`.
+    /// is to follow `window`. A source quench closes it too, and leaves the threshold.
     fn on_timeout(&mut self, window: f64, cut: bool);
 
     /// Sets the window without a loss: the start, a restart after idling, a partial deflation.

@@ -5,7 +5,7 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | 4.3-Tahoe resends one segment and slow-starts from there | the next to send goes back to the first unacknowledged byte | ns-2, `Agent/TCP`; the same while the receiver keeps what is out of order |
+//! | 4.3-Tahoe resends one segment, then goes on where it was; a second loss in the window waits for the timer | the next to send goes back to the first unacknowledged byte, so slow start sends every lost segment again | ns-2, `Agent/TCP`, which grew from RED 1993's simulator; the same for one loss in a window, as the receiver keeps what is out of order |
 //! | nothing on several losses in a window | no second fast retransmit until an acknowledgement passes the highest byte sent at the first | ns-2, `bugFix_` |
 //! | 4.3BSD forgets duplicates at a timeout | they count on until new data is acknowledged | ns-2; duplicates of what was sent before the timeout then let nothing out |
 //! | no limited transmit | as the host says | RFC 3042 came later; ns-2's default has it |

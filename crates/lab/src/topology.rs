@@ -1,0 +1,146 @@
+//! The links of a network, and which of them the packets of a flow cross.
+
+use crate::document::{Node, Place, ScenarioError};
+use crate::network::{LinkParams, Network, NetworkLink, NetworkParams};
+use crate::scenario::{fields, typed};
+use crate::section::Section;
+use serde_json::{Map, Value as Json};
+use sluicegate_base::params::{Raw, Table, did_you_mean};
+use sluicegate_base::{Rate, Size, Span};
+use sluicegate_netsim::source::{Direction, FlowParams};
+use std::collections::BTreeSet;
+
+/// The name of a two-way dumbbell's second link: the bottleneck in the opposite direction.
+const REVERSE: &str = "reverse";
+
+/// A link as the scenario describes it.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkSpec {
+    pub name: String,
+    pub ends: Option<(String, String)>,
+    pub rate: Rate,
+    pub delay: Span,
+    /// The limit of a plain queue; none for a link that the discipline under study manages.
+    pub plain: Option<Size>,
+}
+
+/// Reads `[network]`: its links and, unless they are spelled out, the dumbbell.
+pub(crate) fn read(
+    root: &Section<'_>,
+    section: &Section<'_>,
+    resolved: &mut Map<String, Json>,
+) -> Result<(Vec<LinkSpec>, Option<NetworkParams>), ScenarioError> {
+    let Some(item) = section.get("links") else {
+        section.refuse_unknown(&[Table::of::<Network>()], &["links"])?;
+        let params: NetworkParams = typed::<Network>(section, Rate(1_000_000), "network", resolved)?;
+        let there =
+            LinkSpec { name: "bottleneck".to_owned(), ends: None, rate: params.rate, delay: params.delay, plain: None };
+        let mut links = vec![there];
+        if params.two_way.unwrap_or_else(|| any_reverse(root)) {
+            links.push(LinkSpec { name: REVERSE.to_owned(), ..links[0].clone() });
+        }
+        return Ok((links, Some(params)));
+    };
+    if let Some(field) = Table::of::<Network>().fields.iter().find(|field| section.get(field.name).is_some()) {
+        let rule = "a network has either the keys of a dumbbell, such as rate, or [[network.links]]";
+        // At whichever of the two was added by hand to a file that has the other.
+        let key = if item.place == Place::Set { "links" } else { field.name };
+        return Err(section.error(key, rule));
+    }
+    section.refuse_unknown(&[], &["links"])?;
+    let Node::Array(items) = &item.node else {
+        return Err(section.error("links", "must be tables: at least one [[network.links]]"));
+    };
+    let (mut specs, mut maps): (Vec<LinkSpec>, Vec<Json>) = (Vec::new(), Vec::new());
+    let mut names = BTreeSet::new();
+    for (at, item) in items.iter().enumerate() {
+        let Node::Table(entries) = &item.node else { unreachable!("an array of tables") };
+        let path = format!("network.links.{at}");
+        let section = Section { document: section.document, path: &path, place: item.place, entries };
+        section.refuse_unknown(&[Table::of::<NetworkLink>()], &[])?;
+        let mut map = Map::new();
+        let LinkParams { name, from, to, rate, delay, managed, limit } =
+            fields::<NetworkLink>(&section, Rate(1_000_000), &mut map)?;
+        if !names.insert(name.clone()) {
+            return Err(section.error("name", &format!("two links are called {name:?}: names must differ")));
+        }
+        maps.push(Json::Object(map));
+        let plain = (!managed).then_some(limit);
+        specs.push(LinkSpec { name, ends: Some((from, to)), rate, delay, plain });
+    }
+    let mut map = Map::new();
+    map.insert("links".to_owned(), Json::Array(maps));
+    resolved.insert("network".to_owned(), Json::Object(map));
+    Ok((specs, None))
+}
+
+/// Whether any flow says that it goes in reverse; what else it says is read later.
+fn any_reverse(root: &Section<'_>) -> bool {
+    let Some(Node::Array(flows)) = root.get("flows").map(|item| &item.node) else { return false };
+    let reverse = Direction::Reverse.word();
+    flows.iter().any(|flow| {
+        let Node::Table(entries) = &flow.node else { return false };
+        entries.iter().any(|(key, item)| {
+            key == "direction" && matches!(&item.node, Node::Leaf(Raw::Text(text)) if text == reverse)
+        })
+    })
+}
+
+/// The links that a flow's data crosses, and those that its acknowledgements do; none of the latter when they take the
+/// same way back over lines that nobody studies.
+pub(crate) fn ways(
+    section: &Section<'_>,
+    common: &FlowParams,
+    links: &[LinkSpec],
+    dumbbell: bool,
+) -> Result<(Vec<u32>, Vec<u32>), ScenarioError> {
+    if dumbbell {
+        for (key, given) in [("path", &common.path), ("return_path", &common.return_path)] {
+            if given.is_some() {
+                return Err(section.error(key, "only a network of [[network.links]] has paths"));
+            }
+        }
+        return match (common.direction, links.len()) {
+            (Direction::Forward, 1) => Ok((vec![0], Vec::new())),
+            (Direction::Forward, _) => Ok((vec![0], vec![1])),
+            (Direction::Reverse, 1) => Err(section.error("direction", "network.two_way is false: leave it out")),
+            (Direction::Reverse, _) => Ok((vec![1], vec![0])),
+        };
+    }
+    if common.direction == Direction::Reverse {
+        let rule = "only a dumbbell has directions: in a network of [[network.links]] path and return_path say the way";
+        return Err(section.error("direction", rule));
+    }
+    let Some(path) = &common.path else {
+        return Err(section.error("path", "must be given in a network of [[network.links]]"));
+    };
+    let path = route(section, "path", path, links)?;
+    let return_path = common.return_path.as_ref().map(|names| route(section, "return_path", names, links));
+    Ok((path, return_path.transpose()?.unwrap_or_default()))
+}
+
+/// The links that a path names, which must follow one another.
+fn route(section: &Section<'_>, key: &str, names: &[String], links: &[LinkSpec]) -> Result<Vec<u32>, ScenarioError> {
+    if names.is_empty() || names.len() > 200 {
+        return Err(section.error(key, "must name from 1 to 200 links"));
+    }
+    let known: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
+    let mut path: Vec<u32> = Vec::new();
+    for name in names {
+        let Some(at) = known.iter().position(|link| link == name) else {
+            return Err(section.error(key, &format!("no such link: {name:?}{}", did_you_mean(name, &known))));
+        };
+        if let Some(&last) = path.last() {
+            let (last, next) = (&links[last as usize], &links[at]);
+            let reached = last.ends.as_ref().map(|(_, to)| to);
+            let left = next.ends.as_ref().map(|(from, _)| from);
+            if reached != left {
+                let (to, from) = (reached.map_or("", |to| to), left.map_or("", |from| from));
+                let rule = format!("{:?} ends at {to:?}, but {name:?} begins at {from:?}", last.name);
+                return Err(section.error(key, &rule));
+            }
+        }
+        path.push(at as u32);
+    }
+    Ok(path)
+}

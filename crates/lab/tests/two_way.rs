@@ -1,0 +1,207 @@
+//! Two-way traffic, TELNET sessions and hosts that take their time, from scenarios.
+
+use sluicegate_lab::{Scenario, ScenarioError};
+use sluicegate_netsim::events::End;
+use sluicegate_netsim::{Outcome, Sim};
+use std::sync::{Arc, Mutex};
+
+const DUMBBELL: &str = r#"
+[network]
+rate = "8 Mbit/s"
+delay = "10 ms"
+access_rate = "100 Mbit/s"
+
+[[flows]]
+kind = "tcp"
+count = 3
+window = 20
+
+[run]
+duration = "20 s"
+warmup = "4 s"
+"#;
+
+const BACK: &str = "[[flows]]\nkind = \"tcp\"\ncount = 3\nwindow = 20\ndirection = \"reverse\"\n\n[run]";
+
+fn read(text: &str, sets: &[(&str, &str)]) -> Result<Scenario, ScenarioError> {
+    let sets: Vec<(String, String)> = sets.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    Scenario::read(text, "two.toml", &sets)
+}
+
+fn refusal(text: &str, sets: &[(&str, &str)]) -> String {
+    read(text, sets).err().expect("it is refused").0
+}
+
+fn run(text: &str, sets: &[(&str, &str)]) -> Outcome {
+    let mut sim = Sim::new(read(text, sets).unwrap().plan().unwrap());
+    while sim.advance(1 << 20) {}
+    sim.finish()
+}
+
+fn both_ways() -> String {
+    DUMBBELL.replace("[run]", BACK)
+}
+
+fn utilisation(outcome: &Outcome, link: usize) -> f64 {
+    let link = &outcome.links[link];
+    link.totals.departed_bytes as f64 * 8.0 / outcome.window.as_secs() / link.rate.0 as f64
+}
+
+/// The gaps in nanoseconds between acknowledgements of new data, flow by flow, as they leave the last link on their way to
+/// the senders of the first three flows: `link` is its name.
+fn ack_gaps(text: &str, link: &str) -> Vec<u64> {
+    let mut sim = Sim::new(read(text, &[]).unwrap().plan().unwrap());
+    let seen: Arc<Mutex<Vec<(u32, u64)>>> = Arc::default();
+    let notes = Arc::clone(&seen);
+    sim.observe(
+        link,
+        Box::new(move |time, packet| {
+            if packet.to == End::Sender && packet.flow < 3 && time.as_secs() > 4.0 {
+                notes.lock().unwrap().push((packet.flow, time.0));
+            }
+        }),
+    );
+    while sim.advance(1 << 20) {}
+    drop(sim);
+    let seen = seen.lock().unwrap();
+    let mut last = [None; 3];
+    seen.iter().filter_map(|(flow, time)| last[*flow as usize].replace(*time).map(|before| time - before)).collect()
+}
+
+#[test]
+fn a_flow_in_reverse_makes_the_network_two_way_with_a_queue_for_each_direction() {
+    let outcome = run(&both_ways(), &[("queue.discipline", "red")]);
+    let links: Vec<(&str, &str)> = outcome.links.iter().map(|link| (link.name.as_str(), &*link.discipline)).collect();
+    assert_eq!(links, [("bottleneck", "red"), ("reverse", "red")]);
+    for link in 0..2 {
+        assert!(utilisation(&outcome, link) > 0.7, "{link}: {}", utilisation(&outcome, link));
+    }
+    // Each queue holds both the data of one direction and the acknowledgements of the other.
+    for (link, flows) in [(0, 0..3), (1, 3..6)] {
+        let data: u64 = outcome.flows[flows].iter().map(|row| row.totals.delivered[0]).sum();
+        let departures = outcome.links[link].totals.departures;
+        assert!(departures > data + data / 2, "{departures} packets, {data} of data");
+    }
+    assert!(outcome.flows.iter().all(|row| row.base_rtt.0 == 20_000_000));
+    let over: Vec<&str> = outcome.flows.iter().map(|row| outcome.link_name(row.link.unwrap())).collect();
+    assert_eq!(over, ["bottleneck", "bottleneck", "bottleneck", "reverse", "reverse", "reverse"]);
+    // One-way, as ever, nobody studies the way back.
+    assert_eq!(run(DUMBBELL, &[]).links.len(), 1);
+    let asked = run(DUMBBELL, &[("network.two_way", "true")]);
+    assert_eq!(asked.links.len(), 2);
+    assert_eq!(asked.links[1].totals.lost.iter().sum::<u64>(), 0);
+    assert!(asked.links[1].totals.arrivals > 10_000, "acknowledgements cross it");
+}
+
+/// Zhang, Shenker & Clark 1991: acknowledgements that wait behind data of the other direction leave the queue together.
+/// A data packet of 1000 bytes takes 1 ms here, an acknowledgement of 40 bytes 0.04 ms.
+#[test]
+fn two_way_traffic_compresses_acknowledgements() {
+    let one_way = ack_gaps(&DUMBBELL.replace("delay = \"10 ms\"", "delay = \"10 ms\"\ntwo_way = true"), "reverse");
+    let shortest = *one_way.iter().min().unwrap();
+    assert!(one_way.len() > 10_000 && shortest >= 999_000, "spaced as the data was served: {shortest} ns");
+    let two_way = ack_gaps(&both_ways(), "reverse");
+    let shortest = *two_way.iter().min().unwrap();
+    let compressed = two_way.iter().filter(|gap| **gap < 500_000).count() as f64 / two_way.len() as f64;
+    assert_eq!(shortest, 40_000, "back to back");
+    assert!(compressed > 0.25, "{compressed} of the gaps are below half of a packet's service time");
+}
+
+#[test]
+fn directions_that_make_no_sense_are_refused_where_they_stand() {
+    let told = refusal(&both_ways(), &[("network.two_way", "false")]);
+    assert_eq!(told, "two.toml:16: flows.1.direction: network.two_way is false: leave it out");
+    let told = refusal(DUMBBELL, &[("flows.0.direction", "revers")]);
+    assert!(told.contains("did you mean \"reverse\"?"), "{told}");
+    let links = "[[network.links]]\nname = \"out\"\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbit/s\"\n[[flows]]\nkind = \"tcp\"\n\
+                 path = [\"out\"]\ndirection = \"reverse\"\n[run]\nduration = \"1 s\"\n";
+    let told = refusal(links, &[]);
+    assert!(told.starts_with("two.toml:9: flows.0.direction: only a dumbbell has directions"), "{told}");
+    // A resolved scenario resolves to itself.
+    for text in [both_ways(), DUMBBELL.replace("[run]", "[[flows]]\nkind = \"telnet\"\nmessages = 4\n\n[run]")] {
+        let first = read(&text, &[]).unwrap().resolved;
+        let again = toml::to_string(&first).unwrap();
+        assert_eq!(Scenario::read(&again, "again.toml", &[]).unwrap().resolved, first);
+    }
+}
+
+#[test]
+fn a_telnet_session_sends_small_packets_at_its_interval_and_ends_after_its_messages() {
+    let telnet = |sets: &[(&str, &str)]| {
+        let base = [("flows.0.kind", "telnet"), ("run.duration", "2000 s"), ("run.series", "false")];
+        run(DUMBBELL, &[&base[..], sets].concat())
+    };
+    let outcome = telnet(&[("flows.0.count", "10")]);
+    assert!(outcome.flows.iter().all(|row| (row.kind, row.algorithm) == ("telnet", "reno")));
+    // Ten sessions of 1996 s with gaps of 1.1 s; four standard errors of a Poisson count.
+    let packets: u64 = outcome.flows.iter().map(|row| row.totals.delivered[0]).sum();
+    let expected = 10.0 * 1996.0 / 1.1;
+    assert!((packets as f64 - expected).abs() < 4.0 * f64::sqrt(expected), "{packets}, {expected}");
+    assert!(outcome.flows.iter().all(|row| row.totals.delivered[1] == 41 * row.totals.delivered[0]), "a byte each");
+    let limited = telnet(&[("flows.0.messages", "40"), ("flows.0.message_size", "100 B"), ("run.warmup", "0 s")]);
+    for row in &limited.flows {
+        let [packets, bytes] = row.totals.delivered;
+        // The opening takes a packet; messages that meet in the sender share one.
+        assert_eq!(bytes, 40 * packets + 40 * 100);
+        let seconds = row.completion.expect("it ends").as_secs();
+        assert!((20.0..90.0).contains(&seconds), "39 gaps of 1.1 s: {seconds}");
+    }
+    let stopped = telnet(&[("flows.0.stop", "500 s"), ("run.warmup", "500 s")]);
+    assert!(stopped.flows.iter().all(|row| row.totals.sent[0] <= 1), "nothing is typed after the stop");
+}
+
+/// RED 1993, Sec. V: up to the service time for each packet. At half of it on average a host keeps up with the link.
+#[test]
+fn preparation_delays_data_and_keeps_the_throughput() {
+    let alone = |overhead: &str, window: &str| {
+        let sets = [("flows.0.overhead", overhead), ("flows.0.count", "1"), ("flows.0.window", window)];
+        run(DUMBBELL, &sets)
+    };
+    // With one packet under way each takes a round trip: 1 ms of overhead adds 0.5 ms.
+    let round_trip = |overhead| 16.0 / alone(overhead, "1").flows[0].totals.delivered[0] as f64 * 1e3;
+    let added = round_trip("1 ms") - round_trip("0 s");
+    assert!((added - 0.5).abs() < 0.05, "{added} ms");
+    // A window of 30 packets fills 20 ms of the link; the packet's delay counts from when the host has it ready.
+    let throughput = |overhead| utilisation(&alone(overhead, "30"), 0);
+    assert!(throughput("1 ms") > 0.97 && throughput("0 s") > 0.97, "{}", throughput("1 ms"));
+    let delays = alone("20 ms", "1").flows[0].totals.delays.as_ref().unwrap().value_at_quantile(1.0);
+    assert!(delays < 12_000_000, "preparation is no part of the delay: {delays}");
+}
+
+/// Floyd & Jacobson 1992: where senders keep in step with a Drop Tail queue, a millisecond of round trip decides who loses.
+/// Two connections on their network (0.8 Mbit/s, so 10 ms for a packet): with a random time of up to 10 ms over each packet
+/// the shares no longer hang on it.
+#[test]
+fn preparation_avoids_traffic_phase_effects() {
+    let network = "[network]\nrate = \"0.8 Mbit/s\"\ndelay = \"100 ms\"\naccess_rate = \"8 Mbit/s\"\n\
+                   [queue]\ndiscipline = \"drop_tail\"\nlimit = 15\n\
+                   [run]\nduration = \"200 s\"\nwarmup = \"50 s\"\nseries = false\n";
+    let flow = |rtt: u32, start: u32, overhead: &str| {
+        format!(
+            "[[flows]]\nkind = \"tcp\"\nprofile = \"red1993\"\nwindow = 32\nspread = \"0 s\"\nstart = \"{start} s\"\n\
+             rtt = \"{rtt} ms\"\noverhead = \"{overhead}\"\n"
+        )
+    };
+    // The second connection's share of what is delivered, mean over three seeds.
+    let share = |rtt, overhead| {
+        let text = format!("{}{}{network}", flow(230, 0, overhead), flow(rtt, 1, overhead));
+        let of = |seed| {
+            let outcome = run(&text, &[("run.seed", seed)]);
+            let delivered = |k: usize| outcome.flows[k].totals.delivered[0] as f64;
+            delivered(1) / (delivered(0) + delivered(1))
+        };
+        ["1", "2", "3"].map(of).iter().sum::<f64>() / 3.0
+    };
+    let jump = |overhead| (share(250, overhead) - share(251, overhead)).abs();
+    let (in_step, prepared) = (jump("0 s"), jump("10 ms"));
+    assert!(in_step > 0.3, "a round trip longer by 1 ms moves the share by {in_step}");
+    assert!(prepared < 0.1, "with preparation by {prepared}");
+}
+
+#[test]
+fn decbit_with_delayed_acknowledgements_is_refused() {
+    let told = refusal(DUMBBELL, &[("flows.0.algorithm", "decbit"), ("flows.0.profile", "modern")]);
+    assert!(told.contains("decbit acknowledges every packet at once: delayed_ack = 0 s"), "{told}");
+    let sets = [("flows.0.algorithm", "decbit"), ("flows.0.profile", "modern"), ("flows.0.delayed_ack", "0 s")];
+    assert!(read(DUMBBELL, &sets).is_ok());
+}

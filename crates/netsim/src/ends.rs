@@ -1,0 +1,80 @@
+//! What sends and receives at the ends of a flow.
+
+use crate::events::End;
+use crate::preparation::Preparation;
+use crate::source::telnet::Typing;
+use crate::source::{Clocked, SourcePlan};
+use sluicegate_base::{Span, Stream, Time};
+use sluicegate_tcp::send::SendCounters;
+use sluicegate_tcp::{Connection, Host};
+
+/// Both ends of a connection, and what the sender's host does beside it.
+pub(crate) struct Tcp {
+    /// The sender, and the receiver.
+    pub ends: [Connection; 2],
+    /// Bytes of IP and TCP header.
+    pub header: u32,
+    /// When each end will be woken.
+    pub armed: [Option<Time>; 2],
+    /// What is typed, for a TELNET session; a transfer writes all at once.
+    pub typing: Option<Typing>,
+    /// The time that the sender takes over each packet, if any.
+    pub preparation: Option<Box<Preparation>>,
+}
+
+/// What sends and receives at the ends of a flow.
+pub(crate) enum Ends {
+    Tcp(Box<Tcp>),
+    Clocked(Clocked),
+}
+
+impl Ends {
+    /// The ends of the flow with this number; their random streams are keyed by it.
+    pub fn new(source: &SourcePlan, seed: u64, flow: usize) -> Ends {
+        let stream = |purpose| Stream::new(seed, &format!("flow/{flow}/{purpose}"));
+        let tcp = |host: &Host, typing| {
+            let mut rng = stream("clock");
+            let mut phase = || Span(rng.below(host.rto.tick.0));
+            let ends = [Connection::opener(host, phase()), Connection::listener(host, phase())];
+            let preparation = Preparation::new(host.overhead, || stream("preparation"));
+            Ends::Tcp(Box::new(Tcp { ends, header: host.header, armed: [None; 2], typing, preparation }))
+        };
+        match source {
+            SourcePlan::Tcp(host) => tcp(host, None),
+            SourcePlan::Telnet(host, params) => tcp(host, Some(Typing::new(params, stream("typing")))),
+            SourcePlan::Udp(params) => Ends::Clocked(Clocked::udp(params, stream("packets"))),
+            SourcePlan::Poisson(params) => Ends::Clocked(Clocked::poisson(params, stream("packets"))),
+            SourcePlan::OnOff(params) => Ends::Clocked(Clocked::on_off(params, stream("packets"))),
+        }
+    }
+
+    /// How long after the flow's start its source first acts.
+    pub fn first(&mut self) -> Span {
+        match self {
+            Ends::Tcp(_) => Span::ZERO,
+            Ends::Clocked(source) => source.first(),
+        }
+    }
+
+    /// When a packet that its source sends now leaves the host.
+    pub fn leaves(&mut self, to: End, data: bool, now: Time) -> Time {
+        match self {
+            Ends::Tcp(tcp) if to == End::Receiver => tcp.preparation.as_mut().map_or(now, |p| p.ready(data, now)),
+            _ => now,
+        }
+    }
+
+    pub fn counters(&self) -> SendCounters {
+        match self {
+            Ends::Tcp(tcp) => tcp.ends[0].counters(),
+            Ends::Clocked(_) => SendCounters::default(),
+        }
+    }
+
+    pub fn cwnd(&self) -> f64 {
+        match self {
+            Ends::Tcp(tcp) => tcp.ends[0].cwnd(),
+            Ends::Clocked(_) => f64::NAN,
+        }
+    }
+}

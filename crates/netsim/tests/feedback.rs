@@ -1,0 +1,247 @@
+//! What a gateway tells the senders: DECbit's bits, and source quenches. The gateways here are the simplest that do it.
+
+use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
+use sluicegate_aqm::{Ctx, Discipline, Packet};
+use sluicegate_base::{Link, Params, Rate, Size, Span, Time};
+use sluicegate_netsim::source::SourcePlan;
+use sluicegate_netsim::{FlowPlan, Hop, LinePlan, LinkPlan, Outcome, Plan, Sim, SimPacket};
+use sluicegate_tcp::host::ProfileName;
+use sluicegate_tcp::{Algorithm, Host, TcpParams};
+use std::collections::VecDeque;
+
+/// What a gateway does to an arrival that finds more than `threshold` packets.
+#[derive(Clone, Copy, PartialEq)]
+enum Signal {
+    Mark,
+    Quench,
+}
+
+/// First in, first out, without a limit.
+struct Gateway {
+    queue: VecDeque<SimPacket>,
+    threshold: usize,
+    signal: Signal,
+}
+
+impl Discipline<SimPacket> for Gateway {
+    fn enqueue(&mut self, mut packet: SimPacket, ctx: &mut Ctx<'_, SimPacket>) {
+        if self.queue.len() > self.threshold {
+            match self.signal {
+                Signal::Mark => assert!(packet.mark(), "every packet of a DECbit source is capable"),
+                Signal::Quench => ctx.quench(packet.flow()),
+            }
+        }
+        self.queue.push_back(packet);
+    }
+
+    fn dequeue(&mut self, _ctx: &mut Ctx<'_, SimPacket>) -> Option<SimPacket> {
+        self.queue.pop_front()
+    }
+
+    fn packets(&self) -> u64 {
+        self.queue.len() as u64
+    }
+
+    fn bytes(&self) -> u64 {
+        self.queue.iter().map(|packet| u64::from(packet.bytes)).sum()
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&SimPacket)) {
+        self.queue.iter().for_each(visit);
+    }
+}
+
+const MS: u64 = 1_000_000;
+
+fn host(change: impl FnOnce(&mut TcpParams)) -> Host {
+    let mut params = TcpParams::defaults(&Link { rate: Rate(10_000_000), packet: 1000 }).unwrap();
+    params.window = Some(Size::Packets(200));
+    change(&mut params);
+    Host::new(&params)
+}
+
+/// Two transfers over a line of 100 Mbit/s and 10 ms to a gateway of 10 Mbit/s and 15 ms, and 25 ms back.
+fn run(signal: Signal, threshold: usize, host: &Host, seconds: u64) -> Outcome {
+    let gateway = Gateway { queue: VecDeque::new(), threshold, signal };
+    let line = |name: String, delay| LinePlan { name, rate: Rate(100_000_000), delay, jitter: Span::ZERO };
+    let mut lines = Vec::new();
+    let flows = (0..2).map(|k| {
+        lines.push(line(format!("there {k}"), Span::from_millis(10)));
+        lines.push(line(format!("back {k}"), Span::from_millis(25)));
+        FlowPlan {
+            group: 0,
+            class: 0,
+            priority: 0,
+            source: SourcePlan::Tcp(host.clone()),
+            size: None,
+            path: vec![Hop::Line(2 * k), Hop::Link(0)],
+            return_path: vec![Hop::Line(2 * k + 1)],
+            start: Time(u64::from(k) * 137 * MS),
+            stop: Time::NEVER,
+        }
+    });
+    let flows = flows.collect();
+    let mut sim = Sim::new(Plan {
+        links: vec![LinkPlan {
+            name: "gateway".into(),
+            rate: Rate(10_000_000),
+            delay: Span::from_millis(15),
+            discipline: "gateway".into(),
+            queue: Box::new(gateway),
+            watched: true,
+        }],
+        lines,
+        flows,
+        seed: 1,
+        duration: Span::from_secs(seconds),
+        warmup: Span::from_secs(seconds / 4),
+        sample: Span::from_millis(10),
+        series: true,
+        recent: 100,
+    });
+    while sim.advance(1 << 20) {}
+    sim.finish()
+}
+
+fn utilisation(outcome: &Outcome) -> f64 {
+    outcome.links[0].totals.departed_bytes as f64 * 8.0 / outcome.window.as_secs() / 10e6
+}
+
+/// A bandwidth-delay product of 62 packets: the bits alone keep the link nearly full and the queue short.
+#[test]
+fn two_decbit_sources_share_a_link_that_marks_with_hardly_a_queue() {
+    let outcome = run(Signal::Mark, 1, &host(|params| params.algorithm = Some(Algorithm::DecBit)), 80);
+    let totals = &outcome.links[0].totals;
+    let queue = totals.queued.as_secs() / outcome.window.as_secs();
+    assert!(utilisation(&outcome) > 0.85, "{}", utilisation(&outcome));
+    assert!(queue < 5.0 && totals.most < 20, "mean {queue}, most {}", totals.most);
+    assert_eq!(totals.lost.iter().sum::<u64>(), 0);
+    let share = |k: usize| outcome.flows[k].totals.delivered[0] as f64 / totals.departures as f64;
+    assert!((share(0) - 0.5).abs() < 0.1, "fair, as additive increase and multiplicative decrease are: {}", share(0));
+    for row in &outcome.flows {
+        assert!(row.mark_responses > 10 && row.retransmissions == 0, "{row:?}");
+        assert!(row.totals.marked > row.mark_responses, "a decision takes a window of bits");
+    }
+}
+
+/// A DECbit window moves by one segment or to 7/8, and so never halves.
+#[test]
+fn a_decbit_window_moves_in_small_steps() {
+    let outcome = run(Signal::Mark, 1, &host(|params| params.algorithm = Some(Algorithm::DecBit)), 40);
+    let windows: Vec<f64> = outcome.flow_series.iter().filter(|row| row.flow == 0).map(|row| row.cwnd).collect();
+    let mut moves = 0;
+    for pair in windows.windows(2).filter(|pair| pair[0] != pair[1]) {
+        let step = [pair[0] + 1.0, pair[0] * 0.875];
+        assert!(step.iter().any(|next| (next - pair[1]).abs() < 1e-9), "{} to {}", pair[0], pair[1]);
+        moves += 1;
+    }
+    assert!(moves > 100, "{moves}");
+}
+
+#[test]
+fn who_heeds_source_quenches_keeps_the_queue_short_and_who_does_not_keeps_sending() {
+    let heeding = run(Signal::Quench, 20, &host(|params| params.source_quench = Some(true)), 40);
+    let deaf = run(Signal::Quench, 20, &host(|params| params.source_quench = Some(false)), 40);
+    let queue = |outcome: &Outcome| outcome.links[0].totals.queued.as_secs() / outcome.window.as_secs();
+    assert!(queue(&deaf) > 100.0, "nothing stops two windows of 200 packets: {}", queue(&deaf));
+    // The threshold of slow start stays, so each window overshoots again: the queue is short by comparison only.
+    assert!(queue(&heeding) < queue(&deaf) / 3.0, "{} and {}", queue(&heeding), queue(&deaf));
+    assert!(utilisation(&heeding) > 0.4, "{}", utilisation(&heeding));
+    assert!(heeding.flows.iter().all(|row| row.quench_responses > 5 && row.retransmissions == 0));
+    assert!(deaf.flows.iter().all(|row| row.quench_responses == 0));
+}
+
+/// The first quench leaves as the first packet beyond the threshold arrives, and needs 10 ms back over the line's delay.
+#[test]
+fn a_quench_arrives_after_the_way_back_from_the_gateway() {
+    // Established, 30 segments at once at time zero: packet k (from 1) arrives at 10 ms + k · 0.08 ms, and is served in
+    // 0.8 ms; the first in service leaves 29 to queue. Beyond 5 queued are arrivals of the 7th or 8th on.
+    let host = host(|params| {
+        params.handshake = Some(false);
+        params.initial_window = Some(30.0);
+        params.source_quench = Some(true);
+    });
+    let line = |name: &str, delay| LinePlan { name: name.into(), rate: Rate(100_000_000), delay, jitter: Span::ZERO };
+    let gateway = Gateway { queue: VecDeque::new(), threshold: 5, signal: Signal::Quench };
+    let mut sim = Sim::new(Plan {
+        links: vec![LinkPlan {
+            name: "gateway".into(),
+            rate: Rate(10_000_000),
+            delay: Span::from_millis(15),
+            discipline: "gateway".into(),
+            queue: Box::new(gateway),
+            watched: true,
+        }],
+        lines: vec![line("there", Span::from_millis(10)), line("back", Span::from_millis(25))],
+        flows: vec![FlowPlan {
+            group: 0,
+            class: 0,
+            priority: 0,
+            source: SourcePlan::Tcp(host),
+            size: None,
+            path: vec![Hop::Line(0), Hop::Link(0)],
+            return_path: vec![Hop::Line(1)],
+            start: Time::ZERO,
+            stop: Time::NEVER,
+        }],
+        seed: 1,
+        duration: Span::from_millis(25),
+        warmup: Span::ZERO,
+        sample: Span(10_000),
+        series: true,
+        recent: 100,
+    });
+    while sim.advance(1 << 20) {}
+    let outcome = sim.finish();
+    let closed = outcome.flow_series.iter().find(|row| row.cwnd == 1.0).expect("the window closes").time;
+    // Packet 7 arrives at 10.56 ms and finds 5 queued; packet 8 at 10.64 ms finds 6: its quench arrives at 20.64 ms.
+    assert_eq!(closed, Time(20_640_000));
+}
+
+/// A plain queue asks for nothing: a host that would heed a quench behaves the same.
+#[test]
+fn without_quenches_heeding_them_changes_nothing() {
+    let outcome = |source_quench| {
+        let host = host(|params| {
+            params.profile = ProfileName::Bsd43Tahoe;
+            params.source_quench = Some(source_quench);
+        });
+        let queue: Box<dyn Discipline<SimPacket>> =
+            Box::new(DropTail::new(DropTailParams { limit: Size::Packets(10) }));
+        let link = LinkPlan {
+            name: "gateway".into(),
+            rate: Rate(10_000_000),
+            delay: Span::from_millis(15),
+            discipline: "drop_tail".into(),
+            queue,
+            watched: true,
+        };
+        let line = LinePlan { name: "back".into(), rate: Rate(1_000_000), delay: Span::ZERO, jitter: Span::ZERO };
+        let mut sim = Sim::new(Plan {
+            links: vec![link],
+            lines: vec![line],
+            flows: vec![FlowPlan {
+                group: 0,
+                class: 0,
+                priority: 0,
+                source: SourcePlan::Tcp(host),
+                size: None,
+                path: vec![Hop::Link(0)],
+                return_path: vec![Hop::Line(0)],
+                start: Time::ZERO,
+                stop: Time::NEVER,
+            }],
+            seed: 1,
+            duration: Span::from_secs(20),
+            warmup: Span::ZERO,
+            sample: Span::from_millis(100),
+            series: false,
+            recent: 100,
+        });
+        while sim.advance(1 << 20) {}
+        let row = &sim.finish().flows[0];
+        (row.totals.delivered, row.retransmissions, row.quench_responses)
+    };
+    assert_eq!(outcome(true), outcome(false));
+    assert!(outcome(true).1 > 0);
+}
