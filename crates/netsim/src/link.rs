@@ -90,6 +90,7 @@ impl Link {
     ) {
         (packet.queued, packet.marked) = (now, false);
         self.totals.arrivals += 1;
+        self.totals.found += self.queue.packets();
         let ctx = Ctx::new(now, &mut self.rng, lost);
         self.queue.enqueue(packet, &mut ctx.with_quenches(&mut self.quenched));
         if self.sending.is_none() {
@@ -153,6 +154,12 @@ impl Link {
                 events.push(at, Event::Wake(self.index));
             }
         }
+    }
+
+    /// The packets that arrivals have found in the queue, summed, and the arrivals.
+    #[must_use]
+    pub fn found(&self) -> [u64; 2] {
+        [self.totals.found, self.totals.arrivals]
     }
 
     /// Its propagation delay.
