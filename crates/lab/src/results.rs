@@ -255,6 +255,12 @@ fn links(outcome: &Outcome) -> ResultTable {
             "time average of the queue, the packet in transmission not counted",
             rows().map(|row| row.totals.queued.as_secs() / window),
         ),
+        f64s(
+            "queue_found_packets_mean",
+            "packets",
+            "mean of the queue that arriving packets found, the one in transmission not counted",
+            rows().map(|row| ratio(row.totals.found, row.totals.arrivals)),
+        ),
         u64s("queue_packets_max", "packets", "the longest queue", rows().map(|row| row.totals.most)),
         f64s(
             "average_packets_mean",
@@ -298,6 +304,30 @@ fn flow_series(outcome: &Outcome) -> ResultTable {
             "congestion window; missing for a source without",
             rows().map(|row| row.cwnd),
         ),
+        u64s(
+            "arrivals_packets",
+            "packets",
+            "packets of its data that reached queues under study in the interval",
+            rows().map(|row| u64::from(row.arrivals)),
+        ),
+        u64s(
+            "lost_packets",
+            "packets",
+            "packets of its data lost there in the interval",
+            rows().map(|row| u64::from(row.lost)),
+        ),
+        u64s(
+            "marked_packets",
+            "packets",
+            "packets of its data marked there and sent in the interval",
+            rows().map(|row| u64::from(row.marked)),
+        ),
+        u64s(
+            "window_cuts",
+            "events",
+            "how often its sender cut its window in the interval: timeouts, fast retransmits, marks and quenches heeded",
+            rows().map(|row| u64::from(row.cuts)),
+        ),
     ];
     ResultTable { name: "flow_series", summary: "One row for each flow at each sample, over the whole run.", columns }
 }
@@ -319,6 +349,12 @@ fn queue(outcome: &Outcome) -> ResultTable {
             "packets",
             "the discipline's own average; missing if it keeps none",
             rows().map(|row| row.average),
+        ),
+        f64s(
+            "queue_found_packets_mean",
+            "packets",
+            "mean of the queue that packets found that arrived in the interval; missing if none did",
+            rows().map(|row| row.found),
         ),
     ];
     ResultTable {

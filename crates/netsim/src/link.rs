@@ -91,6 +91,7 @@ impl Link {
         (packet.queued, packet.marked) = (now, false);
         let found = self.queue.packets();
         self.totals.arrivals += 1;
+        self.totals.found += found;
         let ctx = Ctx::new(now, &mut self.rng, lost);
         self.queue.enqueue(packet, &mut ctx.with_quenches(&mut self.quenched));
         if self.sending.is_none() {
@@ -161,6 +162,12 @@ impl Link {
     #[must_use]
     pub fn index(&self) -> u32 {
         self.index
+    }
+
+    /// The packets that arrivals have found in the queue, summed, and the arrivals.
+    #[must_use]
+    pub fn found(&self) -> [u64; 2] {
+        [self.totals.found, self.totals.arrivals]
     }
 
     /// Its propagation delay.

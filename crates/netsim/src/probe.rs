@@ -41,6 +41,8 @@ impl Delays {
 pub struct LinkTotals {
     /// Packets that reached the queue.
     pub arrivals: u64,
+    /// The sum over them of the packets that each found in the queue.
+    pub found: u64,
     /// Packets sent, and their bytes.
     pub departures: u64,
     /// Bytes sent.
@@ -64,6 +66,7 @@ impl Default for LinkTotals {
     fn default() -> Self {
         LinkTotals {
             arrivals: 0,
+            found: 0,
             departures: 0,
             departed_bytes: 0,
             marked: 0,
@@ -186,6 +189,8 @@ pub struct QueueSample {
     pub bytes: u64,
     /// The discipline's own average; NaN when it keeps none.
     pub average: f64,
+    /// The mean over the arrivals since the last sample of the packets that each found; NaN when there were none.
+    pub found: f64,
 }
 
 /// How many packets of one flow a queue held at one sample.
@@ -207,6 +212,14 @@ pub struct FlowSample {
     pub throughput_bps: f64,
     /// NaN for a source without a window.
     pub cwnd: f64,
+    /// Packets of its data that reached watched queues.
+    pub arrivals: u32,
+    /// Packets of its data lost there.
+    pub lost: u32,
+    /// Packets of its data marked there, counted when they leave.
+    pub marked: u32,
+    /// How often its sender cut its window.
+    pub cuts: u32,
 }
 
 /// What may happen to a packet at a link.
