@@ -50,17 +50,29 @@ KEEP: Keep = {
     "links": (
         "link", "discipline", "arrivals_packets", "departures_packets", "lost_packets", "lost_tail", "lost_early",
         "lost_forced", "marked_packets", "utilisation", "queue_packets_mean", "queue_packets_max",
-        "average_packets_mean", "average_packets_max", "queueing_delay_mean_ns",
+        "queue_found_packets_mean", "average_packets_mean", "average_packets_max", "queueing_delay_mean_ns",
     ),
 }  # fmt: skip
 """What every experiment keeps: the tables of all experiments are stacked, so their columns are the same."""
 
+QUEUES: Keep = {**KEEP, "queue": ("time_s", "link", "queue_packets", "average_packets", "queue_found_packets_mean")}
+"""The same with the queues over time."""
+
 SERIES: Keep = {
+    **QUEUES,
+    "flow_series": (
+        "time_s", "flow", "throughput_bps", "cwnd_segments", "arrivals_packets", "lost_packets", "marked_packets",
+        "window_cuts",
+    ),
+}  # fmt: skip
+"""The same with queues and flows over time."""
+
+TRACE: Keep = {
     **KEEP,
-    "queue": ("time_s", "link", "queue_packets", "average_packets"),
-    "flow_series": ("time_s", "flow", "throughput_bps", "cwnd_segments"),
-}
-"""The same with what is sampled over time."""
+    "packets": ("time_s", "link", "flow", "to", "event", "first_byte", "data_bytes", "queue_packets",
+                "average_packets"),
+}  # fmt: skip
+"""The same with what happened to single packets."""
 
 
 @dataclass(frozen=True)
