@@ -130,10 +130,10 @@ def two_queues(
 
 
 @plot.drawing
-def variants(table: pl.DataFrame, quantities: Sequence[tuple[str, str, float]]) -> Figure:
+def variants(table: pl.DataFrame, quantities: Sequence[tuple[str, str, float | None]]) -> Figure:
     """Means with intervals for each variant, one below the other, a panel for each quantity; the first is the choice.
 
-    Table: `variant`, and mean and half width of each quantity. `quantities`: column, label with unit, printed number.
+    Table: `variant`, and mean and half width of each quantity. `quantities`: column, label with unit, printed number (None if there is none).
     """
     figure, (row,) = plot.panels(1, len(quantities), height=0.9 + 0.3 * table.height)
     y = np.arange(table.height)
@@ -143,9 +143,36 @@ def variants(table: pl.DataFrame, quantities: Sequence[tuple[str, str, float]]) 
         axes.axvspan(means[0] - halves[0], means[0] + halves[0], color="#FDE9DD", zorder=0)
         axes.errorbar(means, y, xerr=halves, fmt="s", color=plot.VERMILION, capsize=3,
                       label="mean over seeds, 95 % interval")  # fmt: skip
-        axes.axvline(printed, color=plot.BLACK, linestyle=":", linewidth=1.3, label="printed in the paper")
+        if printed is not None:
+            axes.axvline(printed, color=plot.BLACK, linestyle=":", linewidth=1.3, label="printed in the paper")
         axes.set_xlabel(label)
     row[0].set_yticks(y, table["variant"].to_list())
     row[0].set_ylim(table.height - 0.5, -0.5)
     plot.legend(figure, row)
+    return figure
+
+
+@plot.drawing
+def throughput_queue(runs: pl.DataFrame, curves: Sequence[tuple[str, str, float, int, float]]) -> Figure:
+    """Fig. 5. Average queue over throughput, a mark for each run.
+
+    Table: `gateway`, `x`, `queue`. `curves`: for each gateway its name, its title, and a and k of the paper's curve
+    a/(1 − x)^k, then the a that was fitted.
+    """
+    figure, ((axes,),) = plot.panels(1, 1, height=4.6)
+    axes.set_ylim(0, 1.08 * max(runs["queue"].to_list()))
+    for name, title, a, k, fitted in curves:
+        style = plot.discipline(name, title)
+        part = runs.filter(pl.col("gateway") == name)
+        axes.plot(part["x"], part["queue"], linestyle="none", marker=style.marker, markersize=4.5, color=style.color,
+                  markerfacecolor="none" if name == "drop_tail" else style.color, label=title)  # fmt: skip
+        x = np.linspace(0.3, 0.985, 400)
+        power = "³" if k == 3 else ""
+        axes.plot(x, a / (1 - x) ** k, "--", color=style.color, linewidth=1.4, label=f"paper: {a:g}/(1 − x){power}")
+        axes.plot(x, fitted / (1 - x) ** k, "-", color=style.color, linewidth=1.4, alpha=0.75,
+                  label=f"fitted: {fitted:.2f}/(1 − x){power}")  # fmt: skip
+    axes.set_xlim(0.3, 1)
+    axes.set_xlabel("throughput (part of the link's rate)")
+    axes.set_ylabel("queue found by arriving packets (mean, packets)")
+    plot.legend(figure, [axes], columns=3)
     return figure
