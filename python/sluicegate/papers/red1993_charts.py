@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .. import plot
+from ..theory.red import Gaps
 
 QUEUE, AVERAGE = plot.SKY, plot.VERMILION
 DROPPED = plot.BLACK
@@ -175,4 +176,56 @@ def throughput_queue(runs: pl.DataFrame, curves: Sequence[tuple[str, str, float,
     axes.set_xlabel("throughput (part of the link's rate)")
     axes.set_ylabel("queue found by arriving packets (mean, packets)")
     plot.legend(figure, [axes], columns=3)
+    return figure
+
+
+@plot.drawing
+def average_after_burst(table: pl.DataFrame) -> Figure:
+    """Fig. 7. Lines of equal average over queue weight and burst; table: `w_q`, `burst_packets`, `average_packets`."""
+    figure, ((axes,),) = plot.panels(1, 1, width=7.2, height=4.4)
+    w_q, burst = (np.unique(table[column].to_numpy()) for column in ("w_q", "burst_packets"))
+    average = table.sort("burst_packets", "w_q")["average_packets"].to_numpy().reshape(len(burst), len(w_q))
+    shades = axes.contourf(w_q, burst, average, levels=np.arange(0, 24, 1), cmap="Blues")
+    axes.contour(w_q, burst, average, levels=[5], colors=[plot.VERMILION], linewidths=2.4)
+    lines = axes.contour(w_q, burst, average, levels=[0.5, 1, 2, 5, 10, 15, 20], colors=[plot.BLACK], linewidths=0.8)
+    axes.clabel(lines, fmt="%g", fontsize=9)
+    axes.plot([0.0042], [50], marker="X", markersize=9, color="white", markeredgecolor=plot.BLACK, linestyle="none",
+              label="w_q = 0.0042 and L = 50: eq. (3)")  # fmt: skip
+    axes.set_xlabel("queue weight w_q")
+    axes.set_ylabel("burst L (packets)")
+    figure.colorbar(shades, ax=axes, label="average after the burst (packets)")
+    plot.legend(figure, [axes])
+    return figure
+
+
+@plot.drawing
+def marked_packets(
+    runs: Sequence[tuple[str, Sequence[int]]], laws: Sequence[tuple[str, Sequence[int], Gaps]], arrivals: int
+) -> Figure:
+    """Fig. 8. Above a dot for each marked packet, a line for each method; below the gaps' distributions with their laws.
+
+    `runs`: a title and the places of its marks. `laws`: a title, gaps in packets, and their law.
+    """
+    figure = Figure(figsize=(9.6, 5.2), layout="constrained")
+    top, bottom = figure.subplots(2, 1, height_ratios=[1, 2.4])
+    colours = (plot.VERMILION, plot.BLUE)
+    for row, ((title, places), colour) in enumerate(zip(runs, colours, strict=False)):
+        top.plot(places, [-row] * len(places), linestyle="none", marker="o", markersize=3.5, color=colour)
+        top.annotate(f"{title}: {len(places)} marks", xy=(0, -row), xycoords=("axes fraction", "data"), xytext=(4, 7),
+                     textcoords="offset points", fontsize=9.5, color=colour)  # fmt: skip
+    top.set_yticks([])
+    top.set_ylim(-len(runs) + 0.5, 0.7)
+    top.set_xlim(0, arrivals)
+    top.set_xlabel("packet number")
+    for (title, seen, law), colour in zip(laws, colours, strict=False):
+        values = np.sort(np.asarray(seen))
+        bottom.step(values, 100 * np.arange(1, len(values) + 1) / len(values), where="post", color=colour, label=title)
+        pmf = law.pmf()
+        bottom.plot(np.arange(1, len(pmf) + 1), 100 * np.cumsum(pmf), "--", color=plot.BLACK, linewidth=1.1,
+                    label="law of Sec. VII")  # fmt: skip
+    bottom.set_xlim(0, 250)
+    bottom.set_ylim(0, 102)
+    bottom.set_xlabel("gap between marks (packets)")
+    bottom.set_ylabel("gaps that are at most so long (%)")
+    plot.legend(figure, [bottom])
     return figure
