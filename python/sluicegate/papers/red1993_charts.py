@@ -99,12 +99,12 @@ def queues_over_time(panels: Sequence[tuple[str, pl.DataFrame]], thresholds: tup
 @plot.drawing
 def two_queues(
     queues: Sequence[tuple[str, pl.DataFrame]], marks: pl.DataFrame, drops: pl.DataFrame,
-    thresholds: tuple[float, float],
+    all_drops: Sequence[float], thresholds: tuple[float, float],
 ) -> Figure:  # fmt: skip
     """Fig. 9. Two queues with their drops, and below the packet numbers of all connections with theirs.
 
     Queues: a title and events with `time_s`, `event`, `queue_packets`, `average_packets`. `marks`: `time_s`, `flow`,
-    `number`. `drops`: the same, of both gateways.
+    `number`. `drops`: the same, of both gateways. `all_drops`: when any packet was dropped, acknowledgements too.
     """
     figure, (*above, bottom) = _tall((*(2.2 for _ in queues), 4.6))
     for axes, (title, table) in zip(above, queues, strict=True):
@@ -120,7 +120,7 @@ def two_queues(
         bottom.plot(part["time_s"], part["number"], linestyle="none", marker=".", markersize=2.2,
                     color=colours[at % len(colours)], label="_")  # fmt: skip
     _crosses(bottom, drops["time_s"].to_list(), drops["number"].to_list())
-    _crosses(bottom, drops["time_s"].to_list(), [-20.0] * drops.height)
+    _crosses(bottom, all_drops, [-20.0] * len(all_drops))
     bottom.set_title("packets of each connection at gateway A")
     bottom.set_ylim(bottom=-35)
     bottom.set_ylabel("packet number")
