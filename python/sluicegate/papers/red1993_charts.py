@@ -134,7 +134,8 @@ def two_queues(
 def variants(table: pl.DataFrame, quantities: Sequence[tuple[str, str, float | None]]) -> Figure:
     """Means with intervals for each variant, one below the other, a panel for each quantity; the first is the choice.
 
-    Table: `variant`, and mean and half width of each quantity. `quantities`: column, label with unit, printed number (None if there is none).
+    Table: `variant`, and mean and half width of each quantity. `quantities`: column, label with unit, printed number,
+    None if there is none.
     """
     figure, (row,) = plot.panels(1, len(quantities), height=0.9 + 0.3 * table.height)
     y = np.arange(table.height)
@@ -202,7 +203,7 @@ def average_after_burst(table: pl.DataFrame) -> Figure:
 def marked_packets(
     runs: Sequence[tuple[str, Sequence[int]]], laws: Sequence[tuple[str, Sequence[int], Gaps]], arrivals: int
 ) -> Figure:
-    """Fig. 8. Above a dot for each marked packet, a line for each method; below the gaps' distributions with their laws.
+    """Fig. 8. Above a dot for each marked packet, a line for each method; below the gaps' distributions.
 
     `runs`: a title and the places of its marks. `laws`: a title, gaps in packets, and their law.
     """

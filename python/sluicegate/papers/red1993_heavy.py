@@ -33,9 +33,9 @@ BIN_S = 0.05
 NOT_LOST = ("arrival", "departure")
 
 CHOICES = (
-    Choice("Traffic of Fig. 9", "“chosen rather arbitrarily”; 41 connections, windows of 8 or 16, 20 to 400 packets", "36 "
-           "transfers and 5 TELNET sessions; sizes and windows in the scenario, starts drawn", "the utilisation follows "
-           "from what they send, so that it is set beside the paper's, no more"),
+    Choice("Traffic of Fig. 9", "“chosen rather arbitrarily”; 41 connections, windows of 8 or 16, 20 to 400 packets",
+           "36 transfers and 5 TELNET sessions; sizes and windows in the scenario, starts drawn", "the utilisation "
+           "follows from what they send, so that it is set beside the paper's, no more"),
     Choice("Delays of Fig. 10", "lost with the drawing; round trips vary by a factor of 4 to 1", "6 to 24 ms", "the "
            "sixteen pairs of nodes 0.5, 1, 3 and 5 ms away from gateways that are 2 ms apart"),
     Choice("Which direction has 61 %", "“in one direction”", "that of gateway A", "it has one connection more"),
@@ -97,7 +97,8 @@ def follows(run: pl.DataFrame) -> float:
 
 def drop_ratio(run: pl.DataFrame) -> float:
     """The part of the arrivals that was dropped."""
-    return (~run["event"].is_in(NOT_LOST)).sum() / max(1, (run["event"] == "arrival").sum())
+    events = run["event"].to_list()
+    return sum(event not in NOT_LOST for event in events) / max(1, events.count("arrival"))
 
 
 def unlike(runs: Sequence[pl.DataFrame]) -> tuple[float, float]:
@@ -124,7 +125,7 @@ def unlike(runs: Sequence[pl.DataFrame]) -> tuple[float, float]:
 def _checks(results: Tables) -> list[Check]:
     result = []
     links = results["links"].filter(pl.col("experiment") == ID).with_columns(percent=100 * pl.col("utilisation"))
-    for name, link, value in GATEWAYS:
+    for (name, link, value), direction in zip(GATEWAYS, ("one", "the other"), strict=True):
         used = interval(values_of(links.filter(pl.col("link") == link), ID, "percent"))
         runs = events(results, link)
         greatest = max(run["average_packets"].max() for run in runs.values())  # type: ignore[type-var]
@@ -135,8 +136,7 @@ def _checks(results: Tables) -> list[Check]:
                 id=f"fig9-utilisation-{name.lower()}",
                 source="Sec. VIII",
                 kind="shown",
-                paper=f"the congested link is used {value} % over the second, in {'one' if name == 'A' else 'the other'} "
-                "direction",
+                paper=f"the congested link is used {value} % over the second, in {direction} direction",
                 measured=used.mean,
                 unit="%",
                 bounds=printed(value, 1, used),
@@ -149,8 +149,8 @@ def _checks(results: Tables) -> list[Check]:
                 "the filter allows",
                 measured=float(greatest),  # type: ignore[arg-type]
                 unit="packets, the greatest average of all seeds",
-                bounds=Bounds(None, MAX_TH + room, f"{MAX_TH}, and {room:.2g} that arrivals, all dropped, can have added "
-                              "while the queue was still above it"),
+                bounds=Bounds(None, MAX_TH + room, f"{MAX_TH}, and {room:.2g} that arrivals, all dropped, can have "
+                              "added while the queue was still above it"),
             ),
             Check(
                 id=f"fig9-all-dropped-{name.lower()}",
@@ -176,8 +176,8 @@ def _checks(results: Tables) -> list[Check]:
     few = [drop_ratio(run) for _, run in fig3.group_by("seed", maintain_order=True)]
     many = [drop_ratio(run) for run in events(results, GATEWAYS[0][1]).values()]
     more = difference([100 * each for each in many], [100 * each for each in few])
-    runs = [run for _, link, _ in GATEWAYS for run in events(results, link).values()]
-    apart, error = unlike(runs)
+    pooled = [run for _, link, _ in GATEWAYS for run in events(results, link).values()]
+    apart, error = unlike(pooled)
     return [
         *result,
         Check(
@@ -234,14 +234,14 @@ def _figure(settings: Settings, results: Tables, checks: Sequence[Check]) -> Fig
         title="Heavy congestion, two-way traffic, short connections",
         setup=f"{flows.height} connections on the network of Fig. 10 for one second, half of them each way. Above: the "
         "queues at both gateways as arrivals find them, the averages, the thresholds, and an X for each packet dropped "
-        "there. Below: a mark for each packet of data as it arrives at gateway A and one as it departs, by its number in "
-        "its connection; an X for each packet of data dropped by either gateway, and in the bottom row for every packet. "
-        f"The run with seed {seed}.",
+        "there. Below: a mark for each packet of data as it arrives at gateway A and one as it departs, by its number "
+        "in its connection; an X for each packet of data dropped by either gateway, and in the bottom row for every "
+        f"packet. The run with seed {seed}.",
         paper_says="The links are used 61 % and 59 %. RED controls the average; as congestion increases, average and "
         "rate of marking both increase; heavy congestion needs more drops than in Fig. 3.",
         measured=f"The links are used {used[0].mean:.1f}{margins[0]} % and {used[1].mean:.1f}{margins[1]} %; "
-        f"{lost[0].mean:.0f} and {lost[1].mean:.0f} packets are dropped on average over seeds. What the transfers send was "
-        "chosen here, so that the utilisation shows no more than that such a traffic exists.",
+        f"{lost[0].mean:.0f} and {lost[1].mean:.0f} packets are dropped on average over seeds. What the transfers send "
+        "was chosen here, so that the utilisation shows no more than that such a traffic exists.",
         alt="Two queues with averages and drops, and packet numbers of many connections over one second.",
         drawing=red1993_charts.two_queues(
             [(f"gateway {name}", run.filter(pl.col("link") == link)) for name, link, _ in GATEWAYS],

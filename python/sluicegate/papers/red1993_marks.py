@@ -1,8 +1,8 @@
 """RED 1993, Secs. VI and VII, Figs. 7 and 8: the average after a burst, and how far apart marks are.
 
-Fig. 8 marks packets with a constant probability. Here the discipline itself does, in the simulator: a source that offers
-twice the link's rate keeps a queue of `LIMIT` packets full, so that the average stands still between the thresholds, and
-with it p_b. What RED would queue is then lost to the full buffer, what it marks is lost early.
+Fig. 8 marks packets with a constant probability. Here the discipline itself does, in the simulator: a source that
+offers twice the link's rate keeps a queue of `LIMIT` packets full, so that the average stands still between the
+thresholds, and with it p_b. What RED would queue is then lost to the full buffer, what it marks is lost early.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -114,7 +115,7 @@ def marks(results: Tables, way: Way) -> dict[int, list[int]]:
 
 def gaps(places: Sequence[int]) -> list[int]:
     """The gaps from each mark to the next."""
-    return [second - first for first, second in zip(places, places[1:], strict=False)]
+    return [second - first for first, second in pairwise(places)]
 
 
 def variation(values: Sequence[int]) -> float:
@@ -169,10 +170,11 @@ def misprinted_marks(p: float, arrivals: int) -> float:
 def _average() -> list[Check]:
     closed, summed = red.average_after_burst(100, 0.001), red.average_after_burst_sum(100, 0.001)
     result = [
-        Check("eq2", "Sec. VI-A", "exact", "after a queue increase from 0 to 100 packets with w_q = 0.001 the average is "
-              "4.88", closed, "packets", Bounds(4.88, 4.89, "4.88 as printed, cut after its last digit (0.01), as the 0.17 ms of a packet are")),
-        Check("eq2-closed-form", "eq. (2)", "exact", "the closed form is the sum", closed - summed, "packets, the closed "
-              "form less the sum", Bounds(-1e-9, 1e-9, "0, give or take the rounding of floating point")),
+        Check("eq2", "Sec. VI-A", "exact", "after a queue increase from 0 to 100 packets with w_q = 0.001 the average "
+              "is 4.88", closed, "packets", Bounds(4.88, 4.89, "4.88 as printed, cut after its last digit (0.01), as "
+              "the 0.17 ms of a packet are")),
+        Check("eq2-closed-form", "eq. (2)", "exact", "the closed form is the sum", closed - summed, "packets, the "
+              "closed form less the sum", Bounds(-1e-9, 1e-9, "0, give or take the rounding of floating point")),
         Check("eq3", "Sec. VI-A", "exact", "with min_th = 5 bursts of 50 packets need w_q ≤ 0.0042",
               red.largest_w_q(5, 50), "the largest w_q",
               Bounds(0.00415, 0.00425, "0.0042 as printed, give or take half its last digit (0.00005)")),
@@ -311,10 +313,10 @@ def _fig7(checks: Sequence[Check]) -> FigurePart:
         id="fig7",
         label="Figure 7",
         title="The average after a burst",
-        setup="Eq. (2), no simulation: the average after a queue has grown from 0 to L packets in L arrivals. Lines join "
-        "equal averages; the thick one is min_th = 5, and below it a burst passes without marks (eq. 3).",
-        paper_says="With w_q = 0.001 the average after 100 packets is 4.88. With min_th = 5 and bursts of 50 packets w_q "
-        "must be at most 0.0042.",
+        setup="Eq. (2), no simulation: the average after a queue has grown from 0 to L packets in L arrivals. Lines "
+        "join equal averages; the thick one is min_th = 5, and below it a burst passes without marks (eq. 3).",
+        paper_says="With w_q = 0.001 the average after 100 packets is 4.88. With min_th = 5 and bursts of 50 packets "
+        "w_q must be at most 0.0042.",
         measured=f"{red.average_after_burst(100, 0.001):.3f} packets, and {red.largest_w_q(5, 50):.6f}. The paper "
         "cuts the first instead of rounding it.",
         alt="Contours of the average over queue weight and burst.",
@@ -329,9 +331,7 @@ def _fig8(settings: Settings, places: dict[str, dict[int, list[int]]], checks: S
     rows = [
         (way.id, run, place) for way in WAYS for run, marked in places[way.id].items() for place in marked
     ]  # fmt: skip
-    data = pl.DataFrame(
-        rows, schema={"way": pl.String, "seed": pl.UInt64, "packet": pl.Int64}, orient="row"
-    )
+    data = pl.DataFrame(rows, schema={"way": pl.String, "seed": pl.UInt64, "packet": pl.Int64}, orient="row")
     counts = [interval([len(run) for run in places[way.id].values()]).mean for way in (METHOD_1, METHOD_2)]
     spread = [interval([variation(gaps(run)) for run in places[way.id].values()]).mean for way in (METHOD_1, METHOD_2)]
     pooled = {way.id: [gap for run in places[way.id].values() for gap in gaps(run)] for way in WAYS}
@@ -339,13 +339,13 @@ def _fig8(settings: Settings, places: dict[str, dict[int, list[int]]], checks: S
         id="fig8",
         label="Figure 8",
         title="Two methods of marking",
-        setup="A queue that is kept full, so that RED's average stands still and p_b with it: 5,000 arrivals, marked by "
-        f"the discipline itself. Above: a dot for each marked packet, seed {seed}. Below: how many of the gaps of all "
-        "seeds are at most so long, and the laws.",
+        setup="A queue that is kept full, so that RED's average stands still and p_b with it: 5,000 arrivals, marked "
+        f"by the discipline itself. Above: a dot for each marked packet, seed {seed}. Below: how many of the gaps of "
+        "all seeds are at most so long, and the laws.",
         paper_says="Both methods mark roughly 100 of 5,000 packets; with Method 1 (geometric gaps) the marks are more "
         "clustered than with Method 2 (uniform gaps).",
-        measured=f"{counts[0]:.1f} and {counts[1]:.1f} packets are marked on average. The gaps' coefficient of variation is "
-        f"{spread[0]:.2f} under Method 1, {spread[1]:.2f} under Method 2.",
+        measured=f"{counts[0]:.1f} and {counts[1]:.1f} packets are marked on average. The gaps' coefficient of "
+        f"variation is {spread[0]:.2f} under Method 1, {spread[1]:.2f} under Method 2.",
         alt="Dots for marked packets under both methods, and the distributions of gaps.",
         drawing=red1993_charts.marked_packets(
             [(way.title, places[way.id][seed]) for way in (METHOD_1, METHOD_2)],

@@ -1,7 +1,7 @@
 """RED 1993, Sec. V and Fig. 5: throughput against queue for eleven sets of parameters of Drop Tail and of RED.
 
-The network is that of the scenario `red1993_fig5`, which says how its delays follow from the text. Five runs of each set
-make one figure, as in the paper; what the fits vary by is seen from five seeds to the next five.
+The network is that of the scenario `red1993_fig5`, which says how its delays follow from the text. Five runs of each
+set make one figure, as in the paper; what the fits vary by is seen from five seeds to the next five.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import polars as pl
 
 from .. import api
 from ..intervals import Interval, difference, interval
-from ..report import Choice, FigurePart, number
+from ..report import Choice, FigurePart
 from ..runner import Experiment, Sets, Tables
 from . import Settings, red1993_charts
 from .checks import Bounds, Check, above, printed
@@ -80,8 +80,8 @@ CHOICES = (
     Choice("Sets of Fig. 5", "buffers from 15 to 140, min_th from 3 to 50, eleven of each", "evenly spaced, in whole "
            "packets", "the simplest reading"),
     Choice("High utilisation", "“simulations with high link utilization”", "80 % and more", "both gateways reach it"),
-    Choice("Power", "throughput over delay", "with the delay of the queue and the packet's own time; and with the whole "
-           "round trip", "the paper does not say which; both are tested"),
+    Choice("Power", "throughput over delay", "with the delay of the queue and the packet's own time; and with the "
+           "whole round trip", "the paper does not say which; both are tested"),
 )  # fmt: skip
 
 COMMANDS = (
@@ -144,7 +144,7 @@ def free_fit(rows: pl.DataFrame) -> tuple[float, float]:
 
 
 def by_figure(runs: pl.DataFrame, gateway: Gateway, measure: Callable[[pl.DataFrame, int], float]) -> Interval:
-    """What `measure` gives for the runs and k of each five seeds, which make one figure; a rest of fewer is left out."""
+    """What `measure` gives for the runs and k of each five seeds, which make a figure; a rest of fewer is left out."""
     rows = runs.filter(pl.col("gateway") == gateway.discipline)
     seeds = rows["seed"].unique().sort().to_list()
     size = min(PER_FIGURE, len(seeds))
@@ -196,8 +196,8 @@ def _fits(runs: pl.DataFrame) -> list[Check]:
             id="fig5-red-fit-of-logarithms",
             source="Sec. V",
             kind="shown",
-            paper=f"approximated by {RED.a:g}/(1 − x); tested: least squares of the logarithm of the same queues gives a "
-            "smaller factor, so that the printed one lies between the two",
+            paper=f"approximated by {RED.a:g}/(1 − x); tested: least squares of the logarithm of the same queues gives "
+            "a smaller factor, so that the printed one lies between the two",
             measured=logarithms.mean,
             unit="packets times (1 − x)",
             bounds=Bounds(None, RED.a, f"at most {RED.a:g}"),
@@ -219,8 +219,8 @@ def _power(runs: pl.DataFrame) -> list[Check]:
                 source="Secs. V and VIII",
                 kind="claim",
                 paper="network power, throughput over delay, is higher with RED than with Drop Tail at high "
-                f"utilisation; tested with {delay}: mean over the runs that use {100 * HIGH:.0f} % of the link or more, "
-                "seed by seed",
+                f"utilisation; tested with {delay}: mean over the runs that use {100 * HIGH:.0f} % of the link or "
+                "more, seed by seed",
                 measured=more.mean,
                 unit="% by which RED's is higher",
                 bounds=above(0, more),
@@ -292,10 +292,10 @@ def _figure(settings: Settings, runs: pl.DataFrame, checks: Sequence[Check]) -> 
         id="fig5",
         label="Figure 5",
         title="Throughput against queue, Drop Tail and RED",
-        setup="Two transfers with windows of 240 packets on the network of Fig. 6, 5 s each: Drop Tail with a buffer of "
-        f"{BUFFERS[0]} to {BUFFERS[-1]} packets, RED with min_th of {MIN_THS[0]} to {MIN_THS[-1]}, max_th three times "
-        f"that and a buffer of 100. Each mark is one run; drawn are the seeds {seeds[0]} to {seeds[-1]}. Fits go through "
-        "all seeds, by least squares of the queue; intervals are over figures of five seeds.",
+        setup="Two transfers with windows of 240 packets on the network of Fig. 6, 5 s each: Drop Tail with a buffer "
+        f"of {BUFFERS[0]} to {BUFFERS[-1]} packets, RED with min_th of {MIN_THS[0]} to {MIN_THS[-1]}, max_th three "
+        f"times that and a buffer of 100. Each mark is one run; drawn are the seeds {seeds[0]} to {seeds[-1]}. Fits go "
+        "through all seeds, by least squares of the queue; intervals are over figures of five seeds.",
         paper_says="The average queue is approximated by 1.73/(1 − x) under RED and 0.1/(1 − x)³ under Drop Tail. The "
         "power is higher with RED: a short Drop Tail queue cuts off slow starts, a long one delays.",
         measured=" ".join(texts) + f" In the runs that use {100 * HIGH:.0f} % of the link or more the mean queue is "
@@ -319,8 +319,9 @@ def _choices(results: Tables) -> FigurePart:
         rows.append((*row, more.mean, None if math.isnan(more.half_width) else more.half_width))
     columns = [f"{name}_{what}" for name in ("drop_tail", "red", "power") for what in ("mean", "half_width")]
     data = pl.DataFrame(rows, schema={"variant": pl.String} | dict.fromkeys(columns, pl.Float64), orient="row")
-    least, most = data["red_mean"].min(), data["red_mean"].max()
-    lower, upper = data["drop_tail_mean"].min(), data["drop_tail_mean"].max()
+    (least, most), (lower, upper) = (
+        (min(values), max(values)) for values in (data[f"{name}_mean"].to_list() for name in ("red", "drop_tail"))
+    )
     return FigurePart(
         id="fig5-choices",
         label="Our choices",
@@ -330,7 +331,8 @@ def _choices(results: Tables) -> FigurePart:
         "95 % intervals; dotted: what the text prints.",
         paper_says="1.73 and 0.1; nothing on the delays, the access links and the starts.",
         measured=f"RED's factor lies between {least:.2f} and {most:.2f}, Drop Tail's between {lower:.2f} and "
-        f"{upper:.2f}: single runs that come close to the full rate decide it. RED's power is higher with every choice.",
+        f"{upper:.2f}: single runs that come close to the full rate decide it. RED's power is higher with every "
+        "choice.",
         alt="Factors of the fits and RED's gain in power with other choices.",
         drawing=red1993_charts.variants(
             data,
