@@ -324,8 +324,8 @@ def _choices(results: Tables) -> FigurePart:
     )
     return FigurePart(
         id="fig5-choices",
-        label="Our choices",
-        title="Figure 5: what the text leaves open, and how much it matters",
+        label="Our choices for Figure 5",
+        title="What the text leaves open, and how much it matters",
         setup="The runs of Figure 5, changing one choice at a time: the factors of both fits, and by how much RED's "
         "power exceeds Drop Tail's where the link is used well. Means over figures of five seeds, and over seeds, with "
         "95 % intervals; dotted: what the text prints.",
