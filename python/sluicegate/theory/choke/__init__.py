@@ -11,7 +11,7 @@ The text at hand has lost its formulas; they were restored from its prose and pr
 | the equilibrium minimises a quadratic cost from a start (Sec. II-C) | two nested bracketings, in ln b and ln τ | no start is needed, and a second solution would be seen |
 | A1 to A4 are assumed | checked where they can be: each failure has its error | a number without its assumptions is no answer |
 | "asymptotically UDP packets occupy close to half of the queue" (Theorem 5) | h_0 → (1 − r)/(2 − r), h_1 → 1/(N(2 − r)), p_1 → r + 1/N | what its proof gives: p_0 → 1 in (3); 1/2 is the case r ≪ 1, and exact in the approximate model |
-| the approximate model has (3)–(5) for UDP and the first approximation (Sec. III-C) | (11) and (13) for them; `choke_first` takes (3) and (4) | the first approximation replaces (3) by (11) |
+| the approximate model has (3)–(5) for UDP and the first approximation (Sec. III-C) | (11) and (13) for them; `choke_first` takes (3) and (4) | the first approximation replaces (3) by (11), and only so is its share above the full model's, as Sec. V-A says |
 | "around b = min_th the delay is roughly …" (Sec. VI; lost) | min_th/c | gives the printed 8.08 with min_th = 20; min_th/2c, by (42), would with 40 |
 | ρ_0(y) and v(y) by an ODE (Sec. IV-B) | its closed form along a packet's way | exact, and holds for any number of flows |
 | above max_th: nothing | refused; with `hold` the queue stays at max_th and all flows lose alike before the comparison | the discipline drops all arrivals there, and CHOKe 1999's scenarios live there |

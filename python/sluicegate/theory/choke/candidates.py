@@ -2,8 +2,8 @@
 
 CHOKe 1999 says that drop-m must grow with the number of unresponsive flows (Sec. 6) and leaves open how. Two answers:
 `candidates_for` from the closed curve, for any link with many TCP flows and a long queue; `candidates_at` from the full
-model, for one link and its flows, where more candidates also cost TCP more (p_1 ≥ (m + 1)·h_1/m, and CHOKe may no
-longer stay active).
+model, for one link and its flows, where more candidates also cost TCP more (p_1 is 2m·b_1/b and more), until CHOKe no
+longer stays active.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class Padhye:
 
 def _left(q: Array, packets: Value) -> Array:
     """1 − q^packets, the chance that of so many packets one is lost; packets below 0 count as 0."""
-    return np.asarray(np.where(packets > 0, -np.expm1(packets * np.log(q)), 0.0))
+    return np.asarray(np.where(packets > 0, -np.expm1(packets * np.log(np.maximum(q, 1e-300))), 0.0))
 
 
 @dataclass(frozen=True)

@@ -177,6 +177,14 @@ class State:
         """Σ b_i/b."""
         return np.asarray(sum(np.asarray(k.count) * f.phi for k, f in zip(self.problem.classes, flows, strict=True)))
 
+    def unanswered(self, flows: list[Flows], tau: Array) -> Array:
+        """|ln f/x| of all responsive classes, eq. (8): what a jump of f leaves."""
+        left = np.zeros(self.problem.shape)
+        for each, flow in zip(self.problem.classes, flows, strict=True):
+            if callable(each.rate):
+                left = left + abs(np.log(np.asarray(each.rate(flow.p, tau), dtype=float) / flow.x))
+        return left
+
     def surplus(self, level: Array) -> Array:
         """ln Σ b_i/b, eq. (6), with the link fully used: above 0 where the queue would grow."""
         b, admitted = self.at_level(level)
@@ -252,7 +260,7 @@ def _solve(problem: Problem) -> Solved:
         low=grows[0],
         high=grows[-1],
         changes=changes,
-        left=abs(np.log(state.filled(flows))) + abs(np.log(state.through(flows) / problem.c)),
+        left=abs(np.log(state.filled(flows))) + abs(np.log(state.through(flows) / problem.c)) + state.unanswered(flows, tau),
         slope=(after - before) / (2 * STEP),
         jump=abs(state.congestion(b * (1 + STEP), tau) - state.congestion(b * (1 - STEP), tau)),
     )
