@@ -1,4 +1,4 @@
-"""CHOKe's queue packet by packet, for what the model says of it: Poisson arrivals at given rates, a link that never rests.
+"""CHOKe's queue packet by packet, to hold the model to: Poisson arrivals at given rates, a link that never rests.
 
 Not the simulator: no TCP, no average; RED's probability is taken at the queue's length. So every assumption of the
 model but mean values and independence is in it.

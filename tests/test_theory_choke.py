@@ -316,9 +316,7 @@ def test_the_full_model_tends_to_the_asymptotic_regime() -> None:
     assert limit.h0 + 32 * limit.h1 == pytest.approx(1)
     assert RENO(np.array([limit.p1]), np.array([limit.tau]))[0] == pytest.approx(limit.x1)
     beta = math.log1p(-1 / limit.b)
-    assert limit.tau == pytest.approx(
-        -math.log(1 - beta * limit.x1 * limit.b * (1 - limit.h0) / C) / (beta * limit.x1)
-    )
+    assert limit.tau == pytest.approx(-math.log(1 - beta * limit.x1 * limit.b * (1 - limit.h0) / C) / (beta * limit.x1))
     near = choke.asymptotic(N=32, c=C, f=RENO, g=RED, linear=True)
     assert near.tau == pytest.approx(near.b * (1 - near.h0) / C)
     assert near.b == pytest.approx(limit.b, rel=0.01)

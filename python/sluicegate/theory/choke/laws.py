@@ -91,8 +91,8 @@ class Vegas:
 class Red:
     """Eq. (44): r = max_p (b − min_th)/(max_th − min_th) between the thresholds.
 
-    `min_th`, `max_th`: packets. `max_p`: the probability at `max_th`. `hold`: above max_th CHOKe drops every arrival and
-    compares none; the queue then stays at max_th, and every flow loses the same share of its arrivals before the
+    `min_th`, `max_th`: packets. `max_p`: the probability at `max_th`. `hold`: above max_th CHOKe drops every arrival
+    and compares none; the queue then stays at max_th, and every flow loses the same share of its arrivals before the
     comparison, as much as that takes. This is not in the paper, whose model ends at max_th; without `hold` such
     an equilibrium is refused.
     """

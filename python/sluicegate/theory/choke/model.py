@@ -210,7 +210,9 @@ def equilibria_of(classes: Sequence[FlowClass], *, c: ArrayLike, g: CongestionLa
     """
     link, candidates = np.atleast_1d(np.asarray(c, dtype=float)), np.atleast_1d(np.asarray(m, dtype=float))
     _check("c", link, link > 0, "must be above 0")
-    _check("m", candidates, (candidates >= 1) & (candidates == np.floor(candidates)), "must be a whole number, at least 1")
+    _check(
+        "m", candidates, (candidates >= 1) & (candidates == np.floor(candidates)), "must be a whole number, at least 1"
+    )
     for each in classes:
         count = np.asarray(each.count, dtype=float)
         _check("count", count, count > 0, "must be above 0")

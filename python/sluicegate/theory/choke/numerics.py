@@ -56,7 +56,9 @@ def root(
     return best
 
 
-def spread(function: Callable[[Array], Array], start: Array, *, most: float, factor: float = 1.0) -> tuple[Array, Array, Array, Array]:
+def spread(
+    function: Callable[[Array], Array], start: Array, *, most: float, factor: float = 1.0
+) -> tuple[Array, Array, Array, Array]:
     """Ends between which a falling `function` changes its sign, and its values there, searched from `start`.
 
     The first step is `factor` times the function's value: with 1 it is enough when the function falls by one or more

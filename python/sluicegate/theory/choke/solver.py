@@ -5,8 +5,8 @@ matches that a queued packet's whole wait brings per unit of its flow's rate, eq
 
     X = x·a,     (1 − r)·(1 − φ)^m·(1 − e^−X) = κ·φ,     κ = b·(1 − (1 − 1/b)^m)
 
-(φ = b_i/b; for m = 1, κ = 1 and φ = h = u/(1 + u) with u = (1 − r)(1 − e^−X)), and a TCP flow's rate is the only root of
-x = f(p(X), τ). What is left is eq. (7), whose left side falls with τ, and eq. (6), whose left side then falls with b.
+(φ = b_i/b; for m = 1, κ = 1 and φ = h = u/(1 + u) with u = (1 − r)(1 − e^−X)), and a TCP flow's rate is the only root
+of x = f(p(X), τ). What is left is eq. (7), whose left side falls with τ, and eq. (6), whose left side then falls with b.
 So both are solved by bracketing, in ln τ within ln b, where ln b runs over the whole range in which CHOKe is active: no
 start is needed, and a second solution would be seen. The bracket of τ is Σ x_i(1 − p_i) ≤ κ·Σ φ_i/a, from X·e^−X ≤
 1 − e^−X: at a solution τ ≤ κ/(−β·c), which is b/c but for O(1/b).
@@ -93,7 +93,7 @@ class State:
         self.guess: list[Array | None] = [None] * len(problem.classes)
         self.log_tau: Array | None = None
         self.tolerance = COARSE
-        self.broken: dict[str, Array] = {}
+        self.broken: dict[str, NDArray[np.bool_]] = {}
 
     def at_level(self, level: Array) -> tuple[Array, Array]:
         """Backlog and share admitted to the comparison at a level: ln b up to max_th, beyond it with b held there."""
@@ -150,7 +150,7 @@ class State:
         self.guess[index] = found
         return np.asarray(np.exp(found))
 
-    def _note(self, law: str, wrong: Array) -> None:
+    def _note(self, law: str, wrong: NDArray[np.bool_]) -> None:
         """Remember for which problems a law has answered with something that it must not."""
         self.broken[law] = self.broken.get(law, np.zeros(wrong.shape, dtype=bool)) | wrong
 
@@ -171,7 +171,9 @@ class State:
         return np.asarray(np.exp(found))
 
     def through(self, flows: list[Flows]) -> Array:
-        return np.asarray(sum(np.asarray(k.count) * f.through for k, f in zip(self.problem.classes, flows, strict=True)))
+        return np.asarray(
+            sum(np.asarray(k.count) * f.through for k, f in zip(self.problem.classes, flows, strict=True))
+        )
 
     def filled(self, flows: list[Flows]) -> Array:
         """Σ b_i/b."""
@@ -260,7 +262,9 @@ def _solve(problem: Problem) -> Solved:
         low=grows[0],
         high=grows[-1],
         changes=changes,
-        left=abs(np.log(state.filled(flows))) + abs(np.log(state.through(flows) / problem.c)) + state.unanswered(flows, tau),
+        left=abs(np.log(state.filled(flows)))
+        + abs(np.log(state.through(flows) / problem.c))
+        + state.unanswered(flows, tau),
         slope=(after - before) / (2 * STEP),
         jump=abs(state.congestion(b * (1 + STEP), tau) - state.congestion(b * (1 - STEP), tau)),
     )
