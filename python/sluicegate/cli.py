@@ -545,3 +545,6 @@ def print_table(header: list[str], rows: list[list[str]], whole: bool = False) -
     if whole:
         console.width = max(console.width, console.measure(table, options=console.options.update(width=10_000)).maximum)
     console.print(table)
+
+
+from . import cli_theory as cli_theory  # noqa: E402  its commands need what is above

@@ -88,6 +88,18 @@ class Vegas:
 
 
 @dataclass(frozen=True)
+class Limited:
+    """A law cut where the window is full: min(f, window/(d + τ)). `window`: packets; `d`: as for `Reno`."""
+
+    law: RateLaw
+    d: Value
+    window: Value
+
+    def __call__(self, p: Array, tau: Array) -> Array:
+        return np.minimum(self.law(p, tau), self.window / (self.d + tau))
+
+
+@dataclass(frozen=True)
 class Red:
     """Eq. (44): r = max_p (b − min_th)/(max_th − min_th) between the thresholds.
 

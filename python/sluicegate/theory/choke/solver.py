@@ -6,7 +6,7 @@ matches that a queued packet's whole wait brings per unit of its flow's rate, eq
     X = x·a,     (1 − r)·(1 − φ)^m·(1 − e^−X) = κ·φ,     κ = b·(1 − (1 − 1/b)^m)
 
 (φ = b_i/b; for m = 1, κ = 1 and φ = h = u/(1 + u) with u = (1 − r)(1 − e^−X)), and a TCP flow's rate is the only root
-of x = f(p(X), τ). What is left is eq. (7), whose left side falls with τ, and eq. (6), whose left side then falls with b.
+of x = f(p(X), τ). What is left is eq. (7), which falls with τ, and eq. (6), which then falls with b.
 So both are solved by bracketing, in ln τ within ln b, where ln b runs over the whole range in which CHOKe is active: no
 start is needed, and a second solution would be seen. The bracket of τ is Σ x_i(1 − p_i) ≤ κ·Σ φ_i/a, from X·e^−X ≤
 1 − e^−X: at a solution τ ≤ κ/(−β·c), which is b/c but for O(1/b).
