@@ -115,6 +115,7 @@ class ChokeTheory:
         queue = {name: float(np.asarray(getattr(self.queue, name))) for name in ("min_th", "max_th", "max_p")}
         return {
             "law": self.law,
+            "uniform": self.queue.uniform,
             "tcp": self.tcp,
             "udp": self.udp,
             "rate_bps": self.rate_bps,
@@ -159,6 +160,7 @@ def theory_choke(
     law: str = "reno",
     alpha: float = 3.0,
     min_rto: str = "200 ms",
+    uniform: bool = False,
     points: int = 50,
 ) -> ChokeTheory:
     """The theory of CHOKe at one link, over a range of UDP rates.
@@ -168,7 +170,8 @@ def theory_choke(
     the link. `rtt`: round trip without queues. `min_th`, `max_th` in packets of `packet_size`, `max_p`, `candidates`:
     of the queue; defaults as recalled of Understanding CHOKe's simulations, whose max_th and max_p our text has lost.
     `law`: "reno", eq. (43); "simple", √(2/p)/(d + τ); "padhye", with timeouts of at least `min_rto`; "vegas", α/τ with
-    `alpha` packets.
+    `alpha` packets. `uniform`: count congestion drops as RED's uniform gaps space them, and so the discipline here;
+    without it they are eq. (44)'s.
 
     Above max_th the queue is held there, which is not the paper's: see `sluicegate.theory.choke.Red`. Raises
     `ScenarioError` when a value is wrong, or the model has no answer at any point.
@@ -196,7 +199,7 @@ def theory_choke(
         "vegas": choke.Vegas(alpha),
     }
     f, c, x0 = laws[law], link / (8 * packet), rates / (8 * packet)
-    queue = choke.Red(min_th, max_th, max_p, hold=True)
+    queue = choke.Red(min_th, max_th, max_p, hold=True, uniform=uniform)
     classes = [choke.FlowClass(flows, x0, "udp"), choke.FlowClass(tcp, f, "tcp")]
     curve = choke.equilibria_of(classes, c=c, g=queue, m=candidates)
     if all(curve.refusals):
@@ -205,7 +208,7 @@ def theory_choke(
         raise _core.ScenarioError(f"tcp = {tcp}: {curve.refusals[-1]}.{mend}")
     rough = None
     if flows == candidates == 1:
-        rough = choke.approximate(x0, N=tcp, c=c, f=f, g=choke.Red(min_th, max_th, max_p))
+        rough = choke.approximate(x0, N=tcp, c=c, f=f, g=choke.Red(min_th, max_th, max_p, uniform=uniform))
     return ChokeTheory(
         udp_bps=rates,
         curve=curve,

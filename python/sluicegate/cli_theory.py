@@ -40,6 +40,9 @@ def theory_choke(
     law: Annotated[str, typer.Option(metavar="NAME", help="What TCP follows: reno, simple, padhye, vegas.")] = "reno",
     alpha: Annotated[float, typer.Option(metavar="PACKETS", help="Vegas: what each flow keeps queued.")] = 3.0,
     min_rto: Annotated[str, typer.Option(help="padhye: the least timeout.")] = "200 ms",
+    uniform: Annotated[
+        bool, typer.Option("--uniform", help="Congestion drops as the simulator spaces them: 2p/(1 + p), not p.")
+    ] = False,
     points: Annotated[int, typer.Option(metavar="N", help="Points of a range.")] = 50,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Write theory.svg, curve.parquet and summary.json here.")
@@ -66,6 +69,7 @@ def theory_choke(
         law=law,
         alpha=alpha,
         min_rto=min_rto,
+        uniform=uniform,
         points=points,
     )
     if out is not None:

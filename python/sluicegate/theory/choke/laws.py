@@ -106,13 +106,15 @@ class Red:
     `min_th`, `max_th`: packets. `max_p`: the probability at `max_th`. `hold`: above max_th CHOKe drops every arrival
     and compares none; the queue then stays at max_th, and every flow loses the same share of its arrivals before the
     comparison, as much as that takes. This is not in the paper, whose model ends at max_th; without `hold` such
-    an equilibrium is refused.
+    an equilibrium is refused. `uniform`: r = 2·p_b/(1 + p_b) of that p_b, which is what RED's uniform gaps on 1 … 1/p_b
+    come to (Floyd & Jacobson 1993, Sec. VII; `sluicegate.theory.red.marked_share`), and so does the discipline here.
     """
 
     min_th: Value
     max_th: Value
     max_p: Value
     hold: bool = False
+    uniform: bool = False
 
     @property
     def low(self) -> Value:
@@ -125,4 +127,5 @@ class Red:
         return self.max_th
 
     def __call__(self, b: Array, tau: Array) -> Array:
-        return np.asarray(np.clip(self.max_p * (b - self.min_th) / (self.max_th - self.min_th), 0.0, 1.0))
+        p_b = np.clip(self.max_p * (b - self.min_th) / (self.max_th - self.min_th), 0.0, 1.0)
+        return np.asarray(2 * p_b / (1 + p_b) if self.uniform else p_b)
