@@ -2,8 +2,8 @@
 
 Two laws of TCP are solved, eq. (43), which knows no timeouts, and one that does: where windows are small the first
 gives a longer queue, while shares hardly differ. Congestion drops are counted as the discipline spaces them, r =
-2·p_b/(1 + p_b); with (44), r = p_b, the queue of the model would be half as long again. The round trip without queues is
-each flow's `base_rtt_ns` and the time that one packet takes at the bottleneck.
+2·p_b/(1 + p_b); with (44), r = p_b, the queue of the model would be about a quarter longer. The round trip without
+queues is each flow's `base_rtt_ns` and the time that one packet takes at the bottleneck.
 """
 
 from __future__ import annotations

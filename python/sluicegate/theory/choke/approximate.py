@@ -19,6 +19,7 @@ between the thresholds come after the comparison, and a large r lowers φ_max: (
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -45,6 +46,7 @@ PEAK_H0 = (math.e - 1) / (2 * math.e - 1)
 # --- the closed curve --------------------------------------------------------------------------
 
 
+@functools.cache
 def most_phi(m: int) -> float:
     """φ_max: the share of the queue that one flow comes near as its rate grows, with `m` candidates; 1/2 for one."""
     _check("m", m, m >= 1, "must be at least 1")

@@ -30,9 +30,12 @@ def candidates_for(k: int, share: float, *, most: int = 4096) -> int | None:
     """
     _check("share", share, 0 < share < 1, "must be above 0 and below 1")
     _check("most", most, most >= 1, "must be at least 1")
-    if worst_share(k, most) > share:
-        return None
-    low, high = 1, most
+    high = 1
+    while worst_share(k, high) > share:
+        if high == most:
+            return None
+        high = min(2 * high, most)
+    low = high // 2 + 1 if high > 1 else 1
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if worst_share(k, middle) <= share else (middle + 1, high)
