@@ -14,6 +14,7 @@ from sluicegate.theory.choke import (
     AboveMaxThError,
     AssumptionError,
     InactiveError,
+    Limited,
     Padhye,
     Red,
     Reno,
@@ -22,6 +23,7 @@ from sluicegate.theory.choke import (
     equilibria,
     equilibrium,
 )
+from sluicegate.theory.red import marked_share
 
 Array = NDArray[np.float64]
 
@@ -294,6 +296,25 @@ def test_the_timeout_aware_law_is_the_square_root_where_losses_are_rare() -> Non
     # The example of the paper by Padhye et al., eq. (30)'s short form, at losses where both hold.
     short = 1 / (0.5 * np.sqrt(2 * 0.01 / 3) + 0.5 * min(1, 3 * math.sqrt(3 * 0.01 / 8)) * 0.01 * (1 + 32e-4))
     assert Padhye(0.1)(np.array([0.01]), np.array([0.4]))[0] == pytest.approx(short, rel=0.1)
+
+
+def test_uniform_gaps_drop_what_red_marks() -> None:
+    """2p_b/(1 + p_b) is one over the mean gap, where 1/p_b is a whole number."""
+    b = 20 + 500 * np.array([0.02, 0.04, 0.1, 0.4])
+    p_b = RED(b, b)
+    assert p_b == pytest.approx([0.01, 0.02, 0.05, 0.2])
+    counted = Red(20, 520, 0.5, uniform=True)(b, b)
+    assert counted == pytest.approx([marked_share("section7", p) for p in p_b])
+
+
+def test_a_full_window_bounds_the_rate() -> None:
+    law = Limited(RENO, 0.1, 4.0)
+    p, tau = np.array([0.0, 1e-6, 0.5]), np.full(3, 0.3)
+    with np.errstate(divide="ignore"):
+        assert law(p, tau) == pytest.approx([10.0, 10.0, math.sqrt(2) / 0.4])
+    eq = equilibrium(C, N=64, c=C, f=law, g=RED)
+    assert eq.residual < 1e-10
+    assert eq.tcp.x * (eq.tau + 0.1) <= 4 * (1 + 1e-12)
 
 
 # --- asymptotic regime -------------------------------------------------------------------------

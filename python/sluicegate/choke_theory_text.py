@@ -26,8 +26,16 @@ def show(done: ChokeTheory, out: Path | None) -> None:
     count = len(done.udp_bps)
     picked = sorted({*np.linspace(0, count - 1, min(count, ROWS)).round().astype(int).tolist(), done.peak})
     unit, factor = ("Mbit/s", 1e6) if done.rate_bps >= 10**8 else ("kbit/s", 1e3)
-    header = ["UDP / link", f"UDP {unit}", "share %", "approx. %", f"UDP gets {unit}", f"a TCP gets {unit}", "queue",
-              "delay ms", "UDP of queue %", "TCP loss %"]  # fmt: skip
+    header = [
+        f"UDP {unit}",
+        "share %",
+        "approx. %",
+        f"per TCP {unit}",
+        "queue",
+        "delay ms",
+        "UDP of queue %",
+        "TCP loss %",
+    ]
     print_table(header, [cells(done, index, factor) for index in picked])
     rows = done.rows()
     udp = "UDP" if done.udp == 1 else f"{done.udp} UDP flows"
@@ -36,12 +44,15 @@ def show(done: ChokeTheory, out: Path | None) -> None:
         f"{done.tcp} TCP flows ({NAMES[done.law]}), {udp}, {number(done.rate_bps, factor)} {unit} or "
         f"{done.c:.4g} packets/s; queue in packets"
     )
-    greatest = number(_known(top, "udp_share"), 0.01)
+    greatest, theorem = number(_known(top, "udp_share"), 0.01), done.udp == done.candidates == 1
+    most = number(choke.worst_share(done.udp, done.candidates), 0.01)
     print(
-        f"UDP's share is greatest, {greatest} %, at {top['udp_load']:.3g} of the link's rate"
-        f"{' (the end of the range)' if done.peak in (0, count - 1) and count > 1 else ''}; "
-        f"with many TCP flows {number(choke.worst_share(done.udp, done.candidates), 0.01)} % (Theorem 1"
-        f"{'' if done.udp == done.candidates == 1 else ', generalised'})"
+        ""
+        if count == 1
+        else f"UDP's share is greatest, {greatest} %, at {top['udp_load']:.3g} of the link's rate"
+        f"{' (the end of the range)' if done.peak in (0, count - 1) else ''}; ",
+        f"with many TCP flows UDP never has more than {most} % (Theorem 1{'' if theorem else ', generalised'})",
+        sep="",
     )
     if done.tcp < 2 * done.least_flows:
         print(
@@ -64,11 +75,9 @@ def cells(done: ChokeTheory, index: int, factor: float) -> list[str]:
     row = done.rows()[index]
     held = "*" if row["held_loss_ratio"] else ""
     return [
-        f"{row['udp_load']:.3g}",
         number(_known(row, "udp_rate_bps"), factor),
         number(_known(row, "udp_share"), 0.01),
         number(_known(row, "approximate_udp_share"), 0.01),
-        number(_known(row, "udp_throughput_bps"), factor),
         number(_known(row, "tcp_throughput_per_flow_bps"), factor),
         number(_known(row, "backlog_packets")) + held,
         number(_known(row, "queueing_delay_s"), 1e-3),
