@@ -30,6 +30,9 @@ LEAST_BACKLOG = 2.0
 MOST_BACKLOG = 1e9
 """Where g must have come near 1 (A4)."""
 
+REACH = 200.0
+"""How far the logarithm of a rate is looked for."""
+
 COARSE, TINY = 1e-6, 1e-14
 """Tolerances of logarithms of rates, delays and backlogs: for the sign of the surplus, and for the solution."""
 
@@ -144,8 +147,10 @@ class State:
             return np.asarray(np.log(np.where(wrong, 0.0, f)) - log_x)
 
         guess = self.guess[index]
-        start = np.log(np.broadcast_to(self.problem.c, a.shape) / 10) if guess is None else guess
-        near, far, at_near, at_far = spread(excess, start, most=200.0)
+        usual = np.log(np.broadcast_to(self.problem.c, a.shape) / 10)
+        # Where nothing passes the rate is 0, and its logarithm no guess for the next level.
+        start = usual if guess is None else np.clip(guess, usual - REACH / 2, usual + REACH / 2)
+        near, far, at_near, at_far = spread(excess, start, most=REACH)
         found = root(excess, near, far, at_near, at_far, tolerance=self.tolerance)
         self.guess[index] = found
         return np.asarray(np.exp(found))
