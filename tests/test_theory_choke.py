@@ -105,6 +105,7 @@ def test_every_draw_is_solved_or_refused(law: str) -> None:
         assert np.all((s.b > min_th)[good])
         assert np.all((s.b < g.max_th)[good & inside])
         assert np.all(abs(s.b / g.max_th - 1)[good & ~inside] < 1e-12)
+    assert all(found[int(i)].residual < 1e-10 for i in np.flatnonzero(good)[::50])  # laws here hold arrays
 
 
 def test_one_problem_and_many_give_the_same() -> None:
@@ -114,6 +115,8 @@ def test_one_problem_and_many_give_the_same() -> None:
         one = equilibrium(load * C, N=32, c=C, f=RENO, g=RED)
         assert many[index].b == pytest.approx(one.b, rel=1e-12)
         assert many[index].share == pytest.approx(one.share, rel=1e-10)
+        assert many[index].residual < 1e-10
+        assert many[index - 3].b == many[index].b
     assert len(many[:2]) == 2
     assert many.share == pytest.approx([eq.share for eq in many])
 

@@ -86,6 +86,7 @@ class Equilibrium:
     admitted: float
     classes: tuple[FlowClass, ...]
     g: CongestionLaw
+    place: tuple[int, int] = (0, 1)  # which of how many: laws may hold an array with a value for each
 
     @property
     def udp(self) -> FlowState:
@@ -124,11 +125,16 @@ class Equilibrium:
             left[f"(5) {flow.name}"] = flow.h - (1 - (1 - flow.b / self.b) ** self.m)
             if callable(given.rate):
                 with np.errstate(all="ignore"):
-                    left[f"(8) {flow.name}"] = float(given.rate(_one(flow.p), _one(self.tau))[0]) / flow.x - 1
+                    left[f"(8) {flow.name}"] = self._answer(given.rate, flow.p, self.tau) / flow.x - 1
         left["(6)"] = sum(flow.count * flow.b for flow in self.flows) / self.b - 1
         left["(7)"] = sum(flow.count * flow.x * flow.kept for flow in self.flows) / self.c - 1
-        left["(9)"] = float(np.broadcast_to(self.g(_one(self.b), _one(self.tau)), 1)[0]) - r
+        left["(9)"] = self._answer(self.g, self.b, self.tau) - r
         return left
+
+    def _answer(self, law: RateLaw | CongestionLaw, first: float, second: float) -> float:
+        """What a law answers in this problem."""
+        index, size = self.place
+        return _at(law(np.full(size, first), np.full(size, second)), size, index)
 
     @property
     def residual(self) -> float:
@@ -199,7 +205,9 @@ class Equilibria(Sequence[Equilibrium]):
         )
         values = (float(found.b[index]), float(found.tau[index]), float(found.r[index]))
         m = int(_at(self.m, size, index))
-        return Equilibrium(flows, *values, c, m, float(found.admitted[index]), self.classes, self.g)
+        return Equilibrium(
+            flows, *values, c, m, float(found.admitted[index]), self.classes, self.g, (index % size, size)
+        )
 
 
 def equilibria_of(classes: Sequence[FlowClass], *, c: ArrayLike, g: CongestionLaw, m: ArrayLike = 1) -> Equilibria:
@@ -249,10 +257,6 @@ def equilibrium(x0: float, *, N: float, c: float, f: RateLaw, g: CongestionLaw, 
     """The paper's model for one UDP rate, as `equilibria`. Raises `ChokeError` where it has no answer."""
     one: Equilibrium = equilibria(x0, N=N, c=c, f=f, g=g, m=m)[0]
     return one
-
-
-def _one(value: float) -> Array:
-    return np.array([value])
 
 
 def _at(value: ArrayLike, size: int, index: int) -> float:
