@@ -135,6 +135,12 @@ def test_one_flow_each_cannot_fill_the_queue() -> None:
         equilibrium(10 * C, N=1, c=C, f=Reno(1e-9), g=Red(20, 1e6, 1.0))
 
 
+def test_flows_that_only_hit_themselves_leave_choke_inactive() -> None:
+    """Vegas asks for its packets in the queue whatever is lost: too many of them, and none gets through."""
+    with pytest.raises(InactiveError, match="42 TCP flows the queue hits its own packets so often"):
+        equilibrium(C, N=42, c=200_000.0, f=Vegas(19.5), g=Red(7.2, 718, 0.001), m=49)
+
+
 def test_above_max_th_is_refused_or_held() -> None:
     crowd = {"N": 400, "c": C, "f": RENO}
     with pytest.raises(AboveMaxThError, match="max_th = 60"):

@@ -271,6 +271,7 @@ def _solve(problem: Problem) -> Solved:
         + abs(np.log(state.through(flows) / problem.c))
         + state.unanswered(flows, tau),
         slope=(after - before) / (2 * STEP),
+        idle=state.through(flows) < (1 - RESIDUAL) * problem.c,
         jump=abs(state.congestion(b * (1 + STEP), tau) - state.congestion(b * (1 - STEP), tau)),
     )
     refusals = [_refusal(state, signs, index) for index in range(at.shape[1])]
@@ -285,8 +286,10 @@ def _solve(problem: Problem) -> Solved:
 
 @dataclass(frozen=True)
 class _Signs:
-    """What says whether there is one solution: whether the queue would grow at the ends of the range, how often that
-    changes between them, what is left of eqs. (6) and (7), how quickly the surplus falls, and g's step at the solution.
+    """What says whether there is one solution.
+
+    Whether the queue would grow at the ends of the range, and how often that changes between them; at the solution what
+    is left of eqs. (6) to (8), how quickly the surplus falls, g's step, and whether the link is idle at any delay.
     """
 
     low: NDArray[np.bool_]
@@ -295,6 +298,7 @@ class _Signs:
     left: Array
     slope: Array
     jump: Array
+    idle: NDArray[np.bool_]
 
 
 def _refusal(state: State, signs: _Signs, index: int) -> ChokeError | None:
@@ -317,6 +321,11 @@ def _refusal(state: State, signs: _Signs, index: int) -> ChokeError | None:
         )
     if signs.high[index]:
         return AssumptionError("A4", f"g(b, τ) does not come near 1: at b = {high:g} the queue would still grow")
+    if signs.idle[index]:
+        return InactiveError(
+            f"CHOKe would not stay active: with {_count(state, index)} the queue hits its own packets so often that "
+            f"the link is not kept full at any delay. More TCP flows, fewer candidates or a higher min_th would mend it"
+        )
     if not signs.left[index] < RESIDUAL:
         if signs.jump[index] > JUMP:
             return AssumptionError("A4", "g(b, τ) is not continuous: it jumps over the solution")
