@@ -4,6 +4,7 @@ use crate::{Scenario, VERSION};
 use serde_json::{Value as Json, json};
 use sluicegate_aqm::Cause;
 use sluicegate_netsim::Outcome;
+use sluicegate_netsim::events::End;
 use sluicegate_netsim::probe::{FlowRow, LinkRow};
 use std::borrow::Cow;
 
@@ -92,7 +93,7 @@ pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
 /// Every table of a run.
 #[must_use]
 pub fn tables(outcome: &Outcome) -> Vec<ResultTable> {
-    vec![flows(outcome), links(outcome), flow_series(outcome), queue(outcome), occupancy(outcome)]
+    vec![flows(outcome), links(outcome), flow_series(outcome), queue(outcome), occupancy(outcome), packets(outcome)]
 }
 
 fn flows(outcome: &Outcome) -> ResultTable {
@@ -254,6 +255,12 @@ fn links(outcome: &Outcome) -> ResultTable {
             "time average of the queue, the packet in transmission not counted",
             rows().map(|row| row.totals.queued.as_secs() / window),
         ),
+        f64s(
+            "queue_found_packets_mean",
+            "packets",
+            "mean of the queue that arriving packets found, the one in transmission not counted",
+            rows().map(|row| ratio(row.totals.found, row.totals.arrivals)),
+        ),
         u64s("queue_packets_max", "packets", "the longest queue", rows().map(|row| row.totals.most)),
         f64s(
             "average_packets_mean",
@@ -297,6 +304,30 @@ fn flow_series(outcome: &Outcome) -> ResultTable {
             "congestion window; missing for a source without",
             rows().map(|row| row.cwnd),
         ),
+        u64s(
+            "arrivals_packets",
+            "packets",
+            "packets of its data that reached queues under study in the interval",
+            rows().map(|row| u64::from(row.arrivals)),
+        ),
+        u64s(
+            "lost_packets",
+            "packets",
+            "packets of its data lost there in the interval",
+            rows().map(|row| u64::from(row.lost)),
+        ),
+        u64s(
+            "marked_packets",
+            "packets",
+            "packets of its data marked there and sent in the interval",
+            rows().map(|row| u64::from(row.marked)),
+        ),
+        u64s(
+            "window_cuts",
+            "events",
+            "how often its sender cut its window in the interval: timeouts, fast retransmits, marks and quenches heeded",
+            rows().map(|row| u64::from(row.cuts)),
+        ),
     ];
     ResultTable { name: "flow_series", summary: "One row for each flow at each sample, over the whole run.", columns }
 }
@@ -319,6 +350,12 @@ fn queue(outcome: &Outcome) -> ResultTable {
             "the discipline's own average; missing if it keeps none",
             rows().map(|row| row.average),
         ),
+        f64s(
+            "queue_found_packets_mean",
+            "packets",
+            "mean of the queue that packets found that arrived in the interval; missing if none did",
+            rows().map(|row| row.found),
+        ),
     ];
     ResultTable {
         name: "queue",
@@ -336,6 +373,50 @@ fn occupancy(outcome: &Outcome) -> ResultTable {
         u64s("queue_packets", "packets", "its packets in the queue", rows().map(|row| row.packets)),
     ];
     ResultTable { name: "occupancy", summary: "One row for each flow with packets queued at each sample.", columns }
+}
+
+fn packets(outcome: &Outcome) -> ResultTable {
+    let rows = || outcome.packets.iter();
+    let columns = vec![
+        f64s("time_s", "s", "when it happened", rows().map(|row| row.time.as_secs())),
+        strs("link", "name of the link", rows().map(|row| outcome.link_name(row.link))),
+        u64s("flow", "", "number of the packet's flow, from 1", rows().map(|row| u64::from(row.flow) + 1)),
+        strs(
+            "to",
+            "the end that it travels to: receiver or sender",
+            rows().map(|row| if row.to == End::Receiver { "receiver" } else { "sender" }),
+        ),
+        strs(
+            "event",
+            "arrival at the queue; departure, when the last bit is out; or for a loss, its cause",
+            rows().map(|row| row.event.name()),
+        ),
+        u64s("packet_bytes", "bytes", "length of the packet", rows().map(|row| u64::from(row.bytes))),
+        u64s(
+            "first_byte",
+            "bytes",
+            "where in the stream of its flow its data begin; 0 for a source without a stream",
+            rows().map(|row| row.first),
+        ),
+        u64s("data_bytes", "bytes", "how many bytes of the stream it carries", rows().map(|row| u64::from(row.data))),
+        u64s(
+            "queue_packets",
+            "packets",
+            "packets queued, the one in transmission not counted: what an arrival found, what any other event left",
+            rows().map(|row| row.packets),
+        ),
+        f64s(
+            "average_packets",
+            "packets",
+            "the discipline's own average after the event; missing if it keeps none",
+            rows().map(|row| row.average),
+        ),
+    ];
+    ResultTable {
+        name: "packets",
+        summary: "One row for each event of a packet at a link under study, from the start of the run, run.packets of them at most.",
+        columns,
+    }
 }
 
 /// The summary of a run: version, scenario, seed, totals.

@@ -1,5 +1,6 @@
 //! Counters and samples: what a run leaves behind.
 
+use crate::events::End;
 use hdrhistogram::Histogram;
 use sluicegate_aqm::Cause;
 use sluicegate_base::{Rate, Span, Time};
@@ -40,6 +41,8 @@ impl Delays {
 pub struct LinkTotals {
     /// Packets that reached the queue.
     pub arrivals: u64,
+    /// The sum over them of the packets that each found in the queue.
+    pub found: u64,
     /// Packets sent, and their bytes.
     pub departures: u64,
     /// Bytes sent.
@@ -63,6 +66,7 @@ impl Default for LinkTotals {
     fn default() -> Self {
         LinkTotals {
             arrivals: 0,
+            found: 0,
             departures: 0,
             departed_bytes: 0,
             marked: 0,
@@ -185,6 +189,8 @@ pub struct QueueSample {
     pub bytes: u64,
     /// The discipline's own average; NaN when it keeps none.
     pub average: f64,
+    /// The mean over the arrivals since the last sample of the packets that each found; NaN when there were none.
+    pub found: f64,
 }
 
 /// How many packets of one flow a queue held at one sample.
@@ -206,6 +212,55 @@ pub struct FlowSample {
     pub throughput_bps: f64,
     /// NaN for a source without a window.
     pub cwnd: f64,
+    /// Packets of its data that reached watched queues.
+    pub arrivals: u32,
+    /// Packets of its data lost there.
+    pub lost: u32,
+    /// Packets of its data marked there, counted when they leave.
+    pub marked: u32,
+    /// How often its sender cut its window.
+    pub cuts: u32,
+}
+
+/// What may happen to a packet at a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum PacketEvent {
+    Arrival,
+    /// Its last bit is out.
+    Departure,
+    Loss(Cause),
+}
+
+impl PacketEvent {
+    /// As results name it: a loss by its cause.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            PacketEvent::Arrival => "arrival",
+            PacketEvent::Departure => "departure",
+            PacketEvent::Loss(cause) => cause.name(),
+        }
+    }
+}
+
+/// One event of one packet at a watched link.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct PacketRow {
+    pub time: Time,
+    pub link: u32,
+    pub flow: u32,
+    pub to: End,
+    pub event: PacketEvent,
+    pub bytes: u32,
+    /// The first byte of its flow's stream that it carries, and how many; zero for a source without a stream.
+    pub first: u64,
+    pub data: u32,
+    /// The queue: what an arrival found, what any other event left.
+    pub packets: u64,
+    /// The discipline's own average after the event; NaN when it keeps none.
+    pub average: f64,
 }
 
 /// A watched link over the measured window.
@@ -255,6 +310,7 @@ pub struct Outcome {
     pub queue: Vec<QueueSample>,
     pub occupancy: Vec<Occupancy>,
     pub flow_series: Vec<FlowSample>,
+    pub packets: Vec<PacketRow>,
     pub events: u64,
 }
 

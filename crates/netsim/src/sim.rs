@@ -1,15 +1,17 @@
 //! The run: events in order until the end, packets from link to link and end to end.
 
+mod log;
 mod quench;
 mod recent;
 
+use self::log::Log;
 use crate::ends::Ends;
 use crate::events::{End, Event, Events};
 use crate::line::Line;
 use crate::link::{Link, Observer};
 use crate::packet::{SimPacket, Travelling};
 use crate::plan::{FlowPlan, Hop, Plan};
-use crate::probe::{FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, QueueSample, Spread};
+use crate::probe::{FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, PacketEvent, QueueSample, Spread};
 use sluicegate_aqm::{Cause, FlowKey};
 use sluicegate_base::{Ecn, Rate, Span, Time};
 use sluicegate_tcp::send::SendCounters;
@@ -45,9 +47,10 @@ struct FlowState {
     totals: FlowTotals,
     /// The connection's counters when the measured window began.
     before: SendCounters,
-    /// Bytes delivered since the start, and as many at the last sample.
+    /// Bytes delivered since the start.
     delivered: u64,
-    sampled: u64,
+    /// What `counted` gave at the last sample.
+    sampled: [u64; 5],
 }
 
 /// A run in progress.
@@ -72,9 +75,12 @@ pub struct Sim {
     sample: Span,
     series: bool,
     averages: Vec<Spread>,
+    /// What `Link::found` gave at the last sample, for each link.
+    found: Vec<[u64; 2]>,
     queue: Vec<QueueSample>,
     occupancy: Vec<Occupancy>,
     flow_series: Vec<FlowSample>,
+    log: Log,
     /// For counting the flows in a queue at a sample.
     census: Vec<u64>,
     count: u64,
@@ -131,7 +137,7 @@ impl Sim {
                     totals: FlowTotals::default(),
                     before: SendCounters::default(),
                     delivered: 0,
-                    sampled: 0,
+                    sampled: [0; 5],
                 }
             })
             .collect();
@@ -148,6 +154,7 @@ impl Sim {
         events.push(Time::ZERO + plan.sample, Event::Sample);
         Sim {
             averages: vec![Spread::default(); links.len()],
+            found: vec![[0; 2]; links.len()],
             census: vec![0; flows.len()],
             links,
             line_names,
@@ -167,6 +174,7 @@ impl Sim {
             queue: Vec::new(),
             occupancy: Vec::new(),
             flow_series: Vec::new(),
+            log: Log::new(plan.packets),
             count: 0,
             work: 0,
         }
@@ -252,12 +260,16 @@ impl Sim {
     #[cold]
     fn begin_window(&mut self) {
         self.measuring = true;
-        for link in &mut self.links {
+        for (link, found) in self.links.iter_mut().zip(&mut self.found) {
+            *found = changes(*found, link.found());
             link.totals.begin(self.warmup);
             link.recent.clear();
         }
         for flow in &mut self.flows {
+            let before = flow.counted();
             flow.totals = FlowTotals::default();
+            // The samples count on across the new start of the totals.
+            flow.sampled = changes(flow.counted(), changes(before, flow.sampled));
             flow.before = flow.ends.counters();
         }
     }
@@ -267,6 +279,7 @@ impl Sim {
             Event::Departure(at) => {
                 let link = &mut self.links[at as usize];
                 let (packet, arrival) = link.departure(self.now, &mut self.events, &mut self.lost);
+                self.log.note(link, self.now, &packet, PacketEvent::Departure, None);
                 self.settle(at);
                 let place = self.travelling.put(packet);
                 self.travel(place, arrival);
@@ -314,7 +327,8 @@ impl Sim {
                 if link.watched && packet.to == End::Receiver {
                     self.flows[packet.flow as usize].totals.arrivals += 1;
                 }
-                link.accept(packet, self.now, &mut self.events, &mut self.lost);
+                let found = link.accept(packet, self.now, &mut self.events, &mut self.lost);
+                self.log.note(link, self.now, &packet, PacketEvent::Arrival, Some(found));
                 self.settle(at);
             }
             Then::Shared(at) => {
@@ -343,6 +357,7 @@ impl Sim {
         while let Some((packet, cause)) = self.lost.pop() {
             link.totals.lost[cause as usize] += 1;
             link.totals.left(packet.queued, self.now);
+            self.log.note(link, self.now, &packet, PacketEvent::Loss(cause), None);
             if packet.to == End::Receiver {
                 let totals = &mut self.flows[packet.flow as usize].totals;
                 if !link.watched {
@@ -482,7 +497,16 @@ impl Sim {
             }
             let (time, link_at) = (self.now, at as u32);
             let (packets, bytes) = (link.queue.packets(), link.queue.bytes());
-            self.queue.push(QueueSample { time, link: link_at, packets, bytes, average: average.unwrap_or(f64::NAN) });
+            let [found, arrivals] = changes(link.found(), self.found[at]);
+            self.found[at] = link.found();
+            self.queue.push(QueueSample {
+                time,
+                link: link_at,
+                packets,
+                bytes,
+                average: average.unwrap_or(f64::NAN),
+                found: found as f64 / arrivals as f64,
+            });
             self.work += packets + self.census.len() as u64;
             let census = &mut self.census;
             link.queue.for_each(&mut |packet| census[packet.flow as usize] += 1);
@@ -497,13 +521,18 @@ impl Sim {
         }
         self.work += self.flows.len() as u64;
         for (at, flow) in self.flows.iter_mut().enumerate() {
-            let bits = (flow.delivered - flow.sampled) as f64 * 8.0;
-            flow.sampled = flow.delivered;
+            let counted = flow.counted();
+            let [bytes, arrivals, lost, marked, cuts] = changes(counted, flow.sampled);
+            flow.sampled = counted;
             self.flow_series.push(FlowSample {
                 time: self.now,
                 flow: at as u32,
-                throughput_bps: bits / self.sample.as_secs(),
+                throughput_bps: bytes as f64 * 8.0 / self.sample.as_secs(),
                 cwnd: flow.ends.cwnd(),
+                arrivals: arrivals as u32,
+                lost: lost as u32,
+                marked: marked as u32,
+                cuts: cuts as u32,
             });
         }
     }
@@ -547,6 +576,7 @@ impl Sim {
             queue: self.queue,
             occupancy: self.occupancy,
             flow_series: self.flow_series,
+            packets: self.log.rows,
             events: self.count,
         }
     }
@@ -570,7 +600,20 @@ fn reach(plan: &Plan) -> Span {
     Span(delays.max().unwrap_or_default().0.saturating_mul(3) / 2)
 }
 
+/// How much each of some counters, which may have started anew, has changed.
+fn changes<const N: usize>(now: [u64; N], before: [u64; N]) -> [u64; N] {
+    core::array::from_fn(|at| now[at].wrapping_sub(before[at]))
+}
+
 impl FlowState {
+    /// What samples look at: bytes delivered; packets that reached watched queues, were lost there, were marked there;
+    /// windows cut.
+    fn counted(&self) -> [u64; 5] {
+        let SendCounters { timeouts, fast_retransmits, mark_responses, quench_responses, .. } = self.ends.counters();
+        let cuts = timeouts + fast_retransmits + mark_responses + quench_responses;
+        [self.delivered, self.totals.arrivals, self.totals.lost.iter().sum(), self.totals.marked, cuts]
+    }
+
     fn row(self, link: Option<u32>, recent: Option<(f64, f64)>) -> FlowRow {
         let now = self.ends.counters();
         FlowRow {
