@@ -10,6 +10,7 @@ extern crate alloc;
 pub mod choke;
 pub mod choke_linux;
 pub mod classes;
+pub mod dcn;
 pub mod decbit;
 pub mod discipline;
 pub mod drop_preference;
@@ -17,6 +18,7 @@ pub mod drop_tail;
 pub mod drr;
 pub mod early_random_drop;
 pub mod fifo;
+pub mod keyed;
 pub mod penalty_box;
 pub mod priority;
 pub mod random_drop;
@@ -26,11 +28,13 @@ mod registry;
 pub mod rig;
 pub mod ring;
 pub mod source_quench;
+pub mod ticks;
 pub mod ut_lt;
 
 pub use choke::Choke;
 pub use choke_linux::ChokeLinux;
 pub use classes::{Class, ClassEntry, ClassParams};
+pub use dcn::Dcn;
 pub use decbit::Decbit;
 pub use discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
 pub use drop_preference::DropPreference;
@@ -58,6 +62,7 @@ registry::registry! {
     drop_preference::DropPreference,
     choke::Choke,
     choke_linux::ChokeLinux,
+    dcn::Dcn,
     priority::Priority,
     drr::Drr,
 }
