@@ -90,7 +90,7 @@ def test_an_existing_folder_keeps_its_other_files(run: sg.Run, tmp_path: Path) -
 
 def test_no_series_leaves_the_columns_without_rows() -> None:
     run = sg.run("unresponsive", sets={"run.duration": "2 s", "run.warmup": "0 s", "run.series": False})
-    for name in ("flow_series", "queue", "occupancy"):
+    for name in ("flow_series", "queue", "occupancy", "state"):
         assert run.table(name).height == 0
         assert run.table(name).columns == [column["name"] for column in DECLARED[name]]
     assert run.flows.height == 33

@@ -7,6 +7,7 @@
 
 extern crate alloc;
 
+pub mod afd;
 pub mod choke;
 pub mod choke_linux;
 pub mod classes;
@@ -18,8 +19,10 @@ pub mod drop_tail;
 pub mod drr;
 pub mod early_random_drop;
 pub mod fifo;
+pub mod flow_table;
 pub mod keyed;
 pub mod penalty_box;
+pub mod pi;
 pub mod priority;
 pub mod random_drop;
 pub mod recent;
@@ -31,6 +34,7 @@ pub mod source_quench;
 pub mod ticks;
 pub mod ut_lt;
 
+pub use afd::Afd;
 pub use choke::Choke;
 pub use choke_linux::ChokeLinux;
 pub use classes::{Class, ClassEntry, ClassParams};
@@ -42,6 +46,7 @@ pub use drop_tail::DropTail;
 pub use drr::Drr;
 pub use early_random_drop::EarlyRandomDrop;
 pub use penalty_box::PenaltyBox;
+pub use pi::Pi;
 pub use priority::Priority;
 pub use random_drop::RandomDrop;
 pub use recent::Recent;
@@ -63,6 +68,8 @@ registry::registry! {
     choke::Choke,
     choke_linux::ChokeLinux,
     dcn::Dcn,
+    pi::Pi,
+    afd::Afd,
     priority::Priority,
     drr::Drr,
 }

@@ -9,7 +9,7 @@ use crate::line::Line;
 use crate::link::{Link, Observer};
 use crate::packet::{SimPacket, Travelling};
 use crate::plan::{FlowPlan, Hop, Plan};
-use crate::probe::{FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, QueueSample, Spread};
+use crate::probe::{FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, QueueSample, Spread, StateSample};
 use sluicegate_aqm::{Cause, FlowKey};
 use sluicegate_base::{Ecn, Rate, Span, Time};
 use sluicegate_tcp::send::SendCounters;
@@ -74,6 +74,7 @@ pub struct Sim {
     averages: Vec<Spread>,
     queue: Vec<QueueSample>,
     occupancy: Vec<Occupancy>,
+    state: Vec<StateSample>,
     flow_series: Vec<FlowSample>,
     /// For counting the flows in a queue at a sample.
     census: Vec<u64>,
@@ -166,6 +167,7 @@ impl Sim {
             series: plan.series,
             queue: Vec::new(),
             occupancy: Vec::new(),
+            state: Vec::new(),
             flow_series: Vec::new(),
             count: 0,
             work: 0,
@@ -484,6 +486,12 @@ impl Sim {
             let (packets, bytes) = (link.queue.packets(), link.queue.bytes());
             self.queue.push(QueueSample { time, link: link_at, packets, bytes, average: average.unwrap_or(f64::NAN) });
             self.work += packets + self.census.len() as u64;
+            let (before, state) = (self.state.len(), &mut self.state);
+            link.queue.state(&mut |flow, name, value| {
+                let flow = flow.and_then(SimPacket::of_key).map(|(flow, _)| flow);
+                state.push(StateSample { time, link: link_at, flow, name, value });
+            });
+            self.work += (self.state.len() - before) as u64;
             let census = &mut self.census;
             link.queue.for_each(&mut |packet| census[packet.flow as usize] += 1);
             for (flow, packets) in census.iter_mut().enumerate().filter(|(_, packets)| **packets > 0) {
@@ -546,6 +554,7 @@ impl Sim {
                 .collect(),
             queue: self.queue,
             occupancy: self.occupancy,
+            state: self.state,
             flow_series: self.flow_series,
             events: self.count,
         }

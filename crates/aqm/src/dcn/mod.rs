@@ -50,6 +50,7 @@ mod tables;
 
 use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
 use crate::fifo::Fifo;
+use crate::flow_table::Place;
 use crate::red::Action;
 use crate::ticks::Ticks;
 use sluicegate_base::{About, Declared, Range, Size, Span, Time, choices, params};
@@ -216,12 +217,12 @@ impl<P: Packet> Dcn<P> {
     }
 
     /// Judges a packet of a flow in HB, and counts it if it is forwarded.
-    fn judge(&mut self, at: u32, mut packet: P, ctx: &mut Ctx<'_, P>) {
+    fn judge(&mut self, at: Place, mut packet: P, ctx: &mut Ctx<'_, P>) {
         self.hb_arrivals += 1;
         if self.counts_arrivals {
-            self.tables.hb.count(at);
+            *self.tables.hb.get_mut(at) += 1.0;
         }
-        let signal = ctx.rng.chance(1.0 - self.p_ref / self.tables.hb.pktcount(at));
+        let signal = ctx.rng.chance(1.0 - self.p_ref / self.tables.hb.get(at));
         if signal && !(self.marks && packet.mark()) {
             return ctx.lost(packet, Cause::Early);
         }
@@ -229,7 +230,7 @@ impl<P: Packet> Dcn<P> {
             return ctx.lost(packet, Cause::Tail);
         }
         if !self.counts_arrivals {
-            self.tables.hb.count(at);
+            *self.tables.hb.get_mut(at) += 1.0;
         }
         self.fifo.push(packet);
     }
@@ -270,7 +271,7 @@ impl<P: Packet> Discipline<P> for Dcn<P> {
                 if !self.sweeps.tick(ctx.now) {
                     return;
                 }
-                self.tables.hb.lower(self.p_ref);
+                self.tables.lower(self.p_ref);
             }
         }
     }
@@ -292,8 +293,8 @@ impl<P: Packet> Discipline<P> for Dcn<P> {
         visit(None, "sb_flows", self.tables.sb_flows() as f64);
         visit(None, "hb_flows", self.tables.hb.len() as f64);
         visit(None, "hb_arrivals", self.hb_arrivals as f64);
-        visit(None, "hb_entries", self.tables.hb.entries() as f64);
-        visit(None, "hb_exits", (self.tables.hb.entries() - self.tables.hb.len()) as f64);
+        visit(None, "hb_entries", self.tables.entries as f64);
+        visit(None, "hb_exits", (self.tables.entries - self.tables.hb.len() as u64) as f64);
         self.tables.hb.for_each(&mut |flow, pktcount| visit(Some(flow), "pktcount", pktcount));
     }
 }
