@@ -30,6 +30,7 @@ pub mod red;
 mod registry;
 pub mod rig;
 pub mod ring;
+pub mod rio;
 pub mod source_quench;
 pub mod ticks;
 pub mod ut_lt;
@@ -52,6 +53,7 @@ pub use random_drop::RandomDrop;
 pub use recent::Recent;
 pub use red::Red;
 pub use registry::Entry;
+pub use rio::Rio;
 pub use source_quench::SourceQuench;
 pub use ut_lt::UtLt;
 
@@ -70,6 +72,7 @@ registry::registry! {
     dcn::Dcn,
     pi::Pi,
     afd::Afd,
+    rio::Rio,
     priority::Priority,
     drr::Drr,
 }
