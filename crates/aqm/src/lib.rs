@@ -31,6 +31,7 @@ mod registry;
 pub mod rig;
 pub mod ring;
 pub mod rio;
+pub mod rio_ps;
 pub mod source_quench;
 pub mod ticks;
 pub mod ut_lt;
@@ -54,6 +55,7 @@ pub use recent::Recent;
 pub use red::Red;
 pub use registry::Entry;
 pub use rio::Rio;
+pub use rio_ps::RioPs;
 pub use source_quench::SourceQuench;
 pub use ut_lt::UtLt;
 
@@ -73,6 +75,7 @@ registry::registry! {
     pi::Pi,
     afd::Afd,
     rio::Rio,
+    rio_ps::RioPs,
     priority::Priority,
     drr::Drr,
 }
