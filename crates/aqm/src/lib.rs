@@ -23,6 +23,7 @@ pub mod flow_table;
 pub mod keyed;
 pub mod penalty_box;
 pub mod pi;
+pub mod pie;
 pub mod priority;
 pub mod random_drop;
 pub mod recent;
@@ -49,6 +50,7 @@ pub use drr::Drr;
 pub use early_random_drop::EarlyRandomDrop;
 pub use penalty_box::PenaltyBox;
 pub use pi::Pi;
+pub use pie::Pie;
 pub use priority::Priority;
 pub use random_drop::RandomDrop;
 pub use recent::Recent;
@@ -76,6 +78,7 @@ registry::registry! {
     afd::Afd,
     rio::Rio,
     rio_ps::RioPs,
+    pie::Pie,
     priority::Priority,
     drr::Drr,
 }
