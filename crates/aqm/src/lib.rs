@@ -8,6 +8,7 @@
 extern crate alloc;
 
 pub mod afd;
+pub mod ared;
 pub mod choke;
 pub mod choke_linux;
 pub mod classes;
@@ -38,6 +39,7 @@ pub mod ticks;
 pub mod ut_lt;
 
 pub use afd::Afd;
+pub use ared::Ared;
 pub use choke::Choke;
 pub use choke_linux::ChokeLinux;
 pub use classes::{Class, ClassEntry, ClassParams};
@@ -78,6 +80,7 @@ registry::registry! {
     afd::Afd,
     rio::Rio,
     rio_ps::RioPs,
+    ared::Ared,
     pie::Pie,
     priority::Priority,
     drr::Drr,
