@@ -9,6 +9,7 @@ extern crate alloc;
 
 pub mod afd;
 pub mod ared;
+pub mod blue;
 pub mod choke;
 pub mod choke_linux;
 pub mod classes;
@@ -40,6 +41,7 @@ pub mod ut_lt;
 
 pub use afd::Afd;
 pub use ared::Ared;
+pub use blue::Blue;
 pub use choke::Choke;
 pub use choke_linux::ChokeLinux;
 pub use classes::{Class, ClassEntry, ClassParams};
@@ -81,6 +83,7 @@ registry::registry! {
     rio::Rio,
     rio_ps::RioPs,
     ared::Ared,
+    blue::Blue,
     pie::Pie,
     priority::Priority,
     drr::Drr,
