@@ -31,6 +31,7 @@ pub mod random_drop;
 pub mod recent;
 pub mod red;
 mod registry;
+pub mod rem;
 pub mod rig;
 pub mod ring;
 pub mod rio;
@@ -60,6 +61,7 @@ pub use random_drop::RandomDrop;
 pub use recent::Recent;
 pub use red::Red;
 pub use registry::Entry;
+pub use rem::Rem;
 pub use rio::Rio;
 pub use rio_ps::RioPs;
 pub use source_quench::SourceQuench;
@@ -84,6 +86,7 @@ registry::registry! {
     rio_ps::RioPs,
     ared::Ared,
     blue::Blue,
+    rem::Rem,
     pie::Pie,
     priority::Priority,
     drr::Drr,
