@@ -1,4 +1,4 @@
-"""`sluicegate design pi` and `design_pi`: the published constants, errors that say what is wrong, and a queue that holds."""
+"""`sluicegate design pi` and `design_pi`: the published constants, errors that name the value, a queue that holds."""
 
 from __future__ import annotations
 

@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from .api import Topology, check, dumbbell, run, simulate, topology
     from .comparison import Comparison, compare
     from .design import RedDesign, design_red
-    from .pi_design import PiDesign, design_pi
     from .own import Aqm
+    from .pi_design import PiDesign, design_pi
     from .replays import Replay, replay
     from .results import Run
     from .ring import Ring
@@ -83,6 +83,7 @@ __all__ = [
     "Packet",
     "PenaltyBox",
     "Pi",
+    "PiDesign",
     "Pie",
     "Poisson",
     "Priority",

@@ -94,12 +94,12 @@ def design_pi(
 ) -> PiDesign:
     """Choose PI's gains for a link (Hollot, Misra, Towsley & Gong 2001).
 
-    `rate`: of the link. `rtt`: the longest typical round trip of its flows, queueing included. `flows`: how many long TCP
-    flows there are at least. `q_ref`: the queue wanted, in packets. `packet_size`: of a typical packet. `w`: samples of the
-    queue in a second. `ecn`: mark what can carry a mark, and drop the others.
+    `rate`: of the link. `rtt`: the longest typical round trip of its flows, queueing included. `flows`: how many long
+    TCP flows there are at least. `q_ref`: the queue wanted, in packets. `packet_size`: of a typical packet. `w`:
+    samples of the queue in a second. `ecn`: mark what can carry a mark, and drop the others.
 
-    With more flows or shorter round trips than these the queue stays stable and answers more slowly. Raises `ScenarioError`
-    when a value is wrong.
+    With more flows or shorter round trips than these the queue stays stable and answers more slowly. Raises
+    `ScenarioError` when a value is wrong.
     """
     rate_bps = _quantity("rate", rate, "network.rate")
     r = _quantity("rtt", rtt, "network.delay") / 1e9
@@ -129,13 +129,13 @@ def design_pi(
     window = (r * c) / flows
     if window < 2:
         warnings.append(
-            f"{flows} flows share {r * c:.3g} packets of a round trip: windows of {window:.2g} packets are below what the "
-            f"model of the gains has, and such flows wait for timeouts"
+            f"{flows} flows share {r * c:.3g} packets of a round trip: windows of {window:.2g} packets are below what "
+            f"the model of the gains has, and such flows wait for timeouts"
         )
     if w < LEAST_SAMPLES * z:
         warnings.append(
-            f"w = {w:g} Hz gives {w / z:.3g} samples in one time constant of the controller; {LEAST_SAMPLES * z:.3g} Hz "
-            f"would keep the sampled law near the continuous one"
+            f"w = {w:g} Hz gives {w / z:.3g} samples in one time constant of the controller; "
+            f"{LEAST_SAMPLES * z:.3g} Hz would keep the sampled law near the continuous one"
         )
     action = {"action": "mark"} if ecn else {}
     return PiDesign(
