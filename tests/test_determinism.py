@@ -37,6 +37,8 @@ def digest_of_columns(raw: _core.RawRun) -> str:
     """The digest of names, types and bytes of every column."""
     digest = hashlib.sha256()
     for table, columns in raw["tables"].items():
+        if all(len(payload) == 0 for _, _, payload in columns):
+            continue  # a table without rows says nothing
         for name, dtype, payload in columns:
             digest.update(f"{table}.{name}:{dtype}:{len(payload)}\n".encode())
             digest.update(payload if isinstance(payload, bytes) else "\n".join(payload).encode())

@@ -18,9 +18,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._core import ConservationError, Ctx, Packet, ScenarioError
     from ._generated import (
+        Afd,
+        Ared,
+        Blue,
         Choke,
         ChokeLinux,
         Class,
+        Dcn,
         Decbit,
         DropPreference,
         DropTail,
@@ -30,10 +34,15 @@ if TYPE_CHECKING:
         Link,
         OnOff,
         PenaltyBox,
+        Pi,
+        Pie,
         Poisson,
         Priority,
         RandomDrop,
         Red,
+        Rem,
+        Rio,
+        RioPs,
         SourceQuench,
         Tcp,
         Telnet,
@@ -44,6 +53,7 @@ if TYPE_CHECKING:
     from .comparison import Comparison, compare
     from .design import RedDesign, design_red
     from .own import Aqm
+    from .pi_design import PiDesign, design_pi
     from .replays import Replay, replay
     from .results import Run
     from .ring import Ring
@@ -51,13 +61,17 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Afd",
     "Aqm",
+    "Ared",
+    "Blue",
     "Choke",
     "ChokeLinux",
     "Class",
     "Comparison",
     "ConservationError",
     "Ctx",
+    "Dcn",
     "Decbit",
     "DropPreference",
     "DropTail",
@@ -68,13 +82,19 @@ __all__ = [
     "OnOff",
     "Packet",
     "PenaltyBox",
+    "Pi",
+    "PiDesign",
+    "Pie",
     "Poisson",
     "Priority",
     "RandomDrop",
     "Red",
     "RedDesign",
+    "Rem",
     "Replay",
     "Ring",
+    "Rio",
+    "RioPs",
     "Run",
     "ScenarioError",
     "SourceQuench",
@@ -86,6 +106,7 @@ __all__ = [
     "__version__",
     "check",
     "compare",
+    "design_pi",
     "design_red",
     "dumbbell",
     "replay",
@@ -97,6 +118,7 @@ __all__ = [
 _ELSEWHERE = (
     {"Aqm": "own", "Comparison": "comparison", "Ring": "ring", "Run": "results", "compare": "comparison"}
     | dict.fromkeys(("RedDesign", "design_red"), "design")
+    | dict.fromkeys(("PiDesign", "design_pi"), "pi_design")
     | dict.fromkeys(("Replay", "replay"), "replays")
     | dict.fromkeys(("ConservationError", "Ctx", "Packet", "ScenarioError"), "_core")
     | dict.fromkeys(("Topology", "check", "dumbbell", "run", "simulate", "topology"), "api")

@@ -385,6 +385,37 @@ def design_red(
         design_text.show(done, dev)
 
 
+@design.command(
+    "pi",
+    short_help="Gains for PI; the lines for a scenario and ns-2.",
+    epilog="""Examples:
+
+\b
+sluicegate design pi --rate "30 Mbit/s" --rtt "246 ms" --flows 60
+sluicegate design pi --rate "100 Mbit/s" --rtt "150 ms" --flows 200 --q-ref 24 --ecn
+""",
+)
+@answers
+def design_pi(
+    rate: Annotated[str, typer.Option(help='Rate of the link, such as "30 Mbit/s".')],
+    rtt: Annotated[str, typer.Option(help='The longest typical round trip, queueing included, such as "246 ms".')],
+    flows: Annotated[int, typer.Option(metavar="N", help="So many long TCP flows, at least.")],
+    q_ref: Annotated[int, typer.Option(metavar="PACKETS", help="The queue wanted.")] = 50,
+    packet_size: Annotated[str, typer.Option(help="Length of a typical packet.")] = "1000 B",
+    w: Annotated[float, typer.Option(metavar="HZ", help="Samples of the queue in a second.")] = 170.0,
+    ecn: Annotated[bool, typer.Option("--ecn", help="Mark what can carry a mark.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Choose PI's gains a and b by the rule of Hollot, Misra, Towsley & Gong 2001."""
+    from . import pi_design as designs
+
+    done = designs.design_pi(rate=rate, rtt=rtt, flows=flows, q_ref=q_ref, packet_size=packet_size, w=w, ecn=ecn)
+    if as_json:
+        print(json.dumps(done.record(), ensure_ascii=False))
+    else:
+        designs.show(done)
+
+
 @app.command(short_help="Check a scenario without running it.")
 @answers
 def check(file: File, sets: Set = None, as_json: Json = False) -> None:

@@ -156,4 +156,8 @@ pub trait Discipline<P>: Send {
     fn average(&self) -> Option<f64> {
         None
     }
+
+    /// What else the discipline has to show of itself: names and values, such as its drop probability, and for a flow that
+    /// it tells apart the flow too. Samples of it make the table `state` of a run.
+    fn state(&self, _visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {}
 }

@@ -7,9 +7,13 @@
 
 extern crate alloc;
 
+pub mod afd;
+pub mod ared;
+pub mod blue;
 pub mod choke;
 pub mod choke_linux;
 pub mod classes;
+pub mod dcn;
 pub mod decbit;
 pub mod discipline;
 pub mod drop_preference;
@@ -17,20 +21,32 @@ pub mod drop_tail;
 pub mod drr;
 pub mod early_random_drop;
 pub mod fifo;
+pub mod flow_table;
+pub mod keyed;
 pub mod penalty_box;
+pub mod pi;
+pub mod pie;
 pub mod priority;
 pub mod random_drop;
 pub mod recent;
 pub mod red;
 mod registry;
+pub mod rem;
 pub mod rig;
 pub mod ring;
+pub mod rio;
+pub mod rio_ps;
 pub mod source_quench;
+pub mod ticks;
 pub mod ut_lt;
 
+pub use afd::Afd;
+pub use ared::Ared;
+pub use blue::Blue;
 pub use choke::Choke;
 pub use choke_linux::ChokeLinux;
 pub use classes::{Class, ClassEntry, ClassParams};
+pub use dcn::Dcn;
 pub use decbit::Decbit;
 pub use discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
 pub use drop_preference::DropPreference;
@@ -38,11 +54,16 @@ pub use drop_tail::DropTail;
 pub use drr::Drr;
 pub use early_random_drop::EarlyRandomDrop;
 pub use penalty_box::PenaltyBox;
+pub use pi::Pi;
+pub use pie::Pie;
 pub use priority::Priority;
 pub use random_drop::RandomDrop;
 pub use recent::Recent;
 pub use red::Red;
 pub use registry::Entry;
+pub use rem::Rem;
+pub use rio::Rio;
+pub use rio_ps::RioPs;
 pub use source_quench::SourceQuench;
 pub use ut_lt::UtLt;
 
@@ -58,6 +79,15 @@ registry::registry! {
     drop_preference::DropPreference,
     choke::Choke,
     choke_linux::ChokeLinux,
+    dcn::Dcn,
+    pi::Pi,
+    afd::Afd,
+    rio::Rio,
+    rio_ps::RioPs,
+    ared::Ared,
+    blue::Blue,
+    rem::Rem,
+    pie::Pie,
     priority::Priority,
     drr::Drr,
 }

@@ -112,6 +112,7 @@ pub fn declarations() -> Json {
         queue: Vec::new(),
         occupancy: Vec::new(),
         packets: Vec::new(),
+        state: Vec::new(),
         flow_series: Vec::new(),
         events: 0,
     };

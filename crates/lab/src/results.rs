@@ -93,7 +93,15 @@ pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
 /// Every table of a run.
 #[must_use]
 pub fn tables(outcome: &Outcome) -> Vec<ResultTable> {
-    vec![flows(outcome), links(outcome), flow_series(outcome), queue(outcome), occupancy(outcome), packets(outcome)]
+    vec![
+        flows(outcome),
+        links(outcome),
+        flow_series(outcome),
+        queue(outcome),
+        occupancy(outcome),
+        state(outcome),
+        packets(outcome),
+    ]
 }
 
 fn flows(outcome: &Outcome) -> ResultTable {
@@ -415,6 +423,27 @@ fn packets(outcome: &Outcome) -> ResultTable {
     ResultTable {
         name: "packets",
         summary: "One row for each event of a packet at a link under study, from the start of the run, run.packets of them at most.",
+        columns,
+    }
+}
+
+fn state(outcome: &Outcome) -> ResultTable {
+    let rows = || outcome.state.iter();
+    let columns = vec![
+        f64s("time_s", "s", "time of the sample", rows().map(|row| row.time.as_secs())),
+        strs("link", "name of the link", rows().map(|row| outcome.link_name(row.link))),
+        u64s(
+            "flow",
+            "",
+            "number of the flow that the value is of, from 1; 0 when it is of the whole queue",
+            rows().map(|row| row.flow.map_or(0, |flow| u64::from(flow) + 1)),
+        ),
+        strs("name", "what it is, as the discipline's page names it", rows().map(|row| row.name)),
+        f64s("value", "", "the value, in the unit of that name", rows().map(|row| row.value)),
+    ];
+    ResultTable {
+        name: "state",
+        summary: "One row for each value that a discipline shows of itself at each sample.",
         columns,
     }
 }

@@ -203,6 +203,18 @@ pub struct Occupancy {
     pub packets: u64,
 }
 
+/// One value that a discipline showed of itself at one sample.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct StateSample {
+    pub time: Time,
+    pub link: u32,
+    /// The flow that it is of; none if it is of the whole queue.
+    pub flow: Option<u32>,
+    pub name: &'static str,
+    pub value: f64,
+}
+
 /// What one flow did in one sampling interval.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
@@ -309,6 +321,7 @@ pub struct Outcome {
     pub links: Vec<LinkRow>,
     pub queue: Vec<QueueSample>,
     pub occupancy: Vec<Occupancy>,
+    pub state: Vec<StateSample>,
     pub flow_series: Vec<FlowSample>,
     pub packets: Vec<PacketRow>,
     pub events: u64,

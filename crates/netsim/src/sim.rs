@@ -11,7 +11,9 @@ use crate::line::Line;
 use crate::link::{Link, Observer};
 use crate::packet::{SimPacket, Travelling};
 use crate::plan::{FlowPlan, Hop, Plan};
-use crate::probe::{FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, PacketEvent, QueueSample, Spread};
+use crate::probe::{
+    FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, PacketEvent, QueueSample, Spread, StateSample,
+};
 use sluicegate_aqm::{Cause, FlowKey};
 use sluicegate_base::{Ecn, Rate, Span, Time};
 use sluicegate_tcp::send::SendCounters;
@@ -79,6 +81,7 @@ pub struct Sim {
     found: Vec<[u64; 2]>,
     queue: Vec<QueueSample>,
     occupancy: Vec<Occupancy>,
+    state: Vec<StateSample>,
     flow_series: Vec<FlowSample>,
     log: Log,
     /// For counting the flows in a queue at a sample.
@@ -173,6 +176,7 @@ impl Sim {
             series: plan.series,
             queue: Vec::new(),
             occupancy: Vec::new(),
+            state: Vec::new(),
             flow_series: Vec::new(),
             log: Log::new(plan.packets),
             count: 0,
@@ -508,6 +512,12 @@ impl Sim {
                 found: found as f64 / arrivals as f64,
             });
             self.work += packets + self.census.len() as u64;
+            let (before, state) = (self.state.len(), &mut self.state);
+            link.queue.state(&mut |flow, name, value| {
+                let flow = flow.and_then(SimPacket::of_key).map(|(flow, _)| flow);
+                state.push(StateSample { time, link: link_at, flow, name, value });
+            });
+            self.work += (self.state.len() - before) as u64;
             let census = &mut self.census;
             link.queue.for_each(&mut |packet| census[packet.flow as usize] += 1);
             for (flow, packets) in census.iter_mut().enumerate().filter(|(_, packets)| **packets > 0) {
@@ -575,6 +585,7 @@ impl Sim {
                 .collect(),
             queue: self.queue,
             occupancy: self.occupancy,
+            state: self.state,
             flow_series: self.flow_series,
             packets: self.log.rows,
             events: self.count,
