@@ -10,6 +10,7 @@ extern crate alloc;
 pub mod choke;
 pub mod choke_linux;
 pub mod classes;
+pub mod codel;
 pub mod decbit;
 pub mod discipline;
 pub mod drop_preference;
@@ -17,7 +18,10 @@ pub mod drop_tail;
 pub mod drr;
 pub mod early_random_drop;
 pub mod fifo;
+pub mod flows;
+pub mod longest;
 pub mod penalty_box;
+pub mod pool;
 pub mod priority;
 pub mod random_drop;
 pub mod recent;
@@ -31,6 +35,7 @@ pub mod ut_lt;
 pub use choke::Choke;
 pub use choke_linux::ChokeLinux;
 pub use classes::{Class, ClassEntry, ClassParams};
+pub use codel::Codel;
 pub use decbit::Decbit;
 pub use discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
 pub use drop_preference::DropPreference;
@@ -58,6 +63,7 @@ registry::registry! {
     drop_preference::DropPreference,
     choke::Choke,
     choke_linux::ChokeLinux,
+    codel::Codel,
     priority::Priority,
     drr::Drr,
 }
