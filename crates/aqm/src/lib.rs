@@ -19,6 +19,8 @@ pub mod drr;
 pub mod early_random_drop;
 pub mod fifo;
 pub mod flows;
+pub mod fq;
+pub mod fq_codel;
 pub mod longest;
 pub mod penalty_box;
 pub mod pool;
@@ -29,6 +31,7 @@ pub mod red;
 mod registry;
 pub mod rig;
 pub mod ring;
+pub mod sfq;
 pub mod source_quench;
 pub mod ut_lt;
 
@@ -42,12 +45,15 @@ pub use drop_preference::DropPreference;
 pub use drop_tail::DropTail;
 pub use drr::Drr;
 pub use early_random_drop::EarlyRandomDrop;
+pub use fq::Fq;
+pub use fq_codel::FqCodel;
 pub use penalty_box::PenaltyBox;
 pub use priority::Priority;
 pub use random_drop::RandomDrop;
 pub use recent::Recent;
 pub use red::Red;
 pub use registry::Entry;
+pub use sfq::Sfq;
 pub use source_quench::SourceQuench;
 pub use ut_lt::UtLt;
 
@@ -63,7 +69,10 @@ registry::registry! {
     drop_preference::DropPreference,
     choke::Choke,
     choke_linux::ChokeLinux,
+    fq::Fq,
+    sfq::Sfq,
     codel::Codel,
+    fq_codel::FqCodel,
     priority::Priority,
     drr::Drr,
 }
