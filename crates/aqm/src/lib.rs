@@ -11,6 +11,7 @@ pub mod choke;
 pub mod choke_linux;
 pub mod classes;
 pub mod codel;
+pub mod csfq;
 pub mod decbit;
 pub mod discipline;
 pub mod drop_preference;
@@ -21,6 +22,7 @@ pub mod fifo;
 pub mod flows;
 pub mod fq;
 pub mod fq_codel;
+pub mod fred;
 pub mod longest;
 pub mod penalty_box;
 pub mod pool;
@@ -28,17 +30,21 @@ pub mod priority;
 pub mod random_drop;
 pub mod recent;
 pub mod red;
+pub mod red_pd;
 mod registry;
 pub mod rig;
 pub mod ring;
+pub mod sfb;
 pub mod sfq;
 pub mod source_quench;
+pub mod sred;
 pub mod ut_lt;
 
 pub use choke::Choke;
 pub use choke_linux::ChokeLinux;
 pub use classes::{Class, ClassEntry, ClassParams};
 pub use codel::Codel;
+pub use csfq::Csfq;
 pub use decbit::Decbit;
 pub use discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
 pub use drop_preference::DropPreference;
@@ -47,14 +53,18 @@ pub use drr::Drr;
 pub use early_random_drop::EarlyRandomDrop;
 pub use fq::Fq;
 pub use fq_codel::FqCodel;
+pub use fred::Fred;
 pub use penalty_box::PenaltyBox;
 pub use priority::Priority;
 pub use random_drop::RandomDrop;
 pub use recent::Recent;
 pub use red::Red;
+pub use red_pd::RedPd;
 pub use registry::Entry;
+pub use sfb::Sfb;
 pub use sfq::Sfq;
 pub use source_quench::SourceQuench;
+pub use sred::Sred;
 pub use ut_lt::UtLt;
 
 registry::registry! {
@@ -69,6 +79,11 @@ registry::registry! {
     drop_preference::DropPreference,
     choke::Choke,
     choke_linux::ChokeLinux,
+    fred::Fred,
+    sred::Sred,
+    sfb::Sfb,
+    red_pd::RedPd,
+    csfq::Csfq,
     fq::Fq,
     sfq::Sfq,
     codel::Codel,
