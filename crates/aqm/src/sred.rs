@@ -27,6 +27,7 @@
 //! | while the list fills, flows join it | so; hit is 0 meanwhile, and P stays 0: p_zap is p_sred | as if there were very many flows |
 //! | P = 0 | hit/P is 0 when hit is; else P is at least α | P is updated before it is used |
 //! | q and B in bytes or packets | as `limit` is written | one queue has one measure |
+//! | unresponsive flows lose more | so, while they are a small part: hits raise P, which lowers p_zap by its square. A flow with most of the packets makes SRED a Drop Tail queue: 2 Mbit/s of UDP beside 32 TCPs take all of 1 Mbit/s | the rule's own limit |
 //! | ECN is not known | `action` = mark | RFC 3168, Sec. 5 |
 
 use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};

@@ -22,7 +22,7 @@
 //! |---|---|---|
 //! | queues are served packet by packet (1990) | by bytes, `quantum` for each turn | so in Linux, after Shreedhar & Varghese 1995; ns-2's `sfq.cc` sends one packet for each turn |
 //! | the longest queue loses a packet | the longest by packets; of several, the one whose length changed last. If all have one packet, the one whose turn is next | so in Linux |
-//! | ns-2: an arrival is dropped when its queue has half of what is left of `maxqueue_`, or its fair part of it when little is left | the longest queue loses, whoever arrives | so in the paper and Linux; ns-2 has the rule of its own, and neither perturbs nor hashes ports |
+//! | ns-2: an arrival is dropped when its queue has half of what is left of `maxqueue_`, or its fair part of it when little is left | the longest queue loses, whoever arrives | so in the paper and Linux; ns-2 has the rule of its own, and neither perturbs nor hashes ports. 2 Mbit/s of UDP beside 32 TCPs on 1 Mbit/s get 3.6 % there and 3.7 % here |
 //! | the hash is perturbed | every `perturb`, 10 s; 0 s: never | `tc`'s page advises 10 s; its default is never, which leaves two flows that collide together for ever |
 //! | packets are requeued after a perturbation | queue by queue in the order of their slots; what exceeds `depth`, or finds no free queue, is lost with cause `tail` | so in Linux |
 //! | a whole number of eighths of a byte is charged | bytes | Linux counts in units of 8 bytes, rounded up, to fit 16 bits |
