@@ -869,6 +869,330 @@ class Pie:
     small. Arrivals are dropped or marked with `p`; bursts of up to `max_burst` after a quiet time are spared.
 
     Source: RFC 8033 (Pan, Natarajan, Baker & White 2017); Linux, net/sched/sch_pie.c
+class Fred:
+    """FRED
+
+    Flow random early drop: RED that knows how many packets of each flow are queued. Every flow may have `min_q`
+    packets; one that has more than its share is dropped by RED's chance, and none may have more than max_q. A flow
+    that tries again and again to have more than that is kept at its share.
+
+    Source: Lin & Morris 1997; DCN 2004, Sec. 2
+
+    Rules: min_th and max_th count packets; min_th < max_th
+
+    Attributes:
+        w_q: Queue weight: the weight of the present queue in the average. (default: 0.002; above 0 and at most 1;
+            Lin & Morris 1997, as remembered)
+        min_th: Average below which no packet is dropped by chance, and the most that one flow may have. (packets;
+            default: 5; above 0; RED 1993, Fig. 3)
+        max_th: Average from which no flow may have more than two packets. (packets; default: 15; above 0; RED
+            1993, Fig. 3: 3 times min_th)
+        max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; Lin &
+            Morris 1997, as remembered; RED 1993, Fig. 3)
+        min_q: Packets that every flow may have without being dropped by chance. (packets; default: 2; at least 0
+            packets; Lin & Morris 1997, as remembered: 2 for small buffers, 4 for large)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
+            least 1; chosen here: far above max_th, so that FRED decides)
+        s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
+            above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
+        ecn: Mark packets that can carry a mark where RED's chance would drop them. There is no chance, and so no
+            mark, above max_th. (default: false; RFC 3168, Sec. 5; not in Lin & Morris 1997)
+    """
+
+    name: ClassVar[str] = "fred"
+
+    _: KW_ONLY
+    w_q: float = 0.002
+    min_th: int | str = 5
+    max_th: int | str = 15
+    max_p: float = 0.02
+    min_q: int = 2
+    limit: int | str = 300
+    s: str | None = None
+    ecn: bool = False
+
+
+@dataclass(frozen=True)
+class Sred:
+    """SRED
+
+    Stabilised RED keeps a list of flows that were seen of late, the zombie list, and compares each arrival with one
+    of them. How often they agree tells how many flows there are, without a state for any; the probability of a drop
+    follows from that number and from the queue, so that the queue settles at a level that hardly depends on the
+    number of flows.
+
+    Source: Ott, Lakshman & Wong 1999; DCN 2004, Sec. 2
+
+    Attributes:
+        zombies: Flows in the zombie list. (flows; default: 1000; at least 1 and at most 10000000 flows; Ott,
+            Lakshman & Wong 1999, as remembered: M)
+        overwrite: Probability with which an arrival that is no hit takes the place of what it was compared with.
+            (default: 0.25; above 0 and at most 1; Ott, Lakshman & Wong 1999, as remembered: p)
+        alpha: Weight of the present hit in their frequency. (default: overwrite/zombies; above 0 and at most 1;
+            Ott, Lakshman & Wong 1999, as remembered)
+        max_p: Probability of a drop with many flows and a queue above a third of the limit. (default: 0.15; above
+            0 and at most 1; Ott, Lakshman & Wong 1999, as remembered: p_max)
+        hits: Whether a hit raises the probability. (default: true; Ott, Lakshman & Wong 1999, as remembered: full
+            SRED)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
+            least 1; chosen here, as for choke)
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RFC 3168,
+            Sec. 5; not in Ott, Lakshman & Wong 1999)
+    """
+
+    name: ClassVar[str] = "sred"
+
+    _: KW_ONLY
+    zombies: int = 1000
+    overwrite: float = 0.25
+    alpha: float | None = None
+    max_p: float = 0.15
+    hits: bool = True
+    limit: int | str = 300
+    action: Literal["drop", "mark"] = "drop"
+
+
+@dataclass(frozen=True)
+class Sfb:
+    """SFB
+
+    Stochastic Fair BLUE keeps a probability for each bin of a Bloom filter. A flow has one bin in each level and is
+    dropped or marked with the least of their probabilities, so that it takes a flow that fills all of its bins to be
+    found unresponsive: its probability reaches 1, and it is held to a small rate.
+
+    Source: Feng, Kandlur, Saha & Shin 1999 and 2001; Linux, net/sched/sch_sfb.c
+
+    Attributes:
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: mark; Linux,
+            net/sched/sch_sfb.c)
+        tokens: How the tokens of unresponsive flows come. (default: bucket; tc-sfb(8): packets per second; linux:
+            net/sched/sch_sfb.c)
+        levels: Levels of the filter. (levels; default: 8; at least 1 and at most 8 levels; Linux,
+            net/sched/sch_sfb.c)
+        bins: Bins in each level. (bins; default: 16; at least 2 and at most 256 bins; Linux, net/sched/sch_sfb.c)
+        bin_size: Packets of a bin from which its probability rises. (packets; default: 20; at least 1 packets;
+            Linux, net/sched/sch_sfb.c)
+        bin_max: Packets in each of a flow's bins from which its arrivals are lost. (packets; default: 25; at
+            least 1 packets; Linux, net/sched/sch_sfb.c)
+        increment: What a bin's probability rises by. (default: 0.001; above 0 and at most 1; Linux,
+            net/sched/sch_sfb.c)
+        decrement: What it falls by. (default: 0.00016666666666666666; above 0 and at most 1; Linux,
+            net/sched/sch_sfb.c)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000; at
+            least 1; Linux, net/sched/sch_sfb.c: the device's txqueuelen)
+        rehash: Time from one hash to the next; 0 s: it never changes. (default: 600 s; at least 0 s; Linux,
+            net/sched/sch_sfb.c)
+        warmup: How long before a new hash unresponsive flows are counted under it too. (default: 60 s; at least 0
+            s; Linux, net/sched/sch_sfb.c)
+        penalty_rate: What all unresponsive flows together may send in a second; 0: nothing. (packets; default:
+            10; at least 0 and at most 1000000000 packets; Linux, net/sched/sch_sfb.c)
+        penalty_burst: What they may send at once. (packets; default: 20; at least 0 and at most 1000000000
+            packets; Linux, net/sched/sch_sfb.c)
+    """
+
+    name: ClassVar[str] = "sfb"
+
+    _: KW_ONLY
+    action: Literal["drop", "mark"] = "mark"
+    tokens: Literal["bucket", "linux"] = "bucket"
+    levels: int = 8
+    bins: int = 16
+    bin_size: int = 20
+    bin_max: int = 25
+    increment: float = 0.001
+    decrement: float = 0.00016666666666666666
+    limit: int | str = 1000
+    rehash: str = "600 s"
+    warmup: str = "60 s"
+    penalty_rate: int = 10
+    penalty_burst: int = 20
+
+
+@dataclass(frozen=True)
+class RedPd:
+    """RED-PD
+
+    RED with preferential dropping. The flows with the most drops in most of the last few lists of drops are those
+    with the highest rates, whatever the others do; only they get a state. A filter before RED drops their packets
+    with a probability that grows until they are no longer found in the lists, and falls while they are in none.
+
+    Source: Mahajan, Floyd & Wetherall 2001; ns-2, queue/red-pd.cc and tcl/ex/red-pd
+
+    Rules: min_th and max_th count packets; min_th < max_th; identified <= lists
+
+    Attributes:
+        action: How RED signals: drop, or mark the packets that can carry a mark and drop the others. (default:
+            drop; RED 1993, Sec. IV; RFC 3168, Sec. 5)
+        above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
+            above. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
+        gentle: RED: raise the probability from max_p to 1 between max_th and 2·max_th, instead of signalling on
+            all. (default: false; ns-2, gentle_; tcl/ex/red-pd/topology.tcl)
+        unresponsive_test: Look for flows that do not send less when more is dropped, and be harder on them.
+            (default: true; ns-2, tcl/ex/red-pd/red-pd.tcl: unresponsive_test_)
+        w_q: RED's queue weight: the weight of the present queue in the average. (default: 0.002; above 0 and at
+            most 1; RED 1993, Sec. VI and Fig. 3)
+        min_th: Average below which no packet is dropped or marked. (packets; default: 5; above 0; RED 1993, Fig.
+            3)
+        max_th: Average from which RED drops or marks every arrival. (packets; default: 15; above 0; RED 1993,
+            Fig. 3: 3 times min_th)
+        max_p: RED's probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED
+            1993, Fig. 3: 1/50)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
+            least 1; chosen here: far above max_th, so that RED decides)
+        s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
+            above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
+        r: The round-trip time whose TCP at RED's drop rate is the least to be identified. (default: 40 ms; at
+            least 0.0001 and at most 60 s; ns-2, tcl/ex/red-pd/red-pd.tcl: target_rtt_)
+        lists: Lists of drops that are kept. (lists; default: 5; at least 1 and at most 16 lists; ns-2,
+            tcl/ex/red-pd/helper.tcl: MaxHighDRFlowHist_)
+        identified: In how many of them a flow must be to be identified. (lists; default: 3; at least 1 and at
+            most 16 lists; ns-2, tcl/ex/red-pd/helper.tcl: XinRegular_)
+        list_flows: Flows in a list, those with the most drops. (flows; default: 50; at least 1 and at most
+            1000000 flows; ns-2, tcl/ex/red-pd/helper.tcl: MaxDropList_)
+        step: The most by which a monitored flow's probability falls at once. (default: 0.05; above 0 and at most
+            1; ns-2, tcl/ex/red-pd/helper.tcl: maxPReduction_)
+        release: The probability at which a monitored flow is let go. (default: 0.005; at least 0 and at most 1;
+            ns-2, tcl/ex/red-pd/monitoring.tcl: 1 - 0.995)
+        flows: Most flows with a state. (flows; default: 1000; at least 1 and at most 1000000 flows; chosen here)
+    """
+
+    name: ClassVar[str] = "red_pd"
+
+    _: KW_ONLY
+    action: Literal["drop", "mark"] = "drop"
+    above_max_th: Literal["drop", "mark"] = "drop"
+    gentle: bool = False
+    unresponsive_test: bool = True
+    w_q: float = 0.002
+    min_th: int | str = 5
+    max_th: int | str = 15
+    max_p: float = 0.02
+    limit: int | str = 300
+    s: str | None = None
+    r: str = "40 ms"
+    lists: int = 5
+    identified: int = 3
+    list_flows: int = 50
+    step: float = 0.05
+    release: float = 0.005
+    flows: int = 1000
+
+
+@dataclass(frozen=True)
+class Csfq:
+    """CSFQ
+
+    Core-stateless fair queueing. The edge of a network estimates the rate of each flow and writes it on its packets;
+    the core drops a packet with the probability by which its flow exceeds the fair rate, which it estimates from the
+    whole of the traffic. Only the edge knows flows.
+
+    Source: Stoica, Shenker & Zhang 1998; CHOKe 1999, Sec. 1
+
+    Attributes:
+        role: Edge and core of one link, or a core that reads the labels of an edge before it. (default: both;
+            Stoica, Shenker & Zhang 1998, as remembered)
+        k: Time constant of a flow's rate. (default: 100 ms; above 0 and at most 3600 s; Stoica, Shenker & Zhang
+            1998, as remembered: 100 ms)
+        k_alpha: Time constant of the link's rates, and length of the windows after which α changes. (default: 200
+            ms; above 0 and at most 3600 s; Stoica, Shenker & Zhang 1998, as remembered: 200 ms)
+        c: The rate that is shared. (default: the link's rate; above 0 bit/s; Stoica, Shenker & Zhang 1998, as
+            remembered: C)
+        flows: Most flows whose rates the edge remembers. (flows; default: 65536; at least 1 and at most 1000000
+            flows; chosen here)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
+            least 1; chosen here, as for choke)
+    """
+
+    name: ClassVar[str] = "csfq"
+
+    _: KW_ONLY
+    role: Literal["both", "core"] = "both"
+    k: str = "100 ms"
+    k_alpha: str = "200 ms"
+    c: str | None = None
+    flows: int = 65536
+    limit: int | str = 300
+
+
+@dataclass(frozen=True)
+class Fq:
+    """Fair queueing
+
+    A queue for each flow, served by deficit round robin: each flow with packets gets the same share of the link,
+    whatever the lengths of its packets. When the buffer is full, the longest queue loses a packet, so that who sends
+    too much harms nobody else.
+
+    Source: Demers, Keshav & Shenker 1989; Shreedhar & Varghese 1995; CHOKe 1999, Sec. 1
+
+    Rules: quantum is in bytes
+
+    Attributes:
+        quantum: How much a flow may send in a round. (packets; default: the link's typical packet, at least 64 B;
+            at least 64; Shreedhar & Varghese 1995: at least the longest packet; ns-2, drr: quantum_ 250)
+        limit: Most that all queues together hold, not counting the packet in transmission. (packets; default:
+            300; at least 1 and at most 16777216; chosen here, as for choke)
+        drop: Which packet of the longest queue is dropped when the buffer is full. (default: tail; Demers, Keshav
+            & Shenker 1989, as remembered; head: ns-2, drr.cc)
+    """
+
+    name: ClassVar[str] = "fq"
+
+    _: KW_ONLY
+    quantum: int | str | None = None
+    limit: int | str = 300
+    drop: Literal["tail", "head"] = "tail"
+
+
+@dataclass(frozen=True)
+class Sfq:
+    """SFQ
+
+    Stochastic fairness queueing hashes flows into queues that are served in turn, a quantum of bytes each, and
+    changes the hash now and then, so that two flows that share a queue do so for a while only. When the buffer is
+    full, the longest queue loses a packet.
+
+    Source: McKenney 1990; Linux, net/sched/sch_sfq.c
+
+    Rules: limit counts packets; quantum is in bytes
+
+    Attributes:
+        divisor: Into how many values flows are hashed. (default: 1024; at least 1 and at most 65536; Linux,
+            net/sched/sch_sfq.c)
+        flows: Most queues that have packets at once. (queues; default: 127; at least 1 and at most 65408 queues;
+            Linux, net/sched/sch_sfq.c)
+        depth: Most packets in one queue. (packets; default: 127; at least 1 and at most 65535 packets; Linux,
+            net/sched/sch_sfq.c; there at most 127)
+        quantum: How much a queue may send in its turn. (packets; default: the link's typical packet, at least 64
+            B; at least 64; Linux, net/sched/sch_sfq.c: the MTU)
+        limit: Most packets that all queues together hold, not counting the packet in transmission. (packets;
+            default: 127; at least 1 and at most 16777216; Linux, net/sched/sch_sfq.c)
+        perturb: Time from one perturbation of the hash to the next; 0 s: it is never perturbed. (default: 10 s;
+            at least 0 s; tc-sfq(8): 10 s)
+        headdrop: Drop the first packet of the longest queue in place of its last. (default: false; Linux,
+            net/sched/sch_sfq.c)
+    """
+
+    name: ClassVar[str] = "sfq"
+
+    _: KW_ONLY
+    divisor: int = 1024
+    flows: int = 127
+    depth: int = 127
+    quantum: int | str | None = None
+    limit: int | str = 127
+    perturb: str = "10 s"
+    headdrop: bool = False
+
+
+@dataclass(frozen=True)
+class Codel:
+    """CoDel
+
+    Controlled Delay looks at how long packets have waited when they leave. When the wait has stayed above `target`
+    for an `interval`, it drops at the head, and goes on at times that draw closer with the square root of their
+    count, until the wait is below `target` again. It has no other parameters, and needs no average.
+
+    Source: Nichols, Jacobson, McGregor & Iyengar 2018, RFC 8289; Linux, net/sched/sch_codel.c
 
     Rules: max_packet is in bytes
 
@@ -912,6 +1236,76 @@ class Pie:
     mode: Literal["packet", "byte"] = "packet"
     max_packet: int | str | None = None
     bandwidth: str | None = None
+        target: The wait that a standing queue may have. (default: 5 ms; above 0 and at most 3600 s; RFC 8289,
+            Sec. 4.4: 5 ms)
+        interval: How long the wait must have been above target; in the order of the longest round-trip time.
+            (default: 100 ms; above 0 and at most 3600 s; RFC 8289, Sec. 4.3: 100 ms)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000; at
+            least 1; Linux, net/sched/sch_codel.c)
+        ecn: Mark packets that can carry a mark, and drop the others. (default: false; Linux,
+            net/sched/sch_codel.c)
+        max_packet: A queue of so many bytes or fewer is not acted on: the longest packet of the link. (packets;
+            default: the link's typical packet; at least 0; RFC 8289, Sec. 5: maxpacket_; Linux: the MTU)
+        law: The RFC's arithmetic, or the kernel's. (default: rfc8289; RFC 8289, Sec. 5; Linux,
+            include/net/codel_impl.h)
+    """
+
+    name: ClassVar[str] = "codel"
+
+    _: KW_ONLY
+    target: str = "5 ms"
+    interval: str = "100 ms"
+    limit: int | str = 1000
+    ecn: bool = False
+    max_packet: int | str | None = None
+    law: Literal["rfc8289", "linux"] = "rfc8289"
+
+
+@dataclass(frozen=True)
+class FqCodel:
+    """FQ-CoDel
+
+    Flows are hashed into a fixed number of queues, each under CoDel, served by deficit round robin; a queue that was
+    empty goes before the others for its first quantum, so that sparse flows hardly wait.
+
+    Source: Hoeiland-Joergensen, McKenney, Taht, Gettys & Dumazet 2018, RFC 8290; Linux, net/sched/sch_fq_codel.c
+
+    Rules: quantum and max_packet are in bytes
+
+    Attributes:
+        target: The wait that a standing queue may have. (default: 5 ms; above 0 and at most 3600 s; RFC 8290,
+            Sec. 5.2.2: 5 ms)
+        interval: How long the wait must have been above target; in the order of the longest round-trip time.
+            (default: 100 ms; above 0 and at most 3600 s; RFC 8290, Sec. 5.2.1: 100 ms)
+        flows: Into how many queues flows are hashed. (queues; default: 1024; at least 1 and at most 65536 queues;
+            RFC 8290, Sec. 5.2.5; the bound is Linux's)
+        quantum: How much a queue may send in a round. (packets; default: the link's typical packet, at least 64
+            B; at least 64; RFC 8290, Sec. 5.2.4: the MTU, 1514 bytes)
+        limit: Most that all queues together hold, not counting the packet in transmission. (packets; default:
+            10240; at least 1 and at most 16777216; RFC 8290, Sec. 5.2.3)
+        ecn: Mark packets that can carry a mark where CoDel would drop them. (default: true; Linux,
+            net/sched/sch_fq_codel.c)
+        drop_batch: Most packets dropped at once when the limit is passed. (packets; default: 64; at least 1
+            packets; RFC 8290, Sec. 4.1; Linux, net/sched/sch_fq_codel.c)
+        max_packet: CoDel does not act while so many bytes or fewer are left: the longest packet of the link.
+            (packets; default: the link's typical packet; at least 0; RFC 8289, Sec. 5: maxpacket_; Linux: the
+            MTU)
+        law: The RFC's arithmetic, or the kernel's. (default: rfc8289; RFC 8289, Sec. 5; Linux,
+            include/net/codel_impl.h)
+    """
+
+    name: ClassVar[str] = "fq_codel"
+
+    _: KW_ONLY
+    target: str = "5 ms"
+    interval: str = "100 ms"
+    flows: int = 1024
+    quantum: int | str | None = None
+    limit: int | str = 10240
+    ecn: bool = True
+    drop_batch: int = 64
+    max_packet: int | str | None = None
+    law: Literal["rfc8289", "linux"] = "rfc8289"
 
 
 @dataclass(frozen=True)
@@ -993,6 +1387,15 @@ Discipline: TypeAlias = (
     | Blue
     | Rem
     | Pie
+    | Fred
+    | Sred
+    | Sfb
+    | RedPd
+    | Csfq
+    | Fq
+    | Sfq
+    | Codel
+    | FqCodel
     | Priority
     | Drr
 )

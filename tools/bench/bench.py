@@ -188,7 +188,8 @@ def disciplines(pair: Path) -> tuple[list[dict[str, object]], dict[str, object]]
         result[name] = {"ns": ns, "instructions": per, "ratio_to_drop_tail": ns / base}
     note = (
         "One enqueue and one dequeue through the trait object, the loop that makes the packets included; 40 packets of "
-        "33 flows queued, thresholds of 30 and 60. The least of five runs."
+        "33 flows queued, thresholds of 30 and 60; NAME@N: a packet of each of N flows, 40 at least, as far as the "
+        "discipline queues so many. The least of five runs."
     )
     return [table("Disciplines", note, ["", "ns", "instructions", "to Drop Tail"], rows)], result
 

@@ -4,28 +4,26 @@
 //! random stream, so that equal seeds give equal tables.
 
 use crate::discipline::FlowKey;
-use core::hash::Hasher;
+use core::hash::{BuildHasher, Hasher};
 use siphasher::sip::SipHasher13;
 use sluicegate_base::Stream;
 
-/// A keyed hash of flows.
-#[derive(Clone, Copy, Debug)]
-pub struct Keyed {
-    hasher: SipHasher13,
-}
+/// A keyed hash of flows, with a key of 128 bits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Keyed(u64, u64);
 
 impl Keyed {
     /// A hash with a key of its own: two random numbers.
     #[must_use]
     pub fn new(rng: &mut Stream) -> Keyed {
-        Keyed { hasher: SipHasher13::new_with_keys(rng.bits(), rng.bits()) }
+        Keyed(rng.bits(), rng.bits())
     }
 
     /// The hash of a flow.
     #[inline]
     #[must_use]
     pub fn hash(&self, flow: FlowKey) -> u64 {
-        let mut hasher = self.hasher;
+        let mut hasher = self.build_hasher();
         hasher.write_u64(flow.0);
         hasher.finish()
     }
@@ -36,6 +34,14 @@ impl Keyed {
     pub fn place(&self, flow: FlowKey, n: usize) -> usize {
         // The upper half of a product instead of a remainder: as even, and without a division.
         ((u128::from(self.hash(flow)) * n as u128) >> 64) as usize
+    }
+}
+
+impl BuildHasher for Keyed {
+    type Hasher = SipHasher13;
+    #[inline]
+    fn build_hasher(&self) -> SipHasher13 {
+        SipHasher13::new_with_keys(self.0, self.1)
     }
 }
 
