@@ -21,9 +21,9 @@
 //!
 //! SB is direct-mapped: a collision overwrites. HB chains its collisions. Places are given by a hash with a secret key, so
 //! that nobody can choose flows that collide. Memory is constant: 24 bytes for each entry of SB and each flow of HB, 4 for each
-//! bucket; with the defaults 606 kB, taken when the first packet comes. The work for each packet is constant on average: a
-//! sweep takes p_ref, which is above 0, from every flow that it visits, so that a flow is not visited more often than its
-//! packets pay for (1/p_ref_min of a visit for each).
+//! bucket; with the defaults 606 kB, taken when the first packet comes. The work for each packet is constant on average: the
+//! sweep at the end of T_dec takes p_ref from every flow that it visits, so that a flow is not visited more often than its
+//! packets pay for (at most 1/p_ref_min visits for each); beside that it looks once at every bucket.
 //!
 //! `state` shows `p_ref`, the flows in both tables (`sb_flows` heard of within a clearing interval, `hb_flows`), how many
 //! arrivals were judged so far (`hb_arrivals`) and how many flows entered and left HB (`hb_entries`, `hb_exits`); and the

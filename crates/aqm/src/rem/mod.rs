@@ -74,7 +74,8 @@ pub struct Rem<P> {
     fifo: Fifo<P>,
     updates: Ticks,
     price: f64,
-    p: f64,
+    /// Of the present price; none since the price has moved.
+    p: Option<f64>,
     /// Arrivals since the last update, in packets, and their average.
     arrived: f64,
     in_avg: f64,
@@ -111,7 +112,7 @@ impl<P: Packet> Rem<P> {
             fifo: Fifo::new(params.limit),
             updates: Ticks::new(params.t_update),
             price: 0.0,
-            p: 0.0,
+            p: Some(0.0),
             arrived: 0.0,
             in_avg: 0.0,
             b_ref: match params.b_ref {
@@ -144,7 +145,11 @@ impl<P: Packet> Rem<P> {
         let q = self.max_packet.map_or(self.fifo.packets() as f64, |length| self.fifo.bytes() as f64 / length);
         self.in_avg = (1.0 - self.inw) * self.in_avg + self.inw * core::mem::take(&mut self.arrived);
         self.price = libm::fmax(self.price + self.gamma * self.excess(q), 0.0);
-        self.p = 1.0 - libm::pow(self.phi, -self.price);
+        self.p = None;
+    }
+
+    fn probability(&self) -> f64 {
+        self.p.unwrap_or_else(|| if self.price > 0.0 { 1.0 - libm::pow(self.phi, -self.price) } else { 0.0 })
     }
 }
 
@@ -159,7 +164,10 @@ impl<P: Packet> Discipline<P> for Rem<P> {
         if !self.fifo.has_room(&packet) {
             return ctx.lost(packet, Cause::Tail);
         }
-        if ctx.rng.chance(self.p * part) && !(self.marks && packet.mark()) {
+        // There may be many updates between two packets: the power is taken once for each that is judged.
+        let p = self.probability();
+        self.p = Some(p);
+        if ctx.rng.chance(p * part) && !(self.marks && packet.mark()) {
             return ctx.lost(packet, Cause::Early);
         }
         self.fifo.push(packet);
@@ -193,7 +201,7 @@ impl<P: Packet> Discipline<P> for Rem<P> {
 
     fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
         visit(None, "price", self.price);
-        visit(None, "p", self.p);
+        visit(None, "p", self.probability());
     }
 }
 

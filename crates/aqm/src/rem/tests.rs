@@ -75,7 +75,7 @@ fn byte_mode_counts_bytes() {
     (0..6).for_each(|_| rig.arrive(1, 500));
     // (3 + (3 − 2)/2 − 2)/4.
     assert_eq!(update(&mut rig).0, 0.375);
-    (rig.discipline.p, rig.lost) = (0.5, alloc::vec::Vec::new());
+    (rig.discipline.p, rig.lost) = (Some(0.5), alloc::vec::Vec::new());
     (0..10_000).for_each(|_| {
         rig.depart();
         rig.arrive(1, 500);
@@ -87,7 +87,7 @@ fn byte_mode_counts_bytes() {
 #[test]
 fn a_marker_marks_what_it_can() {
     let mut rig = Rig::new(Rem::new(RemParams { action: Action::Mark, ..params() }), 1);
-    rig.discipline.p = 1.0;
+    rig.discipline.p = Some(1.0);
     [Ecn::Capable0, Ecn::NotCapable].into_iter().for_each(|ecn| rig.offer(1, 1000, ecn));
     assert_eq!(rig.lost_flows(), [(1, Cause::Early)]);
     assert_eq!(rig.depart().unwrap().ecn, Ecn::CongestionExperienced);
