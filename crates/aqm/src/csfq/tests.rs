@@ -63,10 +63,10 @@ fn what_exceeds_the_fair_rate_is_dropped() {
     // In steps of 1 ms; the link sends a packet in 8 ms.
     for ms in 0..100_000u64 {
         rig.wait(Span::from_millis(1));
-        for flow in 0..12 {
-            while next[flow] <= ms * 1_000_000 {
+        for (flow, next) in next.iter_mut().enumerate() {
+            while *next <= ms * 1_000_000 {
                 rig.arrive(flow as u64, 1000);
-                next[flow] += gap(flow) * (500 + order.below(1000)) / 1000;
+                *next += gap(flow) * (500 + order.below(1000)) / 1000;
             }
         }
         if ms % 8 == 0 {

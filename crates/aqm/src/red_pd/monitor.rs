@@ -148,7 +148,7 @@ impl Monitor {
             }
         }
         // The most first; of equal ones, that which was known first.
-        self.ranking.sort_by(|a, b| b.0.cmp(&a.0));
+        self.ranking.sort_by_key(|(bytes, _)| core::cmp::Reverse(*bytes));
         for &(signalled, at) in self.ranking.iter().take(self.params.list_flows as usize) {
             if let Some(flow) = self.flows.get_mut(at) {
                 flow.lists[lists - 1] = Some(signalled);
