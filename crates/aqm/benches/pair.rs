@@ -16,7 +16,7 @@ use std::hint::black_box;
 const FORMS: [&str; 2] = ["red:law=figure17", "red:law=figure17:arithmetic=shifts"];
 
 /// Disciplines with a state for flows or for hashes of them, measured with these numbers of active flows too.
-const PER_FLOW: [&str; 8] = ["fred", "sred", "sfb", "red_pd", "csfq", "fq", "sfq", "fq_codel"];
+const PER_FLOW: [&str; 11] = ["fred", "sred", "sfb", "red_pd", "csfq", "fq", "sfq", "fq_codel", "dcn", "afd", "rio_ps"];
 const FLOWS: [u64; 3] = [1, 1000, 100_000];
 
 fn list() {
