@@ -30,6 +30,7 @@ PARTS = (
     "red1993_power",  # Fig. 5
     "red1993_marks",  # Figs. 7 and 8
     "red1993_heavy",  # Fig. 9
+    "red1993_bursty",  # Figs. 12 to 15
 )
 
 DEFAULT = Settings(seeds=tuple(range(1, 21)), duration_s=10, warmup_s=0, sample_s=1)
@@ -50,16 +51,19 @@ KEEP: Keep = {
     "links": (
         "link", "discipline", "arrivals_packets", "departures_packets", "lost_packets", "lost_tail", "lost_early",
         "lost_forced", "marked_packets", "utilisation", "queue_packets_mean", "queue_packets_max",
-        "average_packets_mean", "average_packets_max", "queueing_delay_mean_ns",
+        "queue_found_packets_mean", "average_packets_mean", "average_packets_max", "queueing_delay_mean_ns",
     ),
 }  # fmt: skip
 """What every experiment keeps: the tables of all experiments are stacked, so their columns are the same."""
 
 SERIES: Keep = {
     **KEEP,
-    "queue": ("time_s", "link", "queue_packets", "average_packets"),
-    "flow_series": ("time_s", "flow", "throughput_bps", "cwnd_segments"),
-}
+    "queue": ("time_s", "link", "queue_packets", "average_packets", "queue_found_packets_mean"),
+    "flow_series": (
+        "time_s", "flow", "throughput_bps", "cwnd_segments", "arrivals_packets", "lost_packets", "marked_packets",
+        "window_cuts",
+    ),
+}  # fmt: skip
 """The same with what is sampled over time."""
 
 
