@@ -133,7 +133,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Simulate a scenario, print a table and, with -o, write the results."""
-    from . import api, files, results
+    from . import api, files, large_shares, results
 
     if out is not None:
         files.check_writable(out, results.file_names())
@@ -154,7 +154,9 @@ def run(
     if quiet:
         return
     if as_json:
-        print(json.dumps({"groups": groups(result), "links": result.links.to_dicts(), "summary": result.summary}))
+        shares = large_shares.unlikely(result.flows)
+        links = result.links.to_dicts()
+        print(json.dumps({"groups": groups(result), "links": links, "large_shares": shares, "summary": result.summary}))
     else:
         print_run(result, out)
 
@@ -463,6 +465,8 @@ def groups(result: Run) -> list[dict[str, Any]]:
 
 
 def print_run(result: Run, out: Path | None) -> None:
+    from . import large_shares
+
     header = ["flows", "count", "throughput kbit/s", "per flow kbit/s", "loss %", "delay ms"]
     several = result.flows["link"].n_unique() > 1
     rows = [
@@ -489,6 +493,8 @@ def print_run(result: Run, out: Path | None) -> None:
             f"(at most {link['queue_packets_max']:.0f}{average}), "
             f"waiting {number(link['queueing_delay_mean_ns'], 1e6)} ms"
         )
+    for line in large_shares.lines(result.flows):
+        print(line)
     if out is not None:
         print(f"results in {out}")
 

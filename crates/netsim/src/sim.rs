@@ -9,7 +9,7 @@ use crate::line::Line;
 use crate::link::{Link, Observer};
 use crate::packet::{SimPacket, Travelling};
 use crate::plan::{FlowPlan, Hop, Plan};
-use crate::probe::{FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, QueueSample, Spread};
+use crate::probe::{FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, QueueSample, RecentShare, Spread};
 use sluicegate_aqm::{Cause, FlowKey};
 use sluicegate_base::{Ecn, Rate, Span, Time};
 use sluicegate_tcp::send::SendCounters;
@@ -344,7 +344,9 @@ impl Sim {
             totals.queued = totals.queued + self.now.since(packet.queued.max(start));
             if packet.marked {
                 totals.marked += 1;
-                link.recent.record(FlowKey(u64::from(packet.flow)));
+                if link.proportional {
+                    link.recent.record(FlowKey(u64::from(packet.flow)));
+                }
             }
         }
         let quenched = !link.quenched.is_empty();
@@ -358,7 +360,9 @@ impl Sim {
                     continue;
                 }
                 totals.lost[cause as usize] += 1;
-                link.recent.record(FlowKey(u64::from(packet.flow)));
+                if link.proportional && cause.proportional() {
+                    link.recent.record(FlowKey(u64::from(packet.flow)));
+                }
                 totals.queued = totals.queued + self.now.since(packet.queued.max(start));
             }
         }
@@ -606,7 +610,7 @@ impl FlowState {
         [self.delivered, self.totals.arrivals, self.totals.lost.iter().sum(), self.totals.marked, cuts]
     }
 
-    fn row(self, link: Option<u32>, recent: Option<(f64, f64)>) -> FlowRow {
+    fn row(self, link: Option<u32>, recent: Option<RecentShare>) -> FlowRow {
         let now = self.ends.counters();
         FlowRow {
             group: self.plan.group,
