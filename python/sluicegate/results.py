@@ -54,6 +54,11 @@ class Run:
         return self.table("occupancy")
 
     @property
+    def packets(self) -> pl.DataFrame:
+        """Arrivals, departures and losses of single packets at each link: the first `run.packets` of them."""
+        return self.table("packets")
+
+    @property
     def links(self) -> pl.DataFrame:
         """One row for each link: arrivals, losses by cause, utilisation, queue and delay, over the measured window."""
         return self.table("links")

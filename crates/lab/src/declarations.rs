@@ -111,6 +111,7 @@ pub fn declarations() -> Json {
         links: Vec::new(),
         queue: Vec::new(),
         occupancy: Vec::new(),
+        packets: Vec::new(),
         flow_series: Vec::new(),
         events: 0,
     };

@@ -4,6 +4,7 @@ use crate::{Scenario, VERSION};
 use serde_json::{Value as Json, json};
 use sluicegate_aqm::Cause;
 use sluicegate_netsim::Outcome;
+use sluicegate_netsim::events::End;
 use sluicegate_netsim::probe::{FlowRow, LinkRow, RecentShare};
 use std::borrow::Cow;
 
@@ -92,7 +93,7 @@ pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
 /// Every table of a run.
 #[must_use]
 pub fn tables(outcome: &Outcome) -> Vec<ResultTable> {
-    vec![flows(outcome), links(outcome), flow_series(outcome), queue(outcome), occupancy(outcome)]
+    vec![flows(outcome), links(outcome), flow_series(outcome), queue(outcome), occupancy(outcome), packets(outcome)]
 }
 
 fn flows(outcome: &Outcome) -> ResultTable {
@@ -386,6 +387,50 @@ fn occupancy(outcome: &Outcome) -> ResultTable {
         u64s("queue_packets", "packets", "its packets in the queue", rows().map(|row| row.packets)),
     ];
     ResultTable { name: "occupancy", summary: "One row for each flow with packets queued at each sample.", columns }
+}
+
+fn packets(outcome: &Outcome) -> ResultTable {
+    let rows = || outcome.packets.iter();
+    let columns = vec![
+        f64s("time_s", "s", "when it happened", rows().map(|row| row.time.as_secs())),
+        strs("link", "name of the link", rows().map(|row| outcome.link_name(row.link))),
+        u64s("flow", "", "number of the packet's flow, from 1", rows().map(|row| u64::from(row.flow) + 1)),
+        strs(
+            "to",
+            "the end that it travels to: receiver or sender",
+            rows().map(|row| if row.to == End::Receiver { "receiver" } else { "sender" }),
+        ),
+        strs(
+            "event",
+            "arrival at the queue; departure, when the last bit is out; or for a loss, its cause",
+            rows().map(|row| row.event.name()),
+        ),
+        u64s("packet_bytes", "bytes", "length of the packet", rows().map(|row| u64::from(row.bytes))),
+        u64s(
+            "first_byte",
+            "bytes",
+            "where in the stream of its flow its data begin; 0 for a source without a stream",
+            rows().map(|row| row.first),
+        ),
+        u64s("data_bytes", "bytes", "how many bytes of the stream it carries", rows().map(|row| u64::from(row.data))),
+        u64s(
+            "queue_packets",
+            "packets",
+            "packets queued, the one in transmission not counted: what an arrival found, what any other event left",
+            rows().map(|row| row.packets),
+        ),
+        f64s(
+            "average_packets",
+            "packets",
+            "the discipline's own average after the event; missing if it keeps none",
+            rows().map(|row| row.average),
+        ),
+    ];
+    ResultTable {
+        name: "packets",
+        summary: "One row for each event of a packet at a link under study, from the start of the run, run.packets of them at most.",
+        columns,
+    }
 }
 
 /// The summary of a run: version, scenario, seed, totals.

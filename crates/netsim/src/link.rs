@@ -84,17 +84,18 @@ impl Link {
         }
     }
 
-    /// A packet reaches the queue. What is lost goes to `lost`.
+    /// A packet reaches the queue. What is lost goes to `lost`. Gives how many packets it finds there.
     pub fn accept(
         &mut self,
         mut packet: SimPacket,
         now: Time,
         events: &mut Events,
         lost: &mut Vec<(SimPacket, Cause)>,
-    ) {
+    ) -> u64 {
         (packet.queued, packet.marked) = (now, false);
+        let found = self.queue.packets();
         self.totals.arrivals += 1;
-        self.totals.found += self.queue.packets();
+        self.totals.found += found;
         let ctx = Ctx::new(now, &mut self.rng, lost);
         self.queue.enqueue(packet, &mut ctx.with_quenches(&mut self.quenched));
         if self.sending.is_none() {
@@ -102,6 +103,7 @@ impl Link {
         }
         self.totals.see(self.queue.packets());
         self.arm(events);
+        found
     }
 
     /// The transmitter has finished: the next packet goes to it. Gives the one that is sent, and when it arrives.
@@ -158,6 +160,12 @@ impl Link {
                 events.push(at, Event::Wake(self.index));
             }
         }
+    }
+
+    /// Its place among the links of the plan.
+    #[must_use]
+    pub fn index(&self) -> u32 {
+        self.index
     }
 
     /// The packets that arrivals have found in the queue, summed, and the arrivals.

@@ -1,5 +1,6 @@
 //! Counters and samples: what a run leaves behind.
 
+use crate::events::End;
 use hdrhistogram::Histogram;
 use sluicegate_aqm::Cause;
 use sluicegate_base::{Rate, Span, Time};
@@ -221,6 +222,47 @@ pub struct FlowSample {
     pub cuts: u32,
 }
 
+/// What may happen to a packet at a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum PacketEvent {
+    Arrival,
+    /// Its last bit is out.
+    Departure,
+    Loss(Cause),
+}
+
+impl PacketEvent {
+    /// As results name it: a loss by its cause.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            PacketEvent::Arrival => "arrival",
+            PacketEvent::Departure => "departure",
+            PacketEvent::Loss(cause) => cause.name(),
+        }
+    }
+}
+
+/// One event of one packet at a watched link.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct PacketRow {
+    pub time: Time,
+    pub link: u32,
+    pub flow: u32,
+    pub to: End,
+    pub event: PacketEvent,
+    pub bytes: u32,
+    /// The first byte of its flow's stream that it carries, and how many; zero for a source without a stream.
+    pub first: u64,
+    pub data: u32,
+    /// The queue: what an arrival found, what any other event left.
+    pub packets: u64,
+    /// The discipline's own average after the event; NaN when it keeps none.
+    pub average: f64,
+}
+
 /// A watched link over the measured window.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
@@ -281,6 +323,7 @@ pub struct Outcome {
     pub queue: Vec<QueueSample>,
     pub occupancy: Vec<Occupancy>,
     pub flow_series: Vec<FlowSample>,
+    pub packets: Vec<PacketRow>,
     pub events: u64,
 }
 

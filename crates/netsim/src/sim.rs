@@ -1,15 +1,19 @@
 //! The run: events in order until the end, packets from link to link and end to end.
 
+mod log;
 mod quench;
 mod recent;
 
+use self::log::Log;
 use crate::ends::Ends;
 use crate::events::{End, Event, Events};
 use crate::line::Line;
 use crate::link::{Link, Observer};
 use crate::packet::{SimPacket, Travelling};
 use crate::plan::{FlowPlan, Hop, Plan};
-use crate::probe::{FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, QueueSample, RecentShare, Spread};
+use crate::probe::{
+    FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, PacketEvent, QueueSample, RecentShare, Spread,
+};
 use sluicegate_aqm::{Cause, FlowKey};
 use sluicegate_base::{Ecn, Rate, Span, Time};
 use sluicegate_tcp::send::SendCounters;
@@ -78,6 +82,7 @@ pub struct Sim {
     queue: Vec<QueueSample>,
     occupancy: Vec<Occupancy>,
     flow_series: Vec<FlowSample>,
+    log: Log,
     /// For counting the flows in a queue at a sample.
     census: Vec<u64>,
     count: u64,
@@ -171,6 +176,7 @@ impl Sim {
             queue: Vec::new(),
             occupancy: Vec::new(),
             flow_series: Vec::new(),
+            log: Log::new(plan.packets),
             count: 0,
             work: 0,
         }
@@ -275,6 +281,7 @@ impl Sim {
             Event::Departure(at) => {
                 let link = &mut self.links[at as usize];
                 let (packet, arrival) = link.departure(self.now, &mut self.events, &mut self.lost);
+                self.log.note(link, self.now, &packet, PacketEvent::Departure, link.queue.packets());
                 self.settle(at);
                 let place = self.travelling.put(packet);
                 self.travel(place, arrival);
@@ -322,7 +329,8 @@ impl Sim {
                 if link.watched && packet.to == End::Receiver {
                     self.flows[packet.flow as usize].totals.arrivals += 1;
                 }
-                link.accept(packet, self.now, &mut self.events, &mut self.lost);
+                let found = link.accept(packet, self.now, &mut self.events, &mut self.lost);
+                self.log.note(link, self.now, &packet, PacketEvent::Arrival, found);
                 self.settle(at);
             }
             Then::Shared(at) => {
@@ -353,6 +361,7 @@ impl Sim {
         while let Some((packet, cause)) = self.lost.pop() {
             link.totals.lost[cause as usize] += 1;
             link.totals.left(packet.queued, self.now);
+            self.log.note(link, self.now, &packet, PacketEvent::Loss(cause), link.queue.packets());
             if packet.to == End::Receiver {
                 let totals = &mut self.flows[packet.flow as usize].totals;
                 if !link.watched {
@@ -573,6 +582,7 @@ impl Sim {
             queue: self.queue,
             occupancy: self.occupancy,
             flow_series: self.flow_series,
+            packets: self.log.rows,
             events: self.count,
         }
     }

@@ -56,15 +56,24 @@ KEEP: Keep = {
 }  # fmt: skip
 """What every experiment keeps: the tables of all experiments are stacked, so their columns are the same."""
 
+QUEUES: Keep = {**KEEP, "queue": ("time_s", "link", "queue_packets", "average_packets", "queue_found_packets_mean")}
+"""The same with the queues over time."""
+
 SERIES: Keep = {
-    **KEEP,
-    "queue": ("time_s", "link", "queue_packets", "average_packets", "queue_found_packets_mean"),
+    **QUEUES,
     "flow_series": (
         "time_s", "flow", "throughput_bps", "cwnd_segments", "arrivals_packets", "lost_packets", "marked_packets",
         "window_cuts",
     ),
 }  # fmt: skip
-"""The same with what is sampled over time."""
+"""The same with queues and flows over time."""
+
+TRACE: Keep = {
+    **KEEP,
+    "packets": ("time_s", "link", "flow", "to", "event", "first_byte", "data_bytes", "queue_packets",
+                "average_packets"),
+}  # fmt: skip
+"""The same with what happened to single packets."""
 
 
 @dataclass(frozen=True)
