@@ -1,4 +1,4 @@
-"""Shares of the recent marks that are unlikely to be luck (RED 1993, Sec. X): who is named, who is not, in what words."""
+"""Shares of the recent marks that are unlikely to be luck (RED 1993, Sec. X): who is named and who is not."""
 
 from __future__ import annotations
 
