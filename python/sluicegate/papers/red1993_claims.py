@@ -35,22 +35,24 @@ PAIRS = ((3, 17), (5, 22), (10, 30), (20, 42))
 
 # Byte mode ---------------------------------------------------------------------------------------------------------
 
+BYTES = (
+    ("queue.red.mode", "byte"), ("queue.min_th", "10000 B"), ("queue.max_th", "60000 B"), ("queue.limit", "131000 B"),
+)  # fmt: skip
 MODES = {
     "packet": (("queue.min_th", "10"), ("queue.max_th", "60"), ("queue.limit", "1000")),
-    "byte": (
-        ("queue.red.mode", "byte"), ("queue.min_th", "10000 B"), ("queue.max_th", "60000 B"),
-        ("queue.limit", "131000 B"),
-    ),
-}  # fmt: skip
+    "byte": BYTES,
+    "byte, method 1": (*BYTES, ("queue.red.method", "1")),
+}
 TELNET = '[[flows]]\nkind = "telnet"\nprofile = "red1993"\ncount = 60\ninterval = "25 ms"\nspread = "0.1 s"\n'
 FTP_FLOWS = 4
 
 # Misbehaving users ---------------------------------------------------------------------------------------------------
 
 USERS = 5
-WINDOWS = (4, 6, 8, 10, 12)
-"""Fixed windows of the misbehaving users, packets; the others' largest window is `FAIR_WINDOW`."""
-FAIR_WINDOW = 12
+WINDOWS = (8, 12, 16, 24, 32, 48)
+"""Fixed windows of the misbehaving users, packets; an equal share of line and buffer is about 17."""
+OWN_WINDOW = 100
+"""The largest window of the others: more than congestion control lets them have."""
 GATEWAYS = ("random_drop", "early_random_drop")
 MISBEHAVING = f"""
 [network]
@@ -59,20 +61,20 @@ delay = "2 ms"
 access_rate = "100 Mbit/s"
 [queue]
 discipline = "drop_tail"
-limit = 30
+limit = 60
 [[flows]]
 kind = "tcp"
 profile = "red1993"
 count = {USERS}
-window = {FAIR_WINDOW}
-rtt = "6 ms"
+window = {OWN_WINDOW}
+rtt = "20 ms"
 [[flows]]
 kind = "tcp"
 profile = "red1993"
 algorithm = "fixed"
 count = {USERS}
-window = {FAIR_WINDOW}
-rtt = "6 ms"
+window = {WINDOWS[0]}
+rtt = "20 ms"
 [run]
 duration = "10 s"
 """
@@ -105,8 +107,9 @@ CHOICES = (
            "and 60 TELNET sessions of 40 keystrokes a second", "the average stays between the thresholds, where "
            "chance decides"),
     Choice("Misbehaving users", "Zhang's 1989 thesis: roughly 75 % more throughput; neither network nor misbehaviour "
-           "is described", "five hosts without congestion control (a fixed window) beside five of 4.3-Tahoe; windows "
-           "from 4 to 12 packets", "the number depends on the window: the paper's lies among ours"),
+           "is described", "five hosts without congestion control (a fixed window) beside five of 4.3-Tahoe on a line "
+           "of 20 ms with a buffer of 60 packets; windows from 8 to 48 packets", "the number depends on the window: "
+           "the paper's lies among ours"),
     Choice("Luck", "each mark falls on connection i with probability p_i", "Poisson sources with fixed parts of a load "
            "of 1.02 at a RED gateway; windows of time with about 100 drops", "the assumption, made true in simulation"),
 )  # fmt: skip

@@ -16,10 +16,10 @@ from ..theory import red as theory
 from . import Settings
 from .points import mean
 from .red1993_claims import (
-    FAIR_WINDOW,
     GATEWAYS,
     MARKS,
     MULTIPLES,
+    OWN_WINDOW,
     PAIRS,
     SHARES,
     TOGETHER_S,
@@ -169,10 +169,10 @@ def _users(table: pl.DataFrame) -> FigurePart:
         id="users",
         label="Misbehaving users",
         title="Do Random Drop and Early Random Drop control them?",
-        setup=f"{USERS} users of 4.3-Tahoe with windows of {FAIR_WINDOW} packets and {USERS} without congestion "
-        "control, who always use a fixed window, on a link of 45 Mbit/s with round trips of 6 ms and a buffer of 30 "
-        "packets. Early Random Drop as Zhang's: above half full, 0.02. Neither Zhang's network nor what her users did "
-        "is in the paper, and her thesis was not at hand. Means over seeds with 95 % intervals.",
+        setup=f"{USERS} users of 4.3-Tahoe, whose windows may be up to {OWN_WINDOW} packets, and {USERS} without "
+        "congestion control, who always use a fixed window, on a link of 45 Mbit/s with round trips of 20 ms and a "
+        "buffer of 60 packets. Early Random Drop as Zhang's: above half full, 0.02. Neither Zhang's network nor what her "
+        "users did is in the paper, and her thesis was not at hand. Means over seeds with 95 % intervals.",
         paper_says="Zhang's simulations: with both Random Drop and Early Random Drop, misbehaving users received "
         "roughly 75 % higher throughput than users of standard 4.3BSD TCP.",
         measured=f"With fixed windows of {sizes} packets they have "
