@@ -104,9 +104,9 @@ def _bytes(table: pl.DataFrame) -> list[Check]:
             "the probability that a packet is marked is proportional to its size in bytes; tested: the ratio of the "
             "chances is that of the mean lengths",
             ratio.mean, unit, _around(length.mean, ratio, "the ratio of lengths"),
-            "The formulas of Sec. IV make p_b proportional to the size, but not p_a = p_b/(1 − count·p_b): counting "
-            "nearly doubles a large packet's chance on average and hardly raises a small one's. With Method 1, where p_b "
-            "alone decides, the chances are in proportion.",
+            "The formulas of Sec. IV make p_b proportional to the size, but not p_a = p_b/(1 − count·p_b): "
+            "counting nearly doubles a large packet's chance on average and hardly raises a small one's. With "
+            "Method 1, where p_b alone decides, the chances are in proportion.",
             "bytes-method-1",
         ),
         Check(
