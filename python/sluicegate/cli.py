@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 import typer
 
 if TYPE_CHECKING:
+    from .choke_overlay import Overlay
     from .results import Run
 
 P = ParamSpec("P")
@@ -129,6 +130,9 @@ def run(
             help="Write what LINK sends as pcapng, to FILE or with -o to LINK.pcapng. Repeatable.",
         ),
     ] = None,
+    with_theory: Annotated[
+        bool, typer.Option("--with-theory", help="Set the model of CHOKe beside the results: one CHOKe bottleneck.")
+    ] = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -136,29 +140,43 @@ def run(
     from . import api, files, large_shares, results
 
     if out is not None:
-        files.check_writable(out, results.file_names())
+        files.check_writable(out, [*results.file_names(), *(("theory.json", "theory.svg") if with_theory else ())])
     overrides = parse_sets(sets)
     text, name = api.read_scenario(file)
+    if with_theory:
+        from . import choke_overlay
+
+        choke_overlay.check(api.check(file, sets=overrides), file)
     with progress_bar(quiet) as bar:
         update = None if bar is None else lambda now, end, _packets: bar(now, end, name)
         if pcap and out is not None:  # the captures appear together with the tables
             with files.staged(out) as folder:
                 captures = parse_pcap(pcap, folder)
                 result = api.run_text(text, name, sets=overrides, seed=seed, progress=update, pcap=captures)
-                result.fill(folder)
+                theory = choke_overlay.overlay(result) if with_theory else None
+                fill(folder, result, theory)
         else:
             captures = parse_pcap(pcap, None)
             result = api.run_text(text, name, sets=overrides, seed=seed, progress=update, pcap=captures)
+            theory = choke_overlay.overlay(result) if with_theory else None
             if out is not None:
-                result.write(out)
+                with files.staged(out) as folder:
+                    fill(folder, result, theory)
     if quiet:
         return
     if as_json:
-        shares = large_shares.unlikely(result.flows)
-        links = result.links.to_dicts()
-        print(json.dumps({"groups": groups(result), "links": links, "large_shares": shares, "summary": result.summary}))
+        record = {"groups": groups(result), "links": result.links.to_dicts(), "summary": result.summary}
+        record["large_shares"] = large_shares.unlikely(result.flows)
+        print(json.dumps(record | ({} if theory is None else {"theory": theory.record()})))
     else:
-        print_run(result, out)
+        print_run(result, theory, out)
+
+
+def fill(folder: Path, result: Run, theory: Overlay | None) -> None:
+    """Write what a run gave, and the theory beside it if there is one, into a folder that is there."""
+    result.fill(folder)
+    if theory is not None:
+        theory.fill(folder)
 
 
 @app.command(short_help="Run a scenario under several disciplines; print means, intervals and differences.")
@@ -464,7 +482,7 @@ def groups(result: Run) -> list[dict[str, Any]]:
     )
 
 
-def print_run(result: Run, out: Path | None) -> None:
+def print_run(result: Run, theory: Overlay | None, out: Path | None) -> None:
     from . import large_shares
 
     header = ["flows", "count", "throughput kbit/s", "per flow kbit/s", "loss %", "delay ms"]
@@ -495,6 +513,10 @@ def print_run(result: Run, out: Path | None) -> None:
         )
     for line in large_shares.lines(result.flows):
         print(line)
+    if theory is not None:
+        from . import choke_overlay_text
+
+        choke_overlay_text.show(theory)
     if out is not None:
         print(f"results in {out}")
 
@@ -553,3 +575,6 @@ def print_table(header: list[str], rows: list[list[str]], whole: bool = False) -
     if whole:
         console.width = max(console.width, console.measure(table, options=console.options.update(width=10_000)).maximum)
     console.print(table)
+
+
+from . import cli_theory as cli_theory  # noqa: E402  its commands need what is above

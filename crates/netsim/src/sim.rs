@@ -281,7 +281,7 @@ impl Sim {
             Event::Departure(at) => {
                 let link = &mut self.links[at as usize];
                 let (packet, arrival) = link.departure(self.now, &mut self.events, &mut self.lost);
-                self.log.note(link, self.now, &packet, PacketEvent::Departure, link.queue.packets());
+                self.log.note(link, self.now, &packet, PacketEvent::Departure, None);
                 self.settle(at);
                 let place = self.travelling.put(packet);
                 self.travel(place, arrival);
@@ -330,7 +330,7 @@ impl Sim {
                     self.flows[packet.flow as usize].totals.arrivals += 1;
                 }
                 let found = link.accept(packet, self.now, &mut self.events, &mut self.lost);
-                self.log.note(link, self.now, &packet, PacketEvent::Arrival, found);
+                self.log.note(link, self.now, &packet, PacketEvent::Arrival, Some(found));
                 self.settle(at);
             }
             Then::Shared(at) => {
@@ -361,7 +361,7 @@ impl Sim {
         while let Some((packet, cause)) = self.lost.pop() {
             link.totals.lost[cause as usize] += 1;
             link.totals.left(packet.queued, self.now);
-            self.log.note(link, self.now, &packet, PacketEvent::Loss(cause), link.queue.packets());
+            self.log.note(link, self.now, &packet, PacketEvent::Loss(cause), None);
             if packet.to == End::Receiver {
                 let totals = &mut self.flows[packet.flow as usize].totals;
                 if !link.watched {

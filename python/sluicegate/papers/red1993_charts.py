@@ -25,7 +25,8 @@ def _thresholds(axes: Axes, thresholds: tuple[float, float]) -> None:
     for name, value in zip(("min_th", "max_th"), thresholds, strict=True):
         axes.axhline(value, color=plot.BLACK, linestyle=":", linewidth=1.3, zorder=1.5)
         axes.annotate(f"{name} = {value:g}", xy=(0.0, value), xycoords=("axes fraction", "data"), xytext=(3, 2),
-                      textcoords="offset points", va="bottom", fontsize=8.5)  # fmt: skip
+                      textcoords="offset points", va="bottom", fontsize=8.5,
+                      bbox={"facecolor": "white", "alpha": 0.75, "linewidth": 0, "pad": 0.8})  # fmt: skip
 
 
 def _tall(rows: Sequence[float], width: float = 9.6) -> tuple[Figure, list[Axes]]:
@@ -92,6 +93,7 @@ def queues_over_time(panels: Sequence[tuple[str, pl.DataFrame]], thresholds: tup
         axes.set_xlabel("time (s)")
     for axes in row[1:]:
         axes.set_ylabel("")
+    row[0].set_ylim(0, 1.05 * max(max(table["queue_packets"].to_list()) for _, table in panels))
     plot.legend(figure, row)
     return figure
 
@@ -220,8 +222,9 @@ def marked_packets(
     top.set_xlabel("packet number")
     for (title, seen, law), colour in zip(laws, colours, strict=False):
         values = np.sort(np.asarray(seen))
-        bottom.step(values, 100 * np.arange(1, len(values) + 1) / len(values), where="post", color=colour, label=title)
-        pmf = law.pmf()
+        steps = np.append(values, 300), np.append(np.arange(1, len(values) + 1), len(values))
+        bottom.step(steps[0], 100 * steps[1] / len(values), where="post", color=colour, label=title)
+        pmf = law.pmf(300)
         bottom.plot(np.arange(1, len(pmf) + 1), 100 * np.cumsum(pmf), "--", color=plot.BLACK, linewidth=1.1,
                     label="law of Sec. VII")  # fmt: skip
     bottom.set_xlim(0, 250)

@@ -16,9 +16,9 @@ impl Log {
         Log { most: usize::try_from(most).unwrap_or(usize::MAX), rows: Vec::new() }
     }
 
-    /// Notes an event at a link, which has just acted. `packets`: the queue that goes with it.
+    /// Notes an event at a link, which has just acted. `found`: the queue that an arrival found; others tell what is left.
     #[inline]
-    pub fn note(&mut self, link: &Link, now: Time, packet: &SimPacket, event: PacketEvent, packets: u64) {
+    pub fn note(&mut self, link: &Link, now: Time, packet: &SimPacket, event: PacketEvent, found: Option<u64>) {
         if self.rows.len() < self.most && link.watched {
             self.rows.push(PacketRow {
                 time: now,
@@ -29,7 +29,7 @@ impl Log {
                 bytes: packet.bytes,
                 first: packet.segment.seq,
                 data: packet.segment.len,
-                packets,
+                packets: found.unwrap_or_else(|| link.queue.packets()),
                 average: link.queue.average().unwrap_or(f64::NAN),
             });
         }
