@@ -1513,7 +1513,7 @@ class Tcp:
     name: ClassVar[str] = "tcp"
 
     count: int = 1
-    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit"] | None = None
+    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "fixed"] | None = None
     _: KW_ONLY
     profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "modern"] = "ns2"
     window: int | str | None = None
@@ -1657,7 +1657,7 @@ class Telnet:
     name: ClassVar[str] = "telnet"
 
     count: int = 1
-    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit"] | None = None
+    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "fixed"] | None = None
     _: KW_ONLY
     message_size: int | str = "1 B"
     messages: int | None = None

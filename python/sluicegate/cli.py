@@ -137,7 +137,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Simulate a scenario, print a table and, with -o, write the results."""
-    from . import api, files, results
+    from . import api, files, large_shares, results
 
     if out is not None:
         files.check_writable(out, [*results.file_names(), *(("theory.json", "theory.svg") if with_theory else ())])
@@ -166,6 +166,7 @@ def run(
         return
     if as_json:
         record = {"groups": groups(result), "links": result.links.to_dicts(), "summary": result.summary}
+        record["large_shares"] = large_shares.unlikely(result.flows)
         print(json.dumps(record | ({} if theory is None else {"theory": theory.record()})))
     else:
         print_run(result, theory, out)
@@ -513,6 +514,8 @@ def groups(result: Run) -> list[dict[str, Any]]:
 
 
 def print_run(result: Run, theory: Overlay | None, out: Path | None) -> None:
+    from . import large_shares
+
     header = ["flows", "count", "throughput kbit/s", "per flow kbit/s", "loss %", "delay ms"]
     several = result.flows["link"].n_unique() > 1
     rows = [
@@ -539,6 +542,8 @@ def print_run(result: Run, theory: Overlay | None, out: Path | None) -> None:
             f"(at most {link['queue_packets_max']:.0f}{average}), "
             f"waiting {number(link['queueing_delay_mean_ns'], 1e6)} ms"
         )
+    for line in large_shares.lines(result.flows):
+        print(line)
     if theory is not None:
         from . import choke_overlay_text
 

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use sluicegate_aqm::Cause;
 use sluicegate_netsim::Outcome;
 use sluicegate_netsim::events::End;
-use sluicegate_netsim::probe::{FlowRow, LinkRow};
+use sluicegate_netsim::probe::{FlowRow, LinkRow, RecentShare};
 use std::borrow::Cow;
 
 /// The cells of a column.
@@ -115,6 +115,7 @@ fn flows(outcome: &Outcome) -> ResultTable {
             row.totals.delays.as_ref().map_or(f64::NAN, |delays| delays.value_at_quantile(quantile) as f64)
         })
     };
+    let recent = |value: fn(RecentShare) -> f64| rows().map(move |row| row.recent.map_or(f64::NAN, value));
     let mut columns = vec![
         u64s("flow", "", "number of the flow, from 1 in the order of the scenario", 1..=outcome.flows.len() as u64),
         u64s("group", "", "number of its [[flows]] entry, from 0", rows().map(|row| u64::from(row.group))),
@@ -215,16 +216,29 @@ fn flows(outcome: &Outcome) -> ResultTable {
         f64s(
             "recent_share",
             "1",
-            "its part of the packets of data that a queue under study marked or lost most recently, run.recent of them; \
-             the largest where it crosses several; missing if there were none",
-            rows().map(|row| row.recent.map_or(f64::NAN, |(share, _)| share)),
+            "its part of the packets of data that a queue under study marked or dropped most recently in proportion to \
+             what flows send: marks (not DECbit's or UT/LT's), early and forced drops (not those of drop preference or of \
+             classes); the largest where it crosses several; missing if there were none, or if it sent nothing",
+            recent(|recent| recent.share),
+        ),
+        f64s(
+            "recent_expected",
+            "1",
+            "what is expected of it if the flows that sent to that queue sent equally much",
+            recent(|recent| recent.expected),
+        ),
+        f64s(
+            "recent_packets",
+            "packets",
+            "how many such packets are looked at: the last of the measured window, run.recent at the most",
+            recent(|recent| recent.packets as f64),
         ),
         f64s(
             "recent_chance",
             "1",
-            "upper bound on the chance of so large a part, had the flows that cross that queue equal parts of its \
-             bandwidth and did it choose packets at random (Hoeffding; RED 1993, Sec. X)",
-            rows().map(|row| row.recent.map_or(f64::NAN, |(_, chance)| chance)),
+            "upper bound on the chance of so large a part where the expected one is the true one and packets are chosen \
+             independently (Hoeffding; RED 1993, Sec. X and eq. 4)",
+            recent(|recent| recent.chance),
         ),
     ]);
     ResultTable { name: "flows", summary: "One row for each flow, over the measured window.", columns }

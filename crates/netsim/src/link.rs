@@ -42,8 +42,11 @@ pub struct Link {
     pub leaving: Option<Leaving>,
     /// The flows that its queue wants to be sent a source quench, since this was last taken.
     pub quenched: Vec<FlowKey>,
-    /// The flows of the packets of data that it has marked or lost most recently; kept for links under study only.
+    /// The flows of the packets of data that it has marked, or lost for a cause that falls on flows in proportion to what
+    /// they send, most recently; kept for links under study only.
     pub recent: Recent,
+    /// Whether the discipline's marks fall so.
+    pub proportional: bool,
     /// Its propagation delay.
     pub delay: Span,
     /// Who looks at what it sends.
@@ -66,6 +69,7 @@ impl Link {
             discipline: plan.discipline,
             watched: plan.watched,
             rate: plan.rate,
+            proportional: plan.queue.proportional(),
             queue: plan.queue,
             totals: LinkTotals::default(),
             leaving: None,

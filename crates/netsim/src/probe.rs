@@ -287,6 +287,19 @@ pub struct LinkRow {
     pub average: Spread,
 }
 
+/// A flow's part of the most recent marks and losses of a link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RecentShare {
+    /// Its part.
+    pub share: f64,
+    /// What is expected of it if all flows that send to the link have equal parts of the bandwidth.
+    pub expected: f64,
+    /// How many marks and losses are looked at.
+    pub packets: u64,
+    /// The bound on the chance of such a share with what is expected.
+    pub chance: f64,
+}
+
 /// A flow over the measured window.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
@@ -307,8 +320,8 @@ pub struct FlowRow {
     pub timeouts: u64,
     pub fast_retransmits: u64,
     pub mark_responses: u64,
-    /// Its part of the most recent marks and losses, and the bound on the chance of it; none where there were none.
-    pub recent: Option<(f64, f64)>,
+    /// Its part of the most recent marks and losses; none where there were none.
+    pub recent: Option<RecentShare>,
     pub quench_responses: u64,
 }
 

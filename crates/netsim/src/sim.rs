@@ -12,7 +12,8 @@ use crate::link::{Link, Observer};
 use crate::packet::{SimPacket, Travelling};
 use crate::plan::{FlowPlan, Hop, Plan};
 use crate::probe::{
-    FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, PacketEvent, QueueSample, Spread, StateSample,
+    FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, PacketEvent, QueueSample, RecentShare, Spread,
+    StateSample,
 };
 use sluicegate_aqm::{Cause, FlowKey};
 use sluicegate_base::{Ecn, Rate, Span, Time};
@@ -354,7 +355,9 @@ impl Sim {
             totals.queued = totals.queued + self.now.since(packet.queued.max(start));
             if packet.marked {
                 totals.marked += 1;
-                link.recent.record(FlowKey(u64::from(packet.flow)));
+                if link.proportional {
+                    link.recent.record(FlowKey(u64::from(packet.flow)));
+                }
             }
         }
         let quenched = !link.quenched.is_empty();
@@ -369,7 +372,9 @@ impl Sim {
                     continue;
                 }
                 totals.lost[cause as usize] += 1;
-                link.recent.record(FlowKey(u64::from(packet.flow)));
+                if link.proportional && cause.proportional() {
+                    link.recent.record(FlowKey(u64::from(packet.flow)));
+                }
                 totals.queued = totals.queued + self.now.since(packet.queued.max(start));
             }
         }
@@ -625,7 +630,7 @@ impl FlowState {
         [self.delivered, self.totals.arrivals, self.totals.lost.iter().sum(), self.totals.marked, cuts]
     }
 
-    fn row(self, link: Option<u32>, recent: Option<(f64, f64)>) -> FlowRow {
+    fn row(self, link: Option<u32>, recent: Option<RecentShare>) -> FlowRow {
         let now = self.ends.counters();
         FlowRow {
             group: self.plan.group,

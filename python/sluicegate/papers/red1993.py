@@ -30,6 +30,8 @@ PARTS = (
     "red1993_power",  # Fig. 5
     "red1993_marks",  # Figs. 7 and 8
     "red1993_heavy",  # Fig. 9
+    "red1993_bursty",  # Figs. 12 to 15
+    "red1993_claims",  # Fig. 16, and what the text says without a figure
 )
 
 DEFAULT = Settings(seeds=tuple(range(1, 21)), duration_s=10, warmup_s=0, sample_s=1)
@@ -44,8 +46,8 @@ SERVICE_S = 8000 / LINK_BPS
 KEEP: Keep = {
     "flows": (
         "flow", "group", "kind", "algorithm", "link", "start_s", "base_rtt_ns", "completion_time_ns", "throughput_bps",
-        "sent_packets", "delivered_packets", "arrivals_packets", "lost_packets", "marked_packets", "retransmissions",
-        "fast_retransmits", "timeouts", "recent_share", "recent_chance",
+        "sent_packets", "delivered_packets", "offered_bps", "arrivals_packets", "lost_packets", "lost_early",
+        "marked_packets", "retransmissions", "fast_retransmits", "timeouts", "recent_share", "recent_chance",
     ),
     "links": (
         "link", "discipline", "arrivals_packets", "departures_packets", "lost_packets", "lost_tail", "lost_early",
