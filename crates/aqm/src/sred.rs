@@ -164,6 +164,11 @@ impl<P: Packet> Discipline<P> for Sred<P> {
         self.fifo.bytes()
     }
 
+    /// A hit counts against the flow that is hit.
+    fn proportional(&self) -> bool {
+        false
+    }
+
     fn for_each(&self, visit: &mut dyn FnMut(&P)) {
         self.fifo.for_each(visit);
     }

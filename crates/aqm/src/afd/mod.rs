@@ -215,6 +215,11 @@ impl<P: Packet> Discipline<P> for Afd<P> {
         self.fifo.bytes()
     }
 
+    /// Each flow is judged by its own share.
+    fn proportional(&self) -> bool {
+        false
+    }
+
     fn for_each(&self, visit: &mut dyn FnMut(&P)) {
         self.fifo.for_each(visit);
     }

@@ -257,6 +257,11 @@ impl<P: Packet> Discipline<P> for Csfq<P> {
         self.fifo.bytes()
     }
 
+    /// Each flow is judged by its rate.
+    fn proportional(&self) -> bool {
+        false
+    }
+
     fn for_each(&self, visit: &mut dyn FnMut(&P)) {
         self.fifo.for_each(visit);
     }

@@ -284,6 +284,11 @@ impl<P: Packet> Discipline<P> for Dcn<P> {
         self.fifo.bytes()
     }
 
+    /// Only flows in HB are judged, each by its own count.
+    fn proportional(&self) -> bool {
+        false
+    }
+
     fn for_each(&self, visit: &mut dyn FnMut(&P)) {
         self.fifo.for_each(visit);
     }

@@ -261,6 +261,11 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
         self.store.bytes
     }
 
+    /// Each flow has a queue of its own.
+    fn proportional(&self) -> bool {
+        false
+    }
+
     fn for_each(&self, visit: &mut dyn FnMut(&P)) {
         for at in self.new_queues.iter().chain(&self.old_queues) {
             self.store.pool.iter(self.queues[*at as usize].list).for_each(|(packet, _)| visit(packet));

@@ -216,6 +216,11 @@ impl<P: Packet> Discipline<P> for Fred<P> {
         self.fifo.bytes()
     }
 
+    /// Each flow is judged by what it has queued.
+    fn proportional(&self) -> bool {
+        false
+    }
+
     fn for_each(&self, visit: &mut dyn FnMut(&P)) {
         self.fifo.for_each(visit);
     }

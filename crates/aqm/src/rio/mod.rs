@@ -218,6 +218,11 @@ impl<P: Packet> Discipline<P> for Rio<P> {
         self.core.fifo().bytes()
     }
 
+    /// In and Out are not dropped alike.
+    fn proportional(&self) -> bool {
+        false
+    }
+
     fn for_each(&self, visit: &mut dyn FnMut(&P)) {
         self.core.fifo().for_each(visit);
     }

@@ -323,6 +323,11 @@ impl<P: Packet> Discipline<P> for Sfb<P> {
         self.bytes
     }
 
+    /// Each flow is judged by its bins.
+    fn proportional(&self) -> bool {
+        false
+    }
+
     fn for_each(&self, visit: &mut dyn FnMut(&P)) {
         self.queue.iter().for_each(|(packet, _)| visit(packet));
     }
