@@ -869,6 +869,52 @@ class Pie:
     small. Arrivals are dropped or marked with `p`; bursts of up to `max_burst` after a quiet time are spared.
 
     Source: RFC 8033 (Pan, Natarajan, Baker & White 2017); Linux, net/sched/sch_pie.c
+
+    Rules: max_packet is in bytes
+
+    Attributes:
+        target: Queueing delay wanted. (default: 15 ms; above 0 s; RFC 8033, QDELAY_REF)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000; at
+            least 1; Linux, sch_pie)
+        t_update: Time from one update of p to the next. (default: 15 ms; above 0 s; RFC 8033, T_UPDATE)
+        alpha: Gain of the delay's distance from the target, per second. (Hz; default: 0.125; at least 0 Hz; RFC
+            8033, Sec. 4.2)
+        beta: Gain of the delay's change, per second. (Hz; default: 1.25; at least 0 Hz; RFC 8033, Sec. 4.2)
+        max_burst: Burst that is spared after a quiet time. (default: 150 ms; at least 0 s; RFC 8033, MAX_BURST)
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RFC 8033,
+            Sec. 5.1)
+        mark_th: Probability up to which a marker marks; above it drops. (default: 0.1; at least 0 and at most 1;
+            RFC 8033, Sec. 5.1: mark_ecnth)
+        derandomise: Space signals out: none before the probabilities of arrivals have added up to 0.85, one for
+            certain at 8.5. (default: true; RFC 8033, Sec. 5.4)
+        delay: Take the delay from timestamps, or from the length of the queue. (default: timestamp; RFC 8033,
+            Sec. 5.3)
+        mode: Judge packets alike, or by their length. (default: packet; RFC 8033, Sec. 4.1)
+        max_packet: Two packets of this length are never too many; in byte mode, the length for which the
+            probability is p. (packets; default: the link's typical packet; at least 1; RFC 8033, MEAN_PKTSIZE)
+        bandwidth: The rate of the link, for the delay by length. (default: the link's rate; above 0 bit/s; the
+            link)
+    """
+
+    name: ClassVar[str] = "pie"
+
+    _: KW_ONLY
+    target: str = "15 ms"
+    limit: int | str = 1000
+    t_update: str = "15 ms"
+    alpha: float = 0.125
+    beta: float = 1.25
+    max_burst: str = "150 ms"
+    action: Literal["drop", "mark"] = "drop"
+    mark_th: float = 0.1
+    derandomise: bool = True
+    delay: Literal["timestamp", "length"] = "timestamp"
+    mode: Literal["packet", "byte"] = "packet"
+    max_packet: int | str | None = None
+    bandwidth: str | None = None
+
+
+@dataclass(frozen=True)
 class Fred:
     """FRED
 
@@ -1197,45 +1243,6 @@ class Codel:
     Rules: max_packet is in bytes
 
     Attributes:
-        target: Queueing delay wanted. (default: 15 ms; above 0 s; RFC 8033, QDELAY_REF)
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000; at
-            least 1; Linux, sch_pie)
-        t_update: Time from one update of p to the next. (default: 15 ms; above 0 s; RFC 8033, T_UPDATE)
-        alpha: Gain of the delay's distance from the target, per second. (Hz; default: 0.125; at least 0 Hz; RFC
-            8033, Sec. 4.2)
-        beta: Gain of the delay's change, per second. (Hz; default: 1.25; at least 0 Hz; RFC 8033, Sec. 4.2)
-        max_burst: Burst that is spared after a quiet time. (default: 150 ms; at least 0 s; RFC 8033, MAX_BURST)
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RFC 8033,
-            Sec. 5.1)
-        mark_th: Probability up to which a marker marks; above it drops. (default: 0.1; at least 0 and at most 1;
-            RFC 8033, Sec. 5.1: mark_ecnth)
-        derandomise: Space signals out: none before the probabilities of arrivals have added up to 0.85, one for
-            certain at 8.5. (default: true; RFC 8033, Sec. 5.4)
-        delay: Take the delay from timestamps, or from the length of the queue. (default: timestamp; RFC 8033,
-            Sec. 5.3)
-        mode: Judge packets alike, or by their length. (default: packet; RFC 8033, Sec. 4.1)
-        max_packet: Two packets of this length are never too many; in byte mode, the length for which the
-            probability is p. (packets; default: the link's typical packet; at least 1; RFC 8033, MEAN_PKTSIZE)
-        bandwidth: The rate of the link, for the delay by length. (default: the link's rate; above 0 bit/s; the
-            link)
-    """
-
-    name: ClassVar[str] = "pie"
-
-    _: KW_ONLY
-    target: str = "15 ms"
-    limit: int | str = 1000
-    t_update: str = "15 ms"
-    alpha: float = 0.125
-    beta: float = 1.25
-    max_burst: str = "150 ms"
-    action: Literal["drop", "mark"] = "drop"
-    mark_th: float = 0.1
-    derandomise: bool = True
-    delay: Literal["timestamp", "length"] = "timestamp"
-    mode: Literal["packet", "byte"] = "packet"
-    max_packet: int | str | None = None
-    bandwidth: str | None = None
         target: The wait that a standing queue may have. (default: 5 ms; above 0 and at most 3600 s; RFC 8289,
             Sec. 4.4: 5 ms)
         interval: How long the wait must have been above target; in the order of the longest round-trip time.
