@@ -7,9 +7,9 @@ Gateway A is the link `bottleneck`, gateway B the link `reverse`.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
-import numpy as np
 import polars as pl
 
 from .. import api
@@ -18,7 +18,7 @@ from ..report import Choice, FigurePart
 from ..runner import Experiment, Tables
 from . import Settings, red1993_charts
 from .checks import Bounds, Check, above, printed
-from .points import values_of
+from .points import mean, values_of
 from .red1993 import TRACE, Section
 from .red1993_simple import FIRST, MAX_TH, MIN_TH, W_Q
 
@@ -86,13 +86,18 @@ def spared_above(run: pl.DataFrame) -> int:
 def follows(run: pl.DataFrame) -> float:
     """The correlation over intervals of `BIN_S` of the mean average with the part of the arrivals that is dropped; 0
     where nothing varies."""
-    bins = run.with_columns(bin=(pl.col("time_s") / BIN_S).floor()).group_by("bin").agg(
-        average=pl.col("average_packets").filter(pl.col("event") == "arrival").mean(),
-        arrived=(pl.col("event") == "arrival").sum(),
-        lost=(~pl.col("event").is_in(NOT_LOST)).sum(),
-    ).filter(pl.col("arrived") > 0)  # fmt: skip
-    average, lost = bins["average"].to_numpy(), (bins["lost"] / bins["arrived"]).to_numpy()
-    return float(np.corrcoef(average, lost)[0, 1]) if np.std(average) * np.std(lost) > 0 else 0.0
+    found: dict[int, list[float]] = {}
+    lost: Counter[int] = Counter()
+    for time, event, average in run.select("time_s", "event", "average_packets").iter_rows():
+        if event == "arrival":
+            found.setdefault(int(time / BIN_S), []).append(average)
+        elif event not in NOT_LOST:
+            lost[int(time / BIN_S)] += 1
+    means = [mean(averages) for averages in found.values()]
+    parts = [lost[at] / len(averages) for at, averages in found.items()]
+    x, y = ([value - mean(values) for value in values] for values in (means, parts))
+    both = math.fsum(a * a for a in x) * math.fsum(b * b for b in y)
+    return math.fsum(a * b for a, b in zip(x, y, strict=True)) / math.sqrt(both) if both > 0 else 0.0
 
 
 def drop_ratio(run: pl.DataFrame) -> float:

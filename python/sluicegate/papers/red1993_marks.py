@@ -21,6 +21,7 @@ from ..runner import Experiment, Tables
 from ..theory import red
 from . import Settings, red1993_charts
 from .checks import Bounds, Check, above, printed
+from .points import mean
 from .red1993 import LINK_BPS, TRACE, Section
 
 ARRIVALS = 5000
@@ -120,7 +121,8 @@ def gaps(places: Sequence[int]) -> list[int]:
 
 def variation(values: Sequence[int]) -> float:
     """The coefficient of variation: standard deviation over mean."""
-    return float(np.std(values) / np.mean(values))
+    middle = mean(values)
+    return math.sqrt(mean([(value - middle) ** 2 for value in values])) / middle
 
 
 def chance(seen: Sequence[int], law: red.Gaps) -> float:
@@ -161,7 +163,7 @@ def misprinted_marks(p: float, arrivals: int) -> float:
     marked[0] = 1.0
     for n in range(1, arrivals + 1):
         marked[n] = marked[:n] @ law[n - 1 :: -1]
-    return float(marked[1:].sum())
+    return round(float(marked[1:].sum()), 6)  # how products are summed may differ between machines
 
 
 # Checks -----------------------------------------------------------------------------------------------------------
