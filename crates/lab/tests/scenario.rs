@@ -204,7 +204,7 @@ fn rows_of(cells: &Cells) -> usize {
 
 #[test]
 fn every_table_of_results_is_whole() {
-    let scenario = read(SMALL, &[]).unwrap();
+    let scenario = read(SMALL, &[("run.packets", "1000")]).unwrap();
     let mut sim = Sim::new(scenario.plan().unwrap());
     while sim.advance(1 << 16) {}
     let outcome = sim.finish();

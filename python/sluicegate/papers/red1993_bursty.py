@@ -134,7 +134,7 @@ def periods(results: Tables) -> pl.DataFrame:
         schema={"experiment": pl.String, "case": pl.String, "value": pl.UInt64, "marks": pl.Boolean}, orient="row",
     )  # fmt: skip
     told = pl.when("marks").then("marked_packets").otherwise("lost_packets")
-    series = results["flow_series"].join(names, on="experiment").with_columns(told=told)
+    series = results["flow_series"].join(names, on="experiment", maintain_order="left").with_columns(told=told)
     node_5 = pl.col("flow") == NODE_5
     # The sum of five numbers in the order of the flows, which is the same everywhere.
     total = pl.col("throughput_bps").sum()

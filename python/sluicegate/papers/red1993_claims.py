@@ -169,12 +169,13 @@ def together(results: Tables) -> pl.DataFrame:
 
 def correlation(events: np.ndarray) -> float:
     """The mean correlation of all pairs of rows (flows) over columns (intervals); NaN if fewer than two rows vary."""
-    varying = [row.astype(float) for row in events if 0 < row.sum() < row.size]
-    pairs = [
-        float(((first - first.mean()) * (second - second.mean())).mean() / (first.std() * second.std()))
-        for at, first in enumerate(varying)
-        for second in varying[:at]
-    ]
+    count = events.shape[1]
+    varying = [row for row in events.astype(bool) if 0 < row.sum() < count]
+    pairs = []
+    for at, first in enumerate(varying):
+        for second in varying[:at]:
+            a, b, both = int(first.sum()), int(second.sum()), int((first & second).sum())
+            pairs.append((count * both - a * b) / math.sqrt(a * (count - a) * b * (count - b)))
     return mean(pairs) if pairs else math.nan
 
 
