@@ -2,7 +2,7 @@
 
 use crate::document::{Document, Item, Node, Place, ScenarioError, shown};
 use serde_json::{Map, Value as Json};
-use sluicegate_base::params::{DefaultValue, Problem, Rule, Table, Values, did_you_mean};
+use sluicegate_base::params::{DefaultValue, Problem, Raw, Rule, Table, Values, did_you_mean};
 use sluicegate_base::{Link, Value};
 use sluicegate_tcp::host::{PROFILES, Profile};
 
@@ -75,6 +75,11 @@ impl<'a> Section<'a> {
 
     /// Reads the fields of one declaration.
     pub fn read(&self, table: &Table) -> Result<Found, ScenarioError> {
+        self.read_unless(table, |_, _| false)
+    }
+
+    /// The same, where what a field cannot be is left to another table if `others` says that it is meant there.
+    pub fn read_unless(&self, table: &Table, others: impl Fn(&str, &Raw) -> bool) -> Result<Found, ScenarioError> {
         let read = |field: &sluicegate_base::Field| {
             let Some(item) = self.get(field.name) else { return Ok(None) };
             let Node::Leaf(raw) = &item.node else {
@@ -83,6 +88,7 @@ impl<'a> Section<'a> {
             let key = self.key(field.name);
             match field.read(raw) {
                 Ok(value) => Ok(Some(Given { value, place: item.place, key })),
+                Err(_) if others(field.name, raw) => Ok(None),
                 Err(rule) => Err(self.document.error(item.place, &format!("{key} = {}", shown(raw)), &rule)),
             }
         };
