@@ -30,7 +30,10 @@ CHOOSERS = [name for name in MARKERS if "above_max_th" in FIELDS[name]]
 
 def queue(name: str, *, marks: bool = True, **values: object) -> Any:
     """A discipline that marks, or the same one that does not."""
-    how = {"ecn": marks} if "ecn" in FIELDS[name] else {"action": "mark" if marks else "drop"}
+    how: dict[str, object] = {"ecn": marks} if "ecn" in FIELDS[name] else {"action": "mark" if marks else "drop"}
+    if name == "ared":
+        # As RED: its slope above max_th drops, and its max_p and w_q would be others than those of the rest.
+        how |= {"gentle": False, "interval": "1000 s", "w_q": 0.002}
     return CLASS[name](**how, **values)
 
 
