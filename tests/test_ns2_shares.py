@@ -17,8 +17,8 @@ pytestmark = pytest.mark.skipif(shutil.which("ns") is None, reason="ns-2 is not 
 
 SCRIPT = Path(__file__).parent / "ns2" / "unresponsive.tcl"
 SEEDS = (1, 2, 3)
-# s is the time to send ns-2's mean_pktsize_, here 1000 bytes. ns-2's SFQ puts these hosts into 33 of its 128 queues: a hash
-# with many values keeps them apart here too.
+# s is the time to send ns-2's mean_pktsize_, here 1000 bytes. ns-2's SFQ puts these hosts into 33 of its 128 queues: a
+# hash with many values keeps them apart here too.
 RED = {"min_th": 30, "max_th": 60, "gentle": True, "limit": 300, "s": "8 ms"}
 QUEUES = {
     "red": sg.Red(**RED),

@@ -73,8 +73,8 @@ def simulate(
 
     `duration`: simulated time, of which `warmup` is left out of counters and means. `seed`: of every random stream.
     `sample`: the interval of the series; `series`: False leaves them out.
-    `recent`: how many of the last marks and losses `recent_share` looks at. `packets`: how many events of single packets
-    the table `packets` keeps. What is None takes the default that docs/reference/network.md lists under [run].
+    `recent`: how many of the last marks and losses `recent_share` looks at. `packets`: how many events of single
+    packets the table `packets` keeps. What is None takes the default that docs/reference/network.md lists under [run].
     `pcap`: links, and for each a pcapng file of what it sends; they appear whole or not at all.
 
     Raises `ScenarioError` when a value is wrong, TypeError when something is no network, discipline or source.
