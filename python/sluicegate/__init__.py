@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from .replays import Replay, replay
     from .results import Run
     from .ring import Ring
+    from .sweeps import Sweep, sweep
 
     __version__: str
 
@@ -78,6 +79,7 @@ __all__ = [
     "Run",
     "ScenarioError",
     "SourceQuench",
+    "Sweep",
     "Tcp",
     "Telnet",
     "Topology",
@@ -91,6 +93,7 @@ __all__ = [
     "replay",
     "run",
     "simulate",
+    "sweep",
     "topology",
 ]
 
@@ -98,6 +101,7 @@ _ELSEWHERE = (
     {"Aqm": "own", "Comparison": "comparison", "Ring": "ring", "Run": "results", "compare": "comparison"}
     | dict.fromkeys(("RedDesign", "design_red"), "design")
     | dict.fromkeys(("Replay", "replay"), "replays")
+    | dict.fromkeys(("Sweep", "sweep"), "sweeps")
     | dict.fromkeys(("ConservationError", "Ctx", "Packet", "ScenarioError"), "_core")
     | dict.fromkeys(("Topology", "check", "dumbbell", "run", "simulate", "topology"), "api")
 )

@@ -547,3 +547,6 @@ def print_table(header: list[str], rows: list[list[str]], whole: bool = False) -
     if whole:
         console.width = max(console.width, console.measure(table, options=console.options.update(width=10_000)).maximum)
     console.print(table)
+
+
+from . import sweep_cli  # noqa: E402, F401 - it adds its command, and needs what stands above
