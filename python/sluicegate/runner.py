@@ -15,6 +15,7 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from multiprocessing import get_context
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -31,6 +32,9 @@ Sets = tuple[tuple[str, str], ...]
 
 Keep = Mapping[str, tuple[str, ...]]
 """The tables of a run to keep, and of each the columns."""
+
+AHEAD = 1000
+"""How many tasks are submitted before their turn: enough for the largest pool, and few enough to take back at once."""
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -175,9 +179,7 @@ def finished(
     nowhere here. When the block is left by an exception, of a task or of the block, what has not ended is cancelled.
     """
     with _pool(work, jobs, executor, processes) as submit:
-        # The longest runs often come last in a list; starting from its end keeps all cores busy until the finish.
-        futures = {submit(tasks[index]): index for index in reversed(range(len(tasks)))}
-        yield _results(futures)
+        yield _results(submit, tasks)
 
 
 @contextmanager
@@ -216,14 +218,22 @@ def _pool(
             pool.shutdown()
 
 
-def _results(futures: dict[Future[Result], int]) -> Iterator[tuple[int, Result]]:
-    """The number and the result of each future once it has ended. Unlike the library's `as_completed`, it looks up ten
-    times a second: a signal that the system hands to another thread does not end the main thread's wait by itself."""
+def _results(submit: Callable[[Job], Future[Result]], tasks: Sequence[Job]) -> Iterator[tuple[int, Result]]:
+    """The place and the result of each task once it has ended, `AHEAD` of them submitted at a time."""
+    futures: dict[Future[Result], int] = {}
     ended: SimpleQueue[Future[Result]] = SimpleQueue()
-    for future in futures:
-        future.add_done_callback(ended.put)
-    while futures:
+    # The longest runs often come last in a list; starting from its end keeps all cores busy until the finish.
+    waiting = reversed(range(len(tasks)))
+    while True:
+        for index in islice(waiting, AHEAD - len(futures)):
+            future = submit(tasks[index])
+            futures[future] = index
+            future.add_done_callback(ended.put)
+        if not futures:
+            return
         try:
+            # Unlike the library's `as_completed`, look up ten times a second: a signal that the system hands to another
+            # thread does not end the main thread's wait by itself.
             future = ended.get(timeout=0.1)
         except Empty:
             continue

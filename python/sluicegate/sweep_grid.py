@@ -153,7 +153,7 @@ def _range(argument: str, start: str, end: str, rest: str) -> tuple[str, ...]:
     words = rest.split()
     whole = words[-1:] == ["whole"] and bool(words.pop())
     if not words or not words[-1].isdecimal():
-        near = get_close_matches(words[-1], WORDS, 1) if words else []
+        near = get_close_matches(words[-1], WORDS, 1) if words and words[-1] not in WORDS else []
         hint = f'; did you mean "{near[0]}"?' if near else f", as in {EXAMPLE}"
         raise refuse(f"the number of values must come last{hint}")
     count = int(words.pop())

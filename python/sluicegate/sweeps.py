@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 from . import _core, api, own
 from .comparison import _seeds
 from .sweep_grid import MOST, Axis, Over, Point, axes, points
-from .sweep_store import Store
+from .sweep_store import Kept, Store
 from .sweep_work import SERIES, Job, key_of, work
 
 if TYPE_CHECKING:
     import polars as pl
 
     from ._generated import Source
+    from .runner import Work
 
 Progress = Callable[[int, int, str], None]
 """Called with the runs done, the runs that were missing, and the point whose run has just ended."""
@@ -148,11 +149,12 @@ def sweep(
         if todo:
             tasks = [Job(text, name, (*overrides, *at.sets), seed, queue, _core.version()) for _, at, seed in todo]
             in_python = any(own.in_python(task.text, task.sets) for task in tasks) and own.importable(queue)
+            do: Work[Job, Kept] = work
             if cluster is not None:
                 from . import sweep_cluster
 
-                executor = stack.enter_context(sweep_cluster.executor(cluster))
-            results = stack.enter_context(finished(work, tasks, jobs, executor, in_python and executor is None))
+                executor, do = stack.enter_context(sweep_cluster.executor(cluster)), sweep_cluster.work
+            results = stack.enter_context(finished(do, tasks, jobs, executor, in_python and executor is None))
             for done, (place, result) in enumerate(results, start=1):
                 store.add(todo[place][0], result)
                 if progress is not None:
@@ -225,8 +227,10 @@ def _placed(message: str, text: str, name: str, overrides: tuple[tuple[str, str]
     for key, value in point.sets:
         if says_the_same((key, value)):
             about = message.removeprefix("--set ")
+            if about.endswith("must be a whole number"):
+                about += '; a range of them ends in the word "whole"'
             return f"--over {about}" if about.startswith(key) else f"--over {key}={value}: {about}"
-    keys = [key for key, _ in point.sets]
+    keys = [swept for swept, _ in point.sets]
     about = message.removeprefix("--set ")
     swept = about is not message and any(about.startswith(key) for key in keys)
     return f"{'--over ' + about if swept else message} (at {point.label})"
