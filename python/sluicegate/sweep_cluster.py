@@ -5,12 +5,14 @@ Dask does again what was under way on a worker that is lost. The package `distri
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from . import _core, own, sweep_work
 from .runner import Flag
@@ -49,13 +51,19 @@ def executor(address: str) -> Iterator[Executor]:
     except (OSError, ValueError) as error:
         why = f"no scheduler answers there: {error}" if isinstance(error, OSError) else str(error)
         raise _core.ScenarioError(f"--cluster {address}: {why}") from None
+    log = logging.getLogger("distributed.client")
+    level = log.level
+    log.setLevel(logging.CRITICAL)  # what it has to say comes as an exception too
     try:
         yield Runs(client)
     except BaseException:
         with suppress(TimeoutError):  # the scheduler forgets a client that is gone
             client.close(timeout=CLOSE_S)
         raise
-    client.close()
+    else:
+        client.close()
+    finally:
+        log.setLevel(level)
 
 
 class Runs(Executor):
@@ -68,7 +76,8 @@ class Runs(Executor):
     def submit(self, call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Have `call` done by a worker; it is done again when that worker is lost."""
         ours: Future[Any] = Future()
-        self.client.submit(call, *args, **kwargs, pure=False).add_done_callback(partial(_hand_over, ours))
+        theirs = self.client.submit(call, *args, **kwargs, key=f"run-{uuid4().hex}")
+        theirs.add_done_callback(partial(_hand_over, ours))
         return ours
 
 

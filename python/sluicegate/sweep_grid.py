@@ -26,7 +26,10 @@ Over = Mapping[str, object] | Iterable[tuple[str, object]]
 """What is swept: dotted keys, and for each a text as `--over` takes it or the values themselves."""
 
 MOST = 1_000_000
-"""Runs, and values of one key; they are listed before they begin."""
+"""Runs of a sweep; they are listed before they begin."""
+
+MOST_VALUES = 10_000
+"""Values of one range."""
 
 EXAMPLE = 'flows.1.rate="0.1..10 Mbit/s log 12"'
 
@@ -97,9 +100,11 @@ def axes(over: Over) -> list[Axis]:
             raise _core.ScenarioError(f"--over {key}: given twice")
         values = _values(key, given)
         column, cells = _column(key, values)
-        for place, cell in enumerate(cells):
-            if cell in cells[:place]:
-                raise _core.ScenarioError(f"--over {key}: {values[place]} is there twice")
+        seen = set()
+        for value, cell in zip(values, cells, strict=True):
+            if cell in seen:
+                raise _core.ScenarioError(f"--over {key}: {value} is there twice")
+            seen.add(cell)
         found.append(Axis(key, values, column, cells))
     if not found:
         raise _core.ScenarioError(f"--over: name at least one key, such as {EXAMPLE}")
@@ -134,8 +139,7 @@ def _values(key: str, given: object) -> tuple[str, ...]:
         if "" in values:
             raise _core.ScenarioError(f"--over {key}={given}: a value is missing, as in queue.discipline=red,choke")
         return tuple(values)
-    listed = api._plain(given)
-    listed = listed.tolist() if hasattr(listed, "tolist") else listed
+    listed: Any = given.tolist() if hasattr(given, "tolist") else given  # an array
     if not isinstance(listed, Iterable) or isinstance(listed, Mapping | bytes):
         raise TypeError(f"over: {key} = {given!r}: expected a text such as {EXAMPLE}, or a list of values")
     values = [text for _, text in api._texts((key, value) for value in listed)]
@@ -157,8 +161,8 @@ def _range(argument: str, start: str, end: str, rest: str) -> tuple[str, ...]:
         hint = f'; did you mean "{near[0]}"?' if near else f", as in {EXAMPLE}"
         raise refuse(f"the number of values must come last{hint}")
     count = int(words.pop())
-    if not 2 <= count <= MOST:
-        raise refuse(f"a range has 2 values at least and {MOST} at most, not {count}")
+    if not 2 <= count <= MOST_VALUES:
+        raise refuse(f"a range has 2 values at least and {MOST_VALUES} at most, not {count}")
     by_ratio = words[-1:] == ["log"]
     if words[-1:] in (["log"], ["linear"]):
         words.pop()

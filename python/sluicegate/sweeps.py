@@ -139,6 +139,7 @@ def sweep(
     if out is not None:
         check_writable(out, FILES)
     resolved = _checked(text, name, overrides, grid, queue)
+    _all_matter(swept, resolved)
     keys = [key_of(*found, seed, queue) for found in resolved for seed in numbers]
     summary = _summary(name, resolved[0], swept, overrides, numbers)
     with ExitStack() as stack:
@@ -210,6 +211,19 @@ def _checked(
             raise _core.ScenarioError(_placed(str(error), text, name, overrides, point)) from None
         resolved.append((json.loads(found), maker.about))
     return resolved
+
+
+def _all_matter(swept: Sequence[Axis], resolved: Sequence[object]) -> None:
+    """Raise `ScenarioError` for a key whose values make no difference anywhere, such as one of another discipline."""
+    stride = len(resolved)
+    for axis in swept:
+        count, stride = len(axis.values), stride // len(axis.values)
+        first = (place - place // stride % count * stride for place in range(len(resolved)))
+        if count > 1 and all(each == resolved[place] for each, place in zip(resolved, first, strict=True)):
+            raise _core.ScenarioError(
+                f"--over {axis.key}: its values make no difference; a discipline takes the keys of its own table, such as "
+                f"queue.red.w_q, before those of queue"
+            )
 
 
 def _placed(message: str, text: str, name: str, overrides: tuple[tuple[str, str], ...], point: Point) -> str:
