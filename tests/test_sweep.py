@@ -404,7 +404,7 @@ def test_a_discipline_in_a_file_is_run_anew_when_the_file_changes(
 ) -> None:
     (tmp_path / "mine.py").write_text(MINE)
     sets = ["--set", "run.duration=500 ms", "--set", "run.warmup=100 ms"]
-    command = ["sweep", small, "--over", "queue.discipline=drop_tail,mine.py:Mine", "--over", "queue.limit=5,9", "--seeds", "1", *sets, "-o", "out"]  # fmt: skip  # noqa: E501
+    command = ["sweep", small, "--over", "queue.discipline=drop_tail,mine.py:Mine", "--over", "queue.limit=5,9", "--seeds", "1", *sets, "-o", "out", "--jobs", "1"]  # fmt: skip  # noqa: E501
     answer = sluicegate(*command)
     assert (answer.returncode, answer.stderr) == (0, "")
     assert "\n4 runs; 1 seed\n" in answer.stdout

@@ -69,15 +69,16 @@ def sweep(
                 cluster=cluster,
                 progress=progress,
             )
-        except sweep_cluster.ClusterError as error:
-            print(f"error: {error}", file=sys.stderr)
-            raise typer.Exit(1) from None
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, sweep_cluster.ClusterError):
+                print(f"error: {error}", file=sys.stderr)
             if ended and not quiet:
                 print(
                     f"{ended} of {missing} runs ended and are kept in {out}; the same command runs the rest",
                     file=sys.stderr,
                 )
+            if isinstance(error, sweep_cluster.ClusterError):
+                raise typer.Exit(1) from None
             raise
     if quiet:
         return

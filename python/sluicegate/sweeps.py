@@ -7,6 +7,7 @@ lends a cluster. The module is not called `sweep`, because importing it would th
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
@@ -148,7 +149,8 @@ def sweep(
         missing = {key: place for place, key in enumerate(keys) if key not in there}  # points may share a run
         todo = [(key, grid[place // len(numbers)], numbers[place % len(numbers)]) for key, place in missing.items()]
         if todo:
-            tasks = [Job(text, name, (*overrides, *at.sets), seed, queue, _core.version()) for _, at, seed in todo]
+            path = name if name == api.PYTHON else os.path.abspath(name)  # a worker may be in another folder
+            tasks = [Job(text, path, (*overrides, *at.sets), seed, queue, _core.version()) for _, at, seed in todo]
             in_python = any(own.in_python(task.text, task.sets) for task in tasks) and own.importable(queue)
             do: Work[Job, Kept] = work
             if cluster is not None:
@@ -221,8 +223,8 @@ def _all_matter(swept: Sequence[Axis], resolved: Sequence[object]) -> None:
         first = (place - place // stride % count * stride for place in range(len(resolved)))
         if count > 1 and all(each == resolved[place] for each, place in zip(resolved, first, strict=True)):
             raise _core.ScenarioError(
-                f"--over {axis.key}: its values make no difference; a discipline takes the keys of its own table, such as "
-                f"queue.red.w_q, before those of queue"
+                f"--over {axis.key}: its values make no difference; what a discipline's own table says, such as "
+                f"queue.red.w_q, goes before queue.w_q"
             )
 
 
