@@ -149,8 +149,7 @@ def sweep(
         missing = {key: place for place, key in enumerate(keys) if key not in there}  # points may share a run
         todo = [(key, grid[place // len(numbers)], numbers[place % len(numbers)]) for key, place in missing.items()]
         if todo:
-            path = name if name == api.PYTHON else os.path.abspath(name)  # a worker may be in another folder
-            tasks = [Job(text, path, (*overrides, *at.sets), seed, queue, _core.version()) for _, at, seed in todo]
+            tasks = [_job(text, name, (*overrides, *at.sets), seed, queue) for _, at, seed in todo]
             in_python = any(own.in_python(task.text, task.sets) for task in tasks) and own.importable(queue)
             do: Work[Job, Kept] = work
             if cluster is not None:
@@ -213,6 +212,16 @@ def _checked(
             raise _core.ScenarioError(_placed(str(error), text, name, overrides, point)) from None
         resolved.append((json.loads(found), maker.about))
     return resolved
+
+
+def _job(text: str, name: str, sets: tuple[tuple[str, str], ...], seed: int, queue: own.AqmFactory | None) -> Job:
+    """One run. Paths are made absolute: a worker may be in another folder."""
+    told = tuple(
+        (key, os.path.abspath(value) if key.endswith(".discipline") and ".py:" in value else value)
+        for key, value in sets
+    )
+    path = name if name == api.PYTHON else os.path.abspath(name)
+    return Job(text, path, told, seed, queue, _core.version())
 
 
 def _all_matter(swept: Sequence[Axis], resolved: Sequence[object]) -> None:
