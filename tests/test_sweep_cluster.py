@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pytest
 from conftest import PROGRAM, SMALL, Program
+from distributed import Client
 from test_sweep import MINE, tables
 
 import sluicegate as sg
 from sluicegate import runner, sweep_cluster, sweep_work
 
 OVER = {"flows.1.rate": "1..2 Mbit/s 4"}
-SETS = {"run.duration": "20 s", "run.warmup": "1 s"}
+SETS = {"run.duration": "10 s", "run.warmup": "1 s"}
 SEEDS = 5
 WORDS = ["unresponsive", "--over", f"flows.1.rate={OVER['flows.1.rate']}", "--seeds", str(SEEDS)]
 WORDS += [word for key, value in SETS.items() for word in ("--set", f"{key}={value}")]
@@ -53,7 +54,7 @@ class Cluster:
         end = time.monotonic() + 60
         while not until():
             assert time.monotonic() < end, "a cluster that does not start"
-            time.sleep(0.02)
+            time.sleep(0.05)
 
     def close(self) -> None:
         for each in (*self.workers, *self.parts):
@@ -102,22 +103,19 @@ def test_runs_end_on_the_workers_when_nobody_waits_for_them(cluster: Cluster, tm
     command = [PROGRAM, "sweep", *WORDS, "--set", "run.duration=1000000 s", "-o", "out", "--cluster", cluster.address]
     child = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        cluster.wait(lambda: busy(cluster) == len(cluster.workers))
-        child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=20)
+        with Client(cluster.address, set_as_default=False) as client:
+
+            def busy() -> int:
+                return sum(client.run(lambda dask_worker: len(dask_worker.active_threads)).values())
+
+            cluster.wait(lambda: busy() == len(cluster.workers))
+            child.send_signal(signal.SIGINT)
+            out, err = child.communicate(timeout=20)
+            cluster.wait(lambda: busy() == 0)
     finally:
         child.kill()
     assert (child.returncode, out, err) == (130, "", "")
     assert list(tmp_path.iterdir()) == []
-    cluster.wait(lambda: busy(cluster) == 0)
-
-
-def busy(cluster: Cluster) -> int:
-    """How many runs the workers are at."""
-    from distributed import Client
-
-    with Client(cluster.address, set_as_default=False) as client:
-        return sum(client.run(lambda dask_worker: len(dask_worker.active_threads)).values())
 
 
 def test_a_discipline_of_ones_own_runs_there_and_its_exception_comes_back(
@@ -171,7 +169,7 @@ def test_an_address_where_nobody_listens_and_a_missing_package_are_told(
 
 def test_a_scheduler_that_goes_ends_the_sweep_and_what_is_done_is_kept(cluster: Cluster, tmp_path: Path) -> None:
     """The last test: it leaves no cluster."""
-    command = [PROGRAM, "sweep", *WORDS, "--seeds", "100", "-o", "out", "--cluster", cluster.address]
+    command = [PROGRAM, "sweep", *WORDS, "--seeds", "40", "-o", "out", "--cluster", cluster.address]
     child = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     log = tmp_path / "out/runs.sqlite-wal"
     try:
