@@ -150,7 +150,8 @@ def sweep(
         todo = [(key, grid[place // len(numbers)], numbers[place % len(numbers)]) for key, place in missing.items()]
         if todo:
             tasks = [_job(text, name, (*overrides, *at.sets), seed, queue) for _, at, seed in todo]
-            in_python = any(own.in_python(task.text, task.sets) for task in tasks) and own.importable(queue)
+            chosen = {tuple(each for each in task.sets if each[0].endswith(".discipline")) for task in tasks}
+            in_python = any(own.in_python(text, each) for each in chosen) and own.importable(queue)
             do: Work[Job, Kept] = work
             if cluster is not None:
                 from . import sweep_cluster
@@ -255,10 +256,9 @@ def _placed(message: str, text: str, name: str, overrides: tuple[tuple[str, str]
             if about.endswith("must be a whole number"):
                 about += '; a range of them ends in the word "whole"'
             return f"--over {about}" if about.startswith(key) else f"--over {key}={value}: {about}"
-    keys = [swept for swept, _ in point.sets]
-    about = message.removeprefix("--set ")
-    swept = about is not message and any(about.startswith(key) for key in keys)
-    return f"{'--over ' + about if swept else message} (at {point.label})"
+    if any(message.startswith(f"--set {key}") for key, _ in point.sets):
+        message = message.replace("--set", "--over", 1)
+    return f"{message} (at {point.label})"
 
 
 def _tables(
