@@ -50,11 +50,11 @@ def work(job: Job, cancel: Flag | None = None) -> Kept:
     sets = [*job.sets, SERIES, ("run.seed", str(job.seed))]
     raw = own.run(job.text, job.name, sets, watcher(cancel), job.queue)
     summary = json.loads(raw["summary"])
-    tables = tables_from_core(raw)
+    raw["tables"] = {name: raw["tables"][name] for name in ("flows", "links")}
     streams = []
-    for name in ("flows", "links"):
+    for table in tables_from_core(raw).values():
         stream = BytesIO()
-        tables[name].write_ipc_stream(stream, compression="zstd")
+        table.write_ipc_stream(stream, compression="zstd")
         streams.append(stream.getvalue())
     return Kept(streams[0], streams[1], json.dumps(summary["totals"] | {"events": summary["events"]}))
 
