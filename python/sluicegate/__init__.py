@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from .replays import Replay, replay
     from .results import Run
     from .ring import Ring
+    from .sweeps import Sweep, sweep
 
     __version__: str
 
@@ -116,6 +117,7 @@ __all__ = [
     "Sfq",
     "SourceQuench",
     "Sred",
+    "Sweep",
     "Tcp",
     "Telnet",
     "Topology",
@@ -130,6 +132,7 @@ __all__ = [
     "replay",
     "run",
     "simulate",
+    "sweep",
     "topology",
 ]
 
@@ -138,6 +141,7 @@ _ELSEWHERE = (
     | dict.fromkeys(("RedDesign", "design_red"), "design")
     | dict.fromkeys(("PiDesign", "design_pi"), "pi_design")
     | dict.fromkeys(("Replay", "replay"), "replays")
+    | dict.fromkeys(("Sweep", "sweep"), "sweeps")
     | dict.fromkeys(("ConservationError", "Ctx", "Packet", "ScenarioError"), "_core")
     | dict.fromkeys(("Topology", "check", "dumbbell", "run", "simulate", "topology"), "api")
 )

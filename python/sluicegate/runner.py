@@ -10,14 +10,15 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from multiprocessing import get_context
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from . import own
 
@@ -31,6 +32,15 @@ Sets = tuple[tuple[str, str], ...]
 
 Keep = Mapping[str, tuple[str, ...]]
 """The tables of a run to keep, and of each the columns."""
+
+AHEAD = 1000
+"""How many tasks are submitted before their turn: enough for the largest pool, and few enough to take back at once."""
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+Work = Callable[[Job, "Flag | None"], Result]
+"""What is done with one job. Importable, so that other processes can do it; the flag, when set, ends it soon."""
 
 Tables = dict[str, "pl.DataFrame"]
 """Tables by name. Each starts with the columns `experiment` and `seed`, which name the run of a row."""
@@ -82,17 +92,24 @@ def work(task: Task, cancel: Flag | None = None) -> Tables:
 
     from .results import tables_from_core
 
-    def watch(_now: float, _end: float, _packets: int) -> None:
-        if cancel is not None and cancel.is_set():
-            raise Cancelled
-
     experiment = task.experiment
-    watch(0.0, 0.0, 0)
+    watch = watcher(cancel)
     sets = [*experiment.sets, ("run.seed", str(task.seed))]
     raw = own.run(experiment.text, experiment.name, sets, watch, experiment.queue)
     tables = tables_from_core(raw)
     run = [pl.lit(experiment.id).alias("experiment"), pl.lit(task.seed, dtype=pl.UInt64).alias("seed")]
     return {table: tables[table].select(*run, *columns) for table, columns in experiment.keep.items()}
+
+
+def watcher(cancel: Flag | None) -> Callable[[float, float, int], None]:
+    """What a run is to call as its progress: it raises `Cancelled` once `cancel` is set, and does so here already."""
+
+    def watch(_now: float, _end: float, _packets: int) -> None:
+        if cancel is not None and cancel.is_set():
+            raise Cancelled
+
+    watch(0.0, 0.0, 0)
+    return watch
 
 
 _cancel: Flag | None = None
@@ -106,8 +123,16 @@ def _enter(cancel: Flag) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _work_in_process(task: Task) -> Tables:
-    return work(task, _cancel)
+def _in_process(work: Work[Job, Result], job: Job) -> Result:
+    return work(job, _cancel)
+
+
+def _here(work: Work[Job, Result], cancel: Flag, job: Job) -> Result:
+    return work(job, cancel)
+
+
+def _elsewhere(work: Work[Job, Result], job: Job) -> Result:
+    return work(job, None)
 
 
 def _needs_processes(experiments: Sequence[Experiment]) -> bool:
@@ -136,42 +161,56 @@ def run_experiments(
         raise ValueError("two experiments share an id")
     tasks = [Task(experiment, seed) for experiment in experiments for seed in seeds]
     done: list[Tables | None] = [None] * len(tasks)
-    with _pool(jobs, executor, executor is None and _needs_processes(experiments)) as submit:
-        # The longest runs often come last in a list; starting from its end keeps all cores busy until the finish.
-        futures: dict[Future[Tables], int] = {submit(tasks[index]): index for index in reversed(range(len(tasks)))}
-        for count, future in enumerate(_as_completed(futures), start=1):
-            index = futures[future]
-            done[index] = future.result()
+    with finished(work, tasks, jobs, executor, executor is None and _needs_processes(experiments)) as results:
+        for count, (index, tables) in enumerate(results, start=1):
+            done[index] = tables
             if progress is not None:
                 progress(count, len(tasks), tasks[index].experiment.id)
     return _stack([tables for tables in done if tables is not None])
 
 
 @contextmanager
-def _pool(jobs: int | None, executor: Executor | None, processes: bool) -> Iterator[Callable[[Task], Future[Tables]]]:
+def finished(
+    work: Work[Job, Result], tasks: Sequence[Job], jobs: int | None, executor: Executor | None, processes: bool
+) -> Iterator[Iterator[tuple[int, Result]]]:
+    """Do `work` with every task; lend the results as they come, each with the place of its task in `tasks`.
+
+    `jobs` at once, in threads or in `processes`; or `executor` does it. A result that has been handed over is kept
+    nowhere here. When the block is left by an exception, of a task or of the block, what has not ended is cancelled.
+    """
+    with _pool(work, jobs, executor, processes) as submit:
+        yield _results(submit, tasks)
+
+
+@contextmanager
+def _pool(
+    work: Work[Job, Result], jobs: int | None, executor: Executor | None, processes: bool
+) -> Iterator[Callable[[Job], Future[Result]]]:
     """Lend a function that submits a task; when the block is left by an exception, cancel what has not ended."""
     cancel: Flag = threading.Event()
     pool: Executor | None = None
-    call: Callable[[Task], Tables] = work
+    call: Callable[[Job], Result] = partial(_elsewhere, work)
     if processes:
         # Spawned, not forked: a fork would copy locks that other threads hold.
         context = get_context("spawn")
-        cancel, call = context.Event(), _work_in_process
+        cancel, call = context.Event(), partial(_in_process, work)
         pool = ProcessPoolExecutor(jobs or cores(), context, _enter, (cancel,))
     elif executor is None:
-        call = partial(work, cancel=cancel)
+        call = partial(_here, work, cancel)
         pool = ThreadPoolExecutor(jobs or cores())
-    submitted: list[Future[Tables]] = []
+    submitted: set[Future[Result]] = set()
 
-    def submit(task: Task) -> Future[Tables]:
-        submitted.append((pool or executor).submit(call, task))  # type: ignore[union-attr]
-        return submitted[-1]
+    def submit(task: Job) -> Future[Result]:
+        future: Future[Result] = (pool or executor).submit(call, task)  # type: ignore[union-attr]
+        submitted.add(future)
+        future.add_done_callback(submitted.discard)
+        return future
 
     try:
         yield submit
     except BaseException:
         cancel.set()
-        for future in submitted:
+        for future in list(submitted):
             future.cancel()
         raise
     finally:
@@ -179,19 +218,26 @@ def _pool(jobs: int | None, executor: Executor | None, processes: bool) -> Itera
             pool.shutdown()
 
 
-def _as_completed(futures: Iterable[Future[Tables]]) -> Iterator[Future[Tables]]:
-    """Each future once it has ended. Unlike the library's, it looks up ten times a second: a signal that the system
-    hands to another thread does not end the main thread's wait by itself."""
-    ended: SimpleQueue[Future[Tables]] = SimpleQueue()
-    waiting = list(futures)
-    for future in waiting:
-        future.add_done_callback(ended.put)
-    while waiting:
+def _results(submit: Callable[[Job], Future[Result]], tasks: Sequence[Job]) -> Iterator[tuple[int, Result]]:
+    """The place and the result of each task once it has ended, `AHEAD` of them submitted at a time."""
+    futures: dict[Future[Result], int] = {}
+    ended: SimpleQueue[Future[Result]] = SimpleQueue()
+    # The longest runs often come last in a list; starting from its end keeps all cores busy until the finish.
+    waiting = reversed(range(len(tasks)))
+    while True:
+        for index in islice(waiting, AHEAD - len(futures)):
+            future = submit(tasks[index])
+            futures[future] = index
+            future.add_done_callback(ended.put)
+        if not futures:
+            return
         try:
-            yield ended.get(timeout=0.1)
+            # Unlike the library's `as_completed`, look up ten times a second: a signal that the system hands to another
+            # thread does not end the main thread's wait by itself.
+            future = ended.get(timeout=0.1)
         except Empty:
             continue
-        waiting.pop()
+        yield futures.pop(future), future.result()
 
 
 def _stack(parts: Sequence[Tables]) -> Tables:

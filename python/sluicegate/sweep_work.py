@@ -1,0 +1,95 @@
+"""One run of a sweep: what is asked of a worker, what it answers, and the key under which the answer is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from . import _core, own
+from .runner import Flag, Sets, watcher
+from .sweep_store import Kept
+
+SERIES = ("run.series", "false")
+"""A sweep keeps no series."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run. Picklable.
+
+    `text`: the scenario, TOML. `name`: the file name that messages use, and from whose folder `path.py:Class` counts.
+    `sets`: its overrides. `queue`: the discipline written in Python that the text calls `own.described(queue)`.
+    `version`: of the program that asks; a worker of another version must not answer.
+    """
+
+    text: str
+    name: str
+    sets: Sets
+    seed: int
+    queue: own.AqmFactory | None = None
+    version: str = ""
+
+
+def work(job: Job, cancel: Flag | None = None) -> Kept:
+    """Run `job`. `cancel`, when set, ends it within a tenth of a second by raising `runner.Cancelled`.
+
+    Raises `sluicegate.ScenarioError` when the scenario is not valid, RuntimeError when the version is another one, and
+    what a discipline written in Python raises.
+    """
+    from .results import tables_from_core
+
+    if job.version not in ("", _core.version()):
+        raise RuntimeError(f"this worker has Sluicegate {_core.version()}, and {job.version} asks it for a run")
+    sets = [*job.sets, SERIES, ("run.seed", str(job.seed))]
+    raw = own.run(job.text, job.name, sets, watcher(cancel), job.queue)
+    summary = json.loads(raw["summary"])
+    raw["tables"] = {name: raw["tables"][name] for name in ("flows", "links")}
+    streams = []
+    for table in tables_from_core(raw).values():
+        stream = BytesIO()
+        table.write_ipc_stream(stream, compression="zstd")
+        streams.append(stream.getvalue())
+    return Kept(streams[0], streams[1], json.dumps(summary["totals"] | {"events": summary["events"]}))
+
+
+def key_of(resolved: Mapping[str, Any], about: Mapping[str, Any], seed: int, queue: own.AqmFactory | None) -> str:
+    """What a run is known by: the digest of all that its results depend on.
+
+    `resolved`: the scenario with every default filled in. `about`: what was made of a discipline in Python, with the
+    digest of its file. What cannot be told apart from others gets a key of its own, and so is run anew each time.
+    """
+    told: dict[str, Any] = {
+        "build": build(),
+        "scenario": {**resolved, "run": {**resolved["run"], "seed": seed}},
+        "discipline": dict(about),
+    }
+    if (queue is not None and not _told(queue)) or (about and "sha256" not in about):
+        told["unknown"] = secrets.token_hex(16)
+    return hashlib.sha256(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _told(queue: own.AqmFactory) -> bool:
+    """Whether the file of a class, and the arguments bound to it, say all there is to say of a discipline."""
+    factory: Any = queue
+    while isinstance(factory, partial):
+        try:
+            json.dumps(factory.keywords)
+        except (TypeError, ValueError):
+            return False
+        if factory.args:
+            return False
+        factory = factory.func
+    return isinstance(factory, type)
+
+
+@cache
+def build() -> str:
+    """The version and the digest of the compiled core: who changes a discipline in Rust wants its runs anew."""
+    return f"{_core.version()} {hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()}"

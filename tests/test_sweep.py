@@ -1,0 +1,508 @@
+"""Sweeps: what a grid means, the tables, what is run again and what is not, and mistakes."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
+from itertools import pairwise
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import Result
+from conftest import SMALL, Program
+from tiny import contents
+from typer.testing import CliRunner
+
+import sluicegate as sg
+from sluicegate import runner, sweep_grid, sweep_store, sweep_work, sweeps
+from sluicegate.cli import app
+
+DOCS = Path(__file__).parents[1] / "docs"
+FILES = ["flows.parquet", "links.parquet", "summary.json", "totals.parquet"]
+SHORT = {"run.duration": "1 s", "run.warmup": "200 ms"}
+OVER = {"flows.1.rate": "0.5..2 Mbit/s log 3", "queue.discipline": "red,drop_tail"}
+
+
+def tables(folder: Path) -> dict[str, str]:
+    """The digests of what a sweep wrote, but for what it keeps for itself."""
+    return {name: digest for name, digest in contents(folder).items() if name in FILES}
+
+
+def axis(key: str, given: object) -> sweep_grid.Axis:
+    [found] = sweep_grid.axes([(key, given)])
+    return found
+
+
+# --- grids -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "values"),
+    [
+        ("0.1..10 Mbit/s log 3", ["0.1 Mbit/s", "1 Mbit/s", "10 Mbit/s"]),
+        ("0.1..10 Mbit/s log 4", ["0.1 Mbit/s", "0.464159 Mbit/s", "2.15443 Mbit/s", "10 Mbit/s"]),
+        ("10..1Mbit/s linear 4", ["10 Mbit/s", "7 Mbit/s", "4 Mbit/s", "1 Mbit/s"]),
+        ("0 .. 1 4", ["0", "0.333333333333", "0.666666666667", "1"]),
+        ("-1..1 5", ["-1", "-0.5", "0", "0.5", "1"]),
+        ("1e-4..1e2 log 3", ["0.0001", "0.1", "100"]),
+        ("1..1000 log 7 whole", ["1", "3", "10", "32", "100", "316", "1000"]),
+        ("100000000..400000000 4", ["100000000", "200000000", "300000000", "400000000"]),
+        ("red, choke", ["red", "choke"]),
+        ("../mine.py:Mine,red", ["../mine.py:Mine", "red"]),
+        ('["a","b"],["c"]', ['["a","b"]', '["c"]']),
+        ("10 ms", ["10 ms"]),
+        ([1, 2.5, "7"], ["1", "2.5", "7"]),
+        (np.array([1, 2]), ["1", "2"]),
+        (range(3), ["0", "1", "2"]),
+        ([["a"], ["a", "b"]], ['["a"]', '["a", "b"]']),
+    ],
+)
+def test_values(given: object, values: list[str]) -> None:
+    assert list(axis("a.b", given).values) == values
+
+
+def test_a_log_range_keeps_its_ratio() -> None:
+    values = axis("a", "3..700 kbit/s log 25").cells
+    ratios = [after / before for before, after in pairwise(values)]
+    assert ratios == pytest.approx([(700 / 3) ** (1 / 24)] * 24, rel=1e-3)  # whole bits per second
+    assert (values[0], values[-1]) == (3000, 700_000)
+
+
+@pytest.mark.parametrize(
+    ("given", "column", "cells"),
+    [
+        ("1..2 Mbit/s 3", "k_bps", (1_000_000, 1_500_000, 2_000_000)),
+        ("1 ms,2 s,3 us", "k_ns", (1_000_000, 2_000_000_000, 3000)),
+        ("1 kB,1 KiB", "k_bytes", (1000, 1024)),
+        ("30,40 packets", "k", (30, 40)),
+        ("0.5,1", "k", (0.5, 1.0)),
+        ("true,false", "k", (True, False)),
+        ("red,choke", "k", ("red", "choke")),
+        ("1 ms,1 kB", "k", ("1 ms", "1 kB")),
+        ("64 kB,30", "k", ("64 kB", "30")),
+        ("true,1", "k", ("true", "1")),
+        ("10 parsecs", "k", ("10 parsecs",)),
+    ],
+)
+def test_columns_have_numbers_in_one_unit_or_texts(given: str, column: str, cells: tuple[object, ...]) -> None:
+    found = axis("k", given)
+    assert (found.column, found.cells) == (column, cells)
+    assert [type(cell) for cell in found.cells] == [type(cell) for cell in cells]
+
+
+def test_several_keys_give_every_combination_in_order() -> None:
+    grid = sweep_grid.points(sweep_grid.axes([("b", "1,2"), ("a", "x,y,z")]))
+    assert [point.cells for point in grid] == [(n, word) for n in (1, 2) for word in "xyz"]
+    assert grid[4].sets == (("b", "2"), ("a", "y"))
+    assert grid[4].label == "b=2, a=y"
+
+
+MISTAKES = {
+    "nonsense": "must be KEY=VALUES, such as",
+    "=1": "must be KEY=VALUES",
+    "flows.1.raet=1,2": '--over flows.1.raet: no such key for kind udp; did you mean "rate"?',
+    "flows.7.rate=1,2": "--over flows.7.rate: flows needs a number from 0 to 2",
+    "flows.1.rate=0..10 Mbit/s log 5": "a log range needs both ends above 0",
+    "flows.1.rate=-1..10 Mbit/s log 5": "a log range needs both ends above 0",
+    "flows.1.rate=1..10 Mbit/s lgo 5": '"lgo" is not expected here; did you mean "log"?',
+    "flows.1.rate=1..10 Mbit/s log": "the number of values must come last, as in",
+    "flows.1.rate=1..10 Mbit/s 5 whol": 'the number of values must come last; did you mean "whole"?',
+    "flows.1.rate=1..10 Mbit/s extra 5": '"extra" is not expected here',
+    "flows.1.rate=1..10": "the number of values must come last",
+    "flows.1.rate=1..10 Mbit/s 1": "2 values at least",
+    "flows.1.rate=1..10 Mbit/s 10001": "10000 at most",
+    "flows.1.rate=1..1.0 Mbit/s 5": "the ends are equal",
+    "flows.1.rate=1..1e99 5": "the ends must lie between",
+    "flows.0.count=1..10 log 9 whole": "7 different values only",
+    "flows.1.rate=1 Mbit/s..10 Mbit/s 5": "the unit once",
+    "flows.1.rate=1..10 Mbit/h 5": '--over flows.1.rate = "1 Mbit/h": "Mbit/h" is not a unit here: use one of bit/s',
+    "flows.1.rate=1 Mbit/s,1000 kbit/s": "--over flows.1.rate: 1000 kbit/s is there twice",
+    "flows.0.count=1..10 log 4": 'must be a whole number; a range of them ends in the word "whole"',
+    "queue.discipline=red,chok": '--over queue.discipline: no such discipline: "chok"; did you mean "choke"?',
+    "queue.discipline=red,,choke": "a value is missing",
+    "queue.min_th=20,30,40": "--over queue.min_th = 30 packets: breaks the rule min_th < max_th",
+    "queue.max_th=40,9": "--over queue.max_th=9: small.toml:8: queue.min_th = 10 packets: breaks the rule",
+    "queue.red.max_p=0.1,0.2 --over queue.limit=60,70": "--over queue.red.max_p: its values make no difference",
+    "run.seed=1,2": "--over run.seed: a sweep takes the seeds it is given",
+    "run.series=true": "--over run.series: a sweep keeps no series",
+    "queue.limit=1..10000 10000 --over queue.red.max_p=0.1..1 10000": "100000000 points; must be at most 1000000",
+    "queue.limit=50 --over queue.limit=60": "--over queue.limit: given twice",
+    "queue.limit=50 --set queue.limit=60": "--set queue.limit: is swept by --over",
+    "queue.limit=50 --set run.seed=3": "--set run.seed: a sweep takes the seeds",
+    "queue.limit=50,60 --set queue.mim_th=3": '--set queue.mim_th: no such key; did you mean "min_th"?',
+    "queue.min_th=10,20 --over queue.max_th=15,60": "(at queue.min_th=20, queue.max_th=15)",
+    "queue.limit=50 --cluster somewhere": "--cluster somewhere: must be a scheduler's address, such as tcp://",
+    "queue.limit=50 --cluster tcp://127.0.0.1:9 --jobs 2": "--jobs: a cluster's workers say how many",
+    "queue.limit=31..90 60 --seeds 1000000": "runs, above 1000000",
+    "queue.limit=50 --jobs 0": "",
+    "queue.limit=50 --seeds 0": "",
+}
+
+
+@pytest.fixture
+def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """The command in this process, which is quicker, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    return lambda *words: CliRunner().invoke(app, list(map(str, words)))
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_named_before_anything_runs(
+    typed: Callable[..., Result], small: Path, tmp_path: Path, mistake: str
+) -> None:
+    small.write_text(SMALL.replace('"6 s"', '"1000000 s"'))  # a run would outlast the test
+    first, *others = mistake.split(" --")
+    words = ["--over", first, *(word for each in others for word in f"--{each}".split(" ", 1))]
+    answer = typed("sweep", "small.toml", *words, "-o", "out")
+    assert (answer.exit_code, answer.stdout) == (2, "")
+    if MISTAKES[mistake]:
+        assert answer.stderr.startswith("error: ")
+        assert answer.stderr.count("\n") == 1
+    assert MISTAKES[mistake] in answer.stderr
+    assert list(tmp_path.iterdir()) == [small]
+
+
+def test_wrong_things_in_python() -> None:
+    for over in ({"queue.limit": 5}, {"queue.limit": {"a": 1}}, {"queue.limit": None}):
+        with pytest.raises(TypeError, match=r"over: queue\.limit"):
+            sg.sweep("unresponsive", over=over)
+    with pytest.raises(sg.ScenarioError, match="at least one value"):
+        sg.sweep("unresponsive", over={"queue.limit": []})
+    with pytest.raises(sg.ScenarioError, match="at least one key"):
+        sg.sweep("unresponsive", over={})
+    with pytest.raises(ValueError, match="jobs = 0"):
+        sg.sweep("unresponsive", over=OVER, jobs=0)
+    with pytest.raises(ValueError, match="one of jobs, executor and cluster"):
+        sg.sweep("unresponsive", over=OVER, jobs=2, cluster="tcp://127.0.0.1:8786")
+    with pytest.raises(ValueError, match="seeds = "):
+        sg.sweep("unresponsive", over=OVER, seeds=[1, 1])
+    with pytest.raises(TypeError, match="flows"):
+        sg.sweep("unresponsive", sg.Tcp(), over=OVER)
+    with pytest.raises(TypeError, match="flows"):
+        sg.sweep(sg.dumbbell(rate="1 Mbit/s"), over=OVER)
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[sg.Sweep, Path]:
+    """A small sweep, and the folder it wrote."""
+    out = tmp_path_factory.mktemp("sweep") / "deep/out"
+    return sg.sweep("unresponsive", over=OVER, seeds=2, sets=SHORT, out=out), out
+
+
+def test_runs_are_those_of_the_same_point_and_seed_alone(done: tuple[sg.Sweep, Path]) -> None:
+    swept, _ = done
+    keys = ["flows.1.rate_bps", "queue.discipline", "seed"]
+    assert swept.columns == keys[:2]
+    runs = [(rate, name, seed) for rate in (500_000, 1_000_000, 2_000_000) for name in ("red", "drop_tail") for seed in (1, 2)]  # fmt: skip  # noqa: E501
+    assert swept.totals.select(keys).rows() == runs
+    assert swept.links.select(keys).rows() == runs
+    assert swept.flows.select(keys).unique(maintain_order=True).rows() == runs
+    alone = sg.run("unresponsive", sets=SHORT | {"flows.1.rate": "1 Mbit/s", "queue.discipline": "red"}, seed=2)
+    this = (pl.col(keys[0]) == 1_000_000) & (pl.col(keys[1]) == "red") & (pl.col("seed") == 2)
+    assert swept.flows.filter(this).drop(keys).equals(alone.flows)
+    assert swept.links.filter(this).drop(keys).equals(alone.links)
+    [row] = swept.totals.filter(this).drop(keys).to_dicts()
+    assert row == alone.summary["totals"] | {"events": alone.summary["events"]}
+
+
+def test_files_hold_what_the_object_does(done: tuple[sg.Sweep, Path], tmp_path: Path) -> None:
+    swept, out = done
+    assert sorted(contents(out)) == sorted([*FILES, "runs.sqlite"])
+    again = sg.Sweep.read(out)
+    for name in sweeps.TABLES:
+        assert pl.read_parquet(out / f"{name}.parquet").equals(getattr(swept, name))
+        assert getattr(again, name).equals(getattr(swept, name))
+    assert (again.summary, again.columns) == (swept.summary, swept.columns)
+    assert swept.write(tmp_path / "copy") == tmp_path / "copy"
+    assert contents(tmp_path / "copy") == tables(out)
+    summary = swept.summary
+    assert summary["version"] == sg.__version__
+    assert summary["file"] == "unresponsive.toml"
+    assert summary["seeds"] == [1, 2]
+    assert summary["over"][0]["values"] == ["0.5 Mbit/s", "1 Mbit/s", "2 Mbit/s"]
+    assert summary["scenario"]["flows"][1]["rate"] == "500 kbit/s"
+    assert summary["scenario"]["run"]["duration"] == "1 s"
+    assert "12 runs" in repr(swept)
+
+
+def test_the_manual_names_every_file_and_column_of_totals(done: tuple[sg.Sweep, Path]) -> None:
+    text = DOCS.joinpath("sweeps.md").read_text("utf-8")
+    for name in (*FILES, "runs.sqlite", *done[0].totals.columns[3:]):
+        assert f"`{name}`" in text, name
+
+
+def test_a_sweep_in_python_is_that_of_the_file(small: Path) -> None:
+    net = sg.dumbbell(rate="1 Mbit/s", delay="1 ms", queue=sg.Choke(min_th=10, max_th=30, limit=100))
+    flows = [sg.Tcp(3, window=20), sg.Udp(rate="2 Mbit/s"), sg.Poisson(rate="100 kbit/s")]
+    over = [("queue.choke.candidates", [1, 2]), ("network.delay", "1..5 ms 2")]
+    times = {"duration": "1 s", "warmup": "200 ms"}
+    ours = sg.sweep(net, flows, over=over, seeds=[7, 3], **times)  # type: ignore[arg-type]
+    filed = sg.sweep(small, over=over, seeds=[7, 3], **times)  # type: ignore[arg-type]
+    assert ours.columns == ["queue.choke.candidates", "network.delay_ns"]
+    assert ours.totals["seed"].to_list() == [7, 3] * 4
+    for name in sweeps.TABLES:
+        assert getattr(ours, name).equals(getattr(filed, name))
+
+
+# --- only what is missing ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, int]]:
+    """The overrides and seeds of the runs that are made, as they are."""
+    runs: list[tuple[Any, int]] = []
+
+    def work(job: sweep_work.Job, cancel: runner.Flag | None = None) -> sweep_store.Kept:
+        runs.append((job.sets, job.seed))
+        return sweep_work.work(job, cancel)
+
+    monkeypatch.setattr(sweeps, "work", work)
+    return runs
+
+
+def test_only_what_is_missing_is_run(tmp_path: Path, counted: list[Any]) -> None:
+    go = partial(sg.sweep, "unresponsive", sets=SHORT, out=tmp_path / "out")
+    first = go(over={"queue.limit": "70,80"}, seeds=2)
+    assert (len(counted), first.kept) == (4, 0)
+    before = tables(tmp_path / "out")
+    again = go(over={"queue.limit": "70,80"}, seeds=2)
+    assert (len(counted), again.kept) == (4, 4)
+    assert tables(tmp_path / "out") == before
+    more = go(over={"queue.limit": "60 packets,80,70"}, seeds=3)  # the same values written otherwise
+    assert (len(counted) - 4, more.kept) == (5, 4)
+    assert {(dict(sets)["queue.limit"], seed) for sets, seed in counted[4:]} == {
+        *(("60 packets", seed) for seed in (1, 2, 3)), ("80", 3), ("70", 3)
+    }  # fmt: skip
+    fewer = go(over={"queue.limit": "80"}, seeds=[3])
+    assert (len(counted), fewer.kept, fewer.totals.height) == (9, 1, 1)
+    fresh = sg.sweep("unresponsive", sets=SHORT, over={"queue.limit": "60,80,70"}, seeds=3)
+    assert fresh.flows.equals(more.flows)
+
+
+def test_another_version_scenario_or_core_is_run_anew(
+    tmp_path: Path, counted: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = partial(sg.sweep, "unresponsive", over={"queue.limit": "70"}, seeds=1, out=tmp_path / "out")
+    go(sets=SHORT)
+    go(sets=SHORT | {"queue.min_th": "31"})
+    assert len(counted) == 2
+    go(sets=SHORT | {"queue.min_th": "30"})  # what the file says already
+    assert len(counted) == 2
+    monkeypatch.setattr(sweep_work, "build", lambda: "another")
+    go(sets=SHORT)
+    assert len(counted) == 3
+
+
+def test_points_of_equal_scenarios_share_their_runs(counted: list[Any]) -> None:
+    over = {"queue.discipline": "drop_tail,choke", "queue.choke.candidates": "1,2,3"}
+    swept = sg.sweep("unresponsive", over=over, seeds=1, sets=SHORT)
+    assert len(counted) == 4  # Drop Tail has no candidates
+    assert swept.totals.height == 6
+    assert swept.totals["queue.choke.candidates"].to_list() == [1, 2, 3] * 2
+    assert swept.totals["events"][:3].n_unique() == 1
+    assert swept.totals["events"][3:].n_unique() == 3
+
+
+def test_a_sweep_that_another_holds_is_left_alone(typed: Callable[..., Result], small: Path, tmp_path: Path) -> None:
+    with sweep_store.Store(tmp_path / "out") as store:
+        store.add("k", sweep_store.Kept(b"", b"", ""))
+        answer = typed("sweep", small, "--over", "queue.limit=70", "-o", "out")
+    assert (answer.exit_code, answer.stdout) == (2, "")
+    assert answer.stderr == f"error: {tmp_path}/out/runs.sqlite: another sweep is at work here\n"
+
+
+def test_what_is_no_store_and_no_folder_is_refused(typed: Callable[..., Result], small: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/runs.sqlite").write_text("something else, and long enough to be looked at" * 30)
+    answer = typed("sweep", small, "--over", "queue.limit=70", "-o", "out")
+    assert (answer.exit_code, answer.stderr.count("\n")) == (2, 1)
+    assert "runs.sqlite: does not hold the runs of a sweep" in answer.stderr
+    answer = typed("sweep", small, "--over", "queue.limit=70", "-o", "small.toml")
+    assert (answer.exit_code, answer.stderr) == (2, f"error: {tmp_path}/small.toml: not a directory\n")
+
+
+def test_a_store_that_holds_nothing_leaves_nothing(tmp_path: Path) -> None:
+    with sweep_store.Store(tmp_path / "a/b") as store:
+        assert store.keys() == set()
+        with pytest.raises(KeyError):
+            store.get("k")
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- executors and disciplines of one's own ----------------------------------------------------
+
+
+class Later(Executor):
+    """Runs what is submitted in a thread of its own, last come first served; counts."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.count += 1
+        future: Future[Any] = Future()
+        threading.Timer(0.05 / self.count, lambda: future.set_result(fn(*args, **kwargs))).start()
+        return future
+
+
+def test_the_executor_and_the_number_of_jobs_never_show(tmp_path: Path, done: tuple[sg.Sweep, Path]) -> None:
+    go = partial(sg.sweep, "unresponsive", over=OVER, seeds=2, sets=SHORT)
+    later = Later()
+    go(executor=later, out=tmp_path / "later")
+    assert later.count == 12
+    go(jobs=1, out=tmp_path / "one")
+    with ThreadPoolExecutor(3) as pool:
+        go(executor=pool, out=tmp_path / "threads")
+        assert pool.submit(int, 3).result() == 3  # it is left open
+    with ProcessPoolExecutor(1, get_context("spawn")) as processes:  # a job can be pickled
+        go(executor=processes, out=tmp_path / "processes")
+    for name in ("later", "one", "threads", "processes"):
+        assert tables(tmp_path / name) == tables(done[1]), name
+
+
+def test_few_tasks_wait_in_an_executor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "AHEAD", 3)
+    most = 0
+    waiting: list[Future[int]] = []
+
+    class Slow(Executor):
+        def submit(self, fn: Any, /, *args: Any, **_: Any) -> Future[int]:
+            nonlocal most
+            waiting.append(Future())
+            most = max(most, sum(not future.done() for future in waiting))
+            threading.Timer(0.01, waiting[-1].set_result, [fn(*args)]).start()
+            return waiting[-1]
+
+    with runner.finished(double, range(10), None, Slow(), False) as results:
+        assert sorted(results) == [(n, 2 * n) for n in range(10)]
+    assert most == 3
+
+
+def double(job: int, _cancel: runner.Flag | None) -> int:
+    return 2 * job
+
+
+MINE = """\
+import sluicegate as sg
+
+class Mine(sg.Aqm):
+    def __init__(self, limit=20):
+        self.queue, self.limit = [], limit
+    def enqueue(self, packet, ctx):
+        self.queue.append(packet) if len(self.queue) < self.limit else ctx.lost(packet, "tail")
+    def dequeue(self, ctx):
+        return self.queue.pop(0) if self.queue else None
+"""
+
+
+def test_a_discipline_in_a_file_is_run_anew_when_the_file_changes(
+    sluicegate: Program, typed: Callable[..., Result], small: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text(MINE)
+    sets = ["--set", "run.duration=500 ms", "--set", "run.warmup=100 ms"]
+    command = ["sweep", small, "--over", "queue.discipline=drop_tail,mine.py:Mine", "--over", "queue.limit=5,9", "--seeds", "1", *sets, "-o", "out", "--jobs", "1"]  # fmt: skip  # noqa: E501
+    answer = sluicegate(*command)
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert "\n4 runs; 1 seed\n" in answer.stdout
+    totals = sg.Sweep.read(tmp_path / "out").totals
+    assert totals["events"][:2].to_list() == totals["events"][2:].to_list()  # they do the same
+    assert "4 runs, of which 4 were there" in typed(*command).stdout
+    (tmp_path / "mine.py").write_text(MINE + "# changed\n")
+    assert "4 runs, of which 2 were there" in sluicegate(*command).stdout
+    (tmp_path / "mine.py").write_text(MINE.replace("limit=20", "limit=20, *, other"))
+    answer = typed(*command)
+    assert answer.exit_code == 2
+    assert "--over queue.discipline" in answer.stderr
+
+
+class Mine(sg.Aqm):
+    """Drop Tail."""
+
+    def __init__(self, *, limit: int = 20, fault: bool = False) -> None:
+        self.queue: list[sg.Packet] = []
+        self.limit, self.fault = limit, fault
+
+    def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
+        if self.fault and packet.number == 9:
+            raise LookupError("mine")
+        if len(self.queue) < self.limit:
+            self.queue.append(packet)
+        else:
+            ctx.lost(packet, "tail")
+
+    def dequeue(self, ctx: sg.Ctx) -> sg.Packet | None:
+        return self.queue.pop(0) if self.queue else None
+
+
+def test_what_makes_a_class_of_ones_own_tells_whether_its_runs_can_be_kept(tmp_path: Path) -> None:
+    kept = []
+    for queue in (Mine, partial(Mine, limit=7), partial(Mine, limit=np.int64(7)), lambda: Mine()):
+        net = sg.dumbbell(rate="1 Mbit/s", delay="1 ms", queue=queue)  # type: ignore[arg-type]
+        with ThreadPoolExecutor(1) as pool:
+            go = partial(sg.sweep, net, sg.Udp(rate="2 Mbit/s"), over={"flows.0.packet_size": "500 B"}, seeds=1)
+            go = partial(go, out=tmp_path / "out", duration="300 ms", executor=pool)
+            go()
+            kept.append(go().kept)
+    assert kept == [1, 1, 0, 0]
+
+
+def test_an_exception_of_a_run_keeps_what_is_done(tmp_path: Path) -> None:
+    ended: list[str] = []
+    net = sg.dumbbell(rate="1 Mbit/s", delay="1 ms", queue=partial(Mine, fault=True))  # type: ignore[arg-type]
+    over = {"flows.0.rate": ["100 Mbit/s", "20 kbit/s"]}  # the second is run first, and ends before packet 9
+    go = partial(sg.sweep, net, sg.Udp(rate="1 Mbit/s"), over=over, seeds=1, out=tmp_path / "out", duration="1 s")
+    with ThreadPoolExecutor(1) as pool, pytest.raises(LookupError, match="mine"):
+        go(executor=pool, progress=lambda done, total, point: ended.append(f"{done}/{total} {point}"))
+    assert ended == ["1/2 flows.0.rate=20 kbit/s"]
+    assert sorted(contents(tmp_path / "out")) == ["runs.sqlite"]
+    with sweep_store.Store(tmp_path / "out") as store:
+        assert len(store.keys()) == 1
+
+
+# --- the command -------------------------------------------------------------------------------
+
+
+def test_the_command_prints_what_it_measured(
+    sluicegate: Program, typed: Callable[..., Result], done: tuple[sg.Sweep, Path]
+) -> None:
+    swept, out = done
+    words = [word for key, values in OVER.items() for word in ("--over", f"{key}={values}")]
+    words += [word for key, value in SHORT.items() for word in ("--set", f"{key}={value}")]
+    answer = sluicegate("sweep", "unresponsive", *words, "--seeds", "2", "-o", out)
+    assert (answer.returncode, answer.stderr) == (0, "")
+    lines = [re.split(r"\s{2,}", line.strip()) for line in answer.stdout.splitlines()]
+    [row] = [line for line in lines if line[:2] == ["1 Mbit/s", "red"]]
+    this = (pl.col("flows.1.rate_bps") == 1_000_000) & (pl.col("queue.discipline") == "red")
+    rates = swept.totals.filter(this)["throughput_bps"].to_list()
+    half = 12.706204736 * abs(rates[0] - rates[1]) / 2  # Student's t for two: 12.706 · s / √2
+    assert row[2] == f"{sum(rates) / 2e3:.1f} ± {half / 1e3:.1f}"
+    used = swept.links.filter(this)["utilisation"].to_list()
+    assert row[4].startswith(f"{sum(used) * 50:.2f} ± ")
+    assert "12 runs, of which 12 were there; means over 2 seeds ± half width" in answer.stdout
+    assert answer.stdout.endswith(f"results in {out}\n")
+    found = json.loads(typed("sweep", "unresponsive", *words, "--seeds", "2", "-o", out, "--json").stdout)
+    assert found == {"summary": swept.summary, "totals": swept.totals.to_dicts()}
+    quiet = typed("sweep", "unresponsive", *words, "--seeds", "2", "-o", out, "--quiet")
+    assert (quiet.exit_code, quiet.stdout, quiet.stderr) == (0, "", "")
+
+
+def test_many_points_and_several_links_are_shown_in_short(typed: Callable[..., Result], tmp_path: Path) -> None:
+    sets = ["--set", "run.duration=20 ms", "--set", "run.warmup=0 s"]
+    answer = typed("sweep", "topology", "--over", "queue.limit=70..114 45", "--seeds", "1", *sets, "-o", "out")
+    assert (answer.exit_code, answer.stderr) == (0, "")
+    assert "… and 5 more points\n45 runs; 1 seed\n" in answer.stdout
+    assert "used %" not in answer.stdout
+    assert "–" in answer.stdout  # nothing has arrived in so short a time
+    assert sg.Sweep.read(tmp_path / "out").links.height == 90
