@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from conftest import PROGRAM, Program
 
-TABLES = ["flow_series", "flows", "links", "occupancy", "queue"]
+TABLES = ["flow_series", "flows", "links", "occupancy", "positions", "queue"]
 
 
 def test_help_answers_at_once() -> None:

@@ -56,6 +56,10 @@ params! {
         /// How many of the most recent marks and losses the columns `recent_share` and `recent_chance` look at.
         recent: u64 = default(100), unit("packets"), range(Range::from(1.0).to(1e6)),
             source("RED 1993, Sec. X and Fig. 16");
+        /// How many packets the table `positions` keeps: which flow holds each place of the queues under study, at every
+        /// sample that still fits, from the start on.
+        positions: u64 = default(0), unit("packets"), range(Range::from(0.0).to(5e6)),
+            source("Tang, Wang & Low 2004, Sec. V-B");
     }
     rules {
         "warmup < duration" [warmup, duration] |p| p.warmup < p.duration;

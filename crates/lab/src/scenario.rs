@@ -173,6 +173,7 @@ impl Scenario {
             sample: self.run.interval(),
             series: self.run.series,
             recent: self.run.recent,
+            positions: self.run.positions,
         })
     }
 

@@ -87,6 +87,8 @@ pub struct Plan {
     pub series: bool,
     /// How many marks and losses each link under study remembers.
     pub recent: u64,
+    /// Of how many packets, sample by sample, it is kept which flow holds each place of a queue.
+    pub positions: u64,
 }
 
 impl Plan {

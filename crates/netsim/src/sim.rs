@@ -9,7 +9,7 @@ use crate::line::Line;
 use crate::link::{Link, Observer};
 use crate::packet::{SimPacket, Travelling};
 use crate::plan::{FlowPlan, Hop, Plan};
-use crate::probe::{FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, QueueSample, Spread};
+use crate::probe::{FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, Positions, QueueSample, Spread};
 use sluicegate_aqm::{Cause, FlowKey};
 use sluicegate_base::{Ecn, Rate, Span, Time};
 use sluicegate_tcp::send::SendCounters;
@@ -75,6 +75,9 @@ pub struct Sim {
     queue: Vec<QueueSample>,
     occupancy: Vec<Occupancy>,
     flow_series: Vec<FlowSample>,
+    /// Which flow holds each place of a queue, of so many packets at most.
+    positions: Positions,
+    places: u64,
     /// For counting the flows in a queue at a sample.
     census: Vec<u64>,
     count: u64,
@@ -167,6 +170,8 @@ impl Sim {
             queue: Vec::new(),
             occupancy: Vec::new(),
             flow_series: Vec::new(),
+            positions: Positions::default(),
+            places: plan.positions,
             count: 0,
             work: 0,
         }
@@ -477,10 +482,18 @@ impl Sim {
             if let (true, Some(average)) = (self.measuring, average) {
                 self.averages[at].add(average);
             }
+            let (time, link_at) = (self.now, at as u32);
+            let held = link.queue.packets();
+            if held > 0 && self.places >= held {
+                let flows = &mut self.positions.flows;
+                link.queue.for_each(&mut |packet| flows.push(packet.flow));
+                self.positions.samples.push((time, link_at, held as u32));
+                self.places -= held;
+                self.work += held;
+            }
             if !self.series {
                 continue;
             }
-            let (time, link_at) = (self.now, at as u32);
             let (packets, bytes) = (link.queue.packets(), link.queue.bytes());
             self.queue.push(QueueSample { time, link: link_at, packets, bytes, average: average.unwrap_or(f64::NAN) });
             self.work += packets + self.census.len() as u64;
@@ -547,6 +560,7 @@ impl Sim {
             queue: self.queue,
             occupancy: self.occupancy,
             flow_series: self.flow_series,
+            positions: self.positions,
             events: self.count,
         }
     }
