@@ -13,11 +13,12 @@ BASE_RTT_S = 0.1
 TCP_FLOWS = 32
 MIN_TH, MAX_TH, MAX_P = 20, 520, 0.5
 VEGAS_FLOWS, VEGAS_BPS, VEGAS_S = 100, 15_000_000, 20
+VEGAS_MAX_TH, VEGAS_MAX_P = 1020, 0.1
 ALPHA = 3.0
 """Packets that a Vegas flow keeps in the queue: α = β, lost with the paper's formulas."""
 
-DEFAULT = Settings(seeds=tuple(range(1, 6)), duration_s=150, warmup_s=30, sample_s=1)
-FULL = Settings(seeds=tuple(range(1, 21)), duration_s=300, warmup_s=50, sample_s=1)
+DEFAULT = Settings(seeds=tuple(range(1, 11)), duration_s=150, warmup_s=30, sample_s=1)
+FULL = Settings(seeds=tuple(range(1, 31)), duration_s=350, warmup_s=50, sample_s=1)
 
 SNAPSHOT_S = 0.1
 """Sec. V-B: the queue is looked at every 100 ms."""
@@ -29,7 +30,8 @@ class Case:
 
     `udp`: for each group of unresponsive flows how many there are and what each sends, in parts of the link's rate.
     `tcp`: for each group of TCP flows how many there are and their round trip without queues in ms. `candidates`:
-    packets that are drawn for each arrival. `draw`: where from. `vegas`: the flows of Sec. V-C. `snapshots`: whether
+    packets that are drawn for each arrival. `draw`: where from. `alpha`: what each Vegas flow of Sec. V-C keeps in the
+    queue, packets; 0 for NewReno. `snapshots`: whether
     the places of the queue are kept; `series`: whether the queue is, over time. `sets`: any other overrides, with a
     name for them in `variant`.
     """
@@ -39,7 +41,7 @@ class Case:
     link_bps: int = LINK_BPS
     candidates: int = 1
     draw: str = "random"
-    vegas: bool = False
+    alpha: float = 0.0
     snapshots: bool = field(default=False, compare=False)
     series: bool = field(default=False, compare=False)
     variant: str = ""
@@ -51,12 +53,18 @@ class Case:
         parts = [
             " and ".join(f"{count} {'Vegas' if self.vegas else 'TCP'} at {rtt:g} ms" for count, rtt in self.tcp),
             " and ".join(f"{count} UDP of {rate:g}c" for count, rate in self.udp),
+            f"alpha = {self.alpha:g}" if self.vegas else "",
             f"{self.link_bps / 1e6:g} Mbit/s" if self.link_bps != LINK_BPS else "",
             f"{self.candidates} candidates" if self.candidates > 1 else "",
             f"{self.draw} CHOKe" if self.draw != "random" else "",
             self.variant,
         ]
         return ", ".join(part for part in parts if part)
+
+    @property
+    def vegas(self) -> bool:
+        """Whether the TCP flows are Vegas."""
+        return self.alpha > 0
 
     @property
     def c(self) -> float:
@@ -96,9 +104,9 @@ class Case:
             sets.append(("queue.choke.draw", self.draw))
         if self.vegas:
             sets += [
-                ("flows.0.algorithm", "vegas"), ("flows.0.vegas_alpha", f"{ALPHA:g}"),
-                ("flows.0.vegas_beta", f"{ALPHA:g}"), ("flows.0.vegas_cut", "0"),
-                ("queue.max_th", str(VEGAS_MAX_TH)), ("queue.limit", "4000"),
+                ("flows.0.algorithm", "vegas"), ("flows.0.vegas_alpha", f"{self.alpha:g}"),
+                ("flows.0.vegas_beta", f"{self.alpha:g}"), ("flows.0.vegas_cut", "0"),
+                ("queue.max_th", str(VEGAS_MAX_TH)), ("queue.max_p", f"{VEGAS_MAX_P:g}"), ("queue.limit", "4000"),
             ]  # fmt: skip
         return (*sets, *self.sets)
 
@@ -122,7 +130,6 @@ def _access(rtt_ms: float) -> str:
     return f"{rtt_ms / 2 - 5:g} ms"
 
 
-VEGAS_MAX_TH = 1020
 BASE = Case()
 
 # Experiments 1 and 2: Figs. 4, 5, 6 ---------------------------------------------------------------------------------
@@ -136,14 +143,10 @@ MANY = tuple(replace(BASE.of(number), snapshots=number == TCP_FLOWS) for number 
 # Experiment 3: Fig. 7 -----------------------------------------------------------------------------------------------
 
 VEGAS_RATES = (0.1, 0.3, 0.7, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
-VEGAS = replace(BASE, tcp=((VEGAS_FLOWS, 1000 * BASE_RTT_S),), link_bps=VEGAS_BPS, vegas=True)
+VEGAS = replace(BASE, tcp=((VEGAS_FLOWS, 1000 * BASE_RTT_S),), link_bps=VEGAS_BPS, alpha=ALPHA)
 VEGAS_LOAD = tuple(VEGAS.at(rate) for rate in VEGAS_RATES)
 ALPHAS = (1.0, 2.0, 5.0, 10.0)
-VEGAS_ALPHAS = tuple(
-    replace(VEGAS.at(1.25), variant=f"alpha = {alpha:g}",
-            sets=(("flows.0.vegas_beta", f"{alpha:g}"), ("flows.0.vegas_alpha", f"{alpha:g}")))
-    for alpha in ALPHAS
-)  # fmt: skip
+VEGAS_ALPHAS = tuple(replace(VEGAS.at(1.25), alpha=alpha) for alpha in ALPHAS)
 """Other values of α where UDP's share is near its greatest."""
 
 # Sec. VI: Figs. 8 and 9, small N, growing c, variants ----------------------------------------------------------------
@@ -156,7 +159,11 @@ FAST = tuple(replace(BASE, link_bps=rate, series=rate == LINKS[-1]) for rate in 
 ENDS = (0.5, 1.0, 2.0, 5.0, 10.0)
 FRONT, BACK = (replace(BASE, draw=draw) for draw in ("front", "back"))
 FRONT_LOAD, BACK_LOAD = (tuple(case.at(rate) for rate in ENDS) for case in (FRONT, BACK))
-BACK_MANY = replace(BACK.of(100), udp=((1, 10.0),))
+BACK_SMOOTH = replace(
+    BACK.of(200), variant="no bursts", sets=(("flows.0.access_rate", "1 Mbit/s"), ("flows.1.jitter", "1"))
+)
+"""Back CHOKe with more flows, whose packets do not come back to back, against UDP that is not in step with the link."""
+
 K_RATES = (0.2, 0.5, 1.0, 2.0, 5.0)
 TWO, FIVE = (replace(BASE, udp=((k, 1.0),)) for k in (2, 5))
 TWO_LOAD, FIVE_LOAD = (tuple(case.at(rate) for rate in K_RATES) for case in (TWO, FIVE))
@@ -191,7 +198,7 @@ def all_cases() -> dict[str, Case]:
     from .choke2004_model import needed
 
     cases = (
-        *LOAD, *MANY, *VEGAS_LOAD, *VEGAS_ALPHAS, FIG8, *FEW, *FAST, *FRONT_LOAD, *BACK_LOAD, BACK_MANY,
+        *LOAD, *MANY, *VEGAS_LOAD, *VEGAS_ALPHAS, FIG8, *FEW, *FAST, *FRONT_LOAD, *BACK_LOAD, BACK_SMOOTH,
         *TWO_LOAD, *FIVE_LOAD, *CANDIDATES, *UNEQUAL, *FAR, *(case for case, _ in needed()),
     )  # fmt: skip
     found: dict[str, Case] = {}

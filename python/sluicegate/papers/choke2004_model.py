@@ -16,14 +16,15 @@ import polars as pl
 
 from ..theory import choke
 from .choke2004_cases import (
-    ALPHA,
     LIMIT_SHARE,
     MAX_P,
     MAX_TH,
     MIN_TH,
     NEEDED_FLOWS,
+    VEGAS_MAX_P,
     VEGAS_MAX_TH,
     Case,
+    all_cases,
     needed_case,
 )
 
@@ -45,34 +46,47 @@ class Said:
 NOTHING = Said(np.nan, np.nan, np.nan, np.nan)
 
 
-def _law(case: Case, rtt_ms: float, model: str) -> choke.RateLaw:
-    if case.vegas:
-        return choke.Vegas(ALPHA)
-    d = rtt_ms / 1e3
-    return choke.Reno(d) if model == "paper" else choke.Padhye(d + 1 / case.c)
+def solve(cases: Sequence[Case], model: str) -> list[choke.Equilibrium | None]:
+    """The equilibrium of each case, None where there is none. All must have as many groups of flows of each kind."""
+    c = np.array([case.c for case in cases])
+    vegas = cases[0].vegas
+    classes = []
+    for group in range(len(cases[0].tcp)):
+        counts, trips = (np.array([case.tcp[group][which] for case in cases]) for which in (0, 1))
+        d = trips / 1e3
+        law: choke.RateLaw = choke.Reno(d) if model == "paper" else choke.Padhye(d + 1 / c)
+        classes.append(choke.FlowClass(counts, choke.Vegas(np.array([case.alpha for case in cases])) if vegas else law, "tcp"))
+    for group in range(len(cases[0].udp)):
+        counts, rates = (np.array([case.udp[group][which] for case in cases]) for which in (0, 1))
+        classes.append(choke.FlowClass(counts, rates * c, "udp"))
+    ours = model == "ours"
+    g = choke.Red(MIN_TH, VEGAS_MAX_TH if vegas else MAX_TH, VEGAS_MAX_P if vegas else MAX_P, hold=ours, uniform=ours)
+    found = choke.equilibria_of(classes, c=c, g=g, m=np.array([float(case.candidates) for case in cases]))
+    return [None if refusal else found[index] for index, refusal in enumerate(found.refusals)]
 
 
-def _red(case: Case, model: str) -> choke.Red:
-    return choke.Red(
-        MIN_TH, VEGAS_MAX_TH if case.vegas else MAX_TH, MAX_P, hold=model == "ours", uniform=model == "ours"
-    )
-
-
-def solve(case: Case, model: str) -> choke.Equilibrium:
-    """The equilibrium of a case. Raises `choke.ChokeError` where there is none."""
-    classes = [
-        *(choke.FlowClass(count, _law(case, rtt, model), f"tcp {rtt:g} ms") for count, rtt in case.tcp),
-        *(choke.FlowClass(count, rate * case.c, f"udp {rate:g}") for count, rate in case.udp),
-    ]
-    return choke.equilibrium_of(classes, c=case.c, g=_red(case, model), m=case.candidates)
+def solve_all(cases: Sequence[Case], model: str) -> dict[str, choke.Equilibrium | None]:
+    """The same for any cases, by their ids. What no model knows, Front and Back CHOKe, has none."""
+    groups: dict[tuple[int, int, bool], list[Case]] = {}
+    for case in cases:
+        if case.draw == "random":
+            groups.setdefault((len(case.tcp), len(case.udp), case.vegas), []).append(case)
+    found: dict[str, choke.Equilibrium | None] = {}
+    for members in groups.values():
+        found |= dict(zip((case.id for case in members), solve(members, model), strict=True))
+    return found
 
 
 @cache
+def equilibria(model: str) -> dict[str, choke.Equilibrium | None]:
+    """The equilibrium of every case of the report."""
+    return solve_all(tuple(all_cases().values()), model)
+
+
 def said(case: Case, model: str) -> Said:
-    """What the full model says of a case."""
-    try:
-        eq = solve(case, model)
-    except choke.ChokeError:
+    """What the full model says of a case of the report."""
+    eq = equilibria(model).get(case.id)
+    if eq is None:
         return NOTHING
     groups = tuple(flow.count * flow.share for flow in eq.flows)
     return Said(eq.share, eq.occupancy, eq.b, eq.tcp.through, groups)
@@ -84,8 +98,9 @@ def approximate(case: Case) -> Said:
     ((count, rtt),) = case.tcp
     with np.errstate(all="ignore"):
         found = choke.approximate(
-            case.x0 * case.c, N=count, c=case.c, f=_law(case, rtt, "paper"), g=_red(case, "paper")
-        )
+            case.x0 * case.c, N=count, c=case.c, f=choke.Vegas(case.alpha) if case.vegas else choke.Reno(rtt / 1e3),
+            g=choke.Red(MIN_TH, VEGAS_MAX_TH if case.vegas else MAX_TH, VEGAS_MAX_P if case.vegas else MAX_P),
+        )  # fmt: skip
     share = float(found.share[0])
     return Said(share, float(found.h0[0]), float(found.b[0]), case.c * (1 - share) / count)
 
@@ -95,7 +110,7 @@ def table(cases: Sequence[Case]) -> pl.DataFrame:
     rows = []
     for case in cases:
         answers = {"paper": said(case, "paper"), "ours": said(case, "ours"), "approximate": NOTHING}
-        if len(case.tcp) == 1 and len(case.udp) == 1 and case.udp[0][0] == 1 and case.candidates == 1:
+        if case.draw == "random" and len(case.tcp) == 1 and len(case.udp) == 1 and case.udp[0][0] == 1 and case.candidates == 1:
             answers["approximate"] = approximate(case)
         row: dict[str, object] = {"experiment": case.id}
         for name, answer in answers.items():
@@ -124,7 +139,6 @@ def needed() -> tuple[tuple[Case, bool], ...]:
 def worst_rate(k: int, m: int) -> float:
     """The rate of each of `k` flows, in parts of the link's, at which they get most against `m` candidates: to two
     digits, at most 20."""
-    case = needed_case(k, m, 1.0)
-    rates = np.geomspace(0.05, 20, 60)
-    shares = [said(case.at(float(f"{rate:.2g}")), "ours").share for rate in rates]
-    return float(f"{rates[int(np.nanargmax(shares))]:.2g}")
+    rates = [float(f"{rate:.2g}") for rate in np.geomspace(0.05, 20, 60)]
+    shares = [np.nan if eq is None else eq.share for eq in solve([needed_case(k, m, rate) for rate in rates], "ours")]
+    return rates[int(np.nanargmax(shares))]
