@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from .. import plot
 
@@ -61,7 +63,7 @@ def compared(
     return figure
 
 
-def points(axes: plot.Axes, x: np.ndarray, table: pl.DataFrame, quantity: str, factor: float, style: plot.Style) -> None:
+def points(axes: Axes, x: NDArray[np.float64], table: pl.DataFrame, quantity: str, factor: float, style: plot.Style) -> None:
     """Means with their intervals, without a line."""
     means = table[f"{quantity}_mean"].to_numpy() * factor
     halves = table[f"{quantity}_half_width"].cast(pl.Float64).fill_null(0.0).to_numpy() * factor
@@ -69,7 +71,7 @@ def points(axes: plot.Axes, x: np.ndarray, table: pl.DataFrame, quantity: str, f
                   label=style.label, zorder=3)  # fmt: skip
 
 
-Curve = Callable[[np.ndarray], np.ndarray]
+Curve = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 @plot.drawing
