@@ -20,8 +20,8 @@ from pathlib import Path
 
 PAPERS: dict[str, str] = {
     "choke1999": "R. Pan and B. Prabhakar, CHOKe, Stanford technical report CSL-TR-99-779 (1999)",
-    "choke2004": "A. Tang, J. Wang and S. H. Low, Understanding CHOKe: Throughput and Spatial Characteristics, IEEE/ACM "
-    "Transactions on Networking 12(4), 2004",
+    "choke2004": "A. Tang, J. Wang and S. H. Low, Understanding CHOKe: Throughput and Spatial Characteristics, "
+    "IEEE/ACM Transactions on Networking 12(4), 2004",
 }
 """The papers that can be reproduced: the name of each, and what it is."""
 

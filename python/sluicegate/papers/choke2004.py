@@ -59,8 +59,8 @@ def experiments(settings: Settings) -> list[Experiment]:
 def points(results: Tables) -> pl.DataFrame:
     """One row for each run: `experiment`, `seed`, and
 
-    `share` (of the link, all unresponsive flows), `occupancy` (their part of the queue), `b` (packets waiting, mean over
-    time), `tcp_flow` (packets per second that a TCP flow of the first group gets), `tcp_bps`, `tcp_loss`, `udp_loss`
+    `share` (of the link, all unresponsive flows), `occupancy` (their part of the queue), `b` (packets waiting, mean
+    over time), `tcp_flow` (packets per second that a TCP flow of the first group gets), `tcp_bps`, `tcp_loss`, `udp_loss`
     (lost over arrived), `timeouts` (of TCP, over its delivered packets), `utilisation`, `average` (RED's own).
     """
     flows, links = results["flows"], results["links"]
@@ -75,9 +75,7 @@ def points(results: Tables) -> pl.DataFrame:
         tcp_timeouts=("timeouts", math.fsum), tcp_delivered=("delivered_packets", math.fsum),
     )  # fmt: skip
     one = fold(flows.filter(pl.col("group") == 0), RUN, tcp_flow=("throughput_bps", mean))
-    table = links.select(
-        *RUN, "rate_bps", "utilisation", b="queue_packets_mean", average="average_packets_mean"
-    )
+    table = links.select(*RUN, "rate_bps", "utilisation", b="queue_packets_mean", average="average_packets_mean")
     for part in (udp, tcp, one):
         table = table.join(part, on=RUN, how="left", maintain_order="left")
     return table.select(
@@ -108,9 +106,7 @@ def density(results: Tables, settings: Settings, case: Case) -> pl.DataFrame:
     found there that are UDP's. The row of place 1 is the packet at the very head.
     """
     tcp = sum(count for count, _ in case.tcp)
-    rows = results["positions"].filter(
-        (pl.col("experiment") == case.id) & (pl.col("time_s") > settings.warmup_s)
-    )
+    rows = results["positions"].filter((pl.col("experiment") == case.id) & (pl.col("time_s") > settings.warmup_s))
     parts = []
     for seed in sorted(rows["seed"].unique().to_list()):
         one = rows.filter(pl.col("seed") == seed)

@@ -175,9 +175,7 @@ UNEQUAL = tuple(replace(BASE, udp=((1, 0.5), (1, 1.0), (1, 3.0)), candidates=m) 
 """Three unresponsive flows of different rates."""
 
 TRIPS = (20.0, 400.0)
-FAR = tuple(
-    replace(BASE.at(rate), tcp=((16, TRIPS[0]), (16, TRIPS[1]))) for rate in (0.5, 2.0)
-)
+FAR = tuple(replace(BASE.at(rate), tcp=((16, TRIPS[0]), (16, TRIPS[1]))) for rate in (0.5, 2.0))
 """Half of the TCP flows with a short round trip, half with a long one."""
 
 LIMIT_SHARE = 0.25
@@ -205,7 +203,5 @@ def all_cases() -> dict[str, Case]:
     for case in cases:
         before = found.get(case.id)
         keeps = before or case
-        found[case.id] = replace(
-            case, snapshots=case.snapshots or keeps.snapshots, series=case.series or keeps.series
-        )
+        found[case.id] = replace(case, snapshots=case.snapshots or keeps.snapshots, series=case.series or keeps.series)
     return found

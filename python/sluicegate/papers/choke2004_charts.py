@@ -63,7 +63,9 @@ def compared(
     return figure
 
 
-def points(axes: Axes, x: NDArray[np.float64], table: pl.DataFrame, quantity: str, factor: float, style: plot.Style) -> None:
+def points(
+    axes: Axes, x: NDArray[np.float64], table: pl.DataFrame, quantity: str, factor: float, style: plot.Style
+) -> None:
     """Means with their intervals, without a line."""
     means = table[f"{quantity}_mean"].to_numpy() * factor
     halves = table[f"{quantity}_half_width"].cast(pl.Float64).fill_null(0.0).to_numpy() * factor
@@ -105,7 +107,7 @@ def queues(panels: Sequence[tuple[str, Sequence[float], Sequence[float], Sequenc
         axes.set_title(title)
         axes.plot(times, packets, color=plot.SKY, linewidth=0.8, label="queue")
         axes.plot(times, average, color=plot.BLACK, linewidth=1.3, label="average kept by RED")
-        plot.reference(axes, min_th, f"min_th = {min_th:g}", color=plot.VERMILION)
+        plot.reference(axes, min_th, f"min_th = {min_th:g}" if axes is rows[0][0] else "", color=plot.VERMILION)
         axes.set_ylim(bottom=0)
         axes.set_xlim(min(times), max(times))
         axes.set_ylabel("queue (packets)")
@@ -168,18 +170,23 @@ def needed(steps: dict[float, tuple[Sequence[int], Sequence[int]]], table: pl.Da
     left, right = row
     left.set_title("by the closed curve")
     for index, (share, (ks, ms)) in enumerate(steps.items()):
-        left.plot(ks, ms, "-", marker=MARKERS[index], color=COLOURS[index], label=f"under {100 * share:g} % of the link")
+        left.plot(
+            ks, ms, "-", marker=MARKERS[index], color=COLOURS[index], label=f"under {100 * share:g} % of the link"
+        )
     left.set_xlabel("unresponsive flows, k")
     left.set_ylabel("candidates needed, m")
     left.set_ylim(bottom=0)
     left.legend()
     right.set_title("simulated, 96 TCP flows, worst rate")
-    for enough, name, colour, marker in ((True, "m as needed", plot.GREEN, "^"), (False, "one less", plot.VERMILION, "s")):
+    for enough, name, colour, marker in (
+        (True, "m as needed", plot.GREEN, "^"),
+        (False, "one less", plot.VERMILION, "s"),
+    ):
         part = table.filter(pl.col("enough") == enough)
         points(right, part["k"].to_numpy(), part, "share", 100, plot.Style(name, colour, "none", marker))
         right.plot(part["k"], part["ours_share"] * 100, "--", color=colour, linewidth=1.2, label=f"{name}, full model")
         for k, m, share in part.select("k", "m", "share_mean").iter_rows():
-            right.annotate(f"m = {m}", (k, 100 * share), xytext=(7, -3), textcoords="offset points", fontsize=8.5)
+            right.annotate(f"m = {m}", (k, 100 * share), xytext=(8, 5), textcoords="offset points", fontsize=8.5)
     plot.reference(right, 100 * limit, f"{100 * limit:g} %")
     right.set_ylim(0, 35)
     right.set_xlim(0.5, 6)

@@ -1,7 +1,7 @@
 """The checks of "Understanding CHOKe".
 
-Closed forms are `exact`. What the paper says in words and what Theorem 1 bounds are `claim`. Numbers that rest on max_th
-and p_max, which the text at hand has lost, and agreement with a model that has them, are `shown`.
+Closed forms are `exact`. What the paper says in words and what Theorem 1 bounds are `claim`. Numbers that rest on
+max_th and p_max, which the text at hand has lost, and agreement with a model that has them, are `shown`.
 """
 
 from __future__ import annotations
@@ -46,20 +46,47 @@ CLOSE = 0.1
 """What "matches closely" is taken to mean: a tenth."""
 
 OF_FIGURE: dict[str, tuple[str, ...]] = {
-    "fig4": ("theorem-1-share", "theorem-1-load", "theorem-1-h0", "under-5-at-10c", "rises-to-1.25c", "falls-from-1.25c",
-             "peak-below-theorem-1", "queue-grows", "share-against-model", "queue-against-43-load",
-             "queue-against-timeouts-load"),
-    "fig5": ("queue-grows-with-n", "tcp-falls-with-n", "tcp-against-model", "tcp-against-timeouts",
-             "queue-against-43-many", "queue-against-timeouts-many"),
-    "fig6": ("density-at-0.1c", "density-flat", *(f"head-is-share-{x0:g}c" for x0 in SPATIAL), "density-falls", "half-udp",
-             "under-half-udp"),
-    "fig7": ("vegas-under-5-at-10c", "vegas-nearer-theorem-1", "vegas-peak-below-theorem-1", "vegas-share-against-model"),
+    "fig4": (
+        "theorem-1-share",
+        "theorem-1-load",
+        "theorem-1-h0",
+        "under-5-at-10c",
+        "rises-to-1.25c",
+        "falls-from-1.25c",
+        "peak-below-theorem-1",
+        "queue-grows",
+        "share-against-model",
+        "queue-against-43-load",
+        "queue-against-timeouts-load",
+    ),
+    "fig5": (
+        "queue-grows-with-n",
+        "tcp-falls-with-n",
+        "tcp-against-model",
+        "tcp-against-timeouts",
+        "queue-against-43-many",
+        "queue-against-timeouts-many",
+    ),
+    "fig6": (
+        "density-at-0.1c",
+        "density-flat",
+        *(f"head-is-share-{x0:g}c" for x0 in SPATIAL),
+        "density-falls",
+        "half-udp",
+        "under-half-udp",
+    ),
+    "fig7": (
+        "vegas-under-5-at-10c",
+        "vegas-nearer-theorem-1",
+        "vegas-peak-below-theorem-1",
+        "vegas-share-against-model",
+    ),
     "fig8-9": ("n40-active", "n8-on-and-off", "fast-on-and-off"),
     "few": ("least-flows",),
     "kinds": ("two-udp-take-more", "five-udp-take-more", "back-third", "back-third-no-bursts", "back-queue"),
     "beyond": ("candidates-against-model", "unequal-against-model", "round-trips-against-model"),
     "needed": tuple(f"needed-{k}" for k in (1, 2, 3, 5)),
-}  # fmt: skip
+}
 """Which checks stand under which figure."""
 
 AT = {case.x0: case for case in LOAD}
@@ -95,7 +122,8 @@ def _exact() -> list[Check]:
         ("h0", "with h0 = 0.387", float(phi[best]), 0.387),
     )
     result = [
-        Check(f"theorem-1-{name}", "Theorem 1", "exact", f"{text}; tested: the closed curve (19), searched for its peak",
+        Check(f"theorem-1-{name}", "Theorem 1", "exact", f"{text}; tested: the closed curve (19), searched for its "
+                                                         f"peak",
               value, "", Bounds(said - 5e-4, said + 5e-4, f"{said} as printed, give or take half its last digit"))
         for name, text, value, said in values
     ]  # fmt: skip
@@ -113,12 +141,13 @@ def _load(runs: pl.DataFrame) -> list[Check]:
     small, peak = interval(shares[10.0]), interval(shares[top])
     up, down = difference(shares[1.25], shares[0.5]), difference(shares[1.25], shares[5.0])
     grows = difference(by_seed(runs, AT[10.0], "b"), by_seed(runs, AT[0.1], "b"))
-    off = max((abs(interval(shares[x0]).mean - 100 * said(AT[x0], "paper").share) for x0 in RATES))
+    off = max(abs(interval(shares[x0]).mean - 100 * said(AT[x0], "paper").share) for x0 in RATES)
     source = "Sec. V-A, Fig. 4"
     return [
         _claim("under-5-at-10c", source, "UDP's share drops to less than 5 % at 10c", small, "% of the link",
                below(5, small)),
-        _claim("rises-to-1.25c", source, "UDP's share rises and peaks when UDP sends slightly more than c; tested: at 1.25c "
+        _claim("rises-to-1.25c", source, "UDP's share rises and peaks when UDP sends slightly more than c; tested: "
+                                         "at 1.25c "
                "it is more than at 0.5c, seed by seed", up, "percentage points", above(0, up)),
         _claim("falls-from-1.25c", source, "then it drops; tested: at 1.25c it is more than at 5c, seed by seed", down,
                "percentage points", above(0, down)),
@@ -126,7 +155,8 @@ def _load(runs: pl.DataFrame) -> list[Check]:
                f"% of the link, at {top:g}c", below(100 * choke.PEAK_SHARE, peak)),
         _claim("queue-grows", source, "the queue steadily increases with UDP's rate; tested: 10c against 0.1c", grows,
                "packets", above(0, grows)),
-        Check("share-against-model", source, "shown", "simulation and full model match closely; tested: UDP's share, the "
+        Check("share-against-model", source, "shown", "simulation and full model match closely; tested: UDP's share, "
+                                                      "the "
               "greatest difference over 0.1c to 10c", off, "percentage points",
               Bounds(None, CLOSE * 100 * choke.PEAK_SHARE, "a tenth of the greatest share of Theorem 1, our reading of "
                      "“closely”")),
@@ -188,11 +218,15 @@ def _spatial(settings: Settings, results: Tables, runs: pl.DataFrame) -> list[Ch
     result = [
         _claim("density-at-0.1c", source, "probability close to 0.08 at each place at 0.1c", mean, "",
                printed(0.08, 0.01, mean), "shown"),
-        _claim("density-flat", source, "roughly uniform at 0.1c; tested: mean of the third at the tail less that of the "
-               "third at the head", slope, "", Bounds(-0.01, 0.01, "0, give or take a unit of 0.08's last digit"), "shown"),
-        _claim("density-falls", source, "ρ concentrates near the tail and drops towards the head; tested: mean of the fifth "
+        _claim("density-flat", source, "roughly uniform at 0.1c; tested: mean of the third at the tail less that of "
+                                       "the "
+               "third at the head", slope, "", Bounds(-0.01, 0.01, "0, give or take a unit of 0.08's last "
+                                                                   "digit"), "shown"),
+        _claim("density-falls", source, "ρ concentrates near the tail and drops towards the head; tested: mean of "
+                                        "the fifth "
                "at the tail less that of the fifth at the head, at 10c", falls, "", above(0, falls)),
-        _claim("half-udp", source, "at 10c roughly half of the queue is UDP's", occupancy, "", printed(0.5, 0.1, occupancy),
+        _claim("half-udp", source, "at 10c roughly half of the queue is "
+                                   "UDP's", occupancy, "", printed(0.5, 0.1, occupancy),
                "shown"),
         _claim("under-half-udp", "Theorem 5", "UDP never has more than half of the queue; tested at 10c", occupancy, "",
                below(0.5, occupancy)),
@@ -217,9 +251,11 @@ def _vegas(runs: pl.DataFrame) -> list[Check]:
     nearer = difference(shares[1.25], by_seed(runs, AT[1.25], "share", 100))
     off = max(abs(interval(shares[x0]).mean - 100 * said(case, "paper").share) for x0, case in VEGAS_AT.items())
     return [
-        _claim("vegas-under-5-at-10c", source, "the behaviour is that of Fig. 4: UDP's share tends to 0; tested: under 5 % "
+        _claim("vegas-under-5-at-10c", source, "the behaviour is that of Fig. 4: UDP's share tends to 0; tested: "
+                                               "under 5 % "
                "at 10c", small, "% of the link", below(5, small)),
-        _claim("vegas-nearer-theorem-1", source, "the match with Theorem 1 is better than with NewReno; tested: UDP's share "
+        _claim("vegas-nearer-theorem-1", source, "the match with Theorem 1 is better than with NewReno; tested: "
+                                                 "UDP's share "
                "at 1.25c is greater, both below 26.9 %", nearer, "percentage points that Vegas's is greater",
                above(0, nearer), "shown"),
         _claim("vegas-peak-below-theorem-1", source, "a smaller greatest share than Theorem 1", peak,
@@ -244,7 +280,8 @@ def _active(settings: Settings, results: Tables) -> list[Check]:
     return [
         _claim("n40-active", "Sec. VI, Fig. 8", "with N = 40 the queue stays well above min_th", many, unit,
                Bounds(None, 0.0, "never")),
-        _claim("n8-on-and-off", "Sec. VI, Fig. 9", "with N = 8 the queue oscillates around min_th, turning CHOKe on and off",
+        _claim("n8-on-and-off", "Sec. VI, Fig. 9", "with N = 8 the queue oscillates around min_th, turning CHOKe on "
+                                                   "and off",
                eight, unit, Bounds(1.0, 99.0, f"{low}; at most 99 %")),
         _claim("fast-on-and-off", "Sec. VI", "the same when c grows with fixed N; tested: 8 Mbit/s, N = 32", fast, unit,
                Bounds(1.0, 99.0, f"{low}; at most 99 %"), "shown"),
@@ -267,13 +304,16 @@ def _kinds(runs: pl.DataFrame) -> list[Check]:
     return [
         *result,
         Check("back-third", "Sec. VI", "claim", f"{paper}; tested: N = 32, 10c", back.mean, "of the link", third,
-              "Packets that a TCP flow sends back to back, and 32 flows are not many: the second meets the first at the "
-              "tail and both are lost, so that TCP falls short of 2/3 and CHOKe is off for part of the time, when UDP takes "
-              "all. With 200 flows whose packets are apart, and UDP not in step, nothing else changed, it is 1/3.",
+              "Packets that a TCP flow sends back to back, and 32 flows are not many: the second meets the first at "
+              "the "
+              "tail and both are lost, so that TCP falls short of 2/3 and CHOKe is off for part of the time, when "
+              "UDP takes "
+              "all. With 200 flows whose packets are apart, and UDP not in step with the link, it is 1/3.",
               "back-third-no-bursts"),
         Check("back-third-no-bursts", "Sec. VI", "claim", f"{paper}; tested: N = 200, 10c, no TCP packets back to back",
               smooth.mean, "of the link", third),
-        _claim("back-queue", "Sec. VI", "with Back CHOKe the queue oscillates around min_th; tested: its mean, N = 32, 10c",
+        _claim("back-queue", "Sec. VI", "with Back CHOKe the queue oscillates around min_th; tested: its mean, N = "
+                                        "32, 10c",
                queue, "packets", Bounds(MIN_TH * 0.5, MIN_TH * 1.5, "min_th, give or take a half of it")),
     ]  # fmt: skip
 
@@ -303,5 +343,3 @@ def _beyond(results: Tables, runs: pl.DataFrame) -> list[Check]:
                        "% of the link", below(100 * LIMIT_SHARE, share), "shown")
             )  # fmt: skip
     return result
-
-

@@ -43,8 +43,10 @@ from .points import interval_of, summarise
 X0 = "UDP sends (parts of the link's rate)"
 TICKS = (0.1, 0.3, 1, 3, 10)
 COLUMNS = ("share", "occupancy", "b", "tcp_flow")
-EACH = "Means over seeds with 95 % intervals. Full model: eqs. (3) to (9) with (43) and (44), and with a law of TCP that "\
-    "knows time-outs and the drops of RED as it spaces them here. Approximate model: Sec. III-C."  # fmt: skip
+EACH = (
+    "Means over seeds with 95 % intervals. Full model: eqs. (3) to (9) with (43) and (44), and with a law of TCP that "
+    "knows time-outs and the drops of RED as it spaces them here. Approximate model: Sec. III-C."
+)
 
 
 def figures(settings: Settings, results: Tables, runs: pl.DataFrame) -> tuple[FigurePart, ...]:
@@ -55,7 +57,7 @@ def figures(settings: Settings, results: Tables, runs: pl.DataFrame) -> tuple[Fi
     )  # fmt: skip
 
 
-def joined(cases: Sequence[Case], runs: pl.DataFrame, **columns: Sequence[float]) -> pl.DataFrame:
+def joined(cases: Sequence[Case], runs: pl.DataFrame, **columns: Sequence[object]) -> pl.DataFrame:
     """For each case the means of `COLUMNS`, and what the models say; `columns` are added."""
     ids = pl.DataFrame({"experiment": [case.id for case in cases], **columns})
     means = summarise(runs.join(ids, on="experiment", how="semi"), ("experiment",), COLUMNS)
@@ -78,7 +80,8 @@ def _load(runs: pl.DataFrame) -> FigurePart:
         label="Figure 4",
         title="Effect of the UDP rate on queue and UDP's share",
         setup=f"{TCP_FLOWS} NewReno transfers and one UDP source on 1 Mbit/s (c = 125 packets/s). {EACH}",
-        paper_says="The queue grows steadily with UDP's rate; UDP's share rises, peaks and drops to less than 5 % at 10c. "
+        paper_says="The queue grows steadily with UDP's rate; UDP's share rises, peaks and drops to less than 5 % at "
+                   "10c. "
         "Simulation and full model give a smaller share than the approximate model, whose greatest is 26.9 %.",
         measured=f"UDP's share is greatest at {best.x0:g}c, {value(runs, best, 'share', 100, '%')}, and "
         f"{value(runs, LOAD[-1], 'share', 100, '%')} at 10c. The queue grows from "
@@ -105,7 +108,8 @@ def _many(runs: pl.DataFrame) -> FigurePart:
         label="Figure 5",
         title="Effect of the number of TCP flows at 10c",
         setup=f"UDP sends 10c; 12 to 64 NewReno transfers. {EACH}",
-        paper_says="The queue grows and the throughput of a TCP flow falls with N; simulation and model match very well.",
+        paper_says="The queue grows and the throughput of a TCP flow falls with N; simulation and model match very "
+                   "well.",
         measured=f"From {first.tcp[0][0]} to {last.tcp[0][0]} flows the queue grows from "
         f"{value(runs, first, 'b', 1, 'packets')} to {value(runs, last, 'b', 1, 'packets')}; a TCP flow gets "
         f"{value(runs, first, 'tcp_flow', 1, 'packets/s')} and {value(runs, last, 'tcp_flow', 1, 'packets/s')}.",
@@ -148,12 +152,17 @@ def _spatial(settings: Settings, results: Tables) -> FigurePart:
         id="fig6",
         label="Figure 6",
         title="Where UDP's packets are in the queue",
-        setup=f"Snapshots every 100 ms of the runs of Figure 4. The queue of each snapshot is cut into {BINS} parts, from "
+        setup=f"Snapshots every 100 ms of the runs of Figure 4. The queue of each snapshot is cut into {BINS} parts, "
+        f"from "
         "tail to head; the last point is the packet at the very head. Lines: ρ(y) of both full models.",
-        paper_says="At 0.1c UDP's packets are spread evenly, with a probability close to 0.08 at each place. With a higher "
-        "rate ρ concentrates near the tail and drops rapidly towards the head; at the head it equals UDP's share of the "
+        paper_says="At 0.1c UDP's packets are spread evenly, with a probability close to 0.08 at each place. With a "
+        "higher "
+        "rate ρ concentrates near the tail and drops rapidly towards the head; at the head it equals UDP's share of "
+        "the "
         "link, also at 10c, where about half of the queue is UDP's.",
-        measured="; ".join(f"at {x0:g}c ρ is {at(x0, low)} at the tail and {at(x0, high)} at the head" for x0 in SPATIAL)
+        measured="; ".join(
+            f"at {x0:g}c ρ is {at(x0, low)} at the tail and {at(x0, high)} at the head" for x0 in SPATIAL
+        )
         + ".",
         alt="Part of packets that are UDP's over the place in the queue, at four rates: snapshots and models.",
         drawing=drawn.spatial(panels),
@@ -171,7 +180,8 @@ def _vegas(runs: pl.DataFrame) -> FigurePart:
         label="Figure 7",
         title="TCP Vegas: effect of the UDP rate",
         setup=f"100 Vegas transfers on 15 Mbit/s, 20 s, of which the first 5 are not measured; α = β = 3. {EACH}",
-        paper_says="The behaviour does not depend on the TCP algorithm. The match with Theorem 1 is better than with NewReno, "
+        paper_says="The behaviour does not depend on the TCP algorithm. The match with Theorem 1 is better than with "
+                   "NewReno, "
         "because there are more flows and the queue is longer.",
         measured=f"UDP's share is greatest at {best.x0:g}c, {value(runs, best, 'share', 100, '%')}; at 10c it is "
         f"{value(runs, VEGAS_LOAD[-1], 'share', 100, '%')}. At 1.25c with another α: {others}.",
@@ -197,15 +207,19 @@ def _over_time(settings: Settings, results: Tables, runs: pl.DataFrame) -> Figur
     for title, case in cases:
         one = rows.filter(pl.col("experiment") == case.id)
         tables.append(one)
-        panels.append((title, *(one[name].to_list() for name in ("time_s", "queue_packets", "average_packets"))))
+        panels.append(
+            (title, one["time_s"].to_list(), one["queue_packets"].to_list(), one["average_packets"].to_list())
+        )
     return FigurePart(
         id="fig8-9",
         label="Figures 8 and 9",
         title="The queue over time: CHOKe active, and switched on and off",
         setup=f"UDP sends 10c. One run (seed {seed}), a minute of it. The last panel is the statement on growing c.",
-        paper_says="With N = 40 the queue fluctuates around a level well above min_th. With N = 8 it oscillates around min_th, "
+        paper_says="With N = 40 the queue fluctuates around a level well above min_th. With N = 8 it oscillates "
+        "around min_th, "
         "constantly turning CHOKe on and off; so it does when c grows with fixed N.",
-        measured=f"Mean queue: {value(runs, FIG8, 'b', 1, 'packets')} with N = 40, {value(runs, FEW[2], 'b', 1, 'packets')} "
+        measured=f"Mean queue: {value(runs, FIG8, 'b', 1, 'packets')} with N = 40, "
+        f"{value(runs, FEW[2], 'b', 1, 'packets')} "
         f"with N = 8, {value(runs, FAST[-1], 'b', 1, 'packets')} with N = 32 on 8 Mbit/s; min_th is {MIN_TH}.",
         alt="Queue and its average over time for many and for few TCP flows.",
         drawing=drawn.queues(panels, MIN_TH),
@@ -224,7 +238,8 @@ def _few(runs: pl.DataFrame) -> FigurePart:
         label="Section VI",
         title="Few TCP flows, or a faster link",
         setup=f"UDP sends 10c. Where the model has no answer, CHOKe would not stay active. {EACH}",
-        paper_says="CHOKe remains active from about 8.08 flows on (c = 125 packets/s). With fewer, or on a faster link with the "
+        paper_says="CHOKe remains active from about 8.08 flows on (c = 125 packets/s). With fewer, or on a faster "
+                   "link with the "
         "same flows, it is turned on and off near min_th, and TCP may not use the whole link.",
         measured="UDP's share and queue: " + "; ".join(
             f"N = {case.tcp[0][0]} on {case.link_bps / 1e6:g} Mbit/s {value(runs, case, 'share', 100, '%')}, "
@@ -246,14 +261,19 @@ def _kinds(runs: pl.DataFrame) -> FigurePart:
         id="kinds",
         label="Section VI",
         title="Several UDP flows, Front and Back CHOKe",
-        setup=f"{TCP_FLOWS} NewReno transfers on 1 Mbit/s. Left: several like UDP flows and one candidate, lines: full model. "
-        "Right: an arrival is compared with the packet at the head or at the tail. No bursts: 200 TCP flows whose packets "
+        setup=f"{TCP_FLOWS} NewReno transfers on 1 Mbit/s. Left: several like UDP flows and one candidate, lines: "
+              f"full model. "
+        "Right: an arrival is compared with the packet at the head or at the tail. No bursts: 200 TCP flows whose "
+        "packets "
         "leave at 1 Mbit/s, and UDP with random gaps.",
-        paper_says="With more than one UDP flow CHOKe may be less effective, and UDP take more at a high rate. With Back "
-        "CHOKe the burstiness of arrivals decides; UDP's share is close to 1/3 if the number of TCP flows is large, and the "
+        paper_says="With more than one UDP flow CHOKe may be less effective, and UDP take more at a high rate. With "
+                   "Back "
+        "CHOKe the burstiness of arrivals decides; UDP's share is close to 1/3 if the number of TCP flows is large, "
+        "and the "
         "queue oscillates around min_th.",
         measured=f"Two UDP flows of 5c take {value(runs, TWO_LOAD[-1], 'share', 100, '%')}, five take "
-        f"{value(runs, FIVE_LOAD[-1], 'share', 100, '%')}. Back CHOKe at 10c: {value(runs, BACK_LOAD[-1], 'share', 100, '%')} "
+        f"{value(runs, FIVE_LOAD[-1], 'share', 100, '%')}. Back CHOKe at 10c: "
+        f"{value(runs, BACK_LOAD[-1], 'share', 100, '%')} "
         f"with a queue of {value(runs, BACK_LOAD[-1], 'b', 1, 'packets')}; without bursts "
         f"{value(runs, BACK_SMOOTH, 'share', 100, '%')}.",
         alt="Share of unresponsive flows over their rate, for several flows and for Front and Back CHOKe.",
@@ -301,11 +321,13 @@ def _beyond(results: Tables, runs: pl.DataFrame) -> FigurePart:
         id="beyond",
         label="Beyond the paper",
         title="Several candidates, unequal UDP flows, different round trips",
-        setup="First rows: one UDP flow of 2c and 2, 3 or 5 candidates. Then three UDP flows of different rates. Then half of "
+        setup="First rows: one UDP flow of 2c and 2, 3 or 5 candidates. Then three UDP flows of different rates. "
+        "Then half of "
         "the TCP flows with a round trip of 20 ms, half with 400 ms. Shares of groups of flows.",
         paper_says="It would be interesting to extend the analysis: to several candidates, several unresponsive flows, "
         "heterogeneous TCP flows (Sec. VII).",
-        measured=f"Model (time-outs, RED's gaps) and simulation differ by at most {100 * worst:.1f} % of the link; most with 5 "
+        measured=f"Model (time-outs, RED's gaps) and simulation differ by at most {100 * worst:.1f} % of the link; "
+        f"most with 5 "
         f"candidates, whose losses hold the queue at {value(runs, CANDIDATES[-1], 'b', 1, 'packets')}, near min_th.",
         alt="Shares of groups of flows: simulation and models.",
         drawing=drawn.against_model(data),
@@ -328,9 +350,11 @@ def _needed(runs: pl.DataFrame) -> FigurePart:
         id="needed",
         label="Beyond the paper",
         title="How many candidates for k unresponsive flows",
-        setup="Left: the least m with which k like flows never take more than a given share, whatever they send, by the closed "
+        setup="Left: the least m with which k like flows never take more than a given share, whatever they send, by "
+              "the closed "
         "curve (many TCP flows, a long queue). Right: the rate at which they take most, simulated.",
-        paper_says="CHOKe 1999, Sec. 6: the number of candidates must grow with the number of unresponsive flows; how, it does "
+        paper_says="CHOKe 1999, Sec. 6: the number of candidates must grow with the number of unresponsive flows; "
+                   "how, it does "
         "not say.",
         measured="For 25 % of the link m is " + ", ".join(f"{m} for {k}" for k, m in zip(NEEDED_FLOWS, ms, strict=True))
         + ". Simulated shares: " + "; ".join(
@@ -340,5 +364,3 @@ def _needed(runs: pl.DataFrame) -> FigurePart:
         drawing=drawn.needed(steps, data, LIMIT_SHARE),
         data=data,
     )  # fmt: skip
-
-

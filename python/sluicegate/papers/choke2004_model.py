@@ -1,7 +1,7 @@
 """The models beside each case of "Understanding CHOKe": the full one twice, and the approximate one.
 
-`paper`: eqs. (43) and (44) with the paper's round trip. `ours`: a law of TCP that knows timeouts, the drops of RED as the
-discipline spaces them, and the round trip with the packet's own time on the link. Vegas has one law; there the two
+`paper`: eqs. (43) and (44) with the paper's round trip. `ours`: a law of TCP that knows time-outs, the drops of RED as
+the discipline spaces them, and the round trip with the packet's own time on the link. Vegas has one law; there the two
 differ by RED's drops alone.
 """
 
@@ -55,7 +55,9 @@ def solve(cases: Sequence[Case], model: str) -> list[choke.Equilibrium | None]:
         counts, trips = (np.array([case.tcp[group][which] for case in cases]) for which in (0, 1))
         d = trips / 1e3
         law: choke.RateLaw = choke.Reno(d) if model == "paper" else choke.Padhye(d + 1 / c)
-        classes.append(choke.FlowClass(counts, choke.Vegas(np.array([case.alpha for case in cases])) if vegas else law, "tcp"))
+        classes.append(
+            choke.FlowClass(counts, choke.Vegas(np.array([case.alpha for case in cases])) if vegas else law, "tcp")
+        )
     for group in range(len(cases[0].udp)):
         counts, rates = (np.array([case.udp[group][which] for case in cases]) for which in (0, 1))
         classes.append(choke.FlowClass(counts, rates * c, "udp"))
@@ -110,7 +112,13 @@ def table(cases: Sequence[Case]) -> pl.DataFrame:
     rows = []
     for case in cases:
         answers = {"paper": said(case, "paper"), "ours": said(case, "ours"), "approximate": NOTHING}
-        if case.draw == "random" and len(case.tcp) == 1 and len(case.udp) == 1 and case.udp[0][0] == 1 and case.candidates == 1:
+        if (
+            case.draw == "random"
+            and len(case.tcp) == 1
+            and len(case.udp) == 1
+            and case.udp[0][0] == 1
+            and case.candidates == 1
+        ):
             answers["approximate"] = approximate(case)
         row: dict[str, object] = {"experiment": case.id}
         for name, answer in answers.items():
