@@ -1,4 +1,4 @@
-"""Understanding CHOKe's reproduction, small: cases, snapshots, measures on tables whose answer is known, a whole report."""
+"""Understanding CHOKe's reproduction, small: cases, snapshots, measures on tables of known answer, a whole report."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def test_the_tables_have_the_declared_columns(run: sg.Run) -> None:
     for name, columns in DECLARED.items():
         schema = run.table(name).schema
         assert dict(schema) == {column["name"]: POLARS[column["dtype"]] for column in columns}, name
-        assert run.table(name).height > 0
+        assert (run.table(name).height > 0) is (name != "positions"), "kept on request"
 
 
 def test_the_manual_defines_every_column(run: sg.Run) -> None:
