@@ -61,7 +61,8 @@ def points(results: Tables) -> pl.DataFrame:
 
     `share` (of the link, all unresponsive flows), `occupancy` (their part of the queue), `b` (packets waiting, mean
     over time), `tcp_flow` (packets per second that a TCP flow of the first group gets), `tcp_bps`, `tcp_loss`,
-    `udp_loss` (lost over arrived), `timeouts` (of TCP, over its delivered packets), `utilisation`, `average` (RED's own).
+    `udp_loss` (lost over arrived), `timeouts` (of TCP, over its delivered packets), `utilisation` and
+    `average` (RED's own).
     """
     flows, links = results["flows"], results["links"]
     udp = fold(
