@@ -73,9 +73,10 @@ def ours(flows: int) -> float:
     means = []
     for seed in SEEDS:
         run = sg.run("choke1999_tcp", seed=seed, sets={
-            "network.rate": "1.5 Mbit/s", "network.delay": "20 ms", "queue.discipline": "drop_tail", "queue.limit": 1000,
-            "flows.0.algorithm": "vegas", "flows.0.count": flows, "flows.0.access_delay": "5 ms", "run.duration": "80 s",
-            "run.warmup": "20 s", "run.series": False,
+            "network.rate": "1.5 Mbit/s", "network.delay": "20 ms", "queue.discipline": "drop_tail",
+            "queue.limit": 1000,
+            "flows.0.algorithm": "vegas", "flows.0.count": flows, "flows.0.access_delay": "5 ms",
+            "run.duration": "80 s", "run.warmup": "20 s", "run.series": False,
         })  # fmt: skip
         link = run.links.row(0, named=True)
         assert link["lost_packets"] == 0
