@@ -65,6 +65,11 @@ def joined(cases: Sequence[Case], runs: pl.DataFrame, **columns: Sequence[object
     return both.join(table(cases), on="experiment", maintain_order="left")
 
 
+def off(data: pl.DataFrame, row: int) -> str:
+    """By how much the simulated queue of a row is above that of the model with time-outs and RED's gaps."""
+    return f"{100 * (data['b_mean'][row] / data['ours_b'][row] - 1):+.0f} %"
+
+
 def value(runs: pl.DataFrame, case: Case, column: str, factor: float, unit: str) -> str:
     """A mean with its interval."""
     found = interval_of(runs, case.id, column)
@@ -112,7 +117,9 @@ def _many(runs: pl.DataFrame) -> FigurePart:
                    "well.",
         measured=f"From {first.tcp[0][0]} to {last.tcp[0][0]} flows the queue grows from "
         f"{value(runs, first, 'b', 1, 'packets')} to {value(runs, last, 'b', 1, 'packets')}; a TCP flow gets "
-        f"{value(runs, first, 'tcp_flow', 1, 'packets/s')} and {value(runs, last, 'tcp_flow', 1, 'packets/s')}.",
+        f"{value(runs, first, 'tcp_flow', 1, 'packets/s')} and {value(runs, last, 'tcp_flow', 1, 'packets/s')}. "
+        f"Against the model with time-outs and RED's gaps the queue is {off(data, 0)} with "
+        f"{first.tcp[0][0]} flows and {off(data, -1)} with {last.tcp[0][0]}.",
         alt="Queue and throughput of a TCP flow over the number of TCP flows: simulation and models.",
         drawing=drawn.compared(
             data,
