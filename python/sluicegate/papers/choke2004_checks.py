@@ -196,9 +196,11 @@ def _many(runs: pl.DataFrame) -> list[Check]:
         _claim("tcp-falls-with-n", source, "the throughput of a TCP flow decreases with N", falls, "packets/s",
                above(0, falls)),
         Check("tcp-against-model", source, "shown", "a TCP flow's throughput matches the full model with (43) and (44)",
-              _relative(runs, list(MANY), "tcp_flow", "paper"), "% that simulation and model differ, mean over the points", _TENTH),
+              _relative(runs, list(MANY), "tcp_flow", "paper"), "% that simulation and model differ, mean over the "
+                                                                "points", _TENTH),
         Check("tcp-against-timeouts", source, "shown", "the same with time-outs and RED's gaps",
-              _relative(runs, list(MANY), "tcp_flow", "ours"), "% that simulation and model differ, mean over the points", _TENTH),
+              _relative(runs, list(MANY), "tcp_flow", "ours"), "% that simulation and model differ, mean over the "
+                                                               "points", _TENTH),
         *_queue(runs, "many", source, list(MANY)),
     ]  # fmt: skip
 
