@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from conftest import PROGRAM, Program
 
-TABLES = ["flow_series", "flows", "links", "occupancy", "packets", "queue", "state"]
+TABLES = ["flow_series", "flows", "links", "occupancy", "packets", "positions", "queue", "state"]
 
 
 def test_help_answers_at_once() -> None:

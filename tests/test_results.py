@@ -28,8 +28,8 @@ def test_the_tables_have_the_declared_columns(run: sg.Run) -> None:
     for name, columns in DECLARED.items():
         schema = run.table(name).schema
         assert dict(schema) == {column["name"]: POLARS[column["dtype"]] for column in columns}, name
-        if name == "packets":
-            assert run.table(name).height == 0, "single packets are kept on request only"
+        if name in ("packets", "positions"):
+            assert run.table(name).height == 0, "kept on request only"
         else:
             assert run.table(name).height > 0 or name == "state"  # CHOKe shows nothing more
 

@@ -1439,9 +1439,9 @@ class Tcp:
     Source: RFC 9293, RFC 5681; ns-2's Agent/TCP
 
     Rules: packet_size and header_size are in bytes; header_size < packet_size; decbit acknowledges every packet at
-    once: delayed_ack = 0 s; 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; start < stop;
-    rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not
-    both; rtts names at least one; access_delay or a round trip, not both
+    once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a
+    full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <=
+    rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -1481,6 +1481,15 @@ class Tcp:
             lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
         pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
             1996)
+        vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
+            1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
+        vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
+            1000000 packets; ns-2, v_beta_)
+        vegas_gamma: Vegas: with more than these its slow start ends. (packets; default: 1.0; at least 0 and at
+            most 1000000 packets; ns-2, v_gamma_)
+        vegas_cut: Vegas: share of the window that a fast retransmit takes away; 0 leaves the window to the delay
+            alone. (default: 0.25; at least 0 and at most 0.9; Brakmo & Peterson 1995; ns-2, tcp-vegas.cc; Tang,
+            Wang & Low 2004, Sec. V-C: no cut)
         handshake: Whether the connection opens with an exchange of SYNs; otherwise it starts established.
             (default: as the profile says; RFC 9293; ns-2, syn_)
         closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
@@ -1520,7 +1529,7 @@ class Tcp:
     name: ClassVar[str] = "tcp"
 
     count: int = 1
-    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "fixed"] | None = None
+    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "fixed", "vegas"] | None = None
     _: KW_ONLY
     profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "modern"] = "ns2"
     window: int | str | None = None
@@ -1540,6 +1549,10 @@ class Tcp:
     overhead: str = "0 s"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
+    vegas_alpha: float = 1.0
+    vegas_beta: float = 3.0
+    vegas_gamma: float = 1.0
+    vegas_cut: float = 0.25
     handshake: bool | None = None
     closing: bool | None = None
     size: int | str | None = None
@@ -1570,10 +1583,10 @@ class Telnet:
     Source: RED 1993, Sec. VIII; ns-2, Application/Telnet; Paxson & Floyd 1995
 
     Rules: message_size is in bytes; shortest < longest; packet_size and header_size are in bytes; header_size <
-    packet_size; decbit acknowledges every packet at once: delayed_ack = 0 s; 2 clock_tick <= max_rto; min_rto <=
-    max_rto; window holds a full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both;
-    rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not
-    both
+    packet_size; decbit acknowledges every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick
+    <= max_rto; min_rto <= max_rto; window holds a full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max
+    or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one;
+    access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -1627,6 +1640,15 @@ class Telnet:
             lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
         pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
             1996)
+        vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
+            1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
+        vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
+            1000000 packets; ns-2, v_beta_)
+        vegas_gamma: Vegas: with more than these its slow start ends. (packets; default: 1.0; at least 0 and at
+            most 1000000 packets; ns-2, v_gamma_)
+        vegas_cut: Vegas: share of the window that a fast retransmit takes away; 0 leaves the window to the delay
+            alone. (default: 0.25; at least 0 and at most 0.9; Brakmo & Peterson 1995; ns-2, tcp-vegas.cc; Tang,
+            Wang & Low 2004, Sec. V-C: no cut)
         handshake: Whether the connection opens with an exchange of SYNs; otherwise it starts established.
             (default: as the profile says; RFC 9293; ns-2, syn_)
         closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
@@ -1664,7 +1686,7 @@ class Telnet:
     name: ClassVar[str] = "telnet"
 
     count: int = 1
-    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "fixed"] | None = None
+    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "fixed", "vegas"] | None = None
     _: KW_ONLY
     message_size: int | str = "1 B"
     messages: int | None = None
@@ -1692,6 +1714,10 @@ class Telnet:
     overhead: str = "0 s"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
+    vegas_alpha: float = 1.0
+    vegas_beta: float = 3.0
+    vegas_gamma: float = 1.0
+    vegas_cut: float = 0.25
     handshake: bool | None = None
     closing: bool | None = None
     start: str = "0 s"

@@ -27,8 +27,8 @@ LAWS = {"reno": "Reno, eq. (43)", "padhye": "Reno with timeouts"}
 FILES = ("theory.json", "theory.svg")
 """What `Overlay.fill` writes."""
 
-SQUARE_ROOT = ("tahoe", "reno", "newreno", "sack")
-"""Algorithms whose window follows the laws."""
+SQUARE_ROOT = ("tahoe", "reno", "newreno", "sack", "vegas")
+"""Algorithms whose window follows the laws; Vegas has its own, whichever is asked for."""
 
 MOST_ROUND_TRIPS = 16
 """Round trips of a group are told apart up to so many; more are put together with their neighbours."""
@@ -195,6 +195,8 @@ def _law(law: str, group: dict[str, Any], d: float, bits: float) -> choke.RateLa
     """What the TCP flows of a group follow, with their window."""
     per_ack = 1.0 if _quantity(group["delayed_ack"]) == 0 else 2.0
     rto = _quantity(group["min_rto"]) / 1e9
+    if group["algorithm"] == "vegas":
+        return choke.Vegas((group["vegas_alpha"] + group["vegas_beta"]) / 2)
     rate: choke.RateLaw = choke.Reno(d) if law == "reno" else choke.Padhye(d, per_ack=per_ack, rto_min=rto)
     window = group.get("window")
     if window is None:

@@ -64,6 +64,11 @@ class Run:
         return self.table("state")
 
     @property
+    def positions(self) -> pl.DataFrame:
+        """Which flow holds each place of each queue, over time: the first `run.positions` packets, by default none."""
+        return self.table("positions")
+
+    @property
     def links(self) -> pl.DataFrame:
         """One row for each link: arrivals, losses by cause, utilisation, queue and delay, over the measured window."""
         return self.table("links")

@@ -59,6 +59,10 @@ params! {
         /// How many arrivals, departures and losses of single packets the table `packets` keeps, from the start on; the
         /// rest is not kept.
         packets: u64 = default(0), unit("1"), range(Range::from(0.0).to(2e6)), source("RED 1993, Figs. 3 and 9");
+        /// How many packets the table `positions` keeps: which flow holds each place of the queues under study, at every
+        /// sample that still fits, from the start on.
+        positions: u64 = default(0), unit("packets"), range(Range::from(0.0).to(5e6)),
+            source("Tang, Wang & Low 2004, Sec. V-B");
     }
     rules {
         "warmup < duration" [warmup, duration] |p| p.warmup < p.duration;

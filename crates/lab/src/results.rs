@@ -99,6 +99,7 @@ pub fn tables(outcome: &Outcome) -> Vec<ResultTable> {
         flow_series(outcome),
         queue(outcome),
         occupancy(outcome),
+        positions(outcome),
         state(outcome),
         packets(outcome),
     ]
@@ -395,6 +396,26 @@ fn occupancy(outcome: &Outcome) -> ResultTable {
         u64s("queue_packets", "packets", "its packets in the queue", rows().map(|row| row.packets)),
     ];
     ResultTable { name: "occupancy", summary: "One row for each flow with packets queued at each sample.", columns }
+}
+
+fn positions(outcome: &Outcome) -> ResultTable {
+    let rows = || outcome.positions.rows();
+    let columns = vec![
+        f64s("time_s", "s", "time of the sample", rows().map(|(time, ..)| time.as_secs())),
+        strs("link", "name of the link", rows().map(|(_, link, ..)| outcome.link_name(link))),
+        u64s(
+            "behind_packets",
+            "packets",
+            "packets behind it in the queue: 0 at the tail, all others at the head",
+            rows().map(|(_, _, behind, _)| u64::from(behind)),
+        ),
+        u64s("flow", "", "number of the packet's flow, from 1", rows().map(|(.., flow)| u64::from(flow) + 1)),
+    ];
+    ResultTable {
+        name: "positions",
+        summary: "One row for each packet queued at each sample, from tail to head, over the whole run, run.positions of them at most.",
+        columns,
+    }
 }
 
 fn packets(outcome: &Outcome) -> ResultTable {

@@ -174,6 +174,7 @@ impl Scenario {
             series: self.run.series,
             recent: self.run.recent,
             packets: self.run.packets,
+            positions: self.run.positions,
         })
     }
 

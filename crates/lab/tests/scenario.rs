@@ -211,7 +211,8 @@ fn rows_of(cells: &Cells) -> usize {
 #[test]
 fn every_table_of_results_is_whole() {
     // DCN shows more of itself than CHOKe.
-    let scenario = read(SMALL, &[("run.packets", "1000"), ("queue.discipline", "dcn")]).unwrap();
+    let scenario =
+        read(SMALL, &[("run.packets", "1000"), ("run.positions", "1000"), ("queue.discipline", "dcn")]).unwrap();
     let mut sim = Sim::new(scenario.plan().unwrap());
     while sim.advance(1 << 16) {}
     let outcome = sim.finish();

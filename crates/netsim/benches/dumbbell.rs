@@ -61,6 +61,7 @@ fn sim(discipline: &str) -> Sim {
         series: false,
         recent: 100,
         packets: 0,
+        positions: 0,
     })
 }
 

@@ -89,6 +89,8 @@ pub struct Plan {
     pub recent: u64,
     /// How many events of packets at links under study are kept.
     pub packets: u64,
+    /// Of how many packets, sample by sample, it is kept which flow holds each place of a queue.
+    pub positions: u64,
 }
 
 impl Plan {

@@ -215,6 +215,27 @@ pub struct StateSample {
     pub value: f64,
 }
 
+/// Who stood where in queues: at each sample of each watched link the flows of its packets, from the head to the tail.
+#[derive(Clone, Debug, Default)]
+pub struct Positions {
+    /// Time, link and how many packets the queue held, sample by sample.
+    pub samples: Vec<(Time, u32, u32)>,
+    /// The flows of all these packets, one sample after the other.
+    pub flows: Vec<u32>,
+}
+
+impl Positions {
+    /// Each packet of each sample: time, link, packets behind it, flow; from the tail of a queue to its head.
+    pub fn rows(&self) -> impl Iterator<Item = (Time, u32, u32, u32)> {
+        let mut left = self.flows.as_slice();
+        self.samples.iter().flat_map(move |&(time, link, packets)| {
+            let (sample, rest) = left.split_at(packets as usize);
+            left = rest;
+            sample.iter().rev().zip(0..).map(move |(flow, behind)| (time, link, behind, *flow))
+        })
+    }
+}
+
 /// What one flow did in one sampling interval.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
@@ -337,6 +358,7 @@ pub struct Outcome {
     pub state: Vec<StateSample>,
     pub flow_series: Vec<FlowSample>,
     pub packets: Vec<PacketRow>,
+    pub positions: Positions,
     pub events: u64,
 }
 

@@ -12,8 +12,8 @@ use crate::link::{Link, Observer};
 use crate::packet::{SimPacket, Travelling};
 use crate::plan::{FlowPlan, Hop, Plan};
 use crate::probe::{
-    FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, PacketEvent, QueueSample, RecentShare, Spread,
-    StateSample,
+    FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, PacketEvent, Positions, QueueSample, RecentShare,
+    Spread, StateSample,
 };
 use sluicegate_aqm::{Cause, FlowKey};
 use sluicegate_base::{Ecn, Rate, Span, Time};
@@ -85,6 +85,9 @@ pub struct Sim {
     state: Vec<StateSample>,
     flow_series: Vec<FlowSample>,
     log: Log,
+    /// Which flow holds each place of a queue, of so many packets at most.
+    positions: Positions,
+    places: u64,
     /// For counting the flows in a queue at a sample.
     census: Vec<u64>,
     count: u64,
@@ -180,6 +183,8 @@ impl Sim {
             state: Vec::new(),
             flow_series: Vec::new(),
             log: Log::new(plan.packets),
+            positions: Positions::default(),
+            places: plan.positions,
             count: 0,
             work: 0,
         }
@@ -501,10 +506,18 @@ impl Sim {
             if let (true, Some(average)) = (self.measuring, average) {
                 self.averages[at].add(average);
             }
+            let (time, link_at) = (self.now, at as u32);
+            let held = link.queue.packets();
+            if held > 0 && self.places >= held {
+                let flows = &mut self.positions.flows;
+                link.queue.for_each(&mut |packet| flows.push(packet.flow));
+                self.positions.samples.push((time, link_at, held as u32));
+                self.places -= held;
+                self.work += held;
+            }
             if !self.series {
                 continue;
             }
-            let (time, link_at) = (self.now, at as u32);
             let (packets, bytes) = (link.queue.packets(), link.queue.bytes());
             let [found, arrivals] = changes(link.found(), self.found[at]);
             self.found[at] = link.found();
@@ -593,6 +606,7 @@ impl Sim {
             state: self.state,
             flow_series: self.flow_series,
             packets: self.log.rows,
+            positions: self.positions,
             events: self.count,
         }
     }

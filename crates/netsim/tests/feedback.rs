@@ -99,6 +99,7 @@ fn run(signal: Signal, threshold: usize, host: &Host, seconds: u64) -> Outcome {
         series: true,
         recent: 100,
         packets: 0,
+        positions: 0,
     });
     while sim.advance(1 << 20) {}
     sim.finish()
@@ -192,6 +193,7 @@ fn a_quench_arrives_after_the_way_back_from_the_gateway() {
         series: true,
         recent: 100,
         packets: 0,
+        positions: 0,
     });
     while sim.advance(1 << 20) {}
     let outcome = sim.finish();
@@ -240,6 +242,7 @@ fn without_quenches_heeding_them_changes_nothing() {
             series: false,
             recent: 100,
             packets: 0,
+            positions: 0,
         });
         while sim.advance(1 << 20) {}
         let row = &sim.finish().flows[0];

@@ -46,6 +46,7 @@ fn poisson(load: f64, sizes: Sizes, limit: u64, seed: u64) -> Outcome {
         series: false,
         recent: 100,
         packets: 0,
+        positions: 0,
     });
     while sim.advance(1 << 20) {}
     sim.finish()
@@ -129,6 +130,7 @@ fn mixed(discipline: &'static str, seed: u64, warmup: u64) -> Sim {
         series: true,
         recent: 100,
         packets: 0,
+        positions: 0,
     })
 }
 
@@ -189,6 +191,7 @@ fn a_flow_stops_when_told() {
         series: false,
         recent: 100,
         packets: 0,
+        positions: 0,
     });
     while sim.advance(1 << 20) {}
     assert_eq!(sim.finish().flows[0].totals.delivered[0], 0, "nothing is left to deliver two seconds later");
@@ -216,6 +219,7 @@ fn a_window_that_is_sent_at_once_uses_up_the_budget() {
         series: true,
         recent: 100,
         packets: 0,
+        positions: 0,
     });
     assert!(sim.advance(4096));
     assert_eq!(sim.events(), 1, "one flow has sent its window, the others wait for the next call");
@@ -242,6 +246,7 @@ fn a_link_that_nobody_watches_keeps_no_histogram() {
         series: false,
         recent: 100,
         packets: 0,
+        positions: 0,
     });
     while sim.advance(4096) {}
     let kept: Vec<bool> = sim.links().iter().map(|link| link.totals.delays.is_some()).collect();

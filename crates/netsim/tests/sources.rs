@@ -74,6 +74,7 @@ fn sim(links: Vec<LinkPlan>, lines: Vec<LinePlan>, flows: Vec<FlowPlan>, times: 
         series: true,
         recent: 100,
         packets: 0,
+        positions: 0,
     })
 }
 

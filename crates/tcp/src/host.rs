@@ -35,7 +35,7 @@
 //! | 5681, Sec. 3.1: after a lost SYN the window is one segment | and the threshold two |
 //! | 6298, Sec. 3: what is sent again is not measured | a segment that SACK recovery sent first and again is |
 
-use crate::cc::{self, CongestionControl};
+use crate::cc::{self, CongestionControl, VegasLaw};
 use crate::recovery::{self, Pipe, Recovery};
 use crate::rtt::RtoConfig;
 use alloc::boxed::Box;
@@ -59,6 +59,8 @@ choices! {
         DecBit = "decbit",
         /// No congestion control: the receiver's window, always (TCP before 1988), with NewReno's recovery.
         Fixed = "fixed",
+        /// Vegas's window (Brakmo & Peterson 1995), which follows the delay, with NewReno's recovery.
+        Vegas = "vegas",
     }
 }
 
@@ -134,6 +136,15 @@ params! {
         ns2_rules: Option<bool> = optional("as the profile says"), source("ns-2, tcp.cc and tcp-sink.cc");
         /// How SACK recovery knows what is under way.
         pipe: Option<Pipe> = optional("as the profile says"), source("RFC 6675; Fall & Floyd 1996");
+        /// Vegas: packets that a flow keeps in queues; with fewer its window grows.
+        vegas_alpha: f64 = default(1.0), unit("packets"), range(Range::from(0.0).to(1e6)), source("ns-2, v_alpha_");
+        /// Vegas: with more than these its window shrinks.
+        vegas_beta: f64 = default(3.0), unit("packets"), range(Range::from(0.0).to(1e6)), source("ns-2, v_beta_");
+        /// Vegas: with more than these its slow start ends.
+        vegas_gamma: f64 = default(1.0), unit("packets"), range(Range::from(0.0).to(1e6)), source("ns-2, v_gamma_");
+        /// Vegas: share of the window that a fast retransmit takes away; 0 leaves the window to the delay alone.
+        vegas_cut: f64 = default(0.25), unit("1"), range(Range::from(0.0).to(0.9)),
+            source("Brakmo & Peterson 1995; ns-2, tcp-vegas.cc; Tang, Wang & Low 2004, Sec. V-C: no cut");
         /// Whether the connection opens with an exchange of SYNs; otherwise it starts established.
         handshake: Option<bool> = optional("as the profile says"), source("RFC 9293; ns-2, syn_");
         /// Whether a limited transfer ends with an exchange of FINs.
@@ -149,6 +160,7 @@ params! {
             let host = Host::new(p);
             !host.copies_bits() || host.delayed_ack == Span::ZERO
         };
+        "vegas_alpha <= vegas_beta" [vegas_alpha, vegas_beta] |p| p.vegas_alpha <= p.vegas_beta;
         "2 clock_tick <= max_rto" [clock_tick, max_rto] |p| {
             let host = Host::new(p);
             host.rto.tick.0.saturating_mul(2) <= host.rto.max.0
@@ -239,6 +251,8 @@ pub struct Host {
     pub ns2_rules: bool,
     /// How SACK recovery knows what is under way.
     pub pipe: Pipe,
+    /// What Vegas keeps in queues, and what a loss costs it.
+    pub vegas: VegasLaw,
     /// Whether connections open with an exchange.
     pub handshake: bool,
     /// Whether a limited transfer ends with an exchange.
@@ -279,6 +293,12 @@ impl Host {
             overhead: params.overhead,
             ns2_rules: pick(&params.ns2_rules, profile, "ns2_rules"),
             pipe: pick(&params.pipe, profile, "pipe"),
+            vegas: VegasLaw {
+                alpha: params.vegas_alpha,
+                beta: params.vegas_beta,
+                gamma: params.vegas_gamma,
+                cut: params.vegas_cut,
+            },
             handshake: pick(&params.handshake, profile, "handshake"),
             closing: pick(&params.closing, profile, "closing"),
         }
@@ -320,6 +340,7 @@ impl Host {
                 Box::new(cc::DecBit::new(self.initial_window, self.window as f64 / f64::from(self.mss)))
             }
             Algorithm::Fixed => Box::new(cc::Fixed::new(self.window as f64 / f64::from(self.mss))),
+            Algorithm::Vegas => Box::new(cc::Vegas::new(self.initial_window, self.initial_ssthresh, self.vegas)),
             _ => Box::new(cc::Reno::new(self.initial_window, self.initial_ssthresh)),
         }
     }
@@ -330,7 +351,7 @@ impl Host {
         match self.algorithm {
             Algorithm::Tahoe | Algorithm::DecBit => Box::new(recovery::Tahoe),
             Algorithm::Reno => Box::new(recovery::Reno::default()),
-            Algorithm::NewReno | Algorithm::Fixed => Box::new(recovery::NewReno::default()),
+            Algorithm::NewReno | Algorithm::Fixed | Algorithm::Vegas => Box::new(recovery::NewReno::default()),
             Algorithm::Sack | Algorithm::Cubic => Box::new(recovery::Sack::new(self.pipe)),
         }
     }

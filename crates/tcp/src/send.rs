@@ -1,6 +1,6 @@
 //! The sending half of a connection: what all schemes of loss recovery share.
 
-use crate::cc::{Ack, CongestionControl};
+use crate::cc::{Ack, CongestionControl, RoundTrip};
 use crate::host::Host;
 use crate::recovery::{DUP_THRESH, Recovery};
 use crate::rtt::Rtt;
@@ -110,8 +110,9 @@ pub struct Core {
     announce_cut: bool,
     /// Whether the last mark came at a window of one segment: the next one there backs the timer off.
     marked_at_one: bool,
-    /// Segments that the acknowledgement being worked on covers.
+    /// Segments that the acknowledgement being worked on covers, and the round trip that it ends.
     acked: f64,
+    round: Option<RoundTrip>,
 }
 
 impl Core {
@@ -132,9 +133,14 @@ impl Core {
     #[inline]
     pub fn acknowledge(&mut self, ack: u64, now: Time) {
         self.dupacks = 0;
+        let flight = self.max - self.una;
         self.advance(ack);
-        if let Some((_, sent)) = self.timed.take_if(|(end, _)| ack >= *end) {
+        self.round = None;
+        if let Some((end, sent)) = self.timed.take_if(|(end, _)| ack >= *end) {
             self.rtt.sample(sent, now);
+            let mss = f64::from(self.mss);
+            let since = (self.max - end) as f64 / mss + 1.0;
+            self.round = Some(RoundTrip { rtt: now.since(sent), sent: since, flight: flight as f64 / mss });
             if !self.marked_at_one {
                 self.rtt.end_back_off();
             }
@@ -158,7 +164,7 @@ impl Core {
         // The timeout has answered the marks before it, but no new data has gone out yet to say so.
         let answered = self.cut == Cut::Timeout && self.recover.is_some_and(|recover| segment.ack <= recover);
         if !(self.ecn && segment.flags.has(Flags::ECE)) || (answered && !self.ns2_rules) {
-            self.cc.on_ack(&Ack { segments: self.acked, now, srtt: self.rtt.srtt() });
+            self.cc.on_ack(&Ack { segments: self.acked, now, srtt: self.rtt.srtt(), round: self.round });
         }
     }
 
@@ -194,6 +200,11 @@ impl Core {
     /// The timer alone.
     pub fn restart_timer_only(&mut self, now: Time) {
         self.deadline = Some(now + self.rtt.timeout());
+    }
+
+    /// The acknowledgement ends a recovery: what filled the hole brought it, not the segment that was being timed.
+    pub fn forget_round(&mut self) {
+        self.round = None;
     }
 
     /// A measurement that this acknowledgement ends counts for the back-off, not for the estimate.
@@ -363,6 +374,7 @@ impl Sender {
                 announce_cut: false,
                 marked_at_one: false,
                 acked: 0.0,
+                round: None,
             },
         }
     }

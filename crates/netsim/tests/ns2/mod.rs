@@ -136,6 +136,7 @@ pub fn ours(case: &Case, host: &Host) -> Outcome {
         series: false,
         recent: 100,
         packets: 0,
+        positions: 0,
     });
     while sim.advance(1 << 16) {}
     let flow = &sim.finish().flows[0];

@@ -6,13 +6,26 @@ mod cubic;
 mod decbit;
 mod fixed;
 mod reno;
+mod vegas;
 
 pub use cubic::Cubic;
 pub use decbit::DecBit;
 pub use fixed::Fixed;
 pub use reno::Reno;
+pub use vegas::{Vegas, VegasLaw};
 
 use sluicegate_base::{Span, Time};
+
+/// One round trip, measured by a segment that was sent once: from when it was sent until it was acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoundTrip {
+    /// How long it took, by a clock without ticks.
+    pub rtt: Span,
+    /// Segments sent meanwhile, the one that was timed included.
+    pub sent: f64,
+    /// Segments under way just before its acknowledgement came.
+    pub flight: f64,
+}
 
 /// What an acknowledgement of new data brings.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,6 +36,8 @@ pub struct Ack {
     pub now: Time,
     /// The smoothed round trip; zero before the first measurement.
     pub srtt: Span,
+    /// The round trip that it ends, if it is of the segment that was being timed.
+    pub round: Option<RoundTrip>,
 }
 
 /// A law of the congestion window. Windows are in segments.

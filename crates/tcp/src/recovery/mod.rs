@@ -46,11 +46,14 @@ impl FastRecovery {
 
     /// New data is acknowledged and nothing of the recovery is left.
     fn exit(&mut self, core: &mut Core, segment: &Segment, now: Time) {
-        *self = FastRecovery::default();
+        let recovering = core::mem::take(self).recovering;
         if core.cut == Cut::Loss {
             core.cut = Cut::Nothing;
         }
         core.acknowledge(segment.ack, now);
+        if recovering {
+            core.forget_round();
+        }
         core.grow(segment, now);
     }
 }
