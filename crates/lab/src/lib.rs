@@ -7,6 +7,7 @@
 //! | [`network`] | the declarations of the network and the run |
 //! | [`access`] | each flow's own way to the network, its round trip drawn |
 //! | [`foreign`] | a discipline that is written elsewhere, such as in Python |
+//! | [`population`] | groups whose connections come and go, read |
 //! | [`queueing`] | the discipline of a queue, and of its classes, read and built |
 //! | [`scenario`] | a whole scenario: read, checked, resolved, turned into a plan |
 //! | [`topology`] | the links of a network, and which of them a flow crosses |
@@ -21,6 +22,7 @@ pub mod document;
 pub mod foreign;
 pub mod memory;
 pub mod network;
+mod population;
 pub mod queueing;
 pub mod replay;
 pub mod results;

@@ -39,11 +39,12 @@ impl Memory {
         path: Path,
         run: &RunParams,
     ) -> Result<(), ScenarioError> {
-        let count = common.count as f64;
+        let pooled = pooled(source, run);
+        let count = if pooled.is_some() { 1.0 } else { common.count as f64 };
         let end = common.stop.map_or(run.duration, |stop| stop.min(run.duration));
         let waiting = waiting(source, access, path, (end - common.start).as_secs());
         self.flows += count;
-        self.bytes += count * (FLOW + waiting * size_of::<SimPacket>() as f64);
+        self.bytes += count * (FLOW + waiting * size_of::<SimPacket>() as f64) + pooled.unwrap_or_default();
         let gibibytes = |bytes: f64| format!("{:.1} GiB", bytes / (1u64 << 30) as f64);
         if self.bytes > MOST {
             let what = if waiting > 1000.0 {
@@ -53,7 +54,7 @@ impl Memory {
             };
             let rule = format!(
                 "these {} flows need about {} of memory, {} is the most{what}",
-                self.flows,
+                if pooled.is_some() { common.count as f64 } else { self.flows },
                 gibibytes(self.bytes),
                 gibibytes(MOST)
             );
@@ -74,6 +75,26 @@ impl Memory {
     }
 }
 
+/// Bytes of a user, of a connection with a histogram's part, and of an exchange: as it is kept, and as a row of four
+/// columns twice. The first two are measured (120 B, 1.6 kB), rounded up.
+const USER: f64 = 200.0;
+const CONNECTION: f64 = 2500.0;
+const EXCHANGE: f64 = 24.0 + 64.0;
+
+/// The most bytes that a group takes whose connections come and go, besides those of a flow; none for any other.
+fn pooled(source: &SourcePlan, run: &RunParams) -> Option<f64> {
+    match source {
+        SourcePlan::Http(plan) => {
+            let window = (plan.host.window as f64 / f64::from(plan.host.mss)).ceil();
+            let connections = f64::from(plan.model.most_parallel());
+            let kept = if run.exchanges { plan.model.mean_rate() * run.duration.as_secs() * EXCHANGE } else { 0.0 };
+            let each = CONNECTION + window * size_of::<SimPacket>() as f64;
+            Some(f64::from(plan.users) * (USER + connections * each + kept))
+        }
+        _ => None,
+    }
+}
+
 /// The shared links that a flow's data crosses.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
@@ -91,6 +112,8 @@ fn waiting(source: &SourcePlan, access: Option<&Access>, path: Path, lifetime: f
             let on_the_way = path.rate.0 as f64 * path.delay.as_secs().min(lifetime) / (8.0 * f64::from(host.mss));
             return host.initial_window.max(on_the_way).min(window);
         }
+        // The packets of its connections are counted with these.
+        SourcePlan::Http(_) => return 0.0,
         SourcePlan::Udp(params) => (params.rate, params.packet_size),
         SourcePlan::Poisson(params) => (params.rate, params.packet_size),
         // While it is on; the least that makes sure.

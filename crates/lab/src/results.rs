@@ -92,7 +92,7 @@ pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
 /// Every table of a run.
 #[must_use]
 pub fn tables(outcome: &Outcome) -> Vec<ResultTable> {
-    vec![flows(outcome), links(outcome), flow_series(outcome), queue(outcome), occupancy(outcome)]
+    vec![flows(outcome), links(outcome), flow_series(outcome), queue(outcome), occupancy(outcome), groups(outcome), exchanges(outcome)]
 }
 
 fn flows(outcome: &Outcome) -> ResultTable {
@@ -120,8 +120,9 @@ fn flows(outcome: &Outcome) -> ResultTable {
         f64s(
             "base_rtt_ns",
             "ns",
-            "propagation delays of its path, there and back; twice there for a source that hears nothing",
-            rows().map(|row| row.base_rtt.0 as f64),
+            "propagation delays of its path, there and back; twice there for a source that hears nothing; missing for a \
+             group whose connections each have their own",
+            rows().map(|row| row.base_rtt.map_or(f64::NAN, |span| span.0 as f64)),
         ),
         f64s(
             "completion_time_ns",
@@ -218,7 +219,7 @@ fn flows(outcome: &Outcome) -> ResultTable {
             rows().map(|row| row.recent.map_or(f64::NAN, |(_, chance)| chance)),
         ),
     ]);
-    ResultTable { name: "flows", summary: "One row for each flow, over the measured window.", columns }
+    ResultTable { name: "flows", summary: "One row for each flow, over the measured window. The connections of an `http` group are one flow here.", columns }
 }
 
 fn links(outcome: &Outcome) -> ResultTable {
@@ -336,6 +337,82 @@ fn occupancy(outcome: &Outcome) -> ResultTable {
         u64s("queue_packets", "packets", "its packets in the queue", rows().map(|row| row.packets)),
     ];
     ResultTable { name: "occupancy", summary: "One row for each flow with packets queued at each sample.", columns }
+}
+
+fn groups(outcome: &Outcome) -> ResultTable {
+    let rows = || outcome.groups.iter();
+    let time = |quantile: f64| {
+        rows().map(move |row| {
+            let times = row.totals.response_times.as_ref();
+            times.map_or(f64::NAN, |times| times.value_at_quantile(quantile) as f64)
+        })
+    };
+    let columns = vec![
+        u64s("group", "", "number of its [[flows]] entry, from 0", rows().map(|row| u64::from(row.group))),
+        strs("kind", "kind of source", rows().map(|row| row.kind)),
+        f64s(
+            "users",
+            "users",
+            "its users; missing for connections that come by themselves",
+            rows().map(|row| row.users.map_or(f64::NAN, f64::from)),
+        ),
+        u64s("opened_connections", "connections", "connections opened", rows().map(|row| row.totals.opened)),
+        u64s(
+            "closed_connections",
+            "connections",
+            "connections closed at both ends",
+            rows().map(|row| row.totals.closed),
+        ),
+        u64s("open_connections", "connections", "connections open at the end", rows().map(|row| u64::from(row.open))),
+        u64s(
+            "open_connections_max",
+            "connections",
+            "the most of them at once",
+            rows().map(|row| u64::from(row.most_open)),
+        ),
+        u64s("requests", "requests", "requests made", rows().map(|row| row.totals.asked)),
+        u64s(
+            "exchanges",
+            "exchanges",
+            "responses that came whole, their request be it from before the window",
+            rows().map(|row| row.totals.completed),
+        ),
+        u64s("request_bytes", "bytes", "bytes of these requests", rows().map(|row| row.totals.bytes[0])),
+        u64s("response_bytes", "bytes", "bytes of these responses", rows().map(|row| row.totals.bytes[1])),
+        f64s(
+            "response_time_mean_ns",
+            "ns",
+            "mean time from a request, and the opening of its connection if it is the first there, until the last byte \
+             of the response",
+            rows().map(|row| row.totals.response_time_sum as f64 / row.totals.completed as f64),
+        ),
+        f64s("response_time_p50_ns", "ns", "its median, to two digits", time(0.5)),
+        f64s("response_time_p90_ns", "ns", "its 90th percentile, to two digits", time(0.9)),
+        f64s("response_time_p99_ns", "ns", "its 99th percentile, to two digits", time(0.99)),
+    ];
+    let summary = "One row for each group whose connections come and go, over the measured window.";
+    ResultTable { name: "groups", summary, columns }
+}
+
+fn exchanges(outcome: &Outcome) -> ResultTable {
+    let rows = || outcome.exchanges.iter();
+    let columns = vec![
+        f64s("time_s", "s", "when the request was made", rows().map(|row| row.time.as_secs())),
+        u64s("group", "", "number of its [[flows]] entry, from 0", rows().map(|row| u64::from(row.group))),
+        u64s("response_bytes", "bytes", "bytes of the response", rows().map(|row| u64::from(row.response))),
+        f64s(
+            "response_time_ns",
+            "ns",
+            "from the request until the last byte of the response",
+            rows().map(|row| row.response_time.0 as f64),
+        ),
+    ];
+    ResultTable {
+        name: "exchanges",
+        summary: "One row for each request whose response came in the measured window, in the order of responses; \
+                  empty unless run.exchanges is true.",
+        columns,
+    }
 }
 
 /// The summary of a run: version, scenario, seed, totals.

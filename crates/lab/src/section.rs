@@ -2,7 +2,7 @@
 
 use crate::document::{Document, Item, Node, Place, ScenarioError, shown};
 use serde_json::{Map, Value as Json};
-use sluicegate_base::params::{DefaultValue, Problem, Rule, Table, Values, did_you_mean};
+use sluicegate_base::params::{DefaultValue, Problem, Raw, Rule, Table, Values, did_you_mean};
 use sluicegate_base::{Link, Value};
 use sluicegate_tcp::host::{PROFILES, Profile};
 
@@ -49,6 +49,15 @@ impl<'a> Section<'a> {
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&'a Item> {
         self.entries.iter().find(|(name, _)| name == key).map(|(_, item)| item)
+    }
+
+    /// The value at a key, as it is written.
+    #[must_use]
+    pub fn given(&self, key: &str) -> Option<&'a Raw> {
+        match &self.get(key)?.node {
+            Node::Leaf(raw) => Some(raw),
+            _ => None,
+        }
     }
 
     /// An error at a key of this section, or at its beginning when the key is not there.

@@ -1,5 +1,6 @@
 //! Counters and samples: what a run leaves behind.
 
+use crate::exchanges::{Exchanges, GroupRow};
 use hdrhistogram::Histogram;
 use sluicegate_aqm::Cause;
 use sluicegate_base::{Rate, Span, Time};
@@ -231,8 +232,9 @@ pub struct FlowRow {
     pub link: Option<u32>,
     /// When it was to start.
     pub start: Time,
-    /// The propagation delays of its path, there and back; there twice for a source that hears nothing.
-    pub base_rtt: Span,
+    /// The propagation delays of its path, there and back; there twice for a source that hears nothing; none where each
+    /// connection has its own.
+    pub base_rtt: Option<Span>,
     /// From its start until its receiver had all its data; none without an end, or when the end did not come.
     pub completion: Option<Span>,
     pub totals: FlowTotals,
@@ -255,6 +257,8 @@ pub struct Outcome {
     pub queue: Vec<QueueSample>,
     pub occupancy: Vec<Occupancy>,
     pub flow_series: Vec<FlowSample>,
+    pub groups: Vec<GroupRow>,
+    pub exchanges: Exchanges,
     pub events: u64,
 }
 

@@ -1,5 +1,7 @@
 //! The run: events in order until the end, packets from link to link and end to end.
 
+mod pool;
+mod population;
 mod quench;
 mod recent;
 
@@ -10,6 +12,7 @@ use crate::link::{Link, Observer};
 use crate::packet::{SimPacket, Travelling};
 use crate::plan::{FlowPlan, Hop, Plan};
 use crate::probe::{FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, QueueSample, Spread};
+use population::Population;
 use sluicegate_aqm::{Cause, FlowKey};
 use sluicegate_base::{Ecn, Rate, Span, Time};
 use sluicegate_tcp::send::SendCounters;
@@ -38,8 +41,8 @@ struct FlowState {
     ends: Ends,
     /// The first legs of its paths, by the end that they lead to: back, and there.
     first: [u32; 2],
-    /// The propagation delays of its path, there and back.
-    base_rtt: Span,
+    /// The propagation delays of its path, there and back, if all of it has the same.
+    base_rtt: Option<Span>,
     /// When its receiver had all its data.
     completed: Option<Time>,
     totals: FlowTotals,
@@ -62,6 +65,8 @@ pub struct Sim {
     /// The paths of all flows, leg by leg.
     legs: Vec<Leg>,
     flows: Vec<FlowState>,
+    /// The groups whose connections come and go.
+    population: Population,
     travelling: Travelling,
     events: Events,
     lost: Vec<(SimPacket, Cause)>,
@@ -89,11 +94,16 @@ impl Sim {
         let seed = plan.seed;
         let mut events = Events::new(bucket(&plan), reach(&plan));
         let mut uses = vec![0u32; plan.lines.len()];
-        for hop in plan.flows.iter().flat_map(|flow| flow.path.iter().chain(&flow.return_path)) {
-            if let Hop::Line(at) = *hop {
-                uses[at as usize] += 1;
+        for flow in &plan.flows {
+            // The connections of a group share every line of its path.
+            let users = if flow.source.way().is_some() { 2 } else { 1 };
+            for hop in flow.path.iter().chain(&flow.return_path) {
+                if let Hop::Line(at) = *hop {
+                    uses[at as usize] += users;
+                }
             }
         }
+        let population = Population::new(&plan.flows, seed);
         let mut legs = Vec::new();
         let mut lay = |path: &[Hop]| {
             let first = legs.len() as u32;
@@ -155,6 +165,7 @@ impl Sim {
             line_delays,
             legs,
             flows,
+            population,
             travelling: Travelling::default(),
             events,
             lost: Vec::new(),
@@ -256,10 +267,11 @@ impl Sim {
             link.totals.begin(self.warmup);
             link.recent.clear();
         }
-        for flow in &mut self.flows {
+        for (at, flow) in self.flows.iter_mut().enumerate() {
             flow.totals = FlowTotals::default();
-            flow.before = flow.ends.counters();
+            flow.before = self.population.counters(at as u32).unwrap_or_else(|| flow.ends.counters());
         }
+        self.population.begin_window();
     }
 
     fn handle(&mut self, event: Event) {
@@ -279,6 +291,9 @@ impl Sim {
             Event::Source(flow) => self.source(flow),
             Event::Timer(flow, end) => self.timer(flow, end),
             Event::Quench(flow, end) => self.quench(flow, end),
+            Event::User(user) => self.browse(user),
+            Event::PoolTimer(place, end) => self.pool_timer(place, end),
+            Event::Act(..) => {}
             Event::Sample => self.look(),
         }
     }
@@ -372,6 +387,11 @@ impl Sim {
             flow.delivered += u64::from(packet.bytes);
             flow.totals.deliver(packet.bytes, now.since(packet.sent));
         }
+        if let Some(pooled) = packet.pooled {
+            let packet = *packet;
+            self.travelling.release(place);
+            return self.deliver_pooled(&packet, pooled);
+        }
         if let Ends::Tcp(tcp) = &mut flow.ends {
             let ends = &mut tcp.ends;
             ends[to as usize].on_segment(&packet.segment, packet.ecn == Ecn::CongestionExperienced, now);
@@ -416,9 +436,15 @@ impl Sim {
         let ecn = if segment.flags.has(Flags::ECT) { Ecn::Capable0 } else { Ecn::NotCapable };
         let (leg, class, priority) = (state.first[to as usize], state.plan.class, state.plan.priority);
         let packet =
-            SimPacket { flow, bytes, leg, to, ecn, marked: false, class, priority, label: 0, segment, sent, queued };
+            SimPacket { flow, pooled: None, bytes, leg, to, ecn, marked: false, class, priority, label: 0, segment, sent, queued };
+        self.launch(packet, sent);
+    }
+
+    /// A packet leaves its host at `sent`, now or later.
+    #[inline]
+    fn launch(&mut self, packet: SimPacket, sent: Time) {
         let place = self.travelling.put(packet);
-        match self.legs[leg as usize] {
+        match self.legs[packet.leg as usize] {
             // It starts at a queue.
             Leg { line: None, to: Then::Link(_) } if sent == self.now => self.arrive(place),
             _ => self.travel(place, sent),
@@ -458,6 +484,7 @@ impl Sim {
                 self.events.push(self.now + gap, Event::Source(flow));
                 self.send(flow, End::Receiver, bytes, Segment::default());
             }
+            Ends::Many => self.begin_group(flow),
         }
     }
 
@@ -528,8 +555,11 @@ impl Sim {
         };
         let crossed: Vec<Option<u32>> = self.flows.iter().map(|flow| flow.plan.path.iter().find_map(watched)).collect();
         let recent = self.recent_shares();
-        let rows = self.flows.into_iter().zip(crossed).zip(recent);
-        let flows = rows.map(|((flow, link), recent)| flow.row(link, recent)).collect();
+        let counters: Vec<Option<SendCounters>> =
+            (0..self.flows.len() as u32).map(|flow| self.population.counters(flow)).collect();
+        let rows = self.flows.into_iter().zip(crossed).zip(recent).zip(counters);
+        let flows = rows.map(|(((flow, link), recent), counters)| flow.row(link, recent, counters)).collect();
+        let (groups, exchanges) = self.population.finish();
         let links = self.links.into_iter().zip(self.averages).enumerate().filter(|(_, (link, _))| link.watched);
         Outcome {
             window: now.since(start),
@@ -547,8 +577,17 @@ impl Sim {
             queue: self.queue,
             occupancy: self.occupancy,
             flow_series: self.flow_series,
+            groups,
+            exchanges,
             events: self.count,
         }
+    }
+
+    /// The places that connections have which come and go: those in use, and all. There are never more of them than were
+    /// in use at once.
+    #[must_use]
+    pub fn places(&self) -> [usize; 2] {
+        self.population.places()
     }
 
     /// The links, for tests of conservation.
@@ -571,8 +610,8 @@ fn reach(plan: &Plan) -> Span {
 }
 
 impl FlowState {
-    fn row(self, link: Option<u32>, recent: Option<(f64, f64)>) -> FlowRow {
-        let now = self.ends.counters();
+    fn row(self, link: Option<u32>, recent: Option<(f64, f64)>, counters: Option<SendCounters>) -> FlowRow {
+        let now = counters.unwrap_or_else(|| self.ends.counters());
         FlowRow {
             group: self.plan.group,
             kind: self.plan.source.kind(),

@@ -213,6 +213,18 @@ impl Connection {
         self.sender.done()
     }
 
+    /// Whether the other end's stream has come to its end.
+    #[must_use]
+    pub fn other_ended(&self) -> bool {
+        self.receiver.finished()
+    }
+
+    /// Whether all that was written has gone out at least once.
+    #[must_use]
+    pub fn all_sent(&self) -> bool {
+        self.sender.all_sent()
+    }
+
     /// Whether both streams have ended and both ends know, or the connection was closed before it was ever opened.
     #[must_use]
     pub fn closed(&self) -> bool {
