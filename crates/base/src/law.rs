@@ -164,7 +164,13 @@ impl Law {
     #[must_use]
     pub fn part(&self, x: f64) -> f64 {
         match self {
-            Law::Constant(value) => if x >= *value { *value } else { 0.0 },
+            Law::Constant(value) => {
+                if x >= *value {
+                    *value
+                } else {
+                    0.0
+                }
+            }
             Law::Exponential(mean) => {
                 let t = x.max(0.0) / mean;
                 if t.is_infinite() { *mean } else { mean * (1.0 - exp(-t) * (1.0 + t)) }
@@ -201,6 +207,21 @@ impl Law {
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.part(f64::INFINITY)
+    }
+
+    /// How long it still takes, when somebody looks at a random moment of many such times one after another: a part,
+    /// uniform, of a time that is found the more likely the longer it is.
+    pub fn residual(&self, rng: &mut Stream) -> f64 {
+        let (mean, share, part) = (self.mean(), rng.uniform(), rng.uniform());
+        // Between these the value lies below which this share of the mean is; halved until nothing is left to halve.
+        let (mut low, mut high) = (0.0, self.most().min(mean * 1e6));
+        loop {
+            let middle = low + (high - low) / 2.0;
+            if middle <= low || middle >= high {
+                return part * high;
+            }
+            if self.part(middle) < share * mean { low = middle } else { high = middle }
+        }
     }
 
     /// The greatest value; infinite when there is none.
@@ -394,6 +415,25 @@ mod tests {
         }
     }
 
+    /// The mean residual time is E[X²]/(2 E[X]), and an exponential time has no memory.
+    #[test]
+    fn residual_times_are_those_of_a_random_moment() {
+        for (text, mean) in [
+            ("constant(3)", 1.5),
+            ("exponential(mean = 4)", 4.0),
+            ("table(0: 0, 6: 1)", 2.0),
+            ("lognormal(median = 2, sigma = 0.5)", exp(1.5 * 0.25)),
+            ("mixture(0.5: constant(1), 0.5: constant(3))", 10.0 / 8.0),
+        ] {
+            let law = Law::parse(text, Measure::Count).unwrap();
+            let (mut rng, n) = (Stream::new(1, text), 40_000);
+            let values: Vec<f64> = (0..n).map(|_| law.residual(&mut rng)).collect();
+            let found = values.iter().sum::<f64>() / f64::from(n);
+            let squares = values.iter().map(|v| (v - found) * (v - found)).sum::<f64>() / f64::from(n);
+            assert!((found - mean).abs() < 4.5 * sqrt(squares / f64::from(n)), "{text}: {found}, not {mean}");
+        }
+    }
+
     /// By hand: 1 − 1/e below its mean; the median; (1 − 1/2)/(1 − 1/25) of Pareto's law below twice the least.
     #[test]
     fn closed_forms_by_hand() {
@@ -412,7 +452,9 @@ mod tests {
         let sizes = Law::parse("constant(2 kB)", Measure::Bytes);
         assert_eq!(sizes, Ok(Law::Constant(2000.0)));
         assert_eq!(Law::parse(" constant( 20 ms ) ", Measure::Seconds), Ok(Law::Constant(0.02)));
-        for (text, measure) in [("constant(2)", Measure::Bytes), ("constant(2)", Measure::Seconds), ("constant(2 s)", Measure::Count)] {
+        for (text, measure) in
+            [("constant(2)", Measure::Bytes), ("constant(2)", Measure::Seconds), ("constant(2 s)", Measure::Count)]
+        {
             assert!(Law::parse(text, measure).is_err(), "{text}");
         }
     }

@@ -92,7 +92,15 @@ pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
 /// Every table of a run.
 #[must_use]
 pub fn tables(outcome: &Outcome) -> Vec<ResultTable> {
-    vec![flows(outcome), links(outcome), flow_series(outcome), queue(outcome), occupancy(outcome), groups(outcome), exchanges(outcome)]
+    vec![
+        flows(outcome),
+        links(outcome),
+        flow_series(outcome),
+        queue(outcome),
+        occupancy(outcome),
+        groups(outcome),
+        exchanges(outcome),
+    ]
 }
 
 fn flows(outcome: &Outcome) -> ResultTable {
@@ -219,7 +227,11 @@ fn flows(outcome: &Outcome) -> ResultTable {
             rows().map(|row| row.recent.map_or(f64::NAN, |(_, chance)| chance)),
         ),
     ]);
-    ResultTable { name: "flows", summary: "One row for each flow, over the measured window. The connections of an `http` group are one flow here.", columns }
+    ResultTable {
+        name: "flows",
+        summary: "One row for each flow, over the measured window. The connections of an `http` group are one flow here.",
+        columns,
+    }
 }
 
 fn links(outcome: &Outcome) -> ResultTable {

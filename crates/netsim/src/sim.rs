@@ -435,8 +435,21 @@ impl Sim {
         let queued = sent;
         let ecn = if segment.flags.has(Flags::ECT) { Ecn::Capable0 } else { Ecn::NotCapable };
         let (leg, class, priority) = (state.first[to as usize], state.plan.class, state.plan.priority);
-        let packet =
-            SimPacket { flow, pooled: None, bytes, leg, to, ecn, marked: false, class, priority, label: 0, segment, sent, queued };
+        let packet = SimPacket {
+            flow,
+            pooled: None,
+            bytes,
+            leg,
+            to,
+            ecn,
+            marked: false,
+            class,
+            priority,
+            label: 0,
+            segment,
+            sent,
+            queued,
+        };
         self.launch(packet, sent);
     }
 

@@ -128,7 +128,11 @@ const DCN2004: Profile = Profile {
         value("algorithm", || Value::Choice("newreno"), "not stated; FreeBSD 4.5: NewReno without SACK"),
         value("window", || Value::Size(Size::Bytes(16_384)), "DCN 2004, Sec. 4: 16K bytes"),
         value("packet_size", || Value::Size(Size::Bytes(1500)), "DCN 2004, Sec. 4: Ethernet"),
-        value("header_size", || Value::Size(Size::Bytes(52)), "not stated; FreeBSD 4.5: RFC 1323's timestamps, MSS 1448"),
+        value(
+            "header_size",
+            || Value::Size(Size::Bytes(52)),
+            "not stated; FreeBSD 4.5: RFC 1323's timestamps, MSS 1448",
+        ),
         value("initial_window", || Value::Number(1.0), "not stated; FreeBSD 4.5, ss_fltsz 1"),
         value("restart_window", || Value::Number(1.0), "not stated; FreeBSD 4.5, tcp_output.c: ss_fltsz"),
         value("min_rto", || ms(1000), "DCN 2004, Sec. 5.1: 1 second"),

@@ -11,7 +11,7 @@
 //! | browsers fetch embedded objects in parallel | up to `parallel` connections at once, or `persistent_parallel` that stay; the first object alone | what browsers of that time did, four and two |
 //! | servers close idle connections | a user closes one after the page if it stays with the server for less than `keep_alive` or not at all | the time is known beforehand; only that of an exchange of FINs differs |
 //! | each flow has a least delay of its own | drawn anew whenever a user turns to another server, for all connections there; half of what links leave of it on each way, before the first link | dummynet delayed what machines sent |
-//! | users start the experiment together | each at a time of its own, thinking | no burst at the start |
+//! | users start together, and 20 minutes are left out | each is found thinking, as at a random moment: what is left of a think time follows from its law | the load is right from the first seconds |
 //! | servers take time to answer | none | response times are to show the network |
 //! | response time: from the request until the last byte of the response | from when the browser turns to the connection, so the opening counts for the first request on it | what a user waits for |
 
@@ -33,7 +33,7 @@ params! {
         /// How many pages a user gets from one server before it turns to another: a law of counts, rounded, at least one.
         pages_per_server: String = default("exponential(mean = 3)".into()), source("chosen here");
         /// How long a user thinks between pages: a law of times.
-        think_time: String = default("lognormal(median = 12 s, sigma = 1.3, high = 1000 s)".into()),
+        think_time: String = default("lognormal(median = 13.4 s, sigma = 1.3, high = 1000 s)".into()),
             source("chosen here: 0.16 requests/s for each user, DCN 2004, Table 1");
         /// The probability that a server keeps connections open.
         persistent: f64 = default(0.15), unit("1"), range(Range::from(0.0).to(1.0)), source("chosen here");
@@ -88,7 +88,7 @@ pub struct HttpPlan {
     pub host: Host,
     /// How many there are.
     pub users: u32,
-    /// Each begins at a time drawn uniformly from the group's start on, within this.
+    /// Each is found thinking at a time drawn uniformly from the group's start on, within this.
     pub spread: Span,
     /// How they browse.
     pub model: Model,
@@ -192,9 +192,11 @@ impl Session {
         Session { rng, pages_left: 0, persistent: false, round_trip: Span::ZERO, phase: 0 }
     }
 
-    /// When it begins to think, after the group's start: uniform within `spread`.
-    pub fn begin(&mut self, spread: Span) -> Span {
-        Span(self.rng.below(spread.0.saturating_add(1)))
+    /// When it turns to its first page, after the group's start: within `spread` it is found thinking, as at a random
+    /// moment of its life.
+    pub fn begin(&mut self, plan: &HttpPlan) -> Span {
+        let found = Span(self.rng.below(plan.spread.0.saturating_add(1)));
+        found + Span::from_secs_f64(plan.model.think_time.residual(&mut self.rng).min(1e9))
     }
 
     /// 32 random bits, for what else its user needs.
@@ -268,7 +270,14 @@ mod tests {
         let link = Link { rate: Rate(100_000_000), packet: 1000 };
         let host = Host::new(&sluicegate_tcp::TcpParams::defaults(&link).unwrap());
         let model = HttpParams::defaults(&link).unwrap().model().unwrap();
-        HttpPlan { host, users: 10, spread: Span::from_secs(1), model, way: Way::fixed(Span::from_millis(80)), keep: false }
+        HttpPlan {
+            host,
+            users: 10,
+            spread: Span::from_secs(1),
+            model,
+            way: Way::fixed(Span::from_millis(80)),
+            keep: false,
+        }
     }
 
     #[test]
@@ -294,7 +303,18 @@ mod tests {
         assert!((embedded / pages - objects).abs() < 4.0 * 4.1 / libm::sqrt(pages), "{}", embedded / pages);
         assert!((pages / turns - per_server).abs() < 4.0 * 3.0 / libm::sqrt(turns) + 0.01, "{}", pages / turns);
         assert!((small / (2.0 * pages) - 0.9).abs() < 4.0 * libm::sqrt(0.09 / (2.0 * pages)) + 1e-4);
-        assert!((requests / (2.0 * pages) - plan.model.request_size.mean()).abs() < 4.0 * 160.0 / libm::sqrt(2.0 * pages));
+        assert!(
+            (requests / (2.0 * pages) - plan.model.request_size.mean()).abs() < 4.0 * 160.0 / libm::sqrt(2.0 * pages)
+        );
+    }
+
+    /// 0.16 requests a second for each user (Table 1), when a page takes the second or so that it does without queues.
+    #[test]
+    fn users_make_the_requests_that_table_1_counts() {
+        let model = plan().model;
+        let per_page = 1.0 + libm::exp(-0.125) / (1.0 - libm::exp(-0.25));
+        let rate = per_page / (model.think_time.mean() + 0.8);
+        assert!((rate - 0.160).abs() < 0.001, "{rate}");
     }
 
     #[test]

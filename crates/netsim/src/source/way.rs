@@ -49,4 +49,3 @@ impl Mile {
         self.free + self.delay
     }
 }
-

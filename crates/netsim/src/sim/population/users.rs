@@ -34,10 +34,9 @@ impl Sim {
     pub(super) fn begin_users(&mut self, plan: &HttpPlan, first: u32) {
         for user in first..first + plan.users {
             let state = &mut self.population.users[user as usize];
-            let begins = state.session.begin(plan.spread);
+            let begins = state.session.begin(plan);
             state.phase = phase(plan.host.rto.tick, state.session.bits());
-            let thinks = state.session.think(&plan.model);
-            self.events.push(self.now + begins + thinks, Event::User(user));
+            self.events.push(self.now + begins, Event::User(user));
         }
     }
 
