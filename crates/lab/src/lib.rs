@@ -14,6 +14,7 @@
 //! | [`memory`] | how much memory a scenario would take |
 //! | [`replay`] | captures of real packets, replayed through a discipline |
 //! | [`results`] | the tables of results, every column declared |
+//! | [`vectors`] | connection vectors as text, in tmix's two formats |
 //! | [`declarations`] | everything declared, as JSON |
 
 pub mod access;
@@ -29,6 +30,7 @@ pub mod results;
 pub mod scenario;
 pub mod section;
 mod topology;
+pub mod vectors;
 
 pub use document::ScenarioError;
 pub use foreign::Foreign;

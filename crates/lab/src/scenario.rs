@@ -13,7 +13,9 @@ use serde_json::{Map, Value as Json};
 use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
 use sluicegate_base::params::{Table, did_you_mean};
 use sluicegate_base::{Declared, Link, Params, Rate, Span, Stream, Time, Value};
-use sluicegate_netsim::source::{self, Flow, FlowParams, Ftp, Http, OnOff, Poisson, SourcePlan, Telnet, Udp, Way};
+use sluicegate_netsim::source::{
+    self, Connections, Flow, FlowParams, Ftp, Http, OnOff, Poisson, SourcePlan, Telnet, Udp, Way,
+};
 use sluicegate_netsim::{FlowPlan, Hop, LinePlan, LinkPlan, Plan};
 use sluicegate_tcp::{Host, Tcp};
 
@@ -22,6 +24,7 @@ pub const SOURCES: &[&[Table]] = &[
     &[Table::of::<Tcp>(), Table::of::<Ftp>()],
     &[Table::of::<Telnet>(), Table::of::<Tcp>()],
     &[Table::of::<Http>(), Table::of::<Tcp>()],
+    &[Table::of::<Connections>(), Table::of::<Tcp>()],
     &[Table::of::<Udp>()],
     &[Table::of::<Poisson>()],
     &[Table::of::<OnOff>()],
@@ -320,6 +323,7 @@ fn group(
             SourcePlan::Telnet(Host::new(&fields::<Tcp>(section, rate, map)?), params)
         }
         "http" => population::http(section, &common, rate, map)?,
+        "connections" => population::connections(section, &common, rate, map)?,
         "udp" => SourcePlan::Udp(fields::<Udp>(section, rate, map)?),
         "on_off" => SourcePlan::OnOff(fields::<OnOff>(section, rate, map)?),
         _ => SourcePlan::Poisson(fields::<Poisson>(section, rate, map)?),

@@ -44,7 +44,7 @@ impl Ends {
         match source {
             SourcePlan::Tcp(host) => tcp(host, None),
             SourcePlan::Telnet(host, params) => tcp(host, Some(Typing::new(params, stream("typing")))),
-            SourcePlan::Http(_) => Ends::Many,
+            SourcePlan::Http(_) | SourcePlan::Connections(_) => Ends::Many,
             SourcePlan::Udp(params) => Ends::Clocked(Clocked::udp(params, stream("packets"))),
             SourcePlan::Poisson(params) => Ends::Clocked(Clocked::poisson(params, stream("packets"))),
             SourcePlan::OnOff(params) => Ends::Clocked(Clocked::on_off(params, stream("packets"))),

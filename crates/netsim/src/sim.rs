@@ -293,7 +293,7 @@ impl Sim {
             Event::Quench(flow, end) => self.quench(flow, end),
             Event::User(user) => self.browse(user),
             Event::PoolTimer(place, end) => self.pool_timer(place, end),
-            Event::Act(..) => {}
+            Event::Act(place, end) => self.act_in_time(place, end),
             Event::Sample => self.look(),
         }
     }

@@ -29,6 +29,8 @@ pub struct Connection {
     state: State,
     ecn: bool,
     closing: bool,
+    /// Whether it closes by itself after the other end.
+    follows: bool,
     heeds_quench: bool,
     sender: Sender,
     receiver: Receiver,
@@ -59,6 +61,7 @@ impl Connection {
             state,
             ecn: host.answers_marks(),
             closing: host.closing,
+            follows: true,
             heeds_quench: host.source_quench,
             sender: Sender::new(host, phase),
             receiver: Receiver::new(host),
@@ -92,6 +95,11 @@ impl Connection {
         }
     }
 
+    /// From now on it does not close by itself after the other end: its application says when.
+    pub fn close_alone(&mut self) {
+        self.follows = false;
+    }
+
     /// A segment of the other end arrives; `ce`: its packet was marked on the way.
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment, ce: bool, now: Time) {
@@ -105,7 +113,7 @@ impl Connection {
         }
         if segment.occupies() {
             self.receiver.on_data(segment, ce, now);
-            if self.receiver.finished() && self.sender.done() {
+            if self.follows && self.receiver.finished() && self.sender.done() {
                 self.sender.close();
             }
         }

@@ -5,6 +5,7 @@
 //! its host, because the place's number is another one by then.
 
 use super::Sim;
+use super::population::Script;
 use crate::events::{End, Event};
 use crate::packet::{Pooled, SimPacket};
 use crate::source::way::{Mile, Way};
@@ -33,6 +34,8 @@ pub(super) struct Slot {
     pub next: u32,
     /// What is asked for on it.
     pub pending: Pending,
+    /// What its ends do, if nobody else says so.
+    pub script: Option<Box<Script>>,
 }
 
 /// A request under way.
@@ -85,16 +88,20 @@ impl Pool {
         let Opening { flow, hosts, way, round_trip, phases, owner } = *opening;
         let id = self.next_id;
         self.next_id = if id + 1 == NONE { self.first_id } else { id + 1 };
+        let mut ends = [Connection::listener(hosts[0], phases[0]), Connection::opener(hosts[1], phases[1])];
+        // The applications say when.
+        ends.iter_mut().for_each(Connection::close_alone);
         let slot = Slot {
             id,
             flow,
-            ends: [Connection::listener(hosts[0], phases[0]), Connection::opener(hosts[1], phases[1])],
+            ends,
             armed: [None; 2],
             miles: [Mile::new(way, round_trip), Mile::new(way, round_trip)],
             header: hosts[0].header,
             owner,
             next: NONE,
-            pending: Pending { complete: true, ..Pending::default() },
+            pending: Pending { complete: true, answered: true, ..Pending::default() },
+            script: None,
         };
         match self.free.pop() {
             Some(at) => {
@@ -122,6 +129,7 @@ impl Pool {
         let slot = &mut self.slots[at as usize];
         slot.id = NONE;
         slot.armed = [None; 2];
+        slot.script = None;
         self.free.push(at);
         slot.ends[0].counters()
     }
@@ -154,6 +162,9 @@ impl Sim {
         }
         let marked = packet.ecn == Ecn::CongestionExperienced;
         slot.ends[packet.to as usize].on_segment(&packet.segment, marked, self.now);
+        if !packet.segment.flags.has(Flags::SYN) {
+            self.begin_script(pooled.place, packet.to);
+        }
         self.act(pooled.place, packet.to);
         self.pump_pooled(pooled.place, packet.to);
         self.retire(pooled.place);
@@ -164,8 +175,14 @@ impl Sim {
         let to = if end == End::Sender { End::Receiver } else { End::Sender };
         loop {
             let slot = self.population.pool.get(place);
+            let scripted = slot.script.is_some();
             let connection = &mut slot.ends[end as usize];
             let Some(segment) = connection.poll(self.now) else {
+                if scripted && connection.all_sent() && self.play(place, end) {
+                    continue;
+                }
+                let slot = self.population.pool.get(place);
+                let connection = &mut slot.ends[end as usize];
                 if let Some(at) = connection.next_timer() {
                     let armed = &mut slot.armed[end as usize];
                     if armed.is_none_or(|time| at < time) {

@@ -1,5 +1,6 @@
 //! Groups whose connections come and go: what uses the connections, and what is counted of each group.
 
+mod scripts;
 mod users;
 
 use super::Sim;
@@ -8,15 +9,18 @@ use crate::events::End;
 use crate::exchanges::{ExchangeRow, Exchanges, GroupRow, GroupTotals};
 use crate::plan::FlowPlan;
 use crate::source::{HttpPlan, SourcePlan};
+use scripts::Coming;
+pub(super) use scripts::Script;
 use sluicegate_tcp::send::SendCounters;
 use std::sync::Arc;
 use users::User;
 
 /// What uses the connections of a group.
-#[derive(Clone)]
 enum Uses {
     /// Users who browse; the first of them.
     Users(Arc<HttpPlan>, u32),
+    /// Connections that come by themselves.
+    Connections(Box<Coming>),
 }
 
 /// A group as it runs.
@@ -55,6 +59,9 @@ impl Population {
                     users.extend((0..http.users).map(|user| User::new(seed, flow, groups.len() as u32, user)));
                     (Uses::Users(http.clone(), first), http.keep)
                 }
+                SourcePlan::Connections(plan) => {
+                    (Uses::Connections(Box::new(Coming::new(plan, seed, flow))), plan.keep)
+                }
                 _ => continue,
             };
             groups.push(Group {
@@ -76,6 +83,19 @@ impl Population {
     pub fn group(&mut self, flow: u32) -> &mut Group {
         let at = self.groups.partition_point(|group| group.flow < flow);
         &mut self.groups[at]
+    }
+
+    /// Where it is.
+    fn position(&self, flow: u32) -> Option<u32> {
+        self.groups.iter().position(|group| group.flow == flow).map(|at| at as u32)
+    }
+
+    /// How the users of a group browse.
+    fn browsing(&self, group: u32) -> Option<&Arc<HttpPlan>> {
+        match &self.groups[group as usize].uses {
+            Uses::Users(plan, _) => Some(plan),
+            Uses::Connections(_) => None,
+        }
     }
 
     /// The measured window begins: everything is counted anew.
@@ -105,6 +125,7 @@ impl Population {
             kind: group.kind,
             users: match &group.uses {
                 Uses::Users(plan, _) => Some(plan.users),
+                Uses::Connections(_) => None,
             },
             open: group.open,
             most_open: group.most_open,
@@ -132,51 +153,69 @@ impl Group {
 }
 
 impl Sim {
-    /// A group begins.
+    /// A group begins, or the next of its connections does.
     pub(super) fn begin_group(&mut self, flow: u32) {
-        match self.population.group(flow).uses.clone() {
-            Uses::Users(plan, first) => self.begin_users(&plan, first),
+        match &self.population.group(flow).uses {
+            Uses::Users(plan, first) => {
+                let (plan, first) = (plan.clone(), *first);
+                self.begin_users(&plan, first);
+            }
+            Uses::Connections(_) => self.come(flow),
         }
     }
 
     /// The application at one end of a pooled connection looks at what has come.
     pub(super) fn act(&mut self, place: u32, end: End) {
-        let now = self.now;
-        let slot = self.population.pool.get(place);
-        let [answerer, opener] = &mut slot.ends;
-        let pending = &mut slot.pending;
         match end {
-            End::Sender => {
-                if !pending.answered && answerer.received() >= pending.request_end {
-                    pending.answered = true;
-                    answerer.write(u64::from(pending.response));
-                    if pending.last {
-                        answerer.close();
-                    }
-                }
-                if answerer.other_ended() {
-                    answerer.close();
-                }
+            End::Sender => self.answer(place),
+            End::Receiver => self.complete(place),
+        }
+        if self.population.pool.get(place).script.is_some() {
+            self.play(place, end);
+        }
+    }
+
+    /// A user's server answers a request that has come whole, and closes after a user that has.
+    fn answer(&mut self, place: u32) {
+        let slot = self.population.pool.get(place);
+        let (answerer, pending) = (&mut slot.ends[0], &mut slot.pending);
+        if slot.script.is_some() {
+            return;
+        }
+        if !pending.answered && answerer.received() >= pending.request_end {
+            pending.answered = true;
+            answerer.write(u64::from(pending.response));
+            if pending.last {
+                answerer.close();
             }
-            End::Receiver => {
-                if pending.complete || opener.received() < pending.response_end {
-                    return;
-                }
-                pending.complete = true;
-                if pending.last {
-                    opener.close();
-                }
-                let (flow, owner, done) = (slot.flow, slot.owner, *pending);
-                let response_time = now.since(done.asked);
-                let group = self.population.group(flow);
-                group.totals.complete(u64::from(done.request), u64::from(done.response), response_time);
-                let (group, keep) = (group.entry, group.keep);
-                if keep {
-                    let (time, response) = (done.asked, done.response);
-                    self.population.kept.push(ExchangeRow { time, response_time, response, group });
-                }
-                self.served(owner, place);
-            }
+        }
+        if answerer.other_ended() {
+            answerer.close();
+        }
+    }
+
+    /// A response that has come whole is counted, and its user goes on.
+    fn complete(&mut self, place: u32) {
+        let slot = self.population.pool.get(place);
+        let (opener, pending) = (&mut slot.ends[1], &mut slot.pending);
+        if pending.complete || opener.received() < pending.response_end {
+            return;
+        }
+        pending.complete = true;
+        if pending.last {
+            opener.close();
+        }
+        let (flow, owner, done, scripted) = (slot.flow, slot.owner, *pending, slot.script.is_some());
+        let response_time = self.now.since(done.asked);
+        let group = self.population.group(flow);
+        group.totals.complete(u64::from(done.request), u64::from(done.response), response_time);
+        let (group, keep) = (group.entry, group.keep);
+        if keep {
+            let (time, response) = (done.asked, done.response);
+            self.population.kept.push(ExchangeRow { time, response_time, response, group });
+        }
+        if !scripted {
+            self.served(owner, place);
         }
     }
 }

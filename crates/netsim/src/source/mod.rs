@@ -6,6 +6,7 @@
 //! | [`access`] | what every flow can say of its own way to the network: rate, delay or round trip, jitter |
 //! | [`ftp`] | what a TCP transfer can say of its data: how much of it there is |
 //! | [`telnet`] | what a TELNET session types, and when |
+//! | [`connections`] | connections as they were seen on a link, or drawn like them |
 //! | [`http`] | users who think and browse |
 //! | [`way`] | the way of pooled connections to the links that all share |
 //! | [`udp`] | constant bit rate |
@@ -13,6 +14,7 @@
 //! | [`on_off`] | bursts and silences, exponential or Pareto |
 
 pub mod access;
+pub mod connections;
 pub mod flow;
 pub mod ftp;
 pub mod http;
@@ -23,6 +25,7 @@ pub mod udp;
 pub mod way;
 
 pub use access::{Access, AccessParams, RoundTrip};
+pub use connections::{Connections, ConnectionsParams, ConnectionsPlan};
 pub use flow::{Direction, Flow, FlowParams};
 pub use ftp::{Ftp, FtpParams};
 pub use http::{Http, HttpParams, HttpPlan};
@@ -45,6 +48,8 @@ pub enum SourcePlan {
     Telnet(Host, TelnetParams),
     /// Users who browse.
     Http(Arc<HttpPlan>),
+    /// Connections that come by themselves.
+    Connections(Arc<ConnectionsPlan>),
     /// Constant bit rate.
     Udp(UdpParams),
     /// Poisson arrivals.
@@ -61,6 +66,7 @@ impl SourcePlan {
             SourcePlan::Tcp(_) => "tcp",
             SourcePlan::Telnet(..) => "telnet",
             SourcePlan::Http(_) => "http",
+            SourcePlan::Connections(_) => "connections",
             SourcePlan::Udp(_) => "udp",
             SourcePlan::Poisson(_) => "poisson",
             SourcePlan::OnOff(_) => "on_off",
@@ -79,6 +85,7 @@ impl SourcePlan {
         match self {
             SourcePlan::Tcp(host) | SourcePlan::Telnet(host, _) => Some(host),
             SourcePlan::Http(plan) => Some(&plan.host),
+            SourcePlan::Connections(plan) => Some(&plan.host),
             SourcePlan::Udp(_) | SourcePlan::Poisson(_) | SourcePlan::OnOff(_) => None,
         }
     }
@@ -88,6 +95,7 @@ impl SourcePlan {
     pub fn way(&self) -> Option<&Way> {
         match self {
             SourcePlan::Http(plan) => Some(&plan.way),
+            SourcePlan::Connections(plan) => Some(&plan.way),
             _ => None,
         }
     }

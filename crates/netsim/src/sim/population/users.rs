@@ -1,7 +1,7 @@
 //! Users who think and browse.
 
 use super::super::pool::{NONE, Opening, Pending, phase};
-use super::{Sim, Uses};
+use super::Sim;
 use crate::events::{End, Event};
 use crate::source::http::{Exchange, HttpPlan, Session};
 use sluicegate_base::Span;
@@ -42,13 +42,13 @@ impl Sim {
 
     /// A user has thought: the next page, its top-level object first.
     pub(in super::super) fn browse(&mut self, user: u32) {
-        let state = &mut self.population.users[user as usize];
-        let group = &self.population.groups[state.group as usize];
-        if self.now >= self.flows[group.flow as usize].plan.stop {
+        let group = self.population.users[user as usize].group;
+        if self.now >= self.flows[self.population.groups[group as usize].flow as usize].plan.stop {
             return;
         }
-        let Uses::Users(plan, _) = &group.uses;
-        let page = state.session.page(plan, state.number);
+        let Some(plan) = self.population.browsing(group).cloned() else { return };
+        let state = &mut self.population.users[user as usize];
+        let page = state.session.page(&plan, state.number);
         state.left = page.embedded;
         self.ask(user, page.top);
     }
@@ -60,7 +60,8 @@ impl Sim {
         if state.session.persistent {
             self.population.pool.get(place).next = std::mem::replace(&mut state.idle, place);
         }
-        let Uses::Users(plan, _) = self.population.groups[state.group as usize].uses.clone();
+        let group = state.group;
+        let Some(plan) = self.population.browsing(group).cloned() else { return };
         loop {
             let state = &mut self.population.users[user as usize];
             let most = plan.model.parallel[usize::from(state.session.persistent)];
@@ -90,8 +91,8 @@ impl Sim {
         let mut place = state.idle;
         if place == NONE {
             let at = state.group;
-            let group = &population.groups[at as usize];
-            let (flow, Uses::Users(plan, _)) = (group.flow, group.uses.clone());
+            let flow = population.groups[at as usize].flow;
+            let Some(plan) = population.browsing(at).cloned() else { return };
             let state = &population.users[user as usize];
             let opening = Opening {
                 flow,
