@@ -406,6 +406,34 @@ fn groups(outcome: &Outcome) -> ResultTable {
     ResultTable { name: "groups", summary, columns }
 }
 
+fn response_times(outcome: &Outcome) -> ResultTable {
+    let rows = || outcome.groups.iter().flat_map(|row| row.totals.grid.iter().map(|cell| (row.group, cell)));
+    let columns = vec![
+        u64s("group", "", "number of its [[flows]] entry, from 0", rows().map(|(group, _)| u64::from(group))),
+        u64s(
+            "response_bytes_max",
+            "bytes",
+            "upper end of the class of response sizes, which it includes: 12, 15, 20, 25, 30, 40, 50, 60, 80, 100 in each \
+             power of ten, single bytes to 10",
+            rows().map(|(_, (size, ..))| size),
+        ),
+        f64s(
+            "response_time_max_ns",
+            "ns",
+            "upper end of the class of response times, at most 1/64 above any in it",
+            rows().map(|(_, (_, time, _))| time as f64),
+        ),
+        u64s("exchanges", "exchanges", "exchanges of both classes", rows().map(|(_, (.., cell))| cell.exchanges)),
+        u64s("response_bytes", "bytes", "bytes of their responses", rows().map(|(_, (.., cell))| cell.bytes)),
+    ];
+    ResultTable {
+        name: "response_times",
+        summary: "One row for each class of response sizes and times in which a group has completed exchanges in the \
+                  measured window: their distributions, in little memory.",
+        columns,
+    }
+}
+
 fn exchanges(outcome: &Outcome) -> ResultTable {
     let rows = || outcome.exchanges.iter();
     let columns = vec![

@@ -143,6 +143,12 @@ fn connections_are_opened_closed_and_counted() {
         assert_eq!(kept.len() as u64, totals.completed);
         assert_eq!(kept.iter().map(|row| u64::from(row.response)).sum::<u64>(), totals.bytes[1]);
         assert_eq!(kept.iter().map(|row| u128::from(row.response_time.0)).sum::<u128>(), totals.response_time_sum);
+        let cells = || totals.grid.iter();
+        assert_eq!(cells().map(|(.., cell)| cell.exchanges).sum::<u64>(), totals.completed);
+        assert_eq!(cells().map(|(.., cell)| cell.bytes).sum::<u64>(), totals.bytes[1]);
+        let small = kept.iter().filter(|row| row.response <= 100_000).count() as u64;
+        let of_grid = cells().filter(|(size, ..)| *size <= 100_000).map(|(.., cell)| cell.exchanges).sum::<u64>();
+        assert_eq!(small, of_grid, "a class ends there");
         assert!(flow.retransmissions > 0 && flow.timeouts > 0);
     }
     // Where connections stay open there are fewer of them than requests.

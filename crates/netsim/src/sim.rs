@@ -618,7 +618,8 @@ fn bucket(plan: &Plan) -> Span {
 
 /// How far ahead most events lie: the longest way that a packet travels without one, with some time to be sent.
 fn reach(plan: &Plan) -> Span {
-    let delays = plan.links.iter().map(|link| link.delay).chain(plan.lines.iter().map(|line| line.delay));
+    let own = plan.flows.iter().filter_map(|flow| flow.source.way()).map(|way| Span(way.round_trip.most().0 / 2));
+    let delays = plan.links.iter().map(|link| link.delay).chain(plan.lines.iter().map(|line| line.delay)).chain(own);
     Span(delays.max().unwrap_or_default().0.saturating_mul(3) / 2)
 }
 
