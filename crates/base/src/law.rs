@@ -89,7 +89,7 @@ impl Law {
             laws.push((probability(weight)?, simple(word, inner, measure)?));
         }
         let sum: f64 = laws.iter().map(|(weight, _)| weight).sum();
-        if !((sum - 1.0).abs() < 1e-9) {
+        if (sum - 1.0).abs() >= 1e-9 {
             return Err(format!("the probabilities of a mixture must add up to 1, not {sum}"));
         }
         Ok(Law::Mixture(laws.into()))

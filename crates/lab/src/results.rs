@@ -99,6 +99,7 @@ pub fn tables(outcome: &Outcome) -> Vec<ResultTable> {
         queue(outcome),
         occupancy(outcome),
         groups(outcome),
+        response_times(outcome),
         exchanges(outcome),
     ]
 }

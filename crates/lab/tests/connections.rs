@@ -6,7 +6,8 @@ use sluicegate_lab::vectors::{Format, read, write};
 use sluicegate_netsim::source::SourcePlan;
 use sluicegate_netsim::source::connections::{Arrivals, Side, Vector};
 use sluicegate_netsim::{Outcome, Plan, Sim};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 const ORIGINAL: &str = "\
 # two connections, out of order
@@ -240,18 +241,17 @@ CONC 5000 0 1 1 4\nt< 20000\nc< 77\n";
     };
     let sums = |name: &'static str| {
         let mut sim = Sim::new(plan(REPLAYED, &[("flows.0.vectors", &file(text))]));
-        let sum = std::sync::Arc::new(std::sync::Mutex::new(0u64));
+        let sum = Arc::new(AtomicU64::new(0));
         let shared = sum.clone();
         let note = move |_: Time, packet: &sluicegate_netsim::SimPacket| {
-            *shared.lock().unwrap() += u64::from(packet.segment.len);
+            shared.fetch_add(u64::from(packet.segment.len), Ordering::Relaxed);
         };
         assert!(sim.observe(name, Box::new(note)));
         let outcome = finished(sim);
         let group = &outcome.groups[0];
         assert_eq!((group.totals.opened, group.totals.closed), (4, 4), "{name}");
         assert_eq!(group.totals.completed, 1, "the two requests in a row, of which the second is answered");
-        let sum = *sum.lock().unwrap();
-        sum
+        sum.load(Ordering::Relaxed)
     };
     assert_eq!(sums("bottleneck"), bytes(Side::Acceptor));
     assert_eq!(sums("bottleneck/back"), bytes(Side::Initiator));

@@ -260,5 +260,5 @@ pub(super) fn sum(a: SendCounters, b: &SendCounters) -> SendCounters {
 
 /// A time within a tick of this length, from 32 random bits.
 pub(super) fn phase(tick: Span, bits: u32) -> Span {
-    Span((u128::from(tick.0) * u128::from(bits) >> 32) as u64)
+    Span(((u128::from(tick.0) * u128::from(bits)) >> 32) as u64)
 }
