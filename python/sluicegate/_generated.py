@@ -833,11 +833,9 @@ class Http:
         request_size: Length of each request: a law of sizes. (default: lognormal(median = 350 B, sigma = 0.4,
             high = 8 kB); chosen here)
         response_size: Length of each top-level response, headers of HTTP included: a law of sizes. (default:
-            mixture(0.9: lognormal(median = 1250 B, sigma = 2.45, high = 10 kB), 0.1: bounded_pareto(shape = 1.15,
-            low = 10 kB, high = 70 MB)); chosen here to meet DCN 2004, Figs. 1 and 2)
-        embedded_size: Length of each embedded response: a law of sizes. (default: mixture(0.9: lognormal(median =
-            1250 B, sigma = 2.45, high = 10 kB), 0.1: bounded_pareto(shape = 1.15, low = 10 kB, high = 70 MB));
-            chosen here to meet DCN 2004, Figs. 1 and 2)
+            dcn2004_responses; chosen here to meet DCN 2004, Figs. 1 and 2)
+        embedded_size: Length of each embedded response: a law of sizes. (default: dcn2004_responses; chosen here
+            to meet DCN 2004, Figs. 1 and 2)
         embedded_objects: How many objects are embedded in a page: a law of counts, rounded. (default:
             exponential(mean = 4); chosen here)
         pages_per_server: How many pages a user gets from one server before it turns to another: a law of counts,
@@ -926,8 +924,8 @@ class Http:
     algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit"] | None = None
     _: KW_ONLY
     request_size: str = "lognormal(median = 350 B, sigma = 0.4, high = 8 kB)"
-    response_size: str = "mixture(0.9: lognormal(median = 1250 B, sigma = 2.45, high = 10 kB), 0.1: bounded_pareto(shape = 1.15, low = 10 kB, high = 70 MB))"
-    embedded_size: str = "mixture(0.9: lognormal(median = 1250 B, sigma = 2.45, high = 10 kB), 0.1: bounded_pareto(shape = 1.15, low = 10 kB, high = 70 MB))"
+    response_size: str = "dcn2004_responses"
+    embedded_size: str = "dcn2004_responses"
     embedded_objects: str = "exponential(mean = 4)"
     pages_per_server: str = "exponential(mean = 3)"
     think_time: str = "lognormal(median = 13.4 s, sigma = 1.3, high = 1000 s)"
@@ -998,9 +996,8 @@ class Connections:
             (default: exponential(mean = 4); chosen here)
         request_size: Length of each request: a law of sizes. (default: lognormal(median = 350 B, sigma = 1.5,
             high = 1 MB); chosen here)
-        response_size: Length of each response: a law of sizes. (default: mixture(0.9: lognormal(median = 1250 B,
-            sigma = 2.45, high = 10 kB), 0.1: bounded_pareto(shape = 1.15, low = 10 kB, high = 70 MB)); chosen
-            here: as web users')
+        response_size: Length of each response: a law of sizes. (default: dcn2004_responses; chosen here: as web
+            users')
         answer_time: How long the acceptor takes to answer: a law of times. (default: exponential(mean = 20 ms);
             chosen here)
         think_time: How long the initiator takes between a response and its next request: a law of times.
@@ -1084,7 +1081,7 @@ class Connections:
     arrivals: float = 10.0
     exchanges: str = "exponential(mean = 4)"
     request_size: str = "lognormal(median = 350 B, sigma = 1.5, high = 1 MB)"
-    response_size: str = "mixture(0.9: lognormal(median = 1250 B, sigma = 2.45, high = 10 kB), 0.1: bounded_pareto(shape = 1.15, low = 10 kB, high = 70 MB))"
+    response_size: str = "dcn2004_responses"
     answer_time: str = "exponential(mean = 20 ms)"
     think_time: str = "lognormal(median = 300 ms, sigma = 1.5, high = 100 s)"
     concurrent: float = 0.05

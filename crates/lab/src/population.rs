@@ -8,6 +8,7 @@ use serde_json::{Map, Value as Json};
 use sluicegate_base::params::Raw;
 use sluicegate_base::{Rate, Span};
 use sluicegate_netsim::source::connections::Vectors;
+use sluicegate_netsim::source::http::named;
 use sluicegate_netsim::source::{Connections, ConnectionsPlan, FlowParams, Http, HttpPlan, SourcePlan, Way};
 use sluicegate_tcp::{Host, Tcp};
 use std::fs::File;
@@ -24,6 +25,7 @@ pub(crate) fn http(
 ) -> Result<SourcePlan, ScenarioError> {
     let params = fields::<Http>(section, rate, map)?;
     let model = params.model().map_err(|(key, rule)| section.error(key, &rule))?;
+    write_out(map);
     let host = host(section, rate, map)?;
     let (users, spread) = (common.count as u32, common.spread);
     Ok(SourcePlan::Http(Arc::new(HttpPlan { host, users, spread, model, way: Way::fixed(Span::ZERO), keep: false })))
@@ -55,6 +57,7 @@ pub(crate) fn connections(
             Vectors::Given(all.into_iter().map(Arc::new).collect())
         }
     };
+    write_out(map);
     let host = host(section, rate, map)?;
     Ok(SourcePlan::Connections(Arc::new(ConnectionsPlan { host, vectors, way: Way::fixed(Span::ZERO), keep: false })))
 }
@@ -96,6 +99,15 @@ fn host(section: &Section<'_>, rate: Rate, map: &mut Map<String, Json>) -> Resul
         map.insert(key.to_owned(), Json::from(true));
     }
     Ok(host)
+}
+
+/// Writes laws that a name stands for out, so that a resolved scenario says all of itself.
+fn write_out(map: &mut Map<String, Json>) {
+    for key in ["response_size", "embedded_size"] {
+        if let Some(Json::String(text)) = map.get_mut(key) {
+            *text = named(text).to_owned();
+        }
+    }
 }
 
 /// Fills in what is known later than the rest of a group: the way of its connections.

@@ -31,7 +31,7 @@ params! {
         /// Length of each request: a law of sizes.
         request_size: String = default("lognormal(median = 350 B, sigma = 1.5, high = 1 MB)".into()), source("chosen here");
         /// Length of each response: a law of sizes.
-        response_size: String = default(super::http::RESPONSES.into()), source("chosen here: as web users'");
+        response_size: String = default(super::http::RESPONSES_NAME.into()), source("chosen here: as web users'");
         /// How long the acceptor takes to answer: a law of times.
         answer_time: String = default("exponential(mean = 20 ms)".into()), source("chosen here");
         /// How long the initiator takes between a response and its next request: a law of times.
@@ -136,7 +136,7 @@ pub struct ConnectionsPlan {
 impl ConnectionsParams {
     /// The laws, read. The error is the key and the rule that it breaks.
     pub fn laws(&self) -> Result<Laws, (&'static str, String)> {
-        let law = |key, text: &str, measure| Law::parse(text, measure).map_err(|rule| (key, rule));
+        let law = |key, text: &str, measure| Law::parse(super::http::named(text), measure).map_err(|rule| (key, rule));
         Ok(Laws {
             arrivals: self.arrivals,
             exchanges: law("exchanges", &self.exchanges, Measure::Count)?,

@@ -25,9 +25,9 @@ params! {
         /// Length of each request: a law of sizes.
         request_size: String = default("lognormal(median = 350 B, sigma = 0.4, high = 8 kB)".into()), source("chosen here");
         /// Length of each top-level response, headers of HTTP included: a law of sizes.
-        response_size: String = default(RESPONSES.into()), source("chosen here to meet DCN 2004, Figs. 1 and 2");
+        response_size: String = default(RESPONSES_NAME.into()), source("chosen here to meet DCN 2004, Figs. 1 and 2");
         /// Length of each embedded response: a law of sizes.
-        embedded_size: String = default(RESPONSES.into()), source("chosen here to meet DCN 2004, Figs. 1 and 2");
+        embedded_size: String = default(RESPONSES_NAME.into()), source("chosen here to meet DCN 2004, Figs. 1 and 2");
         /// How many objects are embedded in a page: a law of counts, rounded.
         embedded_objects: String = default("exponential(mean = 4)".into()), source("chosen here");
         /// How many pages a user gets from one server before it turns to another: a law of counts, rounded, at least one.
@@ -46,6 +46,9 @@ params! {
         keep_alive: Span = default(Span::from_secs(15)), source("Apache, KeepAliveTimeout");
     }
 }
+
+/// The name of [`RESPONSES`] in scenarios.
+pub const RESPONSES_NAME: &str = "dcn2004_responses";
 
 /// Response sizes that meet what DCN 2004 says of Figs. 1 and 2.
 pub const RESPONSES: &str = "mixture(0.9: lognormal(median = 1250 B, sigma = 2.45, high = 10 kB), \
@@ -98,13 +101,19 @@ pub struct HttpPlan {
     pub keep: bool,
 }
 
+/// The law that a name stands for; any other text is a law itself.
+#[must_use]
+pub fn named(text: &str) -> &str {
+    if text.trim() == RESPONSES_NAME { RESPONSES } else { text }
+}
+
 /// The most bytes of one request or response, as tables of exchanges hold them.
 pub const MOST_BYTES: f64 = u32::MAX as f64;
 
 impl HttpParams {
     /// The model with its laws read. The error is the key and the rule that it breaks.
     pub fn model(&self) -> Result<Model, (&'static str, String)> {
-        let law = |key, text: &str, measure| Law::parse(text, measure).map_err(|rule| (key, rule));
+        let law = |key, text: &str, measure| Law::parse(named(text), measure).map_err(|rule| (key, rule));
         let sizes = |key, text: &str| {
             let law = law(key, text, Measure::Bytes)?;
             let most = law.most();
@@ -331,6 +340,7 @@ mod tests {
     #[test]
     fn a_law_that_makes_no_sense_names_its_key() {
         let params = HttpParams::defaults(&Link { rate: Rate(1), packet: 1 }).unwrap();
+        assert_eq!(*params.model().unwrap().response_size(), responses(), "by its name");
         let wrong = HttpParams { think_time: "exponential(mean = 3)".into(), ..params.clone() };
         assert_eq!(wrong.model().unwrap_err().0, "think_time");
         let large = HttpParams { embedded_size: "constant(5000 MB)".into(), ..params };
