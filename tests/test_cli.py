@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from conftest import PROGRAM, Program
 
-TABLES = ["flow_series", "flows", "links", "occupancy", "queue"]
+TABLES = ["exchanges", "flow_series", "flows", "groups", "links", "occupancy", "queue", "response_times"]
 
 
 def test_help_answers_at_once() -> None:
