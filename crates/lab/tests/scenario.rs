@@ -204,7 +204,10 @@ fn rows_of(cells: &Cells) -> usize {
 
 #[test]
 fn every_table_of_results_is_whole() {
-    let scenario = read(SMALL, &[]).unwrap();
+    // With users among the flows, so that no table is empty.
+    let users = "[[flows]]\nkind = \"http\"\ncount = 30\n";
+    let text = SMALL.replacen("[[flows]]", &format!("{users}[[flows]]"), 1);
+    let scenario = read(&text, &[("run.exchanges", "true")]).unwrap();
     let mut sim = Sim::new(scenario.plan().unwrap());
     while sim.advance(1 << 16) {}
     let outcome = sim.finish();
