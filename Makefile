@@ -37,7 +37,7 @@ demo: setup ## reproduce CHOKe 1999 and show its report
 test: setup ## every test: generated files fresh, Rust, Python, the report in a browser
 	@tools/chromium >/dev/null
 	$(BIN)/python tools/generate.py --check
-	cargo test --release --locked --workspace
+	cargo test --profile tests --locked --workspace
 	chromium="$$(tools/chromium)"; SLUICEGATE_CHROMIUM="$$chromium" $(BIN)/python -m pytest
 
 lint: setup ## formatting, clippy, ruff and mypy

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from sluicegate import _core, cli, comparison, disciplines, papers, replays
+from sluicegate import _core, choke_theory, cli, comparison, disciplines, papers, replays
 
 CAPTURE = str(Path(__file__).parent / "captures/raw.pcap")
 
@@ -42,7 +42,12 @@ WORDS = [
 PIECES = st.lists(st.sampled_from([*WORDS, *':=,. []{}"', " s", "\udcff"]), max_size=12).map("".join)
 TEXT = ANY | PIECES
 
-LOADED = (comparison, papers, replays)  # what commands import by themselves; a first import takes its time
+LOADED = (
+    choke_theory,
+    comparison,
+    papers,
+    replays,
+)  # what commands import by themselves; a first import takes its time
 
 COMMANDS = [
     ["check", "choke1999", "--set", "{}"],
@@ -59,11 +64,23 @@ COMMANDS = [
     ["run", "choke1999", "--set", "run.duration=0 s", "--pcap", "{}"],
     ["disciplines", "{}"],
     ["reproduce", "{}"],
+    ["design", "pi", "--rate", "{}", "--rtt", "100 ms", "--flows", "50"],
+    ["design", "pi", "--rate", "45 Mbit/s", "--rtt", "{}", "--flows", "50"],
+    ["design", "pi", "--rate", "45 Mbit/s", "--rtt", "100 ms", "--flows", "{}"],
+    ["design", "pi", "--rate", "45 Mbit/s", "--rtt", "100 ms", "--flows", "50", "--w", "{}"],
     ["design", "red", "--rate", "{}", "--rtt", "100 ms", "--burst", "50"],
     ["design", "red", "--rate", "45 Mbit/s", "--rtt", "{}", "--burst", "50"],
     ["design", "red", "--rate", "45 Mbit/s", "--rtt", "100 ms", "--burst", "{}"],
     ["design", "red", "--rate", "45 Mbit/s", "--rtt", "100 ms", "--burst", "50", "--max-p", "{}"],
     ["design", "red", "--rate", "45 Mbit/s", "--rtt", "100 ms", "--burst", "50", "--dev", "{}"],
+    ["theory", "choke", "--tcp", "{}", "--udp", "1 Mbit/s", "--rate", "1 Mbit/s", "--rtt", "100 ms"],
+    ["theory", "choke", "--tcp", "32", "--udp", "{}", "--rate", "1 Mbit/s", "--rtt", "100 ms"],
+    ["theory", "choke", "--tcp", "32", "--udp", "{}..2 Mbit/s", "--rate", "1 Mbit/s", "--rtt", "100 ms"],
+    ["theory", "choke", "--tcp", "32", "--udp", "1 Mbit/s", "--rate", "{}", "--rtt", "100 ms"],
+    ["theory", "choke", "--tcp", "32", "--udp", "1 Mbit/s", "--rate", "1 Mbit/s", "--rtt", "{}"],
+    ["theory", "choke", "--tcp", "32", "--udp", "1 Mbit/s", "--rate", "1 Mbit/s", "--rtt", "1 s", "--max-p", "{}"],
+    ["theory", "choke", "--tcp", "32", "--udp", "1 Mbit/s", "--rate", "1 Mbit/s", "--rtt", "1 s", "--law", "{}"],
+    ["theory", "candidates", "--share", "{}", "--flows", "2"],
 ]
 
 

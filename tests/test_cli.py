@@ -13,7 +13,18 @@ import polars as pl
 import pytest
 from conftest import PROGRAM, Program
 
-TABLES = ["exchanges", "flow_series", "flows", "groups", "links", "occupancy", "queue", "response_times"]
+TABLES = [
+    "exchanges",
+    "flow_series",
+    "flows",
+    "groups",
+    "links",
+    "occupancy",
+    "packets",
+    "queue",
+    "response_times",
+    "state",
+]
 
 
 def test_help_answers_at_once() -> None:

@@ -208,7 +208,7 @@ def test_a_mistake_in_the_list_is_named_before_anything_runs(
     sluicegate: Program, tmp_path: Path, text: str, parts: list[str]
 ) -> None:
     # A run of this length would outlast the test.
-    long = ["--set", "run.duration=1000000 s", "-o", "out"]
+    long = ["--set", "run.duration=1000000 s", "--set", "run.series=false", "-o", "out"]
     answer = sluicegate("compare", "unresponsive", "--disciplines", text, *long)
     assert (answer.returncode, answer.stdout, answer.stderr.count("\n")) == (2, "", 1)
     assert answer.stderr.startswith("error: ")

@@ -15,11 +15,11 @@ from conftest import SMALL, Program
 from sluicegate import _core, api
 
 # Of every column of the runs below. It changes only when results change on purpose; the changelog then says why.
-DIGEST = "f7b9443f08f5a8153a6a009007ec598fa44691cf6becebac5f9b39de177af629"
+DIGEST = "4fb147a87fd7a29e4c0cbd7da06f23932e83366ad9dc80cd9d1d85b7dc45fc78"
 # The same of the scenario `traffic`: all kinds but `web`'s two, drawn round trips, jitter and transfers that end.
-TRAFFIC_DIGEST = "20e2e92bf9c96a7ba1755a9ea8377f57150bad06191f17c4ef4c8d53506547a9"
+TRAFFIC_DIGEST = "323dce61a2542c585199ec9a4fb45aef9d49b416eb0a3c344535e604f289f442"
 # The same of the scenario `web`: users and connections that come and go, both ways.
-WEB_DIGEST = "b17cf583a1e53b397ef81267ef3f9e257ad3a4202eff6747800a9c4674bb8e9e"
+WEB_DIGEST = "1f1a113470b6b5f4f382a48e96a0861c3030c6a1b5fdc8cd98b95e57c586863d"
 SCENARIOS = [(discipline, seed) for discipline in ("drop_tail", "red", "choke") for seed in (1, 2)]
 
 
@@ -39,6 +39,8 @@ def digest_of_columns(raw: _core.RawRun) -> str:
     """The digest of names, types and bytes of every column."""
     digest = hashlib.sha256()
     for table, columns in raw["tables"].items():
+        if all(len(payload) == 0 for _, _, payload in columns):
+            continue  # a table without rows says nothing
         for name, dtype, payload in columns:
             digest.update(f"{table}.{name}:{dtype}:{len(payload)}\n".encode())
             digest.update(payload if isinstance(payload, bytes) else "\n".join(payload).encode())

@@ -30,7 +30,10 @@ CHOOSERS = [name for name in MARKERS if "above_max_th" in FIELDS[name]]
 
 def queue(name: str, *, marks: bool = True, **values: object) -> Any:
     """A discipline that marks, or the same one that does not."""
-    how = {"ecn": marks} if "ecn" in FIELDS[name] else {"action": "mark" if marks else "drop"}
+    how: dict[str, object] = {"ecn": marks} if "ecn" in FIELDS[name] else {"action": "mark" if marks else "drop"}
+    if name == "ared":
+        # As RED: its slope above max_th drops, and its max_p and w_q would be others than those of the rest.
+        how |= {"gentle": False, "interval": "1000 s", "w_q": 0.002}
     return CLASS[name](**how, **values)
 
 
@@ -112,11 +115,12 @@ def test_above_max_th_makes_the_difference_that_it_declares(name: str) -> None:
     assert FIELDS[name]["above_max_th"]["default"] == "drop"
     assert total(drops, "lost_forced") > 100
     assert total(drops, "marked_packets") > 30
-    # CHOKe drops matches in both cases.
-    assert marks.links["lost_packets"][0] == total(marks, "lost_match")
-    if name != "choke":
+    # CHOKe drops matches and RED-PD what it filters in both cases.
+    assert marks.links["lost_packets"][0] == total(marks, "lost_match") + total(marks, "lost_policed")
+    if name not in ("choke", "red_pd"):
         assert total(marks, "retransmissions") == 0
-    assert total(marks, "marked_packets") > 10 * total(drops, "marked_packets")
+    # RED-PD's filter takes some of what RED would mark.
+    assert total(marks, "marked_packets") > (5 if name == "red_pd" else 10) * total(drops, "marked_packets")
     # RED 1993, Sec. III: only dropping bounds the average. In the end marks do too: a window of one packet waits for
     # the timer at the next one (RFC 3168, Sec. 6.1.2).
     assert marks.links["average_packets_max"][0] > 2 * drops.links["average_packets_max"][0]

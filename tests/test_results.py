@@ -26,15 +26,18 @@ def run() -> sg.Run:
 OF_GROUPS = ["exchanges", "groups", "response_times"]
 """The tables of groups whose connections come and go; empty without such a group."""
 
+ON_REQUEST = ["packets", "state"]
+"""Tables that stay empty: packets are kept on request only, and the disciplines here show nothing more of themselves."""
 
-@pytest.mark.parametrize(("scenario", "empty"), [("unresponsive", OF_GROUPS), ("web", [])])
+
+@pytest.mark.parametrize(("scenario", "empty"), [("unresponsive", [*OF_GROUPS, *ON_REQUEST]), ("web", ON_REQUEST)])
 def test_the_tables_have_the_declared_columns(scenario: str, empty: list[str]) -> None:
     run = sg.run(scenario, sets={"run.duration": "12 s", "run.warmup": "2 s"})
     assert sorted(run.tables) == sorted(DECLARED)
     for name, columns in DECLARED.items():
         schema = run.table(name).schema
         assert dict(schema) == {column["name"]: POLARS[column["dtype"]] for column in columns}, name
-    assert sorted(name for name in run.tables if run.table(name).height == 0) == empty
+    assert sorted(name for name in run.tables if run.table(name).height == 0) == sorted(empty)
 
 
 def test_the_tables_of_exchanges_agree() -> None:
@@ -117,7 +120,7 @@ def test_an_existing_folder_keeps_its_other_files(run: sg.Run, tmp_path: Path) -
 
 def test_no_series_leaves_the_columns_without_rows() -> None:
     run = sg.run("unresponsive", sets={"run.duration": "2 s", "run.warmup": "0 s", "run.series": False})
-    for name in ("flow_series", "queue", "occupancy"):
+    for name in ("flow_series", "queue", "occupancy", "state"):
         assert run.table(name).height == 0
         assert run.table(name).columns == [column["name"] for column in DECLARED[name]]
     assert run.flows.height == 33

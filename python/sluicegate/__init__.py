@@ -18,25 +18,43 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._core import ConservationError, Ctx, Packet, ScenarioError
     from ._generated import (
+        Afd,
+        Ared,
+        Blue,
         Choke,
         ChokeLinux,
         Class,
+        Codel,
         Connections,
+        Csfq,
+        Dcn,
         Decbit,
         DropPreference,
         DropTail,
         Drr,
         Dumbbell,
         EarlyRandomDrop,
+        Fq,
+        FqCodel,
+        Fred,
         Http,
         Link,
         OnOff,
         PenaltyBox,
+        Pi,
+        Pie,
         Poisson,
         Priority,
         RandomDrop,
         Red,
+        RedPd,
+        Rem,
+        Rio,
+        RioPs,
+        Sfb,
+        Sfq,
         SourceQuench,
+        Sred,
         Tcp,
         Telnet,
         Udp,
@@ -46,6 +64,7 @@ if TYPE_CHECKING:
     from .comparison import Comparison, compare
     from .design import RedDesign, design_red
     from .own import Aqm
+    from .pi_design import PiDesign, design_pi
     from .replays import Replay, replay
     from .results import Run
     from .ring import Ring
@@ -53,35 +72,54 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Afd",
     "Aqm",
+    "Ared",
+    "Blue",
     "Choke",
     "ChokeLinux",
     "Class",
+    "Codel",
     "Comparison",
     "Connections",
     "ConservationError",
+    "Csfq",
     "Ctx",
+    "Dcn",
     "Decbit",
     "DropPreference",
     "DropTail",
     "Drr",
     "Dumbbell",
     "EarlyRandomDrop",
+    "Fq",
+    "FqCodel",
+    "Fred",
     "Http",
     "Link",
     "OnOff",
     "Packet",
     "PenaltyBox",
+    "Pi",
+    "PiDesign",
+    "Pie",
     "Poisson",
     "Priority",
     "RandomDrop",
     "Red",
     "RedDesign",
+    "RedPd",
+    "Rem",
     "Replay",
     "Ring",
+    "Rio",
+    "RioPs",
     "Run",
     "ScenarioError",
+    "Sfb",
+    "Sfq",
     "SourceQuench",
+    "Sred",
     "Tcp",
     "Telnet",
     "Topology",
@@ -90,6 +128,7 @@ __all__ = [
     "__version__",
     "check",
     "compare",
+    "design_pi",
     "design_red",
     "dumbbell",
     "replay",
@@ -101,6 +140,7 @@ __all__ = [
 _ELSEWHERE = (
     {"Aqm": "own", "Comparison": "comparison", "Ring": "ring", "Run": "results", "compare": "comparison"}
     | dict.fromkeys(("RedDesign", "design_red"), "design")
+    | dict.fromkeys(("PiDesign", "design_pi"), "pi_design")
     | dict.fromkeys(("Replay", "replay"), "replays")
     | dict.fromkeys(("ConservationError", "Ctx", "Packet", "ScenarioError"), "_core")
     | dict.fromkeys(("Topology", "check", "dumbbell", "run", "simulate", "topology"), "api")

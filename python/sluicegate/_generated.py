@@ -435,6 +435,887 @@ class ChokeLinux:
 
 
 @dataclass(frozen=True)
+class Dcn:
+    """DCN
+
+    Differential Congestion Notification tells large, fast flows of congestion and leaves all others alone. A
+    scoreboard counts the recent packets of each flow; a flow with more than `threshold` of them within a clearing
+    interval counts as high-bandwidth, and only its packets can be dropped: in proportion to what it sends above the
+    fair share `p_ref`, which a proportional-integral controller moves so that the queue stays near `q_ref`.
+
+    Source: Le, Aikat, Jeffay & Smith 2004
+
+    Rules: q_ref counts packets; a < b; p_ref_min <= p_ref_max
+
+    Attributes:
+        q_ref: Target length of the queue. (packets; default: 24; at least 0; DCN 2004, Sec. 5)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000; at
+            least 1; chosen here: large enough for no tail drops, as DCN 2004, Sec. 5, asks)
+        law: The controller as corrected, or as printed. (default: corrected; DCN 2004, Sec. 3.2; corrected here,
+            after AFD (2003))
+        count: What pktcount counts: packets forwarded, or arrived. (default: forwarded; DCN 2004, Sec. 3.1:
+            forwarded; Sec. 3.2: arrived)
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; not in DCN
+            2004)
+        a: Gain of the queue one interval ago. (default: b·1.7/1.8; at least 0; chosen here; the ratio is AFD's
+            (2003). DCN 2004: a < b)
+        b: Gain of the queue now. (default: 0.3; above 0; chosen here)
+        t_update: Time from one update of p_ref to the next. (default: 6250 us; above 0 s; chosen here: AFD's 160
+            Hz (2003))
+        t_dec: Time in which a flow's fair share is p_ref packets; counts are lowered by p_ref at the end of each.
+            (default: 800 ms; above 0 s; DCN 2004, Sec. 3.2)
+        threshold: Packets in SB above which a flow counts as high-bandwidth. (packets; default: 6; at least 0 and
+            at most 4000000000 packets; chosen here)
+        clearing: Silence after which a flow's count in SB starts anew. (default: 500 ms; above 0 s; chosen here)
+        p_ref_min: Least that p_ref can be. (packets; default: 1.0; above 0 packets; chosen here)
+        p_ref_max: Most that p_ref can be, and where it starts. (packets; default: 1000.0; above 0 packets; chosen
+            here)
+        sb_entries: Entries of SB, the scoreboard. (flows; default: 16384; at least 1 and at most 65536 flows;
+            chosen here)
+        hb_buckets: Buckets of HB, the table of high-bandwidth flows. (buckets; default: 4096; at least 1 and at
+            most 65536 buckets; DCN 2004, Sec. 3.1: a few thousand)
+        hb_flows: Most flows in HB. (flows; default: 8192; at least 1 and at most 65536 flows; chosen here: four
+            times what DCN 2004 saw)
+    """
+
+    name: ClassVar[str] = "dcn"
+
+    _: KW_ONLY
+    q_ref: int | str = 24
+    limit: int | str = 1000
+    law: Literal["corrected", "printed"] = "corrected"
+    count: Literal["forwarded", "arrived"] = "forwarded"
+    action: Literal["drop", "mark"] = "drop"
+    a: float | None = None
+    b: float = 0.3
+    t_update: str = "6250 us"
+    t_dec: str = "800 ms"
+    threshold: int = 6
+    clearing: str = "500 ms"
+    p_ref_min: float = 1.0
+    p_ref_max: float = 1000.0
+    sb_entries: int = 16384
+    hb_buckets: int = 4096
+    hb_flows: int = 8192
+
+
+@dataclass(frozen=True)
+class Pi:
+    """PI
+
+    A proportional-integral controller holds the queue at `q_ref`: at a fixed frequency it samples the queue and moves
+    the probability `p` by how far the queue stands from its target, now and one interval ago. Every arrival is
+    dropped or marked with `p`.
+
+    Source: Hollot, Misra, Towsley & Gong 2001; ns-2, queue/pi.cc
+
+    Rules: a > b; q_ref counts packets, unless mode is byte; max_packet is in bytes
+
+    Attributes:
+        q_ref: Target length of the queue. (packets; default: 50; at least 0; Hollot et al. 2001; ns-2, qref_)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 800; at
+            least 1; Hollot et al. 2001, from memory)
+        a: Gain of the queue now. (1/packet; default: 1.822e-05; above 0 1/packet; Hollot et al. 2001; ns-2, a_)
+        b: Gain of the queue one interval ago. (1/packet; default: 1.816e-05; above 0 1/packet; Hollot et al.
+            2001; ns-2, b_)
+        w: Samples of the queue in a second. (Hz; default: 170.0; above 0 and at most 1000000000 Hz; Hollot et al.
+            2001; ns-2, w_)
+        p_0: The probability at the start. (default: 0.0; at least 0 and at most 1; ns-2, prob_)
+        mode: Measure the queue in packets, or in bytes with probabilities proportional to a packet's length.
+            (default: packet; ns-2, queue_in_bytes_ and bytes_)
+        max_packet: In byte mode, the length for which the probability is p, and the length of a packet of q and
+            q_ref. (packets; default: the link's typical packet; at least 1; ns-2: mean_pktsize_)
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; ns-2,
+            setbit_)
+    """
+
+    name: ClassVar[str] = "pi"
+
+    _: KW_ONLY
+    q_ref: int | str = 50
+    limit: int | str = 800
+    a: float = 1.822e-05
+    b: float = 1.816e-05
+    w: float = 170.0
+    p_0: float = 0.0
+    mode: Literal["packet", "byte"] = "packet"
+    max_packet: int | str | None = None
+    action: Literal["drop", "mark"] = "drop"
+
+
+@dataclass(frozen=True)
+class Afd:
+    """AFD
+
+    Approximate Fairness through Differential dropping estimates each flow's rate from a shadow buffer: a sample of
+    the packets that arrived lately. A flow with more than the fair number `m_fair` of them has its packets dropped in
+    proportion to the excess, and `m_fair` moves so that the queue stays near `q_ref`.
+
+    Source: Pan, Breslau, Prabhakar & Shenker 2003, after DCN 2004
+
+    Rules: q_ref counts packets; alpha < beta
+
+    Attributes:
+        q_ref: Target length of the queue. (packets; default: 240; at least 0; DCN 2004, Sec. 5)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000; at
+            least 1; chosen here: large enough for no tail drops, as DCN 2004, Sec. 5, asks)
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; DCN 2004,
+            Sec. 5)
+        b: Packets in the shadow buffer. (packets; default: 500; at least 1 and at most 65536 packets; AFD 2003,
+            from memory)
+        s: Of so many arrivals one, on average, enters the shadow buffer. (packets; default: 5.0; at least 1
+            packets; AFD 2003, from memory)
+        alpha: Gain of the queue one interval ago. (default: 1.7; above 0; AFD 2003)
+        beta: Gain of the queue now. (default: 1.8; above 0; AFD 2003)
+        w: Samples of the queue in a second. (Hz; default: 160.0; above 0 and at most 1000000000 Hz; AFD 2003)
+    """
+
+    name: ClassVar[str] = "afd"
+
+    _: KW_ONLY
+    q_ref: int | str = 240
+    limit: int | str = 1000
+    action: Literal["drop", "mark"] = "drop"
+    b: int = 500
+    s: float = 5.0
+    alpha: float = 1.7
+    beta: float = 1.8
+    w: float = 160.0
+
+
+@dataclass(frozen=True)
+class Rio:
+    """RIO
+
+    RED with In and Out tells packets within their sender's profile ("In") from those beyond it ("Out") and runs RED
+    twice: In packets are judged by the average number of In packets in the queue, Out packets by the average of all,
+    with lower thresholds and a higher probability. Out packets are lost first and long before In packets.
+
+    Source: Clark & Fang 1998; ns-2, queue/rio.cc
+
+    Rules: thresholds count packets; in_min_th < in_max_th; out_min_th < out_max_th
+
+    Attributes:
+        w_q: Queue weight of both averages: the weight of the present queue. (default: 0.002; above 0 and at most
+            1; ns-2, q_weight_; RED 1993, Sec. VI)
+        in_min_th: Average of In packets below which no In packet is dropped or marked. (packets; default: 15;
+            above 0; ns-2, in_thresh_)
+        in_max_th: Average of In packets from which every In packet is dropped or marked. (packets; default: 30;
+            above 0; ns-2, in_maxthresh_)
+        in_max_p: The probability for In packets as their average reaches in_max_th. (default: 0.02; above 0 and
+            at most 1; ns-2, in_linterm_)
+        out_min_th: Average of all packets below which no Out packet is dropped or marked. (packets; default: 5;
+            above 0; ns-2, out_thresh_)
+        out_max_th: Average of all packets from which every Out packet is dropped or marked. (packets; default:
+            15; above 0; ns-2, out_maxthresh_)
+        out_max_p: The probability for Out packets as the average reaches out_max_th. (default: 0.1; above 0 and
+            at most 1; ns-2, linterm_)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
+            least 1; chosen here: far above the thresholds, so that RED decides)
+        s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
+            above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; ns-2,
+            setbit_)
+        above_max_th: What a marker does with a packet that can carry a mark while the average that judges it is
+            at its max_th or above. (default: drop; RFC 3168, Sec. 7: drop)
+    """
+
+    name: ClassVar[str] = "rio"
+
+    _: KW_ONLY
+    w_q: float = 0.002
+    in_min_th: int | str = 15
+    in_max_th: int | str = 30
+    in_max_p: float = 0.02
+    out_min_th: int | str = 5
+    out_max_th: int | str = 15
+    out_max_p: float = 0.1
+    limit: int | str = 300
+    s: str | None = None
+    action: Literal["drop", "mark"] = "drop"
+    above_max_th: Literal["drop", "mark"] = "drop"
+
+
+@dataclass(frozen=True)
+class RioPs:
+    """RIO-PS
+
+    RED with In and Out, with Preferential treatment to Short flows: a meter marks the first L_t packets of each flow
+    In and the rest Out, and RIO loses Out packets first. Short flows thus lose less than long ones.
+
+    Source: Guo & Matta 2001, after DCN 2004
+
+    Rules: limit counts packets; in_min < in_max; out_min < out_max; l_t <= l_t_max
+
+    Attributes:
+        limit: Most that the queue holds, not counting the packet in transmission: B, of which the thresholds are
+            parts. (packets; default: 240; at least 1; DCN 2004, Table 1, for Drop Tail)
+        l_t: L_t at the start: so many packets of a flow are In. (packets; default: 10; at least 1 and at most
+            1000000000 packets; chosen here)
+        l_t_max: Most that L_t can become. (packets; default: 100; at least 1 and at most 1000000000 packets;
+            chosen here)
+        expiry: Silence after which a flow is a new one. (default: 1 s; above 0 s; RIO-PS 2001, from memory)
+        interval: Time from one adaptation of L_t to the next. (default: 10 s; above 0 s; RIO-PS 2001, from
+            memory)
+        ratio: What short:long shall be; with 0, L_t stays as it is. (default: 3.0; at least 0; RIO-PS 2001, from
+            memory)
+        balance: What of short and of long flows is compared. (default: load; chosen here)
+        flows: Most flows that the meter remembers. (flows; default: 16384; at least 1 and at most 65536 flows;
+            chosen here)
+        w_q: Queue weight of both averages: the weight of the present queue. (default: 0.001953125; above 0 and at
+            most 1; RIO-PS 2001, from memory)
+        in_min: Average of In packets below which no In packet is dropped or marked, as a part of limit. (of
+            limit; default: 0.15; above 0 and at most 1 of limit; RIO-PS 2001, from memory)
+        in_max: Average of In packets from which every In packet is dropped or marked, as a part of limit. (of
+            limit; default: 0.35; above 0 and at most 1 of limit; RIO-PS 2001, from memory)
+        in_max_p: The probability for In packets as their average reaches in_max. (default: 0.05; above 0 and at
+            most 1; RIO-PS 2001, from memory)
+        out_min: Average of all packets below which no Out packet is dropped or marked, as a part of limit. (of
+            limit; default: 0.15; above 0 and at most 1 of limit; RIO-PS 2001, from memory)
+        out_max: Average of all packets from which every Out packet is dropped or marked, as a part of limit. (of
+            limit; default: 0.5; above 0 and at most 1 of limit; RIO-PS 2001, from memory)
+        out_max_p: The probability for Out packets as the average reaches out_max. (default: 0.1; above 0 and at
+            most 1; RIO-PS 2001, from memory)
+        s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
+            above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; DCN 2004,
+            Sec. 5)
+        above_max_th: What a marker does with a packet that can carry a mark while the average that judges it is
+            at its maximum or above. (default: drop; RFC 3168, Sec. 7: drop)
+    """
+
+    name: ClassVar[str] = "rio_ps"
+
+    _: KW_ONLY
+    limit: int | str = 240
+    l_t: int = 10
+    l_t_max: int = 100
+    expiry: str = "1 s"
+    interval: str = "10 s"
+    ratio: float = 3.0
+    balance: Literal["load", "flows"] = "load"
+    flows: int = 16384
+    w_q: float = 0.001953125
+    in_min: float = 0.15
+    in_max: float = 0.35
+    in_max_p: float = 0.05
+    out_min: float = 0.15
+    out_max: float = 0.5
+    out_max_p: float = 0.1
+    s: str | None = None
+    action: Literal["drop", "mark"] = "drop"
+    above_max_th: Literal["drop", "mark"] = "drop"
+
+
+@dataclass(frozen=True)
+class Ared:
+    """Adaptive RED
+
+    Adaptive RED moves RED's `max_p` so that the average queue stays in the middle between the thresholds: every
+    `interval` it adds to `max_p` while the average is too high and multiplies it by `beta` while it is too low.
+    Thresholds and queue weight follow from the link and from a target delay.
+
+    Source: Floyd, Gummadi & Shenker 2001; ns-2, queue/red.cc
+
+    Rules: min_th and max_th count packets; packet is in bytes; min_th < max_th; bottom < top; law = figure17 goes
+    without wait
+
+    Attributes:
+        target_delay: Average queueing delay wanted; thresholds follow from it. (default: 5 ms; above 0 s; Floyd,
+            Gummadi & Shenker 2001; ns-2, targetdelay_)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
+            least 1; chosen here: far above max_th, so that RED decides)
+        w_q: Queue weight: the weight of the present queue in the average. (default: 1 − exp(−1/C); above 0 and at
+            most 1; Floyd, Gummadi & Shenker 2001)
+        min_th: Average below which no packet is dropped or marked early. (packets; default: max(5,
+            target_delay·C/2); above 0; Floyd, Gummadi & Shenker 2001)
+        max_th: Average at which the probability is max_p. (packets; default: 3·min_th; above 0; Floyd, Gummadi &
+            Shenker 2001)
+        max_p: The probability p_b as the average reaches max_th, at first. (default: 0.1; above 0 and at most 1;
+            ns-2, linterm_)
+        bottom: Least that max_p is lowered from. (default: 0.01; above 0 and at most 1; Floyd, Gummadi & Shenker
+            2001)
+        top: Most that max_p is raised from. (default: 0.5; above 0 and at most 1; Floyd, Gummadi & Shenker 2001)
+        alpha: What is added to max_p, but a quarter of it at most. (default: 0.01; at least 0 and at most 1;
+            Floyd, Gummadi & Shenker 2001)
+        beta: What max_p is multiplied by. (default: 0.9; above 0 and at most 1; Floyd, Gummadi & Shenker 2001)
+        interval: Time from one change of max_p to the next, at least. (default: 500 ms; above 0 s; Floyd, Gummadi
+            & Shenker 2001)
+        gentle: Raise the probability from max_p to 1 between max_th and 2·max_th, instead of signalling on all.
+            (default: true; Floyd, Gummadi & Shenker 2001)
+        wait: Wait 1/p_b packets after a signal before the next may come: ns-2's law of gaps. (default: false;
+            ns-2, wait_)
+        law: What `count` counts. (default: section7; RED 1993, Sec. VII; ns-2, red.cc)
+        s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
+            above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RED 1993,
+            Sec. IV; RFC 3168, Sec. 5)
+        above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
+            above. (default: drop; RFC 3168, Sec. 7: drop)
+        packet: Length of a packet of C. (packets; default: the link's typical packet; at least 1; ns-2,
+            mean_pktsize_)
+        bandwidth: The rate of the link, from which C follows. (default: the link's rate; above 0 bit/s; the link)
+    """
+
+    name: ClassVar[str] = "ared"
+
+    _: KW_ONLY
+    target_delay: str = "5 ms"
+    limit: int | str = 300
+    w_q: float | None = None
+    min_th: int | str | None = None
+    max_th: int | str | None = None
+    max_p: float = 0.1
+    bottom: float = 0.01
+    top: float = 0.5
+    alpha: float = 0.01
+    beta: float = 0.9
+    interval: str = "500 ms"
+    gentle: bool = True
+    wait: bool = False
+    law: Literal["section7", "figure2", "ns2", "figure17"] = "section7"
+    s: str | None = None
+    action: Literal["drop", "mark"] = "drop"
+    above_max_th: Literal["drop", "mark"] = "drop"
+    packet: int | str | None = None
+    bandwidth: str | None = None
+
+
+@dataclass(frozen=True)
+class Blue:
+    """BLUE
+
+    A probability `p` is raised when the buffer overflows and lowered when the link is idle, each at most once in
+    `freeze_time`; every arrival is dropped or marked with `p`. Neither the length of the queue nor an average of it
+    matters.
+
+    Source: Feng, Kandlur, Saha & Shin 1999
+
+    Attributes:
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 50; at least
+            0; default: ns-2's queue limit)
+        d1: What a loss adds to p. (default: 0.02; at least 0 and at most 1; BLUE 2002, from memory)
+        d2: What idleness takes from p. (default: 0.002; at least 0 and at most 1; BLUE 2002, from memory)
+        freeze_time: Least time between two changes of p. (default: 100 ms; above 0 s; BLUE 2002, from memory)
+        level: Queue length above which an arrival raises p like a loss. (packets; default: only losses count; at
+            least 0; BLUE 2002: L)
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; BLUE 2002)
+    """
+
+    name: ClassVar[str] = "blue"
+
+    _: KW_ONLY
+    limit: int | str = 50
+    d1: float = 0.02
+    d2: float = 0.002
+    freeze_time: str = "100 ms"
+    level: int | str | None = None
+    action: Literal["drop", "mark"] = "drop"
+
+
+@dataclass(frozen=True)
+class Rem:
+    """REM
+
+    Random Exponential Marking keeps a price of the link that rises while more arrives than the link can send or the
+    queue is above its target, and falls otherwise. An arrival is dropped or marked with a probability exponential in
+    the price, so that the probabilities of several links on a path add up as their prices do.
+
+    Source: Athuraliya, Li, Low & Yin 2001; ns-2, queue/rem.cc
+
+    Rules: b_ref counts packets, unless mode is byte; max_packet is in bytes
+
+    Attributes:
+        b_ref: Target length of the queue, b*. (packets; default: 20; at least 0; ns-2, pbo_)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
+            least 1; chosen here: far above b_ref)
+        gamma: Step of the price. (1/packet; default: 0.001; above 0 1/packet; ns-2, gamma_)
+        phi: Base of the probability: p = 1 − phi^(−price). (default: 1.001; above 1; ns-2, phi_)
+        alpha: Weight of the queue's distance from its target beside that of the rates. (default: 0.1; at least 0;
+            ns-2, rem.cc)
+        inw: Weight of the present arrivals in their average. (default: 1.0; above 0 and at most 1; ns-2, inw_)
+        t_update: Time from one update of the price to the next. (default: 2 ms; above 0 s; ns-2, pupdtime_)
+        mode: Count packets, or bytes with probabilities proportional to a packet's length. (default: packet;
+            ns-2, qib_)
+        max_packet: Length of a packet of c; in byte mode, also of q, b_ref and the arrivals. (packets; default:
+            the link's typical packet; at least 1; ns-2, mean_pktsize_)
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; ns-2,
+            markpkts_)
+        bandwidth: The rate of the link, from which c follows. (default: the link's rate; above 0 bit/s; the link)
+    """
+
+    name: ClassVar[str] = "rem"
+
+    _: KW_ONLY
+    b_ref: int | str = 20
+    limit: int | str = 300
+    gamma: float = 0.001
+    phi: float = 1.001
+    alpha: float = 0.1
+    inw: float = 1.0
+    t_update: str = "2 ms"
+    mode: Literal["packet", "byte"] = "packet"
+    max_packet: int | str | None = None
+    action: Literal["drop", "mark"] = "drop"
+    bandwidth: str | None = None
+
+
+@dataclass(frozen=True)
+class Pie:
+    """PIE
+
+    Proportional Integral controller Enhanced holds the queueing delay at `target`: every `t_update` it moves the
+    probability `p` by how far the delay stands from the target and how it has changed, in small steps while `p` is
+    small. Arrivals are dropped or marked with `p`; bursts of up to `max_burst` after a quiet time are spared.
+
+    Source: RFC 8033 (Pan, Natarajan, Baker & White 2017); Linux, net/sched/sch_pie.c
+
+    Rules: max_packet is in bytes
+
+    Attributes:
+        target: Queueing delay wanted. (default: 15 ms; above 0 s; RFC 8033, QDELAY_REF)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000; at
+            least 1; Linux, sch_pie)
+        t_update: Time from one update of p to the next. (default: 15 ms; above 0 s; RFC 8033, T_UPDATE)
+        alpha: Gain of the delay's distance from the target, per second. (Hz; default: 0.125; at least 0 Hz; RFC
+            8033, Sec. 4.2)
+        beta: Gain of the delay's change, per second. (Hz; default: 1.25; at least 0 Hz; RFC 8033, Sec. 4.2)
+        max_burst: Burst that is spared after a quiet time. (default: 150 ms; at least 0 s; RFC 8033, MAX_BURST)
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RFC 8033,
+            Sec. 5.1)
+        mark_th: Probability up to which a marker marks; above it drops. (default: 0.1; at least 0 and at most 1;
+            RFC 8033, Sec. 5.1: mark_ecnth)
+        derandomise: Space signals out: none before the probabilities of arrivals have added up to 0.85, one for
+            certain at 8.5. (default: true; RFC 8033, Sec. 5.4)
+        delay: Take the delay from timestamps, or from the length of the queue. (default: timestamp; RFC 8033,
+            Sec. 5.3)
+        mode: Judge packets alike, or by their length. (default: packet; RFC 8033, Sec. 4.1)
+        max_packet: Two packets of this length are never too many; in byte mode, the length for which the
+            probability is p. (packets; default: the link's typical packet; at least 1; RFC 8033, MEAN_PKTSIZE)
+        bandwidth: The rate of the link, for the delay by length. (default: the link's rate; above 0 bit/s; the
+            link)
+    """
+
+    name: ClassVar[str] = "pie"
+
+    _: KW_ONLY
+    target: str = "15 ms"
+    limit: int | str = 1000
+    t_update: str = "15 ms"
+    alpha: float = 0.125
+    beta: float = 1.25
+    max_burst: str = "150 ms"
+    action: Literal["drop", "mark"] = "drop"
+    mark_th: float = 0.1
+    derandomise: bool = True
+    delay: Literal["timestamp", "length"] = "timestamp"
+    mode: Literal["packet", "byte"] = "packet"
+    max_packet: int | str | None = None
+    bandwidth: str | None = None
+
+
+@dataclass(frozen=True)
+class Fred:
+    """FRED
+
+    Flow random early drop: RED that knows how many packets of each flow are queued. Every flow may have `min_q`
+    packets; one that has more than its share is dropped by RED's chance, and none may have more than max_q. A flow
+    that tries again and again to have more than that is kept at its share.
+
+    Source: Lin & Morris 1997; DCN 2004, Sec. 2
+
+    Rules: min_th and max_th count packets; min_th < max_th
+
+    Attributes:
+        w_q: Queue weight: the weight of the present queue in the average. (default: 0.002; above 0 and at most 1;
+            Lin & Morris 1997, as remembered)
+        min_th: Average below which no packet is dropped by chance, and the most that one flow may have. (packets;
+            default: 5; above 0; RED 1993, Fig. 3)
+        max_th: Average from which no flow may have more than two packets. (packets; default: 15; above 0; RED
+            1993, Fig. 3: 3 times min_th)
+        max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; Lin &
+            Morris 1997, as remembered; RED 1993, Fig. 3)
+        min_q: Packets that every flow may have without being dropped by chance. (packets; default: 2; at least 0
+            packets; Lin & Morris 1997, as remembered: 2 for small buffers, 4 for large)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
+            least 1; chosen here: far above max_th, so that FRED decides)
+        s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
+            above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
+        ecn: Mark packets that can carry a mark where RED's chance would drop them. There is no chance, and so no
+            mark, above max_th. (default: false; RFC 3168, Sec. 5; not in Lin & Morris 1997)
+    """
+
+    name: ClassVar[str] = "fred"
+
+    _: KW_ONLY
+    w_q: float = 0.002
+    min_th: int | str = 5
+    max_th: int | str = 15
+    max_p: float = 0.02
+    min_q: int = 2
+    limit: int | str = 300
+    s: str | None = None
+    ecn: bool = False
+
+
+@dataclass(frozen=True)
+class Sred:
+    """SRED
+
+    Stabilised RED keeps a list of flows that were seen of late, the zombie list, and compares each arrival with one
+    of them. How often they agree tells how many flows there are, without a state for any; the probability of a drop
+    follows from that number and from the queue, so that the queue settles at a level that hardly depends on the
+    number of flows.
+
+    Source: Ott, Lakshman & Wong 1999; DCN 2004, Sec. 2
+
+    Attributes:
+        zombies: Flows in the zombie list. (flows; default: 1000; at least 1 and at most 10000000 flows; Ott,
+            Lakshman & Wong 1999, as remembered: M)
+        overwrite: Probability with which an arrival that is no hit takes the place of what it was compared with.
+            (default: 0.25; above 0 and at most 1; Ott, Lakshman & Wong 1999, as remembered: p)
+        alpha: Weight of the present hit in their frequency. (default: overwrite/zombies; above 0 and at most 1;
+            Ott, Lakshman & Wong 1999, as remembered)
+        max_p: Probability of a drop with many flows and a queue above a third of the limit. (default: 0.15; above
+            0 and at most 1; Ott, Lakshman & Wong 1999, as remembered: p_max)
+        hits: Whether a hit raises the probability. (default: true; Ott, Lakshman & Wong 1999, as remembered: full
+            SRED)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
+            least 1; chosen here, as for choke)
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RFC 3168,
+            Sec. 5; not in Ott, Lakshman & Wong 1999)
+    """
+
+    name: ClassVar[str] = "sred"
+
+    _: KW_ONLY
+    zombies: int = 1000
+    overwrite: float = 0.25
+    alpha: float | None = None
+    max_p: float = 0.15
+    hits: bool = True
+    limit: int | str = 300
+    action: Literal["drop", "mark"] = "drop"
+
+
+@dataclass(frozen=True)
+class Sfb:
+    """SFB
+
+    Stochastic Fair BLUE keeps a probability for each bin of a Bloom filter. A flow has one bin in each level and is
+    dropped or marked with the least of their probabilities, so that it takes a flow that fills all of its bins to be
+    found unresponsive: its probability reaches 1, and it is held to a small rate.
+
+    Source: Feng, Kandlur, Saha & Shin 1999 and 2001; Linux, net/sched/sch_sfb.c
+
+    Attributes:
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: mark; Linux,
+            net/sched/sch_sfb.c)
+        tokens: How the tokens of unresponsive flows come. (default: bucket; tc-sfb(8): packets per second; linux:
+            net/sched/sch_sfb.c)
+        levels: Levels of the filter. (levels; default: 8; at least 1 and at most 8 levels; Linux,
+            net/sched/sch_sfb.c)
+        bins: Bins in each level. (bins; default: 16; at least 2 and at most 256 bins; Linux, net/sched/sch_sfb.c)
+        bin_size: Packets of a bin from which its probability rises. (packets; default: 20; at least 1 packets;
+            Linux, net/sched/sch_sfb.c)
+        bin_max: Packets in each of a flow's bins from which its arrivals are lost. (packets; default: 25; at
+            least 1 packets; Linux, net/sched/sch_sfb.c)
+        increment: What a bin's probability rises by. (default: 0.001; above 0 and at most 1; Linux,
+            net/sched/sch_sfb.c)
+        decrement: What it falls by. (default: 0.00016666666666666666; above 0 and at most 1; Linux,
+            net/sched/sch_sfb.c)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000; at
+            least 1; Linux, net/sched/sch_sfb.c: the device's txqueuelen)
+        rehash: Time from one hash to the next; 0 s: it never changes. (default: 600 s; at least 0 s; Linux,
+            net/sched/sch_sfb.c)
+        warmup: How long before a new hash unresponsive flows are counted under it too. (default: 60 s; at least 0
+            s; Linux, net/sched/sch_sfb.c)
+        penalty_rate: What all unresponsive flows together may send in a second; 0: nothing. (packets; default:
+            10; at least 0 and at most 1000000000 packets; Linux, net/sched/sch_sfb.c)
+        penalty_burst: What they may send at once. (packets; default: 20; at least 0 and at most 1000000000
+            packets; Linux, net/sched/sch_sfb.c)
+    """
+
+    name: ClassVar[str] = "sfb"
+
+    _: KW_ONLY
+    action: Literal["drop", "mark"] = "mark"
+    tokens: Literal["bucket", "linux"] = "bucket"
+    levels: int = 8
+    bins: int = 16
+    bin_size: int = 20
+    bin_max: int = 25
+    increment: float = 0.001
+    decrement: float = 0.00016666666666666666
+    limit: int | str = 1000
+    rehash: str = "600 s"
+    warmup: str = "60 s"
+    penalty_rate: int = 10
+    penalty_burst: int = 20
+
+
+@dataclass(frozen=True)
+class RedPd:
+    """RED-PD
+
+    RED with preferential dropping. The flows with the most drops in most of the last few lists of drops are those
+    with the highest rates, whatever the others do; only they get a state. A filter before RED drops their packets
+    with a probability that grows until they are no longer found in the lists, and falls while they are in none.
+
+    Source: Mahajan, Floyd & Wetherall 2001; ns-2, queue/red-pd.cc and tcl/ex/red-pd
+
+    Rules: min_th and max_th count packets; min_th < max_th; identified <= lists
+
+    Attributes:
+        action: How RED signals: drop, or mark the packets that can carry a mark and drop the others. (default:
+            drop; RED 1993, Sec. IV; RFC 3168, Sec. 5)
+        above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
+            above. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
+        gentle: RED: raise the probability from max_p to 1 between max_th and 2·max_th, instead of signalling on
+            all. (default: false; ns-2, gentle_; tcl/ex/red-pd/topology.tcl)
+        unresponsive_test: Look for flows that do not send less when more is dropped, and be harder on them.
+            (default: true; ns-2, tcl/ex/red-pd/red-pd.tcl: unresponsive_test_)
+        w_q: RED's queue weight: the weight of the present queue in the average. (default: 0.002; above 0 and at
+            most 1; RED 1993, Sec. VI and Fig. 3)
+        min_th: Average below which no packet is dropped or marked. (packets; default: 5; above 0; RED 1993, Fig.
+            3)
+        max_th: Average from which RED drops or marks every arrival. (packets; default: 15; above 0; RED 1993,
+            Fig. 3: 3 times min_th)
+        max_p: RED's probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED
+            1993, Fig. 3: 1/50)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
+            least 1; chosen here: far above max_th, so that RED decides)
+        s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
+            above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
+        r: The round-trip time whose TCP at RED's drop rate is the least to be identified. (default: 40 ms; at
+            least 0.0001 and at most 60 s; ns-2, tcl/ex/red-pd/red-pd.tcl: target_rtt_)
+        lists: Lists of drops that are kept. (lists; default: 5; at least 1 and at most 16 lists; ns-2,
+            tcl/ex/red-pd/helper.tcl: MaxHighDRFlowHist_)
+        identified: In how many of them a flow must be to be identified. (lists; default: 3; at least 1 and at
+            most 16 lists; ns-2, tcl/ex/red-pd/helper.tcl: XinRegular_)
+        list_flows: Flows in a list, those with the most drops. (flows; default: 50; at least 1 and at most
+            1000000 flows; ns-2, tcl/ex/red-pd/helper.tcl: MaxDropList_)
+        step: The most by which a monitored flow's probability falls at once. (default: 0.05; above 0 and at most
+            1; ns-2, tcl/ex/red-pd/helper.tcl: maxPReduction_)
+        release: The probability at which a monitored flow is let go. (default: 0.005; at least 0 and at most 1;
+            ns-2, tcl/ex/red-pd/monitoring.tcl: 1 - 0.995)
+        flows: Most flows with a state. (flows; default: 1000; at least 1 and at most 1000000 flows; chosen here)
+    """
+
+    name: ClassVar[str] = "red_pd"
+
+    _: KW_ONLY
+    action: Literal["drop", "mark"] = "drop"
+    above_max_th: Literal["drop", "mark"] = "drop"
+    gentle: bool = False
+    unresponsive_test: bool = True
+    w_q: float = 0.002
+    min_th: int | str = 5
+    max_th: int | str = 15
+    max_p: float = 0.02
+    limit: int | str = 300
+    s: str | None = None
+    r: str = "40 ms"
+    lists: int = 5
+    identified: int = 3
+    list_flows: int = 50
+    step: float = 0.05
+    release: float = 0.005
+    flows: int = 1000
+
+
+@dataclass(frozen=True)
+class Csfq:
+    """CSFQ
+
+    Core-stateless fair queueing. The edge of a network estimates the rate of each flow and writes it on its packets;
+    the core drops a packet with the probability by which its flow exceeds the fair rate, which it estimates from the
+    whole of the traffic. Only the edge knows flows.
+
+    Source: Stoica, Shenker & Zhang 1998; CHOKe 1999, Sec. 1
+
+    Attributes:
+        role: Edge and core of one link, or a core that reads the labels of an edge before it. (default: both;
+            Stoica, Shenker & Zhang 1998, as remembered)
+        k: Time constant of a flow's rate. (default: 100 ms; above 0 and at most 3600 s; Stoica, Shenker & Zhang
+            1998, as remembered: 100 ms)
+        k_alpha: Time constant of the link's rates, and length of the windows after which α changes. (default: 200
+            ms; above 0 and at most 3600 s; Stoica, Shenker & Zhang 1998, as remembered: 200 ms)
+        c: The rate that is shared. (default: the link's rate; above 0 bit/s; Stoica, Shenker & Zhang 1998, as
+            remembered: C)
+        flows: Most flows whose rates the edge remembers. (flows; default: 65536; at least 1 and at most 1000000
+            flows; chosen here)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
+            least 1; chosen here, as for choke)
+    """
+
+    name: ClassVar[str] = "csfq"
+
+    _: KW_ONLY
+    role: Literal["both", "core"] = "both"
+    k: str = "100 ms"
+    k_alpha: str = "200 ms"
+    c: str | None = None
+    flows: int = 65536
+    limit: int | str = 300
+
+
+@dataclass(frozen=True)
+class Fq:
+    """Fair queueing
+
+    A queue for each flow, served by deficit round robin: each flow with packets gets the same share of the link,
+    whatever the lengths of its packets. When the buffer is full, the longest queue loses a packet, so that who sends
+    too much harms nobody else.
+
+    Source: Demers, Keshav & Shenker 1989; Shreedhar & Varghese 1995; CHOKe 1999, Sec. 1
+
+    Rules: quantum is in bytes
+
+    Attributes:
+        quantum: How much a flow may send in a round. (packets; default: the link's typical packet, at least 64 B;
+            at least 64; Shreedhar & Varghese 1995: at least the longest packet; ns-2, drr: quantum_ 250)
+        limit: Most that all queues together hold, not counting the packet in transmission. (packets; default:
+            300; at least 1 and at most 16777216; chosen here, as for choke)
+        drop: Which packet of the longest queue is dropped when the buffer is full. (default: tail; Demers, Keshav
+            & Shenker 1989, as remembered; head: ns-2, drr.cc)
+    """
+
+    name: ClassVar[str] = "fq"
+
+    _: KW_ONLY
+    quantum: int | str | None = None
+    limit: int | str = 300
+    drop: Literal["tail", "head"] = "tail"
+
+
+@dataclass(frozen=True)
+class Sfq:
+    """SFQ
+
+    Stochastic fairness queueing hashes flows into queues that are served in turn, a quantum of bytes each, and
+    changes the hash now and then, so that two flows that share a queue do so for a while only. When the buffer is
+    full, the longest queue loses a packet.
+
+    Source: McKenney 1990; Linux, net/sched/sch_sfq.c
+
+    Rules: limit counts packets; quantum is in bytes
+
+    Attributes:
+        divisor: Into how many values flows are hashed. (default: 1024; at least 1 and at most 65536; Linux,
+            net/sched/sch_sfq.c)
+        flows: Most queues that have packets at once. (queues; default: 127; at least 1 and at most 65408 queues;
+            Linux, net/sched/sch_sfq.c)
+        depth: Most packets in one queue. (packets; default: 127; at least 1 and at most 65535 packets; Linux,
+            net/sched/sch_sfq.c; there at most 127)
+        quantum: How much a queue may send in its turn. (packets; default: the link's typical packet, at least 64
+            B; at least 64; Linux, net/sched/sch_sfq.c: the MTU)
+        limit: Most packets that all queues together hold, not counting the packet in transmission. (packets;
+            default: 127; at least 1 and at most 16777216; Linux, net/sched/sch_sfq.c)
+        perturb: Time from one perturbation of the hash to the next; 0 s: it is never perturbed. (default: 10 s;
+            at least 0 s; tc-sfq(8): 10 s)
+        headdrop: Drop the first packet of the longest queue in place of its last. (default: false; Linux,
+            net/sched/sch_sfq.c)
+    """
+
+    name: ClassVar[str] = "sfq"
+
+    _: KW_ONLY
+    divisor: int = 1024
+    flows: int = 127
+    depth: int = 127
+    quantum: int | str | None = None
+    limit: int | str = 127
+    perturb: str = "10 s"
+    headdrop: bool = False
+
+
+@dataclass(frozen=True)
+class Codel:
+    """CoDel
+
+    Controlled Delay looks at how long packets have waited when they leave. When the wait has stayed above `target`
+    for an `interval`, it drops at the head, and goes on at times that draw closer with the square root of their
+    count, until the wait is below `target` again. It has no other parameters, and needs no average.
+
+    Source: Nichols, Jacobson, McGregor & Iyengar 2018, RFC 8289; Linux, net/sched/sch_codel.c
+
+    Rules: max_packet is in bytes
+
+    Attributes:
+        target: The wait that a standing queue may have. (default: 5 ms; above 0 and at most 3600 s; RFC 8289,
+            Sec. 4.4: 5 ms)
+        interval: How long the wait must have been above target; in the order of the longest round-trip time.
+            (default: 100 ms; above 0 and at most 3600 s; RFC 8289, Sec. 4.3: 100 ms)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000; at
+            least 1; Linux, net/sched/sch_codel.c)
+        ecn: Mark packets that can carry a mark, and drop the others. (default: false; Linux,
+            net/sched/sch_codel.c)
+        max_packet: A queue of so many bytes or fewer is not acted on: the longest packet of the link. (packets;
+            default: the link's typical packet; at least 0; RFC 8289, Sec. 5: maxpacket_; Linux: the MTU)
+        law: The RFC's arithmetic, or the kernel's. (default: rfc8289; RFC 8289, Sec. 5; Linux,
+            include/net/codel_impl.h)
+    """
+
+    name: ClassVar[str] = "codel"
+
+    _: KW_ONLY
+    target: str = "5 ms"
+    interval: str = "100 ms"
+    limit: int | str = 1000
+    ecn: bool = False
+    max_packet: int | str | None = None
+    law: Literal["rfc8289", "linux"] = "rfc8289"
+
+
+@dataclass(frozen=True)
+class FqCodel:
+    """FQ-CoDel
+
+    Flows are hashed into a fixed number of queues, each under CoDel, served by deficit round robin; a queue that was
+    empty goes before the others for its first quantum, so that sparse flows hardly wait.
+
+    Source: Hoeiland-Joergensen, McKenney, Taht, Gettys & Dumazet 2018, RFC 8290; Linux, net/sched/sch_fq_codel.c
+
+    Rules: quantum and max_packet are in bytes
+
+    Attributes:
+        target: The wait that a standing queue may have. (default: 5 ms; above 0 and at most 3600 s; RFC 8290,
+            Sec. 5.2.2: 5 ms)
+        interval: How long the wait must have been above target; in the order of the longest round-trip time.
+            (default: 100 ms; above 0 and at most 3600 s; RFC 8290, Sec. 5.2.1: 100 ms)
+        flows: Into how many queues flows are hashed. (queues; default: 1024; at least 1 and at most 65536 queues;
+            RFC 8290, Sec. 5.2.5; the bound is Linux's)
+        quantum: How much a queue may send in a round. (packets; default: the link's typical packet, at least 64
+            B; at least 64; RFC 8290, Sec. 5.2.4: the MTU, 1514 bytes)
+        limit: Most that all queues together hold, not counting the packet in transmission. (packets; default:
+            10240; at least 1 and at most 16777216; RFC 8290, Sec. 5.2.3)
+        ecn: Mark packets that can carry a mark where CoDel would drop them. (default: true; Linux,
+            net/sched/sch_fq_codel.c)
+        drop_batch: Most packets dropped at once when the limit is passed. (packets; default: 64; at least 1
+            packets; RFC 8290, Sec. 4.1; Linux, net/sched/sch_fq_codel.c)
+        max_packet: CoDel does not act while so many bytes or fewer are left: the longest packet of the link.
+            (packets; default: the link's typical packet; at least 0; RFC 8289, Sec. 5: maxpacket_; Linux: the
+            MTU)
+        law: The RFC's arithmetic, or the kernel's. (default: rfc8289; RFC 8289, Sec. 5; Linux,
+            include/net/codel_impl.h)
+    """
+
+    name: ClassVar[str] = "fq_codel"
+
+    _: KW_ONLY
+    target: str = "5 ms"
+    interval: str = "100 ms"
+    flows: int = 1024
+    quantum: int | str | None = None
+    limit: int | str = 10240
+    ecn: bool = True
+    drop_batch: int = 64
+    max_packet: int | str | None = None
+    law: Literal["rfc8289", "linux"] = "rfc8289"
+
+
+@dataclass(frozen=True)
 class Priority:
     """Strict priority
 
@@ -504,6 +1385,24 @@ Discipline: TypeAlias = (
     | DropPreference
     | Choke
     | ChokeLinux
+    | Dcn
+    | Pi
+    | Afd
+    | Rio
+    | RioPs
+    | Ared
+    | Blue
+    | Rem
+    | Pie
+    | Fred
+    | Sred
+    | Sfb
+    | RedPd
+    | Csfq
+    | Fq
+    | Sfq
+    | Codel
+    | FqCodel
     | Priority
     | Drr
 )
@@ -621,7 +1520,7 @@ class Tcp:
     name: ClassVar[str] = "tcp"
 
     count: int = 1
-    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit"] | None = None
+    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "fixed"] | None = None
     _: KW_ONLY
     profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern"] = "ns2"
     window: int | str | None = None
@@ -765,7 +1664,7 @@ class Telnet:
     name: ClassVar[str] = "telnet"
 
     count: int = 1
-    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit"] | None = None
+    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "fixed"] | None = None
     _: KW_ONLY
     message_size: int | str = "1 B"
     messages: int | None = None
@@ -921,7 +1820,7 @@ class Http:
     name: ClassVar[str] = "http"
 
     count: int = 1
-    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit"] | None = None
+    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "fixed"] | None = None
     _: KW_ONLY
     request_size: str = "lognormal(median = 350 B, sigma = 0.4, high = 8 kB)"
     response_size: str = "dcn2004_responses"
@@ -1075,7 +1974,7 @@ class Connections:
     name: ClassVar[str] = "connections"
 
     count: int = 1
-    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit"] | None = None
+    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "fixed"] | None = None
     _: KW_ONLY
     vectors: str | None = None
     arrivals: float = 10.0

@@ -66,6 +66,7 @@ def simulate(
     series: bool | None = None,
     exchanges: bool | None = None,
     recent: int | None = None,
+    packets: int | None = None,
     progress: Progress | None = None,
     pcap: Mapping[str, str | Path] | None = None,
 ) -> Run:
@@ -74,22 +75,15 @@ def simulate(
     `duration`: simulated time, of which `warmup` is left out of counters and means. `seed`: of every random stream.
     `sample`: the interval of the series; `series`: False leaves them out. `exchanges`: True keeps each
     request with its response.
-    `recent`: how many of the last marks and losses `recent_share` looks at. What is None takes the default that
-    docs/reference/network.md lists under [run]. `pcap`: links, and for each a pcapng file of what it sends; they appear
-    whole or not at all.
+    `recent`: how many of the last marks and losses `recent_share` looks at. `packets`: how many events of single
+    packets the table `packets` keeps. What is None takes the default that docs/reference/network.md lists under [run].
+    `pcap`: links, and for each a pcapng file of what it sends; they appear whole or not at all.
 
     Raises `ScenarioError` when a value is wrong, TypeError when something is no network, discipline or source.
     KeyboardInterrupt, and whatever `progress` or a discipline of one's own raises, end the run.
     """
-    settings = {
-        "duration": duration,
-        "warmup": warmup,
-        "seed": seed,
-        "sample": sample,
-        "series": series,
-        "exchanges": exchanges,
-    }
-    settings["recent"] = recent
+    settings = {"duration": duration, "warmup": warmup, "seed": seed, "sample": sample, "series": series}
+    settings |= {"exchanges": exchanges, "recent": recent, "packets": packets}
     text = scenario(network, flows, **settings)
     return run_text(text, queue=factory(network.queue), progress=progress, pcap=pcap)
 

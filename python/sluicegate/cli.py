@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 import typer
 
 if TYPE_CHECKING:
+    from .choke_overlay import Overlay
     from .results import Run
 
 P = ParamSpec("P")
@@ -129,34 +130,53 @@ def run(
             help="Write what LINK sends as pcapng, to FILE or with -o to LINK.pcapng. Repeatable.",
         ),
     ] = None,
+    with_theory: Annotated[
+        bool, typer.Option("--with-theory", help="Set the model of CHOKe beside the results: one CHOKe bottleneck.")
+    ] = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Simulate a scenario, print a table and, with -o, write the results."""
-    from . import api, files, results
+    from . import api, files, large_shares, results
 
     if out is not None:
-        files.check_writable(out, results.file_names())
+        files.check_writable(out, [*results.file_names(), *(("theory.json", "theory.svg") if with_theory else ())])
     overrides = parse_sets(sets)
     text, name = api.read_scenario(file)
+    if with_theory:
+        from . import choke_overlay
+
+        choke_overlay.check(api.check(file, sets=overrides), file)
     with progress_bar(quiet) as bar:
         update = None if bar is None else lambda now, end, _packets: bar(now, end, name)
         if pcap and out is not None:  # the captures appear together with the tables
             with files.staged(out) as folder:
                 captures = parse_pcap(pcap, folder)
                 result = api.run_text(text, name, sets=overrides, seed=seed, progress=update, pcap=captures)
-                result.fill(folder)
+                theory = choke_overlay.overlay(result) if with_theory else None
+                fill(folder, result, theory)
         else:
             captures = parse_pcap(pcap, None)
             result = api.run_text(text, name, sets=overrides, seed=seed, progress=update, pcap=captures)
+            theory = choke_overlay.overlay(result) if with_theory else None
             if out is not None:
-                result.write(out)
+                with files.staged(out) as folder:
+                    fill(folder, result, theory)
     if quiet:
         return
     if as_json:
-        print(json.dumps({"groups": groups(result), "links": result.links.to_dicts(), "summary": result.summary}))
+        record = {"groups": groups(result), "links": result.links.to_dicts(), "summary": result.summary}
+        record["large_shares"] = large_shares.unlikely(result.flows)
+        print(json.dumps(record | ({} if theory is None else {"theory": theory.record()})))
     else:
-        print_run(result, out)
+        print_run(result, theory, out)
+
+
+def fill(folder: Path, result: Run, theory: Overlay | None) -> None:
+    """Write what a run gave, and the theory beside it if there is one, into a folder that is there."""
+    result.fill(folder)
+    if theory is not None:
+        theory.fill(folder)
 
 
 @app.command(short_help="Run a scenario under several disciplines; print means, intervals and differences.")
@@ -366,6 +386,37 @@ def design_red(
         design_text.show(done, dev)
 
 
+@design.command(
+    "pi",
+    short_help="Gains for PI; the lines for a scenario and ns-2.",
+    epilog="""Examples:
+
+\b
+sluicegate design pi --rate "30 Mbit/s" --rtt "246 ms" --flows 60
+sluicegate design pi --rate "100 Mbit/s" --rtt "150 ms" --flows 200 --q-ref 24 --ecn
+""",
+)
+@answers
+def design_pi(
+    rate: Annotated[str, typer.Option(help='Rate of the link, such as "30 Mbit/s".')],
+    rtt: Annotated[str, typer.Option(help='The longest typical round trip, queueing included, such as "246 ms".')],
+    flows: Annotated[int, typer.Option(metavar="N", help="So many long TCP flows, at least.")],
+    q_ref: Annotated[int, typer.Option(metavar="PACKETS", help="The queue wanted.")] = 50,
+    packet_size: Annotated[str, typer.Option(help="Length of a typical packet.")] = "1000 B",
+    w: Annotated[float, typer.Option(metavar="HZ", help="Samples of the queue in a second.")] = 170.0,
+    ecn: Annotated[bool, typer.Option("--ecn", help="Mark what can carry a mark.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Choose PI's gains a and b by the rule of Hollot, Misra, Towsley & Gong 2001."""
+    from . import pi_design as designs
+
+    done = designs.design_pi(rate=rate, rtt=rtt, flows=flows, q_ref=q_ref, packet_size=packet_size, w=w, ecn=ecn)
+    if as_json:
+        print(json.dumps(done.record(), ensure_ascii=False))
+    else:
+        designs.show(done)
+
+
 @app.command(short_help="Check a scenario without running it.")
 @answers
 def check(file: File, sets: Set = None, as_json: Json = False) -> None:
@@ -462,7 +513,9 @@ def groups(result: Run) -> list[dict[str, Any]]:
     )
 
 
-def print_run(result: Run, out: Path | None) -> None:
+def print_run(result: Run, theory: Overlay | None, out: Path | None) -> None:
+    from . import large_shares
+
     header = ["flows", "count", "throughput kbit/s", "per flow kbit/s", "loss %", "delay ms"]
     several = result.flows["link"].n_unique() > 1
     rows = [
@@ -489,6 +542,12 @@ def print_run(result: Run, out: Path | None) -> None:
             f"(at most {link['queue_packets_max']:.0f}{average}), "
             f"waiting {number(link['queueing_delay_mean_ns'], 1e6)} ms"
         )
+    for line in large_shares.lines(result.flows):
+        print(line)
+    if theory is not None:
+        from . import choke_overlay_text
+
+        choke_overlay_text.show(theory)
     if out is not None:
         print(f"results in {out}")
 
@@ -547,3 +606,6 @@ def print_table(header: list[str], rows: list[list[str]], whole: bool = False) -
     if whole:
         console.width = max(console.width, console.measure(table, options=console.options.update(width=10_000)).maximum)
     console.print(table)
+
+
+from . import cli_theory as cli_theory  # noqa: E402  its commands need what is above

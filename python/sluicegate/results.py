@@ -54,6 +54,16 @@ class Run:
         return self.table("occupancy")
 
     @property
+    def packets(self) -> pl.DataFrame:
+        """Arrivals, departures and losses of single packets at each link: the first `run.packets` of them."""
+        return self.table("packets")
+
+    @property
+    def state(self) -> pl.DataFrame:
+        """What each discipline shows of itself over time, such as its drop probability: names and values."""
+        return self.table("state")
+
+    @property
     def links(self) -> pl.DataFrame:
         """One row for each link: arrivals, losses by cause, utilisation, queue and delay, over the measured window."""
         return self.table("links")

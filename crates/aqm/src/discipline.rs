@@ -71,6 +71,14 @@ impl Cause {
         }
     }
 
+    /// Whether flows lose packets for this cause in proportion to what they send, as far as the discipline lets them:
+    /// what RED 1993, Sec. X assumes of marks. Who finds the queue full is not so (Sec. IX), nor who meets its own flow
+    /// or is restricted.
+    #[must_use]
+    pub fn proportional(self) -> bool {
+        matches!(self, Cause::Early | Cause::Forced)
+    }
+
     /// What the cause means, for the manual.
     #[must_use]
     pub fn doc(self) -> &'static str {
@@ -152,8 +160,18 @@ pub trait Discipline<P>: Send {
     /// Calls `visit` for every queued packet, from the head to the tail.
     fn for_each(&self, visit: &mut dyn FnMut(&P));
 
+    /// Whether marks, and losses for a [`proportional`](Cause::proportional) cause, fall on flows in proportion to what
+    /// they send. Not so where the queue of the moment decides, or a packet's class or priority.
+    fn proportional(&self) -> bool {
+        true
+    }
+
     /// The discipline's own average of the queue, in packets, if it keeps one.
     fn average(&self) -> Option<f64> {
         None
     }
+
+    /// What else the discipline has to show of itself: names and values, such as its drop probability, and for a flow that
+    /// it tells apart the flow too. Samples of it make the table `state` of a run.
+    fn state(&self, _visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {}
 }

@@ -147,6 +147,11 @@ impl<P: Packet> Discipline<P> for DropPreference<P> {
     fn for_each(&self, visit: &mut dyn FnMut(&P)) {
         self.ring.for_each(visit);
     }
+
+    /// Optional packets are dropped first.
+    fn proportional(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

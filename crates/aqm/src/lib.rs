@@ -7,9 +7,15 @@
 
 extern crate alloc;
 
+pub mod afd;
+pub mod ared;
+pub mod blue;
 pub mod choke;
 pub mod choke_linux;
 pub mod classes;
+pub mod codel;
+pub mod csfq;
+pub mod dcn;
 pub mod decbit;
 pub mod discipline;
 pub mod drop_preference;
@@ -17,33 +23,69 @@ pub mod drop_tail;
 pub mod drr;
 pub mod early_random_drop;
 pub mod fifo;
+pub mod flow_table;
+pub mod flows;
+pub mod fq;
+pub mod fq_codel;
+pub mod fred;
+pub mod keyed;
+pub mod longest;
 pub mod penalty_box;
+pub mod pi;
+pub mod pie;
+pub mod pool;
 pub mod priority;
 pub mod random_drop;
 pub mod recent;
 pub mod red;
+pub mod red_pd;
 mod registry;
+pub mod rem;
 pub mod rig;
 pub mod ring;
+pub mod rio;
+pub mod rio_ps;
+pub mod sfb;
+pub mod sfq;
 pub mod source_quench;
+pub mod sred;
+pub mod ticks;
 pub mod ut_lt;
 
+pub use afd::Afd;
+pub use ared::Ared;
+pub use blue::Blue;
 pub use choke::Choke;
 pub use choke_linux::ChokeLinux;
 pub use classes::{Class, ClassEntry, ClassParams};
+pub use codel::Codel;
+pub use csfq::Csfq;
+pub use dcn::Dcn;
 pub use decbit::Decbit;
 pub use discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
 pub use drop_preference::DropPreference;
 pub use drop_tail::DropTail;
 pub use drr::Drr;
 pub use early_random_drop::EarlyRandomDrop;
+pub use fq::Fq;
+pub use fq_codel::FqCodel;
+pub use fred::Fred;
 pub use penalty_box::PenaltyBox;
+pub use pi::Pi;
+pub use pie::Pie;
 pub use priority::Priority;
 pub use random_drop::RandomDrop;
 pub use recent::Recent;
 pub use red::Red;
+pub use red_pd::RedPd;
 pub use registry::Entry;
+pub use rem::Rem;
+pub use rio::Rio;
+pub use rio_ps::RioPs;
+pub use sfb::Sfb;
+pub use sfq::Sfq;
 pub use source_quench::SourceQuench;
+pub use sred::Sred;
 pub use ut_lt::UtLt;
 
 registry::registry! {
@@ -58,6 +100,24 @@ registry::registry! {
     drop_preference::DropPreference,
     choke::Choke,
     choke_linux::ChokeLinux,
+    dcn::Dcn,
+    pi::Pi,
+    afd::Afd,
+    rio::Rio,
+    rio_ps::RioPs,
+    ared::Ared,
+    blue::Blue,
+    rem::Rem,
+    pie::Pie,
+    fred::Fred,
+    sred::Sred,
+    sfb::Sfb,
+    red_pd::RedPd,
+    csfq::Csfq,
+    fq::Fq,
+    sfq::Sfq,
+    codel::Codel,
+    fq_codel::FqCodel,
     priority::Priority,
     drr::Drr,
 }

@@ -126,6 +126,17 @@ impl<D: Discipline<TestPacket>> Rig<D> {
         flows
     }
 
+    /// The value of this name that the discipline shows of itself, if it shows one.
+    pub fn state(&self, wanted: &str) -> Option<f64> {
+        let mut found = None;
+        self.discipline.state(&mut |flow, name, value| {
+            if flow.is_none() && name == wanted {
+                found = Some(value);
+            }
+        });
+        found
+    }
+
     /// Panics unless arrivals = departures + losses + queued, in packets, and the discipline's counters agree with
     /// what it holds.
     pub fn assert_conserved(&self) {

@@ -120,6 +120,11 @@ impl<P: Packet> Discipline<P> for UtLt<P> {
     fn for_each(&self, visit: &mut dyn FnMut(&P)) {
         self.fifo.for_each(visit);
     }
+
+    /// The queue that a burst finds is mostly its own.
+    fn proportional(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -197,6 +197,8 @@ proptest! {
             let mut given = |at: usize| match fields[at].name {
                 "action" => Some(Value::Choice("mark")),
                 "ecn" => Some(Value::Switch(true)),
+                "gentle" => Some(Value::Switch(false)),
+                "mark_th" => Some(Value::Number(1.0)),
                 "above_max_th" => Some(Value::Choice(if above { "mark" } else { "drop" })),
                 "min_th" => Some(Value::Size(Size::Packets(2))),
                 "max_th" => Some(Value::Size(Size::Packets(8))),

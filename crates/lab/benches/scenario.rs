@@ -17,5 +17,16 @@ fn main() {
     let outcome = sim.finish();
     let mut all = summary(&scenario, &outcome);
     all["sent"] = outcome.links.iter().map(|link| link.totals.departures).sum::<u64>().into();
+    if let Some(kilobytes) = peak_memory() {
+        all["peak_memory_kb"] = kilobytes.into();
+    }
     println!("{all}");
+}
+
+/// The most memory that this process has held, in KiB, where the system tells (Linux). What a parent is told at the end
+/// includes the parent's own pages from before the program was loaded.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse().ok()
 }

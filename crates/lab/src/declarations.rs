@@ -112,6 +112,8 @@ pub fn declarations() -> Json {
         links: Vec::new(),
         queue: Vec::new(),
         occupancy: Vec::new(),
+        packets: Vec::new(),
+        state: Vec::new(),
         flow_series: Vec::new(),
         groups: Vec::new(),
         exchanges: Exchanges::default(),

@@ -19,8 +19,8 @@ const MOST: f64 = 8.0 * (1u64 << 30) as f64;
 /// of its delays. Measured (24 kB), rounded up.
 const FLOW: f64 = 28_000.0;
 
-/// Bytes of one sample of one flow: as it is taken, and as a row of four columns twice (here and in Python).
-const SAMPLE: f64 = 96.0;
+/// Bytes of one sample of one flow: as it is taken, and as a row of eight columns twice (here and in Python).
+const SAMPLE: f64 = 176.0;
 
 /// Adds up the groups of flows of one scenario.
 #[derive(Debug, Default)]

@@ -58,6 +58,9 @@ params! {
         /// How many of the most recent marks and losses the columns `recent_share` and `recent_chance` look at.
         recent: u64 = default(100), unit("packets"), range(Range::from(1.0).to(1e6)),
             source("RED 1993, Sec. X and Fig. 16");
+        /// How many arrivals, departures and losses of single packets the table `packets` keeps, from the start on; the
+        /// rest is not kept.
+        packets: u64 = default(0), unit("1"), range(Range::from(0.0).to(2e6)), source("RED 1993, Figs. 3 and 9");
     }
     rules {
         "warmup < duration" [warmup, duration] |p| p.warmup < p.duration;

@@ -115,7 +115,12 @@ fn read(
     let mut shared_classes = Some(shared_classes);
     for table in &tables {
         let name = table.about.name;
-        let mut found = section.read(table)?;
+        // Disciplines may mean different things by one symbol: what the chosen one means counts.
+        let meant_elsewhere = |key: &str, raw: &Raw| {
+            let fits = |other: &Table| other.position(key).is_some_and(|at| other.fields[at].read(raw).is_ok());
+            name != chosen && tables.iter().any(fits)
+        };
+        let mut found = section.read_unless(table, meant_elsewhere)?;
         let path = section.key(name);
         let own = match section.get(name) {
             None => None,

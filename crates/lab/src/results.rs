@@ -4,7 +4,8 @@ use crate::{Scenario, VERSION};
 use serde_json::{Value as Json, json};
 use sluicegate_aqm::Cause;
 use sluicegate_netsim::Outcome;
-use sluicegate_netsim::probe::{FlowRow, LinkRow};
+use sluicegate_netsim::events::End;
+use sluicegate_netsim::probe::{FlowRow, LinkRow, RecentShare};
 use std::borrow::Cow;
 
 /// The cells of a column.
@@ -101,6 +102,8 @@ pub fn tables(outcome: &Outcome) -> Vec<ResultTable> {
         groups(outcome),
         response_times(outcome),
         exchanges(outcome),
+        state(outcome),
+        packets(outcome),
     ]
 }
 
@@ -115,6 +118,7 @@ fn flows(outcome: &Outcome) -> ResultTable {
             row.totals.delays.as_ref().map_or(f64::NAN, |delays| delays.value_at_quantile(quantile) as f64)
         })
     };
+    let recent = |value: fn(RecentShare) -> f64| rows().map(move |row| row.recent.map_or(f64::NAN, value));
     let mut columns = vec![
         u64s("flow", "", "number of the flow, from 1 in the order of the scenario", 1..=outcome.flows.len() as u64),
         u64s("group", "", "number of its [[flows]] entry, from 0", rows().map(|row| u64::from(row.group))),
@@ -216,16 +220,29 @@ fn flows(outcome: &Outcome) -> ResultTable {
         f64s(
             "recent_share",
             "1",
-            "its part of the packets of data that a queue under study marked or lost most recently, run.recent of them; \
-             the largest where it crosses several; missing if there were none",
-            rows().map(|row| row.recent.map_or(f64::NAN, |(share, _)| share)),
+            "its part of the packets of data that a queue under study marked or dropped most recently in proportion to \
+             what flows send: marks (not DECbit's or UT/LT's), early and forced drops (not those of drop preference or of \
+             classes); the largest where it crosses several; missing if there were none, or if it sent nothing",
+            recent(|recent| recent.share),
+        ),
+        f64s(
+            "recent_expected",
+            "1",
+            "what is expected of it if the flows that sent to that queue sent equally much",
+            recent(|recent| recent.expected),
+        ),
+        f64s(
+            "recent_packets",
+            "packets",
+            "how many such packets are looked at: the last of the measured window, run.recent at the most",
+            recent(|recent| recent.packets as f64),
         ),
         f64s(
             "recent_chance",
             "1",
-            "upper bound on the chance of so large a part, had the flows that cross that queue equal parts of its \
-             bandwidth and did it choose packets at random (Hoeffding; RED 1993, Sec. X)",
-            rows().map(|row| row.recent.map_or(f64::NAN, |(_, chance)| chance)),
+            "upper bound on the chance of so large a part where the expected one is the true one and packets are chosen \
+             independently (Hoeffding; RED 1993, Sec. X and eq. 4)",
+            recent(|recent| recent.chance),
         ),
     ]);
     ResultTable {
@@ -267,6 +284,12 @@ fn links(outcome: &Outcome) -> ResultTable {
             "packets",
             "time average of the queue, the packet in transmission not counted",
             rows().map(|row| row.totals.queued.as_secs() / window),
+        ),
+        f64s(
+            "queue_found_packets_mean",
+            "packets",
+            "mean of the queue that arriving packets found, the one in transmission not counted",
+            rows().map(|row| ratio(row.totals.found, row.totals.arrivals)),
         ),
         u64s("queue_packets_max", "packets", "the longest queue", rows().map(|row| row.totals.most)),
         f64s(
@@ -311,6 +334,30 @@ fn flow_series(outcome: &Outcome) -> ResultTable {
             "congestion window; missing for a source without",
             rows().map(|row| row.cwnd),
         ),
+        u64s(
+            "arrivals_packets",
+            "packets",
+            "packets of its data that reached queues under study in the interval",
+            rows().map(|row| u64::from(row.arrivals)),
+        ),
+        u64s(
+            "lost_packets",
+            "packets",
+            "packets of its data lost there in the interval",
+            rows().map(|row| u64::from(row.lost)),
+        ),
+        u64s(
+            "marked_packets",
+            "packets",
+            "packets of its data marked there and sent in the interval",
+            rows().map(|row| u64::from(row.marked)),
+        ),
+        u64s(
+            "window_cuts",
+            "events",
+            "how often its sender cut its window in the interval: timeouts, fast retransmits, marks and quenches heeded",
+            rows().map(|row| u64::from(row.cuts)),
+        ),
     ];
     ResultTable { name: "flow_series", summary: "One row for each flow at each sample, over the whole run.", columns }
 }
@@ -332,6 +379,12 @@ fn queue(outcome: &Outcome) -> ResultTable {
             "packets",
             "the discipline's own average; missing if it keeps none",
             rows().map(|row| row.average),
+        ),
+        f64s(
+            "queue_found_packets_mean",
+            "packets",
+            "mean of the queue that packets found that arrived in the interval; missing if none did",
+            rows().map(|row| row.found),
         ),
     ];
     ResultTable {
@@ -435,6 +488,50 @@ fn response_times(outcome: &Outcome) -> ResultTable {
     }
 }
 
+fn packets(outcome: &Outcome) -> ResultTable {
+    let rows = || outcome.packets.iter();
+    let columns = vec![
+        f64s("time_s", "s", "when it happened", rows().map(|row| row.time.as_secs())),
+        strs("link", "name of the link", rows().map(|row| outcome.link_name(row.link))),
+        u64s("flow", "", "number of the packet's flow, from 1", rows().map(|row| u64::from(row.flow) + 1)),
+        strs(
+            "to",
+            "the end that it travels to: receiver or sender",
+            rows().map(|row| if row.to == End::Receiver { "receiver" } else { "sender" }),
+        ),
+        strs(
+            "event",
+            "arrival at the queue; departure, when the last bit is out; or for a loss, its cause",
+            rows().map(|row| row.event.name()),
+        ),
+        u64s("packet_bytes", "bytes", "length of the packet", rows().map(|row| u64::from(row.bytes))),
+        u64s(
+            "first_byte",
+            "bytes",
+            "where in the stream of its flow its data begin; 0 for a source without a stream",
+            rows().map(|row| row.first),
+        ),
+        u64s("data_bytes", "bytes", "how many bytes of the stream it carries", rows().map(|row| u64::from(row.data))),
+        u64s(
+            "queue_packets",
+            "packets",
+            "packets queued, the one in transmission not counted: what an arrival found, what any other event left",
+            rows().map(|row| row.packets),
+        ),
+        f64s(
+            "average_packets",
+            "packets",
+            "the discipline's own average after the event; missing if it keeps none",
+            rows().map(|row| row.average),
+        ),
+    ];
+    ResultTable {
+        name: "packets",
+        summary: "One row for each event of a packet at a link under study, from the start of the run, run.packets of them at most.",
+        columns,
+    }
+}
+
 fn exchanges(outcome: &Outcome) -> ResultTable {
     let rows = || outcome.exchanges.iter();
     let columns = vec![
@@ -452,6 +549,27 @@ fn exchanges(outcome: &Outcome) -> ResultTable {
         name: "exchanges",
         summary: "One row for each request whose response came in the measured window, in the order of responses; \
                   empty unless run.exchanges is true.",
+        columns,
+    }
+}
+
+fn state(outcome: &Outcome) -> ResultTable {
+    let rows = || outcome.state.iter();
+    let columns = vec![
+        f64s("time_s", "s", "time of the sample", rows().map(|row| row.time.as_secs())),
+        strs("link", "name of the link", rows().map(|row| outcome.link_name(row.link))),
+        u64s(
+            "flow",
+            "",
+            "number of the flow that the value is of, from 1; 0 when it is of the whole queue",
+            rows().map(|row| row.flow.map_or(0, |flow| u64::from(flow) + 1)),
+        ),
+        strs("name", "what it is, as the discipline's page names it", rows().map(|row| row.name)),
+        f64s("value", "", "the value, in the unit of that name", rows().map(|row| row.value)),
+    ];
+    ResultTable {
+        name: "state",
+        summary: "One row for each value that a discipline shows of itself at each sample; of single connections of a group that come and go, nothing.",
         columns,
     }
 }

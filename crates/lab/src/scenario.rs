@@ -187,6 +187,7 @@ impl Scenario {
             sample: self.run.interval(),
             series: self.run.series,
             recent: self.run.recent,
+            packets: self.run.packets,
         })
     }
 

@@ -84,6 +84,11 @@ impl<'a> Section<'a> {
 
     /// Reads the fields of one declaration.
     pub fn read(&self, table: &Table) -> Result<Found, ScenarioError> {
+        self.read_unless(table, |_, _| false)
+    }
+
+    /// The same, where what a field cannot be is left to another table if `others` says that it is meant there.
+    pub fn read_unless(&self, table: &Table, others: impl Fn(&str, &Raw) -> bool) -> Result<Found, ScenarioError> {
         let read = |field: &sluicegate_base::Field| {
             let Some(item) = self.get(field.name) else { return Ok(None) };
             let Node::Leaf(raw) = &item.node else {
@@ -92,6 +97,7 @@ impl<'a> Section<'a> {
             let key = self.key(field.name);
             match field.read(raw) {
                 Ok(value) => Ok(Some(Given { value, place: item.place, key })),
+                Err(_) if others(field.name, raw) => Ok(None),
                 Err(rule) => Err(self.document.error(item.place, &format!("{key} = {}", shown(raw)), &rule)),
             }
         };

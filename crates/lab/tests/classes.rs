@@ -168,13 +168,41 @@ fn losses_are_answered_with_source_quenches() {
     assert!(run("[queue]\n").flows.iter().all(|row| row.totals.quenches == 0));
 }
 
-/// Random Drop's victims: flow 3 sends ten packets for each of the others, and has five sixths of the last hundred.
+/// RED at a load of 1.8: flow 3 sends ten packets for each of the others, of a tenth of the length, and has five sixths of
+/// the last hundred drops: RED's chance is that of a packet.
 #[test]
-fn recent_losses_show_who_sends_most() {
-    let rows = run("[queue]\ndiscipline = \"random_drop\"\n").flows;
+fn recent_drops_show_who_sends_most() {
+    let rows = run("[queue]\ndiscipline = \"red\"\n").flows;
     let [first, second, third] = [0, 1, 2].map(|at: usize| rows[at].recent.unwrap());
-    assert!((first.0 + second.0 + third.0 - 1.0).abs() < 1e-12);
+    assert!((first.share + second.share + third.share - 1.0).abs() < 1e-12);
+    assert!([first, second, third].iter().all(|row| row.packets == 100 && row.expected == 1.0 / 3.0));
     // Four standard errors of 5/6 in a hundred are 0.15.
-    assert!((third.0 - 10.0 / 12.0).abs() < 0.15 && third.1 < 1e-15, "{third:?}");
-    assert_eq!((first.1, second.1), (1.0, 1.0), "less than a third is no cause for suspicion");
+    assert!((third.share - 10.0 / 12.0).abs() < 0.15 && third.chance < 1e-15, "{third:?}");
+    assert_eq!((first.chance, second.chance), (1.0, 1.0), "less than a third is no cause for suspicion");
+}
+
+/// RED 1993, Sec. IX: who finds the queue full, or short of room, is not who sends most; nor is it with classes.
+#[test]
+fn what_does_not_fall_on_flows_as_they_send_shows_nothing() {
+    for queue in ["drop_tail", "random_drop", "decbit", "ut_lt", "source_quench", "drop_preference"] {
+        let outcome = run(&format!("[queue]\ndiscipline = \"{queue}\"\n"));
+        assert!(outcome.links[0].totals.lost.iter().sum::<u64>() > 1000, "{queue}");
+        assert!(outcome.flows.iter().all(|row| row.recent.is_none()), "{queue}");
+    }
+    let outcome = run("[queue]\ndiscipline = \"drr\"\n[[queue.classes]]\ndiscipline = \"red\"\n");
+    assert!(outcome.flows.iter().all(|row| row.recent.is_none()));
+}
+
+/// A flow that sends nothing while it is measured takes no part in what is expected of the others.
+#[test]
+fn only_flows_that_send_count() {
+    let quiet = |start: &str| format!("[[flows]]\nkind = \"udp\"\nrate = \"8 kbit/s\"\nstart = \"{start}\"\n");
+    let of = |flow: &str| {
+        run(&format!("[queue]\ndiscipline = \"red\"\n{flow}")).flows.iter().map(|row| row.recent).collect()
+    };
+    let both: [Vec<Option<_>>; 2] = [of(&quiet("0 s")), of(&quiet("1000 s"))];
+    assert_eq!(
+        both.map(|rows| rows.iter().map(|row| row.map(|row| row.expected)).collect::<Vec<_>>()),
+        [vec![Some(0.25); 4], vec![None, Some(1.0 / 3.0), Some(1.0 / 3.0), Some(1.0 / 3.0)],]
+    );
 }

@@ -91,12 +91,18 @@ fn shared_keys_serve_every_discipline_and_its_own_table_wins() {
 
 #[test]
 fn a_key_that_only_another_discipline_has_is_refused_in_the_shared_table() {
-    let message = refusal(SMALL, &[("queue.gentle", "true")]);
-    assert_eq!(message, "--set queue.gentle: only red has it, not choke: write it as queue.red.gentle");
-    assert!(read(SMALL, &[("queue.red.gentle", "true")]).is_ok());
-    assert!(read(SMALL, &[("queue.gentle", "true"), ("queue.discipline", "red")]).is_ok());
+    let message = refusal(SMALL, &[("queue.arithmetic", "float")]);
+    assert_eq!(message, "--set queue.arithmetic: only red has it, not choke: write it as queue.red.arithmetic");
+    assert!(read(SMALL, &[("queue.red.arithmetic", "float")]).is_ok());
+    assert!(read(SMALL, &[("queue.arithmetic", "float"), ("queue.discipline", "red")]).is_ok());
     // red and choke share the thresholds; Drop Tail has none.
     assert!(read(SMALL, &[("queue.discipline", "drop_tail")]).is_ok());
+    // One symbol, two meanings: a time to RED, a number of packets to AFD. What fits neither is refused whoever runs.
+    assert!(read(SMALL, &[("queue.discipline", "red"), ("queue.s", "4 ms")]).is_ok());
+    assert!(read(SMALL, &[("queue.discipline", "afd"), ("queue.s", "4")]).is_ok());
+    let message = refusal(SMALL, &[("queue.discipline", "afd"), ("queue.s", "4 ms")]);
+    assert_eq!(message, "--set queue.s = \"4 ms\": must be a number");
+    assert!(refusal(SMALL, &[("queue.s", "soon")]).starts_with("--set queue.s = \"soon\": must be"));
 }
 
 #[test]
@@ -204,10 +210,11 @@ fn rows_of(cells: &Cells) -> usize {
 
 #[test]
 fn every_table_of_results_is_whole() {
-    // With users among the flows, so that no table is empty.
+    // With users among the flows, so that no table is empty; DCN shows more of itself than CHOKe.
     let users = "[[flows]]\nkind = \"http\"\ncount = 30\n";
     let text = SMALL.replacen("[[flows]]", &format!("{users}[[flows]]"), 1);
-    let scenario = read(&text, &[("run.exchanges", "true")]).unwrap();
+    let sets = [("run.exchanges", "true"), ("run.packets", "1000"), ("queue.discipline", "dcn")];
+    let scenario = read(&text, &sets).unwrap();
     let mut sim = Sim::new(scenario.plan().unwrap());
     while sim.advance(1 << 16) {}
     let outcome = sim.finish();

@@ -60,6 +60,7 @@ fn sim(discipline: &str) -> Sim {
         sample: Span::from_secs(1),
         series: false,
         recent: 100,
+        packets: 0,
     })
 }
 

@@ -42,8 +42,11 @@ pub struct Link {
     pub leaving: Option<Leaving>,
     /// The flows that its queue wants to be sent a source quench, since this was last taken.
     pub quenched: Vec<FlowKey>,
-    /// The flows of the packets of data that it has marked or lost most recently; kept for links under study only.
+    /// The flows of the packets of data that it has marked, or lost for a cause that falls on flows in proportion to what
+    /// they send, most recently; kept for links under study only.
     pub recent: Recent,
+    /// Whether the discipline's marks fall so.
+    pub proportional: bool,
     /// Its propagation delay.
     pub delay: Span,
     /// Who looks at what it sends.
@@ -66,6 +69,7 @@ impl Link {
             discipline: plan.discipline,
             watched: plan.watched,
             rate: plan.rate,
+            proportional: plan.queue.proportional(),
             queue: plan.queue,
             totals: LinkTotals::default(),
             leaving: None,
@@ -80,16 +84,18 @@ impl Link {
         }
     }
 
-    /// A packet reaches the queue. What is lost goes to `lost`.
+    /// A packet reaches the queue. What is lost goes to `lost`. Gives how many packets it finds there.
     pub fn accept(
         &mut self,
         mut packet: SimPacket,
         now: Time,
         events: &mut Events,
         lost: &mut Vec<(SimPacket, Cause)>,
-    ) {
+    ) -> u64 {
         (packet.queued, packet.marked) = (now, false);
+        let found = self.queue.packets();
         self.totals.arrivals += 1;
+        self.totals.found += found;
         let ctx = Ctx::new(now, &mut self.rng, lost);
         self.queue.enqueue(packet, &mut ctx.with_quenches(&mut self.quenched));
         if self.sending.is_none() {
@@ -97,6 +103,7 @@ impl Link {
         }
         self.totals.see(self.queue.packets());
         self.arm(events);
+        found
     }
 
     /// The transmitter has finished: the next packet goes to it. Gives the one that is sent, and when it arrives.
@@ -153,6 +160,18 @@ impl Link {
                 events.push(at, Event::Wake(self.index));
             }
         }
+    }
+
+    /// Its place among the links of the plan.
+    #[must_use]
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// The packets that arrivals have found in the queue, summed, and the arrivals.
+    #[must_use]
+    pub fn found(&self) -> [u64; 2] {
+        [self.totals.found, self.totals.arrivals]
     }
 
     /// Its propagation delay.

@@ -87,6 +87,8 @@ pub struct Plan {
     pub series: bool,
     /// How many marks and losses each link under study remembers.
     pub recent: u64,
+    /// How many events of packets at links under study are kept.
+    pub packets: u64,
 }
 
 impl Plan {

@@ -1,5 +1,6 @@
 //! Counters and samples: what a run leaves behind.
 
+use crate::events::End;
 use crate::exchanges::{Exchanges, GroupRow};
 use hdrhistogram::Histogram;
 use sluicegate_aqm::Cause;
@@ -41,6 +42,8 @@ impl Delays {
 pub struct LinkTotals {
     /// Packets that reached the queue.
     pub arrivals: u64,
+    /// The sum over them of the packets that each found in the queue.
+    pub found: u64,
     /// Packets sent, and their bytes.
     pub departures: u64,
     /// Bytes sent.
@@ -64,6 +67,7 @@ impl Default for LinkTotals {
     fn default() -> Self {
         LinkTotals {
             arrivals: 0,
+            found: 0,
             departures: 0,
             departed_bytes: 0,
             marked: 0,
@@ -186,6 +190,8 @@ pub struct QueueSample {
     pub bytes: u64,
     /// The discipline's own average; NaN when it keeps none.
     pub average: f64,
+    /// The mean over the arrivals since the last sample of the packets that each found; NaN when there were none.
+    pub found: f64,
 }
 
 /// How many packets of one flow a queue held at one sample.
@@ -198,6 +204,18 @@ pub struct Occupancy {
     pub packets: u64,
 }
 
+/// One value that a discipline showed of itself at one sample.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct StateSample {
+    pub time: Time,
+    pub link: u32,
+    /// The flow that it is of; none if it is of the whole queue.
+    pub flow: Option<u32>,
+    pub name: &'static str,
+    pub value: f64,
+}
+
 /// What one flow did in one sampling interval.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
@@ -207,6 +225,55 @@ pub struct FlowSample {
     pub throughput_bps: f64,
     /// NaN for a source without a window.
     pub cwnd: f64,
+    /// Packets of its data that reached watched queues.
+    pub arrivals: u32,
+    /// Packets of its data lost there.
+    pub lost: u32,
+    /// Packets of its data marked there, counted when they leave.
+    pub marked: u32,
+    /// How often its sender cut its window.
+    pub cuts: u32,
+}
+
+/// What may happen to a packet at a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum PacketEvent {
+    Arrival,
+    /// Its last bit is out.
+    Departure,
+    Loss(Cause),
+}
+
+impl PacketEvent {
+    /// As results name it: a loss by its cause.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            PacketEvent::Arrival => "arrival",
+            PacketEvent::Departure => "departure",
+            PacketEvent::Loss(cause) => cause.name(),
+        }
+    }
+}
+
+/// One event of one packet at a watched link.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct PacketRow {
+    pub time: Time,
+    pub link: u32,
+    pub flow: u32,
+    pub to: End,
+    pub event: PacketEvent,
+    pub bytes: u32,
+    /// The first byte of its flow's stream that it carries, and how many; zero for a source without a stream.
+    pub first: u64,
+    pub data: u32,
+    /// The queue: what an arrival found, what any other event left.
+    pub packets: u64,
+    /// The discipline's own average after the event; NaN when it keeps none.
+    pub average: f64,
 }
 
 /// A watched link over the measured window.
@@ -219,6 +286,19 @@ pub struct LinkRow {
     pub discipline: Cow<'static, str>,
     pub totals: LinkTotals,
     pub average: Spread,
+}
+
+/// A flow's part of the most recent marks and losses of a link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RecentShare {
+    /// Its part.
+    pub share: f64,
+    /// What is expected of it if all flows that send to the link have equal parts of the bandwidth.
+    pub expected: f64,
+    /// How many marks and losses are looked at.
+    pub packets: u64,
+    /// The bound on the chance of such a share with what is expected.
+    pub chance: f64,
 }
 
 /// A flow over the measured window.
@@ -242,8 +322,8 @@ pub struct FlowRow {
     pub timeouts: u64,
     pub fast_retransmits: u64,
     pub mark_responses: u64,
-    /// Its part of the most recent marks and losses, and the bound on the chance of it; none where there were none.
-    pub recent: Option<(f64, f64)>,
+    /// Its part of the most recent marks and losses; none where there were none.
+    pub recent: Option<RecentShare>,
     pub quench_responses: u64,
 }
 
@@ -256,9 +336,11 @@ pub struct Outcome {
     pub links: Vec<LinkRow>,
     pub queue: Vec<QueueSample>,
     pub occupancy: Vec<Occupancy>,
+    pub state: Vec<StateSample>,
     pub flow_series: Vec<FlowSample>,
     pub groups: Vec<GroupRow>,
     pub exchanges: Exchanges,
+    pub packets: Vec<PacketRow>,
     pub events: u64,
 }
 

@@ -1,17 +1,22 @@
 //! The run: events in order until the end, packets from link to link and end to end.
 
+mod log;
 mod pool;
 mod population;
 mod quench;
 mod recent;
 
+use self::log::Log;
 use crate::ends::Ends;
 use crate::events::{End, Event, Events};
 use crate::line::Line;
 use crate::link::{Link, Observer};
 use crate::packet::{SimPacket, Travelling};
 use crate::plan::{FlowPlan, Hop, Plan};
-use crate::probe::{FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, QueueSample, Spread};
+use crate::probe::{
+    FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, PacketEvent, QueueSample, RecentShare, Spread,
+    StateSample,
+};
 use population::Population;
 use sluicegate_aqm::{Cause, FlowKey};
 use sluicegate_base::{Ecn, Rate, Span, Time};
@@ -48,9 +53,10 @@ struct FlowState {
     totals: FlowTotals,
     /// The connection's counters when the measured window began.
     before: SendCounters,
-    /// Bytes delivered since the start, and as many at the last sample.
+    /// Bytes delivered since the start.
     delivered: u64,
-    sampled: u64,
+    /// What `counted` gave at the last sample.
+    sampled: [u64; 5],
 }
 
 /// A run in progress.
@@ -77,9 +83,13 @@ pub struct Sim {
     sample: Span,
     series: bool,
     averages: Vec<Spread>,
+    /// What `Link::found` gave at the last sample, for each link.
+    found: Vec<[u64; 2]>,
     queue: Vec<QueueSample>,
     occupancy: Vec<Occupancy>,
+    state: Vec<StateSample>,
     flow_series: Vec<FlowSample>,
+    log: Log,
     /// For counting the flows in a queue at a sample.
     census: Vec<u64>,
     count: u64,
@@ -141,7 +151,7 @@ impl Sim {
                     totals: FlowTotals::default(),
                     before: SendCounters::default(),
                     delivered: 0,
-                    sampled: 0,
+                    sampled: [0; 5],
                 }
             })
             .collect();
@@ -158,6 +168,7 @@ impl Sim {
         events.push(Time::ZERO + plan.sample, Event::Sample);
         Sim {
             averages: vec![Spread::default(); links.len()],
+            found: vec![[0; 2]; links.len()],
             census: vec![0; flows.len()],
             links,
             line_names,
@@ -177,7 +188,9 @@ impl Sim {
             series: plan.series,
             queue: Vec::new(),
             occupancy: Vec::new(),
+            state: Vec::new(),
             flow_series: Vec::new(),
+            log: Log::new(plan.packets),
             count: 0,
             work: 0,
         }
@@ -263,13 +276,18 @@ impl Sim {
     #[cold]
     fn begin_window(&mut self) {
         self.measuring = true;
-        for link in &mut self.links {
+        for (link, found) in self.links.iter_mut().zip(&mut self.found) {
+            *found = changes(*found, link.found());
             link.totals.begin(self.warmup);
             link.recent.clear();
         }
         for (at, flow) in self.flows.iter_mut().enumerate() {
+            let now = self.population.counters(at as u32).unwrap_or_else(|| flow.ends.counters());
+            let before = flow.counted(&now);
             flow.totals = FlowTotals::default();
-            flow.before = self.population.counters(at as u32).unwrap_or_else(|| flow.ends.counters());
+            // The samples count on across the new start of the totals.
+            flow.sampled = changes(flow.counted(&now), changes(before, flow.sampled));
+            flow.before = now;
         }
         self.population.begin_window();
     }
@@ -279,6 +297,7 @@ impl Sim {
             Event::Departure(at) => {
                 let link = &mut self.links[at as usize];
                 let (packet, arrival) = link.departure(self.now, &mut self.events, &mut self.lost);
+                self.log.note(link, self.now, &packet, PacketEvent::Departure, None);
                 self.settle(at);
                 let place = self.travelling.put(packet);
                 self.travel(place, arrival);
@@ -329,7 +348,8 @@ impl Sim {
                 if link.watched && packet.to == End::Receiver {
                     self.flows[packet.flow as usize].totals.arrivals += 1;
                 }
-                link.accept(packet, self.now, &mut self.events, &mut self.lost);
+                let found = link.accept(packet, self.now, &mut self.events, &mut self.lost);
+                self.log.note(link, self.now, &packet, PacketEvent::Arrival, Some(found));
                 self.settle(at);
             }
             Then::Shared(at) => {
@@ -351,13 +371,16 @@ impl Sim {
             totals.queued = totals.queued + self.now.since(packet.queued.max(start));
             if packet.marked {
                 totals.marked += 1;
-                link.recent.record(FlowKey(u64::from(packet.flow)));
+                if link.proportional {
+                    link.recent.record(FlowKey(u64::from(packet.flow)));
+                }
             }
         }
         let quenched = !link.quenched.is_empty();
         while let Some((packet, cause)) = self.lost.pop() {
             link.totals.lost[cause as usize] += 1;
             link.totals.left(packet.queued, self.now);
+            self.log.note(link, self.now, &packet, PacketEvent::Loss(cause), None);
             if packet.to == End::Receiver {
                 let totals = &mut self.flows[packet.flow as usize].totals;
                 if !link.watched {
@@ -365,7 +388,9 @@ impl Sim {
                     continue;
                 }
                 totals.lost[cause as usize] += 1;
-                link.recent.record(FlowKey(u64::from(packet.flow)));
+                if link.proportional && cause.proportional() {
+                    link.recent.record(FlowKey(u64::from(packet.flow)));
+                }
                 totals.queued = totals.queued + self.now.since(packet.queued.max(start));
             }
         }
@@ -522,8 +547,27 @@ impl Sim {
             }
             let (time, link_at) = (self.now, at as u32);
             let (packets, bytes) = (link.queue.packets(), link.queue.bytes());
-            self.queue.push(QueueSample { time, link: link_at, packets, bytes, average: average.unwrap_or(f64::NAN) });
+            let [found, arrivals] = changes(link.found(), self.found[at]);
+            self.found[at] = link.found();
+            self.queue.push(QueueSample {
+                time,
+                link: link_at,
+                packets,
+                bytes,
+                average: average.unwrap_or(f64::NAN),
+                found: found as f64 / arrivals as f64,
+            });
             self.work += packets + self.census.len() as u64;
+            let (before, state, flows) = (self.state.len(), &mut self.state, self.flows.len());
+            link.queue.state(&mut |flow, name, value| {
+                let flow = flow.and_then(SimPacket::of_key).map(|(flow, _)| flow);
+                // Connections that come and go have no number there, and may be thousands.
+                if flow.is_some_and(|flow| flow as usize >= flows) {
+                    return;
+                }
+                state.push(StateSample { time, link: link_at, flow, name, value });
+            });
+            self.work += (self.state.len() - before) as u64;
             let census = &mut self.census;
             link.queue.for_each(&mut |packet| census[packet.flow as usize] += 1);
             for (flow, packets) in census.iter_mut().enumerate().filter(|(_, packets)| **packets > 0) {
@@ -537,13 +581,19 @@ impl Sim {
         }
         self.work += self.flows.len() as u64;
         for (at, flow) in self.flows.iter_mut().enumerate() {
-            let bits = (flow.delivered - flow.sampled) as f64 * 8.0;
-            flow.sampled = flow.delivered;
+            let senders = self.population.counters(at as u32).unwrap_or_else(|| flow.ends.counters());
+            let counted = flow.counted(&senders);
+            let [bytes, arrivals, lost, marked, cuts] = changes(counted, flow.sampled);
+            flow.sampled = counted;
             self.flow_series.push(FlowSample {
                 time: self.now,
                 flow: at as u32,
-                throughput_bps: bits / self.sample.as_secs(),
+                throughput_bps: bytes as f64 * 8.0 / self.sample.as_secs(),
                 cwnd: flow.ends.cwnd(),
+                arrivals: arrivals as u32,
+                lost: lost as u32,
+                marked: marked as u32,
+                cuts: cuts as u32,
             });
         }
     }
@@ -568,10 +618,11 @@ impl Sim {
         };
         let crossed: Vec<Option<u32>> = self.flows.iter().map(|flow| flow.plan.path.iter().find_map(watched)).collect();
         let recent = self.recent_shares();
-        let counters: Vec<Option<SendCounters>> =
-            (0..self.flows.len() as u32).map(|flow| self.population.counters(flow)).collect();
-        let rows = self.flows.into_iter().zip(crossed).zip(recent).zip(counters);
-        let flows = rows.map(|(((flow, link), recent), counters)| flow.row(link, recent, counters)).collect();
+        let senders: Vec<SendCounters> = (self.flows.iter().enumerate())
+            .map(|(at, flow)| self.population.counters(at as u32).unwrap_or_else(|| flow.ends.counters()))
+            .collect();
+        let rows = self.flows.into_iter().zip(crossed).zip(recent).zip(senders);
+        let flows = rows.map(|(((flow, link), recent), senders)| flow.row(link, recent, senders)).collect();
         let (groups, exchanges) = self.population.finish();
         let links = self.links.into_iter().zip(self.averages).enumerate().filter(|(_, (link, _))| link.watched);
         Outcome {
@@ -589,9 +640,11 @@ impl Sim {
                 .collect(),
             queue: self.queue,
             occupancy: self.occupancy,
+            state: self.state,
             flow_series: self.flow_series,
             groups,
             exchanges,
+            packets: self.log.rows,
             events: self.count,
         }
     }
@@ -623,9 +676,22 @@ fn reach(plan: &Plan) -> Span {
     Span(delays.max().unwrap_or_default().0.saturating_mul(3) / 2)
 }
 
+/// How much each of some counters, which may have started anew, has changed.
+fn changes<const N: usize>(now: [u64; N], before: [u64; N]) -> [u64; N] {
+    core::array::from_fn(|at| now[at].wrapping_sub(before[at]))
+}
+
 impl FlowState {
-    fn row(self, link: Option<u32>, recent: Option<(f64, f64)>, counters: Option<SendCounters>) -> FlowRow {
-        let now = counters.unwrap_or_else(|| self.ends.counters());
+    /// What samples look at: bytes delivered; packets that reached watched queues, were lost there, were marked there;
+    /// windows cut, by these counters of its sender or senders.
+    fn counted(&self, senders: &SendCounters) -> [u64; 5] {
+        let &SendCounters { timeouts, fast_retransmits, mark_responses, quench_responses, .. } = senders;
+        let cuts = timeouts + fast_retransmits + mark_responses + quench_responses;
+        [self.delivered, self.totals.arrivals, self.totals.lost.iter().sum(), self.totals.marked, cuts]
+    }
+
+    fn row(self, link: Option<u32>, recent: Option<RecentShare>, senders: SendCounters) -> FlowRow {
+        let now = senders;
         FlowRow {
             group: self.plan.group,
             kind: self.plan.source.kind(),

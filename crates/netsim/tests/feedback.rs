@@ -98,6 +98,7 @@ fn run(signal: Signal, threshold: usize, host: &Host, seconds: u64) -> Outcome {
         sample: Span::from_millis(10),
         series: true,
         recent: 100,
+        packets: 0,
     });
     while sim.advance(1 << 20) {}
     sim.finish()
@@ -190,6 +191,7 @@ fn a_quench_arrives_after_the_way_back_from_the_gateway() {
         sample: Span(10_000),
         series: true,
         recent: 100,
+        packets: 0,
     });
     while sim.advance(1 << 20) {}
     let outcome = sim.finish();
@@ -237,6 +239,7 @@ fn without_quenches_heeding_them_changes_nothing() {
             sample: Span::from_millis(100),
             series: false,
             recent: 100,
+            packets: 0,
         });
         while sim.advance(1 << 20) {}
         let row = &sim.finish().flows[0];

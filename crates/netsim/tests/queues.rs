@@ -45,6 +45,7 @@ fn poisson(load: f64, sizes: Sizes, limit: u64, seed: u64) -> Outcome {
         sample: Span::from_secs(1000),
         series: false,
         recent: 100,
+        packets: 0,
     });
     while sim.advance(1 << 20) {}
     sim.finish()
@@ -127,6 +128,7 @@ fn mixed(discipline: &'static str, seed: u64, warmup: u64) -> Sim {
         sample: Span::from_millis(100),
         series: true,
         recent: 100,
+        packets: 0,
     })
 }
 
@@ -186,6 +188,7 @@ fn a_flow_stops_when_told() {
         sample: Span::from_secs(1),
         series: false,
         recent: 100,
+        packets: 0,
     });
     while sim.advance(1 << 20) {}
     assert_eq!(sim.finish().flows[0].totals.delivered[0], 0, "nothing is left to deliver two seconds later");
@@ -212,6 +215,7 @@ fn a_window_that_is_sent_at_once_uses_up_the_budget() {
         sample: Span::from_secs(1),
         series: true,
         recent: 100,
+        packets: 0,
     });
     assert!(sim.advance(4096));
     assert_eq!(sim.events(), 1, "one flow has sent its window, the others wait for the next call");
@@ -237,6 +241,7 @@ fn a_link_that_nobody_watches_keeps_no_histogram() {
         sample: Span::from_secs(1),
         series: false,
         recent: 100,
+        packets: 0,
     });
     while sim.advance(4096) {}
     let kept: Vec<bool> = sim.links().iter().map(|link| link.totals.delays.is_some()).collect();

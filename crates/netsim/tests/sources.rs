@@ -73,6 +73,7 @@ fn sim(links: Vec<LinkPlan>, lines: Vec<LinePlan>, flows: Vec<FlowPlan>, times: 
         sample: Span::from_secs(1),
         series: true,
         recent: 100,
+        packets: 0,
     })
 }
 

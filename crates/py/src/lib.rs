@@ -73,6 +73,13 @@ fn declarations_json() -> PyResult<String> {
     caught(|| declarations::declarations().to_string())
 }
 
+/// PI's gains a and b for n flows with the round-trip time r in seconds on c packets per second, sampled w times in a second.
+#[pyfunction]
+fn pi_gains(n: f64, r: f64, c: f64, w: f64) -> (f64, f64) {
+    let gains = sluicegate_aqm::pi::Gains::of(n, r, c, w);
+    (gains.a, gains.b)
+}
+
 /// An error of a discipline that Python makes, with its place when it is the scenario's fault.
 fn placed(py: Python<'_>, foreign: &Foreign, error: PyErr) -> PyErr {
     if !error.is_instance_of::<ScenarioError>(py) {
@@ -224,6 +231,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyCtx>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(declarations_json, module)?)?;
+    module.add_function(wrap_pyfunction!(pi_gains, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)

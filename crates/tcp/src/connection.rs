@@ -23,8 +23,10 @@ enum State {
     NeverOpened,
 }
 
-/// One end of a connection.
+/// One end of a connection. Its fields lie in this order, for the sake of ends that only send or only receive: one half
+/// of those is never looked at.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Connection {
     state: State,
     ecn: bool,
@@ -32,8 +34,11 @@ pub struct Connection {
     /// Whether it closes by itself after the other end.
     follows: bool,
     heeds_quench: bool,
-    sender: Sender,
+    /// Whether the sending half has ever had anything to do, and the receiving half.
+    sends: bool,
+    receives: bool,
     receiver: Receiver,
+    sender: Sender,
 }
 
 impl Connection {
@@ -63,6 +68,8 @@ impl Connection {
             closing: host.closing,
             follows: true,
             heeds_quench: host.source_quench,
+            sends: false,
+            receives: false,
             sender: Sender::new(host, phase),
             receiver: Receiver::new(host),
         }
@@ -75,6 +82,7 @@ impl Connection {
             State::Idle => self.state = State::Calling { tries: 0 },
             _ => {}
         }
+        self.sends = true;
         self.sender.write(bytes);
     }
 
@@ -91,13 +99,19 @@ impl Connection {
             _ if !self.closing => {}
             State::Idle => self.state = State::NeverOpened,
             State::NeverOpened => {}
-            _ => self.sender.close(),
+            _ => self.end(),
         }
     }
 
     /// From now on it does not close by itself after the other end: its application says when.
     pub fn close_alone(&mut self) {
         self.follows = false;
+    }
+
+    /// The stream ends after what was written.
+    fn end(&mut self) {
+        self.sends = true;
+        self.sender.close();
     }
 
     /// A segment of the other end arrives; `ce`: its packet was marked on the way.
@@ -112,12 +126,13 @@ impl Connection {
             _ => return,
         }
         if segment.occupies() {
+            self.receives = true;
             self.receiver.on_data(segment, ce, now);
             if self.follows && self.receiver.finished() && self.sender.done() {
-                self.sender.close();
+                self.end();
             }
         }
-        if segment.flags.has(Flags::ACK) {
+        if self.sends && segment.flags.has(Flags::ACK) {
             self.sender.on_ack(segment, now);
         }
     }
@@ -132,6 +147,7 @@ impl Connection {
                 self.state = State::Open { answer: false };
                 self.sender.opened((tries == 1).then_some(sent), now);
                 if !self.sender.wants() {
+                    self.receives = true;
                     self.receiver.owe();
                 }
             }
@@ -178,11 +194,16 @@ impl Connection {
             State::Open { answer: false } => {}
             State::Idle | State::Called { .. } | State::Listening | State::NeverOpened => return None,
         }
-        if let Some(segment) = self.sender.poll(now) {
-            self.receiver.acknowledged();
-            return Some(self.receiver.fill(segment));
+        if self.sends {
+            if let Some(segment) = self.sender.poll(now) {
+                if !self.receives {
+                    return Some(Segment { flags: segment.flags.with(Flags::ACK), ..segment });
+                }
+                self.receiver.acknowledged();
+                return Some(self.receiver.fill(segment));
+            }
         }
-        self.receiver.poll()
+        if self.receives { self.receiver.poll() } else { None }
     }
 
     /// When it next wants [`on_timer`](Connection::on_timer).
@@ -193,7 +214,9 @@ impl Connection {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
-        let ends = earlier(self.sender.deadline(), self.receiver.deadline());
+        let sends = if self.sends { self.sender.deadline() } else { None };
+        let receives = if self.receives { self.receiver.deadline() } else { None };
+        let ends = earlier(sends, receives);
         if let State::Called { deadline, .. } = self.state { earlier(Some(deadline), ends) } else { ends }
     }
 

@@ -57,6 +57,8 @@ choices! {
         Cubic = "cubic",
         /// DECbit's window (Ramakrishnan & Jain 1990) with Tahoe's recovery; heeds the bit of every packet.
         DecBit = "decbit",
+        /// No congestion control: the receiver's window, always (TCP before 1988), with NewReno's recovery.
+        Fixed = "fixed",
     }
 }
 
@@ -319,6 +321,7 @@ impl Host {
             Algorithm::DecBit => {
                 Box::new(cc::DecBit::new(self.initial_window, self.window as f64 / f64::from(self.mss)))
             }
+            Algorithm::Fixed => Box::new(cc::Fixed::new(self.window as f64 / f64::from(self.mss))),
             _ => Box::new(cc::Reno::new(self.initial_window, self.initial_ssthresh)),
         }
     }
@@ -329,7 +332,7 @@ impl Host {
         match self.algorithm {
             Algorithm::Tahoe | Algorithm::DecBit => Box::new(recovery::Tahoe),
             Algorithm::Reno => Box::new(recovery::Reno::default()),
-            Algorithm::NewReno => Box::new(recovery::NewReno::default()),
+            Algorithm::NewReno | Algorithm::Fixed => Box::new(recovery::NewReno::default()),
             Algorithm::Sack | Algorithm::Cubic => Box::new(recovery::Sack::new(self.pipe)),
         }
     }

@@ -19,6 +19,8 @@ from importlib import import_module
 from pathlib import Path
 
 PAPERS: dict[str, str] = {
+    "red1993": "S. Floyd and V. Jacobson, Random Early Detection Gateways for Congestion Avoidance, IEEE/ACM "
+    "Transactions on Networking 1(4) (1993)",
     "choke1999": "R. Pan and B. Prabhakar, CHOKe, Stanford technical report CSL-TR-99-779 (1999)",
 }
 """The papers that can be reproduced: the name of each, and what it is."""

@@ -187,6 +187,11 @@ impl<P: Packet> Discipline<P> for Decbit<P> {
     fn average(&self) -> Option<f64> {
         Some(self.avg)
     }
+
+    /// The average reaches back a cycle, which may be one burst: RED 1993, Sec. IX.
+    fn proportional(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

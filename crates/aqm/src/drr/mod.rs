@@ -155,6 +155,11 @@ impl<P: Packet> Discipline<P> for Drr<P> {
     fn for_each(&self, visit: &mut dyn FnMut(&P)) {
         self.classes.for_each(visit);
     }
+
+    /// Each class has losses of its own.
+    fn proportional(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -109,6 +109,11 @@ impl<P: Packet> Discipline<P> for Priority<P> {
     fn for_each(&self, visit: &mut dyn FnMut(&P)) {
         self.classes.for_each(visit);
     }
+
+    /// Each class has losses of its own.
+    fn proportional(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -79,6 +79,11 @@ impl RedRule {
         }
     }
 
+    /// Changes max_p: ARED adapts it to the traffic.
+    pub fn set_max_p(&mut self, max_p: f64) {
+        (self.max_p, self.slope) = (max_p, max_p / (self.max_th - self.min_th));
+    }
+
     /// The average queue in packets; in byte mode, in packets of `max_packet` bytes.
     #[must_use]
     pub fn avg(&self) -> f64 {

@@ -15,7 +15,7 @@ use super::packet::{Decoded, decode, set_ecn};
 use super::reader::{Capture, Damage, Next, Record, Trouble};
 use super::writer::Writer;
 use sluicegate_aqm::{Cause, Ctx, Discipline, FlowKey};
-use sluicegate_base::{Ecn, Rate, Span, Stream, Time};
+use sluicegate_base::{Ecn, Rate, Span, Stream, Time, Transmitter};
 use std::io::{self, Read, Write};
 
 /// A captured packet in a queue.
@@ -208,7 +208,7 @@ pub struct Replay<R: Read, W: Write> {
     damage: Option<Damage>,
     /// The packet in transmission, and when its last bit is sent.
     sending: Option<(Time, Packet)>,
-    remainder: u64,
+    transmitter: Transmitter,
     now: Time,
     flows: Flows,
     totals: Totals,
@@ -233,7 +233,7 @@ impl<R: Read, W: Write> Replay<R, W> {
             ended: false,
             damage: None,
             sending: None,
-            remainder: 0,
+            transmitter: Transmitter::new(setting.rate),
             now: Time::ZERO,
             flows: Flows::new(setting.seed, setting.flows),
             totals: Totals::default(),
@@ -383,7 +383,7 @@ impl<R: Read, W: Write> Replay<R, W> {
 
     fn transmit(&mut self) {
         let Some(packet) = self.queue.dequeue(&mut Ctx::new(self.now, &mut self.rng, &mut self.lost)) else {
-            self.remainder = 0;
+            self.transmitter.rest();
             return;
         };
         let waited = self.now.since(packet.arrived);
@@ -392,7 +392,7 @@ impl<R: Read, W: Write> Replay<R, W> {
         let row = self.flows.row(packet.row);
         row.delays.record(waited.0);
         row.marked += u64::from(packet.marked);
-        let time = self.setting.rate.time_to_send(u64::from(packet.bytes), &mut self.remainder);
+        let time = self.transmitter.send(u64::from(packet.bytes));
         self.sending = Some((self.now + time, packet));
     }
 

@@ -2,22 +2,26 @@
 
 use super::{FlowState, Sim};
 use crate::plan::Hop;
+use crate::probe::RecentShare;
 use sluicegate_aqm::FlowKey;
 use sluicegate_aqm::recent::chance_of_share;
 
 impl Sim {
-    /// For each flow its part of the most recent marks and losses at a link under study, the largest of those that it
-    /// crosses, and the bound on the chance of that for one of the link's flows with an equal part of the bandwidth.
-    pub(super) fn recent_shares(&self) -> Vec<Option<(f64, f64)>> {
-        let mut largest: Vec<Option<(f64, f64)>> = vec![None; self.flows.len()];
+    /// For each flow that has sent to a link under study its part of that link's most recent marks and losses, the largest
+    /// of those that it crosses, and what it would be if all that have sent there had equal parts of the bandwidth.
+    pub(super) fn recent_shares(&self) -> Vec<Option<RecentShare>> {
+        let mut largest: Vec<Option<RecentShare>> = vec![None; self.flows.len()];
         for (at, link) in self.links.iter().enumerate().filter(|(_, link)| link.watched && !link.recent.is_empty()) {
-            let crosses = |flow: &&FlowState| flow.plan.path.contains(&Hop::Link(at as u32));
-            let fair = 1.0 / self.flows.iter().filter(crosses).count() as f64;
+            let here = Hop::Link(at as u32);
+            let sends = |flow: &&FlowState| flow.totals.arrivals > 0 && flow.plan.path.contains(&here);
+            let expected = 1.0 / self.flows.iter().filter(sends).count() as f64;
+            let packets = link.recent.len();
             let mut shares = vec![0.0; self.flows.len()];
             link.recent.shares().iter().for_each(|&(FlowKey(flow), share)| shares[flow as usize] = share);
             for ((flow, share), largest) in self.flows.iter().zip(shares).zip(&mut largest) {
-                if crosses(&flow) && largest.is_none_or(|(before, _)| share > before) {
-                    *largest = Some((share, chance_of_share(link.recent.len(), share, fair)));
+                if sends(&flow) && largest.is_none_or(|before| share > before.share) {
+                    let chance = chance_of_share(packets, share, expected);
+                    *largest = Some(RecentShare { share, expected, packets, chance });
                 }
             }
         }

@@ -135,6 +135,7 @@ pub fn ours(case: &Case, host: &Host) -> Outcome {
         sample: Span::from_secs(1),
         series: false,
         recent: 100,
+        packets: 0,
     });
     while sim.advance(1 << 16) {}
     let flow = &sim.finish().flows[0];

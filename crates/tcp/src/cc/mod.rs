@@ -4,10 +4,12 @@
 
 mod cubic;
 mod decbit;
+mod fixed;
 mod reno;
 
 pub use cubic::Cubic;
 pub use decbit::DecBit;
+pub use fixed::Fixed;
 pub use reno::Reno;
 
 use sluicegate_base::{Span, Time};

@@ -1,0 +1,325 @@
+//! # ARED
+//!
+//! Adaptive RED moves RED's `max_p` so that the average queue stays in the middle between the thresholds: every `interval` it
+//! adds to `max_p` while the average is too high and multiplies it by `beta` while it is too low. Thresholds and queue weight
+//! follow from the link and from a target delay.
+//!
+//! ```text
+//! RED, gentle, for each arrival; and every `interval`:                          (Floyd, Gummadi & Shenker 2001, Fig. 1)
+//!     target ← [min_th + 0.4·(max_th − min_th), min_th + 0.6·(max_th − min_th)]
+//!     if avg > target and max_p < top:      max_p ← max_p + min(alpha, max_p/4)
+//!     if avg < target and max_p > bottom:   max_p ← max_p·beta
+//! w_q ← 1 − exp(−1/C),   min_th ← max(5, target_delay·C/2),   max_th ← 3·min_th,   with C packets per second
+//! ```
+//!
+//! `state` shows `max_p`.
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | every interval, by a timer | with the first arrival more than `interval` after the last change, as ns-2 has it (`adaptive_`) | avg moves with arrivals alone. A change that was not due leaves its time alone there, so that the next arrival looks again; the same here |
+//! | max_p within [0.01, 0.5] | `bottom` = 0.01, `top` = 0.5, tested before a change, so that the last step may lead slightly beyond | ns-2; its `bottom_` is lower on links above 8 Mbit/s (80000/rate) |
+//! | w_q = 1 − exp(−1/C) | so, unless it is given | ns-2 takes 1 − exp(−1/(10·R·C)) by default, R three times the link's delay, 0.1 s at least (`q_weight_` −1), and the paper's with `q_weight_` 0 |
+//! | min_th = max(5, target_delay·C/2), max_th = 3·min_th, target_delay 5 ms | so, rounded to whole packets, unless they are given | ns-2 does not round |
+//! | C in packets | of `packet` bytes, the link's typical ones | ns-2: `mean_pktsize_`, 500 bytes |
+//! | gentle RED | between max_th and 2·max_th from the present max_p to 1 | ns-2 keeps the slope of the first max_p there |
+//! | RED's law of gaps | `law` and `wait`, as `red` has them; Sec. VII's of RED 1993 by default | `law` = ns2 and `wait` = true are ns-2's |
+//! | marks | `action` and `above_max_th`, as `red` here | ns-2 marks while p_b ≤ `mark_p_` |
+
+use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+use crate::fifo::Fifo;
+use crate::red::{Action, Arithmetic, Law, Mode, RedParams, RedRule};
+use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Time, params};
+
+params! {
+    /// Parameters of [`Ared`].
+    pub struct AredParams {
+        /// Average queueing delay wanted; thresholds follow from it.
+        target_delay: Span = default(Span::from_millis(5)), range(Range::POSITIVE),
+            source("Floyd, Gummadi & Shenker 2001; ns-2, targetdelay_");
+        /// Most that the queue holds, not counting the packet in transmission.
+        limit: Size = default(Size::Packets(300)), unit("packets"), range(Range::from(1.0)),
+            source("chosen here: far above max_th, so that RED decides"), tc("limit");
+        /// Queue weight: the weight of the present queue in the average.
+        w_q: Option<f64> = optional("1 − exp(−1/C)"), unit("1"), range(Range::above(0.0).to(1.0)),
+            source("Floyd, Gummadi & Shenker 2001"), tc("burst");
+        /// Average below which no packet is dropped or marked early.
+        min_th: Option<Size> = optional("max(5, target_delay·C/2)"), unit("packets"), range(Range::POSITIVE),
+            source("Floyd, Gummadi & Shenker 2001"), tc("min");
+        /// Average at which the probability is max_p.
+        max_th: Option<Size> = optional("3·min_th"), unit("packets"), range(Range::POSITIVE),
+            source("Floyd, Gummadi & Shenker 2001"), tc("max");
+        /// The probability p_b as the average reaches max_th, at first.
+        max_p: f64 = default(0.1), unit("1"), range(Range::above(0.0).to(1.0)), source("ns-2, linterm_"), tc("probability");
+        /// Least that max_p is lowered from.
+        bottom: f64 = default(0.01), unit("1"), range(Range::above(0.0).to(1.0)), source("Floyd, Gummadi & Shenker 2001");
+        /// Most that max_p is raised from.
+        top: f64 = default(0.5), unit("1"), range(Range::above(0.0).to(1.0)), source("Floyd, Gummadi & Shenker 2001");
+        /// What is added to max_p, but a quarter of it at most.
+        alpha: f64 = default(0.01), unit("1"), range(Range::from(0.0).to(1.0)), source("Floyd, Gummadi & Shenker 2001");
+        /// What max_p is multiplied by.
+        beta: f64 = default(0.9), unit("1"), range(Range::above(0.0).to(1.0)), source("Floyd, Gummadi & Shenker 2001");
+        /// Time from one change of max_p to the next, at least.
+        interval: Span = default(Span::from_millis(500)), range(Range::POSITIVE), source("Floyd, Gummadi & Shenker 2001");
+        /// Raise the probability from max_p to 1 between max_th and 2·max_th, instead of signalling on all.
+        gentle: bool = default(true), source("Floyd, Gummadi & Shenker 2001");
+        /// Wait 1/p_b packets after a signal before the next may come: ns-2's law of gaps.
+        wait: bool = default(false), source("ns-2, wait_");
+        /// What `count` counts.
+        law: Law = default(Law::Section7), source("RED 1993, Sec. VII; ns-2, red.cc");
+        /// Typical time to send a small packet, the unit of the idle decay.
+        s: Span = derived("500 bytes at the link rate", |link| Span(link.rate.time_of(500).0.max(1))),
+            range(Range::POSITIVE), source("RED 1993, Fig. 17; the length is ns-2's mean_pktsize"), tc("avpkt, bandwidth");
+        /// Drop, or mark the packets that can carry a mark and drop the others.
+        action: Action = default(Action::Drop), source("RED 1993, Sec. IV; RFC 3168, Sec. 5"), tc("ecn");
+        /// What a marker does with a packet that can carry a mark while the average is at max_th or above.
+        above_max_th: Action = default(Action::Drop), source("RFC 3168, Sec. 7: drop"), tc("harddrop");
+        /// Length of a packet of C.
+        packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
+            range(Range::from(1.0)), source("ns-2, mean_pktsize_");
+        /// The rate of the link, from which C follows.
+        bandwidth: Rate = derived("the link's rate", |link| link.rate), range(Range::POSITIVE), source("the link");
+    }
+    rules {
+        "min_th and max_th count packets" [min_th, max_th]
+            |p| ![p.min_th, p.max_th].iter().any(|th| matches!(th, Some(Size::Bytes(_))));
+        "packet is in bytes" [packet] |p| matches!(p.packet, Size::Bytes(_));
+        "min_th < max_th" [min_th, max_th] |p| { let [min_th, max_th] = p.thresholds(); min_th < max_th };
+        "bottom < top" [bottom, top] |p| p.bottom < p.top;
+        "law = figure17 goes without wait" [law, wait] |p| p.law != Law::Figure17 || !p.wait;
+    }
+}
+
+impl AredParams {
+    /// C, in packets per second.
+    fn c(&self) -> f64 {
+        self.bandwidth.0 as f64 / (8.0 * self.packet.amount() as f64)
+    }
+
+    /// min_th and max_th, in packets.
+    fn thresholds(&self) -> [u64; 2] {
+        let half = libm::round(self.target_delay.as_secs() * self.c() / 2.0) as u64;
+        let min_th = self.min_th.map_or(half.max(5), Size::amount);
+        [min_th, self.max_th.map_or(min_th.saturating_mul(3), Size::amount)]
+    }
+}
+
+/// The causes for which ARED gives up packets.
+pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early, Cause::Forced];
+
+/// A first-in-first-out queue under RED with a max_p that follows the traffic.
+#[derive(Clone, Debug)]
+pub struct Ared<P> {
+    rule: RedRule,
+    fifo: Fifo<P>,
+    max_p: f64,
+    bottom: f64,
+    top: f64,
+    alpha: f64,
+    beta: f64,
+    interval: Span,
+    /// The averages between which max_p stays as it is.
+    target: [f64; 2],
+    /// When max_p was changed last.
+    changed: Time,
+}
+
+impl<P> Declared for Ared<P> {
+    type Params = AredParams;
+    const ABOUT: About = About {
+        name: "ared",
+        class: "Ared",
+        title: "Adaptive RED",
+        source: "Floyd, Gummadi & Shenker 2001; ns-2, queue/red.cc",
+        tc: "tc qdisc add dev DEV root red limit LIMIT_BYTES min MIN_BYTES max MAX_BYTES avpkt PACKET_BYTES \
+             burst BURST_PACKETS probability MAX_P bandwidth RATE adaptative",
+        module: include_str!("mod.rs"),
+    };
+}
+
+impl<P: Packet> Ared<P> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(params: AredParams) -> Self {
+        let [min_th, max_th] = params.thresholds();
+        let (low, width) = (min_th as f64, (max_th - min_th) as f64);
+        let rule = RedRule::new(&RedParams {
+            w_q: params.w_q.unwrap_or_else(|| 1.0 - libm::exp(-1.0 / params.c())),
+            min_th: Size::Packets(min_th),
+            max_th: Size::Packets(max_th),
+            max_p: params.max_p,
+            limit: params.limit,
+            s: params.s,
+            wait: params.wait,
+            gentle: params.gentle,
+            method: 2,
+            law: params.law,
+            arithmetic: Arithmetic::Float,
+            mode: Mode::Packet,
+            max_packet: Size::Bytes(1),
+            action: params.action,
+            above_max_th: params.above_max_th,
+            short_first: None,
+        });
+        Ared {
+            rule,
+            fifo: Fifo::new(params.limit),
+            max_p: params.max_p,
+            bottom: params.bottom,
+            top: params.top,
+            alpha: params.alpha,
+            beta: params.beta,
+            interval: params.interval,
+            target: [low + 0.4 * width, low + 0.6 * width],
+            changed: Time::ZERO,
+        }
+    }
+
+    /// Moves max_p, if it is time and the average is not where it should be.
+    fn adapt(&mut self, now: Time) {
+        if now <= self.changed + self.interval {
+            return;
+        }
+        let ([low, high], avg) = (self.target, self.rule.avg());
+        if avg < low && self.max_p > self.bottom {
+            self.max_p *= self.beta;
+        } else if avg > high && self.max_p < self.top {
+            self.max_p = libm::fmin(self.max_p + libm::fmin(self.alpha, self.max_p / 4.0), 1.0);
+        } else {
+            return;
+        }
+        self.changed = now;
+        self.rule.set_max_p(self.max_p);
+    }
+}
+
+impl<P: Packet> Discipline<P> for Ared<P> {
+    fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
+        self.rule.arrival(self.fifo.packets(), self.fifo.bytes(), ctx.now);
+        self.adapt(ctx.now);
+        let verdict = self.rule.judge(packet.bytes(), ctx.rng);
+        match self.rule.carry_out(verdict, &mut packet) {
+            Some(cause) => ctx.lost(packet, cause),
+            None if self.fifo.has_room(&packet) => self.fifo.push(packet),
+            None => {
+                self.rule.refused();
+                ctx.lost(packet, Cause::Tail);
+            }
+        }
+    }
+
+    fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
+        let packet = self.fifo.pop();
+        if packet.is_none() {
+            self.rule.idle(ctx.now);
+        }
+        packet
+    }
+
+    fn packets(&self) -> u64 {
+        self.fifo.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.fifo.bytes()
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.fifo.for_each(visit);
+    }
+
+    fn average(&self) -> Option<f64> {
+        Some(self.rule.avg())
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
+        visit(None, "max_p", self.max_p);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rig::{Rig, TestPacket};
+    use sluicegate_base::{Link, Params};
+
+    fn params(rate: u64) -> AredParams {
+        AredParams::defaults(&Link { rate: Rate(rate), packet: 1000 }).unwrap()
+    }
+
+    /// 1 Mbit/s: 5 ms are 0.6 packets, so 5 and 15; C = 125 and w_q = 0.00797. 100 Mbit/s: 62.5/2 = 31 packets.
+    #[test]
+    fn parameters_follow_from_the_link() {
+        assert_eq!(params(1_000_000).thresholds(), [5, 15]);
+        assert_eq!(params(100_000_000).thresholds(), [31, 93]);
+        let given = AredParams { min_th: Some(Size::Packets(20)), ..params(1_000_000) };
+        assert_eq!(given.thresholds(), [20, 60]);
+        let mut rig = Rig::new(Ared::new(params(1_000_000)), 1);
+        rig.depart();
+        (0..2).for_each(|_| rig.arrive(1, 1000));
+        assert!((rig.discipline.average().unwrap() - 0.007968).abs() < 1e-6);
+    }
+
+    /// Fig. 1 by hand with w_q = 1 and thresholds 5 and 15, so that the target is 9 to 11: an arrival per half second and a bit.
+    #[test]
+    fn replays_the_papers_rule() {
+        let adaptive = AredParams { w_q: Some(1.0), max_p: 0.02, ..params(1_000_000) };
+        let mut rig = Rig::new(Ared::new(adaptive), 1);
+        let step = |rig: &mut Rig<Ared<TestPacket>>, q: u64, wait: u64, expected: f64| {
+            rig.wait(Span(wait));
+            while rig.discipline.packets() > q {
+                rig.depart();
+            }
+            while rig.discipline.packets() < q {
+                rig.discipline.fifo.push(TestPacket { bytes: 1000, ..TestPacket::default() });
+            }
+            rig.arrive(1, 1000);
+            let max_p = rig.state("max_p").unwrap();
+            assert!((max_p - expected).abs() < 1e-15, "q = {q}: {max_p} for {expected}");
+        };
+        let due = 500_000_001;
+        step(&mut rig, 0, 0, 0.02);
+        // Half a second is not more than half a second.
+        step(&mut rig, 3, 500_000_000, 0.02);
+        step(&mut rig, 3, 1, 0.018);
+        // In the target nothing moves, at its ends too; then max_p/4 is less than 0.01.
+        step(&mut rig, 9, due, 0.018);
+        step(&mut rig, 11, due, 0.018);
+        step(&mut rig, 12, 0, 0.0225);
+        step(&mut rig, 12, due, 0.028125);
+        step(&mut rig, 12, due, 0.03515625);
+        step(&mut rig, 12, due, 0.0439453125);
+        step(&mut rig, 12, due, 0.0539453125);
+        // And down, until it is not above 0.01.
+        let mut max_p = 0.0539453125;
+        for _ in 0..30 {
+            max_p = if max_p > 0.01 { max_p * 0.9 } else { max_p };
+            step(&mut rig, 2, due, max_p);
+        }
+        assert!((0.009..0.01).contains(&max_p));
+    }
+
+    /// The new max_p is what RED uses: at avg = 10, half of it.
+    #[test]
+    fn red_uses_the_present_max_p() {
+        let mut rig = Rig::new(Ared::new(AredParams { max_p: 0.02, ..params(1_000_000) }), 1);
+        rig.discipline.rule.set_max_p(0.4);
+        rig.arrive(1, 1000);
+        let mut lost = 0;
+        let (w_q, n) = (AredParams { w_q: Some(1.0), max_p: 0.4, ..params(1_000_000) }, 50_000);
+        let mut rig = Rig::new(Ared::new(w_q), 1);
+        rig.arrive(1, 1000);
+        for _ in 0..n {
+            while rig.discipline.packets() > 10 {
+                rig.depart();
+            }
+            while rig.discipline.packets() < 10 {
+                rig.discipline.fifo.push(TestPacket { bytes: 1000, ..TestPacket::default() });
+            }
+            let before = rig.lost.len();
+            rig.arrive(1, 1000);
+            lost += rig.lost.len() - before;
+        }
+        // p_b = 0.2: gaps uniform on 1 … 5, mean 3.
+        assert!((lost as f64 / f64::from(n) - 1.0 / 3.0).abs() < 0.01, "{lost}");
+    }
+}

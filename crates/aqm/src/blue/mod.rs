@@ -1,0 +1,249 @@
+//! # BLUE
+//!
+//! A probability `p` is raised when the buffer overflows and lowered when the link is idle, each at most once in `freeze_time`;
+//! every arrival is dropped or marked with `p`. Neither the length of the queue nor an average of it matters.
+//!
+//! ```text
+//! when a packet is lost to a full buffer, or (with `level`) finds more than that in the queue:
+//!     if now − last_update > freeze_time:   p ← p + d1;  last_update ← now     (Feng, Kandlur, Saha & Shin 1999; ToN 2002)
+//! when the link is idle:
+//!     if now − last_update > freeze_time:   p ← p − d2;  last_update ← now
+//! for each arrival that finds room:  with probability p:  drop it; or (action = mark) mark it, if its transport is capable
+//! ```
+//!
+//! `state` shows `p`.
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | the values: d1 much larger than d2, freeze_time long enough for a change to take effect | d1 = 0.02, d2 = 0.002, freeze_time = 100 ms | from memory of the paper's experiments, which vary them from 0.0025 and 0.00025 up, at 10 ms and 100 ms; the paper was not at hand, and neither ns-2 2.35 nor Linux has BLUE alone (Linux's `sfb` has it in each bin) |
+//! | "upon link idle event" | when the link asks and finds nothing, and once more after each freeze_time that it stays idle | the event goes on as long as the idleness, as in the authors' code for ns (from memory); what falls due while nothing arrives is made up for with the next arrival |
+//! | "upon packet loss (or q > L) event" | when a full buffer loses an arrival; `level` is off by default | so |
+//! | marks or drops with p | drops by default, `action` = mark marks what can carry a mark | the paper has both |
+//! | early drops are losses too | they do not raise p | p would raise itself |
+//! | nothing on the order of tests | the full buffer first, then p | as in ns |
+//! | nothing on p beyond 0 and 1 | p is cut to [0, 1]; a change that is cut still starts a freeze_time | so |
+//! | nothing on the buffer | `limit` = 50 packets | ns-2's queue limit |
+
+use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+use crate::fifo::Fifo;
+use crate::red::Action;
+use sluicegate_base::{About, Declared, Range, Size, Span, Time, params};
+
+params! {
+    /// Parameters of [`Blue`].
+    pub struct BlueParams {
+        /// Most that the queue holds, not counting the packet in transmission.
+        limit: Size = default(Size::Packets(50)), unit("packets"), range(Range::from(0.0)),
+            source("default: ns-2's queue limit");
+        /// What a loss adds to p.
+        d1: f64 = default(0.02), unit("1"), range(Range::from(0.0).to(1.0)), source("BLUE 2002, from memory");
+        /// What idleness takes from p.
+        d2: f64 = default(0.002), unit("1"), range(Range::from(0.0).to(1.0)), source("BLUE 2002, from memory");
+        /// Least time between two changes of p.
+        freeze_time: Span = default(Span::from_millis(100)), range(Range::POSITIVE), source("BLUE 2002, from memory");
+        /// Queue length above which an arrival raises p like a loss.
+        level: Option<Size> = optional("only losses count"), unit("packets"), range(Range::from(0.0)),
+            source("BLUE 2002: L");
+        /// Drop, or mark the packets that can carry a mark and drop the others.
+        action: Action = default(Action::Drop), source("BLUE 2002");
+    }
+}
+
+/// The causes for which BLUE gives up packets.
+pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early];
+
+/// A first-in-first-out queue under BLUE.
+#[derive(Clone, Debug)]
+pub struct Blue<P> {
+    fifo: Fifo<P>,
+    p: f64,
+    last_update: Time,
+    idle: bool,
+    d1: f64,
+    d2: f64,
+    freeze_time: Span,
+    level: Option<Size>,
+    marks: bool,
+}
+
+impl<P> Declared for Blue<P> {
+    type Params = BlueParams;
+    const ABOUT: About = About {
+        name: "blue",
+        class: "Blue",
+        title: "BLUE",
+        source: "Feng, Kandlur, Saha & Shin 1999",
+        tc: "",
+        module: include_str!("mod.rs"),
+    };
+}
+
+impl<P: Packet> Blue<P> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(params: BlueParams) -> Self {
+        Blue {
+            fifo: Fifo::new(params.limit),
+            p: 0.0,
+            last_update: Time::ZERO,
+            idle: true,
+            d1: params.d1,
+            d2: params.d2,
+            freeze_time: params.freeze_time,
+            level: params.level,
+            marks: params.action == Action::Mark,
+        }
+    }
+
+    /// How often now − last_update > freeze_time holds, if each time moves last_update by freeze_time.
+    #[inline]
+    fn thawed(&self, now: Time) -> u64 {
+        now.since(self.last_update).0.saturating_sub(1) / self.freeze_time.0
+    }
+
+    #[inline]
+    fn move_p(&mut self, by: f64) {
+        self.p = (self.p + by).clamp(0.0, 1.0);
+    }
+
+    /// A packet was lost, or the queue is long.
+    fn congested(&mut self, now: Time) {
+        if self.thawed(now) > 0 {
+            self.move_p(self.d1);
+            self.last_update = now;
+        }
+    }
+
+    /// The idle period is over: what it would still have changed.
+    #[inline]
+    fn busy_again(&mut self, now: Time) {
+        if core::mem::take(&mut self.idle) {
+            let times = self.thawed(now);
+            self.move_p(-(times as f64) * self.d2);
+            self.last_update += Span(times.saturating_mul(self.freeze_time.0));
+        }
+    }
+
+    #[inline]
+    fn above_level(&self) -> bool {
+        match self.level {
+            None => false,
+            Some(Size::Packets(n)) => self.fifo.packets() > n,
+            Some(Size::Bytes(n)) => self.fifo.bytes() > n,
+        }
+    }
+}
+
+impl<P: Packet> Discipline<P> for Blue<P> {
+    fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
+        self.busy_again(ctx.now);
+        let full = !self.fifo.has_room(&packet);
+        if full || self.above_level() {
+            self.congested(ctx.now);
+        }
+        if full {
+            return ctx.lost(packet, Cause::Tail);
+        }
+        if ctx.rng.chance(self.p) && !(self.marks && packet.mark()) {
+            return ctx.lost(packet, Cause::Early);
+        }
+        self.fifo.push(packet);
+    }
+
+    fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
+        let packet = self.fifo.pop();
+        if packet.is_none() && !self.idle {
+            self.idle = true;
+            if self.thawed(ctx.now) > 0 {
+                self.move_p(-self.d2);
+                self.last_update = ctx.now;
+            }
+        }
+        packet
+    }
+
+    fn packets(&self) -> u64 {
+        self.fifo.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.fifo.bytes()
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.fifo.for_each(visit);
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
+        visit(None, "p", self.p);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rig::{Rig, TestPacket};
+    use sluicegate_base::{Ecn, Link, Params, Rate};
+
+    /// d1 = 1/4, d2 = 1/16, freeze_time = 1 s, a buffer of two.
+    fn params() -> BlueParams {
+        let defaults = BlueParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
+        BlueParams { limit: Size::Packets(2), d1: 0.25, d2: 0.0625, freeze_time: Span::from_secs(1), ..defaults }
+    }
+
+    fn p(rig: &Rig<Blue<TestPacket>>) -> f64 {
+        rig.state("p").unwrap()
+    }
+
+    /// The paper's rule by hand.
+    #[test]
+    fn replays_the_papers_rule() {
+        let mut rig = Rig::new(Blue::new(params()), 1);
+        (0..2).for_each(|_| rig.arrive(1, 1000));
+        // The third is lost: at 0 s and at 1 s that is too early, a nanosecond later it is not, and then not again at once.
+        for (wait, expected) in [(0, 0.0), (1_000_000_000, 0.0), (1, 0.25), (1_000_000_000, 0.25), (1, 0.5)] {
+            rig.wait(Span(wait));
+            rig.arrive(1, 1000);
+            assert_eq!(p(&rig), expected);
+        }
+        assert_eq!(rig.lost_flows(), [(1, Cause::Tail); 5]);
+        // Idle half a second later: too early. At 1 s + 1 ns and 2 s + 1 ns it counts, seen by the arrival at 2.6 s.
+        rig.wait(Span::from_millis(500));
+        while rig.depart().is_some() {}
+        assert_eq!(p(&rig), 0.5);
+        rig.wait(Span::from_millis(2100));
+        let mut draws = rig.rng.clone();
+        rig.arrive(1, 1000);
+        assert_eq!((p(&rig), rig.lost.len()), (0.375, 5 + usize::from(draws.uniform() < 0.375)));
+        // The second change was 2 s after the loss: idle at 3.1 s counts at once.
+        rig.wait(Span::from_millis(500));
+        while rig.depart().is_some() {}
+        assert_eq!(p(&rig), 0.3125);
+        // After a century p is 0.
+        rig.wait(Span::from_secs(3_155_760_000));
+        rig.arrive(1, 1000);
+        assert_eq!((p(&rig), rig.discipline.packets()), (0.0, 1));
+        rig.assert_conserved();
+    }
+
+    #[test]
+    fn a_long_queue_can_count_as_a_loss() {
+        let level = BlueParams { level: Some(Size::Packets(1)), limit: Size::Packets(100), ..params() };
+        let mut rig = Rig::new(Blue::new(level), 1);
+        for (wait, expected) in [(0, 0.0), (2, 0.0), (2, 0.25)] {
+            rig.wait(Span::from_secs(wait));
+            rig.arrive(1, 1000);
+            assert_eq!(p(&rig), expected, "{wait}");
+        }
+    }
+
+    #[test]
+    fn a_marker_marks_what_it_can() {
+        let marker = BlueParams { limit: Size::Packets(100), action: Action::Mark, ..params() };
+        let mut rig = Rig::new(Blue::new(marker), 1);
+        rig.discipline.p = 1.0;
+        [Ecn::Capable0, Ecn::NotCapable].into_iter().for_each(|ecn| rig.offer(1, 1000, ecn));
+        assert_eq!(rig.lost_flows(), [(1, Cause::Early)]);
+        assert_eq!(rig.depart().unwrap().ecn, Ecn::CongestionExperienced);
+    }
+}

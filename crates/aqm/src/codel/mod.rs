@@ -1,0 +1,162 @@
+//! # CoDel
+//!
+//! Controlled Delay looks at how long packets have waited when they leave. When the wait has stayed above `target` for an
+//! `interval`, it drops at the head, and goes on at times that draw closer with the square root of their count, until the
+//! wait is below `target` again. It has no other parameters, and needs no average.
+//!
+//! ```text
+//! dodequeue:  take the head; sojourn_time ← now − its arrival                                       (RFC 8289, Sec. 5)
+//!     sojourn_time < target, or no more than max_packet bytes are left, or none was queued:  first_above_time ← 0
+//!     else if first_above_time = 0:  first_above_time ← now + interval
+//!     else:  ok_to_drop ← now ≥ first_above_time
+//! the link can send:  dodequeue
+//!     dropping:      not ok_to_drop?  dropping ← false
+//!                    while dropping and now ≥ drop_next:  drop, count ← count + 1, dodequeue;
+//!                        ok_to_drop?  drop_next ← drop_next + interval/√count;   else dropping ← false
+//!     else if ok_to_drop:  drop, dodequeue, dropping ← true, delta ← count − lastcount
+//!                    count ← delta if delta > 1 and now − drop_next < 16·interval, else 1
+//!                    drop_next ← now + interval/√count, lastcount ← count
+//! ecn:  a packet that can be marked is marked and sent instead of dropped
+//! ```
+//!
+//! `crates/aqm/tests/codel_linux.rs` compares `law` = linux packet for packet with a model of the kernel's code. The text
+//! of the RFC was not at hand; the pseudocode is from memory, and agrees with the kernel's, which the RFC says it follows.
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | `maxpacket_` is a constant of 512 bytes, with the remark that it should be the interface's MTU | `max_packet`: the link's typical packet, or as given | so in Linux, where it is the device's MTU with its link header |
+//! | nothing on ECN in the pseudocode | `ecn`: the packet is marked, leaves, and the next mark is due at drop_next; one mark for a call | so in Linux |
+//! | nothing on the limit | `limit`, counted without the packet in transmission; an arrival beyond it is lost with cause `tail` | Linux has 1000 packets |
+//! | times and 1/√count are real | nanoseconds and a real root; `law` = linux: times in units of 1024 ns, 1/√count in 16 bits by one Newton step for each drop, first_above_time exceeded and not only reached | the kernel's arithmetic. Its root lags: at the second, third and fourth drop it has 0.50, 0.56 and 0.49 for 0.71, 0.58 and 0.50 |
+//! | 32-bit times in Linux wrap after 73 minutes | times do not wrap | in Linux a queue that was quiet for 37 minutes may take an old drop_next for a new one |
+//! | Linux has `ce_threshold` | not built | a threshold mark for data centres, not of the RFC |
+//! | a drop is a drop | cause `early` | it is the discipline's signal, not a full queue; no chance is in it |
+
+mod rule;
+
+use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::fifo::has_room;
+use alloc::collections::VecDeque;
+pub use rule::{CodelRule, CodelState, Source};
+use sluicegate_base::{About, Declared, Range, Size, Span, Time, choices, params};
+
+choices! {
+    /// Whose arithmetic.
+    pub enum Law {
+        /// The RFC's, with a real root.
+        Rfc8289 = "rfc8289",
+        /// The kernel's, in whole numbers.
+        Linux = "linux",
+    }
+}
+
+params! {
+    /// Parameters of [`Codel`].
+    pub struct CodelParams {
+        /// The wait that a standing queue may have.
+        target: Span = default(Span::from_millis(5)), range(Range::above(0.0).to(3600.0)),
+            source("RFC 8289, Sec. 4.4: 5 ms"), tc("target");
+        /// How long the wait must have been above target; in the order of the longest round-trip time.
+        interval: Span = default(Span::from_millis(100)), range(Range::above(0.0).to(3600.0)),
+            source("RFC 8289, Sec. 4.3: 100 ms"), tc("interval");
+        /// Most that the queue holds, not counting the packet in transmission.
+        limit: Size = default(Size::Packets(1000)), unit("packets"), range(Range::from(1.0)),
+            source("Linux, net/sched/sch_codel.c"), tc("limit");
+        /// Mark packets that can carry a mark, and drop the others.
+        ecn: bool = default(false), source("Linux, net/sched/sch_codel.c"), tc("ecn");
+        /// A queue of so many bytes or fewer is not acted on: the longest packet of the link.
+        max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
+            range(Range::from(0.0)), source("RFC 8289, Sec. 5: maxpacket_; Linux: the MTU");
+        /// The RFC's arithmetic, or the kernel's.
+        law: Law = default(Law::Rfc8289), source("RFC 8289, Sec. 5; Linux, include/net/codel_impl.h");
+    }
+    rules {
+        "max_packet is in bytes" [max_packet] |p| matches!(p.max_packet, Size::Bytes(_));
+    }
+}
+
+/// The causes for which CoDel gives up packets.
+pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early];
+
+/// Packets with the times of their arrival.
+#[derive(Clone, Debug)]
+struct Stamped<P> {
+    queue: VecDeque<(P, Time)>,
+    bytes: u64,
+}
+
+impl<P: Packet> Source<P> for Stamped<P> {
+    fn take(&mut self) -> Option<(P, Time)> {
+        let (packet, arrived) = self.queue.pop_front()?;
+        self.bytes -= packet.bytes();
+        Some((packet, arrived))
+    }
+
+    fn backlog(&self) -> u64 {
+        self.bytes
+    }
+}
+
+/// A first-in-first-out queue under CoDel.
+#[derive(Clone, Debug)]
+pub struct Codel<P> {
+    rule: CodelRule,
+    state: CodelState,
+    stamped: Stamped<P>,
+    limit: Size,
+}
+
+impl<P> Declared for Codel<P> {
+    type Params = CodelParams;
+    const ABOUT: About = About {
+        name: "codel",
+        class: "Codel",
+        title: "CoDel",
+        source: "Nichols, Jacobson, McGregor & Iyengar 2018, RFC 8289; Linux, net/sched/sch_codel.c",
+        tc: "tc qdisc add dev DEV root codel limit LIMIT_PACKETS target TARGET interval INTERVAL [ecn]",
+        module: include_str!("mod.rs"),
+    };
+}
+
+impl<P: Packet> Codel<P> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(params: CodelParams) -> Self {
+        let CodelParams { target, interval, limit, ecn, max_packet, law } = params;
+        Codel {
+            rule: CodelRule::new(law, target, interval, max_packet.amount(), ecn),
+            state: CodelState::default(),
+            stamped: Stamped { queue: VecDeque::new(), bytes: 0 },
+            limit,
+        }
+    }
+}
+
+impl<P: Packet> Discipline<P> for Codel<P> {
+    fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
+        if !has_room(self.limit, self.packets(), self.stamped.bytes, packet.bytes()) {
+            return ctx.lost(packet, Cause::Tail);
+        }
+        self.stamped.bytes += packet.bytes();
+        self.stamped.queue.push_back((packet, ctx.now));
+    }
+
+    fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
+        self.rule.dequeue(&mut self.state, &mut self.stamped, ctx)
+    }
+
+    fn packets(&self) -> u64 {
+        self.stamped.queue.len() as u64
+    }
+
+    fn bytes(&self) -> u64 {
+        self.stamped.bytes
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.stamped.queue.iter().for_each(|(packet, _)| visit(packet));
+    }
+}
+
+#[cfg(test)]
+mod tests;

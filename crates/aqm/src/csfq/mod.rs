@@ -1,0 +1,271 @@
+//! # CSFQ
+//!
+//! Core-stateless fair queueing. The edge of a network estimates the rate of each flow and writes it on its packets; the
+//! core drops a packet with the probability by which its flow exceeds the fair rate, which it estimates from the whole of
+//! the traffic. Only the edge knows flows.
+//!
+//! ```text
+//! edge, for each arrival of l bits, T after the flow's last:                  (Stoica, Shenker & Zhang 1998, as remembered)
+//!     r ← (1 − e^(−T/K))·l/T + e^(−T/K)·r,   label ← r
+//! core, for each arrival:  congested?  with probability max(0, 1 − α/label):  drop                         (early)
+//!     A ← the rate of arrivals, F ← that of what is let through, both averaged as above with K_α
+//!     A ≥ C:  congested from now on?  a window starts;    K_α since it started?  α ← α·C/F, a window starts
+//!     A < C:  uncongested from now on?  a window starts;  K_α since?  α ← the largest label of the window, a window starts
+//!     queue it, with label ← min(label, α) if it could have been dropped;  the buffer is full?  lose it, α ← 0.99·α  (tail)
+//! ```
+//!
+//! At one link the edge and the core may sit in the same queue: `role` = both, the default. On a path of several links the
+//! queues behind the first have `role` = core, and read the labels that it wrote; a packet without label is never dropped
+//! early. The edge remembers at most `flows` flows, found by a keyed hash, and forgets one that has been silent for ten K,
+//! when its rate has decayed to nothing; when there are more, the one that was silent longest is forgotten.
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | the text of 1998 was not at hand | the rule is that of CHOKe 1999, Sec. 1, and of memory | K = 100 ms, K_α = 200 ms for averages and windows, and 1 % are remembered |
+//! | nothing on a flow's first packet | r = l/K | what the average gives to a packet after a flow at rest for no time |
+//! | T = 0 | the limit, r + l/K | packets may arrive at the same time |
+//! | uncongested, α is the largest label of the last window, and still drops what exceeds it | nothing is dropped while uncongested | so that a flow that speeds up on a link with room is not dropped. α is taken up when congestion begins |
+//! | nothing on a window without packets | α is at least the label of the packet that ends the window | else the first packet after a pause would leave α = 0, which drops everything |
+//! | α at first | C | no flow can have more |
+//! | α is lowered by 1 % for each loss to a full buffer, by at most 25 % between two estimates | so | the paper's |
+//! | flows have weights | all are equal | the comparison here knows none |
+//! | labels are in the IP header | in the packet's label, as a number of bit/s in 32-bit floating point | as precise as the estimate; other queues on the path must leave the label alone |
+
+use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+use crate::fifo::Fifo;
+use crate::flows::FlowMap;
+use crate::pool::{List, Pool};
+use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Stream, Time, choices, params};
+
+choices! {
+    /// What the queue is.
+    pub enum Role {
+        /// Edge and core of one link.
+        Both = "both",
+        /// The core alone: labels come from an edge before it.
+        Core = "core",
+    }
+}
+
+params! {
+    /// Parameters of [`Csfq`].
+    pub struct CsfqParams {
+        /// Edge and core of one link, or a core that reads the labels of an edge before it.
+        role: Role = default(Role::Both), source("Stoica, Shenker & Zhang 1998, as remembered");
+        /// Time constant of a flow's rate.
+        k: Span = default(Span::from_millis(100)), range(Range::above(0.0).to(3600.0)),
+            source("Stoica, Shenker & Zhang 1998, as remembered: 100 ms");
+        /// Time constant of the link's rates, and length of the windows after which α changes.
+        k_alpha: Span = default(Span::from_millis(200)), range(Range::above(0.0).to(3600.0)),
+            source("Stoica, Shenker & Zhang 1998, as remembered: 200 ms");
+        /// The rate that is shared.
+        c: Rate = derived("the link's rate", |link| link.rate), range(Range::POSITIVE),
+            source("Stoica, Shenker & Zhang 1998, as remembered: C");
+        /// Most flows whose rates the edge remembers.
+        flows: u64 = default(65_536), unit("flows"), range(Range::from(1.0).to(1_000_000.0)), source("chosen here");
+        /// Most that the queue holds, not counting the packet in transmission.
+        limit: Size = default(Size::Packets(300)), unit("packets"), range(Range::from(1.0)),
+            source("chosen here, as for choke");
+    }
+}
+
+/// The causes for which CSFQ gives up packets.
+pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early];
+
+/// An exponential average of a rate in bit/s, by the times between packets.
+#[derive(Clone, Copy, Debug)]
+struct Average {
+    rate: f64,
+    last: Option<Time>,
+}
+
+impl Average {
+    const ZERO: Average = Average { rate: 0.0, last: None };
+
+    /// A packet of so many bytes comes.
+    fn packet(&mut self, bytes: u64, now: Time, k: Span) {
+        let (bits, k) = (8.0 * bytes as f64, k.as_secs());
+        let t = self.last.map_or(0.0, |last| now.since(last).as_secs());
+        self.last = Some(now);
+        let fresh = if t > 0.0 { -libm::expm1(-t / k) * bits / t } else { bits / k };
+        self.rate = fresh + libm::exp(-t / k) * self.rate;
+    }
+}
+
+/// What the edge knows of the flows.
+#[derive(Clone, Debug)]
+struct Edge {
+    index: FlowMap<u32>,
+    /// Flows with their rates.
+    rates: Pool<(FlowKey, Average)>,
+    /// The one that was silent longest comes first.
+    silent: List,
+    most: usize,
+    k: Span,
+}
+
+impl Edge {
+    fn forget_first(&mut self) {
+        if let Some((key, _)) = self.rates.pop_front(&mut self.silent) {
+            self.index.remove(key);
+        }
+    }
+
+    /// The rate of a flow with a packet of so many bytes.
+    fn estimate(&mut self, key: FlowKey, bytes: u64, now: Time, rng: &mut Stream) -> f64 {
+        let rest = Span(self.k.0.saturating_mul(10));
+        while self.silent.front().and_then(|at| self.rates.get(at)?.1.last).is_some_and(|last| now.since(last) > rest) {
+            self.forget_first();
+        }
+        let at = if let Some(&at) = self.index.get(key) {
+            self.rates.refresh(&mut self.silent, at);
+            at
+        } else {
+            if self.index.len() >= self.most {
+                self.forget_first();
+            }
+            let at = self.rates.push_back(&mut self.silent, (key, Average::ZERO));
+            self.index.insert(key, at, rng);
+            at
+        };
+        let Some((_, average)) = self.rates.get_mut(at) else { return 0.0 };
+        average.packet(bytes, now, self.k);
+        average.rate
+    }
+}
+
+/// A first-in-first-out queue under CSFQ.
+#[derive(Clone, Debug)]
+pub struct Csfq<P> {
+    fifo: Fifo<P>,
+    edge: Option<Edge>,
+    c: f64,
+    k_alpha: Span,
+    alpha: f64,
+    /// What losses to a full buffer may lower α to.
+    floor: f64,
+    /// The largest label of the present window, while uncongested.
+    tmp_alpha: f64,
+    congested: bool,
+    start_time: Time,
+    arrivals: Average,
+    accepted: Average,
+}
+
+impl<P> Declared for Csfq<P> {
+    type Params = CsfqParams;
+    const ABOUT: About = About {
+        name: "csfq",
+        class: "Csfq",
+        title: "CSFQ",
+        source: "Stoica, Shenker & Zhang 1998; CHOKe 1999, Sec. 1",
+        tc: "",
+        module: include_str!("mod.rs"),
+    };
+}
+
+impl<P: Packet> Csfq<P> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(params: CsfqParams) -> Self {
+        let CsfqParams { role, k, k_alpha, c, flows, limit } = params;
+        let edge = Edge {
+            index: FlowMap::default(),
+            rates: Pool::default(),
+            silent: List::default(),
+            most: flows as usize,
+            k,
+        };
+        let c = c.0 as f64;
+        Csfq {
+            fifo: Fifo::new(limit),
+            edge: (role == Role::Both).then_some(edge),
+            c,
+            k_alpha,
+            alpha: c,
+            floor: 0.75 * c,
+            tmp_alpha: 0.0,
+            congested: false,
+            start_time: Time::ZERO,
+            arrivals: Average::ZERO,
+            accepted: Average::ZERO,
+        }
+    }
+
+    /// The fair rate α in bit/s.
+    #[must_use]
+    pub fn alpha(&self) -> f64 {
+        self.alpha
+    }
+
+    fn estimate_alpha(&mut self, bytes: u64, label: f64, dropped: bool, now: Time) {
+        self.arrivals.packet(bytes, now, self.k_alpha);
+        if !dropped {
+            self.accepted.packet(bytes, now, self.k_alpha);
+        }
+        let congested = self.arrivals.rate >= self.c;
+        let over = now > self.start_time + self.k_alpha;
+        if congested != self.congested {
+            self.congested = congested;
+            (self.start_time, self.tmp_alpha) = (now, 0.0);
+        } else if congested && over {
+            if self.accepted.rate > 0.0 {
+                self.alpha *= self.c / self.accepted.rate;
+            }
+            (self.start_time, self.floor) = (now, 0.75 * self.alpha);
+        } else if !congested {
+            self.tmp_alpha = self.tmp_alpha.max(label);
+            if over {
+                self.alpha = self.tmp_alpha;
+                (self.start_time, self.floor, self.tmp_alpha) = (now, 0.75 * self.alpha, 0.0);
+            }
+        }
+    }
+}
+
+impl<P: Packet> Discipline<P> for Csfq<P> {
+    fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
+        let bytes = packet.bytes();
+        let label = match &mut self.edge {
+            Some(edge) => edge.estimate(packet.flow(), bytes, ctx.now, ctx.rng),
+            None => f64::from(f32::from_bits(packet.label())).max(0.0),
+        };
+        let exceeds = self.congested && label > self.alpha;
+        let dropped = exceeds && ctx.rng.chance(1.0 - self.alpha / label);
+        let fair = if exceeds { self.alpha } else { label };
+        self.estimate_alpha(bytes, label, dropped, ctx.now);
+        if dropped {
+            return ctx.lost(packet, Cause::Early);
+        }
+        if !self.fifo.has_room(&packet) {
+            self.alpha = (0.99 * self.alpha).max(self.floor.min(self.alpha));
+            return ctx.lost(packet, Cause::Tail);
+        }
+        packet.set_label((fair as f32).to_bits());
+        self.fifo.push(packet);
+    }
+
+    fn dequeue(&mut self, _ctx: &mut Ctx<'_, P>) -> Option<P> {
+        self.fifo.pop()
+    }
+
+    fn packets(&self) -> u64 {
+        self.fifo.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.fifo.bytes()
+    }
+
+    /// Each flow is judged by its rate.
+    fn proportional(&self) -> bool {
+        false
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.fifo.for_each(visit);
+    }
+}
+
+#[cfg(test)]
+mod tests;

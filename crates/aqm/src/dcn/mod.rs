@@ -1,0 +1,308 @@
+//! # DCN
+//!
+//! Differential Congestion Notification tells large, fast flows of congestion and leaves all others alone. A scoreboard counts
+//! the recent packets of each flow; a flow with more than `threshold` of them within a clearing interval counts as
+//! high-bandwidth, and only its packets can be dropped: in proportion to what it sends above the fair share `p_ref`, which a
+//! proportional-integral controller moves so that the queue stays near `q_ref`.
+//!
+//! ```text
+//! for each arrival of flow i:                                              (Le, Aikat, Jeffay & Smith 2004, Fig. 3)
+//!     if i is in HB:
+//!         with probability max(0, 1 − p_ref/pktcount_i):  drop it; or (action = mark) mark it, if its transport is capable
+//!         else:  queue it;  if it is forwarded:  pktcount_i ← pktcount_i + 1
+//!     else:
+//!         queue it
+//!         if i's place in SB belongs to another flow, or i was silent for a clearing interval:  count_i ← 0
+//!         count_i ← count_i + 1
+//!         if count_i > threshold:  move i to HB, with pktcount_i = count_i
+//! every T_update:  p_ref ← p_ref + a·(q_old − q_ref) − b·(q − q_ref),  kept within bounds;   q_old ← q
+//! every T_dec:     for each flow in HB:  pktcount ← pktcount − p_ref;  a flow at 0 or below leaves HB
+//! ```
+//!
+//! SB is direct-mapped: a collision overwrites. HB chains its collisions. Places are given by a hash with a secret key, so
+//! that nobody can choose flows that collide. Memory is constant: 24 bytes for each entry of SB and each flow of HB, 4 for each
+//! bucket; with the defaults 606 kB, taken when the first packet comes. The work for each packet is constant on average: the
+//! sweep at the end of T_dec takes p_ref from every flow that it visits, so that a flow is not visited more often than its
+//! packets pay for (at most 1/p_ref_min visits for each); beside that it looks once at every bucket.
+//!
+//! `state` shows `p_ref`, the flows in both tables (`sb_flows` heard of within a clearing interval, `hb_flows`), how many
+//! arrivals were judged so far (`hb_arrivals`) and how many flows entered and left HB (`hb_entries`, `hb_exits`); and the
+//! `pktcount` of each flow in HB.
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | p_ref(k) = p_ref(k−1) + a·(q_k − q_ref) − b·(q_{k−1} − q_ref), with a < b | `law` = corrected (default): a·(q_{k−1} − q_ref) − b·(q_k − q_ref), as AFD has it; = printed: as printed | both fall while the queue is long, but the printed proportional part pushes the wrong way: a growing queue raises p_ref. In trial runs it held the queue at 87 and 150 packets instead of 24 |
+//! | pktcount counts forwarded packets (Sec. 3.1), or packets that have arrived (Sec. 3.2) | `count` = forwarded (default); = arrived: the arrival counts before it is judged | with forwarded packets a flow gets p_ref in each T_dec, as the text wants; with arrivals an unresponsive flow's count grows without bound and it gets nothing |
+//! | the count of a flow in SB is reset after a clearing interval without packets; neither that interval nor the threshold has a value | `clearing` = 0.5 s, `threshold` = 6 packets; the count starts anew with the first packet after the silence | the values are this project's. A slow flow that is never silent for so long is found too, in time: the rule as it is written |
+//! | SB stores the "recent forwarded packet count"; the threshold is for packets "arriving" | arrivals count in SB, also those that a full buffer loses | the paper's buffers never fill |
+//! | nothing on pktcount of a flow that enters HB | what SB has counted | these packets were forwarded lately |
+//! | "after each interval T_dec", without saying whose | one clock for all flows | one timer. A flow that enters just before the clock strikes can leave at once, if p_ref is above its count: the paper chose T_dec long to make that rare |
+//! | deleted when "negative"; kept "as long as positive" | deleted at 0 | 0 is not positive |
+//! | nothing on the first p_ref | `p_ref_max` | no congestion is suspected at first |
+//! | nothing on the range of p_ref | `p_ref_min` = 1 to `p_ref_max` = 1000 packets | it must be positive, and must not run away while the link is idle |
+//! | a, b and T_update were tuned, not told; T_dec is 800 ms | b = 0.3, a = b·1.7/1.8 (AFD's ratio), T_update = 6.25 ms (AFD's 160 Hz) | chosen here |
+//! | HB of "a few thousand entries", about 2000 flows in it; SB has "a fixed number" | 4096 buckets and at most 8192 flows in HB, 16384 entries in SB. A flow that finds HB full stays where it was and is not judged | chosen here; the most that HB holds is what makes memory constant |
+//! | no ECN | `action` = mark: packets that can carry a mark are marked instead of dropped, and count as forwarded | an extension, as for the other schemes |
+//! | the buffer is "large enough" for no tail drops | `limit` = 1000 packets; what a full buffer loses has cause `tail` and does not count as forwarded | chosen here |
+//! | 5-tuples | the flow's key: two flows with one key are one flow | nothing else is known of it here |
+
+mod tables;
+
+use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+use crate::fifo::Fifo;
+use crate::flow_table::Place;
+use crate::red::Action;
+use crate::ticks::Ticks;
+use sluicegate_base::{About, Declared, Range, Size, Span, Time, choices, params};
+use tables::Tables;
+
+choices! {
+    /// The controller of p_ref.
+    pub enum Law {
+        /// With the signs that hold the queue at q_ref.
+        Corrected = "corrected",
+        /// As the paper prints it.
+        Printed = "printed",
+    }
+}
+
+choices! {
+    /// What pktcount counts.
+    pub enum Count {
+        /// Packets that were forwarded.
+        Forwarded = "forwarded",
+        /// Packets that have arrived.
+        Arrived = "arrived",
+    }
+}
+
+params! {
+    /// Parameters of [`Dcn`].
+    pub struct DcnParams {
+        /// Target length of the queue.
+        q_ref: Size = default(Size::Packets(24)), unit("packets"), range(Range::from(0.0)), source("DCN 2004, Sec. 5");
+        /// Most that the queue holds, not counting the packet in transmission.
+        limit: Size = default(Size::Packets(1000)), unit("packets"), range(Range::from(1.0)),
+            source("chosen here: large enough for no tail drops, as DCN 2004, Sec. 5, asks");
+        /// The controller as corrected, or as printed.
+        law: Law = default(Law::Corrected), source("DCN 2004, Sec. 3.2; corrected here, after AFD (2003)");
+        /// What pktcount counts: packets forwarded, or arrived.
+        count: Count = default(Count::Forwarded), source("DCN 2004, Sec. 3.1: forwarded; Sec. 3.2: arrived");
+        /// Drop, or mark the packets that can carry a mark and drop the others.
+        action: Action = default(Action::Drop), source("not in DCN 2004");
+        /// Gain of the queue one interval ago.
+        a: Option<f64> = optional("b·1.7/1.8"), unit("1"), range(Range::from(0.0)),
+            source("chosen here; the ratio is AFD's (2003). DCN 2004: a < b");
+        /// Gain of the queue now.
+        b: f64 = default(0.3), unit("1"), range(Range::POSITIVE), source("chosen here");
+        /// Time from one update of p_ref to the next.
+        t_update: Span = default(Span(6_250_000)), range(Range::POSITIVE), source("chosen here: AFD's 160 Hz (2003)");
+        /// Time in which a flow's fair share is p_ref packets; counts are lowered by p_ref at the end of each.
+        t_dec: Span = default(Span::from_millis(800)), range(Range::POSITIVE), source("DCN 2004, Sec. 3.2");
+        /// Packets in SB above which a flow counts as high-bandwidth.
+        threshold: u64 = default(6), unit("packets"), range(Range::from(0.0).to(4e9)), source("chosen here");
+        /// Silence after which a flow's count in SB starts anew.
+        clearing: Span = default(Span::from_millis(500)), range(Range::POSITIVE), source("chosen here");
+        /// Least that p_ref can be.
+        p_ref_min: f64 = default(1.0), unit("packets"), range(Range::POSITIVE), source("chosen here");
+        /// Most that p_ref can be, and where it starts.
+        p_ref_max: f64 = default(1000.0), unit("packets"), range(Range::POSITIVE), source("chosen here");
+        /// Entries of SB, the scoreboard.
+        sb_entries: u64 = default(16_384), unit("flows"), range(Range::from(1.0).to(65_536.0)), source("chosen here");
+        /// Buckets of HB, the table of high-bandwidth flows.
+        hb_buckets: u64 = default(4096), unit("buckets"), range(Range::from(1.0).to(65_536.0)),
+            source("DCN 2004, Sec. 3.1: a few thousand");
+        /// Most flows in HB.
+        hb_flows: u64 = default(8192), unit("flows"), range(Range::from(1.0).to(65_536.0)),
+            source("chosen here: four times what DCN 2004 saw");
+    }
+    rules {
+        "q_ref counts packets" [q_ref] |p| matches!(p.q_ref, Size::Packets(_));
+        "a < b" [a, b] |p| p.gain_a() < p.b;
+        "p_ref_min <= p_ref_max" [p_ref_min, p_ref_max] |p| p.p_ref_min <= p.p_ref_max;
+    }
+}
+
+impl DcnParams {
+    fn gain_a(&self) -> f64 {
+        self.a.unwrap_or(self.b * 1.7 / 1.8)
+    }
+}
+
+/// The causes for which DCN gives up packets.
+pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early];
+
+/// A first-in-first-out queue with Differential Congestion Notification.
+#[derive(Clone, Debug)]
+pub struct Dcn<P> {
+    fifo: Fifo<P>,
+    tables: Tables,
+    p_ref: f64,
+    q_old: u64,
+    updates: Ticks,
+    sweeps: Ticks,
+    q_ref: f64,
+    a: f64,
+    b: f64,
+    p_ref_min: f64,
+    p_ref_max: f64,
+    printed: bool,
+    counts_arrivals: bool,
+    marks: bool,
+    hb_arrivals: u64,
+}
+
+impl<P> Declared for Dcn<P> {
+    type Params = DcnParams;
+    const ABOUT: About = About {
+        name: "dcn",
+        class: "Dcn",
+        title: "DCN",
+        source: "Le, Aikat, Jeffay & Smith 2004",
+        tc: "",
+        module: include_str!("mod.rs"),
+    };
+}
+
+impl<P: Packet> Dcn<P> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(params: DcnParams) -> Self {
+        Dcn {
+            fifo: Fifo::new(params.limit),
+            tables: Tables::new(&params),
+            p_ref: params.p_ref_max,
+            q_old: 0,
+            updates: Ticks::new(params.t_update),
+            sweeps: Ticks::new(params.t_dec),
+            q_ref: params.q_ref.amount() as f64,
+            a: params.gain_a(),
+            b: params.b,
+            p_ref_min: params.p_ref_min,
+            p_ref_max: params.p_ref_max,
+            printed: params.law == Law::Printed,
+            counts_arrivals: params.count == Count::Arrived,
+            marks: params.action == Action::Mark,
+            hb_arrivals: 0,
+        }
+    }
+
+    /// Whether all that the clocks would do is to raise p_ref by the same amount each time.
+    #[inline]
+    fn quiet(&self) -> bool {
+        self.fifo.packets() == 0 && self.q_old == 0 && self.tables.hb.is_empty()
+    }
+
+    /// Does what the clocks would have done since the link fell quiet.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        let missed = self.updates.pass(now);
+        if missed > 0 {
+            self.move_p_ref(missed as f64 * (self.b - self.a) * self.q_ref);
+            self.sweeps.pass(now);
+        }
+    }
+
+    #[inline]
+    fn move_p_ref(&mut self, by: f64) {
+        self.p_ref = (self.p_ref + by).clamp(self.p_ref_min, self.p_ref_max);
+    }
+
+    /// The control law, at one of its instants.
+    fn update(&mut self) {
+        let q = self.fifo.packets();
+        let (now, before) = (q as f64 - self.q_ref, self.q_old as f64 - self.q_ref);
+        self.move_p_ref(if self.printed { self.a * now - self.b * before } else { self.a * before - self.b * now });
+        self.q_old = q;
+    }
+
+    /// Judges a packet of a flow in HB, and counts it if it is forwarded.
+    fn judge(&mut self, at: Place, mut packet: P, ctx: &mut Ctx<'_, P>) {
+        self.hb_arrivals += 1;
+        if self.counts_arrivals {
+            *self.tables.hb.get_mut(at) += 1.0;
+        }
+        let signal = ctx.rng.chance(1.0 - self.p_ref / self.tables.hb.get(at));
+        if signal && !(self.marks && packet.mark()) {
+            return ctx.lost(packet, Cause::Early);
+        }
+        if !self.fifo.has_room(&packet) {
+            return ctx.lost(packet, Cause::Tail);
+        }
+        if !self.counts_arrivals {
+            *self.tables.hb.get_mut(at) += 1.0;
+        }
+        self.fifo.push(packet);
+    }
+}
+
+impl<P: Packet> Discipline<P> for Dcn<P> {
+    fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
+        if self.quiet() {
+            self.catch_up(ctx.now);
+        }
+        let flow = packet.flow();
+        if let Some(at) = self.tables.classify(flow, ctx.now, ctx.rng) {
+            self.judge(at, packet, ctx);
+        } else if self.fifo.has_room(&packet) {
+            self.fifo.push(packet);
+        } else {
+            ctx.lost(packet, Cause::Tail);
+        }
+    }
+
+    fn dequeue(&mut self, _ctx: &mut Ctx<'_, P>) -> Option<P> {
+        self.fifo.pop()
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        (!self.quiet()).then(|| self.updates.due().min(self.sweeps.due()))
+    }
+
+    fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
+        while !self.quiet() {
+            // At the same instant p_ref is brought up to date before it is used.
+            if self.updates.due() <= self.sweeps.due() {
+                if !self.updates.tick(ctx.now) {
+                    return;
+                }
+                self.update();
+            } else {
+                if !self.sweeps.tick(ctx.now) {
+                    return;
+                }
+                self.tables.lower(self.p_ref);
+            }
+        }
+    }
+
+    fn packets(&self) -> u64 {
+        self.fifo.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.fifo.bytes()
+    }
+
+    /// Only flows in HB are judged, each by its own count.
+    fn proportional(&self) -> bool {
+        false
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.fifo.for_each(visit);
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
+        visit(None, "p_ref", self.p_ref);
+        visit(None, "sb_flows", self.tables.sb_flows() as f64);
+        visit(None, "hb_flows", self.tables.hb.len() as f64);
+        visit(None, "hb_arrivals", self.hb_arrivals as f64);
+        visit(None, "hb_entries", self.tables.entries as f64);
+        visit(None, "hb_exits", (self.tables.entries - self.tables.hb.len() as u64) as f64);
+        self.tables.hb.for_each(&mut |flow, pktcount| visit(Some(flow), "pktcount", pktcount));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! DCN's two tables: SB, the scoreboard of recent packets, and HB, the flows that count as high-bandwidth.
+
+use super::DcnParams;
+use crate::discipline::FlowKey;
+use crate::flow_table::{FlowTable, Place};
+use crate::keyed::Keyed;
+use alloc::vec;
+use alloc::vec::Vec;
+use sluicegate_base::{Span, Stream, Time};
+
+/// An entry of SB. Its place is empty while `count` is 0.
+#[derive(Clone, Copy, Debug)]
+struct Score {
+    flow: FlowKey,
+    last: Time,
+    count: u32,
+}
+
+/// Both tables. They take no memory until the first packet comes.
+#[derive(Clone, Debug)]
+pub struct Tables {
+    /// SB, direct-mapped.
+    sb: Vec<Score>,
+    /// HB, chained: each flow with its pktcount.
+    pub hb: FlowTable<f64>,
+    /// How many flows have entered HB so far.
+    pub entries: u64,
+    /// The key is drawn with the first packet.
+    keyed: Option<Keyed>,
+    sb_entries: usize,
+    threshold: u64,
+    clearing: Span,
+    /// When the last packet came.
+    now: Time,
+}
+
+impl Tables {
+    /// Empty tables of these sizes.
+    pub fn new(params: &DcnParams) -> Tables {
+        Tables {
+            sb: Vec::new(),
+            hb: FlowTable::new(params.hb_buckets as usize, params.hb_flows as usize),
+            entries: 0,
+            keyed: None,
+            sb_entries: params.sb_entries as usize,
+            threshold: params.threshold,
+            clearing: params.clearing,
+            now: Time::ZERO,
+        }
+    }
+
+    /// A packet of this flow arrives: where it stands in HB. If it is not there it is counted in SB, and moves to HB with
+    /// the next packet above the threshold.
+    #[inline]
+    pub fn classify(&mut self, flow: FlowKey, now: Time, rng: &mut Stream) -> Option<Place> {
+        self.now = now;
+        let keyed = *self.keyed.get_or_insert_with(|| Keyed::new(rng));
+        let found = self.hb.find(flow, &keyed);
+        if found.is_some() {
+            return found;
+        }
+        if self.sb.is_empty() {
+            self.sb = vec![Score { flow, last: now, count: 0 }; self.sb_entries];
+        }
+        let score = &mut self.sb[keyed.place(flow, self.sb_entries)];
+        if score.flow != flow || now.since(score.last) > self.clearing {
+            score.count = 0;
+        }
+        *score = Score { flow, last: now, count: score.count.saturating_add(1) };
+        if u64::from(score.count) > self.threshold {
+            let pktcount = f64::from(score.count);
+            if self.hb.insert(flow, pktcount, &keyed).is_some() {
+                self.sb[keyed.place(flow, self.sb_entries)].count = 0;
+                self.entries += 1;
+            }
+        }
+        None
+    }
+
+    /// How many flows SB has heard of within a clearing interval.
+    pub fn sb_flows(&self) -> u64 {
+        let heard = |score: &&Score| score.count > 0 && self.now.since(score.last) <= self.clearing;
+        self.sb.iter().filter(heard).count() as u64
+    }
+
+    /// The end of T_dec: every count is lowered by p_ref, and flows at 0 or below leave HB.
+    pub fn lower(&mut self, p_ref: f64) {
+        self.hb.retain(|_, pktcount| {
+            *pktcount -= p_ref;
+            *pktcount > 0.0
+        });
+    }
+
+    /// The bytes that both tables take.
+    #[cfg(test)]
+    pub fn bytes(&self) -> usize {
+        self.sb.capacity() * size_of::<Score>() + self.hb.bytes()
+    }
+}

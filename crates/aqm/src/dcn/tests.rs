@@ -1,0 +1,215 @@
+//! The rule by hand: p_ref is held still by equal bounds where it is not the subject.
+
+use super::*;
+use crate::rig::{Rig, TestPacket};
+use alloc::vec::Vec;
+use sluicegate_base::{Ecn, Link, Params, Rate};
+
+fn defaults() -> DcnParams {
+    DcnParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap()
+}
+
+/// A rig with p_ref = 4 and threshold 2.
+fn rig(params: DcnParams) -> Rig<Dcn<TestPacket>> {
+    Rig::new(Dcn::new(DcnParams { p_ref_min: 4.0, p_ref_max: 4.0, threshold: 2, ..params }), 1)
+}
+
+fn pktcounts(rig: &Rig<Dcn<TestPacket>>) -> Vec<(u64, f64)> {
+    let mut counts = Vec::new();
+    rig.discipline.tables.hb.for_each(&mut |flow, count| counts.push((flow.0, count)));
+    counts.sort_by_key(|entry| entry.0);
+    counts
+}
+
+/// The paper's pseudocode by hand, forwarded packets counted.
+#[test]
+fn replays_the_papers_rule() {
+    let mut rig = rig(defaults());
+    // Packets 1, 2 and 3 count in SB; with the third, 3 > 2, flow 1 moves to HB.
+    rig.arrive(1, 1000);
+    let mut draws = rig.rng.clone();
+    rig.arrive(1, 1000);
+    assert_eq!((pktcounts(&rig), rig.state("sb_flows")), (Vec::new(), Some(1.0)));
+    rig.arrive(1, 1000);
+    assert_eq!((pktcounts(&rig), rig.state("sb_flows")), ([(1, 3.0)].to_vec(), Some(0.0)));
+    // Packet 4 finds pktcount 3 and packet 5 finds 4: 1 − 4/3 and 1 − 4/4 are not above 0. Packet 6 finds 5: 0.2.
+    for (pktcount, p) in [(3.0, 0.0), (4.0, 0.0), (5.0, 0.2)] {
+        assert_eq!(pktcounts(&rig), [(1, pktcount)]);
+        rig.arrive(1, 1000);
+        assert_eq!(!rig.lost.is_empty(), draws.uniform() < p);
+    }
+    // From here on by the rule alone: flow 2 is never judged, flow 1 always.
+    let (mut pktcount, mut lost) = (6.0 - rig.lost.len() as f64, rig.lost.len());
+    for _ in 0..200 {
+        rig.arrive(1, 1000);
+        let dropped = draws.uniform() < 1.0 - 4.0 / pktcount;
+        pktcount += f64::from(u8::from(!dropped));
+        lost += usize::from(dropped);
+        assert_eq!((rig.lost.len(), pktcounts(&rig)), (lost, [(1, pktcount)].to_vec()));
+    }
+    rig.arrive(2, 1000);
+    assert!(rig.lost.len() == lost && lost > 100 && rig.lost.iter().all(|(_, cause)| *cause == Cause::Early));
+    // T_dec: pktcount − 4 each time, until nothing is left.
+    for k in 1..=libm::ceil(pktcount / 4.0) as u64 {
+        rig.wait(Span::from_millis(800));
+        let left = pktcount - 4.0 * k as f64;
+        assert_eq!(pktcounts(&rig), if left > 0.0 { [(1, left)].to_vec() } else { Vec::new() });
+    }
+    assert_eq!((rig.state("hb_entries"), rig.state("hb_exits")), (Some(1.0), Some(1.0)));
+    rig.assert_conserved();
+}
+
+/// With arrivals the count grows with dropped packets too, and the arrival counts before it is judged.
+#[test]
+fn arrivals_can_be_counted_instead() {
+    let mut rig = rig(DcnParams { count: Count::Arrived, ..defaults() });
+    rig.arrive(1, 1000);
+    let mut draws = rig.rng.clone();
+    (0..2).for_each(|_| rig.arrive(1, 1000));
+    let mut lost = 0;
+    for arrived in 4..100 {
+        rig.arrive(1, 1000);
+        lost += usize::from(draws.uniform() < 1.0 - 4.0 / f64::from(arrived));
+        assert_eq!((rig.lost.len(), pktcounts(&rig)), (lost, [(1, f64::from(arrived))].to_vec()));
+    }
+    assert!(lost > 70);
+}
+
+/// The two readings at equilibrium: ten times p_ref arrive in each T_dec. Counting what is forwarded lets about p_ref of them
+/// through, counting arrivals ever fewer.
+#[test]
+fn an_unresponsive_flow_gets_its_fair_share_if_forwarded_packets_count() {
+    for (count, low, high) in [(Count::Forwarded, 0.095, 0.115), (Count::Arrived, 0.0, 0.02)] {
+        let fixed = DcnParams { p_ref_min: 20.0, p_ref_max: 20.0, count, ..defaults() };
+        let mut rig = Rig::new(Dcn::new(fixed), 3);
+        let mut passed = 0;
+        for k in 0..100_000 {
+            rig.arrive(1, 1000);
+            passed += u64::from(rig.depart().is_some() && k >= 20_000);
+            rig.wait(Span::from_millis(4));
+        }
+        let share = passed as f64 / 80_000.0;
+        assert!((low..high).contains(&share), "{}: {share}", count.word());
+    }
+}
+
+#[test]
+fn a_silent_clearing_interval_starts_the_count_anew() {
+    for (silence, classified) in [(500, true), (501, false)] {
+        let mut rig = rig(defaults());
+        (0..2).for_each(|_| rig.arrive(1, 1000));
+        rig.wait(Span::from_millis(silence));
+        rig.arrive(1, 1000);
+        assert_eq!(!pktcounts(&rig).is_empty(), classified, "{silence} ms");
+    }
+    // A count is not cleared by the clock: twice 400 ms between three packets are no silence.
+    let mut rig = rig(defaults());
+    for _ in 0..3 {
+        rig.arrive(1, 1000);
+        rig.wait(Span::from_millis(400));
+    }
+    assert_eq!(rig.state("hb_entries"), Some(1.0));
+}
+
+#[test]
+fn a_collision_in_the_scoreboard_overwrites() {
+    let mut rig = rig(DcnParams { sb_entries: 1, ..defaults() });
+    for flow in [1, 1, 2, 1, 1] {
+        rig.arrive(flow, 1000);
+        assert_eq!(rig.state("sb_flows"), Some(1.0));
+    }
+    assert!(pktcounts(&rig).is_empty());
+    rig.arrive(1, 1000);
+    assert_eq!(pktcounts(&rig), [(1, 3.0)]);
+}
+
+/// One bucket, so that all flows chain; of three the middle one leaves, then one takes its place.
+#[test]
+fn a_collision_among_the_fast_flows_chains() {
+    let mut rig = rig(DcnParams { hb_buckets: 1, hb_flows: 3, limit: Size::Packets(5), ..defaults() });
+    for (flow, packets) in [(1, 5), (2, 3), (3, 5)] {
+        (0..packets).for_each(|_| rig.arrive(flow, 1000));
+        while rig.depart().is_some() {}
+    }
+    assert_eq!(pktcounts(&rig), [(1, 5.0), (2, 3.0), (3, 5.0)]);
+    (0..9).for_each(|_| rig.arrive(4, 1000));
+    assert_eq!(
+        (pktcounts(&rig).len(), rig.lost_flows()),
+        (3, [(4, Cause::Tail); 4].to_vec()),
+        "full: flow 4 is not judged"
+    );
+    rig.wait(Span::from_millis(800));
+    assert_eq!(pktcounts(&rig), [(1, 1.0), (3, 1.0)]);
+    while rig.depart().is_some() {}
+    (0..3).for_each(|_| rig.arrive(4, 1000));
+    assert_eq!(pktcounts(&rig), [(1, 1.0), (3, 1.0), (4, 3.0)], "after its silence of 800 ms it is counted anew");
+    rig.assert_conserved();
+}
+
+/// a = 1, b = 2, q_ref = 3, from 100. Queue 5, then 7: corrected p_ref ← 100 + 1·(0 − 3) − 2·(5 − 3) = 93, then
+/// 93 + (5 − 3) − 2·(7 − 3) = 87. Printed: 100 + (5 − 3) − 2·(0 − 3) → 108, cut to 100; then 100 + (7 − 3) − 2·(5 − 3) = 100.
+#[test]
+fn the_fair_share_follows_the_queue() {
+    for (law, expected) in [(Law::Corrected, [93.0, 87.0]), (Law::Printed, [100.0, 100.0])] {
+        let params = DcnParams { a: Some(1.0), b: 2.0, q_ref: Size::Packets(3), p_ref_max: 100.0, law, ..defaults() };
+        let mut rig = Rig::new(Dcn::new(params), 1);
+        for (k, arrivals) in [5, 2].into_iter().enumerate() {
+            (0..arrivals).for_each(|flow| rig.arrive(flow, 1000));
+            assert_eq!(rig.discipline.next_wakeup(), Some(Time((k as u64 + 1) * 6_250_000)));
+            rig.wait(Span(6_250_000));
+            assert_eq!(rig.state("p_ref"), Some(expected[k]), "{}", law.word());
+        }
+    }
+}
+
+/// An idle link asks for nothing, and p_ref is then what the clock would have made of it: 3 a tick, from 40.
+#[test]
+fn an_idle_link_is_quiet() {
+    let params = DcnParams { a: Some(1.0), b: 2.0, q_ref: Size::Packets(3), p_ref_max: 100.0, ..defaults() };
+    let mut rig = Rig::new(Dcn::new(params), 1);
+    assert_eq!(rig.discipline.next_wakeup(), None);
+    rig.wait(Span::from_secs(3_155_760_000));
+    (0..23).for_each(|flow| rig.arrive(flow, 1000));
+    rig.wait(Span(6_250_000));
+    // 100 + (0 − 3) − 2·20.
+    assert_eq!(rig.state("p_ref"), Some(57.0));
+    while rig.depart().is_some() {}
+    rig.wait(Span(6_250_000));
+    // 57 + 20 + 2·3 = 83, and the last sample was of an empty queue.
+    assert_eq!((rig.state("p_ref"), rig.discipline.next_wakeup()), (Some(83.0), None));
+    rig.wait(Span(20_000_000));
+    rig.arrive(1, 1000);
+    assert_eq!((rig.state("p_ref"), rig.now), (Some(92.0), Time(3_155_760_000_032_500_000)), "three ticks of 3");
+    assert_eq!(rig.discipline.next_wakeup(), Some(Time(3_155_760_000_037_500_000)));
+}
+
+#[test]
+fn marks_count_as_forwarded() {
+    let mut rig = rig(DcnParams { action: Action::Mark, ..defaults() });
+    (0..100).for_each(|_| rig.offer(1, 1000, Ecn::Capable0));
+    assert_eq!((rig.lost.len(), pktcounts(&rig)), (0, [(1, 100.0)].to_vec()));
+    let marked = core::iter::from_fn(|| rig.depart()).filter(|packet| packet.ecn == Ecn::CongestionExperienced).count();
+    assert!(marked > 70, "{marked}");
+    (0..100).for_each(|_| rig.arrive(1, 1000));
+    assert!(rig.lost.len() > 90, "what cannot carry a mark is dropped");
+    assert!(rig.lost.iter().all(|(_, cause)| *cause == Cause::Early));
+}
+
+/// A million flows whose numbers an attacker has chosen, each fast enough to be classified: memory stays what the module
+/// comment says, chains stay short, and a fast flow that was there first is still judged.
+#[test]
+fn a_million_chosen_flows_take_no_more_memory() {
+    let mut rig = Rig::new(Dcn::new(DcnParams { threshold: 1, p_ref_max: 1.0, ..defaults() }), 1);
+    (0..9).for_each(|_| rig.arrive(7, 1000));
+    for k in 1..=1_000_000 {
+        (0..2).for_each(|_| rig.arrive(k * 16_384, 40));
+        while rig.depart().is_some() {}
+    }
+    let chain = rig.discipline.tables.hb.longest_chain();
+    assert_eq!((rig.discipline.tables.bytes(), rig.state("hb_flows")), (606_208, Some(8192.0)));
+    // 8192 flows in 4096 buckets: a chain of 13 is expected once in some thousand such tables.
+    assert!(chain <= 13, "{chain}");
+    let before = rig.lost.len();
+    (0..1000).for_each(|_| rig.arrive(7, 1000));
+    assert!(rig.lost[before..].iter().filter(|(packet, _)| packet.flow == 7).count() > 900);
+}

@@ -1,0 +1,234 @@
+//! # FRED
+//!
+//! Flow random early drop: RED that knows how many packets of each flow are queued. Every flow may have `min_q` packets;
+//! one that has more than its share is dropped by RED's chance, and none may have more than max_q. A flow that tries
+//! again and again to have more than that is kept at its share.
+//!
+//! ```text
+//! for each arrival of flow i:                               (Lin & Morris 1997, as remembered; DCN 2004, Sec. 2)
+//!     max_q ← min_th;   avg ≥ max_th?  max_q ← 2
+//!     qlen_i ≥ max_q, or avg ≥ max_th and qlen_i > 2·avgcq, or qlen_i ≥ avgcq and strike_i > 1?
+//!         strike_i ← strike_i + 1, drop                                                              (policed)
+//!     min_th ≤ avg < max_th?  count ← count + 1;  qlen_i ≥ max(min_q, avgcq)?
+//!         p_b ← max_p·(avg − min_th)/(max_th − min_th),  p_a ← p_b/(1 − count·p_b)
+//!         with probability p_a:  count ← 0, signal                                                   (early)
+//!     else:  count ← −1
+//!     update avg;  queue it
+//! for each departure:  update avg;   qlen_i = 0?  forget flow i
+//! update avg:  avg ← (1 − w_q)·avg + w_q·q, or after an idle time (1 − w_q)^m·avg, m = idle time/s
+//!     avgcq ← max(1, avg/flows with packets)
+//! ```
+//!
+//! A flow costs memory only while it has packets: there are never more than the buffer holds, found by a keyed hash.
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | the text of 1997 was not at hand | the rule is that of DCN 2004, Sec. 2, and of memory | the pseudocode's order of the tests is from memory |
+//! | base form: all arrivals are dropped at avg ≥ max_th; form for many flows: each may have two packets | the second form alone | the first would make max_q = 2 at avg ≥ max_th meaningless |
+//! | min_th is the lesser of a quarter of the buffer and a round trip's packets, max_th twice that; min_q 2 for small buffers, 4 for large | `min_th` 5, `max_th` 15, `min_q` 2 | RED 1993's thresholds, so that the two compare; min_q as the paper |
+//! | avg is updated at arrivals and departures | at arrivals that are queued and at departures; an arrival after an idle time updates it first | so the filter moves about twice as fast as RED's with the same w_q |
+//! | q counts the packets in the buffer | without the packet in transmission | as `red` here |
+//! | ECN is not known | `ecn` marks what RED's chance would drop, and nothing else: a flow beyond max_q, or with strikes, is dropped | what is dropped for want of a share must not enter the queue. There is no drop by the average alone, so no choice above max_th |
+//! | strikes are kept with the flow's state | so: they are forgotten when the flow's last packet leaves | the paper's rule |
+//! | nothing on a full buffer | an arrival that is let pass is lost with cause `tail` | as `red` here |
+
+use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::fifo::Fifo;
+use crate::flows::FlowMap;
+use sluicegate_base::{About, Declared, Range, Size, Span, Time, params};
+
+params! {
+    /// Parameters of [`Fred`].
+    pub struct FredParams {
+        /// Queue weight: the weight of the present queue in the average.
+        w_q: f64 = default(0.002), unit("1"), range(Range::above(0.0).to(1.0)), source("Lin & Morris 1997, as remembered");
+        /// Average below which no packet is dropped by chance, and the most that one flow may have.
+        min_th: Size = default(Size::Packets(5)), unit("packets"), range(Range::POSITIVE), source("RED 1993, Fig. 3");
+        /// Average from which no flow may have more than two packets.
+        max_th: Size = default(Size::Packets(15)), unit("packets"), range(Range::POSITIVE),
+            source("RED 1993, Fig. 3: 3 times min_th");
+        /// The probability p_b as the average reaches max_th.
+        max_p: f64 = default(0.02), unit("1"), range(Range::above(0.0).to(1.0)),
+            source("Lin & Morris 1997, as remembered; RED 1993, Fig. 3");
+        /// Packets that every flow may have without being dropped by chance.
+        min_q: u64 = default(2), unit("packets"), range(Range::from(0.0)),
+            source("Lin & Morris 1997, as remembered: 2 for small buffers, 4 for large");
+        /// Most that the queue holds, not counting the packet in transmission.
+        limit: Size = default(Size::Packets(300)), unit("packets"), range(Range::from(1.0)),
+            source("chosen here: far above max_th, so that FRED decides");
+        /// Typical time to send a small packet, the unit of the idle decay.
+        s: Span = derived("500 bytes at the link rate", |link| Span(link.rate.time_of(500).0.max(1))),
+            range(Range::POSITIVE), source("RED 1993, Fig. 17; the length is ns-2's mean_pktsize");
+        /// Mark packets that can carry a mark where RED's chance would drop them. There is no chance, and so no mark,
+        /// above max_th.
+        ecn: bool = default(false), source("RFC 3168, Sec. 5; not in Lin & Morris 1997");
+    }
+    rules {
+        "min_th and max_th count packets" [min_th, max_th]
+            |p| matches!((p.min_th, p.max_th), (Size::Packets(_), Size::Packets(_)));
+        "min_th < max_th" [min_th, max_th] |p| p.min_th.amount() < p.max_th.amount();
+    }
+}
+
+/// The causes for which FRED gives up packets.
+pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early, Cause::Policed];
+
+/// A flow that has packets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Flow {
+    qlen: u64,
+    strike: u64,
+}
+
+/// A first-in-first-out queue under FRED.
+#[derive(Clone, Debug)]
+pub struct Fred<P> {
+    fifo: Fifo<P>,
+    flows: FlowMap<Flow>,
+    w_q: f64,
+    min_th: f64,
+    max_th: f64,
+    max_p: f64,
+    min_q: f64,
+    s: Span,
+    marks: bool,
+    avg: f64,
+    avgcq: f64,
+    count: i64,
+    /// When the link last found the queue empty; none while it is busy.
+    q_time: Option<Time>,
+}
+
+impl<P> Declared for Fred<P> {
+    type Params = FredParams;
+    const ABOUT: About = About {
+        name: "fred",
+        class: "Fred",
+        title: "FRED",
+        source: "Lin & Morris 1997; DCN 2004, Sec. 2",
+        tc: "",
+        module: include_str!("mod.rs"),
+    };
+}
+
+impl<P: Packet> Fred<P> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(params: FredParams) -> Self {
+        Fred {
+            fifo: Fifo::new(params.limit),
+            flows: FlowMap::default(),
+            w_q: params.w_q,
+            min_th: params.min_th.amount() as f64,
+            max_th: params.max_th.amount() as f64,
+            max_p: params.max_p,
+            min_q: params.min_q as f64,
+            s: params.s,
+            marks: params.ecn,
+            avg: 0.0,
+            avgcq: 1.0,
+            count: -1,
+            q_time: Some(Time::ZERO),
+        }
+    }
+
+    /// Brings the average up to date with a queue of so many packets.
+    fn update(&mut self, q: u64) {
+        self.avg = (1.0 - self.w_q) * self.avg + self.w_q * q as f64;
+        self.share();
+    }
+
+    fn share(&mut self) {
+        self.avgcq = (self.avg / self.flows.len().max(1) as f64).max(1.0);
+    }
+
+    /// Whether RED's chance falls on an arrival of a flow with so many packets.
+    fn chance(&mut self, qlen: f64, ctx: &mut Ctx<'_, P>) -> bool {
+        if !(self.min_th..self.max_th).contains(&self.avg) {
+            self.count = -1;
+            return false;
+        }
+        self.count += 1;
+        if qlen < self.min_q.max(self.avgcq) {
+            return false;
+        }
+        let p_b = self.max_p * (self.avg - self.min_th) / (self.max_th - self.min_th);
+        let rest = 1.0 - self.count as f64 * p_b;
+        let signal = rest <= 0.0 || ctx.rng.uniform() * rest < p_b;
+        if signal {
+            self.count = 0;
+        }
+        signal
+    }
+}
+
+impl<P: Packet> Discipline<P> for Fred<P> {
+    fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
+        if let Some(q_time) = self.q_time.take() {
+            let m = ctx.now.since(q_time).0 as f64 / self.s.0 as f64;
+            self.avg *= libm::pow(1.0 - self.w_q, m);
+            self.share();
+        }
+        let Flow { qlen, strike } = self.flows.get(packet.flow()).copied().unwrap_or_default();
+        let full = self.avg >= self.max_th;
+        let max_q = if full { 2.0 } else { self.min_th };
+        let had = qlen as f64;
+        if had >= max_q || (full && had > 2.0 * self.avgcq) || (had >= self.avgcq && strike > 1) {
+            if let Some(flow) = self.flows.get_mut(packet.flow()) {
+                flow.strike += 1;
+            }
+            return ctx.lost(packet, Cause::Policed);
+        }
+        if self.chance(had, ctx) && !(self.marks && packet.mark()) {
+            return ctx.lost(packet, Cause::Early);
+        }
+        if !self.fifo.has_room(&packet) {
+            return ctx.lost(packet, Cause::Tail);
+        }
+        match self.flows.get_mut(packet.flow()) {
+            Some(flow) => flow.qlen += 1,
+            None => self.flows.insert(packet.flow(), Flow { qlen: 1, strike: 0 }, ctx.rng),
+        }
+        self.update(self.fifo.packets());
+        self.fifo.push(packet);
+    }
+
+    fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
+        let Some(packet) = self.fifo.pop() else {
+            self.q_time.get_or_insert(ctx.now);
+            return None;
+        };
+        if let Some(flow) = self.flows.get_mut(packet.flow()) {
+            flow.qlen -= 1;
+            if flow.qlen == 0 {
+                self.flows.remove(packet.flow());
+            }
+        }
+        self.update(self.fifo.packets());
+        Some(packet)
+    }
+
+    fn packets(&self) -> u64 {
+        self.fifo.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.fifo.bytes()
+    }
+
+    /// Each flow is judged by what it has queued.
+    fn proportional(&self) -> bool {
+        false
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.fifo.for_each(visit);
+    }
+
+    fn average(&self) -> Option<f64> {
+        Some(self.avg)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+//! # PI
+//!
+//! A proportional-integral controller holds the queue at `q_ref`: at a fixed frequency it samples the queue and moves the
+//! probability `p` by how far the queue stands from its target, now and one interval ago. Every arrival is dropped or marked
+//! with `p`.
+//!
+//! ```text
+//! w times in a second:   p ← p + a·(q − q_ref) − b·(q_old − q_ref), kept within 0 and 1;   q_old ← q
+//!                                                          (Hollot, Misra, Towsley & Gong 2001, as ns-2 has it)
+//! for each arrival:      with probability p:  drop it; or (action = mark) mark it, if its transport is capable
+//!                                                          (mode = byte:  p·length/max_packet; q is in packets of max_packet)
+//! ```
+//!
+//! `a` and `b` fit one link and load: N flows with the round-trip time R on C packets per second. [`Gains::of`] derives them for
+//! others (`sluicegate design pi`):
+//!
+//! ```text
+//! z = 2N/(R²C),  K = z·|1 + jzR|·(2N)²/(RC)³,  a = K·(1/z + T/2),  b = K·(1/z − T/2),  T = 1/w
+//! ```
+//!
+//! For the paper's N = 60, R = 0.246 s, C = 3750 and w = 170 these give 1.853e-5 and 1.847e-5, 1.7 % above the published constants.
+//!
+//! `p` moves slowly: with the published constants it takes half an hour to come down from 1 on an idle link. Runs must warm up
+//! for minutes, or start with `p_0` near the value that it settles at. `state` shows `p`.
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | a = 1.822e-5, b = 1.816e-5 at 170 Hz for q_ref = 50, N = 60, R = 0.246 s, C = 3750 packets/s | the defaults, whatever the link | they are the published ones, and ns-2's; `sluicegate design pi` gives those of a link |
+//! | the derivation of a and b (bilinear transform) | with the zero of the controller at z = 2N/(R²C) and unit gain there; 1.7 % above what is printed | the paper rounds on the way; from memory, with the formula of this project's facts |
+//! | nothing on p below 0 and above 1 | p is cut to [0, 1], and goes on from there | as ns-2 |
+//! | nothing on an idle link | samples of an empty queue lower p by (a − b)·q_ref each; while nothing arrives they are made up for when the next packet comes | equal, but for rounding, and an idle link needs no clock. So a > b is required |
+//! | marks (ECN) | `action` = drop by default; = mark: marks what can carry a mark and drops the rest, whatever p is | ns-2's `setbit_` marks at any p too |
+//! | nothing on byte mode | `mode` = byte measures the queue in packets of `max_packet` bytes and scales p by the length of the arrival, up to 1 | ns-2's `queue_in_bytes_` and `bytes_`, which are two switches there; `mean_pktsize_` is 500 there and the link's typical packet here |
+//! | buffer of 800 packets (from memory) | `limit` = 800; what a full buffer loses has cause `tail`, and is not drawn for | ns-2 tests the limit first too |
+//! | nothing on the first p | `p_0` = 0 | ns-2; other values shorten the warm-up |
+
+use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+use crate::fifo::Fifo;
+use crate::red::{Action, Mode};
+use crate::ticks::Ticks;
+use sluicegate_base::{About, Declared, Range, Size, Span, Time, params};
+
+params! {
+    /// Parameters of [`Pi`].
+    pub struct PiParams {
+        /// Target length of the queue.
+        q_ref: Size = default(Size::Packets(50)), unit("packets"), range(Range::from(0.0)),
+            source("Hollot et al. 2001; ns-2, qref_");
+        /// Most that the queue holds, not counting the packet in transmission.
+        limit: Size = default(Size::Packets(800)), unit("packets"), range(Range::from(1.0)),
+            source("Hollot et al. 2001, from memory");
+        /// Gain of the queue now.
+        a: f64 = default(1.822e-5), unit("1/packet"), range(Range::POSITIVE), source("Hollot et al. 2001; ns-2, a_");
+        /// Gain of the queue one interval ago.
+        b: f64 = default(1.816e-5), unit("1/packet"), range(Range::POSITIVE), source("Hollot et al. 2001; ns-2, b_");
+        /// Samples of the queue in a second.
+        w: f64 = default(170.0), unit("Hz"), range(Range::above(0.0).to(1e9)), source("Hollot et al. 2001; ns-2, w_");
+        /// The probability at the start.
+        p_0: f64 = default(0.0), unit("1"), range(Range::from(0.0).to(1.0)), source("ns-2, prob_");
+        /// Measure the queue in packets, or in bytes with probabilities proportional to a packet's length.
+        mode: Mode = default(Mode::Packet), source("ns-2, queue_in_bytes_ and bytes_");
+        /// In byte mode, the length for which the probability is p, and the length of a packet of q and q_ref.
+        max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
+            range(Range::from(1.0)), source("ns-2: mean_pktsize_");
+        /// Drop, or mark the packets that can carry a mark and drop the others.
+        action: Action = default(Action::Drop), source("ns-2, setbit_");
+    }
+    rules {
+        "a > b" [a, b] |p| p.a > p.b;
+        "q_ref counts packets, unless mode is byte" [q_ref, mode]
+            |p| p.mode == Mode::Byte || matches!(p.q_ref, Size::Packets(_));
+        "max_packet is in bytes" [max_packet] |p| matches!(p.max_packet, Size::Bytes(_));
+    }
+}
+
+/// The gains of a controller for a link and its load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gains {
+    /// Of the queue now, per packet.
+    pub a: f64,
+    /// Of the queue one interval ago, per packet.
+    pub b: f64,
+}
+
+impl Gains {
+    /// The gains for so many long TCP flows, at least, with this round-trip time in seconds, at most, on a link of so many
+    /// packets per second, sampled `w` times in a second (Hollot et al. 2001). All must be above 0.
+    ///
+    /// ```
+    /// let gains = sluicegate_aqm::pi::Gains::of(60.0, 0.246, 3750.0, 170.0);
+    /// assert!((gains.a / 1.822e-5 - 1.0).abs() < 0.02 && (gains.b / 1.816e-5 - 1.0).abs() < 0.02);
+    /// ```
+    #[must_use]
+    pub fn of(n: f64, r: f64, c: f64, w: f64) -> Gains {
+        let z = 2.0 * n / (r * r * c);
+        let rc = r * c;
+        let k = z * libm::sqrt(1.0 + z * r * z * r) * (2.0 * n) * (2.0 * n) / (rc * rc * rc);
+        let half = 0.5 / w;
+        Gains { a: k * (1.0 / z + half), b: k * (1.0 / z - half) }
+    }
+}
+
+/// The causes for which PI gives up packets.
+pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early];
+
+/// A first-in-first-out queue under a proportional-integral controller.
+#[derive(Clone, Debug)]
+pub struct Pi<P> {
+    fifo: Fifo<P>,
+    samples: Ticks,
+    p: f64,
+    q_old: f64,
+    q_ref: f64,
+    a: f64,
+    b: f64,
+    /// In byte mode, max_packet.
+    max_packet: Option<f64>,
+    marks: bool,
+}
+
+impl<P> Declared for Pi<P> {
+    type Params = PiParams;
+    const ABOUT: About = About {
+        name: "pi",
+        class: "Pi",
+        title: "PI",
+        source: "Hollot, Misra, Towsley & Gong 2001; ns-2, queue/pi.cc",
+        tc: "",
+        module: include_str!("mod.rs"),
+    };
+}
+
+impl<P: Packet> Pi<P> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(params: PiParams) -> Self {
+        let max_packet = params.max_packet.amount() as f64;
+        Pi {
+            fifo: Fifo::new(params.limit),
+            samples: Ticks::new(Span::from_secs_f64(1.0 / params.w)),
+            p: params.p_0,
+            q_old: 0.0,
+            q_ref: match params.q_ref {
+                Size::Packets(n) => n as f64,
+                Size::Bytes(n) => n as f64 / max_packet,
+            },
+            a: params.a,
+            b: params.b,
+            max_packet: (params.mode == Mode::Byte).then_some(max_packet),
+            marks: params.action == Action::Mark,
+        }
+    }
+
+    /// Whether all that samples would do is to lower p by the same amount each time.
+    #[inline]
+    fn quiet(&self) -> bool {
+        self.fifo.packets() == 0 && self.q_old == 0.0
+    }
+
+    #[inline]
+    fn move_p(&mut self, by: f64) {
+        self.p = (self.p + by).clamp(0.0, 1.0);
+    }
+
+    fn sample(&mut self) {
+        let q = self.max_packet.map_or(self.fifo.packets() as f64, |length| self.fifo.bytes() as f64 / length);
+        self.move_p(self.a * (q - self.q_ref) - self.b * (self.q_old - self.q_ref));
+        self.q_old = q;
+    }
+}
+
+impl<P: Packet> Discipline<P> for Pi<P> {
+    fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
+        if self.quiet() {
+            let missed = self.samples.pass(ctx.now);
+            self.move_p(-(missed as f64) * (self.a - self.b) * self.q_ref);
+        }
+        if !self.fifo.has_room(&packet) {
+            return ctx.lost(packet, Cause::Tail);
+        }
+        let p = self.max_packet.map_or(self.p, |length| self.p * packet.bytes() as f64 / length);
+        if ctx.rng.chance(p) && !(self.marks && packet.mark()) {
+            return ctx.lost(packet, Cause::Early);
+        }
+        self.fifo.push(packet);
+    }
+
+    fn dequeue(&mut self, _ctx: &mut Ctx<'_, P>) -> Option<P> {
+        self.fifo.pop()
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        (!self.quiet()).then(|| self.samples.due())
+    }
+
+    fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
+        while !self.quiet() && self.samples.tick(ctx.now) {
+            self.sample();
+        }
+    }
+
+    fn packets(&self) -> u64 {
+        self.fifo.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.fifo.bytes()
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.fifo.for_each(visit);
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
+        visit(None, "p", self.p);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,274 @@
+//! # PIE
+//!
+//! Proportional Integral controller Enhanced holds the queueing delay at `target`: every `t_update` it moves the probability
+//! `p` by how far the delay stands from the target and how it has changed, in small steps while `p` is small. Arrivals are dropped
+//! or marked with `p`; bursts of up to `max_burst` after a quiet time are spared.
+//!
+//! ```text
+//! for each arrival:                                                               (RFC 8033, Secs. 4.1, 5.1, 5.2 and 5.4)
+//!     if burst_allowance > 0, or q < 2 packets of max_packet, or (qdelay_old < target/2 and p < 0.2):  queue it
+//!     else:  accu_p ← accu_p + p  (0 if p = 0);  if accu_p < 0.85: queue it
+//!            with probability p, or for certain if accu_p ≥ 8.5:  accu_p ← 0 and signal
+//!            signal:  (action = mark) mark it, if p ≤ mark_th and its transport is capable;  else drop it
+//! every t_update:                                                                            (RFC 8033, Secs. 4.2 and 5.5)
+//!     Δ ← alpha·(qdelay − target) + beta·(qdelay − qdelay_old)
+//!     Δ ← Δ/2048 if p < 10⁻⁶, /512 if p < 10⁻⁵, /128 if p < 10⁻⁴, /32 if p < 10⁻³, /8 if p < 0.01, /2 if p < 0.1
+//!     if p ≥ 0.1:  Δ ← min(Δ, 0.02);     if qdelay > 250 ms:  Δ ← Δ + 0.02
+//!     p ← p + Δ, kept within 0 and 1;     if qdelay = qdelay_old = 0:  p ← 0.98·p
+//!     burst_allowance ← burst_allowance − t_update;  max_burst again if p = 0 and both delays are below target/2
+//!     qdelay_old ← qdelay
+//! ```
+//!
+//! `state` shows `p`, `qdelay_s` and `burst_allowance_s`.
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | the RFC's text | its rules, from memory of Secs. 4 and 5 and the appendix, checked against Linux's `sch_pie` where it has the same | the document was not at hand |
+//! | qdelay by Little's law from a measured departure rate, or from timestamps (Sec. 5.3) | `delay` = timestamp (default): how long the packet that left last had waited, 0 when it left the queue empty; = length: the queue in bytes over the link's rate | Linux measures by timestamps too unless `dq_rate_estimator` is set; the link's rate is known here, so that it needs no estimator |
+//! | safeguard: q ≤ 2·MEAN_PKTSIZE | q < 2·`max_packet` bytes | Linux: its MTU |
+//! | the decay 0.98 when the delay is twice 0 | so | Linux: 1 − 1/64 |
+//! | burst_allowance shrinks by t_update at each update, and returns when p = 0 and both delays are below target/2 | so | Linux lowers it by the time between departures |
+//! | mark if p is at most mark_ecnth = 0.1, else drop (Sec. 5.1) | `mark_th` = 0.1 | Linux too: `MAX_PROB/10` |
+//! | derandomisation (Sec. 5.4) is optional | `derandomise` = true; off, every arrival is judged by p alone | Linux always has it |
+//! | accu_p is reset when a packet is dropped; nothing on a full buffer | when it is signalled on, and when a full buffer loses it | Linux resets it for every loss, and for marks by chance |
+//! | byte mode: p scaled by the length (Sec. 4.1) | `mode` = byte: p·length/max_packet, up to p | Linux: packets above its MTU have p |
+//! | PIE becomes active only above a third of the buffer (Sec. 5.6, optional) | no | Linux neither |
+//! | target 15 ms, t_update 15 ms, alpha 0.125, beta 1.25, max_burst 150 ms | so; alpha and beta per second of delay | Linux: `alpha 2` and `beta 20`, in sixteenths |
+//! | nothing on idle links | when all is at rest (no packet, p = 0, both delays 0, full burst allowance) nothing changes and no update is asked for | equal, and an idle link needs no clock |
+
+use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+use crate::fifo::Fifo;
+use crate::red::{Action, Mode};
+use crate::ticks::Ticks;
+use alloc::collections::VecDeque;
+use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Stream, Time, choices, params};
+
+choices! {
+    /// What the queueing delay is taken from.
+    pub enum Delay {
+        /// How long the packet that left last had waited.
+        Timestamp = "timestamp",
+        /// The bytes in the queue, over the link's rate.
+        Length = "length",
+    }
+}
+
+params! {
+    /// Parameters of [`Pie`].
+    pub struct PieParams {
+        /// Queueing delay wanted.
+        target: Span = default(Span::from_millis(15)), range(Range::POSITIVE), source("RFC 8033, QDELAY_REF"), tc("target");
+        /// Most that the queue holds, not counting the packet in transmission.
+        limit: Size = default(Size::Packets(1000)), unit("packets"), range(Range::from(1.0)), source("Linux, sch_pie"),
+            tc("limit");
+        /// Time from one update of p to the next.
+        t_update: Span = default(Span::from_millis(15)), range(Range::POSITIVE), source("RFC 8033, T_UPDATE"), tc("tupdate");
+        /// Gain of the delay's distance from the target, per second.
+        alpha: f64 = default(0.125), unit("Hz"), range(Range::from(0.0)), source("RFC 8033, Sec. 4.2"), tc("alpha");
+        /// Gain of the delay's change, per second.
+        beta: f64 = default(1.25), unit("Hz"), range(Range::from(0.0)), source("RFC 8033, Sec. 4.2"), tc("beta");
+        /// Burst that is spared after a quiet time.
+        max_burst: Span = default(Span::from_millis(150)), range(Range::from(0.0)), source("RFC 8033, MAX_BURST");
+        /// Drop, or mark the packets that can carry a mark and drop the others.
+        action: Action = default(Action::Drop), source("RFC 8033, Sec. 5.1"), tc("ecn");
+        /// Probability up to which a marker marks; above it drops.
+        mark_th: f64 = default(0.1), unit("1"), range(Range::from(0.0).to(1.0)), source("RFC 8033, Sec. 5.1: mark_ecnth");
+        /// Space signals out: none before the probabilities of arrivals have added up to 0.85, one for certain at 8.5.
+        derandomise: bool = default(true), source("RFC 8033, Sec. 5.4");
+        /// Take the delay from timestamps, or from the length of the queue.
+        delay: Delay = default(Delay::Timestamp), source("RFC 8033, Sec. 5.3"), tc("dq_rate_estimator");
+        /// Judge packets alike, or by their length.
+        mode: Mode = default(Mode::Packet), source("RFC 8033, Sec. 4.1"), tc("bytemode");
+        /// Two packets of this length are never too many; in byte mode, the length for which the probability is p.
+        max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
+            range(Range::from(1.0)), source("RFC 8033, MEAN_PKTSIZE");
+        /// The rate of the link, for the delay by length.
+        bandwidth: Rate = derived("the link's rate", |link| link.rate), range(Range::POSITIVE), source("the link");
+    }
+    rules {
+        "max_packet is in bytes" [max_packet] |p| matches!(p.max_packet, Size::Bytes(_));
+    }
+}
+
+/// The causes for which PIE gives up packets.
+pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early];
+
+/// Below each probability, the divisor of the change.
+const SCALES: [(f64, f64); 6] = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (0.1, 2.0)];
+/// A signal is not due before the probabilities have added up to the first, and certain from the second on.
+const ACCUMULATED: [f64; 2] = [0.85, 8.5];
+/// The largest step up of a large p, and what a very long delay adds.
+const STEP: f64 = 0.02;
+const LONG: Span = Span::from_millis(250);
+
+/// A first-in-first-out queue under PIE.
+#[derive(Clone, Debug)]
+pub struct Pie<P> {
+    params: PieParams,
+    fifo: Fifo<P>,
+    /// When each packet in the queue came.
+    arrivals: VecDeque<Time>,
+    updates: Ticks,
+    p: f64,
+    accu_p: f64,
+    /// By the last departure.
+    qdelay: Span,
+    qdelay_old: Span,
+    burst_allowance: Span,
+    max_packet: u64,
+}
+
+impl<P> Declared for Pie<P> {
+    type Params = PieParams;
+    const ABOUT: About = About {
+        name: "pie",
+        class: "Pie",
+        title: "PIE",
+        source: "RFC 8033 (Pan, Natarajan, Baker & White 2017); Linux, net/sched/sch_pie.c",
+        tc: "tc qdisc add dev DEV root pie limit LIMIT target TARGET tupdate T_UPDATE alpha ALPHA_16THS beta BETA_16THS",
+        module: include_str!("mod.rs"),
+    };
+}
+
+impl<P: Packet> Pie<P> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(params: PieParams) -> Self {
+        Pie {
+            fifo: Fifo::new(params.limit),
+            arrivals: VecDeque::new(),
+            updates: Ticks::new(params.t_update),
+            p: 0.0,
+            accu_p: 0.0,
+            qdelay: Span::ZERO,
+            qdelay_old: Span::ZERO,
+            burst_allowance: params.max_burst,
+            max_packet: params.max_packet.amount(),
+            params,
+        }
+    }
+
+    /// Whether updates would change nothing.
+    #[inline]
+    fn quiet(&self) -> bool {
+        let delays = self.qdelay.0 == 0 && self.qdelay_old.0 == 0;
+        self.fifo.packets() == 0 && self.p == 0.0 && delays && self.burst_allowance == self.params.max_burst
+    }
+
+    fn current_qdelay(&self) -> Span {
+        match self.params.delay {
+            Delay::Timestamp => self.qdelay,
+            Delay::Length => self.params.bandwidth.time_of(self.fifo.bytes()),
+        }
+    }
+
+    /// Whether this arrival is to be signalled on.
+    fn drop_early(&mut self, bytes: u64, rng: &mut Stream) -> bool {
+        let short = Span(self.params.target.0 / 2);
+        if self.burst_allowance.0 > 0
+            || (self.qdelay_old < short && self.p < 0.2)
+            || self.fifo.bytes() < 2 * self.max_packet
+        {
+            return false;
+        }
+        let p = match self.params.mode {
+            Mode::Byte if bytes <= self.max_packet => self.p * bytes as f64 / self.max_packet as f64,
+            _ => self.p,
+        };
+        if self.params.derandomise {
+            self.accu_p = if p == 0.0 { 0.0 } else { self.accu_p + p };
+            if self.accu_p < ACCUMULATED[0] {
+                return false;
+            }
+        }
+        let certain = self.params.derandomise && self.accu_p >= ACCUMULATED[1];
+        let signal = certain || rng.chance(p);
+        if signal {
+            self.accu_p = 0.0;
+        }
+        signal
+    }
+
+    /// calculate_drop_prob.
+    fn update(&mut self) {
+        let qdelay = self.current_qdelay();
+        let (delay, old) = (qdelay.as_secs(), self.qdelay_old.as_secs());
+        let mut change = self.params.alpha * (delay - self.params.target.as_secs()) + self.params.beta * (delay - old);
+        if let Some((_, divisor)) = SCALES.iter().find(|(below, _)| self.p < *below) {
+            change /= divisor;
+        } else {
+            change = libm::fmin(change, STEP);
+        }
+        if qdelay > LONG {
+            change += STEP;
+        }
+        self.p = (self.p + change).clamp(0.0, 1.0);
+        if qdelay.0 == 0 && self.qdelay_old.0 == 0 {
+            self.p *= 0.98;
+        }
+        self.burst_allowance = self.burst_allowance - self.params.t_update;
+        let short = Span(self.params.target.0 / 2);
+        if self.p == 0.0 && qdelay < short && self.qdelay_old < short {
+            self.burst_allowance = self.params.max_burst;
+        }
+        self.qdelay_old = qdelay;
+    }
+}
+
+impl<P: Packet> Discipline<P> for Pie<P> {
+    fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
+        if self.quiet() {
+            self.updates.pass(ctx.now);
+        }
+        if !self.fifo.has_room(&packet) {
+            self.accu_p = 0.0;
+            return ctx.lost(packet, Cause::Tail);
+        }
+        if self.drop_early(packet.bytes(), ctx.rng) {
+            let marks = self.params.action == Action::Mark && self.p <= self.params.mark_th;
+            if !(marks && packet.mark()) {
+                return ctx.lost(packet, Cause::Early);
+            }
+        }
+        self.fifo.push(packet);
+        self.arrivals.push_back(ctx.now);
+    }
+
+    fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
+        let packet = self.fifo.pop()?;
+        let came = self.arrivals.pop_front().unwrap_or(ctx.now);
+        self.qdelay = if self.fifo.packets() == 0 { Span::ZERO } else { ctx.now.since(came) };
+        Some(packet)
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        (!self.quiet()).then(|| self.updates.due())
+    }
+
+    fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
+        while !self.quiet() && self.updates.tick(ctx.now) {
+            self.update();
+        }
+    }
+
+    fn packets(&self) -> u64 {
+        self.fifo.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.fifo.bytes()
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.fifo.for_each(visit);
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
+        visit(None, "p", self.p);
+        visit(None, "qdelay_s", self.current_qdelay().as_secs());
+        visit(None, "burst_allowance_s", self.burst_allowance.as_secs());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! The controller by hand, on a link of 1 Mbit/s where a packet of 1000 bytes takes 8 ms.
+
+use super::*;
+use crate::rig::{Rig, TestPacket};
+use sluicegate_base::{Ecn, Link, Params};
+
+fn params() -> PieParams {
+    PieParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap()
+}
+
+fn state(rig: &Rig<Pie<TestPacket>>, name: &str) -> f64 {
+    rig.state(name).unwrap()
+}
+
+/// RFC 8033's calculate_drop_prob, delay by length: 3 packets are 24 ms, 2 are 16 ms, none is 0.
+#[test]
+fn replays_the_update_of_the_rfc() {
+    let mut rig = Rig::new(Pie::new(PieParams { delay: Delay::Length, ..params() }), 1);
+    (0..3).for_each(|_| rig.arrive(1, 1000));
+    let mut p = 0.0f64;
+    let mut old = 0.0;
+    for (k, (packets, scale)) in [(3, 2048.0), (3, 128.0), (2, 128.0), (0, 2048.0), (0, 2048.0)].into_iter().enumerate()
+    {
+        while rig.discipline.packets() > packets {
+            rig.depart();
+        }
+        rig.wait(Span::from_millis(15));
+        let delay = 0.008 * packets as f64;
+        let change = (0.125 * (delay - 0.015) + 1.25 * (delay - old)) / scale;
+        p = (p + change).max(0.0) * if delay + old == 0.0 { 0.98 } else { 1.0 };
+        old = delay;
+        let shown = state(&rig, "p");
+        assert!((shown - p).abs() < 1e-15, "update {k}: {shown} for {p}");
+        assert_eq!(
+            rig.discipline.burst_allowance,
+            Span::from_millis(150 - 15 * (k as u64 + 1)).max(Span::ZERO).max(if p == 0.0 && delay < 0.0075 && k == 4 {
+                Span::from_millis(150)
+            } else {
+                Span::ZERO
+            },)
+        );
+    }
+    assert_eq!((p, rig.discipline.next_wakeup()), (0.0, None), "at rest");
+}
+
+/// Each band of p has its divisor; from 0.1 on a step up is at most 0.02, and delays above 250 ms add 0.02.
+#[test]
+fn steps_are_scaled_by_the_probability() {
+    let after = |p: f64, packets: u64| {
+        let mut rig = Rig::new(Pie::new(PieParams { delay: Delay::Length, ..params() }), 1);
+        (0..packets).for_each(|_| rig.arrive(1, 1000));
+        rig.discipline.p = p;
+        rig.discipline.qdelay_old = rig.discipline.current_qdelay();
+        rig.wait(Span::from_millis(15));
+        state(&rig, "p") - p
+    };
+    // 25 packets are 200 ms: 0.125·0.185 = 0.023125.
+    for (p, divisor) in [(0.0, 2048.0), (5e-6, 512.0), (5e-5, 128.0), (5e-4, 32.0), (5e-3, 8.0), (0.05, 2.0)] {
+        assert!((after(p, 25) - 0.023125 / divisor).abs() < 1e-12, "p = {p}");
+    }
+    assert!((after(0.5, 25) - 0.02).abs() < 1e-12);
+    // 32 packets are 256 ms: 0.125·0.241/2 + 0.02.
+    assert!((after(0.05, 32) - (0.0150625 + 0.02)).abs() < 1e-12);
+    assert_eq!(after(0.99, 32) + 0.99, 1.0);
+}
+
+#[test]
+fn the_delay_is_that_of_the_packet_that_left_last() {
+    let mut rig = Rig::new(Pie::new(params()), 1);
+    (0..3).for_each(|_| rig.arrive(1, 1000));
+    rig.wait(Span::from_millis(7));
+    rig.depart();
+    assert_eq!(state(&rig, "qdelay_s"), 0.007);
+    rig.wait(Span::from_millis(7));
+    rig.depart();
+    assert_eq!(state(&rig, "qdelay_s"), 0.014);
+    rig.depart();
+    assert_eq!(state(&rig, "qdelay_s"), 0.0, "it left the queue empty");
+}
+
+/// p = 0.1, without updates: with derandomisation a gap is 9 packets at least, and 85 at most (86, as 85 times 0.1 in binary is
+/// just below 8.5).
+#[test]
+fn signals_are_spaced_out() {
+    for (derandomise, least, most) in [(true, 9, 86), (false, 1, 200)] {
+        let spared = PieParams { max_burst: Span::ZERO, t_update: Span::from_secs(1_000_000_000), ..params() };
+        let mut rig = Rig::new(Pie::new(PieParams { derandomise, limit: Size::Packets(1 << 40), ..spared }), 1);
+        (0..2).for_each(|_| rig.arrive(1, 1000));
+        (rig.discipline.p, rig.discipline.qdelay_old) = (0.1, Span::from_secs(1));
+        let (mut gap, mut gaps) = (0, alloc::vec::Vec::new());
+        for _ in 0..200_000 {
+            let before = rig.lost.len();
+            rig.arrive(1, 1000);
+            gap += 1;
+            if rig.lost.len() > before {
+                gaps.push(gap);
+                gap = 0;
+            }
+        }
+        let mean = gaps.iter().sum::<u64>() as f64 / gaps.len() as f64;
+        // 8 packets for nothing and then 10 on average, but for the bound of 85: 10·(1 − 0.9⁷⁷) + 8 = 18.0; else 10.
+        let expected = if derandomise { 18.0 } else { 10.0 };
+        assert!((mean - expected).abs() < 0.4, "{mean}");
+        assert!(gaps.iter().all(|gap| (least..=most).contains(gap)), "{:?}", gaps.iter().max());
+    }
+}
+
+/// For the first 150 ms everything passes, whatever p is; a short queue always does.
+#[test]
+fn bursts_and_short_queues_are_spared() {
+    let mut rig = Rig::new(Pie::new(PieParams { derandomise: false, ..params() }), 1);
+    rig.arrive(1, 1000);
+    rig.discipline.p = 1.0;
+    (0..100).for_each(|_| rig.arrive(1, 1000));
+    assert_eq!(rig.lost.len(), 0);
+    for _ in 0..10 {
+        rig.wait(Span::from_millis(15));
+        rig.discipline.p = 1.0;
+    }
+    (0..100).for_each(|_| rig.arrive(1, 1000));
+    assert_eq!(rig.lost.len(), 100);
+    while rig.discipline.bytes() >= 2000 {
+        rig.depart();
+    }
+    rig.arrive(1, 1000);
+    assert_eq!((rig.lost.len(), rig.discipline.packets()), (100, 2));
+    rig.assert_conserved();
+}
+
+#[test]
+fn a_marker_drops_above_its_threshold() {
+    for (p, marked) in [(0.1, true), (0.11, false)] {
+        let params = PieParams { action: Action::Mark, max_burst: Span::ZERO, ..params() };
+        let mut rig = Rig::new(Pie::new(params), 1);
+        (0..2).for_each(|_| rig.offer(1, 1000, Ecn::Capable0));
+        (rig.discipline.p, rig.discipline.qdelay_old) = (p, Span::from_secs(1));
+        (0..100).for_each(|_| rig.offer(1, 1000, Ecn::Capable0));
+        let lost = rig.lost.len();
+        let marks =
+            core::iter::from_fn(|| rig.depart()).filter(|packet| packet.ecn == Ecn::CongestionExperienced).count();
+        assert!(
+            if marked { lost == 0 && marks > 2 } else { lost > 2 && marks == 0 },
+            "{p}: {lost} lost, {marks} marked"
+        );
+    }
+}
+
+/// A century of rest is not updated through.
+#[test]
+fn an_idle_link_is_quiet() {
+    let mut rig = Rig::new(Pie::new(params()), 1);
+    assert_eq!(rig.discipline.next_wakeup(), None);
+    rig.wait(Span::from_secs(3_155_760_000));
+    rig.arrive(1, 1000);
+    assert_eq!(rig.discipline.next_wakeup(), Some(Time::ZERO + Span::from_secs(3_155_760_000) + Span::from_millis(15)));
+}

@@ -1,0 +1,209 @@
+//! # REM
+//!
+//! Random Exponential Marking keeps a price of the link that rises while more arrives than the link can send or the queue is
+//! above its target, and falls otherwise. An arrival is dropped or marked with a probability exponential in the price, so that
+//! the probabilities of several links on a path add up as their prices do.
+//!
+//! ```text
+//! every t_update, with `in` the arrivals since the last update and c what the link sends in that time, in packets:
+//!     in_avg ← (1 − inw)·in_avg + inw·in                         (Athuraliya, Li, Low & Yin 2001, as ns-2 has it)
+//!     price ← max(0, price + gamma·(in_avg + alpha·(q − b_ref) − c))
+//!     p ← 1 − phi^(−price)
+//! for each arrival:      with probability p:  drop it; or (action = mark) mark it, if its transport is capable
+//!                                               (mode = byte:  p·length/max_packet; q and in are in packets of max_packet)
+//! ```
+//!
+//! `state` shows `price` and `p`.
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | the price law in its published form | ns-2's, whose authors are the paper's: alpha is a constant 0.1 there and a parameter here | the paper was not at hand |
+//! | gamma 0.001, phi 1.001, b* 20 packets, updates every 2 ms | so, whatever the link | ns-2's defaults; `b_ref` is ns-2's `pbo_` |
+//! | packets of one length | `max_packet` bytes, the link's typical packet | ns-2: `mean_pktsize_` 1000; it is what c counts |
+//! | marks | at the arrival, and what cannot carry a mark is dropped | ns-2 with `markpkts_` marks at the departure, and then drops nothing early |
+//! | nothing on a full buffer | `limit` packets are held, and what finds it full is lost with cause `tail` without being drawn for | ns-2 holds one less |
+//! | nothing on idle links | updates are asked for until the price is 0 and would stay there | equal, and an idle link needs no clock |
+
+use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+use crate::fifo::Fifo;
+use crate::red::{Action, Mode};
+use crate::ticks::Ticks;
+use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Time, params};
+
+params! {
+    /// Parameters of [`Rem`].
+    pub struct RemParams {
+        /// Target length of the queue, b*.
+        b_ref: Size = default(Size::Packets(20)), unit("packets"), range(Range::from(0.0)), source("ns-2, pbo_");
+        /// Most that the queue holds, not counting the packet in transmission.
+        limit: Size = default(Size::Packets(300)), unit("packets"), range(Range::from(1.0)),
+            source("chosen here: far above b_ref");
+        /// Step of the price.
+        gamma: f64 = default(0.001), unit("1/packet"), range(Range::POSITIVE), source("ns-2, gamma_");
+        /// Base of the probability: p = 1 − phi^(−price).
+        phi: f64 = default(1.001), unit("1"), range(Range::above(1.0)), source("ns-2, phi_");
+        /// Weight of the queue's distance from its target beside that of the rates.
+        alpha: f64 = default(0.1), unit("1"), range(Range::from(0.0)), source("ns-2, rem.cc");
+        /// Weight of the present arrivals in their average.
+        inw: f64 = default(1.0), unit("1"), range(Range::above(0.0).to(1.0)), source("ns-2, inw_");
+        /// Time from one update of the price to the next.
+        t_update: Span = default(Span::from_millis(2)), range(Range::POSITIVE), source("ns-2, pupdtime_");
+        /// Count packets, or bytes with probabilities proportional to a packet's length.
+        mode: Mode = default(Mode::Packet), source("ns-2, qib_");
+        /// Length of a packet of c; in byte mode, also of q, b_ref and the arrivals.
+        max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
+            range(Range::from(1.0)), source("ns-2, mean_pktsize_");
+        /// Drop, or mark the packets that can carry a mark and drop the others.
+        action: Action = default(Action::Drop), source("ns-2, markpkts_");
+        /// The rate of the link, from which c follows.
+        bandwidth: Rate = derived("the link's rate", |link| link.rate), range(Range::POSITIVE), source("the link");
+    }
+    rules {
+        "b_ref counts packets, unless mode is byte" [b_ref, mode]
+            |p| p.mode == Mode::Byte || matches!(p.b_ref, Size::Packets(_));
+        "max_packet is in bytes" [max_packet] |p| matches!(p.max_packet, Size::Bytes(_));
+    }
+}
+
+/// The causes for which REM gives up packets.
+pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early];
+
+/// A first-in-first-out queue under Random Exponential Marking.
+#[derive(Clone, Debug)]
+pub struct Rem<P> {
+    fifo: Fifo<P>,
+    updates: Ticks,
+    price: f64,
+    /// Of the present price; none since the price has moved.
+    p: Option<f64>,
+    /// Arrivals since the last update, in packets, and their average.
+    arrived: f64,
+    in_avg: f64,
+    b_ref: f64,
+    gamma: f64,
+    phi: f64,
+    alpha: f64,
+    inw: f64,
+    /// What the link sends between two updates, in packets.
+    c: f64,
+    /// In byte mode, max_packet.
+    max_packet: Option<f64>,
+    marks: bool,
+}
+
+impl<P> Declared for Rem<P> {
+    type Params = RemParams;
+    const ABOUT: About = About {
+        name: "rem",
+        class: "Rem",
+        title: "REM",
+        source: "Athuraliya, Li, Low & Yin 2001; ns-2, queue/rem.cc",
+        tc: "",
+        module: include_str!("mod.rs"),
+    };
+}
+
+impl<P: Packet> Rem<P> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(params: RemParams) -> Self {
+        let max_packet = params.max_packet.amount() as f64;
+        Rem {
+            fifo: Fifo::new(params.limit),
+            updates: Ticks::new(params.t_update),
+            price: 0.0,
+            p: Some(0.0),
+            arrived: 0.0,
+            in_avg: 0.0,
+            b_ref: match params.b_ref {
+                Size::Packets(n) => n as f64,
+                Size::Bytes(n) => n as f64 / max_packet,
+            },
+            gamma: params.gamma,
+            phi: params.phi,
+            alpha: params.alpha,
+            inw: params.inw,
+            c: params.t_update.as_secs() * params.bandwidth.0 as f64 / (8.0 * max_packet),
+            max_packet: (params.mode == Mode::Byte).then_some(max_packet),
+            marks: params.action == Action::Mark,
+        }
+    }
+
+    /// What the price would change by, over gamma, with so long a queue.
+    #[inline]
+    fn excess(&self, q: f64) -> f64 {
+        self.in_avg + self.alpha * (q - self.b_ref) - self.c
+    }
+
+    /// Whether the price is 0 and stays so while nothing arrives: in_avg only falls.
+    #[inline]
+    fn quiet(&self) -> bool {
+        self.fifo.packets() == 0 && self.arrived == 0.0 && self.price == 0.0 && self.excess(0.0) <= 0.0
+    }
+
+    fn update(&mut self) {
+        let q = self.max_packet.map_or(self.fifo.packets() as f64, |length| self.fifo.bytes() as f64 / length);
+        self.in_avg = (1.0 - self.inw) * self.in_avg + self.inw * core::mem::take(&mut self.arrived);
+        self.price = libm::fmax(self.price + self.gamma * self.excess(q), 0.0);
+        self.p = None;
+    }
+
+    fn probability(&self) -> f64 {
+        self.p.unwrap_or_else(|| if self.price > 0.0 { 1.0 - libm::pow(self.phi, -self.price) } else { 0.0 })
+    }
+}
+
+impl<P: Packet> Discipline<P> for Rem<P> {
+    fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
+        if self.quiet() {
+            let missed = self.updates.pass(ctx.now);
+            self.in_avg *= libm::pow(1.0 - self.inw, missed as f64);
+        }
+        let part = self.max_packet.map_or(1.0, |length| packet.bytes() as f64 / length);
+        self.arrived += part;
+        if !self.fifo.has_room(&packet) {
+            return ctx.lost(packet, Cause::Tail);
+        }
+        // There may be many updates between two packets: the power is taken once for each that is judged.
+        let p = self.probability();
+        self.p = Some(p);
+        if ctx.rng.chance(p * part) && !(self.marks && packet.mark()) {
+            return ctx.lost(packet, Cause::Early);
+        }
+        self.fifo.push(packet);
+    }
+
+    fn dequeue(&mut self, _ctx: &mut Ctx<'_, P>) -> Option<P> {
+        self.fifo.pop()
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        (!self.quiet()).then(|| self.updates.due())
+    }
+
+    fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
+        while !self.quiet() && self.updates.tick(ctx.now) {
+            self.update();
+        }
+    }
+
+    fn packets(&self) -> u64 {
+        self.fifo.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.fifo.bytes()
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.fifo.for_each(visit);
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
+        visit(None, "price", self.price);
+        visit(None, "p", self.probability());
+    }
+}
+
+#[cfg(test)]
+mod tests;

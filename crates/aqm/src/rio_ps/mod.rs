@@ -1,0 +1,241 @@
+//! # RIO-PS
+//!
+//! RED with In and Out, with Preferential treatment to Short flows: a meter marks the first L_t packets of each flow In and
+//! the rest Out, and RIO loses Out packets first. Short flows thus lose less than long ones.
+//!
+//! ```text
+//! at the edge, for each arrival of flow i:                                (Guo & Matta 2001, as DCN 2004 describes it)
+//!     if i was silent for `expiry`:  it is a new flow
+//!     its first L_t packets are In, the others Out
+//! every `interval`:  L_t ← L_t ± 1, towards short:long = `ratio`
+//! in the core:  RIO, with thresholds that are parts of the buffer B
+//! ```
+//!
+//! The meter sits inside this discipline: one link is edge and core at once, and may be the edge for others, since it writes what
+//! it finds into the packet's label, which `rio` at a later link reads. Memory: 32 bytes for each of `flows` and 4 for
+//! each of as many buckets, 590 kB with the defaults, taken when the first packet comes; places are given by a hash with a
+//! secret key. `state` shows `l_t`, `flows`, and what `rio` shows.
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | edge and core are different routers | both in one discipline; packets are labelled for a `rio` at a later link | one bottleneck needs no second router; whoever has several links may put `rio_ps` on the first and `rio` on the others |
+//! | per-flow state for all flows | at most `flows` of them; the packets of those that find no room are Out | memory stays bounded. Were they In, whoever fills the table would gain |
+//! | flow state expires after 1 s, L_t is adapted every 10 s to a short:long ratio of 3 | so, when the next packet comes: L_t matters only then | facts of this project; the paper of 2001 was not at hand |
+//! | what the ratio compares | `balance` = load (default): bytes of In and of Out packets; = flows: flows up to L_t and beyond | DCN 2004 does not say; the second is how the paper of 2001 is remembered |
+//! | how L_t moves | by one packet each time, from `l_t`, between 1 and `l_t_max` | chosen here. With long flows alone it rises to l_t_max, whose packets are then few beside what they send |
+//! | In: 0.15 B, 0.35 B, 1/20; Out: 0.15 B, 0.5 B, 1/10; w = 1/512 | so, as parts of `limit` | facts of this project, recommended by the inventors of the scheme |
+//! | the buffer B | `limit` = 240 packets | DCN 2004 has 240 for Drop Tail, and none for RIO-PS |
+//! | DCN 2004 ran it with ECN | `action` and `above_max_th`, as `rio` here | by the rules of RED |
+
+mod meter;
+
+pub use meter::{Balance, Meter};
+
+use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+use crate::red::Action;
+use crate::rio::{Core, IN, OUT, RioParams};
+use sluicegate_base::{About, Declared, Range, Size, Span, params};
+
+params! {
+    /// Parameters of [`RioPs`].
+    pub struct RioPsParams {
+        /// Most that the queue holds, not counting the packet in transmission: B, of which the thresholds are parts.
+        limit: Size = default(Size::Packets(240)), unit("packets"), range(Range::from(1.0)),
+            source("DCN 2004, Table 1, for Drop Tail");
+        /// L_t at the start: so many packets of a flow are In.
+        l_t: u64 = default(10), unit("packets"), range(Range::from(1.0).to(1e9)), source("chosen here");
+        /// Most that L_t can become.
+        l_t_max: u64 = default(100), unit("packets"), range(Range::from(1.0).to(1e9)), source("chosen here");
+        /// Silence after which a flow is a new one.
+        expiry: Span = default(Span::from_secs(1)), range(Range::POSITIVE), source("RIO-PS 2001, from memory");
+        /// Time from one adaptation of L_t to the next.
+        interval: Span = default(Span::from_secs(10)), range(Range::POSITIVE), source("RIO-PS 2001, from memory");
+        /// What short:long shall be; with 0, L_t stays as it is.
+        ratio: f64 = default(3.0), unit("1"), range(Range::from(0.0)), source("RIO-PS 2001, from memory");
+        /// What of short and of long flows is compared.
+        balance: Balance = default(Balance::Load), source("chosen here");
+        /// Most flows that the meter remembers.
+        flows: u64 = default(16_384), unit("flows"), range(Range::from(1.0).to(65_536.0)), source("chosen here");
+        /// Queue weight of both averages: the weight of the present queue.
+        w_q: f64 = default(1.0 / 512.0), unit("1"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");
+        /// Average of In packets below which no In packet is dropped or marked, as a part of limit.
+        in_min: f64 = default(0.15), unit("of limit"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");
+        /// Average of In packets from which every In packet is dropped or marked, as a part of limit.
+        in_max: f64 = default(0.35), unit("of limit"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");
+        /// The probability for In packets as their average reaches in_max.
+        in_max_p: f64 = default(0.05), unit("1"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");
+        /// Average of all packets below which no Out packet is dropped or marked, as a part of limit.
+        out_min: f64 = default(0.15), unit("of limit"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");
+        /// Average of all packets from which every Out packet is dropped or marked, as a part of limit.
+        out_max: f64 = default(0.5), unit("of limit"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");
+        /// The probability for Out packets as the average reaches out_max.
+        out_max_p: f64 = default(0.1), unit("1"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");
+        /// Typical time to send a small packet, the unit of the idle decay.
+        s: Span = derived("500 bytes at the link rate", |link| Span(link.rate.time_of(500).0.max(1))),
+            range(Range::POSITIVE), source("RED 1993, Fig. 17; the length is ns-2's mean_pktsize");
+        /// Drop, or mark the packets that can carry a mark and drop the others.
+        action: Action = default(Action::Drop), source("DCN 2004, Sec. 5");
+        /// What a marker does with a packet that can carry a mark while the average that judges it is at its maximum or above.
+        above_max_th: Action = default(Action::Drop), source("RFC 3168, Sec. 7: drop");
+    }
+    rules {
+        "limit counts packets" [limit] |p| matches!(p.limit, Size::Packets(_));
+        "in_min < in_max" [in_min, in_max] |p| p.in_min < p.in_max;
+        "out_min < out_max" [out_min, out_max] |p| p.out_min < p.out_max;
+        "l_t <= l_t_max" [l_t, l_t_max] |p| p.l_t <= p.l_t_max;
+    }
+}
+
+/// The causes for which RIO-PS gives up packets.
+pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early, Cause::Forced];
+
+/// A first-in-first-out queue under RIO that prefers the beginnings of flows.
+#[derive(Clone, Debug)]
+pub struct RioPs<P> {
+    meter: Meter,
+    core: Core<P>,
+}
+
+impl<P> Declared for RioPs<P> {
+    type Params = RioPsParams;
+    const ABOUT: About = About {
+        name: "rio_ps",
+        class: "RioPs",
+        title: "RIO-PS",
+        source: "Guo & Matta 2001, after DCN 2004",
+        tc: "",
+        module: include_str!("mod.rs"),
+    };
+}
+
+impl<P: Packet> RioPs<P> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(params: RioPsParams) -> Self {
+        let limit = params.limit.amount() as f64;
+        // Whole packets, and the upper threshold above the lower one even in the smallest buffers.
+        let part = |part: f64| libm::round(part * limit) as u64;
+        let band = |low: f64, high: f64| (part(low).max(1), part(high).max(part(low).max(1) + 1));
+        let ((in_min, in_max), (out_min, out_max)) =
+            (band(params.in_min, params.in_max), band(params.out_min, params.out_max));
+        let rio = RioParams {
+            w_q: params.w_q,
+            in_min_th: Size::Packets(in_min),
+            in_max_th: Size::Packets(in_max),
+            in_max_p: params.in_max_p,
+            out_min_th: Size::Packets(out_min),
+            out_max_th: Size::Packets(out_max),
+            out_max_p: params.out_max_p,
+            limit: params.limit,
+            s: params.s,
+            action: params.action,
+            above_max_th: params.above_max_th,
+        };
+        let l_t = (params.l_t, params.l_t_max);
+        RioPs {
+            meter: Meter::new(params.flows, l_t, params.expiry, params.interval, params.ratio, params.balance),
+            core: Core::new(&rio),
+        }
+    }
+}
+
+impl<P: Packet> Discipline<P> for RioPs<P> {
+    fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
+        let is_in = self.meter.is_in(packet.flow(), packet.bytes(), ctx.now, ctx.rng);
+        packet.set_label(if is_in { IN } else { OUT });
+        self.core.enqueue(packet, is_in, ctx);
+    }
+
+    fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
+        self.core.dequeue(ctx)
+    }
+
+    fn packets(&self) -> u64 {
+        self.core.fifo().packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.core.fifo().bytes()
+    }
+
+    /// In and Out are not dropped alike.
+    fn proportional(&self) -> bool {
+        false
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.core.fifo().for_each(visit);
+    }
+
+    fn average(&self) -> Option<f64> {
+        Some(self.core.average())
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
+        visit(None, "l_t", self.meter.l_t() as f64);
+        visit(None, "flows", self.meter.len() as f64);
+        self.core.state(visit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rig::{Rig, TestPacket};
+    use crate::rio::Rio;
+    use alloc::vec::Vec;
+    use sluicegate_base::{Link, Params, Rate};
+
+    fn params() -> RioPsParams {
+        RioPsParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap()
+    }
+
+    /// L_t = 3: packets 1 to 3 of flow 1 are In, 4 and 5 Out; a `rio` at the next link sees the same.
+    #[test]
+    fn replays_the_rule_and_labels_packets() {
+        let mut edge = Rig::new(RioPs::new(RioPsParams { l_t: 3, ..params() }), 1);
+        [1, 1, 2, 1, 1, 1].iter().for_each(|flow| edge.arrive(*flow, 1000));
+        assert_eq!(
+            (edge.state("in_packets"), edge.state("flows"), edge.state("l_t")),
+            (Some(4.0), Some(2.0), Some(3.0))
+        );
+        let rio = RioParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
+        let mut core = Rig::new(Rio::new(rio), 1);
+        let sent: Vec<TestPacket> = core::iter::from_fn(|| edge.depart()).collect();
+        assert_eq!(sent.iter().map(|packet| packet.label).collect::<Vec<_>>(), [IN, IN, IN, IN, OUT, OUT]);
+        sent.into_iter().for_each(|packet| core.submit(packet));
+        assert_eq!(core.state("in_packets"), Some(4.0));
+        edge.assert_conserved();
+    }
+
+    /// One flow at the link's rate and many of five packets at half of it: the long one loses about half of its packets, the short
+    /// ones no more than in_max_p, 5 % of 30,000.
+    #[test]
+    fn short_flows_lose_less_than_long_ones() {
+        let mut rig = Rig::new(RioPs::new(RioPsParams { ratio: 0.0, ..params() }), 1);
+        for k in 0..60_000u64 {
+            rig.arrive(0, 1000);
+            rig.wait(Span::from_millis(4));
+            if k % 2 == 0 {
+                rig.arrive(1 + k / 10, 1000);
+            }
+            rig.wait(Span::from_millis(4));
+            rig.depart();
+        }
+        let long = rig.lost.iter().filter(|(packet, _)| packet.flow == 0).count();
+        let short = rig.lost.len() - long;
+        assert!(long > 28_000 && short < 1500, "{long} and {short}");
+    }
+
+    #[test]
+    fn thresholds_are_parts_of_the_buffer() {
+        for (limit, forced) in [(100, 50), (1, 2)] {
+            let params = RioPsParams { limit: Size::Packets(limit), w_q: 1.0, out_max_p: 1e-12, ..params() };
+            let mut rig = Rig::new(RioPs::new(RioPsParams { l_t: 1, ratio: 0.0, ..params }), 1);
+            (0..=forced).for_each(|_| rig.arrive(1, 1000));
+            let cause = if limit > 50 { Cause::Forced } else { Cause::Tail };
+            assert_eq!(rig.lost_flows().first(), Some(&(1, cause)));
+            assert_eq!(rig.discipline.packets(), forced.min(limit));
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! # SFB
+//!
+//! Stochastic Fair BLUE keeps a probability for each bin of a Bloom filter. A flow has one bin in each level and is dropped
+//! or marked with the least of their probabilities, so that it takes a flow that fills all of its bins to be found
+//! unresponsive: its probability reaches 1, and it is held to a small rate.
+//!
+//! ```text
+//! for each arrival:                                                 (Feng, Kandlur, Saha & Shin; net/sched/sch_sfb.c)
+//!     `limit` packets are queued?  drop                                                                       (tail)
+//!     for each of its bins, one in each level:
+//!         empty?  p ← p − decrement;   bin_size packets or more?  p ← p + increment
+//!     p_min, q_min:  the least p and the least number of packets of its bins
+//!     q_min ≥ bin_max?  drop                                                                                  (tail)
+//!     p_min = 1?  warm-up: the same for its bins in the other table;  no token left?  drop                  (policed)
+//!     else with probability p_min:  mark it, if p_min is not far above 1/2 and it can be marked, else drop     (early)
+//!     queue it, and count it in its bins until it leaves
+//! every `rehash`:  the other table takes over, with a new hash; in the last `warmup` before, unresponsive flows are
+//!     counted in it too
+//! ```
+//!
+//! Memory is fixed: two tables of `levels` times `bins`, and the packets with two hashes each. `tests/sfb_linux.rs` compares
+//! it packet for packet with a model of the kernel's code.
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | L = 2 levels of N = 23 bins (as remembered) | `levels` 8 of `bins` 16 | so in Linux; others can be given |
+//! | a hash function for each level | the digits of one SipHash of the flow to the base N, as many as levels | Linux cuts one hash of 32 bits into digits of 4 bits |
+//! | p is real | p is a fraction of 65535, increment and decrement rounded to it | so in Linux: 1/1000 becomes 66/65535, 1/6000 becomes 11/65535 |
+//! | an unresponsive flow is limited to some rate | all of them together to `penalty_rate` with `penalty_burst` | so in Linux |
+//! | nothing on how tokens accrue | `tokens` = bucket: at penalty_rate. = linux: the count is looked at when none is left and starts anew at each look | in the kernel a flow that comes faster than penalty_rate never lets a whole token come together: after the first burst it gets nothing while it goes on |
+//! | marks, if asked for, whatever p is | `action` = mark; above p = 1/2 a part that grows to all at p = 1 is dropped | so in Linux, against flows that ignore marks. `action` = drop never marks |
+//! | the hash is changed, and the bins of the next are warmed up by all flows | in the last `warmup` by flows with p_min = 1 alone; bins keep what they had when their table last served | so in Linux |
+//! | nothing on a bound for a bin | `bin_max`, beyond which arrivals are dropped | so in Linux |
+//! | jiffies | nanoseconds | Linux looks at times in steps of 1 to 10 ms |
+
+use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::fifo::has_room;
+use crate::keyed::Keyed;
+use crate::red::Action;
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+use sluicegate_base::{About, Declared, Range, Size, Span, Time, choices, params};
+
+choices! {
+    /// How the tokens of unresponsive flows come.
+    pub enum Tokens {
+        /// At penalty_rate, up to penalty_burst.
+        Bucket = "bucket",
+        /// As the kernel counts them.
+        Linux = "linux",
+    }
+}
+
+params! {
+    /// Parameters of [`Sfb`].
+    pub struct SfbParams {
+        /// Drop, or mark the packets that can carry a mark and drop the others.
+        action: Action = default(Action::Mark), source("Linux, net/sched/sch_sfb.c");
+        /// How the tokens of unresponsive flows come.
+        tokens: Tokens = default(Tokens::Bucket), source("tc-sfb(8): packets per second; linux: net/sched/sch_sfb.c");
+        /// Levels of the filter.
+        levels: u64 = default(8), unit("levels"), range(Range::from(1.0).to(8.0)), source("Linux, net/sched/sch_sfb.c");
+        /// Bins in each level.
+        bins: u64 = default(16), unit("bins"), range(Range::from(2.0).to(256.0)), source("Linux, net/sched/sch_sfb.c");
+        /// Packets of a bin from which its probability rises.
+        bin_size: u64 = default(20), unit("packets"), range(Range::from(1.0)),
+            source("Linux, net/sched/sch_sfb.c"), tc("target");
+        /// Packets in each of a flow's bins from which its arrivals are lost.
+        bin_max: u64 = default(25), unit("packets"), range(Range::from(1.0)),
+            source("Linux, net/sched/sch_sfb.c"), tc("max");
+        /// What a bin's probability rises by.
+        increment: f64 = default(0.001), unit("1"), range(Range::above(0.0).to(1.0)),
+            source("Linux, net/sched/sch_sfb.c"), tc("increment");
+        /// What it falls by.
+        decrement: f64 = default(1.0 / 6000.0), unit("1"), range(Range::above(0.0).to(1.0)),
+            source("Linux, net/sched/sch_sfb.c"), tc("decrement");
+        /// Most that the queue holds, not counting the packet in transmission.
+        limit: Size = default(Size::Packets(1000)), unit("packets"), range(Range::from(1.0)),
+            source("Linux, net/sched/sch_sfb.c: the device's txqueuelen"), tc("limit");
+        /// Time from one hash to the next; 0 s: it never changes.
+        rehash: Span = default(Span::from_secs(600)), range(Range::from(0.0)),
+            source("Linux, net/sched/sch_sfb.c"), tc("rehash");
+        /// How long before a new hash unresponsive flows are counted under it too.
+        warmup: Span = default(Span::from_secs(60)), range(Range::from(0.0)),
+            source("Linux, net/sched/sch_sfb.c"), tc("db");
+        /// What all unresponsive flows together may send in a second; 0: nothing.
+        penalty_rate: u64 = default(10), unit("packets"), range(Range::from(0.0).to(1e9)),
+            source("Linux, net/sched/sch_sfb.c"), tc("penalty_rate");
+        /// What they may send at once.
+        penalty_burst: u64 = default(20), unit("packets"), range(Range::from(0.0).to(1e9)),
+            source("Linux, net/sched/sch_sfb.c"), tc("penalty_burst");
+    }
+}
+
+/// The causes for which SFB gives up packets.
+pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early, Cause::Policed];
+
+/// The probability 1.
+const MAX_PROB: u32 = 0xffff;
+
+/// A bin.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bin {
+    qlen: u64,
+    p_mark: u32,
+}
+
+/// One of the two filters.
+#[derive(Clone, Debug)]
+struct Table {
+    key: Keyed,
+    bins: Vec<Bin>,
+}
+
+/// Where a flow is counted: its hash, of which the digits are places in the levels.
+#[derive(Clone, Copy, Debug)]
+struct Digits {
+    rest: u64,
+    n: u64,
+    level: u64,
+    levels: u64,
+}
+
+impl Iterator for Digits {
+    type Item = usize;
+
+    /// The next bin, counted through all levels.
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        if self.level == self.levels {
+            return None;
+        }
+        let product = u128::from(self.rest) * u128::from(self.n);
+        self.rest = product as u64;
+        let at = self.level * self.n + (product >> 64) as u64;
+        self.level += 1;
+        Some(at as usize)
+    }
+}
+
+/// A first-in-first-out queue under SFB.
+#[derive(Clone, Debug)]
+pub struct Sfb<P> {
+    params: SfbParams,
+    increment: u32,
+    decrement: u32,
+    tables: [Table; 2],
+    /// The table in use.
+    slot: usize,
+    /// When it took over; none before the first packet.
+    rehash_time: Option<Time>,
+    tokens_avail: f64,
+    token_time: Time,
+    /// Packets with the hashes that they are counted under in each table.
+    queue: VecDeque<(P, [Option<u64>; 2])>,
+    bytes: u64,
+}
+
+impl<P> Declared for Sfb<P> {
+    type Params = SfbParams;
+    const ABOUT: About = About {
+        name: "sfb",
+        class: "Sfb",
+        title: "SFB",
+        source: "Feng, Kandlur, Saha & Shin 1999 and 2001; Linux, net/sched/sch_sfb.c",
+        tc: "tc qdisc add dev DEV root sfb limit LIMIT_PACKETS max BIN_MAX target BIN_SIZE increment INCREMENT \
+             decrement DECREMENT penalty_rate PACKETS_PER_SECOND penalty_burst PACKETS rehash SECONDS db SECONDS",
+        module: include_str!("mod.rs"),
+    };
+}
+
+impl<P: Packet> Sfb<P> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(params: SfbParams) -> Self {
+        let table = Table { key: Keyed::default(), bins: vec![Bin::default(); (params.levels * params.bins) as usize] };
+        let probability = |p: f64| libm::floor(p * f64::from(MAX_PROB) + 0.5) as u32;
+        Sfb {
+            increment: probability(params.increment),
+            decrement: probability(params.decrement),
+            tables: [table.clone(), table],
+            slot: 0,
+            rehash_time: None,
+            tokens_avail: params.penalty_burst as f64,
+            token_time: Time::ZERO,
+            queue: VecDeque::new(),
+            bytes: 0,
+            params,
+        }
+    }
+
+    /// The least probability of a flow's bins, for probes and tests; none before the first packet.
+    #[must_use]
+    pub fn probability(&self, flow: crate::FlowKey) -> Option<f64> {
+        let table = &self.tables[self.slot];
+        let least = self.digits(table.key.hash(flow)).map(|at| table.bins[at].p_mark).min();
+        self.rehash_time.and(least).map(|p| f64::from(p) / f64::from(MAX_PROB))
+    }
+
+    fn digits(&self, hash: u64) -> Digits {
+        Digits { rest: hash, n: self.params.bins, level: 0, levels: self.params.levels }
+    }
+
+    /// An arrival finds its bins: their probabilities change. Gives the least probability and number of packets.
+    fn update(&mut self, slot: usize, hash: u64) -> (u32, u64) {
+        let (mut p_min, mut q_min) = (u32::MAX, u64::MAX);
+        for at in self.digits(hash) {
+            let bin = &mut self.tables[slot].bins[at];
+            if bin.qlen == 0 {
+                bin.p_mark = bin.p_mark.saturating_sub(self.decrement);
+            } else if bin.qlen >= self.params.bin_size {
+                bin.p_mark = (bin.p_mark + self.increment).min(MAX_PROB);
+            }
+            p_min = p_min.min(bin.p_mark);
+            q_min = q_min.min(bin.qlen);
+        }
+        (p_min, q_min)
+    }
+
+    /// Takes a token for a packet of an unresponsive flow; false when there is none.
+    fn take_token(&mut self, now: Time) -> bool {
+        let (rate, burst) = (self.params.penalty_rate, self.params.penalty_burst as f64);
+        if rate == 0 || burst == 0.0 {
+            return false;
+        }
+        match self.params.tokens {
+            Tokens::Bucket => {
+                let came = now.since(self.token_time).as_secs() * rate as f64;
+                self.tokens_avail = (self.tokens_avail + came).min(burst);
+                self.token_time = now;
+            }
+            Tokens::Linux if self.tokens_avail < 1.0 => {
+                let age = now.since(self.token_time).0.min(10_000_000_000);
+                let came = u128::from(age) * u128::from(rate) / 1_000_000_000;
+                self.tokens_avail = (came as f64).min(burst);
+                self.token_time = now;
+            }
+            Tokens::Linux => {}
+        }
+        let any = self.tokens_avail >= 1.0;
+        self.tokens_avail -= f64::from(u8::from(any));
+        any
+    }
+
+    /// Changes the hash when its time has come. Gives whether the other table is being warmed up.
+    fn rehash(&mut self, ctx: &mut Ctx<'_, P>) -> bool {
+        let Some(start) = self.rehash_time else {
+            self.tables.iter_mut().for_each(|table| table.key = Keyed::new(ctx.rng));
+            self.rehash_time = Some(ctx.now);
+            self.token_time = ctx.now;
+            return false;
+        };
+        let (age, rehash, warmup) = (ctx.now.since(start), self.params.rehash, self.params.warmup);
+        if rehash > Span::ZERO && age > rehash {
+            self.tables[self.slot].key = Keyed::new(ctx.rng);
+            self.slot ^= 1;
+            self.rehash_time = Some(ctx.now);
+            return false;
+        }
+        rehash > Span::ZERO && warmup > Span::ZERO && age > rehash - warmup
+    }
+
+    fn count(&mut self, hashes: [Option<u64>; 2], change: impl Fn(u64) -> u64) {
+        for (slot, hash) in hashes.into_iter().enumerate() {
+            let Some(hash) = hash else { continue };
+            for at in self.digits(hash) {
+                let qlen = &mut self.tables[slot].bins[at].qlen;
+                *qlen = change(*qlen);
+            }
+        }
+    }
+}
+
+impl<P: Packet> Discipline<P> for Sfb<P> {
+    fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
+        if !has_room(self.params.limit, self.packets(), self.bytes, packet.bytes()) {
+            return ctx.lost(packet, Cause::Tail);
+        }
+        let warming = self.rehash(ctx);
+        let (slot, other) = (self.slot, self.slot ^ 1);
+        let mut hashes = [None; 2];
+        let hash = self.tables[slot].key.hash(packet.flow());
+        hashes[slot] = Some(hash);
+        let (p_min, q_min) = self.update(slot, hash);
+        if q_min >= self.params.bin_max {
+            return ctx.lost(packet, Cause::Tail);
+        }
+        if p_min >= MAX_PROB {
+            if warming {
+                let hash = self.tables[other].key.hash(packet.flow());
+                hashes[other] = Some(hash);
+                self.update(other, hash);
+            }
+            if !self.take_token(ctx.now) {
+                return ctx.lost(packet, Cause::Policed);
+            }
+        } else {
+            let r = (ctx.rng.bits() >> 48) as u32;
+            let half = MAX_PROB / 2;
+            let far = p_min > half && r < (p_min - half) * 2;
+            if r < p_min && (far || self.params.action == Action::Drop || !packet.mark()) {
+                return ctx.lost(packet, Cause::Early);
+            }
+        }
+        self.count(hashes, |qlen| qlen + 1);
+        self.bytes += packet.bytes();
+        self.queue.push_back((packet, hashes));
+    }
+
+    fn dequeue(&mut self, _ctx: &mut Ctx<'_, P>) -> Option<P> {
+        let (packet, hashes) = self.queue.pop_front()?;
+        self.bytes -= packet.bytes();
+        self.count(hashes, |qlen| qlen - 1);
+        Some(packet)
+    }
+
+    fn packets(&self) -> u64 {
+        self.queue.len() as u64
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Each flow is judged by its bins.
+    fn proportional(&self) -> bool {
+        false
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.queue.iter().for_each(|(packet, _)| visit(packet));
+    }
+}
+
+#[cfg(test)]
+mod tests;

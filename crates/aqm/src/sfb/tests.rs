@@ -1,0 +1,134 @@
+use super::*;
+use crate::FlowKey;
+use crate::rig::{Rig, TestPacket};
+use sluicegate_base::{Ecn, Link, Params, Rate};
+
+fn params() -> SfbParams {
+    SfbParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap()
+}
+
+fn rig(params: SfbParams) -> Rig<Sfb<TestPacket>> {
+    Rig::new(Sfb::new(params), 1)
+}
+
+fn p(rig: &Rig<Sfb<TestPacket>>, flow: u64) -> f64 {
+    rig.discipline.probability(FlowKey(flow)).unwrap()
+}
+
+/// By hand, with bins of 2 to 4 packets, steps of a quarter, and flows 1 and 2 that share no bin of all levels: p of flow 1
+/// rises from its third packet on.
+#[test]
+fn replays_the_rule() {
+    let small = SfbParams { bin_size: 2, bin_max: 4, increment: 0.25, decrement: 0.125, ..params() };
+    let mut rig = rig(small);
+    // Packets 1 and 2 find 0 and 1: p stays 0. Packet 3 finds 2: p = 1/4, and r decides.
+    (0..2).for_each(|_| rig.arrive(1, 100));
+    assert_eq!((p(&rig, 1), rig.discipline.packets()), (0.0, 2));
+    let r = (rig.rng.clone().bits() >> 48) as u32;
+    rig.arrive(1, 100);
+    let step = 16384.0 / 65535.0;
+    assert_eq!(p(&rig, 1), step);
+    assert_eq!(rig.lost_flows().len() as u64, u64::from(r < 16384));
+    // Whatever r said, the bins rise by a quarter with each further arrival, to 1; packets that enter stop at 4.
+    (0..3).for_each(|_| rig.arrive(1, 100));
+    assert_eq!(p(&rig, 1), 1.0, "4 times 16384 is 65536, cut at 65535");
+    // At p = 1 it has the tokens of a burst, as far as bin_max lets it.
+    while rig.discipline.packets() < 4 {
+        rig.arrive(1, 100);
+    }
+    rig.arrive(1, 100);
+    assert_eq!(rig.lost_flows().last(), Some(&(1, Cause::Tail)), "its bins are full");
+    // Another flow is not touched.
+    assert_eq!(p(&rig, 2), 0.0);
+    // Its bins empty, p falls by an eighth with an arrival.
+    while rig.depart().is_some() {}
+    rig.arrive(1, 100);
+    assert_eq!(p(&rig, 1), (65535.0 - 8192.0) / 65535.0);
+    rig.assert_conserved();
+}
+
+/// A flow at p = 1 gets its burst and then its rate. By the kernel's count it gets its burst, and what the first look
+/// at an empty count finds, after 0.2 s: two. One packet came before p was 1, and one is left in the queue.
+#[test]
+fn unresponsive_flows_get_the_penalty_rate() {
+    for (tokens, expected) in [(Tokens::Bucket, 20 + 100), (Tokens::Linux, 20 + 2)] {
+        let mut rig = rig(SfbParams { bin_size: 1, increment: 1.0, tokens, ..params() });
+        rig.arrive(1, 100);
+        rig.arrive(1, 100);
+        let before = rig.departed;
+        // 1000 packets in 10 s.
+        for _ in 0..1000 {
+            rig.wait(Span::from_millis(10));
+            rig.arrive(1, 100);
+            // One is always left, so that the bins are never empty.
+            if rig.discipline.packets() > 1 {
+                rig.depart();
+            }
+        }
+        let passed = rig.departed - before;
+        assert!(passed.abs_diff(expected) <= 1, "{tokens:?}: {passed}");
+        assert!(rig.lost_flows()[1..].iter().all(|loss| *loss == (1, Cause::Policed)));
+    }
+}
+
+/// Far above 1/2 packets are dropped although they could be marked; below they are marked.
+#[test]
+fn marks_give_way_to_drops() {
+    for (increment, action) in [(0.4, Action::Mark), (0.4, Action::Drop), (0.95, Action::Mark)] {
+        let (mut marked, mut lost) = (0, 0);
+        for seed in 0..200 {
+            let mut rig = Rig::new(Sfb::new(SfbParams { bin_size: 1, increment, action, ..params() }), seed);
+            rig.offer(1, 100, Ecn::Capable0);
+            rig.offer(1, 100, Ecn::Capable0);
+            rig.depart();
+            marked += i32::from(rig.depart().is_some_and(|packet| packet.ecn == Ecn::CongestionExperienced));
+            lost += rig.lost.len();
+        }
+        match (increment < 0.5, action) {
+            // 0.4 of 200: four standard errors are 28.
+            (true, Action::Mark) => assert!((52..108).contains(&marked) && lost == 0, "{marked} {lost}"),
+            (true, Action::Drop) => assert!((52..108).contains(&lost) && marked == 0, "{marked} {lost}"),
+            // r < 0.95, of which r < 0.9 is dropped: 180 of 200 lost, 10 marked.
+            _ => assert!((163..197).contains(&lost) && (1..23).contains(&marked), "{marked} {lost}"),
+        }
+    }
+}
+
+#[test]
+fn a_new_hash_takes_over_with_what_it_was_warmed_up_with() {
+    let mut rig = rig(SfbParams { bin_size: 1, increment: 1.0, ..params() });
+    // The bins are never empty, so that flow 1 stays at p = 1.
+    rig.arrive(1, 100);
+    (0..2).for_each(|_| rig.arrive(1, 100));
+    rig.wait(Span::from_secs(539));
+    rig.arrive(1, 100);
+    let other = |rig: &Rig<Sfb<TestPacket>>| rig.discipline.tables[1].bins.iter().map(|bin| bin.qlen).sum::<u64>();
+    assert_eq!(other(&rig), 0, "no warm-up yet");
+    rig.wait(Span::from_secs(2));
+    (0..3).for_each(|_| rig.arrive(1, 100));
+    assert_eq!(other(&rig), 3 * 8, "counted in both tables");
+    rig.wait(Span::from_secs(60));
+    rig.arrive(2, 100);
+    assert_eq!((rig.discipline.slot, p(&rig, 1)), (1, 1.0), "and so known at once under the new hash");
+    while rig.depart().is_some() {}
+    assert!(rig.discipline.tables.iter().all(|table| table.bins.iter().all(|bin| bin.qlen == 0)));
+    rig.assert_conserved();
+}
+
+/// Ids that a plain modulus would put into the same bins: under the keyed hash they fill all alike, and the memory is the
+/// same for one flow and for a million.
+#[test]
+fn a_million_chosen_ids_share_the_bins_evenly() {
+    let mut rig = rig(SfbParams { bin_size: 2000, bin_max: 100_000, limit: Size::Packets(20_000), ..params() });
+    for k in 0..1_000_000u64 {
+        rig.arrive(k << 44, 100);
+        if rig.discipline.packets() > 16_000 {
+            rig.depart();
+        }
+    }
+    let table = &rig.discipline.tables[0];
+    assert_eq!(table.bins.len(), 128);
+    // 1000 packets for each bin: five standard deviations are 153.
+    assert!(table.bins.iter().all(|bin| bin.qlen.abs_diff(1000) < 160));
+    assert!(rig.lost.is_empty());
+}

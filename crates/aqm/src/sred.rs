@@ -1,0 +1,275 @@
+//! # SRED
+//!
+//! Stabilised RED keeps a list of flows that were seen of late, the zombie list, and compares each arrival with one of them.
+//! How often they agree tells how many flows there are, without a state for any; the probability of a drop follows from
+//! that number and from the queue, so that the queue settles at a level that hardly depends on the number of flows.
+//!
+//! ```text
+//! for each arrival of flow i:                                            (Ott, Lakshman & Wong 1999, as remembered)
+//!     the list is not full?  i joins it, hit ← 0
+//!     else draw one of its `zombies` flows:  is it i?  hit ← 1
+//!         else hit ← 0, and with probability `overwrite` i takes its place
+//!     P ← (1 − α)·P + α·hit                                       (1/P is about the number of flows)
+//!     p_sred ← max_p if q ≥ limit/3, max_p/4 if limit/6 ≤ q < limit/3, 0 if q < limit/6
+//!     p_zap ← p_sred·min(1, 1/(256·P)²)·(1 + hit/P)
+//!     with probability p_zap:  signal                                                                       (early)
+//!     queue it, or lose it if the queue is full                                                             (tail)
+//! ```
+//!
+//! Memory is fixed: `zombies` flows. They are compared and never hashed, so that chosen ids gain nothing.
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | the text of 1999 was not at hand | the rule is that of DCN 2004, Sec. 2, of CHOKe 1999, Sec. 1, and of memory | M = 1000, p = 0.25, α = p/M, p_max = 0.15 and 256 are remembered |
+//! | α = p/M | `alpha`: overwrite/zombies, or as given | the paper's |
+//! | simple SRED has no hits in p_zap, full SRED has 1 + hit/P | `hits` | the second is what acts against unresponsive flows; it is the default |
+//! | a zombie has a count of hits and a time stamp, to tell which flows misbehave | neither | they do not enter the drop |
+//! | while the list fills, flows join it | so; hit is 0 meanwhile, and P stays 0: p_zap is p_sred | as if there were very many flows |
+//! | P = 0 | hit/P is 0 when hit is; else P is at least α | P is updated before it is used |
+//! | q and B in bytes or packets | as `limit` is written | one queue has one measure |
+//! | unresponsive flows lose more | so, while they are a small part: hits raise P, which lowers p_zap by its square. A flow with most of the packets makes SRED a Drop Tail queue: 2 Mbit/s of UDP beside 32 TCPs take all of 1 Mbit/s | the rule's own limit |
+//! | ECN is not known | `action` = mark | RFC 3168, Sec. 5 |
+
+use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+use crate::fifo::Fifo;
+use crate::red::Action;
+use alloc::vec::Vec;
+use sluicegate_base::{About, Declared, Range, Size, Stream, params};
+
+params! {
+    /// Parameters of [`Sred`].
+    pub struct SredParams {
+        /// Flows in the zombie list.
+        zombies: u64 = default(1000), unit("flows"), range(Range::from(1.0).to(10_000_000.0)),
+            source("Ott, Lakshman & Wong 1999, as remembered: M");
+        /// Probability with which an arrival that is no hit takes the place of what it was compared with.
+        overwrite: f64 = default(0.25), unit("1"), range(Range::above(0.0).to(1.0)),
+            source("Ott, Lakshman & Wong 1999, as remembered: p");
+        /// Weight of the present hit in their frequency.
+        alpha: Option<f64> = optional("overwrite/zombies"), unit("1"), range(Range::above(0.0).to(1.0)),
+            source("Ott, Lakshman & Wong 1999, as remembered");
+        /// Probability of a drop with many flows and a queue above a third of the limit.
+        max_p: f64 = default(0.15), unit("1"), range(Range::above(0.0).to(1.0)),
+            source("Ott, Lakshman & Wong 1999, as remembered: p_max");
+        /// Whether a hit raises the probability.
+        hits: bool = default(true), source("Ott, Lakshman & Wong 1999, as remembered: full SRED");
+        /// Most that the queue holds, not counting the packet in transmission.
+        limit: Size = default(Size::Packets(300)), unit("packets"), range(Range::from(1.0)),
+            source("chosen here, as for choke");
+        /// Drop, or mark the packets that can carry a mark and drop the others.
+        action: Action = default(Action::Drop), source("RFC 3168, Sec. 5; not in Ott, Lakshman & Wong 1999");
+    }
+}
+
+/// The causes for which SRED gives up packets.
+pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early];
+
+/// A first-in-first-out queue under SRED.
+#[derive(Clone, Debug)]
+pub struct Sred<P> {
+    fifo: Fifo<P>,
+    params: SredParams,
+    alpha: f64,
+    zombies: Vec<FlowKey>,
+    /// The frequency of hits: P in the paper.
+    frequency: f64,
+}
+
+impl<P> Declared for Sred<P> {
+    type Params = SredParams;
+    const ABOUT: About = About {
+        name: "sred",
+        class: "Sred",
+        title: "SRED",
+        source: "Ott, Lakshman & Wong 1999; DCN 2004, Sec. 2",
+        tc: "",
+        module: include_str!("sred.rs"),
+    };
+}
+
+impl<P: Packet> Sred<P> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(params: SredParams) -> Self {
+        Sred {
+            fifo: Fifo::new(params.limit),
+            alpha: params.alpha.unwrap_or(params.overwrite / params.zombies as f64),
+            zombies: Vec::with_capacity(params.zombies as usize),
+            frequency: 0.0,
+            params,
+        }
+    }
+
+    /// The estimate of the number of flows, 1/P; none before the first hit.
+    #[must_use]
+    pub fn flows(&self) -> Option<f64> {
+        (self.frequency > 0.0).then(|| 1.0 / self.frequency)
+    }
+
+    /// Compares a flow with a zombie.
+    fn hit(&mut self, flow: FlowKey, rng: &mut Stream) -> bool {
+        if self.zombies.len() < self.params.zombies as usize {
+            self.zombies.push(flow);
+            return false;
+        }
+        let zombie = &mut self.zombies[rng.below(self.params.zombies) as usize];
+        let hit = *zombie == flow;
+        if !hit && rng.chance(self.params.overwrite) {
+            *zombie = flow;
+        }
+        hit
+    }
+
+    fn p_sred(&self) -> f64 {
+        let (q, limit) = match self.params.limit {
+            Size::Packets(n) => (self.fifo.packets(), n),
+            Size::Bytes(n) => (self.fifo.bytes(), n),
+        };
+        match (q as f64, limit as f64) {
+            (q, limit) if q >= limit / 3.0 => self.params.max_p,
+            (q, limit) if q >= limit / 6.0 => self.params.max_p / 4.0,
+            _ => 0.0,
+        }
+    }
+
+    fn p_zap(&self, hit: bool) -> f64 {
+        let few = 1.0 / (256.0 * self.frequency);
+        let boost = if hit && self.params.hits { 1.0 / self.frequency } else { 0.0 };
+        self.p_sred() * (few * few).min(1.0) * (1.0 + boost)
+    }
+}
+
+impl<P: Packet> Discipline<P> for Sred<P> {
+    fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
+        let hit = self.hit(packet.flow(), ctx.rng);
+        self.frequency += self.alpha * (f64::from(u8::from(hit)) - self.frequency);
+        if ctx.rng.chance(self.p_zap(hit)) && !(self.params.action == Action::Mark && packet.mark()) {
+            return ctx.lost(packet, Cause::Early);
+        }
+        if !self.fifo.has_room(&packet) {
+            return ctx.lost(packet, Cause::Tail);
+        }
+        self.fifo.push(packet);
+    }
+
+    fn dequeue(&mut self, _ctx: &mut Ctx<'_, P>) -> Option<P> {
+        self.fifo.pop()
+    }
+
+    fn packets(&self) -> u64 {
+        self.fifo.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.fifo.bytes()
+    }
+
+    /// A hit counts against the flow that is hit.
+    fn proportional(&self) -> bool {
+        false
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.fifo.for_each(visit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rig::Rig;
+    use sluicegate_base::{Ecn, Link, Params, Rate};
+
+    fn params() -> SredParams {
+        SredParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap()
+    }
+
+    /// By hand: two zombies, α = 1/2, always overwritten; a limit of 6, so that p_sred is 0 below 1, max_p/4 at 1, and
+    /// max_p = 1 from 2 on.
+    #[test]
+    fn replays_the_rule() {
+        let small = SredParams {
+            zombies: 2,
+            overwrite: 1.0,
+            alpha: Some(0.5),
+            max_p: 1.0,
+            limit: Size::Packets(6),
+            ..params()
+        };
+        let mut rig = Rig::new(Sred::new(small), 1);
+        // Flows 1 and 1 fill the list. The first finds q = 0, the second q = 1: P = 0 and p_zap = 1/4.
+        let second = {
+            let mut rng = rig.rng.clone();
+            rng.bits();
+            rng.uniform()
+        };
+        rig.arrive(1, 100);
+        rig.arrive(1, 100);
+        assert_eq!((rig.discipline.zombies.len(), rig.lost.len()), (2, usize::from(second < 0.25)));
+        while rig.discipline.packets() > 0 {
+            rig.depart();
+        }
+        // Both zombies are flow 1: a hit. P = 1/2; q = 0, so it is queued whatever P is.
+        rig.arrive(1, 100);
+        assert_eq!((rig.discipline.frequency, rig.discipline.packets()), (0.5, 1));
+        // Flow 2 is no hit, and takes a place. P = 1/4; q = 1: p_zap = 1/4·(1/64)² = 6·10⁻⁵.
+        rig.arrive(2, 100);
+        assert_eq!((rig.discipline.frequency, rig.discipline.packets()), (0.25, 2));
+        assert!(rig.discipline.zombies.contains(&FlowKey(2)) && rig.discipline.zombies.contains(&FlowKey(1)));
+        assert_eq!(rig.discipline.p_zap(false), 1.0 / 4096.0, "at q = 2, p_sred = 1");
+        assert_eq!(rig.discipline.p_zap(true), 5.0 / 4096.0);
+        rig.assert_conserved();
+    }
+
+    /// 1/P estimates the number of flows with equal rates.
+    #[test]
+    fn hits_count_the_flows() {
+        for n in [5u64, 50] {
+            let mut rig = Rig::new(Sred::new(params()), 1);
+            let mut order = Stream::new(n, "order");
+            let (mut sum, mut looks) = (0.0, 0.0);
+            for k in 0..200_000 {
+                rig.arrive(order.below(n), 100);
+                rig.depart();
+                if k > 50_000 {
+                    sum += rig.discipline.frequency;
+                    looks += 1.0;
+                }
+            }
+            let flows = looks / sum;
+            assert!((flows / n as f64 - 1.0).abs() < 0.1, "{flows} of {n}");
+        }
+    }
+
+    /// One flow with a twentieth of the packets among 500 others: P = 0.05² + 0.95²/500 = 0.0043, so that p_zap is
+    /// 0.15·0.825 = 0.124 without a hit and 1 with one. The flow hits with 0.05, the others with 0.002.
+    #[test]
+    fn a_flow_that_is_often_hit_loses_more() {
+        let mut rig = Rig::new(Sred::new(params()), 1);
+        let mut order = Stream::new(2, "order");
+        let (mut offered, mut lost) = ([0.0; 2], [0.0; 2]);
+        for _ in 0..300_000 {
+            let flow = if order.chance(0.05) { 0 } else { 1 + order.below(500) };
+            offered[usize::from(flow > 0)] += 1.0;
+            rig.arrive(flow, 100);
+            if rig.discipline.packets() > 150 {
+                rig.depart();
+            }
+        }
+        rig.lost.iter().for_each(|(packet, _)| lost[usize::from(packet.flow > 0)] += 1.0);
+        let [heavy, light] = [lost[0] / offered[0], lost[1] / offered[1]];
+        let expected = |hits: f64| 0.124 + hits * (1.0 - 0.124);
+        assert!((heavy - expected(0.05)).abs() < 0.02 && (light - expected(0.002)).abs() < 0.02, "{heavy} {light}");
+        assert!(heavy > 1.15 * light);
+    }
+
+    #[test]
+    fn marks_in_place_of_drops() {
+        let mut rig = Rig::new(Sred::new(SredParams { max_p: 1.0, action: Action::Mark, ..params() }), 1);
+        (0..150).for_each(|flow| rig.offer(flow, 100, Ecn::Capable0));
+        assert!(rig.lost.is_empty());
+        let marked = core::iter::from_fn(|| rig.depart()).filter(|packet| packet.ecn == Ecn::CongestionExperienced);
+        // From q = 100 on all 50; from 50 to 99 a quarter of 50: four standard errors are 12.
+        assert!((51..75).contains(&marked.count()));
+    }
+}

@@ -1,0 +1,65 @@
+//! A sampling clock: the instants at multiples of a period, at which a discipline acts on its own.
+//!
+//! A discipline whose state no longer changes asks for no more of them ([`Discipline::next_wakeup`] is then `None`), and when
+//! a packet comes again it is told how many it has passed over: a quiet century costs one step.
+//!
+//! [`Discipline::next_wakeup`]: crate::Discipline::next_wakeup
+
+use sluicegate_base::{Span, Time};
+
+/// A sampling clock.
+#[derive(Clone, Debug)]
+pub struct Ticks {
+    period: Span,
+    due: Time,
+}
+
+impl Ticks {
+    /// A clock with this period, of one nanosecond at least; the first instant is a period after the start.
+    #[must_use]
+    pub fn new(period: Span) -> Ticks {
+        let period = Span(period.0.max(1));
+        Ticks { period, due: Time::ZERO + period }
+    }
+
+    /// The next instant.
+    #[must_use]
+    pub fn due(&self) -> Time {
+        self.due
+    }
+
+    /// Whether an instant has come; the one after it is then the next.
+    #[inline]
+    pub fn tick(&mut self, now: Time) -> bool {
+        let come = now >= self.due;
+        if come {
+            self.due += self.period;
+        }
+        come
+    }
+
+    /// Passes over every instant that has come, and says how many these were.
+    #[inline]
+    pub fn pass(&mut self, now: Time) -> u64 {
+        if now < self.due {
+            return 0;
+        }
+        let passed = now.since(self.due).0 / self.period.0 + 1;
+        self.due += Span(passed.saturating_mul(self.period.0));
+        passed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_are_multiples_of_the_period() {
+        let mut ticks = Ticks::new(Span(10));
+        assert!(!ticks.tick(Time(9)) && ticks.tick(Time(10)) && !ticks.tick(Time(19)));
+        assert_eq!((ticks.pass(Time(19)), ticks.pass(Time(20)), ticks.due()), (0, 1, Time(30)));
+        assert_eq!((ticks.pass(Time(59)), ticks.due()), (3, Time(60)));
+        assert!(ticks.tick(Time(75)) && ticks.tick(Time(75)) && !ticks.tick(Time(75)), "late, and one after the other");
+    }
+}

@@ -1,0 +1,167 @@
+"""The checks of RED 1993's Figs. 12 to 15: who is notified, who gets through.
+
+`red1993_bursty` defines the measures.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from ..intervals import Interval, difference, interval
+from .checks import Bounds, Check, above, below, printed
+from .points import mean
+from .red1993_bursty import (
+    DECBIT,
+    DROP_TAIL,
+    RANDOM_DROP,
+    RED,
+    ROOM,
+    SELECTIVE,
+    Case,
+    at_the_same_queue,
+    excesses,
+    most_drops,
+    possible_shares,
+)
+
+OF_FIGURE: dict[str, tuple[str, ...]] = {
+    "fig12": ("fig12-drop-tail-less-at-the-same-queue",),
+    "fig13": ("fig13-random-drop-less-at-the-same-queue",),
+    "fig14": ("fig14-close-to-the-maximum",),
+    "fig15": (
+        "fig15-red", "fig15-red-with-room", "fig15-drop-tail", "fig15-random-drop", "fig15-red-less-than-drop-tail",
+        "fig15-red-less-than-random-drop", "fig15-decbit", "fig15-decbit-selective", "fig15-most-drops",
+    ),
+}  # fmt: skip
+"""Which checks stand under which figure."""
+
+_POINTS = "percentage points: node 5's share of the drops less its share of the throughput"
+
+
+def checks(rows: pl.DataFrame) -> list[Check]:
+    """All checks of Figs. 12 to 15 on `red1993_bursty.periods`."""
+    return [*_throughput(rows), *_scatter(rows)]
+
+
+def _throughput(rows: pl.DataFrame) -> list[Check]:
+    result = []
+    for case, id_, words in (
+        (DROP_TAIL, "fig12-drop-tail-less-at-the-same-queue", "Drop Tail"),
+        (RANDOM_DROP, "fig13-random-drop-less-at-the-same-queue", "Random Drop"),
+    ):
+        more = interval(at_the_same_queue(rows, case))
+        result.append(
+            Check(
+                id=id_,
+                source=f"Sec. IX, Figs. {case.id[3:5]} and 14",
+                kind="claim",
+                paper=f"{words} is biased against bursty traffic, RED is not; the most appropriate comparison is at "
+                "the same average queue. Tested: there node 5 has more of the throughput under RED, seed by seed",
+                measured=more.mean,
+                unit="percentage points of the throughput that node 5 has more under RED",
+                bounds=above(0, more),
+            )
+        )
+    shares = possible_shares(rows, RED).sort("seed", "value")
+    short, parts = [], []
+    for _, run in shares.group_by("seed", maintain_order=True):
+        short.append(mean((run["possible"] - run["share"]).to_list()))
+        parts.append(100 * mean((run["share"] / run["possible"]).to_list()))
+    gained = difference(at_the_same_queue(rows, DROP_TAIL), short)
+    result.append(
+        Check(
+            id="fig14-close-to-the-maximum",
+            source="Sec. IX, Fig. 14",
+            kind="claim",
+            paper="under RED node 5's throughput is close to the maximum possible, given its round trip and window; "
+            "tested: it is closer to that than to what Drop Tail gives it at the same average queue, over all min_th",
+            measured=gained.mean,
+            unit="percentage points of the throughput: what RED gives more than Drop Tail, less the "
+            f"{mean(short):.2g} that are wanting to the maximum (RED gives {interval(parts).mean:.0f} % of it)",
+            bounds=above(0, gained),
+        )
+    )
+    return result
+
+
+def _scatter(rows: pl.DataFrame) -> list[Check]:
+    values = {case.id: excesses(rows, case) for case in (RED, ROOM, DROP_TAIL, RANDOM_DROP, DECBIT, SELECTIVE)}
+    spreads = {id_: interval(each) for id_, each in values.items()}
+
+    def check(id_: str, case: Case, paper: str, bounds: Bounds, unit: str = _POINTS, **more: str) -> Check:
+        return Check(id_, "Sec. IX, Fig. 15", "claim", paper, spreads[case.id].mean, unit, bounds, **more)
+
+    result = [
+        check(
+            "fig15-red",
+            RED,
+            "node 5's share of the drops reflects its share of the throughput: the dots are roughly centred on the "
+            "line where both are equal",
+            _centred(spreads[RED.id]),
+        ),
+        check(
+            "fig15-red-with-room",
+            ROOM,
+            "the same where the buffer (200 packets, our variant) never overflows, so that RED alone drops",
+            _centred(spreads[ROOM.id]),
+        ),
+    ]
+    for case, id_, words in (
+        (DROP_TAIL, "fig15-drop-tail", "Drop Tail"),
+        (RANDOM_DROP, "fig15-random-drop", "Random Drop"),
+    ):
+        less = difference(values[case.id], values[RED.id])
+        result += [
+            check(
+                id_, case, f"under {words} node 5 has a small part of the throughput and a large part of the drops",
+                above(0, spreads[case.id]),
+            ),
+            Check(
+                f"fig15-red-less-than-{id_[6:]}", "Sec. IX, Fig. 15", "claim",
+                f"RED lacks the bias of {words}; tested: its excess is smaller, seed by seed",
+                less.mean, f"percentage points that the excess is greater under {words}", above(0, less),
+            ),
+        ]  # fmt: skip
+    corrected = difference(values[DECBIT.id], values[SELECTIVE.id])
+    most = interval(most_drops(rows))
+    unit = _POINTS.replace("drops", "set bits")
+    result += [
+        check(
+            "fig15-decbit",
+            DECBIT,
+            "under DECbit node 5's packets have a disproportionate chance of having their bits set",
+            above(0, spreads[DECBIT.id]),
+            unit,
+        ),
+        Check(
+            id="fig15-decbit-selective",
+            source="Sec. IX: “would be corrected by selective feedback”, not simulated there",
+            kind="claim",
+            paper="selective feedback would correct DECbit's bias against bursty traffic; tested: node 5's excess of "
+            "set bits is no longer above 0",
+            measured=spreads[SELECTIVE.id].mean,
+            unit=f"{unit} ({corrected.mean:.2g} less than without selection)",
+            bounds=below(0, spreads[SELECTIVE.id]),
+        ),
+        Check(
+            id="fig15-most-drops",
+            source="Sec. IX",
+            kind="shown",
+            paper="in one second of Figs. 12 to 14 up to 61 packets are dropped",
+            measured=most.mean,
+            unit="packets, the most in one second of one simulation of each figure",
+            bounds=printed(61, 1, most),
+        ),
+    ]
+    return result
+
+
+def _centred(spread: Interval) -> Bounds:
+    """Around zero as far as one set of simulations, such as the paper's, can tell."""
+    half = spread.run_margin
+    return Bounds(
+        -half,
+        half,
+        "0, give or take the 95 % prediction interval of one set of simulations, such as the paper's, over "
+        f"{spread.count} seeds ({half:.2g})",
+    )

@@ -1,0 +1,227 @@
+"""The checks of RED 1993's claims without a figure, and of Fig. 16. `red1993_claims` defines the measures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from ..intervals import Interval, difference, interval
+from ..runner import Tables
+from ..theory import red as theory
+from .checks import Bounds, Check, above, printed
+from .points import mean
+from .red1993_claims import (
+    GATEWAYS,
+    MARKS,
+    MODES,
+    MULTIPLES,
+    PAIRS,
+    SHARES,
+    WINDOWS,
+    binomial,
+    byte_mode,
+    frequency,
+    misbehaving,
+    together,
+    windows_of_drops,
+)
+
+SEEN = 0.001
+"""Chances below this are too small to be met in the windows simulated."""
+
+TESTED = tuple((flow, c) for c in MULTIPLES for flow, share in enumerate(SHARES) if c * share <= 1)
+
+OF_FIGURE: dict[str, tuple[str, ...]] = {
+    "together": tuple(f"together-{min_th}" for min_th, _ in PAIRS),
+    "bytes": ("bytes-large-more-often", "bytes-in-proportion", "bytes-method-1", "bytes-packet-mode-alike"),
+    "users": (
+        *(f"users-{gateway}-more" for gateway in GATEWAYS),
+        *(f"users-{gateway}-75" for gateway in GATEWAYS),
+    ),
+    "fig16": ("fig16-bound-above-the-binomial", "fig16-tight-bound", "fig16-simulated-below-the-bound",
+              "fig16-simulated-as-the-binomial"),
+}  # fmt: skip
+"""Which checks stand under which figure."""
+
+
+def checks(results: Tables) -> list[Check]:
+    """All checks of these claims."""
+    return [
+        *_together(together(results)),
+        *_bytes(byte_mode(results)),
+        *_users(misbehaving(results)),
+        *_luck(windows_of_drops(results)),
+    ]
+
+
+def values(table: pl.DataFrame, experiment: str, column: str) -> list[float]:
+    """The values of `column` in the runs of `experiment`, by seed."""
+    return [float(value) for value in table.filter(pl.col("experiment") == experiment).sort("seed")[column].to_list()]
+
+
+def _together(table: pl.DataFrame) -> list[Check]:
+    result = []
+    for min_th, buffer in PAIRS:
+        names = (f"together drop_tail {buffer}", f"together red {min_th}")
+        of = {name: values(table, name, "correlation") for name in names}
+        less = difference(of[names[0]], of[names[1]])
+        queues = [mean(values(table, name, "queue_packets")) for name in names]
+        result.append(
+            Check(
+                id=f"together-{min_th}",
+                source="Secs. I, III, V and VIII",
+                kind="claim",
+                paper="RED avoids the global synchronisation of Drop Tail, where many connections reduce their windows "
+                f"at the same time; tested: with min_th = {min_th} the mean correlation of window cuts is lower than "
+                f"with Drop Tail and a buffer of {buffer}, seed by seed",
+                measured=less.mean,
+                unit=f"that Drop Tail's correlation is greater (Drop Tail {mean(of[names[0]]):.2f}, average queue "
+                f"{queues[0]:.1f} packets; RED {mean(of[names[1]]):.2f}, {queues[1]:.1f} packets)",
+                bounds=above(0, less),
+            )
+        )
+    return result
+
+
+def _bytes(table: pl.DataFrame) -> list[Check]:
+    packet, byte, plain = (f"bytes {mode}" for mode in MODES)
+    more = difference(values(table, byte, "ftp_loss"), values(table, byte, "telnet_loss"))
+    ratio, alike = interval(values(table, byte, "ratio")), interval(values(table, packet, "ratio"))
+    length = interval(values(table, byte, "length_ratio"))
+    even = interval(values(table, plain, "ratio"))
+    unit = "early drops per arrival: TELNET's over FTP's"
+    return [
+        Check(
+            "bytes-large-more-often", "Sec. IV", "claim",
+            "in byte mode a large FTP packet is more likely to be marked than a small TELNET packet",
+            more.mean, "percentage points of its packets that FTP loses more early", above(0, more),
+        ),
+        Check(
+            "bytes-in-proportion", "Sec. IV", "claim",
+            "the probability that a packet is marked is proportional to its size in bytes; tested: the ratio of the "
+            "chances is that of the mean lengths",
+            ratio.mean, unit, _around(length.mean, ratio, "the ratio of lengths"),
+            "The formulas of Sec. IV make p_b proportional to the size, but not p_a = p_b/(1 − count·p_b): "
+            "counting nearly doubles a large packet's chance on average and hardly raises a small one's. With "
+            "Method 1, where p_b alone decides, the chances are in proportion.",
+            "bytes-method-1",
+        ),
+        Check(
+            "bytes-method-1", "Sec. IV; our variant: Method 1 of Sec. VII, without count", "shown",
+            "the probability that a packet is marked is proportional to its size in bytes",
+            even.mean, unit, _around(length.mean, even, "the ratio of lengths"),
+        ),
+        Check(
+            "bytes-packet-mode-alike", "Sec. VIII-A, on Fig. 9", "claim",
+            "measured in packets, short packets are just as likely to be dropped as longer ones",
+            alike.mean, unit, _around(1, alike, "equal chances"),
+        ),
+    ]  # fmt: skip
+
+
+def _users(table: pl.DataFrame) -> list[Check]:
+    result = []
+    for gateway in GATEWAYS:
+        part = table.filter(pl.col("gateway") == gateway).sort("window", "seed")
+        gains = {
+            window: interval(part.filter(pl.col("window") == window)["gain"].to_list()) for window in WINDOWS
+        }  # fmt: skip
+        name = gateway.replace("_", " ").title()
+        nearest = min(WINDOWS, key=lambda window: abs(gains[window].mean - 75))
+        best = max(WINDOWS, key=lambda window: gains[window].mean)
+        result += [
+            Check(
+                f"users-{gateway}-more", "Sec. II-A, after Zhang 1989", "claim",
+                f"{name} does not control misbehaving users; tested: with the fixed window that serves them best users "
+                "without congestion control have more throughput than users of 4.3-Tahoe",
+                gains[best].mean, f"% more throughput, with a fixed window of {best} packets", above(0, gains[best]),
+            ),
+            Check(
+                f"users-{gateway}-75", "Sec. II-A, after Zhang 1989", "shown",
+                f"under {name} misbehaving users have roughly 75 % higher throughput",
+                gains[nearest].mean,
+                "% more throughput, with the fixed window that comes nearest, "
+                f"{nearest} packets; with {WINDOWS[0]} to {WINDOWS[-1]} packets: "
+                + ", ".join(f"{gains[window].mean:.0f}" for window in WINDOWS),
+                printed(75, 10, gains[nearest]),
+            ),
+        ]  # fmt: skip
+    return result
+
+
+def _luck(windows: dict[int, np.ndarray]) -> list[Check]:
+    from scipy.stats import binom
+
+    over, loose = -1.0, -1.0
+    for c in MULTIPLES:
+        for p in np.arange(0.005, 1 / c + 1e-9, 0.005).tolist():
+            tail = float(binom.sf(math.ceil(c * p * MARKS - 1e-9) - 1, MARKS, p))
+            bound, tight = theory.hoeffding(MARKS, p, c), theory.hoeffding(MARKS, p, c, tight=True)
+            over, loose = max(over, tail - bound, tail - tight), max(loose, tight - bound)
+    everything = np.concatenate(list(windows.values()))
+    slack, far = [], []
+    for flow, c in TESTED:
+        by_seed = [frequency(part, flow, c) for part in windows.values() if len(part)]
+        bounds = [theory.hoeffding(int(n), SHARES[flow], c) for n in everything.sum(axis=1)]
+        slack.append(interval(by_seed).mean - mean(bounds))
+        expected = binomial(everything, flow, c)
+        if expected >= SEEN:
+            deviation = math.sqrt(expected * (1 - expected) / len(everything))
+            far.append(abs(frequency(everything, flow, c) - expected) / deviation)
+    # The largest of so many independent standard normal deviations exceeds this in one of twenty sets of runs.
+    limit = _largest_of(len(far))
+    return [
+        Check(
+            "fig16-bound-above-the-binomial", "Sec. X, Appendix and Fig. 16", "exact",
+            "Prob(S ≥ c p n) ≤ exp(−2n(c−1)²p²): against the binomial law, exactly, for n = 100, c = 2 and 4",
+            over, "the greatest of the binomial chance less the bound, p in steps of 0.005",
+            Bounds(None, 1e-12, "a chance may not exceed its bound, give or take rounding"),
+        ),
+        Check(
+            "fig16-tight-bound", "Appendix, eq. (4)", "exact",
+            "the first bound of eq. (4) is at most the second",
+            loose, "the greatest of the first bound less the second",
+            Bounds(None, 1e-12, "the theorem, give or take rounding"),
+        ),
+        Check(
+            "fig16-simulated-below-the-bound", "Sec. X and Fig. 16", "claim",
+            "a connection is unlikely to have much more than its part of the marks: RED's drops of Poisson sources, in "
+            "windows of about 100, exceed C times the expected number no more often than the bound says",
+            max(slack), f"the greatest of frequency less bound, over {len(TESTED)} pairs of part and C and "
+            f"{len(everything)} windows",
+            Bounds(None, 0.0, "a frequency of at most the bound"),
+        ),
+        Check(
+            "fig16-simulated-as-the-binomial", "Sec. X", "claim",
+            "each mark falls on a connection with a probability equal to its part of the bandwidth; tested: in RED's "
+            "drops of Poisson sources the chances of C times the expected number are binomial",
+            max(far), f"standard deviations, the greatest of {len(far)} pairs of part and C whose chance is at least "
+            f"{SEEN:g}",
+            Bounds(None, limit, f"what the greatest of {len(far)} normal deviations exceeds in 5 % of all sets"),
+        ),
+    ]  # fmt: skip
+
+
+def _largest_of(count: int) -> float:
+    """What the greatest absolute value of `count` independent standard normal numbers exceeds with a chance of 5 %."""
+    from scipy.special import ndtri
+
+    return float(ndtri(0.5 + 0.95 ** (1 / max(1, count)) / 2))
+
+
+def _around(value: float, spread: Interval, what: str) -> Bounds:
+    return Bounds(
+        value - spread.margin,
+        value + spread.margin,
+        f"{what}, {value:.3g}, give or take the 95 % interval over {spread.count} seeds ({spread.margin:.2g})",
+    )
+
+
+def gains_text(table: pl.DataFrame, gateway: str, windows: Sequence[int] = WINDOWS) -> str:
+    """The mean gains under `gateway`, window by window."""
+    part = table.filter(pl.col("gateway") == gateway)
+    means = [mean(part.filter(pl.col("window") == window)["gain"].to_list()) for window in windows]
+    return ", ".join(f"{value:+.0f} %" for value in means)

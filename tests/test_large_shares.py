@@ -1,0 +1,86 @@
+"""Shares of the recent marks that are unlikely to be luck (RED 1993, Sec. X): who is named and who is not."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+from conftest import Program
+
+from sluicegate import api, large_shares
+
+EQUAL = """
+[network]
+rate = "10 Mbit/s"
+[queue]
+discipline = "red"
+limit = 200
+[[flows]]
+kind = "poisson"
+count = 20
+rate = "510 kbit/s"
+[run]
+duration = "20 s"
+series = false
+"""
+
+
+def table(*chances: float | None, shares: float = 0.2) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "flow": range(1, len(chances) + 1),
+            "kind": ["tcp"] * len(chances),
+            "link": ["bottleneck"] * len(chances),
+            "recent_share": [shares] * len(chances),
+            "recent_expected": [1 / len(chances)] * len(chances),
+            "recent_packets": [100.0] * len(chances),
+            "recent_chance": chances,
+        },
+        schema_overrides={"recent_chance": pl.Float64},
+    )
+
+
+def test_the_chance_is_that_of_any_flow() -> None:
+    """0.006 is under a hundredth for one flow alone, not for two; flows that sent nothing do not count."""
+    assert [row["flow"] for row in large_shares.unlikely(table(0.006, None))] == [1]
+    assert large_shares.unlikely(table(0.006, 1.0)) == []
+    assert large_shares.unlikely(table(None, None)) == []
+
+
+def test_flows_that_send_equally_much_are_not_named() -> None:
+    """At most one run in a hundred names one; of thirty, three would come with a chance of 0.003."""
+    named = [large_shares.lines(api.run_text(EQUAL, "equal.toml", seed=seed).flows) for seed in range(1, 31)]
+    assert sum(map(bool, named)) <= 2
+
+
+@pytest.mark.parametrize("discipline", ["red", "choke", "early_random_drop"])
+def test_one_that_sends_more_is_named(discipline: str) -> None:
+    sets = [("flows.0.count", "19"), ("queue.discipline", discipline)]
+    more = EQUAL.replace("[run]", '[[flows]]\nkind = "udp"\nrate = "4 Mbit/s"\n[run]')
+    flows = api.run_text(more, "more.toml", sets=sets, seed=1).flows
+    assert [row["flow"] for row in large_shares.unlikely(flows)] == [20]
+
+
+def test_a_full_queue_names_nobody() -> None:
+    """Who finds it full is not who sends most (Sec. IX)."""
+    text, name = api.read_scenario("unresponsive")
+    flows = api.run_text(text, name, sets=[("queue.discipline", "drop_tail"), ("run.duration", "30 s")]).flows
+    assert flows["lost_packets"].sum() > 100
+    assert large_shares.lines(flows) == []
+
+
+def test_many_are_cut_to_a_few_lines() -> None:
+    text = large_shares.lines(table(*[1e-9] * 8))
+    assert len(text) == 1 + large_shares.MOST_LINES + 1
+    assert text[1] == (
+        "  flow 1 (tcp): 20 % of the last 100, 12 % if all sent equally much; by luck with a chance of at most 1e-09"
+    )
+    assert text[-1] == "  and 3 more; see recent_chance in flows"
+
+
+def test_the_command_says_so(sluicegate: Program) -> None:
+    command = ("run", "unresponsive", "--set", "queue.discipline=red", "--set", "run.duration=30 s")
+    assert "  flow 33 (udp): " in sluicegate(*command).stdout
+    (row,) = json.loads(sluicegate(*command, "--json").stdout)["large_shares"]
+    assert (row["flow"], row["kind"], row["link"], row["recent_packets"]) == (33, "udp", "bottleneck", 100)
