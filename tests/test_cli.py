@@ -13,7 +13,19 @@ import polars as pl
 import pytest
 from conftest import PROGRAM, Program
 
-TABLES = ["flow_series", "flows", "links", "occupancy", "packets", "positions", "queue", "state"]
+TABLES = [
+    "exchanges",
+    "flow_series",
+    "flows",
+    "groups",
+    "links",
+    "occupancy",
+    "packets",
+    "positions",
+    "queue",
+    "response_times",
+    "state",
+]
 
 
 def test_help_answers_at_once() -> None:

@@ -16,8 +16,10 @@ from sluicegate import _core, api
 
 # Of every column of the runs below. It changes only when results change on purpose; the changelog then says why.
 DIGEST = "4fb147a87fd7a29e4c0cbd7da06f23932e83366ad9dc80cd9d1d85b7dc45fc78"
-# The same of the scenario `traffic`, which has every kind of source, drawn round trips, jitter and transfers that end.
+# The same of the scenario `traffic`: all kinds but `web`'s two, drawn round trips, jitter and transfers that end.
 TRAFFIC_DIGEST = "323dce61a2542c585199ec9a4fb45aef9d49b416eb0a3c344535e604f289f442"
+# The same of the scenario `web`: users and connections that come and go, both ways.
+WEB_DIGEST = "1f1a113470b6b5f4f382a48e96a0861c3030c6a1b5fdc8cd98b95e57c586863d"
 SCENARIOS = [(discipline, seed) for discipline in ("drop_tail", "red", "choke") for seed in (1, 2)]
 
 
@@ -27,10 +29,10 @@ def digest_of(discipline: str, seed: int) -> str:
     return digest_of_columns(_core.run(SMALL, "small.toml", sets, None))
 
 
-def digest_of_traffic() -> str:
-    """The digest of the first seconds of the scenario `traffic`."""
-    text, name = api.read_scenario("traffic")
-    return digest_of_columns(_core.run(text, name, [("run.duration", "15 s")], None))
+def digest_of_scenario(scenario: str) -> str:
+    """The digest of the first seconds of a scenario that comes along."""
+    text, name = api.read_scenario(scenario)
+    return digest_of_columns(_core.run(text, name, [("run.duration", "15 s"), ("run.warmup", "10 s")], None))
 
 
 def digest_of_columns(raw: _core.RawRun) -> str:
@@ -51,7 +53,7 @@ def digest_of_all() -> str:
 
 @pytest.mark.parametrize("tunables", ["", "glibc.cpu.hwcaps=-AVX2,-FMA"], ids=["plain", "without AVX2 and FMA"])
 def test_the_committed_digest(tunables: str) -> None:
-    code = "import test_determinism; print(test_determinism.digest_of_all(), test_determinism.digest_of_traffic())"
+    code = "from test_determinism import *; print(digest_of_all(), *map(digest_of_scenario, ('traffic', 'web')))"
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=Path(__file__).parent,
@@ -60,7 +62,7 @@ def test_the_committed_digest(tunables: str) -> None:
         text=True,
         check=True,
     )
-    assert done.stdout.split() == [DIGEST, TRAFFIC_DIGEST]
+    assert done.stdout.split() == [DIGEST, TRAFFIC_DIGEST, WEB_DIGEST]
 
 
 def test_seeds_and_disciplines_differ() -> None:

@@ -23,15 +23,42 @@ def run() -> sg.Run:
     return sg.run("unresponsive", sets={"run.duration": "12 s", "run.warmup": "2 s"})
 
 
-def test_the_tables_have_the_declared_columns(run: sg.Run) -> None:
+OF_GROUPS = ["exchanges", "groups", "response_times"]
+"""The tables of groups whose connections come and go; empty without such a group."""
+
+ON_REQUEST = ["packets", "positions", "state"]
+"""Tables that stay empty: the first two are kept on request only, and the disciplines here show nothing more."""
+
+
+@pytest.mark.parametrize(("scenario", "empty"), [("unresponsive", [*OF_GROUPS, *ON_REQUEST]), ("web", ON_REQUEST)])
+def test_the_tables_have_the_declared_columns(scenario: str, empty: list[str]) -> None:
+    run = sg.run(scenario, sets={"run.duration": "12 s", "run.warmup": "2 s"})
     assert sorted(run.tables) == sorted(DECLARED)
     for name, columns in DECLARED.items():
         schema = run.table(name).schema
         assert dict(schema) == {column["name"]: POLARS[column["dtype"]] for column in columns}, name
-        if name in ("packets", "positions"):
-            assert run.table(name).height == 0, "kept on request only"
-        else:
-            assert run.table(name).height > 0 or name == "state"  # CHOKe shows nothing more
+    assert sorted(name for name in run.tables if run.table(name).height == 0) == sorted(empty)
+
+
+def test_the_tables_of_exchanges_agree() -> None:
+    run = sg.run("web", sets={"run.duration": "20 s", "run.warmup": "5 s"})
+    assert run.groups["users"].to_list() == [700, 700, None]
+    by_class = run.response_times.group_by("group").agg(pl.col("exchanges", "response_bytes").sum()).sort("group")
+    assert by_class.equals(run.groups.select("group", "exchanges", "response_bytes"))
+    one_by_one = run.exchanges.group_by("group").agg(
+        pl.len().cast(pl.UInt64).alias("exchanges"), pl.col("response_bytes").sum()
+    )
+    assert one_by_one.sort("group").equals(by_class)
+    means = run.exchanges.group_by("group").agg(pl.col("response_time_ns").mean()).sort("group")["response_time_ns"]
+    assert means.to_list() == pytest.approx(run.groups["response_time_mean_ns"].to_list())
+    # A class ends at most 1/64 above what it holds.
+    pairs = (
+        run.exchanges["response_time_ns"].sort()
+        / run.response_times.select(pl.col("response_time_max_ns").repeat_by("exchanges").explode().sort())[
+            "response_time_max_ns"
+        ]
+    )
+    assert pairs.is_between(64 / 65, 1).all()
 
 
 def test_the_manual_defines_every_column(run: sg.Run) -> None:

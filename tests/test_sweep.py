@@ -26,7 +26,7 @@ from sluicegate import runner, sweep_grid, sweep_store, sweep_work, sweeps
 from sluicegate.cli import app
 
 DOCS = Path(__file__).parents[1] / "docs"
-FILES = ["flows.parquet", "links.parquet", "summary.json", "totals.parquet"]
+FILES = ["flows.parquet", "groups.parquet", "links.parquet", "summary.json", "totals.parquet"]
 SHORT = {"run.duration": "1 s", "run.warmup": "200 ms"}
 OVER = {"flows.1.rate": "0.5..2 Mbit/s log 3", "queue.discipline": "red,drop_tail"}
 
@@ -291,6 +291,32 @@ def test_only_what_is_missing_is_run(tmp_path: Path, counted: list[Any]) -> None
     assert fresh.flows.equals(more.flows)
 
 
+def test_another_file_of_connections_is_run_anew(tmp_path: Path, counted: list[Any]) -> None:
+    scenario = tmp_path / "link.toml"
+    scenario.write_text(
+        """
+        [network]
+        rate = "1 Mbit/s"
+        delay = "10 ms"
+        [[flows]]
+        kind = "connections"
+        vectors = "link.cvec"
+        [run]
+        duration = "2 s"
+        """
+    )
+    go = partial(sg.sweep, scenario, over={"network.rate": "1 Mbit/s,2 Mbit/s"}, seeds=1, out=tmp_path / "out")
+    (tmp_path / "link.cvec").write_text("SEQ 0 1 1 1\n> 300\nt 1000\n< 2000\n")
+    first = go()
+    assert (len(counted), go().kept) == (2, 2)
+    assert first.groups["exchanges"].to_list() == [1, 1]
+    assert first.groups.columns[:3] == ["network.rate_bps", "seed", "group"]
+    (tmp_path / "link.cvec").write_text("SEQ 0 1 1 1\n> 300\nt 1000\n< 9000\n")
+    again = go()
+    assert (len(counted), again.kept) == (4, 0)
+    assert again.groups["response_bytes"].to_list() == [9000, 9000]
+
+
 def test_another_version_scenario_or_core_is_run_anew(
     tmp_path: Path, counted: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -317,7 +343,7 @@ def test_points_of_equal_scenarios_share_their_runs(counted: list[Any]) -> None:
 
 def test_a_sweep_that_another_holds_is_left_alone(typed: Callable[..., Result], small: Path, tmp_path: Path) -> None:
     with sweep_store.Store(tmp_path / "out") as store:
-        store.add("k", sweep_store.Kept(b"", b"", ""))
+        store.add("k", sweep_store.Kept(b"", b"", b"", ""))
         answer = typed("sweep", small, "--over", "queue.limit=70", "-o", "out")
     assert (answer.exit_code, answer.stdout) == (2, "")
     assert answer.stderr == f"error: {tmp_path}/out/runs.sqlite: another sweep is at work here\n"

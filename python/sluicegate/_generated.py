@@ -1531,7 +1531,7 @@ class Tcp:
     count: int = 1
     algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "fixed", "vegas"] | None = None
     _: KW_ONLY
-    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "modern"] = "ns2"
+    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern"] = "ns2"
     window: int | str | None = None
     packet_size: int | str | None = None
     header_size: int | str | None = None
@@ -1696,7 +1696,343 @@ class Telnet:
     tail_shape: float = 0.95
     shortest: str = "120 ms"
     longest: str = "150 s"
-    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "modern"] = "ns2"
+    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern"] = "ns2"
+    window: int | str | None = None
+    packet_size: int | str | None = None
+    header_size: int | str | None = None
+    initial_window: float | None = None
+    initial_ssthresh: float | None = None
+    restart_window: float | None = None
+    min_rto: str | None = None
+    max_rto: str | None = None
+    initial_rto: str | None = None
+    clock_tick: str | None = None
+    limited_transmit: bool | None = None
+    delayed_ack: str | None = None
+    ecn: bool | None = None
+    source_quench: bool | None = None
+    overhead: str = "0 s"
+    ns2_rules: bool | None = None
+    pipe: Literal["rfc6675", "counted"] | None = None
+    vegas_alpha: float = 1.0
+    vegas_beta: float = 3.0
+    vegas_gamma: float = 1.0
+    vegas_cut: float = 0.25
+    handshake: bool | None = None
+    closing: bool | None = None
+    start: str = "0 s"
+    spread: str = "1 s"
+    stop: str | None = None
+    class_: int = 0
+    priority: int = 0
+    direction: Literal["forward", "reverse"] = "forward"
+    path: Sequence[str] | None = None
+    return_path: Sequence[str] | None = None
+    access_rate: str | None = None
+    access_delay: str | None = None
+    access_jitter: str = "0 s"
+    rtt: str | None = None
+    rtt_max: str | None = None
+    rtt_mean: str | None = None
+    rtts: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class Http:
+    """Web users
+
+    People who think and browse: a page, its embedded objects, a while of thinking, the next page. Each object is an
+    exchange of a request and a response over a TCP connection that really opens and closes.
+
+    Source: DCN 2004, Sec. 4.1
+
+    Rules: packet_size and header_size are in bytes; header_size < packet_size; decbit acknowledges every packet at
+    once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a
+    full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <=
+    rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
+
+    Attributes:
+        count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
+            Sluicegate)
+        algorithm: The sender's congestion control. (default: as the profile says; CHOKe 1999 does not say; ns-2)
+        request_size: Length of each request: a law of sizes. (default: lognormal(median = 350 B, sigma = 0.4,
+            high = 8 kB); chosen here)
+        response_size: Length of each top-level response, headers of HTTP included: a law of sizes. (default:
+            dcn2004_responses; chosen here to meet DCN 2004, Figs. 1 and 2)
+        embedded_size: Length of each embedded response: a law of sizes. (default: dcn2004_responses; chosen here
+            to meet DCN 2004, Figs. 1 and 2)
+        embedded_objects: How many objects are embedded in a page: a law of counts, rounded. (default:
+            exponential(mean = 4); chosen here)
+        pages_per_server: How many pages a user gets from one server before it turns to another: a law of counts,
+            rounded, at least one. (default: exponential(mean = 3); chosen here)
+        think_time: How long a user thinks between pages: a law of times. (default: lognormal(median = 13.4 s,
+            sigma = 1.3, high = 1000 s); chosen here: 0.16 requests/s for each user, DCN 2004, Table 1)
+        persistent: The probability that a server keeps connections open. (default: 0.15; at least 0 and at most
+            1; chosen here)
+        parallel: How many connections a user has at once for embedded objects, where each serves one.
+            (connections; default: 4; at least 1 and at most 1000 connections; browsers of 2000)
+        persistent_parallel: The same where connections stay open. (connections; default: 2; at least 1 and at
+            most 1000 connections; RFC 2616, Sec. 8.1.4)
+        keep_alive: The longest thinking that an open connection outlasts. (default: 15 s; Apache,
+            KeepAliveTimeout)
+        profile: Whose defaults apply to what is not given here. (default: ns2; the CHOKe report's simulator)
+        window: The receiver's advertised window. (packets; default: as the profile says; at least 1 and at most
+            1000000000; RFC 9293)
+        packet_size: Length of a full IP packet, headers included. (B; default: as the profile says; above 0 and
+            at most 65535; CHOKe 1999, Sec. 4)
+        header_size: Length of the IP and TCP headers, and so of a bare acknowledgement. (B; default: as the
+            profile says; at least 20 and at most 120; RFC 9293; ns-2, tcpip_base_hdr_size_)
+        initial_window: Congestion window at the start. (packets; default: as the profile says; at least 1 and at
+            most 1000000 packets; RFC 5681, RFC 6928)
+        initial_ssthresh: Slow-start threshold at the start. (packets; default: the advertised window; half of it
+            for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
+        restart_window: Most of the congestion window that is left after an idle timeout. (packets; default: as
+            the profile says; at least 1 and at most 1000000 packets; RFC 5681, Sec. 4.1)
+        min_rto: Least retransmission timeout. (default: as the profile says; RFC 6298)
+        max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
+        initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
+            s; RFC 6298)
+        clock_tick: Granularity of the retransmission clock. (default: as the profile says; at least 0.000001 s;
+            RFC 6298, G)
+        limited_transmit: Send one new packet for each of the first two duplicate acknowledgements. (default: as
+            the profile says; RFC 3042)
+        delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
+            (default: as the profile says; RFC 5681, Sec. 4.2)
+        ecn: Whether both ends use explicit congestion notification; decbit has its own, whatever is said here.
+            (default: as the profile says; RFC 3168)
+        source_quench: Whether the sender closes its window to one segment for each source quench of a gateway.
+            (default: as the profile says; 4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
+        overhead: Most of the time that each packet of data takes to prepare, uniform between zero and this, one
+            after another. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
+            overhead_)
+        ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
+            lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
+        pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
+            1996)
+        vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
+            1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
+        vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
+            1000000 packets; ns-2, v_beta_)
+        vegas_gamma: Vegas: with more than these its slow start ends. (packets; default: 1.0; at least 0 and at
+            most 1000000 packets; ns-2, v_gamma_)
+        vegas_cut: Vegas: share of the window that a fast retransmit takes away; 0 leaves the window to the delay
+            alone. (default: 0.25; at least 0 and at most 0.9; Brakmo & Peterson 1995; ns-2, tcp-vegas.cc; Tang,
+            Wang & Low 2004, Sec. V-C: no cut)
+        handshake: Whether the connection opens with an exchange of SYNs; otherwise it starts established.
+            (default: as the profile says; RFC 9293; ns-2, syn_)
+        closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
+            9293)
+        start: When the first of them may start. (default: 0 s; Sluicegate)
+        spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
+            random starts avoid traffic phase effects)
+        stop: When they stop sending. (default: at the end of the run; Sluicegate)
+        class_: The class of traffic that they are, for queues with classes. (default: 0; at least 0 and at most
+            255; RED 1993, Sec. XII)
+        priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
+            0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
+        direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
+            forward; RED 1993, Sec. VIII: two-way traffic)
+        path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
+            bottleneck; Sluicegate)
+        return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
+            Sluicegate)
+        access_rate: Rate of each flow's own access link on the sender's side. (default: as [network] says; none
+            in a topology; above 0 bit/s; Sluicegate)
+        access_delay: Propagation delay of each flow's access link on the sender's side. (default: as [network]
+            says; none in a topology; Sluicegate)
+        access_jitter: The access link delays each packet by an extra time, uniform between zero and this, in
+            order all the same. (default: 0 s; Sluicegate)
+        rtt: Base round trip: the propagation delays of all links there and back. Instead of access_delay, which
+            follows. (default: follows from the delays of the links; above 0 s; Sluicegate)
+        rtt_max: Each flow's base round trip is drawn uniformly between rtt and this. (default: all have rtt;
+            above 0 s; DCN 2004, Sec. 4)
+        rtt_mean: Each flow's base round trip is drawn: rtt and an exponential time, with this mean in all.
+            (default: all have rtt; above 0 s; Sluicegate)
+        rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
+            above 0 s; RED 1993)
+    """
+
+    name: ClassVar[str] = "http"
+
+    count: int = 1
+    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "fixed", "vegas"] | None = None
+    _: KW_ONLY
+    request_size: str = "lognormal(median = 350 B, sigma = 0.4, high = 8 kB)"
+    response_size: str = "dcn2004_responses"
+    embedded_size: str = "dcn2004_responses"
+    embedded_objects: str = "exponential(mean = 4)"
+    pages_per_server: str = "exponential(mean = 3)"
+    think_time: str = "lognormal(median = 13.4 s, sigma = 1.3, high = 1000 s)"
+    persistent: float = 0.15
+    parallel: int = 4
+    persistent_parallel: int = 2
+    keep_alive: str = "15 s"
+    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern"] = "ns2"
+    window: int | str | None = None
+    packet_size: int | str | None = None
+    header_size: int | str | None = None
+    initial_window: float | None = None
+    initial_ssthresh: float | None = None
+    restart_window: float | None = None
+    min_rto: str | None = None
+    max_rto: str | None = None
+    initial_rto: str | None = None
+    clock_tick: str | None = None
+    limited_transmit: bool | None = None
+    delayed_ack: str | None = None
+    ecn: bool | None = None
+    source_quench: bool | None = None
+    overhead: str = "0 s"
+    ns2_rules: bool | None = None
+    pipe: Literal["rfc6675", "counted"] | None = None
+    vegas_alpha: float = 1.0
+    vegas_beta: float = 3.0
+    vegas_gamma: float = 1.0
+    vegas_cut: float = 0.25
+    handshake: bool | None = None
+    closing: bool | None = None
+    start: str = "0 s"
+    spread: str = "1 s"
+    stop: str | None = None
+    class_: int = 0
+    priority: int = 0
+    direction: Literal["forward", "reverse"] = "forward"
+    path: Sequence[str] | None = None
+    return_path: Sequence[str] | None = None
+    access_rate: str | None = None
+    access_delay: str | None = None
+    access_jitter: str = "0 s"
+    rtt: str | None = None
+    rtt_max: str | None = None
+    rtt_mean: str | None = None
+    rtts: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class Connections:
+    """General TCP connections
+
+    Connections as they were seen on a link, or drawn like them: each has its start and says what its two ends send
+    each other and after what times, not in which packets (a-b-t vectors: request, response, time). TCP does the rest.
+
+    Source: DCN 2004, Sec. 4.1; tmix
+
+    Rules: packet_size and header_size are in bytes; header_size < packet_size; decbit acknowledges every packet at
+    once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a
+    full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <=
+    rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
+
+    Attributes:
+        count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
+            Sluicegate)
+        algorithm: The sender's congestion control. (default: as the profile says; CHOKe 1999 does not say; ns-2)
+        vectors: A file of connection vectors, in either format of tmix; its path is that of the scenario's file,
+            or absolute. (default: connections are drawn; tmix, Weigle et al. 2006)
+        arrivals: How many connections begin in a second, at random times. (connections/s; default: 10.0; above 0
+            and at most 1000000 connections/s; chosen here)
+        exchanges: How many exchanges a sequential connection has: a law of counts, rounded, at least one.
+            (default: exponential(mean = 4); chosen here)
+        request_size: Length of each request: a law of sizes. (default: lognormal(median = 350 B, sigma = 1.5,
+            high = 1 MB); chosen here)
+        response_size: Length of each response: a law of sizes. (default: dcn2004_responses; chosen here: as web
+            users')
+        answer_time: How long the acceptor takes to answer: a law of times. (default: exponential(mean = 20 ms);
+            chosen here)
+        think_time: How long the initiator takes between a response and its next request: a law of times.
+            (default: lognormal(median = 300 ms, sigma = 1.5, high = 100 s); chosen here)
+        concurrent: The probability that a connection is concurrent: both ends then send as many units, each after
+            its own times. (default: 0.05; at least 0 and at most 1; chosen here)
+        profile: Whose defaults apply to what is not given here. (default: ns2; the CHOKe report's simulator)
+        window: The receiver's advertised window. (packets; default: as the profile says; at least 1 and at most
+            1000000000; RFC 9293)
+        packet_size: Length of a full IP packet, headers included. (B; default: as the profile says; above 0 and
+            at most 65535; CHOKe 1999, Sec. 4)
+        header_size: Length of the IP and TCP headers, and so of a bare acknowledgement. (B; default: as the
+            profile says; at least 20 and at most 120; RFC 9293; ns-2, tcpip_base_hdr_size_)
+        initial_window: Congestion window at the start. (packets; default: as the profile says; at least 1 and at
+            most 1000000 packets; RFC 5681, RFC 6928)
+        initial_ssthresh: Slow-start threshold at the start. (packets; default: the advertised window; half of it
+            for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
+        restart_window: Most of the congestion window that is left after an idle timeout. (packets; default: as
+            the profile says; at least 1 and at most 1000000 packets; RFC 5681, Sec. 4.1)
+        min_rto: Least retransmission timeout. (default: as the profile says; RFC 6298)
+        max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
+        initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
+            s; RFC 6298)
+        clock_tick: Granularity of the retransmission clock. (default: as the profile says; at least 0.000001 s;
+            RFC 6298, G)
+        limited_transmit: Send one new packet for each of the first two duplicate acknowledgements. (default: as
+            the profile says; RFC 3042)
+        delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
+            (default: as the profile says; RFC 5681, Sec. 4.2)
+        ecn: Whether both ends use explicit congestion notification; decbit has its own, whatever is said here.
+            (default: as the profile says; RFC 3168)
+        source_quench: Whether the sender closes its window to one segment for each source quench of a gateway.
+            (default: as the profile says; 4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
+        overhead: Most of the time that each packet of data takes to prepare, uniform between zero and this, one
+            after another. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
+            overhead_)
+        ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
+            lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
+        pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
+            1996)
+        vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
+            1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
+        vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
+            1000000 packets; ns-2, v_beta_)
+        vegas_gamma: Vegas: with more than these its slow start ends. (packets; default: 1.0; at least 0 and at
+            most 1000000 packets; ns-2, v_gamma_)
+        vegas_cut: Vegas: share of the window that a fast retransmit takes away; 0 leaves the window to the delay
+            alone. (default: 0.25; at least 0 and at most 0.9; Brakmo & Peterson 1995; ns-2, tcp-vegas.cc; Tang,
+            Wang & Low 2004, Sec. V-C: no cut)
+        handshake: Whether the connection opens with an exchange of SYNs; otherwise it starts established.
+            (default: as the profile says; RFC 9293; ns-2, syn_)
+        closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
+            9293)
+        start: When the first of them may start. (default: 0 s; Sluicegate)
+        spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
+            random starts avoid traffic phase effects)
+        stop: When they stop sending. (default: at the end of the run; Sluicegate)
+        class_: The class of traffic that they are, for queues with classes. (default: 0; at least 0 and at most
+            255; RED 1993, Sec. XII)
+        priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
+            0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
+        direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
+            forward; RED 1993, Sec. VIII: two-way traffic)
+        path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
+            bottleneck; Sluicegate)
+        return_path: The links that acknowledgements cross. (default: the reverse of path, over the same links;
+            Sluicegate)
+        access_rate: Rate of each flow's own access link on the sender's side. (default: as [network] says; none
+            in a topology; above 0 bit/s; Sluicegate)
+        access_delay: Propagation delay of each flow's access link on the sender's side. (default: as [network]
+            says; none in a topology; Sluicegate)
+        access_jitter: The access link delays each packet by an extra time, uniform between zero and this, in
+            order all the same. (default: 0 s; Sluicegate)
+        rtt: Base round trip: the propagation delays of all links there and back. Instead of access_delay, which
+            follows. (default: follows from the delays of the links; above 0 s; Sluicegate)
+        rtt_max: Each flow's base round trip is drawn uniformly between rtt and this. (default: all have rtt;
+            above 0 s; DCN 2004, Sec. 4)
+        rtt_mean: Each flow's base round trip is drawn: rtt and an exponential time, with this mean in all.
+            (default: all have rtt; above 0 s; Sluicegate)
+        rtts: Base round trips that the flows of the group take in turn, instead of rtt. (default: all have rtt;
+            above 0 s; RED 1993)
+    """
+
+    name: ClassVar[str] = "connections"
+
+    count: int = 1
+    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "fixed", "vegas"] | None = None
+    _: KW_ONLY
+    vectors: str | None = None
+    arrivals: float = 10.0
+    exchanges: str = "exponential(mean = 4)"
+    request_size: str = "lognormal(median = 350 B, sigma = 1.5, high = 1 MB)"
+    response_size: str = "dcn2004_responses"
+    answer_time: str = "exponential(mean = 20 ms)"
+    think_time: str = "lognormal(median = 300 ms, sigma = 1.5, high = 100 s)"
+    concurrent: float = 0.05
+    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern"] = "ns2"
     window: int | str | None = None
     packet_size: int | str | None = None
     header_size: int | str | None = None
@@ -1966,7 +2302,7 @@ class OnOff:
     rtts: Sequence[str] | None = None
 
 
-Source: TypeAlias = Tcp | Telnet | Udp | Poisson | OnOff
+Source: TypeAlias = Tcp | Telnet | Http | Connections | Udp | Poisson | OnOff
 
 
 @dataclass(frozen=True)

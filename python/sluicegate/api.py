@@ -64,6 +64,7 @@ def simulate(
     seed: int | None = None,
     sample: str | None = None,
     series: bool | None = None,
+    exchanges: bool | None = None,
     recent: int | None = None,
     packets: int | None = None,
     positions: int | None = None,
@@ -73,7 +74,8 @@ def simulate(
     """Simulate `flows` over `network` and return the results.
 
     `duration`: simulated time, of which `warmup` is left out of counters and means. `seed`: of every random stream.
-    `sample`: the interval of the series; `series`: False leaves them out.
+    `sample`: the interval of the series; `series`: False leaves them out. `exchanges`: True keeps each
+    request with its response.
     `recent`: how many of the last marks and losses `recent_share` looks at. `packets`: how many events of single
     packets the table `packets` keeps. `positions`: how many packets the table `positions` keeps.
     What is None takes the default that docs/reference/network.md lists under [run].
@@ -83,7 +85,7 @@ def simulate(
     KeyboardInterrupt, and whatever `progress` or a discipline of one's own raises, end the run.
     """
     settings = {"duration": duration, "warmup": warmup, "seed": seed, "sample": sample, "series": series}
-    settings |= {"recent": recent, "packets": packets, "positions": positions}
+    settings |= {"exchanges": exchanges, "recent": recent, "packets": packets, "positions": positions}
     text = scenario(network, flows, **settings)
     return run_text(text, queue=factory(network.queue), progress=progress, pcap=pcap)
 

@@ -73,6 +73,21 @@ class Run:
         """One row for each link: arrivals, losses by cause, utilisation, queue and delay, over the measured window."""
         return self.table("links")
 
+    @property
+    def groups(self) -> pl.DataFrame:
+        """One row for each group whose connections come and go: connections, requests, response times."""
+        return self.table("groups")
+
+    @property
+    def response_times(self) -> pl.DataFrame:
+        """How the response sizes and times of each group are distributed: exchanges and bytes by classes of both."""
+        return self.table("response_times")
+
+    @property
+    def exchanges(self) -> pl.DataFrame:
+        """One row for each request and its response, if `run.exchanges` is true."""
+        return self.table("exchanges")
+
     def table(self, name: str) -> pl.DataFrame:
         """The table of that name, made from the core's bytes when first asked for. Raises KeyError."""
         if name not in self._frames:

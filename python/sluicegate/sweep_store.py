@@ -1,7 +1,7 @@
 """The runs of a sweep that have ended, each kept as soon as it has: one SQLite file, `runs.sqlite`.
 
-A run is one row under its key: the tables `flows` and `links` as Arrow streams, the totals as JSON. A row is there
-whole or not at all, whatever ends the program, kill -9 included. One process at a time holds the file.
+A run is one row under its key: the tables `flows`, `links` and `groups` as Arrow streams, the totals as JSON. A row is
+there whole or not at all, whatever ends the program, kill -9 included. One process at a time holds the file.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ FILE = "runs.sqlite"
 
 
 class Kept(NamedTuple):
-    """What is kept of one run: two tables as Arrow streams, and the totals as JSON."""
+    """What is kept of one run: its tables as Arrow streams, and the totals as JSON."""
 
     flows: bytes
     links: bytes
+    groups: bytes
     totals: str
 
 
@@ -46,7 +47,8 @@ class Store:
                     PRAGMA locking_mode = EXCLUSIVE;
                     PRAGMA journal_mode = WAL;
                     PRAGMA synchronous = NORMAL;
-                    CREATE TABLE IF NOT EXISTS run (key TEXT PRIMARY KEY, flows BLOB, links BLOB, totals TEXT);
+                    CREATE TABLE IF NOT EXISTS
+                        run (key TEXT PRIMARY KEY, flows BLOB, links BLOB, groups BLOB, totals TEXT);
                     BEGIN IMMEDIATE;
                     COMMIT;
                 """)
@@ -63,12 +65,12 @@ class Store:
     def add(self, key: str, run: Kept) -> None:
         """Keep a run."""
         with self._as_os_error():
-            self._base.execute("INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?)", (key, *run))
+            self._base.execute("INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?, ?)", (key, *run))
 
     def get(self, key: str) -> Kept:
         """The run of that key. Raises KeyError."""
         with self._as_os_error():
-            row = self._base.execute("SELECT flows, links, totals FROM run WHERE key = ?", (key,)).fetchone()
+            row = self._base.execute("SELECT flows, links, groups, totals FROM run WHERE key = ?", (key,)).fetchone()
         if row is None:
             raise KeyError(key)
         return Kept(*row)

@@ -50,29 +50,39 @@ def work(job: Job, cancel: Flag | None = None) -> Kept:
     sets = [*job.sets, SERIES, ("run.seed", str(job.seed))]
     raw = own.run(job.text, job.name, sets, watcher(cancel), job.queue)
     summary = json.loads(raw["summary"])
-    raw["tables"] = {name: raw["tables"][name] for name in ("flows", "links")}
-    streams = []
-    for table in tables_from_core(raw).values():
+    raw["tables"] = {name: raw["tables"][name] for name in Kept._fields if name != "totals"}
+    streams = {}
+    for name, table in tables_from_core(raw).items():
         stream = BytesIO()
         table.write_ipc_stream(stream, compression="zstd")
-        streams.append(stream.getvalue())
-    return Kept(streams[0], streams[1], json.dumps(summary["totals"] | {"events": summary["events"]}))
+        streams[name] = stream.getvalue()
+    return Kept(**streams, totals=json.dumps(summary["totals"] | {"events": summary["events"]}))
 
 
-def key_of(resolved: Mapping[str, Any], about: Mapping[str, Any], seed: int, queue: own.AqmFactory | None) -> str:
+def key_of(
+    resolved: Mapping[str, Any], about: Mapping[str, Any], seed: int, queue: own.AqmFactory | None, name: str
+) -> str:
     """What a run is known by: the digest of all that its results depend on.
 
     `resolved`: the scenario with every default filled in. `about`: what was made of a discipline in Python, with the
-    digest of its file. What cannot be told apart from others gets a key of its own, and so is run anew each time.
+    digest of its file. `name`: of the scenario's file, beside which files that it names stand. What cannot be told
+    apart from others gets a key of its own, and so is run anew each time.
     """
     told: dict[str, Any] = {
         "build": build(),
         "scenario": {**resolved, "run": {**resolved["run"], "seed": seed}},
         "discipline": dict(about),
+        "files": _digests(resolved, name),
     }
     if (queue is not None and not _told(queue)) or (about and "sha256" not in about):
         told["unknown"] = secrets.token_hex(16)
     return hashlib.sha256(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _digests(resolved: Mapping[str, Any], name: str) -> dict[str, str]:
+    """What is in the files of connections that a scenario names."""
+    files = {flow["vectors"] for flow in resolved["flows"] if flow.get("vectors") is not None}
+    return {file: hashlib.sha256((Path(name).parent / file).read_bytes()).hexdigest() for file in files}
 
 
 def _told(queue: own.AqmFactory) -> bool:

@@ -33,7 +33,7 @@ Progress = Callable[[int, int, str], None]
 SEEDS = 5
 """How many seeds unless told."""
 
-TABLES = ("flows", "links", "totals")
+TABLES = Kept._fields
 FILES = (*(f"{name}.parquet" for name in TABLES), "summary.json")
 
 
@@ -46,6 +46,7 @@ class Sweep:
     Attributes:
         flows: One row for each flow of each run, as in `Run.flows`.
         links: One row for each link of each run, as in `Run.links`.
+        groups: One row for each group of each run whose connections come and go, as in `Run.groups`.
         totals: One row for each run: length of the measured window, throughput, packets at the links, and events.
         summary: Version, scenario of the first point with every default filled in, what was swept, overrides, seeds.
         columns: The names of the columns of swept keys.
@@ -54,7 +55,7 @@ class Sweep:
 
     def __init__(self, tables: dict[str, pl.DataFrame], summary: dict[str, Any], kept: int = 0) -> None:
         """Made by `sweep`."""
-        self.flows, self.links, self.totals = (tables[name] for name in TABLES)
+        self.flows, self.links, self.groups, self.totals = (tables[name] for name in TABLES)
         self.summary = summary
         self.columns: list[str] = [each["column"] for each in summary["over"]]
         self.kept = kept
@@ -70,7 +71,7 @@ class Sweep:
         return cls(tables, summary, tables["totals"].height)
 
     def write(self, directory: str | Path) -> Path:
-        """Write flows.parquet, links.parquet, totals.parquet and summary.json; return the directory.
+        """Write flows.parquet, links.parquet, groups.parquet, totals.parquet and summary.json; return the directory.
 
         They appear whole or not at all, and files of other names in an existing directory stay. Equal sweeps give equal
         bytes. Raises OSError.
@@ -141,7 +142,7 @@ def sweep(
         check_writable(out, FILES)
     resolved = _checked(text, name, overrides, grid, queue)
     _all_matter(swept, resolved)
-    keys = [key_of(*found, seed, queue) for found in resolved for seed in numbers]
+    keys = [key_of(*found, seed, queue, name) for found in resolved for seed in numbers]
     summary = _summary(name, resolved[0], swept, overrides, numbers)
     with ExitStack() as stack:
         store = stack.enter_context(Store(None if out is None else Path(out)))
@@ -273,8 +274,8 @@ def _tables(
     parts: dict[str, list[pl.DataFrame]] = {name: [] for name in TABLES}
     for each in keys:
         run = store.get(each)
-        parts["flows"].append(pl.read_ipc_stream(BytesIO(run.flows)))
-        parts["links"].append(pl.read_ipc_stream(BytesIO(run.links)))
+        for name in TABLES[:-1]:
+            parts[name].append(pl.read_ipc_stream(BytesIO(getattr(run, name))))
         totals = json.loads(run.totals)
         types = {name: pl.Float64 if isinstance(value, float) else pl.UInt64 for name, value in totals.items()}
         parts["totals"].append(pl.DataFrame([totals], schema=types))

@@ -6,7 +6,7 @@ use crate::scenario::fields;
 use crate::section::{Section, json};
 use serde_json::{Map, Value as Json};
 use sluicegate_base::{Rate, Span, Stream, Value};
-use sluicegate_netsim::source::{self, RoundTrip};
+use sluicegate_netsim::source::{self, RoundTrip, Way};
 
 /// The access links of a group of flows, on the sender's side.
 #[derive(Clone, Debug)]
@@ -68,6 +68,19 @@ impl Access {
             map.insert("access_delay".to_owned(), json(&Value::Time(delay)));
         }
         Ok(Some(Access { rate, jitter: params.access_jitter, delay }))
+    }
+
+    /// The ways of pooled connections, when the shared links take `shared` there and back, and every host `far` besides.
+    #[must_use]
+    pub fn way(&self, shared: Span, far: Span) -> Way {
+        let round_trip = match &self.delay {
+            Delay::Fixed(delay) => {
+                let all = shared + *delay + *delay + far + far;
+                RoundTrip::Uniform(all, all)
+            }
+            Delay::Rest(round_trip, _) => round_trip.clone(),
+        };
+        Way { rate: Some(self.rate), round_trip, shared }
     }
 
     /// The longest that the link may delay a packet, as far as it is bounded.

@@ -10,6 +10,7 @@ use sluicegate_aqm::{Cause, ClassEntry, all, is_container};
 use sluicegate_base::params::{DefaultValue, Field, Kind, Table};
 use sluicegate_base::{Span, quantity};
 use sluicegate_netsim::Outcome;
+use sluicegate_netsim::exchanges::Exchanges;
 use sluicegate_netsim::probe::Positions;
 use sluicegate_tcp::host::{Algorithm, PROFILES};
 
@@ -116,6 +117,8 @@ pub fn declarations() -> Json {
         state: Vec::new(),
         flow_series: Vec::new(),
         positions: Positions::default(),
+        groups: Vec::new(),
+        exchanges: Exchanges::default(),
         events: 0,
     };
     let columns = |tables: &[ResultTable]| tables.iter().map(columns_of).collect::<Vec<Json>>();

@@ -7,12 +7,14 @@
 //! | [`network`] | the declarations of the network and the run |
 //! | [`access`] | each flow's own way to the network, its round trip drawn |
 //! | [`foreign`] | a discipline that is written elsewhere, such as in Python |
+//! | [`population`] | groups whose connections come and go, read |
 //! | [`queueing`] | the discipline of a queue, and of its classes, read and built |
 //! | [`scenario`] | a whole scenario: read, checked, resolved, turned into a plan |
 //! | [`topology`] | the links of a network, and which of them a flow crosses |
 //! | [`memory`] | how much memory a scenario would take |
 //! | [`replay`] | captures of real packets, replayed through a discipline |
 //! | [`results`] | the tables of results, every column declared |
+//! | [`vectors`] | connection vectors as text, in tmix's two formats |
 //! | [`declarations`] | everything declared, as JSON |
 
 pub mod access;
@@ -21,12 +23,14 @@ pub mod document;
 pub mod foreign;
 pub mod memory;
 pub mod network;
+mod population;
 pub mod queueing;
 pub mod replay;
 pub mod results;
 pub mod scenario;
 pub mod section;
 mod topology;
+pub mod vectors;
 
 pub use document::ScenarioError;
 pub use foreign::Foreign;

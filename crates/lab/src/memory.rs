@@ -9,6 +9,7 @@ use crate::network::RunParams;
 use crate::section::Section;
 use sluicegate_base::{Rate, Size, Span};
 use sluicegate_netsim::SimPacket;
+use sluicegate_netsim::source::connections::Vectors;
 use sluicegate_netsim::source::{FlowParams, SourcePlan};
 
 /// The most that a scenario may take. It is the same everywhere, so that a scenario is valid on every machine or none.
@@ -39,11 +40,12 @@ impl Memory {
         path: Path,
         run: &RunParams,
     ) -> Result<(), ScenarioError> {
-        let count = common.count as f64;
+        let pooled = pooled(source, run);
+        let count = if pooled.is_some() { 1.0 } else { common.count as f64 };
         let end = common.stop.map_or(run.duration, |stop| stop.min(run.duration));
         let waiting = waiting(source, access, path, (end - common.start).as_secs());
         self.flows += count;
-        self.bytes += count * (FLOW + waiting * size_of::<SimPacket>() as f64);
+        self.bytes += count * (FLOW + waiting * size_of::<SimPacket>() as f64) + pooled.unwrap_or_default();
         let gibibytes = |bytes: f64| format!("{:.1} GiB", bytes / (1u64 << 30) as f64);
         if self.bytes > MOST {
             let what = if waiting > 1000.0 {
@@ -53,7 +55,7 @@ impl Memory {
             };
             let rule = format!(
                 "these {} flows need about {} of memory, {} is the most{what}",
-                self.flows,
+                if pooled.is_some() { common.count as f64 } else { self.flows },
                 gibibytes(self.bytes),
                 gibibytes(MOST)
             );
@@ -74,6 +76,43 @@ impl Memory {
     }
 }
 
+/// Bytes of a user and of a connection, measured (120 B, 1.4 kB) and rounded up; of a connection vector with ten units or
+/// so; and of an exchange, as it is kept and as a row of four columns twice.
+const USER: f64 = 200.0;
+const CONNECTION: f64 = 2500.0;
+const VECTOR: f64 = 500.0;
+const EXCHANGE: f64 = 24.0 + 64.0;
+
+/// The most bytes that a group takes whose connections come and go, besides those of a flow; none for any other.
+fn pooled(source: &SourcePlan, run: &RunParams) -> Option<f64> {
+    match source {
+        SourcePlan::Http(plan) => {
+            let window = (plan.host.window as f64 / f64::from(plan.host.mss)).ceil();
+            let connections = f64::from(plan.model.most_parallel());
+            let kept = if run.exchanges { plan.model.mean_rate() * run.duration.as_secs() * EXCHANGE } else { 0.0 };
+            let each = CONNECTION + window * size_of::<SimPacket>() as f64;
+            Some(f64::from(plan.users) * (USER + connections * each + kept))
+        }
+        SourcePlan::Connections(plan) => {
+            let window = (plan.host.window as f64 / f64::from(plan.host.mss)).ceil();
+            let each = CONNECTION + window * size_of::<SimPacket>() as f64;
+            let seconds = run.duration.as_secs();
+            let (vectors, at_once, exchanges) = match &plan.vectors {
+                // As text they take less than here.
+                Vectors::Given(all) => (all.len() as f64 * VECTOR, all.len() as f64, all.len() as f64 * 10.0),
+                Vectors::Drawn(laws) => {
+                    let [arrivals, exchanges] = laws.means();
+                    (0.0, arrivals * seconds, arrivals * seconds * exchanges)
+                }
+            };
+            let kept = if run.exchanges { exchanges * EXCHANGE } else { 0.0 };
+            // Those of a minute at once, if they last so long.
+            Some(vectors + at_once.min(at_once * 60.0 / seconds) * each + kept)
+        }
+        _ => None,
+    }
+}
+
 /// The shared links that a flow's data crosses.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
@@ -91,6 +130,8 @@ fn waiting(source: &SourcePlan, access: Option<&Access>, path: Path, lifetime: f
             let on_the_way = path.rate.0 as f64 * path.delay.as_secs().min(lifetime) / (8.0 * f64::from(host.mss));
             return host.initial_window.max(on_the_way).min(window);
         }
+        // The packets of its connections are counted with these.
+        SourcePlan::Http(_) | SourcePlan::Connections(_) => return 0.0,
         SourcePlan::Udp(params) => (params.rate, params.packet_size),
         SourcePlan::Poisson(params) => (params.rate, params.packet_size),
         // While it is on; the least that makes sure.

@@ -53,6 +53,8 @@ params! {
             source("Sluicegate");
         /// Whether sampled series are kept.
         series: bool = default(true), source("Sluicegate");
+        /// Whether the requests and responses of `http` and `connections` are kept one by one, in the table `exchanges`.
+        exchanges: bool = default(false), source("Sluicegate");
         /// How many of the most recent marks and losses the columns `recent_share` and `recent_chance` look at.
         recent: u64 = default(100), unit("packets"), range(Range::from(1.0).to(1e6)),
             source("RED 1993, Sec. X and Fig. 16");

@@ -1,6 +1,9 @@
 //! The tables of results. A column is declared once, with its unit and meaning, beside the code that fills it.
 
+mod exchanges;
+
 use crate::{Scenario, VERSION};
+use exchanges::{exchanges, groups, response_times};
 use serde_json::{Value as Json, json};
 use sluicegate_aqm::Cause;
 use sluicegate_netsim::Outcome;
@@ -99,6 +102,9 @@ pub fn tables(outcome: &Outcome) -> Vec<ResultTable> {
         flow_series(outcome),
         queue(outcome),
         occupancy(outcome),
+        groups(outcome),
+        response_times(outcome),
+        exchanges(outcome),
         positions(outcome),
         state(outcome),
         packets(outcome),
@@ -131,8 +137,9 @@ fn flows(outcome: &Outcome) -> ResultTable {
         f64s(
             "base_rtt_ns",
             "ns",
-            "propagation delays of its path, there and back; twice there for a source that hears nothing",
-            rows().map(|row| row.base_rtt.0 as f64),
+            "propagation delays of its path, there and back; twice there for a source that hears nothing; missing for a \
+             group whose connections each have their own",
+            rows().map(|row| row.base_rtt.map_or(f64::NAN, |span| span.0 as f64)),
         ),
         f64s(
             "completion_time_ns",
@@ -242,7 +249,11 @@ fn flows(outcome: &Outcome) -> ResultTable {
             recent(|recent| recent.chance),
         ),
     ]);
-    ResultTable { name: "flows", summary: "One row for each flow, over the measured window.", columns }
+    ResultTable {
+        name: "flows",
+        summary: "One row for each flow, over the measured window. The connections of an `http` group are one flow here.",
+        columns,
+    }
 }
 
 fn links(outcome: &Outcome) -> ResultTable {
@@ -478,7 +489,7 @@ fn state(outcome: &Outcome) -> ResultTable {
     ];
     ResultTable {
         name: "state",
-        summary: "One row for each value that a discipline shows of itself at each sample.",
+        summary: "One row for each value that a discipline shows of itself at each sample; of single connections of a group that come and go, nothing.",
         columns,
     }
 }

@@ -5,6 +5,7 @@ use crate::document::{Document, Item, Node, Place, ScenarioError};
 use crate::foreign::Build;
 use crate::memory::{Memory, Path};
 use crate::network::{NetworkParams, Run, RunParams};
+use crate::population;
 use crate::queueing::{Queueing, queue};
 use crate::section::{Section, fill_from_profile, json, object};
 use crate::topology::{self, LinkSpec};
@@ -12,7 +13,9 @@ use serde_json::{Map, Value as Json};
 use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
 use sluicegate_base::params::{Table, did_you_mean};
 use sluicegate_base::{Declared, Link, Params, Rate, Span, Stream, Time, Value};
-use sluicegate_netsim::source::{self, Flow, FlowParams, Ftp, OnOff, Poisson, SourcePlan, Telnet, Udp};
+use sluicegate_netsim::source::{
+    self, Connections, Flow, FlowParams, Ftp, Http, OnOff, Poisson, SourcePlan, Telnet, Udp, Way,
+};
 use sluicegate_netsim::{FlowPlan, Hop, LinePlan, LinkPlan, Plan};
 use sluicegate_tcp::{Host, Tcp};
 
@@ -20,6 +23,8 @@ use sluicegate_tcp::{Host, Tcp};
 pub const SOURCES: &[&[Table]] = &[
     &[Table::of::<Tcp>(), Table::of::<Ftp>()],
     &[Table::of::<Telnet>(), Table::of::<Tcp>()],
+    &[Table::of::<Http>(), Table::of::<Tcp>()],
+    &[Table::of::<Connections>(), Table::of::<Tcp>()],
     &[Table::of::<Udp>()],
     &[Table::of::<Poisson>()],
     &[Table::of::<OnOff>()],
@@ -40,6 +45,13 @@ struct Group {
     path: Vec<u32>,
     return_path: Vec<u32>,
     access: Option<Access>,
+}
+
+impl Group {
+    /// How many flows it is.
+    fn members(&self) -> u64 {
+        if self.source.way().is_some() { 1 } else { self.common.count }
+    }
 }
 
 /// A scenario that has passed every check.
@@ -67,11 +79,12 @@ impl Scenario {
         let mut resolved = Map::new();
         let (links, dumbbell) = topology::read(&root, &section(&root, "network")?, &mut resolved)?;
         let queue = queue(&section(&root, "queue")?, links[0].rate, &mut resolved)?;
-        let groups = flows(&root, &links, dumbbell.as_ref(), &mut resolved)?;
+        let mut groups = flows(&root, &links, dumbbell.as_ref(), &mut resolved)?;
         let run_section = section(&root, "run")?;
         run_section.refuse_unknown(&[Table::of::<Run>()], &[])?;
         let run: RunParams = typed::<Run>(&run_section, links[0].rate, "run", &mut resolved)?;
         resolved["run"]["sample"] = json(&Value::Time(run.interval()));
+        groups.iter_mut().for_each(|group| population::set_keep(&mut group.source, run.exchanges));
         let far_access = dumbbell.map(|params| (params.access_rate, params.access_delay));
         let far_delay = far_access.map_or(Span::ZERO, |(_, delay)| delay);
         refuse_too_large(&root, &groups, &links, far_delay, &run)?;
@@ -121,10 +134,11 @@ impl Scenario {
         let mut lines: Vec<LinePlan> = self.links.iter().map(back).collect();
         let mut flows = Vec::new();
         for (at, group) in self.groups.iter().enumerate() {
-            for member in 0..group.common.count {
+            for member in 0..group.members() {
                 let id = flows.len();
                 let mut start = Stream::new(self.run.seed, &format!("flow/{id}/start"));
-                let spread = group.common.spread.0.saturating_add(1);
+                let one = group.source.way().is_none();
+                let spread = if one { group.common.spread.0.saturating_add(1) } else { 1 };
                 let mut path: Vec<Hop> = group.path.iter().map(|link| Hop::Link(*link)).collect();
                 let mut back: Vec<Hop> = group.return_path.iter().map(|link| Hop::Link(*link)).collect();
                 if group.source.host().is_none() {
@@ -143,11 +157,11 @@ impl Scenario {
                         back.insert(at, line(format!("flow/{id}/{name}/back")));
                     }
                 };
-                if let Some(access) = &group.access {
+                if let Some(access) = group.access.as_ref().filter(|_| one) {
                     let delay = access.delay_of(self.run.seed, id, member);
                     attach("access", access.rate, delay, access.jitter, true);
                 }
-                if let Some((rate, delay)) = self.far_access {
+                if let Some((rate, delay)) = self.far_access.filter(|_| one) {
                     attach("far access", rate, delay, Span::ZERO, false);
                 }
                 flows.push(FlowPlan {
@@ -299,7 +313,7 @@ fn group(
     let rate = links[0].rate;
     let common: FlowParams = fields::<Flow>(section, rate, map)?;
     let mut size = None;
-    let source = match kind {
+    let mut source = match kind {
         "tcp" => {
             let host = Host::new(&fields::<Tcp>(section, rate, map)?);
             size = fields::<Ftp>(section, rate, map)?.bytes(host.mss);
@@ -310,6 +324,8 @@ fn group(
             size = params.bytes();
             SourcePlan::Telnet(Host::new(&fields::<Tcp>(section, rate, map)?), params)
         }
+        "http" => population::http(section, &common, rate, map)?,
+        "connections" => population::connections(section, &common, rate, map)?,
         "udp" => SourcePlan::Udp(fields::<Udp>(section, rate, map)?),
         "on_off" => SourcePlan::OnOff(fields::<OnOff>(section, rate, map)?),
         _ => SourcePlan::Poisson(fields::<Poisson>(section, rate, map)?),
@@ -319,5 +335,14 @@ fn group(
     let back = return_path.iter().fold(Span::ZERO, |sum, link| sum + links[*link as usize].delay);
     let both = there + if return_path.is_empty() || source.host().is_none() { there } else { back };
     let access = Access::read(section, rate, dumbbell, both, map)?;
+    if source.way().is_some() {
+        let far = dumbbell.map_or(Span::ZERO, |network| network.access_delay);
+        let way = access.as_ref().map(|access| access.way(both, far));
+        let plain = || Way { shared: both, ..Way::fixed(both) };
+        population::set_way(&mut source, way.unwrap_or_else(plain));
+        if access.as_ref().is_some_and(|access| access.jitter > Span::ZERO) {
+            return Err(section.error("access_jitter", "connections that come and go have none"));
+        }
+    }
     Ok(Group { common, source, size, path, return_path, access })
 }

@@ -51,6 +51,15 @@ impl<'a> Section<'a> {
         self.entries.iter().find(|(name, _)| name == key).map(|(_, item)| item)
     }
 
+    /// The value at a key, as it is written.
+    #[must_use]
+    pub fn given(&self, key: &str) -> Option<&'a Raw> {
+        match &self.get(key)?.node {
+            Node::Leaf(raw) => Some(raw),
+            _ => None,
+        }
+    }
+
     /// An error at a key of this section, or at its beginning when the key is not there.
     #[must_use]
     pub fn error(&self, key: &str, rule: &str) -> ScenarioError {

@@ -176,7 +176,11 @@ fn access_jitter_delays_data_and_acknowledgements() {
             ],
         );
         let row = &outcome.flows[0];
-        assert_eq!((row.retransmissions, row.base_rtt.0), (0, 14_000_000), "jitter is not in the base round trip");
+        assert_eq!(
+            (row.retransmissions, row.base_rtt),
+            (0, Some(sluicegate_base::Span::from_millis(14))),
+            "jitter is not in the base round trip"
+        );
         (10.0 - row.start.as_secs()) / row.totals.delivered[0] as f64 * 1e3
     };
     // With a window of one packet every packet takes a round trip: 10 ms of jitter adds 5 ms on average each way.

@@ -82,7 +82,7 @@ fn a_flow_in_reverse_makes_the_network_two_way_with_a_queue_for_each_direction()
         let departures = outcome.links[link].totals.departures;
         assert!(departures > data + data / 2, "{departures} packets, {data} of data");
     }
-    assert!(outcome.flows.iter().all(|row| row.base_rtt.0 == 20_000_000));
+    assert!(outcome.flows.iter().all(|row| row.base_rtt.map(|span| span.0) == Some(20_000_000)));
     let over: Vec<&str> = outcome.flows.iter().map(|row| outcome.link_name(row.link.unwrap())).collect();
     assert_eq!(over, ["bottleneck", "bottleneck", "bottleneck", "reverse", "reverse", "reverse"]);
     // One-way, as ever, nobody studies the way back.

@@ -26,6 +26,8 @@ pub(crate) struct Tcp {
 pub(crate) enum Ends {
     Tcp(Box<Tcp>),
     Clocked(Clocked),
+    /// Those of many connections, which the population has.
+    Many,
 }
 
 impl Ends {
@@ -42,6 +44,7 @@ impl Ends {
         match source {
             SourcePlan::Tcp(host) => tcp(host, None),
             SourcePlan::Telnet(host, params) => tcp(host, Some(Typing::new(params, stream("typing")))),
+            SourcePlan::Http(_) | SourcePlan::Connections(_) => Ends::Many,
             SourcePlan::Udp(params) => Ends::Clocked(Clocked::udp(params, stream("packets"))),
             SourcePlan::Poisson(params) => Ends::Clocked(Clocked::poisson(params, stream("packets"))),
             SourcePlan::OnOff(params) => Ends::Clocked(Clocked::on_off(params, stream("packets"))),
@@ -51,7 +54,7 @@ impl Ends {
     /// How long after the flow's start its source first acts.
     pub fn first(&mut self) -> Span {
         match self {
-            Ends::Tcp(_) => Span::ZERO,
+            Ends::Tcp(_) | Ends::Many => Span::ZERO,
             Ends::Clocked(source) => source.first(),
         }
     }
@@ -67,14 +70,14 @@ impl Ends {
     pub fn counters(&self) -> SendCounters {
         match self {
             Ends::Tcp(tcp) => tcp.ends[0].counters(),
-            Ends::Clocked(_) => SendCounters::default(),
+            Ends::Clocked(_) | Ends::Many => SendCounters::default(),
         }
     }
 
     pub fn cwnd(&self) -> f64 {
         match self {
             Ends::Tcp(tcp) => tcp.ends[0].cwnd(),
-            Ends::Clocked(_) => f64::NAN,
+            Ends::Clocked(_) | Ends::Many => f64::NAN,
         }
     }
 }

@@ -23,6 +23,12 @@ pub enum Event {
     Timer(u32, End),
     /// A source quench reaches one end of a flow.
     Quench(u32, End),
+    /// A user of a group has thought, or a connection that waits for its time opens.
+    User(u32),
+    /// The timer of one end of a pooled connection may have expired.
+    PoolTimer(u32, End),
+    /// What one end of a pooled connection does by itself is due.
+    Act(u32, End),
     /// The probes look.
     Sample,
 }
@@ -43,8 +49,8 @@ impl Event {
     fn class(self) -> u64 {
         match self {
             Event::Departure(_) => 0,
-            Event::Arrival(_) | Event::Wake(_) | Event::Source(_) | Event::Timer(..) | Event::Quench(..) => 1,
             Event::Sample => 2,
+            _ => 1,
         }
     }
 }
@@ -66,6 +72,11 @@ impl Code {
             Event::Sample => (6, 0),
             Event::Quench(flow, End::Sender) => (7, flow),
             Event::Quench(flow, End::Receiver) => (8, flow),
+            Event::User(user) => (9, user),
+            Event::PoolTimer(place, End::Sender) => (10, place),
+            Event::PoolTimer(place, End::Receiver) => (11, place),
+            Event::Act(place, End::Sender) => (12, place),
+            Event::Act(place, End::Receiver) => (13, place),
         };
         Code(kind << 32 | u64::from(index))
     }
@@ -82,7 +93,12 @@ impl Code {
             5 => Event::Timer(index, End::Receiver),
             6 => Event::Sample,
             7 => Event::Quench(index, End::Sender),
-            _ => Event::Quench(index, End::Receiver),
+            8 => Event::Quench(index, End::Receiver),
+            9 => Event::User(index),
+            10 => Event::PoolTimer(index, End::Sender),
+            11 => Event::PoolTimer(index, End::Receiver),
+            12 => Event::Act(index, End::Sender),
+            _ => Event::Act(index, End::Receiver),
         }
     }
 }

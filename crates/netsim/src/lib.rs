@@ -8,6 +8,7 @@
 //! | [`line`] | a link whose buffer has no limit, which needs no events of its own |
 //! | [`preparation`] | the random time that a host takes over each packet |
 //! | [`ends`] | what sends and receives at the ends of a flow |
+//! | [`exchanges`] | requests and their responses, as they are counted |
 //! | [`jitter`] | a random delay that keeps the order of packets |
 //! | [`source`] | what the flows send, and the declarations of the sources |
 //! | [`plan`] | a network and its flows, ready to run |
@@ -16,6 +17,7 @@
 
 pub mod ends;
 pub mod events;
+pub mod exchanges;
 pub mod jitter;
 pub mod line;
 pub mod link;

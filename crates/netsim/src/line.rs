@@ -67,6 +67,7 @@ mod tests {
         let (to, ecn, segment, never) = (End::Receiver, Ecn::NotCapable, Segment::default(), Time::ZERO);
         SimPacket {
             flow: 0,
+            pooled: None,
             bytes,
             leg: 0,
             to,

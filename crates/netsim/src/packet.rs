@@ -8,8 +8,10 @@ use sluicegate_tcp::Segment;
 /// A packet of the simulator: small, copied, never allocated.
 #[derive(Clone, Copy, Debug)]
 pub struct SimPacket {
-    /// The index of its flow.
+    /// The index of its flow: where results count it.
     pub flow: u32,
+    /// Its connection, when that is one of many that its flow has one after another.
+    pub pooled: Option<Pooled>,
     /// Its length in bytes, IP header included.
     pub bytes: u32,
     /// The leg of its path that it is on.
@@ -34,8 +36,23 @@ pub struct SimPacket {
     pub queued: Time,
 }
 
+/// A connection that comes and goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pooled {
+    /// Its number: no other connection of the run has it, and no flow.
+    pub id: u32,
+    /// The place that it has while it lasts.
+    pub place: u32,
+}
+
 impl SimPacket {
-    /// The flow, and the end that its packets travel to, of this key.
+    /// What tells its connection from all others: the index of its flow, or the number of a pooled connection.
+    #[must_use]
+    pub fn connection(&self) -> u32 {
+        self.pooled.map_or(self.flow, |pooled| pooled.id)
+    }
+
+    /// The connection, and the end that its packets travel to, of this key.
     #[must_use]
     pub fn of_key(key: FlowKey) -> Option<(u32, End)> {
         let to = if key.0 & 1 == End::Receiver as u64 { End::Receiver } else { End::Sender };
@@ -47,7 +64,7 @@ impl Packet for SimPacket {
     #[inline]
     fn flow(&self) -> FlowKey {
         // The two directions of a connection are two flows to a queue, as two 5-tuples are.
-        FlowKey(u64::from(self.flow) << 1 | self.to as u64)
+        FlowKey(u64::from(self.connection()) << 1 | self.to as u64)
     }
 
     #[inline]

@@ -95,7 +95,11 @@ pub struct Plan {
 
 impl Plan {
     /// The propagation delays of a flow's path, there and back; there twice for a source that hears nothing.
-    pub(crate) fn base_rtt(&self, flow: &FlowPlan) -> Span {
+    /// None where each connection has its own.
+    pub(crate) fn base_rtt(&self, flow: &FlowPlan) -> Option<Span> {
+        if flow.source.way().is_some() {
+            return None;
+        }
         let along = |path: &[Hop]| {
             path.iter().fold(Span::ZERO, |sum, hop| {
                 sum + match *hop {
@@ -105,6 +109,6 @@ impl Plan {
             })
         };
         let back = if flow.return_path.is_empty() { &flow.path } else { &flow.return_path };
-        along(&flow.path) + along(back)
+        Some(along(&flow.path) + along(back))
     }
 }

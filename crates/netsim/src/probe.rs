@@ -1,6 +1,7 @@
 //! Counters and samples: what a run leaves behind.
 
 use crate::events::End;
+use crate::exchanges::{Exchanges, GroupRow};
 use hdrhistogram::Histogram;
 use sluicegate_aqm::Cause;
 use sluicegate_base::{Rate, Span, Time};
@@ -332,8 +333,9 @@ pub struct FlowRow {
     pub link: Option<u32>,
     /// When it was to start.
     pub start: Time,
-    /// The propagation delays of its path, there and back; there twice for a source that hears nothing.
-    pub base_rtt: Span,
+    /// The propagation delays of its path, there and back; there twice for a source that hears nothing; none where each
+    /// connection has its own.
+    pub base_rtt: Option<Span>,
     /// From its start until its receiver had all its data; none without an end, or when the end did not come.
     pub completion: Option<Span>,
     pub totals: FlowTotals,
@@ -357,6 +359,8 @@ pub struct Outcome {
     pub occupancy: Vec<Occupancy>,
     pub state: Vec<StateSample>,
     pub flow_series: Vec<FlowSample>,
+    pub groups: Vec<GroupRow>,
+    pub exchanges: Exchanges,
     pub packets: Vec<PacketRow>,
     pub positions: Positions,
     pub events: u64,

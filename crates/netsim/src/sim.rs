@@ -1,6 +1,8 @@
 //! The run: events in order until the end, packets from link to link and end to end.
 
 mod log;
+mod pool;
+mod population;
 mod quench;
 mod recent;
 
@@ -15,6 +17,7 @@ use crate::probe::{
     FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, PacketEvent, Positions, QueueSample, RecentShare,
     Spread, StateSample,
 };
+use population::Population;
 use sluicegate_aqm::{Cause, FlowKey};
 use sluicegate_base::{Ecn, Rate, Span, Time};
 use sluicegate_tcp::send::SendCounters;
@@ -43,8 +46,8 @@ struct FlowState {
     ends: Ends,
     /// The first legs of its paths, by the end that they lead to: back, and there.
     first: [u32; 2],
-    /// The propagation delays of its path, there and back.
-    base_rtt: Span,
+    /// The propagation delays of its path, there and back, if all of it has the same.
+    base_rtt: Option<Span>,
     /// When its receiver had all its data.
     completed: Option<Time>,
     totals: FlowTotals,
@@ -68,6 +71,8 @@ pub struct Sim {
     /// The paths of all flows, leg by leg.
     legs: Vec<Leg>,
     flows: Vec<FlowState>,
+    /// The groups whose connections come and go.
+    population: Population,
     travelling: Travelling,
     events: Events,
     lost: Vec<(SimPacket, Cause)>,
@@ -102,11 +107,16 @@ impl Sim {
         let seed = plan.seed;
         let mut events = Events::new(bucket(&plan), reach(&plan));
         let mut uses = vec![0u32; plan.lines.len()];
-        for hop in plan.flows.iter().flat_map(|flow| flow.path.iter().chain(&flow.return_path)) {
-            if let Hop::Line(at) = *hop {
-                uses[at as usize] += 1;
+        for flow in &plan.flows {
+            // The connections of a group share every line of its path.
+            let users = if flow.source.way().is_some() { 2 } else { 1 };
+            for hop in flow.path.iter().chain(&flow.return_path) {
+                if let Hop::Line(at) = *hop {
+                    uses[at as usize] += users;
+                }
             }
         }
+        let population = Population::new(&plan.flows, seed);
         let mut legs = Vec::new();
         let mut lay = |path: &[Hop]| {
             let first = legs.len() as u32;
@@ -169,6 +179,7 @@ impl Sim {
             line_delays,
             legs,
             flows,
+            population,
             travelling: Travelling::default(),
             events,
             lost: Vec::new(),
@@ -275,13 +286,15 @@ impl Sim {
             link.totals.begin(self.warmup);
             link.recent.clear();
         }
-        for flow in &mut self.flows {
-            let before = flow.counted();
+        for (at, flow) in self.flows.iter_mut().enumerate() {
+            let now = self.population.counters(at as u32).unwrap_or_else(|| flow.ends.counters());
+            let before = flow.counted(&now);
             flow.totals = FlowTotals::default();
             // The samples count on across the new start of the totals.
-            flow.sampled = changes(flow.counted(), changes(before, flow.sampled));
-            flow.before = flow.ends.counters();
+            flow.sampled = changes(flow.counted(&now), changes(before, flow.sampled));
+            flow.before = now;
         }
+        self.population.begin_window();
     }
 
     fn handle(&mut self, event: Event) {
@@ -302,6 +315,9 @@ impl Sim {
             Event::Source(flow) => self.source(flow),
             Event::Timer(flow, end) => self.timer(flow, end),
             Event::Quench(flow, end) => self.quench(flow, end),
+            Event::User(user) => self.browse(user),
+            Event::PoolTimer(place, end) => self.pool_timer(place, end),
+            Event::Act(place, end) => self.act_in_time(place, end),
             Event::Sample => self.look(),
         }
     }
@@ -401,6 +417,11 @@ impl Sim {
             flow.delivered += u64::from(packet.bytes);
             flow.totals.deliver(packet.bytes, now.since(packet.sent));
         }
+        if let Some(pooled) = packet.pooled {
+            let packet = *packet;
+            self.travelling.release(place);
+            return self.deliver_pooled(&packet, pooled);
+        }
         if let Ends::Tcp(tcp) = &mut flow.ends {
             let ends = &mut tcp.ends;
             ends[to as usize].on_segment(&packet.segment, packet.ecn == Ecn::CongestionExperienced, now);
@@ -444,10 +465,29 @@ impl Sim {
         let queued = sent;
         let ecn = if segment.flags.has(Flags::ECT) { Ecn::Capable0 } else { Ecn::NotCapable };
         let (leg, class, priority) = (state.first[to as usize], state.plan.class, state.plan.priority);
-        let packet =
-            SimPacket { flow, bytes, leg, to, ecn, marked: false, class, priority, label: 0, segment, sent, queued };
+        let packet = SimPacket {
+            flow,
+            pooled: None,
+            bytes,
+            leg,
+            to,
+            ecn,
+            marked: false,
+            class,
+            priority,
+            label: 0,
+            segment,
+            sent,
+            queued,
+        };
+        self.launch(packet, sent);
+    }
+
+    /// A packet leaves its host at `sent`, now or later.
+    #[inline]
+    fn launch(&mut self, packet: SimPacket, sent: Time) {
         let place = self.travelling.put(packet);
-        match self.legs[leg as usize] {
+        match self.legs[packet.leg as usize] {
             // It starts at a queue.
             Leg { line: None, to: Then::Link(_) } if sent == self.now => self.arrive(place),
             _ => self.travel(place, sent),
@@ -487,6 +527,7 @@ impl Sim {
                 self.events.push(self.now + gap, Event::Source(flow));
                 self.send(flow, End::Receiver, bytes, Segment::default());
             }
+            Ends::Many => self.begin_group(flow),
         }
     }
 
@@ -530,9 +571,13 @@ impl Sim {
                 found: found as f64 / arrivals as f64,
             });
             self.work += packets + self.census.len() as u64;
-            let (before, state) = (self.state.len(), &mut self.state);
+            let (before, state, flows) = (self.state.len(), &mut self.state, self.flows.len());
             link.queue.state(&mut |flow, name, value| {
                 let flow = flow.and_then(SimPacket::of_key).map(|(flow, _)| flow);
+                // Connections that come and go have no number there, and may be thousands.
+                if flow.is_some_and(|flow| flow as usize >= flows) {
+                    return;
+                }
                 state.push(StateSample { time, link: link_at, flow, name, value });
             });
             self.work += (self.state.len() - before) as u64;
@@ -549,7 +594,8 @@ impl Sim {
         }
         self.work += self.flows.len() as u64;
         for (at, flow) in self.flows.iter_mut().enumerate() {
-            let counted = flow.counted();
+            let senders = self.population.counters(at as u32).unwrap_or_else(|| flow.ends.counters());
+            let counted = flow.counted(&senders);
             let [bytes, arrivals, lost, marked, cuts] = changes(counted, flow.sampled);
             flow.sampled = counted;
             self.flow_series.push(FlowSample {
@@ -585,8 +631,12 @@ impl Sim {
         };
         let crossed: Vec<Option<u32>> = self.flows.iter().map(|flow| flow.plan.path.iter().find_map(watched)).collect();
         let recent = self.recent_shares();
-        let rows = self.flows.into_iter().zip(crossed).zip(recent);
-        let flows = rows.map(|((flow, link), recent)| flow.row(link, recent)).collect();
+        let senders: Vec<SendCounters> = (self.flows.iter().enumerate())
+            .map(|(at, flow)| self.population.counters(at as u32).unwrap_or_else(|| flow.ends.counters()))
+            .collect();
+        let rows = self.flows.into_iter().zip(crossed).zip(recent).zip(senders);
+        let flows = rows.map(|(((flow, link), recent), senders)| flow.row(link, recent, senders)).collect();
+        let (groups, exchanges) = self.population.finish();
         let links = self.links.into_iter().zip(self.averages).enumerate().filter(|(_, (link, _))| link.watched);
         Outcome {
             window: now.since(start),
@@ -605,10 +655,19 @@ impl Sim {
             occupancy: self.occupancy,
             state: self.state,
             flow_series: self.flow_series,
+            groups,
+            exchanges,
             packets: self.log.rows,
             positions: self.positions,
             events: self.count,
         }
+    }
+
+    /// The places that connections have which come and go: those in use, and all. There are never more of them than were
+    /// in use at once.
+    #[must_use]
+    pub fn places(&self) -> [usize; 2] {
+        self.population.places()
     }
 
     /// The links, for tests of conservation.
@@ -626,7 +685,8 @@ fn bucket(plan: &Plan) -> Span {
 
 /// How far ahead most events lie: the longest way that a packet travels without one, with some time to be sent.
 fn reach(plan: &Plan) -> Span {
-    let delays = plan.links.iter().map(|link| link.delay).chain(plan.lines.iter().map(|line| line.delay));
+    let own = plan.flows.iter().filter_map(|flow| flow.source.way()).map(|way| Span(way.round_trip.most().0 / 2));
+    let delays = plan.links.iter().map(|link| link.delay).chain(plan.lines.iter().map(|line| line.delay)).chain(own);
     Span(delays.max().unwrap_or_default().0.saturating_mul(3) / 2)
 }
 
@@ -637,15 +697,15 @@ fn changes<const N: usize>(now: [u64; N], before: [u64; N]) -> [u64; N] {
 
 impl FlowState {
     /// What samples look at: bytes delivered; packets that reached watched queues, were lost there, were marked there;
-    /// windows cut.
-    fn counted(&self) -> [u64; 5] {
-        let SendCounters { timeouts, fast_retransmits, mark_responses, quench_responses, .. } = self.ends.counters();
+    /// windows cut, by these counters of its sender or senders.
+    fn counted(&self, senders: &SendCounters) -> [u64; 5] {
+        let &SendCounters { timeouts, fast_retransmits, mark_responses, quench_responses, .. } = senders;
         let cuts = timeouts + fast_retransmits + mark_responses + quench_responses;
         [self.delivered, self.totals.arrivals, self.totals.lost.iter().sum(), self.totals.marked, cuts]
     }
 
-    fn row(self, link: Option<u32>, recent: Option<RecentShare>) -> FlowRow {
-        let now = self.ends.counters();
+    fn row(self, link: Option<u32>, recent: Option<RecentShare>, senders: SendCounters) -> FlowRow {
+        let now = senders;
         FlowRow {
             group: self.plan.group,
             kind: self.plan.source.kind(),

@@ -31,6 +31,8 @@ pub struct Connection {
     state: State,
     ecn: bool,
     closing: bool,
+    /// Whether it closes by itself after the other end.
+    follows: bool,
     heeds_quench: bool,
     /// Whether the sending half has ever had anything to do, and the receiving half.
     sends: bool,
@@ -64,6 +66,7 @@ impl Connection {
             state,
             ecn: host.answers_marks(),
             closing: host.closing,
+            follows: true,
             heeds_quench: host.source_quench,
             sends: false,
             receives: false,
@@ -100,6 +103,11 @@ impl Connection {
         }
     }
 
+    /// From now on it does not close by itself after the other end: its application says when.
+    pub fn close_alone(&mut self) {
+        self.follows = false;
+    }
+
     /// The stream ends after what was written.
     fn end(&mut self) {
         self.sends = true;
@@ -120,7 +128,7 @@ impl Connection {
         if segment.occupies() {
             self.receives = true;
             self.receiver.on_data(segment, ce, now);
-            if self.receiver.finished() && self.sender.done() {
+            if self.follows && self.receiver.finished() && self.sender.done() {
                 self.end();
             }
         }
@@ -234,6 +242,18 @@ impl Connection {
     #[must_use]
     pub fn done(&self) -> bool {
         self.sender.done()
+    }
+
+    /// Whether the other end's stream has come to its end.
+    #[must_use]
+    pub fn other_ended(&self) -> bool {
+        self.receiver.finished()
+    }
+
+    /// Whether all that was written has gone out at least once.
+    #[must_use]
+    pub fn all_sent(&self) -> bool {
+        self.sender.all_sent()
     }
 
     /// Whether both streams have ended and both ends know, or the connection was closed before it was ever opened.

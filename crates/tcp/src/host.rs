@@ -82,6 +82,8 @@ choices! {
         Red1993 = "red1993",
         /// FreeBSD 4.5, 2002.
         FreeBsd45 = "freebsd45",
+        /// The end hosts of DCN 2004.
+        Dcn2004 = "dcn2004",
         /// Linux as it ships in the 2020s.
         Modern = "modern",
     }
@@ -378,6 +380,7 @@ mod tests {
             ProfileName::Bsd43Tahoe,
             ProfileName::Red1993,
             ProfileName::FreeBsd45,
+            ProfileName::Dcn2004,
             ProfileName::Modern,
         ];
         assert_eq!(PROFILES.len(), names.len());

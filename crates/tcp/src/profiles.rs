@@ -12,7 +12,7 @@ fn ms(n: u64) -> Value {
 }
 
 /// All profiles, in the order of [`crate::host::ProfileName`].
-pub(crate) const ALL: &[Profile] = &[NS2, BSD43_TAHOE, RED1993, FREEBSD45, MODERN];
+pub(crate) const ALL: &[Profile] = &[NS2, BSD43_TAHOE, RED1993, FREEBSD45, DCN2004, MODERN];
 
 const NS2: Profile = Profile {
     name: "ns2",
@@ -95,7 +95,7 @@ const RED1993: Profile = Profile {
 
 const FREEBSD45: Profile = Profile {
     name: "freebsd45",
-    summary: "FreeBSD 4.5 of 2002, the end hosts of DCN 2004: NewReno, windows of 16 KB, least timeout 1 s",
+    summary: "FreeBSD 4.5 of 2002, the end hosts of DCN 2004 as they were shipped: NewReno, windows of 16 KB, least timeout 1 s",
     initial_ssthresh: 1.0,
     values: &[
         value("algorithm", || Value::Choice("newreno"), "FreeBSD 4.5, tcp_do_newreno"),
@@ -114,6 +114,37 @@ const FREEBSD45: Profile = Profile {
         value("source_quench", || Value::Switch(true), "FreeBSD 4.5, tcp_subr.c: tcp_quench"),
         value("ns2_rules", || Value::Switch(false), "the RFCs"),
         value("pipe", || Value::Choice("counted"), "unused: FreeBSD 4.5 has no SACK"),
+        value("handshake", || Value::Switch(true), "RFC 793"),
+        value("closing", || Value::Switch(true), "RFC 793"),
+    ],
+};
+
+const DCN2004: Profile = Profile {
+    name: "dcn2004",
+    summary: "the end hosts of DCN 2004, Sec. 4: FreeBSD 4.5 with windows of 16 KB and a least timeout of 1 s; ecn = true \
+              for the experiments with marks",
+    initial_ssthresh: 1.0,
+    values: &[
+        value("algorithm", || Value::Choice("newreno"), "not stated; FreeBSD 4.5: NewReno without SACK"),
+        value("window", || Value::Size(Size::Bytes(16_384)), "DCN 2004, Sec. 4: 16K bytes"),
+        value("packet_size", || Value::Size(Size::Bytes(1500)), "DCN 2004, Sec. 4: Ethernet"),
+        value(
+            "header_size",
+            || Value::Size(Size::Bytes(52)),
+            "not stated; FreeBSD 4.5: RFC 1323's timestamps, MSS 1448",
+        ),
+        value("initial_window", || Value::Number(1.0), "not stated; FreeBSD 4.5, ss_fltsz 1"),
+        value("restart_window", || Value::Number(1.0), "not stated; FreeBSD 4.5, tcp_output.c: ss_fltsz"),
+        value("min_rto", || ms(1000), "DCN 2004, Sec. 5.1: 1 second"),
+        value("max_rto", || ms(64_000), "not stated; FreeBSD 4.5, TCPTV_REXMTMAX"),
+        value("initial_rto", || ms(3000), "not stated; FreeBSD 4.5, TCPTV_RTOBASE"),
+        value("clock_tick", || ms(10), "not stated; FreeBSD 4.5, hz 100"),
+        value("limited_transmit", || Value::Switch(false), "not stated; FreeBSD 4.5 has none"),
+        value("delayed_ack", || ms(100), "not stated; FreeBSD 4.5, TCPTV_DELACK: hz/10"),
+        value("ecn", || Value::Switch(false), "DCN 2004: both, each experiment says which"),
+        value("source_quench", || Value::Switch(false), "no gateway of DCN 2004 sends one"),
+        value("ns2_rules", || Value::Switch(false), "the RFCs"),
+        value("pipe", || Value::Choice("counted"), "unused: no SACK"),
         value("handshake", || Value::Switch(true), "RFC 793"),
         value("closing", || Value::Switch(true), "RFC 793"),
     ],

@@ -532,6 +532,12 @@ impl Sender {
         self.core.una >= self.core.written + u64::from(self.core.closed)
     }
 
+    /// Whether everything written has been sent at least once.
+    #[must_use]
+    pub fn all_sent(&self) -> bool {
+        self.core.max >= self.core.written
+    }
+
     /// Whether the stream is closed and its end acknowledged.
     #[must_use]
     pub fn finished(&self) -> bool {

@@ -3,6 +3,7 @@
 //! | what the simulator has | what the capture shows | why |
 //! |---|---|---|
 //! | flow n of the results | 10.0.0.0 + n, port 10000 + (n − 1) mod 50000, to 172.16.0.0 + n, port 5001 | an address for each host of a million flows |
+//! | connections that come and go | the same, numbered on after the flows; addresses repeat after 1048576, with other ports | they are many |
 //! | sequence numbers from 0, without room for the SYN | one more, so that the SYN is 0 | RFC 9293; both initial sequence numbers are 0 |
 //! | the time since the start | the time since 1970 | a simulation has no date |
 //! | headers of `header_size` bytes | 40 bytes, the rest of it as padding options; 40 where it is less, a multiple of four where it is none | nothing else can be written down |
@@ -50,8 +51,8 @@ impl Shapes {
     /// Those of the flows of a plan.
     #[must_use]
     pub fn of(plan: &Plan) -> Shapes {
-        let shape = |source: &SourcePlan| match source {
-            SourcePlan::Tcp(host) => {
+        let shape = |source: &SourcePlan| match source.host() {
+            Some(host) => {
                 let window = u32::try_from(host.window).unwrap_or(u32::MAX).min(65_535 << 14);
                 Shape::Tcp {
                     header: host.header.clamp(40, 120).next_multiple_of(4) as u16,
@@ -61,7 +62,7 @@ impl Shapes {
                     sack: host.sack(),
                 }
             }
-            _ => Shape::Udp,
+            None => Shape::Udp,
         };
         Shapes(plan.flows.iter().map(|flow| shape(&flow.source)).collect())
     }
@@ -158,9 +159,9 @@ fn headers(shape: Shape, packet: &SimPacket) -> ([u8; MOST], usize, u32) {
     };
     let original = (length as u32 + data).min(65_535);
 
-    let number = packet.flow + 1;
+    let (number, connection) = (packet.connection() % (1 << 20) + 1, packet.connection());
     let (source, destination) = (0x0a00_0000 + number, 0xac10_0000 + number);
-    let (port, service) = (10_000 + (packet.flow % 50_000) as u16, 5001);
+    let (port, service) = (10_000 + (connection % 50_000) as u16, 5001);
     let forward = packet.to == End::Receiver;
     let ends = if forward { [source, destination] } else { [destination, source] };
     let ports = if forward { [port, service] } else { [service, port] };
@@ -293,7 +294,7 @@ mod tests {
             let ecn = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::CongestionExperienced][usize::from(ecn)];
             let segment = segment(seq, ack, len, flags, if flags & 1 == 1 || header > 92 { &[] } else { &blocks });
             let packet = SimPacket {
-                flow, bytes: 28 + len, leg: 0, to: if forward { End::Receiver } else { End::Sender }, ecn, marked: false,
+                flow, pooled: None, bytes: 28 + len, leg: 0, to: if forward { End::Receiver } else { End::Sender }, ecn, marked: false,
                 class: 0, priority: 0, label: 0, segment, sent: Time::ZERO, queued: Time::ZERO,
             };
             let (bytes, length, original) = headers(shape, &packet);

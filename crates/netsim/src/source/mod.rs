@@ -6,28 +6,38 @@
 //! | [`access`] | what every flow can say of its own way to the network: rate, delay or round trip, jitter |
 //! | [`ftp`] | what a TCP transfer can say of its data: how much of it there is |
 //! | [`telnet`] | what a TELNET session types, and when |
+//! | [`connections`] | connections as they were seen on a link, or drawn like them |
+//! | [`http`] | users who think and browse |
+//! | [`way`] | the way of pooled connections to the links that all share |
 //! | [`udp`] | constant bit rate |
 //! | [`poisson`] | Poisson arrivals |
 //! | [`on_off`] | bursts and silences, exponential or Pareto |
 
 pub mod access;
+pub mod connections;
 pub mod flow;
 pub mod ftp;
+pub mod http;
 pub mod on_off;
 pub mod poisson;
 pub mod telnet;
 pub mod udp;
+pub mod way;
 
 pub use access::{Access, AccessParams, RoundTrip};
+pub use connections::{Connections, ConnectionsParams, ConnectionsPlan};
 pub use flow::{Direction, Flow, FlowParams};
 pub use ftp::{Ftp, FtpParams};
+pub use http::{Http, HttpParams, HttpPlan};
 pub use on_off::{OnOff, OnOffParams, Periods};
 pub use poisson::{Poisson, PoissonParams, Sizes};
 pub use telnet::{Telnet, TelnetParams};
 pub use udp::{Udp, UdpParams};
+pub use way::Way;
 
 use sluicegate_base::{Rate, Size, Span, Stream};
 use sluicegate_tcp::Host;
+use std::sync::Arc;
 
 /// What one flow sends.
 #[derive(Clone, Debug)]
@@ -36,6 +46,10 @@ pub enum SourcePlan {
     Tcp(Host),
     /// A TELNET session over TCP.
     Telnet(Host, TelnetParams),
+    /// Users who browse.
+    Http(Arc<HttpPlan>),
+    /// Connections that come by themselves.
+    Connections(Arc<ConnectionsPlan>),
     /// Constant bit rate.
     Udp(UdpParams),
     /// Poisson arrivals.
@@ -51,6 +65,8 @@ impl SourcePlan {
         match self {
             SourcePlan::Tcp(_) => "tcp",
             SourcePlan::Telnet(..) => "telnet",
+            SourcePlan::Http(_) => "http",
+            SourcePlan::Connections(_) => "connections",
             SourcePlan::Udp(_) => "udp",
             SourcePlan::Poisson(_) => "poisson",
             SourcePlan::OnOff(_) => "on_off",
@@ -68,7 +84,19 @@ impl SourcePlan {
     pub fn host(&self) -> Option<&Host> {
         match self {
             SourcePlan::Tcp(host) | SourcePlan::Telnet(host, _) => Some(host),
+            SourcePlan::Http(plan) => Some(&plan.host),
+            SourcePlan::Connections(plan) => Some(&plan.host),
             SourcePlan::Udp(_) | SourcePlan::Poisson(_) | SourcePlan::OnOff(_) => None,
+        }
+    }
+
+    /// The way of its connections, when it has many that come and go.
+    #[must_use]
+    pub fn way(&self) -> Option<&Way> {
+        match self {
+            SourcePlan::Http(plan) => Some(&plan.way),
+            SourcePlan::Connections(plan) => Some(&plan.way),
+            _ => None,
         }
     }
 }

@@ -1,0 +1,488 @@
+//! Laws of chance that people write down by name: how sizes, times and counts are distributed.
+//!
+//! | written | meaning |
+//! |---|---|
+//! | `constant(350 B)` | always this |
+//! | `exponential(mean = 2 s)` | exceeded with probability exp(−x/mean) |
+//! | `lognormal(median = 1 kB, sigma = 2, low = 10 B, high = 10 kB)` | the logarithm is normal with this deviation; what would lie outside low and high, which may be left out, is drawn again |
+//! | `bounded_pareto(shape = 1.2, low = 10 kB, high = 70 MB)` | exceeded with probability ((low/x)^shape − (low/high)^shape)/(1 − (low/high)^shape) |
+//! | `table(0 B: 0, 1 kB: 0.6, 10 kB: 1)` | at most each value with the probability after it, uniform between two values |
+//! | `mixture(0.9: lognormal(…), 0.1: bounded_pareto(…))` | each law with this probability |
+//!
+//! Sizes and times have their unit, counts have none. Every law gives in closed form how often and how much lies below a
+//! value ([`Law::below`], [`Law::part`]), so that what is drawn can be checked against what was written.
+
+use crate::quantity;
+use crate::random::Stream;
+use crate::units::Size;
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use libm::{cos, erfc, exp, log, pow, sqrt};
+
+/// What the values of a law are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// Sizes in bytes, written with their unit.
+    Bytes,
+    /// Times in seconds, written with their unit.
+    Seconds,
+    /// Bare numbers.
+    Count,
+}
+
+/// How something is distributed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Law {
+    /// Always the same.
+    Constant(f64),
+    /// Exponential with this mean.
+    Exponential(f64),
+    /// Lognormal between bounds.
+    LogNormal {
+        /// The median of the law without bounds.
+        median: f64,
+        /// The standard deviation of the logarithm.
+        sigma: f64,
+        /// The least value.
+        low: f64,
+        /// The greatest value; may be infinite.
+        high: f64,
+    },
+    /// Pareto between bounds.
+    BoundedPareto {
+        /// The index of the tail.
+        shape: f64,
+        /// The least value.
+        low: f64,
+        /// The greatest value.
+        high: f64,
+    },
+    /// Values, and the probability of at most each; both ascend, and probabilities end at 1.
+    Table(Box<[(f64, f64)]>),
+    /// Laws with their probabilities, which add up to 1. None of them is a mixture.
+    Mixture(Box<[(f64, Law)]>),
+}
+
+/// The least share of a lognormal law that its bounds may leave: what lies outside is drawn again.
+const LEAST_SHARE: f64 = 0.01;
+
+/// The most values of a table, and laws of a mixture.
+const MOST: usize = 10_000;
+
+impl Law {
+    /// Reads a law as the table of this module writes it. The error is the rule that the text breaks.
+    pub fn parse(text: &str, measure: Measure) -> Result<Law, String> {
+        let (word, inner) = call(text)?;
+        if word != "mixture" {
+            return simple(word, inner, measure);
+        }
+        let mut laws = Vec::new();
+        for part in parts(inner)? {
+            let (weight, law) = pair(part)?;
+            let (word, inner) = call(law)?;
+            if word == "mixture" {
+                return Err("a mixture holds no mixtures".to_owned());
+            }
+            laws.push((probability(weight)?, simple(word, inner, measure)?));
+        }
+        let sum: f64 = laws.iter().map(|(weight, _)| weight).sum();
+        if (sum - 1.0).abs() >= 1e-9 {
+            return Err(format!("the probabilities of a mixture must add up to 1, not {sum}"));
+        }
+        Ok(Law::Mixture(laws.into()))
+    }
+
+    /// One value.
+    pub fn draw(&self, rng: &mut Stream) -> f64 {
+        match self {
+            Law::Constant(x) => *x,
+            Law::Exponential(mean) => mean * rng.exponential(),
+            Law::LogNormal { median, sigma, low, high } => loop {
+                let x = median * exp(sigma * normal(rng));
+                if (*low..=*high).contains(&x) {
+                    return x;
+                }
+            },
+            Law::BoundedPareto { shape, low, high } => {
+                let rest = pow(low / high, *shape);
+                let exceeded = rest + (1.0 - rest) * (1.0 - rng.uniform());
+                (low * pow(exceeded, -1.0 / shape)).min(*high)
+            }
+            Law::Table(rows) => {
+                let p = rng.uniform();
+                let at = rows.partition_point(|&(_, below)| below <= p).min(rows.len() - 1);
+                let (x1, p1) = rows[at];
+                let Some(&(x0, p0)) = at.checked_sub(1).and_then(|before| rows.get(before)) else { return x1 };
+                if p1 > p0 { x0 + (x1 - x0) * ((p - p0) / (p1 - p0)) } else { x1 }
+            }
+            Law::Mixture(laws) => {
+                let mut p = rng.uniform();
+                for (weight, law) in &laws[..laws.len() - 1] {
+                    if p < *weight {
+                        return law.draw(rng);
+                    }
+                    p -= weight;
+                }
+                laws[laws.len() - 1].1.draw(rng)
+            }
+        }
+    }
+
+    /// The probability of a value of at most `x`.
+    #[must_use]
+    pub fn below(&self, x: f64) -> f64 {
+        match self {
+            Law::Constant(value) => f64::from(u8::from(x >= *value)),
+            Law::Exponential(mean) => 1.0 - exp(-x.max(0.0) / mean),
+            Law::LogNormal { median, sigma, low, high } => {
+                let under = |x: f64| phi(log(x / median) / sigma);
+                if x < *low {
+                    return 0.0;
+                }
+                (under(x.min(*high)) - under(*low)) / (under(*high) - under(*low))
+            }
+            Law::BoundedPareto { shape, low, high } => {
+                let x = x.clamp(*low, *high);
+                (1.0 - pow(low / x, *shape)) / (1.0 - pow(low / high, *shape))
+            }
+            Law::Table(rows) => {
+                let at = rows.partition_point(|&(value, _)| value <= x);
+                match (at.checked_sub(1).map(|before| rows[before]), rows.get(at)) {
+                    (None, _) => 0.0,
+                    (Some((_, p)), None) => p,
+                    (Some((x0, p0)), Some(&(x1, p1))) => p0 + (p1 - p0) * (x - x0) / (x1 - x0),
+                }
+            }
+            Law::Mixture(laws) => laws.iter().map(|(weight, law)| weight * law.below(x)).sum(),
+        }
+    }
+
+    /// What values of at most `x` contribute to the mean.
+    #[must_use]
+    pub fn part(&self, x: f64) -> f64 {
+        match self {
+            Law::Constant(value) => {
+                if x >= *value {
+                    *value
+                } else {
+                    0.0
+                }
+            }
+            Law::Exponential(mean) => {
+                let t = x.max(0.0) / mean;
+                if t.is_infinite() { *mean } else { mean * (1.0 - exp(-t) * (1.0 + t)) }
+            }
+            Law::LogNormal { median, sigma, low, high } => {
+                if x < *low {
+                    return 0.0;
+                }
+                let z = |x: f64| log(x / median) / sigma;
+                let upto = |x: f64| phi(z(x) - sigma);
+                let share = phi(z(*high)) - phi(z(*low));
+                median * exp(sigma * sigma / 2.0) * (upto(x.min(*high)) - upto(*low)) / share
+            }
+            Law::BoundedPareto { shape, low, high } => {
+                let x = x.clamp(*low, *high);
+                let scale = shape * low / (1.0 - pow(low / high, *shape));
+                let power = shape - 1.0;
+                if power == 0.0 { scale * log(x / low) } else { scale * (1.0 - pow(low / x, power)) / power }
+            }
+            Law::Table(rows) => {
+                let first = if x >= rows[0].0 { rows[0].0 * rows[0].1 } else { 0.0 };
+                let between = rows.windows(2).map(|two| {
+                    let [(x0, p0), (x1, p1)] = [two[0], two[1]];
+                    let end = x.clamp(x0, x1);
+                    (p1 - p0) * (end - x0) / (x1 - x0) * (x0 + end) / 2.0
+                });
+                first + between.sum::<f64>()
+            }
+            Law::Mixture(laws) => laws.iter().map(|(weight, law)| weight * law.part(x)).sum(),
+        }
+    }
+
+    /// The mean.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.part(f64::INFINITY)
+    }
+
+    /// How long it still takes, when somebody looks at a random moment of many such times one after another: a part,
+    /// uniform, of a time that is found the more likely the longer it is.
+    pub fn residual(&self, rng: &mut Stream) -> f64 {
+        let (mean, share, part) = (self.mean(), rng.uniform(), rng.uniform());
+        // Between these the value lies below which this share of the mean is; halved until nothing is left to halve.
+        let (mut low, mut high) = (0.0, self.most().min(mean * 1e6));
+        loop {
+            let middle = low + (high - low) / 2.0;
+            if middle <= low || middle >= high {
+                return part * high;
+            }
+            if self.part(middle) < share * mean { low = middle } else { high = middle }
+        }
+    }
+
+    /// The greatest value; infinite when there is none.
+    #[must_use]
+    pub fn most(&self) -> f64 {
+        match self {
+            Law::Constant(x) => *x,
+            Law::Exponential(_) => f64::INFINITY,
+            Law::LogNormal { high, .. } | Law::BoundedPareto { high, .. } => *high,
+            Law::Table(rows) => rows[rows.len() - 1].0,
+            Law::Mixture(laws) => laws.iter().map(|(_, law)| law.most()).fold(0.0, f64::max),
+        }
+    }
+}
+
+/// The probability that a normal variable is at most `z`.
+fn phi(z: f64) -> f64 {
+    erfc(-z / core::f64::consts::SQRT_2) / 2.0
+}
+
+/// A normal variable (Box & Muller 1958; the second of the pair is given up, so that each draw is a whole one).
+fn normal(rng: &mut Stream) -> f64 {
+    let radius = sqrt(2.0 * rng.exponential());
+    radius * cos(2.0 * core::f64::consts::PI * rng.uniform())
+}
+
+/// A law that is no mixture.
+fn simple(word: &str, inner: &str, measure: Measure) -> Result<Law, String> {
+    let all = parts(inner)?;
+    let known: &[&str] = match word {
+        "constant" => {
+            let [value] = all[..] else { return Err("constant takes one value".to_owned()) };
+            return Ok(Law::Constant(value_of(value, measure)?));
+        }
+        "table" => return table(&all, measure),
+        "exponential" => &["mean"],
+        "lognormal" => &["median", "sigma", "low", "high"],
+        "bounded_pareto" => &["shape", "low", "high"],
+        _ => {
+            return Err(format!(
+                "no such law: {word:?}; one of constant, exponential, lognormal, bounded_pareto, table, mixture"
+            ));
+        }
+    };
+    let mut given: [Option<f64>; 4] = [None; 4];
+    for part in all {
+        let (name, text) = part.split_once('=').map_or((part, ""), |(name, text)| (name.trim(), text.trim()));
+        let Some(at) = known.iter().position(|known| *known == name) else {
+            return Err(format!("{word} takes {}, each as name = value, not {part:?}", known.join(", ")));
+        };
+        let value = if matches!(name, "sigma" | "shape") { number(text)? } else { value_of(text, measure)? };
+        if given[at].replace(value).is_some() {
+            return Err(format!("{word}: {name} is given twice"));
+        }
+    }
+    let needed = |name: &str| {
+        let value = known.iter().position(|known| *known == name).and_then(|at| given[at]);
+        value.filter(|value| *value > 0.0).ok_or_else(|| format!("{word} needs {name}, above zero"))
+    };
+    let bound = |name: &str, absent: f64| {
+        known.iter().position(|known| *known == name).and_then(|at| given[at]).unwrap_or(absent)
+    };
+    match word {
+        "exponential" => Ok(Law::Exponential(needed("mean")?)),
+        "lognormal" => {
+            let (median, sigma) = (needed("median")?, needed("sigma")?);
+            let (low, high) = (bound("low", 0.0), bound("high", f64::INFINITY));
+            let share = phi(log(high / median) / sigma) - phi(log(low / median) / sigma);
+            if !(low < high && share >= LEAST_SHARE) {
+                return Err("lognormal: low < high, and at least 1 % of the values must lie between them".to_owned());
+            }
+            Ok(Law::LogNormal { median, sigma, low, high })
+        }
+        _ => {
+            let (shape, low, high) = (needed("shape")?, needed("low")?, needed("high")?);
+            if low >= high {
+                return Err("bounded_pareto: low < high".to_owned());
+            }
+            Ok(Law::BoundedPareto { shape, low, high })
+        }
+    }
+}
+
+fn table(all: &[&str], measure: Measure) -> Result<Law, String> {
+    let row = |part: &&str| {
+        let (value, p) = pair(part)?;
+        Ok((value_of(value, measure)?, probability(p)?))
+    };
+    let rows = all.iter().map(row).collect::<Result<Vec<(f64, f64)>, String>>()?;
+    if !rows.windows(2).all(|two| two[0].0 < two[1].0 && two[0].1 <= two[1].1) {
+        return Err("the values of a table must ascend, and their probabilities must not fall".to_owned());
+    }
+    if rows.last().is_none_or(|(_, p)| *p != 1.0) {
+        return Err("the last probability of a table must be 1".to_owned());
+    }
+    Ok(Law::Table(rows.into()))
+}
+
+/// `word(inner)` taken apart.
+fn call(text: &str) -> Result<(&str, &str), String> {
+    let text = text.trim();
+    let inner = text.split_once('(').and_then(|(word, rest)| Some((word.trim(), rest.strip_suffix(')')?)));
+    inner.ok_or_else(|| format!("must be a law with its values, such as \"exponential(mean = …)\", not {text:?}"))
+}
+
+/// What commas outside of parentheses part.
+fn parts(text: &str) -> Result<Vec<&str>, String> {
+    let (mut depth, mut start, mut all) = (0u32, 0, Vec::new());
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.checked_sub(1).ok_or_else(|| "a \")\" too many".to_owned())?,
+            ',' if depth == 0 => {
+                all.push(text[start..at].trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    if depth > 0 {
+        return Err("a \")\" is missing".to_owned());
+    }
+    all.push(text[start..].trim());
+    if all.len() > MOST {
+        return Err(format!("must have at most {MOST} parts"));
+    }
+    Ok(all)
+}
+
+/// `a: b` taken apart.
+fn pair(part: &str) -> Result<(&str, &str), String> {
+    let both = part.split_once(':').map(|(a, b)| (a.trim(), b.trim()));
+    both.ok_or_else(|| format!("must be two things with a colon between them, not {part:?}"))
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    let value = text.parse::<f64>().ok().filter(|x| x.is_finite() && (0.0..=1e15).contains(x));
+    value.ok_or_else(|| format!("{text:?} must be a number from 0 on"))
+}
+
+fn probability(text: &str) -> Result<f64, String> {
+    number(text).ok().filter(|p| *p <= 1.0).ok_or_else(|| format!("{text:?} must be a probability, from 0 to 1"))
+}
+
+fn value_of(text: &str, measure: Measure) -> Result<f64, String> {
+    match measure {
+        Measure::Count => number(text),
+        Measure::Seconds => quantity::span(text).map(|span| span.as_secs()).map_err(|rule| format!("{text:?} {rule}")),
+        Measure::Bytes => match quantity::size(text) {
+            Ok(Size::Bytes(bytes)) => Ok(bytes as f64),
+            _ => Err(format!("{text:?} must be a size in bytes with its unit, such as \"64 kB\"")),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAWS: &[&str] = &[
+        "constant(3)",
+        "exponential(mean = 4)",
+        "lognormal(median = 5, sigma = 0.5)",
+        "lognormal(median = 5, sigma = 1, low = 1, high = 12)",
+        "bounded_pareto(shape = 1.15, low = 1, high = 1000)",
+        "bounded_pareto(shape = 1, low = 2, high = 50)",
+        "table(1: 0, 2: 0.5, 2.5: 0.5, 10: 1)",
+        "table(4: 0.25, 6: 1)",
+        "mixture(0.25: constant(3), 0.75: exponential(mean = 2))",
+    ];
+
+    /// Draws against closed forms: shares and parts of the mean, within four and a half standard errors.
+    #[test]
+    fn what_is_drawn_follows_what_is_written() {
+        for text in LAWS {
+            let law = Law::parse(text, Measure::Count).unwrap();
+            let (mut rng, n) = (Stream::new(1, text), 200_000);
+            let values: Vec<f64> = (0..n).map(|_| law.draw(&mut rng)).collect();
+            for x in [0.5, 1.5, 2.2, 3.0, 5.0, 9.0, 30.0, f64::INFINITY] {
+                let below = values.iter().filter(|value| **value <= x).count() as f64 / f64::from(n);
+                let p = law.below(x);
+                let error = 4.5 * sqrt(p * (1.0 - p) / f64::from(n)) + 1e-12;
+                assert!((below - p).abs() <= error, "{text}: P(≤ {x}) = {below}, not {p}");
+                let capped: Vec<f64> = values.iter().map(|v| if *v <= x { *v } else { 0.0 }).collect();
+                let mean = capped.iter().sum::<f64>() / f64::from(n);
+                let variance = capped.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / f64::from(n);
+                let error = 4.5 * sqrt(variance / f64::from(n)) + 1e-9;
+                assert!((mean - law.part(x)).abs() <= error, "{text}: E(≤ {x}) = {mean}, not {}", law.part(x));
+            }
+            assert!((law.below(law.most()) - 1.0).abs() < 1e-12 && law.below(-1.0) == 0.0);
+        }
+    }
+
+    /// The mean residual time is E[X²]/(2 E[X]), and an exponential time has no memory.
+    #[test]
+    fn residual_times_are_those_of_a_random_moment() {
+        for (text, mean) in [
+            ("constant(3)", 1.5),
+            ("exponential(mean = 4)", 4.0),
+            ("table(0: 0, 6: 1)", 2.0),
+            ("lognormal(median = 2, sigma = 0.5)", exp(1.5 * 0.25)),
+            ("mixture(0.5: constant(1), 0.5: constant(3))", 10.0 / 8.0),
+        ] {
+            let law = Law::parse(text, Measure::Count).unwrap();
+            let (mut rng, n) = (Stream::new(1, text), 40_000);
+            let values: Vec<f64> = (0..n).map(|_| law.residual(&mut rng)).collect();
+            let found = values.iter().sum::<f64>() / f64::from(n);
+            let squares = values.iter().map(|v| (v - found) * (v - found)).sum::<f64>() / f64::from(n);
+            assert!((found - mean).abs() < 4.5 * sqrt(squares / f64::from(n)), "{text}: {found}, not {mean}");
+        }
+    }
+
+    /// By hand: 1 − 1/e below its mean; the median; (1 − 1/2)/(1 − 1/25) of Pareto's law below twice the least.
+    #[test]
+    fn closed_forms_by_hand() {
+        let law = |text| Law::parse(text, Measure::Count).unwrap();
+        assert!((law(LAWS[1]).below(4.0) - (1.0 - exp(-1.0))).abs() < 1e-15);
+        assert!((law(LAWS[2]).below(5.0) - 0.5).abs() < 1e-15);
+        assert!((law(LAWS[2]).mean() - 5.0 * exp(0.125)).abs() < 1e-14);
+        assert!((law(LAWS[5]).below(4.0) - 0.5 / 0.96).abs() < 1e-15);
+        assert!((law(LAWS[5]).mean() - 2.0 / 0.96 * log(25.0)).abs() < 1e-14);
+        // Half of it 1.5 on average, half of it 6.25.
+        assert!((law(LAWS[6]).mean() - 3.875).abs() < 1e-15);
+    }
+
+    #[test]
+    fn units_belong_to_what_is_measured() {
+        let sizes = Law::parse("constant(2 kB)", Measure::Bytes);
+        assert_eq!(sizes, Ok(Law::Constant(2000.0)));
+        assert_eq!(Law::parse(" constant( 20 ms ) ", Measure::Seconds), Ok(Law::Constant(0.02)));
+        for (text, measure) in
+            [("constant(2)", Measure::Bytes), ("constant(2)", Measure::Seconds), ("constant(2 s)", Measure::Count)]
+        {
+            assert!(Law::parse(text, measure).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_law_that_makes_no_sense_is_refused_with_its_rule() {
+        let cases = [
+            ("", "must be a law"),
+            ("poisson(mean = 3)", "no such law"),
+            ("exponential(3)", "name = value"),
+            ("exponential(mean = 0)", "above zero"),
+            ("exponential(mean = 1, mean = 2)", "twice"),
+            ("exponential(mean = nan)", "number"),
+            ("lognormal(median = 3)", "needs sigma"),
+            ("lognormal(median = 3, sigma = 1, low = 4, high = 4)", "low < high"),
+            ("lognormal(median = 3, sigma = 0.1, low = 100)", "1 %"),
+            ("bounded_pareto(shape = 1, low = 5, high = 2)", "low < high"),
+            ("table(1: 0, 2: 0.5)", "must be 1"),
+            ("table(2: 0, 1: 1)", "ascend"),
+            ("table(1: 2)", "probability"),
+            ("mixture(0.5: constant(1))", "add up to 1"),
+            ("mixture(1: mixture(1: constant(1)))", "no mixtures"),
+            ("mixture(1: constant(1)", "missing"),
+            ("constant(1, 2)", "one value"),
+        ];
+        for (text, rule) in cases {
+            let error = Law::parse(text, Measure::Count).unwrap_err();
+            assert!(error.contains(rule), "{text}: {error}");
+        }
+    }
+}

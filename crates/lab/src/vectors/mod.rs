@@ -1,0 +1,250 @@
+//! Connection vectors as text, in the two formats of tmix: [`original`] and [`alternate`].
+//!
+//! In both a connection begins with a line that has its start in microseconds, and lines before the first unit say what
+//! else is known of it: `w` the windows of initiator and acceptor in bytes, `m` their segments, `r` the least round trip in
+//! microseconds, `l` (or `L`) the shares of packets lost. Empty lines and lines that begin with `#` mean nothing.
+//!
+//! | what ns-2 does | what we do | why |
+//! |---|---|---|
+//! | lines that it does not know are skipped | they are errors | a mistake is not to pass for data |
+//! | counts of units are not compared with the units | they must agree | a file that is cut off is found out |
+//! | connections in any order | sorted by their starts | a file may be made of several |
+//! | losses are real numbers | kept to a millionth | what is read is written again the same |
+
+mod alternate;
+mod original;
+
+use crate::document::ScenarioError;
+use sluicegate_base::{Span, Time};
+use sluicegate_netsim::source::connections::{Side, Unit, Vector};
+
+/// A format of connection vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// `SEQ` and `CONC`, with `>`, `<` and `t`.
+    Original,
+    /// `S` and `C`, with `I` and `A`.
+    Alternate,
+}
+
+/// A line of a file: its number, its words.
+struct Line<'a> {
+    number: usize,
+    words: Vec<&'a str>,
+}
+
+/// Why a line is wrong.
+type Rule = String;
+
+impl Line<'_> {
+    /// The whole number at a place; `what` says what it is.
+    fn number<T: TryFrom<u64>>(&self, at: usize, what: &str) -> Result<T, Rule> {
+        let word = self.words.get(at).ok_or_else(|| format!("{what} is missing"))?;
+        let number = word.parse::<u64>().ok().and_then(|number| T::try_from(number).ok());
+        number.ok_or_else(|| format!("{what} must be a whole number, not {word:?}"))
+    }
+
+    fn micros(&self, at: usize, what: &str) -> Result<Span, Rule> {
+        let micros: u64 = self.number(at, what)?;
+        // A century.
+        if micros > 3_155_760_000_000_000 {
+            return Err(format!("{what} is absurdly long: {micros} us"));
+        }
+        Ok(Span(micros * 1000))
+    }
+
+    fn both<T: TryFrom<u64>>(&self, what: &str) -> Result<[T; 2], Rule> {
+        self.exactly(3)?;
+        Ok([self.number(1, what)?, self.number(2, what)?])
+    }
+
+    /// That it has so many words.
+    fn exactly(&self, count: usize) -> Result<(), Rule> {
+        if self.words.len() == count {
+            return Ok(());
+        }
+        Err(format!("{:?} takes {} values, not {}", self.words[0], count - 1, self.words.len() - 1))
+    }
+}
+
+/// A connection while it is read, and how many units its first line promises of each side (or exchanges).
+struct Reading {
+    vector: Vector,
+    counts: [Option<u64>; 2],
+    line: usize,
+    /// What else the format keeps in mind: the last time, of each side.
+    waits: [Option<Span>; 2],
+}
+
+impl Reading {
+    fn new(line: &Line<'_>, concurrent: bool) -> Result<Reading, Rule> {
+        line.exactly(if concurrent { 6 } else { 5 })?;
+        let start = Time(line.micros(1, "the start")?.0);
+        let first = line.number(2, "the number of units")?;
+        let second = if concurrent { Some(line.number(3, "the number of units")?) } else { None };
+        let at = line.words.len();
+        line.number::<u64>(at - 2, "the first number of the connection")?;
+        let id = line.number(at - 1, "the number of the connection")?;
+        let vector = Vector {
+            id,
+            start,
+            concurrent,
+            windows: None,
+            segments: None,
+            round_trip: None,
+            losses: None,
+            units: Vec::new(),
+        };
+        Ok(Reading { vector, counts: [Some(first), second], line: line.number, waits: [None; 2] })
+    }
+
+    /// Lines that both formats have; whether it was one.
+    fn known(&mut self, line: &Line<'_>) -> Result<bool, Rule> {
+        let vector = &mut self.vector;
+        match line.words[0] {
+            "w" => vector.windows = Some(line.both("the window")?),
+            "m" => vector.segments = Some(line.both("the segment")?),
+            "r" => {
+                line.exactly(2)?;
+                vector.round_trip = Some(line.micros(1, "the round trip")?);
+            }
+            "l" | "L" => {
+                line.exactly(3)?;
+                let share = |at: usize| {
+                    let share = line.words[at].parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
+                    let share = share.ok_or_else(|| format!("a loss must be from 0 to 1, not {:?}", line.words[at]))?;
+                    Ok::<u32, Rule>((share * 1e6 + 0.5) as u32)
+                };
+                vector.losses = Some([share(1)?, share(2)?]);
+            }
+            _ => return Ok(false),
+        }
+        if vector.windows.is_some_and(|both| both.contains(&0)) || vector.segments.is_some_and(|both| both.contains(&0))
+        {
+            return Err("windows and segments must be above zero".to_owned());
+        }
+        Ok(true)
+    }
+
+    /// The connection, once all its lines are read.
+    fn finish(self) -> Result<Vector, (usize, Rule)> {
+        let vector = self.vector;
+        let units = |side| vector.units.iter().filter(move |unit| unit.side == side && unit.bytes > 0).count() as u64;
+        let found = [units(Side::Initiator), units(Side::Acceptor)];
+        if found == [0, 0] {
+            return Err((self.line, "the connection sends nothing".to_owned()));
+        }
+        let [first, second] = self.counts;
+        let promised = match (first, second) {
+            (Some(a), Some(b)) => found == [a, b],
+            // Exchanges: as many as the side with more units has, one end may have the last word.
+            (Some(exchanges), None) => exchanges == found[0].max(found[1]),
+            _ => true,
+        };
+        if !promised {
+            let [a, b] = found;
+            let rule = format!("the line promises other units than follow: {a} of the initiator, {b} of the acceptor");
+            return Err((self.line, rule));
+        }
+        Ok(vector)
+    }
+}
+
+/// Reads the vectors of a text, in whichever format it has, sorted by their starts. The error names file and line.
+pub fn read(text: &str, name: &str) -> Result<Vec<Vector>, ScenarioError> {
+    let lines = text.lines().enumerate().filter_map(|(at, line)| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        (!words.is_empty() && !words[0].starts_with('#')).then_some(Line { number: at + 1, words })
+    });
+    let (mut all, mut reading, mut format) = (Vec::new(), None::<Reading>, None);
+    let place = |line: usize, rule: &str| ScenarioError(format!("{name}:{line}: {rule}"));
+    for line in lines {
+        let of_line = |rule: Rule| place(line.number, &rule);
+        let begins = match line.words[0] {
+            "SEQ" => Some((Format::Original, false)),
+            "CONC" => Some((Format::Original, true)),
+            "S" => Some((Format::Alternate, false)),
+            "C" => Some((Format::Alternate, true)),
+            _ => None,
+        };
+        if let Some((its, concurrent)) = begins {
+            if *format.get_or_insert(its) != its {
+                return Err(of_line("the file has begun in the other format of tmix".to_owned()));
+            }
+            if let Some(done) = reading.take() {
+                all.push(finish(done, its).map_err(|(line, rule)| place(line, &rule))?);
+            }
+            reading = Some(Reading::new(&line, concurrent).map_err(of_line)?);
+            continue;
+        }
+        let (Some(reading), Some(format)) = (&mut reading, format) else {
+            return Err(of_line(format!(
+                "a connection begins with SEQ, CONC, S or C, not {:?}: is this a file of connection vectors?",
+                line.words[0].chars().take(20).collect::<String>()
+            )));
+        };
+        if reading.known(&line).map_err(of_line)? {
+            continue;
+        }
+        match format {
+            Format::Original => original::unit(reading, &line),
+            Format::Alternate => alternate::unit(reading, &line),
+        }
+        .map_err(of_line)?;
+    }
+    match (reading, format) {
+        (Some(done), Some(format)) => all.push(finish(done, format).map_err(|(line, rule)| place(line, &rule))?),
+        _ => return Err(ScenarioError(format!("{name}: no connection vectors in it"))),
+    }
+    all.sort_by_key(|vector: &Vector| vector.start);
+    Ok(all)
+}
+
+fn finish(mut reading: Reading, format: Format) -> Result<Vector, (usize, Rule)> {
+    if format == Format::Original {
+        original::end(&mut reading);
+    }
+    reading.finish()
+}
+
+/// Writes vectors in a format, one after another.
+#[must_use]
+pub fn write<'a>(vectors: impl IntoIterator<Item = &'a Vector>, format: Format) -> String {
+    let mut text = String::new();
+    for vector in vectors {
+        match format {
+            Format::Original => original::write(vector, &mut text),
+            Format::Alternate => alternate::write(vector, &mut text),
+        }
+    }
+    text
+}
+
+/// The first lines of a connection: `begins` is the word that it begins with.
+fn head(vector: &Vector, begins: &str, loss: &str, text: &mut String) {
+    let units = |side| vector.units.iter().filter(|unit| unit.side == side && unit.bytes > 0).count();
+    let (a, b) = (units(Side::Initiator), units(Side::Acceptor));
+    let counts = if vector.concurrent { format!("{a} {b}") } else { a.max(b).to_string() };
+    let mut line = |words: String| {
+        text.push_str(&words);
+        text.push('\n');
+    };
+    line(format!("{begins} {} {counts} {1} {1}", vector.start.0 / 1000, vector.id));
+    if let Some([a, b]) = vector.windows {
+        line(format!("w {a} {b}"));
+    }
+    if let Some([a, b]) = vector.segments {
+        line(format!("m {a} {b}"));
+    }
+    if let Some(round_trip) = vector.round_trip {
+        line(format!("r {}", round_trip.0 / 1000));
+    }
+    if let Some([a, b]) = vector.losses {
+        line(format!("{loss} {:.6} {:.6}", f64::from(a) / 1e6, f64::from(b) / 1e6));
+    }
+}
+
+/// A unit of the connection's end.
+fn closing(side: Side, wait: Span) -> Unit {
+    Unit { side, wait, answers: false, bytes: 0 }
+}

@@ -1,0 +1,83 @@
+//! The original format: `SEQ start exchanges n id` or `CONC start units units n id`, then, for sequential connections,
+//!
+//! ```text
+//! > 245          the initiator sends 245 bytes
+//! t 51257        51257 us until what follows
+//! < 510          the acceptor sends 510 bytes
+//! t 6304943      and this long until what follows, or until the end
+//! ```
+//!
+//! and, for concurrent ones, `c> bytes`, `t> us`, `c< bytes`, `t< us`, each time that of its own side.
+
+use super::{Line, Reading, Rule, closing, head};
+use sluicegate_base::Span;
+use sluicegate_netsim::source::connections::{Side, Unit, Vector};
+
+/// Reads a line of a unit or of a time.
+pub(super) fn unit(reading: &mut Reading, line: &Line<'_>) -> Result<(), Rule> {
+    let concurrent = reading.vector.concurrent;
+    let side = match (line.words[0], concurrent) {
+        (">", false) | ("c>" | "t>", true) => Side::Initiator,
+        ("<", false) | ("c<" | "t<", true) => Side::Acceptor,
+        ("t", false) => match reading.vector.units.last() {
+            Some(unit) => unit.side,
+            None => return Err("a time comes after what was sent".to_owned()),
+        },
+        (word, false) => return Err(format!("a sequential connection has >, < and t, not {word:?}")),
+        (word, true) => return Err(format!("a concurrent connection has c>, t>, c< and t<, not {word:?}")),
+    };
+    line.exactly(2)?;
+    // Of a sequential connection there is one time, whoever was the last to send.
+    let at = if concurrent { side as usize } else { 0 };
+    if line.words[0].starts_with('t') {
+        let wait = line.micros(1, "the time")?;
+        if reading.waits[at].replace(wait).is_some() {
+            return Err("two times follow one another".to_owned());
+        }
+        return Ok(());
+    }
+    let bytes: u32 = line.number(1, "the number of bytes")?;
+    let before = reading.vector.units.last().filter(|_| !concurrent);
+    let wait = match (reading.waits[at].take(), before) {
+        (Some(wait), _) => wait,
+        (None, Some(_)) => return Err("between two units there is a time".to_owned()),
+        (None, None) => Span::ZERO,
+    };
+    let answers = before.is_some_and(|before| before.side != side);
+    if before.is_some_and(|before| before.bytes == 0) {
+        return Err("nothing comes after the end".to_owned());
+    }
+    reading.vector.units.push(Unit { side, wait, answers, bytes });
+    Ok(())
+}
+
+/// A last time is that until the end.
+pub(super) fn end(reading: &mut Reading) {
+    for (at, wait) in reading.waits.iter_mut().enumerate() {
+        let Some(wait) = wait.take() else { continue };
+        let last = reading.vector.units.last().map(|unit| unit.side);
+        let side = match (reading.vector.concurrent, at) {
+            (false, _) => last.unwrap_or(Side::Initiator),
+            (true, 0) => Side::Initiator,
+            (true, _) => Side::Acceptor,
+        };
+        reading.vector.units.push(closing(side, wait));
+    }
+}
+
+/// Writes a connection.
+pub(super) fn write(vector: &Vector, text: &mut String) {
+    head(vector, if vector.concurrent { "CONC" } else { "SEQ" }, "l", text);
+    for (at, unit) in vector.units.iter().enumerate() {
+        let arrow = if unit.side == Side::Initiator { '>' } else { '<' };
+        let prefix = if vector.concurrent { "c" } else { "" };
+        let time = if vector.concurrent { format!("t{arrow}") } else { "t".to_owned() };
+        let first = !vector.units[..at].iter().any(|before| !vector.concurrent || before.side == unit.side);
+        if !first || (vector.concurrent && unit.wait > Span::ZERO) {
+            text.push_str(&format!("{time} {}\n", unit.wait.0 / 1000));
+        }
+        if unit.bytes > 0 {
+            text.push_str(&format!("{prefix}{arrow} {}\n", unit.bytes));
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Connections that come and go, in places that are used again: memory follows how many there are at once.
+//!
+//! To a queue each connection is a flow of its own, by a number that no other one of the run has; results count it with
+//! its group. A packet names both, and its connection's place: what arrives for a connection that is over is dropped by
+//! its host, because the place's number is another one by then.
+
+use super::Sim;
+use super::population::Script;
+use crate::events::{End, Event};
+use crate::packet::{Pooled, SimPacket};
+use crate::source::way::{Mile, Way};
+use sluicegate_base::{Ecn, Span, Time};
+use sluicegate_tcp::send::SendCounters;
+use sluicegate_tcp::{Connection, Flags, Host, Segment};
+
+/// No place, or no number.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A connection as it runs. Its first end answers and its second end has opened it: what users wait for comes from the
+/// sender to the receiver, as the data of any flow.
+pub(super) struct Slot {
+    /// What queues know it by; none when the place is free.
+    pub id: u32,
+    /// Its group, by the number of its flow.
+    pub flow: u32,
+    pub ends: [Connection; 2],
+    armed: [Option<Time>; 2],
+    /// Its ways to the shared links, by the end that they lead to.
+    miles: [Mile; 2],
+    header: u32,
+    /// Whose application it serves: a user, or a script.
+    pub owner: u32,
+    /// The next open connection of the same user that waits for work.
+    pub next: u32,
+    /// What is asked for on it.
+    pub pending: Pending,
+    /// What its ends do, if nobody else says so.
+    pub script: Option<Box<Script>>,
+}
+
+/// A request under way.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pending {
+    /// When it was made.
+    pub asked: Time,
+    /// Its bytes, and where it ends in the stream of requests.
+    pub request: u32,
+    pub request_end: u64,
+    /// Bytes of the response, and where it ends in the stream of responses.
+    pub response: u32,
+    pub response_end: u64,
+    /// Whether the connection is closed after it.
+    pub last: bool,
+    /// Whether the request has come, and whether the response has.
+    pub answered: bool,
+    pub complete: bool,
+}
+
+/// The hosts and the way of a new connection.
+pub(super) struct Opening<'a> {
+    pub flow: u32,
+    /// Of the end that answers, and of the one that opens.
+    pub hosts: [&'a Host; 2],
+    pub way: &'a Way,
+    pub round_trip: Span,
+    /// When ticks of the ends' clocks begin.
+    pub phases: [Span; 2],
+    pub owner: u32,
+}
+
+/// All connections of this kind.
+pub(super) struct Pool {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// The number of the next connection, and the first that a connection may have.
+    next_id: u32,
+    first_id: u32,
+}
+
+impl Pool {
+    /// No connections. Their numbers begin after those of the flows.
+    pub fn new(flows: usize) -> Pool {
+        Pool { slots: Vec::new(), free: Vec::new(), next_id: flows as u32, first_id: flows as u32 }
+    }
+
+    /// A new connection; its place.
+    pub fn open(&mut self, opening: &Opening<'_>) -> u32 {
+        let Opening { flow, hosts, way, round_trip, phases, owner } = *opening;
+        let id = self.next_id;
+        self.next_id = if id + 1 == NONE { self.first_id } else { id + 1 };
+        let mut ends = [Connection::listener(hosts[0], phases[0]), Connection::opener(hosts[1], phases[1])];
+        // The applications say when.
+        ends.iter_mut().for_each(Connection::close_alone);
+        let slot = Slot {
+            id,
+            flow,
+            ends,
+            armed: [None; 2],
+            miles: [Mile::new(way, round_trip), Mile::new(way, round_trip)],
+            header: hosts[0].header,
+            owner,
+            next: NONE,
+            pending: Pending { complete: true, answered: true, ..Pending::default() },
+            script: None,
+        };
+        match self.free.pop() {
+            Some(at) => {
+                self.slots[at as usize] = slot;
+                at
+            }
+            None => {
+                self.slots.push(slot);
+                self.slots.len() as u32 - 1
+            }
+        }
+    }
+
+    pub fn get(&mut self, at: u32) -> &mut Slot {
+        &mut self.slots[at as usize]
+    }
+
+    /// The place of the connection with this number.
+    pub fn find(&self, id: u32) -> Option<u32> {
+        self.slots.iter().position(|slot| slot.id == id).map(|at| at as u32)
+    }
+
+    /// Gives the place of a connection up; what its first end has counted.
+    fn close(&mut self, at: u32) -> SendCounters {
+        let slot = &mut self.slots[at as usize];
+        slot.id = NONE;
+        slot.armed = [None; 2];
+        slot.script = None;
+        self.free.push(at);
+        slot.ends[0].counters()
+    }
+
+    /// How many there are, and how many places.
+    pub fn size(&self) -> [usize; 2] {
+        [self.slots.len() - self.free.len(), self.slots.len()]
+    }
+
+    /// What the first ends of a group's open connections have counted.
+    pub fn counters(&self, flow: u32) -> impl Iterator<Item = SendCounters> + '_ {
+        let of_group = self.slots.iter().filter(move |slot| slot.id != NONE && slot.flow == flow);
+        of_group.map(|slot| slot.ends[0].counters())
+    }
+}
+
+impl Slot {
+    /// How long a packet is on its own way to the first shared link, sending not counted.
+    pub fn delay(&self, to: End) -> Span {
+        self.miles[to as usize].delay
+    }
+}
+
+impl Sim {
+    /// A packet of a pooled connection has reached its end.
+    pub(super) fn deliver_pooled(&mut self, packet: &SimPacket, pooled: Pooled) {
+        let slot = self.population.pool.get(pooled.place);
+        if slot.id != pooled.id {
+            return;
+        }
+        let marked = packet.ecn == Ecn::CongestionExperienced;
+        slot.ends[packet.to as usize].on_segment(&packet.segment, marked, self.now);
+        if !packet.segment.flags.has(Flags::SYN) {
+            self.begin_script(pooled.place, packet.to);
+        }
+        self.act(pooled.place, packet.to);
+        self.pump_pooled(pooled.place, packet.to);
+        self.retire(pooled.place);
+    }
+
+    /// Sends what one end of a pooled connection has to send, and sets its timer.
+    pub(super) fn pump_pooled(&mut self, place: u32, end: End) {
+        let to = if end == End::Sender { End::Receiver } else { End::Sender };
+        loop {
+            let slot = self.population.pool.get(place);
+            let scripted = slot.script.is_some();
+            let connection = &mut slot.ends[end as usize];
+            let Some(segment) = connection.poll(self.now) else {
+                if scripted && connection.all_sent() && self.play(place, end) {
+                    continue;
+                }
+                let slot = self.population.pool.get(place);
+                let connection = &mut slot.ends[end as usize];
+                if let Some(at) = connection.next_timer() {
+                    let armed = &mut slot.armed[end as usize];
+                    if armed.is_none_or(|time| at < time) {
+                        *armed = Some(at);
+                        self.events.push(at, Event::PoolTimer(place, end));
+                    }
+                }
+                return;
+            };
+            self.work += 1;
+            self.send_pooled(place, to, segment);
+        }
+    }
+
+    fn send_pooled(&mut self, place: u32, to: End, segment: Segment) {
+        let slot = self.population.pool.get(place);
+        let bytes = slot.header + segment.option_bytes() + segment.len;
+        let sent = slot.miles[to as usize].cross(bytes, self.now);
+        let (flow, id) = (slot.flow, slot.id);
+        let state = &mut self.flows[flow as usize];
+        if to == End::Receiver {
+            state.totals.sent[0] += 1;
+            state.totals.sent[1] += u64::from(bytes);
+        }
+        let ecn = if segment.flags.has(Flags::ECT) { Ecn::Capable0 } else { Ecn::NotCapable };
+        let packet = SimPacket {
+            flow,
+            pooled: Some(Pooled { id, place }),
+            bytes,
+            leg: state.first[to as usize],
+            to,
+            ecn,
+            marked: false,
+            class: state.plan.class,
+            priority: state.plan.priority,
+            label: 0,
+            segment,
+            sent: self.now,
+            queued: sent,
+        };
+        self.launch(packet, sent);
+    }
+
+    /// The timer of one end of a pooled connection may have expired. A connection that is over has none armed, and one
+    /// that has taken its place arms its own, so an entry that is stale does no harm.
+    pub(super) fn pool_timer(&mut self, place: u32, end: End) {
+        let slot = self.population.pool.get(place);
+        if slot.armed[end as usize].take_if(|at| *at <= self.now).is_some() {
+            slot.ends[end as usize].on_timer(self.now);
+            self.pump_pooled(place, end);
+        }
+    }
+
+    /// Gives the place of a connection up once both its ends are closed.
+    fn retire(&mut self, place: u32) {
+        let slot = self.population.pool.get(place);
+        if slot.ends.iter().all(Connection::closed) {
+            let (flow, counters) = (slot.flow, self.population.pool.close(place));
+            self.population.group(flow).closed(&counters);
+        }
+    }
+}
+
+/// The sum of two counts.
+pub(super) fn sum(a: SendCounters, b: &SendCounters) -> SendCounters {
+    SendCounters {
+        segments: a.segments + b.segments,
+        retransmissions: a.retransmissions + b.retransmissions,
+        timeouts: a.timeouts + b.timeouts,
+        fast_retransmits: a.fast_retransmits + b.fast_retransmits,
+        mark_responses: a.mark_responses + b.mark_responses,
+        quench_responses: a.quench_responses + b.quench_responses,
+    }
+}
+
+/// A time within a tick of this length, from 32 random bits.
+pub(super) fn phase(tick: Span, bits: u32) -> Span {
+    Span(((u128::from(tick.0) * u128::from(bits)) >> 32) as u64)
+}

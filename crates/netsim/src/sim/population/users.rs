@@ -1,0 +1,142 @@
+//! Users who think and browse.
+
+use super::super::pool::{NONE, Opening, Pending, phase};
+use super::Sim;
+use crate::events::{End, Event};
+use crate::source::http::{Exchange, HttpPlan, Session};
+use sluicegate_base::Span;
+
+/// A user as it runs.
+pub(super) struct User {
+    session: Session,
+    group: u32,
+    /// Its number in its group.
+    number: u32,
+    /// When a tick of its host's clock begins.
+    phase: Span,
+    /// The objects of the page that it has not asked for yet, and the responses that it waits for.
+    left: u32,
+    waiting: u32,
+    /// The first of its open connections that wait for work.
+    idle: u32,
+}
+
+impl User {
+    /// User number `number` of a group.
+    pub fn new(seed: u64, flow: usize, group: u32, number: u32) -> User {
+        let session = Session::new(seed, flow, number);
+        User { session, group, number, phase: Span::ZERO, left: 0, waiting: 0, idle: NONE }
+    }
+}
+
+impl Sim {
+    /// Each of a group's users begins to think, at a time of its own.
+    pub(super) fn begin_users(&mut self, plan: &HttpPlan, first: u32) {
+        for user in first..first + plan.users {
+            let state = &mut self.population.users[user as usize];
+            let begins = state.session.begin(plan);
+            state.phase = phase(plan.host.rto.tick, state.session.bits());
+            self.events.push(self.now + begins, Event::User(user));
+        }
+    }
+
+    /// A user has thought: the next page, its top-level object first.
+    pub(in super::super) fn browse(&mut self, user: u32) {
+        let group = self.population.users[user as usize].group;
+        if self.now >= self.flows[self.population.groups[group as usize].flow as usize].plan.stop {
+            return;
+        }
+        let Some(plan) = self.population.browsing(group).cloned() else { return };
+        let state = &mut self.population.users[user as usize];
+        let page = state.session.page(&plan, state.number);
+        state.left = page.embedded;
+        self.ask(user, page.top);
+    }
+
+    /// One of a user's responses has come, over the connection at this place.
+    pub(super) fn served(&mut self, user: u32, place: u32) {
+        let state = &mut self.population.users[user as usize];
+        state.waiting -= 1;
+        if state.session.persistent {
+            self.population.pool.get(place).next = std::mem::replace(&mut state.idle, place);
+        }
+        let group = state.group;
+        let Some(plan) = self.population.browsing(group).cloned() else { return };
+        loop {
+            let state = &mut self.population.users[user as usize];
+            let most = plan.model.parallel[usize::from(state.session.persistent)];
+            if state.left == 0 || state.waiting >= most {
+                break;
+            }
+            state.left -= 1;
+            let exchange = state.session.object(&plan.model);
+            self.ask(user, exchange);
+        }
+        let state = &mut self.population.users[user as usize];
+        if state.waiting > 0 {
+            return;
+        }
+        let thinks = state.session.think(&plan.model);
+        if state.session.leaves() || thinks > plan.model.keep_alive {
+            self.hang_up(user);
+        }
+        self.events.push(self.now + thinks, Event::User(user));
+    }
+
+    /// A user asks for an object, over a connection that waits for work or a new one.
+    fn ask(&mut self, user: u32, Exchange { request, response }: Exchange) {
+        let population = &mut self.population;
+        let state = &mut population.users[user as usize];
+        state.waiting += 1;
+        let mut place = state.idle;
+        if place == NONE {
+            let at = state.group;
+            let flow = population.groups[at as usize].flow;
+            let Some(plan) = population.browsing(at).cloned() else { return };
+            let state = &population.users[user as usize];
+            let opening = Opening {
+                flow,
+                hosts: [&plan.host; 2],
+                way: &plan.way,
+                round_trip: state.session.round_trip,
+                phases: [phase(plan.host.rto.tick, state.session.phase), state.phase],
+                owner: user,
+            };
+            place = population.open(at, &opening);
+        } else {
+            state.idle = population.pool.get(place).next;
+        }
+        let last = !population.users[user as usize].session.persistent;
+        let slot = population.pool.get(place);
+        let before = slot.pending;
+        slot.pending = Pending {
+            asked: self.now,
+            request,
+            request_end: before.request_end + u64::from(request),
+            response,
+            response_end: before.response_end + u64::from(response),
+            last,
+            answered: false,
+            complete: false,
+        };
+        slot.ends[End::Receiver as usize].write(u64::from(request));
+        let flow = slot.flow;
+        population.group(flow).totals.asked += 1;
+        self.pump_pooled(place, End::Receiver);
+    }
+
+    /// A user closes its open connections.
+    fn hang_up(&mut self, user: u32) {
+        loop {
+            let state = &mut self.population.users[user as usize];
+            let place = state.idle;
+            if place == NONE {
+                return;
+            }
+            let slot = self.population.pool.get(place);
+            state.idle = slot.next;
+            slot.ends[End::Receiver as usize].close();
+            self.pump_pooled(place, End::Receiver);
+        }
+    }
+}
