@@ -122,7 +122,7 @@ impl<P: Packet> Discipline<P> for UtLt<P> {
     }
 
     /// The queue that a burst finds is mostly its own.
-    fn proportional(&self) -> bool {
+    fn proportional(&self, _packet: &P, _cause: Option<Cause>) -> bool {
         false
     }
 }

@@ -15,7 +15,7 @@ use crate::probe::{
     FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, PacketEvent, QueueSample, RecentShare, Spread,
     StateSample,
 };
-use sluicegate_aqm::{Cause, FlowKey};
+use sluicegate_aqm::Cause;
 use sluicegate_base::{Ecn, Rate, Span, Time};
 use sluicegate_tcp::send::SendCounters;
 use sluicegate_tcp::{Flags, Segment};
@@ -268,7 +268,7 @@ impl Sim {
         for (link, found) in self.links.iter_mut().zip(&mut self.found) {
             *found = changes(*found, link.found());
             link.totals.begin(self.warmup);
-            link.recent.clear();
+            link.forget();
         }
         for flow in &mut self.flows {
             let before = flow.counted();
@@ -331,6 +331,9 @@ impl Sim {
                 let link = &mut self.links[at as usize];
                 if link.watched && packet.to == End::Receiver {
                     self.flows[packet.flow as usize].totals.arrivals += 1;
+                    if link.recent.len() > 1 {
+                        link.note_sender(&packet);
+                    }
                 }
                 let found = link.accept(packet, self.now, &mut self.events, &mut self.lost);
                 self.log.note(link, self.now, &packet, PacketEvent::Arrival, Some(found));
@@ -353,12 +356,7 @@ impl Sim {
         if let Some(packet) = link.leaving.take().filter(|packet| link.watched && packet.to == End::Receiver) {
             let totals = &mut self.flows[packet.flow as usize].totals;
             totals.queued = totals.queued + self.now.since(packet.queued.max(start));
-            if packet.marked {
-                totals.marked += 1;
-                if link.proportional {
-                    link.recent.record(FlowKey(u64::from(packet.flow)));
-                }
-            }
+            totals.marked += u64::from(packet.marked);
         }
         let quenched = !link.quenched.is_empty();
         while let Some((packet, cause)) = self.lost.pop() {
@@ -372,9 +370,7 @@ impl Sim {
                     continue;
                 }
                 totals.lost[cause as usize] += 1;
-                if link.proportional && cause.proportional() {
-                    link.recent.record(FlowKey(u64::from(packet.flow)));
-                }
+                link.remember(&packet, Some(cause));
                 totals.queued = totals.queued + self.now.since(packet.queued.max(start));
             }
         }
@@ -398,7 +394,8 @@ impl Sim {
         }
         if let Ends::Tcp(tcp) = &mut flow.ends {
             let ends = &mut tcp.ends;
-            ends[to as usize].on_segment(&packet.segment, packet.ecn == Ecn::CongestionExperienced, now);
+            let ce = packet.ecn == Ecn::CongestionExperienced;
+            ends[to as usize].on_labelled(&packet.segment, ce, packet.label, now);
             if flow.completed.is_none() && flow.plan.size.is_some_and(|size| ends[1].received() >= size) {
                 flow.completed = Some(now);
             }
