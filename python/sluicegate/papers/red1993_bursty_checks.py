@@ -41,7 +41,8 @@ OF_FIGURE: dict[str, tuple[str, ...]] = {
 """Which checks stand under which figure."""
 
 ROUGHLY = 0.25
-"""How far from the line dots may be centred and still be roughly on it: a part of node 5's share of the throughput."""
+"""How far from the line dots may be centred and still be roughly on it: a part of node 5's share of the throughput.
+Chosen here; under gateways that are biased the distance is that whole share and more."""
 
 _POINTS = "percentage points: node 5's share of the drops less its share of the throughput"
 

@@ -176,6 +176,7 @@ def _queue(results: Tables) -> list[Check]:
     queues = values_of(runs, FIRST, "queue_packets_max")
     within = 100 * sum(queue <= MOST_QUEUED for queue in queues) / len(queues)
     other = interval_of(runs, f"fig3, {VARIANTS[0][0]}", "queue_packets_max")
+    used = interval_of(runs.with_columns(percent=100 * pl.col("utilisation")), f"fig3, {VARIANTS[0][0]}", "percent")
     return [
         Check(
             id="fig3-queue",
@@ -186,7 +187,8 @@ def _queue(results: Tables) -> list[Check]:
             unit="packets, the longest queue of a run, mean over seeds",
             bounds=Bounds(None, MOST_QUEUED, f"at most {MOST_QUEUED}, as printed"),
             explanation="The text does not say which node is how far away. With the nearest first, as chosen, slow "
-            "starts pile up more than with the farthest first; and single runs differ by as much as is wanting.",
+            f"starts pile up more than with the farthest first, where the link is used {used.mean:.0f} % however; and "
+            "single runs differ by as much as is wanting.",
             evidence="fig3-queue-farthest-first",
         ),
         Check(
