@@ -471,7 +471,8 @@ def _fig8(settings: Settings, places: dict[str, dict[int, list[int]]], checks: S
         title="Two methods of marking",
         setup="A queue that is kept full, so that RED's average stands still and p_b with it: 5,000 arrivals, marked "
         f"by the discipline itself. Above: a dot for each marked packet, seed {seed}. Below: how many of the gaps of "
-        "all seeds are at most so long, and the laws.",
+        "all seeds are at most so long, and the laws. The laws are told apart in further runs, with p_b = 0.1 "
+        "and some 10,000 gaps for each, or more; Fig. 17's first packet of the band in runs of bursts.",
         paper_says="Both methods mark roughly 100 of 5,000 packets; with Method 1 (geometric gaps) the marks are more "
         "clustered than with Method 2 (uniform gaps).",
         measured=f"{counts[0]:.1f} and {counts[1]:.1f} packets are marked on average. The gaps' coefficient of "
