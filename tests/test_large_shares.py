@@ -48,18 +48,43 @@ def test_the_chance_is_that_of_any_flow() -> None:
     assert large_shares.unlikely(table(None, None)) == []
 
 
-def test_flows_that_send_equally_much_are_not_named() -> None:
+@pytest.mark.parametrize("discipline", ["red", "random_drop"])
+def test_flows_that_send_equally_much_are_not_named(discipline: str) -> None:
     """At most one run in a hundred names one; of thirty, three would come with a chance of 0.003."""
-    named = [large_shares.lines(api.run_text(EQUAL, "equal.toml", seed=seed).flows) for seed in range(1, 31)]
-    assert sum(map(bool, named)) <= 2
+    sets = {"queue.discipline": discipline}
+    runs = [api.run_text(EQUAL, "equal.toml", sets=sets, seed=seed).flows for seed in range(1, 31)]
+    assert all(run["recent_share"].is_not_null().any() for run in runs)
+    assert sum(map(bool, map(large_shares.lines, runs))) <= 2
 
 
-@pytest.mark.parametrize("discipline", ["red", "choke", "early_random_drop"])
+@pytest.mark.parametrize("discipline", ["red", "choke", "early_random_drop", "random_drop"])
 def test_one_that_sends_more_is_named(discipline: str) -> None:
     sets = [("flows.0.count", "19"), ("queue.discipline", discipline)]
     more = EQUAL.replace("[run]", '[[flows]]\nkind = "udp"\nrate = "4 Mbit/s"\n[run]')
     flows = api.run_text(more, "more.toml", sets=sets, seed=1).flows
     assert [row["flow"] for row in large_shares.unlikely(flows)] == [20]
+
+
+@pytest.mark.parametrize("container", ["priority", "drr"])
+def test_in_classes_a_flow_is_compared_with_its_class(container: str) -> None:
+    """19 flows of 510 kbit/s and one of 4 Mbit/s share a class; the flow of the other class has all its drops."""
+    classes = """
+[queue]
+discipline = "CONTAINER"
+[[queue.classes]]
+discipline = "red"
+limit = 200
+class = 1
+[[queue.classes]]
+discipline = "red"
+limit = 200
+""".replace("CONTAINER", container)
+    text = EQUAL.replace('[queue]\ndiscipline = "red"\nlimit = 200\n', classes).replace("count = 20", "count = 19")
+    text = text.replace("[run]", '[[flows]]\nkind = "udp"\nrate = "4 Mbit/s"\n[run]')
+    alone = '[[flows]]\nkind = "udp"\nclass = 1\nrate = "7 Mbit/s"\n[run]'
+    flows = api.run_text(text.replace("[run]", alone), "classes.toml", seed=1).flows
+    assert [row["flow"] for row in large_shares.unlikely(flows)] == [20]
+    assert flows["recent_expected"].to_list()[:20] == [1 / 20] * 20
 
 
 def test_a_full_queue_names_nobody() -> None:

@@ -21,7 +21,7 @@ from tiny import FIGURES, TINY, contents
 from sluicegate import ScenarioError, report
 from sluicegate.papers import PAPERS, Settings, UnknownPaper, choke1999, choke1999_cases, choke1999_page, reproduce
 from sluicegate.papers.checks import CLASSES, VERDICTS, Bounds, Check
-from sluicegate.runner import Experiment, Task, run_experiments, work
+from sluicegate.runner import Experiment, Tables, Task, run_experiments, work
 
 KEYS = {"id", "source", "class", "paper", "measured", "low", "high", "verdict", "ok", "why", "evidence"}
 
@@ -223,6 +223,26 @@ def test_a_task_crosses_to_another_process() -> None:
         there = run_experiments([experiment], [1], executor=pool)
     assert here.keys() == there.keys()
     assert all(here[name].equals(there[name]) for name in here)
+
+
+def counted(tables: Tables) -> Tables:
+    """What a run's packets come to."""
+    return {"counted": tables["packets"].select(rows=pl.len(), last_s=pl.col("time_s").max())}
+
+
+def test_large_tables_are_measured_run_by_run_and_kept_of_the_first_seed() -> None:
+    (plain, *_) = choke1999.experiments(TINY)
+    sets = (*plain.sets, ("run.packets", "500"), ("run.duration", "5 s"), ("run.warmup", "0 s"))
+    keep = {"packets": ("time_s", "event"), "counted": ("rows", "last_s")}
+    experiment = Experiment("traced", plain.text, plain.name, sets, keep, derive=counted, once=("packets",))
+    tables = run_experiments([experiment], [3, 1, 2])
+    assert tables["packets"]["seed"].unique().to_list() == [3]
+    assert tables["packets"].height == 500
+    assert tables["counted"].select("experiment", "seed", "rows").rows() == [
+        ("traced", seed, 500) for seed in (3, 1, 2)
+    ]
+    assert tables["counted"]["last_s"][0] == tables["packets"]["time_s"].max()
+    assert pickle.loads(pickle.dumps(Task(experiment, 1))) == Task(experiment, 1)
 
 
 def test_a_wrong_scenario_ends_the_work_with_its_message() -> None:

@@ -1438,10 +1438,10 @@ class Tcp:
 
     Source: RFC 9293, RFC 5681; ns-2's Agent/TCP
 
-    Rules: packet_size and header_size are in bytes; header_size < packet_size; decbit acknowledges every packet at
-    once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a
-    full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <=
-    rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
+    Rules: packet_size and header_size are in bytes; header_size < packet_size; decbit and ut_lt acknowledge every
+    packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto; min_rto <= max_rto; window
+    holds a full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max;
+    rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -1470,8 +1470,8 @@ class Tcp:
             the profile says; RFC 3042)
         delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
             (default: as the profile says; RFC 5681, Sec. 4.2)
-        ecn: Whether both ends use explicit congestion notification; decbit has its own, whatever is said here.
-            (default: as the profile says; RFC 3168)
+        ecn: Whether both ends use explicit congestion notification; decbit and ut_lt have their own, whatever is
+            said here. (default: as the profile says; RFC 3168)
         source_quench: Whether the sender closes its window to one segment for each source quench of a gateway.
             (default: as the profile says; 4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
         overhead: Most of the time that each packet of data takes to prepare, uniform between zero and this, one
@@ -1529,7 +1529,7 @@ class Tcp:
     name: ClassVar[str] = "tcp"
 
     count: int = 1
-    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "fixed", "vegas"] | None = None
+    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "ut_lt", "fixed", "vegas"] | None = None
     _: KW_ONLY
     profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern"] = "ns2"
     window: int | str | None = None
@@ -1583,10 +1583,10 @@ class Telnet:
     Source: RED 1993, Sec. VIII; ns-2, Application/Telnet; Paxson & Floyd 1995
 
     Rules: message_size is in bytes; shortest < longest; packet_size and header_size are in bytes; header_size <
-    packet_size; decbit acknowledges every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick
-    <= max_rto; min_rto <= max_rto; window holds a full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max
-    or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one;
-    access_delay or a round trip, not both
+    packet_size; decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2
+    clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; start < stop; rtt_max and rtt_mean need
+    rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least
+    one; access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -1629,8 +1629,8 @@ class Telnet:
             the profile says; RFC 3042)
         delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
             (default: as the profile says; RFC 5681, Sec. 4.2)
-        ecn: Whether both ends use explicit congestion notification; decbit has its own, whatever is said here.
-            (default: as the profile says; RFC 3168)
+        ecn: Whether both ends use explicit congestion notification; decbit and ut_lt have their own, whatever is
+            said here. (default: as the profile says; RFC 3168)
         source_quench: Whether the sender closes its window to one segment for each source quench of a gateway.
             (default: as the profile says; 4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
         overhead: Most of the time that each packet of data takes to prepare, uniform between zero and this, one
@@ -1686,7 +1686,7 @@ class Telnet:
     name: ClassVar[str] = "telnet"
 
     count: int = 1
-    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "fixed", "vegas"] | None = None
+    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "ut_lt", "fixed", "vegas"] | None = None
     _: KW_ONLY
     message_size: int | str = "1 B"
     messages: int | None = None
@@ -1746,10 +1746,10 @@ class Http:
 
     Source: DCN 2004, Sec. 4.1
 
-    Rules: packet_size and header_size are in bytes; header_size < packet_size; decbit acknowledges every packet at
-    once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a
-    full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <=
-    rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
+    Rules: packet_size and header_size are in bytes; header_size < packet_size; decbit and ut_lt acknowledge every
+    packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto; min_rto <= max_rto; window
+    holds a full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max;
+    rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -1798,8 +1798,8 @@ class Http:
             the profile says; RFC 3042)
         delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
             (default: as the profile says; RFC 5681, Sec. 4.2)
-        ecn: Whether both ends use explicit congestion notification; decbit has its own, whatever is said here.
-            (default: as the profile says; RFC 3168)
+        ecn: Whether both ends use explicit congestion notification; decbit and ut_lt have their own, whatever is
+            said here. (default: as the profile says; RFC 3168)
         source_quench: Whether the sender closes its window to one segment for each source quench of a gateway.
             (default: as the profile says; 4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
         overhead: Most of the time that each packet of data takes to prepare, uniform between zero and this, one
@@ -1855,7 +1855,7 @@ class Http:
     name: ClassVar[str] = "http"
 
     count: int = 1
-    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "fixed", "vegas"] | None = None
+    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "ut_lt", "fixed", "vegas"] | None = None
     _: KW_ONLY
     request_size: str = "lognormal(median = 350 B, sigma = 0.4, high = 8 kB)"
     response_size: str = "dcn2004_responses"
@@ -1917,10 +1917,10 @@ class Connections:
 
     Source: DCN 2004, Sec. 4.1; tmix
 
-    Rules: packet_size and header_size are in bytes; header_size < packet_size; decbit acknowledges every packet at
-    once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a
-    full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <=
-    rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
+    Rules: packet_size and header_size are in bytes; header_size < packet_size; decbit and ut_lt acknowledge every
+    packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto; min_rto <= max_rto; window
+    holds a full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max;
+    rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -1965,8 +1965,8 @@ class Connections:
             the profile says; RFC 3042)
         delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
             (default: as the profile says; RFC 5681, Sec. 4.2)
-        ecn: Whether both ends use explicit congestion notification; decbit has its own, whatever is said here.
-            (default: as the profile says; RFC 3168)
+        ecn: Whether both ends use explicit congestion notification; decbit and ut_lt have their own, whatever is
+            said here. (default: as the profile says; RFC 3168)
         source_quench: Whether the sender closes its window to one segment for each source quench of a gateway.
             (default: as the profile says; 4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
         overhead: Most of the time that each packet of data takes to prepare, uniform between zero and this, one
@@ -2022,7 +2022,7 @@ class Connections:
     name: ClassVar[str] = "connections"
 
     count: int = 1
-    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "fixed", "vegas"] | None = None
+    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "ut_lt", "fixed", "vegas"] | None = None
     _: KW_ONLY
     vectors: str | None = None
     arrivals: float = 10.0

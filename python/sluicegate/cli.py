@@ -137,7 +137,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Simulate a scenario, print a table and, with -o, write the results."""
-    from . import api, files, large_shares, results
+    from . import api, files, large_shares, results, run_text
 
     if out is not None:
         files.check_writable(out, [*results.file_names(), *(("theory.json", "theory.svg") if with_theory else ())])
@@ -165,11 +165,11 @@ def run(
     if quiet:
         return
     if as_json:
-        record = {"groups": groups(result), "links": result.links.to_dicts(), "summary": result.summary}
+        record = {"groups": run_text.groups(result), "links": result.links.to_dicts(), "summary": result.summary}
         record["large_shares"] = large_shares.unlikely(result.flows)
         print(json.dumps(record | ({} if theory is None else {"theory": theory.record()})))
     else:
-        print_run(result, theory, out)
+        run_text.show(result, theory, out)
 
 
 def fill(folder: Path, result: Run, theory: Overlay | None) -> None:
@@ -341,6 +341,8 @@ def disciplines(
     elif name is None:
         print_table(["name", "discipline", "source"], [[d["name"], d["title"], d["source"]] for d in known])
     else:
+        from .disciplines_text import explain
+
         explain(chosen[0])
 
 
@@ -465,122 +467,14 @@ def progress_bar(quiet: bool) -> AbstractContextManager[Callable[[float, float |
     """A bar on a terminal's standard error, as a function to call with done, total and a text; None elsewhere."""
     if quiet or not sys.stderr.isatty():
         return nullcontext(None)
+    from .progress import Bar
+
     return Bar()
-
-
-class Bar:
-    """A progress bar that is there as long as the block."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-        columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
-        self.progress = Progress(*columns, console=Console(stderr=True), transient=True)
-        self.task = self.progress.add_task("", total=None)
-
-    def __enter__(self) -> Bar:
-        self.progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.progress.stop()
-
-    def __call__(self, done: float, total: float | None, text: str) -> None:
-        self.progress.update(self.task, completed=done, total=total, description=text)
-
-
-def groups(result: Run) -> list[dict[str, Any]]:
-    """One row for each group of like flows: how many, what they got, what they lost, how long packets took."""
-    import polars as pl
-
-    lost, arrived, delivered = pl.col("lost_packets").sum(), pl.col("arrivals_packets").sum(), "delivered_packets"
-    delay = pl.col("delay_mean_ns")
-    weight = pl.when(delay.is_not_null()).then(pl.col(delivered))
-    return (
-        result.flows.group_by("group", maintain_order=True)
-        .agg(
-            pl.col("kind").first(),
-            pl.col("algorithm").first(),
-            pl.col("link").first(),
-            pl.len().alias("count"),
-            pl.col("throughput_bps").sum(),
-            pl.col("throughput_bps").mean().alias("throughput_per_flow_bps"),
-            pl.when(arrived > 0).then(lost / arrived).alias("loss_ratio"),
-            pl.when(weight.sum() > 0).then((delay * weight).sum() / weight.sum()).alias("delay_mean_ns"),
-        )
-        .to_dicts()
-    )
-
-
-def print_run(result: Run, theory: Overlay | None, out: Path | None) -> None:
-    from . import large_shares
-
-    header = ["flows", "count", "throughput kbit/s", "per flow kbit/s", "loss %", "delay ms"]
-    several = result.flows["link"].n_unique() > 1
-    rows = [
-        [
-            " ".join(filter(None, (row["kind"], row["algorithm"], row["link"] if several else ""))),
-            str(row["count"]),
-            number(row["throughput_bps"], 1e3),
-            number(row["throughput_per_flow_bps"], 1e3),
-            number(row["loss_ratio"], 0.01),
-            number(row["delay_mean_ns"], 1e6),
-        ]
-        for row in groups(result)
-    ]
-    print_table(header, rows)
-    for link in result.links.filter(result.links["arrivals_packets"] > 0).to_dicts():
-        average = (
-            f", average {number(link['average_packets_min'])}–{number(link['average_packets_max'])}"
-            if link["average_packets_mean"] is not None
-            else ""
-        )
-        print(
-            f"{link['link']}: {link['discipline']} at {number(link['rate_bps'], 1e3)} kbit/s, "
-            f"{number(link['utilisation'], 0.01)} % used, queue {number(link['queue_packets_mean'])} packets "
-            f"(at most {link['queue_packets_max']:.0f}{average}), "
-            f"waiting {number(link['queueing_delay_mean_ns'], 1e6)} ms"
-        )
-    for line in large_shares.lines(result.flows):
-        print(line)
-    if theory is not None:
-        from . import choke_overlay_text
-
-        choke_overlay_text.show(theory)
-    if out is not None:
-        print(f"results in {out}")
 
 
 def number(value: float | None, unit: float = 1) -> str:
     """A value in a unit, to one decimal; a dash for a missing one."""
     return "–" if value is None else f"{value / unit:.1f}"
-
-
-def explain(discipline: dict[str, Any]) -> None:
-    print(f"{discipline['title']} ({discipline['name']}; sluicegate.{discipline['class_name']})\n")
-    print_text(discipline["summary"])
-    print_text(f"Source: {discipline['source']}.")
-    rows = [[f["name"], default_text(f), f["range"], f["doc"], f["source"]] for f in discipline["fields"]]
-    print_table(["parameter", "default", "range", "meaning", "source"], rows)
-    print(f"\nlosses: {', '.join(discipline['causes'])}")
-    for rule in discipline["rules"]:
-        print(f"rule: {rule}")
-    if discipline["tc"]:
-        print(f"tc: {discipline['tc']}")
-    if discipline["deviations"]:
-        print()
-        print_table(["what the paper says", "what we do", "why"], discipline["deviations"])
-
-
-def default_text(field: dict[str, Any]) -> str:
-    """What holds when a field is left out, with its unit."""
-    if field["required"]:
-        return "required"
-    if field["default"] is None:
-        return str(field["derived"] or "none")
-    value = field["default"] if isinstance(field["default"], str) else json.dumps(field["default"])
-    return f"{value} {field['unit']}" if field["unit"] not in ("", "1") else value
 
 
 def print_text(text: str) -> None:

@@ -45,6 +45,9 @@ Work = Callable[[Job, "Flag | None"], Result]
 Tables = dict[str, "pl.DataFrame"]
 """Tables by name. Each starts with the columns `experiment` and `seed`, which name the run of a row."""
 
+Derive = Callable[[Tables], Tables]
+"""From the tables of a run, as they come, to others that are kept of it."""
+
 
 @dataclass(frozen=True)
 class Experiment:
@@ -53,6 +56,9 @@ class Experiment:
     `id`: unique among the experiments of a report. `text`: the scenario, TOML. `name`: the file name that error
     messages use. `sets`: its overrides. `keep`: what of each run's tables the report needs. `queue`: the discipline
     written in Python that the text calls `own.described(queue)`; one that is named `path.py:Class` needs none.
+    `derive`: makes further tables of a run's, which `keep` names too; a function of a module, so that processes can be
+    handed it.
+    `once`: tables that are kept of the first seed alone, because they are large and one run of them is drawn.
     """
 
     id: str
@@ -61,14 +67,17 @@ class Experiment:
     sets: Sets
     keep: Keep
     queue: own.AqmFactory | None = None
+    derive: Derive | None = None
+    once: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Task:
-    """One run: an experiment and a seed. Picklable."""
+    """One run: an experiment and a seed; `first`: the seed is the first of the experiment's. Picklable."""
 
     experiment: Experiment
     seed: int
+    first: bool = True
 
 
 class Flag(Protocol):
@@ -97,8 +106,12 @@ def work(task: Task, cancel: Flag | None = None) -> Tables:
     sets = [*experiment.sets, ("run.seed", str(task.seed))]
     raw = own.run(experiment.text, experiment.name, sets, watch, experiment.queue)
     tables = tables_from_core(raw)
+    if experiment.derive is not None:
+        tables |= experiment.derive(tables)
     run = [pl.lit(experiment.id).alias("experiment"), pl.lit(task.seed, dtype=pl.UInt64).alias("seed")]
-    return {table: tables[table].select(*run, *columns) for table, columns in experiment.keep.items()}
+    left_out = () if task.first else experiment.once
+    kept = {table: columns for table, columns in experiment.keep.items() if table not in left_out}
+    return {table: tables[table].select(*run, *columns) for table, columns in kept.items()}
 
 
 def watcher(cancel: Flag | None) -> Callable[[float, float, int], None]:
@@ -159,7 +172,7 @@ def run_experiments(
         raise ValueError("at least one seed is needed")
     if len({experiment.id for experiment in experiments}) != len(experiments):
         raise ValueError("two experiments share an id")
-    tasks = [Task(experiment, seed) for experiment in experiments for seed in seeds]
+    tasks = [Task(experiment, seed, seed == seeds[0]) for experiment in experiments for seed in seeds]
     done: list[Tables | None] = [None] * len(tasks)
     with finished(work, tasks, jobs, executor, executor is None and _needs_processes(experiments)) as results:
         for count, (index, tables) in enumerate(results, start=1):

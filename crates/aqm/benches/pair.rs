@@ -13,7 +13,7 @@ use sluicegate_base::{Ecn, Link, Rate, Size, Span, Stream, Time, Value};
 use std::hint::black_box;
 
 /// Forms of a discipline that are measured beside the one with its defaults.
-const FORMS: [&str; 2] = ["red:law=figure17", "red:law=figure17:arithmetic=shifts"];
+const FORMS: [&str; 3] = ["red:law=figure2", "red:law=figure17", "red:law=figure17:arithmetic=shifts"];
 
 /// Disciplines with a state for flows or for hashes of them, measured with these numbers of active flows too.
 const PER_FLOW: [&str; 11] = ["fred", "sred", "sfb", "red_pd", "csfq", "fq", "sfq", "fq_codel", "dcn", "afd", "rio_ps"];

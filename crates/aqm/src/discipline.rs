@@ -71,9 +71,9 @@ impl Cause {
         }
     }
 
-    /// Whether flows lose packets for this cause in proportion to what they send, as far as the discipline lets them:
-    /// what RED 1993, Sec. X assumes of marks. Who finds the queue full is not so (Sec. IX), nor who meets its own flow
-    /// or is restricted.
+    /// Whether flows lose packets for this cause in proportion to what they send, unless the discipline says otherwise
+    /// ([`Discipline::proportional`]). Who finds the queue full is not so (RED 1993, Sec. IX), nor who meets its own flow or
+    /// is restricted.
     #[must_use]
     pub fn proportional(self) -> bool {
         matches!(self, Cause::Early | Cause::Forced)
@@ -160,10 +160,20 @@ pub trait Discipline<P>: Send {
     /// Calls `visit` for every queued packet, from the head to the tail.
     fn for_each(&self, visit: &mut dyn FnMut(&P));
 
-    /// Whether marks, and losses for a [`proportional`](Cause::proportional) cause, fall on flows in proportion to what
-    /// they send. Not so where the queue of the moment decides, or a packet's class or priority.
-    fn proportional(&self) -> bool {
-        true
+    /// Whether this packet's mark (no cause), or its loss, falls on flows in proportion to what they send, as RED 1993,
+    /// Sec. X assumes. Not so where the queue of the moment decides, or a packet's class or priority.
+    fn proportional(&self, _packet: &P, cause: Option<Cause>) -> bool {
+        cause.is_none_or(Cause::proportional)
+    }
+
+    /// Into how many groups it sorts packets that it marks and drops independently of each other, as classes are.
+    fn groups(&self) -> usize {
+        1
+    }
+
+    /// The group of this packet, counted from 0.
+    fn group(&self, _packet: &P) -> usize {
+        0
     }
 
     /// The discipline's own average of the queue, in packets, if it keeps one.

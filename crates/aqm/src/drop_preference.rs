@@ -149,7 +149,7 @@ impl<P: Packet> Discipline<P> for DropPreference<P> {
     }
 
     /// Optional packets are dropped first.
-    fn proportional(&self) -> bool {
+    fn proportional(&self, _packet: &P, _cause: Option<Cause>) -> bool {
         false
     }
 }

@@ -90,6 +90,11 @@ impl<P: Packet> Discipline<P> for RandomDrop<P> {
     fn for_each(&self, visit: &mut dyn FnMut(&P)) {
         self.ring.for_each(visit);
     }
+
+    /// A victim is drawn, and a flow as often as it has packets in the queue; an arrival too large for any queue is not.
+    fn proportional(&self, packet: &P, cause: Option<Cause>) -> bool {
+        cause.is_none_or(Cause::proportional) || has_room(self.limit, 0, 0, packet.bytes())
+    }
 }
 
 #[cfg(test)]

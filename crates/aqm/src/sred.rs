@@ -165,7 +165,7 @@ impl<P: Packet> Discipline<P> for Sred<P> {
     }
 
     /// A hit counts against the flow that is hit.
-    fn proportional(&self) -> bool {
+    fn proportional(&self, _packet: &P, _cause: Option<Cause>) -> bool {
         false
     }
 

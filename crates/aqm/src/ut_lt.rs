@@ -14,7 +14,7 @@
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | "information about the queue sizes at the gateways is added to each packet" | the packet's label: 0, 1 or 2, the greatest on its path | all that the sender's rule asks for |
-//! | nothing on hosts that know one bit | above UT a packet whose transport is capable is marked too | "the source node decreases its window": what a mark means to any transport; whoever reads labels has both |
+//! | nothing on hosts that know one bit | above UT a packet whose transport is capable is marked too | "the source node decreases its window": what a mark means to any transport; hosts with `algorithm` = ut_lt read the label too |
 //! | nothing on the thresholds | `lt` = 5, `ut` = 15 | chosen here: those of RED in Fig. 3, so that the two can be compared |
 //! | the network "responds to the instantaneous queue lengths" | q is what the arrival finds, without itself and without the packet in transmission | as in Early Random Drop |
 //! | nothing on a full queue | the arrival is lost | it must end somewhere |
@@ -122,7 +122,7 @@ impl<P: Packet> Discipline<P> for UtLt<P> {
     }
 
     /// The queue that a burst finds is mostly its own.
-    fn proportional(&self) -> bool {
+    fn proportional(&self, _packet: &P, _cause: Option<Cause>) -> bool {
         false
     }
 }

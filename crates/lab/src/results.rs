@@ -225,14 +225,15 @@ fn flows(outcome: &Outcome) -> ResultTable {
             "recent_share",
             "1",
             "its part of the packets of data that a queue under study marked or dropped most recently in proportion to \
-             what flows send: marks (not DECbit's or UT/LT's), early and forced drops (not those of drop preference or of \
-             classes); the largest where it crosses several; missing if there were none, or if it sent nothing",
+             what flows send: marks (not DECbit's or UT/LT's), early and forced drops (not those of drop preference), the \
+             packets that Random Drop draws; with classes, of its class; the least likely where it crosses several; \
+             missing if there were none, or if it sent nothing",
             recent(|recent| recent.share),
         ),
         f64s(
             "recent_expected",
             "1",
-            "what is expected of it if the flows that sent to that queue sent equally much",
+            "what is expected of it if the flows that sent to that queue, or class, sent equally much",
             recent(|recent| recent.expected),
         ),
         f64s(

@@ -181,16 +181,60 @@ fn recent_drops_show_who_sends_most() {
     assert_eq!((first.chance, second.chance), (1.0, 1.0), "less than a third is no cause for suspicion");
 }
 
-/// RED 1993, Sec. IX: who finds the queue full, or short of room, is not who sends most; nor is it with classes.
+/// RED 1993, Sec. IX: who finds the queue full, or short of room, is not who sends most.
 #[test]
 fn what_does_not_fall_on_flows_as_they_send_shows_nothing() {
-    for queue in ["drop_tail", "random_drop", "decbit", "ut_lt", "source_quench", "drop_preference"] {
+    for queue in ["drop_tail", "decbit", "ut_lt", "source_quench", "drop_preference"] {
         let outcome = run(&format!("[queue]\ndiscipline = \"{queue}\"\n"));
         assert!(outcome.links[0].totals.lost.iter().sum::<u64>() > 1000, "{queue}");
         assert!(outcome.flows.iter().all(|row| row.recent.is_none()), "{queue}");
     }
-    let outcome = run("[queue]\ndiscipline = \"drr\"\n[[queue.classes]]\ndiscipline = \"red\"\n");
-    assert!(outcome.flows.iter().all(|row| row.recent.is_none()));
+}
+
+/// Random Drop draws from the queue, in which flow 3 has ten packets for each of the others'.
+#[test]
+fn random_drops_show_who_sends_most() {
+    let rows = run("[queue]\ndiscipline = \"random_drop\"\n").flows;
+    let third = rows[2].recent.unwrap();
+    assert!((third.share - 10.0 / 12.0).abs() < 0.15 && third.packets == 100 && third.chance < 1e-15, "{third:?}");
+    // What no queue could hold is not drawn: with 500 bytes only the short packets of flow 3 are ever queued.
+    let rows = run("[queue]\ndiscipline = \"random_drop\"\nlimit = \"500 B\"\n").flows;
+    assert!(rows[0].totals.lost.iter().sum::<u64>() > 1000 && rows[0].recent.is_none_or(|row| row.share == 0.0));
+}
+
+/// RED in each class chooses among the packets of that class: of flows 2 and 3, which share one, 3 sends ten packets for
+/// each of 2's and stands out; flow 1 has all the drops of its own class, and that is what it sends of it.
+#[test]
+fn with_classes_recent_drops_are_those_of_the_class() {
+    let classes = "[[queue.classes]]\ndiscipline = \"red\"\n[[queue.classes]]\ndiscipline = \"red\"\n";
+    for (container, first) in [("drr", Some(1.0)), ("priority", None)] {
+        let rows = run(&format!("[queue]\ndiscipline = \"{container}\"\n{classes}")).flows;
+        let told = |at: usize| rows[at].recent.map(|row| (row.share, row.expected, row.chance));
+        // Under strict priority flow 1 loses nothing.
+        assert_eq!(told(0), first.map(|part| (part, part, part)), "{container}");
+        let [second, third] = [1, 2].map(|at| told(at).unwrap());
+        assert!((second.0 + third.0 - 1.0).abs() < 1e-12 && (second.1, third.1) == (0.5, 0.5), "{container}");
+        assert!(third.0 > 0.75 && third.2 < 1e-5 && second.2 == 1.0, "{container}: {third:?}");
+    }
+    // A container in a class has groups of its own: none of the three flows shares one.
+    let nested = "[queue]\ndiscipline = \"drr\"\n[[queue.classes]]\ndiscipline = \"red\"\n[[queue.classes]]\n\
+                  discipline = \"drr\"\n[[queue.classes.classes]]\nclass = 1\ndiscipline = \"red\"\n\
+                  [[queue.classes.classes]]\ndiscipline = \"red\"\n";
+    let rows = run(nested).flows;
+    assert!(rows.iter().all(|row| row.recent.is_some_and(|row| (row.share, row.expected) == (1.0, 1.0))), "{rows:?}");
+}
+
+/// Who finds the room of all classes taken is not chosen at random, even where the classes drop at random.
+#[test]
+fn what_a_limit_for_all_classes_refuses_does_not_count() {
+    let queue = |limit: &str| {
+        let class = "[[queue.classes]]\ndiscipline = \"random_drop\"\nlimit = 20\n";
+        run(&format!("[queue]\ndiscipline = \"drr\"\n{limit}{class}{class}"))
+    };
+    let known = |outcome: &Outcome| outcome.flows.iter().filter(|row| row.recent.is_some()).count();
+    let (refused, drawn) = (queue("[queue.drr]\nlimit = 10\n"), queue(""));
+    assert!(refused.links[0].totals.lost.iter().sum::<u64>() > 1000);
+    assert_eq!((known(&refused), known(&drawn)), (0, 3));
 }
 
 /// A flow that sends nothing while it is measured takes no part in what is expected of the others.

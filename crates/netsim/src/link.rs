@@ -42,11 +42,11 @@ pub struct Link {
     pub leaving: Option<Leaving>,
     /// The flows that its queue wants to be sent a source quench, since this was last taken.
     pub quenched: Vec<FlowKey>,
-    /// The flows of the packets of data that it has marked, or lost for a cause that falls on flows in proportion to what
-    /// they send, most recently; kept for links under study only.
-    pub recent: Recent,
-    /// Whether the discipline's marks fall so.
-    pub proportional: bool,
+    /// For each group of packets that the queue chooses among, the flows of the packets of data that it has marked or lost
+    /// most recently in proportion to what flows send; kept for links under study only.
+    pub recent: Vec<Recent>,
+    /// Of more groups than one, the flows that have sent to each.
+    pub senders: Vec<Vec<bool>>,
     /// Its propagation delay.
     pub delay: Span,
     /// Who looks at what it sends.
@@ -69,12 +69,12 @@ impl Link {
             discipline: plan.discipline,
             watched: plan.watched,
             rate: plan.rate,
-            proportional: plan.queue.proportional(),
+            recent: vec![Recent::new(recent as usize); plan.queue.groups()],
+            senders: vec![Vec::new(); plan.queue.groups()],
             queue: plan.queue,
             totals: LinkTotals::default(),
             leaving: None,
             quenched: Vec::new(),
-            recent: Recent::new(recent as usize),
             observer: None,
             index,
             delay: plan.delay,
@@ -146,10 +146,33 @@ impl Link {
         self.totals.waited(packet.queued, now, self.watched);
         self.totals.marked += u64::from(packet.marked);
         let SimPacket { flow, to, queued, marked, .. } = packet;
+        if marked {
+            self.remember(&packet, None);
+        }
         self.leaving = Some(Leaving { flow, to, queued, marked });
         let time = self.transmitter.send(u64::from(packet.bytes));
         events.push(now + time, Event::Departure(self.index));
         self.sending = Some(packet);
+    }
+
+    /// A packet has been marked, or lost for this cause: whether its flow shows who sends most is the discipline's to say.
+    pub fn remember(&mut self, packet: &SimPacket, cause: Option<Cause>) {
+        if self.watched && packet.to == End::Receiver && self.queue.proportional(packet, cause) {
+            self.recent[self.queue.group(packet)].record(FlowKey(u64::from(packet.flow)));
+        }
+    }
+
+    /// A packet of data reaches the queue: its flow sends to its group.
+    pub fn note_sender(&mut self, packet: &SimPacket) {
+        let (senders, flow) = (&mut self.senders[self.queue.group(packet)], packet.flow as usize);
+        senders.resize(senders.len().max(flow + 1), false);
+        senders[flow] = true;
+    }
+
+    /// Forgets whom it has marked, and who has sent.
+    pub fn forget(&mut self) {
+        self.recent.iter_mut().for_each(Recent::clear);
+        self.senders.iter_mut().for_each(Vec::clear);
     }
 
     #[inline]

@@ -18,7 +18,7 @@ use crate::probe::{
     Spread, StateSample,
 };
 use population::Population;
-use sluicegate_aqm::{Cause, FlowKey};
+use sluicegate_aqm::Cause;
 use sluicegate_base::{Ecn, Rate, Span, Time};
 use sluicegate_tcp::send::SendCounters;
 use sluicegate_tcp::{Flags, Segment};
@@ -284,7 +284,7 @@ impl Sim {
         for (link, found) in self.links.iter_mut().zip(&mut self.found) {
             *found = changes(*found, link.found());
             link.totals.begin(self.warmup);
-            link.recent.clear();
+            link.forget();
         }
         for (at, flow) in self.flows.iter_mut().enumerate() {
             let now = self.population.counters(at as u32).unwrap_or_else(|| flow.ends.counters());
@@ -352,6 +352,9 @@ impl Sim {
                 let link = &mut self.links[at as usize];
                 if link.watched && packet.to == End::Receiver {
                     self.flows[packet.flow as usize].totals.arrivals += 1;
+                    if link.recent.len() > 1 {
+                        link.note_sender(&packet);
+                    }
                 }
                 let found = link.accept(packet, self.now, &mut self.events, &mut self.lost);
                 self.log.note(link, self.now, &packet, PacketEvent::Arrival, Some(found));
@@ -374,12 +377,7 @@ impl Sim {
         if let Some(packet) = link.leaving.take().filter(|packet| link.watched && packet.to == End::Receiver) {
             let totals = &mut self.flows[packet.flow as usize].totals;
             totals.queued = totals.queued + self.now.since(packet.queued.max(start));
-            if packet.marked {
-                totals.marked += 1;
-                if link.proportional {
-                    link.recent.record(FlowKey(u64::from(packet.flow)));
-                }
-            }
+            totals.marked += u64::from(packet.marked);
         }
         let quenched = !link.quenched.is_empty();
         while let Some((packet, cause)) = self.lost.pop() {
@@ -393,9 +391,7 @@ impl Sim {
                     continue;
                 }
                 totals.lost[cause as usize] += 1;
-                if link.proportional && cause.proportional() {
-                    link.recent.record(FlowKey(u64::from(packet.flow)));
-                }
+                link.remember(&packet, Some(cause));
                 totals.queued = totals.queued + self.now.since(packet.queued.max(start));
             }
         }
@@ -424,7 +420,8 @@ impl Sim {
         }
         if let Ends::Tcp(tcp) = &mut flow.ends {
             let ends = &mut tcp.ends;
-            ends[to as usize].on_segment(&packet.segment, packet.ecn == Ecn::CongestionExperienced, now);
+            let ce = packet.ecn == Ecn::CongestionExperienced;
+            ends[to as usize].on_labelled(&packet.segment, ce, packet.label, now);
             if flow.completed.is_none() && flow.plan.size.is_some_and(|size| ends[1].received() >= size) {
                 flow.completed = Some(now);
             }

@@ -1,6 +1,7 @@
 //! What a gateway tells the senders: DECbit's bits, and source quenches. The gateways here are the simplest that do it.
 
 use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
+use sluicegate_aqm::ut_lt::{UtLt, UtLtParams};
 use sluicegate_aqm::{Ctx, Discipline, Packet};
 use sluicegate_base::{Link, Params, Rate, Size, Span, Time};
 use sluicegate_netsim::source::SourcePlan;
@@ -62,7 +63,11 @@ fn host(change: impl FnOnce(&mut TcpParams)) -> Host {
 
 /// Two transfers over a line of 100 Mbit/s and 10 ms to a gateway of 10 Mbit/s and 15 ms, and 25 ms back.
 fn run(signal: Signal, threshold: usize, host: &Host, seconds: u64) -> Outcome {
-    let gateway = Gateway { queue: VecDeque::new(), threshold, signal };
+    run_with(Box::new(Gateway { queue: VecDeque::new(), threshold, signal }), host, seconds)
+}
+
+/// The same with this queue.
+fn run_with(queue: Box<dyn Discipline<SimPacket>>, host: &Host, seconds: u64) -> Outcome {
     let line = |name: String, delay| LinePlan { name, rate: Rate(100_000_000), delay, jitter: Span::ZERO };
     let mut lines = Vec::new();
     let flows = (0..2).map(|k| {
@@ -87,7 +92,7 @@ fn run(signal: Signal, threshold: usize, host: &Host, seconds: u64) -> Outcome {
             rate: Rate(10_000_000),
             delay: Span::from_millis(15),
             discipline: "gateway".into(),
-            queue: Box::new(gateway),
+            queue,
             watched: true,
         }],
         lines,
@@ -138,6 +143,46 @@ fn a_decbit_window_moves_in_small_steps() {
         moves += 1;
     }
     assert!(moves > 100, "{moves}");
+}
+
+/// LT = 5 and UT = 15: once the queue is between them the windows stand still, and nothing is ever lost. What each flow has
+/// is what it had then: the rule does not share.
+#[test]
+fn two_ut_lt_sources_hold_the_queue_between_the_thresholds() {
+    let [limit, lt, ut] = [50, 5, 15].map(Size::Packets);
+    let queue = Box::new(UtLt::new(UtLtParams { limit, lt, ut }));
+    let outcome = run_with(queue, &host(|params| params.algorithm = Some(Algorithm::UtLt)), 80);
+    let totals = &outcome.links[0].totals;
+    assert!(utilisation(&outcome) > 0.99, "{}", utilisation(&outcome));
+    assert!(outcome.flows.iter().all(|row| row.retransmissions == 0 && row.totals.lost.iter().sum::<u64>() == 0));
+    assert!(totals.most <= 15, "{}", totals.most);
+    let late = |time: Time| time > Time(40_000 * MS);
+    let queues: Vec<u64> = outcome.queue.iter().filter(|row| late(row.time)).map(|row| row.packets).collect();
+    assert!(queues.len() > 3000 && queues.iter().all(|q| (4..=15).contains(q)), "{:?}", queues.iter().min());
+    for flow in 0..2 {
+        let rows = outcome.flow_series.iter().filter(|row| row.flow == flow && late(row.time));
+        let windows: Vec<f64> = rows.map(|row| row.cwnd).collect();
+        assert!(
+            windows[0] > 10.0 && windows.iter().all(|window| *window == windows[0]),
+            "flow {flow}: {:?}",
+            &windows[..5]
+        );
+    }
+}
+
+/// With UT below what their windows put into the queue, congestion is answered: the queue stays short, and Reno's hosts,
+/// which know no labels, fill it.
+#[test]
+fn ut_lt_sources_answer_congestion_and_others_do_not_see_it() {
+    let of = |algorithm| {
+        let [limit, lt, ut] = [100, 2, 3].map(Size::Packets);
+        let host = host(|params| (params.algorithm, params.initial_window) = (Some(algorithm), Some(40.0)));
+        run_with(Box::new(UtLt::new(UtLtParams { limit, lt, ut })), &host, 40)
+    };
+    let (heeding, deaf) = (of(Algorithm::UtLt), of(Algorithm::Reno));
+    assert!(heeding.flows.iter().all(|row| row.retransmissions == 0) && utilisation(&heeding) > 0.8);
+    assert!(heeding.links[0].totals.most < 20, "{}", heeding.links[0].totals.most);
+    assert!(deaf.links[0].totals.most == 100 && deaf.flows.iter().all(|row| row.mark_responses == 0));
 }
 
 #[test]

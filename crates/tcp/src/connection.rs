@@ -117,6 +117,12 @@ impl Connection {
     /// A segment of the other end arrives; `ce`: its packet was marked on the way.
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment, ce: bool, now: Time) {
+        self.on_labelled(segment, ce, 0, now);
+    }
+
+    /// The same of a packet on which queues have written `label`; 0 when none has.
+    #[inline]
+    pub fn on_labelled(&mut self, segment: &Segment, ce: bool, label: u32, now: Time) {
         if segment.flags.has(Flags::SYN) {
             return self.on_syn(segment, now);
         }
@@ -127,6 +133,9 @@ impl Connection {
         }
         if segment.occupies() {
             self.receives = true;
+            if label != 0 {
+                self.receiver.on_label(label);
+            }
             self.receiver.on_data(segment, ce, now);
             if self.follows && self.receiver.finished() && self.sender.done() {
                 self.end();

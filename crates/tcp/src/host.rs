@@ -57,6 +57,8 @@ choices! {
         Cubic = "cubic",
         /// DECbit's window (Ramakrishnan & Jain 1990) with Tahoe's recovery; heeds the bit of every packet.
         DecBit = "decbit",
+        /// UT/LT's window (Pingali, Tipper & Hammond 1990) with Tahoe's recovery; heeds the label of every packet.
+        UtLt = "ut_lt",
         /// No congestion control: the receiver's window, always (TCP before 1988), with NewReno's recovery.
         Fixed = "fixed",
         /// Vegas's window (Brakmo & Peterson 1995), which follows the delay, with NewReno's recovery.
@@ -128,7 +130,7 @@ params! {
         limited_transmit: Option<bool> = optional("as the profile says"), source("RFC 3042");
         /// How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
         delayed_ack: Option<Span> = optional("as the profile says"), source("RFC 5681, Sec. 4.2");
-        /// Whether both ends use explicit congestion notification; decbit has its own, whatever is said here.
+        /// Whether both ends use explicit congestion notification; decbit and ut_lt have their own, whatever is said here.
         ecn: Option<bool> = optional("as the profile says"), source("RFC 3168");
         /// Whether the sender closes its window to one segment for each source quench of a gateway.
         source_quench: Option<bool> = optional("as the profile says"), source("4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9");
@@ -158,7 +160,7 @@ params! {
             bytes(&p.packet_size) && bytes(&p.header_size)
         };
         "header_size < packet_size" [packet_size, header_size] |p| Host::sizes(p).is_some();
-"decbit acknowledges every packet at once: delayed_ack = 0 s" [delayed_ack, algorithm, profile] |p| {
+        "decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s" [delayed_ack, algorithm, profile] |p| {
             let host = Host::new(p);
             !host.copies_bits() || host.delayed_ack == Span::ZERO
         };
@@ -321,10 +323,10 @@ impl Host {
         matches!(self.algorithm, Algorithm::Sack | Algorithm::Cubic)
     }
 
-    /// Whether each acknowledgement copies the congestion bit of the packet that it answers, and all packets may be marked.
+    /// Whether each acknowledgement says what the packet that it answers has met, and all packets may be marked.
     #[must_use]
     pub fn copies_bits(&self) -> bool {
-        self.algorithm == Algorithm::DecBit
+        matches!(self.algorithm, Algorithm::DecBit | Algorithm::UtLt)
     }
 
     /// Whether RFC 3168's answers to marks are in force.
@@ -336,12 +338,12 @@ impl Host {
     /// A new window for a connection of this host.
     #[must_use]
     pub fn congestion_control(&self) -> Box<dyn CongestionControl> {
+        let most = self.window as f64 / f64::from(self.mss);
         match self.algorithm {
             Algorithm::Cubic => Box::new(cc::Cubic::new(self.initial_window, self.initial_ssthresh)),
-            Algorithm::DecBit => {
-                Box::new(cc::DecBit::new(self.initial_window, self.window as f64 / f64::from(self.mss)))
-            }
-            Algorithm::Fixed => Box::new(cc::Fixed::new(self.window as f64 / f64::from(self.mss))),
+            Algorithm::DecBit => Box::new(cc::DecBit::new(self.initial_window, most)),
+            Algorithm::UtLt => Box::new(cc::UtLt::new(self.initial_window, most)),
+            Algorithm::Fixed => Box::new(cc::Fixed::new(most)),
             Algorithm::Vegas => Box::new(cc::Vegas::new(self.initial_window, self.initial_ssthresh, self.vegas)),
             _ => Box::new(cc::Reno::new(self.initial_window, self.initial_ssthresh)),
         }
@@ -351,7 +353,7 @@ impl Host {
     #[must_use]
     pub fn recovery(&self) -> Box<dyn Recovery> {
         match self.algorithm {
-            Algorithm::Tahoe | Algorithm::DecBit => Box::new(recovery::Tahoe),
+            Algorithm::Tahoe | Algorithm::DecBit | Algorithm::UtLt => Box::new(recovery::Tahoe),
             Algorithm::Reno => Box::new(recovery::Reno::default()),
             Algorithm::NewReno | Algorithm::Fixed | Algorithm::Vegas => Box::new(recovery::NewReno::default()),
             Algorithm::Sack | Algorithm::Cubic => Box::new(recovery::Sack::new(self.pipe)),

@@ -9,11 +9,11 @@
 //! | [`receive`] | the receiving half: reassembly, acknowledgements |
 //! | [`rtt`] | the round-trip estimate and the retransmission timeout |
 //! | [`recovery`] | what a loss is and what is sent again: Tahoe, Reno, NewReno, SACK, a file each |
-//! | [`cc`] | the congestion window: Reno's, CUBIC's, DECbit's and Vegas's law, a file each |
+//! | [`cc`] | the congestion window: Reno's, CUBIC's, Vegas's, DECbit's and UT/LT's law, a file each |
 //!
-//! An end is driven like this: give it what happened ([`Connection::on_segment`], [`Connection::on_timer`],
-//! [`Connection::write`]), then take segments from [`Connection::poll`] until there is none, then ask
-//! [`Connection::next_timer`] when it wants to be woken.
+//! An end is driven like this: give it what happened ([`Connection::on_segment`], or [`Connection::on_labelled`] where
+//! queues write labels; [`Connection::on_timer`], [`Connection::write`]), then take segments from [`Connection::poll`] until
+//! there is none, then ask [`Connection::next_timer`] when it wants to be woken.
 #![no_std]
 
 extern crate alloc;

@@ -1,5 +1,6 @@
 //! The receiving half of a connection: what has come, and what to acknowledge.
 
+use crate::cc::Load;
 use crate::host::Host;
 use crate::segment::{Flags, SACK_BLOCKS, Segment};
 use alloc::vec::Vec;
@@ -12,8 +13,11 @@ pub struct Receiver {
     delay: Span,
     sack: bool,
     ns2_rules: bool,
-    /// Whether acknowledgements copy the bit of the packet that they answer, instead of echoing until answered.
+    /// Whether each acknowledgement says what the packet that it answers has met, instead of echoing until answered.
     bits: bool,
+    /// The label of the packet that arrives, until it is read, and whether the last one was between the thresholds.
+    label: u32,
+    between: bool,
     next: u64,
     /// Ranges received beyond `next`, disjoint, in order.
     beyond: Vec<(u64, u64)>,
@@ -41,6 +45,8 @@ impl Receiver {
             sack: host.sack(),
             ns2_rules: host.ns2_rules,
             bits: host.copies_bits(),
+            label: 0,
+            between: false,
             next: 0,
             beyond: Vec::new(),
             recent: [(0, 0); SACK_BLOCKS],
@@ -78,7 +84,12 @@ impl Receiver {
             // In ns-2 a sender's answer does not cover a mark that the same acknowledgement reports.
             self.echo = self.ns2_rules && self.deadline.is_some() && self.waiting_marked;
         }
-        self.echo = ce || (self.echo && !self.bits);
+        if self.bits {
+            let met = Load::met(core::mem::take(&mut self.label), ce);
+            (self.echo, self.between) = (met == Load::Congested, met == Load::Between);
+        } else {
+            self.echo |= ce;
+        }
         let end = self.fin.map_or(segment.end(), |fin| segment.end().min(fin));
         if segment.flags.has(Flags::FIN) && self.beyond.last().is_none_or(|&(_, last)| last <= end) && end >= self.next
         {
@@ -96,6 +107,11 @@ impl Receiver {
             self.owed += 1;
             self.deadline = None;
         }
+    }
+
+    /// Queues have written this on the packet whose data arrive next.
+    pub fn on_label(&mut self, label: u32) {
+        self.label = label;
     }
 
     fn place(&mut self, mut start: u64, mut end: u64) {
@@ -168,7 +184,8 @@ impl Receiver {
     #[inline]
     pub fn fill(&self, mut segment: Segment) -> Segment {
         segment.ack = self.next;
-        segment.flags = segment.flags.with(Flags::ACK).with_if(self.echo, Flags::ECE);
+        segment.flags =
+            segment.flags.with(Flags::ACK).with_if(self.echo, Flags::ECE).with_if(self.between, Flags::BETWEEN);
         if self.sack {
             for &range in &self.recent[..self.recents] {
                 segment.sacks.push(self.next, range);

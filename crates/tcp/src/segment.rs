@@ -20,6 +20,8 @@ impl Flags {
     pub const ECT: Flags = Flags(16);
     /// Acknowledges; every segment but the first SYN does.
     pub const ACK: Flags = Flags(32);
+    /// Says that a queue stood between UT/LT's thresholds, and none above (with ECN-Echo: that one did).
+    pub const BETWEEN: Flags = Flags(64);
 
     /// Whether all of these are set.
     #[must_use]

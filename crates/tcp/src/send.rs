@@ -1,6 +1,6 @@
 //! The sending half of a connection: what all schemes of loss recovery share.
 
-use crate::cc::{Ack, CongestionControl, RoundTrip};
+use crate::cc::{Ack, CongestionControl, Load, RoundTrip};
 use crate::host::Host;
 use crate::recovery::{DUP_THRESH, Recovery};
 use crate::rtt::Rtt;
@@ -102,7 +102,7 @@ pub struct Core {
     /// Since when nothing has been under way, once something was.
     idle_since: Option<Time>,
     restart_window: f64,
-    /// Whether marks are answered as RFC 3168 says, or every bit counts (DECbit).
+    /// Whether marks are answered as RFC 3168 says, or every packet's answer counts (DECbit, UT/LT).
     ecn: bool,
     bits: bool,
     ns2_rules: bool,
@@ -426,8 +426,9 @@ impl Sender {
         }
         // Duplicates in recovery answer what was sent before the loss, and data that repeats an acknowledgement no packet.
         let again = segment.occupies() || core.recover.is_some_and(|recover| ack <= recover);
-        if core.bits && (ack > core.una || !again) && core.cc.on_bit(segment.flags.has(Flags::ECE)) {
-            core.counters.mark_responses += 1;
+        if core.bits && (ack > core.una || !again) {
+            let label = u32::from(segment.flags.has(Flags::BETWEEN));
+            core.counters.mark_responses += u64::from(core.cc.on_load(Load::met(label, segment.flags.has(Flags::ECE))));
         }
         if ack > core.una {
             core.acked = (ack - core.una) as f64 / f64::from(core.mss);

@@ -19,7 +19,7 @@ fn ends(algorithm: Algorithm, ecn: bool) -> (Connection, Connection) {
 
 /// Every algorithm that answers marks as RFC 3168 says; a fixed window answers nothing.
 fn answering() -> impl Iterator<Item = Algorithm> {
-    Algorithm::all().filter(|algorithm| !matches!(algorithm, Algorithm::DecBit | Algorithm::Fixed))
+    Algorithm::all().filter(|algorithm| !matches!(algorithm, Algorithm::DecBit | Algorithm::UtLt | Algorithm::Fixed))
 }
 
 /// One round trip of 100 ms: everything that the window lets out goes over, those in `marks` (from 0) marked; then every

@@ -159,16 +159,30 @@ def by_value(rows: pl.DataFrame, case: Case) -> pl.DataFrame:
     return _means(groups.agg("share", "queue_packets", "utilisation"), ("share", "queue_packets", "utilisation"))
 
 
-def excesses(rows: pl.DataFrame, case: Case) -> list[float]:
-    """Node 5's share of the drops or marks less its share of the throughput, percentage points, by seed: the mean
-    over all seconds with at least three, whatever the value. NaN for a seed without any."""
+def _over_seconds(rows: pl.DataFrame, case: Case, value: pl.Expr) -> list[float]:
+    """By seed the mean of `value` over all seconds with at least three drops or marks, whatever the parameter. NaN for
+    a seed without any."""
     part = rows.filter(pl.col("case") == case.id).sort("seed", maintain_order=True)
     result = []
     for _, run in part.group_by("seed", maintain_order=True):
-        told = run.drop_nulls("notice_share")
-        values = (told["notice_share"] - told["share"]).to_list()
+        values = run.drop_nulls("notice_share").select(value=value)["value"].to_list()
         result.append(mean(values) if values else math.nan)
     return result
+
+
+def excesses(rows: pl.DataFrame, case: Case) -> list[float]:
+    """Node 5's share of the drops or marks less its share of the throughput, percentage points, by seed."""
+    return _over_seconds(rows, case, pl.col("notice_share") - pl.col("share"))
+
+
+def own_shares(rows: pl.DataFrame, case: Case) -> list[float]:
+    """Node 5's share of the throughput in the same seconds, %, by seed."""
+    return _over_seconds(rows, case, pl.col("share"))
+
+
+def notice_shares(rows: pl.DataFrame, case: Case) -> list[float]:
+    """Node 5's share of the drops or marks in the same seconds, %, by seed."""
+    return _over_seconds(rows, case, pl.col("notice_share"))
 
 
 def possible_shares(rows: pl.DataFrame, case: Case) -> pl.DataFrame:

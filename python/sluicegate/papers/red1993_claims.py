@@ -50,7 +50,7 @@ FTP_FLOWS = 4
 
 USERS = 5
 WINDOWS = (8, 12, 16, 24, 32, 48)
-"""Fixed windows of the misbehaving users, packets; an equal share of line and buffer is about 17."""
+"""Fixed windows of the misbehaving users, packets, on both sides of an equal share of line and buffer."""
 OWN_WINDOW = 100
 """The largest window of the others: more than congestion control lets them have."""
 GATEWAYS = ("random_drop", "early_random_drop")
@@ -78,6 +78,9 @@ rtt = "20 ms"
 [run]
 duration = "10 s"
 """
+
+EQUAL_WINDOW = (45e6 * 0.020 / 8000 + 60) / (2 * USERS)
+"""Packets: 112.5 on the line and 60 in the buffer, for ten users. Who always has more under way takes more."""
 
 # Luck ----------------------------------------------------------------------------------------------------------------
 
@@ -108,8 +111,8 @@ CHOICES = (
            "chance decides"),
     Choice("Misbehaving users", "Zhang's 1989 thesis: roughly 75 % more throughput; neither network nor misbehaviour "
            "is described", "five hosts without congestion control (a fixed window) beside five of 4.3-Tahoe on a line "
-           "of 20 ms with a buffer of 60 packets; windows from 8 to 48 packets", "the number depends on the window: "
-           "the paper's lies among ours"),
+           "of 20 ms with a buffer of 60 packets; windows from 8 to 48 packets", "the number depends on the window, "
+           "so that the paper's is set between those of neighbouring windows"),
     Choice("Luck", "each mark falls on connection i with probability p_i", "Poisson sources with fixed parts of a load "
            "of 1.02 at a RED gateway; windows of time with about 100 drops", "the assumption, made true in simulation"),
 )  # fmt: skip

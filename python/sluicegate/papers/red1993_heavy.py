@@ -16,11 +16,12 @@ from .. import api
 from ..intervals import difference, interval
 from ..report import Choice, FigurePart
 from ..runner import Experiment, Tables
-from . import Settings, red1993_charts
+from . import Settings, red1993_charts, red1993_filter
 from .checks import Bounds, Check, above, printed
 from .points import mean, values_of
 from .red1993 import TRACE, Section
-from .red1993_simple import FIRST, MAX_TH, MIN_TH, W_Q
+from .red1993_filter import MAX_TH, MIN_TH, NOT_LOST
+from .red1993_simple import FIRST
 
 SCENARIO = "red1993_fig9"
 ID = "fig9"
@@ -30,7 +31,8 @@ GATEWAYS = (("A", "bottleneck", 61), ("B", "reverse", 59))
 BIN_S = 0.05
 """How long the intervals are over which averages and drops are compared: a few round trips."""
 
-NOT_LOST = ("arrival", "departure")
+CONGESTION = "fig9_congestion"
+_CONGESTION = ("link", "follows", "data_arrived", "data_lost", "acks_arrived", "acks_lost")
 
 CHOICES = (
     Choice("Traffic of Fig. 9", "“chosen rather arbitrarily”; 41 connections, windows of 8 or 16, 20 to 400 packets",
@@ -49,38 +51,28 @@ COMMANDS = (f"sluicegate run {SCENARIO} --seed 1",)
 def experiments(settings: Settings) -> list[Experiment]:
     """The one simulation."""
     text, name = api.read_scenario(SCENARIO)
-    return [Experiment(ID, text, name, (), TRACE)]
+    keep = {**TRACE, red1993_filter.TABLE: red1993_filter.COLUMNS, CONGESTION: _CONGESTION}
+    return [Experiment(ID, text, name, (), keep, derive=measured, once=("packets",))]
 
 
 # What was measured ------------------------------------------------------------------------------------------------
 
 
-def events(results: Tables, link: str) -> dict[int, pl.DataFrame]:
-    """By seed the events at one gateway."""
-    chosen = results["packets"].filter((pl.col("experiment") == ID) & (pl.col("link") == link))
-    return {int(str(seed)): run for (seed,), run in chosen.group_by(["seed"], maintain_order=True)}
-
-
-def added_above(run: pl.DataFrame) -> float:
-    """The most that arrivals can have added to the average at one stretch while it was at `MAX_TH` or above, packets:
-    the sum of w_q·(q − max_th) over those that found more than that queued."""
-    most = total = 0.0
-    for queued, average in run.filter(pl.col("event") == "arrival").select(
-        "queue_packets", "average_packets"
-    ).iter_rows():  # fmt: skip
-        total = total + W_Q * max(0.0, queued - MAX_TH) if average >= MAX_TH else 0.0
-        most = max(most, total)
-    return most
-
-
-def spared_above(run: pl.DataFrame) -> int:
-    """Arrivals that found the average at `MAX_TH` or above and were not dropped. A loss follows its arrival."""
-    spared, due = 0, False
-    for event, average in run.select("event", "average_packets").iter_rows():
-        if due and event in NOT_LOST:
-            spared += 1
-        due = event == "arrival" and average >= MAX_TH
-    return spared + due
+def measured(tables: Tables) -> Tables:
+    """For each link of a run what `red1993_filter` measures, and a row of `CONGESTION`: `follows`, and early drops and
+    arrivals in the band between the thresholds, of data and of acknowledgements."""
+    rows = []
+    for (link,), run in tables["packets"].group_by(["link"], maintain_order=True):
+        row: list[object] = [link, follows(run)]
+        for to in ("receiver", "sender"):
+            part = run.filter(pl.col("to") == to)
+            band = pl.col("average_packets").is_between(MIN_TH, MAX_TH, closed="left")
+            row += [part.filter((pl.col("event") == "arrival") & band).height,
+                    part.filter(pl.col("event") == "early").height]  # fmt: skip
+        rows.append(row)
+    types = {"link": pl.String, "follows": pl.Float64}
+    schema = {column: types.get(column, pl.Int64) for column in _CONGESTION}
+    return red1993_filter.measured(tables) | {CONGESTION: pl.DataFrame(rows, schema=schema, orient="row")}
 
 
 def follows(run: pl.DataFrame) -> float:
@@ -100,42 +92,28 @@ def follows(run: pl.DataFrame) -> float:
     return math.fsum(a * b for a, b in zip(x, y, strict=True)) / math.sqrt(both) if both > 0 else 0.0
 
 
-def drop_ratio(run: pl.DataFrame) -> float:
-    """The part of the arrivals that was dropped."""
-    events = run["event"].to_list()
-    return sum(event not in NOT_LOST for event in events) / max(1, events.count("arrival"))
-
-
-def unlike(runs: Sequence[pl.DataFrame]) -> tuple[float, float]:
-    """Drops per arrival of data in the band between the thresholds less those of acknowledgements, per cent, all runs
-    together; and the standard error of that, were both equally likely."""
-    rates, counts, lost_all, arrived_all = [], [], 0, 0
-    for to in ("receiver", "sender"):
-        lost = arrived = 0
-        for run in runs:
-            part = run.filter(pl.col("to") == to)
-            band = pl.col("average_packets").is_between(MIN_TH, MAX_TH, closed="left")
-            arrived += part.filter((pl.col("event") == "arrival") & band).height
-            lost += part.filter(pl.col("event") == "early").height
-        rates.append(lost / max(1, arrived))
-        counts.append(max(1, arrived))
-        lost_all, arrived_all = lost_all + lost, arrived_all + arrived
-    share = lost_all / max(1, arrived_all)
-    return 100 * (rates[0] - rates[1]), 100 * math.sqrt(share * (1 - share) * sum(1 / count for count in counts))
+def unlike(runs: pl.DataFrame) -> tuple[float, float]:
+    """Early drops per arrival of data in the band between the thresholds less those of acknowledgements, per cent, all
+    runs of `CONGESTION` together; and the standard error of that, were both equally likely."""
+    arrived, lost = (
+        [math.fsum(runs[f"{what}_{which}"].to_list()) for what in ("data", "acks")] for which in ("arrived", "lost")
+    )
+    rates = [loss / max(1, count) for loss, count in zip(lost, arrived, strict=True)]
+    share = math.fsum(lost) / max(1.0, math.fsum(arrived))
+    error = math.sqrt(share * (1 - share) * sum(1 / max(1, count) for count in arrived))
+    return 100 * (rates[0] - rates[1]), 100 * error
 
 
 # Checks -----------------------------------------------------------------------------------------------------------
 
 
 def _checks(results: Tables) -> list[Check]:
-    result = []
+    result: list[Check] = []
+    congestion = results[CONGESTION]
     links = results["links"].filter(pl.col("experiment") == ID).with_columns(percent=100 * pl.col("utilisation"))
     for (name, link, value), direction in zip(GATEWAYS, ("one", "the other"), strict=True):
         used = interval(values_of(links.filter(pl.col("link") == link), ID, "percent"))
-        runs = events(results, link)
-        greatest = max(run["average_packets"].max() for run in runs.values())  # type: ignore[type-var]
-        room = max(added_above(run) for run in runs.values())
-        correlations = interval([follows(run) for run in runs.values()])
+        correlations = interval(congestion.filter(pl.col("link") == link).sort("seed")["follows"].to_list())
         result += [
             Check(
                 id=f"fig9-utilisation-{name.lower()}",
@@ -146,25 +124,9 @@ def _checks(results: Tables) -> list[Check]:
                 unit="%",
                 bounds=printed(value, 1, used),
             ),
-            Check(
-                id=f"fig9-average-{name.lower()}",
-                source="Sec. VIII",
-                kind="claim",
-                paper=f"RED controls the average queue at gateway {name}; tested: it never exceeds max_th by more than "
-                "the filter allows",
-                measured=float(greatest),  # type: ignore[arg-type]
-                unit="packets, the greatest average of all seeds",
-                bounds=Bounds(None, MAX_TH + room, f"{MAX_TH}, and {room:.2g} that arrivals, all dropped, can have "
-                              "added while the queue was still above it"),
-            ),
-            Check(
-                id=f"fig9-all-dropped-{name.lower()}",
-                source="Secs. III and VIII",
-                kind="exact",
-                paper="while the average is at max_th or above every arriving packet is dropped",
-                measured=sum(spared_above(run) for run in runs.values()),
-                unit=f"packets that gateway {name} spared, all seeds",
-                bounds=Bounds(0, 0, "none"),
+            *red1993_filter.checks(
+                f"fig9-average-{name.lower()}", "Secs. III and VIII", f"Fig. 9, gateway {name}",
+                red1993_filter.rows(results, ID, link),
             ),
             Check(
                 id=f"fig9-drops-follow-{name.lower()}",
@@ -177,12 +139,11 @@ def _checks(results: Tables) -> list[Check]:
                 bounds=above(0, correlations),
             ),
         ]  # fmt: skip
-    fig3 = results["packets"].filter(pl.col("experiment") == FIRST)
-    few = [drop_ratio(run) for _, run in fig3.group_by("seed", maintain_order=True)]
-    many = [drop_ratio(run) for run in events(results, GATEWAYS[0][1]).values()]
-    more = difference([100 * each for each in many], [100 * each for each in few])
-    pooled = [run for _, link, _ in GATEWAYS for run in events(results, link).values()]
-    apart, error = unlike(pooled)
+    many, few = (
+        [100 * part for part in red1993_filter.rows(results, id_)["drop_ratio"].to_list()] for id_ in (ID, FIRST)
+    )
+    more = difference(many, few)
+    apart, error = unlike(congestion)
     return [
         *result,
         Check(

@@ -3,6 +3,13 @@
 Fig. 8 marks packets with a constant probability. Here the discipline itself does, in the simulator: a source that
 offers twice the link's rate keeps a queue of `LIMIT` packets full, so that the average stands still between the
 thresholds, and with it p_b. What RED would queue is then lost to the full buffer, what it marks is lost early.
+
+The laws of the gaps are told apart at p_b = 0.1, where the longest gap is 9 under one and 10 under another. The average
+is between `LIMIT` − 4 and `LIMIT`. At the lower end p_b is what the law takes, so that 1/p_b is never more than the
+law's longest gap; at the upper end it is greater by 1 in 500.
+
+In Fig. 17 the first packet of the band between the thresholds is never marked. `ENTRIES` lets the average enter the
+band with each of many bursts; w_q is 0.8, so that it enters above min_th, where a packet may be marked.
 """
 
 from __future__ import annotations
@@ -22,12 +29,12 @@ from ..theory import red
 from . import Settings, red1993_charts
 from .checks import Bounds, Check, above, printed
 from .points import mean
-from .red1993 import LINK_BPS, TRACE, Section
+from .red1993 import KEEP, LINK_BPS, Section
 
 ARRIVALS = 5000
-LIMIT = 200
-SETTLED_S = 0.1
-"""From when on the average stands still: the queue is full after 0.04 s."""
+LIMIT = 2000
+SETTLED_S = 0.9
+"""From when on the average stands still: the queue is full after 0.4 s, or 0.6 s where a fifth is marked."""
 
 W_QS = (0.001, 0.002, 0.003)
 LUCK = 0.001
@@ -41,8 +48,8 @@ access_rate = "100 Mbit/s"
 [queue]
 discipline = "red"
 w_q = 0.1
-min_th = 20
-max_th = 379            # the average stands at 199.5: half way
+min_th = {{min_th}}
+max_th = {{max_th}}
 limit = {LIMIT}
 
 [[flows]]
@@ -53,10 +60,45 @@ jitter = 1
 spread = "0 s"
 
 [run]
-duration = "0.6 s"
+duration = "1.5 s"
 series = false
-packets = 40000
+packets = 100000
+""".format(min_th=1, max_th=2 * (LIMIT - 4) - 1)
+"""An average of `LIMIT` − 4 is half way between the thresholds."""
+
+MARKS = "fig8_marks"
+"""The table of the marks of a run: the number of each marked arrival, from 1, of those after `SETTLED_S`."""
+
+ENTRIES = f"""
+[network]
+rate = "{LINK_BPS} bit/s"
+access_rate = "450 Mbit/s"
+
+[queue]
+discipline = "red"
+w_q = 0.8
+min_th = 5
+max_th = 15
+max_p = 1
+limit = 1000
+
+[[flows]]
+kind = "on_off"
+rate = "200 Mbit/s"
+on_mean = "1 ms"
+off_mean = "10 ms"
+packet_size = "1000 B"
+spread = "0 s"
+
+[run]
+duration = "4 s"
+series = false
+packets = 200000
 """
+FIRSTS = "fig17_firsts"
+_FIRSTS = ("entries", "marked")
+BAND = 5
+"""Packets: the lower end of that band."""
 
 
 @dataclass(frozen=True)
@@ -73,14 +115,23 @@ class Way:
     def experiment(self) -> Experiment:
         """Its runs. Half way between the thresholds p_b is half of max_p."""
         sets = (("queue.max_p", f"{2 * self.p_b:g}"), *self.sets)
-        return Experiment(f"fig8, {self.id}", SCENARIO, "red1993_fig8.toml", sets, TRACE)
+        keep = {**KEEP, MARKS: ("place",)}
+        return Experiment(f"fig8, {self.id}", SCENARIO, "red1993_fig8.toml", sets, keep, derive=marked)
 
 
 METHOD_1 = Way("method-1", "Method 1, p = 0.02", "method1", (("queue.method", "1"),), 0.02)
 METHOD_2 = Way("method-2", "Method 2, p = 0.01", "section7", (), 0.01)
-AS_FIG_2 = Way("fig2-law", "Method 2 as Fig. 2 prints it", "figure2", (("queue.law", "figure2"),), 0.01)
-AS_FIG_17 = Way("fig17-law", "Method 2 as Fig. 17 prints it", "figure17", (("queue.law", "figure17"),), 0.01)
-WAYS = (METHOD_1, METHOD_2, AS_FIG_2, AS_FIG_17)
+LAWS = (
+    Way("gaps-method-1", "Method 1", "method1", (("queue.method", "1"),), 0.1),
+    Way("gaps-method-2", "Method 2", "section7", (), 0.1),
+    Way("gaps-fig2-law", "Method 2 as Fig. 2 prints it", "figure2", (("queue.law", "figure2"),), 0.1),
+    Way("gaps-fig17-law", "Method 2 as Fig. 17 prints it", "figure17", (("queue.law", "figure17"),), 0.1),
+)
+"""The laws, each with its own marks."""
+WAYS = (METHOD_1, METHOD_2, *LAWS)
+
+ENTERING = {law: f"fig17, first of the band, {law}" for law in ("section7", "figure2", "figure17")}
+"""The experiments with bursts, by the value of `queue.law`."""
 
 CHOICES = (
     Choice("Fig. 8, Method 2", "p/(1 + i·p), for i unmarked packets since the last mark", "p/(1 − i·p)", "a misprint: "
@@ -95,23 +146,47 @@ COMMANDS = ("sluicegate design red --rate '45 Mbit/s' --rtt '20 ms' --burst 50",
 
 
 def experiments(settings: Settings) -> list[Experiment]:
-    """Each way of marking."""
-    return [way.experiment for way in WAYS]
+    """Each way of marking, and bursts under each law."""
+    keep = {**KEEP, FIRSTS: _FIRSTS}
+    return [
+        *(way.experiment for way in WAYS),
+        *(
+            Experiment(id_, ENTRIES, "red1993_fig17.toml", (("queue.law", law),), keep, derive=firsts)
+            for law, id_ in ENTERING.items()
+        ),
+    ]
 
 
 # What was measured ------------------------------------------------------------------------------------------------
 
 
+def marked(tables: Tables) -> Tables:
+    """`MARKS` of a run."""
+    run = tables["packets"].filter(pl.col("time_s") >= SETTLED_S)
+    places = run.select(place=(pl.col("event") == "arrival").cum_sum(), event="event").filter(
+        (pl.col("event") == "early") & (pl.col("place") <= ARRIVALS)
+    )
+    return {MARKS: places.select(pl.col("place").cast(pl.Int64))}
+
+
+def firsts(tables: Tables) -> Tables:
+    """`FIRSTS` of a run: arrivals that find the average in the band when the one before found it below, and how many of
+    these are marked. A loss follows its arrival."""
+    entries = hit = 0
+    before, first = 0.0, False
+    for event, average in tables["packets"].select("event", "average_packets").iter_rows():
+        if event == "arrival":
+            first = before < BAND <= average
+            entries, before = entries + first, average
+        elif event == "early":
+            hit, first = hit + first, False
+    return {FIRSTS: pl.DataFrame({"entries": [entries], "marked": [hit]}, schema=dict.fromkeys(_FIRSTS, pl.Int64))}
+
+
 def marks(results: Tables, way: Way) -> dict[int, list[int]]:
     """For each seed the places of the marked packets among 5,000 arrivals, counted from 1."""
-    runs = results["packets"].filter((pl.col("experiment") == f"fig8, {way.id}") & (pl.col("time_s") >= SETTLED_S))
-    places = {}
-    for (seed,), run in runs.group_by(["seed"], maintain_order=True):
-        place = run.select(number=(pl.col("event") == "arrival").cum_sum(), event="event").filter(
-            (pl.col("event") == "early") & (pl.col("number") <= ARRIVALS)
-        )
-        places[int(str(seed))] = place["number"].to_list()
-    return places
+    runs = results[MARKS].filter(pl.col("experiment") == f"fig8, {way.id}")
+    return {int(str(seed)): run["place"].to_list() for (seed,), run in runs.group_by("seed", maintain_order=True)}
 
 
 def gaps(places: Sequence[int]) -> list[int]:
@@ -126,13 +201,17 @@ def variation(values: Sequence[int]) -> float:
 
 
 def chance(seen: Sequence[int], law: red.Gaps) -> float:
-    """Pearson's test: the chance of gaps that fit `law` as badly as these or worse, if they came from it.
+    """Pearson's test: the chance of gaps that fit `law` as badly as these or worse, if they came from it; 0 when one is
+    shorter or longer than any of the law's.
 
     Gaps are put together until each class expects at least five of them.
     """
     from scipy.stats import chi2
 
+    if min(seen) < law.shortest or max(seen) > law.longest:
+        return 0.0
     pmf = law.pmf()
+    # What is beyond the table of a law without a longest gap belongs to its last class.
     counts = np.bincount(np.minimum(seen, len(pmf)), minlength=len(pmf) + 1)[1:]
     expected, observed, classes = 0.0, 0.0, []
     for each, count in zip(pmf * len(seen), counts, strict=True):
@@ -197,23 +276,36 @@ def _average() -> list[Check]:
 
 
 def _gaps(places: dict[str, dict[int, list[int]]]) -> list[Check]:
-    result = []
-    for way in WAYS:
+    result, swapped = [], []
+    for way in LAWS:
         law = red.gaps(way.law, way.p_b)
         seen = [gap for run in places[way.id].values() for gap in gaps(run)]
+        swapped += [chance(seen, red.gaps(other.law, other.p_b)) for other in LAWS if not _alike(way, other)]
         result.append(
             Check(
-                id=f"gaps-{way.id}",
-                source="Sec. VII" if way in (METHOD_1, METHOD_2) else "Figs. 2 and 17",
+                id=way.id,
+                source="Sec. VII" if way.law in ("method1", "section7") else "Figs. 2 and 17",
                 kind="exact",
-                paper=f"{way.title}: the gaps between marks are "
-                + ("geometric" if way is METHOD_1 else f"uniform on 1 … {law.longest:.0f}")
+                paper=f"{way.title}, p_b = {way.p_b:g}: the gaps between marks are "
+                + ("geometric" if way.law == "method1" else f"uniform on 1 … {law.longest:.0f}")
                 + "; tested by Pearson's χ²",
                 measured=chance(seen, law),
                 unit=f"the chance of {len(seen)} gaps that fit as badly or worse",
                 bounds=Bounds(LUCK, 1, f"a true law gives less than {LUCK} once in {1 / LUCK:.0f} times"),
             )
         )
+    result.append(
+        Check(
+            id="gaps-told-apart",
+            source="Sec. VII, Figs. 2 and 17",
+            kind="exact",
+            paper="the laws are different ones; tested: the marks of each against the laws of all others",
+            measured=max(swapped),
+            unit=f"the greatest chance of {len(swapped)} such pairs; Sec. VII's and Fig. 17's are alike from "
+            "mark to mark",
+            bounds=Bounds(None, LUCK, f"{LUCK}, below which a law is rejected"),
+        )
+    )
     law, seen = red.gaps("section7", METHOD_2.p_b), [gap for run in places[METHOD_2.id].values() for gap in gaps(run)]
     error = math.sqrt(law.variance / len(seen))
     result.append(
@@ -233,6 +325,39 @@ def _gaps(places: dict[str, dict[int, list[int]]]) -> list[Check]:
         )
     )
     return result
+
+
+def _alike(way: Way, other: Way) -> bool:
+    """Whether both have the same gaps from mark to mark: Sec. VII's and Fig. 17's differ at the entry of the band."""
+    return way is other or {way.law, other.law} == {"section7", "figure17"}
+
+
+def _entries(results: Tables) -> list[Check]:
+    counted = {
+        law: results[FIRSTS].filter(pl.col("experiment") == id_).select(*_FIRSTS).sum().row(0)
+        for law, id_ in ENTERING.items()
+    }
+    (entries, hit), (others, hit_others) = counted["figure17"], counted["section7"]
+    return [
+        Check(
+            id="fig17-first-of-the-band",
+            source="Fig. 17",
+            kind="exact",
+            paper="the first packet that finds the average between the thresholds is never marked",
+            measured=hit,
+            unit=f"marked, of {entries} packets that were the first of the band, all seeds",
+            bounds=Bounds(0, 0, "none"),
+        ),
+        Check(
+            id="fig17-differs-from-section-7",
+            source="Sec. VII and Fig. 17",
+            kind="exact",
+            paper="Sec. VII has no such exception; tested: there the first packet of the band is marked too",
+            measured=hit_others,
+            unit=f"marked, of {others} packets that were the first of the band, all seeds",
+            bounds=Bounds(1, None, "one at the least"),
+        ),
+    ]
 
 
 def _methods(places: dict[str, dict[int, list[int]]]) -> list[Check]:
@@ -304,7 +429,7 @@ def _methods(places: dict[str, dict[int, list[int]]]) -> list[Check]:
 def section(settings: Settings, results: Tables) -> Section:
     """Figs. 7 and 8."""
     places = {way.id: marks(results, way) for way in WAYS}
-    average, laws = _average(), [*_methods(places), *_gaps(places)]
+    average, laws = _average(), [*_methods(places), *_gaps(places), *_entries(results)]
     return Section((_fig7(average), _fig8(settings, places, laws)), [*average, *laws])
 
 
@@ -346,7 +471,8 @@ def _fig8(settings: Settings, places: dict[str, dict[int, list[int]]], checks: S
         title="Two methods of marking",
         setup="A queue that is kept full, so that RED's average stands still and p_b with it: 5,000 arrivals, marked "
         f"by the discipline itself. Above: a dot for each marked packet, seed {seed}. Below: how many of the gaps of "
-        "all seeds are at most so long, and the laws.",
+        "all seeds are at most so long, and the laws. The laws are told apart in further runs, with p_b = 0.1 "
+        "and some 10,000 gaps for each, or more; Fig. 17's first packet of the band in runs of bursts.",
         paper_says="Both methods mark roughly 100 of 5,000 packets; with Method 1 (geometric gaps) the marks are more "
         "clustered than with Method 2 (uniform gaps).",
         measured=f"{counts[0]:.1f} and {counts[1]:.1f} packets are marked on average. The gaps' coefficient of "

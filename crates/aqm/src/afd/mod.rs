@@ -216,7 +216,7 @@ impl<P: Packet> Discipline<P> for Afd<P> {
     }
 
     /// Each flow is judged by its own share.
-    fn proportional(&self) -> bool {
+    fn proportional(&self, _packet: &P, _cause: Option<Cause>) -> bool {
         false
     }
 

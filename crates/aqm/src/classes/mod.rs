@@ -86,13 +86,22 @@ pub(crate) struct Classes<P> {
     list: Vec<Class<P>>,
     /// For all classes together.
     limit: Option<Size>,
+    /// Of each class its first group.
+    first: Vec<usize>,
+    groups: usize,
 }
 
 impl<P: Packet> Classes<P> {
     /// Panics without any class: there is one at least wherever classes are read.
     pub(crate) fn new(list: Vec<Class<P>>, limit: Option<Size>) -> Self {
         assert!(!list.is_empty(), "a container has one class at least");
-        Classes { list, limit }
+        let mut groups = 0;
+        let mut begin = |class: &Class<P>| {
+            groups += class.queue.groups();
+            groups - class.queue.groups()
+        };
+        let first = list.iter().map(&mut begin).collect();
+        Classes { list, limit, first, groups }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -119,10 +128,32 @@ impl<P: Packet> Classes<P> {
                 return None;
             }
         }
-        let last = self.list.len() - 1;
-        let at = self.list[..last].iter().position(|class| class.takes(&packet)).unwrap_or(last);
+        let at = self.place(&packet);
         self.list[at].queue.enqueue(packet, ctx);
         Some(at)
+    }
+
+    /// The class of a packet: the first that takes it, or the last.
+    #[inline]
+    fn place(&self, packet: &P) -> usize {
+        let last = self.list.len() - 1;
+        self.list[..last].iter().position(|class| class.takes(packet)).unwrap_or(last)
+    }
+
+    /// As the packet's class says of it; what the limit for all classes refuses is not chosen at all.
+    pub(crate) fn proportional(&self, packet: &P, cause: Option<Cause>) -> bool {
+        let refused = self.limit.is_some() && cause == Some(Cause::Tail);
+        !refused && self.list[self.place(packet)].queue.proportional(packet, cause)
+    }
+
+    /// Every class chooses among its own packets.
+    pub(crate) fn groups(&self) -> usize {
+        self.groups
+    }
+
+    pub(crate) fn group(&self, packet: &P) -> usize {
+        let at = self.place(packet);
+        self.first[at] + self.list[at].queue.group(packet)
     }
 
     pub(crate) fn next_wakeup(&self) -> Option<Time> {

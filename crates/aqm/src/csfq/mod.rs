@@ -258,7 +258,7 @@ impl<P: Packet> Discipline<P> for Csfq<P> {
     }
 
     /// Each flow is judged by its rate.
-    fn proportional(&self) -> bool {
+    fn proportional(&self, _packet: &P, _cause: Option<Cause>) -> bool {
         false
     }
 

@@ -285,7 +285,7 @@ impl<P: Packet> Discipline<P> for Dcn<P> {
     }
 
     /// Only flows in HB are judged, each by its own count.
-    fn proportional(&self) -> bool {
+    fn proportional(&self, _packet: &P, _cause: Option<Cause>) -> bool {
         false
     }
 

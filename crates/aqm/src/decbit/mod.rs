@@ -189,7 +189,7 @@ impl<P: Packet> Discipline<P> for Decbit<P> {
     }
 
     /// The average reaches back a cycle, which may be one burst: RED 1993, Sec. IX.
-    fn proportional(&self) -> bool {
+    fn proportional(&self, _packet: &P, _cause: Option<Cause>) -> bool {
         false
     }
 }

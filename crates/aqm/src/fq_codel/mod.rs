@@ -262,7 +262,7 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
     }
 
     /// Each flow has a queue of its own.
-    fn proportional(&self) -> bool {
+    fn proportional(&self, _packet: &P, _cause: Option<Cause>) -> bool {
         false
     }
 

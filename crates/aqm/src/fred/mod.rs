@@ -217,7 +217,7 @@ impl<P: Packet> Discipline<P> for Fred<P> {
     }
 
     /// Each flow is judged by what it has queued.
-    fn proportional(&self) -> bool {
+    fn proportional(&self, _packet: &P, _cause: Option<Cause>) -> bool {
         false
     }
 

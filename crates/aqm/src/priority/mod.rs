@@ -110,9 +110,16 @@ impl<P: Packet> Discipline<P> for Priority<P> {
         self.classes.for_each(visit);
     }
 
-    /// Each class has losses of its own.
-    fn proportional(&self) -> bool {
-        false
+    fn proportional(&self, packet: &P, cause: Option<Cause>) -> bool {
+        self.classes.proportional(packet, cause)
+    }
+
+    fn groups(&self) -> usize {
+        self.classes.groups()
+    }
+
+    fn group(&self, packet: &P) -> usize {
+        self.classes.group(packet)
     }
 }
 

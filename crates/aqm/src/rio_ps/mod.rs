@@ -159,7 +159,7 @@ impl<P: Packet> Discipline<P> for RioPs<P> {
     }
 
     /// In and Out are not dropped alike.
-    fn proportional(&self) -> bool {
+    fn proportional(&self, _packet: &P, _cause: Option<Cause>) -> bool {
         false
     }
 

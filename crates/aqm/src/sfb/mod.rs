@@ -324,7 +324,7 @@ impl<P: Packet> Discipline<P> for Sfb<P> {
     }
 
     /// Each flow is judged by its bins.
-    fn proportional(&self) -> bool {
+    fn proportional(&self, _packet: &P, _cause: Option<Cause>) -> bool {
         false
     }
 

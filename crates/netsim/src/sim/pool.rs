@@ -161,7 +161,7 @@ impl Sim {
             return;
         }
         let marked = packet.ecn == Ecn::CongestionExperienced;
-        slot.ends[packet.to as usize].on_segment(&packet.segment, marked, self.now);
+        slot.ends[packet.to as usize].on_labelled(&packet.segment, marked, packet.label, self.now);
         if !packet.segment.flags.has(Flags::SYN) {
             self.begin_script(pooled.place, packet.to);
         }

@@ -7,24 +7,35 @@ use sluicegate_aqm::FlowKey;
 use sluicegate_aqm::recent::chance_of_share;
 
 impl Sim {
-    /// For each flow that has sent to a link under study its part of that link's most recent marks and losses, the largest
-    /// of those that it crosses, and what it would be if all that have sent there had equal parts of the bandwidth.
+    /// For each flow that has sent to a link under study its part of that link's most recent marks and losses, and what it
+    /// would be if all that have sent there had equal parts of the bandwidth. Where a queue has classes, both are of the
+    /// class. Of several queues and classes that a flow crosses, the one with the least chance of so large a part, and of
+    /// equal ones the largest part.
     pub(super) fn recent_shares(&self) -> Vec<Option<RecentShare>> {
-        let mut largest: Vec<Option<RecentShare>> = vec![None; self.flows.len()];
-        for (at, link) in self.links.iter().enumerate().filter(|(_, link)| link.watched && !link.recent.is_empty()) {
+        let mut chosen: Vec<Option<RecentShare>> = vec![None; self.flows.len()];
+        for (at, link) in self.links.iter().enumerate().filter(|(_, link)| link.watched) {
             let here = Hop::Link(at as u32);
-            let sends = |flow: &&FlowState| flow.totals.arrivals > 0 && flow.plan.path.contains(&here);
-            let expected = 1.0 / self.flows.iter().filter(sends).count() as f64;
-            let packets = link.recent.len();
-            let mut shares = vec![0.0; self.flows.len()];
-            link.recent.shares().iter().for_each(|&(FlowKey(flow), share)| shares[flow as usize] = share);
-            for ((flow, share), largest) in self.flows.iter().zip(shares).zip(&mut largest) {
-                if sends(&flow) && largest.is_none_or(|before| share > before.share) {
+            let crosses = |flow: &FlowState| flow.totals.arrivals > 0 && flow.plan.path.contains(&here);
+            for (group, recent) in link.recent.iter().enumerate().filter(|(_, recent)| !recent.is_empty()) {
+                let sends = |flow: usize| match link.recent.len() {
+                    1 => crosses(&self.flows[flow]),
+                    _ => link.senders[group].get(flow).is_some_and(|sends| *sends),
+                };
+                let senders: Vec<usize> = (0..self.flows.len()).filter(|flow| sends(*flow)).collect();
+                let expected = 1.0 / senders.len() as f64;
+                let packets = recent.len();
+                let mut shares = vec![0.0; self.flows.len()];
+                recent.shares().iter().for_each(|&(FlowKey(flow), share)| shares[flow as usize] = share);
+                for flow in senders {
+                    let share = shares[flow];
                     let chance = chance_of_share(packets, share, expected);
-                    *largest = Some(RecentShare { share, expected, packets, chance });
+                    let (now, before) = (RecentShare { share, expected, packets, chance }, &mut chosen[flow]);
+                    if before.is_none_or(|b| chance < b.chance || (chance == b.chance && share > b.share)) {
+                        *before = Some(now);
+                    }
                 }
             }
         }
-        largest
+        chosen
     }
 }

@@ -6,12 +6,14 @@ mod cubic;
 mod decbit;
 mod fixed;
 mod reno;
+mod ut_lt;
 mod vegas;
 
 pub use cubic::Cubic;
 pub use decbit::DecBit;
 pub use fixed::Fixed;
 pub use reno::Reno;
+pub use ut_lt::UtLt;
 pub use vegas::{Vegas, VegasLaw};
 
 use sluicegate_base::{Span, Time};
@@ -40,6 +42,30 @@ pub struct Ack {
     pub round: Option<RoundTrip>,
 }
 
+/// How the queues on the way of a packet stood, as its acknowledgement says where every packet is answered by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Load {
+    /// Nothing was said against sending more.
+    Light,
+    /// One was between the thresholds of UT/LT, and none above.
+    Between,
+    /// One was above its threshold: the packet was marked, or has the label that says so.
+    Congested,
+}
+
+impl Load {
+    /// What the label of a packet means that has crossed queues under UT/LT (0, 1 or 2), and whether it was marked.
+    #[must_use]
+    pub fn met(label: u32, marked: bool) -> Load {
+        match label {
+            _ if marked => Load::Congested,
+            0 => Load::Light,
+            1 => Load::Between,
+            _ => Load::Congested,
+        }
+    }
+}
+
 /// A law of the congestion window. Windows are in segments.
 pub trait CongestionControl: Send {
     /// The congestion window.
@@ -51,8 +77,8 @@ pub trait CongestionControl: Send {
     /// New data has been acknowledged outside recovery.
     fn on_ack(&mut self, ack: &Ack);
 
-    /// An acknowledgement copies the congestion bit of the packet that it answers (DECbit). Whether the window shrinks.
-    fn on_bit(&mut self, _set: bool) -> bool {
+    /// An acknowledgement says what the packet that it answers has met (DECbit, UT/LT). Whether the window shrinks.
+    fn on_load(&mut self, _load: Load) -> bool {
         false
     }
 
