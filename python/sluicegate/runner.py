@@ -43,6 +43,8 @@ class Experiment:
     `id`: unique among the experiments of a report. `text`: the scenario, TOML. `name`: the file name that error
     messages use. `sets`: its overrides. `keep`: what of each run's tables the report needs. `queue`: the discipline
     written in Python that the text calls `own.described(queue)`; one that is named `path.py:Class` needs none.
+    `condense`: makes of what is kept of one run what is returned, where the tables of all runs would fill the memory;
+    picklable.
     """
 
     id: str
@@ -51,6 +53,7 @@ class Experiment:
     sets: Sets
     keep: Keep
     queue: own.AqmFactory | None = None
+    condense: Callable[[Tables], Tables] | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,8 @@ class Cancelled(Exception):
 
 
 def work(task: Task, cancel: Flag | None = None) -> Tables:
-    """Run `task` and return the tables and columns that its experiment keeps, after the columns that name the run.
+    """Run `task` and return the tables and columns that its experiment keeps, after the columns that name the run, or
+    what its experiment condenses them to.
 
     `cancel`, when set, ends the run within a tenth of a second by raising `Cancelled`. Raises
     `sluicegate.ScenarioError` when the scenario is not valid and KeyError when a table lacks a column to keep.
@@ -92,7 +96,8 @@ def work(task: Task, cancel: Flag | None = None) -> Tables:
     raw = own.run(experiment.text, experiment.name, sets, watch, experiment.queue)
     tables = tables_from_core(raw)
     run = [pl.lit(experiment.id).alias("experiment"), pl.lit(task.seed, dtype=pl.UInt64).alias("seed")]
-    return {table: tables[table].select(*run, *columns) for table, columns in experiment.keep.items()}
+    kept = {table: tables[table].select(*run, *columns) for table, columns in experiment.keep.items()}
+    return kept if experiment.condense is None else experiment.condense(kept)
 
 
 _cancel: Flag | None = None
