@@ -17,9 +17,9 @@ from . import (
     disciplines_study_checks,
     disciplines_study_figures,
 )
-from .checks import Verdict, judge
+from .checks import Check, Verdict, judge
 from .disciplines_answers import which
-from .disciplines_compare import WORKLOADS, compared, ranked
+from .disciplines_compare import WORKLOADS, Compared, compared, ranked
 from .disciplines_study import SCENARIO
 
 OF_FIGURE = {**disciplines_compare_checks.OF_FIGURE, **disciplines_study_checks.OF_FIGURE}
@@ -56,17 +56,16 @@ CHOICES = (
 )  # fmt: skip
 
 
-def checks(settings: Settings, results: Tables) -> list:  # type: ignore[type-arg]
-    """All checks of the page, in the order of its figures."""
-    all_ = compared(settings, results)
-    return [*disciplines_compare_checks.checks(all_), *disciplines_study_checks.checks(results["study"], all_)]
+def checks(all_: Compared, runs: pl.DataFrame) -> list[Check]:
+    """All checks of the page, in the order of its figures. `runs`: the points of the study."""
+    return [*disciplines_compare_checks.checks(all_), *disciplines_study_checks.checks(runs, all_)]
 
 
 def build(settings: Settings, results: Tables) -> Report:
     """The whole report of what the runs gave."""
     all_ = compared(settings, results)
     runs = results["study"]
-    verdicts = judge(checks(settings, results))
+    verdicts = judge(checks(all_, runs))
     text, _ = api.read_scenario(SCENARIO)
     figures = (
         *disciplines_compare_figures.figures(settings, all_),
