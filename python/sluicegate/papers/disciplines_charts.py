@@ -1,5 +1,5 @@
-"""Charts of the page on all disciplines: values over a parameter, changes against the default, and rows of "
-"disciplines."""
+"""Charts of the page on all disciplines: values over a parameter, changes against the default, and rows of
+disciplines."""
 
 from __future__ import annotations
 

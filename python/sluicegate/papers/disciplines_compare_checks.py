@@ -1,5 +1,5 @@
-"""The checks of the comparison of all disciplines: what papers and RFCs claim of them, where its inputs do not "
-"decide."""
+"""The checks of the comparison of all disciplines: what papers and RFCs claim of them, where its inputs do not
+decide."""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
-"""The page on all disciplines: which to use, the three scenarios behind the answer, and the study of DCN's "
-"open values."""
+"""The page on all disciplines: which to use, the three scenarios behind the answer, and the study of DCN's
+open values."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+
+import polars as pl
 
 from .. import _core, api
 from ..report import Choice, Report

@@ -1,5 +1,5 @@
-"""The checks of the study of DCN. Inputs are ours, derived for this project [D]; the paper's numbers depend on "
-"its traffic."""
+"""The checks of the study of DCN. Inputs are ours, derived for this project [D]; the paper's numbers depend on
+its traffic."""
 
 from __future__ import annotations
 
