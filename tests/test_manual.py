@@ -225,7 +225,10 @@ def test_tc_knows_these_words() -> None:
     """tc reads its words before it asks the kernel; each is given without its value, so that nothing can be changed."""
     declared = {thing["name"]: thing for thing in json.loads(_core.declarations())["disciplines"]}
     environment = os.environ | {"PATH": os.environ["PATH"] + ":/sbin:/usr/sbin"}
-    for name, kind in {"drop_tail": "pfifo", "red": "red", "choke": "choke", "choke_linux": "choke"}.items():
+    kinds = {"drop_tail": "pfifo", "choke_linux": "choke"} | {
+        kind: kind for kind in ("red", "choke", "sfb", "codel", "fq_codel", "pie", "sfq")
+    }
+    for name, kind in kinds.items():
         tc = ["tc", "qdisc", "add", "dev", "lo", "root", kind]
         for word in (word.strip() for field in declared[name]["fields"] for word in field["tc"].split(",")):
             if word:

@@ -1204,7 +1204,7 @@ class Sfq:
     Attributes:
         divisor: Into how many values flows are hashed. (default: 1024; at least 1 and at most 65536; Linux,
             net/sched/sch_sfq.c)
-        flows: Most queues that have packets at once. (queues; default: 127; at least 1 and at most 65408 queues;
+        flows: Most queues that have packets at once. (queues; default: 128; at least 1 and at most 65408 queues;
             Linux, net/sched/sch_sfq.c)
         depth: Most packets in one queue. (packets; default: 127; at least 1 and at most 65535 packets; Linux,
             net/sched/sch_sfq.c; there at most 127)
@@ -1222,7 +1222,7 @@ class Sfq:
 
     _: KW_ONLY
     divisor: int = 1024
-    flows: int = 127
+    flows: int = 128
     depth: int = 127
     quantum: int | str | None = None
     limit: int | str = 127

@@ -29,12 +29,22 @@ SYMBOLS = {"reproduced": "✓", "differs, explained": "≈", "failed": "✗"}
 
 
 @dataclass(frozen=True)
+class Table:
+    """Rows under a figure: its `head` and `rows` of as many texts. `numbers`: how many columns at the right hold
+    numbers."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: int = 0
+
+
+@dataclass(frozen=True)
 class FigurePart:
     """One figure of a report.
 
     `id`: names its files. `label`: as the paper numbers it. `setup`: what was simulated. `paper_says` and
     `measured`: a paragraph each, set side by side. `alt`: the drawing in words. `checks`: ids of the checks that
-    belong to it.
+    belong to it. `table`: numbers to stand below the drawing.
     """
 
     id: str
@@ -47,6 +57,7 @@ class FigurePart:
     drawing: Figure
     data: pl.DataFrame
     checks: tuple[str, ...] = ()
+    table: Table | None = None
 
 
 @dataclass(frozen=True)

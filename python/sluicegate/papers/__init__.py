@@ -24,8 +24,10 @@ PAPERS: dict[str, str] = {
     "choke1999": "R. Pan and B. Prabhakar, CHOKe, Stanford technical report CSL-TR-99-779 (1999)",
     "choke2004": "A. Tang, J. Wang and S. H. Low, Understanding CHOKe: Throughput and Spatial Characteristics, "
     "IEEE/ACM Transactions on Networking 12(4), 2004",
+    "disciplines": "All disciplines on three scenarios; and what L. Le, J. Aikat, K. Jeffay and F. D. Smith, "
+    "Differential Congestion Notification: Taming the Elephants, ICNP (2004), leaves open",
 }
-"""The papers that can be reproduced: the name of each, and what it is."""
+"""What can be reproduced: the name of each, and what it is. `disciplines` compares, across papers."""
 
 Progress = Callable[[int, int, str], None]
 """Called with the runs done, the runs in all, and the id of the experiment whose run has just ended."""

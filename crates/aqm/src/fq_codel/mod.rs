@@ -23,6 +23,8 @@
 //! | CoDel acts on a queue of more than an MTU | on a queue while more than `max_packet` bytes are left in all queues together | so in Linux, which hands CoDel the whole backlog. A queue of one packet can then be dropped from: on a slow link with many flows TCPs wait for their timers, and a UDP flow gets more than its share (10 % of 1 Mbit/s beside 32 TCPs) |
 //! | the fattest queue is found by a scan | so, over all queues; of several the first | so in Linux. A drop of up to 64 packets pays for it |
 //! | nothing on a limit in bytes | `limit` may be in bytes; then batches are dropped until it is kept | Linux: `memory_limit`, in bytes of memory rather than of packets |
+//! | an empty queue forgets since when its wait was above target | so | Linux forgets it since March 2026 only; before, a sparse flow could lose packets while others were queued |
+//! | Linux: 1024 queues, 10240 packets, a quantum of the MTU with its link header (1514 bytes on Ethernet) | 1024, 10240, the link's typical packet | packets have no link header here. With Linux's values and `law` = linux it agrees packet for packet with a model of the kernel's rules (`tests/fq_codel_linux.rs`) |
 //! | Linux adds the number of packets dropped for want of room to CoDel's count | so | "to increase its signal strength" |
 //! | times and 1/√count | the RFC's, or with `law` = linux the kernel's, as for `codel` | as for `codel` |
 //! | Linux: ECN by default | `ecn` is on by default | so in Linux |

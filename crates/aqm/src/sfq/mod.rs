@@ -25,10 +25,11 @@
 //! | ns-2: an arrival is dropped when its queue has half of what is left of `maxqueue_`, or its fair part of it when little is left | the longest queue loses, whoever arrives | so in the paper and Linux; ns-2 has the rule of its own, and neither perturbs nor hashes ports. 2 Mbit/s of UDP beside 32 TCPs on 1 Mbit/s get 3.6 % there and 3.7 % here |
 //! | the hash is perturbed | every `perturb`, 10 s; 0 s: never | `tc`'s page advises 10 s; its default is never, which leaves two flows that collide together for ever |
 //! | packets are requeued after a perturbation | queue by queue in the order of their slots; what exceeds `depth`, or finds no free queue, is lost with cause `tail` | so in Linux |
-//! | a whole number of eighths of a byte is charged | bytes | Linux counts in units of 8 bytes, rounded up, to fit 16 bits |
+//! | nothing on how a turn is counted | in bytes | Linux counts units of 8 bytes, `quantum` and packets rounded up, to fit 16 bits: where both are multiples of 8, it agrees packet for packet with a model of the kernel's rules, perturbations included (`tests/sfq_linux.rs`) |
 //! | Linux: `depth` 127 | so; with a smaller `limit` it never binds | so in Linux |
+//! | Linux: 128 queues, 127 packets, a quantum of the MTU with its link header (1514 bytes on Ethernet), no perturbation | 128, 127, the link's typical packet, 10 s | packets have no link header here |
 //! | Linux has RED in each queue (`redflowlimit`) | not built | of Linux alone |
-//! | an arrival that meets 127 full queues | is lost, though there may be room | so in Linux |
+//! | an arrival that meets `flows` queues in use | is lost, though there may be room; not with the defaults, which hold fewer packets than queues | so in Linux |
 
 use crate::discipline::{Cause, Ctx, Discipline, Packet};
 use crate::keyed::Keyed;
@@ -46,7 +47,7 @@ params! {
         divisor: u64 = default(1024), unit("1"), range(Range::from(1.0).to(65_536.0)),
             source("Linux, net/sched/sch_sfq.c"), tc("divisor");
         /// Most queues that have packets at once.
-        flows: u64 = default(127), unit("queues"), range(Range::from(1.0).to(65_408.0)),
+        flows: u64 = default(128), unit("queues"), range(Range::from(1.0).to(65_408.0)),
             source("Linux, net/sched/sch_sfq.c"), tc("flows");
         /// Most packets in one queue.
         depth: u64 = default(127), unit("packets"), range(Range::from(1.0).to(65_535.0)),
@@ -128,7 +129,7 @@ impl<P: Packet> Sfq<P> {
         Sfq {
             pool: Pool::default(),
             slots: vec![Slot::default(); flows as usize],
-            free: (0..flows as u32).rev().collect(),
+            free: (0..flows as u32).collect(),
             ht: vec![EMPTY_SLOT; divisor as usize],
             round: VecDeque::new(),
             longest: Longest::default(),
@@ -182,9 +183,22 @@ impl<P: Packet> Sfq<P> {
     /// The slot at the head of the round has no packets.
     fn leave(&mut self) {
         if let Some(x) = self.round.pop_front() {
-            self.ht[self.slots[x as usize].hash] = EMPTY_SLOT;
-            self.free.push(x);
+            self.release(x);
         }
+    }
+
+    fn release(&mut self, x: u32) {
+        self.ht[self.slots[x as usize].hash] = EMPTY_SLOT;
+        self.free.push(x);
+    }
+
+    /// Puts a packet in the place of the first of a slot. Its length does not change, and so has not changed last.
+    fn replace_first(&mut self, x: u32, packet: P) -> Option<P> {
+        let slot = &mut self.slots[x as usize];
+        let first = self.pool.pop_front(&mut slot.queue)?;
+        self.bytes = self.bytes - first.bytes() + packet.bytes();
+        self.pool.push_back(&mut slot.queue, packet);
+        Some(first)
     }
 
     /// The buffer is too full by one packet.
@@ -203,13 +217,14 @@ impl<P: Packet> Sfq<P> {
     /// Hashes all packets anew.
     fn rehash(&mut self, hash: Keyed, ctx: &mut Ctx<'_, P>) {
         let mut moving = core::mem::take(&mut self.moving);
+        self.round.clear();
         for x in 0..self.slots.len() as u32 {
-            while let Some(packet) = self.take(x, true) {
-                moving.push_back(packet);
+            if self.slots[x as usize].packets > 0 {
+                while let Some(packet) = self.take(x, true) {
+                    moving.push_back(packet);
+                }
+                self.release(x);
             }
-        }
-        while !self.round.is_empty() {
-            self.leave();
         }
         for packet in moving.drain(..) {
             match self.slot(hash.place(packet.flow(), self.ht.len())) {
@@ -231,12 +246,11 @@ impl<P: Packet> Discipline<P> for Sfq<P> {
             return ctx.lost(packet, Cause::Tail);
         };
         if self.slots[x as usize].packets >= self.depth {
-            if !self.headdrop {
-                return ctx.lost(packet, Cause::Tail);
+            let lost = if self.headdrop { self.replace_first(x, packet) } else { Some(packet) };
+            if let Some(lost) = lost {
+                ctx.lost(lost, Cause::Tail);
             }
-            if let Some(first) = self.take(x, true) {
-                ctx.lost(first, Cause::Tail);
-            }
+            return;
         }
         self.push(x, packet);
         if self.queued > self.limit {

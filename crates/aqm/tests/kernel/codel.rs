@@ -36,6 +36,7 @@ pub struct Counts {
 pub struct Codel {
     tc: Tc,
     queue: Vec<(TestPacket, u32)>,
+    /// Bytes: the queue's own, or with `share` those of all queues that share it.
     backlog: u32,
     count: u32,
     lastcount: u32,
@@ -83,6 +84,31 @@ impl Codel {
     /// The queue from head to tail.
     pub fn queued(&self) -> Vec<TestPacket> {
         self.queue.iter().map(|(packet, _)| *packet).collect()
+    }
+
+    /// The queue's bytes, where it is one of several under FQ-CoDel: the backlog is theirs together.
+    #[allow(dead_code)]
+    pub fn own_bytes(&self) -> u32 {
+        self.queue.iter().map(|(packet, _)| packet.bytes as u32).sum()
+    }
+
+    /// What all queues hold, before and after a step of this one.
+    #[allow(dead_code)]
+    pub fn share(&mut self, backlog: u32) {
+        self.backlog = backlog;
+    }
+
+    #[allow(dead_code)]
+    pub fn shared(&self) -> u32 {
+        self.backlog
+    }
+
+    /// FQ-CoDel, too full: the head of this queue goes, and counts as a drop.
+    #[allow(dead_code)]
+    pub fn lose_head(&mut self) -> Option<TestPacket> {
+        let lost = self.take();
+        self.count = self.count.wrapping_add(u32::from(lost.is_some()));
+        lost.map(|(packet, _)| packet)
     }
 
     /// False when it is refused.
@@ -142,8 +168,9 @@ impl Codel {
         let mut dropped = Vec::new();
         let mut head = self.take();
         if head.is_none() {
-            // The kernel clears `dropping` alone here.
+            // Before March 2026 kernels clear `dropping` alone here, which shows where several queues share a backlog.
             self.dropping = false;
+            self.first_above_time = 0;
             return (None, dropped);
         }
         let mut drop = self.should_drop(&head, now);

@@ -1,0 +1,167 @@
+//! `pie` against a model of the kernel's PIE.
+//!
+//! The two differ by rule in a few places (the table of `pie` has them), so that they part after a while. What they share
+//! is tested where nothing else can part them: while every signal is a mark, both queues are the same, packet for packet,
+//! and p has to be the same after every update, to the rounding of the kernel's whole numbers. With losses they are compared
+//! by how many are lost and how long packets wait.
+
+#[path = "kernel/pie.rs"]
+mod kernel;
+
+use kernel::{Pie as Kernel, Tc};
+use sluicegate_aqm::Discipline;
+use sluicegate_aqm::pie::{Delay, Pie, PieParams};
+use sluicegate_aqm::red::{Action, Mode};
+use sluicegate_aqm::rig::{Rig, TestPacket};
+use sluicegate_base::{Ecn, Rate, Size, Span, Stream};
+
+const PLAIN: Tc = Tc { limit: 1000, target: 15_000, alpha: 2, beta: 20, ecn: true, mtu: 1514 };
+const T_UPDATE: Span = Span::from_millis(15);
+
+fn ours(tc: &Tc, seed: u64) -> Rig<Pie<TestPacket>> {
+    let params = PieParams {
+        target: Span(tc.target * 1000),
+        limit: Size::Packets(tc.limit as u64),
+        t_update: T_UPDATE,
+        alpha: tc.alpha as f64 / 16.0,
+        beta: tc.beta as f64 / 16.0,
+        max_burst: Span::from_millis(150),
+        action: if tc.ecn { Action::Mark } else { Action::Drop },
+        mark_th: 0.1,
+        derandomise: true,
+        delay: Delay::Timestamp,
+        mode: Mode::Packet,
+        max_packet: Size::Bytes(tc.mtu),
+        bandwidth: Rate(12_000_000),
+    };
+    Rig::new(Pie::new(params), seed)
+}
+
+fn p(rig: &Rig<Pie<TestPacket>>) -> f64 {
+    let mut p = f64::NAN;
+    rig.discipline.state(&mut |_, name, value| {
+        if name == "p" {
+            p = value;
+        }
+    });
+    p
+}
+
+/// Both at once: time passes, and the kernel's timer strikes with ours.
+fn wait(ours: &mut Rig<Pie<TestPacket>>, theirs: &mut Kernel, span: Span, mut updated: impl FnMut(f64, &Kernel)) {
+    let end = ours.now + span;
+    while let Some(at) = ours.discipline.next_wakeup().filter(|at| *at <= end) {
+        let gap = at.since(ours.now);
+        ours.wait(gap);
+        theirs.update();
+        updated(p(ours), theirs);
+    }
+    let rest = end.since(ours.now);
+    ours.wait(rest);
+}
+
+/// A packet of 1500 bytes leaves every ms; `load` times as many come, one after the other at random times. Calls
+/// `each` after every ms until it says no.
+fn run(
+    ours: &mut Rig<Pie<TestPacket>>,
+    theirs: &mut Kernel,
+    seed: u64,
+    load: impl Fn(u64) -> f64,
+    mut updated: impl FnMut(f64, &Kernel),
+    mut each: impl FnMut(f64, [Option<TestPacket>; 2], &Kernel) -> bool,
+) {
+    let (mut trace, mut random) = (Stream::new(seed, "trace"), Stream::new(seed, "kernel"));
+    let mut due = 0.0;
+    for at in 0.. {
+        due += load(at) * 2.0 * trace.uniform();
+        let mut spent = 0;
+        while due >= 1.0 {
+            due -= 1.0;
+            let step = trace.below(200_000);
+            wait(ours, theirs, Span(step), &mut updated);
+            spent += step;
+            let packet =
+                TestPacket { flow: at, bytes: 1500, ecn: Ecn::Capable0, serial: ours.arrived, ..TestPacket::default() };
+            ours.submit(packet);
+            theirs.enqueue(packet, ours.now.0, &mut random);
+        }
+        wait(ours, theirs, Span(1_000_000 - spent), &mut updated);
+        let now = ours.now.0;
+        let left = [ours.depart(), theirs.dequeue(now)];
+        if !each(ours.discipline.packets() as f64, left, theirs) {
+            return;
+        }
+    }
+}
+
+#[test]
+fn p_agrees_after_every_update_while_signals_are_marks() {
+    let (mut compared, mut highest, mut most, mut marks) = (0, 0.0f64, 0.0f64, [0.0; 2]);
+    for seed in 1..=60 {
+        let (mut ours, mut theirs) = (ours(&PLAIN, seed), Kernel::new(PLAIN));
+        let mut loads = Stream::new(seed, "loads");
+        let loads: Vec<f64> = (0..40).map(|_| 0.9 + 0.2 * loads.uniform()).collect();
+        let mut parted = false;
+        let mut gone = [0.0; 2];
+        run(
+            &mut ours,
+            &mut theirs,
+            seed,
+            // Half a second at full load first, so that the link never rests: p decays otherwise, here by 2 %, there by 1/64.
+            |at| if at < 20 { 2.0 } else { loads[(at / 200) as usize % 40] },
+            |p, theirs| {
+                parted |= theirs.decays() && theirs.p() > 0.0 || p > 0.099;
+                if !parted {
+                    compared += 1;
+                    highest = highest.max(p);
+                    most = most.max((p - theirs.p()).abs());
+                }
+            },
+            |_, [mine, other], theirs| {
+                let bare = |packet: Option<TestPacket>| packet.map(|packet| packet.serial);
+                assert_eq!(bare(mine), bare(other));
+                let marked = |packet: Option<TestPacket>| {
+                    f64::from(u8::from(packet.is_some_and(|packet| packet.ecn == Ecn::CongestionExperienced)))
+                };
+                gone[0] += marked(mine);
+                gone[1] += marked(other);
+                !(theirs.decays() && theirs.p() > 0.0)
+                    && theirs.p() < 0.099
+                    && other.is_some_and(|packet| packet.serial < 8000)
+            },
+        );
+        assert!(ours.lost.is_empty() && theirs.counts.dropped == 0, "every signal is a mark");
+        marks[0] += gone[0];
+        marks[1] += gone[1];
+    }
+    assert!(compared > 2000 && highest > 0.05, "{compared} updates, p up to {highest}");
+    assert!(most < 1e-6, "difference of p: {most}");
+    assert!(marks[1] > 300.0 && (marks[0] / marks[1] - 1.0).abs() < 0.1, "marks: {marks:?}");
+}
+
+/// Loads beyond the link: the probability settles where it takes off the excess.
+#[test]
+fn as_many_are_lost_and_wait_as_long() {
+    for (seed, load) in (1..).zip([1.05, 1.25, 1.6]) {
+        let tc = Tc { ecn: false, ..PLAIN };
+        let (mut ours, mut theirs) = (ours(&tc, seed), Kernel::new(tc));
+        let (mut steps, mut queued) = (0u64, [0.0; 2]);
+        run(
+            &mut ours,
+            &mut theirs,
+            seed,
+            |_| load,
+            |_, _| {},
+            |mine, _, theirs| {
+                steps += 1;
+                queued[0] += mine;
+                queued[1] += theirs.queued().len() as f64;
+                steps < 60_000
+            },
+        );
+        let (mine, other) = (ours.lost.len() as f64, theirs.counts.dropped as f64);
+        assert!(other > 1000.0 && (mine / other - 1.0).abs() < 0.03, "load {load}: lost {mine}, Linux {other}");
+        let [mine, other] = queued.map(|packets| packets / steps as f64);
+        assert!((mine / other - 1.0).abs() < 0.1, "load {load}: {mine} packets wait on average, Linux {other}");
+    }
+}
