@@ -26,7 +26,23 @@ TINY = Settings(seeds=(1, 2), duration_s=6, warmup_s=2, sample_s=2)
 FIGURES = ("choice", "unresponsive", "mixed-round-trips", "bursts", "laws", "classification", "control", "matters")
 ASKED = [
     *("drop_tail", "random_drop", "early_random_drop", "red", "ared", "penalty_box", "decbit", "choke", "choke_linux"),
-    *("fred", "sred", "sfb", "red_pd", "csfq", "fq", "sfq", "afd", "pi", "rio", "rio_ps", "dcn", "rem", "blue", "codel"),
+    *(
+        "fred",
+        "sred",
+        "sfb",
+        "red_pd",
+        "csfq",
+        "fq",
+        "sfq",
+        "afd",
+        "pi",
+        "rio",
+        "rio_ps",
+        "dcn",
+        "rem",
+        "blue",
+        "codel",
+    ),
     *("fq_codel", "pie"),
 ]
 
