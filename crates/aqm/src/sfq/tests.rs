@@ -21,7 +21,7 @@ fn replays_the_turns() {
     // Queue 1: 1000 → 400 → −200. Queue 2: 1000 → −500. Queue 3: 1000 → 700 → 400, and its last.
     // Queue 1: 800, its last. Queue 2: 500 → −1000; 0, and once more round; 1000, its last.
     assert_eq!(departures(&mut rig, 20), [1, 1, 2, 3, 3, 3, 1, 2, 2]);
-    assert_eq!((rig.discipline.free.len(), rig.discipline.round.len()), (127, 0));
+    assert_eq!((rig.discipline.free.len(), rig.discipline.round.len()), (128, 0));
     assert!(rig.discipline.ht.iter().all(|x| *x == EMPTY_SLOT));
     rig.assert_conserved();
 }
