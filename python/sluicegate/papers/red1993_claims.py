@@ -45,6 +45,12 @@ MODES = {
 }
 TELNET = '[[flows]]\nkind = "telnet"\nprofile = "red1993"\ncount = 60\ninterval = "25 ms"\nspread = "0.1 s"\n'
 FTP_FLOWS = 4
+DEAF = "alike, sources that do not respond"
+"""Packets of both lengths in packet mode, at a load of 1.02, from sources whose rate no drop changes."""
+DEAF_FLOWS = "".join(
+    f'[[flows]]\nkind = "poisson"\ncount = {count}\nrate = "{rate} bit/s"\npacket_size = "{size} B"\nspread = "0 s"\n'
+    for count, rate, size in ((FTP_FLOWS, 11_280_000, 1000), (60, 13_120, 41))
+)
 
 # Misbehaving users ---------------------------------------------------------------------------------------------------
 
@@ -140,6 +146,9 @@ def experiments(settings: Settings) -> list[Experiment]:
     with_telnet = text.replace("[run]\n", TELNET + "[run]\n")
     for mode, sets in MODES.items():
         result.append(Experiment(f"bytes {mode}", with_telnet, name, (*sets, *short), KEEP))
+    head, tail = text.split("[[flows]]", 1)[0], text[text.index("[run]") :]
+    deaf = (*MODES["packet"], ("run.packets", "0"), *short)
+    result.append(Experiment(DEAF, head + DEAF_FLOWS + tail, name, deaf, KEEP))
     for gateway in GATEWAYS:
         for window in WINDOWS:
             sets = (("queue.discipline", gateway), ("flows.1.window", str(window)), *short)
@@ -201,6 +210,19 @@ def byte_mode(results: Tables) -> pl.DataFrame:
     columns = ("ftp_loss", "telnet_loss", "ratio", "length_ratio")
     schema = {"experiment": pl.String, "seed": pl.UInt64, **dict.fromkeys(columns, pl.Float64)}
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def deaf_ratios(results: Tables) -> list[float]:
+    """By seed: early drops per arrival of short packets over those of long ones, of sources that do not respond."""
+    flows = results["flows"].filter(pl.col("experiment") == DEAF).sort("seed", "flow", maintain_order=True)
+    ratios = []
+    for _, run in flows.group_by("seed", maintain_order=True):
+        long, short = (
+            math.fsum(part["lost_early"].to_list()) / math.fsum(part["arrivals_packets"].to_list())
+            for part in (run.filter(pl.col("flow") <= FTP_FLOWS), run.filter(pl.col("flow") > FTP_FLOWS))
+        )
+        ratios.append(short / long if long else math.nan)
+    return ratios
 
 
 def misbehaving(results: Tables) -> pl.DataFrame:
