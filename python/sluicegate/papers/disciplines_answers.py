@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..intervals import interval
 from ..report import number
 from .disciplines_compare import (
     BURSTS,
@@ -18,6 +19,7 @@ from .disciplines_compare import (
     UNRESPONSIVE,
     Compared,
     Criterion,
+    excess,
     met,
     ranked,
     spread,
@@ -25,6 +27,9 @@ from .disciplines_compare import (
 
 HELD, BLIND = 2 * FAIR, 0.9
 """Shares of the unresponsive flow up to which it is called held, and from which the discipline is called blind."""
+
+SHORT = {"held": "share", "fair": "unfairness", "quick": "delay", "bursts": "bursts", "used": "unused"}
+"""What the criteria are about, in a word."""
 
 REMEMBERS = {
     NONE: "no memory of flows",
@@ -50,7 +55,7 @@ def which(all_: Compared) -> str:
             f"With {REMEMBERS[kind]} the best is {best} ({_count(all_, best)} of {len(CRITERIA)}: "
             f"{_values(all_, best)})."
         )
-    return " ".join((*sentences, _shares(all_), _no_knobs(all_)))
+    return " ".join((*sentences, _missed_by_one(all_), _shares(all_), _no_knobs(all_))).replace("  ", " ")
 
 
 def unresponsive(all_: Compared) -> str:
@@ -120,6 +125,21 @@ def _remembers(label: str) -> str:
     return REMEMBERS[kind] + (f" ({what})" if what else "")
 
 
+def _missed_by_one(all_: Compared) -> str:
+    """Who would be first, or beside it, if one line were drawn elsewhere."""
+    near = []
+    for label in ranked(all_):
+        missing = [criterion for criterion in CRITERIA if criterion.id not in met(all_, label)]
+        if len(missing) == 1:
+            (criterion,) = missing
+            value = _one(all_, criterion, label)
+            over = interval(excess(criterion, all_, label)).mean * criterion.factor
+            near.append(f"{label} ({SHORT[criterion.id]} {value}, {over:.{criterion.decimals}f} above the line)")
+    if not near:
+        return ""
+    return f"One criterion is missed by {', '.join(near)}; the lines are ours, and others would rank these otherwise."
+
+
 def _asks(ids: Iterable[str]) -> str:
     chosen = set(ids)
     return "; ".join(criterion.asks for criterion in CRITERIA if criterion.id in chosen)
@@ -138,10 +158,9 @@ def _one(all_: Compared, criterion: Criterion, label: str) -> str:
 
 
 def _values(all_: Compared, label: str) -> str:
-    short = {"held": "share", "fair": "unfairness", "quick": "delay", "bursts": "bursts", "used": "unused"}
     done = met(all_, label)
     return ", ".join(
-        f"{short[criterion.id]} {_one(all_, criterion, label)}{'' if criterion.id in done else ' (not enough)'}"
+        f"{SHORT[criterion.id]} {_one(all_, criterion, label)}{'' if criterion.id in done else ' (not enough)'}"
         for criterion in CRITERIA
     )
 

@@ -107,12 +107,10 @@ def _shares(all_: Compared) -> list[Check]:
     sred = shares("sred")
     result.append(
         Check(
-            "share-sred", "Ott et al. 1999, after CHOKe 1999, Sec. 1", "shown",
-            "SRED's hits point at flows that have more than others; tested: half of the link or less", sred.mean,
-            "% of the link. Its own formula stands in the way: a flow that fills the zombie list makes P large, "
-            "the number of "
-            "flows seem 1, and the chance of a drop (1/(256 P))² nearly 0",
-            Bounds(None, 50 - sred.margin, "half of the link, moved down by the 95 % interval"),
+            "share-sred", "Ott et al. 1999, by its formula [D]", "shown",
+            "SRED's hits point at flows that have more than others, but they count for little: a flow that fills the "
+            "zombie list makes P large, so that the flows seem to be few and p_zap, which has (1/(256 P))² in it, is "
+            "nearly 0; tested: more than 90 %", sred.mean, "% of the link", above(90, sred),
         )
     )  # fmt: skip
     return result
