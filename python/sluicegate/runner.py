@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import get_context
 from queue import Empty, SimpleQueue
@@ -43,6 +43,7 @@ class Experiment:
     `id`: unique among the experiments of a report. `text`: the scenario, TOML. `name`: the file name that error
     messages use. `sets`: its overrides. `keep`: what of each run's tables the report needs. `queue`: the discipline
     written in Python that the text calls `own.described(queue)`; one that is named `path.py:Class` needs none.
+    `by_seed`: further overrides of single seeds; if there are any, only these seeds are run.
     """
 
     id: str
@@ -51,6 +52,11 @@ class Experiment:
     sets: Sets
     keep: Keep
     queue: own.AqmFactory | None = None
+    by_seed: Mapping[int, Sets] = field(default_factory=dict)
+
+    def runs(self, seed: int) -> bool:
+        """Whether it is run for this seed."""
+        return not self.by_seed or seed in self.by_seed
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,7 @@ def work(task: Task, cancel: Flag | None = None) -> Tables:
 
     experiment = task.experiment
     watch(0.0, 0.0, 0)
-    sets = [*experiment.sets, ("run.seed", str(task.seed))]
+    sets = [*experiment.sets, *experiment.by_seed.get(task.seed, ()), ("run.seed", str(task.seed))]
     raw = own.run(experiment.text, experiment.name, sets, watch, experiment.queue)
     tables = tables_from_core(raw)
     run = [pl.lit(experiment.id).alias("experiment"), pl.lit(task.seed, dtype=pl.UInt64).alias("seed")]
@@ -134,7 +140,7 @@ def run_experiments(
         raise ValueError("at least one seed is needed")
     if len({experiment.id for experiment in experiments}) != len(experiments):
         raise ValueError("two experiments share an id")
-    tasks = [Task(experiment, seed) for experiment in experiments for seed in seeds]
+    tasks = [Task(experiment, seed) for experiment in experiments for seed in seeds if experiment.runs(seed)]
     done: list[Tables | None] = [None] * len(tasks)
     with _pool(jobs, executor, executor is None and _needs_processes(experiments)) as submit:
         # The longest runs often come last in a list; starting from its end keeps all cores busy until the finish.

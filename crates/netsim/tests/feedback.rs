@@ -84,6 +84,7 @@ fn run(signal: Signal, threshold: usize, host: &Host, seconds: u64) -> Outcome {
     let mut sim = Sim::new(Plan {
         links: vec![LinkPlan {
             name: "gateway".into(),
+            framing: 0,
             rate: Rate(10_000_000),
             delay: Span::from_millis(15),
             discipline: "gateway".into(),
@@ -167,6 +168,7 @@ fn a_quench_arrives_after_the_way_back_from_the_gateway() {
     let mut sim = Sim::new(Plan {
         links: vec![LinkPlan {
             name: "gateway".into(),
+            framing: 0,
             rate: Rate(10_000_000),
             delay: Span::from_millis(15),
             discipline: "gateway".into(),
@@ -212,6 +214,7 @@ fn without_quenches_heeding_them_changes_nothing() {
             Box::new(DropTail::new(DropTailParams { limit: Size::Packets(10) }));
         let link = LinkPlan {
             name: "gateway".into(),
+            framing: 0,
             rate: Rate(10_000_000),
             delay: Span::from_millis(15),
             discipline: "drop_tail".into(),
