@@ -60,7 +60,6 @@ AFD_ECN = Scheme("afd-ecn", "AFD with ECN, q_ref 240", "afd", AFD.sets, ecn=True
 RIO_PS = Scheme("rio-ps", "RIO-PS", "rio_ps")
 RIO_PS_ECN = Scheme("rio-ps-ecn", "RIO-PS with ECN", "rio_ps", ecn=True)
 PI_ECN_240 = Scheme("pi-ecn-240", "PI with ECN, q_ref 240", "pi", (("queue.pi.q_ref", "240"), AMPLE), ecn=True)
-AFD_COARSE = Scheme("afd-coarse", "AFD, 10 headers", "afd", (*AFD.sets, ("queue.afd.b", "10"), ("queue.afd.s", "50")))
 PRINTED_LAW = Scheme("dcn-printed", "DCN, law as printed", "dcn", (*DCN.sets, ("queue.dcn.law", "printed")))
 
 SCHEMES = (UNCONGESTED, DROP_TAIL, PI, PI_ECN, DCN, AFD, AFD_ECN, RIO_PS, RIO_PS_ECN)
@@ -116,7 +115,7 @@ class Case:
 
 WEB_CASES = tuple(Case(scheme, load) for load in LOADS for scheme in CONGESTED)
 MIX_CASES = tuple(Case(scheme, None) for scheme in MIX_SCHEMES[1:])
-VARIANTS = tuple(Case(scheme, load) for load in (98, 105) for scheme in (PRINTED_LAW, PI_ECN_240, AFD_COARSE))
+VARIANTS = tuple(Case(scheme, load) for load in (98, 105) for scheme in (PRINTED_LAW, PI_ECN_240))
 """Runs beside the paper's, each with one thing changed."""
 POLICED = Case(DCN, 90, udp=True), Case(DROP_TAIL, 90, udp=True)
 CASES = (*WEB_CASES, *MIX_CASES, *VARIANTS, *POLICED)

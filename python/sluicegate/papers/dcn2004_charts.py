@@ -85,7 +85,9 @@ def _axes(axes: Axes, table: pl.DataFrame, scale: str, floor: float) -> None:
 
 
 @plot.drawing
-def table(columns: Sequence[tuple[str, str]], frame: pl.DataFrame, order: Sequence[str], groups: Sequence[str]) -> Figure:
+def table(
+    columns: Sequence[tuple[str, str]], frame: pl.DataFrame, order: Sequence[str], groups: Sequence[str]
+) -> Figure:
     """A table as dots: a panel for each of `columns` (name and label), a row for each scheme, a shade for each group.
 
     `frame`: `scheme`, `group`, `column`, `paper` (null where it prints nothing), `mean`, `half_width`.
@@ -97,7 +99,9 @@ def table(columns: Sequence[tuple[str, str]], frame: pl.DataFrame, order: Sequen
             part = frame.filter((pl.col("column") == column) & (pl.col("group") == group))
             places = np.array([order.index(scheme) for scheme in part["scheme"]]) + 0.22 * (at - (len(groups) - 1) / 2)
             half = part["half_width"].fill_null(0.0).fill_nan(0.0)
-            axes.errorbar(part["mean"], places, xerr=half, fmt="o", color=colours[at], capsize=2, label=f"ours, {group}")
+            axes.errorbar(
+                part["mean"], places, xerr=half, fmt="o", color=colours[at], capsize=2, label=f"ours, {group}"
+            )
             axes.plot(part["paper"], places, "D", mfc="none", color=colours[at], markersize=6.5,
                       label=f"paper, {group}")  # fmt: skip
         axes.set_xlabel(label)

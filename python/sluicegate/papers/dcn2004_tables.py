@@ -85,26 +85,29 @@ def cells(results: Results) -> list[Check]:
                     )
                 )  # fmt: skip
     for mix in TABLE_2:
-        case = f"{mix.key}-mix"
-        numbers: list[tuple[str, float | None, str, list[float]]] = [
-            ("completed", mix.completed, "million exchanges in 90 minutes", measured(results, case, "completed"))
-        ]
-        for at, way in enumerate(("forward", "reverse")):
-            loss = None if mix.loss is None else mix.loss[at]
-            numbers.append((f"{way}-loss", loss, "% of packets lost", _percent(results, case, f"{way}_loss")))
-            throughput = _percent(results, case, f"{way}_utilisation")
-            numbers.append((f"{way}-throughput", mix.throughput[at], "Mbit/s", throughput))
-        for name, number, unit, values in numbers:
-            if number is not None:
-                spread = interval(values)
+        numbers = {
+            "completed": mix.completed,
+            "forward_loss": None if mix.loss is None else mix.loss[0],
+            "reverse_loss": None if mix.loss is None else mix.loss[1],
+            "forward_throughput": mix.throughput[0],
+            "reverse_throughput": mix.throughput[1],
+        }
+        for name, value in numbers.items():
+            if value is not None:
+                spread = interval(mix_measured(results, mix.key, name))
+                unit = "million exchanges in 90 minutes" if name == "completed" else COLUMNS[name.split("_")[1]]
                 result.append(
                     Check(
-                        f"table2-{mix.key}-{name}", "Table 2", "shown", f"{number:g} {unit}", spread.mean, unit,
-                        printed(number, 0.01 if name == "completed" else 0.1, spread),
+                        f"table2-{mix.key}-{name.replace('_', '-')}", "Table 2", "shown", f"{value:g} {unit}",
+                        spread.mean, unit, printed(value, 0.01 if name == "completed" else 0.1, spread),
                     )
                 )  # fmt: skip
     return result
 
 
-def _percent(results: Results, case: str, number: str) -> list[float]:
-    return [100 * value for value in results.each(case, number)]
+def mix_measured(results: Results, scheme: str, name: str) -> list[float]:
+    """A column of Table 2 for each seed: `completed`, or `loss` or `throughput` after `forward_` or `reverse_`."""
+    case = f"{scheme}-mix"
+    if name == "completed":
+        return measured(results, case, name)
+    return [100 * value for value in results.each(case, name.replace("throughput", "utilisation"))]
