@@ -17,6 +17,7 @@ STYLES = {
     "drop-tail": plot.Style("Drop Tail", plot.GREY, "-", "s"),
     "pi": plot.Style("PI", plot.ORANGE, "--", "^"),
     "pi-ecn": plot.Style("PI with ECN", plot.ORANGE, "-", "^"),
+    "pi-ecn-240": plot.Style("PI with ECN, q_ref 240", plot.YELLOW, "-.", "^"),
     "dcn": plot.Style("DCN", plot.BLUE, "-", "D"),
     "dcn-printed": plot.Style("DCN, law as printed", plot.SKY, "-.", "D"),
     "afd": plot.Style("AFD", plot.GREEN, "--", "v"),
@@ -108,4 +109,22 @@ def table(
     row[0].set_yticks(range(len(order)), [STYLES[scheme].label for scheme in order])
     row[0].set_ylim(len(order) - 0.5, -0.5)
     plot.legend(figure, row, columns=3)
+    return figure
+
+
+@plot.drawing
+def users(frame: pl.DataFrame) -> Figure:
+    """Users that make a load. `frame`: `load`, `seed`, `forward`, `reverse`."""
+    figure, ((axes,),) = plot.panels(1, 1, height=3.2)
+    loads = frame["load"].unique(maintain_order=True).to_list()
+    for column, style in (("forward", plot.Style("forward", plot.BLUE, "", "o")),
+                          ("reverse", plot.Style("reverse", plot.VERMILION, "", "s"))):  # fmt: skip
+        places = [loads.index(load) + (0.06 if column == "reverse" else -0.06) for load in frame["load"]]
+        axes.plot(places, frame[column], linestyle="", marker=style.marker, color=style.color, label=style.label)
+    axes.set_xticks(range(len(loads)), [load.removeprefix("uncongested-") + " %" for load in loads])
+    axes.set_xlim(-0.5, len(loads) - 0.5)
+    axes.set_ylim(0, None)
+    axes.set_xlabel("offered load")
+    axes.set_ylabel("users on one side")
+    plot.legend(figure, [axes])
     return figure

@@ -12,6 +12,7 @@ from ..report import FigurePart, number
 from . import dcn2004_charts as charts
 from .dcn2004_cases import LOADS
 from .dcn2004_charts import STYLES, Curves
+from .dcn2004_load import Calibration
 from .dcn2004_points import CAP_S, LARGE_BYTES, Results
 from .dcn2004_tables import TABLE_1, TABLE_2, measured, mix_measured
 
@@ -113,7 +114,7 @@ def _sizes(results: Results, figure: int) -> FigurePart:
         if figure == 1
         else "Responses of 10,000 bytes or less account for less than 25 % of the bytes, those above 1 MB for 25 %."
     )
-    at = {size: share for size, share in zip(ends, done.tolist(), strict=True)}
+    at = dict(zip(ends, done.tolist(), strict=True))
 
     def below(bound: int) -> float:
         return max((share for size, share in at.items() if size <= bound), default=0.0)
@@ -370,4 +371,28 @@ def _beside(results: Results) -> FigurePart:
         alt="Response times of Drop Tail, PI with two targets and DCN with both laws at 98 and 105 % load.",
         drawing=charts.distributions(panels, TIME, WITHIN, "linear"),
         data=_data(panels),
+    )
+
+
+def loads(calibration: Calibration) -> FigurePart:
+    """How many users make each load, by seed."""
+    frame = calibration.frame()
+    users = frame.filter(pl.col("of") == "count")
+    off = max(
+        abs(measured_bps / 1e6 / float(load.removeprefix("uncongested-")) - 1)
+        for load, *both in users.select("load", "forward_bps", "reverse_bps").rows()
+        for measured_bps in both
+    )
+    return FigurePart(
+        id="loads",
+        label="Calibration",
+        title="Users that make a load",
+        setup="For each seed, how many users on each side make the load on a link of 1 Gbit/s in the measured time. Table: "
+        "data/loads.parquet, with what was measured.",
+        paper_says="20,000 users, evenly distributed, make approximately 105 Mbit/s in one direction.",
+        measured=f"{int(users['forward'].min() + users['reverse'].min())} to "  # type: ignore[operator]
+        f"{int(users['forward'].max() + users['reverse'].max())} users on both sides, the loads met within {off * 100:.2g} %.",  # type: ignore[operator]
+        alt="Users on each side for each load and seed.",
+        drawing=charts.users(users),
+        data=frame,
     )

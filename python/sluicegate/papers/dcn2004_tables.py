@@ -111,3 +111,21 @@ def mix_measured(results: Results, scheme: str, name: str) -> list[float]:
     if name == "completed":
         return measured(results, case, name)
     return [100 * value for value in results.each(case, name.replace("throughput", "utilisation"))]
+
+
+CELLS = (
+    *(f"table1-{row.key}-{column}-{load}" for row in TABLE_1 for column in COLUMNS for load in LOADS),
+    *(
+        f"table2-{row.key}-{name}"
+        for row in TABLE_2
+        for name, known in (
+            ("completed", row.completed is not None),
+            ("forward-loss", row.loss is not None),
+            ("reverse-loss", row.loss is not None),
+            ("forward-throughput", True),
+            ("reverse-throughput", True),
+        )
+        if known
+    ),
+)
+"""The ids of the checks of `cells`."""
