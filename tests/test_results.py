@@ -27,7 +27,7 @@ OF_GROUPS = ["exchanges", "groups", "response_times"]
 """The tables of groups whose connections come and go; empty without such a group."""
 
 ON_REQUEST = ["packets", "state"]
-"""Tables that stay empty: packets are kept on request only, and the disciplines here show nothing more of themselves."""
+"""Tables that stay empty: packets are kept on request only, and these disciplines show nothing more of themselves."""
 
 
 @pytest.mark.parametrize(("scenario", "empty"), [("unresponsive", [*OF_GROUPS, *ON_REQUEST]), ("web", ON_REQUEST)])

@@ -30,7 +30,8 @@ PAPERS: dict[str, str] = {
     "red1993": "S. Floyd and V. Jacobson, Random Early Detection Gateways for Congestion Avoidance, IEEE/ACM "
     "Transactions on Networking 1(4) (1993)",
     "choke1999": "R. Pan and B. Prabhakar, CHOKe, Stanford technical report CSL-TR-99-779 (1999)",
-    "dcn2004": "L. Le, J. Aikat, K. Jeffay and F. D. Smith, Differential Congestion Notification: Taming the Elephants, "
+    "dcn2004": "L. Le, J. Aikat, K. Jeffay and F. D. Smith, Differential Congestion Notification: Taming the "
+    "Elephants, "
     "Proc. IEEE ICNP (2004)",
 }
 """The papers that can be reproduced: the name of each, and what it is."""

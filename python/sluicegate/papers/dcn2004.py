@@ -1,10 +1,10 @@
-"""DCN: L. Le, J. Aikat, K. Jeffay and F. D. Smith, Differential Congestion Notification, ICNP 2004. All its figures with
-data (1, 2, 5 to 20) and both tables.
+"""DCN: L. Le, J. Aikat, K. Jeffay and F. D. Smith, Differential Congestion Notification, ICNP 2004. All its figures
+with data (1, 2, 5 to 20) and both tables.
 
 Web users on both sides of a link of 100 Mbit/s, at loads of 90, 98 and 105 %, and a mix of TCP connections, under Drop
-Tail, PI, AFD, RIO-PS and DCN. `dcn2004_load` finds how many users make a load, for each seed; `dcn2004_cases` says what is
-run, `dcn2004_points` makes numbers of it, `dcn2004_checks` and `dcn2004_figures` set them beside the paper's, and
-`dcn2004_page` puts the page together.
+Tail, PI, AFD, RIO-PS and DCN. `dcn2004_load` finds how many users make a load, for each seed; `dcn2004_cases` says
+what is run, `dcn2004_points` makes numbers of it, `dcn2004_checks` and `dcn2004_figures` set them beside the paper's,
+and `dcn2004_page` puts the page together.
 """
 
 from __future__ import annotations

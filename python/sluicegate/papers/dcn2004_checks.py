@@ -104,7 +104,8 @@ def _order(results: Results, better: str, worse: str, load: int, paper: str) -> 
         idle = 100 * (results.interval(f"{worse}-{load}", "utilisation").mean
                       - results.interval(f"{better}-{load}", "utilisation").mean)  # fmt: skip
         explanation = (
-            f"PI with a target of 24 packets carries {idle:.1f} Mbit/s less than {NAMES[worse]}: our bursts empty so short a "
+            f"PI with a target of 24 packets carries {idle:.1f} Mbit/s less than {NAMES[worse]}: our bursts empty so "
+            f"short a "
             "queue, the link idles, and users whose requests depend on answers wait the longer. With a target of 240 "
             + (
                 "packets PI with ECN comes before Drop Tail."
@@ -191,8 +192,10 @@ def _dcn_against_drop_tail(results: Results) -> list[Check]:
         Check(
             "dcn-loss-half", "Table 1", "claim", "at 105 % DCN loses 3.0 % of packets, Drop Tail 8.8 %: less than half",
             interval(loss).mean, "DCN's loss over Drop Tail's", below(0.5, interval(loss)),
-            "DCN's own loss is the paper's; Drop Tail's is not half of the paper's 8.8 %. Drop Tail fills the link here with "
-            "less loss, since users wait for answers and most of a response above 1 MB outlasts so short a run; the loss "
+            "DCN's own loss is the paper's; Drop Tail's is not half of the paper's 8.8 %. Drop Tail fills the link "
+            "here with "
+            "less loss, since users wait for answers and most of a response above 1 MB outlasts so short a run; the "
+            "loss "
             "grows with the length of the run.", "table1-dcn-loss-105",
         ),
         Check(
@@ -205,18 +208,32 @@ def _dcn_against_drop_tail(results: Results) -> list[Check]:
 
 
 def _plateau(results: Results) -> list[Check]:
-    """A flat region that ends at the least timeout: fewer exchanges in the 0.2 s before it than in the 0.2 s after."""
+    """A flat region that ends at the least timeout: fewer exchanges are done in the 0.2 s before it than soon after."""
     result = []
     for load in CONGESTED_LOADS:
-        runs = [results.distribution(f"afd-{load}", seed) for seed in results.seeds]
-        spread = interval([run.between(1.0, 1.2) / max(run.between(0.8, 1.0), 1e-9) for run in runs])
-        result.append(
-            Check(
-                f"afd-plateau-{load}", "Sec. 5.1, Fig. 7", "claim",
-                f"AFD without ECN at {load} %: a flat region extending out to 1 second, the minimum timeout",
-                spread.mean, "exchanges done in 1.0 to 1.2 s over those done in 0.8 to 1.0 s", above(1, spread),
-            )
-        )  # fmt: skip
+        for key in ("afd", "pi"):
+            runs = [results.distribution(f"{key}-{load}", seed) for seed in results.seeds]
+            spread = interval([run.between(1.1, 1.3) / max(run.between(0.8, 1.0), 1e-9) for run in runs])
+            unit = "exchanges done in 1.1 to 1.3 s over those done in 0.8 to 1.0 s"
+            if key == "pi":
+                result.append(
+                    Check(
+                        f"pi-plateau-{load}", "ours, beside Sec. 5.1", "shown",
+                        f"the same of PI without ECN at {load} %, whose drops hit small flows too", spread.mean, unit,
+                        above(1, spread),
+                    )
+                )  # fmt: skip
+                continue
+            result.append(
+                Check(
+                    f"afd-plateau-{load}", "Sec. 5.1, Fig. 7", "claim",
+                    f"AFD without ECN at {load} %: a flat region extending out to 1 second, the minimum timeout",
+                    spread.mean, unit, above(1, spread),
+                    "AFD drops only packets of flows above the fair share here, and these are long enough for fast "
+                    "retransmissions; where small flows lose packets too, the same hosts show the flat region.",
+                    f"pi-plateau-{load}",
+                )
+            )  # fmt: skip
     return result
 
 
@@ -353,7 +370,7 @@ def _queue(results: Results) -> list[Check]:
 OF_FIGURE: dict[str, tuple[str, ...]] = {
     "fig1": ("sizes-10k", "sizes-1m", "sizes-few", "sizes-100k"),
     "fig2": ("sizes-10k-bytes", "sizes-1m-bytes"),
-    "fig7": tuple(f"afd-plateau-{load}" for load in CONGESTED_LOADS),
+    "fig7": tuple(f"{key}-plateau-{load}" for load in CONGESTED_LOADS for key in ("afd", "pi")),
     "fig15": ("small-better-90",),
     "fig16": ("large-better-90",),
     "fig17": ("small-better-98",),

@@ -125,7 +125,8 @@ def _sizes(results: Results, figure: int) -> FigurePart:
         title="Response sizes" if figure == 1 else "Bytes by response size",
         setup="Sizes of all responses that came in the measured time of the uncongested runs, of all loads and seeds.",
         paper_says=says,
-        measured=f"{below(10_000) * 100:.1f} % of {what} are of 10,000 bytes or less, {below(3000) * 100:.1f} % of 3,000 "
+        measured=f"{below(10_000) * 100:.1f} % of {what} are of 10,000 bytes or less, {below(3000) * 100:.1f} % of "
+        f"3,000 "
         f"or less, {(1 - below(1_000_000)) * 100:.2g} % above 1 MB.",
         alt=f"Distribution function of {what} over the size of the response.",
         drawing=charts.distributions(panels, "size of the response", f"share of {what}", "sizes"),
@@ -136,9 +137,11 @@ def _sizes(results: Results, figure: int) -> FigurePart:
 # Figures 5 to 9, 11, 13 -------------------------------------------------------------------------------------------
 
 _SCHEME = {
-    5: (("uncongested", "dcn"), "DCN", "At all loads DCN is close to the uncongested network; it degrades little at 98 and "
+    5: (("uncongested", "dcn"), "DCN", "At all loads DCN is close to the uncongested network; it degrades little at "
+    "98 and "
         "105 %."),
-    6: (("uncongested", "pi", "pi-ecn"), "PI", "Without ECN performance degrades rapidly above 90 %; with ECN it is only "
+    6: (("uncongested", "pi", "pi-ecn"), "PI", "Without ECN performance degrades rapidly above 90 %; with ECN it is "
+    "only "
         "modestly worse at 98 and 105 % than at 90 %."),
     7: (("uncongested", "afd", "afd-ecn"), "AFD", "At 90 % fairly close to the uncongested network; significant "
         "degradation at 98 and 105 %, a small improvement with ECN there, and without it a flat region out to 1 s."),
@@ -202,7 +205,8 @@ def _bytes(results: Results, figure: int, load: int) -> FigurePart:
         label=f"Figure {figure}",
         title=f"Bytes by response size, {load} % load",
         setup="Share of the bytes of all completed responses that are in responses of at most this size.",
-        paper_says="DCN's curve is above the others for responses of more than about 50,000 bytes: more of the bytes come "
+        paper_says="DCN's curve is above the others for responses of more than about 50,000 bytes: more of the bytes "
+        "come "
         "from shorter responses."
         + (" About 20 % are in responses of 10,000 bytes or less, about 75 % in those of 1 MB or less." if load == 90
            else ""),
@@ -274,11 +278,15 @@ def _table_1(results: Results) -> FigurePart:
         id="table1",
         label="Table 1",
         title="Loss, completed requests and throughput",
-        setup="Ours with 95 % intervals, the paper's as open diamonds. Loss over both queues; throughput of one direction, "
+        setup="Ours with 95 % intervals, the paper's as open diamonds. Loss over both queues; throughput of one "
+        "direction, "
         "the mean of the two; requests of both, scaled to 90 minutes.",
-        paper_says="DCN keeps a fairly low loss even at very high loads: 3.0 % at 105 %, where Drop Tail loses 8.8, AFD 8.9 "
-        "and RIO-PS 8.2 %. The layout of the rows of PI with ECN and of DCN is lost: their last two columns may be swapped.",
-        measured=f"At 105 % DCN loses {_percent(results, 'dcn-105')} %, Drop Tail {_percent(results, 'drop-tail-105')}, AFD "
+        paper_says="DCN keeps a fairly low loss even at very high loads: 3.0 % at 105 %, where Drop Tail loses 8.8, "
+        "AFD 8.9 "
+        "and RIO-PS 8.2 %. The layout of the rows of PI with ECN and of DCN is lost: their last two columns may be "
+        "swapped.",
+        measured=f"At 105 % DCN loses {_percent(results, 'dcn-105')} %, Drop Tail "
+        f"{_percent(results, 'drop-tail-105')}, AFD "
         f"{_percent(results, 'afd-105')}, RIO-PS {_percent(results, 'rio-ps-105')}.",
         alt="Loss, completed requests and throughput of nine schemes at three loads, ours and the paper's.",
         drawing=charts.table(columns, frame, [row.key for row in TABLE_1], [f"{load} %" for load in LOADS]),
@@ -333,9 +341,11 @@ def _table_2(results: Results) -> FigurePart:
         id="table2",
         label="Table 2",
         title="General TCP: exchanges, loss and throughput",
-        setup="The paper's as open diamonds, where its cells are legible; those of Drop Tail and PI with ECN stand alone in "
+        setup="The paper's as open diamonds, where its cells are legible; those of Drop Tail and PI with ECN stand "
+        "alone in "
         "the text and are assigned by their values. Exchanges of both directions.",
-        paper_says="Uncongested 2.75 million exchanges at 105.3 and 91.2 Mbit/s; AFD with ECN 2.67 million, 4.5 and 0.7 % "
+        paper_says="Uncongested 2.75 million exchanges at 105.3 and 91.2 Mbit/s; AFD with ECN 2.67 million, 4.5 and "
+        "0.7 % "
         "lost; DCN 89.4 and 83.3 Mbit/s, RIO-PS with ECN 91.0 and 83.5.",
         measured="DCN "
         + " and ".join(
@@ -363,8 +373,10 @@ def _beside(results: Results) -> FigurePart:
         id="beside",
         label="Beside the paper",
         title="One thing changed",
-        setup="DCN with the law of p_ref as the paper prints it (the signs of a and b the other way), and PI with ECN and a "
-        "target of 240 packets instead of 24. UDP at 10 Mbit/s among the users of 90 % load, state and queues: numbers only.",
+        setup="DCN with the law of p_ref as the paper prints it (the signs of a and b the other way), and PI with ECN "
+        "and a "
+        "target of 240 packets instead of 24. UDP at 10 Mbit/s among the users of 90 % load, state and queues: "
+        "numbers only.",
         paper_says="p_ref falls when the queue is longer than q_ref; PI is best with a target of 24 packets.",
         measured=f"Mean queue at 105 % in packets: {queues}. Mean response time at 105 % in ms: "
         f"{_of(results, schemes, 105)}.",
@@ -383,15 +395,16 @@ def loads(calibration: Calibration) -> FigurePart:
         for load, *both in users.select("load", "forward_bps", "reverse_bps").rows()
         for measured_bps in both
     )
+    both = [round(forward + reverse) for forward, reverse in users.select("forward", "reverse").rows()]
     return FigurePart(
         id="loads",
         label="Calibration",
         title="Users that make a load",
-        setup="For each seed, how many users on each side make the load on a link of 1 Gbit/s in the measured time. Table: "
+        setup="For each seed, how many users on each side make the load on a link of 1 Gbit/s in the measured time. "
+        "Table: "
         "data/loads.parquet, with what was measured.",
         paper_says="20,000 users, evenly distributed, make approximately 105 Mbit/s in one direction.",
-        measured=f"{int(users['forward'].min() + users['reverse'].min())} to "  # type: ignore[operator]
-        f"{int(users['forward'].max() + users['reverse'].max())} users on both sides, the loads met within {off * 100:.2g} %.",  # type: ignore[operator]
+        measured=f"{min(both)} to {max(both)} users on both sides, the loads met within {off * 100:.2g} %.",
         alt="Users on each side for each load and seed.",
         drawing=charts.users(users),
         data=frame,

@@ -1,13 +1,14 @@
 """How many users make a load: calibration on a link without congestion, as DCN 2004, Sec. 4.2, does it.
 
 The paper calls a load of 98 % the population of users that would send 98 Mbit/s over a link of 1 Gbit/s. Response sizes
-have heavy tails, so that the same users make quite different loads in runs of a few minutes. Here each seed therefore has
-its own number of users, found so that this realisation makes the load in the measured time, in either direction. A user
-does the same whatever becomes of the packets, and the first users stay the same when some are added: all schemes then
-meet these users with these draws.
+have heavy tails, so that the same users make quite different loads in runs of a few minutes. Here each seed therefore
+has its own number of users, found so that this realisation makes the load in the measured time, in either direction.
+A user does the same whatever becomes of the packets, and the first users stay the same when some are added: all
+schemes then meet these users with these draws.
 
 What a group makes in its own direction (responses) and in the other (requests and acknowledgements) is measured. A step
-adds or takes away as many users as the mean user would need for what is missing; then the link is measured again.
+adds or takes away as many users as the mean user would need for what is missing, or goes between two numbers of which
+one made too little and one too much; then the link is measured again.
 """
 
 from __future__ import annotations
@@ -95,6 +96,7 @@ def calibrate(loads: Sequence[Load], seeds: Sequence[int], run: Run) -> Calibrat
     then no uncongested one.
     """
     best: dict[tuple[str, int], Amount] = {}
+    known: dict[tuple[str, int], list[Amount]] = {}
     tables: dict[tuple[str, int], Tables] = {}
     wanted = {
         (load.experiment.id, seed): tuple(target / load.each_bps for target in load.targets_bps)
@@ -112,12 +114,13 @@ def calibrate(loads: Sequence[Load], seeds: Sequence[int], run: Run) -> Calibrat
                 name = (load.experiment.id, seed)
                 of_run = _of(done, *name)
                 amount = _measured(load, seed, wanted[name], of_run, rounds)
+                known.setdefault(name, []).append(amount)
                 if name not in best or _miss(load, amount) < _miss(load, best[name]):
                     best[name], tables[name] = amount, of_run
                 if _miss(load, best[name]) <= load.tolerance:
                     del wanted[name]
                 else:
-                    wanted[name] = _next(load, best[name])
+                    wanted[name] = _next(load, known[name])
     order = [(load.experiment.id, seed) for load in loads for seed in seeds]
     names = tables[order[0]].keys()
     return Calibration(
@@ -163,10 +166,20 @@ def _miss(load: Load, amount: Amount) -> float:
     )
 
 
-def _next(load: Load, amount: Amount) -> tuple[float, float]:
-    """The amounts that the mean user says."""
-    steps = [
-        (target - measured) / load.each_bps
-        for measured, target in zip(amount.measured_bps, load.targets_bps, strict=True)
-    ]
-    return max(1.0, amount.amounts[0] + steps[0]), max(1.0, amount.amounts[1] + steps[1])
+def _next(load: Load, known: Sequence[Amount]) -> tuple[float, float]:
+    """The amounts to try next, in each direction."""
+    return _towards(load, known, 0), _towards(load, known, 1)
+
+
+def _towards(load: Load, known: Sequence[Amount], way: int) -> float:
+    """Between an amount that makes too little and one that makes too much, where there are such; otherwise what the
+    mean user says, from the nearest on."""
+    target = load.targets_bps[way]
+    points = sorted((each.amounts[way], each.measured_bps[way]) for each in known)
+    low = max((point for point in points if point[1] < target), default=None)
+    high = min((point for point in points if point[1] >= target), default=None)
+    if low is None or high is None or low[0] >= high[0]:
+        amount, made = min(points, key=lambda point: abs(point[1] - target))
+        return max(1.0, amount + (target - made) / load.each_bps)
+    share = (target - low[1]) / (high[1] - low[1])
+    return low[0] + (high[0] - low[0]) * min(max(share, 0.1), 0.9)

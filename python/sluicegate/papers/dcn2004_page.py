@@ -49,33 +49,46 @@ def build(settings: Settings, results: Tables, calibration: Calibration) -> Repo
 
 
 CHOICES = (
-    Choice("Length of runs", "120 minutes, of which 90 are measured", "see the top of this page; --full runs the paper's",
-           "a quarter of an hour on two cores. The link, the users and the loads are the paper's; nothing else is scaled. "
+    Choice("Length of runs", "120 minutes, of which 90 are measured", "see the top of this page; --full runs the "
+           "paper's",
+           "a quarter of an hour on two cores. The link, the users and the loads are the paper's; nothing else is "
+           "scaled. "
            "In short runs the longest responses do not end, so that congestion is milder"),
     Choice("Loads", "a population of users that makes 90, 98 or 105 Mbit/s on an uncongested link, over 90 minutes",
            "for each seed the number of users whose draws make the load in the measured time, within 0.75 %, in each "
-           "direction", "sizes have heavy tails: the same number of users would make 95 or 110 Mbit/s in runs of minutes"),
-    Choice("Users", "20,000 for about 105 Mbit/s one way, on both sides", "about 10,000 on each side", "Table 1's requests of "
+           "direction", "sizes have heavy tails: the same number of users would make 95 or 110 Mbit/s in runs of "
+           "minutes"),
+    Choice("Users", "20,000 for about 105 Mbit/s one way, on both sides", "about 10,000 on each side", "Table 1's "
+           "requests of "
            "both directions then agree with its throughput: 8 kB for each"),
     Choice("The link's frames", "100 Mbit/s Ethernet", "38 bytes around each packet take time, but count as no load",
            "with packets of 600 bytes 94 Mbit/s of IP are all that fit, and Drop Tail's 92.4 in Table 1 says so"),
-    Choice("Distributions of the browser", "named, and cited", "chosen to meet every number of the text; see the users' page",
+    Choice("Distributions of the browser", "named, and cited", "chosen to meet every number of the text; see the "
+           "users' page",
            "the measured tables are data of others"),
-    Choice("Delays", "10 to 150 ms for each flow, “round-trip times”; “RTT up to 400 ms”", "uniform round trips of 10 to 150 "
+    Choice("Delays", "10 to 150 ms for each flow, “round-trip times”; “RTT up to 400 ms”", "uniform round trips of 10 "
+           "to 150 "
            "ms, queues not counted", "the paper means a typical range within the continental U.S."),
-    Choice("End hosts", "windows of 16 KB, a least timeout of 1 s, FreeBSD 4.5", "the profile dcn2004: NewReno, delayed "
+    Choice("End hosts", "windows of 16 KB, a least timeout of 1 s, FreeBSD 4.5", "the profile dcn2004: NewReno, "
+           "delayed "
            "acknowledgements, a first window of 1 segment", "that system's defaults"),
-    Choice("PI's start", "20 minutes of warm-up", "p starts near what it comes to in long runs", "from 0 it would take minutes"),
+    Choice("PI's start", "20 minutes of warm-up", "p starts near what it comes to in long runs", "from 0 it would "
+           "take minutes"),
     Choice("PI's gains", "“best settings”", "those of Hollot et al. (2001), at 170 Hz", "the paper cites them"),
-    Choice("DCN's law", "p_ref rises with the last queue and falls with the one before", "AFD's signs, and the printed ones "
+    Choice("DCN's law", "p_ref rises with the last queue and falls with the one before", "AFD's signs, and the "
+           "printed ones "
            "beside", "the printed law does not hold the queue; the last figure shows it"),
-    Choice("Order of curves", "read from figures", "the mean response time with times above 2 s counted as 2 s, paired by seed",
+    Choice("Order of curves", "read from figures", "the mean response time with times above 2 s counted as 2 s, "
+           "paired by seed",
            "the area over the curve as the paper draws it"),
-    Choice("“Not starved”", "no measure", "bytes of completed responses above 100,000 bytes at 105 %: at least half of those "
+    Choice("“Not starved”", "no measure", "bytes of completed responses above 100,000 bytes at 105 %: at least half "
+           "of those "
            "under PI with ECN", "PI treats all packets alike"),
-    Choice("Unresponsive flow", "said, not measured", "UDP at 10 Mbit/s among the users of 90 % load: under DCN less than half "
+    Choice("Unresponsive flow", "said, not measured", "UDP at 10 Mbit/s among the users of 90 % load: under DCN less "
+           "than half "
            "of what it gets under Drop Tail", "TCP flows get a tenth of that at most"),
-    Choice("General TCP", "vectors of an Internet2 link", "drawn connections with 46 kB for each exchange, as Table 2's "
+    Choice("General TCP", "vectors of an Internet2 link", "drawn connections with 46 kB for each exchange, as Table "
+           "2's "
            "throughput and exchanges give, 105.3 and 91.2 Mbit/s", "the vectors are data of others"),
 )  # fmt: skip
 
@@ -84,11 +97,13 @@ def _summary(settings: Settings, verdicts: Sequence[Verdict]) -> str:
     claims = [verdict for verdict in verdicts if verdict.check.kind == "claim"]
     held = sum(verdict.name == "reproduced" for verdict in claims)
     scale = "" if settings.duration_s >= PAPER_S[0] else (
-        f" These are runs of {settings.duration_s} s where the paper's take {PAPER_S[0]} s; the link of 100 Mbit/s and its "
+        f" These are runs of {settings.duration_s} s where the paper's take {PAPER_S[0]} s; the link of 100 Mbit/s "
+        f"and its "
         "users are the paper's."
     )  # fmt: skip
     return (
-        f"{held} of the {len(claims)} claims checked here hold in simulation.{scale} The cells of both tables, which depend "
+        f"{held} of the {len(claims)} claims checked here hold in simulation.{scale} The cells of both tables, which "
+        f"depend "
         "on a browser model and hosts that the paper does not give in full, are set beside ours."
     )
 

@@ -101,9 +101,9 @@ class Results:
             links = links.filter((pl.col("link") == "reverse") == (way == "reverse"))
         match number:
             case "loss":
-                return float(links["lost_packets"].sum() / links["arrivals_packets"].sum())
+                return float(links["lost_packets"].sum()) / float(links["arrivals_packets"].sum())
             case "tail":
-                return float(links["lost_tail"].sum() / links["arrivals_packets"].sum())
+                return float(links["lost_tail"].sum()) / float(links["arrivals_packets"].sum())
             case "utilisation":
                 return float((links["utilisation"] * links["rate_bps"]).mean()) / 1e8  # type: ignore[arg-type]
             case "queue":

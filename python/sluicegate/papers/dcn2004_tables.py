@@ -1,7 +1,8 @@
 """Tables 1 and 2: what they print, and the checks of their cells.
 
 The text of the paper lost the layout of some cells: those of PI with ECN and of DCN in the columns of requests and
-throughput may be swapped, and four cells of Table 2 stand alone. They are Drop Tail's and PI with ECN's by their values.
+throughput may be swapped, and four cells of Table 2 stand alone. They are Drop Tail's and PI with ECN's by their
+values.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`reproduce all`: every paper's report, and one page that leads to them.
 
-The page says, paper by paper, how many checks ended how, what differs and why, and what failed. It is made of the papers'
-`checks.json` alone.
+The page says, paper by paper, how many checks ended how, what differs and why, and what failed. It is made of the
+papers' `checks.json` alone.
 """
 
 from __future__ import annotations
@@ -55,8 +55,9 @@ def reproduce_all(
 ) -> bool:
     """Reproduce each paper into a folder of `out` that has its name, then write the page that leads to them.
 
-    `names`: which papers (default: all). The other arguments are those of `reproduce`; `progress` is told the paper's name
-    too. A paper's folder appears when it is done, the page at the end. Returns True when no `exact` or `claim` check failed.
+    `names`: which papers (default: all). The other arguments are those of `reproduce`; `progress` is told the paper's
+    name too. A paper's folder appears when it is done, the page at the end. Returns True when no `exact` or `claim`
+    check failed.
     """
     check_writable(out, (PAGE, *(f"{name}/" for name in names)))
     for name in names:
