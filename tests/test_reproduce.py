@@ -195,7 +195,7 @@ def test_a_failed_claim_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_an_unknown_paper_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(UnknownPaper) as caught:
         reproduce("choke199", tmp_path / "out")
-    known = "red1993, choke1999, choke2004, disciplines"
+    known = "red1993, choke1999, choke2004, dcn2004, disciplines"
     assert str(caught.value) == f'no such paper: "choke199"; did you mean "choke1999"? (known: {known})'
     assert isinstance(caught.value, KeyError)
     assert list(PAPERS) == known.split(", ")

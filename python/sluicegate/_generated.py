@@ -2315,6 +2315,8 @@ class Link:
         to: The node it reaches. (required; Sluicegate)
         rate: Its rate. (required; above 0 bit/s; Sluicegate)
         delay: Its propagation delay. (default: 1 ms; Sluicegate)
+        framing: What it sends around each packet: its time counts, its bytes do not. (B; default: 0 B; at least 0
+            and at most 1000; IEEE 802.3: 38 B on Ethernet, gap and preamble included)
         managed: Whether the discipline of [queue] manages it; otherwise Drop Tail does. (default: true;
             Sluicegate)
         limit: Limit of its queue when the discipline of [queue] does not manage it. (packets; default: 1000;
@@ -2327,6 +2329,7 @@ class Link:
     to: str
     rate: str
     delay: str = "1 ms"
+    framing: int | str = "0 B"
     managed: bool = True
     limit: int | str = 1000
 
@@ -2339,6 +2342,8 @@ class Dumbbell:
         rate: Rate of the bottleneck. (required; above 0 bit/s; CHOKe 1999, Fig. 1)
         delay: Propagation delay of the bottleneck, one way. (default: 1 ms; chosen here: not stated by CHOKe
             1999)
+        framing: What the bottleneck sends around each packet: its time counts, its bytes do not. (B; default: 0
+            B; at least 0 and at most 1000; IEEE 802.3: 38 B on Ethernet, gap and preamble included)
         access_rate: Rate of every host's access link. (default: 10 Mbit/s; above 0 bit/s; CHOKe 1999, Fig. 1)
         access_delay: Propagation delay of every host's access link, one way. (default: 0 s; chosen here: not
             stated by CHOKe 1999)
@@ -2352,6 +2357,7 @@ class Dumbbell:
     _: KW_ONLY
     rate: str
     delay: str = "1 ms"
+    framing: int | str = "0 B"
     access_rate: str = "10 Mbit/s"
     access_delay: str = "0 s"
     two_way: bool | None = None

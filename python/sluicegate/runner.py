@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from multiprocessing import get_context
@@ -59,6 +59,7 @@ class Experiment:
     `derive`: makes further tables of a run's, which `keep` names too; a function of a module, so that processes can be
     handed it.
     `once`: tables that are kept of the first seed alone, because they are large and one run of them is drawn.
+    `by_seed`: further overrides of single seeds; if there are any, only these seeds are run.
     """
 
     id: str
@@ -69,6 +70,11 @@ class Experiment:
     queue: own.AqmFactory | None = None
     derive: Derive | None = None
     once: tuple[str, ...] = ()
+    by_seed: Mapping[int, Sets] = field(default_factory=dict)
+
+    def runs(self, seed: int) -> bool:
+        """Whether it is run for this seed."""
+        return not self.by_seed or seed in self.by_seed
 
 
 @dataclass(frozen=True)
@@ -103,7 +109,7 @@ def work(task: Task, cancel: Flag | None = None) -> Tables:
 
     experiment = task.experiment
     watch = watcher(cancel)
-    sets = [*experiment.sets, ("run.seed", str(task.seed))]
+    sets = [*experiment.sets, *experiment.by_seed.get(task.seed, ()), ("run.seed", str(task.seed))]
     raw = own.run(experiment.text, experiment.name, sets, watch, experiment.queue)
     tables = tables_from_core(raw)
     if experiment.derive is not None:
@@ -172,7 +178,12 @@ def run_experiments(
         raise ValueError("at least one seed is needed")
     if len({experiment.id for experiment in experiments}) != len(experiments):
         raise ValueError("two experiments share an id")
-    tasks = [Task(experiment, seed, seed == seeds[0]) for experiment in experiments for seed in seeds]
+    seeds_of = {experiment.id: [seed for seed in seeds if experiment.runs(seed)] for experiment in experiments}
+    tasks = [
+        Task(experiment, seed, seed == seeds_of[experiment.id][0])
+        for experiment in experiments
+        for seed in seeds_of[experiment.id]
+    ]
     done: list[Tables | None] = [None] * len(tasks)
     with finished(work, tasks, jobs, executor, executor is None and _needs_processes(experiments)) as results:
         for count, (index, tables) in enumerate(results, start=1):

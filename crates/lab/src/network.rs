@@ -9,6 +9,9 @@ params! {
         rate: Rate = required, range(Range::POSITIVE), source("CHOKe 1999, Fig. 1");
         /// Propagation delay of the bottleneck, one way.
         delay: Span = default(Span::from_millis(1)), source("chosen here: not stated by CHOKe 1999");
+        /// What the bottleneck sends around each packet: its time counts, its bytes do not.
+        framing: Size = default(Size::Bytes(0)), unit("B"), range(Range::from(0.0).to(1000.0)),
+            source("IEEE 802.3: 38 B on Ethernet, gap and preamble included");
         /// Rate of every host's access link.
         access_rate: Rate = default(Rate(10_000_000)), range(Range::POSITIVE), source("CHOKe 1999, Fig. 1");
         /// Propagation delay of every host's access link, one way.
@@ -16,6 +19,9 @@ params! {
         /// Whether the opposite direction is a link under study too, called reverse: with the same rate, delay and
         /// discipline, and a queue of its own that acknowledgements cross.
         two_way: Option<bool> = optional("when a flow goes in reverse"), source("RED 1993, Sec. VIII");
+    }
+    rules {
+        "framing is in bytes" [framing] |p| matches!(p.framing, Size::Bytes(_));
     }
 }
 
@@ -32,10 +38,16 @@ params! {
         rate: Rate = required, range(Range::POSITIVE), source("Sluicegate");
         /// Its propagation delay.
         delay: Span = default(Span::from_millis(1)), source("Sluicegate");
+        /// What it sends around each packet: its time counts, its bytes do not.
+        framing: Size = default(Size::Bytes(0)), unit("B"), range(Range::from(0.0).to(1000.0)),
+            source("IEEE 802.3: 38 B on Ethernet, gap and preamble included");
         /// Whether the discipline of [queue] manages it; otherwise Drop Tail does.
         managed: bool = default(true), source("Sluicegate");
         /// Limit of its queue when the discipline of [queue] does not manage it.
         limit: Size = default(Size::Packets(1000)), unit("packets"), source("Sluicegate");
+    }
+    rules {
+        "framing is in bytes" [framing] |p| matches!(p.framing, Size::Bytes(_));
     }
 }
 

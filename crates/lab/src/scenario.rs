@@ -193,13 +193,13 @@ impl Scenario {
     }
 
     fn link<E>(&self, spec: &LinkSpec, build_foreign: &mut Build<'_, E>) -> Result<LinkPlan, E> {
-        let LinkSpec { name, rate, delay, .. } = spec.clone();
+        let LinkSpec { name, rate, delay, framing, .. } = spec.clone();
         if let Some(limit) = spec.plain {
             let queue = Box::new(DropTail::new(DropTailParams { limit }));
-            return Ok(LinkPlan { name, rate, delay, discipline: "drop_tail".into(), queue, watched: false });
+            return Ok(LinkPlan { name, rate, delay, framing, discipline: "drop_tail".into(), queue, watched: false });
         }
         let (discipline, queue) = self.queue.build(&spec.name, spec.rate, build_foreign)?;
-        Ok(LinkPlan { name, rate, delay, discipline, queue, watched: true })
+        Ok(LinkPlan { name, rate, delay, framing, discipline, queue, watched: true })
     }
 }
 

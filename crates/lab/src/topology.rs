@@ -20,6 +20,7 @@ pub(crate) struct LinkSpec {
     pub ends: Option<(String, String)>,
     pub rate: Rate,
     pub delay: Span,
+    pub framing: u32,
     /// The limit of a plain queue; none for a link that the discipline under study manages.
     pub plain: Option<Size>,
 }
@@ -33,8 +34,14 @@ pub(crate) fn read(
     let Some(item) = section.get("links") else {
         section.refuse_unknown(&[Table::of::<Network>()], &["links"])?;
         let params: NetworkParams = typed::<Network>(section, Rate(1_000_000), "network", resolved)?;
-        let there =
-            LinkSpec { name: "bottleneck".to_owned(), ends: None, rate: params.rate, delay: params.delay, plain: None };
+        let there = LinkSpec {
+            name: "bottleneck".to_owned(),
+            ends: None,
+            rate: params.rate,
+            delay: params.delay,
+            framing: params.framing.amount() as u32,
+            plain: None,
+        };
         let mut links = vec![there];
         if params.two_way.unwrap_or_else(|| any_reverse(root)) {
             links.push(LinkSpec { name: REVERSE.to_owned(), ..links[0].clone() });
@@ -59,14 +66,15 @@ pub(crate) fn read(
         let section = Section { document: section.document, path: &path, place: item.place, entries };
         section.refuse_unknown(&[Table::of::<NetworkLink>()], &[])?;
         let mut map = Map::new();
-        let LinkParams { name, from, to, rate, delay, managed, limit } =
+        let LinkParams { name, from, to, rate, delay, framing, managed, limit } =
             fields::<NetworkLink>(&section, Rate(1_000_000), &mut map)?;
         if !names.insert(name.clone()) {
             return Err(section.error("name", &format!("two links are called {name:?}: names must differ")));
         }
         maps.push(Json::Object(map));
         let plain = (!managed).then_some(limit);
-        specs.push(LinkSpec { name, ends: Some((from, to)), rate, delay, plain });
+        let framing = framing.amount() as u32;
+        specs.push(LinkSpec { name, ends: Some((from, to)), rate, delay, framing, plain });
     }
     let mut map = Map::new();
     map.insert("links".to_owned(), Json::Array(maps));

@@ -34,7 +34,7 @@ fn link(name: &str, discipline: &str, watched: bool) -> LinkPlan {
     let queue = build(discipline, &mut given, &LINK).expect("a known name").expect("valid parameters");
     let discipline = entry.table.about.name.into();
     let delay = Span::from_millis(20);
-    LinkPlan { name: name.into(), rate: LINK.rate, delay, discipline, queue, watched }
+    LinkPlan { framing: 0, name: name.into(), rate: LINK.rate, delay, discipline, queue, watched }
 }
 
 fn sim(discipline: &str) -> Sim {

@@ -1,12 +1,12 @@
 //! What happens next. Ties break by class, then by the number that the event took.
 //!
 //! Time is cut into buckets, about as long as a packet takes to send. Events of the present bucket are sorted, later ones
-//! in the lists of a wheel of buckets, those beyond the wheel's turn in a heap. With a few events in each bucket the cost
-//! of one does not grow with their number; with all of them in one bucket it is that of sorting.
+//! in the lists of a wheel of buckets, those beyond the wheel's reach in a list for each of its turns. With a few events in
+//! each bucket the cost of one does not grow with their number; with all of them in one bucket it is that of sorting.
 
 use sluicegate_base::{Span, Time};
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// What can happen. Numbers are indices of links, flows and packets on their way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +138,9 @@ const BUCKETS: [u64; 2] = [1 << 13, 1 << 16];
 /// The number of a bucket that does not come.
 const NEVER: u64 = u64::MAX;
 
+/// The most empty lists of turns that are kept for use again.
+const SPARE: usize = 16;
+
 /// The end of a bucket's list.
 const NONE: u32 = u32::MAX;
 
@@ -165,9 +168,10 @@ pub struct Events {
     filled: Box<[u64]>,
     nodes: Vec<Node>,
     free: u32,
-    /// Entries beyond the wheel's turn.
-    later: BinaryHeap<Entry>,
-    /// The bucket of the first of those.
+    /// Entries beyond the wheel's reach, by the turn of the wheel that they belong to, and lists to use again.
+    later: BTreeMap<u64, Vec<Entry>>,
+    spare: Vec<Vec<Entry>>,
+    /// The bucket with which the first of those turns begins.
     later_bucket: u64,
     ties: u64,
 }
@@ -192,7 +196,8 @@ impl Events {
             filled: vec![0; (buckets / 64) as usize].into(),
             nodes: Vec::new(),
             free: NONE,
-            later: BinaryHeap::new(),
+            later: BTreeMap::new(),
+            spare: Vec::new(),
             later_bucket: NEVER,
             ties: 0,
         }
@@ -237,8 +242,9 @@ impl Events {
         if bucket <= self.bucket {
             self.added.push(entry);
         } else {
-            self.later_bucket = self.later_bucket.min(bucket);
-            self.later.push(entry);
+            let turn = bucket >> self.mask.count_ones();
+            self.later_bucket = self.later_bucket.min(turn << self.mask.count_ones());
+            self.later.entry(turn).or_insert_with(|| self.spare.pop().unwrap_or_default()).push(entry);
         }
     }
 
@@ -315,25 +321,27 @@ impl Events {
         Some(())
     }
 
-    /// Makes a bucket, whose list is empty by now, the present one: what has come within the wheel's turn moves there.
+    /// Makes a bucket, whose list is empty by now, the present one: with the first of a turn, what belongs to
+    /// that turn moves to the wheel.
     #[inline]
     fn turn_to(&mut self, bucket: u64) {
         self.bucket = bucket;
-        if self.later_bucket != NEVER && self.later_bucket - bucket <= self.mask {
+        if self.later_bucket <= bucket {
             self.move_later();
         }
     }
 
     #[cold]
     fn move_later(&mut self) {
-        while let Some(entry) = self.later.pop() {
-            self.later_bucket = entry.time.0 >> self.shift;
-            if self.later_bucket - self.bucket > self.mask {
-                return self.later.push(entry);
-            }
+        let Some((_, mut entries)) = self.later.pop_first() else { return };
+        let next = self.later.first_key_value();
+        self.later_bucket = next.map_or(NEVER, |(turn, _)| turn << self.mask.count_ones());
+        for entry in entries.drain(..) {
             self.place(entry);
         }
-        self.later_bucket = NEVER;
+        if self.spare.len() < SPARE {
+            self.spare.push(entries);
+        }
     }
 
     /// The first bucket after the present one whose list is not empty.

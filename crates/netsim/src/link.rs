@@ -54,6 +54,7 @@ pub struct Link {
     index: u32,
     rng: Stream,
     transmitter: Transmitter,
+    framing: u32,
     sending: Option<SimPacket>,
     /// When the discipline will be woken; none when it has not asked.
     waking: Option<Time>,
@@ -79,6 +80,7 @@ impl Link {
             index,
             delay: plan.delay,
             transmitter: Transmitter::new(plan.rate),
+            framing: plan.framing,
             sending: None,
             waking: None,
         }
@@ -150,7 +152,7 @@ impl Link {
             self.remember(&packet, None);
         }
         self.leaving = Some(Leaving { flow, to, queued, marked });
-        let time = self.transmitter.send(u64::from(packet.bytes));
+        let time = self.transmitter.send(u64::from(packet.bytes + self.framing));
         events.push(now + time, Event::Departure(self.index));
         self.sending = Some(packet);
     }

@@ -14,6 +14,8 @@ pub struct LinkPlan {
     pub rate: Rate,
     /// Its propagation delay.
     pub delay: Span,
+    /// Bytes that it sends around each packet.
+    pub framing: u32,
     /// The name of its discipline.
     pub discipline: Cow<'static, str>,
     /// Its queue.

@@ -89,6 +89,7 @@ fn run_with(queue: Box<dyn Discipline<SimPacket>>, host: &Host, seconds: u64) ->
     let mut sim = Sim::new(Plan {
         links: vec![LinkPlan {
             name: "gateway".into(),
+            framing: 0,
             rate: Rate(10_000_000),
             delay: Span::from_millis(15),
             discipline: "gateway".into(),
@@ -213,6 +214,7 @@ fn a_quench_arrives_after_the_way_back_from_the_gateway() {
     let mut sim = Sim::new(Plan {
         links: vec![LinkPlan {
             name: "gateway".into(),
+            framing: 0,
             rate: Rate(10_000_000),
             delay: Span::from_millis(15),
             discipline: "gateway".into(),
@@ -259,6 +261,7 @@ fn without_quenches_heeding_them_changes_nothing() {
             Box::new(DropTail::new(DropTailParams { limit: Size::Packets(10) }));
         let link = LinkPlan {
             name: "gateway".into(),
+            framing: 0,
             rate: Rate(10_000_000),
             delay: Span::from_millis(15),
             discipline: "drop_tail".into(),

@@ -13,7 +13,7 @@ fn link(name: &str, discipline: &'static str, rate: u64, limit: u64, watched: bo
     let mut given = |at: usize| (fields[at].name == "limit").then_some(Value::Size(Size::Packets(limit)));
     let queue = build(discipline, &mut given, &LINK).unwrap().unwrap();
     let delay = Span::from_millis(5);
-    LinkPlan { name: name.into(), rate: Rate(rate), delay, discipline: discipline.into(), queue, watched }
+    LinkPlan { framing: 0, name: name.into(), rate: Rate(rate), delay, discipline: discipline.into(), queue, watched }
 }
 
 fn flow(source: SourcePlan, start: u64) -> FlowPlan {

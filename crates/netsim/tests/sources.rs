@@ -15,7 +15,7 @@ fn link(discipline: &'static str, rate: u64, limit: u64) -> LinkPlan {
     let mut given = |at: usize| (fields[at].name == "limit").then_some(Value::Size(Size::Packets(limit)));
     let queue = build(discipline, &mut given, &LINK).unwrap().unwrap();
     let (delay, name) = (Span::from_millis(5), "out".to_owned());
-    LinkPlan { name, rate: Rate(rate), delay, discipline: discipline.into(), queue, watched: true }
+    LinkPlan { framing: 0, name, rate: Rate(rate), delay, discipline: discipline.into(), queue, watched: true }
 }
 
 /// A line of 10 Mbit/s and 5 ms.

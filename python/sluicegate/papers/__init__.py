@@ -6,17 +6,25 @@ Each paper is a module of this package that offers
 - `experiments(settings)`: what to run, a list of `runner.Experiment`;
 - `report(settings, results)`: the `sluicegate.report.Report` made of what the runs gave.
 
+A paper whose experiments depend on runs of their own (how many users make a load, say) offers `prepare(settings, run)`
+too: `run` is `runner.run_experiments` with this call's workers and progress, and what `prepare` returns is the third
+argument of both functions above.
+
 It is named in `PAPERS`; nothing else is needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..runner import Experiment, Tables
 
 PAPERS: dict[str, str] = {
     "red1993": "S. Floyd and V. Jacobson, Random Early Detection Gateways for Congestion Avoidance, IEEE/ACM "
@@ -24,6 +32,8 @@ PAPERS: dict[str, str] = {
     "choke1999": "R. Pan and B. Prabhakar, CHOKe, Stanford technical report CSL-TR-99-779 (1999)",
     "choke2004": "A. Tang, J. Wang and S. H. Low, Understanding CHOKe: Throughput and Spatial Characteristics, "
     "IEEE/ACM Transactions on Networking 12(4), 2004",
+    "dcn2004": "L. Le, J. Aikat, K. Jeffay and F. D. Smith, Differential Congestion Notification: Taming the "
+    "Elephants, Proc. IEEE ICNP (2004)",
     "disciplines": "All disciplines on three scenarios; and what L. Le, J. Aikat, K. Jeffay and F. D. Smith, "
     "Differential Congestion Notification: Taming the Elephants, ICNP (2004), leaves open",
 }
@@ -99,7 +109,13 @@ def reproduce(
         settings = paper.FULL if full else paper.DEFAULT
         if seeds is not None:
             settings = replace(settings, seeds=tuple(range(1, seeds + 1)))
-    results = run_experiments(paper.experiments(settings), settings.seeds, jobs, executor, progress)
-    report = paper.report(settings, results)
+
+    def run(experiments: Sequence[Experiment], seeds: Sequence[int]) -> Tables:
+        return run_experiments(experiments, seeds, jobs, executor, progress)
+
+    # What a paper has to find out before its experiments can be written down.
+    prepared = [paper.prepare(settings, run)] if hasattr(paper, "prepare") else []
+    results = run(paper.experiments(settings, *prepared), settings.seeds)
+    report = paper.report(settings, results, *prepared)
     write(report, out)
     return bool(report.passed)

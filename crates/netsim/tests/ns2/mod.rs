@@ -105,6 +105,7 @@ pub fn ours(case: &Case, host: &Host) -> Outcome {
         let (losses, marks, acks) = (losses.to_vec(), marks.to_vec(), acks.clone());
         LinkPlan {
             name: name.into(),
+            framing: 0,
             rate: LINK.rate,
             delay: Span(50_137_000),
             discipline: "drop_tail".into(),
