@@ -198,3 +198,26 @@ def test_all_papers_are_written_and_the_worst_decides(tmp_path: Path, monkeypatc
     assert told == ["red1993: case", "choke1999: case"]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["choke1999", "red1993", "report.html"]
     assert overview.reproduce_all(tmp_path / "other", names=("red1993",), progress=lambda *_: None)
+
+
+def test_frames_take_time_on_the_link_but_are_no_throughput() -> None:
+    text = """[network]
+rate = "1 Mbit/s"
+framing = "250 B"
+
+[queue]
+discipline = "drop_tail"
+
+[[flows]]
+kind = "udp"
+rate = "3 Mbit/s"
+packet_size = "1000 B"
+
+[run]
+duration = "20 s"
+warmup = "10 s"
+"""
+    link = api.run_text(text, "frames.toml").links
+    assert link["utilisation"].item() == pytest.approx(0.8, abs=1e-3)
+    with pytest.raises(sg.ScenarioError, match="framing is in bytes"):
+        api.run_text(text.replace('"250 B"', '"2 packets"'), "frames.toml")

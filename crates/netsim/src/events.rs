@@ -138,9 +138,6 @@ const BUCKETS: [u64; 2] = [1 << 13, 1 << 16];
 /// The number of a bucket that does not come.
 const NEVER: u64 = u64::MAX;
 
-/// The most empty lists of turns that are kept for use again.
-const SPARE: usize = 16;
-
 /// The end of a bucket's list.
 const NONE: u32 = u32::MAX;
 
@@ -168,9 +165,9 @@ pub struct Events {
     filled: Box<[u64]>,
     nodes: Vec<Node>,
     free: u32,
-    /// Entries beyond the wheel's reach, by the turn of the wheel that they belong to, and lists to use again.
+    /// Entries beyond the wheel's reach, by the turn of the wheel that they belong to. Lists are not used again: those of the far
+    /// future hold few entries, and would keep the memory of full ones.
     later: BTreeMap<u64, Vec<Entry>>,
-    spare: Vec<Vec<Entry>>,
     /// The bucket with which the first of those turns begins.
     later_bucket: u64,
     ties: u64,
@@ -197,7 +194,6 @@ impl Events {
             nodes: Vec::new(),
             free: NONE,
             later: BTreeMap::new(),
-            spare: Vec::new(),
             later_bucket: NEVER,
             ties: 0,
         }
@@ -244,7 +240,7 @@ impl Events {
         } else {
             let turn = bucket >> self.mask.count_ones();
             self.later_bucket = self.later_bucket.min(turn << self.mask.count_ones());
-            self.later.entry(turn).or_insert_with(|| self.spare.pop().unwrap_or_default()).push(entry);
+            self.later.entry(turn).or_default().push(entry);
         }
     }
 
@@ -333,14 +329,11 @@ impl Events {
 
     #[cold]
     fn move_later(&mut self) {
-        let Some((_, mut entries)) = self.later.pop_first() else { return };
+        let Some((_, entries)) = self.later.pop_first() else { return };
         let next = self.later.first_key_value();
         self.later_bucket = next.map_or(NEVER, |(turn, _)| turn << self.mask.count_ones());
-        for entry in entries.drain(..) {
+        for entry in entries {
             self.place(entry);
-        }
-        if self.spare.len() < SPARE {
-            self.spare.push(entries);
         }
     }
 
