@@ -52,7 +52,8 @@ class Experiment:
 
     `id`: unique among the experiments of a report. `text`: the scenario, TOML. `name`: the file name that error
     messages use. `sets`: its overrides. `keep`: what of each run's tables the report needs. `queue`: the discipline
-    written in Python that the text calls `own.described(queue)`; one that is named `path.py:Class` needs none.
+    written in Python that the text calls `own.described(queue)`; one that is named `path.py:Class` needs none. `make`:
+    makes further tables of a run's, to be kept in place of larger ones; importable, so that other processes can do it.
     """
 
     id: str
@@ -61,6 +62,7 @@ class Experiment:
     sets: Sets
     keep: Keep
     queue: own.AqmFactory | None = None
+    make: Callable[[Tables], Tables] | None = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,8 @@ def work(task: Task, cancel: Flag | None = None) -> Tables:
     sets = [*experiment.sets, ("run.seed", str(task.seed))]
     raw = own.run(experiment.text, experiment.name, sets, watch, experiment.queue)
     tables = tables_from_core(raw)
+    if experiment.make is not None:
+        tables |= experiment.make(tables)
     run = [pl.lit(experiment.id).alias("experiment"), pl.lit(task.seed, dtype=pl.UInt64).alias("seed")]
     return {table: tables[table].select(*run, *columns) for table, columns in experiment.keep.items()}
 
