@@ -143,14 +143,14 @@ def _against(runs: pl.DataFrame, set_: str, source: str, cases: Sequence[Case]) 
     f43, timed, g44, hits, rest = (spread_of(table, cases, law) for law in ("f_paper", "f_ours", "g_paper", "hits_tcp",
                                                                         "rest_b"))  # fmt: skip
     laws = (
-        f"By itself, at the measured p and τ, (43) gives {f43.low:+.0f} to {f43.high:+.0f} % of what the flows send, and "
-        f"(44) at the measured queue {g44.low:+.0f} to {g44.high:+.0f} % of RED's drops; to replace either alone brings "
+        f"By itself, at the measured p and τ, (43) is {f43.low:+.0f} to {f43.high:+.0f} % off what the flows send, and "
+        f"(44) at the measured queue {g44.low:+.0f} to {g44.high:+.0f} % off RED's drops; to replace either alone brings "
         f"the queue nearer at every point."
     )
     ours = (
-        f"At the measured p and τ the law with time-outs gives {timed.low:+.0f} to {timed.high:+.0f} % of what the "
-        f"flows send, more with more flows, and the comparison drops {hits.low:+.0f} to {hits.high:+.0f} % of the TCP "
-        f"arrivals that (5) says, most with few: the one lengthens the model's queue, the other shortens it, and where "
+        f"At the measured p and τ the law with time-outs is {timed.low:+.0f} to {timed.high:+.0f} % off what the "
+        f"flows send, more with more flows, and the part of TCP's arrivals that a comparison drops is {hits.low:+.0f} to "
+        f"{hits.high:+.0f} % off (5), which counts most where few flows share the queue: the one lengthens the model's queue, the other shortens it, and where "
         f"they cancel it agrees. With both as measured the other equations leave {rest.size:.1f} % of the queue."
     )
     result = []

@@ -64,7 +64,7 @@ def _vegas(runs: pl.DataFrame) -> list[Check]:
     table = ratios(runs, VEGAS_LOAD)
     f, g44, hits, rest = (spread_of(table, VEGAS_LOAD, law) for law in ("f_paper", "g_paper", "hits_tcp", "rest_b"))
     why = (
-        f"At the measured τ, α/τ is {f.low:+.0f} to {f.high:+.0f} % of what the flows send, most at 10c, where losses "
+        f"At the measured τ, α/τ is {f.low:+.0f} to {f.high:+.0f} % off what the flows send, most at 10c, where losses "
         f"leave their windows below what Vegas would have"
     )
     return [
@@ -84,11 +84,11 @@ def _vegas(runs: pl.DataFrame) -> list[Check]:
                   queue.within(100 * CLOSE, TENTH), explanation, "rest-vegas")
             for model, text, queue, explanation in (
                 ("44", "(44)", against(runs, VEGAS_LOAD, "b", "paper"),
-                 f"{why}; (44) at the measured queue is {g44.low:+.0f} to {g44.high:+.0f} % of RED's drops, whose gaps "
+                 f"{why}; (44) at the measured queue is {g44.low:+.0f} to {g44.high:+.0f} % off RED's drops, whose gaps "
                  f"are uniform here."),
                 ("gaps", "RED's drops as it spaces them", against(runs, VEGAS_LOAD, "b", "ours"),
                  f"{why}. With that rate as measured, and the comparison's hits of TCP ({hits.low:+.0f} to "
-                 f"{hits.high:+.0f} % of what (5) says), the other equations leave {rest.size:.1f} % of the queue."),
+                 f"{hits.high:+.0f} % off (5)), the other equations leave {rest.size:.1f} % of the queue."),
             )
         ),
         Check("rest-vegas", source, "shown", "(3), (4), (6), (7) and (9), with Vegas's rate and the hits as measured and "
@@ -192,19 +192,17 @@ def _rate_why(runs: pl.DataFrame, cases: Sequence[Case]) -> str:
     known = [case for case in cases if np.isfinite(said(case, "ours").x1)]
     f = spread_of(ratios(runs, known, rest=False), known, "f_ours")
     return (
-        f"TCP loses much and lives by time-outs here: at the measured p and τ its law gives {f.low:+.0f} to "
-        f"{f.high:+.0f} % of what the flows send, so the model leaves them too much. With their rate as measured the "
+        f"TCP loses much and lives by time-outs here: at the measured p and τ its law is {f.low:+.0f} to "
+        f"{f.high:+.0f} % off what the flows send, so the model leaves them too much. With their rate as measured the "
         f"model holds."
     )
-
-
-SEVERAL = (TWO_LOAD[-1], FIVE_LOAD[1], UNEQUAL[0])
 
 
 def _several(runs: pl.DataFrame) -> Check:
     """The model with TCP's rate as measured, where several unresponsive flows take most of the link."""
     rows = []
-    for case in (*TWO_LOAD, *FIVE_LOAD, UNEQUAL[0]):
+    limit = [each.case for each in needed() if each.full and not each.closed]
+    for case in (*TWO_LOAD, *FIVE_LOAD, UNEQUAL[0], *limit):
         eq, spread = at_measured_rate(runs, case), interval(by_seed(runs, case, "share"))
         if eq is not None and eq.admitted == 1:
             label = " and ".join(f"{count} UDP of {rate:g}c" for count, rate in case.udp)

@@ -16,7 +16,7 @@ from .choke2004_cases import BACK_SMOOTH, CANDIDATES, FIG8, LOAD, VEGAS_LOAD
 
 def build(settings: Settings, results: Tables) -> Report:
     """The whole report of what the runs gave."""
-    runs = points(results)
+    runs = points(results, settings)
     verdicts = judge(choke2004_checks.checks(settings, results, runs))
     text, _ = api.read_scenario(SCENARIO)
     figures = choke2004_figures.figures(settings, results, runs)
