@@ -268,10 +268,12 @@ def turning(state: State, bottom: Array, top: Array) -> tuple[list[Array], NDArr
             way = steps[:, index]
             moving = np.flatnonzero(way)
             turns = moving[1:][way[moving[1:]] != way[moving[:-1]]]
-            often[index] |= len(turns) > TURNS
-            ends = np.unique(np.concatenate(([0], turns[:TURNS], [PROBES - 1])))
-            for low, high in pairwise(levels[ends, index]):
-                wanted[index] += np.linspace(low, high, 5).tolist()
+            if len(turns) > TURNS:
+                often[index] = True
+                continue
+            # Only where g falls may (6) grow again.
+            for low, high in pairwise([0, *turns.tolist(), PROBES - 1]):
+                wanted[index] += np.linspace(*levels[[low, high], index], 5 if way[low:high].min() < 0 else 2).tolist()
     most = max(map(len, wanted))
     # Those that need fewer look at the bottom again, which tells nothing new.
     filled = np.array([each + [low] * (most - len(each)) for each, low in zip(wanted, bottom, strict=True)])
