@@ -126,7 +126,9 @@ def test_one_problem_and_many_give_the_same() -> None:
 
 
 def test_few_flows_leave_choke_inactive() -> None:
-    with pytest.raises(InactiveError, match=r"5 TCP flows the queue does not reach 20 packets; CHOKe needs about 8\.1 TCP"):
+    with pytest.raises(
+        InactiveError, match=r"5 TCP flows the queue does not reach 20 packets; CHOKe needs about 8\.1 TCP"
+    ):
         equilibrium(10 * C, N=5, c=C, f=RENO, g=RED)
     # The estimate is of one UDP flow, one candidate and a square root.
     for f, m in ((RENO, 5), (Vegas(0.5), 1)):
@@ -233,7 +235,8 @@ def test_a_law_without_a_range_is_solved_as_red_is() -> None:
 
 
 def test_fifty_points_take_few_evaluations() -> None:
-    """Well below a second: each of these calls, of fifty points at once, takes some 20 µs, and about as much around it."""
+    """Well below a second: each of these calls, of fifty points at once, takes some 20 µs, and about as much around
+    it."""
     calls = Counter[str]()
 
     def f(p: Array, tau: Array) -> Array:

@@ -234,7 +234,7 @@ def test_theorems_2_5_and_6_in_the_limit() -> None:
         assert np.all(np.diff(below[below > 1e-12]) < 0)
         last = curve[-1]
         assert last.share < 1e-12  # Theorem 2
-        assert np.all(np.diff(share[share.argmax():]) <= 0)
+        assert np.all(np.diff(share[share.argmax() :]) <= 0)
         assert 0 < last.r < 1  # Theorem 6: r, τ, b and x_1 keep finite values above 0
         assert min(last.tau, last.tcp.x) > 0
         assert last.b == pytest.approx(curve[-2].b, rel=1e-3)

@@ -67,7 +67,9 @@ def _peak(done: ChokeTheory) -> str:
     if len(done.udp_bps) == 1:
         return ""
     if len(solved) < 3:
-        return f"the model has an answer at {len(solved)} of {len(done.udp_bps)} rates, too few to say where the peak is; "
+        return (
+            f"the model has an answer at {len(solved)} of {len(done.udp_bps)} rates, too few to say where the peak is; "
+        )
     top = done.rows()[done.peak]
     end = " (the end of the range)" if done.peak in (0, len(done.udp_bps) - 1) else ""
     if not end and done.peak in (solved[0], solved[-1]):

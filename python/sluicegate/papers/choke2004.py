@@ -32,7 +32,8 @@ KEEP: Keep = {
 PLACES: Keep = {"density": ("place", "rho", "until_s")}
 QUEUE: Keep = {"queue": ("time_s", "queue_packets", "average_packets")}
 MOST_PLACES = 5_000_000
-"""Packets whose places a run keeps, the most that it can: a snapshot of 1000 packets every 97.3 ms for eight minutes."""
+"""Packets whose places a run keeps, the most that it can: a snapshot of 1000 packets every 97.3 ms for eight
+minutes."""
 
 BINS = 20
 """Parts into which the queue is cut, from tail to head."""
@@ -63,11 +64,11 @@ def points(results: Tables, settings: Settings) -> pl.DataFrame:
 
     `share` (of the link, all unresponsive flows), `occupancy` (their part of the queue), `b` (packets waiting, mean
     over time), `tau` (seconds that packets wait), `average` (RED's own), `utilisation`, `tcp_bps`, `udp_loss`;
-    of a TCP flow of the first group `tcp_flow` (packets per second that it gets), `x1` (those that it sends), `p1` (lost
-    over arrived); `timeouts` (of TCP, over its delivered packets). `r`: dropped by congestion of the arrivals that no
-    comparison dropped. `hits0`, `hits1`: what a comparison dropped of UDP's arrivals and of TCP's (of the first group),
-    over the part of the queue that one such flow has: 1 by (5) for like flows. The last three are NaN with several candidates, where a match does not always
-    drop two packets, and the hits where nothing was queued.
+    of a TCP flow of the first group `tcp_flow` (packets per second that it gets), `x1` (those that it sends), `p1`
+    (lost over arrived); `timeouts` (of TCP, over its delivered packets). `r`: dropped by congestion of the arrivals
+    that no comparison dropped. `hits0`, `hits1`: what a comparison dropped of UDP's arrivals and of TCP's (of the
+    first group), over the part of the queue that one such flow has: 1 by (5) for like flows. The last three are NaN
+    with several candidates, where a match does not always drop two packets, and the hits where nothing was queued.
     """
     cases = all_cases()
     flows, links = results["flows"], results["links"]
@@ -132,8 +133,8 @@ def density_of(tables: Tables, tcp: int, warmup: float) -> Tables:
     """ρ(y) of one run, from its snapshots after the warm-up; flows above `tcp` are UDP.
 
     `place`: of the middle of each part of the queue, 0 at the tail and 1 at the head; `rho`: the part of the packets
-    found there that are UDP's, NaN where none was. The row of place 1 is the packet at the very head. `until_s`: the time of
-    the last snapshot.
+    found there that are UDP's, NaN where none was. The row of place 1 is the packet at the very head. `until_s`: the
+    time of the last snapshot.
     """
     rows = tables["positions"].filter(pl.col("time_s") > warmup)
     time, behind = rows["time_s"].to_numpy(), rows["behind_packets"].to_numpy()

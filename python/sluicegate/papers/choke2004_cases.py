@@ -208,8 +208,8 @@ NEEDED_TCP = 96
 
 
 def window_s(case: Case, settings: Settings) -> tuple[int, int]:
-    """The length of a run and of its warm-up, seconds. Vegas runs for as long as the paper's, of which the first quarter
-    is not measured."""
+    """The length of a run and of its warm-up, seconds. Vegas runs for as long as the paper's, of which the first
+    quarter is not measured."""
     if case.vegas:
         duration = min(VEGAS_S, settings.duration_s)
         return duration, duration // 4

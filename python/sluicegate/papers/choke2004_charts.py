@@ -89,7 +89,9 @@ def laws(table: pl.DataFrame, models: Sequence[tuple[str, str]]) -> Figure:
     colours = (plot.BLUE, plot.SKY, plot.ORANGE, plot.PURPLE, plot.GREEN)
     for (name, label), colour, line in zip(models, colours, ("-", ":", "-.", "--", "-"), strict=True):
         queue.plot(x, table[f"{name}_b"], line, color=colour, label=label)
-    queue.plot(x, table["b_mean"] * (1 + table["rest_b_mean"]), color=plot.BLACK, linewidth=1, label="x₁ and hits measured")
+    queue.plot(
+        x, table["b_mean"] * (1 + table["rest_b_mean"]), color=plot.BLACK, linewidth=1, label="x₁ and hits measured"
+    )
     queue.set_ylabel("queue b (packets)")
     rate.set_title("TCP's law at measured p, τ")
     rest.set_title("drops at the measured queue")
@@ -102,7 +104,9 @@ def laws(table: pl.DataFrame, models: Sequence[tuple[str, str]]) -> Figure:
         for name, label, colour, marker in drawn:
             values = 1 + table[f"{name}_mean"].to_numpy()
             halves = table[f"{name}_half_width"].cast(pl.Float64).fill_null(0.0).to_numpy()
-            axes.errorbar(x, values, yerr=halves, fmt="-", marker=marker, color=colour, capsize=3, linewidth=1, label=label)
+            axes.errorbar(
+                x, values, yerr=halves, fmt="-", marker=marker, color=colour, capsize=3, linewidth=1, label=label
+            )
         axes.axhline(1, color=plot.BLACK, linestyle=":", linewidth=1.3, zorder=1.5)
         axes.set_ylim(bottom=0)
     rate.set_ylabel("law over measurement")
@@ -152,8 +156,8 @@ def spatial(panels: Sequence[tuple[str, pl.DataFrame, dict[str, Curve | None]]])
 
 @dataclass(frozen=True)
 class OverTime:
-    """A queue over time, seconds and packets; RED's average of it; its mean over time and runs with the half width of its
-    interval, and the queues of the models that have an answer."""
+    """A queue over time, seconds and packets; RED's average of it; its mean over time and runs with the half width of
+    its interval, and the queues of the models that have an answer."""
 
     title: str
     times: Sequence[float]
@@ -172,7 +176,8 @@ def queues(panels: Sequence[OverTime], min_th: float) -> Figure:
         times, packets, average = panel.times, panel.packets, panel.average
         axes.set_title(panel.title)
         half = 0.0 if np.isnan(panel.half_width) else panel.half_width
-        axes.axhspan(panel.mean - max(half, 0.15), panel.mean + max(half, 0.15), color=SIMULATION.color, alpha=0.5, linewidth=0,
+        axes.axhspan(panel.mean - max(half, 0.15), panel.mean + max(half, 0.15), color=SIMULATION.color, alpha=0.5,
+        linewidth=0,
                      label="mean of all runs, 95 % interval")  # fmt: skip
         for name, style in MODELS:
             if np.isfinite(level := panel.levels[name]):
@@ -239,8 +244,8 @@ def against_model(table: pl.DataFrame) -> Figure:
 
 @plot.drawing
 def needed(steps: Sequence[tuple[str, Sequence[int], Sequence[int]]], table: pl.DataFrame, limit: float) -> Figure:
-    """Left: candidates needed for k flows, a line for each share allowed and model. Right: the share simulated at the number
-    of the closed curve, at that of the full model, and at one less. Table: `k`, `m`, `which`, `share_mean`,
+    """Left: candidates needed for k flows, a line for each share allowed and model. Right: the share simulated at the
+    number of the closed curve, at that of the full model, and at one less. Table: `k`, `m`, `which`, `share_mean`,
     `share_half_width`, `ours_share`."""
     figure, (row,) = plot.panels(1, 2, height=4.2, share_y=False)
     left, right = row
@@ -263,7 +268,9 @@ def needed(steps: Sequence[tuple[str, Sequence[int], Sequence[int]]], table: pl.
         right.plot(x, part["ours_share"] * 100, "_", color=plot.BLACK, markersize=10,
                    label="full model" if shift == 0 else None)  # fmt: skip
         for at, m, share in zip(x, part["m"], part["share_mean"], strict=True):
-            right.annotate(f"{m}", (at, 100 * share), xytext=(6, -10), textcoords="offset points", fontsize=8.5, color=colour)
+            right.annotate(
+                f"{m}", (at, 100 * share), xytext=(6, -10), textcoords="offset points", fontsize=8.5, color=colour
+            )
     plot.reference(right, 100 * limit, f"{100 * limit:g} %")
     right.set_ylim(0, 80)
     right.set_xlim(0.5, 6)

@@ -48,7 +48,8 @@ OF_FIGURE: dict[str, tuple[str, ...]] = {
     "fig8-9": ("n40-active", "n8-on-and-off", "fast-on-and-off"),
     "few": ("least-flows",),
     "kinds": (
-        "two-udp-take-more", "five-udp-take-more", "two-against-model", "five-against-model", "several-at-measured-rate",
+        "two-udp-take-more", "five-udp-take-more", "two-against-model", "five-against-model",
+            "several-at-measured-rate",
         "back-third", "back-third-many", "back-third-no-bursts", "back-queue",
     ),
     "beyond": (
@@ -128,7 +129,8 @@ def _share(runs: pl.DataFrame, id_: str, source: str, cases: Sequence[Case], pap
          [100 * (value - said(case, "paper").share) for value in by_seed(runs, case, "share")])
         for case in cases
     )  # fmt: skip
-    return Check(id_, source, "shown", f"{paper}; tested: UDP's share, the greatest difference from the model with (43) "
+    return Check(id_, source, "shown", f"{paper}; tested: UDP's share, the greatest difference from the model with "
+                                       "(43) "
                  "and (44)", off.size, f"percentage points ({off.at})",
                  off.within(1.0, "one percentage point, chosen here"))  # fmt: skip
 
@@ -138,19 +140,23 @@ WHAT = {"queue": ("b", "the queue"), "x1": ("x1", "the rate x_1 that a TCP flow 
 
 
 def _against(runs: pl.DataFrame, set_: str, source: str, cases: Sequence[Case]) -> list[Check]:
-    """Queue, x_1 and p_1 against both full models, the worst point of each; throughput cannot fail, for (7) fixes it."""
+    """Queue, x_1 and p_1 against both full models, the worst point of each; throughput cannot fail, for (7) fixes
+    it."""
     table = ratios(runs, cases)
     f43, timed, g44, hits, rest = (spread_of(table, cases, law) for law in ("f_paper", "f_ours", "g_paper", "hits_tcp",
                                                                         "rest_b"))  # fmt: skip
     laws = (
         f"By itself, at the measured p and τ, (43) is {f43.low:+.0f} to {f43.high:+.0f} % off what the flows send, and "
-        f"(44) at the measured queue {g44.low:+.0f} to {g44.high:+.0f} % off RED's drops; to replace either alone brings "
+        f"(44) at the measured queue {g44.low:+.0f} to {g44.high:+.0f} % off RED's drops; to replace either alone "
+        "brings "
         f"the queue nearer at every point."
     )
     ours = (
         f"At the measured p and τ the law with time-outs is {timed.low:+.0f} to {timed.high:+.0f} % off what the "
-        f"flows send, more with more flows, and the part of TCP's arrivals that a comparison drops is {hits.low:+.0f} to "
-        f"{hits.high:+.0f} % off (5), which counts most where few flows share the queue: the one lengthens the model's queue, the other shortens it, and where "
+        "flows send, more with more flows, and the part of TCP's arrivals that a comparison drops is "
+        f"{hits.low:+.0f} to "
+        f"{hits.high:+.0f} % off (5), which counts most where few flows share the queue: the one lengthens the "
+        "model's queue, the other shortens it, and where "
         f"they cancel it agrees. With both as measured the other equations leave {rest.size:.1f} % of the queue."
     )
     result = []
@@ -163,7 +169,8 @@ def _against(runs: pl.DataFrame, set_: str, source: str, cases: Sequence[Case]) 
             off = against(runs, cases, column, called)
             result.append(
                 Check(f"{key}-against-{model}-{set_}", source, "shown", f"{paper}; tested: the greatest difference of "
-                      f"all points", off.size, f"% of the model ({off.at})", off.within(100 * CLOSE, TENTH), explanation,
+                      f"all points", off.size, f"% of the model ({off.at})", off.within(100 * CLOSE, TENTH),
+                      explanation,
                       evidence)
             )  # fmt: skip
     return result
@@ -191,24 +198,29 @@ def _laws(runs: pl.DataFrame) -> list[Check]:
     least = min((interval(by_seed(nearer, case, "nearer", 100)) for case in cases), key=lambda each: each.mean)
     f43, timed, g44, gaps = (spread_of(table, cases, law) for law in ("f_paper", "f_ours", "g_paper", "g_ours"))
     result: list[Check] = [
-        Check("law-43", "eq. (43)", "shown", "the rate of TCP by (43) at the measured p_1 and τ, against the measured x_1",
+        Check("law-43", "eq. (43)", "shown", "the rate of TCP by (43) at the measured p_1 and τ, against the "
+                                             "measured x_1",
               f43.size, f"% ({f43.at})", f43.within(100 * CLOSE, TENTH),
-              "Windows are about three packets and time-outs frequent; (43) knows none. A law with them comes nearer at "
+              "Windows are about three packets and time-outs frequent; (43) knows none. A law with them comes nearer "
+              "at "
               f"every point, {timed.low:+.0f} to {timed.high:+.0f} %, not exact: least with few flows, most with many.",
               "law-timeouts-nearer"),
         claim("law-timeouts-nearer", "Padhye et al. 2000", "with time-outs the law comes nearer to the measured x_1 at "
               "every point; tested: by how much where it does least", least, "percentage points of x_1",
               above(0, least), "shown"),
         Check("law-44", "eq. (44)", "shown", "r by (44) at the measured queue, against RED's measured drops", g44.size,
-              f"% ({g44.at})", g44.within(100 * CLOSE, TENTH), "RED here spaces its drops by uniform gaps on 1 … 1/p_b, "
+              f"% ({g44.at})", g44.within(100 * CLOSE, TENTH), "RED here spaces its drops by uniform gaps on 1 … "
+                                                               "1/p_b, "
               "its default, which drops 2p_b/(1 + p_b).", "law-gaps"),
-        Check("law-gaps", "Floyd & Jacobson 1993, Sec. VII", "shown", "r = 2p_b/(1 + p_b) at the measured queue, against "
+        Check("law-gaps", "Floyd & Jacobson 1993, Sec. VII", "shown", "r = 2p_b/(1 + p_b) at the measured queue, "
+                                                                      "against "
               "RED's measured drops", gaps.size, f"% ({gaps.at})", gaps.within(5.0, "half of a tenth")),
     ]  # fmt: skip
     tcp, udp = spread_of(table, cases, "hits_tcp"), spread_of(table, MANY, "hits_udp")
     result += [
         Check("hits-tcp", "eq. (5)", "shown", "a comparison drops b_i/b of a flow's arrivals: of TCP's", tcp.size,
-              f"% ({tcp.at})", tcp.within(100 * CLOSE, TENTH), "A TCP flow sends when acknowledgements come, so when its "
+              f"% ({tcp.at})", tcp.within(100 * CLOSE, TENTH), "A TCP flow sends when acknowledgements come, so when "
+                                                               "its "
               "packets have left the queue: an arrival finds fewer of its own there than stand there on average. UDP's "
               "arrivals, which wait for nothing, find what (5) says.", "hits-udp"),
         Check("hits-udp", "eq. (5)", "shown", "the same of UDP's, at 10c", udp.size, f"% ({udp.at})",
@@ -221,7 +233,8 @@ def _laws(runs: pl.DataFrame) -> list[Check]:
             claim(f"queue-one-at-a-time-{set_}", source, "a law with time-outs alone, and RED's gaps alone, bring the "
                   "model's queue nearer to the measured one at every point; tested: by how much where one does least",
                   gain, f"% of the queue ({label})", above(0, gain), "shown"),
-            Check(f"rest-{set_}", source, "shown", "(3), (4), (6), (7) and (9), with TCP's rate and the hits as measured "
+            Check(f"rest-{set_}", source, "shown", "(3), (4), (6), (7) and (9), with TCP's rate and the hits as "
+                                                   "measured "
                   "and RED's gaps, give the queue", off.size, f"% ({off.at})", off.within(5.0, "half of a tenth")),
         ]  # fmt: skip
     return result
@@ -274,11 +287,12 @@ def _spatial(results: Tables, runs: pl.DataFrame) -> list[Check]:
     bounds = [_waits(runs, case, off.margin, off.count) for case, off in zip(MANY, offs, strict=True)]
     used = [abs(off.mean) / (limit.high or 1.0) for off, limit in zip(offs, bounds, strict=True)]
     result.append(
-        Check("head-is-share-many", source, "claim", "the same for N = 12 to 64 at 10c; tested: the greatest difference "
+        Check("head-is-share-many", source, "claim", "the same for N = 12 to 64 at 10c; tested: the greatest "
+                                                     "difference "
               "over what is allowed at that point", max(used), "", Bounds(None, 1.0, "as for each UDP rate"))
     )  # fmt: skip
     for set_, members in (("load", LOAD), ("many", MANY)):
-        off = worst(
+        farthest = worst(
             (f"{name(case)}, place {place:g}", [rho - model for rho in values])
             for case in members
             for place, model, values in _places(tables[case.id], case)
@@ -287,17 +301,19 @@ def _spatial(results: Tables, runs: pl.DataFrame) -> list[Check]:
         result.append(
             Check(f"density-against-model-{set_}", source, "shown", "simulation and full model match well; tested: the "
                   "greatest difference of ρ(y) at any twentieth of the queue, from the model with time-outs and RED's "
-                  "gaps", off.size, f"({off.at})", off.within(2 / least, f"2/b, which a model of means leaves open, of the shortest queue, {least:.0f}"))
+                  "gaps", farthest.size, f"({farthest.at})", farthest.within(2 / least, "2/b, which a model of means leaves open, "
+                                                                         f"of the shortest queue, {least:.0f}"))
         )  # fmt: skip
     return result
 
 
 def _waits(runs: pl.DataFrame, case: Case, margin: float, count: int) -> Bounds:
-    """How near ρ(b) must come to the share: a packet seen at the head waits there for the link to be free, and is hit in
-    that time by at most x_0/c arrivals with 1/b each."""
+    """How near ρ(b) must come to the share: a packet seen at the head waits there for the link to be free, and is hit
+    in that time by at most x_0/c arrivals with 1/b each."""
     hit = interval(by_seed(runs, case, "share")).mean * case.x0 / interval(by_seed(runs, case, "b")).mean
     return Bounds(
-        -hit - margin, hit + margin, f"0, give or take {hit:.2g}, of what stands at the head the part that is hit before "
+        -hit - margin, hit + margin, f"0, give or take {hit:.2g}, of what stands at the head the part that is hit "
+                                     "before "
         f"the link is free, and {margin:.2g}, the 95 % interval over {count} seeds"
     )  # fmt: skip
 

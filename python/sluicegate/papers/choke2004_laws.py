@@ -63,7 +63,8 @@ def ratios(runs: pl.DataFrame, cases: Sequence[Case], rest: bool = True) -> pl.D
 
 
 def with_measured(case: Case, x1: float, hits1: float = 1.0, hits0: float = 1.0) -> tuple[float, float, float]:
-    """b, p_1 and the share of the unresponsive flows, TCP flows sending `x1` packets per second; one candidate, RED's gaps.
+    """b, p_1 and the share of the unresponsive flows, TCP flows sending `x1` packets per second; one candidate, RED's
+    gaps.
 
     `hits1`, `hits0`: what a comparison drops of TCP's and of the others' arrivals, over b_i/b. With s of them h = s·φ,
     and each arrival that hits takes one of φ·b packets: u = (1 − r)(1 − e^−sX), h = u/(1 + u). NaN where CHOKe would
@@ -98,8 +99,8 @@ def with_measured(case: Case, x1: float, hits1: float = 1.0, hits0: float = 1.0)
 
 
 def at_measured_rate(runs: pl.DataFrame, case: Case) -> choke.Equilibrium | None:
-    """The model with RED's gaps and, in place of a law of TCP, the rate that its flows were measured to send; None where it
-    has no answer. One group of TCP flows; any number of candidates."""
+    """The model with RED's gaps and, in place of a law of TCP, the rate that its flows were measured to send; None
+    where it has no answer. One group of TCP flows; any number of candidates."""
     return _at_rate(case, interval_of(runs, case.id, "x1").mean)
 
 

@@ -37,8 +37,8 @@ MODELS = {
     "gaps": (False, True, False),
     "ours": (True, True, True),
 }
-"""Of each: whether its law of TCP knows time-outs, whether RED's drops are spaced, whether the round trip has the packet's
-own time on the link. All but the paper's stay at max_th where the queue would be longer."""
+"""Of each: whether its law of TCP knows time-outs, whether RED's drops are spaced, whether the round trip has the
+packet's own time on the link. All but the paper's stay at max_th where the queue would be longer."""
 
 QUANTITIES = ("share", "occupancy", "b", "tcp_flow", "x1", "p1")
 """What each model says of a case."""
@@ -152,7 +152,8 @@ def table(cases: Sequence[Case], models: Sequence[str] = ("paper", "ours")) -> p
 
 @dataclass(frozen=True)
 class Needed:
-    """A case of the candidates needed. `closed`: whether by the closed curve, of infinitely many TCP flows, it is enough;
+    """A case of the candidates needed. `closed`: whether by the closed curve, of infinitely many TCP flows, it is
+    enough;
     `full`: whether it is by the full model of as many as there are."""
 
     case: Case

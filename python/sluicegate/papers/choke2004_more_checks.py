@@ -14,7 +14,6 @@ from . import Settings
 from .checks import Bounds, Check, above, below
 from .choke2004_cases import (
     BACK_FACTORS,
-    BACK_LOAD,
     BACK_MANY,
     BACK_SMOOTH,
     CANDIDATES,
@@ -68,7 +67,8 @@ def _vegas(runs: pl.DataFrame) -> list[Check]:
         f"leave their windows below what Vegas would have"
     )
     return [
-        claim("vegas-under-5-at-10c", source, "the behaviour is that of Fig. 4: UDP's share tends to 0; tested: under 5 % "
+        claim("vegas-under-5-at-10c", source, "the behaviour is that of Fig. 4: UDP's share tends to 0; tested: "
+                                              "under 5 % "
               "at 10c", small, "% of the link", below(5, small)),
         claim("vegas-nearer-theorem-1", source, "the match with Theorem 1 is better than with NewReno; tested: UDP's "
               "share at 1.25c is greater, both below 26.9 %", nearer, "percentage points that Vegas's is greater",
@@ -76,29 +76,33 @@ def _vegas(runs: pl.DataFrame) -> list[Check]:
         claim("vegas-peak-below-theorem-1", source, "a smaller greatest share than Theorem 1", peak,
               f"% of the link, at {top:g}c", below(100 * choke.PEAK_SHARE, peak), "shown"),
         Check("vegas-share-against-model", source, "shown", "simulation and full model match; tested: UDP's share, the "
-              "greatest difference over 0.1c to 10c from the model with (44)", off.size, f"percentage points ({off.at})",
+              "greatest difference over 0.1c to 10c from the model with (44)", off.size, "percentage points "
+                                                                                         f"({off.at})",
               off.within(1.0, "one percentage point, chosen here")),
         *(
             Check(f"vegas-queue-against-{model}", source, "shown", f"simulation and full model match, with {text}; "
-                  "tested: the queue, the greatest difference of all points", queue.size, f"% of the model ({queue.at})",
+                  "tested: the queue, the greatest difference of all points", queue.size, "% of the model "
+                                                                                          f"({queue.at})",
                   queue.within(100 * CLOSE, TENTH), explanation, "rest-vegas")
             for model, text, queue, explanation in (
                 ("44", "(44)", against(runs, VEGAS_LOAD, "b", "paper"),
-                 f"{why}; (44) at the measured queue is {g44.low:+.0f} to {g44.high:+.0f} % off RED's drops, whose gaps "
+                 f"{why}; (44) at the measured queue is {g44.low:+.0f} to {g44.high:+.0f} % off RED's drops, whose "
+                 "gaps "
                  f"are uniform here."),
                 ("gaps", "RED's drops as it spaces them", against(runs, VEGAS_LOAD, "b", "ours"),
                  f"{why}. With that rate as measured, and the comparison's hits of TCP ({hits.low:+.0f} to "
                  f"{hits.high:+.0f} % off (5)), the other equations leave {rest.size:.1f} % of the queue."),
             )
         ),
-        Check("rest-vegas", source, "shown", "(3), (4), (6), (7) and (9), with Vegas's rate and the hits as measured and "
+        Check("rest-vegas", source, "shown", "(3), (4), (6), (7) and (9), with Vegas's rate and the hits as measured "
+                                             "and "
               "RED's gaps, give the queue", rest.size, f"% ({rest.at})", rest.within(5.0, "half of a tenth")),
     ]  # fmt: skip
 
 
 def cycles(settings: Settings, results: Tables, case: Case) -> tuple[Interval, Interval]:
-    """How often per minute RED's average falls below min_th, where CHOKe compares nothing, and for how much of the time in
-    per cent, by seed, from samples after the warm-up."""
+    """How often per minute RED's average falls below min_th, where CHOKe compares nothing, and for how much of the
+    time in per cent, by seed, from samples after the warm-up."""
     duration, warmup = window_s(case, settings)
     rows = results["queue"].filter((pl.col("experiment") == case.id) & (pl.col("time_s") > warmup))
     off = pl.col("average_packets") < MIN_TH
@@ -116,7 +120,8 @@ def _active(settings: Settings, results: Tables) -> list[Check]:
         claim("n40-active", "Sec. VI, Fig. 8", "with N = 40 the queue stays well above min_th", many, unit,
               Bounds(None, 0.0, "never")),
         claim("n8-on-and-off", "Sec. VI, Fig. 9", "with N = 8 the queue oscillates around min_th, constantly turning "
-              "CHOKe on and off", eight, f"{unit}, where it is {eight_off.mean:.1f} % of the time", above(CYCLES, eight)),
+              "CHOKe on and off", eight, f"{unit}, where it is {eight_off.mean:.1f} % of the time",
+              above(CYCLES, eight)),
         claim("fast-on-and-off", "Sec. VI", "the same when c grows with fixed N; tested: 8 Mbit/s, N = 32", fast,
               f"{unit}, where it is {fast_off.mean:.1f} % of the time", above(CYCLES, fast), "shown"),
     ]  # fmt: skip
@@ -129,7 +134,8 @@ def _kinds(settings: Settings, results: Tables, runs: pl.DataFrame) -> list[Chec
         more_ = difference(by_seed(runs, load[-1], "share", 100), one)
         rows = [(case, interval(by_seed(runs, case, "share")), said(case, "ours").share) for case in load]
         result += [
-            claim(f"{count}-udp-take-more", "Sec. VI", f"several UDP flows take more at a high rate; tested: {count} of "
+            claim(f"{count}-udp-take-more", "Sec. VI", f"several UDP flows take more at a high rate; tested: {count} "
+                                                       "of "
                   f"{load[-1].x0:g}c against one of 10c", more_, "percentage points", above(0, more_)),
             _shares(f"{count}-against-model", f"the model holds for {count} UDP flows of {load[0].x0:g}c to "
                     f"{load[-1].x0:g}c each", [
@@ -139,7 +145,10 @@ def _kinds(settings: Settings, results: Tables, runs: pl.DataFrame) -> list[Chec
         ]  # fmt: skip
     third = Bounds(1 / 3 * (1 - CLOSE), 1 / 3 * (1 + CLOSE), "1/3, give or take a tenth of it")
     share = {key: interval(by_seed(runs, case, "share")).mean for key, case in BACK_FACTORS.items()}
-    (falls, off), base = cycles(settings, results, BACK_FACTORS[TCP_FLOWS, False, False]), share[TCP_FLOWS, False, False]
+    (falls, off), base = (
+        cycles(settings, results, BACK_FACTORS[TCP_FLOWS, False, False]),
+        share[TCP_FLOWS, False, False],
+    )
     paper = "with Back CHOKe UDP's share is close to 1/3 if the number of TCP flows is large"
     table = "; ".join(
         f"N = {number}: as it is {share[number, False, False]:.2f}, TCP spaced {share[number, True, False]:.2f}, UDP "
@@ -155,13 +164,15 @@ def _kinds(settings: Settings, results: Tables, runs: pl.DataFrame) -> list[Chec
     return [
         *result,
         _several(runs),
-        Check("back-third", "Sec. VI", "claim", f"{paper}; tested: N = {TCP_FLOWS}, 10c", base, "of the link", third, why,
-              "back-third-no-bursts"),
+        Check("back-third", "Sec. VI", "claim", f"{paper}; tested: N = {TCP_FLOWS}, 10c", base, "of the link", third,
+              why, "back-third-no-bursts"),
         Check("back-third-many", "Sec. VI", "claim", f"{paper}; tested: N = {BACK_MANY}, 10c",
               share[BACK_MANY, False, False], "of the link", third, why, "back-third-no-bursts"),
-        Check("back-third-no-bursts", "Sec. VI", "claim", f"{paper}; tested: N = {BACK_MANY}, 10c, TCP's packets spaced, "
+        Check("back-third-no-bursts", "Sec. VI", "claim", f"{paper}; tested: N = {BACK_MANY}, 10c, TCP's packets "
+                                                          "spaced, "
               "UDP jittered", share[BACK_MANY, True, True], "of the link", third),
-        claim("back-queue", "Sec. VI", "with Back CHOKe the queue oscillates around min_th; tested: N = 32, 10c, how often "
+        claim("back-queue", "Sec. VI", "with Back CHOKe the queue oscillates around min_th; tested: N = 32, 10c, how "
+                                       "often "
               "RED's average falls below it", falls, f"times a minute, where it is {off.mean:.0f} % of the time",
               above(CYCLES, falls)),
     ]  # fmt: skip
@@ -175,15 +186,18 @@ def _rest(spread: Interval) -> Interval:
 def _shares(
     id_: str, paper: str, rows: Sequence[tuple[str, Interval, float]], explanation: str = "", evidence: str = ""
 ) -> Check:
-    """Groups' shares against a model: each may be a tenth of the model's off, and its interval and 0.2 % of the link."""
+    """Groups' shares against a model: each may be a tenth of the model's off, and its interval and 0.2 % of the
+    link."""
     used = [(abs(spread.mean - model) / (CLOSE * model + spread.margin + 0.002), label, spread, model)
             for label, spread, model in rows if np.isfinite(model)]  # fmt: skip
     most, label, spread, model = max(used, key=lambda each: each[0])
     return Check(
-        id_, "Sec. VII; our extension", "shown", f"{paper}; tested: each group's share of the link against the model with "
+        id_, "Sec. VII; our extension", "shown", f"{paper}; tested: each group's share of the link against the model "
+                                                 "with "
         f"time-outs and RED's gaps, the greatest difference over what is allowed", most,
         f"times what is allowed ({label}: {100 * spread.mean:.2f} % and {100 * model:.2f} % of the link)",
-        Bounds(None, 1.0, "allowed is a tenth of the model's share, the 95 % interval over seeds, and 0.2 % of the link"),
+        Bounds(None, 1.0, "allowed is a tenth of the model's share, the 95 % interval over seeds, and 0.2 % of the "
+                          "link"),
         explanation, evidence,
     )  # fmt: skip
 
@@ -207,7 +221,8 @@ def _several(runs: pl.DataFrame) -> Check:
         if eq is not None and eq.admitted == 1:
             label = " and ".join(f"{count} UDP of {rate:g}c" for count, rate in case.udp)
             rows += [(f"UDP, {label}", spread, eq.share), (f"TCP, {label}", _rest(spread), 1 - eq.share)]
-    return _shares("several-at-measured-rate", "with the rate that the TCP flows were measured to send in place of their "
+    return _shares("several-at-measured-rate", "with the rate that the TCP flows were measured to send in place of "
+                                               "their "
                    "law, the model holds for several UDP flows", rows)  # fmt: skip
 
 
@@ -227,18 +242,22 @@ def _beyond(settings: Settings, results: Tables, runs: pl.DataFrame) -> list[Che
     never, _ = cycles(settings, results, CROWDED)
     queue = interval(by_seed(runs, CANDIDATES[-1], "b")).mean
     return [
-        _shares("candidates-against-model", "the extended model holds for 2 and 3 candidates against one UDP flow of 2c",
+        _shares("candidates-against-model", "the extended model holds for 2 and 3 candidates against one UDP flow of "
+                                            "2c",
                 rows(CANDIDATES[:2])),
         _shares("five-candidates-against-model", "the same for 5 candidates", rows(CANDIDATES[2:]),
                 f"Their losses hold the queue at {queue:.0f} packets, near min_th: RED's average falls below it "
-                f"{falls.mean:.0f} times a minute, {off.mean:.0f} % of the time, and while CHOKe is off UDP gets through. "
+                f"{falls.mean:.0f} times a minute, {off.mean:.0f} % of the time, and while CHOKe is off UDP gets "
+                "through. "
                 f"With 96 TCP flows it falls below it {never.mean:.0f} times, and UDP has what the model says.",
                 "five-candidates-many-flows"),
         _shares("five-candidates-many-flows", "the same for 5 candidates beside 96 TCP flows", rows((CROWDED,))),
-        _shares("unequal-1-against-model", "the extended model holds for three UDP flows of 0.5c, c and 3c, 1 candidate",
+        _shares("unequal-1-against-model", "the extended model holds for three UDP flows of 0.5c, c and 3c, 1 "
+                                           "candidate",
                 rows(UNEQUAL[:1]), _rate_why(runs, UNEQUAL[:1]), "several-at-measured-rate"),
         _shares("unequal-3-against-model", "the same with 3 candidates", rows(UNEQUAL[1:])),
-        _shares("round-trips-against-model", "the extended model holds for half of the TCP flows at 20 ms, half at 400 ms",
+        _shares("round-trips-against-model", "the extended model holds for half of the TCP flows at 20 ms, half at "
+                                             "400 ms",
                 rows(FAR)),
     ]  # fmt: skip
 
@@ -260,8 +279,9 @@ def _needed(runs: pl.DataFrame) -> list[Check]:
             by = "the closed curve" if which == "closed" else "the full model with 96 TCP flows"
             holds = which != "full-less"
             paper = (
-                f"{m} candidate{'s hold' if m > 1 else ' holds'} {whom} under {limit:g} %, by {by}" if holds else
-                f"{m} do not hold {whom} under {limit:g} %, by {by}"
+                f"{m} candidate{'s hold' if m > 1 else ' holds'} {whom} under {limit:g} %, by {by}"
+                if holds
+                else f"{m} do not hold {whom} under {limit:g} %, by {by}"
             ) + f"; tested at {case.x0:g}c each, where they take most"
             model = 100 * said(case, "ours").share
             eq = at_measured_rate(runs, case)

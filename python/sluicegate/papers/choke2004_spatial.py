@@ -36,7 +36,8 @@ def model_rho(case: Case, model: str) -> Curve:
 
 
 def approximate_rho(case: Case) -> Curve | None:
-    """ρ of the approximate model: h_1 = 0, so that UDP's packets alone are hit on their way. None where it has no answer.
+    """ρ of the approximate model: h_1 = 0, so that UDP's packets alone are hit on their way. None where it has no
+    answer.
 
     With x_0(1 − r) arrivals that hit, A_0 = x_0(1 − r)(1 − h_0) and A_1 = c(1 − μ_0) packets enter each second: ρv =
     A_0·e^(βx_0(1−r)t), v = ρv + A_1, y = ∫v dt, which is b at t = τ by (14) and (16).

@@ -11,8 +11,8 @@ So both are solved by bracketing, in ln τ within ln b, where ln b runs over the
 start is needed. With r = g(b, τ) that does not fall as b grows there is one crossing. A law g may fall, and then cross
 more than once: where it turns is looked up, and the sign of (6) taken there and between, so that more solutions than
 one are seen and refused. What turns and comes back within one step of `PROBES`, 2 % of b where g names no range, is
-not seen. A law f is taken to have one rate x = f(p(x), τ), as one that does not rise with p has. The bracket of τ is Σ x_i(1 − p_i) ≤ κ·Σ φ_i/a, from X·e^−X ≤
-1 − e^−X: at a solution τ ≤ κ/(−β·c), which is b/c but for O(1/b).
+not seen. A law f is taken to have one rate x = f(p(x), τ), as one that does not rise with p has. The bracket of τ is Σ
+x_i(1 − p_i) ≤ κ·Σ φ_i/a, from X·e^−X ≤ 1 − e^−X: at a solution τ ≤ κ/(−β·c), which is b/c but for O(1/b).
 """
 
 from __future__ import annotations
@@ -272,8 +272,9 @@ def turning(state: State, bottom: Array, top: Array) -> tuple[list[Array], NDArr
                 often[index] = True
                 continue
             # Only where g falls may (6) grow again.
-            for low, high in pairwise([0, *turns.tolist(), PROBES - 1]):
-                wanted[index] += np.linspace(*levels[[low, high], index], 5 if way[low:high].min() < 0 else 2).tolist()
+            for first, last in pairwise([0, *turns.tolist(), PROBES - 1]):
+                many = 5 if way[first:last].min() < 0 else 2
+                wanted[index] += np.linspace(float(levels[first, index]), float(levels[last, index]), many).tolist()
     most = max(map(len, wanted))
     # Those that need fewer look at the bottom again, which tells nothing new.
     filled = np.array([each + [low] * (most - len(each)) for each, low in zip(wanted, bottom, strict=True)])
@@ -334,8 +335,8 @@ class _Signs:
     """What says whether there is one solution.
 
     Whether the queue would grow at the ends of the range, and how often that changes between them; at the solution what
-    is left of eqs. (6) to (8), how quickly the surplus falls, g's step, and whether the link is idle at any delay. Whether
-    g turns too often to tell, and what it has come to at `MOST_BACKLOG` (1 where it names a range).
+    is left of eqs. (6) to (8), how quickly the surplus falls, g's step, and whether the link is idle at any delay.
+    Whether g turns too often to tell, and what it has come to at `MOST_BACKLOG` (1 where it names a range).
     """
 
     low: NDArray[np.bool_]
@@ -358,7 +359,9 @@ def _refusal(state: State, signs: _Signs, index: int) -> ChokeError | None:
     if not signs.last[index] >= NEAR_1:
         return AssumptionError("A4", f"g(b, τ) does not tend to 1: it is {signs.last[index]:.3g} at b = {high:g}")
     if signs.often[index]:
-        return AssumptionError("A1", f"g(b, τ) turns more than {TURNS} times: it cannot be told how many solutions there are")
+        return AssumptionError(
+            "A1", f"g(b, τ) turns more than {TURNS} times: it cannot be told how many solutions there are"
+        )
     if signs.changes[index] > 1 or (signs.high[index] and not signs.low[index]):
         return AssumptionError("A1", f"eqs. (3) to (9) have more than one solution with b from {low:g} to {high:g}")
     if not signs.low[index]:
