@@ -301,8 +301,8 @@ def _spatial(results: Tables, runs: pl.DataFrame) -> list[Check]:
         result.append(
             Check(f"density-against-model-{set_}", source, "shown", "simulation and full model match well; tested: the "
                   "greatest difference of ρ(y) at any twentieth of the queue, from the model with time-outs and RED's "
-                  "gaps", farthest.size, f"({farthest.at})", farthest.within(2 / least, "2/b, which a model of means leaves open, "
-                                                                         f"of the shortest queue, {least:.0f}"))
+                  "gaps", farthest.size, f"({farthest.at})", farthest.within(
+                      2 / least, f"2/b, which a model of means leaves open, of the shortest queue, {least:.0f}"))
         )  # fmt: skip
     return result
 
