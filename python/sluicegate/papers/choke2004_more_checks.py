@@ -35,7 +35,7 @@ from .choke2004_cases import (
 )
 from .choke2004_laws import at_measured_rate, ratios
 from .choke2004_measures import CLOSE, TENTH, against, by_seed, claim, name, spread_of, worst
-from .choke2004_model import needed, said
+from .choke2004_model import equilibria, needed, said
 from .choke2004_rows import group_rows
 
 AT = {case.x0: case for case in LOAD}
@@ -203,7 +203,8 @@ def _shares(
 
 
 def _rate_why(runs: pl.DataFrame, cases: Sequence[Case]) -> str:
-    known = [case for case in cases if np.isfinite(said(case, "ours").x1)]
+    solved = {case: equilibria("ours")[case.id] for case in cases}
+    known = [case for case, eq in solved.items() if eq is not None and eq.admitted == 1]
     f = spread_of(ratios(runs, known, rest=False), known, "f_ours")
     return (
         f"TCP loses much and lives by time-outs here: at the measured p and τ its law is {f.low:+.0f} to "
