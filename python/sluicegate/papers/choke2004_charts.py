@@ -212,11 +212,12 @@ def shares(
                 axes.plot(table["x"], table["ours_share"] * 100, color=style.color, linewidth=1.3,
                           label=f"{name}, full model")  # fmt: skip
         if mark is not None:
-            plot.reference(axes, 100 * mark, f"{100 * mark:.3g} %")
-        axes.set_ylim(0, 105)
+            plot.reference(axes, 100 * mark, f"{100 * mark:.3g} %", lift=6)
+        axes.set_ylim(0, 150)  # room for the legend above the points
+        axes.set_yticks(range(0, 101, 20))
         plot.log_axis(axes, "x", ticks)
         axes.set_xlabel(xlabel)
-        axes.legend(loc="best")
+        axes.legend(loc="upper left", fontsize=8.5)
     row[0].set_ylabel("unresponsive flows' share of the link (%)")
     return figure
 

@@ -29,7 +29,7 @@ def group_rows(results: Tables) -> pl.DataFrame:
         place |= {1 + len(case.tcp) + index: len(case.tcp) + 1 + index for index in range(len(case.udp) - 1)}
         head = f"m = {case.candidates}" + (f", {len(case.udp)} UDP" if len(case.udp) > 1 else "")
         head += f", N = {case.tcp[0][0]}" if case == CROWDED else ""
-        head += f", {TRIPS[0]:g} and {TRIPS[1]:g} ms" if len(case.tcp) > 1 else ""
+        head += f", {TRIPS[0]:g} and {TRIPS[1]:g} ms, UDP {case.x0:g}c" if len(case.tcp) > 1 else ""
         eqs = {model: equilibria(model)[case.id] for model in ("paper", "ours")}
         for group, name in order:
             said = {model: None if eq is None else eq.flows[place[group]].count * eq.flows[place[group]].share
