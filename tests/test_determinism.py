@@ -39,12 +39,19 @@ def digest_of_columns(raw: _core.RawRun) -> str:
     """The digest of names, types and bytes of every column."""
     digest = hashlib.sha256()
     for table, columns in raw["tables"].items():
-        if all(len(payload) == 0 for _, _, payload in columns):
+        plain = [(name, dtype, texts(payload) if dtype == "str" else payload) for name, dtype, payload in columns]
+        if all(len(payload) == 0 for _, _, payload in plain):
             continue  # a table without rows says nothing
-        for name, dtype, payload in columns:
+        for name, dtype, payload in plain:
             digest.update(f"{table}.{name}:{dtype}:{len(payload)}\n".encode())
             digest.update(payload if isinstance(payload, bytes) else "\n".join(payload).encode())
     return digest.hexdigest()
+
+
+def texts(payload: tuple[list[str], bytes]) -> list[str]:
+    """The text of every row: they come as each of them once, and for every row which."""
+    names, codes = payload
+    return [names[code] for code in memoryview(codes).cast("I")]
 
 
 def digest_of_all() -> str:

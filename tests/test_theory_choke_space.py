@@ -197,45 +197,73 @@ def test_theorem_5_every_flow_holds_less_than_half_of_the_queue() -> None:
         assert eq.tau > 0
 
 
+# --- in the limit of UDP's rate, over random valid parameters ------------------------------------
+
 LOADS = 10.0 ** np.arange(0, 7)
 
 
+def limits(seed: int, count: int) -> list[list[choke.Equilibrium]]:
+    """For problems at random the solutions at each of `LOADS`; those with a refusal at any are left out."""
+    random = np.random.default_rng(seed)
+
+    def between(low: float, high: float) -> Array:
+        return np.repeat(np.exp(random.uniform(math.log(low), math.log(high), count)), len(LOADS))
+
+    c, min_th = between(20, 5000), between(10, 100)
+    law = Reno(between(0.01, 0.5)) if seed % 2 else Vegas(between(1, 10))
+    g = Red(min_th, min_th * between(5, 50), between(0.05, 1))
+    found = equilibria(c * np.tile(LOADS, count), N=np.round(between(10, 500)), c=c, f=law, g=g)
+    rows = np.arange(count * len(LOADS)).reshape(count, len(LOADS))
+    return [[found[int(i)] for i in row] for row in rows if not any(found.refusals[i] for i in row)]
+
+
+LIMITS = [*limits(3, 60), *limits(4, 60)]
+
+
+def test_there_are_enough_limits_to_hold_the_theorems_to() -> None:
+    assert len(LIMITS) > 50
+    assert np.ptp([curve[-1].r for curve in LIMITS]) > 0.2
+
+
 def test_theorems_2_5_and_6_in_the_limit() -> None:
-    for law in (RENO, Vegas(3.0)):
-        curve = equilibria(C * LOADS, N=40, c=C, f=law, g=RED)
-        udp = [eq.udp.h - (1 - eq.r) / (2 - eq.r) for eq in curve]
-        assert np.all(np.diff(udp[:3]) > 0)
-        assert udp[-1] == pytest.approx(0, abs=1e-12)
-        assert np.all(np.diff(curve.share[:4]) < 0)
-        assert curve.share[-1] == 0
+    for curve in LIMITS:
+        share, n = np.array([eq.share for eq in curve]), curve[0].tcp.count
+        below = np.array([(1 - eq.r) / (2 - eq.r) - eq.udp.h for eq in curve])
+        assert np.all(below >= -1e-13)
+        assert below[-1] < 1e-12  # Theorem 5: its bound is reached
+        assert np.all(np.diff(below[below > 1e-12]) < 0)
         last = curve[-1]
-        assert 0 < last.r < 1
-        assert last.tau > 0.1
-        assert last.tcp.h == pytest.approx(1 / (40 * (2 - last.r)), rel=1e-12)
-        assert 40 * last.tcp.share == pytest.approx(1)
+        assert last.share < 1e-12  # Theorem 2
+        assert np.all(np.diff(share[share.argmax() :]) <= 0)
+        assert 0 < last.r < 1  # Theorem 6: r, τ, b and x_1 keep finite values above 0
+        assert min(last.tau, last.tcp.x) > 0
+        assert last.b == pytest.approx(curve[-2].b, rel=1e-3)
+        assert last.tau == pytest.approx(curve[-2].tau, rel=1e-3)
+        assert last.tcp.h == pytest.approx(1 / (n * (2 - last.r)), rel=1e-10)
+        assert n * last.tcp.share == pytest.approx(1, rel=1e-10)
 
 
 def test_theorem_8_the_density_becomes_a_step_at_b0() -> None:
-    before: list[float] = []
-    after: list[float] = []
-    for eq in equilibria(C * LOADS, N=32, c=C, f=RENO, g=RED):
-        s = space(eq)
-        before.append(float(s.rho(0.8 * eq.udp.b)))
-        after.append(float(s.rho(1.1 * eq.udp.b)))
-    assert np.all(np.diff(before) > 0)
-    assert before[-1] > 0.999
-    assert after[1] > after[2] > after[3]
-    assert after[-1] < 1e-12
+    for curve in LIMITS:
+        before, after = [], []
+        for eq in curve:
+            s = space(eq)
+            before.append(float(s.rho(0.8 * eq.udp.b)))
+            after.append(float(s.rho(min(1.1 * eq.udp.b, eq.b))))
+        assert np.all(np.diff(before) > 0)
+        assert before[-1] > 0.999
+        assert np.all(np.diff(after[int(np.argmax(after)) :]) <= 0)
+        assert after[-1] < 1e-9
 
 
 def test_theorem_9_the_velocity_grows_without_bound_before_the_step_and_is_linear_beyond() -> None:
-    curve = equilibria(C * LOADS, N=32, c=C, f=RENO, g=RED)
-    speeds = [float(space(eq).v(0.5 * eq.udp.b)) for eq in curve]
-    assert np.all(np.diff(np.log(speeds)) > 0)
-    assert speeds[-1] > 1e4 * C
-    last = curve[-1]
-    y = np.linspace(1.02 * last.udp.b, last.b, 20)
-    assert space(last).v(y) == pytest.approx(C - last.beta * last.tcp.x * (last.b - y), rel=1e-6)
+    for curve in LIMITS:
+        speeds = [float(space(eq).v(0.5 * eq.udp.b)) / eq.c for eq in curve]
+        assert np.all(np.diff(np.log(speeds)) > 0)
+        assert speeds[-1] > 1e3
+        last = curve[-1]
+        y = np.linspace(1.02 * last.udp.b, last.b, 20)
+        assert space(last).v(y) == pytest.approx(last.c - last.beta * last.tcp.x * (last.b - y), rel=1e-6)
 
 
 # --- the paper's statements ---------------------------------------------------------------------

@@ -138,6 +138,72 @@ def test_what_the_model_does_not_cover_is_marked(sluicegate: Program) -> None:
     assert "points have no answer; the first: CHOKe would not stay active" in few.stdout
 
 
+def test_what_is_said_of_few_flows_is_said_only_where_it_holds(sluicegate: Program) -> None:
+    """The estimate of Sec. VI is of one UDP flow, one candidate, and TCP that follows a square root."""
+    few = ("theory", "choke", "--tcp", "12", *ASKED[4:], "--points", "9")
+    assert "CHOKe needs about 8.1" in sluicegate(*few).stdout
+    for other in (("--flows", "3"), ("--candidates", "2"), ("--law", "vegas")):
+        assert "CHOKe needs about" not in sluicegate(*few, *other).stdout, other
+    assert (
+        "CHOKe needs about 8.1 TCP flows here. More TCP"
+        in sluicegate("theory", "choke", "--tcp", "5", *ASKED[4:]).stderr
+    )
+
+
+def test_flows_that_can_take_the_link_are_said_to(sluicegate: Program) -> None:
+    done = sluicegate(*ASKED, "--flows", "5", "--points", "9")
+    assert "5 UDP flows can fill the queue and take the whole link: that needs 3 candidates to prevent" in done.stdout
+    assert "100.0 % (Theorem" not in done.stdout
+
+
+def test_a_peak_is_named_only_where_it_is_known(sluicegate: Program) -> None:
+    few = sluicegate("theory", "choke", "--tcp", "7", *ASKED[4:], "--points", "20")
+    assert "the model has an answer at 2 of 20 rates, too few to say where the peak is" in few.stdout
+    assert "UDP's share is greatest" not in few.stdout
+
+
+VEGAS = """\
+[network]
+rate = "15 Mbit/s"
+delay = "50 ms"
+
+[queue]
+discipline = "choke"
+min_th = 20
+max_th = 1020
+max_p = 0.1
+limit = 4000
+
+[[flows]]
+kind = "tcp"
+count = 50
+algorithm = "vegas"
+
+[[flows]]
+kind = "udp"
+rate = "20 Mbit/s"
+
+[run]
+duration = "6 s"
+warmup = "3 s"
+"""
+
+
+def test_vegas_has_one_column_and_a_warning_where_it_cuts_its_window(sluicegate: Program, tmp_path: Path) -> None:
+    (tmp_path / "vegas.toml").write_text(VEGAS)
+    done = sluicegate("run", "vegas.toml", "--with-theory", "-o", "out")
+    assert "theory: Vegas, α/τ" in done.stdout
+    assert "Reno" not in done.stdout
+    assert "warning: theory: flows.0.vegas_cut = 0.25" in done.stdout
+    record = json.loads((tmp_path / "out" / "theory.json").read_text())
+    assert list(record["refusals"]) == ["vegas"]
+    assert len(record["warnings"]) == 1
+    ElementTree.parse(tmp_path / "out" / "theory.svg")
+    assert (
+        "warning: theory" not in sluicegate("run", "vegas.toml", "--with-theory", "--set", "flows.0.vegas_cut=0").stdout
+    )
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

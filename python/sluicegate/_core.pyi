@@ -60,7 +60,7 @@ class RawRun(TypedDict):
     """What a run gives: `summary` as JSON, and of each table its columns as (name, dtype, payload)."""
 
     summary: str
-    tables: dict[str, list[tuple[str, str, bytes | list[str]]]]
+    tables: dict[str, list[tuple[str, str, bytes | tuple[list[str], bytes]]]]
 
 def version() -> str: ...
 def declarations() -> str: ...

@@ -21,8 +21,9 @@ from .design import UNITS
 from .results import Run
 from .theory import choke
 
-LAWS = {"reno": "Reno, eq. (43)", "padhye": "Reno with timeouts"}
-"""What TCP follows, and how it is called."""
+LAWS = {"reno": "Reno, eq. (43)", "padhye": "Reno with timeouts", "vegas": "Vegas, α/τ"}
+"""What TCP follows, and how it is called. Where all TCP flows are Vegas there is the last alone, else the others: Vegas
+flows among others follow their own with either."""
 
 FILES = ("theory.json", "theory.svg")
 """What `Overlay.fill` writes."""
@@ -56,6 +57,7 @@ class Overlay:
         refusals: For each law None, or why the model has no answer.
         held: For each law, the share of arrivals dropped at max_th before any comparison.
         series: Times and lengths of the measured queue, seconds and packets.
+        warnings: What of the scenario the laws leave out.
     """
 
     quantities: tuple[Quantity, ...]
@@ -63,6 +65,12 @@ class Overlay:
     refusals: dict[str, str | None]
     held: dict[str, float]
     series: tuple[list[float], list[float]]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def laws(self) -> dict[str, str]:
+        """The laws that were solved, by name, and how each is called."""
+        return {law: LAWS[law] for law in self.refusals}
 
     def record(self) -> dict[str, Any]:
         """Everything but the series, as plain values for JSON."""
@@ -71,6 +79,7 @@ class Overlay:
             "quantities": [vars(quantity) for quantity in self.quantities],
             "refusals": self.refusals,
             "held_loss_ratio": self.held,
+            "warnings": list(self.warnings),
         }
 
     def fill(self, folder: Path) -> None:
@@ -129,7 +138,7 @@ def overlay(result: Run) -> Overlay:
     solved: dict[str, choke.Equilibrium | None] = {}
     refusals: dict[str, str | None] = {}
     members: list[int] = []
-    for law in LAWS:
+    for law in _laws(scenario["flows"]):
         classes, members = _classes(scenario["flows"], result.flows, c, bits, law)
         try:
             solved[law], refusals[law] = choke.equilibrium_of(classes, c=c, g=g, m=queue["candidates"]), None
@@ -165,7 +174,24 @@ def overlay(result: Run) -> Overlay:
     held = {law: 0.0 if eq is None else 1 - eq.admitted for law, eq in solved.items()}
     rows = result.queue.filter(pl.col("link") == link["link"])
     series = rows["time_s"].to_list(), [float(value) for value in rows["queue_packets"].to_list()]
-    return Overlay(tuple(quantities), names, refusals, held, series)
+    return Overlay(tuple(quantities), names, refusals, held, series, _warnings(scenario["flows"]))
+
+
+def _laws(groups: list[dict[str, Any]]) -> tuple[str, ...]:
+    """Which laws there are to tell apart."""
+    tcp = {group["algorithm"] for group in groups if group["kind"] == "tcp"}
+    return ("vegas",) if tcp == {"vegas"} else ("reno", "padhye")
+
+
+def _warnings(groups: list[dict[str, Any]]) -> tuple[str, ...]:
+    """Of Vegas flows that cut their windows when they lose: α/τ is of those that do not."""
+    return tuple(
+        f"flows.{index}.vegas_cut = {group['vegas_cut']:g}: α/τ is of Vegas flows that do not cut their window when "
+        "they "
+        f"lose, vegas_cut = 0; these may send less"
+        for index, group in enumerate(groups)
+        if group["kind"] == "tcp" and group["algorithm"] == "vegas" and group["vegas_cut"] != 0
+    )
 
 
 def _classes(

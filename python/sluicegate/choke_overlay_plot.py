@@ -12,6 +12,7 @@ STYLES = {
     "measured": plot.Style("measured", plot.BLACK, "-", "o"),
     "reno": plot.Style(f"theory: {LAWS['reno']}", plot.BLUE, "--", "D"),
     "padhye": plot.Style(f"theory: {LAWS['padhye']}", plot.VERMILION, "-.", "s"),
+    "vegas": plot.Style(f"theory: {LAWS['vegas']}", plot.GREEN, "--", "^"),
 }
 
 
@@ -25,7 +26,8 @@ def overlay(done: Overlay) -> Figure:
               (loss, "loss", "loss (% of arrivals)"))  # fmt: skip
     for axes, name, label in panels:
         found = [quantity for quantity in done.quantities if quantity.name == name]
-        for offset, (key, style) in zip((-0.2, 0.0, 0.2), STYLES.items(), strict=True):
+        for offset, key in zip((-0.2, 0.0, 0.2), ("measured", *done.laws), strict=False):
+            style = STYLES[key]
             values = [quantity.measured if key == "measured" else quantity.theory[key] for quantity in found]
             percent = [np.nan if value is None else 100 * value for value in values]
             axes.plot(percent, rows + offset, style.marker, color=style.color, label=style.label)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .choke_overlay import LAWS, Overlay
+from .choke_overlay import Overlay
 from .cli import number, print_table
 
 SCALES = {"bit/s": ("kbit/s", 1e3), "1": ("%", 0.01), "packets": ("packets", 1.0), "s": ("ms", 1e-3)}
@@ -15,10 +15,10 @@ def show(done: Overlay) -> None:
     for quantity in done.quantities:
         unit, scale = SCALES[quantity.unit]
         whose = "" if quantity.group is None else done.groups[quantity.group]
-        values = [quantity.measured, *(quantity.theory[law] for law in LAWS)]
+        values = [quantity.measured, *(quantity.theory[law] for law in done.laws)]
         rows.append([whose, f"{quantity.name} {unit}", *(number(value, scale) for value in values)])
-    print_table(["flows", "", "measured", *(f"theory: {name}" for name in LAWS.values())], rows)
-    for law, name in LAWS.items():
+    print_table(["flows", "", "measured", *(f"theory: {name}" for name in done.laws.values())], rows)
+    for law, name in done.laws.items():
         if refusal := done.refusals[law]:
             print(f"warning: theory, {name}: {refusal}")
         elif held := done.held[law]:
@@ -26,3 +26,5 @@ def show(done: Overlay) -> None:
                 f"warning: theory, {name}: the queue is held at max_th, where {number(held, 0.01)} % of arrivals are "
                 f"dropped before any comparison; the paper's model ends at max_th"
             )
+    for warning in done.warnings:
+        print(f"warning: theory: {warning}")

@@ -39,22 +39,13 @@ def show(done: ChokeTheory, out: Path | None) -> None:
     print_table(header, [cells(done, index, factor) for index in picked])
     rows = done.rows()
     udp = "UDP" if done.udp == 1 else f"{done.udp} UDP flows"
-    top = rows[done.peak]
     print(
         f"{done.tcp} TCP flows ({NAMES[done.law]}), {udp}, {number(done.rate_bps, factor)} {unit} or "
         f"{done.c:.4g} packets/s; queue in packets"
     )
-    greatest, theorem = number(_known(top, "udp_share"), 0.01), done.udp == done.candidates == 1
-    most = number(choke.worst_share(done.udp, done.candidates), 0.01)
-    print(
-        ""
-        if count == 1
-        else f"UDP's share is greatest, {greatest} %, at {top['udp_load']:.3g} of the link's rate"
-        f"{' (the end of the range)' if done.peak in (0, count - 1) else ''}; ",
-        f"with many TCP flows UDP never has more than {most} % (Theorem 1{'' if theorem else ', generalised'})",
-        sep="",
-    )
-    if done.tcp < 2 * done.least_flows:
+    print(_peak(done), _limit(done), sep="")
+    # The estimate is of one UDP flow, one candidate, and TCP flows whose rate falls with the root of their losses.
+    if done.udp == done.candidates == 1 and done.law != "vegas" and done.tcp < 2 * done.least_flows:
         print(
             f"warning: CHOKe needs about {number(done.least_flows)} TCP flows to stay active here (Sec. VI); near that "
             f"number the queue swings around min_th and the model, a steady state, is rough"
@@ -68,6 +59,37 @@ def show(done: ChokeTheory, out: Path | None) -> None:
         print(f"warning: {len(refused)} of {count} points have no answer; the first: {refused[0]['refusal']}")
     if out is not None:
         print(f"results in {out}")
+
+
+def _peak(done: ChokeTheory) -> str:
+    """Where UDP has most, if that is known: it takes three points."""
+    solved = [index for index, refusal in enumerate(done.curve.refusals) if refusal is None]
+    if len(done.udp_bps) == 1:
+        return ""
+    if len(solved) < 3:
+        return (
+            f"the model has an answer at {len(solved)} of {len(done.udp_bps)} rates, too few to say where the peak is; "
+        )
+    top = done.rows()[done.peak]
+    end = " (the end of the range)" if done.peak in (0, len(done.udp_bps) - 1) else ""
+    if not end and done.peak in (solved[0], solved[-1]):
+        end = " (the end of where the model has an answer)"
+    greatest = number(_known(top, "udp_share"), 0.01)
+    return f"UDP's share is greatest, {greatest} %, at {top['udp_load']:.3g} of the link's rate{end}; "
+
+
+def _limit(done: ChokeTheory) -> str:
+    """What UDP can have at most."""
+    most = choke.worst_share(done.udp, done.candidates)
+    if most < 1:
+        theorem = "" if done.udp == done.candidates == 1 else ", generalised"
+        return f"with many TCP flows UDP never has more than {number(most, 0.01)} % (Theorem 1{theorem})"
+    enough = next(m for m in range(1, MOST_CANDIDATES) if choke.worst_share(done.udp, m) < 1)
+    return f"{done.udp} UDP flows can fill the queue and take the whole link: that needs {enough} candidates to prevent"
+
+
+MOST_CANDIDATES = 10**4
+"""Where the search for them would end: 0.567 for each UDP flow are enough."""
 
 
 def cells(done: ChokeTheory, index: int, factor: float) -> list[str]:

@@ -131,18 +131,22 @@ def tables_from_core(raw: RawRun) -> dict[str, pl.DataFrame]:
     return {name: _frame(columns) for name, columns in raw["tables"].items()}
 
 
-def _frame(columns: list[tuple[str, str, bytes | list[str]]]) -> pl.DataFrame:
+def _frame(columns: list[tuple[str, str, bytes | tuple[list[str], bytes]]]) -> pl.DataFrame:
     import polars as pl
 
     return pl.DataFrame([_series(*column) for column in columns])
 
 
-def _series(name: str, dtype: str, payload: bytes | list[str]) -> pl.Series:
-    """One column; NaN, the core's mark for a missing value, becomes null."""
+def _series(name: str, dtype: str, payload: bytes | tuple[list[str], bytes]) -> pl.Series:
+    """One column; NaN, the core's mark for a missing value, becomes null.
+
+    Texts come as each of them once, and for every row which.
+    """
     import numpy as np
     import polars as pl
 
-    if isinstance(payload, list):
-        return pl.Series(name, payload, dtype=pl.String)
+    if isinstance(payload, tuple):
+        names, codes = payload
+        return pl.Series(name, names, dtype=pl.String).gather(np.frombuffer(codes, dtype="<u4"))
     series = pl.Series(name, np.frombuffer(payload, dtype=TYPES[dtype]))
     return series.fill_nan(None) if dtype == "f64" else series

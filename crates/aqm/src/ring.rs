@@ -134,7 +134,13 @@ impl<P: Packet> Ring<P> {
 
     /// Visits the packets from head to tail.
     pub fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.slots.iter().flatten().for_each(visit);
+        // Two plain slices: a chained iterator costs twice as much for each slot.
+        let (first, second) = self.slots.as_slices();
+        for slots in [first, second] {
+            for packet in slots.iter().flatten() {
+                visit(packet);
+            }
+        }
     }
 
     fn forget(&mut self, packet: &P) {

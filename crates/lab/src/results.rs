@@ -10,6 +10,7 @@ use sluicegate_netsim::Outcome;
 use sluicegate_netsim::events::End;
 use sluicegate_netsim::probe::{FlowRow, LinkRow, RecentShare};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// The cells of a column.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +20,44 @@ pub enum Cells {
     /// Counts.
     U64(Vec<u64>),
     /// Texts.
-    Str(Vec<String>),
+    Str(Texts),
+}
+
+/// Texts of which most are alike, such as the name of a link in each row: every one once, and for each row which.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Texts {
+    /// The different texts, in order of appearance.
+    pub names: Vec<String>,
+    /// For each row the place of its text in `names`.
+    pub codes: Vec<u32>,
+}
+
+impl<'a> FromIterator<&'a str> for Texts {
+    fn from_iter<I: IntoIterator<Item = &'a str>>(cells: I) -> Self {
+        let mut texts = Texts::default();
+        let mut places = BTreeMap::new();
+        let mut last: Option<(&str, u32)> = None;
+        for cell in cells {
+            // Neighbours are mostly of one text, and that text is then one place in memory.
+            let code = match last {
+                Some((text, code)) if std::ptr::eq(text, cell) => code,
+                _ => *places.entry(cell).or_insert_with(|| {
+                    texts.names.push(cell.to_owned());
+                    texts.names.len() as u32 - 1
+                }),
+            };
+            last = Some((cell, code));
+            texts.codes.push(code);
+        }
+        texts
+    }
+}
+
+impl Texts {
+    /// The text of each row.
+    pub fn rows(&self) -> impl Iterator<Item = &str> {
+        self.codes.iter().map(|&code| self.names[code as usize].as_str())
+    }
 }
 
 impl Cells {
@@ -77,7 +115,7 @@ pub(crate) fn u64s(
 }
 
 pub(crate) fn strs<'a>(name: &'static str, doc: &'static str, cells: impl Iterator<Item = &'a str>) -> Column {
-    Column { name: name.into(), unit: "", doc: doc.into(), cells: Cells::Str(cells.map(str::to_owned).collect()) }
+    Column { name: name.into(), unit: "", doc: doc.into(), cells: Cells::Str(cells.collect()) }
 }
 
 pub(crate) fn lost_by_cause(lost: &[[u64; Cause::COUNT]]) -> impl Iterator<Item = Column> + '_ {
@@ -514,4 +552,19 @@ pub fn summary(scenario: &Scenario, outcome: &Outcome) -> Json {
         },
         "events": outcome.events,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Texts;
+
+    #[test]
+    fn a_text_is_kept_once() {
+        let other = String::from("b");
+        let cells = ["a", "b", other.as_str(), "a", "", "a"];
+        let texts: Texts = cells.into_iter().collect();
+        assert_eq!(texts.names, ["a", "b", ""]);
+        assert_eq!(texts.codes, [0, 1, 1, 0, 2, 0]);
+        assert!(texts.rows().eq(cells));
+    }
 }

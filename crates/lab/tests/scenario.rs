@@ -204,7 +204,7 @@ fn rows_of(cells: &Cells) -> usize {
     match cells {
         Cells::F64(cells) => cells.len(),
         Cells::U64(cells) => cells.len(),
-        Cells::Str(cells) => cells.len(),
+        Cells::Str(cells) => cells.codes.len(),
     }
 }
 

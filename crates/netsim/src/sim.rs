@@ -548,7 +548,14 @@ impl Sim {
             let held = link.queue.packets();
             if held > 0 && self.places >= held {
                 let flows = &mut self.positions.flows;
-                link.queue.for_each(&mut |packet| flows.push(packet.flow));
+                let from = flows.len();
+                flows.resize(from + held as usize, 0);
+                let mut places = flows[from..].iter_mut();
+                link.queue.for_each(&mut |packet| {
+                    if let Some(place) = places.next() {
+                        *place = packet.flow;
+                    }
+                });
                 self.positions.samples.push((time, link_at, held as u32));
                 self.places -= held;
                 self.work += held;

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -16,77 +17,105 @@ from .. import api
 from ..report import Report
 from ..runner import Experiment, Keep, Tables
 from . import Settings
-from .choke2004_cases import DEFAULT, FULL, SNAPSHOT_S, VEGAS_S, Case, all_cases
-from .points import RUN, fold, mean
+from .choke2004_cases import DEFAULT, FULL, PACKET_BITS, SNAPSHOT_S, Case, all_cases, window_s
+from .points import RUN, fold
 
 __all__ = ["DEFAULT", "FULL", "density", "experiments", "groups", "points", "report"]
 
 SCENARIO = "choke2004"
 KEEP: Keep = {
-    "flows": ("flow", "group", "kind", "throughput_bps", "arrivals_packets", "lost_packets", "queued_packets_mean",
-              "timeouts", "delivered_packets"),
-    "links": ("utilisation", "queue_packets_mean", "average_packets_mean", "rate_bps"),
+    "flows": ("flow", "group", "kind", "throughput_bps", "arrivals_packets", "lost_packets", "lost_match",
+              "queued_packets_mean", "timeouts", "delivered_packets"),
+    "links": ("utilisation", "queue_packets_mean", "average_packets_mean", "rate_bps", "queueing_delay_mean_ns",
+              "arrivals_packets", "lost_early", "lost_match"),
 }  # fmt: skip
-PLACES: Keep = {"positions": ("time_s", "behind_packets", "flow")}
+PLACES: Keep = {"density": ("place", "rho", "until_s")}
 QUEUE: Keep = {"queue": ("time_s", "queue_packets", "average_packets")}
-MOST_PLACES = 200_000
-"""Packets whose places a run keeps: snapshots of more than two minutes."""
+MOST_PLACES = 5_000_000
+"""Packets whose places a run keeps, the most that it can: a snapshot of 1000 packets every 97.3 ms for eight
+minutes."""
 
 BINS = 20
 """Parts into which the queue is cut, from tail to head."""
 
 
 def experiments(settings: Settings) -> list[Experiment]:
-    """Every case once. Vegas runs for as long as the paper's, of which the first quarter is not measured."""
+    """Every case once."""
     text, name = api.read_scenario(SCENARIO)
     result = []
     for case in all_cases().values():
-        duration, warmup = settings.duration_s, settings.warmup_s
-        if case.vegas:
-            duration, warmup = min(VEGAS_S, duration), min(VEGAS_S, duration) // 4
+        duration, warmup = window_s(case, settings)
         length = (
             ("run.duration", f"{duration} s"),
             ("run.warmup", f"{warmup} s"),
-            ("run.sample", f"{SNAPSHOT_S:g} s"),
+            ("run.sample", f"{1000 * SNAPSHOT_S:g} ms"),
             ("run.series", "true" if case.series else "false"),
             ("run.positions", str(MOST_PLACES if case.snapshots else 0)),
         )
         keep = {**KEEP, **(PLACES if case.snapshots else {}), **(QUEUE if case.series else {})}
-        result.append(Experiment(case.id, case.text(text), name, (*case.overrides(), *length), keep))
+        # Snapshots are a hundred thousand packets in each run: what is made of them is kept, not they.
+        make = partial(density_of, tcp=sum(count for count, _ in case.tcp), warmup=warmup) if case.snapshots else None
+        result.append(Experiment(case.id, case.text(text), name, (*case.overrides(), *length), keep, derive=make))
     return result
 
 
-def points(results: Tables) -> pl.DataFrame:
+def points(results: Tables, settings: Settings) -> pl.DataFrame:
     """One row for each run: `experiment`, `seed`, and
 
     `share` (of the link, all unresponsive flows), `occupancy` (their part of the queue), `b` (packets waiting, mean
-    over time), `tcp_flow` (packets per second that a TCP flow of the first group gets), `tcp_bps`, `tcp_loss`,
-    `udp_loss` (lost over arrived), `timeouts` (of TCP, over its delivered packets), `utilisation` and
-    `average` (RED's own).
+    over time), `tau` (seconds that packets wait), `average` (RED's own), `utilisation`, `tcp_bps`, `udp_loss`;
+    of a TCP flow of the first group `tcp_flow` (packets per second that it gets), `x1` (those that it sends), `p1`
+    (lost over arrived); `timeouts` (of TCP, over its delivered packets). `r`: dropped by congestion of the arrivals
+    that no comparison dropped. `hits0`, `hits1`: what a comparison dropped of UDP's arrivals and of TCP's (of the
+    first group), over the part of the queue that one such flow has: 1 by (5) for like flows. The last three are NaN
+    with several candidates, where a match does not always drop two packets, and the hits where nothing was queued.
     """
+    cases = all_cases()
     flows, links = results["flows"], results["links"]
+    seconds = {name: float(np.subtract(*window_s(case, settings))) for name, case in cases.items()}
     udp = fold(
         flows.filter(pl.col("kind") == "udp"), RUN, udp_bps=("throughput_bps", math.fsum),
         udp_queued=("queued_packets_mean", math.fsum), udp_lost=("lost_packets", math.fsum),
-        udp_arrived=("arrivals_packets", math.fsum),
+        udp_arrived=("arrivals_packets", math.fsum), udp_match=("lost_match", math.fsum),
     )  # fmt: skip
     tcp = fold(
         flows.filter(pl.col("kind") == "tcp"), RUN, tcp_bps=("throughput_bps", math.fsum),
-        tcp_lost=("lost_packets", math.fsum), tcp_arrived=("arrivals_packets", math.fsum),
         tcp_timeouts=("timeouts", math.fsum), tcp_delivered=("delivered_packets", math.fsum),
     )  # fmt: skip
-    one = fold(flows.filter(pl.col("group") == 0), RUN, tcp_flow=("throughput_bps", mean))
-    table = links.select(*RUN, "rate_bps", "utilisation", b="queue_packets_mean", average="average_packets_mean")
+    one = fold(
+        flows.filter(pl.col("group") == 0), RUN, one_bps=("throughput_bps", math.fsum),
+        one_lost=("lost_packets", math.fsum), one_arrived=("arrivals_packets", math.fsum),
+        one_queued=("queued_packets_mean", math.fsum), one_match=("lost_match", math.fsum),
+    )  # fmt: skip
+    table = links.select(
+        *RUN, "rate_bps", "utilisation", b="queue_packets_mean", average="average_packets_mean",
+        tau=pl.col("queueing_delay_mean_ns") / 1e9, arrived="arrivals_packets", early="lost_early", match="lost_match",
+    )  # fmt: skip
     for part in (udp, tcp, one):
         table = table.join(part, on=RUN, how="left", maintain_order="left")
+    ids = table["experiment"].to_list()
+    table = table.with_columns(
+        flows=pl.Series([cases[name].tcp[0][0] for name in ids], dtype=pl.Float64),
+        unresponsive=pl.Series([sum(count for count, _ in cases[name].udp) for name in ids], dtype=pl.Float64),
+        seconds=pl.Series([seconds[name] for name in ids], dtype=pl.Float64),
+        known=pl.Series([1.0 if cases[name].candidates == 1 else math.nan for name in ids], dtype=pl.Float64),
+    )
+
+    def hits(part: str, flows: pl.Expr) -> pl.Expr:
+        met = pl.col(f"{part}_match") / 2 / pl.col(f"{part}_arrived")
+        return pl.col("known") * met / (pl.col(f"{part}_queued") / flows / pl.col("b"))
+
     return table.select(
-        *RUN, "b", "utilisation", "average", "tcp_bps",
+        *RUN, "b", "tau", "utilisation", "average", "tcp_bps",
         share=pl.col("udp_bps") / pl.col("rate_bps"),
         occupancy=pl.col("udp_queued") / pl.col("b"),
-        tcp_flow=pl.col("tcp_flow") / 8000,
-        tcp_loss=pl.col("tcp_lost") / pl.col("tcp_arrived"),
+        tcp_flow=pl.col("one_bps") / pl.col("flows") / PACKET_BITS,
+        x1=pl.col("one_arrived") / pl.col("flows") / pl.col("seconds"),
+        p1=pl.col("one_lost") / pl.col("one_arrived"),
         udp_loss=pl.col("udp_lost") / pl.col("udp_arrived"),
         timeouts=pl.col("tcp_timeouts") / pl.col("tcp_delivered"),
+        r=pl.col("known") * pl.col("early") / (pl.col("arrived") - pl.col("match") / 2),
+        hits0=hits("udp", pl.col("unresponsive")), hits1=hits("one", pl.col("flows")),
     )  # fmt: skip
 
 
@@ -100,31 +129,32 @@ def groups(results: Tables, cases: Sequence[Case]) -> pl.DataFrame:
     )
 
 
-def density(results: Tables, settings: Settings, case: Case) -> pl.DataFrame:
-    """ρ(y) of one case by seed, from snapshots after the warm-up.
+def density_of(tables: Tables, tcp: int, warmup: float) -> Tables:
+    """ρ(y) of one run, from its snapshots after the warm-up; flows above `tcp` are UDP.
 
     `place`: of the middle of each part of the queue, 0 at the tail and 1 at the head; `rho`: the part of the packets
-    found there that are UDP's. The row of place 1 is the packet at the very head.
+    found there that are UDP's, NaN where none was. The row of place 1 is the packet at the very head. `until_s`: the
+    time of the last snapshot.
     """
-    tcp = sum(count for count, _ in case.tcp)
-    rows = results["positions"].filter((pl.col("experiment") == case.id) & (pl.col("time_s") > settings.warmup_s))
-    parts = []
-    for seed in sorted(rows["seed"].unique().to_list()):
-        one = rows.filter(pl.col("seed") == seed)
-        time, behind = one["time_s"].to_numpy(), one["behind_packets"].to_numpy()
-        udp = one["flow"].to_numpy() > tcp
-        ends = np.append(time[1:] != time[:-1], True)
-        length = np.repeat(behind[ends] + 1, np.diff(np.append(-1, np.flatnonzero(ends))))
-        bins = np.minimum(((behind + 0.5) / length * BINS).astype(int), BINS - 1)
-        counts = np.bincount(bins, minlength=BINS)
-        hits = np.bincount(bins, weights=udp, minlength=BINS)
-        rho = np.append(hits / counts, udp[ends].mean())
-        place = np.append((np.arange(BINS) + 0.5) / BINS, 1.0)
-        parts.append(
-            pl.DataFrame({"experiment": case.id, "seed": pl.Series([seed] * (BINS + 1), dtype=pl.UInt64),
-                          "x0": case.x0, "place": place, "rho": rho})
-        )  # fmt: skip
-    return pl.concat(parts)
+    rows = tables["positions"].filter(pl.col("time_s") > warmup)
+    time, behind = rows["time_s"].to_numpy(), rows["behind_packets"].to_numpy()
+    udp = rows["flow"].to_numpy() > tcp
+    ends = np.append(time[1:] != time[:-1], True)[: len(time)]
+    length = np.repeat(behind[ends] + 1, np.diff(np.append(-1, np.flatnonzero(ends))))
+    bins = np.minimum(((behind + 0.5) / length * BINS).astype(int), BINS - 1)
+    counts = np.bincount(bins, minlength=BINS)
+    hits = np.bincount(bins, weights=udp, minlength=BINS)
+    with np.errstate(invalid="ignore"):
+        rho = np.append(hits / counts, udp[ends].sum() / np.float64(ends.sum()))
+    place = np.append((np.arange(BINS) + 0.5) / BINS, 1.0)
+    last = float(time[-1]) if len(time) else math.nan
+    return {"density": pl.DataFrame({"place": place, "rho": rho, "until_s": np.full(BINS + 1, last)})}
+
+
+def density(results: Tables, case: Case) -> pl.DataFrame:
+    """ρ(y) of one case by seed: `experiment`, `seed`, `x0`, `place`, `rho`; see `density_of`."""
+    rows = results["density"].filter(pl.col("experiment") == case.id)
+    return rows.select(*RUN, pl.lit(case.x0).alias("x0"), "place", "rho")
 
 
 def report(settings: Settings, results: Tables) -> Report:

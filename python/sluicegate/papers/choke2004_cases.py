@@ -20,8 +20,9 @@ ALPHA = 3.0
 DEFAULT = Settings(seeds=tuple(range(1, 11)), duration_s=150, warmup_s=30, sample_s=1)
 FULL = Settings(seeds=tuple(range(1, 31)), duration_s=350, warmup_s=50, sample_s=1)
 
-SNAPSHOT_S = 0.1
-"""Sec. V-B: the queue is looked at every 100 ms."""
+SNAPSHOT_S = 0.0973
+"""Sec. V-B looks at the queue every 100 ms. UDP's packets come at whole parts of that, at 10c every 0.8 ms: each look
+would find them at the same point of their gap. 97.3 ms has no such part in common with any rate here."""
 
 
 @dataclass(frozen=True)
@@ -136,9 +137,11 @@ BASE = Case()
 
 RATES = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
 SPATIAL = (0.1, 1.0, 3.0, 10.0)
-LOAD = tuple(replace(BASE.at(rate), snapshots=rate in SPATIAL) for rate in RATES)
+LOAD = tuple(replace(BASE.at(rate), snapshots=True) for rate in RATES)
 NUMBERS = (12, 16, 20, 24, 32, 40, 48, 64)
-MANY = tuple(replace(BASE.of(number), snapshots=number == TCP_FLOWS) for number in NUMBERS)
+MANY = tuple(replace(BASE.of(number), snapshots=True) for number in NUMBERS)
+SPATIAL_MANY = (12, 20, 40, 64)
+"""Of these numbers of TCP flows ρ(y) is drawn; it is checked for all."""
 
 # Experiment 3: Fig. 7 -----------------------------------------------------------------------------------------------
 
@@ -159,10 +162,25 @@ FAST = tuple(replace(BASE, link_bps=rate, series=rate == LINKS[-1]) for rate in 
 ENDS = (0.5, 1.0, 2.0, 5.0, 10.0)
 FRONT, BACK = (replace(BASE, draw=draw) for draw in ("front", "back"))
 FRONT_LOAD, BACK_LOAD = (tuple(case.at(rate) for rate in ENDS) for case in (FRONT, BACK))
-BACK_SMOOTH = replace(
-    BACK.of(200), variant="no bursts", sets=(("flows.0.access_rate", "1 Mbit/s"), ("flows.1.jitter", "1"))
-)
-"""Back CHOKe with more flows, whose packets do not come back to back, against UDP that is not in step with the link."""
+SLOW, JITTER = ("flows.0.access_rate", "1 Mbit/s"), ("flows.1.jitter", "1")
+"""TCP's packets do not come back to back; UDP is not in step with the link."""
+
+BACK_MANY = 200
+BACK_FACTORS = {
+    (number, slow, jitter): replace(
+        BACK.of(number),
+        variant=", ".join(name for name, on in (("TCP spaced", slow), ("UDP jittered", jitter)) if on),
+        sets=tuple(each for each, on in ((SLOW, slow), (JITTER, jitter)) if on),
+        series=number == TCP_FLOWS and not slow and not jitter,
+    )
+    for number in (TCP_FLOWS, BACK_MANY)
+    for slow in (False, True)
+    for jitter in (False, True)
+}
+"""Back CHOKe at 10c: the number of TCP flows, whether their packets are spaced, and whether UDP's gaps are random, each
+by itself and together."""
+
+BACK_SMOOTH = BACK_FACTORS[BACK_MANY, True, True]
 
 K_RATES = (0.2, 0.5, 1.0, 2.0, 5.0)
 TWO, FIVE = (replace(BASE, udp=((k, 1.0),)) for k in (2, 5))
@@ -170,7 +188,10 @@ TWO_LOAD, FIVE_LOAD = (tuple(case.at(rate) for rate in K_RATES) for case in (TWO
 
 # Beyond the paper -----------------------------------------------------------------------------------------------------
 
-CANDIDATES = tuple(replace(BASE.at(2.0), candidates=m) for m in (2, 3, 5))
+CANDIDATES = tuple(replace(BASE.at(2.0), candidates=m, series=m == 5) for m in (2, 3, 5))
+CROWDED = replace(CANDIDATES[-1].of(96), series=True)
+"""Five candidates beside so many TCP flows that the queue stays away from min_th."""
+
 UNEQUAL = tuple(replace(BASE, udp=((1, 0.5), (1, 1.0), (1, 3.0)), candidates=m) for m in (1, 3))
 """Three unresponsive flows of different rates."""
 
@@ -186,6 +207,15 @@ NEEDED_TCP = 96
 """TCP flows beside them: as many as the law of large numbers needs."""
 
 
+def window_s(case: Case, settings: Settings) -> tuple[int, int]:
+    """The length of a run and of its warm-up, seconds. Vegas runs for as long as the paper's, of which the first
+    quarter is not measured."""
+    if case.vegas:
+        duration = min(VEGAS_S, settings.duration_s)
+        return duration, duration // 4
+    return settings.duration_s, settings.warmup_s
+
+
 def needed_case(k: int, m: int, x0: float) -> Case:
     """`k` like flows against `m` candidates, beside many TCP flows."""
     return replace(BASE.of(NEEDED_TCP), udp=((k, x0),), candidates=m)
@@ -196,8 +226,8 @@ def all_cases() -> dict[str, Case]:
     from .choke2004_model import needed
 
     cases = (
-        *LOAD, *MANY, *VEGAS_LOAD, *VEGAS_ALPHAS, FIG8, *FEW, *FAST, *FRONT_LOAD, *BACK_LOAD, BACK_SMOOTH,
-        *TWO_LOAD, *FIVE_LOAD, *CANDIDATES, *UNEQUAL, *FAR, *(case for case, _ in needed()),
+        *LOAD, *MANY, *VEGAS_LOAD, *VEGAS_ALPHAS, FIG8, *FEW, *FAST, *FRONT_LOAD, *BACK_LOAD, *BACK_FACTORS.values(),
+        *TWO_LOAD, *FIVE_LOAD, *CANDIDATES, CROWDED, *UNEQUAL, *FAR, *(each.case for each in needed()),
     )  # fmt: skip
     found: dict[str, Case] = {}
     for case in cases:

@@ -5,7 +5,7 @@ use super::packet::Other;
 use super::run::Outcome;
 use super::scenario::ReplayScenario;
 use crate::VERSION;
-use crate::results::{Cells, Column, ResultTable, f64s, lost_by_cause, ratio, strs, u64s};
+use crate::results::{Cells, Column, ResultTable, Texts, f64s, lost_by_cause, ratio, strs, u64s};
 use serde_json::{Map, Value as Json, json};
 use sluicegate_aqm::Cause;
 use sluicegate_base::{Rate, Time};
@@ -244,7 +244,7 @@ pub fn declared() -> Vec<ResultTable> {
         match &mut column.cells {
             Cells::F64(cells) => cells.clear(),
             Cells::U64(cells) => cells.clear(),
-            Cells::Str(cells) => cells.clear(),
+            Cells::Str(cells) => *cells = Texts::default(),
         }
     }
     tables

@@ -8,8 +8,11 @@ The text at hand has lost its formulas; they were restored from its prose and pr
 paper says:
 
 - The equilibrium minimises a quadratic cost from a start (Sec. II-C). Here two nested bracketings, in ln b and ln τ,
-  find it: no start is needed, and a second solution would be seen.
-- A1 to A4 are assumed. Here they are checked where they can be, and each failure has its error.
+  find it: no start is needed. Where g falls as b grows, the places where it turns are looked up, so that a second
+  solution is seen.
+- A1 to A4 are assumed. Here each failure that is seen has its error: more solutions than one (A1); a solution that is
+  not a crossing (A2); f that is not finite or jumps (A3); g that is no probability, jumps, or, naming no range, is not
+  near 1 at 10⁹ packets (A4). A jump elsewhere than at the solution is not looked for, nor one of g within 2 % of b.
 - "Asymptotically UDP packets occupy close to half of the queue" (Theorem 5). What its proof gives by p_0 → 1 in (3) is
   h_0 → (1 − r)/(2 − r), h_1 → 1/(N(2 − r)) and p_1 → r + 1/N. One half is the case r ≪ 1, and exact in the approximate
   model, where r acts first.

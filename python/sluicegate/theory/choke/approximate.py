@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq, minimize_scalar
 
-from .errors import AboveMaxThError, ChokeError, InactiveError
+from .errors import AboveMaxThError, AssumptionError, ChokeError, InactiveError
 from .laws import Array, CongestionLaw, RateLaw
 from .model import _check, equilibria
 from .numerics import root, spread
@@ -142,7 +142,8 @@ def approximate(
     """The approximate model of Sec. III-C: the first two approximations, solved; arguments as for `equilibria`.
 
     `choke_first`: leave the first out, and take (3) and (4) for UDP instead of (11) and (13). The paper says "the first
-    two" and prints numbers that can be read either way; they differ little. Raises ValueError for a value out of range.
+    two" and prints numbers that can be read either way; they differ little. `g` must not fall as b grows: that is not
+    looked into as the full model's solver does. Raises ValueError for a value out of range.
     """
     rate, link, flows = (np.asarray(each, dtype=float) for each in (x0, c, N))
     _check("x0", rate, rate >= 0, "must be at least 0")
@@ -209,6 +210,9 @@ class _Approximate:
         x1 = np.broadcast_to(np.asarray(self.f(r, tau), dtype=float), shape)
         ends_of_each = zip(grows[0], grows[-1], low, high, strict=True)
         refusals = [self.refusal(bool(a), bool(z), float(lo), float(hi)) for a, z, lo, hi in ends_of_each]
+        more = (grows[1:] != grows[:-1]).sum(axis=0) > 1
+        several = AssumptionError("A1", "approximate model: more than one solution")
+        refusals = [several if many else refusal for many, refusal in zip(more, refusals, strict=True)]
         good = np.array([refusal is None for refusal in refusals])
         share = self.x0 * kept / self.c
         b, tau, r, h0, p0, x1, share = (np.where(good, each, np.nan) for each in (b, tau, r, h0, 1 - kept, x1, share))

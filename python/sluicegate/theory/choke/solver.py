@@ -8,20 +8,24 @@ matches that a queued packet's whole wait brings per unit of its flow's rate, eq
 (φ = b_i/b; for m = 1, κ = 1 and φ = h = u/(1 + u) with u = (1 − r)(1 − e^−X)), and a TCP flow's rate is the only root
 of x = f(p(X), τ). What is left is eq. (7), which falls with τ, and eq. (6), which then falls with b.
 So both are solved by bracketing, in ln τ within ln b, where ln b runs over the whole range in which CHOKe is active: no
-start is needed, and a second solution would be seen. The bracket of τ is Σ x_i(1 − p_i) ≤ κ·Σ φ_i/a, from X·e^−X ≤
-1 − e^−X: at a solution τ ≤ κ/(−β·c), which is b/c but for O(1/b).
+start is needed. With r = g(b, τ) that does not fall as b grows there is one crossing. A law g may fall, and then cross
+more than once: where it turns is looked up, and the sign of (6) taken there and between, so that more solutions than
+one are seen and refused. What turns and comes back within one step of `PROBES`, 2 % of b where g names no range, is
+not seen. A law f is taken to have one rate x = f(p(x), τ), as one that does not rise with p has. The bracket of τ is Σ
+x_i(1 − p_i) ≤ κ·Σ φ_i/a, from X·e^−X ≤ 1 − e^−X: at a solution τ ≤ κ/(−β·c), which is b/c but for O(1/b).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .errors import AboveMaxThError, AssumptionError, ChokeError, InactiveError
-from .laws import Array, CongestionLaw, RateLaw, Value
+from .laws import Array, CongestionLaw, RateLaw, Red, Value
 from .numerics import root, spread
 
 LEAST_BACKLOG = 2.0
@@ -235,9 +239,46 @@ BROKEN = {
 RESIDUAL, JUMP, FLAT, STEP = 1e-10, 1e-3, 1e-7, 1e-6
 """What may be left of an equation; the least step of g that is a jump; a slope that is none; half the width of both."""
 
+PROBES, TURNS = 1024, 64
+"""Backlogs at which a law is asked for where it turns, and how often it may."""
+
+NEAR_1 = 0.99
+"""What g must have reached at `MOST_BACKLOG`, where it names no range."""
+
 GRID = np.array([0.0, 0.02, 0.07, 0.15, 0.3, 0.5, 0.7, 0.85, 1.0])
 HELD = np.array([0.05, 0.2, 0.6, 1.5, 4.0, 30.0])
 """Where the sign of the surplus is looked at: shares of ln b's range, and above max_th e-folds of what is admitted."""
+
+
+def turning(state: State, bottom: Array, top: Array) -> tuple[list[Array], NDArray[np.bool_]]:
+    """Further levels at which to look, where g falls as b grows: its turns, and three between each and the next.
+
+    Also for which problems it turns too often to tell. `Red` does not fall.
+    """
+    none = np.zeros(bottom.shape, dtype=bool)
+    if isinstance(state.problem.g, Red):
+        return [], none
+    levels = bottom + np.linspace(0, 1, PROBES)[:, None] * (top - bottom)
+    wanted: list[list[float]] = [[] for _ in bottom]
+    often = none.copy()
+    for wait in (1.0, 0.5):  # τ is between b/2c, with most of the queue dropped, and b/c
+        r = np.array([state.congestion(np.exp(level), wait * np.exp(level) / state.problem.c) for level in levels])
+        steps = np.sign(np.diff(r, axis=0))
+        for index in np.flatnonzero((steps < 0).any(axis=0)):
+            way = steps[:, index]
+            moving = np.flatnonzero(way)
+            turns = moving[1:][way[moving[1:]] != way[moving[:-1]]]
+            if len(turns) > TURNS:
+                often[index] = True
+                continue
+            # Only where g falls may (6) grow again.
+            for first, last in pairwise([0, *turns.tolist(), PROBES - 1]):
+                many = 5 if way[first:last].min() < 0 else 2
+                wanted[index] += np.linspace(float(levels[first, index]), float(levels[last, index]), many).tolist()
+    most = max(map(len, wanted))
+    # Those that need fewer look at the bottom again, which tells nothing new.
+    filled = np.array([each + [low] * (most - len(each)) for each, low in zip(wanted, bottom, strict=True)])
+    return list(filled.T), often
 
 
 def solve(problem: Problem) -> Solved:
@@ -250,6 +291,9 @@ def _solve(problem: Problem) -> Solved:
     state = State(problem)
     bottom, top = np.log(state.low), np.log(state.high)
     levels = [bottom + share * (top - bottom) for share in GRID]
+    further, often = turning(state, bottom, top)
+    if further:
+        levels = list(np.sort(np.array([*levels, *further]), axis=0))
     if state.hold:
         levels += [top + beyond for beyond in HELD]
     at, level_at = np.array([state.surplus(level) for level in levels]), np.array(levels)
@@ -273,6 +317,8 @@ def _solve(problem: Problem) -> Solved:
         slope=(after - before) / (2 * STEP),
         idle=state.through(flows) < (1 - RESIDUAL) * problem.c,
         jump=abs(state.congestion(b * (1 + STEP), tau) - state.congestion(b * (1 - STEP), tau)),
+        often=often,
+        last=np.ones(b.shape) if state.bounded else state.congestion(state.high, state.high / problem.c),
     )
     refusals = [_refusal(state, signs, index) for index in range(at.shape[1])]
     good = np.array([refusal is None for refusal in refusals])
@@ -290,6 +336,7 @@ class _Signs:
 
     Whether the queue would grow at the ends of the range, and how often that changes between them; at the solution what
     is left of eqs. (6) to (8), how quickly the surplus falls, g's step, and whether the link is idle at any delay.
+    Whether g turns too often to tell, and what it has come to at `MOST_BACKLOG` (1 where it names a range).
     """
 
     low: NDArray[np.bool_]
@@ -299,6 +346,8 @@ class _Signs:
     slope: Array
     jump: Array
     idle: NDArray[np.bool_]
+    often: NDArray[np.bool_]
+    last: Array
 
 
 def _refusal(state: State, signs: _Signs, index: int) -> ChokeError | None:
@@ -307,12 +356,18 @@ def _refusal(state: State, signs: _Signs, index: int) -> ChokeError | None:
         if law in state.broken and state.broken[law][index]:
             return AssumptionError(assumption, rule)
     low, high = state.low[index], state.high[index]
+    if not signs.last[index] >= NEAR_1:
+        return AssumptionError("A4", f"g(b, τ) does not tend to 1: it is {signs.last[index]:.3g} at b = {high:g}")
+    if signs.often[index]:
+        return AssumptionError(
+            "A1", f"g(b, τ) turns more than {TURNS} times: it cannot be told how many solutions there are"
+        )
     if signs.changes[index] > 1 or (signs.high[index] and not signs.low[index]):
         return AssumptionError("A1", f"eqs. (3) to (9) have more than one solution with b from {low:g} to {high:g}")
     if not signs.low[index]:
         return InactiveError(
-            f"CHOKe would not stay active: with {_count(state, index)} the queue does not reach {low:g} packets. "
-            f"More TCP flows, a lower min_th or a slower link would mend it (Sec. VI)"
+            f"CHOKe would not stay active: with {_count(state, index)} the queue does not reach {low:g} packets"
+            f"{_needed(state, index)}. More TCP flows, a lower min_th or a slower link would mend it (Sec. VI)"
         )
     if signs.high[index] and state.bounded:
         return AboveMaxThError(
@@ -340,3 +395,20 @@ def _count(state: State, index: int) -> str:
     counts = [np.broadcast_to(k.count, state.problem.shape)[index] for k in state.problem.classes if k.responsive]
     total = float(sum(counts))
     return f"{total:g} TCP flow{'' if total == 1 else 's'}"
+
+
+def _needed(state: State, index: int) -> str:
+    """The estimate of Sec. VI, which is of like TCP flows that follow a square root, one UDP flow and one candidate."""
+    from .approximate import least_flows
+
+    problem = state.problem
+    tcp, udp = ([k for k in problem.classes if k.responsive == which] for which in (True, False))
+    d = getattr(tcp[0].rate, "d", None) if len(tcp) == 1 else None
+    one, m, c = (
+        float(np.broadcast_to(value, problem.shape)[index])
+        for value in (sum(np.asarray(k.count) for k in udp), problem.m, problem.c)
+    )
+    if d is None or (one, m) != (1.0, 1.0):
+        return ""
+    trip = float(np.broadcast_to(np.asarray(d, dtype=float), problem.shape)[index])
+    return f"; CHOKe needs about {least_flows(c=c, d=trip, min_th=float(state.low[index])):.1f} TCP flows here"
