@@ -277,7 +277,7 @@ def probe(scenario: Path) -> tuple[list[dict[str, object]], bool]:
         rows.append([f"{rate} times the link", without, kept, f"{change:+.2%}"])
     note = (
         f"Instructions of whole runs of choke2004. At 10 times the link at most {ALLOWED_PROBE:.0%} more; with less "
-        "UDP there are fewer packets for each look, and it is more. What makes tables for Python of them is not counted."
+        "UDP each look has fewer packets beside it, and it is more. Tables for Python are not counted."
     )
     return [table("Places in the queue", note, ["UDP", "without", "kept every 97.3 ms", "change"], rows)], cheap
 
