@@ -38,7 +38,7 @@ test: setup ## every test: generated files fresh, Rust, Python, the report in a 
 	@tools/chromium >/dev/null
 	$(BIN)/python tools/generate.py --check
 	cargo test --profile tests --locked --workspace
-	chromium="$$(tools/chromium)"; SLUICEGATE_CHROMIUM="$$chromium" $(BIN)/python -m pytest
+	chromium="$$(tools/chromium)"; SLUICEGATE_CHROMIUM="$$chromium" $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 lint: setup ## formatting, clippy, ruff and mypy
 	cargo fmt --all --check

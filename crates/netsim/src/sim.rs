@@ -546,9 +546,9 @@ impl Sim {
             }
             let (time, link_at) = (self.now, at as u32);
             let held = link.queue.packets();
+            let from = self.positions.flows.len();
             if held > 0 && self.places >= held {
                 let flows = &mut self.positions.flows;
-                let from = flows.len();
                 flows.resize(from + held as usize, 0);
                 let mut places = flows[from..].iter_mut();
                 link.queue.for_each(&mut |packet| {
@@ -586,7 +586,11 @@ impl Sim {
             });
             self.work += (self.state.len() - before) as u64;
             let census = &mut self.census;
-            link.queue.for_each(&mut |packet| census[packet.flow as usize] += 1);
+            // Who stands where has just been looked at, if it is kept: once is enough.
+            match &self.positions.flows[from..] {
+                [] => link.queue.for_each(&mut |packet| census[packet.flow as usize] += 1),
+                flows => flows.iter().for_each(|flow| census[*flow as usize] += 1),
+            }
             for (flow, packets) in census.iter_mut().enumerate().filter(|(_, packets)| **packets > 0) {
                 self.occupancy.push(Occupancy { time, link: link_at, flow: flow as u32, packets: *packets });
                 *packets = 0;
