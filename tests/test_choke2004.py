@@ -69,7 +69,7 @@ def test_as_many_places_are_kept_as_asked_for_and_no_part_of_a_snapshot(run: sg.
 
 def test_keeping_places_changes_nothing_else(run: sg.Run) -> None:
     without = sg.run("choke2004", sets={"run.duration": "20 s", "run.warmup": "0 s"})
-    for table in ("flows", "links", "queue", "flow_series"):
+    for table in ("flows", "links", "queue", "occupancy", "flow_series"):
         assert without.table(table).equals(run.table(table)), table
 
 
