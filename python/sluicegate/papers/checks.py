@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..intervals import Interval
+from ..intervals import ENOUGH, Interval
 
 CheckClass = Literal["exact", "claim", "shown"]
 VerdictName = Literal["reproduced", "differs, explained", "failed"]
@@ -165,9 +165,12 @@ def printed(value: float, precision: float, spread: Interval) -> Bounds:
     of one run, because the paper's single run varies as ours do.
     """
     half = precision / 2
+    if spread.count < ENOUGH:
+        room = f"; {spread.count} values are too few for a spread"
+    else:
+        room = f" and the 95 % prediction interval of a single run over {spread.count} seeds ({spread.run_margin:.2g})"
     return Bounds(
         value - half - spread.run_margin,
         value + half + spread.run_margin,
-        f"{value:g} as printed, give or take half its last digit ({half:g}) and the 95 % prediction interval of a "
-        f"single run over {spread.count} seeds ({spread.run_margin:.2g})",
+        f"{value:g} as printed, give or take half its last digit ({half:g}){room}",
     )

@@ -250,7 +250,8 @@ def _draw_luck(lines: pl.DataFrame, dots: pl.DataFrame) -> Figure:
             axes.plot(part["p"], part["first_bound"], "--", color=colour, linewidth=1.2, label=f"first bound, C = {c}")
             axes.plot(part["p"], part["binomial"], ":", color=colour, linewidth=1.4, label=f"binomial, C = {c}")
             own = dots.filter((pl.col("c") == c) & (pl.col("frequency") > 0))
-            axes.plot(own["p"], own["frequency"], marker, color=colour, label=f"RED, simulated, C = {c}")
+            if own.height:
+                axes.plot(own["p"], own["frequency"], marker, color=colour, label=f"RED, simulated, C = {c}")
         axes.set_xlabel("part of the bandwidth p_i")
         axes.set_xlim(0, 0.3)
     row[0].set_ylabel("probability")
