@@ -20,11 +20,12 @@
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | the hash is of the 5-tuple and a random number at start | SipHash of the flow, its key drawn from the queue's own stream at the first packet | repeatable, and closed to chosen ids |
-//! | CoDel acts on a queue of more than an MTU | so: on the queue's own bytes; with `law` = linux while more than `max_packet` bytes are left in all queues together | the kernel hands CoDel the whole backlog, so that a queue of one packet can be dropped from. |
+//! | CoDel acts on a queue of more than an MTU | so: on the queue's own bytes; with `law` = linux while more than `max_packet` bytes are left in all queues together | the kernel hands CoDel the whole backlog, so that a queue of one packet can be dropped from |
 //! | the fattest queue is found by a scan | so, over all queues; of several the first | so in Linux. A drop of up to 64 packets pays for it |
 //! | nothing on a limit in bytes | `limit` may be in bytes; then batches are dropped until it is kept | Linux: `memory_limit`, in bytes of memory rather than of packets |
 //! | an empty queue forgets since when its wait was above target | so | Linux forgets it since March 2026 only; before, a sparse flow could lose packets while others were queued |
-//! | 1024 queues, 10240 packets, a quantum of the MTU with its link header (1514 bytes on Ethernet), in Linux too | so; the quantum is the link's typical packet where that is longer | With Linux's values and `law` = linux it agrees packet for packet with a model of the kernel's rules (`tests/fq_codel_linux.rs`) |
+//! | 1024 queues, 10240 packets, a quantum of the MTU with its link header (1514 bytes on Ethernet), in Linux too | so; the quantum is the link's typical packet where that is longer | with Linux's values and `law` = linux it agrees packet for packet with a model of the kernel's rules (`tests/fq_codel_linux.rs`) |
+//! | nothing on what the quantum does to shares | 2 Mbit/s of UDP beside 32 TCPs on 1 Mbit/s, packets of 1000 bytes, get 3.2 to 3.4 % with any quantum from 500 to 2000 bytes | with `law` = linux 10 to 12 % with 500 to 1450 bytes, 4.7 % with 1514, 5.7 % with 2000: it takes the shared backlog and a quantum of less than one and a half packets. With more, a TCP that was quiet sends four packets in its first two turns, which a fast retransmit needs; with less it waits for its timer when CoDel drops one (our reading of the numbers) |
 //! | Linux adds the number of packets dropped for want of room to CoDel's count | so | "to increase its signal strength" |
 //! | times and 1/√count | the RFC's, or with `law` = linux the kernel's, as for `codel` | as for `codel` |
 //! | Linux: ECN by default | `ecn` is on by default | so in Linux |
