@@ -29,6 +29,7 @@
 //! | nothing on a window without packets | α is at least the label of the packet that ends the window | else the first packet after a pause would leave α = 0, which drops everything |
 //! | α at first | C | no flow can have more |
 //! | α is lowered by 1 % for each loss to a full buffer, by at most 25 % between two estimates | so | the paper's |
+//! | a packet that could have been dropped is relabelled α after α has been estimated (Fig. 3) | so, but with no more than its own label | where α rises above the label just then, the flow has not become faster |
 //! | flows have weights | all are equal | the comparison here knows none |
 //! | labels are in the IP header | in the packet's label, as a number of bit/s in 32-bit floating point | as precise as the estimate; other queues on the path must leave the label alone |
 
