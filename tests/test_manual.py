@@ -229,7 +229,7 @@ def test_tc_knows_these_words() -> None:
         kind: kind for kind in ("red", "choke", "sfb", "codel", "fq_codel", "pie", "sfq")
     }
     # Switches of queues that need no value: given alone they would be whole commands.
-    switches = {"ecn", "headdrop", "bytemode", "dq_rate_estimator"}
+    switches = {"ecn", "headdrop", "bytemode"}
     for name, kind in kinds.items():
         tc = ["tc", "qdisc", "add", "dev", "lo", "root", kind]
         for word in (word.strip() for field in declared[name]["fields"] for word in field["tc"].split(",")):

@@ -1011,8 +1011,8 @@ class Sfb:
     Attributes:
         action: Drop, or mark the packets that can carry a mark and drop the others. (default: mark; Linux,
             net/sched/sch_sfb.c)
-        tokens: How the tokens of unresponsive flows come. (default: bucket; tc-sfb(8): packets per second; linux:
-            net/sched/sch_sfb.c)
+        tokens: How the tokens of unresponsive flows come. (default: linux; Linux, net/sched/sch_sfb.c; bucket:
+            tc-sfb(8), packets per second)
         levels: Levels of the filter. (levels; default: 8; at least 1 and at most 8 levels; Linux,
             net/sched/sch_sfb.c)
         bins: Bins in each level. (bins; default: 16; at least 2 and at most 256 bins; Linux, net/sched/sch_sfb.c)
@@ -1040,7 +1040,7 @@ class Sfb:
 
     _: KW_ONLY
     action: Literal["drop", "mark"] = "mark"
-    tokens: Literal["bucket", "linux"] = "bucket"
+    tokens: Literal["bucket", "linux"] = "linux"
     levels: int = 8
     bins: int = 16
     bin_size: int = 20
@@ -1208,8 +1208,8 @@ class Sfq:
             Linux, net/sched/sch_sfq.c)
         depth: Most packets in one queue. (packets; default: 127; at least 1 and at most 65535 packets; Linux,
             net/sched/sch_sfq.c; there at most 127)
-        quantum: How much a queue may send in its turn. (packets; default: the link's typical packet, at least 64
-            B; at least 64; Linux, net/sched/sch_sfq.c: the MTU)
+        quantum: How much a queue may send in its turn. (packets; default: 1514 B, or the link's typical packet if
+            that is longer; at least 64; Linux, net/sched/sch_sfq.c: the MTU, 1514 bytes)
         limit: Most packets that all queues together hold, not counting the packet in transmission. (packets;
             default: 127; at least 1 and at most 16777216; Linux, net/sched/sch_sfq.c)
         perturb: Time from one perturbation of the hash to the next; 0 s: it is never perturbed. (default: 10 s;
@@ -1286,8 +1286,8 @@ class FqCodel:
             (default: 100 ms; above 0 and at most 3600 s; RFC 8290, Sec. 5.2.1: 100 ms)
         flows: Into how many queues flows are hashed. (queues; default: 1024; at least 1 and at most 65536 queues;
             RFC 8290, Sec. 5.2.5; the bound is Linux's)
-        quantum: How much a queue may send in a round. (packets; default: the link's typical packet, at least 64
-            B; at least 64; RFC 8290, Sec. 5.2.4: the MTU, 1514 bytes)
+        quantum: How much a queue may send in a round. (packets; default: 1514 B, or the link's typical packet if
+            that is longer; at least 64; RFC 8290, Sec. 5.2.4: the MTU, 1514 bytes)
         limit: Most that all queues together hold, not counting the packet in transmission. (packets; default:
             10240; at least 1 and at most 16777216; RFC 8290, Sec. 5.2.3)
         ecn: Mark packets that can carry a mark where CoDel would drop them. (default: true; Linux,

@@ -1,29 +1,96 @@
 //! One enqueue and one dequeue of a discipline through the trait object, many times: `pair NAME COUNT`, or the names alone
 //! without arguments. A name may have words for some of the discipline's keys behind it, `red:law=figure17`, or a number of
-//! flows, `fq@1000`. The queue holds 40 packets of 33 flows in turn; RED and CHOKe keep their average between their
-//! thresholds of 30 and 60. With a number of flows it holds a packet of each, and at least 40, where the discipline lets it:
-//! `limit` has room for twice as many, SFQ and CSFQ for a queue or a state of each (SFQ for 65,408), the others keep their
-//! defaults. SFB stops at 400 packets, 25 in each of 16 bins. `tools/bench/bench.py` measures the time and the instructions
-//! of the process and takes those of a smaller count away.
+//! flows, `fq@1000`.
+//!
+//! The queue holds 40 packets of 33 flows in turn, each flow with a packet in 264 ms. With N flows it holds a packet of each,
+//! 40 at least, as far as the discipline lets it, and no flow sends more seldom: the link's rate and the time between packets go
+//! with N. Averages stay between their thresholds, which are 3/4 and 3/2 of what is queued; tables have room for N flows where
+//! their ranges allow it. Before anything is measured, runs with N assert that the state has been filled.
+//! `tools/bench/bench.py` measures the time and the instructions of the process and takes those of a smaller count away.
 
 use sluicegate_aqm::rig::TestPacket;
-use sluicegate_aqm::{Ctx, all, build};
+use sluicegate_aqm::{Ctx, Discipline, all, build};
 use sluicegate_base::params::Kind;
 use sluicegate_base::{Ecn, Link, Rate, Size, Span, Stream, Time, Value};
+use std::collections::BTreeSet;
 use std::hint::black_box;
 
 /// Forms of a discipline that are measured beside the one with its defaults.
-const FORMS: [&str; 3] = ["red:law=figure2", "red:law=figure17", "red:law=figure17:arithmetic=shifts"];
+const FORMS: [&str; 4] = ["red:law=figure2", "red:law=figure17", "red:law=figure17:arithmetic=shifts", SELECTIVE];
+const SELECTIVE: &str = "decbit:feedback=selective";
 
-/// Disciplines with a state for flows or for hashes of them, measured with these numbers of active flows too.
-const PER_FLOW: [&str; 11] = ["fred", "sred", "sfb", "red_pd", "csfq", "fq", "sfq", "fq_codel", "dcn", "afd", "rio_ps"];
+/// The disciplines that are measured with numbers of active flows.
+const PER_FLOW: [&str; 27] = [
+    "drop_tail",
+    "random_drop",
+    "early_random_drop",
+    "red",
+    "ared",
+    "penalty_box",
+    "decbit",
+    SELECTIVE,
+    "choke",
+    "choke_linux",
+    "fred",
+    "sred",
+    "sfb",
+    "red_pd",
+    "csfq",
+    "fq",
+    "sfq",
+    "afd",
+    "pi",
+    "rio",
+    "rio_ps",
+    "dcn",
+    "rem",
+    "blue",
+    "codel",
+    "fq_codel",
+    "pie",
+];
 const FLOWS: [u64; 3] = [1, 1000, 100_000];
+
+/// Time between the packets of a flow, where 33 flows or more share the link.
+const TURN: u64 = 264_000_000;
 
 fn list() {
     all().iter().map(|entry| entry.table.about.name).chain(FORMS).for_each(|name| println!("{name}"));
     for name in PER_FLOW {
         FLOWS.iter().for_each(|flows| println!("{name}@{flows}"));
     }
+}
+
+/// What is known of the flows, and the least that it must be with so many of them after the warm-up.
+fn populated(name: &str, flows: u64, discipline: &dyn Discipline<TestPacket>) -> Option<(u64, u64)> {
+    let mut states = Vec::new();
+    discipline.state(&mut |flow, name, value| {
+        if flow.is_none() {
+            states.push((name, value as u64));
+        }
+    });
+    let state = |wanted| states.iter().find(|(name, _)| *name == wanted).expect("a state").1;
+    let queued = || {
+        let mut seen = BTreeSet::new();
+        discipline.for_each(&mut |packet| {
+            seen.insert(packet.flow);
+        });
+        seen.len() as u64
+    };
+    Some(match name {
+        // SB has 65,536 places, of which 100,000 flows in turn leave a fifth to one flow alone.
+        "dcn" => (state("hb_flows"), if flows > 65_536 { 10_000 } else { flows / 2 }),
+        "csfq" => (state("flows"), flows),
+        "rio_ps" => (state("flows"), flows.min(65_536)),
+        "afd" => (state("flows"), flows.min(300)),
+        "red_pd" => (state("flows"), flows.min(20)),
+        "fred" | "fq" => (queued(), flows * 9 / 10),
+        // Flows with the same hash share a queue, and lose its packets when it is the longest.
+        "sfq" => (queued(), (flows * 9 / 10).min(40_000)),
+        // A queue may hold several flows.
+        "fq_codel" => (queued(), flows.min(500)),
+        _ => return None,
+    })
 }
 
 fn main() {
@@ -39,16 +106,31 @@ fn main() {
     let name = parts.next().expect("a name");
     let words: Vec<(&str, &str)> = parts.map(|part| part.split_once('=').expect("KEY=WORD")).collect();
     let count: u64 = count.parse().expect("a whole number");
-    let link = Link { rate: Rate(1_000_000), packet: 1000 };
+    // The kernel's average has no room for thresholds above some 10,000 packets.
+    let held = if name == "choke_linux" { 40 } else { flows.unwrap_or(0).max(40) };
+    let step = Span((TURN / flows.unwrap_or(33).max(33)).max(1));
+    let link = Link { rate: Rate(8_000_000_000_000 / step.0), packet: 1000 };
+    let packets = |n: u64| Some(Value::Size(Size::Packets(n)));
     let fields = all().iter().find(|entry| entry.table.about.name == name).expect("a known name").table.fields;
-    let mut given = |at: usize| match fields[at].name {
-        "min_th" => Some(Value::Size(Size::Packets(30))),
-        "max_th" => Some(Value::Size(Size::Packets(60))),
-        "limit" => flows.map(|flows| Value::Size(Size::Packets(2 * flows.max(40)))),
-        "flows" if name == "sfq" => flows.map(|_| Value::Integer(65_408)),
-        "flows" if name == "csfq" => flows.map(|flows| Value::Integer(flows.max(65_536))),
-        "divisor" => flows.map(|_| Value::Integer(65_536)),
-        key => match fields[at].kind {
+    let mut given = |at: usize| match (fields[at].name, name) {
+        ("min_th", _) => packets(held * 3 / 4),
+        ("max_th", _) => packets(held * 3 / 2),
+        ("in_min_th" | "out_min_th", _) if flows.is_some() => packets(held * 3 / 4),
+        ("in_max_th" | "out_max_th", _) if flows.is_some() => packets(held * 3 / 2),
+        // Thresholds are parts of it: 0.15 to 0.35 and 0.5.
+        ("limit", "rio_ps") => flows.map(|_| Value::Size(Size::Packets(4 * held))),
+        ("limit", _) => flows.map(|_| Value::Size(Size::Packets(2 * held))),
+        ("q_ref", "afd") => flows.map(|_| Value::Size(Size::Packets(held))),
+        ("flows", "sfq") => flows.map(|_| Value::Integer(65_408)),
+        ("flows", "rio_ps") => flows.map(|_| Value::Integer(65_536)),
+        ("flows", "fq_codel") => flows.map(|flows| Value::Integer(flows.clamp(1024, 65_536))),
+        // DECbit looks at all that it counts for each packet, and keeps its default.
+        ("flows", "csfq" | "red_pd" | "penalty_box") => flows.map(|flows| Value::Integer(flows.clamp(1000, 100_000))),
+        ("sb_entries" | "hb_buckets" | "hb_flows", _) => flows.map(|_| Value::Integer(65_536)),
+        // From 1000 it would take half a minute to fall to where flows stay in HB.
+        ("p_ref_max", "dcn") => flows.map(|_| Value::Number(10.0)),
+        ("divisor", _) => flows.map(|_| Value::Integer(65_536)),
+        (key, _) => match fields[at].kind {
             Kind::Choice(known) => {
                 let (_, given) = words.iter().find(|(name, _)| *name == key)?;
                 Some(Value::Choice(known.iter().find(|word| *word == given).expect("a known word")))
@@ -58,19 +140,34 @@ fn main() {
     };
     let mut discipline = build::<TestPacket>(name, &mut given, &link).expect("a known name").expect("valid parameters");
     let (mut rng, mut lost, mut now) = (Stream::new(1, "bench"), Vec::new(), Time::ZERO);
-    let (held, last) = (flows.unwrap_or(0).max(40), flows.unwrap_or(33) - 1);
+    let last = flows.unwrap_or(33) - 1;
     let mut flow = 0;
-    for serial in 0..count {
-        now += Span(8_000_000);
-        flow = if flow >= last { 0 } else { flow + 1 };
-        if discipline.next_wakeup().is_some_and(|at| at <= now) {
-            discipline.wake(&mut Ctx::new(now, &mut rng, &mut lost));
+    let mut run = |discipline: &mut Box<dyn Discipline<TestPacket>>, packets: u64| {
+        for serial in 0..packets {
+            now += step;
+            flow = if flow >= last { 0 } else { flow + 1 };
+            if discipline.next_wakeup().is_some_and(|at| at <= now) {
+                discipline.wake(&mut Ctx::new(now, &mut rng, &mut lost));
+            }
+            let packet = TestPacket { flow, bytes: 1000, serial, ecn: Ecn::NotCapable, ..TestPacket::default() };
+            discipline.enqueue(packet, &mut Ctx::new(now, &mut rng, &mut lost));
+            lost.clear();
+            if discipline.packets() > held {
+                black_box(discipline.dequeue(&mut Ctx::new(now, &mut rng, &mut lost)));
+            }
         }
-        let packet = TestPacket { flow, bytes: 1000, serial, ecn: Ecn::NotCapable, ..TestPacket::default() };
-        discipline.enqueue(packet, &mut Ctx::new(now, &mut rng, &mut lost));
-        lost.clear();
-        if discipline.packets() > held {
-            black_box(discipline.dequeue(&mut Ctx::new(now, &mut rng, &mut lost)));
+    };
+    // Four seconds, in which each of 33 flows or more sends 15 packets, and time for the averages; a tenth where each packet looks
+    // at all flows.
+    if let Some(flows) = flows {
+        let warmup = (4_000_000_000 / step.0).max(10_000);
+        run(&mut discipline, if words.is_empty() { warmup } else { warmup / 10 });
+        if let Some((known, least)) = populated(name, flows, &*discipline) {
+            assert!(
+                known >= least,
+                "{name}@{flows}: {known} flows are known after the warm-up, at least {least} should be"
+            );
         }
     }
+    run(&mut discipline, count);
 }

@@ -263,6 +263,27 @@ mod tests {
         assert!(heavy > 1.15 * light);
     }
 
+    /// A million ids that a plain modulus would put into one place: the list stays as long as it is, each has as good a chance of
+    /// a place as any, and the flow that was there first is gone.
+    #[test]
+    fn a_million_flows_take_no_more_memory() {
+        let mut rig = Rig::new(Sred::new(params()), 1);
+        let most = params().zombies as usize;
+        (0..most).for_each(|_| {
+            rig.arrive(7, 100);
+            rig.depart();
+        });
+        let taken = rig.discipline.zombies.capacity();
+        for k in 1..=1_000_000u64 {
+            rig.arrive(k << 44, 100);
+            rig.depart();
+        }
+        let zombies = &rig.discipline.zombies;
+        assert_eq!((zombies.len(), zombies.capacity()), (most, taken));
+        assert!(taken < 2 * most && !zombies.contains(&FlowKey(7)) && rig.discipline.frequency < 1e-6);
+        rig.assert_conserved();
+    }
+
     #[test]
     fn marks_in_place_of_drops() {
         let mut rig = Rig::new(Sred::new(SredParams { max_p: 1.0, action: Action::Mark, ..params() }), 1);

@@ -29,7 +29,8 @@ OF_FIGURE = {**disciplines_compare_checks.OF_FIGURE, **disciplines_study_checks.
 
 CHOICES = (
     Choice("DCN: threshold, clearing interval", "no values", "6 packets, 0.5 s", "chosen here [D]; varied above"),
-    Choice("DCN: a, b, T_update", "a < b; no values", "b = 0.3, a = b·1.7/1.8, 6.25 ms", "AFD's ratio and "
+    Choice("DCN: a, b, T_update; bounds of p_ref", "a < b; no values", "b = 0.3, a = b·1.7/1.8, 6.25 ms; 1 to 1000 "
+           "packets", "AFD's ratio and "
     "frequency [D]; "
            "varied above"),
     Choice("DCN: T_dec", "800 ms", "800 ms", "as printed; varied above"),
@@ -48,7 +49,8 @@ CHOICES = (
     "and b_ref of "
            "all", "differences are then those of rules, not of settings"),
     Choice("CoDel, FQ-CoDel, PIE", "5 and 15 ms", "the same, also on 1 Mbit/s, where a packet takes 8 ms", "they are "
-           "to need no setting; the delay that they hold is part of the comparison"),
+           "to need no setting; the delay that they hold is part of the comparison. On so slow a link RFC 8290, Sec. "
+           "5.2.2, asks for a target of a packet's time at least"),
     Choice("RED-PD", "R = 40 ms, the round trip of a flow that is to be left alone", "the same", "with round "
     "trips of 0.4 "
            "s in scenario 1 it allows the UDP flow more than a TCP gets"),

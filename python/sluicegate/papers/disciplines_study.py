@@ -74,13 +74,17 @@ CONTROL = (
     Varied("ratio", "a/b, with b = 0.3", 1.7 / 1.8, (0.5, 0.8, 0.99)),
     Varied("t_update", "T_update (ms)", 6.25, (1.5625, 25, 100), "ms"),
     Varied("t_dec", "T_dec (ms)", 800, (200, 400, 1600, 3200), "ms"),
+    Varied("p_ref_min", "least p_ref (packets)", 1, (0.1, 4, 16)),
+    Varied("p_ref_max", "most p_ref (packets)", 1000, (30, 100, 10_000)),
 )
 VARIED = (*CLASSIFICATION, *CONTROL)
 
 LAWS = ("corrected", "printed")
 COUNTS = ("forwarded", "arrived")
 DEFAULT_CASE = Case("study 102", ALONE)
-BUCKETS = Case("study hb_buckets=64", ALONE, (("queue.dcn.hb_buckets", "64"),))
+BUCKETS = tuple(
+    Case(f"study hb_buckets={value}", ALONE, (("queue.dcn.hb_buckets", str(value)),)) for value in (1, 64, 1024, 65_536)
+)
 
 
 def loaded(load: float, law: str, count: str) -> Case:
@@ -116,7 +120,7 @@ def cases() -> list[Case]:
         *(drop_tail(load) for load in LOADS),
         *(loaded(load, law, count) for load in LOADS for law in LAWS for count in COUNTS),
         DEFAULT_CASE,
-        BUCKETS,
+        *BUCKETS,
         *(varied(parameter, value) for parameter in VARIED for value in parameter.others),
     ]
 

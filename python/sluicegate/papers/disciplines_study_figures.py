@@ -192,13 +192,15 @@ def _classification(runs: pl.DataFrame) -> str:
 
 
 def _control(runs: pl.DataFrame) -> str:
-    b, ratio, t_update, t_dec = CONTROL
+    b, ratio, t_update, t_dec, least, most = CONTROL
     return (
         f"A slow controller lets the queue grow. T_update: {_ends(runs, t_update, 'queue', 'packets')}; b: "
         f"{_ends(runs, b, 'queue', 'packets')}; a/b: {_ends(runs, ratio, 'queue', 'packets')}. A quick one hits "
         f"more short "
         f"transfers; b: {_ends(runs, b, 'short_hit', '%')}. T_dec moves the use of the link and the loss: "
-        f"{_ends(runs, t_dec, 'used', '%')} used; {_ends(runs, t_dec, 'loss', '%')} lost."
+        f"{_ends(runs, t_dec, 'used', '%')} used; {_ends(runs, t_dec, 'loss', '%')} lost. The "
+        f"bounds of p_ref: a queue of {_ends(runs, least, 'queue', 'packets')} for the least, "
+        f"{_ends(runs, most, 'queue', 'packets')} for the most, where p_ref starts."
     )
 
 

@@ -11,13 +11,14 @@
 //!     A ← the rate of arrivals, F ← that of what is let through, both averaged as above with K_α
 //!     A ≥ C:  congested from now on?  a window starts;    K_α since it started?  α ← α·C/F, a window starts
 //!     A < C:  uncongested from now on?  a window starts;  K_α since?  α ← the largest label of the window, a window starts
-//!     queue it, with label ← min(label, α) if it could have been dropped;  the buffer is full?  lose it, α ← 0.99·α  (tail)
+//!     queue it, with label ← min(label, the new α) if it could have been dropped;  the buffer is full?  lose it, α ← 0.99·α  (tail)
 //! ```
 //!
 //! At one link the edge and the core may sit in the same queue: `role` = both, the default. On a path of several links the
 //! queues behind the first have `role` = core, and read the labels that it wrote; a packet without label is never dropped
 //! early. The edge remembers at most `flows` flows, found by a keyed hash, and forgets one that has been silent for ten K,
-//! when its rate has decayed to nothing; when there are more, the one that was silent longest is forgotten.
+//! when its rate has decayed to nothing; when there are more, the one that was silent longest is forgotten. `state` shows
+//! `alpha_bps` and, at the edge, `flows`, how many are remembered.
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
@@ -28,6 +29,7 @@
 //! | nothing on a window without packets | α is at least the label of the packet that ends the window | else the first packet after a pause would leave α = 0, which drops everything |
 //! | α at first | C | no flow can have more |
 //! | α is lowered by 1 % for each loss to a full buffer, by at most 25 % between two estimates | so | the paper's |
+//! | a packet that could have been dropped is relabelled α after α has been estimated (Fig. 3) | so, but with no more than its own label | where α rises above the label just then, the flow has not become faster |
 //! | flows have weights | all are equal | the comparison here knows none |
 //! | labels are in the IP header | in the packet's label, as a number of bit/s in 32-bit floating point | as precise as the estimate; other queues on the path must leave the label alone |
 
@@ -232,8 +234,9 @@ impl<P: Packet> Discipline<P> for Csfq<P> {
         };
         let exceeds = self.congested && label > self.alpha;
         let dropped = exceeds && ctx.rng.chance(1.0 - self.alpha / label);
-        let fair = if exceeds { self.alpha } else { label };
         self.estimate_alpha(bytes, label, dropped, ctx.now);
+        // Fig. 3 labels with α as this packet has moved it.
+        let fair = if exceeds { label.min(self.alpha) } else { label };
         if dropped {
             return ctx.lost(packet, Cause::Early);
         }
@@ -255,6 +258,13 @@ impl<P: Packet> Discipline<P> for Csfq<P> {
 
     fn bytes(&self) -> u64 {
         self.fifo.bytes()
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
+        visit(None, "alpha_bps", self.alpha);
+        if let Some(edge) = &self.edge {
+            visit(None, "flows", edge.index.len() as f64);
+        }
     }
 
     /// Each flow is judged by its rate.

@@ -104,6 +104,24 @@ fn a_core_reads_labels() {
     assert!(labels[labels.len() - 150..].iter().all(|label| close(*label, 50e3)), "cut to α");
 }
 
+/// Fig. 3: α is estimated first, then the label is written. Here the packet ends a window, and α falls to half.
+#[test]
+fn the_label_is_the_alpha_that_the_packet_leaves() {
+    let mut core = Rig::new(Csfq::new(CsfqParams { role: Role::Core, ..params() }), 1);
+    let packet = |rate: f32| TestPacket { flow: 1, bytes: 1000, label: rate.to_bits(), ..TestPacket::default() };
+    (0..50).for_each(|_| core.submit(packet(100e3)));
+    assert!(core.discipline.congested);
+    core.wait(Span::from_millis(201));
+    (core.discipline.arrivals.rate, core.discipline.accepted.rate) = (8e6, 8e6);
+    core.discipline.alpha = 0.999e6;
+    core.submit(packet(1e6));
+    let after = core.discipline.alpha;
+    assert!(core.lost.is_empty() && after < 0.5e6, "{after}");
+    let mut last = 0.0;
+    core.discipline.for_each(&mut |packet| last = label(packet));
+    assert!(close(last, after), "{last} for {after}");
+}
+
 #[test]
 fn a_full_buffer_lowers_alpha_by_a_quarter_at_most() {
     let mut rig = Rig::new(Csfq::new(CsfqParams { limit: Size::Packets(1), ..params() }), 1);

@@ -14,7 +14,7 @@
 //!         queue it
 //!         if i's place in SB belongs to another flow, or i was silent for a clearing interval:  count_i ← 0
 //!         count_i ← count_i + 1
-//!         if count_i > threshold:  move i to HB, with pktcount_i = count_i
+//!         if count_i > threshold:  move i to HB, with pktcount_i = threshold + 1
 //! every T_update:  p_ref ← p_ref + a·(q_old − q_ref) − b·(q − q_ref),  kept within bounds;   q_old ← q
 //! every T_dec:     for each flow in HB:  pktcount ← pktcount − p_ref;  a flow at 0 or below leaves HB
 //! ```
@@ -27,7 +27,8 @@
 //!
 //! `state` shows `p_ref`, the flows in both tables (`sb_flows` heard of within a clearing interval, `hb_flows`), how many
 //! arrivals were judged so far (`hb_arrivals`) and how many flows entered and left HB (`hb_entries`, `hb_exits`); and the
-//! `pktcount` of each flow in HB.
+//! `pktcount` of each flow in HB and the `sb_count` of the flows in SB that were heard of within a clearing interval, 1024 of
+//! them at most, those with the first places.
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
@@ -35,13 +36,14 @@
 //! | pktcount counts forwarded packets (Sec. 3.1), or packets that have arrived (Sec. 3.2) | `count` = forwarded (default); = arrived: the arrival counts before it is judged | with forwarded packets a flow gets p_ref in each T_dec, as the text wants; with arrivals an unresponsive flow's count grows without bound and it gets nothing |
 //! | the count of a flow in SB is reset after a clearing interval without packets; neither that interval nor the threshold has a value | `clearing` = 0.5 s, `threshold` = 6 packets; the count starts anew with the first packet after the silence | the values are this project's. A slow flow that is never silent for so long is found too, in time: the rule as it is written |
 //! | SB stores the "recent forwarded packet count"; the threshold is for packets "arriving" | arrivals count in SB, also those that a full buffer loses | the paper's buffers never fill |
-//! | nothing on pktcount of a flow that enters HB | what SB has counted | these packets were forwarded lately |
+//! | nothing on pktcount of a flow that enters HB | threshold + 1: what SB has counted then; no more for a flow that had to wait for room | these packets were forwarded lately |
 //! | "after each interval T_dec", without saying whose | one clock for all flows | one timer. A flow that enters just before the clock strikes can leave at once, if p_ref is above its count: the paper chose T_dec long to make that rare |
 //! | deleted when "negative"; kept "as long as positive" | deleted at 0 | 0 is not positive |
 //! | nothing on the first p_ref | `p_ref_max` | no congestion is suspected at first |
 //! | nothing on the range of p_ref | `p_ref_min` = 1 to `p_ref_max` = 1000 packets | it must be positive, and must not run away while the link is idle |
 //! | a, b and T_update were tuned, not told; T_dec is 800 ms | b = 0.3, a = b·1.7/1.8 (AFD's ratio), T_update = 6.25 ms (AFD's 160 Hz) | chosen here |
-//! | HB of "a few thousand entries", about 2000 flows in it; SB has "a fixed number" | 4096 buckets and at most 8192 flows in HB, 16384 entries in SB. A flow that finds HB full stays where it was and is not judged | chosen here; the most that HB holds is what makes memory constant |
+//! | HB of "a few thousand entries", about 2000 flows in it; SB has "a fixed number" | 4096 buckets and at most 8192 flows in HB, 16384 entries in SB. A flow that finds HB full stays where it was and is not judged until a sweep has made room | chosen here; the most that HB holds is what makes memory constant |
+//! | SB is overwritten by collisions, so that a fast flow may be missed | so: a flow is found if threshold + 1 of its packets come in a row between which no other flow takes its place. With m packets of ever new flows between two of its own that has the probability e^(−m·threshold/sb_entries): with the defaults 0.69 for m = 1000, and never for m = 100,000 | the paper's table; a flood of ids so much faster than the flow hides it, whatever the hash |
 //! | no ECN | `action` = mark: packets that can carry a mark are marked instead of dropped, and count as forwarded | an extension, as for the other schemes |
 //! | the buffer is "large enough" for no tail drops | `limit` = 1000 packets; what a full buffer loses has cause `tail` and does not count as forwarded | chosen here |
 //! | 5-tuples | the flow's key: two flows with one key are one flow | nothing else is known of it here |
@@ -128,6 +130,9 @@ impl DcnParams {
         self.a.unwrap_or(self.b * 1.7 / 1.8)
     }
 }
+
+/// Most flows of SB that `state` shows.
+const SB_SHOWN: usize = 1024;
 
 /// The causes for which DCN gives up packets.
 pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early];
@@ -300,6 +305,7 @@ impl<P: Packet> Discipline<P> for Dcn<P> {
         visit(None, "hb_arrivals", self.hb_arrivals as f64);
         visit(None, "hb_entries", self.tables.entries as f64);
         visit(None, "hb_exits", (self.tables.entries - self.tables.hb.len() as u64) as f64);
+        self.tables.for_each_score(SB_SHOWN, &mut |flow, count| visit(Some(flow), "sb_count", f64::from(count)));
         self.tables.hb.for_each(&mut |flow, pktcount| visit(Some(flow), "pktcount", pktcount));
     }
 }

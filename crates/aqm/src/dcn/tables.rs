@@ -68,7 +68,8 @@ impl Tables {
         }
         *score = Score { flow, last: now, count: score.count.saturating_add(1) };
         if u64::from(score.count) > self.threshold {
-            let pktcount = f64::from(score.count);
+            // A flow that waits for room in HB counts on; these packets are not of the last interval.
+            let pktcount = (self.threshold + 1) as f64;
             if self.hb.insert(flow, pktcount, &keyed).is_some() {
                 self.sb[keyed.place(flow, self.sb_entries)].count = 0;
                 self.entries += 1;
@@ -81,6 +82,12 @@ impl Tables {
     pub fn sb_flows(&self) -> u64 {
         let heard = |score: &&Score| score.count > 0 && self.now.since(score.last) <= self.clearing;
         self.sb.iter().filter(heard).count() as u64
+    }
+
+    /// The flows of SB that were heard of within a clearing interval, with their counts; the first so many places of them.
+    pub fn for_each_score(&self, most: usize, visit: &mut dyn FnMut(FlowKey, u32)) {
+        let heard = |score: &&Score| score.count > 0 && self.now.since(score.last) <= self.clearing;
+        self.sb.iter().filter(heard).take(most).for_each(|score| visit(score.flow, score.count));
     }
 
     /// The end of T_dec: every count is lowered by p_ref, and flows at 0 or below leave HB.

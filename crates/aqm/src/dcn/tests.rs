@@ -195,6 +195,75 @@ fn marks_count_as_forwarded() {
     assert!(rig.lost.iter().all(|(_, cause)| *cause == Cause::Early));
 }
 
+/// What the probe shows of the flows in SB: those of the last clearing interval, and no more than 1024.
+#[test]
+fn the_probe_shows_the_scoreboard() {
+    let scores = |rig: &Rig<Dcn<TestPacket>>| {
+        let mut scores = Vec::new();
+        rig.discipline.state(&mut |flow, name, value| {
+            if name == "sb_count" {
+                scores.push((flow.unwrap().0, value));
+            }
+        });
+        scores.sort_by_key(|score| score.0);
+        scores
+    };
+    let mut rig = rig(DcnParams { threshold: 6, ..defaults() });
+    rig.discipline.tables = Tables::new(&DcnParams { threshold: 6, ..defaults() });
+    [1, 1, 2].iter().for_each(|flow| rig.arrive(*flow, 1000));
+    assert_eq!(scores(&rig), [(1, 2.0), (2, 1.0)]);
+    rig.wait(Span::from_millis(501));
+    (0..5).for_each(|_| rig.arrive(3, 1000));
+    assert_eq!(scores(&rig), [(3, 5.0)], "1 and 2 have been silent");
+    (0..2).for_each(|_| rig.arrive(3, 1000));
+    assert_eq!((scores(&rig), pktcounts(&rig)), (Vec::new(), [(3, 7.0)].to_vec()), "3 has moved to HB");
+    (10..5000).for_each(|flow| rig.arrive(flow, 40));
+    assert_eq!(scores(&rig).len(), SB_SHOWN);
+}
+
+/// A fast flow that comes when HB is full is not judged; when a sweep has made room it is.
+#[test]
+fn a_fast_flow_waits_for_room_among_the_fast_ones() {
+    let mut rig = Rig::new(Dcn::new(DcnParams { threshold: 1, p_ref_max: 1.0, ..defaults() }), 1);
+    for k in 1..=8192 {
+        (0..2).for_each(|_| rig.arrive(k * 16_384, 40));
+        while rig.depart().is_some() {}
+    }
+    assert_eq!(rig.state("hb_flows"), Some(8192.0));
+    for _ in 0..1000 {
+        rig.arrive(7, 1000);
+        rig.depart();
+    }
+    assert!(rig.lost.is_empty());
+    // Two sweeps at p_ref = 1, the second at 1.6 s, take the others out, who have sent two packets each.
+    for _ in 0..2399 {
+        rig.wait(Span::from_millis(1));
+        rig.arrive(7, 1000);
+        rig.depart();
+    }
+    assert_eq!(rig.state("hb_flows"), Some(1.0));
+    assert!(rig.lost_flows().len() > 700 && rig.lost_flows().iter().all(|loss| *loss == (7, Cause::Early)));
+}
+
+/// With so many packets of ever new flows between two of its own a fast flow is found, or is not.
+#[test]
+fn a_flood_of_ids_can_hide_a_fast_flow() {
+    for (flood, found) in [(1000, true), (100_000, false)] {
+        let mut rig = Rig::new(Dcn::new(defaults()), 1);
+        let mut id = 1u64 << 32;
+        for _ in 0..60 {
+            rig.arrive(7, 1000);
+            for _ in 0..flood {
+                id += 4096;
+                rig.arrive(id, 40);
+                rig.depart();
+            }
+        }
+        assert_eq!(rig.state("hb_flows"), Some(if found { 1.0 } else { 0.0 }), "{flood}");
+        assert_eq!(rig.discipline.tables.bytes(), if found { 606_208 } else { 16_384 * 24 });
+    }
+}
+
 /// A million flows whose numbers an attacker has chosen, each fast enough to be classified: memory stays what the module
 /// comment says, chains stay short, and a fast flow that was there first is still judged.
 #[test]

@@ -3,8 +3,10 @@ use crate::rig::{Rig, TestPacket};
 use alloc::vec::Vec;
 use sluicegate_base::{Link, Params, Rate};
 
+const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
+
 fn params() -> FqCodelParams {
-    FqCodelParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap()
+    FqCodelParams { quantum: Size::Bytes(1000), ..FqCodelParams::defaults(&LINK).unwrap() }
 }
 
 fn departures(rig: &mut Rig<FqCodel<TestPacket>>, n: usize) -> Vec<u64> {
@@ -30,6 +32,47 @@ fn replays_the_lists() {
     assert!(rig.discipline.new_queues.is_empty() && rig.discipline.old_queues.is_empty());
     assert!(rig.discipline.queues.iter().all(|queue| !queue.listed && queue.packets == 0));
     rig.assert_conserved();
+}
+
+/// RFC 8290, Sec. 5.2.4. A quantum of exactly a packet ends the credits with it, so that a new flow has one packet before all
+/// others; with the default it has two of 1000 bytes.
+#[test]
+fn a_new_flow_sends_two_packets_of_its_first_quantum() {
+    let quantum = |packet| FqCodelParams::defaults(&Link { packet, ..LINK }).unwrap().quantum;
+    assert_eq!([1000, 1514, 9000].map(quantum), [1514, 1514, 9000].map(Size::Bytes));
+    let between = |params| {
+        let mut rig = Rig::new(FqCodel::new(params), 1);
+        (0..10).for_each(|flow| (0..20).for_each(|_| rig.arrive(flow, 1000)));
+        departures(&mut rig, 45);
+        (0..2).for_each(|_| rig.arrive(99, 1000));
+        let order = departures(&mut rig, 40);
+        let mut turns = (0..order.len()).filter(|at| order[*at] == 99);
+        (turns.next().unwrap(), turns.next().unwrap())
+    };
+    let (first, second) = between(params());
+    assert!(first == 0 && second > 5, "{first} {second}");
+    assert_eq!(between(FqCodelParams::defaults(&LINK).unwrap()), (0, 1));
+}
+
+/// A queue of one packet that always waits too long is not dropped from by the RFC, however much the others hold; it is in
+/// the kernel.
+#[test]
+fn codel_looks_at_the_queue_itself_or_at_all() {
+    for (law, hit) in [(Law::Rfc8289, false), (Law::Linux, true)] {
+        let mut rig = Rig::new(FqCodel::new(FqCodelParams { law, ..params() }), 1);
+        (0..20).for_each(|flow| (0..200).for_each(|_| rig.arrive(flow, 1000)));
+        rig.arrive(99, 1000);
+        for _ in 0..1000 {
+            rig.wait(Span::from_millis(8));
+            rig.depart();
+            // The next packet comes before the link finds the queue empty.
+            if !rig.queued_flows().contains(&99) {
+                rig.arrive(99, 1000);
+            }
+        }
+        assert_eq!(rig.lost_flows().contains(&(99, Cause::Early)), hit, "{law:?}");
+        assert!(rig.lost.len() > 50, "the others lose packets under both");
+    }
 }
 
 /// Half of the bytes of the fattest queue go, at its head, and CoDel hears of it.

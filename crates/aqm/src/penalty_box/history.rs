@@ -82,6 +82,12 @@ impl History {
         })
     }
 
+    /// The bytes that the flows take.
+    #[cfg(test)]
+    pub fn memory(&self) -> usize {
+        self.flows.capacity() * size_of::<(FlowKey, u64)>()
+    }
+
     /// Begins the next report.
     pub fn begin(&mut self, now: Time) {
         self.flows.clear();

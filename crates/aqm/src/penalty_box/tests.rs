@@ -265,7 +265,9 @@ fn marks_enter_the_history_too() {
 #[test]
 fn many_flows_do_not_fill_the_memory() {
     let mut rig = full(params());
-    (1000..1_001_000).for_each(|flow| rig.arrive(flow, 1000));
+    // Ids that a plain modulus would put into one place, each before all that are known.
+    (1..=1_000_000u64).rev().for_each(|k| rig.arrive(k << 44, 1000));
+    assert_eq!(rig.discipline.history.memory(), 1000 * 16);
     let report = rig.discipline.history.report(Time(1)).unwrap();
     assert_eq!((report.n, report.p), (1000.0, 1_000_000.0 / 1_000_002.0));
     send(&mut rig, &[]);

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! for each arrival:                                                               (RFC 8033, Secs. 4.1, 5.1, 5.2 and 5.4)
-//!     if burst_allowance > 0, or q < 2 packets of max_packet, or (qdelay_old < target/2 and p < 0.2):  queue it
+//!     if burst_allowance > 0, or q ≤ 2 packets of max_packet, or (qdelay_old < target/2 and p < 0.2):  queue it
 //!     else:  accu_p ← accu_p + p  (0 if p = 0);  if accu_p < 0.85: queue it
 //!            with probability p, or for certain if accu_p ≥ 8.5:  accu_p ← 0 and signal
 //!            signal:  (action = mark) mark it, if p ≤ mark_th and its transport is capable;  else drop it
@@ -24,9 +24,9 @@
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | the RFC's text | its rules, from memory of Secs. 4 and 5 and the appendix, checked against Linux's `sch_pie` where it has the same | the document was not at hand |
-//! | qdelay by Little's law from a measured departure rate, or from timestamps (Sec. 5.3) | `delay` = timestamp (default): how long the packet that left last had waited, 0 when it left the queue empty; = length: the queue in bytes over the link's rate | Linux measures by timestamps too unless `dq_rate_estimator` is set; the link's rate is known here, so that it needs no estimator |
+//! | qdelay by Little's law from a measured departure rate, or from timestamps (Sec. 5.3) | `delay` = timestamp (default): how long the packet that left last had waited, 0 when it left the queue empty; = length: the queue in bytes over the link's rate | Linux measures by timestamps too unless `dq_rate_estimator` is set. That estimator, of departures over spells of 16 kB, is not here: the rate of a link is known and does not change, and `length` is not another name for it |
 //! | safeguard: qdelay_old below half the target | of the last update | Linux looks at the delay of the last departure |
-//! | safeguard: q ≤ 2·MEAN_PKTSIZE | q < 2·`max_packet` bytes | Linux: its MTU |
+//! | safeguard: q ≤ 2·MEAN_PKTSIZE | so, with `max_packet` | Linux: q < 2·MTU |
 //! | the decay 0.98 when the delay is twice 0 | so | Linux: 1 − 1/64, and not while packets are queued |
 //! | burst_allowance shrinks by t_update at each update, and returns when p = 0 and both delays are below target/2 | so | Linux lowers it by the time between departures |
 //! | mark if p is at most mark_ecnth = 0.1, else drop (Sec. 5.1) | `mark_th` = 0.1 | Linux too: `MAX_PROB/10` |
@@ -80,7 +80,7 @@ params! {
         /// Space signals out: none before the probabilities of arrivals have added up to 0.85, one for certain at 8.5.
         derandomise: bool = default(true), source("RFC 8033, Sec. 5.4");
         /// Take the delay from timestamps, or from the length of the queue.
-        delay: Delay = default(Delay::Timestamp), source("RFC 8033, Sec. 5.3"), tc("dq_rate_estimator");
+        delay: Delay = default(Delay::Timestamp), source("RFC 8033, Sec. 5.3");
         /// Judge packets alike, or by their length.
         mode: Mode = default(Mode::Packet), source("RFC 8033, Sec. 4.1"), tc("bytemode");
         /// Two packets of this length are never too many; in byte mode, the length for which the probability is p.
@@ -171,7 +171,7 @@ impl<P: Packet> Pie<P> {
         let short = Span(self.params.target.0 / 2);
         if self.burst_allowance.0 > 0
             || (self.qdelay_old < short && self.p < 0.2)
-            || self.fifo.bytes() < 2 * self.max_packet
+            || self.fifo.bytes() <= 2 * self.max_packet
         {
             return false;
         }

@@ -23,7 +23,8 @@
 //! ```
 //!
 //! Memory is bounded: only flows with drops in the present interval or in a list, and monitored ones, have a state, at most
-//! `flows`. They are found by a keyed hash.
+//! `flows`. They are found by a keyed hash. `state` shows `flows`, how many have a state, and how many are `monitored`. A link
+//! without drops and arrivals needs no clock: intervals of 10·R pass by themselves.
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
@@ -41,7 +42,7 @@
 
 mod monitor;
 
-use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
 use crate::fifo::Fifo;
 use crate::red::{Action, Arithmetic, Law, Mode, RedParams, RedRule, Verdict};
 use monitor::Monitor;
@@ -160,6 +161,9 @@ impl<P: Packet> RedPd<P> {
 
 impl<P: Packet> Discipline<P> for RedPd<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
+        if self.monitor.quiet() {
+            self.monitor.catch_up(ctx.now);
+        }
         let (flow, bytes) = (packet.flow(), packet.bytes());
         let may = self.rule.congested() && self.fifo.packets() > 1;
         if self.monitor.arrival(flow, bytes, may, ctx.rng) {
@@ -187,11 +191,11 @@ impl<P: Packet> Discipline<P> for RedPd<P> {
     }
 
     fn next_wakeup(&self) -> Option<Time> {
-        Some(self.monitor.next())
+        (!self.monitor.quiet()).then(|| self.monitor.next())
     }
 
     fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
-        if self.monitor.next() <= ctx.now {
+        if !self.monitor.quiet() && self.monitor.next() <= ctx.now {
             self.monitor.interval(ctx.now);
         }
     }
@@ -210,6 +214,12 @@ impl<P: Packet> Discipline<P> for RedPd<P> {
 
     fn average(&self) -> Option<f64> {
         Some(self.rule.avg())
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
+        let (flows, monitored) = self.monitor.counts();
+        visit(None, "flows", flows as f64);
+        visit(None, "monitored", monitored as f64);
     }
 }
 

@@ -81,6 +81,26 @@ impl Monitor {
         self.next
     }
 
+    /// Whether intervals would change nothing: no flow has a state, nothing has arrived, and p_avg is 0.
+    #[inline]
+    pub(super) fn quiet(&self) -> bool {
+        self.arrived == 0 && self.index.is_empty() && self.p_avg == Some(0.0)
+    }
+
+    /// Passes over the intervals since the link fell quiet, each of the greatest length.
+    pub(super) fn catch_up(&mut self, now: Time) {
+        if now >= self.next {
+            let longest = (self.params.r.0 * 10).max(1);
+            self.start = self.next + Span(now.since(self.next).0 / longest * longest);
+            self.next = self.start + Span(longest);
+        }
+    }
+
+    /// How many flows have a state, and how many of them are monitored.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        (self.index.len(), self.flows.iter(self.all).filter(|flow| flow.monitored.is_some()).count())
+    }
+
     fn monitored(&self, flow: FlowKey) -> Option<&Monitored> {
         self.flows.get(*self.index.get(flow)?)?.monitored.as_ref()
     }

@@ -168,3 +168,21 @@ fn a_million_flows_cost_what_is_declared() {
     let names: Vec<u64> = rig.queued_flows();
     assert!(names.len() <= 20);
 }
+
+/// Without arrivals, flows or drops nothing changes: no clock is asked for, and later intervals stand where they would.
+#[test]
+fn an_idle_link_is_quiet() {
+    let mut rig = rig(params());
+    assert_eq!(rig.discipline.next_wakeup(), Some(Time(400_000_000)), "the first interval ends");
+    rig.wait(Span::from_secs(1));
+    assert_eq!(rig.discipline.next_wakeup(), None);
+    rig.wait(Span(100_000_000));
+    rig.arrive(1, 1000);
+    assert_eq!(rig.discipline.next_wakeup(), Some(Time(1_200_000_000)));
+    rig.wait(Span::from_secs(86_400));
+    assert_eq!((rig.discipline.next_wakeup(), rig.discipline.monitor.counts()), (None, (0, 0)));
+    rig.arrive(1, 1000);
+    // 86,401.1 s are 216,002.75 intervals.
+    assert_eq!(rig.discipline.next_wakeup(), Some(Time(86_401_200_000_000)));
+    rig.assert_conserved();
+}

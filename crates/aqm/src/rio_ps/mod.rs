@@ -208,6 +208,24 @@ mod tests {
         edge.assert_conserved();
     }
 
+    /// A million chosen ids through the discipline with its defaults: the memory is that of the module comment, what finds no
+    /// room is Out, and a flow that was known before stays so.
+    #[test]
+    fn a_million_flows_take_no_more_memory() {
+        let mut rig = Rig::new(RioPs::new(params()), 1);
+        rig.arrive(7, 1000);
+        for k in 1..=1_000_000u64 {
+            rig.arrive(k << 44, 40);
+            rig.depart();
+        }
+        assert_eq!((rig.discipline.meter.bytes(), rig.state("flows")), (16_384 * 36, Some(16_384.0)));
+        while rig.depart().is_some() {}
+        [7, 3 << 60].iter().for_each(|flow| rig.arrive(*flow, 1000));
+        let labels: Vec<u32> = core::iter::from_fn(|| rig.depart()).map(|packet| packet.label).collect();
+        assert_eq!(labels, [IN, OUT], "7 is known, the other found no room");
+        rig.assert_conserved();
+    }
+
     /// One flow at the link's rate and many of five packets at half of it: the long one loses about half of its packets, the short
     /// ones no more than in_max_p, 5 % of 30,000.
     #[test]

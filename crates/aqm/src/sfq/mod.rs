@@ -27,7 +27,7 @@
 //! | packets are requeued after a perturbation | queue by queue in the order of their slots; what exceeds `depth`, or finds no free queue, is lost with cause `tail` | so in Linux |
 //! | nothing on how a turn is counted | in bytes | Linux counts units of 8 bytes, `quantum` and packets rounded up, to fit 16 bits: where both are multiples of 8, it agrees packet for packet with a model of the kernel's rules, perturbations included (`tests/sfq_linux.rs`) |
 //! | Linux: `depth` 127 | so; with a smaller `limit` it never binds | so in Linux |
-//! | Linux: 128 queues, 127 packets, a quantum of the MTU with its link header (1514 bytes on Ethernet), no perturbation | 128, 127, the link's typical packet, 10 s | packets have no link header here |
+//! | Linux: 128 queues, 127 packets, a quantum of the MTU with its link header (1514 bytes on Ethernet), no perturbation | so; the quantum is the link's typical packet where that is longer; 10 s | as in Linux. UDP of 2 Mbit/s beside 32 TCPs on 1 Mbit/s gets 3.9 % with 1000 bytes and with 1514 |
 //! | Linux has RED in each queue (`redflowlimit`) | not built | of Linux alone |
 //! | an arrival that meets `flows` queues in use | is lost, though there may be room; not with the defaults, which hold fewer packets than queues | so in Linux |
 
@@ -53,8 +53,9 @@ params! {
         depth: u64 = default(127), unit("packets"), range(Range::from(1.0).to(65_535.0)),
             source("Linux, net/sched/sch_sfq.c; there at most 127"), tc("depth");
         /// How much a queue may send in its turn.
-        quantum: Size = derived("the link's typical packet, at least 64 B", |link| Size::Bytes(link.packet.max(64))),
-            unit("packets"), range(Range::from(64.0)), source("Linux, net/sched/sch_sfq.c: the MTU"), tc("quantum");
+        quantum: Size = derived("1514 B, or the link's typical packet if that is longer",
+            |link| Size::Bytes(link.packet.max(1514))),
+            unit("packets"), range(Range::from(64.0)), source("Linux, net/sched/sch_sfq.c: the MTU, 1514 bytes"), tc("quantum");
         /// Most packets that all queues together hold, not counting the packet in transmission.
         limit: Size = default(Size::Packets(127)), unit("packets"), range(Range::from(1.0).to(16_777_216.0)),
             source("Linux, net/sched/sch_sfq.c"), tc("limit");

@@ -4,7 +4,9 @@ use alloc::collections::BTreeMap;
 use sluicegate_base::{Link, Params, Rate};
 
 fn params() -> SfqParams {
-    SfqParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap()
+    let defaults = SfqParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
+    assert_eq!(defaults.quantum, Size::Bytes(1514), "the MTU, whatever the packets");
+    SfqParams { quantum: Size::Bytes(1000), ..defaults }
 }
 
 fn departures(rig: &mut Rig<Sfq<TestPacket>>, n: usize) -> Vec<u64> {
