@@ -148,7 +148,7 @@ def run(
 
         choke_overlay.check(api.check(file, sets=overrides), file)
     with progress_bar(quiet) as bar:
-        update = None if bar is None else lambda now, end, _packets: bar(now, end, name)
+        update = None if bar is None else lambda now, end, _packets: bar(now, end, Path(name).name)
         if pcap and out is not None:  # the captures appear together with the tables
             with files.staged(out) as folder:
                 captures = parse_pcap(pcap, folder)

@@ -43,7 +43,7 @@ OF_FIGURE: dict[str, tuple[str, ...]] = {
               "bytes-packet-mode-unresponsive"),
     "users": (
         *(f"users-{gateway}-more" for gateway in GATEWAYS),
-        *(f"users-{gateway}-75" for gateway in GATEWAYS),
+        *(f"users-{gateway}-75{kind}" for gateway in GATEWAYS for kind in ("", "-between")),
     ),
     "fig16": ("fig16-bound-above-the-binomial", "fig16-tight-bound", "fig16-simulated-below-the-bound",
               "fig16-simulated-as-the-binomial"),
