@@ -20,8 +20,8 @@ DECLARED = {each["name"]: each for each in DECLARATIONS["disciplines"]}
 ALGORITHMS = next(
     field["choices"] for source in DECLARATIONS["sources"] for field in source["fields"] if field["name"] == "algorithm"
 )
-# DECbit's and UT/LT's sources heed marks by rules of their own, and Vegas's window is of a few packets only, so that marks
-# here are never of one window: crates/tcp/tests/decbit.rs, ut_lt.rs and ecn.rs.
+# DECbit's and UT/LT's sources heed marks by rules of their own, and Vegas's window is of a few packets only, so that
+# marks here are never of one window: crates/tcp/tests/decbit.rs, ut_lt.rs and ecn.rs.
 ALGORITHMS = [name for name in ALGORITHMS if name not in ("decbit", "ut_lt", "vegas")]
 CLASS = {name: getattr(sg, each["class_name"]) for name, each in DECLARED.items()}
 FIELDS = {name: {field["name"]: field for field in each["fields"]} for name, each in DECLARED.items()}

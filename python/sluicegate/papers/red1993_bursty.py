@@ -97,9 +97,9 @@ CHOICES = (
            "as a cluster"),
     Choice("Starts in Figs. 12 to 15", "not stated", "at random within the first 0.1 s", "ten seconds are counted from "
            "the beginning, slow start included"),
-    Choice("Preparation time", "Figs. 12 and 5: uniform on 0 to the bottleneck service time of 0.17 ms for each packet, "
-           "“in the simulations with Drop Tail gateways”", "so, with Drop Tail only; in Fig. 5 the service time itself, "
-           "0.178 ms; packets of one host are prepared one after another", "the words of the paper"),
+    Choice("Preparation time", "Figs. 12 and 5: uniform on 0 to the bottleneck service time of 0.17 ms for each "
+           "packet, “in the simulations with Drop Tail gateways”", "so, with Drop Tail only; in Fig. 5 the service "
+           "time itself, 0.178 ms; packets of one host are prepared one after another", "the words of the paper"),
     Choice("Buffer", "counted in packets", "the packet in transmission is not in it", "so in ns-2 and Linux"),
     Choice("DECbit in Fig. 15", "simulations with ISO TP4, without a figure", "the same network and windows with "
            "DECbit's hosts and gateway; a buffer of 200 packets, which never fills", "isolates the gateway"),
