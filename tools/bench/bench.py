@@ -29,7 +29,7 @@ NEWRENO = HERE / "newreno100.toml"
 #: Seconds of the measured window, bits per second of the link, and when the window begins: as in newreno100.toml.
 WINDOW, RATE = 80.0, 100e6
 #: Enqueues and dequeues timed, and as many as are taken off for the start of the process.
-PAIRS, FEW = 20_000_000, 200_000
+PAIRS, FEW = 4_000_000, 200_000
 #: Looks at all flows for each packet: a hundredth of that.
 SLOW = "decbit:feedback=selective"
 #: Flows of the scaling runs, and their seconds: a megabit per second for each flow, some 1.2 million packets in all.
@@ -190,7 +190,7 @@ def disciplines(pair: Path) -> tuple[list[dict[str, object]], dict[str, object]]
     per_flow: dict[str, object] = {}
     base = min(costs["drop_tail"])
     for name in names:
-        pairs, start = (3000, 1000) if name.startswith(SLOW) else (300_000, 100_000)
+        pairs, start = (3000, 1000) if name.startswith(SLOW) else (120_000, 20_000)
         many, few = instructions(pair, name, str(pairs)), instructions(pair, name, str(start))
         per = (many - few) / (pairs - start) if many and few else None
         ns = min(costs[name])

@@ -75,7 +75,7 @@ STATE: dict[str, tuple[str, str]] = {
     "choke_linux": (NONE, "looks into the queue"), "sred": (FIXED, "1000 zombies"),
     "sfb": (FIXED, "2 tables of 8 × 16 bins"), "afd": (FIXED, "500 packets' flows"),
     "dcn": (FIXED, "16384 + 8192 entries"), "fred": (QUEUED, ""), "fq": (QUEUED, "a queue for each"),
-    "sfq": (QUEUED, "127 queues at most"), "fq_codel": (QUEUED, "1024 queues"),
+    "sfq": (QUEUED, "128 queues at most"), "fq_codel": (QUEUED, "1024 queues"),
     "red_pd": (HEARD, "those that lost packets lately"), "penalty_box": (HEARD, "those that lost packets lately"),
     "rio_ps": (HEARD, "at the edge"), "csfq": (HEARD, "at the edge"),
 }  # fmt: skip
