@@ -1,6 +1,8 @@
 //! The run: events in order until the end, packets from link to link and end to end.
 
 mod log;
+mod look;
+mod outcome;
 mod pool;
 mod population;
 mod quench;
@@ -13,10 +15,7 @@ use crate::line::Line;
 use crate::link::{Link, Observer};
 use crate::packet::{SimPacket, Travelling};
 use crate::plan::{FlowPlan, Hop, Plan};
-use crate::probe::{
-    FlowRow, FlowSample, FlowTotals, LinkRow, Occupancy, Outcome, PacketEvent, Positions, QueueSample, RecentShare,
-    Spread, StateSample,
-};
+use crate::probe::{FlowSample, FlowTotals, Occupancy, PacketEvent, Positions, QueueSample, Spread, StateSample};
 use population::Population;
 use sluicegate_aqm::Cause;
 use sluicegate_base::{Ecn, Rate, Span, Time};
@@ -537,140 +536,6 @@ impl Sim {
         }
     }
 
-    fn look(&mut self) {
-        self.events.push(self.now + self.sample, Event::Sample);
-        for (at, link) in self.links.iter().enumerate().filter(|(_, link)| link.watched) {
-            let average = link.queue.average();
-            if let (true, Some(average)) = (self.measuring, average) {
-                self.averages[at].add(average);
-            }
-            let (time, link_at) = (self.now, at as u32);
-            let held = link.queue.packets();
-            let from = self.positions.flows.len();
-            if held > 0 && self.places >= held {
-                let flows = &mut self.positions.flows;
-                flows.resize(from + held as usize, 0);
-                let mut places = flows[from..].iter_mut();
-                link.queue.for_each(&mut |packet| {
-                    if let Some(place) = places.next() {
-                        *place = packet.flow;
-                    }
-                });
-                self.positions.samples.push((time, link_at, held as u32));
-                self.places -= held;
-                self.work += held;
-            }
-            if !self.series {
-                continue;
-            }
-            let (packets, bytes) = (link.queue.packets(), link.queue.bytes());
-            let [found, arrivals] = changes(link.found(), self.found[at]);
-            self.found[at] = link.found();
-            self.queue.push(QueueSample {
-                time,
-                link: link_at,
-                packets,
-                bytes,
-                average: average.unwrap_or(f64::NAN),
-                found: found as f64 / arrivals as f64,
-            });
-            self.work += packets + self.census.len() as u64;
-            let (before, state, flows) = (self.state.len(), &mut self.state, self.flows.len());
-            link.queue.state(&mut |flow, name, value| {
-                let flow = flow.and_then(SimPacket::of_key).map(|(flow, _)| flow);
-                // Connections that come and go have no number there, and may be thousands.
-                if flow.is_some_and(|flow| flow as usize >= flows) {
-                    return;
-                }
-                state.push(StateSample { time, link: link_at, flow, name, value });
-            });
-            self.work += (self.state.len() - before) as u64;
-            let census = &mut self.census;
-            // Who stands where has just been looked at, if it is kept: once is enough.
-            match &self.positions.flows[from..] {
-                [] => link.queue.for_each(&mut |packet| census[packet.flow as usize] += 1),
-                flows => flows.iter().for_each(|flow| census[*flow as usize] += 1),
-            }
-            for (flow, packets) in census.iter_mut().enumerate().filter(|(_, packets)| **packets > 0) {
-                self.occupancy.push(Occupancy { time, link: link_at, flow: flow as u32, packets: *packets });
-                *packets = 0;
-            }
-        }
-        self.work += self.links.len() as u64;
-        if !self.series {
-            return;
-        }
-        self.work += self.flows.len() as u64;
-        for (at, flow) in self.flows.iter_mut().enumerate() {
-            let senders = self.population.counters(at as u32).unwrap_or_else(|| flow.ends.counters());
-            let counted = flow.counted(&senders);
-            let [bytes, arrivals, lost, marked, cuts] = changes(counted, flow.sampled);
-            flow.sampled = counted;
-            self.flow_series.push(FlowSample {
-                time: self.now,
-                flow: at as u32,
-                throughput_bps: bytes as f64 * 8.0 / self.sample.as_secs(),
-                cwnd: flow.ends.cwnd(),
-                arrivals: arrivals as u32,
-                lost: lost as u32,
-                marked: marked as u32,
-                cuts: cuts as u32,
-            });
-        }
-    }
-
-    /// Ends the run and gives what it has measured.
-    #[must_use]
-    pub fn finish(mut self) -> Outcome {
-        let (now, start) = (self.now, self.window_start());
-        for link in self.links.iter_mut() {
-            let (flows, totals, watched) = (&mut self.flows, &mut link.totals, link.watched);
-            link.queue.for_each(&mut |packet| {
-                totals.left(packet.queued, now);
-                if watched && packet.to == End::Receiver {
-                    let flow = &mut flows[packet.flow as usize].totals;
-                    flow.queued = flow.queued + now.since(packet.queued.max(start));
-                }
-            });
-        }
-        let watched = |hop: &Hop| match *hop {
-            Hop::Link(at) if self.links[at as usize].watched => Some(at),
-            _ => None,
-        };
-        let crossed: Vec<Option<u32>> = self.flows.iter().map(|flow| flow.plan.path.iter().find_map(watched)).collect();
-        let recent = self.recent_shares();
-        let senders: Vec<SendCounters> = (self.flows.iter().enumerate())
-            .map(|(at, flow)| self.population.counters(at as u32).unwrap_or_else(|| flow.ends.counters()))
-            .collect();
-        let rows = self.flows.into_iter().zip(crossed).zip(recent).zip(senders);
-        let flows = rows.map(|(((flow, link), recent), senders)| flow.row(link, recent, senders)).collect();
-        let (groups, exchanges) = self.population.finish();
-        let links = self.links.into_iter().zip(self.averages).enumerate().filter(|(_, (link, _))| link.watched);
-        Outcome {
-            window: now.since(start),
-            flows,
-            links: links
-                .map(|(at, (link, average))| LinkRow {
-                    index: at as u32,
-                    name: link.name,
-                    rate: link.rate,
-                    discipline: link.discipline,
-                    totals: link.totals,
-                    average,
-                })
-                .collect(),
-            queue: self.queue,
-            occupancy: self.occupancy,
-            state: self.state,
-            flow_series: self.flow_series,
-            groups,
-            exchanges,
-            packets: self.log.rows,
-            positions: self.positions,
-            events: self.count,
-        }
-    }
-
     /// The places that connections have which come and go: those in use, and all. There are never more of them than were
     /// in use at once.
     #[must_use]
@@ -701,34 +566,4 @@ fn reach(plan: &Plan) -> Span {
 /// How much each of some counters, which may have started anew, has changed.
 fn changes<const N: usize>(now: [u64; N], before: [u64; N]) -> [u64; N] {
     core::array::from_fn(|at| now[at].wrapping_sub(before[at]))
-}
-
-impl FlowState {
-    /// What samples look at: bytes delivered; packets that reached watched queues, were lost there, were marked there;
-    /// windows cut, by these counters of its sender or senders.
-    fn counted(&self, senders: &SendCounters) -> [u64; 5] {
-        let &SendCounters { timeouts, fast_retransmits, mark_responses, quench_responses, .. } = senders;
-        let cuts = timeouts + fast_retransmits + mark_responses + quench_responses;
-        [self.delivered, self.totals.arrivals, self.totals.lost.iter().sum(), self.totals.marked, cuts]
-    }
-
-    fn row(self, link: Option<u32>, recent: Option<RecentShare>, senders: SendCounters) -> FlowRow {
-        let now = senders;
-        FlowRow {
-            group: self.plan.group,
-            kind: self.plan.source.kind(),
-            algorithm: self.plan.source.algorithm(),
-            link,
-            start: self.plan.start,
-            base_rtt: self.base_rtt,
-            completion: self.completed.map(|time| time.since(self.plan.start)),
-            retransmissions: now.retransmissions - self.before.retransmissions,
-            timeouts: now.timeouts - self.before.timeouts,
-            fast_retransmits: now.fast_retransmits - self.before.fast_retransmits,
-            mark_responses: now.mark_responses - self.before.mark_responses,
-            quench_responses: now.quench_responses - self.before.quench_responses,
-            recent,
-            totals: self.totals,
-        }
-    }
 }
