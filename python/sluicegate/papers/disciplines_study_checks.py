@@ -62,13 +62,9 @@ def checks(runs: pl.DataFrame, all_: Compared) -> list[Check]:
                 above(0, longer),
             ),
             Check(
-                f"study-printed-trial-{page}", "trial runs for this project, other traffic [D]", "shown",
+                f"study-printed-trial-{page}", "trial runs for this project, under HTTP on 100 Mbit/s [D]", "shown",
                 f"the printed law held the queue at {TRIALS[load]:g} packets instead of {Q_REF}",
                 (queue := interval_of(runs, wrong, "queue")).mean, "packets", printed(TRIALS[load], 1, queue),
-                "The queue of the printed law swings, and how far depends on the traffic, which was HTTP on 100 "
-                "Mbit/s in "
-                "the trial runs; that its queue is the longer one does not.",
-                f"study-printed-longer-{page}",
             ),
             Check(
                 f"study-printed-loses-{page}", "Sec. 3.2, as printed [D]", "claim",
