@@ -211,7 +211,8 @@ def _laws(runs: pl.DataFrame) -> list[Check]:
                                                                "drops 2p_b/(1 + p_b).", "law-gaps"),
         Check("law-gaps", "Floyd & Jacobson 1993, Sec. VII", "shown", "r = 2p_b/(1 + p_b) at the measured queue, "
                                                                       "against RED's measured drops",
-                                                                      gaps.size, f"% ({gaps.at})", gaps.within(5.0, "half of a tenth")),
+                                                                      gaps.size, f"% ({gaps.at})",
+                                                                      gaps.within(5.0, "half of a tenth")),
     ]  # fmt: skip
     tcp, udp = spread_of(table, cases, "hits_tcp"), spread_of(table, MANY, "hits_udp")
     result += [
