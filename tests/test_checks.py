@@ -151,3 +151,13 @@ def test_differences_are_paired() -> None:
 def test_no_values_give_no_interval() -> None:
     with pytest.raises(ValueError, match="at least one"):
         interval([])
+
+
+def test_a_remark_is_told_of_a_failed_check_only() -> None:
+    known = "What is known."
+    failed, held, explained = judge([
+        replace(OUTSIDE, id="a", remark=known), replace(INSIDE, remark=known), replace(EXPLAINED, remark=known),
+    ])  # fmt: skip
+    assert failed.name == "failed"
+    assert failed.why.startswith(known)
+    assert known not in held.why + explained.why

@@ -12,14 +12,16 @@ import pytest
 
 import sluicegate as sg
 from sluicegate import api
-from sluicegate.papers import Settings, dcn2004, dcn2004_cases, dcn2004_checks, overview, reproduce
-from sluicegate.papers.dcn2004_load import Calibration, Load, calibrate
+from sluicegate.papers import Settings, dcn2004, dcn2004_cases, dcn2004_page, overview, reproduce
+from sluicegate.papers.checks import judge
+from sluicegate.papers.dcn2004_load import Amount, Calibration, Load, calibrate
+from sluicegate.papers.dcn2004_more_checks import load_checks
 from sluicegate.papers.dcn2004_points import Distribution, differences
 from sluicegate.runner import Experiment, Tables, run_experiments
 
 TINY = Settings(seeds=(1,), duration_s=8, warmup_s=3, sample_s=1)
 FIGURES = {
-    *(f"fig{number}" for number in (1, 2, *range(5, 21))), "table1", "table2", "beside", "loads",
+    *(f"fig{number}" for number in (1, 2, *range(5, 21))), "table1", "table2", "beside", "long", "loads",
 }  # fmt: skip
 
 
@@ -53,7 +55,7 @@ def test_a_whole_reproduction_has_every_figure_and_check(made: Path) -> None:
     assert {path.stem for path in (made / "data").iterdir()} == FIGURES
     for check in checks:
         assert page.count(f'<tr id="check-{check["id"]}">') == 1
-    placed = [check_id for ids in dcn2004_checks.OF_FIGURE.values() for check_id in ids]
+    placed = [check_id for ids in dcn2004_page.OF_FIGURE.values() for check_id in ids]
     assert sorted(placed) == sorted(check["id"] for check in checks)
 
 
@@ -95,6 +97,36 @@ def test_calibration_meets_the_load_of_each_seed_in_both_directions() -> None:
         again = sg.run("dcn2004", seed=seed, sets=sets).links
         assert (again["utilisation"] * again["rate_bps"]).to_list() == list(amount.measured_bps)
     assert done.amounts["uncongested", 1].amounts != done.amounts["uncongested", 2].amounts
+
+
+def test_a_load_that_is_not_met_is_a_failed_check() -> None:
+    amounts = {
+        (f"uncongested-{load}", 1): Amount(f"uncongested-{load}", 1, "count", (100.0, 100.0), made, 8)
+        for load, made in (
+            ("90", (90e6, 90e6)),
+            ("98", (98e6, 97e6)),
+            ("105", (105e6, 105.5e6)),
+            ("mix", (105e6, 91e6)),
+        )
+    }
+    tolerances = {name: 0.0075 for name, _ in amounts}
+    verdicts = judge(load_checks(Calibration(amounts, {}), tolerances))
+    assert [(verdict.check.id, verdict.ok) for verdict in verdicts] == [
+        ("load-90", True), ("load-98", False), ("load-105", True), ("load-mix", True)
+    ]  # fmt: skip
+
+
+def test_longer_runs_are_of_the_first_seed_and_not_longer_than_the_papers() -> None:
+    users = {(f"uncongested-{load}", seed): Amount(f"uncongested-{load}", seed, "count", (1.0, 1.0), (1.0, 1.0), 1)
+             for load in ("90", "98", "105", "mix") for seed in (1, 2)}  # fmt: skip
+    short = replace(dcn2004.DEFAULT, seeds=(1, 2))
+    long = [each for each in dcn2004.experiments(short, Calibration(users, {})) if each.id.endswith("-long")]
+    assert {each.id for each in long} == {f"{s.key}-{load}-long" for s in dcn2004_cases.CONGESTED for load in (98, 105)}
+    for each in long:
+        assert list(each.by_seed) == [1]
+        assert dict(each.sets)["run.duration"] == "1200 s"
+    full = dcn2004.experiments(replace(dcn2004.FULL, seeds=(1, 2)), Calibration(users, {}))
+    assert not any(each.id.endswith("-long") for each in full)
 
 
 def test_calibration_on_a_link_that_loses_packets_is_refused() -> None:

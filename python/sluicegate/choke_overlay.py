@@ -187,8 +187,7 @@ def _warnings(groups: list[dict[str, Any]]) -> tuple[str, ...]:
     """Of Vegas flows that cut their windows when they lose: α/τ is of those that do not."""
     return tuple(
         f"flows.{index}.vegas_cut = {group['vegas_cut']:g}: α/τ is of Vegas flows that do not cut their window when "
-        "they "
-        f"lose, vegas_cut = 0; these may send less"
+        "they lose, vegas_cut = 0; these may send less"
         for index, group in enumerate(groups)
         if group["kind"] == "tcp" and group["algorithm"] == "vegas" and group["vegas_cut"] != 0
     )

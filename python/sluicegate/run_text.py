@@ -61,9 +61,8 @@ def show(result: Run, theory: Overlay | None, out: Path | None) -> None:
         )
         print(
             f"{link['link']}: {link['discipline']} at {number(link['rate_bps'], 1e3)} kbit/s, "
-            f"{number(link['utilisation'], 0.01)} % used, queue {number(link['queue_packets_mean'])} packets "
-            f"(at most {link['queue_packets_max']:.0f}{average}), "
-            f"waiting {number(link['queueing_delay_mean_ns'], 1e6)} ms"
+            f"{number(link['utilisation'], 0.01)} % used, queue {number(link['queue_packets_mean'])} packets (at most "
+            f"{link['queue_packets_max']:.0f}{average}), waiting {number(link['queueing_delay_mean_ns'], 1e6)} ms"
         )
     for line in large_shares.lines(result.flows):
         print(line)

@@ -60,6 +60,7 @@ class Experiment:
     handed it.
     `once`: tables that are kept of the first seed alone, because they are large and one run of them is drawn.
     `by_seed`: further overrides of single seeds; if there are any, only these seeds are run.
+    `cost`: how many times as long as others it runs, for the progress that is told.
     """
 
     id: str
@@ -71,6 +72,7 @@ class Experiment:
     derive: Derive | None = None
     once: tuple[str, ...] = ()
     by_seed: Mapping[int, Sets] = field(default_factory=dict)
+    cost: int = 1
 
     def runs(self, seed: int) -> bool:
         """Whether it is run for this seed."""
@@ -171,8 +173,9 @@ def run_experiments(
 
     `jobs`: how many at once (default: one for each core this process may use), in threads, or in processes when a
     discipline is written in Python. `executor`: runs the tasks instead; it is left open. `progress` is called in this
-    thread after each run. An exception of a run, of `progress`, or a KeyboardInterrupt cancels what is left and is
-    raised. Raises ValueError when two experiments share an id or there is no seed.
+    thread after each run, with the costs of what is done and of all. An exception of a run, of `progress`, or a
+    KeyboardInterrupt cancels what is left and is raised. Raises ValueError when two experiments share an id or there
+    is no seed.
     """
     if not seeds:
         raise ValueError("at least one seed is needed")
@@ -186,10 +189,12 @@ def run_experiments(
     ]
     done: list[Tables | None] = [None] * len(tasks)
     with finished(work, tasks, jobs, executor, executor is None and _needs_processes(experiments)) as results:
-        for count, (index, tables) in enumerate(results, start=1):
+        spent, total = 0, sum(task.experiment.cost for task in tasks)
+        for index, tables in results:
             done[index] = tables
+            spent += tasks[index].experiment.cost
             if progress is not None:
-                progress(count, len(tasks), tasks[index].experiment.id)
+                progress(spent, total, tasks[index].experiment.id)
     return _stack([tables for tables in done if tables is not None])
 
 

@@ -111,11 +111,18 @@ def reproduce(
             settings = replace(settings, seeds=tuple(range(1, seeds + 1)))
 
     def run(experiments: Sequence[Experiment], seeds: Sequence[int]) -> Tables:
-        return run_experiments(experiments, seeds, jobs, executor, progress)
+        # What comes after it is not known yet, nor how long that takes.
+        told = None if progress is None else _told(progress, "first, what the runs need")
+        return run_experiments(experiments, seeds, jobs, executor, told)
 
     # What a paper has to find out before its experiments can be written down.
     prepared = [paper.prepare(settings, run)] if hasattr(paper, "prepare") else []
-    results = run(paper.experiments(settings, *prepared), settings.seeds)
+    results = run_experiments(paper.experiments(settings, *prepared), settings.seeds, jobs, executor, progress)
     report = paper.report(settings, results, *prepared)
     write(report, out)
     return bool(report.passed)
+
+
+def _told(progress: Progress, what: str) -> Progress:
+    """The same progress with a word before each experiment."""
+    return lambda done, total, experiment: progress(done, total, f"{what}: {experiment}")

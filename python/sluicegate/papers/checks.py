@@ -49,7 +49,8 @@ class Check:
 
     `id`: unique in its report, lower case with dashes. `source`: where the paper says it. `paper`: what it says, with
     unit. `unit`: of `measured` and of the bounds ("" for a bare number). `explanation` and `evidence` are consulted
-    only when the measurement lies outside its bounds.
+    only when the measurement lies outside its bounds. `remark`: what is known of a check that has failed, short of its
+    cause; it changes no verdict.
     """
 
     id: str
@@ -61,6 +62,7 @@ class Check:
     bounds: Bounds
     explanation: str = ""
     evidence: str = ""
+    remark: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,9 +75,10 @@ class Verdict:
 
     @property
     def why(self) -> str:
-        """How the bounds were found and, where the measurement differs, the reason."""
+        """How the bounds were found and, where the measurement differs, the reason or what is known of it."""
         unit = f" In {self.check.unit}." if self.check.unit else ""
-        reason = f"{self.check.explanation} " if self.name == "differs, explained" else ""
+        told = {"differs, explained": self.check.explanation, "failed": self.check.remark}.get(self.name, "")
+        reason = f"{told} " if told else ""
         return f"{reason}Bounds: {self.check.bounds.derivation}.{unit}"
 
     @property

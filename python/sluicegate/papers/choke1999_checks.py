@@ -126,8 +126,8 @@ def _unfair(runs: pl.DataFrame, case: Case) -> list[Check]:
             id=f"{slug(case)}-tcp-starved",
             source=source,
             kind="claim",
-            paper="the TCP flows are starved; tested: the mean flow gets under "
-            f"{STARVED_PERCENT:g} % of an equal share",
+            paper=f"the TCP flows are starved; tested: the mean flow gets under {STARVED_PERCENT:g} % of an equal "
+            "share",
             measured=starved.mean,
             unit=f"% of an equal share ({FAIR_BPS / 1e3:.1f} kbit/s)",
             bounds=below(STARVED_PERCENT, starved),

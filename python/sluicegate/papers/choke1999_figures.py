@@ -131,8 +131,8 @@ def _per_flow(number: int, cases: Sequence[Case], results: Tables, runs: pl.Data
         "A point on the lower edge lies there or below.",
         paper_says=_SAYS_PER_FLOW[number],
         measured="The best TCP flow of a run receives on average "
-        f"{means_of(cases, runs, 'tcp_best_bps', 1e-3, 'kbit/s')}; "
-        f"UDP {means_of(cases, runs, 'udp_bps', 1e-3, 'kbit/s')}.",
+        f"{means_of(cases, runs, 'tcp_best_bps', 1e-3, 'kbit/s')}; UDP "
+        f"{means_of(cases, runs, 'udp_bps', 1e-3, 'kbit/s')}.",
         alt=f"Throughput of each of the 33 flows under {name}, logarithmic axis.",
         drawing=charts.per_flow(panels, FAIR_BPS),
         data=data,

@@ -137,9 +137,9 @@ def _drop_3_queue(runs: pl.DataFrame) -> FigurePart:
         setup="As Figure 9 with two candidates, which the report calls drop 3: two victims and the arrival. "
         "Thresholds 30 and 60, as Section 5 says.",
         paper_says="The average queue is kept smaller than with the basic scheme, so that delays are shorter.",
-        measured=f"At 2 Mbit/s the average is {two[0]}, against {two[1]} with one candidate. It is "
-        f"smaller at {sum(each > 0 for each in less)} of the {len(less)} rates; the difference lies between "
-        f"{min(less):+.2f} and {max(less):+.2f} packets.",
+        measured=f"At 2 Mbit/s the average is {two[0]}, against {two[1]} with one candidate. It is smaller at "
+        f"{sum(each > 0 for each in less)} of the {len(less)} rates; the difference lies between {min(less):+.2f} and "
+        f"{max(less):+.2f} packets.",
         alt="Packets of UDP and TCP in the queue and the average, with two candidates and with one, over UDP's rate.",
         drawing=draw_queue(_DROP_3, tables),
         data=pl.concat(tables),
@@ -233,9 +233,8 @@ def _five_queue(figure: int, case: Case, panels: Panels, runs: pl.DataFrame) -> 
         setup=f"The runs of Figure {figure - 1}. Above: packets in the queue, means over time and seeds with 95 % "
         "intervals; dotted: the thresholds. Below: the same as parts of the queue, with that of the mean UDP flow.",
         paper_says=_SAYS_FIVE[figure],
-        measured="When each sends 10 Mbit/s the UDP flows have "
-        f"{_plain(last, shares, 'udp_percent', 1, '%')} of the queue, each "
-        f"{_plain(last, shares, 'udp_flow_percent', 1, '%')} on average; the queue holds "
+        measured=f"When each sends 10 Mbit/s the UDP flows have {_plain(last, shares, 'udp_percent', 1, '%')} of the "
+        f"queue, each {_plain(last, shares, 'udp_flow_percent', 1, '%')} on average; the queue holds "
         f"{_plain(last, shares, 'queue_mean', 1, 'packets')}.",
         alt=f"Packets of five UDP flows and TCP in the queue and their parts of it, under {name_of(case)}.",
         drawing=charts.queue_shares(drawn, TICKS, EACH, {panels[-1][0]: PER_FLOW_PERCENT}),

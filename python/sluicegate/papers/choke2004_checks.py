@@ -109,9 +109,9 @@ def _load(runs: pl.DataFrame) -> list[Check]:
     return [
         claim("under-5-at-10c", source, "UDP's share drops to less than 5 % at 10c", small, "% of the link",
                below(5, small)),
-        claim("rises-to-1.25c", source, "UDP's share rises and peaks when UDP sends slightly more than c; tested: "
-                                         "at 1.25c "
-               "it is more than at 0.5c, seed by seed", up, "percentage points", above(0, up)),
+        claim("rises-to-1.25c", source, "UDP's share rises and peaks when UDP sends slightly more than c; tested: at "
+                                         "1.25c it is more than at 0.5c, seed by seed", up, "percentage points",
+                                         above(0, up)),
         claim("falls-from-1.25c", source, "then it drops; tested: at 1.25c it is more than at 5c, seed by seed", down,
                "percentage points", above(0, down)),
         claim("peak-below-theorem-1", source, "simulation shows a smaller greatest share than Theorem 1", peak,
@@ -130,8 +130,7 @@ def _share(runs: pl.DataFrame, id_: str, source: str, cases: Sequence[Case], pap
         for case in cases
     )  # fmt: skip
     return Check(id_, source, "shown", f"{paper}; tested: UDP's share, the greatest difference from the model with "
-                                       "(43) "
-                 "and (44)", off.size, f"percentage points ({off.at})",
+                                       "(43) and (44)", off.size, f"percentage points ({off.at})",
                  off.within(1.0, "one percentage point, chosen here"))  # fmt: skip
 
 
@@ -148,16 +147,14 @@ def _against(runs: pl.DataFrame, set_: str, source: str, cases: Sequence[Case]) 
     laws = (
         f"By itself, at the measured p and τ, (43) is {f43.low:+.0f} to {f43.high:+.0f} % off what the flows send, and "
         f"(44) at the measured queue {g44.low:+.0f} to {g44.high:+.0f} % off RED's drops; to replace either alone "
-        "brings "
-        f"the queue nearer at every point."
+        "brings the queue nearer at every point."
     )
     ours = (
-        f"At the measured p and τ the law with time-outs is {timed.low:+.0f} to {timed.high:+.0f} % off what the "
-        "flows send, more with more flows, and the part of TCP's arrivals that a comparison drops is "
-        f"{hits.low:+.0f} to "
-        f"{hits.high:+.0f} % off (5), which counts most where few flows share the queue: the one lengthens the "
-        "model's queue, the other shortens it, and where "
-        f"they cancel it agrees. With both as measured the other equations leave {rest.size:.1f} % of the queue."
+        f"At the measured p and τ the law with time-outs is {timed.low:+.0f} to {timed.high:+.0f} % off what the flows "
+        f"send, more with more flows, and the part of TCP's arrivals that a comparison drops is {hits.low:+.0f} to "
+        f"{hits.high:+.0f} % off (5), which counts most where few flows share the queue: the one lengthens the model's "
+        "queue, the other shortens it, and where they cancel it agrees. With both as measured the other equations "
+        f"leave {rest.size:.1f} % of the queue."
     )
     result = []
     for key, (column, text) in WHAT.items():
@@ -202,27 +199,29 @@ def _laws(runs: pl.DataFrame) -> list[Check]:
                                              "measured x_1",
               f43.size, f"% ({f43.at})", f43.within(100 * CLOSE, TENTH),
               "Windows are about three packets and time-outs frequent; (43) knows none. A law with them comes nearer "
-              "at "
-              f"every point, {timed.low:+.0f} to {timed.high:+.0f} %, not exact: least with few flows, most with many.",
+              f"at every point, {timed.low:+.0f} to {timed.high:+.0f} %, not exact: least with few flows, most with "
+              "many.",
               "law-timeouts-nearer"),
         claim("law-timeouts-nearer", "Padhye et al. 2000", "with time-outs the law comes nearer to the measured x_1 at "
               "every point; tested: by how much where it does least", least, "percentage points of x_1",
               above(0, least), "shown"),
         Check("law-44", "eq. (44)", "shown", "r by (44) at the measured queue, against RED's measured drops", g44.size,
               f"% ({g44.at})", g44.within(100 * CLOSE, TENTH), "RED here spaces its drops by uniform gaps on 1 … "
-                                                               "1/p_b, "
-              "its default, which drops 2p_b/(1 + p_b).", "law-gaps"),
+                                                               "1/p_b, its default, which "
+                                                               "drops 2p_b/(1 + p_b).", "law-gaps"),
         Check("law-gaps", "Floyd & Jacobson 1993, Sec. VII", "shown", "r = 2p_b/(1 + p_b) at the measured queue, "
-                                                                      "against "
-              "RED's measured drops", gaps.size, f"% ({gaps.at})", gaps.within(5.0, "half of a tenth")),
+                                                                      "against RED's measured drops",
+                                                                      gaps.size, f"% ({gaps.at})",
+                                                                      gaps.within(5.0, "half of a tenth")),
     ]  # fmt: skip
     tcp, udp = spread_of(table, cases, "hits_tcp"), spread_of(table, MANY, "hits_udp")
     result += [
         Check("hits-tcp", "eq. (5)", "shown", "a comparison drops b_i/b of a flow's arrivals: of TCP's", tcp.size,
               f"% ({tcp.at})", tcp.within(100 * CLOSE, TENTH), "A TCP flow sends when acknowledgements come, so when "
-                                                               "its "
-              "packets have left the queue: an arrival finds fewer of its own there than stand there on average. UDP's "
-              "arrivals, which wait for nothing, find what (5) says.", "hits-udp"),
+                                                               "its packets have left the queue: an arrival finds "
+                                                               "fewer of its own there than stand there on average. "
+                                                               "UDP's arrivals, which wait for nothing, find what (5) "
+                                                               "says.", "hits-udp"),
         Check("hits-udp", "eq. (5)", "shown", "the same of UDP's, at 10c", udp.size, f"% ({udp.at})",
               udp.within(5.0, "half of a tenth")),
     ]  # fmt: skip
@@ -235,7 +234,8 @@ def _laws(runs: pl.DataFrame) -> list[Check]:
                   gain, f"% of the queue ({label})", above(0, gain), "shown"),
             Check(f"rest-{set_}", source, "shown", "(3), (4), (6), (7) and (9), with TCP's rate and the hits as "
                                                    "measured "
-                  "and RED's gaps, give the queue", off.size, f"% ({off.at})", off.within(5.0, "half of a tenth")),
+                                                   "and RED's gaps, give the queue", off.size, f"% ({off.at})",
+                                                   off.within(5.0, "half of a tenth")),
         ]  # fmt: skip
     return result
 
@@ -288,8 +288,9 @@ def _spatial(results: Tables, runs: pl.DataFrame) -> list[Check]:
     used = [abs(off.mean) / (limit.high or 1.0) for off, limit in zip(offs, bounds, strict=True)]
     result.append(
         Check("head-is-share-many", source, "claim", "the same for N = 12 to 64 at 10c; tested: the greatest "
-                                                     "difference "
-              "over what is allowed at that point", max(used), "", Bounds(None, 1.0, "as for each UDP rate"))
+                                                     "difference over what is "
+                                                     "allowed at that point", max(used), "",
+                                                     Bounds(None, 1.0, "as for each UDP rate"))
     )  # fmt: skip
     for set_, members in (("load", LOAD), ("many", MANY)):
         farthest = worst(
@@ -313,8 +314,7 @@ def _waits(runs: pl.DataFrame, case: Case, margin: float, count: int) -> Bounds:
     hit = interval(by_seed(runs, case, "share")).mean * case.x0 / interval(by_seed(runs, case, "b")).mean
     return Bounds(
         -hit - margin, hit + margin, f"0, give or take {hit:.2g}, of what stands at the head the part that is hit "
-                                     "before "
-        f"the link is free, and {margin:.2g}, the 95 % interval over {count} seeds"
+                                     f"before the link is free, and {margin:.2g}, the 95 % interval over {count} seeds"
     )  # fmt: skip
 
 

@@ -106,13 +106,10 @@ def _load(runs: pl.DataFrame) -> FigurePart:
         measured=f"UDP's share is greatest at {best.x0:g}c, {value(runs, best, 'share', 100, '%')}, and "
         f"{value(runs, LOAD[-1], 'share', 100, '%')} at 10c. The queue grows from "
         f"{value(runs, LOAD[0], 'b', 1, 'packets')} to {value(runs, LOAD[-1], 'b', 1, 'packets')}. The full model with "
-        f"(43) and (44) has the same shares and a longer queue: the measured one is off by {off(data, 0, 'paper')} "
-        f"at 0.1c and {off(data, -1, 'paper')} at 10c. From that with time-outs and RED's gaps it is {off(data, 0)} "
-        "and "
-        f"{off(data, -1)} off, "
-        "partly because two errors cancel: see the figure of the laws. The approximate model has no matches of TCP: "
-        "its p₁ "
-        "is r.",
+        f"(43) and (44) has the same shares and a longer queue: the measured one is off by {off(data, 0, 'paper')} at "
+        f"0.1c and {off(data, -1, 'paper')} at 10c. From that with time-outs and RED's gaps it is {off(data, 0)} and "
+        f"{off(data, -1)} off, partly because two errors cancel: see the figure of the laws. The approximate model has "
+        "no matches of TCP: its p₁ is r.",
         alt="Queue, UDP's share of the link, TCP's rate and loss over UDP's rate: simulation and three models.",
         drawing=drawn.compared(
             data,
@@ -138,10 +135,9 @@ def _many(runs: pl.DataFrame) -> FigurePart:
         measured=f"From {first.tcp[0][0]} to {last.tcp[0][0]} flows the queue grows from "
         f"{value(runs, first, 'b', 1, 'packets')} to {value(runs, last, 'b', 1, 'packets')}; a TCP flow gets "
         f"{value(runs, first, 'tcp_flow', 1, 'packets/s')} and {value(runs, last, 'tcp_flow', 1, 'packets/s')}. "
-        f"Against the model with time-outs and RED's gaps the queue is {off(data, 0)} with "
-        f"{first.tcp[0][0]} flows and {off(data, -1)} with {last.tcp[0][0]}. The throughput is c(1 − μ₀)/N by (7), "
-        "whatever "
-        "the law of TCP; what TCP sends and loses tells the models apart.",
+        f"Against the model with time-outs and RED's gaps the queue is {off(data, 0)} with {first.tcp[0][0]} flows and "
+        f"{off(data, -1)} with {last.tcp[0][0]}. The throughput is c(1 − μ₀)/N by (7), whatever the law of TCP; what "
+        "TCP sends and loses tells the models apart.",
         alt="Queue, throughput, rate and loss of a TCP flow over the number of TCP flows: simulation and models.",
         drawing=drawn.compared(
             data,
@@ -189,16 +185,11 @@ def _laws(runs: pl.DataFrame) -> FigurePart:
         paper_says="Simulation and analytical results match very well, with (43) and (44).",
         measured=f"At N = 32 and 10c the queue is {last['b_mean']:.1f} packets; the models have {models}. (43) is "
         f"{range_('f_paper')} off the rates measured, the law with time-outs {range_('f_ours')}: "
-        f"{100 * few['f_ours_mean']:+.0f} % with "
-        f"12 flows, {100 * many['f_ours_mean']:+.0f} % with 64. (44) is {range_('g_paper')} off RED's drops, the law "
-        "of "
-        f"its gaps {range_('g_ours')}. The part of TCP's arrivals that the comparison drops is {range_('hits_tcp')} "
-        "off "
-        "(5): a TCP flow sends "
-        "when its packets have left. That shortens the model's queue, the law of TCP lengthens it with many flows, "
-        "and near "
-        f"N = 32 the two cancel. With TCP's rate and the hits as measured the other equations give the queue "
-        f"({range_('rest_b')}).",
+        f"{100 * few['f_ours_mean']:+.0f} % with 12 flows, {100 * many['f_ours_mean']:+.0f} % with 64. (44) is "
+        f"{range_('g_paper')} off RED's drops, the law of its gaps {range_('g_ours')}. The part of TCP's arrivals that "
+        f"the comparison drops is {range_('hits_tcp')} off (5): a TCP flow sends when its packets have left. That "
+        "shortens the model's queue, the law of TCP lengthens it with many flows, and near N = 32 the two cancel. "
+        f"With TCP's rate and the hits as measured the other equations give the queue ({range_('rest_b')}).",
         alt="Queue by five models over N; laws of TCP, of RED and of the comparison over what was measured.",
         drawing=drawn.laws(data.filter(pl.col("x0") == MANY[0].x0).sort("flows"), ALTERED),
         data=data,
@@ -227,10 +218,8 @@ def spatial_part(
 
 SPATIAL_SETUP = (
     f"Snapshots every {1000 * SNAPSHOT_S:g} ms, which is no multiple of UDP's gap. The queue of each snapshot is cut "
-    "into "
-    f"{BINS} parts, from tail to head; the last point is the packet at the very head. Lines: ρ(y) of the models; in "
-    "the "
-    "approximate one UDP's packets alone are hit on their way, h₁ = 0."
+    f"into {BINS} parts, from tail to head; the last point is the packet at the very head. Lines: ρ(y) of the models; "
+    "in the approximate one UDP's packets alone are hit on their way, h₁ = 0."
 )
 
 
@@ -250,8 +239,7 @@ def _spatial(results: Tables) -> FigurePart:
         setup=f"The runs of Figure 4. {SPATIAL_SETUP}",
         paper_says="At 0.1c UDP's packets are spread evenly, with a probability close to 0.08 at each place. With a "
         "higher rate ρ concentrates near the tail and drops rapidly towards the head; at the head it equals UDP's "
-        "share of "
-        "the link, also at 10c, where about half of the queue is UDP's.",
+        "share of the link, also at 10c, where about half of the queue is UDP's.",
         measured="; ".join(
             f"at {x0:g}c ρ is {at(x0, low)} at the tail and {at(x0, high)} at the head" for x0 in SPATIAL
         )
@@ -291,13 +279,10 @@ def _vegas(runs: pl.DataFrame) -> FigurePart:
         label="Figure 7",
         title="TCP Vegas: effect of the UDP rate",
         setup="100 Vegas transfers on 15 Mbit/s, 20 s, of which the first 5 are not measured; α = β = 3. Means over "
-              "seeds "
-        "with 95 % intervals. Full model: x = α/τ, with (44) and with RED's drops as it spaces them. Approximate "
-        "model: "
-        "Sec. III-C.",
+              "seeds with 95 % intervals. Full model: x = α/τ, with (44) and with RED's drops as it spaces them. "
+              "Approximate model: Sec. III-C.",
         paper_says="The behaviour does not depend on the TCP algorithm. The match with Theorem 1 is better than with "
-                   "NewReno, "
-        "because there are more flows and the queue is longer.",
+                   "NewReno, because there are more flows and the queue is longer.",
         measured=f"UDP's share is greatest at {best.x0:g}c, {value(runs, best, 'share', 100, '%')}; at 10c it is "
         f"{value(runs, VEGAS_LOAD[-1], 'share', 100, '%')}. The queue is {off(data, 0)} off that of the model "
         f"with RED's gaps at 0.1c and {off(data, -1)} at 10c, where losses hold TCP below α/τ. At 1.25c with another "
@@ -335,14 +320,12 @@ def _over_time(settings: Settings, results: Tables, runs: pl.DataFrame) -> Figur
         label="Figures 8 and 9",
         title="The queue over time: CHOKe active, and switched on and off",
         setup=f"UDP sends 10c. One run (seed {seed}), a minute of it; the mean is that of all runs. Models are drawn "
-        "where "
-        "they have an answer. The last panel is the statement on growing c.",
+        "where they have an answer. The last panel is the statement on growing c.",
         paper_says="With N = 40 the queue fluctuates around a level well above min_th. With N = 8 it oscillates "
-        "around min_th, "
-        "constantly turning CHOKe on and off; so it does when c grows with fixed N.",
+        "around min_th, constantly turning CHOKe on and off; so it does when c grows with fixed N.",
         measured=f"Mean queue: {value(runs, FIG8, 'b', 1, 'packets')} with N = 40, "
-        f"{value(runs, FEW[2], 'b', 1, 'packets')} "
-        f"with N = 8, {value(runs, FAST[-1], 'b', 1, 'packets')} with N = 32 on 8 Mbit/s; min_th is {MIN_TH}.",
+        f"{value(runs, FEW[2], 'b', 1, 'packets')} with N = 8, {value(runs, FAST[-1], 'b', 1, 'packets')} with N = 32 "
+        f"on 8 Mbit/s; min_th is {MIN_TH}.",
         alt="Queue and its average over time for many and for few TCP flows.",
         drawing=drawn.queues(panels, MIN_TH),
         data=pl.concat(tables),
@@ -361,8 +344,8 @@ def _few(runs: pl.DataFrame) -> FigurePart:
         title="Few TCP flows, or a faster link",
         setup=f"UDP sends 10c. Where the model has no answer, CHOKe would not stay active. {EACH}",
         paper_says="CHOKe remains active from about 8.08 flows on (c = 125 packets/s). With fewer, or on a faster "
-                   "link with the "
-        "same flows, it is turned on and off near min_th, and TCP may not use the whole link.",
+                   "link with the same flows, it is turned on and off near min_th, and TCP may not use the whole "
+                   "link.",
         measured="UDP's share and queue: " + "; ".join(
             f"N = {case.tcp[0][0]} on {case.link_bps / 1e6:g} Mbit/s {value(runs, case, 'share', 100, '%')}, "
             f"{value(runs, case, 'b', 1, 'packets')}" for case in (*FEW, *FAST)) + ". The link stays full: what TCP "
@@ -397,16 +380,13 @@ def _kinds(runs: pl.DataFrame) -> FigurePart:
         "Right: an arrival is compared with the packet at the head or at the tail. TCP spaced: its packets leave at "
         "1 Mbit/s; UDP jittered: with random gaps.",
         paper_says="With more than one UDP flow CHOKe may be less effective, and UDP take more at a high rate. With "
-                   "Back "
-        "CHOKe the burstiness of arrivals decides; UDP's share is close to 1/3 if the number of TCP flows is large, "
-        "and the "
-        "queue oscillates around min_th.",
+                   "Back CHOKe the burstiness of arrivals decides; UDP's share is close to 1/3 if the number of TCP "
+                   "flows is large, and the queue oscillates around min_th.",
         measured=f"Two UDP flows of 5c take {value(runs, TWO_LOAD[-1], 'share', 100, '%')}, five take "
         f"{value(runs, FIVE_LOAD[-1], 'share', 100, '%')}. Back CHOKe at 10c: "
-        f"{value(runs, BACK_LOAD[-1], 'share', 100, '%')} "
-        f"with a queue of {value(runs, BACK_LOAD[-1], 'b', 1, 'packets')}. One thing at a time: {factors}. In the "
-        "last the "
-        f"queue is {value(runs, BACK_SMOOTH, 'b', 1, 'packets')}, well above min_th, and CHOKe never off.",
+        f"{value(runs, BACK_LOAD[-1], 'share', 100, '%')} with a queue of "
+        f"{value(runs, BACK_LOAD[-1], 'b', 1, 'packets')}. One thing at a time: {factors}. In the last the queue is "
+        f"{value(runs, BACK_SMOOTH, 'b', 1, 'packets')}, well above min_th, and CHOKe never off.",
         alt="Share of unresponsive flows over their rate, for several flows and for Front and Back CHOKe.",
         drawing=drawn.shares([
             ("several UDP flows", several, "each sends (parts of c)", (0.2, 0.5, 1, 2, 5), None),
@@ -428,21 +408,16 @@ def _beyond(results: Tables, runs: pl.DataFrame) -> FigurePart:
         label="Beyond the paper",
         title="Several candidates, unequal UDP flows, different round trips",
         setup="First rows: one UDP flow of 2c and 2, 3 or 5 candidates, and 5 beside 96 TCP flows. Then three UDP "
-        "flows of "
-        "different rates. Then half of the TCP flows with a round trip of 20 ms, half with 400 ms. Shares of groups of "
-        "flows. The approximate model has one UDP flow and one candidate, so nothing to say here.",
+        "flows of different rates. Then half of the TCP flows with a round trip of 20 ms, half with 400 ms. Shares of "
+        "groups of flows. The approximate model has one UDP flow and one candidate, so nothing to say here.",
         paper_says="It would be interesting to extend the analysis: to several candidates, several unresponsive flows, "
         "heterogeneous TCP flows (Sec. VII).",
         measured="Against the model with time-outs and RED's gaps: with 5 candidates UDP has "
         f"{row(CANDIDATES[-1], 'UDP of 2c')}, for the queue is at {value(runs, CANDIDATES[-1], 'b', 1, 'packets')}, "
-        "near "
-        f"min_th, where CHOKe turns off at times; beside 96 TCP flows it has {row(CROWDED, 'UDP of 2c')}. Against "
-        "three UDP "
-        f"flows and one candidate TCP has {row(UNEQUAL[0], 'TCP, 100 ms')}: it lives by time-outs there, and sends "
-        "less than "
-        f"its law says. With 3 candidates it has {row(UNEQUAL[1], 'TCP, 100 ms')}. With two round trips, UDP at 2c, "
-        "near flows "
-        f"have {row(FAR[1], 'TCP, 20 ms')}, far ones {row(FAR[1], 'TCP, 400 ms')}.",
+        f"near min_th, where CHOKe turns off at times; beside 96 TCP flows it has {row(CROWDED, 'UDP of 2c')}. Against "
+        f"three UDP flows and one candidate TCP has {row(UNEQUAL[0], 'TCP, 100 ms')}: it lives by time-outs there, and "
+        f"sends less than its law says. With 3 candidates it has {row(UNEQUAL[1], 'TCP, 100 ms')}. With two round "
+        f"trips, UDP at 2c, near flows have {row(FAR[1], 'TCP, 20 ms')}, far ones {row(FAR[1], 'TCP, 400 ms')}.",
         alt="Shares of groups of flows: simulation and models.",
         drawing=drawn.against_model(data),
         data=data,
@@ -475,17 +450,13 @@ def _needed(runs: pl.DataFrame) -> FigurePart:
         label="Beyond the paper",
         title="How many candidates for k unresponsive flows",
         setup="Left: the least m with which k like flows never take more than a given share, whatever they send, by "
-              "the "
-        "closed curve (many TCP flows, a long queue), and for 25 % by the full model with 96 TCP flows. Right: the "
-        "rate at "
-        "which they take most, simulated beside 96 TCP flows.",
+              "the closed curve (many TCP flows, a long queue), and for 25 % by the full model with 96 TCP flows. "
+              "Right: the rate at which they take most, simulated beside 96 TCP flows.",
         paper_says="CHOKe 1999, Sec. 6: the number of candidates must grow with the number of unresponsive flows; "
-                   "how, it "
-        "does not say.",
+                   "how, it does not say.",
         measured="For 25 % of the link m is " + ", ".join(f"{closed[k]} for {k}" for k in NEEDED_FLOWS)
         + f" by the closed curve, and {', '.join(f'{needed_at(k)} for {k}' for k in NEEDED_FLOWS)} by the full model "
-          "with "
-        f"{NEEDED_TCP} TCP flows: there the curve is one on the safe side. Simulated shares: " + "; ".join(
+          f"with {NEEDED_TCP} TCP flows: there the curve is one on the safe side. Simulated shares: " + "; ".join(
             f"k = {case.udp[0][0]}, m = {case.candidates}: {value(runs, case, 'share', 100, '%')}" for case in cases)
         + ".",
         alt="Candidates needed over the number of unresponsive flows, and shares simulated.",

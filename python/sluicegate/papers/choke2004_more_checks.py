@@ -67,9 +67,8 @@ def _vegas(runs: pl.DataFrame) -> list[Check]:
         f"leave their windows below what Vegas would have"
     )
     return [
-        claim("vegas-under-5-at-10c", source, "the behaviour is that of Fig. 4: UDP's share tends to 0; tested: "
-                                              "under 5 % "
-              "at 10c", small, "% of the link", below(5, small)),
+        claim("vegas-under-5-at-10c", source, "the behaviour is that of Fig. 4: UDP's share tends to 0; tested: under "
+                                              "5 % at 10c", small, "% of the link", below(5, small)),
         claim("vegas-nearer-theorem-1", source, "the match with Theorem 1 is better than with NewReno; tested: UDP's "
               "share at 1.25c is greater, both below 26.9 %", nearer, "percentage points that Vegas's is greater",
               above(0, nearer), "shown"),
@@ -87,16 +86,15 @@ def _vegas(runs: pl.DataFrame) -> list[Check]:
             for model, text, queue, explanation in (
                 ("44", "(44)", against(runs, VEGAS_LOAD, "b", "paper"),
                  f"{why}; (44) at the measured queue is {g44.low:+.0f} to {g44.high:+.0f} % off RED's drops, whose "
-                 "gaps "
-                 f"are uniform here."),
+                 "gaps are uniform here."),
                 ("gaps", "RED's drops as it spaces them", against(runs, VEGAS_LOAD, "b", "ours"),
                  f"{why}. With that rate as measured, and the comparison's hits of TCP ({hits.low:+.0f} to "
                  f"{hits.high:+.0f} % off (5)), the other equations leave {rest.size:.1f} % of the queue."),
             )
         ),
         Check("rest-vegas", source, "shown", "(3), (4), (6), (7) and (9), with Vegas's rate and the hits as measured "
-                                             "and "
-              "RED's gaps, give the queue", rest.size, f"% ({rest.at})", rest.within(5.0, "half of a tenth")),
+                                             "and RED's gaps, give the queue", rest.size, f"% ({rest.at})",
+                                             rest.within(5.0, "half of a tenth")),
     ]  # fmt: skip
 
 
@@ -135,8 +133,9 @@ def _kinds(settings: Settings, results: Tables, runs: pl.DataFrame) -> list[Chec
         rows = [(case, interval(by_seed(runs, case, "share")), said(case, "ours").share) for case in load]
         result += [
             claim(f"{count}-udp-take-more", "Sec. VI", f"several UDP flows take more at a high rate; tested: {count} "
-                                                       "of "
-                  f"{load[-1].x0:g}c against one of 10c", more_, "percentage points", above(0, more_)),
+                                                       f"of {load[-1].x0:g}c "
+                                                       "against one of 10c", more_, "percentage points",
+                                                       above(0, more_)),
             _shares(f"{count}-against-model", f"the model holds for {count} UDP flows of {load[0].x0:g}c to "
                     f"{load[-1].x0:g}c each", [
                         *((f"UDP, {case.x0:g}c", spread, model) for case, spread, model in rows),
@@ -169,11 +168,11 @@ def _kinds(settings: Settings, results: Tables, runs: pl.DataFrame) -> list[Chec
         Check("back-third-many", "Sec. VI", "claim", f"{paper}; tested: N = {BACK_MANY}, 10c",
               share[BACK_MANY, False, False], "of the link", third, why, "back-third-no-bursts"),
         Check("back-third-no-bursts", "Sec. VI", "claim", f"{paper}; tested: N = {BACK_MANY}, 10c, TCP's packets "
-                                                          "spaced, "
-              "UDP jittered", share[BACK_MANY, True, True], "of the link", third),
+                                                          "spaced, UDP jittered",
+                                                          share[BACK_MANY, True, True], "of the link", third),
         claim("back-queue", "Sec. VI", "with Back CHOKe the queue oscillates around min_th; tested: N = 32, 10c, how "
-                                       "often "
-              "RED's average falls below it", falls, f"times a minute, where it is {off.mean:.0f} % of the time",
+                                       "often RED's average falls below it",
+                                       falls, f"times a minute, where it is {off.mean:.0f} % of the time",
               above(CYCLES, falls)),
     ]  # fmt: skip
 
@@ -193,8 +192,8 @@ def _shares(
     most, label, spread, model = max(used, key=lambda each: each[0])
     return Check(
         id_, "Sec. VII; our extension", "shown", f"{paper}; tested: each group's share of the link against the model "
-                                                 "with "
-        f"time-outs and RED's gaps, the greatest difference over what is allowed", most,
+                                                 "with time-outs and RED's gaps, the greatest difference over what is "
+                                                 "allowed", most,
         f"times what is allowed ({label}: {100 * spread.mean:.2f} % and {100 * model:.2f} % of the link)",
         Bounds(None, 1.0, "allowed is a tenth of the model's share, the 95 % interval over seeds, and 0.2 % of the "
                           "link"),
@@ -223,8 +222,7 @@ def _several(runs: pl.DataFrame) -> Check:
             label = " and ".join(f"{count} UDP of {rate:g}c" for count, rate in case.udp)
             rows += [(f"UDP, {label}", spread, eq.share), (f"TCP, {label}", _rest(spread), 1 - eq.share)]
     return _shares("several-at-measured-rate", "with the rate that the TCP flows were measured to send in place of "
-                                               "their "
-                   "law, the model holds for several UDP flows", rows)  # fmt: skip
+                                               "their law, the model holds for several UDP flows", rows)  # fmt: skip
 
 
 def _beyond(settings: Settings, results: Tables, runs: pl.DataFrame) -> list[Check]:

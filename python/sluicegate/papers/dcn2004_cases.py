@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .. import api
 from ..runner import Experiment, Keep, Sets
@@ -59,7 +59,8 @@ AFD = Scheme("afd", "AFD, q_ref 240", "afd", (("queue.afd.q_ref", "240"), AMPLE)
 AFD_ECN = Scheme("afd-ecn", "AFD with ECN, q_ref 240", "afd", AFD.sets, ecn=True)
 RIO_PS = Scheme("rio-ps", "RIO-PS", "rio_ps")
 RIO_PS_ECN = Scheme("rio-ps-ecn", "RIO-PS with ECN", "rio_ps", ecn=True)
-PI_ECN_240 = Scheme("pi-ecn-240", "PI with ECN, q_ref 240", "pi", (("queue.pi.q_ref", "240"), AMPLE), ecn=True)
+PI_240 = Scheme("pi-240", "PI, q_ref 240", "pi", (("queue.pi.q_ref", "240"), AMPLE))
+PI_ECN_240 = Scheme("pi-ecn-240", "PI with ECN, q_ref 240", "pi", PI_240.sets, ecn=True)
 PRINTED_LAW = Scheme("dcn-printed", "DCN, law as printed", "dcn", (*DCN.sets, ("queue.dcn.law", "printed")))
 
 SCHEMES = (UNCONGESTED, DROP_TAIL, PI, PI_ECN, DCN, AFD, AFD_ECN, RIO_PS, RIO_PS_ECN)
@@ -73,25 +74,31 @@ MIX_SCHEMES = (UNCONGESTED, DROP_TAIL, PI_ECN, DCN, AFD_ECN, RIO_PS_ECN)
 START_P = {
     "pi": {90: "0.015", 98: "0.035", 105: "0.05"},
     "pi-ecn": {90: "0.015", 98: "0.04", 105: "0.07"},
+    "pi-240": {98: "0.015", 105: "0.03"},
     "pi-ecn-240": {98: "0.025", 105: "0.045"},
 }
-START_P_MIX = "0.03"
-"""Where PI's probability starts: near what it comes to in long runs, so that minutes suffice. It unwinds too slowly to
-start from 0."""
+START_P_MIX = "0.015"
+"""Where PI's probability starts: near what it comes to after some minutes, for the mix between what it comes to in the
+two directions. It moves by about 0.01 in a minute, too slowly to start from 0; `pi-steady` checks where it goes."""
+
+LONGER = 10
+"""How many times as long the runs are that show what a longer run changes."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A scheme under a load: one experiment. `udp`: with a flow beside the users that does not react."""
+    """A scheme under a load: one experiment. `udp`: with a flow beside the users that does not react. `long`: of the
+    first seed only, `LONGER` times as long as the others."""
 
     scheme: Scheme
     load: int | None
     udp: bool = False
+    long: bool = False
 
     @property
     def id(self) -> str:
         """What results call it."""
-        return f"{self.scheme.key}-{self.load_name}" + ("-udp" if self.udp else "")
+        return f"{self.scheme.key}-{self.load_name}" + ("-udp" if self.udp else "") + ("-long" if self.long else "")
 
     @property
     def load_name(self) -> str:
@@ -115,10 +122,14 @@ class Case:
 
 WEB_CASES = tuple(Case(scheme, load) for load in LOADS for scheme in CONGESTED)
 MIX_CASES = tuple(Case(scheme, None) for scheme in MIX_SCHEMES[1:])
-VARIANTS = tuple(Case(scheme, load) for load in (98, 105) for scheme in (PRINTED_LAW, PI_ECN_240))
+VARIANTS = tuple(Case(scheme, load) for load in (98, 105) for scheme in (PRINTED_LAW, PI_240, PI_ECN_240))
 """Runs beside the paper's, each with one thing changed."""
 POLICED = Case(DCN, 90, udp=True), Case(DROP_TAIL, 90, udp=True)
 CASES = (*WEB_CASES, *MIX_CASES, *VARIANTS, *POLICED)
+LONG_CASES = tuple(Case(scheme, load, long=True) for load in (98, 105) for scheme in CONGESTED)
+
+PAPER_S = 7200
+"""The paper's runs take 120 minutes: then nothing is shown of longer ones."""
 
 KEEP: Keep = {
     "links": (
@@ -144,16 +155,30 @@ def uncongested(settings: Settings, load: int | None) -> Load:
 
 
 def experiments(settings: Settings, calibration: Calibration) -> list[Experiment]:
-    """Every congested case, with the users or connections that its load takes for each seed."""
+    """Every congested case, with the users or connections that its load takes for each seed; the longest runs first, so
+    that no core waits for them at the end."""
     result = []
-    for case in CASES:
+    for case in (*(LONG_CASES if has_longer(settings) else ()), *CASES):
         text, name = case.scenario()
-        state = case.load is not None and not case.udp and case.scheme.discipline in ("dcn", "rio_ps", "pi")
+        state = not case.udp and not case.long and case.scheme.discipline in ("dcn", "rio_ps", "pi")
         series = (("run.series", "true"),) if state else ()
-        sets = (*case.overrides(), *_length(settings), *series)
+        sets = (*case.overrides(), *_length(longer(settings) if case.long else settings), *series)
         amounts = calibration.by_seed(f"uncongested-{case.load_name}")
-        result.append(Experiment(case.id, text, name, sets, WITH_STATE if state else KEEP, by_seed=amounts))
+        if case.long:
+            amounts = {settings.seeds[0]: amounts[settings.seeds[0]]}
+        keep, cost = WITH_STATE if state else KEEP, LONGER if case.long else 1
+        result.append(Experiment(case.id, text, name, sets, keep, by_seed=amounts, cost=cost))
     return result
+
+
+def has_longer(settings: Settings) -> bool:
+    """Whether there are runs that are longer than these, but not than the paper's."""
+    return longer(settings).duration_s <= PAPER_S
+
+
+def longer(settings: Settings) -> Settings:
+    """The length of the long runs."""
+    return replace(settings, duration_s=LONGER * settings.duration_s, warmup_s=LONGER * settings.warmup_s)
 
 
 def _length(settings: Settings) -> Sets:

@@ -17,6 +17,7 @@ STYLES = {
     "drop-tail": plot.Style("Drop Tail", plot.GREY, "-", "s"),
     "pi": plot.Style("PI", plot.ORANGE, "--", "^"),
     "pi-ecn": plot.Style("PI with ECN", plot.ORANGE, "-", "^"),
+    "pi-240": plot.Style("PI, q_ref 240", plot.YELLOW, ":", "^"),
     "pi-ecn-240": plot.Style("PI with ECN, q_ref 240", plot.YELLOW, "-.", "^"),
     "dcn": plot.Style("DCN", plot.BLUE, "-", "D"),
     "dcn-printed": plot.Style("DCN, law as printed", plot.SKY, "-.", "D"),

@@ -16,12 +16,16 @@ from numpy.typing import NDArray
 
 from ..intervals import Interval, interval
 from ..runner import Tables
+from .dcn2004_cases import LOADS
 
 CAP_S = 2.0
 """The paper's distributions are drawn up to here."""
 
 LARGE_BYTES = 100_000
 """Responses above this are large (Figs. 15 to 18)."""
+
+PERCENTILES = tuple(share / 100 for share in range(1, 100))
+"""The shares of exchanges at which two distributions are compared."""
 
 Floats = NDArray[np.float64]
 
@@ -63,10 +67,12 @@ class Distribution:
 class Results:
     """What the runs gave, by experiment and seed."""
 
-    def __init__(self, tables: Tables, seeds: Sequence[int], measured_s: float) -> None:
-        """`tables`: of all runs. `measured_s`: the seconds of each run that count."""
+    def __init__(self, tables: Tables, seeds: Sequence[int], measured_s: float, longer_s: float | None = None) -> None:
+        """`tables`: of all runs. `measured_s`: the seconds of each run that count; `longer_s`: of the long runs, if
+        there are any."""
         self.seeds = tuple(seeds)
         self.measured_s = measured_s
+        self.longer_s = longer_s
         self.classes = _by_run(tables["response_times"])
         self.links = _by_run(tables["links"])
         self.flows = _by_run(tables["flows"])
@@ -85,10 +91,14 @@ class Results:
             )
         return self._known[key]
 
+    def seeds_of(self, case: str) -> tuple[int, ...]:
+        """The seeds that an experiment was run with: all, or the first for a long one."""
+        return tuple(seed for seed in self.seeds if (case, seed) in self.links)
+
     def each(self, case: str, number: str) -> list[float]:
         """A number of each run of an experiment, by seed: `loss`, `utilisation`, `forward_…` or `reverse_…` of these
-        two, `completed`, `capped` (seconds), `queue`."""
-        return [self._number(case, seed, number) for seed in self.seeds]
+        two, `completed` (exchanges in a second), `capped` (seconds), `queue`."""
+        return [self._number(case, seed, number) for seed in self.seeds_of(case)]
 
     def interval(self, case: str, number: str) -> Interval:
         """Its mean over seeds, with the interval."""
@@ -109,7 +119,8 @@ class Results:
             case "queue":
                 return float(links["queue_packets_mean"].mean())  # type: ignore[arg-type]
             case "completed":
-                return float(self.classes[case, seed]["exchanges"].sum())
+                of_run_s = self.longer_s if case.endswith("-long") and self.longer_s else self.measured_s
+                return float(self.classes[case, seed]["exchanges"].sum()) / of_run_s
             case "capped":
                 return self.distribution(case, seed).mean_capped()
             case "small_capped":
@@ -124,24 +135,34 @@ class Results:
         rows = np.array([self.distribution(case, seed, least, most).at_most(times_s) for seed in self.seeds])
         return [interval(column.tolist()) for column in rows.T]
 
+    def drawn(self, column: str, sizes: Sequence[int]) -> list[Interval]:
+        """The share of `exchanges` or of `response_bytes` in responses of at most each of these sizes (ends of
+        classes), in the uncongested runs of all loads, over seeds."""
+        rows = []
+        for seed in self.seeds:
+            tables = [self.classes[f"uncongested-{load}", seed] for load in LOADS]
+            table = (
+                pl.concat(tables).group_by("response_bytes_max").agg(pl.col(column).sum()).sort("response_bytes_max")
+            )
+            rows.append(_at_most(table, column, sizes))
+        return [interval(share.tolist()) for share in np.array(rows).T]
+
     def bytes_by_size(self, case: str, sizes: Sequence[int]) -> list[Interval]:
         """The share of all response bytes in responses of at most each of these sizes (ends of classes), over seeds."""
         rows = []
         for seed in self.seeds:
             table = self.classes[case, seed].group_by("response_bytes_max").agg(pl.col("response_bytes").sum())
-            table = table.sort("response_bytes_max")
-            ends, done = table["response_bytes_max"].to_numpy(), np.cumsum(table["response_bytes"].to_numpy())
-            at = np.searchsorted(ends, sizes, side="right")
-            rows.append(np.concatenate([[0], done])[at] / done[-1])
-        return [interval(column.tolist()) for column in np.array(rows).T]
+            rows.append(_at_most(table.sort("response_bytes_max"), "response_bytes", sizes))
+        return [interval(share.tolist()) for share in np.array(rows).T]
 
-    def state_mean(self, case: str, name: str, warmup_s: float) -> Interval:
-        """The mean over the measured time and both directions of a value that a discipline shows, over seeds."""
-        means = []
-        for seed in self.seeds:
-            rows = self.state[case, seed].filter((pl.col("name") == name) & (pl.col("time_s") > warmup_s))
-            means.append(float(rows["value"].mean()))  # type: ignore[arg-type]
-        return interval(means)
+    def state_means(
+        self, case: str, name: str, from_s: float, to_s: float = np.inf, link: str | None = None
+    ) -> list[float]:
+        """For each seed the mean of a value that a discipline shows, over this time and both directions or one."""
+        chosen = (pl.col("name") == name) & (pl.col("time_s") > from_s) & (pl.col("time_s") <= to_s)
+        if link is not None:
+            chosen &= pl.col("link") == link
+        return [float(self.state[case, seed].filter(chosen)["value"].mean()) for seed in self.seeds]  # type: ignore[arg-type]
 
     def udp(self, case: str, column: str) -> Interval:
         """A column of the flow that does not react, over seeds."""
@@ -149,9 +170,21 @@ class Results:
         return interval([float(value) for value in values])
 
 
+def _at_most(table: pl.DataFrame, column: str, sizes: Sequence[int]) -> Floats:
+    """The share of a column in responses of at most each of these sizes. `table`: one row for each class, ascending."""
+    done = np.cumsum(table[column].to_numpy().astype(float))
+    at = np.searchsorted(table["response_bytes_max"].to_numpy(), sizes, side="right")
+    return np.asarray(np.concatenate([[0.0], done])[at] / done[-1], dtype=float)
+
+
 def differences(first: Sequence[float], second: Sequence[float]) -> Interval:
     """The mean difference of two lists whose runs are paired: the same users with the same draws."""
     return interval([a - b for a, b in zip(first, second, strict=True)])
+
+
+def milliseconds(spread: Interval) -> Interval:
+    """An interval in seconds, in milliseconds."""
+    return Interval(spread.mean * 1e3, spread.half_width * 1e3, spread.run_half_width * 1e3, spread.count)
 
 
 def _by_run(table: pl.DataFrame) -> Mapping[tuple[str, int], pl.DataFrame]:

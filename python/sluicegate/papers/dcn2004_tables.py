@@ -1,8 +1,8 @@
 """Tables 1 and 2: what they print, and the checks of their cells.
 
 The text of the paper lost the layout of some cells: those of PI with ECN and of DCN in the columns of requests and
-throughput may be swapped, and four cells of Table 2 stand alone. They are Drop Tail's and PI with ECN's by their
-values.
+throughput may be swapped, and seven numbers of Table 2 stand alone. They are Drop Tail's and PI with ECN's by their
+values; Drop Tail's one loss is then that of the direction with more load.
 """
 
 from __future__ import annotations
@@ -47,17 +47,27 @@ class MixRow:
 
     key: str
     completed: float | None
-    loss: tuple[float, float] | None
+    loss: tuple[float | None, float | None]
     throughput: tuple[float, float]
+
+    def numbers(self) -> dict[str, float | None]:
+        """Its cells by the name of a column, as `mix_measured` takes it; None where the paper prints nothing."""
+        return {
+            "completed": self.completed,
+            "forward_loss": self.loss[0],
+            "reverse_loss": self.loss[1],
+            "forward_throughput": self.throughput[0],
+            "reverse_throughput": self.throughput[1],
+        }
 
 
 TABLE_2 = (
     MixRow("uncongested", 2.75, (0.0, 0.0), (105.3, 91.2)),
-    MixRow("drop-tail", None, None, (90.8, 85.7)),
+    MixRow("drop-tail", None, (3.7, None), (90.8, 85.7)),
     MixRow("pi-ecn", None, (0.2, 0.1), (88.5, 84.4)),
-    MixRow("dcn", None, None, (89.4, 83.3)),
+    MixRow("dcn", None, (None, None), (89.4, 83.3)),
     MixRow("afd-ecn", 2.67, (4.5, 0.7), (87.5, 80.2)),
-    MixRow("rio-ps-ecn", None, None, (91.0, 83.5)),
+    MixRow("rio-ps-ecn", None, (None, None), (91.0, 83.5)),
 )
 
 COLUMNS = {"loss": "% of packets lost", "completed": "million requests in 90 minutes", "throughput": "Mbit/s"}
@@ -69,7 +79,7 @@ def measured(results: Results, case: str, column: str) -> list[float]:
         return [100 * value for value in results.each(case, "loss")]
     if column == "throughput":
         return [100 * value for value in results.each(case, "utilisation")]
-    return [value * PAPER_S / results.measured_s / 1e6 for value in results.each(case, "completed")]
+    return [value * PAPER_S / 1e6 for value in results.each(case, "completed")]
 
 
 def cells(results: Results) -> list[Check]:
@@ -86,14 +96,7 @@ def cells(results: Results) -> list[Check]:
                     )
                 )  # fmt: skip
     for mix in TABLE_2:
-        numbers = {
-            "completed": mix.completed,
-            "forward_loss": None if mix.loss is None else mix.loss[0],
-            "reverse_loss": None if mix.loss is None else mix.loss[1],
-            "forward_throughput": mix.throughput[0],
-            "reverse_throughput": mix.throughput[1],
-        }
-        for name, value in numbers.items():
+        for name, value in mix.numbers().items():
             if value is not None:
                 spread = interval(mix_measured(results, mix.key, name))
                 unit = "million exchanges in 90 minutes" if name == "completed" else COLUMNS[name.split("_")[1]]
@@ -117,16 +120,10 @@ def mix_measured(results: Results, scheme: str, name: str) -> list[float]:
 CELLS = (
     *(f"table1-{row.key}-{column}-{load}" for row in TABLE_1 for column in COLUMNS for load in LOADS),
     *(
-        f"table2-{row.key}-{name}"
+        f"table2-{row.key}-{name.replace('_', '-')}"
         for row in TABLE_2
-        for name, known in (
-            ("completed", row.completed is not None),
-            ("forward-loss", row.loss is not None),
-            ("reverse-loss", row.loss is not None),
-            ("forward-throughput", True),
-            ("reverse-throughput", True),
-        )
-        if known
+        for name, value in row.numbers().items()
+        if value is not None
     ),
 )
 """The ids of the checks of `cells`."""

@@ -106,9 +106,9 @@ def bursts(all_: Compared) -> str:
     mild = [label for label in order if excess[label] <= excess["drop_tail"] / 2]
     hard = [label for label in reversed(order) if excess[label] > excess["drop_tail"]]
     return (
-        f"Drop Tail loses {loss['drop_tail']:.1f} % of the bursts, {excess['drop_tail']:.1f} points more than "
-        f"of smooth "
-        f"traffic. At most half of that: {', '.join(f'{label} {excess[label]:.1f}' for label in mild) or 'none'}. "
+        f"Drop Tail loses {loss['drop_tail']:.1f} % of the bursts, {excess['drop_tail']:.1f} points more than of "
+        "smooth traffic. At most half of that: "
+        f"{', '.join(f'{label} {excess[label]:.1f}' for label in mild) or 'none'}. "
         + (f"Harder on bursts than Drop Tail: {', '.join(f'{label} {excess[label]:.1f}' for label in hard)}." if hard
            else "None is harder on bursts than Drop Tail.")
     )  # fmt: skip

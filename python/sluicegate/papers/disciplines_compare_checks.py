@@ -24,9 +24,9 @@ LOOKS = ("choke", "choke_linux")
 """Disciplines that remember nothing and yet tell flows apart, by the packets in the queue."""
 
 POLICING = (
-    ("choke", "CHOKe 1999, Sec. 3"), ("choke_linux", "CHOKe 1999, Sec. 3; Linux"), ("fred", "Lin & Morris 1997, "
-    "after DCN "
-     "2004, Sec. 2"), ("sfb", "Feng et al. 2001, after DCN 2004, Sec. 2"), ("red_pd", "Mahajan & Floyd 2001, after DCN "
+    ("choke", "CHOKe 1999, Sec. 3"), ("choke_linux", "CHOKe 1999, Sec. 3; Linux"), ("fred", "Lin & Morris 1997, after "
+    "DCN 2004, Sec. 2"), ("sfb", "Feng et al. 2001, after DCN 2004, Sec. 2"), ("red_pd",
+    "Mahajan & Floyd 2001, after DCN "
      "2004, Sec. 2"), ("csfq", "Stoica et al. 1998, after CHOKe 1999, Sec. 1"), ("penalty_box", "RED 1993, Sec. X"),
     ("afd", "Pan et al. 2003, after DCN 2004, Sec. 2"), ("dcn", "DCN 2004, Sec. 3"), ("fq_codel", "RFC 8290"),
 )  # fmt: skip
@@ -96,12 +96,10 @@ def _shares(all_: Compared) -> list[Check]:
         result.append(
             Check(
                 f"share-{name}-held", source, "claim",
-                f"{name} gives each flow its share; tested: at least a 33rd, because the flow always has "
-                f"packets waiting, "
-                "and at most twice one", share.mean, "% of the link",
-                Bounds(100 * FAIR - share.margin, 200 * FAIR - share.margin, f"a 33rd ({100 * FAIR:.2f}) and "
-                f"twice one, "
-                       f"moved down by the 95 % interval over {share.count} seeds ({share.margin:.2g})"),
+                f"{name} gives each flow its share; tested: at least a 33rd, because the flow always has packets "
+                "waiting, and at most twice one", share.mean, "% of the link",
+                Bounds(100 * FAIR - share.margin, 200 * FAIR - share.margin, f"a 33rd ({100 * FAIR:.2f}) and twice "
+                f"one, moved down by the 95 % interval over {share.count} seeds ({share.margin:.2g})"),
             )
         )  # fmt: skip
     sred = shares("sred")
@@ -145,9 +143,9 @@ def _round_trips(all_: Compared) -> list[Check]:
         result.append(
             Check(
                 f"jain-{name}-above-drop-tail", source, "claim",
-                f"{name} shares the link evenly whatever the round trips; tested: Jain's index is higher than "
-                f"with Drop Tail, "
-                "seed by seed", more.mean, f"of Jain's index ({spread(all_, MIXED, name, 'jain_tcp').mean:.3f})",
+                f"{name} shares the link evenly whatever the round trips; tested: Jain's index is higher than with "
+                "Drop Tail, seed by seed",
+                more.mean, f"of Jain's index ({spread(all_, MIXED, name, 'jain_tcp').mean:.3f})",
                 above(0, more),
             )
         )  # fmt: skip

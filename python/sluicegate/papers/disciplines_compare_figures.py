@@ -46,9 +46,8 @@ def figures(settings: Settings, all_: Compared) -> tuple[FigurePart, ...]:
              Quantity("tcp_delay_p99_ns", "TCP's delay, p99 (ms)")),
             {"udp_share": (3, 10, 30, 100), "tcp_delay_p99_ns": (50, 100, 200, 500, 1000, 2000, 5000)}, "udp_share",
             "32 TCP transfers (Reno) and a UDP flow of 2 Mbit/s on 1 Mbit/s; a fair share is a 33rd (dotted). ",
-            "CHOKe 1999: Drop Tail and RED let the unresponsive flow have the link, CHOKe does not; FRED, SRED "
-            "and fair "
-            "queueing protect against it with more state. DCN 2004 polices flows that do not reduce their rate.",
+            "CHOKe 1999: Drop Tail and RED let the unresponsive flow have the link, CHOKe does not; FRED, SRED and "
+            "fair queueing protect against it with more state. DCN 2004 polices flows that do not reduce their rate.",
             disciplines_answers.unresponsive(all_),
         ),
         _rows(
@@ -132,9 +131,8 @@ def _choice(all_: Compared) -> FigurePart:
         id="choice",
         label="Which to use",
         title="Which should I use, and why?",
-        setup="Each criterion is a number from one of the three scenarios below; it is met (✓, green) when the "
-        "whole 95 % "
-        "interval over seeds is on the good side. "
+        setup="Each criterion is a number from one of the three scenarios below; it is met (✓, green) when the whole "
+        "95 % interval over seeds is on the good side. "
         + " ".join(f"{c.id.capitalize()}: {c.asks}." for c in CRITERIA)
         + " Halved is what Drop Tail has under the same traffic. More criteria first, then less memory, then "
         "less delay.",

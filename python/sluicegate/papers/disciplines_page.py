@@ -30,30 +30,24 @@ OF_FIGURE = {**disciplines_compare_checks.OF_FIGURE, **disciplines_study_checks.
 CHOICES = (
     Choice("DCN: threshold, clearing interval", "no values", "6 packets, 0.5 s", "chosen here [D]; varied above"),
     Choice("DCN: a, b, T_update; bounds of p_ref", "a < b; no values", "b = 0.3, a = b·1.7/1.8, 6.25 ms; 1 to 1000 "
-           "packets", "AFD's ratio and "
-    "frequency [D]; "
-           "varied above"),
+           "packets", "AFD's ratio and frequency [D]; varied above"),
     Choice("DCN: T_dec", "800 ms", "800 ms", "as printed; varied above"),
     Choice("DCN: SB, HB", "a fixed number; a few thousand entries", "16384 entries; 8192 flows in 4096 "
-    "buckets", "chosen "
-           "here [D]; varied above"),
+    "buckets", "chosen here [D]; varied above"),
     Choice("DCN: sign of the proportional term", "pushes the wrong way as printed", "AFD's order; the printed "
     "one beside it",
            "see “Laws and readings”"),
-    Choice("DCN: pktcount", "forwarded (Sec. 3.1) or arrived (Sec. 3.2)", "forwarded; the other beside it", "only then "
-           "do "
-           "the two sections agree at equilibrium"),
+    Choice("DCN: pktcount", "forwarded (Sec. 3.1) or arrived (Sec. 3.2)", "forwarded; the other beside it", "only "
+           "then do the two sections agree at equilibrium"),
     Choice("Traffic of the study", "HTTP sessions on 100 Mbit/s", "transfers of eight lengths on 20 Mbit/s that do not "
            "wait for each other", "quick, and the load is known; the paper's own traffic is in another report"),
-    Choice("Targets of the comparison", "each paper sets its own", "one number of packets for thresholds, q_ref "
-    "and b_ref of "
-           "all", "differences are then those of rules, not of settings"),
+    Choice("Targets of the comparison", "each paper sets its own", "one number of packets for thresholds, q_ref and "
+    "b_ref of all", "differences are then those of rules, not of settings"),
     Choice("CoDel, FQ-CoDel, PIE", "5 and 15 ms", "the same, also on 1 Mbit/s, where a packet takes 8 ms", "they are "
            "to need no setting; the delay that they hold is part of the comparison. On so slow a link RFC 8290, Sec. "
            "5.2.2, asks for a target of a packet's time at least"),
-    Choice("RED-PD", "R = 40 ms, the round trip of a flow that is to be left alone", "the same", "with round "
-    "trips of 0.4 "
-           "s in scenario 1 it allows the UDP flow more than a TCP gets"),
+    Choice("RED-PD", "R = 40 ms, the round trip of a flow that is to be left alone", "the same", "with round trips of "
+    "0.4 s in scenario 1 it allows the UDP flow more than a TCP gets"),
     Choice("RIO and CSFQ", "an edge marks or labels packets", "the edge stands at the queue itself; in scenario 1 to 3 "
            "nothing marks for RIO, so that it judges all packets alike", "one link is all there is"),
     Choice("DECbit", "hosts read its bit", "hosts that do not", "the same hosts for all; it is Drop Tail then"),
@@ -101,9 +95,8 @@ def _provenance(settings: Settings, results: Tables) -> tuple[tuple[str, str], .
     return (
         ("Sluicegate", _core.version()),
         ("Seeds", f"{seeds[0]} to {seeds[-1]} ({len(seeds)} runs of each point)" if len(seeds) > 1 else str(seeds[0])),
-        ("Simulated time", f"{settings.duration_s} s for each run, the first {settings.warmup_s} s not "
-        f"measured; twice that "
-         "in scenario 1"),
+        ("Simulated time", f"{settings.duration_s} s for each run, the first {settings.warmup_s} s not measured; twice "
+        "that in scenario 1"),
         ("Runs", str(runs)),
         ("Intervals", "Student's t over seeds, 95 %"),
     )  # fmt: skip

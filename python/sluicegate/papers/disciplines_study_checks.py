@@ -54,9 +54,8 @@ def checks(runs: pl.DataFrame, all_: Compared) -> list[Check]:
             ),
             Check(
                 f"study-printed-longer-{page}", "Sec. 3.2, as printed [D]", "claim",
-                f"derived here: the printed law, whose proportional part pushes the wrong way, holds a longer "
-                f"queue than "
-                f"the corrected one at {page} % load, seed by seed",
+                "derived here: the printed law, whose proportional part pushes the wrong way, holds a longer queue "
+                f"than the corrected one at {page} % load, seed by seed",
                 longer.mean, f"packets more ({interval_of(runs, wrong, 'queue').mean:.1f} packets with the "
                 f"printed law)",
                 above(0, longer),
@@ -102,9 +101,8 @@ def checks(runs: pl.DataFrame, all_: Compared) -> list[Check]:
         ),
         Check(
             "study-never-judged", "Sec. 3.1, with the default threshold of 6 [D]", "exact",
-            "a flow whose packets never exceed the threshold is never told of congestion; tested on transfers "
-            "of 1 or 2 "
-            "packets, opening and closing included", max(never), "packets lost early, the most in a run",
+            "a flow whose packets never exceed the threshold is never told of congestion; tested on transfers of 1 or "
+            "2 packets, opening and closing included", max(never), "packets lost early, the most in a run",
             Bounds(None, 0.0, "none"),
         ),
         Check(
@@ -118,16 +116,14 @@ def checks(runs: pl.DataFrame, all_: Compared) -> list[Check]:
             "with forwarded packets counted, a UDP flow of twice the link's rate among 32 TCP gets a fair share; "
             "tested: at most twice one",
             100 * share.mean, f"% of the link; a 33rd is {100 * FAIR:.1f} %",
-            Bounds(None, 100 * (2 * FAIR - share.margin), f"twice a 33rd, moved down by "
-            f"{100 * share.margin:.2g} so that "
-                   f"the whole 95 % interval over {share.count} seeds lies below it"),
+            Bounds(None, 100 * (2 * FAIR - share.margin), f"twice a 33rd, moved down by {100 * share.margin:.2g} so "
+            f"that the whole 95 % interval over {share.count} seeds lies below it"),
         ),
         Check(
             "study-arrived-starves", "Sec. 3.2: packets that have arrived [D]", "claim",
             "derived here: with arrivals counted, such a flow's count grows without bound and its drop rate tends to 1",
             100 * loss.mean, "% of its packets lost",
-            Bounds(99 + 100 * loss.margin, None, f"above 99, moved up by {100 * loss.margin:.2g} so that the "
-            f"whole 95 % "
-                   f"interval over {loss.count} seeds lies above it"),
+            Bounds(99 + 100 * loss.margin, None, f"above 99, moved up by {100 * loss.margin:.2g} so that the whole 95 "
+            f"% interval over {loss.count} seeds lies above it"),
         ),
     ]  # fmt: skip

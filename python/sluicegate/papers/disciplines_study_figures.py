@@ -182,11 +182,10 @@ def _classification(runs: pl.DataFrame) -> str:
     threshold, clearing, sb, hb = CLASSIFICATION
     return (
         "The threshold decides who is watched more than who is hit. Of the flows in HB short are "
-        f"{_ends(runs, threshold, 'hb_short', '%')}; but a watched flow loses only what is above p_ref, and of "
-        f"the short "
-        f"transfers lose a packet {_ends(runs, threshold, 'short_hit', '%')}. The clearing interval gives a queue of "
-        f"{_ends(runs, clearing, 'queue', 'packets')}. A small SB forgets counts by collisions and finds fewer flows: "
-        f"{_ends(runs, sb, 'queue', 'packets')}. An HB that is full leaves the rest unjudged: "
+        f"{_ends(runs, threshold, 'hb_short', '%')}; but a watched flow loses only what is above p_ref, and of the "
+        f"short transfers lose a packet {_ends(runs, threshold, 'short_hit', '%')}. The clearing interval gives a "
+        f"queue of {_ends(runs, clearing, 'queue', 'packets')}. A small SB forgets counts by collisions and finds "
+        f"fewer flows: {_ends(runs, sb, 'queue', 'packets')}. An HB that is full leaves the rest unjudged: "
         f"{_ends(runs, hb, 'queue', 'packets')} flows."
     )
 
@@ -195,12 +194,11 @@ def _control(runs: pl.DataFrame) -> str:
     b, ratio, t_update, t_dec, least, most = CONTROL
     return (
         f"A slow controller lets the queue grow. T_update: {_ends(runs, t_update, 'queue', 'packets')}; b: "
-        f"{_ends(runs, b, 'queue', 'packets')}; a/b: {_ends(runs, ratio, 'queue', 'packets')}. A quick one hits "
-        f"more short "
-        f"transfers; b: {_ends(runs, b, 'short_hit', '%')}. T_dec moves the use of the link and the loss: "
-        f"{_ends(runs, t_dec, 'used', '%')} used; {_ends(runs, t_dec, 'loss', '%')} lost. The "
-        f"bounds of p_ref: a queue of {_ends(runs, least, 'queue', 'packets')} for the least, "
-        f"{_ends(runs, most, 'queue', 'packets')} for the most, where p_ref starts."
+        f"{_ends(runs, b, 'queue', 'packets')}; a/b: {_ends(runs, ratio, 'queue', 'packets')}. A quick one hits more "
+        f"short transfers; b: {_ends(runs, b, 'short_hit', '%')}. T_dec moves the use of the link and the loss: "
+        f"{_ends(runs, t_dec, 'used', '%')} used; {_ends(runs, t_dec, 'loss', '%')} lost. The bounds of p_ref: a queue "
+        f"of {_ends(runs, least, 'queue', 'packets')} for the least, {_ends(runs, most, 'queue', 'packets')} for the "
+        "most, where p_ref starts."
     )
 
 
@@ -250,9 +248,8 @@ def _matters(runs: pl.DataFrame) -> FigurePart:
         id="matters",
         label="What matters",
         title="Changes against the defaults, and which of the open values matter",
-        setup=f"Each value against the default, paired by seed. Called a change that matters: at least {bars}, "
-        f"with the "
-        "whole 95 % interval off zero (red); smaller ones lie in the shaded band.",
+        setup=f"Each value against the default, paired by seed. Called a change that matters: at least {bars}, with "
+        "the whole 95 % interval off zero (red); smaller ones lie in the shaded band.",
         paper_says="Nothing on how sensitive the results are to these values.",
         measured=measured.strip(),
         alt="For each parameter the changes of queue, loss, use of the link and short transfers hit, with intervals; "

@@ -17,7 +17,7 @@ import jinja2
 from .. import _core
 from ..files import check_writable, staged
 from ..report import SYMBOLS, number
-from . import PAPERS, Progress, reproduce
+from . import PAPERS, Progress, _told, reproduce
 from .checks import CLASSES, VERDICTS
 
 PAGE = "report.html"
@@ -67,10 +67,6 @@ def reproduce_all(
     with staged(out) as folder:
         (folder / PAGE).write_text(page(outcomes), encoding="utf-8")
     return all(outcome.passed for outcome in outcomes)
-
-
-def _told(progress: Progress, name: str) -> Progress:
-    return lambda done, total, experiment: progress(done, total, f"{name}: {experiment}")
 
 
 def read(out: Path, name: str) -> Outcome:

@@ -81,8 +81,8 @@ def _together(table: pl.DataFrame) -> FigurePart:
         f"{other['size']} it is {number(other['correlation'])} under Drop Tail. At least three of four cut their "
         f"windows in {number(100 * five['most'])} % of the intervals with a cut under RED, "
         f"{number(100 * other['most'])} % under Drop Tail. RED's is above 0: a transfer in slow start takes the "
-        "average to max_th now and then, where every arrival is dropped, whosever it is; larger "
-        "thresholds make this rarer.",
+        "average to max_th now and then, where every arrival is dropped, whosever it is; larger thresholds make this "
+        "rarer.",
         alt="Correlation of window cuts over the average queue, under RED and Drop Tail.",
         drawing=_draw_together(data),
         data=data,
@@ -130,8 +130,7 @@ def _bytes(table: pl.DataFrame) -> FigurePart:
         measured=f"In byte mode FTP loses {text['byte mode', 'FTP']} % of its packets early, TELNET "
         f"{text['byte mode', 'TELNET']} %: a ratio of {number(ratio.mean)} with lengths in a ratio of "
         f"{number(length.mean)}, and of {number(plain.mean)} with Method 1, which does not count. In packet mode they "
-        f"lose {text['packet mode', 'FTP']} % and "
-        f"{text['packet mode', 'TELNET']} %.",
+        f"lose {text['packet mode', 'FTP']} % and {text['packet mode', 'TELNET']} %.",
         alt="Early drops per arrival of FTP and TELNET packets in packet mode and in byte mode.",
         drawing=_draw_bytes(data),
         data=data,
@@ -227,8 +226,8 @@ def _luck(windows: dict[int, np.ndarray]) -> FigurePart:
         title="By luck more than its part of the marks?",
         setup=f"Lines: the bound exp(−2n(C − 1)²p²) for n = {MARKS}, and the binomial chance. Dots: five Poisson "
         f"sources with parts of {', '.join(f'{share:g}' for share in SHARES)} of the load at a RED gateway; "
-        f"{len(everything)} windows of time with about {MARKS} drops "
-        f"(mean {number(mean(everything.sum(axis=1).tolist()))}).",
+        f"{len(everything)} windows of time with about {MARKS} drops (mean "
+        f"{number(mean(everything.sum(axis=1).tolist()))}).",
         paper_says="The probability that a connection has more than C times the expected number of 100 marks is at "
         "most exp(−2n(C − 1)²p²).",
         measured="Found in " + "; ".join(texts) + ". The bound is far above the chance: the first bound of eq. (4), "

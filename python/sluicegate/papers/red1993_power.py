@@ -288,8 +288,8 @@ def _figure(settings: Settings, runs: pl.DataFrame, checks: Sequence[Check]) -> 
         logarithms = by_figure(runs, gateway, scale_of_logarithms)
         texts.append(
             f"Under {gateway.title} {a.mean:.2f}{margin} instead of {gateway.a:g} in a/(1 − x){power} "
-            f"({logarithms.mean:.2f} by logarithms; with the exponent fitted too, "
-            f"{free[0]:.2f}/(1 − x) to the power {free[1]:.1f})."
+            f"({logarithms.mean:.2f} by logarithms; with the exponent fitted too, {free[0]:.2f}/(1 − x) to the power "
+            f"{free[1]:.1f})."
         )
     high = runs.filter(pl.col("x") >= HIGH)
     means = {

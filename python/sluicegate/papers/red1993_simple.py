@@ -342,8 +342,8 @@ def _figure(settings: Settings, results: Tables, checks: Sequence[Check]) -> Fig
         "synchronisation.",
         measured=f"Over all seeds the link is used {_spread(interval_of(runs, FIRST, 'percent'))} % in this second and "
         f"{_spread(interval_of(runs, NEXT, 'percent'))} % in the next. The longest queue of a run is "
-        f"{_spread(interval(queues))} packets, and at most {MOST_QUEUED} in {short} of {len(queues)} "
-        f"runs. {_spread(lost)} packets are dropped: with one to four connections "
+        f"{_spread(interval(queues))} packets, and at most {MOST_QUEUED} in {short} of {len(queues)} runs. "
+        f"{_spread(lost)} packets are dropped: with one to four connections "
         f"{', '.join(f'{rate:.0f}' for rate in mean_rates)} per second.",
         alt="Queue and average over time, and below packet numbers of four connections with their drops.",
         drawing=red1993_charts.packets_over_time(run, (MIN_TH, MAX_TH)),
@@ -402,8 +402,8 @@ def _choices(results: Tables) -> FigurePart:
         "the text prints.",
         paper_says="76 % in the second shown, 82 % in the next, a queue of at most 40 packets. The delays are lost.",
         measured=f"The link is used {min(shown):.0f} to {max(shown):.0f} % in the second shown and "
-        f"{min(following):.0f} to {max(following):.0f} % "
-        f"in the next. Farthest from what was chosen is, in the second shown, “{farthest}”.",
+        f"{min(following):.0f} to {max(following):.0f} % in the next. Farthest from what was chosen is, in the second "
+        f"shown, “{farthest}”.",
         alt="Utilisation in both seconds and longest queue with other choices.",
         drawing=red1993_charts.variants(
             data,
