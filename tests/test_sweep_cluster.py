@@ -142,12 +142,14 @@ def test_a_discipline_of_ones_own_runs_there_and_its_exception_comes_back(
     assert "ZeroDivisionError" in answer.stderr
 
 
-def test_a_worker_of_another_version_is_refused(cluster: Cluster) -> None:
-    job = sweep_work.Job(SMALL, "small.toml", (), 1, version="0.0.0")
-    with pytest.raises(RuntimeError, match=r"this worker has Sluicegate .*, and 0\.0\.0 asks"):
+@pytest.mark.parametrize("version", ["0.0.0", sg.__version__])
+def test_a_worker_of_another_version_or_build_is_refused(cluster: Cluster, version: str) -> None:
+    job = sweep_work.Job(SMALL, "small.toml", (), 1, build=f"{version} {'0123456789abcdef' * 4}")
+    said = rf"this worker has Sluicegate {sg.__version__} \(core \w+\), and {version} \(core 0123456789ab\) asks"
+    with pytest.raises(RuntimeError, match=said):
         sweep_work.work(job)
     with (
-        pytest.raises(sweep_cluster.ClusterError, match=r"the cluster: RuntimeError: this worker has"),
+        pytest.raises(sweep_cluster.ClusterError, match=rf"the cluster: RuntimeError: {said}"),
         sweep_cluster.executor(cluster.address) as executor,
         runner.finished(sweep_cluster.work, [job], None, executor, False) as results,
     ):

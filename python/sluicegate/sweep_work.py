@@ -26,7 +26,7 @@ class Job:
 
     `text`: the scenario, TOML. `name`: the file name that messages use, and from whose folder `path.py:Class` counts.
     `sets`: its overrides. `queue`: the discipline written in Python that the text calls `own.described(queue)`.
-    `version`: of the program that asks; a worker of another version must not answer.
+    `build`: of the program that asks, as `build()` tells it; a worker with another must not answer.
     """
 
     text: str
@@ -34,19 +34,22 @@ class Job:
     sets: Sets
     seed: int
     queue: own.AqmFactory | None = None
-    version: str = ""
+    build: str = ""
 
 
 def work(job: Job, cancel: Flag | None = None) -> Kept:
     """Run `job`. `cancel`, when set, ends it within a tenth of a second by raising `runner.Cancelled`.
 
-    Raises `sluicegate.ScenarioError` when the scenario is not valid, RuntimeError when the version is another one, and
-    what a discipline written in Python raises.
+    Raises `sluicegate.ScenarioError` when the scenario is not valid, RuntimeError when this is another build of
+    Sluicegate, and what a discipline written in Python raises.
     """
     from .results import tables_from_core
 
-    if job.version not in ("", _core.version()):
-        raise RuntimeError(f"this worker has Sluicegate {_core.version()}, and {job.version} asks it for a run")
+    if job.build not in ("", build()):
+        raise RuntimeError(
+            f"this worker has Sluicegate {_shown(build())}, and {_shown(job.build)} asks it for a run; "
+            "install the same wheel on both"
+        )
     sets = [*job.sets, SERIES, ("run.seed", str(job.seed))]
     raw = own.run(job.text, job.name, sets, watcher(cancel), job.queue)
     summary = json.loads(raw["summary"])
@@ -103,3 +106,9 @@ def _told(queue: own.AqmFactory) -> bool:
 def build() -> str:
     """The version and the digest of the compiled core: who changes a discipline in Rust wants its runs anew."""
     return f"{_core.version()} {hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()}"
+
+
+def _shown(of: str) -> str:
+    """A build as a message names it: two of one version are told apart by the digests of their cores."""
+    version, _, digest = of.partition(" ")
+    return f"{version} (core {digest[:12]})"

@@ -15,7 +15,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _core, api, own
+from . import _core, api, own, sweep_work
 from .comparison import _seeds
 from .sweep_grid import MOST, Axis, Over, Point, axes, points
 from .sweep_store import Kept, Store
@@ -112,8 +112,8 @@ def sweep(
     run as it ends, in runs.sqlite, and gets the tables in the end; a run that is kept there is not run again.
     `duration`, `warmup` and `sets` override the scenario. `jobs`: how many runs at once (default: one for each core),
     in threads, or in processes when a discipline is written in Python; `executor` runs them instead, or `cluster`, the
-    address of a Dask scheduler ("tcp://10.0.0.1:8786"), whose workers need the same version. Results depend on none of
-    these.
+    address of a Dask scheduler ("tcp://10.0.0.1:8786"), whose workers need the same build: the same wheel. Results
+    depend on none of these.
 
     A run is known by its scenario with every default filled in, its seed, the version and build of Sluicegate, and the
     file of a discipline written in Python. One that is made by a function is run anew each time.
@@ -223,7 +223,7 @@ def _job(text: str, name: str, sets: tuple[tuple[str, str], ...], seed: int, que
         for key, value in sets
     )
     path = name if name == api.PYTHON else os.path.abspath(name)
-    return Job(text, path, told, seed, queue, _core.version())
+    return Job(text, path, told, seed, queue, sweep_work.build())
 
 
 def _all_matter(swept: Sequence[Axis], resolved: Sequence[object]) -> None:
