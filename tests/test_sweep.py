@@ -317,6 +317,68 @@ def test_another_file_of_connections_is_run_anew(tmp_path: Path, counted: list[A
     assert again.groups["response_bytes"].to_list() == [9000, 9000]
 
 
+CLASSES = """
+[queue]
+discipline = "priority"
+[[queue.classes]]
+discipline = "mine.py:Mine"
+[[queue.classes]]
+discipline = "other.py:Mine"
+"""
+
+
+def in_files(folder: Path) -> Path:
+    """A scenario whose connections and disciplines stand in files of their own."""
+    (folder / "link.cvec").write_text("SEQ 0 1 1 1\n> 300\nt 1000\n< 2000\n")
+    (folder / "mine.py").write_text(MINE)
+    (folder / "other.py").write_text(MINE)
+    scenario = folder / "small.toml"
+    scenario.write_text(
+        '[network]\nrate = "1 Mbit/s"\ndelay = "10 ms"\n[[flows]]\nkind = "connections"\nvectors = "link.cvec"\n'
+        f'[run]\nduration = "2 s"\n{CLASSES}'
+    )
+    return scenario
+
+
+FILES_OF_A_RUN = ["link.cvec", "mine.py", "other.py"]
+
+
+@pytest.mark.parametrize("name", FILES_OF_A_RUN)
+def test_every_file_that_a_run_reads_counts(tmp_path: Path, name: str) -> None:
+    go = partial(sg.sweep, in_files(tmp_path), over={"network.rate": ["1 Mbit/s"]}, seeds=1, out=tmp_path / "out")
+    with ThreadPoolExecutor(1) as executor:
+        assert [go(executor=executor).kept, go(executor=executor).kept] == [0, 1]
+        with (tmp_path / name).open("a") as file:
+            file.write("# more\n")
+        assert [go(executor=executor).kept, go(executor=executor).kept] == [0, 1]
+
+
+@pytest.mark.parametrize("name", FILES_OF_A_RUN)
+def test_a_file_that_has_changed_before_its_run_begins_ends_the_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """As another file on another machine would: what came of it must not be kept under this one's key."""
+
+    def work(job: sweep_work.Job, cancel: runner.Flag | None = None) -> sweep_store.Kept:
+        with (tmp_path / name).open("a") as file:
+            file.write("# more\n")
+        return sweep_work.work(job, cancel)
+
+    monkeypatch.setattr(sweeps, "work", work)
+    with (
+        ThreadPoolExecutor(1) as executor,
+        pytest.raises(sg.ScenarioError, match=rf"{name}.*: its SHA-256 is \w+, and"),
+    ):
+        sg.sweep(
+            in_files(tmp_path),
+            over={"network.rate": ["1 Mbit/s"]},
+            seeds=1,
+            out=tmp_path / "out",
+            executor=executor,
+        )
+    assert not (tmp_path / "out").exists()
+
+
 def test_another_version_scenario_or_core_is_run_anew(
     tmp_path: Path, counted: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
