@@ -201,6 +201,34 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[sg.Sweep, Path]:
     return sg.sweep("unresponsive", over=OVER, seeds=2, sets=SHORT, out=out), out
 
 
+def test_every_parameter_that_is_set_is_a_column(done: tuple[sg.Sweep, Path]) -> None:
+    swept, out = done
+    for name in sweeps.TABLES:
+        table = pl.read_parquet(out / f"{name}.parquet")
+        first = ["flows.1.rate_bps", "queue.discipline", "run.duration_ns", "run.warmup_ns", "seed"]
+        assert table.columns[:5] == first, name
+        assert table["run.duration_ns"].unique().to_list() in ([10**9], [] if name == "groups" else None)
+    again = sg.sweep(
+        "unresponsive",
+        over={"run.duration": "1 s"},
+        seeds=1,
+        warmup="300 ms",
+        sets=[("queue.limit", "70"), ("queue.limit", "80"), ("queue.discipline", "choke")],
+    )
+    own = {
+        "run.duration_ns": 10**9,
+        "queue.limit": 80,
+        "queue.discipline": "choke",
+        "run.warmup_ns": 3 * 10**8,
+        "seed": 1,
+    }
+    assert dict(zip(again.totals.columns, again.totals.row(0), strict=True)).items() >= own.items()
+    assert again.totals.columns[:5] == list(own)
+    assert again.columns == ["run.duration_ns"], "what was swept alone"
+    both = pl.concat([swept.totals, again.totals], how="diagonal")
+    assert both["run.warmup_ns"].to_list() == [2 * 10**8] * 12 + [3 * 10**8]
+
+
 def test_runs_are_those_of_the_same_point_and_seed_alone(done: tuple[sg.Sweep, Path]) -> None:
     swept, _ = done
     keys = ["flows.1.rate_bps", "queue.discipline", "seed"]
@@ -211,9 +239,10 @@ def test_runs_are_those_of_the_same_point_and_seed_alone(done: tuple[sg.Sweep, P
     assert swept.flows.select(keys).unique(maintain_order=True).rows() == runs
     alone = sg.run("unresponsive", sets=SHORT | {"flows.1.rate": "1 Mbit/s", "queue.discipline": "red"}, seed=2)
     this = (pl.col(keys[0]) == 1_000_000) & (pl.col(keys[1]) == "red") & (pl.col("seed") == 2)
-    assert swept.flows.filter(this).drop(keys).equals(alone.flows)
-    assert swept.links.filter(this).drop(keys).equals(alone.links)
-    [row] = swept.totals.filter(this).drop(keys).to_dicts()
+    own = [*keys, "run.duration_ns", "run.warmup_ns"]
+    assert swept.flows.filter(this).drop(own).equals(alone.flows)
+    assert swept.links.filter(this).drop(own).equals(alone.links)
+    [row] = swept.totals.filter(this).drop(own).to_dicts()
     assert row == alone.summary["totals"] | {"events": alone.summary["events"]}
 
 
@@ -239,7 +268,7 @@ def test_files_hold_what_the_object_does(done: tuple[sg.Sweep, Path], tmp_path: 
 
 def test_the_manual_names_every_file_and_column_of_totals(done: tuple[sg.Sweep, Path]) -> None:
     text = DOCS.joinpath("sweeps.md").read_text("utf-8")
-    for name in (*FILES, "runs.sqlite", *done[0].totals.columns[3:]):
+    for name in (*FILES, "runs.sqlite", *done[0].totals.columns[5:]):
         assert f"`{name}`" in text, name
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core, api, own, sweep_work
 from .comparison import _seeds
-from .sweep_grid import MOST, Axis, Over, Point, axes, points
+from .sweep_grid import MOST, Axis, Over, Point, axes, constants, points
 from .sweep_store import Kept, Store
 from .sweep_work import SERIES, Checked, Job, digest_of, files_of, key_of, work
 
@@ -42,7 +42,8 @@ class Sweep:
     """What `sweep` returns, and `Sweep.read` reads again.
 
     Every table begins with a column for each key that was swept, named after it and the unit of its numbers
-    (`flows.1.rate_bps`), and `seed`. Rows stand in the order of the grid, then of the seeds.
+    (`flows.1.rate_bps`), one for each that `sets`, `duration` and `warmup` gave for all points, and `seed`. Rows stand
+    in the order of the grid, then of the seeds.
 
     Attributes:
         flows: One row for each flow of each run, as in `Run.flows`.
@@ -169,7 +170,7 @@ def sweep(
                 if progress is not None:
                     progress(done, len(todo), grid[todo[place][1]].label)
         done_before = sum(key in there for key in keys)
-        found = Sweep(_tables(store, keys, grid, swept, numbers), summary, done_before)
+        found = Sweep(_tables(store, keys, grid, swept, overrides, numbers), summary, done_before)
         if out is not None:
             found.write(out)
     return found
@@ -270,13 +271,19 @@ def _placed(message: str, text: str, name: str, overrides: tuple[tuple[str, str]
 
 
 def _tables(
-    store: Store, keys: Sequence[str], grid: Sequence[Point], swept: Sequence[Axis], seeds: Sequence[int]
+    store: Store,
+    keys: Sequence[str],
+    grid: Sequence[Point],
+    swept: Sequence[Axis],
+    overrides: Sequence[tuple[str, str]],
+    seeds: Sequence[int],
 ) -> dict[str, pl.DataFrame]:
-    """The tables of all runs, after the columns that name the run of a row."""
+    """The tables of all runs, after the columns that name the run of a row: tables of several sweeps can be joined."""
     import numpy as np
     import polars as pl
 
     cells = {axis.column: [point.cells[place] for point in grid for _ in seeds] for place, axis in enumerate(swept)}
+    cells |= {column: [cell] * len(keys) for column, cell in constants(overrides).items()}
     named = pl.DataFrame(cells).with_columns(pl.Series("seed", [*seeds] * len(grid), dtype=pl.UInt64))
     parts: dict[str, list[pl.DataFrame]] = {name: [] for name in TABLES}
     for each in keys:
