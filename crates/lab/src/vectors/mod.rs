@@ -7,6 +7,7 @@
 //! | what ns-2 does | what we do | why |
 //! |---|---|---|
 //! | lines that it does not know are skipped | they are errors | a mistake is not to pass for data |
+//! | of a concurrent connection, units of one end without a time between them are an error only where they stand next to each other; elsewhere the last time that was read holds again | always an error | the time was left out |
 //! | counts of units are not compared with the units | they must agree | a file that is cut off is found out |
 //! | connections in any order | sorted by their starts | a file may be made of several |
 //! | losses are real numbers | kept to a millionth | what is read is written again the same |

@@ -7,7 +7,8 @@
 //! t 6304943      and this long until what follows, or until the end
 //! ```
 //!
-//! and, for concurrent ones, `c> bytes`, `t> us`, `c< bytes`, `t< us`, each time that of its own side.
+//! and, for concurrent ones, `c> bytes`, `t> us`, `c< bytes`, `t< us`, each time that of its own side. Between two units
+//! of a sequential connection there is a time, and between two of one end of a concurrent one.
 
 use super::{Line, Reading, Rule, closing, head};
 use sluicegate_base::Span;
@@ -29,6 +30,10 @@ pub(super) fn unit(reading: &mut Reading, line: &Line<'_>) -> Result<(), Rule> {
     line.exactly(2)?;
     // Of a sequential connection there is one time, whoever was the last to send.
     let at = if concurrent { side as usize } else { 0 };
+    let before = reading.vector.units.iter().rev().find(|before| !concurrent || before.side == side).copied();
+    if before.is_some_and(|before| before.bytes == 0) {
+        return Err("nothing comes after the end".to_owned());
+    }
     if line.words[0].starts_with('t') {
         let wait = line.micros(1, "the time")?;
         if reading.waits[at].replace(wait).is_some() {
@@ -37,16 +42,13 @@ pub(super) fn unit(reading: &mut Reading, line: &Line<'_>) -> Result<(), Rule> {
         return Ok(());
     }
     let bytes: u32 = line.number(1, "the number of bytes")?;
-    let before = reading.vector.units.last().filter(|_| !concurrent);
     let wait = match (reading.waits[at].take(), before) {
         (Some(wait), _) => wait,
+        (None, Some(_)) if concurrent => return Err("between two units of one end there is a time".to_owned()),
         (None, Some(_)) => return Err("between two units there is a time".to_owned()),
         (None, None) => Span::ZERO,
     };
     let answers = before.is_some_and(|before| before.side != side);
-    if before.is_some_and(|before| before.bytes == 0) {
-        return Err("nothing comes after the end".to_owned());
-    }
     reading.vector.units.push(Unit { side, wait, answers, bytes });
     Ok(())
 }
