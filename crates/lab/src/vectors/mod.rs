@@ -7,6 +7,7 @@
 //! | what ns-2 does | what we do | why |
 //! |---|---|---|
 //! | lines that it does not know are skipped | they are errors | a mistake is not to pass for data |
+//! | `w`, `m`, `r` and `l` anywhere in a connection, the last counts | before its units, each once | one that stands elsewhere belongs to another connection, or says something else |
 //! | of a concurrent connection, units of one end without a time between them are an error only where they stand next to each other; elsewhere the last time that was read holds again | always an error | the time was left out |
 //! | counts of units are not compared with the units | they must agree | a file that is cut off is found out |
 //! | connections in any order | sorted by their starts | a file may be made of several |
@@ -102,14 +103,28 @@ impl Reading {
     /// Lines that both formats have; whether it was one.
     fn known(&mut self, line: &Line<'_>) -> Result<bool, Rule> {
         let vector = &mut self.vector;
-        match line.words[0] {
+        let word = line.words[0];
+        let given = match word {
+            "w" => vector.windows.is_some(),
+            "m" => vector.segments.is_some(),
+            "r" => vector.round_trip.is_some(),
+            "l" | "L" => vector.losses.is_some(),
+            _ => return Ok(false),
+        };
+        if given {
+            return Err(format!("{word:?} is given twice for this connection"));
+        }
+        if !vector.units.is_empty() || self.waits.iter().any(Option::is_some) {
+            return Err(format!("{word:?} comes before the units of its connection"));
+        }
+        match word {
             "w" => vector.windows = Some(line.both("the window")?),
             "m" => vector.segments = Some(line.both("the segment")?),
             "r" => {
                 line.exactly(2)?;
                 vector.round_trip = Some(line.micros(1, "the round trip")?);
             }
-            "l" | "L" => {
+            _ => {
                 line.exactly(3)?;
                 let share = |at: usize| {
                     let share = line.words[at].parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
@@ -118,7 +133,6 @@ impl Reading {
                 };
                 vector.losses = Some([share(1)?, share(2)?]);
             }
-            _ => return Ok(false),
         }
         if vector.windows.is_some_and(|both| both.contains(&0)) || vector.segments.is_some_and(|both| both.contains(&0))
         {
