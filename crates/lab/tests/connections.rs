@@ -91,6 +91,30 @@ fn what_is_written_is_read_again_the_same() {
     }
 }
 
+/// Exchanges are counted as in the vectors that come with ns-2: in one an end that speaks first, then unanswered requests,
+/// in another answers in a row.
+#[test]
+fn the_number_of_exchanges_is_that_of_the_format() {
+    for (units, exchanges) in [
+        ("><", 1),
+        (">", 1),
+        ("<", 1),
+        (">><<", 3),
+        ("><<<", 3),
+        ("<><><", 3),
+        ("<><>", 3),
+        ("<><>><", 4),
+        ("><>><><<", 5),
+    ] {
+        let lines: Vec<String> = units.chars().map(|side| format!("{side} 5\n")).collect();
+        let text = format!("SEQ 0 {exchanges} 1 1\n{}", lines.join("t 3\n"));
+        let vectors = read(&text, "a").unwrap();
+        assert_eq!(vectors[0].units.len(), units.len());
+        assert_eq!(write(&vectors, Format::Original), text);
+        assert!(write(&vectors, Format::Alternate).starts_with(&format!("S 0 {exchanges} 1 1\n")));
+    }
+}
+
 #[test]
 fn a_bad_line_is_named_with_its_number_and_rule() {
     let cases = [
@@ -103,7 +127,9 @@ fn a_bad_line_is_named_with_its_number_and_rule() {
         ("SEQ 0 1 1 1\n> -5", 2, "whole number"),
         ("SEQ 0 1 1 1\n> 5000000000", 2, "whole number"),
         ("SEQ 0 1 1 1\nc> 5", 2, ">, < and t"),
-        ("# a comment\n\nSEQ 0 2 1 1\n> 5\nt 1\n< 4", 3, "promises"),
+        ("# a comment\n\nSEQ 0 2 1 1\n> 5\nt 1\n< 4", 3, "promises 2 exchanges, and 1 follow"),
+        ("SEQ 0 2 1 1\n> 5\nt 1\n> 6\nt 1\n< 4\nt 1\n< 4", 1, "promises 2 exchanges, and 3 follow"),
+        ("C 0 2 1 1 1\nI 0 0 3\nA 0 0 4", 1, "promises 2 and 1 units, and 1 and 1 follow"),
         ("SEQ 0 1 1 1\nw 0 5\n> 3", 2, "above zero"),
         ("SEQ 0 1 1 1\n> 3\nw 5 5", 3, "\"w\" comes before the units"),
         ("SEQ 0 1 1 1\nw 5 5\nw 6 5\n> 3", 3, "\"w\" is given twice"),
@@ -243,7 +269,7 @@ fn all_that_vectors_say_is_sent() {
     let text = "\
 CONC 0 3 2 1 1\nc> 600\nt> 500000\nc< 50000\nt< 3000000\nc> 700\nt> 10\nc> 7000\nc< 9\n\
 SEQ 1000 2 1 2\n> 10\nt 400\n> 20\nt 100\n< 500\n\
-SEQ 2000 1 1 3\n< 4000\nt 5\n> 3\nt 100000\n\
+SEQ 2000 2 1 3\n< 4000\nt 5\n> 3\nt 100000\n\
 CONC 5000 0 1 1 4\nt< 20000\nc< 77\n";
     let vectors = read(text, "t").unwrap();
     let bytes = |side| {
