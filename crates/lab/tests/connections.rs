@@ -1,10 +1,12 @@
 //! General TCP: both formats of connection vectors, replayed by hand, and drawn.
 
+use proptest::prelude::*;
+use proptest::{collection, option};
 use sluicegate_base::{Span, Time};
 use sluicegate_lab::Scenario;
 use sluicegate_lab::vectors::{Format, read, write};
 use sluicegate_netsim::source::SourcePlan;
-use sluicegate_netsim::source::connections::{Arrivals, Side, Vector};
+use sluicegate_netsim::source::connections::{Arrivals, Side, Unit, Vector};
 use sluicegate_netsim::{Outcome, Plan, Sim};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -38,7 +40,7 @@ S 1000000 2 11 11
 w 16384 16384
 m 1448 536
 r 100000
-L 0.010000 0.000000
+l 0.010000 0.000000
 I 0 0 300
 A 0 50000 1448
 I 0 2000000 300
@@ -85,7 +87,7 @@ fn what_is_written_is_read_again_the_same() {
     let drawn = drawn(&[("flows.0.concurrent", "0.5")]);
     for vectors in [read(ORIGINAL, "a").unwrap(), read(ALTERNATE, "b").unwrap(), drawn] {
         for format in [Format::Original, Format::Alternate] {
-            let text = write(&vectors, format);
+            let text = write(&vectors, format).unwrap();
             assert_eq!(read(&text, "again").unwrap(), vectors, "{text:.300}");
         }
     }
@@ -110,8 +112,83 @@ fn the_number_of_exchanges_is_that_of_the_format() {
         let text = format!("SEQ 0 {exchanges} 1 1\n{}", lines.join("t 3\n"));
         let vectors = read(&text, "a").unwrap();
         assert_eq!(vectors[0].units.len(), units.len());
-        assert_eq!(write(&vectors, Format::Original), text);
-        assert!(write(&vectors, Format::Alternate).starts_with(&format!("S 0 {exchanges} 1 1\n")));
+        assert_eq!(write(&vectors, Format::Original).unwrap(), text);
+        assert!(write(&vectors, Format::Alternate).unwrap().starts_with(&format!("S 0 {exchanges} 1 1\n")));
+    }
+}
+
+/// What one format or the other says of a connection: everything but the order between the ends of a concurrent one.
+fn meaning(vector: &Vector) -> (Vector, [Vec<Unit>; 2]) {
+    let of = |side| vector.units.iter().copied().filter(|unit| unit.side == side).collect();
+    let units = if vector.concurrent { Vec::new() } else { vector.units.clone() };
+    (Vector { units, ..vector.clone() }, [of(Side::Initiator), of(Side::Acceptor)])
+}
+
+/// Any connection that can be said in both formats: its units as (side, us to wait, bytes), and who closes, if anybody.
+fn any_vector() -> impl Strategy<Value = Vector> {
+    let units = collection::vec((any::<bool>(), 0..3_000_000u64, 1..100_000u32), 1..12);
+    let closes = option::of((any::<bool>(), 1..9_000_000u64));
+    let known = (option::of(any::<[u16; 2]>()), option::of(any::<[u16; 2]>()), option::of(0..9_000_000u64));
+    let losses = option::of((0..=1_000_000u32, 0..=1_000_000u32));
+    (any::<bool>(), any::<u32>(), 0..10_000_000u64, units, closes, known, losses).prop_map(
+        |(concurrent, id, start, units, closes, (windows, segments, round_trip), losses)| {
+            let side = |acceptor| if acceptor { Side::Acceptor } else { Side::Initiator };
+            let all = units.into_iter().chain(closes.map(|(who, wait)| (who, wait, 0)));
+            let mut vector = Vector {
+                id: id.into(),
+                start: Time(start * 1000),
+                concurrent,
+                windows: windows.map(|both| both.map(|window| u32::from(window) + 1)),
+                segments: segments.map(|both| both.map(|segment| u32::from(segment) + 1)),
+                round_trip: round_trip.map(|micros| Span(micros * 1000)),
+                losses: losses.map(|(a, b)| [a, b]),
+                units: Vec::new(),
+            };
+            for (who, wait, bytes) in all {
+                let last = vector.units.last().filter(|_| !concurrent).map(|unit: &Unit| unit.side);
+                let answers = last.is_some_and(|last| last != side(who));
+                let first = !concurrent && last.is_none();
+                // Written in the alternate format, an answer after nothing at all comes after 1 us.
+                let wait = if first { 0 } else { wait.max(u64::from(answers)) };
+                vector.units.push(Unit { side: side(who), wait: Span(wait * 1000), answers, bytes });
+            }
+            vector
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn any_connection_goes_from_format_to_format_unchanged(mut vectors in collection::vec(any_vector(), 1..6)) {
+        vectors.sort_by_key(|vector| vector.start);
+        for [there, back] in [[Format::Original, Format::Alternate], [Format::Alternate, Format::Original]] {
+            let text = write(&vectors, there).unwrap();
+            prop_assert_eq!(Format::of(&text), Some(there));
+            let once = read(&text, "once").unwrap();
+            let twice = read(&write(&once, back).unwrap(), "twice").unwrap();
+            for (vector, read) in vectors.iter().zip(&once).chain(vectors.iter().zip(&twice)) {
+                prop_assert_eq!(meaning(vector), meaning(read), "{}", text);
+            }
+        }
+    }
+}
+
+/// What ns-2 makes of the files: its alternate format cannot say that an answer follows at once, its delay box knows `l`
+/// alone, and its original format cannot say that a connection waits before its first unit.
+#[test]
+fn what_is_written_means_the_same_to_ns_2() {
+    let vectors = read("SEQ 0 1 1 1\nl 0.5 0.25\n> 5\nt 0\n< 6\n", "a").unwrap();
+    let text = write(&vectors, Format::Alternate).unwrap();
+    assert_eq!(text, "S 0 1 1 1\nl 0.500000 0.250000\nI 0 0 5\nA 0 1 6\n");
+    let vectors = read("S 0 1 1 8\nI 7 0 5\n", "a").unwrap();
+    let error = write(&vectors, Format::Original).unwrap_err().0;
+    assert_eq!(error, "connection 8: waits 7 us before its first unit, which the original format cannot say");
+    // The end that was not the last to send closes; an end sends nothing, and closes at once.
+    for text in ["S 0 1 1 1\nI 0 0 5\nA 0 3 6\nI 0 9 0\n", "C 0 1 0 1 1\nI 0 0 5\nA 0 0 0\n"] {
+        let vectors = read(text, "a").unwrap();
+        let original = write(&vectors, Format::Original).unwrap();
+        assert_eq!(read(&original, "b").unwrap(), vectors, "{original}");
+        assert_eq!(write(&vectors, Format::Alternate).unwrap(), text);
     }
 }
 
@@ -325,7 +402,7 @@ fn a_file_of_drawn_connections_is_the_drawn_group() {
     let sets = [("flows.0.arrivals", "5"), ("network.rate", "1 Gbit/s")];
     let all = drawn(&sets);
     let direct = finished(Sim::new(plan(DRAWN, &sets)));
-    let file = file(&write(&all, Format::Original));
+    let file = file(&write(&all, Format::Original).unwrap());
     let text = DRAWN.replacen("arrivals = 40\nconcurrent = 0.3\n", &format!("vectors = {file:?}\n"), 1);
     let again = finished(Sim::new(plan(&text, &sets[1..])));
     let of_first =

@@ -11,14 +11,18 @@
 //! | of a concurrent connection, units of one end without a time between them are an error only where they stand next to each other; elsewhere the last time that was read holds again | always an error | the time was left out |
 //! | counts of units are not compared with the units | they must agree | a file that is cut off is found out |
 //! | connections in any order | sorted by their starts | a file may be made of several |
+//! | a time of zero in the original format is 1 us, because both times zero would mean in the alternate format that a unit does not wait for the other end | zero, and 1 us where it is written in the alternate format | a file that is written means the same to ns-2 |
 //! | losses are real numbers | kept to a millionth | what is read is written again the same |
 
 mod alternate;
 mod original;
 
 use crate::document::ScenarioError;
+use serde_json::{Value as Json, json};
 use sluicegate_base::{Span, Time};
 use sluicegate_netsim::source::connections::{Side, Unit, Vector};
+use std::fs::File;
+use std::io::Read;
 
 /// A format of connection vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +31,38 @@ pub enum Format {
     Original,
     /// `S` and `C`, with `I` and `A`.
     Alternate,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Format; 2] = [Format::Original, Format::Alternate];
+
+    /// What people call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Original => "original",
+            Format::Alternate => "alternate",
+        }
+    }
+
+    /// The format of a connection that begins with this word, and whether that connection is concurrent.
+    fn begun(word: &str) -> Option<(Format, bool)> {
+        match word {
+            "SEQ" => Some((Format::Original, false)),
+            "CONC" => Some((Format::Original, true)),
+            "S" => Some((Format::Alternate, false)),
+            "C" => Some((Format::Alternate, true)),
+            _ => None,
+        }
+    }
+
+    /// The format of a text that can be read.
+    #[must_use]
+    pub fn of(text: &str) -> Option<Format> {
+        let mut words = text.lines().filter_map(|line| line.split_whitespace().next());
+        words.find(|word| !word.starts_with('#')).and_then(Format::begun).map(|(format, _)| format)
+    }
 }
 
 /// A line of a file: its number, its words.
@@ -191,14 +227,7 @@ pub fn read(text: &str, name: &str) -> Result<Vec<Vector>, ScenarioError> {
     let place = |line: usize, rule: &str| ScenarioError(format!("{name}:{line}: {rule}"));
     for line in lines {
         let of_line = |rule: Rule| place(line.number, &rule);
-        let begins = match line.words[0] {
-            "SEQ" => Some((Format::Original, false)),
-            "CONC" => Some((Format::Original, true)),
-            "S" => Some((Format::Alternate, false)),
-            "C" => Some((Format::Alternate, true)),
-            _ => None,
-        };
-        if let Some((its, concurrent)) = begins {
+        if let Some((its, concurrent)) = Format::begun(line.words[0]) {
             if *format.get_or_insert(its) != its {
                 return Err(of_line("the file has begun in the other format of tmix".to_owned()));
             }
@@ -238,21 +267,55 @@ fn finish(mut reading: Reading, format: Format) -> Result<Vector, (usize, Rule)>
     reading.finish()
 }
 
-/// Writes vectors in a format, one after another.
-#[must_use]
-pub fn write<'a>(vectors: impl IntoIterator<Item = &'a Vector>, format: Format) -> String {
+/// Writes vectors in a format, one after another. The error names a connection that the format has no words for.
+pub fn write<'a>(vectors: impl IntoIterator<Item = &'a Vector>, format: Format) -> Result<String, ScenarioError> {
     let mut text = String::new();
     for vector in vectors {
         match format {
-            Format::Original => original::write(vector, &mut text),
+            Format::Original => original::write(vector, &mut text)
+                .map_err(|rule| ScenarioError(format!("connection {}: {rule}", vector.id)))?,
             Format::Alternate => alternate::write(vector, &mut text),
         }
     }
-    text
+    Ok(text)
+}
+
+/// The most bytes that a file of vectors may have.
+const MOST: u64 = 1 << 30;
+
+/// The text of a file. Devices and pipes, which may never end, are not read.
+pub fn text_of(path: &str) -> Result<String, String> {
+    let fail = |error: std::io::Error| format!("cannot be read: {error}");
+    let metadata = std::fs::metadata(path).map_err(fail)?;
+    if !metadata.is_file() || metadata.len() > MOST {
+        return Err("must be a file of at most 1 GiB".to_owned());
+    }
+    let mut text = String::new();
+    File::open(path).map_err(fail)?.take(MOST).read_to_string(&mut text).map_err(fail)?;
+    Ok(text)
+}
+
+/// What is in a file, for people: counts, and of each end how many units and bytes it sends.
+#[must_use]
+pub fn summary(vectors: &[Vector], format: Format) -> Json {
+    let ends = [Side::Initiator, Side::Acceptor].map(|side| {
+        let of_side = || vectors.iter().flat_map(|v| &v.units).filter(move |unit| unit.side == side && unit.bytes > 0);
+        json!({"units": of_side().count(), "bytes": of_side().map(|unit| u64::from(unit.bytes)).sum::<u64>()})
+    });
+    let [initiators, acceptors] = ends;
+    json!({
+        "format": format.name(),
+        "connections": vectors.len(),
+        "concurrent": vectors.iter().filter(|vector| vector.concurrent).count(),
+        "exchanges": vectors.iter().filter(|vector| !vector.concurrent).map(exchanges).sum::<u64>(),
+        "last_start_ns": vectors.last().map_or(0, |vector| vector.start.0),
+        "initiators": initiators,
+        "acceptors": acceptors,
+    })
 }
 
 /// The first lines of a connection: `begins` is the word that it begins with.
-fn head(vector: &Vector, begins: &str, loss: &str, text: &mut String) {
+fn head(vector: &Vector, begins: &str, text: &mut String) {
     let units = |side| vector.units.iter().filter(|unit| unit.side == side && unit.bytes > 0).count();
     let counts = match vector.concurrent {
         true => format!("{} {}", units(Side::Initiator), units(Side::Acceptor)),
@@ -273,7 +336,7 @@ fn head(vector: &Vector, begins: &str, loss: &str, text: &mut String) {
         line(format!("r {}", round_trip.0 / 1000));
     }
     if let Some([a, b]) = vector.losses {
-        line(format!("{loss} {:.6} {:.6}", f64::from(a) / 1e6, f64::from(b) / 1e6));
+        line(format!("l {:.6} {:.6}", f64::from(a) / 1e6, f64::from(b) / 1e6));
     }
 }
 

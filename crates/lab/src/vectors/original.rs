@@ -68,18 +68,26 @@ pub(super) fn end(reading: &mut Reading) {
 }
 
 /// Writes a connection.
-pub(super) fn write(vector: &Vector, text: &mut String) {
-    head(vector, if vector.concurrent { "CONC" } else { "SEQ" }, "l", text);
+pub(super) fn write(vector: &Vector, text: &mut String) -> Result<(), Rule> {
+    head(vector, if vector.concurrent { "CONC" } else { "SEQ" }, text);
     for (at, unit) in vector.units.iter().enumerate() {
         let arrow = if unit.side == Side::Initiator { '>' } else { '<' };
         let prefix = if vector.concurrent { "c" } else { "" };
         let time = if vector.concurrent { format!("t{arrow}") } else { "t".to_owned() };
-        let first = !vector.units[..at].iter().any(|before| !vector.concurrent || before.side == unit.side);
-        if !first || (vector.concurrent && unit.wait > Span::ZERO) {
+        let before = vector.units[..at].iter().rev().find(|before| !vector.concurrent || before.side == unit.side);
+        let timed = before.is_some() || unit.wait > Span::ZERO;
+        if before.is_none() && timed && !vector.concurrent {
+            let micros = unit.wait.0 / 1000;
+            return Err(format!("waits {micros} us before its first unit, which the original format cannot say"));
+        }
+        if timed {
             text.push_str(&format!("{time} {}\n", unit.wait.0 / 1000));
         }
-        if unit.bytes > 0 {
+        // A time with nothing after it is that until its own end closes; what else closes says so by sending nothing.
+        let closes = unit.bytes == 0 && timed && before.is_none_or(|before| before.side == unit.side);
+        if !closes {
             text.push_str(&format!("{prefix}{arrow} {}\n", unit.bytes));
         }
     }
+    Ok(())
 }
