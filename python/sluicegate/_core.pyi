@@ -20,8 +20,9 @@ class Packet:
         """Its place in the order of arrival at this queue, from 1."""
     @property
     def flow(self) -> int:
-        """The number of its flow, as in results; negative for what travels back to the flow's sender. In a replay the
-        hash of its flow, the column `key`."""
+        """The number of its flow, as in results; of a group whose connections come and go (`http`, `connections`) that
+        of its connection, which no other connection and no flow of the run has. Negative for what travels back to the
+        flow's sender. In a replay the hash of its flow, the column `key`."""
     @property
     def bytes(self) -> int:
         """Its length in bytes, IP header included."""
