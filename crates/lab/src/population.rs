@@ -5,9 +5,9 @@ use crate::scenario::fields;
 use crate::section::Section;
 use crate::vectors;
 use serde_json::{Map, Value as Json};
-use sluicegate_base::params::Raw;
-use sluicegate_base::{Rate, Span};
-use sluicegate_netsim::source::connections::Vectors;
+use sluicegate_base::params::{Params, Raw};
+use sluicegate_base::{Link, Rate, Span};
+use sluicegate_netsim::source::connections::{ConnectionsParams, Vectors};
 use sluicegate_netsim::source::http::named;
 use sluicegate_netsim::source::{Connections, ConnectionsPlan, FlowParams, Http, HttpPlan, SourcePlan, Way};
 use sluicegate_tcp::{Host, Tcp};
@@ -44,10 +44,12 @@ pub(crate) fn connections(
     let vectors = match &params.vectors {
         None => Vectors::Drawn(laws),
         Some(file) => {
-            let drawn =
-                ["arrivals", "exchanges", "request_size", "response_size", "answer_time", "think_time", "concurrent"];
-            if let Some(key) = drawn.iter().find(|key| section.get(key).is_some()) {
-                return Err(section.error(key, "the file of vectors says it: leave one of the two out"));
+            // A class of Python writes every default out; a default says nothing against the file.
+            let link = Link { rate, packet: 1000 };
+            for (field, value) in ConnectionsParams::FIELDS.iter().zip(params.values()) {
+                if field.name != "vectors" && value != field.default_for(&link) {
+                    return Err(section.error(field.name, "the file of vectors says it: leave one of the two out"));
+                }
             }
             let name = beside(&section.document.name, file);
             let text =
