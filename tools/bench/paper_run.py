@@ -76,6 +76,6 @@ def measure(
         "events per CPU s",
         "peak memory, MiB",
     ]
-    row = [minutes, cost.seconds, speed, found["sent"], found["events"] / cost.seconds, peak / 2**20]
+    row = [minutes, cost.seconds, speed, found["sent"], round(found["events"] / cost.seconds), peak / 2**20]
     shown = [value if isinstance(value, int) else round(value, 1) for value in row]
     return [{"title": "A whole run of the paper's", "note": note, "columns": columns, "rows": [shown]}], result

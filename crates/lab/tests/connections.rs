@@ -421,6 +421,14 @@ fn what_makes_no_sense_is_refused() {
     assert!(refused("vectors", "no/such.cvec").contains("cannot be read"));
     assert!(refused("vectors", "/dev/zero").contains("must be a file"));
     assert!(refused("exchanges", "constant(2 s)").contains("flows.0.exchanges"));
+    let path = file("SEQ 0 1 1 1\n> 5\n");
+    let named = |arrivals: &str| {
+        let sets = [("vectors", path.as_str()), ("arrivals", arrivals)];
+        let sets = sets.map(|(key, value)| (format!("flows.0.{key}"), value.to_owned()));
+        Scenario::read(REPLAYED, "test.toml", &sets)
+    };
+    assert!(named("10").is_ok(), "the default, as the classes of Python write it");
+    assert!(named("11").err().unwrap().0.contains("leave one of the two out"));
     let path = file("SEQ 0 1 1 1\nnonsense\n");
     assert!(refused("vectors", &path).starts_with(&format!("{path}:2: ")));
     let sets = [("flows.0.vectors".to_owned(), path), ("flows.0.arrivals".to_owned(), "3".to_owned())];
