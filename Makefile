@@ -54,8 +54,9 @@ docs: setup ## the manual as a site, in out/docs; warnings are errors
 picture: setup ## draw the README's picture anew
 	$(BIN)/python tools/picture.py
 
+bench: BENCH_MINUTES ?= 120
 bench: setup ## measure speed: writes bench.json and prints its tables
-	$(BIN)/python tools/bench/bench.py
+	$(BIN)/python tools/bench/bench.py --paper $(BENCH_MINUTES)
 
 captures: $(VENV)/.python ## record the captures of the tests anew: as root, with iproute2 and tcpdump
 	$(BIN)/python tools/captures.py

@@ -87,6 +87,35 @@ def test_the_manuals_choke_gives_the_results_of_the_rust_version(rate: str, udp:
     assert (link["lost_tail"] > 0) == ("limit" in values)
 
 
+PEOPLE = [sg.Http(60, profile="dcn2004", think_time="exponential(mean = 2 s)"), sg.Connections(arrivals=3), sg.Tcp(2)]
+
+
+def test_it_tells_the_connections_of_a_group_apart_as_the_rust_version_does() -> None:
+    """CHOKe compares flows: with all users of a group one flow, it would lose far more of their packets."""
+
+    def run(queue: Any) -> sg.Run:
+        return sg.simulate(
+            sg.dumbbell(rate="1 Mbit/s", delay="1 ms", queue=queue), PEOPLE, duration="40 s", warmup="0 s"
+        )
+
+    seen: dict[int, int] = {}
+
+    class Watched(example()):  # type: ignore[misc]
+        def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
+            seen[packet.flow] = seen.get(packet.flow, 0) + 1
+            super().enqueue(packet, ctx)
+
+    ours, theirs = run(Watched), run(sg.Choke(min_th=30, max_th=60, limit=300))
+    assert ours.flows["lost_match"].sum() > 50
+    assert_same_tables(ours, theirs)
+    # One user's packets and those of a flow: numbers of flows are as in results, those of connections lie above.
+    opened = int(ours.groups["opened_connections"].sum())
+    rows = ours.flows.height
+    assert sorted(flow for flow in seen if flow <= rows) == [3, 4], "nobody has the numbers of the groups, 1 and 2"
+    assert opened * 0.8 < len(seen) - 2 <= opened
+    assert max(seen) <= rows + opened
+
+
 def test_a_fifo_gives_the_results_of_drop_tail() -> None:
     assert_same_tables(simulate(Fifo), simulate(sg.DropTail(limit=20)))
     assert_same_tables(simulate(partial(Fifo, limit=3), seed=4), simulate(sg.DropTail(limit=3), seed=4))

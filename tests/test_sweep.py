@@ -201,6 +201,34 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[sg.Sweep, Path]:
     return sg.sweep("unresponsive", over=OVER, seeds=2, sets=SHORT, out=out), out
 
 
+def test_every_parameter_that_is_set_is_a_column(done: tuple[sg.Sweep, Path]) -> None:
+    swept, out = done
+    for name in sweeps.TABLES:
+        table = pl.read_parquet(out / f"{name}.parquet")
+        first = ["flows.1.rate_bps", "queue.discipline", "run.duration_ns", "run.warmup_ns", "seed"]
+        assert table.columns[:5] == first, name
+        assert table["run.duration_ns"].unique().to_list() in ([10**9], [] if name == "groups" else None)
+    again = sg.sweep(
+        "unresponsive",
+        over={"run.duration": "1 s"},
+        seeds=1,
+        warmup="300 ms",
+        sets=[("queue.limit", "70"), ("queue.limit", "80"), ("queue.discipline", "choke")],
+    )
+    own = {
+        "run.duration_ns": 10**9,
+        "queue.limit": 80,
+        "queue.discipline": "choke",
+        "run.warmup_ns": 3 * 10**8,
+        "seed": 1,
+    }
+    assert dict(zip(again.totals.columns, again.totals.row(0), strict=True)).items() >= own.items()
+    assert again.totals.columns[:5] == list(own)
+    assert again.columns == ["run.duration_ns"], "what was swept alone"
+    both = pl.concat([swept.totals, again.totals], how="diagonal")
+    assert both["run.warmup_ns"].to_list() == [2 * 10**8] * 12 + [3 * 10**8]
+
+
 def test_runs_are_those_of_the_same_point_and_seed_alone(done: tuple[sg.Sweep, Path]) -> None:
     swept, _ = done
     keys = ["flows.1.rate_bps", "queue.discipline", "seed"]
@@ -211,9 +239,10 @@ def test_runs_are_those_of_the_same_point_and_seed_alone(done: tuple[sg.Sweep, P
     assert swept.flows.select(keys).unique(maintain_order=True).rows() == runs
     alone = sg.run("unresponsive", sets=SHORT | {"flows.1.rate": "1 Mbit/s", "queue.discipline": "red"}, seed=2)
     this = (pl.col(keys[0]) == 1_000_000) & (pl.col(keys[1]) == "red") & (pl.col("seed") == 2)
-    assert swept.flows.filter(this).drop(keys).equals(alone.flows)
-    assert swept.links.filter(this).drop(keys).equals(alone.links)
-    [row] = swept.totals.filter(this).drop(keys).to_dicts()
+    own = [*keys, "run.duration_ns", "run.warmup_ns"]
+    assert swept.flows.filter(this).drop(own).equals(alone.flows)
+    assert swept.links.filter(this).drop(own).equals(alone.links)
+    [row] = swept.totals.filter(this).drop(own).to_dicts()
     assert row == alone.summary["totals"] | {"events": alone.summary["events"]}
 
 
@@ -239,7 +268,7 @@ def test_files_hold_what_the_object_does(done: tuple[sg.Sweep, Path], tmp_path: 
 
 def test_the_manual_names_every_file_and_column_of_totals(done: tuple[sg.Sweep, Path]) -> None:
     text = DOCS.joinpath("sweeps.md").read_text("utf-8")
-    for name in (*FILES, "runs.sqlite", *done[0].totals.columns[3:]):
+    for name in (*FILES, "runs.sqlite", *done[0].totals.columns[5:]):
         assert f"`{name}`" in text, name
 
 
@@ -315,6 +344,68 @@ def test_another_file_of_connections_is_run_anew(tmp_path: Path, counted: list[A
     again = go()
     assert (len(counted), again.kept) == (4, 0)
     assert again.groups["response_bytes"].to_list() == [9000, 9000]
+
+
+CLASSES = """
+[queue]
+discipline = "priority"
+[[queue.classes]]
+discipline = "mine.py:Mine"
+[[queue.classes]]
+discipline = "other.py:Mine"
+"""
+
+
+def in_files(folder: Path) -> Path:
+    """A scenario whose connections and disciplines stand in files of their own."""
+    (folder / "link.cvec").write_text("SEQ 0 1 1 1\n> 300\nt 1000\n< 2000\n")
+    (folder / "mine.py").write_text(MINE)
+    (folder / "other.py").write_text(MINE)
+    scenario = folder / "small.toml"
+    scenario.write_text(
+        '[network]\nrate = "1 Mbit/s"\ndelay = "10 ms"\n[[flows]]\nkind = "connections"\nvectors = "link.cvec"\n'
+        f'[run]\nduration = "2 s"\n{CLASSES}'
+    )
+    return scenario
+
+
+FILES_OF_A_RUN = ["link.cvec", "mine.py", "other.py"]
+
+
+@pytest.mark.parametrize("name", FILES_OF_A_RUN)
+def test_every_file_that_a_run_reads_counts(tmp_path: Path, name: str) -> None:
+    go = partial(sg.sweep, in_files(tmp_path), over={"network.rate": ["1 Mbit/s"]}, seeds=1, out=tmp_path / "out")
+    with ThreadPoolExecutor(1) as executor:
+        assert [go(executor=executor).kept, go(executor=executor).kept] == [0, 1]
+        with (tmp_path / name).open("a") as file:
+            file.write("# more\n")
+        assert [go(executor=executor).kept, go(executor=executor).kept] == [0, 1]
+
+
+@pytest.mark.parametrize("name", FILES_OF_A_RUN)
+def test_a_file_that_has_changed_before_its_run_begins_ends_the_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """As another file on another machine would: what came of it must not be kept under this one's key."""
+
+    def work(job: sweep_work.Job, cancel: runner.Flag | None = None) -> sweep_store.Kept:
+        with (tmp_path / name).open("a") as file:
+            file.write("# more\n")
+        return sweep_work.work(job, cancel)
+
+    monkeypatch.setattr(sweeps, "work", work)
+    with (
+        ThreadPoolExecutor(1) as executor,
+        pytest.raises(sg.ScenarioError, match=rf"{name}.*: its SHA-256 is \w+, and"),
+    ):
+        sg.sweep(
+            in_files(tmp_path),
+            over={"network.rate": ["1 Mbit/s"]},
+            seeds=1,
+            out=tmp_path / "out",
+            executor=executor,
+        )
+    assert not (tmp_path / "out").exists()
 
 
 def test_another_version_scenario_or_core_is_run_anew(

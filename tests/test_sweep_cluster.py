@@ -17,7 +17,7 @@ from distributed import Client
 from test_sweep import MINE, tables
 
 import sluicegate as sg
-from sluicegate import runner, sweep_cluster, sweep_work
+from sluicegate import own, runner, sweep_cluster, sweep_work
 
 OVER = {"flows.1.rate": "1..2 Mbit/s 4"}
 SETS = {"run.duration": "10 s", "run.warmup": "1 s"}
@@ -142,16 +142,59 @@ def test_a_discipline_of_ones_own_runs_there_and_its_exception_comes_back(
     assert "ZeroDivisionError" in answer.stderr
 
 
-def test_a_worker_of_another_version_is_refused(cluster: Cluster) -> None:
-    job = sweep_work.Job(SMALL, "small.toml", (), 1, version="0.0.0")
-    with pytest.raises(RuntimeError, match=r"this worker has Sluicegate .*, and 0\.0\.0 asks"):
+@pytest.mark.parametrize("version", ["0.0.0", sg.__version__])
+def test_a_worker_of_another_version_or_build_is_refused(cluster: Cluster, version: str) -> None:
+    job = sweep_work.Job(SMALL, "small.toml", (), 1, build=f"{version} {'0123456789abcdef' * 4}")
+    said = rf"this worker has Sluicegate {sg.__version__} \(core \w+\), and {version} \(core 0123456789ab\) asks"
+    with pytest.raises(RuntimeError, match=said):
         sweep_work.work(job)
     with (
-        pytest.raises(sweep_cluster.ClusterError, match=r"the cluster: RuntimeError: this worker has"),
+        pytest.raises(sweep_cluster.ClusterError, match=rf"the cluster: RuntimeError: {said}"),
         sweep_cluster.executor(cluster.address) as executor,
         runner.finished(sweep_cluster.work, [job], None, executor, False) as results,
     ):
         list(results)
+
+
+def test_a_worker_that_has_another_file_is_refused(cluster: Cluster, tmp_path: Path) -> None:
+    """A worker finds its files under the same paths, on its own disk perhaps."""
+    text = (
+        '[network]\nrate = "1 Mbit/s"\n[[flows]]\nkind = "connections"\nvectors = "link.cvec"\n'
+        '[run]\nduration = "1 s"\n[queue]\ndiscipline = "mine.py:Mine"\n'
+    )
+    (tmp_path / "link.cvec").write_text("SEQ 0 1 1 1\n> 300\n")
+    (tmp_path / "mine.py").write_text(MINE)
+    name = str(tmp_path / "small.toml")
+    files = (("link.cvec", sweep_work.digest_of(tmp_path / "link.cvec")),)
+    made = (("mine:Mine", sweep_work.digest_of(tmp_path / "mine.py")),)
+
+    def asked(files: sweep_work.Files, made: own.Made) -> None:
+        job = sweep_work.Job(text, name, (), 1, files=files, made=made)
+        with (
+            sweep_cluster.executor(cluster.address) as executor,
+            runner.finished(sweep_cluster.work, [job], None, executor, False) as results,
+        ):
+            assert len(list(results)) == 1
+
+    asked(files, made)
+    with pytest.raises(sg.ScenarioError, match=r"link\.cvec: its SHA-256 is \w+, and 000000000000 where"):
+        asked((("link.cvec", "0" * 64),), made)
+    with pytest.raises(sg.ScenarioError, match=r"gone\.cvec: cannot be read where the run is made"):
+        asked((("gone.cvec", "0" * 64),), made)
+    with pytest.raises(sg.ScenarioError, match=r"mine\.py:Mine: its SHA-256 is \w+, and 000000000000 where"):
+        asked(files, (("mine:Mine", "0" * 64),))
+
+
+def test_a_discipline_of_the_program_itself_goes_to_the_workers_with_the_request(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    (tmp_path / "program.py").write_text(
+        f"{MINE}\nnet = sg.dumbbell(rate='1 Mbit/s', queue=Mine)\n"
+        f"done = sg.sweep(net, sg.Udp(rate='2 Mbit/s'), over={{'network.delay': '1 ms, 2 ms'}}, seeds=1,"
+        f" duration='1 s', cluster={cluster.address!r})\nprint(done.totals['lost_packets'].min() > 0)\n"
+    )
+    done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("True\n", 0), done.stderr
 
 
 def test_an_address_where_nobody_listens_and_a_missing_package_are_told(

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from .results import Run
     from .ring import Ring
     from .sweeps import Sweep, sweep
+    from .vector_files import Vectors, vectors
 
     __version__: str
 
@@ -127,6 +128,7 @@ __all__ = [
     "Topology",
     "Udp",
     "UtLt",
+    "Vectors",
     "__version__",
     "check",
     "compare",
@@ -138,6 +140,7 @@ __all__ = [
     "simulate",
     "sweep",
     "topology",
+    "vectors",
 ]
 
 _ELSEWHERE = (
@@ -146,6 +149,7 @@ _ELSEWHERE = (
     | dict.fromkeys(("PiDesign", "design_pi"), "pi_design")
     | dict.fromkeys(("Replay", "replay"), "replays")
     | dict.fromkeys(("Sweep", "sweep"), "sweeps")
+    | dict.fromkeys(("Vectors", "vectors"), "vector_files")
     | dict.fromkeys(("ConservationError", "Ctx", "Packet", "ScenarioError"), "_core")
     | dict.fromkeys(("Topology", "check", "dumbbell", "run", "simulate", "topology"), "api")
 )

@@ -20,8 +20,9 @@ class Packet:
         """Its place in the order of arrival at this queue, from 1."""
     @property
     def flow(self) -> int:
-        """The number of its flow, as in results; negative for what travels back to the flow's sender. In a replay the
-        hash of its flow, the column `key`."""
+        """The number of its flow, as in results; of a group whose connections come and go (`http`, `connections`) that
+        of its connection, which no other connection and no flow of the run has. Negative for what travels back to the
+        flow's sender. In a replay the hash of its flow, the column `key`."""
     @property
     def bytes(self) -> int:
         """Its length in bytes, IP header included."""
@@ -65,6 +66,12 @@ class RawRun(TypedDict):
 def version() -> str: ...
 def declarations() -> str: ...
 def pi_gains(n: float, r: float, c: float, w: float) -> tuple[float, float]: ...
+def vectors(path: str, format: str | None = None) -> tuple[str, str | None]:
+    """What is in a file of connection vectors, as JSON, and its text in a format, "original" or "alternate".
+
+    Without a format the text is None. Raises `ScenarioError` with file and line.
+    """
+
 def check(text: str, name: str, sets: Sequence[tuple[str, str]], make: Maker | None = None) -> str: ...
 def run(
     text: str,

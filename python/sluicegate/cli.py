@@ -510,5 +510,6 @@ def print_table(header: list[str], rows: list[list[str]], whole: bool = False) -
     console.print(table)
 
 
-from . import cli_sweep as cli_sweep  # noqa: E402  these add commands that need what is above
+from . import cli_connections as cli_connections  # noqa: E402  these add commands that need what is above
+from . import cli_sweep as cli_sweep  # noqa: E402
 from . import cli_theory as cli_theory  # noqa: E402

@@ -61,6 +61,9 @@ class Aqm(ABC):
         return None
 
 
+Made: TypeAlias = tuple[tuple[str, str | None], ...]
+"""Disciplines in Python by class and SHA-256 of the file that defines it; None where there is no file."""
+
 AqmFactory: TypeAlias = Callable[..., Aqm]
 """What makes a discipline: a class, or a function. It gets, as keywords, the values of `[queue.python]`, and those of
 `[queue]` and `rate_bps`, the link's rate in bit/s, as far as its signature names them."""
@@ -81,12 +84,15 @@ class Maker:
     """Makes the discipline of each link of one run; the core calls it, and puts the place before its `ScenarioError`s.
 
     `factory` makes what the API was given; without one, the scenario names a file. `about` then says, for the summary,
-    what was made: its class, its arguments, and the SHA-256 of the file that defines it, if there is one.
+    what was made: its class, its arguments, and the SHA-256 of the file that defines it, if there is one; of several
+    disciplines, the last. `made` has class and digest of each. With `expected`, no other may be made.
     """
 
-    def __init__(self, factory: AqmFactory | None = None) -> None:
+    def __init__(self, factory: AqmFactory | None = None, expected: Made | None = None) -> None:
         self.factory = factory
+        self.expected = expected
         self.about: dict[str, Any] = {}
+        self.made: set[tuple[str, str | None]] = set()
         self._loaded: dict[tuple[str, str | None], tuple[AqmFactory, str]] = {}
 
     def __call__(
@@ -110,8 +116,25 @@ class Maker:
         self.about = {"class": _name(kind)}
         if digest := digest or _digest(kind):
             self.about["sha256"] = digest
+        this = (_name(kind), digest)
+        self.made.add(this)
+        # What has no file here, or belongs to the main program, has come with the request itself.
+        came = digest is None or this[0].startswith("__main__:")
+        if self.expected is not None and not came and this not in self.expected:
+            from ._core import ScenarioError
+
+            raise ScenarioError(f"{reference}: {another_file(digest, dict(self.expected).get(this[0]))}")
         self.about["arguments"] = {key: _recorded(value) for key, value in arguments.items()}
         return _hooks(discipline, label)
+
+
+def another_file(found: str | None, wanted: str | None) -> str:
+    """What to say of a file that is not the one that a run was asked for with; both by their SHA-256."""
+    here, there = (digest[:12] if digest else "none" for digest in (found, wanted))
+    return (
+        f"its SHA-256 is {here}, and {there} where the run was asked for: the file has changed, or is another one on "
+        "another machine"
+    )
 
 
 def described(factory: AqmFactory) -> str:
@@ -134,11 +157,15 @@ def run(
     progress: Callable[[float, float, int], object] | None,
     queue: AqmFactory | None = None,
     pcap: Sequence[tuple[str, str]] = (),
+    expected: Made | None = None,
 ) -> RawRun:
-    """Run a scenario whose discipline may be written in Python, and say so in the summary. See `_core.run`."""
+    """Run a scenario whose discipline may be written in Python, and say so in the summary. See `_core.run`.
+
+    `expected`: what may be made; `ScenarioError` when it is something else.
+    """
     from . import _core
 
-    maker = Maker(queue)
+    maker = Maker(queue, expected)
     raw = _core.run(text, name, sets, progress, maker, pcap)
     if maker.about:
         raw["summary"] = json.dumps(json.loads(raw["summary"]) | {"own_discipline": maker.about})

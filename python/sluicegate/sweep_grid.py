@@ -111,6 +111,12 @@ def axes(over: Over) -> list[Axis]:
     return found
 
 
+def constants(sets: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Columns of overrides that hold at every point, and their cells; of a key that is given twice, the last counts."""
+    columns = [_column(key, (value,)) for key, value in dict(sets).items()]
+    return {column: cell for column, (cell,) in columns}
+
+
 def points(swept: Sequence[Axis]) -> list[Point]:
     """Every combination of values; those of the last axis change fastest. Raises `ScenarioError` when there are
     too many."""

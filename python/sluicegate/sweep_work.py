@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from io import BytesIO
@@ -19,6 +19,9 @@ from .sweep_store import Kept
 SERIES = ("run.series", "false")
 """A sweep keeps no series."""
 
+Files = tuple[tuple[str, str], ...]
+"""Files that a scenario names, and the SHA-256 of what is in each."""
+
 
 @dataclass(frozen=True)
 class Job:
@@ -26,7 +29,9 @@ class Job:
 
     `text`: the scenario, TOML. `name`: the file name that messages use, and from whose folder `path.py:Class` counts.
     `sets`: its overrides. `queue`: the discipline written in Python that the text calls `own.described(queue)`.
-    `version`: of the program that asks; a worker of another version must not answer.
+    `build`: of the program that asks, as `build()` tells it; a worker with another must not answer. `files`: the
+    scenario's files of connections, with their digests, and `made`: its disciplines in Python, with those of their
+    files; a worker that finds others must not answer either. None: not looked at.
     """
 
     text: str
@@ -34,21 +39,48 @@ class Job:
     sets: Sets
     seed: int
     queue: own.AqmFactory | None = None
-    version: str = ""
+    build: str = ""
+    files: Files = ()
+    made: own.Made | None = None
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A point of the grid, checked, and all but the seed that its results depend on.
+
+    `resolved`: the scenario with every default filled in. `about`: what was made of a discipline in Python. `made`:
+    each of them, with the digest of its file. `files`: those of connections.
+    """
+
+    resolved: dict[str, Any]
+    about: dict[str, Any]
+    made: own.Made
+    files: Files
 
 
 def work(job: Job, cancel: Flag | None = None) -> Kept:
     """Run `job`. `cancel`, when set, ends it within a tenth of a second by raising `runner.Cancelled`.
 
-    Raises `sluicegate.ScenarioError` when the scenario is not valid, RuntimeError when the version is another one, and
-    what a discipline written in Python raises.
+    Raises `sluicegate.ScenarioError` when the scenario is not valid or a file is not the one asked for, RuntimeError
+    when this is another build of Sluicegate, and what a discipline written in Python raises.
     """
     from .results import tables_from_core
 
-    if job.version not in ("", _core.version()):
-        raise RuntimeError(f"this worker has Sluicegate {_core.version()}, and {job.version} asks it for a run")
+    if job.build not in ("", build()):
+        raise RuntimeError(
+            f"this worker has Sluicegate {_shown(build())}, and {_shown(job.build)} asks it for a run; "
+            "install the same wheel on both"
+        )
+    for file, wanted in job.files:
+        path = Path(job.name).parent / file
+        try:
+            found = digest_of(path)
+        except OSError as error:
+            raise _core.ScenarioError(f"{path}: cannot be read where the run is made: {error.strerror}") from None
+        if found != wanted:
+            raise _core.ScenarioError(f"{path}: {own.another_file(found, wanted)}")
     sets = [*job.sets, SERIES, ("run.seed", str(job.seed))]
-    raw = own.run(job.text, job.name, sets, watcher(cancel), job.queue)
+    raw = own.run(job.text, job.name, sets, watcher(cancel), job.queue, expected=job.made)
     summary = json.loads(raw["summary"])
     raw["tables"] = {name: raw["tables"][name] for name in Kept._fields if name != "totals"}
     streams = {}
@@ -59,30 +91,33 @@ def work(job: Job, cancel: Flag | None = None) -> Kept:
     return Kept(**streams, totals=json.dumps(summary["totals"] | {"events": summary["events"]}))
 
 
-def key_of(
-    resolved: Mapping[str, Any], about: Mapping[str, Any], seed: int, queue: own.AqmFactory | None, name: str
-) -> str:
+def key_of(point: Checked, seed: int, queue: own.AqmFactory | None) -> str:
     """What a run is known by: the digest of all that its results depend on.
 
-    `resolved`: the scenario with every default filled in. `about`: what was made of a discipline in Python, with the
-    digest of its file. `name`: of the scenario's file, beside which files that it names stand. What cannot be told
-    apart from others gets a key of its own, and so is run anew each time.
+    What cannot be told apart from others gets a key of its own, and so is run anew each time.
     """
     told: dict[str, Any] = {
         "build": build(),
-        "scenario": {**resolved, "run": {**resolved["run"], "seed": seed}},
-        "discipline": dict(about),
-        "files": _digests(resolved, name),
+        "scenario": {**point.resolved, "run": {**point.resolved["run"], "seed": seed}},
+        "discipline": dict(point.about),
+        "made": point.made,
+        "files": point.files,
     }
-    if (queue is not None and not _told(queue)) or (about and "sha256" not in about):
+    if (queue is not None and not _told(queue)) or any(digest is None for _, digest in point.made):
         told["unknown"] = secrets.token_hex(16)
     return hashlib.sha256(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def _digests(resolved: Mapping[str, Any], name: str) -> dict[str, str]:
-    """What is in the files of connections that a scenario names."""
+def files_of(resolved: Mapping[str, Any], name: str, digest: Callable[[Path], str]) -> Files:
+    """The files of connections that a scenario names, which stand beside its own file, `name`."""
     files = {flow["vectors"] for flow in resolved["flows"] if flow.get("vectors") is not None}
-    return {file: hashlib.sha256((Path(name).parent / file).read_bytes()).hexdigest() for file in files}
+    return tuple((file, digest(Path(name).parent / file)) for file in sorted(files))
+
+
+def digest_of(path: Path) -> str:
+    """The SHA-256 of what is in a file. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _told(queue: own.AqmFactory) -> bool:
@@ -103,3 +138,9 @@ def _told(queue: own.AqmFactory) -> bool:
 def build() -> str:
     """The version and the digest of the compiled core: who changes a discipline in Rust wants its runs anew."""
     return f"{_core.version()} {hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()}"
+
+
+def _shown(of: str) -> str:
+    """A build as a message names it: two of one version are told apart by the digests of their cores."""
+    version, _, digest = of.partition(" ")
+    return f"{version} (core {digest[:12]})"

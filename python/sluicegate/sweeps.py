@@ -11,15 +11,16 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _core, api, own
+from . import _core, api, own, sweep_work
 from .comparison import _seeds
-from .sweep_grid import MOST, Axis, Over, Point, axes, points
+from .sweep_grid import MOST, Axis, Over, Point, axes, constants, points
 from .sweep_store import Kept, Store
-from .sweep_work import SERIES, Job, key_of, work
+from .sweep_work import SERIES, Checked, Job, digest_of, files_of, key_of, work
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,7 +42,8 @@ class Sweep:
     """What `sweep` returns, and `Sweep.read` reads again.
 
     Every table begins with a column for each key that was swept, named after it and the unit of its numbers
-    (`flows.1.rate_bps`), and `seed`. Rows stand in the order of the grid, then of the seeds.
+    (`flows.1.rate_bps`), one for each that `sets`, `duration` and `warmup` gave for all points, and `seed`. Rows stand
+    in the order of the grid, then of the seeds.
 
     Attributes:
         flows: One row for each flow of each run, as in `Run.flows`.
@@ -112,11 +114,12 @@ def sweep(
     run as it ends, in runs.sqlite, and gets the tables in the end; a run that is kept there is not run again.
     `duration`, `warmup` and `sets` override the scenario. `jobs`: how many runs at once (default: one for each core),
     in threads, or in processes when a discipline is written in Python; `executor` runs them instead, or `cluster`, the
-    address of a Dask scheduler ("tcp://10.0.0.1:8786"), whose workers need the same version. Results depend on none of
-    these.
+    address of a Dask scheduler ("tcp://10.0.0.1:8786"), whose workers need the same build: the same wheel. Results
+    depend on none of these.
 
     A run is known by its scenario with every default filled in, its seed, the version and build of Sluicegate, and the
-    file of a discipline written in Python. One that is made by a function is run anew each time.
+    files of disciplines written in Python and of connections; where it is made, they are compared again. A discipline
+    that is made by a function is run anew each time.
 
     Every point is checked before any runs. Raises `ScenarioError` and OSError; TypeError for what is no network, source
     or value; ValueError for less than one seed or job, and for more than one of `jobs`, `executor` and `cluster`;
@@ -141,16 +144,19 @@ def sweep(
     if out is not None:
         check_writable(out, FILES)
     resolved = _checked(text, name, overrides, grid, queue)
-    _all_matter(swept, resolved)
-    keys = [key_of(*found, seed, queue, name) for found in resolved for seed in numbers]
+    _all_matter(swept, [(found.resolved, found.about) for found in resolved])
+    keys = [key_of(found, seed, queue) for found in resolved for seed in numbers]
     summary = _summary(name, resolved[0], swept, overrides, numbers)
     with ExitStack() as stack:
         store = stack.enter_context(Store(None if out is None else Path(out)))
         there = store.keys()
         missing = {key: place for place, key in enumerate(keys) if key not in there}  # points may share a run
-        todo = [(key, grid[place // len(numbers)], numbers[place % len(numbers)]) for key, place in missing.items()]
+        todo = [(key, *divmod(place, len(numbers))) for key, place in missing.items()]
         if todo:
-            tasks = [_job(text, name, (*overrides, *at.sets), seed, queue) for _, at, seed in todo]
+            tasks = [
+                _job(text, name, (*overrides, *grid[at].sets), numbers[seed], queue, resolved[at])
+                for _, at, seed in todo
+            ]
             chosen = {tuple(each for each in task.sets if each[0].endswith(".discipline")) for task in tasks}
             in_python = any(own.in_python(text, each) for each in chosen) and own.importable(queue)
             do: Work[Job, Kept] = work
@@ -162,9 +168,9 @@ def sweep(
             for done, (place, result) in enumerate(results, start=1):
                 store.add(todo[place][0], result)
                 if progress is not None:
-                    progress(done, len(todo), todo[place][1].label)
+                    progress(done, len(todo), grid[todo[place][1]].label)
         done_before = sum(key in there for key in keys)
-        found = Sweep(_tables(store, keys, grid, swept, numbers), summary, done_before)
+        found = Sweep(_tables(store, keys, grid, swept, overrides, numbers), summary, done_before)
         if out is not None:
             found.write(out)
     return found
@@ -200,30 +206,32 @@ def _overrides(
 
 def _checked(
     text: str, name: str, overrides: tuple[tuple[str, str], ...], grid: Sequence[Point], queue: own.AqmFactory | None
-) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """The scenario of each point with every default filled in, and what was made of a discipline in Python.
-
-    Raises `ScenarioError` that says at which point it is.
-    """
-    resolved = []
+) -> list[Checked]:
+    """What each point is. Raises `ScenarioError` that says at which point it is."""
+    checked = []
+    digest = cache(digest_of)  # points share files
     for point in grid:
         maker = own.Maker(queue)
         try:
             found = _core.check(text, name, [*overrides, SERIES, *point.sets], maker)
         except _core.ScenarioError as error:
             raise _core.ScenarioError(_placed(str(error), text, name, overrides, point)) from None
-        resolved.append((json.loads(found), maker.about))
-    return resolved
+        resolved = json.loads(found)
+        made = tuple(sorted(maker.made, key=str))
+        checked.append(Checked(resolved, maker.about, made, files_of(resolved, name, digest)))
+    return checked
 
 
-def _job(text: str, name: str, sets: tuple[tuple[str, str], ...], seed: int, queue: own.AqmFactory | None) -> Job:
+def _job(
+    text: str, name: str, sets: tuple[tuple[str, str], ...], seed: int, queue: own.AqmFactory | None, checked: Checked
+) -> Job:
     """One run. Paths are made absolute: a worker may be in another folder."""
     told = tuple(
         (key, os.path.abspath(value) if key.endswith(".discipline") and ".py:" in value else value)
         for key, value in sets
     )
     path = name if name == api.PYTHON else os.path.abspath(name)
-    return Job(text, path, told, seed, queue, _core.version())
+    return Job(text, path, told, seed, queue, sweep_work.build(), checked.files, checked.made)
 
 
 def _all_matter(swept: Sequence[Axis], resolved: Sequence[object]) -> None:
@@ -263,13 +271,19 @@ def _placed(message: str, text: str, name: str, overrides: tuple[tuple[str, str]
 
 
 def _tables(
-    store: Store, keys: Sequence[str], grid: Sequence[Point], swept: Sequence[Axis], seeds: Sequence[int]
+    store: Store,
+    keys: Sequence[str],
+    grid: Sequence[Point],
+    swept: Sequence[Axis],
+    overrides: Sequence[tuple[str, str]],
+    seeds: Sequence[int],
 ) -> dict[str, pl.DataFrame]:
-    """The tables of all runs, after the columns that name the run of a row."""
+    """The tables of all runs, after the columns that name the run of a row: tables of several sweeps can be joined."""
     import numpy as np
     import polars as pl
 
     cells = {axis.column: [point.cells[place] for point in grid for _ in seeds] for place, axis in enumerate(swept)}
+    cells |= {column: [cell] * len(keys) for column, cell in constants(overrides).items()}
     named = pl.DataFrame(cells).with_columns(pl.Series("seed", [*seeds] * len(grid), dtype=pl.UInt64))
     parts: dict[str, list[pl.DataFrame]] = {name: [] for name in TABLES}
     for each in keys:
@@ -288,13 +302,13 @@ def _tables(
 
 def _summary(
     name: str,
-    first: tuple[dict[str, Any], dict[str, Any]],
+    first: Checked,
     swept: Sequence[Axis],
     overrides: Sequence[tuple[str, str]],
     seeds: list[int],
 ) -> dict[str, Any]:
     """What the numbers come from. The scenario is that of the first point, but for seed and series."""
-    scenario, about = first
+    about, scenario = first.about, first.resolved
     scenario = scenario | {"run": {k: v for k, v in scenario["run"].items() if k not in ("seed", "series")}}
     return {
         "version": _core.version(),

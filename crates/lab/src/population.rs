@@ -5,14 +5,12 @@ use crate::scenario::fields;
 use crate::section::Section;
 use crate::vectors;
 use serde_json::{Map, Value as Json};
-use sluicegate_base::params::Raw;
-use sluicegate_base::{Rate, Span};
-use sluicegate_netsim::source::connections::Vectors;
+use sluicegate_base::params::{Params, Raw};
+use sluicegate_base::{Link, Rate, Span};
+use sluicegate_netsim::source::connections::{ConnectionsParams, Vectors};
 use sluicegate_netsim::source::http::named;
 use sluicegate_netsim::source::{Connections, ConnectionsPlan, FlowParams, Http, HttpPlan, SourcePlan, Way};
 use sluicegate_tcp::{Host, Tcp};
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -46,13 +44,16 @@ pub(crate) fn connections(
     let vectors = match &params.vectors {
         None => Vectors::Drawn(laws),
         Some(file) => {
-            let drawn =
-                ["arrivals", "exchanges", "request_size", "response_size", "answer_time", "think_time", "concurrent"];
-            if let Some(key) = drawn.iter().find(|key| section.get(key).is_some()) {
-                return Err(section.error(key, "the file of vectors says it: leave one of the two out"));
+            // A class of Python writes every default out; a default says nothing against the file.
+            let link = Link { rate, packet: 1000 };
+            for (field, value) in ConnectionsParams::FIELDS.iter().zip(params.values()) {
+                if field.name != "vectors" && value != field.default_for(&link) {
+                    return Err(section.error(field.name, "the file of vectors says it: leave one of the two out"));
+                }
             }
             let name = beside(&section.document.name, file);
-            let text = text_of(&name).map_err(|rule| section.error("vectors", &format!("{file:?}: {rule}")))?;
+            let text =
+                vectors::text_of(&name).map_err(|rule| section.error("vectors", &format!("{file:?}: {rule}")))?;
             let all = vectors::read(&text, &name)?;
             Vectors::Given(all.into_iter().map(Arc::new).collect())
         }
@@ -66,21 +67,6 @@ pub(crate) fn connections(
 fn beside(scenario: &str, file: &str) -> String {
     let folder = Path::new(scenario).parent().unwrap_or(Path::new(""));
     folder.join(file).to_string_lossy().into_owned()
-}
-
-/// The most bytes that a file of vectors may have.
-const MOST: u64 = 1 << 30;
-
-/// The text of a file. Devices and pipes, which may never end, are not read.
-fn text_of(path: &str) -> Result<String, String> {
-    let fail = |error: std::io::Error| format!("cannot be read: {error}");
-    let metadata = std::fs::metadata(path).map_err(fail)?;
-    if !metadata.is_file() || metadata.len() > MOST {
-        return Err("must be a file of at most 1 GiB".to_owned());
-    }
-    let mut text = String::new();
-    File::open(path).map_err(fail)?.take(MOST).read_to_string(&mut text).map_err(fail)?;
-    Ok(text)
 }
 
 /// A host whose connections open and close, whatever its profile does with transfers without end.

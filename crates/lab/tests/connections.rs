@@ -1,10 +1,12 @@
 //! General TCP: both formats of connection vectors, replayed by hand, and drawn.
 
+use proptest::prelude::*;
+use proptest::{collection, option};
 use sluicegate_base::{Span, Time};
 use sluicegate_lab::Scenario;
 use sluicegate_lab::vectors::{Format, read, write};
 use sluicegate_netsim::source::SourcePlan;
-use sluicegate_netsim::source::connections::{Arrivals, Side, Vector};
+use sluicegate_netsim::source::connections::{Arrivals, Side, Unit, Vector};
 use sluicegate_netsim::{Outcome, Plan, Sim};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -38,7 +40,7 @@ S 1000000 2 11 11
 w 16384 16384
 m 1448 536
 r 100000
-L 0.010000 0.000000
+l 0.010000 0.000000
 I 0 0 300
 A 0 50000 1448
 I 0 2000000 300
@@ -85,9 +87,108 @@ fn what_is_written_is_read_again_the_same() {
     let drawn = drawn(&[("flows.0.concurrent", "0.5")]);
     for vectors in [read(ORIGINAL, "a").unwrap(), read(ALTERNATE, "b").unwrap(), drawn] {
         for format in [Format::Original, Format::Alternate] {
-            let text = write(&vectors, format);
+            let text = write(&vectors, format).unwrap();
             assert_eq!(read(&text, "again").unwrap(), vectors, "{text:.300}");
         }
+    }
+}
+
+/// Exchanges are counted as in the vectors that come with ns-2: in one an end that speaks first, then unanswered requests,
+/// in another answers in a row.
+#[test]
+fn the_number_of_exchanges_is_that_of_the_format() {
+    for (units, exchanges) in [
+        ("><", 1),
+        (">", 1),
+        ("<", 1),
+        (">><<", 3),
+        ("><<<", 3),
+        ("<><><", 3),
+        ("<><>", 3),
+        ("<><>><", 4),
+        ("><>><><<", 5),
+    ] {
+        let lines: Vec<String> = units.chars().map(|side| format!("{side} 5\n")).collect();
+        let text = format!("SEQ 0 {exchanges} 1 1\n{}", lines.join("t 3\n"));
+        let vectors = read(&text, "a").unwrap();
+        assert_eq!(vectors[0].units.len(), units.len());
+        assert_eq!(write(&vectors, Format::Original).unwrap(), text);
+        assert!(write(&vectors, Format::Alternate).unwrap().starts_with(&format!("S 0 {exchanges} 1 1\n")));
+    }
+}
+
+/// What one format or the other says of a connection: everything but the order between the ends of a concurrent one.
+fn meaning(vector: &Vector) -> (Vector, [Vec<Unit>; 2]) {
+    let of = |side| vector.units.iter().copied().filter(|unit| unit.side == side).collect();
+    let units = if vector.concurrent { Vec::new() } else { vector.units.clone() };
+    (Vector { units, ..vector.clone() }, [of(Side::Initiator), of(Side::Acceptor)])
+}
+
+/// Any connection that can be said in both formats: its units as (side, us to wait, bytes), and who closes, if anybody.
+fn any_vector() -> impl Strategy<Value = Vector> {
+    let units = collection::vec((any::<bool>(), 0..3_000_000u64, 1..100_000u32), 1..12);
+    let closes = option::of((any::<bool>(), 1..9_000_000u64));
+    let known = (option::of(any::<[u16; 2]>()), option::of(any::<[u16; 2]>()), option::of(0..9_000_000u64));
+    let losses = option::of((0..=1_000_000u32, 0..=1_000_000u32));
+    (any::<bool>(), any::<u32>(), 0..10_000_000u64, units, closes, known, losses).prop_map(
+        |(concurrent, id, start, units, closes, (windows, segments, round_trip), losses)| {
+            let side = |acceptor| if acceptor { Side::Acceptor } else { Side::Initiator };
+            let all = units.into_iter().chain(closes.map(|(who, wait)| (who, wait, 0)));
+            let mut vector = Vector {
+                id: id.into(),
+                start: Time(start * 1000),
+                concurrent,
+                windows: windows.map(|both| both.map(|window| u32::from(window) + 1)),
+                segments: segments.map(|both| both.map(|segment| u32::from(segment) + 1)),
+                round_trip: round_trip.map(|micros| Span(micros * 1000)),
+                losses: losses.map(|(a, b)| [a, b]),
+                units: Vec::new(),
+            };
+            for (who, wait, bytes) in all {
+                let last = vector.units.last().filter(|_| !concurrent).map(|unit: &Unit| unit.side);
+                let answers = last.is_some_and(|last| last != side(who));
+                let first = !concurrent && last.is_none();
+                // Written in the alternate format, an answer after nothing at all comes after 1 us.
+                let wait = if first { 0 } else { wait.max(u64::from(answers)) };
+                vector.units.push(Unit { side: side(who), wait: Span(wait * 1000), answers, bytes });
+            }
+            vector
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn any_connection_goes_from_format_to_format_unchanged(mut vectors in collection::vec(any_vector(), 1..6)) {
+        vectors.sort_by_key(|vector| vector.start);
+        for [there, back] in [[Format::Original, Format::Alternate], [Format::Alternate, Format::Original]] {
+            let text = write(&vectors, there).unwrap();
+            prop_assert_eq!(Format::of(&text), Some(there));
+            let once = read(&text, "once").unwrap();
+            let twice = read(&write(&once, back).unwrap(), "twice").unwrap();
+            for (vector, read) in vectors.iter().zip(&once).chain(vectors.iter().zip(&twice)) {
+                prop_assert_eq!(meaning(vector), meaning(read), "{}", text);
+            }
+        }
+    }
+}
+
+/// What ns-2 makes of the files: its alternate format cannot say that an answer follows at once, its delay box knows `l`
+/// alone, and its original format cannot say that a connection waits before its first unit.
+#[test]
+fn what_is_written_means_the_same_to_ns_2() {
+    let vectors = read("SEQ 0 1 1 1\nl 0.5 0.25\n> 5\nt 0\n< 6\n", "a").unwrap();
+    let text = write(&vectors, Format::Alternate).unwrap();
+    assert_eq!(text, "S 0 1 1 1\nl 0.500000 0.250000\nI 0 0 5\nA 0 1 6\n");
+    let vectors = read("S 0 1 1 8\nI 7 0 5\n", "a").unwrap();
+    let error = write(&vectors, Format::Original).unwrap_err().0;
+    assert_eq!(error, "connection 8: waits 7 us before its first unit, which the original format cannot say");
+    // The end that was not the last to send closes; an end sends nothing, and closes at once.
+    for text in ["S 0 1 1 1\nI 0 0 5\nA 0 3 6\nI 0 9 0\n", "C 0 1 0 1 1\nI 0 0 5\nA 0 0 0\n"] {
+        let vectors = read(text, "a").unwrap();
+        let original = write(&vectors, Format::Original).unwrap();
+        assert_eq!(read(&original, "b").unwrap(), vectors, "{original}");
+        assert_eq!(write(&vectors, Format::Alternate).unwrap(), text);
     }
 }
 
@@ -103,12 +204,24 @@ fn a_bad_line_is_named_with_its_number_and_rule() {
         ("SEQ 0 1 1 1\n> -5", 2, "whole number"),
         ("SEQ 0 1 1 1\n> 5000000000", 2, "whole number"),
         ("SEQ 0 1 1 1\nc> 5", 2, ">, < and t"),
-        ("# a comment\n\nSEQ 0 2 1 1\n> 5\nt 1\n< 4", 3, "promises"),
+        ("# a comment\n\nSEQ 0 2 1 1\n> 5\nt 1\n< 4", 3, "promises 2 exchanges, and 1 follow"),
+        ("SEQ 0 2 1 1\n> 5\nt 1\n> 6\nt 1\n< 4\nt 1\n< 4", 1, "promises 2 exchanges, and 3 follow"),
+        ("C 0 2 1 1 1\nI 0 0 3\nA 0 0 4", 1, "promises 2 and 1 units, and 1 and 1 follow"),
         ("SEQ 0 1 1 1\nw 0 5\n> 3", 2, "above zero"),
+        ("SEQ 0 1 1 1\n> 3\nw 5 5", 3, "\"w\" comes before the units"),
+        ("SEQ 0 1 1 1\nw 5 5\nw 6 5\n> 3", 3, "\"w\" is given twice"),
+        ("CONC 0 1 0 1 1\nt> 3\nm 5 5\nc> 3", 3, "\"m\" comes before the units"),
+        ("S 0 1 1 1\nr 5\nI 0 0 3\nr 5", 4, "\"r\" is given twice"),
+        ("S 0 1 1 1\nI 0 0 3\nr 5", 3, "\"r\" comes before the units"),
+        ("C 0 1 0 1 1\nl 0 0\nL 0 0\nI 0 0 3", 3, "\"L\" is given twice"),
         ("SEQ 0 1 1 1\nl 2 0\n> 3", 2, "from 0 to 1"),
         ("SEQ 0 1 1 1\nr 99999999999999999\n> 3", 2, "absurdly long"),
         ("SEQ 0 1 1 1\n> 5\nS 0 1 1 1", 3, "other format"),
         ("CONC 0 1 1 1 1\n> 5", 2, "c>, t>"),
+        ("CONC 0 2 1 1 1\nc> 5\nc> 6\nc< 3", 3, "between two units of one end there is a time"),
+        ("CONC 0 1 2 1 1\nc< 5\nc> 6\nt> 7\nc< 3", 5, "between two units of one end there is a time"),
+        ("CONC 0 1 1 1 1\nc> 5\nt> 1\nc> 0\nt> 3\nc< 3", 5, "nothing comes after the end"),
+        ("SEQ 0 1 1 1\n> 5\nt 1\n> 0\nt 3", 5, "nothing comes after the end"),
         ("S 0 1 1 1\nI 0 0", 2, "takes 3 values"),
         ("S 0 1 1 1\nI 1 1 5", 2, "not for both"),
         ("S 0 1 1 1\nX 1 1 5", 2, "not \"X\""),
@@ -233,7 +346,7 @@ fn all_that_vectors_say_is_sent() {
     let text = "\
 CONC 0 3 2 1 1\nc> 600\nt> 500000\nc< 50000\nt< 3000000\nc> 700\nt> 10\nc> 7000\nc< 9\n\
 SEQ 1000 2 1 2\n> 10\nt 400\n> 20\nt 100\n< 500\n\
-SEQ 2000 1 1 3\n< 4000\nt 5\n> 3\nt 100000\n\
+SEQ 2000 2 1 3\n< 4000\nt 5\n> 3\nt 100000\n\
 CONC 5000 0 1 1 4\nt< 20000\nc< 77\n";
     let vectors = read(text, "t").unwrap();
     let bytes = |side| {
@@ -289,7 +402,7 @@ fn a_file_of_drawn_connections_is_the_drawn_group() {
     let sets = [("flows.0.arrivals", "5"), ("network.rate", "1 Gbit/s")];
     let all = drawn(&sets);
     let direct = finished(Sim::new(plan(DRAWN, &sets)));
-    let file = file(&write(&all, Format::Original));
+    let file = file(&write(&all, Format::Original).unwrap());
     let text = DRAWN.replacen("arrivals = 40\nconcurrent = 0.3\n", &format!("vectors = {file:?}\n"), 1);
     let again = finished(Sim::new(plan(&text, &sets[1..])));
     let of_first =
@@ -308,6 +421,14 @@ fn what_makes_no_sense_is_refused() {
     assert!(refused("vectors", "no/such.cvec").contains("cannot be read"));
     assert!(refused("vectors", "/dev/zero").contains("must be a file"));
     assert!(refused("exchanges", "constant(2 s)").contains("flows.0.exchanges"));
+    let path = file("SEQ 0 1 1 1\n> 5\n");
+    let named = |arrivals: &str| {
+        let sets = [("vectors", path.as_str()), ("arrivals", arrivals)];
+        let sets = sets.map(|(key, value)| (format!("flows.0.{key}"), value.to_owned()));
+        Scenario::read(REPLAYED, "test.toml", &sets)
+    };
+    assert!(named("10").is_ok(), "the default, as the classes of Python write it");
+    assert!(named("11").err().unwrap().0.contains("leave one of the two out"));
     let path = file("SEQ 0 1 1 1\nnonsense\n");
     assert!(refused("vectors", &path).starts_with(&format!("{path}:2: ")));
     let sets = [("flows.0.vectors".to_owned(), path), ("flows.0.arrivals".to_owned(), "3".to_owned())];

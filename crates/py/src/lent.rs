@@ -81,8 +81,9 @@ pub struct PyPacket {
     /// Its place in the order of arrival at this queue, from 1.
     #[pyo3(get)]
     pub(crate) number: u64,
-    /// The number of its flow, as in results; negative for what travels back to the flow's sender. In a replay the hash
-    /// of its flow: the column `key`.
+    /// The number of its flow, as in results; of a group whose connections come and go, that of its connection, which
+    /// no other has, nor a flow. Negative for what travels back to the flow's sender. In a replay the hash of its flow:
+    /// the column `key`.
     #[pyo3(get)]
     flow: i64,
     /// Its length in bytes, IP header included.
@@ -101,7 +102,7 @@ fn ecn_of(bits: u8) -> Ecn {
 
 /// A packet that a discipline written in Python can be lent.
 pub(crate) trait Lendable: sluicegate_aqm::Packet + 'static {
-    /// The number of its flow, as in results.
+    /// The number of its flow: two packets have the same if and only if a discipline in Rust finds the same key.
     fn number(&self) -> i64;
     /// Whether its queue has marked it.
     fn marked(&self) -> bool;
@@ -110,9 +111,9 @@ pub(crate) trait Lendable: sluicegate_aqm::Packet + 'static {
 }
 
 impl Lendable for SimPacket {
-    /// Negative on the way back.
+    /// From 1, as in results, and above the flows those of pooled connections; negative on the way back.
     fn number(&self) -> i64 {
-        let number = i64::from(self.flow) + 1;
+        let number = i64::from(self.connection()) + 1;
         if self.to == End::Receiver { number } else { -number }
     }
     fn marked(&self) -> bool {

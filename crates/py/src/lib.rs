@@ -11,6 +11,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use sluicegate_lab::replay::Shapes;
 use sluicegate_lab::replay::trace::{Trace, attach, observable};
 use sluicegate_lab::results::{Cells, ResultTable, summary, tables};
+use sluicegate_lab::vectors::{Format, text_of, write};
 use sluicegate_lab::{Foreign, Scenario, declarations};
 use sluicegate_netsim::{Plan, Sim};
 use std::fs::File;
@@ -78,6 +79,29 @@ fn declarations_json() -> PyResult<String> {
 fn pi_gains(n: f64, r: f64, c: f64, w: f64) -> (f64, f64) {
     let gains = sluicegate_aqm::pi::Gains::of(n, r, c, w);
     (gains.a, gains.b)
+}
+
+/// What is in a file of connection vectors, as JSON, and its text in the format of this name, if one is given.
+#[pyfunction]
+#[pyo3(signature = (path, format=None))]
+fn vectors(py: Python<'_>, path: String, format: Option<&str>) -> PyResult<(String, Option<String>)> {
+    let format = match format {
+        None => None,
+        Some(name) => {
+            let known = Format::ALL.iter().copied().find(|format| format.name() == name);
+            let names = Format::ALL.map(Format::name).join(", ");
+            Some(known.ok_or_else(|| ScenarioError::new_err(format!("no such format: {name:?}; one of {names}")))?)
+        }
+    };
+    let done = aside(py, move || {
+        let text = text_of(&path).map_err(|rule| format!("{path}: {rule}"))?;
+        let vectors = sluicegate_lab::vectors::read(&text, &path).map_err(|error| error.0)?;
+        let its = Format::of(&text).unwrap_or(Format::Original);
+        let written = format.map(|format| write(&vectors, format)).transpose();
+        let written = written.map_err(|error| format!("{path}: {}", error.0))?;
+        Ok::<_, String>((sluicegate_lab::vectors::summary(&vectors, its).to_string(), written))
+    })?;
+    done.map_err(ScenarioError::new_err)
 }
 
 /// An error of a discipline that Python makes, with its place when it is the scenario's fault.
@@ -237,6 +261,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(declarations_json, module)?)?;
     module.add_function(wrap_pyfunction!(pi_gains, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(vectors, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)
 }

@@ -47,11 +47,11 @@ pub(super) fn unit(reading: &mut Reading, line: &Line<'_>) -> Result<(), Rule> {
 
 /// Writes a connection.
 pub(super) fn write(vector: &Vector, text: &mut String) {
-    head(vector, if vector.concurrent { "C" } else { "S" }, "L", text);
+    head(vector, if vector.concurrent { "C" } else { "S" }, text);
     for unit in &vector.units {
         let letter = if unit.side == Side::Initiator { 'I' } else { 'A' };
         let micros = unit.wait.0 / 1000;
-        let [sent, came] = if unit.answers { [0, micros] } else { [micros, 0] };
+        let [sent, came] = if unit.answers { [0, micros.max(1)] } else { [micros, 0] };
         text.push_str(&format!("{letter} {sent} {came} {}\n", unit.bytes));
     }
 }

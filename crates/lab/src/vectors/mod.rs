@@ -7,16 +7,22 @@
 //! | what ns-2 does | what we do | why |
 //! |---|---|---|
 //! | lines that it does not know are skipped | they are errors | a mistake is not to pass for data |
+//! | `w`, `m`, `r` and `l` anywhere in a connection, the last counts | before its units, each once | one that stands elsewhere belongs to another connection, or says something else |
+//! | of a concurrent connection, units of one end without a time between them are an error only where they stand next to each other; elsewhere the last time that was read holds again | always an error | the time was left out |
 //! | counts of units are not compared with the units | they must agree | a file that is cut off is found out |
 //! | connections in any order | sorted by their starts | a file may be made of several |
+//! | a time of zero in the original format is 1 us, because both times zero would mean in the alternate format that a unit does not wait for the other end | zero, and 1 us where it is written in the alternate format | a file that is written means the same to ns-2 |
 //! | losses are real numbers | kept to a millionth | what is read is written again the same |
 
 mod alternate;
 mod original;
 
 use crate::document::ScenarioError;
+use serde_json::{Value as Json, json};
 use sluicegate_base::{Span, Time};
 use sluicegate_netsim::source::connections::{Side, Unit, Vector};
+use std::fs::File;
+use std::io::Read;
 
 /// A format of connection vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +31,38 @@ pub enum Format {
     Original,
     /// `S` and `C`, with `I` and `A`.
     Alternate,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Format; 2] = [Format::Original, Format::Alternate];
+
+    /// What people call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Original => "original",
+            Format::Alternate => "alternate",
+        }
+    }
+
+    /// The format of a connection that begins with this word, and whether that connection is concurrent.
+    fn begun(word: &str) -> Option<(Format, bool)> {
+        match word {
+            "SEQ" => Some((Format::Original, false)),
+            "CONC" => Some((Format::Original, true)),
+            "S" => Some((Format::Alternate, false)),
+            "C" => Some((Format::Alternate, true)),
+            _ => None,
+        }
+    }
+
+    /// The format of a text that can be read.
+    #[must_use]
+    pub fn of(text: &str) -> Option<Format> {
+        let mut words = text.lines().filter_map(|line| line.split_whitespace().next());
+        words.find(|word| !word.starts_with('#')).and_then(Format::begun).map(|(format, _)| format)
+    }
 }
 
 /// A line of a file: its number, its words.
@@ -70,7 +108,7 @@ impl Line<'_> {
 /// A connection while it is read, and how many units its first line promises of each side (or exchanges).
 struct Reading {
     vector: Vector,
-    counts: [Option<u64>; 2],
+    counts: [u64; 2],
     line: usize,
     /// What else the format keeps in mind: the last time, of each side.
     waits: [Option<Span>; 2],
@@ -81,7 +119,7 @@ impl Reading {
         line.exactly(if concurrent { 6 } else { 5 })?;
         let start = Time(line.micros(1, "the start")?.0);
         let first = line.number(2, "the number of units")?;
-        let second = if concurrent { Some(line.number(3, "the number of units")?) } else { None };
+        let second = if concurrent { line.number(3, "the number of units")? } else { 0 };
         let at = line.words.len();
         line.number::<u64>(at - 2, "the first number of the connection")?;
         let id = line.number(at - 1, "the number of the connection")?;
@@ -95,20 +133,34 @@ impl Reading {
             losses: None,
             units: Vec::new(),
         };
-        Ok(Reading { vector, counts: [Some(first), second], line: line.number, waits: [None; 2] })
+        Ok(Reading { vector, counts: [first, second], line: line.number, waits: [None; 2] })
     }
 
     /// Lines that both formats have; whether it was one.
     fn known(&mut self, line: &Line<'_>) -> Result<bool, Rule> {
         let vector = &mut self.vector;
-        match line.words[0] {
+        let word = line.words[0];
+        let given = match word {
+            "w" => vector.windows.is_some(),
+            "m" => vector.segments.is_some(),
+            "r" => vector.round_trip.is_some(),
+            "l" | "L" => vector.losses.is_some(),
+            _ => return Ok(false),
+        };
+        if given {
+            return Err(format!("{word:?} is given twice for this connection"));
+        }
+        if !vector.units.is_empty() || self.waits.iter().any(Option::is_some) {
+            return Err(format!("{word:?} comes before the units of its connection"));
+        }
+        match word {
             "w" => vector.windows = Some(line.both("the window")?),
             "m" => vector.segments = Some(line.both("the segment")?),
             "r" => {
                 line.exactly(2)?;
                 vector.round_trip = Some(line.micros(1, "the round trip")?);
             }
-            "l" | "L" => {
+            _ => {
                 line.exactly(3)?;
                 let share = |at: usize| {
                     let share = line.words[at].parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
@@ -117,7 +169,6 @@ impl Reading {
                 };
                 vector.losses = Some([share(1)?, share(2)?]);
             }
-            _ => return Ok(false),
         }
         if vector.windows.is_some_and(|both| both.contains(&0)) || vector.segments.is_some_and(|both| both.contains(&0))
         {
@@ -134,20 +185,36 @@ impl Reading {
         if found == [0, 0] {
             return Err((self.line, "the connection sends nothing".to_owned()));
         }
-        let [first, second] = self.counts;
-        let promised = match (first, second) {
-            (Some(a), Some(b)) => found == [a, b],
-            // Exchanges: as many as the side with more units has, one end may have the last word.
-            (Some(exchanges), None) => exchanges == found[0].max(found[1]),
-            _ => true,
+        let rule = match (self.counts, vector.concurrent) {
+            (promised, true) if promised == found => return Ok(vector),
+            ([promised, _], false) if promised == exchanges(&vector) => return Ok(vector),
+            ([a, b], true) => {
+                format!(
+                    "the line promises {a} and {b} units, and {} and {} follow: is the file cut off?",
+                    found[0], found[1]
+                )
+            }
+            ([promised, _], false) => {
+                let found = exchanges(&vector);
+                format!("the line promises {promised} exchanges, and {found} follow: is the file cut off?")
+            }
         };
-        if !promised {
-            let [a, b] = found;
-            let rule = format!("the line promises other units than follow: {a} of the initiator, {b} of the acceptor");
-            return Err((self.line, rule));
-        }
-        Ok(vector)
+        Err((self.line, rule))
     }
+}
+
+/// How many exchanges, or epochs, a sequential connection has, which is the number in its first line. In the a-b-t model
+/// an epoch is what the initiator sends (a), what the acceptor answers (b), and a time; one of the two may be missing (ns-2's
+/// manual, "Original Connection Vector Format"; Weigle et al. 2006). So each unit of the initiator begins one, and each of
+/// the acceptor that does not answer one. That is how they are counted in the measured vectors that come with ns-2, whose
+/// own parser skips the number: `> > < <` are three.
+fn exchanges(vector: &Vector) -> u64 {
+    let (mut count, mut asked) = (0, false);
+    for unit in vector.units.iter().filter(|unit| unit.bytes > 0) {
+        count += u64::from(unit.side == Side::Initiator || !asked);
+        asked = unit.side == Side::Initiator;
+    }
+    count
 }
 
 /// Reads the vectors of a text, in whichever format it has, sorted by their starts. The error names file and line.
@@ -160,14 +227,7 @@ pub fn read(text: &str, name: &str) -> Result<Vec<Vector>, ScenarioError> {
     let place = |line: usize, rule: &str| ScenarioError(format!("{name}:{line}: {rule}"));
     for line in lines {
         let of_line = |rule: Rule| place(line.number, &rule);
-        let begins = match line.words[0] {
-            "SEQ" => Some((Format::Original, false)),
-            "CONC" => Some((Format::Original, true)),
-            "S" => Some((Format::Alternate, false)),
-            "C" => Some((Format::Alternate, true)),
-            _ => None,
-        };
-        if let Some((its, concurrent)) = begins {
+        if let Some((its, concurrent)) = Format::begun(line.words[0]) {
             if *format.get_or_insert(its) != its {
                 return Err(of_line("the file has begun in the other format of tmix".to_owned()));
             }
@@ -207,24 +267,60 @@ fn finish(mut reading: Reading, format: Format) -> Result<Vector, (usize, Rule)>
     reading.finish()
 }
 
-/// Writes vectors in a format, one after another.
-#[must_use]
-pub fn write<'a>(vectors: impl IntoIterator<Item = &'a Vector>, format: Format) -> String {
+/// Writes vectors in a format, one after another. The error names a connection that the format has no words for.
+pub fn write<'a>(vectors: impl IntoIterator<Item = &'a Vector>, format: Format) -> Result<String, ScenarioError> {
     let mut text = String::new();
     for vector in vectors {
         match format {
-            Format::Original => original::write(vector, &mut text),
+            Format::Original => original::write(vector, &mut text)
+                .map_err(|rule| ScenarioError(format!("connection {}: {rule}", vector.id)))?,
             Format::Alternate => alternate::write(vector, &mut text),
         }
     }
-    text
+    Ok(text)
+}
+
+/// The most bytes that a file of vectors may have.
+const MOST: u64 = 1 << 30;
+
+/// The text of a file. Devices and pipes, which may never end, are not read.
+pub fn text_of(path: &str) -> Result<String, String> {
+    let fail = |error: std::io::Error| format!("cannot be read: {error}");
+    let metadata = std::fs::metadata(path).map_err(fail)?;
+    if !metadata.is_file() || metadata.len() > MOST {
+        return Err("must be a file of at most 1 GiB".to_owned());
+    }
+    let mut text = String::new();
+    File::open(path).map_err(fail)?.take(MOST).read_to_string(&mut text).map_err(fail)?;
+    Ok(text)
+}
+
+/// What is in a file, for people: counts, and of each end how many units and bytes it sends.
+#[must_use]
+pub fn summary(vectors: &[Vector], format: Format) -> Json {
+    let ends = [Side::Initiator, Side::Acceptor].map(|side| {
+        let of_side = || vectors.iter().flat_map(|v| &v.units).filter(move |unit| unit.side == side && unit.bytes > 0);
+        json!({"units": of_side().count(), "bytes": of_side().map(|unit| u64::from(unit.bytes)).sum::<u64>()})
+    });
+    let [initiators, acceptors] = ends;
+    json!({
+        "format": format.name(),
+        "connections": vectors.len(),
+        "concurrent": vectors.iter().filter(|vector| vector.concurrent).count(),
+        "exchanges": vectors.iter().filter(|vector| !vector.concurrent).map(exchanges).sum::<u64>(),
+        "last_start_ns": vectors.last().map_or(0, |vector| vector.start.0),
+        "initiators": initiators,
+        "acceptors": acceptors,
+    })
 }
 
 /// The first lines of a connection: `begins` is the word that it begins with.
-fn head(vector: &Vector, begins: &str, loss: &str, text: &mut String) {
+fn head(vector: &Vector, begins: &str, text: &mut String) {
     let units = |side| vector.units.iter().filter(|unit| unit.side == side && unit.bytes > 0).count();
-    let (a, b) = (units(Side::Initiator), units(Side::Acceptor));
-    let counts = if vector.concurrent { format!("{a} {b}") } else { a.max(b).to_string() };
+    let counts = match vector.concurrent {
+        true => format!("{} {}", units(Side::Initiator), units(Side::Acceptor)),
+        false => exchanges(vector).to_string(),
+    };
     let mut line = |words: String| {
         text.push_str(&words);
         text.push('\n');
@@ -240,7 +336,7 @@ fn head(vector: &Vector, begins: &str, loss: &str, text: &mut String) {
         line(format!("r {}", round_trip.0 / 1000));
     }
     if let Some([a, b]) = vector.losses {
-        line(format!("{loss} {:.6} {:.6}", f64::from(a) / 1e6, f64::from(b) / 1e6));
+        line(format!("l {:.6} {:.6}", f64::from(a) / 1e6, f64::from(b) / 1e6));
     }
 }
 

@@ -7,7 +7,8 @@
 //! t 6304943      and this long until what follows, or until the end
 //! ```
 //!
-//! and, for concurrent ones, `c> bytes`, `t> us`, `c< bytes`, `t< us`, each time that of its own side.
+//! and, for concurrent ones, `c> bytes`, `t> us`, `c< bytes`, `t< us`, each time that of its own side. Between two units
+//! of a sequential connection there is a time, and between two of one end of a concurrent one.
 
 use super::{Line, Reading, Rule, closing, head};
 use sluicegate_base::Span;
@@ -29,6 +30,10 @@ pub(super) fn unit(reading: &mut Reading, line: &Line<'_>) -> Result<(), Rule> {
     line.exactly(2)?;
     // Of a sequential connection there is one time, whoever was the last to send.
     let at = if concurrent { side as usize } else { 0 };
+    let before = reading.vector.units.iter().rev().find(|before| !concurrent || before.side == side).copied();
+    if before.is_some_and(|before| before.bytes == 0) {
+        return Err("nothing comes after the end".to_owned());
+    }
     if line.words[0].starts_with('t') {
         let wait = line.micros(1, "the time")?;
         if reading.waits[at].replace(wait).is_some() {
@@ -37,16 +42,13 @@ pub(super) fn unit(reading: &mut Reading, line: &Line<'_>) -> Result<(), Rule> {
         return Ok(());
     }
     let bytes: u32 = line.number(1, "the number of bytes")?;
-    let before = reading.vector.units.last().filter(|_| !concurrent);
     let wait = match (reading.waits[at].take(), before) {
         (Some(wait), _) => wait,
+        (None, Some(_)) if concurrent => return Err("between two units of one end there is a time".to_owned()),
         (None, Some(_)) => return Err("between two units there is a time".to_owned()),
         (None, None) => Span::ZERO,
     };
     let answers = before.is_some_and(|before| before.side != side);
-    if before.is_some_and(|before| before.bytes == 0) {
-        return Err("nothing comes after the end".to_owned());
-    }
     reading.vector.units.push(Unit { side, wait, answers, bytes });
     Ok(())
 }
@@ -66,18 +68,26 @@ pub(super) fn end(reading: &mut Reading) {
 }
 
 /// Writes a connection.
-pub(super) fn write(vector: &Vector, text: &mut String) {
-    head(vector, if vector.concurrent { "CONC" } else { "SEQ" }, "l", text);
+pub(super) fn write(vector: &Vector, text: &mut String) -> Result<(), Rule> {
+    head(vector, if vector.concurrent { "CONC" } else { "SEQ" }, text);
     for (at, unit) in vector.units.iter().enumerate() {
         let arrow = if unit.side == Side::Initiator { '>' } else { '<' };
         let prefix = if vector.concurrent { "c" } else { "" };
         let time = if vector.concurrent { format!("t{arrow}") } else { "t".to_owned() };
-        let first = !vector.units[..at].iter().any(|before| !vector.concurrent || before.side == unit.side);
-        if !first || (vector.concurrent && unit.wait > Span::ZERO) {
+        let before = vector.units[..at].iter().rev().find(|before| !vector.concurrent || before.side == unit.side);
+        let timed = before.is_some() || unit.wait > Span::ZERO;
+        if before.is_none() && timed && !vector.concurrent {
+            let micros = unit.wait.0 / 1000;
+            return Err(format!("waits {micros} us before its first unit, which the original format cannot say"));
+        }
+        if timed {
             text.push_str(&format!("{time} {}\n", unit.wait.0 / 1000));
         }
-        if unit.bytes > 0 {
+        // A time with nothing after it is that until its own end closes; what else closes says so by sending nothing.
+        let closes = unit.bytes == 0 && timed && before.is_none_or(|before| before.side == unit.side);
+        if !closes {
             text.push_str(&format!("{prefix}{arrow} {}\n", unit.bytes));
         }
     }
+    Ok(())
 }
