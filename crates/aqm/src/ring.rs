@@ -4,7 +4,7 @@
 //! else (queue length, bytes, limit, draws, probes) the victim is gone at once.
 
 use crate::discipline::Packet;
-use crate::fifo::has_room;
+use crate::fifo::Room;
 use alloc::collections::VecDeque;
 use sluicegate_base::{Size, Stream};
 
@@ -16,14 +16,14 @@ pub struct Ring<P> {
     slots: VecDeque<Option<P>>,
     live: usize,
     bytes: u64,
-    limit: Size,
+    room: Room,
 }
 
 impl<P: Packet> Ring<P> {
     /// An empty buffer.
     #[must_use]
     pub fn new(limit: Size) -> Self {
-        Ring { slots: VecDeque::new(), live: 0, bytes: 0, limit }
+        Ring { slots: VecDeque::new(), live: 0, bytes: 0, room: Room::of(limit) }
     }
 
     /// How many packets it holds.
@@ -50,7 +50,7 @@ impl<P: Packet> Ring<P> {
     /// Whether the limit leaves room for `packet`.
     #[inline]
     pub fn has_room(&self, packet: &P) -> bool {
-        has_room(self.limit, self.packets(), self.bytes, packet.bytes())
+        self.room.has(self.packets(), self.bytes, packet.bytes())
     }
 
     /// The packet in a slot, if the slot is live.

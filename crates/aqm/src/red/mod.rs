@@ -205,14 +205,20 @@ impl<P: Packet> Red<P> {
     /// The average brought up to date and the arrival judged: the cause for which it is to be lost, if it is.
     #[inline]
     fn signal(&mut self, packet: &mut P, ctx: &mut Ctx<'_, P>) -> Option<Cause> {
-        if let Some(shifts) = &mut self.shifts {
-            shifts.arrival(self.lanes.packets(), ctx.now);
-            let verdict = shifts.judge(ctx.rng);
-            return self.rule.carry_out_at(verdict, shifts.below_max_th(), packet);
+        if self.shifts.is_some() {
+            return self.signal_by_shifts(packet, ctx);
         }
         self.rule.arrival(self.lanes.packets(), self.lanes.bytes(), ctx.now);
         let verdict = self.rule.judge(packet.bytes(), ctx.rng);
         self.rule.carry_out(verdict, packet)
+    }
+
+    #[inline(never)]
+    fn signal_by_shifts(&mut self, packet: &mut P, ctx: &mut Ctx<'_, P>) -> Option<Cause> {
+        let shifts = self.shifts.as_mut()?;
+        shifts.arrival(self.lanes.packets(), ctx.now);
+        let verdict = shifts.judge(ctx.rng);
+        self.rule.carry_out_at(verdict, shifts.below_max_th(), packet)
     }
 }
 
@@ -229,14 +235,13 @@ impl<P: Packet> Discipline<P> for Red<P> {
     }
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
-        let packet = self.lanes.pop();
-        if packet.is_none() {
+        if self.lanes.packets() == 0 {
             match &mut self.shifts {
                 None => self.rule.idle(ctx.now),
                 Some(shifts) => shifts.idle(ctx.now),
             }
         }
-        packet
+        self.lanes.pop()
     }
 
     fn packets(&self) -> u64 {
