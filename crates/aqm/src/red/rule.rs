@@ -138,15 +138,21 @@ impl RedRule {
     #[inline]
     pub fn arrival(&mut self, packets: u64, bytes: u64, now: Time) {
         self.queued = packets;
-        if let Some(q_time) = self.q_time {
-            self.q_time = None;
-            let m = now.since(q_time).0 as f64 / self.s.0 as f64;
-            self.avg *= libm::pow(self.rest, m);
-            return;
-        }
-        let q = if self.form.max_packet.is_some() { bytes } else { packets };
-        // No queue has 2⁶³ packets or bytes, and a number with a sign is converted in one instruction.
-        self.avg = self.rest * self.avg + self.w_q * q as i64 as f64;
+        self.avg = match self.q_time {
+            None => {
+                let q = if self.form.max_packet.is_some() { bytes } else { packets };
+                // No queue has 2⁶³ packets or bytes, and a number with a sign is converted in one instruction.
+                self.rest * self.avg + self.w_q * q as i64 as f64
+            }
+            Some(q_time) => self.decayed(now.since(q_time)),
+        };
+    }
+
+    /// The idle period is over: the average after it.
+    #[inline(never)]
+    fn decayed(&mut self, idle: Span) -> f64 {
+        self.q_time = None;
+        self.avg * libm::pow(self.rest, idle.0 as f64 / self.s.0 as f64)
     }
 
     /// The link asked for a packet and found none.
@@ -244,7 +250,8 @@ impl RedRule {
         (!(marks && packet.mark())).then_some(cause)
     }
 
-    /// The probability for a packet of so many bytes, between the thresholds, as numerator and denominator.
+    /// The probability for a packet of so many bytes, between the thresholds, as numerator and denominator. A denominator
+    /// of 0 or less, where packets have been counted for long enough, stands for certainty: any number times it is below p_b.
     #[inline]
     fn p_a(&self, form: Form, bytes: u64) -> (f64, f64) {
         let mut p_b = self.p_b_of(form);
@@ -254,11 +261,11 @@ impl RedRule {
         if form.geometric {
             return (p_b, 1.0);
         }
-        match (form.wait, self.count as f64 * p_b) {
-            (false, x) if x < 1.0 => (p_b, 1.0 - x),
-            (true, x) if x < 1.0 => (0.0, 1.0),
-            (true, x) if x < 2.0 => (p_b, 2.0 - x),
-            _ => (1.0, 1.0),
+        let x = self.count as f64 * p_b;
+        match form.wait {
+            false => (p_b, 1.0 - x),
+            true if x < 1.0 => (0.0, 1.0),
+            true => (p_b, 2.0 - x),
         }
     }
 
