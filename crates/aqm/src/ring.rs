@@ -93,15 +93,26 @@ impl<P: Packet> Ring<P> {
     ///
     /// A draw that hits an empty slot is repeated: at most two tries on average while the ring is kept
     /// [`tidy`](Ring::tidy).
-    #[inline(always)]
+    #[inline]
     pub fn draw(&self, rng: &mut Stream) -> Option<(usize, &P)> {
         if self.live == 0 {
             return None;
         }
+        self.try_to_draw(rng).or_else(|| self.draw_again(rng))
+    }
+
+    #[inline]
+    fn try_to_draw(&self, rng: &mut Stream) -> Option<(usize, &P)> {
+        let at = rng.below(self.slots.len() as u64) as usize;
+        Some((at, self.slots.get(at)?))
+    }
+
+    #[cold]
+    fn draw_again(&self, rng: &mut Stream) -> Option<(usize, &P)> {
         loop {
-            let at = rng.below(self.slots.len() as u64) as usize;
-            if let Some(packet) = self.slots.get(at) {
-                return Some((at, packet));
+            let drawn = self.try_to_draw(rng);
+            if drawn.is_some() {
+                return drawn;
             }
         }
     }
