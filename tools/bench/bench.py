@@ -205,10 +205,10 @@ def disciplines(pair: Path) -> tuple[list[dict[str, object]], dict[str, object]]
         (per_flow if "@" in name else result)[name] = cost
     result["per_flow"] = per_flow  # main moves it beside the disciplines.
     note = (
-        "One enqueue and one dequeue through the trait object, and the question when it wants to be woken; 40 packets of "
-        "33 flows queued, thresholds of 30 and 60. The least of five runs. The loop that makes the packets, moves the "
-        f"clock and lends what is lent takes {least[LOOP]:.1f} ns and {digits(counts[LOOP], 0)} instructions by itself; "
-        "it is taken off, but for the last column."
+        "One enqueue and one dequeue through the trait object, and the question when it wants to be woken; 40 packets "
+        "of 33 flows queued, thresholds of 30 and 60. The least of five runs. The loop that makes the packets, moves "
+        f"the clock and lends what is lent takes {least[LOOP]:.1f} ns and {digits(counts[LOOP], 0)} instructions by "
+        "itself; it is taken off, but for the last column."
     )
     active_note = (
         "The same with N active flows, NAME@N: a packet of each is queued, 40 at least, as far as the discipline lets "
