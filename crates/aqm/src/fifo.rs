@@ -29,7 +29,7 @@ impl<P: Packet> Fifo<P> {
     #[inline]
     pub fn push(&mut self, packet: P) {
         self.bytes += packet.bytes();
-        self.queue.push_back(packet);
+        push_back(&mut self.queue, packet);
     }
 
     /// Takes the packet at the head.
@@ -58,6 +58,21 @@ impl<P: Packet> Fifo<P> {
     pub fn for_each(&self, visit: &mut dyn FnMut(&P)) {
         self.queue.iter().for_each(visit);
     }
+}
+
+/// Appends a packet. Growth is a call at the end, for which a caller need not save registers each time.
+#[inline]
+pub fn push_back<P>(queue: &mut VecDeque<P>, packet: P) {
+    if queue.len() == queue.capacity() {
+        return grow_and_push(queue, packet);
+    }
+    queue.push_back(packet);
+}
+
+#[cold]
+#[inline(never)]
+fn grow_and_push<P>(queue: &mut VecDeque<P>, packet: P) {
+    queue.push_back(packet);
 }
 
 /// A limit, as one on packets and one on bytes, of which only one can be reached: a test without a case.
