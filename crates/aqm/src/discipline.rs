@@ -117,8 +117,9 @@ impl<'a, P> Ctx<'a, P> {
         self
     }
 
-    /// Gives a packet up: the one that arrives, or any that was queued.
-    #[inline]
+    /// Gives a packet up: the one that arrives, or any that was queued. Not compiled into its caller, which would save
+    /// registers for it each time.
+    #[inline(never)]
     pub fn lost(&mut self, packet: P, cause: Cause) {
         self.lost.push((packet, cause));
     }

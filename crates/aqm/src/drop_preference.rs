@@ -130,8 +130,7 @@ impl<P: Packet> Discipline<P> for DropPreference<P> {
     }
 
     fn dequeue(&mut self, _ctx: &mut Ctx<'_, P>) -> Option<P> {
-        let packet = self.ring.pop()?;
-        self.ring.tidy();
+        let packet = self.ring.pop_tidy()?;
         self.forget(&packet);
         Some(packet)
     }

@@ -9,35 +9,35 @@ use sluicegate_base::Size;
 pub struct Fifo<P> {
     queue: VecDeque<P>,
     bytes: u64,
-    limit: Size,
+    room: Room,
 }
 
 impl<P: Packet> Fifo<P> {
     /// An empty buffer.
     #[must_use]
     pub fn new(limit: Size) -> Self {
-        Fifo { queue: VecDeque::new(), bytes: 0, limit }
+        Fifo { queue: VecDeque::new(), bytes: 0, room: Room::of(limit) }
     }
 
     /// Whether the limit leaves room for `packet`.
     #[inline]
     pub fn has_room(&self, packet: &P) -> bool {
-        has_room(self.limit, self.queue.len() as u64, self.bytes, packet.bytes())
+        self.room.has(self.packets(), self.bytes, packet.bytes())
     }
 
     /// Appends a packet; the caller has tested for room.
     #[inline]
     pub fn push(&mut self, packet: P) {
         self.bytes += packet.bytes();
-        self.queue.push_back(packet);
+        push_back(&mut self.queue, packet);
     }
 
     /// Takes the packet at the head.
     #[inline]
     pub fn pop(&mut self) -> Option<P> {
-        let packet = self.queue.pop_front()?;
-        self.bytes -= packet.bytes();
-        Some(packet)
+        // Looked at where it lies and then moved once: a packet that is taken apart on the way is copied piece by piece.
+        self.bytes -= self.queue.front()?.bytes();
+        self.queue.pop_front()
     }
 
     /// How many packets it holds.
@@ -60,12 +60,49 @@ impl<P: Packet> Fifo<P> {
     }
 }
 
-/// Whether a queue of `packets` and `bytes` has room below `limit` for one more packet of `arriving` bytes.
+/// Appends a packet. Growth is a call at the end, for which a caller need not save registers each time.
+#[inline]
+pub fn push_back<P>(queue: &mut VecDeque<P>, packet: P) {
+    if queue.len() == queue.capacity() {
+        return grow_and_push(queue, packet);
+    }
+    queue.push_back(packet);
+}
+
+#[cold]
+#[inline(never)]
+fn grow_and_push<P>(queue: &mut VecDeque<P>, packet: P) {
+    queue.push_back(packet);
+}
+
+/// A limit, as one on packets and one on bytes, of which only one can be reached: a test without a case.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    packets: u64,
+    bytes: u64,
+}
+
+impl Room {
+    /// What a limit leaves.
+    #[must_use]
+    pub fn of(limit: Size) -> Room {
+        match limit {
+            Size::Packets(packets) => Room { packets, bytes: u64::MAX },
+            Size::Bytes(bytes) => Room { packets: u64::MAX, bytes },
+        }
+    }
+
+    /// Whether a queue of `packets` and `bytes` has room for one more packet of `arriving` bytes.
+    #[inline]
+    #[must_use]
+    pub fn has(self, packets: u64, bytes: u64, arriving: u64) -> bool {
+        packets < self.packets && bytes + arriving <= self.bytes
+    }
+}
+
+/// The same for a limit as it is given.
 #[inline]
 #[must_use]
 pub fn has_room(limit: Size, packets: u64, bytes: u64, arriving: u64) -> bool {
-    match limit {
-        Size::Packets(n) => packets < n,
-        Size::Bytes(n) => bytes + arriving <= n,
-    }
+    Room::of(limit).has(packets, bytes, arriving)
 }

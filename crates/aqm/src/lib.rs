@@ -47,6 +47,7 @@ pub mod rio;
 pub mod rio_ps;
 pub mod sfb;
 pub mod sfq;
+pub mod slots;
 pub mod source_quench;
 pub mod sred;
 pub mod ticks;

@@ -66,7 +66,9 @@ impl<P: Packet> Discipline<P> for RandomDrop<P> {
             return ctx.lost(packet, Cause::Tail);
         }
         while !self.ring.has_room(&packet) {
-            let Some(victim) = self.ring.draw(ctx.rng).and_then(|at| self.ring.kill(at)) else { break };
+            let Some(victim) = self.ring.draw(ctx.rng).map(|(at, _)| at).and_then(|at| self.ring.kill(at)) else {
+                break;
+            };
             ctx.lost(victim, Cause::Tail);
             self.ring.tidy();
         }
@@ -74,9 +76,7 @@ impl<P: Packet> Discipline<P> for RandomDrop<P> {
     }
 
     fn dequeue(&mut self, _ctx: &mut Ctx<'_, P>) -> Option<P> {
-        let packet = self.ring.pop();
-        self.ring.tidy();
-        packet
+        self.ring.pop_tidy()
     }
 
     fn packets(&self) -> u64 {

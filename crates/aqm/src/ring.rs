@@ -4,8 +4,8 @@
 //! else (queue length, bytes, limit, draws, probes) the victim is gone at once.
 
 use crate::discipline::Packet;
-use crate::fifo::has_room;
-use alloc::collections::VecDeque;
+use crate::fifo::Room;
+use crate::slots::Slots;
 use sluicegate_base::{Size, Stream};
 
 /// A ring of packets in which any can be killed in place.
@@ -13,17 +13,17 @@ use sluicegate_base::{Size, Stream};
 /// The slot at the head is always live, so that "empty" means what it says.
 #[derive(Clone, Debug)]
 pub struct Ring<P> {
-    slots: VecDeque<Option<P>>,
+    slots: Slots<P>,
     live: usize,
     bytes: u64,
-    limit: Size,
+    room: Room,
 }
 
 impl<P: Packet> Ring<P> {
     /// An empty buffer.
     #[must_use]
     pub fn new(limit: Size) -> Self {
-        Ring { slots: VecDeque::new(), live: 0, bytes: 0, limit }
+        Ring { slots: Slots::default(), live: 0, bytes: 0, room: Room::of(limit) }
     }
 
     /// How many packets it holds.
@@ -50,13 +50,13 @@ impl<P: Packet> Ring<P> {
     /// Whether the limit leaves room for `packet`.
     #[inline]
     pub fn has_room(&self, packet: &P) -> bool {
-        has_room(self.limit, self.packets(), self.bytes, packet.bytes())
+        self.room.has(self.packets(), self.bytes, packet.bytes())
     }
 
     /// The packet in a slot, if the slot is live.
     #[inline]
     pub fn get(&self, at: usize) -> Option<&P> {
-        self.slots.get(at)?.as_ref()
+        self.slots.get(at)
     }
 
     /// Appends a packet; the caller has tested for room.
@@ -64,62 +64,86 @@ impl<P: Packet> Ring<P> {
     pub fn push(&mut self, packet: P) {
         self.live += 1;
         self.bytes += packet.bytes();
-        self.slots.push_back(Some(packet));
+        self.slots.push_back(packet);
     }
 
     /// Takes the packet at the head.
     #[inline]
     pub fn pop(&mut self) -> Option<P> {
-        let packet = self.slots.pop_front()??;
-        self.forget(&packet);
-        self.skip();
-        Some(packet)
+        self.bytes -= self.slots.front()?.bytes();
+        self.live -= 1;
+        self.slots.pop_front()
     }
 
-    /// The slot of a packet drawn uniformly from the live ones, if there is any.
+    /// The same, and keeps the ring [`tidy`](Ring::tidy).
+    #[inline]
+    pub fn pop_tidy(&mut self) -> Option<P> {
+        // One slot less and one packet less, at least and at most: only then can the gaps be too many.
+        if self.slots.len() > 2 * self.live + 15 { self.pop_and_close() } else { self.pop() }
+    }
+
+    #[cold]
+    fn pop_and_close(&mut self) -> Option<P> {
+        let packet = self.pop();
+        self.tidy();
+        packet
+    }
+
+    /// A packet drawn uniformly from the live ones, with its slot, if there is any.
     ///
     /// A draw that hits an empty slot is repeated: at most two tries on average while the ring is kept
     /// [`tidy`](Ring::tidy).
     #[inline]
-    pub fn draw(&self, rng: &mut Stream) -> Option<usize> {
+    pub fn draw(&self, rng: &mut Stream) -> Option<(usize, &P)> {
         if self.live == 0 {
             return None;
         }
+        self.try_to_draw(rng).or_else(|| self.draw_again(rng))
+    }
+
+    #[inline]
+    fn try_to_draw(&self, rng: &mut Stream) -> Option<(usize, &P)> {
+        let at = rng.below(self.slots.len() as u64) as usize;
+        Some((at, self.slots.get(at)?))
+    }
+
+    #[cold]
+    fn draw_again(&self, rng: &mut Stream) -> Option<(usize, &P)> {
         loop {
-            let at = rng.below(self.slots.len() as u64) as usize;
-            if self.slots[at].is_some() {
-                return Some(at);
+            let drawn = self.try_to_draw(rng);
+            if drawn.is_some() {
+                return drawn;
             }
         }
     }
 
     /// The live slots with their packets, from the head.
     pub fn live(&self) -> impl DoubleEndedIterator<Item = (usize, &P)> {
-        self.slots.iter().enumerate().filter_map(|(at, slot)| Some((at, slot.as_ref()?)))
+        (0..self.slots.len()).filter_map(|at| Some((at, self.slots.get(at)?)))
     }
 
     /// Empties the slot and gives its packet, unless that has happened already.
     pub fn kill(&mut self, at: usize) -> Option<P> {
-        let packet = self.slots.get_mut(at)?.take()?;
-        self.forget(&packet);
-        Some(packet)
+        self.bytes -= self.slots.get(at)?.bytes();
+        self.live -= 1;
+        self.slots.take(at)
     }
 
     /// Skips empty slots at the head; to be called after [`kill`](Ring::kill).
+    #[inline]
     pub fn skip(&mut self) {
-        while let Some(None) = self.slots.front() {
-            self.slots.pop_front();
-        }
+        self.slots.skip();
     }
 
     /// Forgets empty slots at the tail.
     pub fn trim(&mut self) {
-        while let Some(None) = self.slots.back() {
+        while self.slots.len() > self.live && self.slots.get(self.slots.len() - 1).is_none() {
             self.slots.pop_back();
         }
     }
 
     /// Skips empty slots at the head, and closes the gaps when more than half of the slots, and 16 more, are empty.
+    #[inline]
     pub fn tidy(&mut self) {
         self.skip();
         if self.slots.len() > 2 * self.live + 16 {
@@ -129,7 +153,7 @@ impl<P: Packet> Ring<P> {
 
     /// Closes all gaps.
     pub fn close_gaps(&mut self) {
-        self.slots.retain(Option::is_some);
+        self.slots.close_gaps();
     }
 
     /// Visits the packets from head to tail.
@@ -141,11 +165,6 @@ impl<P: Packet> Ring<P> {
                 visit(packet);
             }
         }
-    }
-
-    fn forget(&mut self, packet: &P) {
-        self.live -= 1;
-        self.bytes -= packet.bytes();
     }
 }
 
@@ -175,7 +194,7 @@ mod tests {
             ring.kill(at);
         }
         let (mut counts, mut rng) = ([0.0f64; 10], Stream::new(5, "ring"));
-        (0..70_000).for_each(|_| counts[ring.draw(&mut rng).unwrap()] += 1.0);
+        (0..70_000).for_each(|_| counts[ring.draw(&mut rng).unwrap().0] += 1.0);
         let live = [0, 1, 4, 5, 6, 8, 9];
         let chi2: f64 = live.iter().map(|&k| (counts[k] - 1e4) * (counts[k] - 1e4) / 1e4).sum();
         // 6 degrees of freedom: 22.46 is exceeded once in a thousand.

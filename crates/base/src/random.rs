@@ -48,12 +48,16 @@ impl Stream {
     /// Uniform on 0, 1, …, `n` − 1, without bias (Lemire's multiplication with rejection). `n` must not be zero.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
-        let mut product = u128::from(self.bits()) * u128::from(n);
-        if (product as u64) < n {
-            let threshold = n.wrapping_neg() % n;
-            while (product as u64) < threshold {
-                product = u128::from(self.bits()) * u128::from(n);
-            }
+        let product = u128::from(self.bits()) * u128::from(n);
+        if (product as u64) < n { self.below_from(product, n) } else { (product >> 64) as u64 }
+    }
+
+    /// The rest of it, when the first product may be one of those that are too many.
+    #[cold]
+    fn below_from(&mut self, mut product: u128, n: u64) -> u64 {
+        let threshold = n.wrapping_neg() % n;
+        while (product as u64) < threshold {
+            product = u128::from(self.bits()) * u128::from(n);
         }
         (product >> 64) as u64
     }

@@ -32,7 +32,7 @@
 //! | nothing on the ring of marked slots | it is compacted when more than half of it, and 16 slots more, are marked | memory stays bounded by the limit, at constant cost per packet |
 //! | nothing on a full buffer | an arrival that would be queued is lost with cause `tail` | a limit above max_th is rarely met |
 
-use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
 use crate::red::{Action, Arithmetic, Law, Mode, RedParams, RedRule};
 use crate::ring::Ring;
 use alloc::vec::Vec;
@@ -163,25 +163,38 @@ impl<P: Packet> Choke<P> {
     }
 
     /// Draws the candidates and drops those of the arrival's flow. Returns whether there was any.
+    #[inline]
     fn drop_matches(&mut self, arrival: &P, ctx: &mut Ctx<'_, P>) -> bool {
         self.matches.clear();
-        let (flow, candidates) = (arrival.flow(), self.candidates() as usize);
-        let matching = |(at, candidate): (usize, &P)| (candidate.flow() == flow).then_some(at);
-        match self.draw {
-            Draw::Random => {
-                for _ in 0..candidates {
-                    let Some(at) = self.ring.draw(ctx.rng) else { break };
-                    if self.ring.get(at).is_some_and(|candidate| candidate.flow() == flow) {
-                        self.matches.push(at);
-                    }
+        let flow = arrival.flow();
+        if self.draw == Draw::Random {
+            for _ in 0..self.candidates() {
+                let Some((at, candidate)) = self.ring.draw(ctx.rng) else { break };
+                if candidate.flow() == flow {
+                    self.matches.push(at);
                 }
             }
-            Draw::Front => self.matches.extend(self.ring.live().take(candidates).filter_map(matching)),
-            Draw::Back => self.matches.extend(self.ring.live().rev().take(candidates).filter_map(matching)),
+        } else {
+            self.compare_in_order(flow);
         }
-        if self.matches.is_empty() {
-            return false;
+        !self.matches.is_empty() && self.drop_matching(ctx)
+    }
+
+    /// Compares with the first or the last packets.
+    #[inline(never)]
+    fn compare_in_order(&mut self, flow: FlowKey) {
+        let candidates = self.candidates() as usize;
+        let matching = |(at, candidate): (usize, &P)| (candidate.flow() == flow).then_some(at);
+        if self.draw == Draw::Front {
+            self.matches.extend(self.ring.live().take(candidates).filter_map(matching));
+        } else {
+            self.matches.extend(self.ring.live().rev().take(candidates).filter_map(matching));
         }
+    }
+
+    /// Drops the packets that match; there are some.
+    #[inline(never)]
+    fn drop_matching(&mut self, ctx: &mut Ctx<'_, P>) -> bool {
         for &at in &self.matches {
             if let Some(victim) = self.ring.kill(at) {
                 ctx.lost(victim, Cause::Match);
@@ -210,12 +223,10 @@ impl<P: Packet> Discipline<P> for Choke<P> {
     }
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
-        let packet = self.ring.pop();
-        self.ring.tidy();
-        if packet.is_none() {
+        if self.ring.packets() == 0 {
             self.rule.idle(ctx.now);
         }
-        packet
+        self.ring.pop_tidy()
     }
 
     fn packets(&self) -> u64 {

@@ -211,8 +211,15 @@ impl<P: Packet> ChokeLinux<P> {
     }
 
     /// A slot with a packet: one of up to three drawn ones, else the head.
-    fn peek_random(&self, rng: &mut Stream) -> usize {
-        (0..3).map(|_| rng.below(self.ring.span() as u64) as usize).find(|&at| self.ring.get(at).is_some()).unwrap_or(0)
+    #[inline]
+    fn peek_random(&self, rng: &mut Stream) -> Option<(usize, &P)> {
+        for _ in 0..3 {
+            let at = rng.below(self.ring.span() as u64) as usize;
+            if let Some(packet) = self.ring.get(at) {
+                return Some((at, packet));
+            }
+        }
+        Some((0, self.ring.get(0)?))
     }
 
     /// Draws a packet; if it is of the arrival's flow, takes it from the queue.
@@ -220,8 +227,8 @@ impl<P: Packet> ChokeLinux<P> {
         if self.ring.packets() == 0 {
             return None;
         }
-        let at = self.peek_random(rng);
-        if self.ring.get(at)?.flow() != arrival.flow() {
+        let (at, packet) = self.peek_random(rng)?;
+        if packet.flow() != arrival.flow() {
             return None;
         }
         let victim = self.ring.kill(at);
@@ -279,11 +286,10 @@ impl<P: Packet> Discipline<P> for ChokeLinux<P> {
     }
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
-        let packet = self.ring.pop();
-        if packet.is_none() {
+        if self.ring.packets() == 0 {
             self.qidlestart.get_or_insert(ctx.now);
         }
-        packet
+        self.ring.pop()
     }
 
     fn packets(&self) -> u64 {

@@ -15,6 +15,20 @@ pub enum Verdict {
     Forced,
 }
 
+/// Which form of the rule is followed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Form {
+    law: Law,
+    wait: bool,
+    gentle: bool,
+    geometric: bool,
+    /// In byte mode, the paper's MaximumPacketSize in bytes.
+    max_packet: Option<f64>,
+}
+
+/// The paper's: Sec. VII's law of gaps, method 2, a queue measured in packets.
+const PAPER: Form = Form { law: Law::Section7, wait: false, gentle: false, geometric: false, max_packet: None };
+
 /// RED's average, its law of gaps and its action.
 #[derive(Clone, Debug)]
 pub struct RedRule {
@@ -24,13 +38,12 @@ pub struct RedRule {
     max_p: f64,
     /// max_p over the distance of the thresholds.
     pub(super) slope: f64,
+    /// 1 − w_q. Not beside w_q: the two would be multiplied as a pair, which takes longer.
+    rest: f64,
     pub(super) s: Span,
-    wait: bool,
-    gentle: bool,
-    geometric: bool,
-    law: Law,
-    /// In byte mode, the paper's MaximumPacketSize in bytes.
-    max_packet: Option<f64>,
+    form: Form,
+    /// Whether the form is the paper's.
+    paper: bool,
     marks_below_max_th: bool,
     marks_above_max_th: bool,
     /// In packets, in byte mode in bytes.
@@ -53,21 +66,26 @@ impl RedRule {
     pub fn new(params: &RedParams) -> Self {
         let threshold = |size| params.threshold(size).unwrap_or(u64::MAX) as f64;
         let marks = params.action == Action::Mark;
+        let form = Form {
+            law: params.law,
+            wait: params.wait,
+            gentle: params.gentle,
+            geometric: params.method == 1,
+            max_packet: match (params.mode, params.max_packet) {
+                (Mode::Byte, Size::Bytes(n)) => Some(n as f64),
+                _ => None,
+            },
+        };
         RedRule {
             w_q: params.w_q,
+            rest: 1.0 - params.w_q,
             min_th: threshold(params.min_th),
             max_th: threshold(params.max_th),
             max_p: params.max_p,
             slope: params.max_p / (threshold(params.max_th) - threshold(params.min_th)),
             s: params.s,
-            wait: params.wait,
-            gentle: params.gentle,
-            geometric: params.method == 1,
-            law: params.law,
-            max_packet: match (params.mode, params.max_packet) {
-                (Mode::Byte, Size::Bytes(n)) => Some(n as f64),
-                _ => None,
-            },
+            form,
+            paper: form == PAPER,
             marks_below_max_th: marks,
             marks_above_max_th: marks && params.above_max_th == Action::Mark,
             avg: 0.0,
@@ -87,7 +105,7 @@ impl RedRule {
     /// The average queue in packets; in byte mode, in packets of `max_packet` bytes.
     #[must_use]
     pub fn avg(&self) -> f64 {
-        self.max_packet.map_or(self.avg, |max_packet| self.avg / max_packet)
+        self.form.max_packet.map_or(self.avg, |max_packet| self.avg / max_packet)
     }
 
     /// Whether the average has reached `min_th`.
@@ -101,7 +119,12 @@ impl RedRule {
     #[inline]
     #[must_use]
     pub fn saturated(&self) -> bool {
-        self.avg >= if self.gentle { 2.0 * self.max_th } else { self.max_th }
+        self.saturates(self.form)
+    }
+
+    #[inline]
+    fn saturates(&self, form: Form) -> bool {
+        self.avg >= if form.gentle { 2.0 * self.max_th } else { self.max_th }
     }
 
     /// How far the average stands between the thresholds: 0 at min_th, 1 at max_th.
@@ -115,16 +138,24 @@ impl RedRule {
     #[inline]
     pub fn arrival(&mut self, packets: u64, bytes: u64, now: Time) {
         self.queued = packets;
-        match self.q_time.take() {
-            None => {
-                let q = if self.max_packet.is_some() { bytes } else { packets };
-                self.avg = (1.0 - self.w_q) * self.avg + self.w_q * q as f64;
-            }
-            Some(q_time) => {
-                let m = now.since(q_time).0 as f64 / self.s.0 as f64;
-                self.avg *= libm::pow(1.0 - self.w_q, m);
-            }
-        }
+        self.avg = match self.q_time {
+            None => self.averaged(if self.form.max_packet.is_some() { bytes } else { packets }),
+            Some(q_time) => self.decayed(now.since(q_time)),
+        };
+    }
+
+    /// The average after one more look at the queue, while the link is busy.
+    #[inline]
+    fn averaged(&self, q: u64) -> f64 {
+        // No queue has 2⁶³ packets or bytes, and a number with a sign is converted in one instruction.
+        self.rest * self.avg + self.w_q * q as i64 as f64
+    }
+
+    /// The idle period is over: the average after it.
+    #[inline(never)]
+    fn decayed(&mut self, idle: Span) -> f64 {
+        self.q_time = None;
+        self.avg * libm::pow(self.rest, idle.0 as f64 / self.s.0 as f64)
     }
 
     /// The link asked for a packet and found none.
@@ -133,32 +164,65 @@ impl RedRule {
         self.q_time.get_or_insert(now);
     }
 
+    /// Whether the case is the one that nearly always is: the rule has the paper's form and the link is busy.
+    #[inline]
+    #[must_use]
+    pub fn usual(&self) -> bool {
+        self.paper && self.q_time.is_none()
+    }
+
+    /// What [`arrival`](RedRule::arrival) is in the usual case.
+    #[inline]
+    pub fn usual_arrival(&mut self, packets: u64) {
+        self.avg = self.averaged(packets);
+    }
+
+    /// What [`judge`](RedRule::judge) is in the usual case.
+    #[inline]
+    pub fn usual_judge(&mut self, rng: &mut Stream) -> Verdict {
+        self.judge_as(PAPER, 0, rng)
+    }
+
     /// Judges an arrival of so many bytes by the average.
     #[inline]
     pub fn judge(&mut self, bytes: u64, rng: &mut Stream) -> Verdict {
-        if !self.congested() || (self.law == Law::Ns2 && self.queued < 2) {
+        if self.paper { self.judge_as(PAPER, bytes, rng) } else { self.judge_by_form(bytes, rng) }
+    }
+
+    #[inline(never)]
+    fn judge_by_form(&mut self, bytes: u64, rng: &mut Stream) -> Verdict {
+        let law = self.form.law;
+        if !self.congested() || (law == Law::Ns2 && self.queued < 2) {
             (self.count, self.in_band) = (-1, false);
             return Verdict::Pass;
         }
-        if self.law == Law::Ns2 && !self.in_band {
+        if law == Law::Ns2 && !self.in_band {
             (self.count, self.in_band) = (1, true);
             return Verdict::Pass;
         }
-        if self.law == Law::Figure17 {
+        if law == Law::Figure17 {
             return self.judge_by_figure_17(rng);
         }
-        self.count += 1;
-        if self.saturated() {
-            self.signalled();
-            return Verdict::Forced;
-        }
-        let (p, q) = self.p_a(bytes);
-        // A number below p/q, without the division.
-        if rng.uniform() * q >= p {
+        self.judge_as(self.form, bytes, rng)
+    }
+
+    /// The rule in this form: written once, compiled for the paper's and for any.
+    #[inline(always)]
+    fn judge_as(&mut self, form: Form, bytes: u64, rng: &mut Stream) -> Verdict {
+        if !self.congested() {
+            self.count = -1;
             return Verdict::Pass;
         }
-        self.signalled();
-        Verdict::Early
+        let count = self.count + 1;
+        if self.saturates(form) {
+            self.count = signalled(form);
+            return Verdict::Forced;
+        }
+        let (p, q) = self.p_a(form, count, bytes);
+        // A number below p/q, without the division.
+        let pass = rng.uniform() * q >= p;
+        self.count = if pass { count } else { signalled(form) };
+        if pass { Verdict::Pass } else { Verdict::Early }
     }
 
     /// Judges an arrival from min_th on as Fig. 17 prints it: by one random number for each signal.
@@ -178,16 +242,11 @@ impl RedRule {
         if signal { Verdict::Early } else { Verdict::Pass }
     }
 
-    /// Counting starts anew: from one unmarked packet on in Fig. 2 taken literally, from none in Sec. VII.
-    fn signalled(&mut self) {
-        self.count = if self.law == Law::Section7 { -1 } else { 0 };
-    }
-
     /// The queue had no room for an arrival that the rule let pass.
     #[inline]
     pub fn refused(&mut self) {
-        if self.law == Law::Ns2 {
-            self.signalled();
+        if self.form.law == Law::Ns2 {
+            self.count = signalled(self.form);
         }
     }
 
@@ -210,33 +269,46 @@ impl RedRule {
         (!(marks && packet.mark())).then_some(cause)
     }
 
-    /// The probability for a packet of so many bytes, between the thresholds, as numerator and denominator.
+    /// The probability for a packet of so many bytes, between the thresholds, as numerator and denominator. A denominator
+    /// of 0 or less, where packets have been counted for long enough, stands for certainty: any number times it is below p_b.
     #[inline]
-    fn p_a(&self, bytes: u64) -> (f64, f64) {
-        let mut p_b = self.p_b();
-        if let Some(max_packet) = self.max_packet {
+    fn p_a(&self, form: Form, count: i64, bytes: u64) -> (f64, f64) {
+        let mut p_b = self.p_b_of(form);
+        if let Some(max_packet) = form.max_packet {
             p_b *= bytes as f64 / max_packet;
         }
-        if self.geometric {
+        if form.geometric {
             return (p_b, 1.0);
         }
-        match (self.wait, self.count as f64 * p_b) {
-            (false, x) if x < 1.0 => (p_b, 1.0 - x),
-            (true, x) if x < 1.0 => (0.0, 1.0),
-            (true, x) if x < 2.0 => (p_b, 2.0 - x),
-            _ => (1.0, 1.0),
+        let x = count as f64 * p_b;
+        match form.wait {
+            false => (p_b, 1.0 - x),
+            true if x < 1.0 => (0.0, 1.0),
+            true => (p_b, 2.0 - x),
         }
     }
 
     /// The probability before the corrections for the packet's length and for `count`.
     #[inline]
     pub(super) fn p_b(&self) -> f64 {
-        if self.avg < self.max_th {
-            self.slope * (self.avg - self.min_th)
-        } else {
+        self.p_b_of(self.form)
+    }
+
+    /// The same, asked for only while the average is not saturated.
+    #[inline]
+    fn p_b_of(&self, form: Form) -> f64 {
+        if form.gentle && self.avg >= self.max_th {
             self.max_p + (1.0 - self.max_p) * (self.avg - self.max_th) / self.max_th
+        } else {
+            self.slope * (self.avg - self.min_th)
         }
     }
+}
+
+/// Where counting starts anew: at one unmarked packet in Fig. 2 taken literally, at none in Sec. VII.
+#[inline]
+fn signalled(form: Form) -> i64 {
+    if form.law == Law::Section7 { -1 } else { 0 }
 }
 
 #[cfg(test)]
@@ -419,7 +491,7 @@ mod tests {
         assert_eq!((rule.min_th, rule.max_th, rule.avg()), (10_000.0, 30_000.0, 20.0));
         rule.count = 0;
         let p_a = |rule: &RedRule, bytes| {
-            let (p, q) = rule.p_a(bytes);
+            let (p, q) = rule.p_a(rule.form, rule.count, bytes);
             p / q
         };
         assert!((p_a(&rule, 1000) - 0.1).abs() < 1e-15 && (p_a(&rule, 40) - 0.004).abs() < 1e-15);
