@@ -28,7 +28,7 @@ pub mod probe;
 pub mod sim;
 pub mod source;
 
-pub use packet::SimPacket;
+pub use packet::{QueuedPacket, SimPacket};
 pub use plan::{FlowPlan, Hop, LinePlan, LinkPlan, Plan};
 pub use probe::Outcome;
 pub use sim::Sim;

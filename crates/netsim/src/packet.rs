@@ -5,7 +5,8 @@ use sluicegate_aqm::{FlowKey, Packet};
 use sluicegate_base::{Ecn, Time};
 use sluicegate_tcp::Segment;
 
-/// A packet of the simulator: small, copied, never allocated.
+/// A packet of the simulator, from when it is sent until it is delivered or lost. It stays in its place among those that
+/// are [on their way](Travelling); what moves is the number of that place.
 #[derive(Clone, Copy, Debug)]
 pub struct SimPacket {
     /// The index of its flow: where results count it.
@@ -20,8 +21,6 @@ pub struct SimPacket {
     pub to: End,
     /// Its ECN field.
     pub ecn: Ecn,
-    /// Whether the queue that it is in, or was last in, has marked it.
-    pub marked: bool,
     /// The class of its flow.
     pub class: u8,
     /// How much it may be spared.
@@ -32,8 +31,6 @@ pub struct SimPacket {
     pub segment: Segment,
     /// When its source sent it.
     pub sent: Time,
-    /// When it entered the queue that it is in.
-    pub queued: Time,
 }
 
 /// A connection that comes and goes.
@@ -48,8 +45,16 @@ pub struct Pooled {
 impl SimPacket {
     /// What tells its connection from all others: the index of its flow, or the number of a pooled connection.
     #[must_use]
+    #[inline]
     pub fn connection(&self) -> u32 {
         self.pooled.map_or(self.flow, |pooled| pooled.id)
+    }
+
+    /// What queues know its connection and direction by.
+    #[must_use]
+    #[inline]
+    pub fn key(&self) -> FlowKey {
+        key(self.connection(), self.to)
     }
 
     /// The connection, and the end that its packets travel to, of this key.
@@ -60,11 +65,60 @@ impl SimPacket {
     }
 }
 
-impl Packet for SimPacket {
+/// The two directions of a connection are two flows to a queue, as two 5-tuples are.
+#[inline]
+fn key(connection: u32, to: End) -> FlowKey {
+    FlowKey(u64::from(connection) << 1 | to as u64)
+}
+
+/// What a queue holds of a packet, and may change.
+#[derive(Clone, Copy, Debug)]
+pub struct QueuedPacket {
+    /// Where the packet itself is.
+    pub(crate) place: u32,
+    /// The index of its flow: where results count it.
+    pub flow: u32,
+    connection: u32,
+    /// Its length in bytes, IP header included.
+    pub bytes: u32,
+    /// When it entered the queue.
+    pub queued: Time,
+    /// What queues have written on it.
+    pub label: u32,
+    /// The end that it travels to.
+    pub to: End,
+    /// Its ECN field.
+    pub ecn: Ecn,
+    /// Whether this queue has marked it.
+    pub marked: bool,
+    class: u8,
+    priority: u8,
+}
+
+impl QueuedPacket {
+    /// The packet in this place as it enters a queue.
+    #[inline]
+    pub(crate) fn new(place: u32, packet: &SimPacket, queued: Time) -> QueuedPacket {
+        QueuedPacket {
+            place,
+            flow: packet.flow,
+            connection: packet.connection(),
+            bytes: packet.bytes,
+            queued,
+            label: packet.label,
+            to: packet.to,
+            ecn: packet.ecn,
+            marked: false,
+            class: packet.class,
+            priority: packet.priority,
+        }
+    }
+}
+
+impl Packet for QueuedPacket {
     #[inline]
     fn flow(&self) -> FlowKey {
-        // The two directions of a connection are two flows to a queue, as two 5-tuples are.
-        FlowKey(u64::from(self.connection()) << 1 | self.to as u64)
+        key(self.connection, self.to)
     }
 
     #[inline]
@@ -72,33 +126,39 @@ impl Packet for SimPacket {
         u64::from(self.bytes)
     }
 
+    #[inline]
     fn ecn(&self) -> Ecn {
         self.ecn
     }
 
+    #[inline]
     fn mark(&mut self) -> bool {
         self.marked = self.ecn.mark();
         self.marked
     }
 
+    #[inline]
     fn class(&self) -> u8 {
         self.class
     }
 
+    #[inline]
     fn priority(&self) -> u8 {
         self.priority
     }
 
+    #[inline]
     fn label(&self) -> u32 {
         self.label
     }
 
+    #[inline]
     fn set_label(&mut self, label: u32) {
         self.label = label;
     }
 }
 
-/// Packets on their way between queues, each in a numbered place that is used again.
+/// Packets on their way, each in a numbered place that is used again.
 #[derive(Debug, Default)]
 pub struct Travelling {
     places: Vec<SimPacket>,
@@ -113,6 +173,11 @@ impl Travelling {
             self.places[place as usize] = packet;
             return place;
         }
+        self.add(packet)
+    }
+
+    #[cold]
+    fn add(&mut self, packet: SimPacket) -> u32 {
         self.places.push(packet);
         self.places.len() as u32 - 1
     }
@@ -121,6 +186,14 @@ impl Travelling {
     #[inline]
     pub fn get(&mut self, place: u32) -> &mut SimPacket {
         &mut self.places[place as usize]
+    }
+
+    /// A packet leaves a queue: what the queue has written on it counts from now on.
+    #[inline]
+    pub fn leaves_queue(&mut self, packet: &QueuedPacket) -> &mut SimPacket {
+        let place = self.get(packet.place);
+        (place.ecn, place.label) = (packet.ecn, packet.label);
+        place
     }
 
     /// Gives a place up.

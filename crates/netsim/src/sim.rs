@@ -13,7 +13,7 @@ use crate::ends::Ends;
 use crate::events::{End, Event, Events};
 use crate::line::Line;
 use crate::link::{Link, Observer};
-use crate::packet::{SimPacket, Travelling};
+use crate::packet::{QueuedPacket, SimPacket, Travelling};
 use crate::plan::{FlowPlan, Hop, Plan};
 use crate::probe::{FlowSample, FlowTotals, Occupancy, PacketEvent, Positions, QueueSample, Spread, StateSample};
 use population::Population;
@@ -74,7 +74,7 @@ pub struct Sim {
     population: Population,
     travelling: Travelling,
     events: Events,
-    lost: Vec<(SimPacket, Cause)>,
+    lost: Vec<(QueuedPacket, Cause)>,
     now: Time,
     end: Time,
     warmup: Time,
@@ -301,10 +301,13 @@ impl Sim {
             Event::Departure(at) => {
                 let link = &mut self.links[at as usize];
                 let (packet, arrival) = link.departure(self.now, &mut self.events, &mut self.lost);
-                self.log.note(link, self.now, &packet, PacketEvent::Departure, None);
+                let sent = self.travelling.leaves_queue(&packet);
+                if let Some(observer) = &mut link.observer {
+                    observer(self.now, sent);
+                }
+                self.log.note(link, self.now, sent, PacketEvent::Departure, None);
                 self.settle(at);
-                let place = self.travelling.put(packet);
-                self.travel(place, arrival);
+                self.travel(packet.place, arrival);
             }
             Event::Arrival(place) => self.arrive(place),
             Event::Wake(link) => {
@@ -346,17 +349,16 @@ impl Sim {
             Then::End => self.deliver(place),
             Then::Link(at) => {
                 packet.leg += 1;
-                let packet = *packet;
-                self.travelling.release(place);
                 let link = &mut self.links[at as usize];
-                if link.watched && packet.to == End::Receiver {
-                    self.flows[packet.flow as usize].totals.arrivals += 1;
+                let queued = QueuedPacket::new(place, packet, self.now);
+                if link.watched && queued.to == End::Receiver {
+                    self.flows[queued.flow as usize].totals.arrivals += 1;
                     if link.recent.len() > 1 {
-                        link.note_sender(&packet);
+                        link.note_sender(&queued);
                     }
                 }
-                let found = link.accept(packet, self.now, &mut self.events, &mut self.lost);
-                self.log.note(link, self.now, &packet, PacketEvent::Arrival, Some(found));
+                let found = link.accept(queued, self.now, &mut self.events, &mut self.lost);
+                self.log.note(link, self.now, packet, PacketEvent::Arrival, Some(found));
                 self.settle(at);
             }
             Then::Shared(at) => {
@@ -370,19 +372,30 @@ impl Sim {
     }
 
     /// Counts what has left the queue of `link` since the last call.
+    #[inline]
     fn settle(&mut self, at: u32) {
         let start = self.window_start();
         let link = &mut self.links[at as usize];
-        if let Some(packet) = link.leaving.take().filter(|packet| link.watched && packet.to == End::Receiver) {
+        let watched = link.watched;
+        if let Some(packet) = link.begun().filter(|packet| watched && packet.to == End::Receiver) {
             let totals = &mut self.flows[packet.flow as usize].totals;
             totals.queued = totals.queued + self.now.since(packet.queued.max(start));
             totals.marked += u64::from(packet.marked);
         }
-        let quenched = !link.quenched.is_empty();
+        if !self.lost.is_empty() || !link.quenched.is_empty() {
+            self.settle_losses(at);
+        }
+    }
+
+    /// Counts what the queue of `link` has lost, and sends the quenches that it asks for.
+    fn settle_losses(&mut self, at: u32) {
+        let start = self.window_start();
+        let link = &mut self.links[at as usize];
         while let Some((packet, cause)) = self.lost.pop() {
-            link.totals.lost[cause as usize] += 1;
-            link.totals.left(packet.queued, self.now);
-            self.log.note(link, self.now, &packet, PacketEvent::Loss(cause), None);
+            link.lose(&packet, cause, self.now);
+            let place = self.travelling.leaves_queue(&packet);
+            self.log.note(link, self.now, place, PacketEvent::Loss(cause), None);
+            self.travelling.release(packet.place);
             if packet.to == End::Receiver {
                 let totals = &mut self.flows[packet.flow as usize].totals;
                 if !link.watched {
@@ -394,7 +407,7 @@ impl Sim {
                 totals.queued = totals.queued + self.now.since(packet.queued.max(start));
             }
         }
-        if quenched {
+        if !link.quenched.is_empty() {
             self.send_quenches(at);
         }
     }
@@ -458,24 +471,9 @@ impl Sim {
             state.totals.sent[1] += u64::from(bytes);
         }
         let sent = state.ends.leaves(to, segment.len > 0, self.now);
-        let queued = sent;
         let ecn = if segment.flags.has(Flags::ECT) { Ecn::Capable0 } else { Ecn::NotCapable };
         let (leg, class, priority) = (state.first[to as usize], state.plan.class, state.plan.priority);
-        let packet = SimPacket {
-            flow,
-            pooled: None,
-            bytes,
-            leg,
-            to,
-            ecn,
-            marked: false,
-            class,
-            priority,
-            label: 0,
-            segment,
-            sent,
-            queued,
-        };
+        let packet = SimPacket { flow, pooled: None, bytes, leg, to, ecn, class, priority, label: 0, segment, sent };
         self.launch(packet, sent);
     }
 

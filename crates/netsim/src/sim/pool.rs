@@ -215,13 +215,11 @@ impl Sim {
             leg: state.first[to as usize],
             to,
             ecn,
-            marked: false,
             class: state.plan.class,
             priority: state.plan.priority,
             label: 0,
             segment,
             sent: self.now,
-            queued: sent,
         };
         self.launch(packet, sent);
     }
