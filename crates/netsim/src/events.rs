@@ -55,60 +55,12 @@ impl Event {
     }
 }
 
-/// An event in one word: its kind and its index.
-#[derive(Clone, Copy, Debug)]
-struct Code(u64);
-
-impl Code {
-    #[inline]
-    fn of(event: Event) -> Code {
-        let (kind, index) = match event {
-            Event::Departure(link) => (0, link),
-            Event::Arrival(packet) => (1, packet),
-            Event::Wake(link) => (2, link),
-            Event::Source(flow) => (3, flow),
-            Event::Timer(flow, End::Sender) => (4, flow),
-            Event::Timer(flow, End::Receiver) => (5, flow),
-            Event::Sample => (6, 0),
-            Event::Quench(flow, End::Sender) => (7, flow),
-            Event::Quench(flow, End::Receiver) => (8, flow),
-            Event::User(user) => (9, user),
-            Event::PoolTimer(place, End::Sender) => (10, place),
-            Event::PoolTimer(place, End::Receiver) => (11, place),
-            Event::Act(place, End::Sender) => (12, place),
-            Event::Act(place, End::Receiver) => (13, place),
-        };
-        Code(kind << 32 | u64::from(index))
-    }
-
-    #[inline]
-    fn event(self) -> Event {
-        let index = self.0 as u32;
-        match self.0 >> 32 {
-            0 => Event::Departure(index),
-            1 => Event::Arrival(index),
-            2 => Event::Wake(index),
-            3 => Event::Source(index),
-            4 => Event::Timer(index, End::Sender),
-            5 => Event::Timer(index, End::Receiver),
-            6 => Event::Sample,
-            7 => Event::Quench(index, End::Sender),
-            8 => Event::Quench(index, End::Receiver),
-            9 => Event::User(index),
-            10 => Event::PoolTimer(index, End::Sender),
-            11 => Event::PoolTimer(index, End::Receiver),
-            12 => Event::Act(index, End::Sender),
-            _ => Event::Act(index, End::Receiver),
-        }
-    }
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     time: Time,
     /// Class in the top two bits, tie number below.
     order: u64,
-    code: Code,
+    event: Event,
 }
 
 impl Ord for Entry {
@@ -135,6 +87,9 @@ impl Eq for Entry {}
 /// Bounds of the number of buckets of the wheel, which is a power of two.
 const BUCKETS: [u64; 2] = [1 << 13, 1 << 16];
 
+/// How many entries the present bucket may have for another one to be put among them in order.
+const FEW: usize = 16;
+
 /// The number of a bucket that does not come.
 const NEVER: u64 = u64::MAX;
 
@@ -157,7 +112,7 @@ pub struct Events {
     mask: u64,
     /// The number of the present bucket, counted from time zero.
     bucket: u64,
-    /// Its entries as it became present, the first at the end, and those that were added since.
+    /// Its entries, the first at the end, and those that were added when there were more than a few.
     present: Vec<Entry>,
     added: BinaryHeap<Entry>,
     /// The first node of each bucket's list, and a bit for each list that is not empty.
@@ -203,7 +158,7 @@ impl Events {
     #[inline(always)]
     pub fn push(&mut self, time: Time, event: Event) {
         self.ties += 1;
-        self.place(Entry { time, order: event.class() << 62 | self.ties, code: Code::of(event) });
+        self.place(Entry { time, order: event.class() << 62 | self.ties, event });
     }
 
     #[inline(always)]
@@ -232,11 +187,15 @@ impl Events {
     }
 
     /// Keeps an entry that has no place on the wheel.
-    #[cold]
     fn put_aside(&mut self, entry: Entry) {
         let bucket = entry.time.0 >> self.shift;
         if bucket <= self.bucket {
-            self.added.push(entry);
+            if self.present.len() < FEW && self.added.is_empty() {
+                let at = self.present.partition_point(|later| *later < entry);
+                self.present.insert(at, entry);
+            } else {
+                self.added.push(entry);
+            }
         } else {
             let turn = bucket >> self.mask.count_ones();
             self.later_bucket = self.later_bucket.min(turn << self.mask.count_ones());
@@ -252,30 +211,24 @@ impl Events {
         }
         if self.present.is_empty() {
             let bucket = self.next_filled();
-            if bucket >= self.later_bucket {
-                self.open(self.later_bucket)?;
-                return self.pop(until);
-            }
-            // Most buckets hold one event.
             let at = (bucket & self.mask) as usize;
             let place = self.wheel[at];
-            let node = &mut self.nodes[place as usize];
-            let (time, code) = (node.entry.time, node.entry.code);
-            if node.next != NONE || time > until {
-                self.open(bucket)?;
+            // Most buckets hold one event.
+            let one = self.nodes.get_mut(place as usize).filter(|node| node.next == NONE && node.entry.time <= until);
+            let Some(node) = one.filter(|_| bucket < self.later_bucket) else {
+                self.open(bucket.min(self.later_bucket))?;
                 return self.pop(until);
-            }
-            node.next = self.free;
-            self.free = place;
+            };
+            node.next = std::mem::replace(&mut self.free, place);
             self.wheel[at] = NONE;
             self.filled[at / 64] &= !(1 << (at % 64));
-            self.turn_to(bucket);
-            return Some((time, code.event()));
+            self.bucket = bucket;
+            return Some((node.entry.time, node.entry.event));
         }
         if self.present.last()?.time > until {
             return None;
         }
-        self.present.pop().map(|entry| (entry.time, entry.code.event()))
+        self.present.pop().map(|entry| (entry.time, entry.event))
     }
 
     /// The same when something was added to the present bucket.
@@ -284,7 +237,7 @@ impl Events {
         let added = self.added.peek()?;
         let first = self.present.last().is_none_or(|entry| added > entry);
         let entry = if first { added } else { self.present.last()? };
-        let (time, code) = (entry.time, entry.code);
+        let (time, event) = (entry.time, entry.event);
         if time > until {
             return None;
         }
@@ -293,7 +246,7 @@ impl Events {
         } else {
             self.present.pop();
         }
-        Some((time, code.event()))
+        Some((time, event))
     }
 
     /// Makes a bucket the present one, its entries sorted; none when it does not come.
@@ -341,21 +294,22 @@ impl Events {
     #[inline]
     fn next_filled(&self) -> u64 {
         let start = self.bucket + 1;
-        let mut word = ((start & self.mask) / 64) as usize;
-        let mut bits = self.filled[word] & (u64::MAX << (start % 64));
-        // The number of bit 0 of the word.
+        let bits = self.filled[((start & self.mask) / 64) as usize] >> (start % 64);
+        if bits != 0 { start + u64::from(bits.trailing_zeros()) } else { self.next_filled_word(start) }
+    }
+
+    /// The same when none of the buckets from `start` on in the same word of bits is.
+    fn next_filled_word(&self, start: u64) -> u64 {
+        // The number of bit 0 of the word; the last one is the first again, for the bits before the start.
         let mut first = start - start % 64;
         for _ in 0..self.filled.len() {
+            first += 64;
+            let bits = self.filled[((first & self.mask) / 64) as usize];
             if bits != 0 {
                 return first + u64::from(bits.trailing_zeros());
             }
-            first += 64;
-            word = (word + 1) & (self.mask / 64) as usize;
-            bits = self.filled[word];
         }
-        // The first word again, for the bits before the start.
-        let bits = bits & !(u64::MAX << (start % 64));
-        if bits == 0 { NEVER } else { first + u64::from(bits.trailing_zeros()) }
+        NEVER
     }
 }
 
