@@ -1,11 +1,10 @@
 //! The sending half of a connection: what all schemes of loss recovery share.
 
-use crate::cc::{Ack, CongestionControl, Load, RoundTrip};
+use crate::cc::{Ack, CongestionControl, Law, Load, RoundTrip};
 use crate::host::Host;
-use crate::recovery::{DUP_THRESH, Recovery};
+use crate::recovery::{DUP_THRESH, Recovery, Scheme};
 use crate::rtt::Rtt;
 use crate::segment::{Flags, Segment};
-use alloc::boxed::Box;
 use core::fmt;
 use sluicegate_base::{Span, Time};
 
@@ -73,7 +72,7 @@ pub struct Core {
     /// Whether the first two duplicate acknowledgements let a new segment out.
     pub limited_transmit: bool,
     /// The congestion window.
-    pub cc: Box<dyn CongestionControl>,
+    pub cc: Law,
     /// The first byte not acknowledged.
     pub una: u64,
     /// The next byte to send.
@@ -110,8 +109,8 @@ pub struct Core {
     announce_cut: bool,
     /// Whether the last mark came at a window of one segment: the next one there backs the timer off.
     marked_at_one: bool,
-    /// Segments that the acknowledgement being worked on covers, and the round trip that it ends.
-    acked: f64,
+    /// Bytes that the acknowledgement being worked on covers, and the round trip that it ends.
+    acked: u64,
     round: Option<RoundTrip>,
 }
 
@@ -164,7 +163,8 @@ impl Core {
         // The timeout has answered the marks before it, but no new data has gone out yet to say so.
         let answered = self.cut == Cut::Timeout && self.recover.is_some_and(|recover| segment.ack <= recover);
         if !(self.ecn && segment.flags.has(Flags::ECE)) || (answered && !self.ns2_rules) {
-            self.cc.on_ack(&Ack { segments: self.acked, now, srtt: self.rtt.srtt(), round: self.round });
+            let segments = self.acked as f64 / f64::from(self.mss);
+            self.cc.on_ack(&Ack { segments, now, srtt: self.rtt.srtt(), round: self.round });
         }
     }
 
@@ -270,7 +270,7 @@ impl Core {
         end + u64::from(self.ends_at(end))
     }
 
-    #[inline]
+    #[inline(always)]
     fn emit(&mut self, seq: u64, now: Time) -> Segment {
         let len = self.length_at(seq);
         let end = self.ends_at(seq + u64::from(len));
@@ -300,6 +300,7 @@ impl Core {
     }
 
     /// RFC 3168, Sec. 6.1.2 and 6.1.5: only new data answers a mark, and only new data may be marked.
+    #[inline]
     fn label(&mut self, segment: &mut Segment) {
         let answer = core::mem::take(&mut self.announce_cut) && self.ecn;
         segment.flags = segment.flags.with_if(self.ecn || self.bits, Flags::ECT).with_if(answer, Flags::CWR);
@@ -331,7 +332,7 @@ impl Core {
 /// The sending half.
 pub struct Sender {
     core: Core,
-    recovery: Box<dyn Recovery>,
+    recovery: Scheme,
 }
 
 impl fmt::Debug for Sender {
@@ -373,7 +374,7 @@ impl Sender {
                 ns2_rules: host.ns2_rules,
                 announce_cut: false,
                 marked_at_one: false,
-                acked: 0.0,
+                acked: 0,
                 round: None,
             },
         }
@@ -431,7 +432,7 @@ impl Sender {
             core.counters.mark_responses += u64::from(core.cc.on_load(Load::met(label, segment.flags.has(Flags::ECE))));
         }
         if ack > core.una {
-            core.acked = (ack - core.una) as f64 / f64::from(core.mss);
+            core.acked = ack - core.una;
             self.recovery.on_new_ack(core, segment, now);
         } else if (core.max > core.una || (core.ns2_rules && core.sendable(core.nxt))) && !segment.occupies() {
             // Only a segment without data can be a duplicate acknowledgement, and only while data is under way (RFC 5681,
@@ -469,7 +470,7 @@ impl Sender {
     }
 
     /// The next segment to send now, if any. Call it after each event until it gives none.
-    #[inline]
+    #[inline(always)]
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
         let core = &mut self.core;
         if let Some(at) = core.resend.take() {
