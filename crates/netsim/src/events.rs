@@ -34,10 +34,11 @@ pub enum Event {
 }
 
 /// The ends of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum End {
     /// Where the data comes from.
+    #[default]
     Sender = 0,
     /// Where it goes.
     Receiver = 1,

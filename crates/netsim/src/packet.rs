@@ -7,7 +7,7 @@ use sluicegate_tcp::Segment;
 
 /// A packet of the simulator, from when it is sent until it is delivered or lost. It stays in its place among those that
 /// are [on their way](Travelling); what moves is the number of that place.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct SimPacket {
     /// The index of its flow: where results count it.
     pub flow: u32,
@@ -166,20 +166,29 @@ pub struct Travelling {
 }
 
 impl Travelling {
-    /// Puts a packet in; its number.
+    /// A vacant place, to be written to: its number, and what was last in it. It stays vacant until it is
+    /// [occupied](Travelling::occupy).
     #[inline]
-    pub fn put(&mut self, packet: SimPacket) -> u32 {
-        if let Some(place) = self.free.pop() {
-            self.places[place as usize] = packet;
-            return place;
-        }
-        self.add(packet)
+    pub fn vacant(&mut self) -> (u32, &mut SimPacket) {
+        let place = match self.free.last() {
+            Some(place) => *place,
+            None => self.add(),
+        };
+        (place, &mut self.places[place as usize])
     }
 
     #[cold]
-    fn add(&mut self, packet: SimPacket) -> u32 {
-        self.places.push(packet);
-        self.places.len() as u32 - 1
+    fn add(&mut self) -> u32 {
+        let place = self.places.len() as u32;
+        self.places.push(SimPacket::default());
+        self.free.push(place);
+        place
+    }
+
+    /// The place that [`vacant`](Travelling::vacant) last gave is vacant no longer.
+    #[inline]
+    pub fn occupy(&mut self) {
+        self.free.pop();
     }
 
     /// The packet with this number.

@@ -7,20 +7,20 @@ mod pool;
 mod population;
 mod quench;
 mod recent;
+mod transport;
 
 use self::log::Log;
 use crate::ends::Ends;
 use crate::events::{End, Event, Events};
 use crate::line::Line;
 use crate::link::{Link, Observer};
-use crate::packet::{QueuedPacket, SimPacket, Travelling};
+use crate::packet::{QueuedPacket, Travelling};
 use crate::plan::{FlowPlan, Hop, Plan};
 use crate::probe::{FlowSample, FlowTotals, Occupancy, PacketEvent, Positions, QueueSample, Spread, StateSample};
 use population::Population;
 use sluicegate_aqm::Cause;
-use sluicegate_base::{Ecn, Rate, Span, Time};
+use sluicegate_base::{Rate, Span, Time};
 use sluicegate_tcp::send::SendCounters;
-use sluicegate_tcp::{Flags, Segment};
 
 /// One leg of a path as it runs: over a line that is this path's own, if there is one, to where something must happen in
 /// the order of time.
@@ -347,20 +347,7 @@ impl Sim {
         let packet = self.travelling.get(place);
         match self.legs[packet.leg as usize].to {
             Then::End => self.deliver(place),
-            Then::Link(at) => {
-                packet.leg += 1;
-                let link = &mut self.links[at as usize];
-                let queued = QueuedPacket::new(place, packet, self.now);
-                if link.watched && queued.to == End::Receiver {
-                    self.flows[queued.flow as usize].totals.arrivals += 1;
-                    if link.recent.len() > 1 {
-                        link.note_sender(&queued);
-                    }
-                }
-                let found = link.accept(queued, self.now, &mut self.events, &mut self.lost);
-                self.log.note(link, self.now, packet, PacketEvent::Arrival, Some(found));
-                self.settle(at);
-            }
+            Then::Link(at) => self.enter(place, at),
             Then::Shared(at) => {
                 let line = self.lines[at as usize].as_mut().expect("a shared line");
                 let time = line.cross(packet, self.now);
@@ -369,6 +356,23 @@ impl Sim {
             }
             Then::Own => unreachable!("no event comes before a path's own line"),
         }
+    }
+
+    /// A packet reaches the queue of a link.
+    fn enter(&mut self, place: u32, at: u32) {
+        let packet = self.travelling.get(place);
+        packet.leg += 1;
+        let link = &mut self.links[at as usize];
+        let queued = QueuedPacket::new(place, packet, self.now);
+        if link.watched && queued.to == End::Receiver {
+            self.flows[queued.flow as usize].totals.arrivals += 1;
+            if link.recent.len() > 1 {
+                link.note_sender(&queued);
+            }
+        }
+        let found = link.accept(queued, self.now, &mut self.events, &mut self.lost);
+        self.log.note(link, self.now, packet, PacketEvent::Arrival, Some(found));
+        self.settle(at);
     }
 
     /// Counts what has left the queue of `link` since the last call.
@@ -414,124 +418,6 @@ impl Sim {
 
     fn window_start(&self) -> Time {
         if self.measuring { self.warmup } else { Time::ZERO }
-    }
-
-    fn deliver(&mut self, place: u32) {
-        let now = self.now;
-        let packet = self.travelling.get(place);
-        let (id, to) = (packet.flow, packet.to);
-        let flow = &mut self.flows[id as usize];
-        if to == End::Receiver {
-            flow.delivered += u64::from(packet.bytes);
-            flow.totals.deliver(packet.bytes, now.since(packet.sent));
-        }
-        if let Some(pooled) = packet.pooled {
-            let packet = *packet;
-            self.travelling.release(place);
-            return self.deliver_pooled(&packet, pooled);
-        }
-        if let Ends::Tcp(tcp) = &mut flow.ends {
-            let ends = &mut tcp.ends;
-            let ce = packet.ecn == Ecn::CongestionExperienced;
-            ends[to as usize].on_labelled(&packet.segment, ce, packet.label, now);
-            if flow.completed.is_none() && flow.plan.size.is_some_and(|size| ends[1].received() >= size) {
-                flow.completed = Some(now);
-            }
-        }
-        self.travelling.release(place);
-        self.pump(id, to);
-    }
-
-    /// Sends what one end of a connection has to send, and sets its timer.
-    fn pump(&mut self, flow: u32, end: End) {
-        let to = if end == End::Sender { End::Receiver } else { End::Sender };
-        loop {
-            let Ends::Tcp(tcp) = &mut self.flows[flow as usize].ends else { return };
-            let connection = &mut tcp.ends[end as usize];
-            let Some(segment) = connection.poll(self.now) else {
-                if let Some(at) = connection.next_timer() {
-                    let armed = &mut tcp.armed[end as usize];
-                    if armed.is_none_or(|time| at < time) {
-                        *armed = Some(at);
-                        self.events.push(at, Event::Timer(flow, end));
-                    }
-                }
-                return;
-            };
-            let bytes = tcp.header + segment.option_bytes() + segment.len;
-            self.work += 1;
-            self.send(flow, to, bytes, segment);
-        }
-    }
-
-    fn send(&mut self, flow: u32, to: End, bytes: u32, segment: Segment) {
-        let state = &mut self.flows[flow as usize];
-        if to == End::Receiver {
-            state.totals.sent[0] += 1;
-            state.totals.sent[1] += u64::from(bytes);
-        }
-        let sent = state.ends.leaves(to, segment.len > 0, self.now);
-        let ecn = if segment.flags.has(Flags::ECT) { Ecn::Capable0 } else { Ecn::NotCapable };
-        let (leg, class, priority) = (state.first[to as usize], state.plan.class, state.plan.priority);
-        let packet = SimPacket { flow, pooled: None, bytes, leg, to, ecn, class, priority, label: 0, segment, sent };
-        self.launch(packet, sent);
-    }
-
-    /// A packet leaves its host at `sent`, now or later.
-    #[inline]
-    fn launch(&mut self, packet: SimPacket, sent: Time) {
-        let place = self.travelling.put(packet);
-        match self.legs[packet.leg as usize] {
-            // It starts at a queue.
-            Leg { line: None, to: Then::Link(_) } if sent == self.now => self.arrive(place),
-            _ => self.travel(place, sent),
-        }
-    }
-
-    fn source(&mut self, flow: u32) {
-        let state = &mut self.flows[flow as usize];
-        match &mut state.ends {
-            Ends::Tcp(tcp) => {
-                let sender = &mut tcp.ends[0];
-                if self.now >= state.plan.stop {
-                    sender.stop();
-                    sender.close();
-                    return self.pump(flow, End::Sender);
-                }
-                if self.now == state.plan.start && state.plan.stop < self.end {
-                    self.events.push(state.plan.stop, Event::Source(flow));
-                }
-                let (bytes, gap) = match &mut tcp.typing {
-                    Some(typing) => typing.next(),
-                    None => (state.plan.size.unwrap_or(u64::MAX), None),
-                };
-                sender.write(bytes);
-                match gap {
-                    Some(gap) => self.events.push(self.now + gap, Event::Source(flow)),
-                    None if state.plan.size.is_some() => sender.close(),
-                    None => {}
-                }
-                self.pump(flow, End::Sender);
-            }
-            Ends::Clocked(source) => {
-                if self.now >= state.plan.stop {
-                    return;
-                }
-                let (bytes, gap) = source.next();
-                self.events.push(self.now + gap, Event::Source(flow));
-                self.send(flow, End::Receiver, bytes, Segment::default());
-            }
-            Ends::Many => self.begin_group(flow),
-        }
-    }
-
-    fn timer(&mut self, flow: u32, end: End) {
-        let Ends::Tcp(tcp) = &mut self.flows[flow as usize].ends else { return };
-        // An entry for a later time than the one armed is stale; the timer is lazy and may have moved on.
-        if tcp.armed[end as usize].take_if(|at| *at <= self.now).is_some() {
-            tcp.ends[end as usize].on_timer(self.now);
-            self.pump(flow, end);
-        }
     }
 
     /// The places that connections have which come and go: those in use, and all. There are never more of them than were

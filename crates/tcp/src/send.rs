@@ -270,40 +270,50 @@ impl Core {
         end + u64::from(self.ends_at(end))
     }
 
-    #[inline(always)]
-    fn emit(&mut self, seq: u64, now: Time) -> Segment {
+    /// The window starts anew after an idle timeout, once there is something to send.
+    #[cold]
+    fn restart_if_idle(&mut self, now: Time) {
+        if self.idle_since.is_some_and(|since| now.since(since) > self.rtt.timeout()) && self.sendable(self.nxt) {
+            self.idle_since = None;
+            let window = self.restart_window.min(self.cc.cwnd());
+            self.cc.set_cwnd(window);
+        }
+    }
+
+    #[inline]
+    fn emit(&mut self, seq: u64, now: Time, segment: &mut Segment) {
         let len = self.length_at(seq);
-        let end = self.ends_at(seq + u64::from(len));
-        let mut segment = Segment { seq, len, ..Segment::default() };
-        segment.flags = segment.flags.with_if(end, Flags::FIN);
+        let fin = self.ends_at(seq + u64::from(len));
+        let end = seq + u64::from(len) + u64::from(fin);
+        let mut flags = Flags::default().with_if(fin, Flags::FIN);
         let nothing_under_way = self.una == self.max;
         self.counters.segments += 1;
-        if segment.end() > self.max {
-            self.max = segment.end();
-            self.timed.get_or_insert((segment.end(), now));
-            self.label(&mut segment);
+        if end > self.max {
+            self.max = end;
+            self.timed.get_or_insert((end, now));
+            flags = self.label(flags);
         } else {
             self.counters.retransmissions += 1;
             if self.ns2_rules || self.bits {
-                self.label(&mut segment);
+                flags = self.label(flags);
             }
             if !self.ns2_rules {
                 // Karn's rule: what is sent again is not measured.
-                self.timed.take_if(|(end, _)| segment.seq < *end && *end <= segment.end());
+                self.timed.take_if(|(timed, _)| seq < *timed && *timed <= end);
             }
         }
         if self.deadline.is_none() || nothing_under_way {
             self.deadline = Some(now + self.rtt.timeout());
         }
         self.idle_since = None;
-        segment
+        *segment = Segment { seq, len, flags, ..Segment::default() };
     }
 
     /// RFC 3168, Sec. 6.1.2 and 6.1.5: only new data answers a mark, and only new data may be marked.
     #[inline]
-    fn label(&mut self, segment: &mut Segment) {
+    fn label(&mut self, flags: Flags) -> Flags {
         let answer = core::mem::take(&mut self.announce_cut) && self.ecn;
-        segment.flags = segment.flags.with_if(self.ecn || self.bits, Flags::ECT).with_if(answer, Flags::CWR);
+        flags.with_if(self.ecn || self.bits, Flags::ECT).with_if(answer, Flags::CWR)
     }
 
     /// RFC 3168, Section 6.1.2: a mark halves the window, once for each window of data.
@@ -469,21 +479,18 @@ impl Sender {
         self.recovery.on_timeout(core);
     }
 
-    /// The next segment to send now, if any. Call it after each event until it gives none.
-    #[inline(always)]
-    pub fn poll(&mut self, now: Time) -> Option<Segment> {
+    /// Writes the next segment to send now over `segment`, if there is any. Call it after each event until there is none.
+    #[inline]
+    pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
         let core = &mut self.core;
-        if let Some(at) = core.resend.take() {
-            return Some(core.emit(at, now));
-        }
+        let again = core.resend.take();
         // RFC 5681, Section 4.1: after an idle timeout the window starts anew.
-        if core.idle_since.is_some_and(|since| now.since(since) > core.rtt.timeout()) && core.sendable(core.nxt) {
-            core.idle_since = None;
-            let window = core.restart_window.min(core.cc.cwnd());
-            core.cc.set_cwnd(window);
+        if again.is_none() && core.idle_since.is_some() {
+            core.restart_if_idle(now);
         }
-        let at = self.recovery.next(core)?;
-        Some(core.emit(at, now))
+        let Some(at) = again.or_else(|| self.recovery.next(core)) else { return false };
+        core.emit(at, now, segment);
+        true
     }
 
     /// A gateway asks for less: slow start from one segment, up to the threshold as it is.

@@ -11,7 +11,7 @@ use crate::packet::{Pooled, SimPacket};
 use crate::source::way::{Mile, Way};
 use sluicegate_base::{Ecn, Span, Time};
 use sluicegate_tcp::send::SendCounters;
-use sluicegate_tcp::{Connection, Flags, Host, Segment};
+use sluicegate_tcp::{Connection, Flags, Host};
 
 /// No place, or no number.
 pub(super) const NONE: u32 = u32::MAX;
@@ -177,7 +177,8 @@ impl Sim {
             let slot = self.population.pool.get(place);
             let scripted = slot.script.is_some();
             let connection = &mut slot.ends[end as usize];
-            let Some(segment) = connection.poll(self.now) else {
+            let (vacant, packet) = self.travelling.vacant();
+            if !connection.poll_into(self.now, &mut packet.segment) {
                 if scripted && connection.all_sent() && self.play(place, end) {
                     continue;
                 }
@@ -191,37 +192,29 @@ impl Sim {
                     }
                 }
                 return;
-            };
+            }
             self.work += 1;
-            self.send_pooled(place, to, segment);
+            self.send_pooled(place, to, vacant);
         }
     }
 
-    fn send_pooled(&mut self, place: u32, to: End, segment: Segment) {
+    /// Sends the packet in a vacant place, whose segment is written.
+    fn send_pooled(&mut self, place: u32, to: End, vacant: u32) {
         let slot = self.population.pool.get(place);
-        let bytes = slot.header + segment.option_bytes() + segment.len;
-        let sent = slot.miles[to as usize].cross(bytes, self.now);
-        let (flow, id) = (slot.flow, slot.id);
-        let state = &mut self.flows[flow as usize];
+        let packet = self.travelling.get(vacant);
+        packet.bytes = slot.header + packet.segment.option_bytes() + packet.segment.len;
+        let sent = slot.miles[to as usize].cross(packet.bytes, self.now);
+        (packet.flow, packet.pooled) = (slot.flow, Some(Pooled { id: slot.id, place }));
+        let state = &mut self.flows[slot.flow as usize];
         if to == End::Receiver {
             state.totals.sent[0] += 1;
-            state.totals.sent[1] += u64::from(bytes);
+            state.totals.sent[1] += u64::from(packet.bytes);
         }
-        let ecn = if segment.flags.has(Flags::ECT) { Ecn::Capable0 } else { Ecn::NotCapable };
-        let packet = SimPacket {
-            flow,
-            pooled: Some(Pooled { id, place }),
-            bytes,
-            leg: state.first[to as usize],
-            to,
-            ecn,
-            class: state.plan.class,
-            priority: state.plan.priority,
-            label: 0,
-            segment,
-            sent: self.now,
-        };
-        self.launch(packet, sent);
+        (packet.to, packet.leg) = (to, state.first[to as usize]);
+        (packet.class, packet.priority, packet.label) = (state.plan.class, state.plan.priority, 0);
+        packet.ecn = if packet.segment.flags.has(Flags::ECT) { Ecn::Capable0 } else { Ecn::NotCapable };
+        packet.sent = self.now;
+        self.launch(vacant, sent);
     }
 
     /// The timer of one end of a pooled connection may have expired. A connection that is over has none armed, and one
