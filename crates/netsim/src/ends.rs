@@ -60,6 +60,7 @@ impl Ends {
     }
 
     /// When a packet that its source sends now leaves the host.
+    #[inline]
     pub fn leaves(&mut self, to: End, data: bool, now: Time) -> Time {
         match self {
             Ends::Tcp(tcp) if to == End::Receiver => tcp.preparation.as_mut().map_or(now, |p| p.ready(data, now)),

@@ -77,7 +77,7 @@ impl Link {
     }
 
     /// A packet reaches the queue. What is lost goes to `lost`. Gives how many packets it finds there.
-    #[inline]
+    #[inline(always)]
     pub fn accept(
         &mut self,
         packet: QueuedPacket,
@@ -100,7 +100,7 @@ impl Link {
     }
 
     /// The transmitter has finished: the next packet goes to it. Gives the one that is sent, and when it arrives.
-    #[inline]
+    #[inline(always)]
     pub fn departure(
         &mut self,
         now: Time,
@@ -126,7 +126,7 @@ impl Link {
         self.arm(events);
     }
 
-    #[inline]
+    #[inline(always)]
     fn transmit(&mut self, now: Time, events: &mut Events, lost: &mut Vec<(QueuedPacket, Cause)>) {
         let ctx = Ctx::new(now, &mut self.rng, lost);
         let Some(packet) = self.queue.dequeue(&mut ctx.with_quenches(&mut self.quenched)) else {
@@ -178,7 +178,7 @@ impl Link {
         self.senders.iter_mut().for_each(Vec::clear);
     }
 
-    #[inline]
+    #[inline(always)]
     fn arm(&mut self, events: &mut Events) {
         if let Some(at) = self.queue.next_wakeup() {
             if self.waking.is_none_or(|waking| at < waking) {

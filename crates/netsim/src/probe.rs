@@ -24,6 +24,7 @@ impl Default for Delays {
 
 impl Delays {
     /// Adds a span; the histogram grows to hold it (`saturating_record` would not grow it, but cut the value).
+    #[inline]
     pub(crate) fn record(&mut self, nanoseconds: u64) {
         self.histogram.record(nanoseconds).expect("the histogram grows by itself");
         self.longest = self.longest.max(nanoseconds);
@@ -82,10 +83,12 @@ impl Default for LinkTotals {
 }
 
 impl LinkTotals {
+    #[inline]
     pub(crate) fn see(&mut self, packets: u64) {
         self.most = self.most.max(packets);
     }
 
+    #[inline]
     pub(crate) fn waited(&mut self, queued: Time, now: Time, watched: bool) {
         self.left(queued, now);
         let delay = now.since(queued).0;
@@ -96,6 +99,7 @@ impl LinkTotals {
     }
 
     /// A packet that was queued leaves the queue, for the wire or for good.
+    #[inline]
     pub(crate) fn left(&mut self, queued: Time, now: Time) {
         self.queued = self.queued + now.since(queued.max(self.window));
     }
@@ -149,6 +153,7 @@ impl Default for FlowTotals {
 }
 
 impl FlowTotals {
+    #[inline]
     pub(crate) fn deliver(&mut self, bytes: u32, delay: Span) {
         self.delivered[0] += 1;
         self.delivered[1] += u64::from(bytes);

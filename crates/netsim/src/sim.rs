@@ -296,6 +296,7 @@ impl Sim {
         self.population.begin_window();
     }
 
+    #[inline(always)]
     fn handle(&mut self, event: Event) {
         match event {
             Event::Departure(at) => {
@@ -325,7 +326,7 @@ impl Sim {
     }
 
     /// A packet starts on a leg of its path at `time`: over the lines that are its own, to the next event.
-    #[inline]
+    #[inline(always)]
     fn travel(&mut self, place: u32, mut time: Time) {
         let packet = self.travelling.get(place);
         loop {
@@ -342,7 +343,7 @@ impl Sim {
     }
 
     /// A packet has reached the end of a leg.
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, place: u32) {
         let packet = self.travelling.get(place);
         match self.legs[packet.leg as usize].to {
@@ -359,6 +360,7 @@ impl Sim {
     }
 
     /// A packet reaches the queue of a link.
+    #[inline(always)]
     fn enter(&mut self, place: u32, at: u32) {
         let packet = self.travelling.get(place);
         packet.leg += 1;
@@ -376,7 +378,7 @@ impl Sim {
     }
 
     /// Counts what has left the queue of `link` since the last call.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, at: u32) {
         let start = self.window_start();
         let link = &mut self.links[at as usize];
@@ -392,6 +394,7 @@ impl Sim {
     }
 
     /// Counts what the queue of `link` has lost, and sends the quenches that it asks for.
+    #[cold]
     fn settle_losses(&mut self, at: u32) {
         let start = self.window_start();
         let link = &mut self.links[at as usize];

@@ -192,7 +192,7 @@ impl Connection {
     }
 
     /// The same, written over `segment` where it is to be; false, and nothing that counts there, when there is none.
-    #[inline]
+    #[inline(always)]
     pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
         if self.state != (State::Open { answer: false }) {
             return self.poll_opening(now, segment);
@@ -230,8 +230,8 @@ impl Connection {
     }
 
     /// When it next wants [`on_timer`](Connection::on_timer).
-    #[inline]
     #[must_use]
+    #[inline(always)]
     pub fn next_timer(&self) -> Option<Time> {
         let earlier = |a: Option<Time>, b: Option<Time>| match (a, b) {
             (Some(a), Some(b)) => Some(a.min(b)),

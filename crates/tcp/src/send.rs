@@ -220,7 +220,7 @@ impl Core {
     }
 
     /// The next byte that the window lets out, given what recovery adds to it.
-    #[inline]
+    #[inline(always)]
     pub fn next_in_window(&mut self, inflation: u64) -> Option<u64> {
         let segments = match self.permit {
             Permit::Nothing => return None,
@@ -280,7 +280,7 @@ impl Core {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn emit(&mut self, seq: u64, now: Time, segment: &mut Segment) {
         let len = self.length_at(seq);
         let fin = self.ends_at(seq + u64::from(len));
@@ -480,7 +480,7 @@ impl Sender {
     }
 
     /// Writes the next segment to send now over `segment`, if there is any. Call it after each event until there is none.
-    #[inline]
+    #[inline(always)]
     pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
         let core = &mut self.core;
         let again = core.resend.take();

@@ -8,6 +8,7 @@ use sluicegate_tcp::{Flags, Segment};
 
 impl Sim {
     /// A packet has reached the end of its path.
+    #[inline(always)]
     pub(super) fn deliver(&mut self, place: u32) {
         let now = self.now;
         let packet = self.travelling.get(place);
@@ -63,6 +64,7 @@ impl Sim {
     }
 
     /// Sends the packet in a vacant place, whose segment, length and connection are written.
+    #[inline(always)]
     fn send(&mut self, flow: u32, to: End, place: u32) {
         let state = &mut self.flows[flow as usize];
         let packet = self.travelling.get(place);
@@ -79,7 +81,7 @@ impl Sim {
     }
 
     /// The packet in a vacant place leaves its host at `sent`, now or later.
-    #[inline]
+    #[inline(always)]
     pub(super) fn launch(&mut self, place: u32, sent: Time) {
         self.travelling.occupy();
         let leg = self.travelling.get(place).leg;
