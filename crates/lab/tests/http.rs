@@ -1,6 +1,5 @@
 //! Web users: exchanges by hand, connections that come and go, what depends on the queue and what does not.
 
-use sluicegate_aqm::Packet as _;
 use sluicegate_base::Time;
 use sluicegate_lab::Scenario;
 use sluicegate_netsim::exchanges::ExchangeRow;

@@ -13,8 +13,12 @@ use std::collections::{BTreeMap, BinaryHeap};
 pub enum Event {
     /// A link has sent a packet's last bit.
     Departure(u32),
-    /// A packet reaches the next link of its path, or its end.
+    /// A packet reaches the next link of its path.
     Arrival(u32),
+    /// A packet reaches a line that several paths share.
+    Crossing(u32),
+    /// A packet reaches its end.
+    Delivery(u32),
     /// A discipline acts between packets.
     Wake(u32),
     /// A flow's source starts, or sends.

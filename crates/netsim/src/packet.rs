@@ -15,8 +15,9 @@ pub struct SimPacket {
     pub pooled: Option<Pooled>,
     /// Its length in bytes, IP header included.
     pub bytes: u32,
-    /// The leg of its path that it is on.
-    pub leg: u32,
+    /// The next leg of its path, and the link or line to which the one before leads.
+    pub(crate) leg: u32,
+    pub(crate) next: u32,
     /// The end that it travels to.
     pub to: End,
     /// Its ECN field.
@@ -166,29 +167,26 @@ pub struct Travelling {
 }
 
 impl Travelling {
-    /// A vacant place, to be written to: its number, and what was last in it. It stays vacant until it is
-    /// [occupied](Travelling::occupy).
-    #[inline]
-    pub fn vacant(&mut self) -> (u32, &mut SimPacket) {
-        let place = match self.free.last() {
-            Some(place) => *place,
-            None => self.add(),
-        };
-        (place, &mut self.places[place as usize])
+    /// Lets `write` fill a vacant place, whatever was last in it. When it says so, there is a packet then: its number,
+    /// and itself.
+    #[inline(always)]
+    pub fn put(&mut self, write: impl FnOnce(&mut SimPacket) -> bool) -> Option<(u32, &mut SimPacket)> {
+        if self.free.is_empty() {
+            self.add();
+        }
+        let place = *self.free.last()?;
+        let packet = &mut self.places[place as usize];
+        if !write(packet) {
+            return None;
+        }
+        self.free.pop();
+        Some((place, packet))
     }
 
     #[cold]
-    fn add(&mut self) -> u32 {
-        let place = self.places.len() as u32;
+    fn add(&mut self) {
+        self.free.push(self.places.len() as u32);
         self.places.push(SimPacket::default());
-        self.free.push(place);
-        place
-    }
-
-    /// The place that [`vacant`](Travelling::vacant) last gave is vacant no longer.
-    #[inline]
-    pub fn occupy(&mut self) {
-        self.free.pop();
     }
 
     /// The packet with this number.

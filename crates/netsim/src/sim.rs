@@ -3,6 +3,7 @@
 mod log;
 mod look;
 mod outcome;
+mod paths;
 mod pool;
 mod population;
 mod quench;
@@ -10,35 +11,17 @@ mod recent;
 mod transport;
 
 use self::log::Log;
+use self::paths::Paths;
 use crate::ends::Ends;
 use crate::events::{End, Event, Events};
-use crate::line::Line;
 use crate::link::{Link, Observer};
 use crate::packet::{QueuedPacket, Travelling};
-use crate::plan::{FlowPlan, Hop, Plan};
+use crate::plan::{FlowPlan, Plan};
 use crate::probe::{FlowSample, FlowTotals, Occupancy, PacketEvent, Positions, QueueSample, Spread, StateSample};
 use population::Population;
 use sluicegate_aqm::Cause;
 use sluicegate_base::{Rate, Span, Time};
 use sluicegate_tcp::send::SendCounters;
-
-/// One leg of a path as it runs: over a line that is this path's own, if there is one, to where something must happen in
-/// the order of time.
-struct Leg {
-    line: Option<Line>,
-    to: Then,
-}
-
-/// What is at the end of a leg.
-#[derive(Clone, Copy)]
-enum Then {
-    Link(u32),
-    /// A line that several paths share.
-    Shared(u32),
-    /// Another line of this path's own.
-    Own,
-    End,
-}
 
 struct FlowState {
     plan: FlowPlan,
@@ -61,14 +44,7 @@ struct FlowState {
 /// A run in progress.
 pub struct Sim {
     links: Vec<Link>,
-    /// The names of all lines.
-    line_names: Vec<String>,
-    /// Lines that several paths share; none in the place of one that is a path's own.
-    lines: Vec<Option<Line>>,
-    /// The propagation delays of all lines.
-    line_delays: Vec<Span>,
-    /// The paths of all flows, leg by leg.
-    legs: Vec<Leg>,
+    paths: Paths,
     flows: Vec<FlowState>,
     /// The groups whose connections come and go.
     population: Population,
@@ -105,38 +81,8 @@ impl Sim {
     pub fn new(plan: Plan) -> Sim {
         let seed = plan.seed;
         let mut events = Events::new(bucket(&plan), reach(&plan));
-        let mut uses = vec![0u32; plan.lines.len()];
-        for flow in &plan.flows {
-            // The connections of a group share every line of its path.
-            let users = if flow.source.way().is_some() { 2 } else { 1 };
-            for hop in flow.path.iter().chain(&flow.return_path) {
-                if let Hop::Line(at) = *hop {
-                    uses[at as usize] += users;
-                }
-            }
-        }
         let population = Population::new(&plan.flows, seed);
-        let mut legs = Vec::new();
-        let mut lay = |path: &[Hop]| {
-            let first = legs.len() as u32;
-            let mut line = None;
-            for hop in path {
-                let to = match *hop {
-                    Hop::Link(at) => Then::Link(at),
-                    Hop::Line(at) if uses[at as usize] > 1 => Then::Shared(at),
-                    Hop::Line(at) => {
-                        let own = Line::new(&plan.lines[at as usize], seed);
-                        if let Some(before) = line.replace(own) {
-                            legs.push(Leg { line: Some(before), to: Then::Own });
-                        }
-                        continue;
-                    }
-                };
-                legs.push(Leg { line: line.take(), to });
-            }
-            legs.push(Leg { line, to: Then::End });
-            first
-        };
+        let mut paths = Paths::new(&plan);
         let flows: Vec<FlowState> = plan
             .flows
             .iter()
@@ -146,7 +92,7 @@ impl Sim {
                 events.push(flow.start + ends.first(), Event::Source(at as u32));
                 FlowState {
                     ends,
-                    first: [&flow.return_path, &flow.path].map(|path| lay(path)),
+                    first: [&flow.return_path, &flow.path].map(|path| paths.lay(path, &plan)),
                     base_rtt: plan.base_rtt(flow),
                     completed: None,
                     plan: flow.clone(),
@@ -157,10 +103,6 @@ impl Sim {
                 }
             })
             .collect();
-        let line_delays = plan.lines.iter().map(|line| line.delay).collect();
-        let shared = |(line, uses): (_, &u32)| (*uses > 1).then(|| Line::new(line, seed));
-        let lines = plan.lines.iter().zip(&uses).map(shared).collect();
-        let line_names = plan.lines.into_iter().map(|line| line.name).collect();
         let links: Vec<Link> = plan
             .links
             .into_iter()
@@ -173,10 +115,7 @@ impl Sim {
             found: vec![[0; 2]; links.len()],
             census: vec![0; flows.len()],
             links,
-            line_names,
-            lines,
-            line_delays,
-            legs,
+            paths,
             flows,
             population,
             travelling: Travelling::default(),
@@ -227,9 +166,13 @@ impl Sim {
             link.observer = Some(observer);
             return true;
         }
-        let Some(at) = self.line_names.iter().position(|known| known == name) else { return false };
+        let Some(at) = self.paths.named(name) else { return false };
         let end = self.end;
-        if let Some(line) = self.line(at) {
+        let crossed = self
+            .flows
+            .iter()
+            .flat_map(|flow| [&flow.plan.return_path, &flow.plan.path].into_iter().map(Vec::as_slice).zip(flow.first));
+        if let Some(line) = self.paths.line(at, crossed) {
             // A line knows beforehand what it will have sent; what it sends after the end is not sent.
             line.observe(Box::new(move |time, packet| {
                 if time <= end {
@@ -238,24 +181,6 @@ impl Sim {
             }));
         }
         true
-    }
-
-    /// The line with this index of the plan; none when no path crosses it.
-    fn line(&mut self, at: usize) -> Option<&mut Line> {
-        if self.lines[at].is_some() {
-            return self.lines[at].as_mut();
-        }
-        let this = Hop::Line(at as u32);
-        for flow in &self.flows {
-            for (path, first) in [&flow.plan.return_path, &flow.plan.path].into_iter().zip(flow.first) {
-                let Some(place) = path.iter().position(|hop| *hop == this) else { continue };
-                // Lines of its own are in the legs in the order of the path.
-                let own = |hop: &&Hop| matches!(hop, Hop::Line(line) if self.lines[*line as usize].is_none());
-                let before = path[..place].iter().filter(own).count();
-                return self.legs[first as usize..].iter_mut().filter_map(|leg| leg.line.as_mut()).nth(before);
-            }
-        }
-        None
     }
 
     /// The simulated time.
@@ -299,18 +224,17 @@ impl Sim {
     #[inline(always)]
     fn handle(&mut self, event: Event) {
         match event {
-            Event::Departure(at) => {
-                let link = &mut self.links[at as usize];
-                let (packet, arrival) = link.departure(self.now, &mut self.events, &mut self.lost);
-                let sent = self.travelling.leaves_queue(&packet);
-                if let Some(observer) = &mut link.observer {
-                    observer(self.now, sent);
-                }
-                self.log.note(link, self.now, sent, PacketEvent::Departure, None);
-                self.settle(at);
-                self.travel(packet.place, arrival);
+            Event::Departure(at) => self.depart(at),
+            Event::Arrival(place) => {
+                let at = self.travelling.get(place).next;
+                self.enter(place, at);
             }
-            Event::Arrival(place) => self.arrive(place),
+            Event::Crossing(place) => {
+                let packet = self.travelling.get(place);
+                let (time, event) = self.paths.cross(place, packet, self.now);
+                self.events.push(time, event);
+            }
+            Event::Delivery(place) => self.deliver(place),
             Event::Wake(link) => {
                 self.links[link as usize].wake(self.now, &mut self.events, &mut self.lost);
                 self.settle(link);
@@ -325,45 +249,26 @@ impl Sim {
         }
     }
 
-    /// A packet starts on a leg of its path at `time`: over the lines that are its own, to the next event.
+    /// A link has sent a packet's last bit.
     #[inline(always)]
-    fn travel(&mut self, place: u32, mut time: Time) {
-        let packet = self.travelling.get(place);
-        loop {
-            let leg = &mut self.legs[packet.leg as usize];
-            if let Some(line) = &mut leg.line {
-                time = line.cross(packet, time);
-            }
-            match leg.to {
-                Then::Own => packet.leg += 1,
-                _ => break,
-            }
+    fn depart(&mut self, at: u32) {
+        let link = &mut self.links[at as usize];
+        let (queued, arrival) = link.departure(self.now, &mut self.events, &mut self.lost);
+        let packet = self.travelling.leaves_queue(&queued);
+        if let Some(observer) = &mut link.observer {
+            observer(self.now, packet);
         }
-        self.events.push(time, Event::Arrival(place));
-    }
-
-    /// A packet has reached the end of a leg.
-    #[inline(always)]
-    fn arrive(&mut self, place: u32) {
-        let packet = self.travelling.get(place);
-        match self.legs[packet.leg as usize].to {
-            Then::End => self.deliver(place),
-            Then::Link(at) => self.enter(place, at),
-            Then::Shared(at) => {
-                let line = self.lines[at as usize].as_mut().expect("a shared line");
-                let time = line.cross(packet, self.now);
-                packet.leg += 1;
-                self.travel(place, time);
-            }
-            Then::Own => unreachable!("no event comes before a path's own line"),
-        }
+        self.log.note(link, self.now, packet, PacketEvent::Departure, None);
+        self.settle(at);
+        let packet = self.travelling.get(queued.place);
+        let (time, event) = self.paths.travel(queued.place, packet, arrival);
+        self.events.push(time, event);
     }
 
     /// A packet reaches the queue of a link.
     #[inline(always)]
     fn enter(&mut self, place: u32, at: u32) {
         let packet = self.travelling.get(place);
-        packet.leg += 1;
         let link = &mut self.links[at as usize];
         let queued = QueuedPacket::new(place, packet, self.now);
         if link.watched && queued.to == End::Receiver {

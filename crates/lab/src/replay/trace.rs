@@ -292,10 +292,9 @@ mod tests {
             let shape = if udp { Shape::Udp } else { Shape::Tcp { header, window, scale, mss: 960, sack: true } };
             let ecn = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::CongestionExperienced][usize::from(ecn)];
             let segment = segment(seq, ack, len, flags, if flags & 1 == 1 || header > 92 { &[] } else { &blocks });
-            let packet = SimPacket {
-                flow, pooled: None, bytes: 28 + len, leg: 0, to: if forward { End::Receiver } else { End::Sender }, ecn,
-                class: 0, priority: 0, label: 0, segment, sent: Time::ZERO,
-            };
+            let mut packet = SimPacket::default();
+            (packet.flow, packet.bytes, packet.ecn, packet.segment) = (flow, 28 + len, ecn, segment);
+            packet.to = if forward { End::Receiver } else { End::Sender };
             let (bytes, length, original) = headers(shape, &packet);
             let ip = etherparse::Ipv4HeaderSlice::from_slice(&bytes[..length]).unwrap();
             prop_assert_eq!(ip.to_header().calc_header_checksum(), ip.header_checksum());

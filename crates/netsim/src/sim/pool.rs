@@ -177,8 +177,9 @@ impl Sim {
             let slot = self.population.pool.get(place);
             let scripted = slot.script.is_some();
             let connection = &mut slot.ends[end as usize];
-            let (vacant, packet) = self.travelling.vacant();
-            if !connection.poll_into(self.now, &mut packet.segment) {
+            let now = self.now;
+            let put = self.travelling.put(|packet| connection.poll_into(now, &mut packet.segment));
+            let Some(at) = put.map(|(at, _)| at) else {
                 if scripted && connection.all_sent() && self.play(place, end) {
                     continue;
                 }
@@ -192,16 +193,16 @@ impl Sim {
                     }
                 }
                 return;
-            }
+            };
             self.work += 1;
-            self.send_pooled(place, to, vacant);
+            self.send_pooled(place, to, at);
         }
     }
 
-    /// Sends the packet in a vacant place, whose segment is written.
-    fn send_pooled(&mut self, place: u32, to: End, vacant: u32) {
+    /// Sends the packet in this place, whose segment is written.
+    fn send_pooled(&mut self, place: u32, to: End, at: u32) {
         let slot = self.population.pool.get(place);
-        let packet = self.travelling.get(vacant);
+        let packet = self.travelling.get(at);
         packet.bytes = slot.header + packet.segment.option_bytes() + packet.segment.len;
         let sent = slot.miles[to as usize].cross(packet.bytes, self.now);
         (packet.flow, packet.pooled) = (slot.flow, Some(Pooled { id: slot.id, place }));
@@ -214,7 +215,7 @@ impl Sim {
         (packet.class, packet.priority, packet.label) = (state.plan.class, state.plan.priority, 0);
         packet.ecn = if packet.segment.flags.has(Flags::ECT) { Ecn::Capable0 } else { Ecn::NotCapable };
         packet.sent = self.now;
-        self.launch(vacant, sent);
+        self.launch(at, sent);
     }
 
     /// The timer of one end of a pooled connection may have expired. A connection that is over has none armed, and one

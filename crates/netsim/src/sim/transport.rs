@@ -1,8 +1,9 @@
 //! The ends of flows at work: what arrives, what is sent in answer, sources and timers.
 
-use super::{Leg, Sim, Then};
+use super::{FlowState, Sim};
 use crate::ends::Ends;
 use crate::events::{End, Event};
+use crate::packet::SimPacket;
 use sluicegate_base::{Ecn, Time};
 use sluicegate_tcp::{Flags, Segment};
 
@@ -45,8 +46,9 @@ impl Sim {
             let flow = &mut self.flows[id as usize];
             let Ends::Tcp(tcp) = &mut flow.ends else { return };
             let connection = &mut tcp.ends[end as usize];
-            let (place, packet) = self.travelling.vacant();
-            if !connection.poll_into(self.now, &mut packet.segment) {
+            let now = self.now;
+            let Some((place, packet)) = self.travelling.put(|packet| connection.poll_into(now, &mut packet.segment))
+            else {
                 if let Some(at) = connection.next_timer() {
                     let armed = &mut tcp.armed[end as usize];
                     if armed.is_none_or(|time| at < time) {
@@ -55,40 +57,26 @@ impl Sim {
                     }
                 }
                 return;
-            }
-            packet.pooled = None;
+            };
             packet.bytes = tcp.header + packet.segment.option_bytes() + packet.segment.len;
+            flow.address(packet, id, to, now);
             self.work += 1;
-            self.send(id, to, place);
+            let sent = packet.sent;
+            self.launch(place, sent);
         }
     }
 
-    /// Sends the packet in a vacant place, whose segment, length and connection are written.
-    #[inline(always)]
-    fn send(&mut self, flow: u32, to: End, place: u32) {
-        let state = &mut self.flows[flow as usize];
-        let packet = self.travelling.get(place);
-        if to == End::Receiver {
-            state.totals.sent[0] += 1;
-            state.totals.sent[1] += u64::from(packet.bytes);
-        }
-        let sent = state.ends.leaves(to, packet.segment.len > 0, self.now);
-        (packet.flow, packet.to, packet.leg) = (flow, to, state.first[to as usize]);
-        (packet.class, packet.priority, packet.label) = (state.plan.class, state.plan.priority, 0);
-        packet.ecn = if packet.segment.flags.has(Flags::ECT) { Ecn::Capable0 } else { Ecn::NotCapable };
-        packet.sent = sent;
-        self.launch(place, sent);
-    }
-
-    /// The packet in a vacant place leaves its host at `sent`, now or later.
+    /// A packet leaves its host at `sent`, now or later.
     #[inline(always)]
     pub(super) fn launch(&mut self, place: u32, sent: Time) {
-        self.travelling.occupy();
-        let leg = self.travelling.get(place).leg;
-        match self.legs[leg as usize] {
-            // It starts at a queue.
-            Leg { line: None, to: Then::Link(at) } if sent == self.now => self.enter(place, at),
-            _ => self.travel(place, sent),
+        let packet = self.travelling.get(place);
+        // It may start at a queue.
+        if let Some(link) = self.paths.link_at(packet.leg).filter(|_| sent == self.now) {
+            packet.leg += 1;
+            self.enter(place, link);
+        } else {
+            let (time, event) = self.paths.travel(place, packet, sent);
+            self.events.push(time, event);
         }
     }
 
@@ -124,9 +112,15 @@ impl Sim {
                 }
                 let (bytes, gap) = source.next();
                 self.events.push(self.now + gap, Event::Source(flow));
-                let (place, packet) = self.travelling.vacant();
-                (packet.pooled, packet.bytes, packet.segment) = (None, bytes, Segment::default());
-                self.send(flow, End::Receiver, place);
+                let written = |packet: &mut SimPacket| {
+                    (packet.bytes, packet.segment) = (bytes, Segment::default());
+                    true
+                };
+                if let Some((place, packet)) = self.travelling.put(written) {
+                    state.address(packet, flow, End::Receiver, self.now);
+                    let sent = packet.sent;
+                    self.launch(place, sent);
+                }
             }
             Ends::Many => self.begin_group(flow),
         }
@@ -140,5 +134,20 @@ impl Sim {
             tcp.ends[end as usize].on_timer(self.now);
             self.pump(flow, end);
         }
+    }
+}
+
+impl FlowState {
+    /// A packet whose segment and length are written sets out from one end of the flow with this number.
+    #[inline(always)]
+    fn address(&mut self, packet: &mut SimPacket, id: u32, to: End, now: Time) {
+        if to == End::Receiver {
+            self.totals.sent[0] += 1;
+            self.totals.sent[1] += u64::from(packet.bytes);
+        }
+        (packet.flow, packet.pooled, packet.to, packet.leg) = (id, None, to, self.first[to as usize]);
+        (packet.class, packet.priority, packet.label) = (self.plan.class, self.plan.priority, 0);
+        packet.ecn = if packet.segment.flags.has(Flags::ECT) { Ecn::Capable0 } else { Ecn::NotCapable };
+        packet.sent = self.ends.leaves(to, packet.segment.len > 0, now);
     }
 }
