@@ -108,6 +108,15 @@ struct Node {
     next: u32,
 }
 
+/// A run of buckets that begins with a multiple of 64.
+#[derive(Clone, Debug)]
+struct Buckets {
+    /// A bit for each list that is not empty.
+    filled: u64,
+    /// The first node of each bucket's list.
+    first: [u32; 64],
+}
+
 /// The events to come.
 #[derive(Debug)]
 pub struct Events {
@@ -120,9 +129,8 @@ pub struct Events {
     /// Its entries, the first at the end, and those that were added when there were more than a few.
     present: Vec<Entry>,
     added: BinaryHeap<Entry>,
-    /// The first node of each bucket's list, and a bit for each list that is not empty.
-    wheel: Box<[u32]>,
-    filled: Box<[u64]>,
+    /// The buckets, 64 by 64.
+    wheel: Box<[Buckets]>,
     nodes: Vec<Node>,
     free: u32,
     /// Entries beyond the wheel's reach, by the turn of the wheel that they belong to. Lists are not used again: those of the far
@@ -149,8 +157,7 @@ impl Events {
             bucket: 0,
             present: Vec::new(),
             added: BinaryHeap::new(),
-            wheel: vec![NONE; buckets as usize].into(),
-            filled: vec![0; (buckets / 64) as usize].into(),
+            wheel: vec![Buckets { filled: 0, first: [NONE; 64] }; (buckets / 64) as usize].into(),
             nodes: Vec::new(),
             free: NONE,
             later: BTreeMap::new(),
@@ -169,26 +176,33 @@ impl Events {
     #[inline(always)]
     fn place(&mut self, entry: Entry) {
         let bucket = entry.time.0 >> self.shift;
-        let at = (bucket & self.mask) as usize;
         // Not for the present bucket, nor for the past, whose distance is enormous.
         if bucket.wrapping_sub(self.bucket).wrapping_sub(1) >= self.mask {
             return self.put_aside(entry);
         }
-        let node = Node { entry, next: self.wheel[at] };
-        if let Some(vacant) = self.nodes.get_mut(self.free as usize) {
-            self.wheel[at] = self.free;
-            self.free = vacant.next;
-            *vacant = node;
-        } else {
-            self.wheel[at] = self.nodes.len() as u32;
-            self.grow(node);
+        let place = self.free;
+        let buckets = &mut self.wheel[((bucket & self.mask) / 64) as usize];
+        buckets.filled |= 1 << (bucket % 64);
+        let next = std::mem::replace(&mut buckets.first[(bucket % 64) as usize], place);
+        match self.nodes.get_mut(place as usize) {
+            Some(vacant) => {
+                self.free = vacant.next;
+                *vacant = Node { entry, next };
+            }
+            None => self.grow(bucket, Node { entry, next }),
         }
-        self.filled[at / 64] |= 1 << (at % 64);
     }
 
+    /// The same when no place for a node is free.
     #[cold]
-    fn grow(&mut self, node: Node) {
+    fn grow(&mut self, bucket: u64, node: Node) {
+        *self.first(bucket) = self.nodes.len() as u32;
         self.nodes.push(node);
+    }
+
+    /// The first node of a bucket's list.
+    fn first(&mut self, bucket: u64) -> &mut u32 {
+        &mut self.wheel[((bucket & self.mask) / 64) as usize].first[(bucket % 64) as usize]
     }
 
     /// Keeps an entry that has no place on the wheel.
@@ -215,18 +229,24 @@ impl Events {
             return self.pop_added(until);
         }
         if self.present.is_empty() {
-            let bucket = self.next_filled();
-            let at = (bucket & self.mask) as usize;
-            let place = self.wheel[at];
-            // Most buckets hold one event.
-            let one = self.nodes.get_mut(place as usize).filter(|node| node.next == NONE && node.entry.time <= until);
-            let Some(node) = one.filter(|_| bucket < self.later_bucket) else {
-                self.open(bucket.min(self.later_bucket))?;
+            let start = self.bucket + 1;
+            let buckets = &mut self.wheel[((start & self.mask) / 64) as usize];
+            let bits = buckets.filled >> (start % 64);
+            let bucket = start + u64::from(bits.trailing_zeros());
+            if bits == 0 || bucket >= self.later_bucket {
+                self.open_next(start)?;
                 return self.pop(until);
-            };
+            }
+            // Most buckets hold one event.
+            let place = buckets.first[(bucket % 64) as usize];
+            let node = &mut self.nodes[place as usize];
+            if node.next != NONE || node.entry.time > until {
+                self.open(bucket);
+                return self.pop(until);
+            }
+            buckets.first[(bucket % 64) as usize] = NONE;
+            buckets.filled &= !(1 << (bucket % 64));
             node.next = std::mem::replace(&mut self.free, place);
-            self.wheel[at] = NONE;
-            self.filled[at / 64] &= !(1 << (at % 64));
             self.bucket = bucket;
             return Some((node.entry.time, node.entry.event));
         }
@@ -254,14 +274,17 @@ impl Events {
         Some((time, event))
     }
 
-    /// Makes a bucket the present one, its entries sorted; none when it does not come.
-    fn open(&mut self, bucket: u64) -> Option<()> {
-        if bucket == NEVER {
-            return None;
-        }
-        let at = (bucket & self.mask) as usize;
-        let mut list = std::mem::replace(&mut self.wheel[at], NONE);
-        self.filled[at / 64] &= !(1 << (at % 64));
+    /// Makes the first bucket from `start` on that is not empty the present one; none when there is none.
+    #[cold]
+    fn open_next(&mut self, start: u64) -> Option<()> {
+        let bucket = self.next_filled(start).min(self.later_bucket);
+        (bucket != NEVER).then(|| self.open(bucket))
+    }
+
+    /// Makes a bucket the present one, its entries sorted.
+    fn open(&mut self, bucket: u64) {
+        let mut list = std::mem::replace(self.first(bucket), NONE);
+        self.wheel[((bucket & self.mask) / 64) as usize].filled &= !(1 << (bucket % 64));
         while list != NONE {
             let node = &mut self.nodes[list as usize];
             self.present.push(node.entry);
@@ -272,12 +295,10 @@ impl Events {
             self.present.sort_unstable();
         }
         self.turn_to(bucket);
-        Some(())
     }
 
     /// Makes a bucket, whose list is empty by now, the present one: with the first of a turn, what belongs to
     /// that turn moves to the wheel.
-    #[inline]
     fn turn_to(&mut self, bucket: u64) {
         self.bucket = bucket;
         if self.later_bucket <= bucket {
@@ -295,24 +316,16 @@ impl Events {
         }
     }
 
-    /// The first bucket after the present one whose list is not empty.
-    #[inline]
-    fn next_filled(&self) -> u64 {
-        let start = self.bucket + 1;
-        let bits = self.filled[((start & self.mask) / 64) as usize] >> (start % 64);
-        if bits != 0 { start + u64::from(bits.trailing_zeros()) } else { self.next_filled_word(start) }
-    }
-
-    /// The same when none of the buckets from `start` on in the same word of bits is.
-    fn next_filled_word(&self, start: u64) -> u64 {
-        // The number of bit 0 of the word; the last one is the first again, for the bits before the start.
-        let mut first = start - start % 64;
-        for _ in 0..self.filled.len() {
-            first += 64;
-            let bits = self.filled[((first & self.mask) / 64) as usize];
+    /// The first bucket from `start` on, the one after the present, whose list is not empty.
+    fn next_filled(&self, start: u64) -> u64 {
+        // The number of bit 0 of the word, and its bits; the last word is the first again, for the bits before the start.
+        let (mut first, mut skip) = (start - start % 64, start % 64);
+        for _ in 0..=self.wheel.len() {
+            let bits = self.wheel[((first & self.mask) / 64) as usize].filled >> skip << skip;
             if bits != 0 {
                 return first + u64::from(bits.trailing_zeros());
             }
+            (first, skip) = (first + 64, 0);
         }
         NEVER
     }

@@ -54,7 +54,8 @@ pub struct Sim {
     now: Time,
     end: Time,
     warmup: Time,
-    measuring: bool,
+    /// When the measured window is to begin; never, once it has.
+    window_due: Time,
     sample: Span,
     series: bool,
     averages: Vec<Spread>,
@@ -124,7 +125,7 @@ impl Sim {
             now: Time::ZERO,
             end: Time::ZERO + plan.duration,
             warmup: Time::ZERO + plan.warmup,
-            measuring: false,
+            window_due: Time::ZERO + plan.warmup,
             sample: plan.sample,
             series: plan.series,
             queue: Vec::new(),
@@ -197,14 +198,14 @@ impl Sim {
 
     #[inline]
     fn begin_window_if_due(&mut self) {
-        if !self.measuring && self.now >= self.warmup {
+        if self.now >= self.window_due {
             self.begin_window();
         }
     }
 
     #[cold]
     fn begin_window(&mut self) {
-        self.measuring = true;
+        self.window_due = Time::NEVER;
         for (link, found) in self.links.iter_mut().zip(&mut self.found) {
             *found = changes(*found, link.found());
             link.totals.begin(self.warmup);
@@ -324,8 +325,13 @@ impl Sim {
         }
     }
 
+    /// Whether the measured window has begun.
+    fn measuring(&self) -> bool {
+        self.window_due == Time::NEVER
+    }
+
     fn window_start(&self) -> Time {
-        if self.measuring { self.warmup } else { Time::ZERO }
+        if self.measuring() { self.warmup } else { Time::ZERO }
     }
 
     /// The places that connections have which come and go: those in use, and all. There are never more of them than were

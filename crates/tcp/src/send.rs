@@ -222,11 +222,13 @@ impl Core {
     /// The next byte that the window lets out, given what recovery adds to it.
     #[inline(always)]
     pub fn next_in_window(&mut self, inflation: u64) -> Option<u64> {
-        let segments = match self.permit {
+        let more = match self.permit {
             Permit::Nothing => return None,
-            Permit::Window | Permit::Burst(_) => self.cc.cwnd() as u64 + inflation,
-            Permit::One => self.cc.cwnd() as u64 + u64::from(self.dupacks),
+            Permit::Window | Permit::Burst(_) => inflation,
+            Permit::One => u64::from(self.dupacks),
         };
+        // Far fewer segments than 2^32 fill the receiver's window.
+        let segments = u64::from(self.cc.cwnd() as u32) + more;
         let usable = segments.saturating_mul(u64::from(self.mss)).min(self.wnd);
         let end = self.nxt + u64::from(self.length_at(self.nxt));
         if !self.sendable(self.nxt) || end > self.una.saturating_add(usable) {
@@ -483,12 +485,17 @@ impl Sender {
     #[inline(always)]
     pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
         let core = &mut self.core;
-        let again = core.resend.take();
-        // RFC 5681, Section 4.1: after an idle timeout the window starts anew.
-        if again.is_none() && core.idle_since.is_some() {
-            core.restart_if_idle(now);
-        }
-        let Some(at) = again.or_else(|| self.recovery.next(core)) else { return false };
+        let at = match core.resend.take() {
+            Some(at) => at,
+            None => {
+                // RFC 5681, Section 4.1: after an idle timeout the window starts anew.
+                if core.idle_since.is_some() {
+                    core.restart_if_idle(now);
+                }
+                let Some(at) = self.recovery.next(core) else { return false };
+                at
+            }
+        };
         core.emit(at, now, segment);
         true
     }

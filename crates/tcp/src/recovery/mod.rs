@@ -135,6 +135,10 @@ impl Recovery for Scheme {
 
     #[inline]
     fn next(&mut self, core: &mut Core) -> Option<u64> {
-        of_each!(self, scheme => scheme.next(core))
+        match self {
+            Scheme::Other(scheme) => scheme.next(core),
+            // The small ones leave this to the window.
+            _ => core.next_in_window(self.inflation()),
+        }
     }
 }
