@@ -79,8 +79,9 @@ impl LinkTotals {
     }
 }
 
-/// What a flow has counted.
+/// What a flow has counted. What most packets change comes first, so that it lies together.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct FlowTotals {
     /// Packets and bytes that its sender has sent.
     pub sent: [u64; 2],
@@ -90,18 +91,18 @@ pub struct FlowTotals {
     pub arrivals: u64,
     /// Packets of its data marked there.
     pub marked: u64,
+    /// Time that packets of its data spent at watched queues.
+    pub queued: Span,
+    /// One-way delays of what was delivered, and their sum.
+    pub delays: Delays,
+    /// Their sum in nanoseconds.
+    pub delay_sum: u128,
     /// Packets of its data lost there, by cause.
     pub lost: [u64; Cause::COUNT],
     /// Packets of its data lost at links that nobody watches.
     pub lost_elsewhere: u64,
     /// Source quenches that have reached its sender.
     pub quenches: u64,
-    /// Time that they spent at watched queues.
-    pub queued: Span,
-    /// One-way delays of what was delivered, and their sum.
-    pub delays: Delays,
-    /// Their sum in nanoseconds.
-    pub delay_sum: u128,
 }
 
 impl Default for FlowTotals {

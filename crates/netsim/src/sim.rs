@@ -23,22 +23,28 @@ use sluicegate_aqm::Cause;
 use sluicegate_base::{Rate, Span, Time};
 use sluicegate_tcp::send::SendCounters;
 
+/// A flow as it runs. What each packet touches comes first, so that it lies together.
+#[repr(C)]
 struct FlowState {
-    plan: FlowPlan,
+    totals: FlowTotals,
     ends: Ends,
     /// The first legs of its paths, by the end that they lead to: back, and there.
     first: [u32; 2],
-    /// The propagation delays of its path, there and back, if all of it has the same.
-    base_rtt: Option<Span>,
-    /// When its receiver had all its data.
-    completed: Option<Time>,
-    totals: FlowTotals,
-    /// The connection's counters when the measured window began.
-    before: SendCounters,
     /// Bytes delivered since the start.
     delivered: u64,
+    /// How much data its receiver waits for, until it has come.
+    awaited: Option<u64>,
+    class: u8,
+    priority: u8,
+    /// When its receiver had all its data.
+    completed: Option<Time>,
+    /// The propagation delays of its path, there and back, if all of it has the same.
+    base_rtt: Option<Span>,
+    /// The connection's counters when the measured window began.
+    before: SendCounters,
     /// What `counted` gave at the last sample.
     sampled: [u64; 5],
+    plan: Box<FlowPlan>,
 }
 
 /// A run in progress.
@@ -95,8 +101,11 @@ impl Sim {
                     ends,
                     first: [&flow.return_path, &flow.path].map(|path| paths.lay(path, &plan)),
                     base_rtt: plan.base_rtt(flow),
+                    awaited: flow.size,
+                    class: flow.class,
+                    priority: flow.priority,
                     completed: None,
-                    plan: flow.clone(),
+                    plan: Box::new(flow.clone()),
                     totals: FlowTotals::default(),
                     before: SendCounters::default(),
                     delivered: 0,

@@ -209,6 +209,15 @@ impl Connection {
         self.receives && self.receiver.poll_into(segment)
     }
 
+    /// Whether [`poll_into`](Connection::poll_into) may give a segment; if not, it would change nothing either.
+    #[inline]
+    #[must_use]
+    pub fn may_send(&self) -> bool {
+        (self.receives && self.receiver.owes())
+            || (self.sends && self.sender.may_send())
+            || self.state != (State::Open { answer: false })
+    }
+
     /// The same while the connection opens.
     #[cold]
     fn poll_opening(&mut self, now: Time, segment: &mut Segment) -> bool {

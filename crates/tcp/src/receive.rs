@@ -172,6 +172,13 @@ impl Receiver {
         self.deadline
     }
 
+    /// Whether any acknowledgement is owed.
+    #[inline]
+    #[must_use]
+    pub fn owes(&self) -> bool {
+        self.owed > 0
+    }
+
     /// Writes one acknowledgement that is owed over `segment`, if there is any.
     #[inline]
     pub fn poll_into(&mut self, segment: &mut Segment) -> bool {

@@ -20,7 +20,10 @@ pub struct RtoConfig {
 
 /// The estimate of one connection.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Rtt {
+    /// The timeout that follows from what is below.
+    timeout: Span,
     config: RtoConfig,
     /// Where the connection's clock stands at time zero, within a tick.
     phase: Span,
@@ -31,8 +34,6 @@ pub struct Rtt {
     /// The timeout that the estimate gives, before bounds and back-off.
     current: Span,
     backoff: u64,
-    /// The timeout that follows from these.
-    timeout: Span,
 }
 
 impl Rtt {

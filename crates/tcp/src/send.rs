@@ -63,14 +63,10 @@ pub struct SendCounters {
     pub quench_responses: u64,
 }
 
-/// What all schemes of loss recovery share: sequence numbers, timer, round trip, window.
+/// What all schemes of loss recovery share: sequence numbers, timer, round trip, window. What every segment touches comes
+/// first, so that it lies together.
+#[repr(C)]
 pub struct Core {
-    /// Bytes of a full segment.
-    pub mss: u32,
-    /// The receiver's window in bytes.
-    pub wnd: u64,
-    /// Whether the first two duplicate acknowledgements let a new segment out.
-    pub limited_transmit: bool,
     /// The congestion window.
     pub cc: Law,
     /// The first byte not acknowledged.
@@ -79,28 +75,22 @@ pub struct Core {
     pub nxt: u64,
     /// The byte after the highest ever sent.
     pub max: u64,
+    /// The end of the stream as far as the application has written it.
+    written: u64,
+    /// The receiver's window in bytes.
+    pub wnd: u64,
+    /// Bytes of a full segment.
+    pub mss: u32,
     /// Duplicate acknowledgements in a row.
     pub dupacks: u32,
-    /// What an acknowledgement must pass before the window is cut again.
-    pub recover: Option<u64>,
-    /// Why the window was last cut.
-    pub cut: Cut,
     /// What may go out now.
     pub permit: Permit,
-    /// A segment to send again before anything else.
-    pub resend: Option<u64>,
-    /// What has been counted.
-    pub counters: SendCounters,
-    rtt: Rtt,
-    /// The end of the stream as far as the application has written it, and whether it writes no more.
-    written: u64,
+    /// Why the window was last cut.
+    pub cut: Cut,
+    /// Whether the first two duplicate acknowledgements let a new segment out.
+    pub limited_transmit: bool,
+    /// Whether the application writes no more.
     closed: bool,
-    /// The end of the segment whose round trip is being measured, and when it was sent.
-    timed: Option<(u64, Time)>,
-    deadline: Option<Time>,
-    /// Since when nothing has been under way, once something was.
-    idle_since: Option<Time>,
-    restart_window: f64,
     /// Whether marks are answered as RFC 3168 says, or every packet's answer counts (DECbit, UT/LT).
     ecn: bool,
     bits: bool,
@@ -109,6 +99,19 @@ pub struct Core {
     announce_cut: bool,
     /// Whether the last mark came at a window of one segment: the next one there backs the timer off.
     marked_at_one: bool,
+    /// What an acknowledgement must pass before the window is cut again.
+    pub recover: Option<u64>,
+    /// A segment to send again before anything else.
+    pub resend: Option<u64>,
+    deadline: Option<Time>,
+    /// Since when nothing has been under way, once something was.
+    idle_since: Option<Time>,
+    /// The end of the segment whose round trip is being measured, and when it was sent.
+    timed: Option<(u64, Time)>,
+    /// What has been counted.
+    pub counters: SendCounters,
+    rtt: Rtt,
+    restart_window: f64,
     /// Bytes that the acknowledgement being worked on covers, and the round trip that it ends.
     acked: u64,
     round: Option<RoundTrip>,
@@ -342,9 +345,10 @@ impl Core {
 }
 
 /// The sending half.
+#[repr(C)]
 pub struct Sender {
-    core: Core,
     recovery: Scheme,
+    core: Core,
 }
 
 impl fmt::Debug for Sender {
@@ -479,6 +483,14 @@ impl Sender {
         core.nxt = core.una;
         core.permit = Permit::Window;
         self.recovery.on_timeout(core);
+    }
+
+    /// Whether [`poll_into`](Sender::poll_into) may give a segment; if not, it would change nothing either.
+    #[inline]
+    #[must_use]
+    pub fn may_send(&self) -> bool {
+        let core = &self.core;
+        core.permit != Permit::Nothing || core.resend.is_some() || core.idle_since.is_some()
     }
 
     /// Writes the next segment to send now over `segment`, if there is any. Call it after each event until there is none.

@@ -20,19 +20,14 @@ impl Sim {
             flow.totals.deliver(packet.bytes, now.since(packet.sent));
         }
         if let Some(pooled) = packet.pooled {
-            let packet = *packet;
-            self.travelling.release(place);
-            return self.deliver_pooled(&packet, pooled);
+            return self.deliver_pooled(place, pooled);
         }
         if let Ends::Tcp(tcp) = &mut flow.ends {
             let end = &mut tcp.ends[to as usize];
             let ce = packet.ecn == Ecn::CongestionExperienced;
             end.on_labelled(&packet.segment, ce, packet.label, now);
-            if to == End::Receiver
-                && flow.completed.is_none()
-                && flow.plan.size.is_some_and(|size| end.received() >= size)
-            {
-                flow.completed = Some(now);
+            if to == End::Receiver && flow.awaited.is_some_and(|size| end.received() >= size) {
+                (flow.awaited, flow.completed) = (None, Some(now));
             }
         }
         self.travelling.release(place);
@@ -47,8 +42,9 @@ impl Sim {
             let Ends::Tcp(tcp) = &mut flow.ends else { return };
             let connection = &mut tcp.ends[end as usize];
             let now = self.now;
-            let Some((place, packet)) = self.travelling.put(|packet| connection.poll_into(now, &mut packet.segment))
-            else {
+            let written =
+                |packet: &mut SimPacket| connection.may_send() && connection.poll_into(now, &mut packet.segment);
+            let Some((place, packet)) = self.travelling.put(written) else {
                 if let Some(at) = connection.next_timer() {
                     let armed = &mut tcp.armed[end as usize];
                     if armed.is_none_or(|time| at < time) {
@@ -146,7 +142,7 @@ impl FlowState {
             self.totals.sent[1] += u64::from(packet.bytes);
         }
         (packet.flow, packet.pooled, packet.to, packet.leg) = (id, None, to, self.first[to as usize]);
-        (packet.class, packet.priority, packet.label) = (self.plan.class, self.plan.priority, 0);
+        (packet.class, packet.priority, packet.label) = (self.class, self.priority, 0);
         packet.ecn = if packet.segment.flags.has(Flags::ECT) { Ecn::Capable0 } else { Ecn::NotCapable };
         packet.sent = self.ends.leaves(to, packet.segment.len > 0, now);
     }

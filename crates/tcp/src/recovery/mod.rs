@@ -76,7 +76,7 @@ pub trait Recovery: Send {
     /// The retransmission timer has expired; the core has gone back to the first unacknowledged byte.
     fn on_timeout(&mut self, core: &mut Core);
 
-    /// The byte to send next; `None` when nothing may be sent now.
+    /// The byte to send next; `None` when nothing may be sent now, as always while the core permits nothing.
     #[inline]
     fn next(&mut self, core: &mut Core) -> Option<u64> {
         core.next_in_window(self.inflation())
