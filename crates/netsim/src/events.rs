@@ -49,6 +49,16 @@ pub enum End {
 }
 
 impl Event {
+    /// The packet that it is about, if it is about one.
+    #[inline]
+    #[must_use]
+    pub fn packet(self) -> Option<u32> {
+        match self {
+            Event::Arrival(place) | Event::Crossing(place) | Event::Delivery(place) => Some(place),
+            _ => None,
+        }
+    }
+
     /// At equal times departures precede all else, and probes look last; the rest goes by insertion.
     #[inline]
     fn class(self) -> u64 {
@@ -90,7 +100,10 @@ impl PartialEq for Entry {
 impl Eq for Entry {}
 
 /// Bounds of the number of buckets of the wheel, which is a power of two.
-const BUCKETS: [u64; 2] = [1 << 13, 1 << 16];
+const BUCKETS: [u64; 2] = [1 << 13, 1 << 14];
+
+/// From how many entries in the present bucket on it pays to look ahead.
+const MANY: usize = 4;
 
 /// How many entries the present bucket may have for another one to be put among them in order.
 const FEW: usize = 16;
@@ -254,6 +267,23 @@ impl Events {
             return None;
         }
         self.present.pop().map(|entry| (entry.time, entry.event))
+    }
+
+    /// Whether the present bucket has many events left.
+    #[inline]
+    pub fn many(&self) -> bool {
+        self.present.len() >= MANY
+    }
+
+    /// The events of the present bucket that are left, the last one first.
+    pub fn present(&self) -> impl Iterator<Item = Event> {
+        self.present.iter().map(|entry| entry.event)
+    }
+
+    /// The number of the present bucket.
+    #[inline]
+    pub fn bucket(&self) -> u64 {
+        self.bucket
     }
 
     /// The same when something was added to the present bucket.
