@@ -10,7 +10,7 @@ use sluicegate_lab::replay::reader::{Capture, Next};
 use sluicegate_lab::replay::results::Report;
 use sluicegate_lab::replay::{Failure, Progress, Replay, ReplayScenario};
 use sluicegate_lab::{Foreign, Scenario, ScenarioError};
-use sluicegate_netsim::{Sim, SimPacket};
+use sluicegate_netsim::{QueuedPacket, Sim};
 use std::cell::RefCell;
 use std::io::{self, Write};
 use std::rc::Rc;
@@ -158,7 +158,7 @@ fn read_and_begin(text: &str, sets: &[(String, String)]) {
 }
 
 /// In the place of a discipline written in Python.
-fn stand_in(_: &Foreign, _: &str, _: Rate) -> Result<(String, Box<dyn Discipline<SimPacket>>), ScenarioError> {
+fn stand_in(_: &Foreign, _: &str, _: Rate) -> Result<(String, Box<dyn Discipline<QueuedPacket>>), ScenarioError> {
     let queue = DropTail::new(DropTailParams { limit: Size::Packets(50) });
     Ok(("stand-in".to_owned(), Box::new(queue)))
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 use sluicegate_aqm::Discipline;
 use sluicegate_base::Rate;
 use sluicegate_base::params::Raw;
-use sluicegate_netsim::SimPacket;
+use sluicegate_netsim::QueuedPacket;
 
 /// The key of the table with values for a foreign discipline: `[queue.python]`.
 pub const TABLE: &str = "python";
@@ -31,7 +31,7 @@ pub struct Foreign {
 }
 
 /// Builds a foreign discipline for the link of this name and rate; gives the name that results bear, and the queue.
-pub type Build<'a, E, P = SimPacket> =
+pub type Build<'a, E, P = QueuedPacket> =
     dyn FnMut(&Foreign, &str, Rate) -> Result<(String, Box<dyn Discipline<P>>), E> + 'a;
 
 impl Foreign {

@@ -155,11 +155,7 @@ fn flows(outcome: &Outcome) -> ResultTable {
     let bps = |bytes: u64| bytes as f64 * 8.0 / window;
     let lost: Vec<[u64; Cause::COUNT]> = rows().map(|row| row.totals.lost).collect();
     let all_lost = |row: &FlowRow| row.totals.lost.iter().sum::<u64>();
-    let delay = |quantile: f64| {
-        rows().map(move |row| {
-            row.totals.delays.as_ref().map_or(f64::NAN, |delays| delays.value_at_quantile(quantile) as f64)
-        })
-    };
+    let delay = |quantile: f64| rows().map(move |row| row.totals.delays.quantile(quantile));
     let recent = |value: fn(RecentShare) -> f64| rows().map(move |row| row.recent.map_or(f64::NAN, value));
     let mut columns = vec![
         u64s("flow", "", "number of the flow, from 1 in the order of the scenario", 1..=outcome.flows.len() as u64),
@@ -353,8 +349,7 @@ fn links(outcome: &Outcome) -> ResultTable {
             "queueing_delay_p99_ns",
             "ns",
             "99th percentile of it, to two digits",
-            rows()
-                .map(|row| row.totals.delays.as_ref().map_or(f64::NAN, |delays| delays.value_at_quantile(0.99) as f64)),
+            rows().map(|row| row.totals.delays.quantile(0.99)),
         ),
     ]);
     ResultTable { name: "links", summary: "One row for each link under study, over the measured window.", columns }

@@ -1,6 +1,5 @@
 //! Web users: exchanges by hand, connections that come and go, what depends on the queue and what does not.
 
-use sluicegate_aqm::Packet as _;
 use sluicegate_base::Time;
 use sluicegate_lab::Scenario;
 use sluicegate_netsim::exchanges::ExchangeRow;
@@ -231,7 +230,7 @@ fn every_connection_is_a_flow_of_its_own_to_queues() {
     let seen: Arc<Mutex<BTreeMap<u32, u32>>> = Arc::default();
     let shared = seen.clone();
     let note = move |_: Time, packet: &sluicegate_netsim::SimPacket| {
-        assert_eq!(packet.flow().0, u64::from(packet.connection()) << 1 | packet.to as u64);
+        assert_eq!(packet.key().0, u64::from(packet.connection()) << 1 | packet.to as u64);
         let first = packet.segment.seq == 0 && packet.segment.len > 0 && packet.flow == 0;
         *shared.lock().unwrap().entry(packet.connection()).or_default() += u32::from(first);
     };

@@ -25,7 +25,7 @@ pub(crate) struct Tcp {
 /// What sends and receives at the ends of a flow.
 pub(crate) enum Ends {
     Tcp(Box<Tcp>),
-    Clocked(Clocked),
+    Clocked(Box<Clocked>),
     /// Those of many connections, which the population has.
     Many,
 }
@@ -45,9 +45,9 @@ impl Ends {
             SourcePlan::Tcp(host) => tcp(host, None),
             SourcePlan::Telnet(host, params) => tcp(host, Some(Typing::new(params, stream("typing")))),
             SourcePlan::Http(_) | SourcePlan::Connections(_) => Ends::Many,
-            SourcePlan::Udp(params) => Ends::Clocked(Clocked::udp(params, stream("packets"))),
-            SourcePlan::Poisson(params) => Ends::Clocked(Clocked::poisson(params, stream("packets"))),
-            SourcePlan::OnOff(params) => Ends::Clocked(Clocked::on_off(params, stream("packets"))),
+            SourcePlan::Udp(params) => Ends::Clocked(Box::new(Clocked::udp(params, stream("packets")))),
+            SourcePlan::Poisson(params) => Ends::Clocked(Box::new(Clocked::poisson(params, stream("packets")))),
+            SourcePlan::OnOff(params) => Ends::Clocked(Box::new(Clocked::on_off(params, stream("packets")))),
         }
     }
 
@@ -60,6 +60,7 @@ impl Ends {
     }
 
     /// When a packet that its source sends now leaves the host.
+    #[inline]
     pub fn leaves(&mut self, to: End, data: bool, now: Time) -> Time {
         match self {
             Ends::Tcp(tcp) if to == End::Receiver => tcp.preparation.as_mut().map_or(now, |p| p.ready(data, now)),

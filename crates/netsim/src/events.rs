@@ -13,8 +13,12 @@ use std::collections::{BTreeMap, BinaryHeap};
 pub enum Event {
     /// A link has sent a packet's last bit.
     Departure(u32),
-    /// A packet reaches the next link of its path, or its end.
+    /// A packet reaches the next link of its path.
     Arrival(u32),
+    /// A packet reaches a line that several paths share.
+    Crossing(u32),
+    /// A packet reaches its end.
+    Delivery(u32),
     /// A discipline acts between packets.
     Wake(u32),
     /// A flow's source starts, or sends.
@@ -34,16 +38,27 @@ pub enum Event {
 }
 
 /// The ends of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum End {
     /// Where the data comes from.
+    #[default]
     Sender = 0,
     /// Where it goes.
     Receiver = 1,
 }
 
 impl Event {
+    /// The packet that it is about, if it is about one.
+    #[inline]
+    #[must_use]
+    pub fn packet(self) -> Option<u32> {
+        match self {
+            Event::Arrival(place) | Event::Crossing(place) | Event::Delivery(place) => Some(place),
+            _ => None,
+        }
+    }
+
     /// At equal times departures precede all else, and probes look last; the rest goes by insertion.
     #[inline]
     fn class(self) -> u64 {
@@ -55,60 +70,12 @@ impl Event {
     }
 }
 
-/// An event in one word: its kind and its index.
-#[derive(Clone, Copy, Debug)]
-struct Code(u64);
-
-impl Code {
-    #[inline]
-    fn of(event: Event) -> Code {
-        let (kind, index) = match event {
-            Event::Departure(link) => (0, link),
-            Event::Arrival(packet) => (1, packet),
-            Event::Wake(link) => (2, link),
-            Event::Source(flow) => (3, flow),
-            Event::Timer(flow, End::Sender) => (4, flow),
-            Event::Timer(flow, End::Receiver) => (5, flow),
-            Event::Sample => (6, 0),
-            Event::Quench(flow, End::Sender) => (7, flow),
-            Event::Quench(flow, End::Receiver) => (8, flow),
-            Event::User(user) => (9, user),
-            Event::PoolTimer(place, End::Sender) => (10, place),
-            Event::PoolTimer(place, End::Receiver) => (11, place),
-            Event::Act(place, End::Sender) => (12, place),
-            Event::Act(place, End::Receiver) => (13, place),
-        };
-        Code(kind << 32 | u64::from(index))
-    }
-
-    #[inline]
-    fn event(self) -> Event {
-        let index = self.0 as u32;
-        match self.0 >> 32 {
-            0 => Event::Departure(index),
-            1 => Event::Arrival(index),
-            2 => Event::Wake(index),
-            3 => Event::Source(index),
-            4 => Event::Timer(index, End::Sender),
-            5 => Event::Timer(index, End::Receiver),
-            6 => Event::Sample,
-            7 => Event::Quench(index, End::Sender),
-            8 => Event::Quench(index, End::Receiver),
-            9 => Event::User(index),
-            10 => Event::PoolTimer(index, End::Sender),
-            11 => Event::PoolTimer(index, End::Receiver),
-            12 => Event::Act(index, End::Sender),
-            _ => Event::Act(index, End::Receiver),
-        }
-    }
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     time: Time,
     /// Class in the top two bits, tie number below.
     order: u64,
-    code: Code,
+    event: Event,
 }
 
 impl Ord for Entry {
@@ -133,7 +100,13 @@ impl PartialEq for Entry {
 impl Eq for Entry {}
 
 /// Bounds of the number of buckets of the wheel, which is a power of two.
-const BUCKETS: [u64; 2] = [1 << 13, 1 << 16];
+const BUCKETS: [u64; 2] = [1 << 13, 1 << 14];
+
+/// From how many entries in the present bucket on it pays to look ahead.
+const MANY: usize = 4;
+
+/// How many entries the present bucket may have for another one to be put among them in order.
+const FEW: usize = 16;
 
 /// The number of a bucket that does not come.
 const NEVER: u64 = u64::MAX;
@@ -148,6 +121,15 @@ struct Node {
     next: u32,
 }
 
+/// A run of buckets that begins with a multiple of 64.
+#[derive(Clone, Debug)]
+struct Buckets {
+    /// A bit for each list that is not empty.
+    filled: u64,
+    /// The first node of each bucket's list.
+    first: [u32; 64],
+}
+
 /// The events to come.
 #[derive(Debug)]
 pub struct Events {
@@ -157,12 +139,11 @@ pub struct Events {
     mask: u64,
     /// The number of the present bucket, counted from time zero.
     bucket: u64,
-    /// Its entries as it became present, the first at the end, and those that were added since.
+    /// Its entries, the first at the end, and those that were added when there were more than a few.
     present: Vec<Entry>,
     added: BinaryHeap<Entry>,
-    /// The first node of each bucket's list, and a bit for each list that is not empty.
-    wheel: Box<[u32]>,
-    filled: Box<[u64]>,
+    /// The buckets, 64 by 64.
+    wheel: Box<[Buckets]>,
     nodes: Vec<Node>,
     free: u32,
     /// Entries beyond the wheel's reach, by the turn of the wheel that they belong to. Lists are not used again: those of the far
@@ -189,8 +170,7 @@ impl Events {
             bucket: 0,
             present: Vec::new(),
             added: BinaryHeap::new(),
-            wheel: vec![NONE; buckets as usize].into(),
-            filled: vec![0; (buckets / 64) as usize].into(),
+            wheel: vec![Buckets { filled: 0, first: [NONE; 64] }; (buckets / 64) as usize].into(),
             nodes: Vec::new(),
             free: NONE,
             later: BTreeMap::new(),
@@ -203,40 +183,51 @@ impl Events {
     #[inline(always)]
     pub fn push(&mut self, time: Time, event: Event) {
         self.ties += 1;
-        self.place(Entry { time, order: event.class() << 62 | self.ties, code: Code::of(event) });
+        self.place(Entry { time, order: event.class() << 62 | self.ties, event });
     }
 
     #[inline(always)]
     fn place(&mut self, entry: Entry) {
         let bucket = entry.time.0 >> self.shift;
-        let at = (bucket & self.mask) as usize;
         // Not for the present bucket, nor for the past, whose distance is enormous.
         if bucket.wrapping_sub(self.bucket).wrapping_sub(1) >= self.mask {
             return self.put_aside(entry);
         }
-        let node = Node { entry, next: self.wheel[at] };
-        if let Some(vacant) = self.nodes.get_mut(self.free as usize) {
-            self.wheel[at] = self.free;
-            self.free = vacant.next;
-            *vacant = node;
-        } else {
-            self.wheel[at] = self.nodes.len() as u32;
-            self.grow(node);
+        let place = self.free;
+        let buckets = &mut self.wheel[((bucket & self.mask) / 64) as usize];
+        buckets.filled |= 1 << (bucket % 64);
+        let next = std::mem::replace(&mut buckets.first[(bucket % 64) as usize], place);
+        match self.nodes.get_mut(place as usize) {
+            Some(vacant) => {
+                self.free = vacant.next;
+                *vacant = Node { entry, next };
+            }
+            None => self.grow(bucket, Node { entry, next }),
         }
-        self.filled[at / 64] |= 1 << (at % 64);
     }
 
+    /// The same when no place for a node is free.
     #[cold]
-    fn grow(&mut self, node: Node) {
+    fn grow(&mut self, bucket: u64, node: Node) {
+        *self.first(bucket) = self.nodes.len() as u32;
         self.nodes.push(node);
     }
 
+    /// The first node of a bucket's list.
+    fn first(&mut self, bucket: u64) -> &mut u32 {
+        &mut self.wheel[((bucket & self.mask) / 64) as usize].first[(bucket % 64) as usize]
+    }
+
     /// Keeps an entry that has no place on the wheel.
-    #[cold]
     fn put_aside(&mut self, entry: Entry) {
         let bucket = entry.time.0 >> self.shift;
         if bucket <= self.bucket {
-            self.added.push(entry);
+            if self.present.len() < FEW && self.added.is_empty() {
+                let at = self.present.partition_point(|later| *later < entry);
+                self.present.insert(at, entry);
+            } else {
+                self.added.push(entry);
+            }
         } else {
             let turn = bucket >> self.mask.count_ones();
             self.later_bucket = self.later_bucket.min(turn << self.mask.count_ones());
@@ -251,31 +242,48 @@ impl Events {
             return self.pop_added(until);
         }
         if self.present.is_empty() {
-            let bucket = self.next_filled();
-            if bucket >= self.later_bucket {
-                self.open(self.later_bucket)?;
+            let start = self.bucket + 1;
+            let buckets = &mut self.wheel[((start & self.mask) / 64) as usize];
+            let bits = buckets.filled >> (start % 64);
+            let bucket = start + u64::from(bits.trailing_zeros());
+            if bits == 0 || bucket >= self.later_bucket {
+                self.open_next(start)?;
                 return self.pop(until);
             }
             // Most buckets hold one event.
-            let at = (bucket & self.mask) as usize;
-            let place = self.wheel[at];
+            let place = buckets.first[(bucket % 64) as usize];
             let node = &mut self.nodes[place as usize];
-            let (time, code) = (node.entry.time, node.entry.code);
-            if node.next != NONE || time > until {
-                self.open(bucket)?;
+            if node.next != NONE || node.entry.time > until {
+                self.open(bucket);
                 return self.pop(until);
             }
-            node.next = self.free;
-            self.free = place;
-            self.wheel[at] = NONE;
-            self.filled[at / 64] &= !(1 << (at % 64));
-            self.turn_to(bucket);
-            return Some((time, code.event()));
+            buckets.first[(bucket % 64) as usize] = NONE;
+            buckets.filled &= !(1 << (bucket % 64));
+            node.next = std::mem::replace(&mut self.free, place);
+            self.bucket = bucket;
+            return Some((node.entry.time, node.entry.event));
         }
         if self.present.last()?.time > until {
             return None;
         }
-        self.present.pop().map(|entry| (entry.time, entry.code.event()))
+        self.present.pop().map(|entry| (entry.time, entry.event))
+    }
+
+    /// Whether the present bucket has many events left.
+    #[inline]
+    pub fn many(&self) -> bool {
+        self.present.len() >= MANY
+    }
+
+    /// The events of the present bucket that are left, the last one first.
+    pub fn present(&self) -> impl Iterator<Item = Event> {
+        self.present.iter().map(|entry| entry.event)
+    }
+
+    /// The number of the present bucket.
+    #[inline]
+    pub fn bucket(&self) -> u64 {
+        self.bucket
     }
 
     /// The same when something was added to the present bucket.
@@ -284,7 +292,7 @@ impl Events {
         let added = self.added.peek()?;
         let first = self.present.last().is_none_or(|entry| added > entry);
         let entry = if first { added } else { self.present.last()? };
-        let (time, code) = (entry.time, entry.code);
+        let (time, event) = (entry.time, entry.event);
         if time > until {
             return None;
         }
@@ -293,17 +301,20 @@ impl Events {
         } else {
             self.present.pop();
         }
-        Some((time, code.event()))
+        Some((time, event))
     }
 
-    /// Makes a bucket the present one, its entries sorted; none when it does not come.
-    fn open(&mut self, bucket: u64) -> Option<()> {
-        if bucket == NEVER {
-            return None;
-        }
-        let at = (bucket & self.mask) as usize;
-        let mut list = std::mem::replace(&mut self.wheel[at], NONE);
-        self.filled[at / 64] &= !(1 << (at % 64));
+    /// Makes the first bucket from `start` on that is not empty the present one; none when there is none.
+    #[cold]
+    fn open_next(&mut self, start: u64) -> Option<()> {
+        let bucket = self.next_filled(start).min(self.later_bucket);
+        (bucket != NEVER).then(|| self.open(bucket))
+    }
+
+    /// Makes a bucket the present one, its entries sorted.
+    fn open(&mut self, bucket: u64) {
+        let mut list = std::mem::replace(self.first(bucket), NONE);
+        self.wheel[((bucket & self.mask) / 64) as usize].filled &= !(1 << (bucket % 64));
         while list != NONE {
             let node = &mut self.nodes[list as usize];
             self.present.push(node.entry);
@@ -314,12 +325,10 @@ impl Events {
             self.present.sort_unstable();
         }
         self.turn_to(bucket);
-        Some(())
     }
 
     /// Makes a bucket, whose list is empty by now, the present one: with the first of a turn, what belongs to
     /// that turn moves to the wheel.
-    #[inline]
     fn turn_to(&mut self, bucket: u64) {
         self.bucket = bucket;
         if self.later_bucket <= bucket {
@@ -337,25 +346,18 @@ impl Events {
         }
     }
 
-    /// The first bucket after the present one whose list is not empty.
-    #[inline]
-    fn next_filled(&self) -> u64 {
-        let start = self.bucket + 1;
-        let mut word = ((start & self.mask) / 64) as usize;
-        let mut bits = self.filled[word] & (u64::MAX << (start % 64));
-        // The number of bit 0 of the word.
-        let mut first = start - start % 64;
-        for _ in 0..self.filled.len() {
+    /// The first bucket from `start` on, the one after the present, whose list is not empty.
+    fn next_filled(&self, start: u64) -> u64 {
+        // The number of bit 0 of the word, and its bits; the last word is the first again, for the bits before the start.
+        let (mut first, mut skip) = (start - start % 64, start % 64);
+        for _ in 0..=self.wheel.len() {
+            let bits = self.wheel[((first & self.mask) / 64) as usize].filled >> skip << skip;
             if bits != 0 {
                 return first + u64::from(bits.trailing_zeros());
             }
-            first += 64;
-            word = (word + 1) & (self.mask / 64) as usize;
-            bits = self.filled[word];
+            (first, skip) = (first + 64, 0);
         }
-        // The first word again, for the bits before the start.
-        let bits = bits & !(u64::MAX << (start % 64));
-        if bits == 0 { NEVER } else { first + u64::from(bits.trailing_zeros()) }
+        NEVER
     }
 }
 

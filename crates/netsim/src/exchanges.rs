@@ -1,6 +1,6 @@
 //! Requests and their responses, as they are counted.
 
-use crate::probe::Delays;
+use crate::delays::Delays;
 use sluicegate_base::{Span, Time};
 use std::collections::BTreeMap;
 

@@ -7,6 +7,7 @@
 //! | [`link`] | a link: its queue, its transmitter, its wire |
 //! | [`line`] | a link whose buffer has no limit, which needs no events of its own |
 //! | [`preparation`] | the random time that a host takes over each packet |
+//! | [`delays`] | how spans are distributed |
 //! | [`ends`] | what sends and receives at the ends of a flow |
 //! | [`exchanges`] | requests and their responses, as they are counted |
 //! | [`jitter`] | a random delay that keeps the order of packets |
@@ -15,6 +16,7 @@
 //! | [`sim`] | the run itself |
 //! | [`probe`] | counters and samples |
 
+pub mod delays;
 pub mod ends;
 pub mod events;
 pub mod exchanges;
@@ -28,7 +30,7 @@ pub mod probe;
 pub mod sim;
 pub mod source;
 
-pub use packet::SimPacket;
+pub use packet::{QueuedPacket, SimPacket};
 pub use plan::{FlowPlan, Hop, LinePlan, LinkPlan, Plan};
 pub use probe::Outcome;
 pub use sim::Sim;

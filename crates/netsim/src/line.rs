@@ -58,28 +58,11 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::End;
-    use sluicegate_base::{Ecn, Rate};
-    use sluicegate_tcp::Segment;
+    use sluicegate_base::Rate;
     use std::sync::mpsc::channel;
 
     fn packet(bytes: u32) -> SimPacket {
-        let (to, ecn, segment, never) = (End::Receiver, Ecn::NotCapable, Segment::default(), Time::ZERO);
-        SimPacket {
-            flow: 0,
-            pooled: None,
-            bytes,
-            leg: 0,
-            to,
-            ecn,
-            marked: false,
-            segment,
-            sent: never,
-            queued: never,
-            class: 0,
-            priority: 0,
-            label: 0,
-        }
+        SimPacket { bytes, ..SimPacket::default() }
     }
 
     #[test]

@@ -1,25 +1,12 @@
 //! A link: a queue under some discipline, a transmitter, and a wire with a constant delay.
 
 use crate::events::{End, Event, Events};
-use crate::packet::SimPacket;
+use crate::packet::{QueuedPacket, SimPacket};
 use crate::plan::LinkPlan;
 use crate::probe::LinkTotals;
 use sluicegate_aqm::{Cause, Ctx, Discipline, FlowKey, Recent};
 use sluicegate_base::{Rate, Span, Stream, Time, Transmitter};
 use std::borrow::Cow;
-
-/// What its flow counts of a packet that leaves a queue for the wire.
-#[derive(Clone, Copy, Debug)]
-pub struct Leaving {
-    /// Its flow.
-    pub flow: u32,
-    /// The end that it travels to.
-    pub to: End,
-    /// When it was queued.
-    pub queued: Time,
-    /// Whether the queue has marked it.
-    pub marked: bool,
-}
 
 /// Sees each packet that a link has sent, when its last bit is out.
 pub type Observer = Box<dyn FnMut(Time, &SimPacket) + Send>;
@@ -35,11 +22,9 @@ pub struct Link {
     /// Its rate.
     pub rate: Rate,
     /// Its queue.
-    pub queue: Box<dyn Discipline<SimPacket>>,
+    pub queue: Box<dyn Discipline<QueuedPacket>>,
     /// What it has counted since the start.
     pub totals: LinkTotals,
-    /// The packet that has gone to the transmitter since this was last taken.
-    pub leaving: Option<Leaving>,
     /// The flows that its queue wants to be sent a source quench, since this was last taken.
     pub quenched: Vec<FlowKey>,
     /// For each group of packets that the queue chooses among, the flows of the packets of data that it has marked or lost
@@ -55,7 +40,11 @@ pub struct Link {
     rng: Stream,
     transmitter: Transmitter,
     framing: u32,
-    sending: Option<SimPacket>,
+    sending: Option<QueuedPacket>,
+    /// Whether that packet has gone to the transmitter since this was last asked.
+    begun: bool,
+    /// How many packets the queue holds, by what it has been given and has given back.
+    held: u64,
     /// When the discipline will be woken; none when it has not asked.
     waking: Option<Time>,
 }
@@ -74,7 +63,6 @@ impl Link {
             senders: vec![Vec::new(); plan.queue.groups()],
             queue: plan.queue,
             totals: LinkTotals::default(),
-            leaving: None,
             quenched: Vec::new(),
             observer: None,
             index,
@@ -82,44 +70,44 @@ impl Link {
             transmitter: Transmitter::new(plan.rate),
             framing: plan.framing,
             sending: None,
+            begun: false,
+            held: 0,
             waking: None,
         }
     }
 
     /// A packet reaches the queue. What is lost goes to `lost`. Gives how many packets it finds there.
+    #[inline(always)]
     pub fn accept(
         &mut self,
-        mut packet: SimPacket,
+        packet: QueuedPacket,
         now: Time,
         events: &mut Events,
-        lost: &mut Vec<(SimPacket, Cause)>,
+        lost: &mut Vec<(QueuedPacket, Cause)>,
     ) -> u64 {
-        (packet.queued, packet.marked) = (now, false);
-        let found = self.queue.packets();
+        let found = self.held;
         self.totals.arrivals += 1;
         self.totals.found += found;
+        self.held += 1;
         let ctx = Ctx::new(now, &mut self.rng, lost);
         self.queue.enqueue(packet, &mut ctx.with_quenches(&mut self.quenched));
         if self.sending.is_none() {
             self.transmit(now, events, lost);
         }
-        self.totals.see(self.queue.packets());
+        self.totals.see(self.held - lost.len() as u64);
         self.arm(events);
         found
     }
 
     /// The transmitter has finished: the next packet goes to it. Gives the one that is sent, and when it arrives.
-    #[inline]
+    #[inline(always)]
     pub fn departure(
         &mut self,
         now: Time,
         events: &mut Events,
-        lost: &mut Vec<(SimPacket, Cause)>,
-    ) -> (SimPacket, Time) {
+        lost: &mut Vec<(QueuedPacket, Cause)>,
+    ) -> (QueuedPacket, Time) {
         let packet = self.sending.take().expect("a packet in transmission");
-        if let Some(observer) = &mut self.observer {
-            observer(now, &packet);
-        }
         self.totals.departures += 1;
         self.totals.departed_bytes += u64::from(packet.bytes);
         self.transmit(now, events, lost);
@@ -128,7 +116,7 @@ impl Link {
     }
 
     /// The discipline acts on its own.
-    pub fn wake(&mut self, now: Time, events: &mut Events, lost: &mut Vec<(SimPacket, Cause)>) {
+    pub fn wake(&mut self, now: Time, events: &mut Events, lost: &mut Vec<(QueuedPacket, Cause)>) {
         // It may have put the time off since it was armed.
         let due = self.queue.next_wakeup().is_some_and(|at| at <= now);
         if self.waking.take_if(|at| *at <= now).is_some() && due {
@@ -138,34 +126,47 @@ impl Link {
         self.arm(events);
     }
 
-    #[inline]
-    fn transmit(&mut self, now: Time, events: &mut Events, lost: &mut Vec<(SimPacket, Cause)>) {
+    #[inline(always)]
+    fn transmit(&mut self, now: Time, events: &mut Events, lost: &mut Vec<(QueuedPacket, Cause)>) {
         let ctx = Ctx::new(now, &mut self.rng, lost);
         let Some(packet) = self.queue.dequeue(&mut ctx.with_quenches(&mut self.quenched)) else {
             self.transmitter.rest();
             return;
         };
+        self.held -= 1;
         self.totals.waited(packet.queued, now, self.watched);
-        self.totals.marked += u64::from(packet.marked);
-        let SimPacket { flow, to, queued, marked, .. } = packet;
-        if marked {
+        if packet.marked {
+            self.totals.marked += 1;
             self.remember(&packet, None);
         }
-        self.leaving = Some(Leaving { flow, to, queued, marked });
         let time = self.transmitter.send(u64::from(packet.bytes + self.framing));
         events.push(now + time, Event::Departure(self.index));
         self.sending = Some(packet);
+        self.begun = true;
+    }
+
+    /// The packet in transmission, if it has gone to the transmitter since this was last asked.
+    #[inline]
+    pub fn begun(&mut self) -> Option<&QueuedPacket> {
+        self.sending.as_ref().filter(|_| std::mem::take(&mut self.begun))
+    }
+
+    /// A packet that it held is lost for this cause.
+    pub fn lose(&mut self, packet: &QueuedPacket, cause: Cause, now: Time) {
+        self.held -= 1;
+        self.totals.lost[cause as usize] += 1;
+        self.totals.left(packet.queued, now);
     }
 
     /// A packet has been marked, or lost for this cause: whether its flow shows who sends most is the discipline's to say.
-    pub fn remember(&mut self, packet: &SimPacket, cause: Option<Cause>) {
+    pub fn remember(&mut self, packet: &QueuedPacket, cause: Option<Cause>) {
         if self.watched && packet.to == End::Receiver && self.queue.proportional(packet, cause) {
             self.recent[self.queue.group(packet)].record(FlowKey(u64::from(packet.flow)));
         }
     }
 
     /// A packet of data reaches the queue: its flow sends to its group.
-    pub fn note_sender(&mut self, packet: &SimPacket) {
+    pub fn note_sender(&mut self, packet: &QueuedPacket) {
         let (senders, flow) = (&mut self.senders[self.queue.group(packet)], packet.flow as usize);
         senders.resize(senders.len().max(flow + 1), false);
         senders[flow] = true;
@@ -177,7 +178,7 @@ impl Link {
         self.senders.iter_mut().for_each(Vec::clear);
     }
 
-    #[inline]
+    #[inline(always)]
     fn arm(&mut self, events: &mut Events) {
         if let Some(at) = self.queue.next_wakeup() {
             if self.waking.is_none_or(|waking| at < waking) {

@@ -4,9 +4,13 @@ use crate::events::End;
 use sluicegate_aqm::{FlowKey, Packet};
 use sluicegate_base::{Ecn, Time};
 use sluicegate_tcp::Segment;
+use std::num::NonZeroU32;
 
-/// A packet of the simulator: small, copied, never allocated.
-#[derive(Clone, Copy, Debug)]
+/// A packet of the simulator, from when it is sent until it is delivered or lost. It stays in its place among those that
+/// are [on their way](Travelling); what moves is the number of that place. It lies in two cache lines, of which the second
+/// only has selective acknowledgements.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(64))]
 pub struct SimPacket {
     /// The index of its flow: where results count it.
     pub flow: u32,
@@ -14,33 +18,30 @@ pub struct SimPacket {
     pub pooled: Option<Pooled>,
     /// Its length in bytes, IP header included.
     pub bytes: u32,
-    /// The leg of its path that it is on.
-    pub leg: u32,
+    /// The next leg of its path, and the link or line to which the one before leads.
+    pub(crate) leg: u32,
+    pub(crate) next: u32,
     /// The end that it travels to.
     pub to: End,
     /// Its ECN field.
     pub ecn: Ecn,
-    /// Whether the queue that it is in, or was last in, has marked it.
-    pub marked: bool,
     /// The class of its flow.
     pub class: u8,
     /// How much it may be spared.
     pub priority: u8,
     /// What queues have written on it.
     pub label: u32,
-    /// What it carries, for TCP.
-    pub segment: Segment,
     /// When its source sent it.
     pub sent: Time,
-    /// When it entered the queue that it is in.
-    pub queued: Time,
+    /// What it carries, for TCP.
+    pub segment: Segment,
 }
 
 /// A connection that comes and goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pooled {
     /// Its number: no other connection of the run has it, and no flow.
-    pub id: u32,
+    pub id: NonZeroU32,
     /// The place that it has while it lasts.
     pub place: u32,
 }
@@ -48,8 +49,16 @@ pub struct Pooled {
 impl SimPacket {
     /// What tells its connection from all others: the index of its flow, or the number of a pooled connection.
     #[must_use]
+    #[inline]
     pub fn connection(&self) -> u32 {
-        self.pooled.map_or(self.flow, |pooled| pooled.id)
+        self.pooled.map_or(self.flow, |pooled| pooled.id.get())
+    }
+
+    /// What queues know its connection and direction by.
+    #[must_use]
+    #[inline]
+    pub fn key(&self) -> FlowKey {
+        key(self.connection(), self.to)
     }
 
     /// The connection, and the end that its packets travel to, of this key.
@@ -60,11 +69,66 @@ impl SimPacket {
     }
 }
 
-impl Packet for SimPacket {
+/// The two directions of a connection are two flows to a queue, as two 5-tuples are.
+#[inline]
+fn key(connection: u32, to: End) -> FlowKey {
+    FlowKey(u64::from(connection) << 1 | to as u64)
+}
+
+/// What a queue holds of a packet, and may change.
+#[derive(Clone, Copy, Debug)]
+pub struct QueuedPacket {
+    /// Where the packet itself is.
+    pub(crate) place: u32,
+    /// The index of its flow: where results count it.
+    pub flow: u32,
+    connection: u32,
+    /// Its length in bytes, IP header included.
+    pub bytes: u32,
+    /// When it entered the queue.
+    pub queued: Time,
+    /// What queues have written on it.
+    pub label: u32,
+    /// The end that it travels to.
+    pub to: End,
+    /// Its ECN field.
+    pub ecn: Ecn,
+    /// Whether this queue has marked it.
+    pub marked: bool,
+    class: u8,
+    priority: u8,
+}
+
+impl QueuedPacket {
+    /// The packet in this place as it enters a queue.
+    #[inline]
+    pub(crate) fn new(place: u32, packet: &SimPacket, queued: Time) -> QueuedPacket {
+        QueuedPacket {
+            place,
+            flow: packet.flow,
+            connection: packet.connection(),
+            bytes: packet.bytes,
+            queued,
+            label: packet.label,
+            to: packet.to,
+            ecn: packet.ecn,
+            marked: false,
+            class: packet.class,
+            priority: packet.priority,
+        }
+    }
+
+    /// What tells its connection from all others: the index of its flow, or the number of a pooled connection.
+    #[must_use]
+    pub fn connection(&self) -> u32 {
+        self.connection
+    }
+}
+
+impl Packet for QueuedPacket {
     #[inline]
     fn flow(&self) -> FlowKey {
-        // The two directions of a connection are two flows to a queue, as two 5-tuples are.
-        FlowKey(u64::from(self.connection()) << 1 | self.to as u64)
+        key(self.connection, self.to)
     }
 
     #[inline]
@@ -72,33 +136,39 @@ impl Packet for SimPacket {
         u64::from(self.bytes)
     }
 
+    #[inline]
     fn ecn(&self) -> Ecn {
         self.ecn
     }
 
+    #[inline]
     fn mark(&mut self) -> bool {
         self.marked = self.ecn.mark();
         self.marked
     }
 
+    #[inline]
     fn class(&self) -> u8 {
         self.class
     }
 
+    #[inline]
     fn priority(&self) -> u8 {
         self.priority
     }
 
+    #[inline]
     fn label(&self) -> u32 {
         self.label
     }
 
+    #[inline]
     fn set_label(&mut self, label: u32) {
         self.label = label;
     }
 }
 
-/// Packets on their way between queues, each in a numbered place that is used again.
+/// Packets on their way, each in a numbered place that is used again.
 #[derive(Debug, Default)]
 pub struct Travelling {
     places: Vec<SimPacket>,
@@ -106,21 +176,40 @@ pub struct Travelling {
 }
 
 impl Travelling {
-    /// Puts a packet in; its number.
-    #[inline]
-    pub fn put(&mut self, packet: SimPacket) -> u32 {
-        if let Some(place) = self.free.pop() {
-            self.places[place as usize] = packet;
-            return place;
+    /// Lets `write` fill a vacant place, whatever was last in it. When it says so, there is a packet then: its number,
+    /// and itself.
+    #[inline(always)]
+    pub fn put(&mut self, write: impl FnOnce(&mut SimPacket) -> bool) -> Option<(u32, &mut SimPacket)> {
+        if self.free.is_empty() {
+            self.add();
         }
-        self.places.push(packet);
-        self.places.len() as u32 - 1
+        let place = *self.free.last()?;
+        let packet = &mut self.places[place as usize];
+        if !write(packet) {
+            return None;
+        }
+        self.free.pop();
+        Some((place, packet))
+    }
+
+    #[cold]
+    fn add(&mut self) {
+        self.free.push(self.places.len() as u32);
+        self.places.push(SimPacket::default());
     }
 
     /// The packet with this number.
     #[inline]
     pub fn get(&mut self, place: u32) -> &mut SimPacket {
         &mut self.places[place as usize]
+    }
+
+    /// A packet leaves a queue: what the queue has written on it counts from now on.
+    #[inline]
+    pub fn leaves_queue(&mut self, packet: &QueuedPacket) -> &mut SimPacket {
+        let place = self.get(packet.place);
+        (place.ecn, place.label) = (packet.ecn, packet.label);
+        place
     }
 
     /// Gives a place up.

@@ -1,6 +1,6 @@
 //! A network and its flows, ready to run.
 
-use crate::packet::SimPacket;
+use crate::packet::QueuedPacket;
 use crate::source::SourcePlan;
 use sluicegate_aqm::Discipline;
 use sluicegate_base::{Rate, Span, Time};
@@ -19,7 +19,7 @@ pub struct LinkPlan {
     /// The name of its discipline.
     pub discipline: Cow<'static, str>,
     /// Its queue.
-    pub queue: Box<dyn Discipline<SimPacket>>,
+    pub queue: Box<dyn Discipline<QueuedPacket>>,
     /// Whether it is under study: counted for each flow, and sampled.
     pub watched: bool,
 }

@@ -1,41 +1,11 @@
 //! Counters and samples: what a run leaves behind.
 
+use crate::delays::Delays;
 use crate::events::End;
 use crate::exchanges::{Exchanges, GroupRow};
-use hdrhistogram::Histogram;
 use sluicegate_aqm::Cause;
 use sluicegate_base::{Rate, Span, Time};
 use std::borrow::Cow;
-
-/// How spans are distributed: a histogram to two significant digits and 64 ns, and the longest span exactly.
-#[derive(Clone, Debug)]
-pub struct Delays {
-    histogram: Histogram<u32>,
-    longest: u64,
-}
-
-impl Default for Delays {
-    fn default() -> Self {
-        let mut histogram = Histogram::new_with_bounds(64, 128, 2).expect("two digits are valid");
-        histogram.auto(true);
-        Delays { histogram, longest: 0 }
-    }
-}
-
-impl Delays {
-    /// Adds a span; the histogram grows to hold it (`saturating_record` would not grow it, but cut the value).
-    pub(crate) fn record(&mut self, nanoseconds: u64) {
-        self.histogram.record(nanoseconds).expect("the histogram grows by itself");
-        self.longest = self.longest.max(nanoseconds);
-    }
-
-    /// The span in nanoseconds that the fraction `q` does not exceed: the upper end of its bin, but never more than the
-    /// longest span.
-    #[must_use]
-    pub fn value_at_quantile(&self, q: f64) -> u64 {
-        self.histogram.value_at_quantile(q).min(self.longest)
-    }
-}
 
 /// What a link has counted since the measured window began (before that, since the start).
 #[derive(Clone, Debug)]
@@ -56,8 +26,8 @@ pub struct LinkTotals {
     pub most: u64,
     /// Time that packets spent in the queue, in the window, whatever became of them.
     pub queued: Span,
-    /// Waiting times of packets that were sent; kept for links under study only, from the first such packet on.
-    pub delays: Option<Box<Delays>>,
+    /// Waiting times of packets that were sent; kept for links under study only.
+    pub delays: Delays,
     /// The sum of the same, and where the window begins.
     pub delay_sum: u128,
     window: Time,
@@ -74,7 +44,7 @@ impl Default for LinkTotals {
             lost: [0; Cause::COUNT],
             most: 0,
             queued: Span::ZERO,
-            delays: None,
+            delays: Delays::default(),
             delay_sum: 0,
             window: Time::ZERO,
         }
@@ -82,20 +52,23 @@ impl Default for LinkTotals {
 }
 
 impl LinkTotals {
+    #[inline]
     pub(crate) fn see(&mut self, packets: u64) {
         self.most = self.most.max(packets);
     }
 
+    #[inline]
     pub(crate) fn waited(&mut self, queued: Time, now: Time, watched: bool) {
         self.left(queued, now);
         let delay = now.since(queued).0;
         if watched {
-            self.delays.get_or_insert_default().record(delay);
+            self.delays.record(delay);
         }
         self.delay_sum += u128::from(delay);
     }
 
     /// A packet that was queued leaves the queue, for the wire or for good.
+    #[inline]
     pub(crate) fn left(&mut self, queued: Time, now: Time) {
         self.queued = self.queued + now.since(queued.max(self.window));
     }
@@ -106,8 +79,9 @@ impl LinkTotals {
     }
 }
 
-/// What a flow has counted.
+/// What a flow has counted. What most packets change comes first, so that it lies together.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct FlowTotals {
     /// Packets and bytes that its sender has sent.
     pub sent: [u64; 2],
@@ -117,18 +91,18 @@ pub struct FlowTotals {
     pub arrivals: u64,
     /// Packets of its data marked there.
     pub marked: u64,
+    /// Time that packets of its data spent at watched queues.
+    pub queued: Span,
+    /// One-way delays of what was delivered, and their sum.
+    pub delays: Delays,
+    /// Their sum in nanoseconds.
+    pub delay_sum: u128,
     /// Packets of its data lost there, by cause.
     pub lost: [u64; Cause::COUNT],
     /// Packets of its data lost at links that nobody watches.
     pub lost_elsewhere: u64,
     /// Source quenches that have reached its sender.
     pub quenches: u64,
-    /// Time that they spent at watched queues.
-    pub queued: Span,
-    /// One-way delays of what was delivered, and their sum.
-    pub delays: Option<Box<Delays>>,
-    /// Their sum in nanoseconds.
-    pub delay_sum: u128,
 }
 
 impl Default for FlowTotals {
@@ -142,18 +116,19 @@ impl Default for FlowTotals {
             lost_elsewhere: 0,
             quenches: 0,
             queued: Span::ZERO,
-            delays: None,
+            delays: Delays::default(),
             delay_sum: 0,
         }
     }
 }
 
 impl FlowTotals {
+    #[inline]
     pub(crate) fn deliver(&mut self, bytes: u32, delay: Span) {
         self.delivered[0] += 1;
         self.delivered[1] += u64::from(bytes);
         self.delay_sum += u128::from(delay.0);
-        self.delays.get_or_insert_default().record(delay.0);
+        self.delays.record(delay.0);
     }
 }
 
@@ -371,22 +346,5 @@ impl Outcome {
     #[must_use]
     pub fn link_name(&self, index: u32) -> &str {
         self.links.iter().find(|link| link.index == index).map_or("", |link| &link.name)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_quantile_exceeds_the_longest_span() {
-        let mut delays = Delays::default();
-        for span in [9_000_001, 10_000_001] {
-            delays.record(span);
-        }
-        assert_eq!(delays.value_at_quantile(0.99), 10_000_001);
-        let median = delays.value_at_quantile(0.5) as f64;
-        assert!((9_000_001.0..9_000_001.0 * 1.01).contains(&median), "{median}");
-        assert_eq!(delays.histogram.max(), 10_027_007, "which the histogram alone would not keep");
     }
 }

@@ -3,82 +3,65 @@
 mod log;
 mod look;
 mod outcome;
+mod paths;
 mod pool;
 mod population;
 mod quench;
 mod recent;
+mod transport;
 
 use self::log::Log;
+use self::paths::Paths;
 use crate::ends::Ends;
 use crate::events::{End, Event, Events};
-use crate::line::Line;
 use crate::link::{Link, Observer};
-use crate::packet::{SimPacket, Travelling};
-use crate::plan::{FlowPlan, Hop, Plan};
+use crate::packet::{QueuedPacket, Travelling};
+use crate::plan::{FlowPlan, Plan};
 use crate::probe::{FlowSample, FlowTotals, Occupancy, PacketEvent, Positions, QueueSample, Spread, StateSample};
 use population::Population;
 use sluicegate_aqm::Cause;
-use sluicegate_base::{Ecn, Rate, Span, Time};
+use sluicegate_base::{Rate, Span, Time};
 use sluicegate_tcp::send::SendCounters;
-use sluicegate_tcp::{Flags, Segment};
 
-/// One leg of a path as it runs: over a line that is this path's own, if there is one, to where something must happen in
-/// the order of time.
-struct Leg {
-    line: Option<Line>,
-    to: Then,
-}
-
-/// What is at the end of a leg.
-#[derive(Clone, Copy)]
-enum Then {
-    Link(u32),
-    /// A line that several paths share.
-    Shared(u32),
-    /// Another line of this path's own.
-    Own,
-    End,
-}
-
+/// A flow as it runs. What each packet touches comes first, so that it lies together.
+#[repr(C)]
 struct FlowState {
-    plan: FlowPlan,
+    totals: FlowTotals,
     ends: Ends,
     /// The first legs of its paths, by the end that they lead to: back, and there.
     first: [u32; 2],
-    /// The propagation delays of its path, there and back, if all of it has the same.
-    base_rtt: Option<Span>,
-    /// When its receiver had all its data.
-    completed: Option<Time>,
-    totals: FlowTotals,
-    /// The connection's counters when the measured window began.
-    before: SendCounters,
     /// Bytes delivered since the start.
     delivered: u64,
+    /// How much data its receiver waits for, until it has come.
+    awaited: Option<u64>,
+    class: u8,
+    priority: u8,
+    /// When its receiver had all its data.
+    completed: Option<Time>,
+    /// The propagation delays of its path, there and back, if all of it has the same.
+    base_rtt: Option<Span>,
+    /// The connection's counters when the measured window began.
+    before: SendCounters,
     /// What `counted` gave at the last sample.
     sampled: [u64; 5],
+    plan: Box<FlowPlan>,
 }
 
 /// A run in progress.
 pub struct Sim {
     links: Vec<Link>,
-    /// The names of all lines.
-    line_names: Vec<String>,
-    /// Lines that several paths share; none in the place of one that is a path's own.
-    lines: Vec<Option<Line>>,
-    /// The propagation delays of all lines.
-    line_delays: Vec<Span>,
-    /// The paths of all flows, leg by leg.
-    legs: Vec<Leg>,
+    paths: Paths,
     flows: Vec<FlowState>,
     /// The groups whose connections come and go.
     population: Population,
     travelling: Travelling,
     events: Events,
-    lost: Vec<(SimPacket, Cause)>,
+    lost: Vec<(QueuedPacket, Cause)>,
     now: Time,
     end: Time,
     warmup: Time,
-    measuring: bool,
+    /// When the measured window is to begin; never, once it has.
+    window_due: Time,
     sample: Span,
     series: bool,
     averages: Vec<Spread>,
@@ -95,6 +78,8 @@ pub struct Sim {
     /// For counting the flows in a queue at a sample.
     census: Vec<u64>,
     count: u64,
+    /// The bucket of events whose packets have been fetched.
+    fetched: u64,
     /// What has been done besides events: segments that a window let out at once, flows and packets that a probe saw.
     work: u64,
 }
@@ -105,38 +90,8 @@ impl Sim {
     pub fn new(plan: Plan) -> Sim {
         let seed = plan.seed;
         let mut events = Events::new(bucket(&plan), reach(&plan));
-        let mut uses = vec![0u32; plan.lines.len()];
-        for flow in &plan.flows {
-            // The connections of a group share every line of its path.
-            let users = if flow.source.way().is_some() { 2 } else { 1 };
-            for hop in flow.path.iter().chain(&flow.return_path) {
-                if let Hop::Line(at) = *hop {
-                    uses[at as usize] += users;
-                }
-            }
-        }
         let population = Population::new(&plan.flows, seed);
-        let mut legs = Vec::new();
-        let mut lay = |path: &[Hop]| {
-            let first = legs.len() as u32;
-            let mut line = None;
-            for hop in path {
-                let to = match *hop {
-                    Hop::Link(at) => Then::Link(at),
-                    Hop::Line(at) if uses[at as usize] > 1 => Then::Shared(at),
-                    Hop::Line(at) => {
-                        let own = Line::new(&plan.lines[at as usize], seed);
-                        if let Some(before) = line.replace(own) {
-                            legs.push(Leg { line: Some(before), to: Then::Own });
-                        }
-                        continue;
-                    }
-                };
-                legs.push(Leg { line: line.take(), to });
-            }
-            legs.push(Leg { line, to: Then::End });
-            first
-        };
+        let mut paths = Paths::new(&plan);
         let flows: Vec<FlowState> = plan
             .flows
             .iter()
@@ -146,10 +101,13 @@ impl Sim {
                 events.push(flow.start + ends.first(), Event::Source(at as u32));
                 FlowState {
                     ends,
-                    first: [&flow.return_path, &flow.path].map(|path| lay(path)),
+                    first: [&flow.return_path, &flow.path].map(|path| paths.lay(path, &plan)),
                     base_rtt: plan.base_rtt(flow),
+                    awaited: flow.size,
+                    class: flow.class,
+                    priority: flow.priority,
                     completed: None,
-                    plan: flow.clone(),
+                    plan: Box::new(flow.clone()),
                     totals: FlowTotals::default(),
                     before: SendCounters::default(),
                     delivered: 0,
@@ -157,10 +115,6 @@ impl Sim {
                 }
             })
             .collect();
-        let line_delays = plan.lines.iter().map(|line| line.delay).collect();
-        let shared = |(line, uses): (_, &u32)| (*uses > 1).then(|| Line::new(line, seed));
-        let lines = plan.lines.iter().zip(&uses).map(shared).collect();
-        let line_names = plan.lines.into_iter().map(|line| line.name).collect();
         let links: Vec<Link> = plan
             .links
             .into_iter()
@@ -173,10 +127,7 @@ impl Sim {
             found: vec![[0; 2]; links.len()],
             census: vec![0; flows.len()],
             links,
-            line_names,
-            lines,
-            line_delays,
-            legs,
+            paths,
             flows,
             population,
             travelling: Travelling::default(),
@@ -185,7 +136,7 @@ impl Sim {
             now: Time::ZERO,
             end: Time::ZERO + plan.duration,
             warmup: Time::ZERO + plan.warmup,
-            measuring: false,
+            window_due: Time::ZERO + plan.warmup,
             sample: plan.sample,
             series: plan.series,
             queue: Vec::new(),
@@ -196,6 +147,7 @@ impl Sim {
             positions: Positions::default(),
             places: plan.positions,
             count: 0,
+            fetched: 0,
             work: 0,
         }
     }
@@ -215,6 +167,9 @@ impl Sim {
             self.now = time;
             self.begin_window_if_due();
             self.count += 1;
+            if self.events.many() && self.events.bucket() != self.fetched {
+                self.fetch();
+            }
             self.handle(event);
         }
         true
@@ -227,9 +182,13 @@ impl Sim {
             link.observer = Some(observer);
             return true;
         }
-        let Some(at) = self.line_names.iter().position(|known| known == name) else { return false };
+        let Some(at) = self.paths.named(name) else { return false };
         let end = self.end;
-        if let Some(line) = self.line(at) {
+        let crossed = self
+            .flows
+            .iter()
+            .flat_map(|flow| [&flow.plan.return_path, &flow.plan.path].into_iter().map(Vec::as_slice).zip(flow.first));
+        if let Some(line) = self.paths.line(at, crossed) {
             // A line knows beforehand what it will have sent; what it sends after the end is not sent.
             line.observe(Box::new(move |time, packet| {
                 if time <= end {
@@ -238,24 +197,6 @@ impl Sim {
             }));
         }
         true
-    }
-
-    /// The line with this index of the plan; none when no path crosses it.
-    fn line(&mut self, at: usize) -> Option<&mut Line> {
-        if self.lines[at].is_some() {
-            return self.lines[at].as_mut();
-        }
-        let this = Hop::Line(at as u32);
-        for flow in &self.flows {
-            for (path, first) in [&flow.plan.return_path, &flow.plan.path].into_iter().zip(flow.first) {
-                let Some(place) = path.iter().position(|hop| *hop == this) else { continue };
-                // Lines of its own are in the legs in the order of the path.
-                let own = |hop: &&Hop| matches!(hop, Hop::Line(line) if self.lines[*line as usize].is_none());
-                let before = path[..place].iter().filter(own).count();
-                return self.legs[first as usize..].iter_mut().filter_map(|leg| leg.line.as_mut()).nth(before);
-            }
-        }
-        None
     }
 
     /// The simulated time.
@@ -272,14 +213,14 @@ impl Sim {
 
     #[inline]
     fn begin_window_if_due(&mut self) {
-        if !self.measuring && self.now >= self.warmup {
+        if self.now >= self.window_due {
             self.begin_window();
         }
     }
 
     #[cold]
     fn begin_window(&mut self) {
-        self.measuring = true;
+        self.window_due = Time::NEVER;
         for (link, found) in self.links.iter_mut().zip(&mut self.found) {
             *found = changes(*found, link.found());
             link.totals.begin(self.warmup);
@@ -296,17 +237,36 @@ impl Sim {
         self.population.begin_window();
     }
 
+    /// Looks at what the many events of a bucket are about: packets, and then their flows. With many flows each look waits for
+    /// memory; here they wait side by side, and what is looked at is near when its event comes.
+    #[cold]
+    fn fetch(&mut self) {
+        self.fetched = self.events.bucket();
+        let mut seen = 0;
+        for place in self.events.present().filter_map(Event::packet) {
+            seen ^= u64::from(self.travelling.get(place).flow);
+        }
+        for place in self.events.present().filter_map(Event::packet) {
+            seen ^= self.flows[self.travelling.get(place).flow as usize].delivered;
+        }
+        // Nothing comes of it, but the compiler is not to leave it out.
+        std::hint::black_box(seen);
+    }
+
+    #[inline(always)]
     fn handle(&mut self, event: Event) {
         match event {
-            Event::Departure(at) => {
-                let link = &mut self.links[at as usize];
-                let (packet, arrival) = link.departure(self.now, &mut self.events, &mut self.lost);
-                self.log.note(link, self.now, &packet, PacketEvent::Departure, None);
-                self.settle(at);
-                let place = self.travelling.put(packet);
-                self.travel(place, arrival);
+            Event::Departure(at) => self.depart(at),
+            Event::Arrival(place) => {
+                let at = self.travelling.get(place).next;
+                self.enter(place, at);
             }
-            Event::Arrival(place) => self.arrive(place),
+            Event::Crossing(place) => {
+                let packet = self.travelling.get(place);
+                let (time, event) = self.paths.cross(place, packet, self.now);
+                self.events.push(time, event);
+            }
+            Event::Delivery(place) => self.deliver(place),
             Event::Wake(link) => {
                 self.links[link as usize].wake(self.now, &mut self.events, &mut self.lost);
                 self.settle(link);
@@ -321,68 +281,65 @@ impl Sim {
         }
     }
 
-    /// A packet starts on a leg of its path at `time`: over the lines that are its own, to the next event.
-    #[inline]
-    fn travel(&mut self, place: u32, mut time: Time) {
-        let packet = self.travelling.get(place);
-        loop {
-            let leg = &mut self.legs[packet.leg as usize];
-            if let Some(line) = &mut leg.line {
-                time = line.cross(packet, time);
-            }
-            match leg.to {
-                Then::Own => packet.leg += 1,
-                _ => break,
-            }
+    /// A link has sent a packet's last bit.
+    #[inline(always)]
+    fn depart(&mut self, at: u32) {
+        let link = &mut self.links[at as usize];
+        let (queued, arrival) = link.departure(self.now, &mut self.events, &mut self.lost);
+        let packet = self.travelling.leaves_queue(&queued);
+        if let Some(observer) = &mut link.observer {
+            observer(self.now, packet);
         }
-        self.events.push(time, Event::Arrival(place));
+        self.log.note(link, self.now, packet, PacketEvent::Departure, None);
+        self.settle(at);
+        let packet = self.travelling.get(queued.place);
+        let (time, event) = self.paths.travel(queued.place, packet, arrival);
+        self.events.push(time, event);
     }
 
-    /// A packet has reached the end of a leg.
-    #[inline]
-    fn arrive(&mut self, place: u32) {
+    /// A packet reaches the queue of a link.
+    #[inline(always)]
+    fn enter(&mut self, place: u32, at: u32) {
         let packet = self.travelling.get(place);
-        match self.legs[packet.leg as usize].to {
-            Then::End => self.deliver(place),
-            Then::Link(at) => {
-                packet.leg += 1;
-                let packet = *packet;
-                self.travelling.release(place);
-                let link = &mut self.links[at as usize];
-                if link.watched && packet.to == End::Receiver {
-                    self.flows[packet.flow as usize].totals.arrivals += 1;
-                    if link.recent.len() > 1 {
-                        link.note_sender(&packet);
-                    }
-                }
-                let found = link.accept(packet, self.now, &mut self.events, &mut self.lost);
-                self.log.note(link, self.now, &packet, PacketEvent::Arrival, Some(found));
-                self.settle(at);
+        let link = &mut self.links[at as usize];
+        let queued = QueuedPacket::new(place, packet, self.now);
+        if link.watched && queued.to == End::Receiver {
+            self.flows[queued.flow as usize].totals.arrivals += 1;
+            if link.recent.len() > 1 {
+                link.note_sender(&queued);
             }
-            Then::Shared(at) => {
-                let line = self.lines[at as usize].as_mut().expect("a shared line");
-                let time = line.cross(packet, self.now);
-                packet.leg += 1;
-                self.travel(place, time);
-            }
-            Then::Own => unreachable!("no event comes before a path's own line"),
         }
+        let found = link.accept(queued, self.now, &mut self.events, &mut self.lost);
+        self.log.note(link, self.now, packet, PacketEvent::Arrival, Some(found));
+        self.settle(at);
     }
 
     /// Counts what has left the queue of `link` since the last call.
+    #[inline(always)]
     fn settle(&mut self, at: u32) {
         let start = self.window_start();
         let link = &mut self.links[at as usize];
-        if let Some(packet) = link.leaving.take().filter(|packet| link.watched && packet.to == End::Receiver) {
+        let watched = link.watched;
+        if let Some(packet) = link.begun().filter(|packet| watched && packet.to == End::Receiver) {
             let totals = &mut self.flows[packet.flow as usize].totals;
             totals.queued = totals.queued + self.now.since(packet.queued.max(start));
             totals.marked += u64::from(packet.marked);
         }
-        let quenched = !link.quenched.is_empty();
+        if !self.lost.is_empty() || !link.quenched.is_empty() {
+            self.settle_losses(at);
+        }
+    }
+
+    /// Counts what the queue of `link` has lost, and sends the quenches that it asks for.
+    #[cold]
+    fn settle_losses(&mut self, at: u32) {
+        let start = self.window_start();
+        let link = &mut self.links[at as usize];
         while let Some((packet, cause)) = self.lost.pop() {
-            link.totals.lost[cause as usize] += 1;
-            link.totals.left(packet.queued, self.now);
-            self.log.note(link, self.now, &packet, PacketEvent::Loss(cause), None);
+            link.lose(&packet, cause, self.now);
+            let place = self.travelling.leaves_queue(&packet);
+            self.log.note(link, self.now, place, PacketEvent::Loss(cause), None);
+            self.travelling.release(packet.place);
             if packet.to == End::Receiver {
                 let totals = &mut self.flows[packet.flow as usize].totals;
                 if !link.watched {
@@ -394,146 +351,18 @@ impl Sim {
                 totals.queued = totals.queued + self.now.since(packet.queued.max(start));
             }
         }
-        if quenched {
+        if !link.quenched.is_empty() {
             self.send_quenches(at);
         }
     }
 
+    /// Whether the measured window has begun.
+    fn measuring(&self) -> bool {
+        self.window_due == Time::NEVER
+    }
+
     fn window_start(&self) -> Time {
-        if self.measuring { self.warmup } else { Time::ZERO }
-    }
-
-    fn deliver(&mut self, place: u32) {
-        let now = self.now;
-        let packet = self.travelling.get(place);
-        let (id, to) = (packet.flow, packet.to);
-        let flow = &mut self.flows[id as usize];
-        if to == End::Receiver {
-            flow.delivered += u64::from(packet.bytes);
-            flow.totals.deliver(packet.bytes, now.since(packet.sent));
-        }
-        if let Some(pooled) = packet.pooled {
-            let packet = *packet;
-            self.travelling.release(place);
-            return self.deliver_pooled(&packet, pooled);
-        }
-        if let Ends::Tcp(tcp) = &mut flow.ends {
-            let ends = &mut tcp.ends;
-            let ce = packet.ecn == Ecn::CongestionExperienced;
-            ends[to as usize].on_labelled(&packet.segment, ce, packet.label, now);
-            if flow.completed.is_none() && flow.plan.size.is_some_and(|size| ends[1].received() >= size) {
-                flow.completed = Some(now);
-            }
-        }
-        self.travelling.release(place);
-        self.pump(id, to);
-    }
-
-    /// Sends what one end of a connection has to send, and sets its timer.
-    fn pump(&mut self, flow: u32, end: End) {
-        let to = if end == End::Sender { End::Receiver } else { End::Sender };
-        loop {
-            let Ends::Tcp(tcp) = &mut self.flows[flow as usize].ends else { return };
-            let connection = &mut tcp.ends[end as usize];
-            let Some(segment) = connection.poll(self.now) else {
-                if let Some(at) = connection.next_timer() {
-                    let armed = &mut tcp.armed[end as usize];
-                    if armed.is_none_or(|time| at < time) {
-                        *armed = Some(at);
-                        self.events.push(at, Event::Timer(flow, end));
-                    }
-                }
-                return;
-            };
-            let bytes = tcp.header + segment.option_bytes() + segment.len;
-            self.work += 1;
-            self.send(flow, to, bytes, segment);
-        }
-    }
-
-    fn send(&mut self, flow: u32, to: End, bytes: u32, segment: Segment) {
-        let state = &mut self.flows[flow as usize];
-        if to == End::Receiver {
-            state.totals.sent[0] += 1;
-            state.totals.sent[1] += u64::from(bytes);
-        }
-        let sent = state.ends.leaves(to, segment.len > 0, self.now);
-        let queued = sent;
-        let ecn = if segment.flags.has(Flags::ECT) { Ecn::Capable0 } else { Ecn::NotCapable };
-        let (leg, class, priority) = (state.first[to as usize], state.plan.class, state.plan.priority);
-        let packet = SimPacket {
-            flow,
-            pooled: None,
-            bytes,
-            leg,
-            to,
-            ecn,
-            marked: false,
-            class,
-            priority,
-            label: 0,
-            segment,
-            sent,
-            queued,
-        };
-        self.launch(packet, sent);
-    }
-
-    /// A packet leaves its host at `sent`, now or later.
-    #[inline]
-    fn launch(&mut self, packet: SimPacket, sent: Time) {
-        let place = self.travelling.put(packet);
-        match self.legs[packet.leg as usize] {
-            // It starts at a queue.
-            Leg { line: None, to: Then::Link(_) } if sent == self.now => self.arrive(place),
-            _ => self.travel(place, sent),
-        }
-    }
-
-    fn source(&mut self, flow: u32) {
-        let state = &mut self.flows[flow as usize];
-        match &mut state.ends {
-            Ends::Tcp(tcp) => {
-                let sender = &mut tcp.ends[0];
-                if self.now >= state.plan.stop {
-                    sender.stop();
-                    sender.close();
-                    return self.pump(flow, End::Sender);
-                }
-                if self.now == state.plan.start && state.plan.stop < self.end {
-                    self.events.push(state.plan.stop, Event::Source(flow));
-                }
-                let (bytes, gap) = match &mut tcp.typing {
-                    Some(typing) => typing.next(),
-                    None => (state.plan.size.unwrap_or(u64::MAX), None),
-                };
-                sender.write(bytes);
-                match gap {
-                    Some(gap) => self.events.push(self.now + gap, Event::Source(flow)),
-                    None if state.plan.size.is_some() => sender.close(),
-                    None => {}
-                }
-                self.pump(flow, End::Sender);
-            }
-            Ends::Clocked(source) => {
-                if self.now >= state.plan.stop {
-                    return;
-                }
-                let (bytes, gap) = source.next();
-                self.events.push(self.now + gap, Event::Source(flow));
-                self.send(flow, End::Receiver, bytes, Segment::default());
-            }
-            Ends::Many => self.begin_group(flow),
-        }
-    }
-
-    fn timer(&mut self, flow: u32, end: End) {
-        let Ends::Tcp(tcp) = &mut self.flows[flow as usize].ends else { return };
-        // An entry for a later time than the one armed is stale; the timer is lazy and may have moved on.
-        if tcp.armed[end as usize].take_if(|at| *at <= self.now).is_some() {
-            tcp.ends[end as usize].on_timer(self.now);
-            self.pump(flow, end);
-        }
+        if self.measuring() { self.warmup } else { Time::ZERO }
     }
 
     /// The places that connections have which come and go: those in use, and all. There are never more of them than were

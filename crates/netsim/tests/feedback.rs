@@ -5,7 +5,7 @@ use sluicegate_aqm::ut_lt::{UtLt, UtLtParams};
 use sluicegate_aqm::{Ctx, Discipline, Packet};
 use sluicegate_base::{Link, Params, Rate, Size, Span, Time};
 use sluicegate_netsim::source::SourcePlan;
-use sluicegate_netsim::{FlowPlan, Hop, LinePlan, LinkPlan, Outcome, Plan, Sim, SimPacket};
+use sluicegate_netsim::{FlowPlan, Hop, LinePlan, LinkPlan, Outcome, Plan, QueuedPacket, Sim};
 use sluicegate_tcp::host::ProfileName;
 use sluicegate_tcp::{Algorithm, Host, TcpParams};
 use std::collections::VecDeque;
@@ -19,13 +19,13 @@ enum Signal {
 
 /// First in, first out, without a limit.
 struct Gateway {
-    queue: VecDeque<SimPacket>,
+    queue: VecDeque<QueuedPacket>,
     threshold: usize,
     signal: Signal,
 }
 
-impl Discipline<SimPacket> for Gateway {
-    fn enqueue(&mut self, mut packet: SimPacket, ctx: &mut Ctx<'_, SimPacket>) {
+impl Discipline<QueuedPacket> for Gateway {
+    fn enqueue(&mut self, mut packet: QueuedPacket, ctx: &mut Ctx<'_, QueuedPacket>) {
         if self.queue.len() > self.threshold {
             match self.signal {
                 Signal::Mark => assert!(packet.mark(), "every packet of a DECbit source is capable"),
@@ -35,7 +35,7 @@ impl Discipline<SimPacket> for Gateway {
         self.queue.push_back(packet);
     }
 
-    fn dequeue(&mut self, _ctx: &mut Ctx<'_, SimPacket>) -> Option<SimPacket> {
+    fn dequeue(&mut self, _ctx: &mut Ctx<'_, QueuedPacket>) -> Option<QueuedPacket> {
         self.queue.pop_front()
     }
 
@@ -47,7 +47,7 @@ impl Discipline<SimPacket> for Gateway {
         self.queue.iter().map(|packet| u64::from(packet.bytes)).sum()
     }
 
-    fn for_each(&self, visit: &mut dyn FnMut(&SimPacket)) {
+    fn for_each(&self, visit: &mut dyn FnMut(&QueuedPacket)) {
         self.queue.iter().for_each(visit);
     }
 }
@@ -67,7 +67,7 @@ fn run(signal: Signal, threshold: usize, host: &Host, seconds: u64) -> Outcome {
 }
 
 /// The same with this queue.
-fn run_with(queue: Box<dyn Discipline<SimPacket>>, host: &Host, seconds: u64) -> Outcome {
+fn run_with(queue: Box<dyn Discipline<QueuedPacket>>, host: &Host, seconds: u64) -> Outcome {
     let line = |name: String, delay| LinePlan { name, rate: Rate(100_000_000), delay, jitter: Span::ZERO };
     let mut lines = Vec::new();
     let flows = (0..2).map(|k| {
@@ -257,7 +257,7 @@ fn without_quenches_heeding_them_changes_nothing() {
             params.profile = ProfileName::Bsd43Tahoe;
             params.source_quench = Some(source_quench);
         });
-        let queue: Box<dyn Discipline<SimPacket>> =
+        let queue: Box<dyn Discipline<QueuedPacket>> =
             Box::new(DropTail::new(DropTailParams { limit: Size::Packets(10) }));
         let link = LinkPlan {
             name: "gateway".into(),

@@ -9,7 +9,7 @@ use sluicegate_aqm::Cause;
 use sluicegate_base::params::did_you_mean;
 use sluicegate_base::{Ecn, Stream, Time};
 use sluicegate_lab::replay::Packet;
-use sluicegate_netsim::SimPacket;
+use sluicegate_netsim::QueuedPacket;
 use sluicegate_netsim::events::End;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -110,7 +110,7 @@ pub(crate) trait Lendable: sluicegate_aqm::Packet + 'static {
     fn take_mark(&mut self, ecn: Ecn, marked: bool);
 }
 
-impl Lendable for SimPacket {
+impl Lendable for QueuedPacket {
     /// From 1, as in results, and above the flows those of pooled connections; negative on the way back.
     fn number(&self) -> i64 {
         let number = i64::from(self.connection()) + 1;

@@ -187,37 +187,60 @@ impl Connection {
     /// The next segment to send, if any. Call it after each event until it gives none.
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
-        match self.state {
+        let mut segment = Segment::default();
+        self.poll_into(now, &mut segment).then_some(segment)
+    }
+
+    /// The same, written over `segment` where it is to be; false, and nothing that counts there, when there is none.
+    #[inline(always)]
+    pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
+        if self.state != (State::Open { answer: false }) {
+            return self.poll_opening(now, segment);
+        }
+        if self.sends && self.sender.poll_into(now, segment) {
+            if self.receives {
+                self.receiver.acknowledged();
+                self.receiver.fill(segment);
+            } else {
+                segment.flags = segment.flags.with(Flags::ACK);
+            }
+            return true;
+        }
+        self.receives && self.receiver.poll_into(segment)
+    }
+
+    /// Whether [`poll_into`](Connection::poll_into) may give a segment; if not, it would change nothing either.
+    #[inline]
+    #[must_use]
+    pub fn may_send(&self) -> bool {
+        (self.receives && self.receiver.owes())
+            || (self.sends && self.sender.may_send())
+            || self.state != (State::Open { answer: false })
+    }
+
+    /// The same while the connection opens.
+    #[cold]
+    fn poll_opening(&mut self, now: Time, segment: &mut Segment) -> bool {
+        // RFC 3168, Section 6.1.1: both flags ask for ECN.
+        let flags = match self.state {
             State::Calling { tries } => {
                 let deadline = now + self.sender.timeout();
                 self.state = State::Called { sent: now, deadline, tries: tries + 1 };
-                // RFC 3168, Section 6.1.1: both flags ask for ECN.
-                let flags = Flags::SYN.with_if(self.ecn, Flags::ECE.with(Flags::CWR));
-                return Some(Segment { flags, ..Segment::default() });
+                Flags::SYN.with_if(self.ecn, Flags::ECE.with(Flags::CWR))
             }
-            State::Open { answer: true } => {
+            State::Open { .. } => {
                 self.state = State::Open { answer: false };
-                let flags = Flags::SYN.with(Flags::ACK).with_if(self.ecn, Flags::ECE);
-                return Some(Segment { flags, ..Segment::default() });
+                Flags::SYN.with(Flags::ACK).with_if(self.ecn, Flags::ECE)
             }
-            State::Open { answer: false } => {}
-            State::Idle | State::Called { .. } | State::Listening | State::NeverOpened => return None,
-        }
-        if self.sends {
-            if let Some(segment) = self.sender.poll(now) {
-                if !self.receives {
-                    return Some(Segment { flags: segment.flags.with(Flags::ACK), ..segment });
-                }
-                self.receiver.acknowledged();
-                return Some(self.receiver.fill(segment));
-            }
-        }
-        if self.receives { self.receiver.poll() } else { None }
+            State::Idle | State::Called { .. } | State::Listening | State::NeverOpened => return false,
+        };
+        *segment = Segment { flags, ..Segment::default() };
+        true
     }
 
     /// When it next wants [`on_timer`](Connection::on_timer).
-    #[inline]
     #[must_use]
+    #[inline(always)]
     pub fn next_timer(&self) -> Option<Time> {
         let earlier = |a: Option<Time>, b: Option<Time>| match (a, b) {
             (Some(a), Some(b)) => Some(a.min(b)),

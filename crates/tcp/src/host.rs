@@ -35,10 +35,9 @@
 //! | 5681, Sec. 3.1: after a lost SYN the window is one segment | and the threshold two |
 //! | 6298, Sec. 3: what is sent again is not measured | a segment that SACK recovery sent first and again is |
 
-use crate::cc::{self, CongestionControl, VegasLaw};
-use crate::recovery::{self, Pipe, Recovery};
+use crate::cc::{self, Law, VegasLaw};
+use crate::recovery::{self, Pipe, Scheme};
 use crate::rtt::RtoConfig;
-use alloc::boxed::Box;
 use sluicegate_base::params::Parameter;
 use sluicegate_base::{About, Declared, Range, Size, Span, Value, choices, params};
 
@@ -337,26 +336,26 @@ impl Host {
 
     /// A new window for a connection of this host.
     #[must_use]
-    pub fn congestion_control(&self) -> Box<dyn CongestionControl> {
+    pub fn congestion_control(&self) -> Law {
         let most = self.window as f64 / f64::from(self.mss);
         match self.algorithm {
-            Algorithm::Cubic => Box::new(cc::Cubic::new(self.initial_window, self.initial_ssthresh)),
-            Algorithm::DecBit => Box::new(cc::DecBit::new(self.initial_window, most)),
-            Algorithm::UtLt => Box::new(cc::UtLt::new(self.initial_window, most)),
-            Algorithm::Fixed => Box::new(cc::Fixed::new(most)),
-            Algorithm::Vegas => Box::new(cc::Vegas::new(self.initial_window, self.initial_ssthresh, self.vegas)),
-            _ => Box::new(cc::Reno::new(self.initial_window, self.initial_ssthresh)),
+            Algorithm::Cubic => Law::other(cc::Cubic::new(self.initial_window, self.initial_ssthresh)),
+            Algorithm::DecBit => Law::other(cc::DecBit::new(self.initial_window, most)),
+            Algorithm::UtLt => Law::other(cc::UtLt::new(self.initial_window, most)),
+            Algorithm::Fixed => Law::other(cc::Fixed::new(most)),
+            Algorithm::Vegas => Law::other(cc::Vegas::new(self.initial_window, self.initial_ssthresh, self.vegas)),
+            _ => Law::Reno(cc::Reno::new(self.initial_window, self.initial_ssthresh)),
         }
     }
 
     /// A new loss recovery for a connection of this host.
     #[must_use]
-    pub fn recovery(&self) -> Box<dyn Recovery> {
+    pub fn recovery(&self) -> Scheme {
         match self.algorithm {
-            Algorithm::Tahoe | Algorithm::DecBit | Algorithm::UtLt => Box::new(recovery::Tahoe),
-            Algorithm::Reno => Box::new(recovery::Reno::default()),
-            Algorithm::NewReno | Algorithm::Fixed | Algorithm::Vegas => Box::new(recovery::NewReno::default()),
-            Algorithm::Sack | Algorithm::Cubic => Box::new(recovery::Sack::new(self.pipe)),
+            Algorithm::Tahoe | Algorithm::DecBit | Algorithm::UtLt => Scheme::Tahoe(recovery::Tahoe),
+            Algorithm::Reno => Scheme::Reno(recovery::Reno::default()),
+            Algorithm::NewReno | Algorithm::Fixed | Algorithm::Vegas => Scheme::NewReno(recovery::NewReno::default()),
+            Algorithm::Sack | Algorithm::Cubic => Scheme::other(recovery::Sack::new(self.pipe)),
         }
     }
 }

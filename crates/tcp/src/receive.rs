@@ -172,17 +172,28 @@ impl Receiver {
         self.deadline
     }
 
-    /// Takes one acknowledgement that is owed, if there is any.
+    /// Whether any acknowledgement is owed.
     #[inline]
-    pub fn poll(&mut self) -> Option<Segment> {
-        self.owed = self.owed.checked_sub(1)?;
-        Some(self.fill(Segment::default()))
+    #[must_use]
+    pub fn owes(&self) -> bool {
+        self.owed > 0
+    }
+
+    /// Writes one acknowledgement that is owed over `segment`, if there is any.
+    #[inline]
+    pub fn poll_into(&mut self, segment: &mut Segment) -> bool {
+        let owed = self.owed > 0;
+        if owed {
+            self.owed -= 1;
+            *segment = Segment::default();
+            self.fill(segment);
+        }
+        owed
     }
 
     /// Puts the acknowledgement onto a segment.
-    #[must_use]
     #[inline]
-    pub fn fill(&self, mut segment: Segment) -> Segment {
+    pub fn fill(&self, segment: &mut Segment) {
         segment.ack = self.next;
         segment.flags =
             segment.flags.with(Flags::ACK).with_if(self.echo, Flags::ECE).with_if(self.between, Flags::BETWEEN);
@@ -191,7 +202,6 @@ impl Receiver {
                 segment.sacks.push(self.next, range);
             }
         }
-        segment
     }
 
     /// A segment that carries the acknowledgement leaves: nothing is owed any more.
@@ -222,6 +232,17 @@ mod tests {
         Segment { seq, len, ..Segment::default() }
     }
 
+    fn poll(receiver: &mut Receiver) -> Option<Segment> {
+        let mut segment = Segment::default();
+        receiver.poll_into(&mut segment).then_some(segment)
+    }
+
+    fn acknowledgement(receiver: &Receiver) -> Segment {
+        let mut segment = Segment::default();
+        receiver.fill(&mut segment);
+        segment
+    }
+
     fn give(receiver: &mut Receiver, segment: &Segment) {
         receiver.on_data(segment, false, Time::ZERO);
     }
@@ -232,10 +253,10 @@ mod tests {
         let mut acks = Vec::new();
         for seq in [0, 2, 3, 5, 1, 4] {
             give(&mut receiver, &data(seq * 100, 100));
-            acks.push(receiver.poll().unwrap().ack / 100);
+            acks.push(poll(&mut receiver).unwrap().ack / 100);
         }
         assert_eq!(acks, [1, 1, 1, 1, 4, 6]);
-        assert_eq!(receiver.poll(), None);
+        assert_eq!(poll(&mut receiver), None);
         assert!(receiver.beyond.is_empty() && receiver.recents == 0);
     }
 
@@ -247,7 +268,7 @@ mod tests {
         let mut reports = Vec::new();
         for seq in [1000, 2000, 3000, 4000, 1500] {
             give(&mut receiver, &data(seq, 500));
-            let ack = receiver.fill(Segment::default());
+            let ack = acknowledgement(&receiver);
             reports.push(ack.sacks.ranges(ack.ack).map(|(start, end)| (start / 500, end / 500)).collect::<Vec<_>>());
         }
         assert_eq!(reports[0], [(2, 3)]);
@@ -255,7 +276,7 @@ mod tests {
         assert_eq!(reports[2], [(6, 7), (4, 5), (2, 3)]);
         assert_eq!(reports[3], [(8, 9), (6, 7), (4, 5)]);
         assert_eq!(reports[4], [(2, 5), (8, 9), (6, 7)], "joined with the ranges on both its sides");
-        assert_eq!(receiver.fill(Segment::default()).option_bytes(), 28);
+        assert_eq!(acknowledgement(&receiver).option_bytes(), 28);
     }
 
     #[test]
@@ -263,24 +284,24 @@ mod tests {
         let mut receiver = Receiver { delay: Span::from_millis(100), ..receiver() };
         let at = |ms| Time::ZERO + Span::from_millis(ms);
         receiver.on_data(&data(0, 100), false, at(0));
-        assert_eq!((receiver.poll(), receiver.deadline()), (None, Some(at(100))));
+        assert_eq!((poll(&mut receiver), receiver.deadline()), (None, Some(at(100))));
         receiver.on_data(&data(100, 100), false, at(1));
-        assert_eq!(receiver.poll().unwrap().ack, 200);
+        assert_eq!(poll(&mut receiver).unwrap().ack, 200);
         receiver.on_data(&data(200, 100), false, at(2));
         receiver.on_timer(at(101));
-        assert_eq!(receiver.poll(), None);
+        assert_eq!(poll(&mut receiver), None);
         receiver.on_timer(at(102));
-        assert_eq!(receiver.poll().unwrap().ack, 300);
+        assert_eq!(poll(&mut receiver).unwrap().ack, 300);
         for (seq, ack) in [(400, 300), (500, 300), (300, 600)] {
             receiver.on_data(&data(seq, 100), false, at(3));
-            assert_eq!(receiver.poll().unwrap().ack, ack, "at once: out of order, or into a gap");
+            assert_eq!(poll(&mut receiver).unwrap().ack, ack, "at once: out of order, or into a gap");
         }
     }
 
     #[test]
     fn echoes_a_mark_until_the_sender_has_answered() {
         let mut receiver = receiver();
-        let echoes = |receiver: &Receiver| receiver.fill(Segment::default()).flags.has(Flags::ECE);
+        let echoes = |receiver: &Receiver| acknowledgement(receiver).flags.has(Flags::ECE);
         receiver.on_data(&data(0, 100), true, Time::ZERO);
         receiver.on_data(&data(100, 100), false, Time::ZERO);
         assert!(echoes(&receiver));
@@ -294,14 +315,14 @@ mod tests {
             let mut receiver = Receiver { delay: Span::from_millis(100), ns2_rules, ..receiver() };
             give(&mut receiver, &data(0, 100));
             give(&mut receiver, &data(100, 100));
-            assert_eq!(receiver.poll().unwrap().ack, 200);
+            assert_eq!(poll(&mut receiver).unwrap().ack, 200);
             give(&mut receiver, &data(100, 100));
-            assert_eq!((receiver.poll().is_none(), receiver.deadline().is_some()), (ns2_rules, ns2_rules));
+            assert_eq!((poll(&mut receiver).is_none(), receiver.deadline().is_some()), (ns2_rules, ns2_rules));
             receiver.on_timer(Time(100_000_000));
             receiver.acknowledged();
             receiver.on_data(&data(200, 100), true, Time::ZERO);
             receiver.on_data(&Segment { flags: Flags::CWR, ..data(300, 100) }, false, Time::ZERO);
-            assert_eq!(receiver.poll().unwrap().flags.has(Flags::ECE), ns2_rules);
+            assert_eq!(poll(&mut receiver).unwrap().flags.has(Flags::ECE), ns2_rules);
         }
     }
 
@@ -338,7 +359,7 @@ mod tests {
                 let expected = seen.iter().position(|&got| !got).unwrap() as u64;
                 proptest::prop_assert_eq!(receiver.next(), expected);
                 proptest::prop_assert!(receiver.beyond.windows(2).all(|w| w[0].1 < w[1].0));
-                let ack = receiver.fill(Segment::default());
+                let ack = acknowledgement(&receiver);
                 for (start, end) in ack.sacks.ranges(ack.ack) {
                     proptest::prop_assert!(start > expected && end > start);
                     proptest::prop_assert!((start..end).all(|byte| seen[byte as usize]));

@@ -20,7 +20,10 @@ pub struct RtoConfig {
 
 /// The estimate of one connection.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Rtt {
+    /// The timeout that follows from what is below.
+    timeout: Span,
     config: RtoConfig,
     /// Where the connection's clock stands at time zero, within a tick.
     phase: Span,
@@ -37,7 +40,10 @@ impl Rtt {
     /// No sample yet. `phase` shifts the connection's clock.
     #[must_use]
     pub fn new(config: RtoConfig, phase: Span) -> Rtt {
-        Rtt { config, phase, srtt: 0, rttvar: 0, current: config.initial, backoff: 1 }
+        let (current, timeout) = (config.initial, Span::ZERO);
+        let mut rtt = Rtt { config, phase, srtt: 0, rttvar: 0, current, backoff: 1, timeout };
+        rtt.update();
+        rtt
     }
 
     /// A segment sent at `sent`, once only, has been acknowledged. The back-off stays.
@@ -55,24 +61,34 @@ impl Rtt {
             self.rttvar = (self.rttvar as i64 + change).max(1) as u64;
         }
         self.current = Span((((self.rttvar << 3) + self.srtt) >> 3) * tick);
+        self.update();
     }
 
     /// The timeout now: bounded below, backed off, bounded above, and at least two ticks.
     #[must_use]
+    #[inline]
     pub fn timeout(&self) -> Span {
+        self.timeout
+    }
+
+    fn update(&mut self) {
         let timeout = Span(self.current.max(self.config.min).0.saturating_mul(self.backoff));
-        timeout.min(self.config.max).max(Span(2 * self.config.tick.0))
+        self.timeout = timeout.min(self.config.max).max(Span(2 * self.config.tick.0));
     }
 
     /// The smoothed round trip; zero before the first sample.
     #[must_use]
+    #[inline]
     pub fn srtt(&self) -> Span {
         Span((self.srtt >> 3).saturating_mul(self.config.tick.0))
     }
 
     /// What was sent after a timeout got through.
     pub fn end_back_off(&mut self) {
-        self.backoff = 1;
+        if self.backoff > 1 {
+            self.backoff = 1;
+            self.update();
+        }
     }
 
     /// The opening of the connection had to be repeated and gave no sample: whoever began with less waits 3 s for the
@@ -82,6 +98,7 @@ impl Rtt {
         if self.config.initial < FALLBACK {
             self.current = FALLBACK;
             self.backoff = 1;
+            self.update();
         }
     }
 
@@ -89,6 +106,7 @@ impl Rtt {
     pub fn back_off(&mut self) {
         if self.backoff < 64 || self.timeout() < self.config.max {
             self.backoff <<= 1;
+            self.update();
         }
         if self.backoff > 8 {
             self.rttvar += self.srtt >> 3;

@@ -75,9 +75,10 @@ impl Sacks {
     }
 }
 
-/// A TCP segment. Sequence numbers count the bytes of the stream from 0 and do not wrap; the end of the stream counts
+/// A TCP segment. What every one has comes first. Sequence numbers count the bytes of the stream from 0 and do not wrap; the end of the stream counts
 /// as one more byte, the opening of a connection does not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct Segment {
     /// The first byte that it carries.
     pub seq: u64,

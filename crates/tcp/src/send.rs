@@ -1,13 +1,14 @@
-//! The sending half of a connection: what all schemes of loss recovery share.
+//! The sending half of a connection: what all schemes of loss recovery share, and the [sender](Sender) that has them.
 
-use crate::cc::{Ack, CongestionControl, Load, RoundTrip};
-use crate::host::Host;
-use crate::recovery::{DUP_THRESH, Recovery};
+mod sender;
+
+pub use sender::Sender;
+
+use crate::cc::{Ack, CongestionControl, Law, RoundTrip};
+use crate::recovery::DUP_THRESH;
 use crate::rtt::Rtt;
 use crate::segment::{Flags, Segment};
-use alloc::boxed::Box;
-use core::fmt;
-use sluicegate_base::{Span, Time};
+use sluicegate_base::Time;
 
 /// What the last event lets out besides retransmissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,44 +65,34 @@ pub struct SendCounters {
     pub quench_responses: u64,
 }
 
-/// What all schemes of loss recovery share: sequence numbers, timer, round trip, window.
+/// What all schemes of loss recovery share: sequence numbers, timer, round trip, window. What every segment touches comes
+/// first, so that it lies together.
+#[repr(C)]
 pub struct Core {
-    /// Bytes of a full segment.
-    pub mss: u32,
-    /// The receiver's window in bytes.
-    pub wnd: u64,
-    /// Whether the first two duplicate acknowledgements let a new segment out.
-    pub limited_transmit: bool,
     /// The congestion window.
-    pub cc: Box<dyn CongestionControl>,
+    pub cc: Law,
     /// The first byte not acknowledged.
     pub una: u64,
     /// The next byte to send.
     pub nxt: u64,
     /// The byte after the highest ever sent.
     pub max: u64,
+    /// The end of the stream as far as the application has written it.
+    written: u64,
+    /// The receiver's window in bytes.
+    pub wnd: u64,
+    /// Bytes of a full segment.
+    pub mss: u32,
     /// Duplicate acknowledgements in a row.
     pub dupacks: u32,
-    /// What an acknowledgement must pass before the window is cut again.
-    pub recover: Option<u64>,
-    /// Why the window was last cut.
-    pub cut: Cut,
     /// What may go out now.
     pub permit: Permit,
-    /// A segment to send again before anything else.
-    pub resend: Option<u64>,
-    /// What has been counted.
-    pub counters: SendCounters,
-    rtt: Rtt,
-    /// The end of the stream as far as the application has written it, and whether it writes no more.
-    written: u64,
+    /// Why the window was last cut.
+    pub cut: Cut,
+    /// Whether the first two duplicate acknowledgements let a new segment out.
+    pub limited_transmit: bool,
+    /// Whether the application writes no more.
     closed: bool,
-    /// The end of the segment whose round trip is being measured, and when it was sent.
-    timed: Option<(u64, Time)>,
-    deadline: Option<Time>,
-    /// Since when nothing has been under way, once something was.
-    idle_since: Option<Time>,
-    restart_window: f64,
     /// Whether marks are answered as RFC 3168 says, or every packet's answer counts (DECbit, UT/LT).
     ecn: bool,
     bits: bool,
@@ -110,8 +101,21 @@ pub struct Core {
     announce_cut: bool,
     /// Whether the last mark came at a window of one segment: the next one there backs the timer off.
     marked_at_one: bool,
-    /// Segments that the acknowledgement being worked on covers, and the round trip that it ends.
-    acked: f64,
+    /// What an acknowledgement must pass before the window is cut again.
+    pub recover: Option<u64>,
+    /// A segment to send again before anything else.
+    pub resend: Option<u64>,
+    deadline: Option<Time>,
+    /// Since when nothing has been under way, once something was.
+    idle_since: Option<Time>,
+    /// The end of the segment whose round trip is being measured, and when it was sent.
+    timed: Option<(u64, Time)>,
+    /// What has been counted.
+    pub counters: SendCounters,
+    rtt: Rtt,
+    restart_window: f64,
+    /// Bytes that the acknowledgement being worked on covers, and the round trip that it ends.
+    acked: u64,
     round: Option<RoundTrip>,
 }
 
@@ -164,7 +168,8 @@ impl Core {
         // The timeout has answered the marks before it, but no new data has gone out yet to say so.
         let answered = self.cut == Cut::Timeout && self.recover.is_some_and(|recover| segment.ack <= recover);
         if !(self.ecn && segment.flags.has(Flags::ECE)) || (answered && !self.ns2_rules) {
-            self.cc.on_ack(&Ack { segments: self.acked, now, srtt: self.rtt.srtt(), round: self.round });
+            let segments = self.acked as f64 / f64::from(self.mss);
+            self.cc.on_ack(&Ack { segments, now, srtt: self.rtt.srtt(), round: self.round });
         }
     }
 
@@ -220,13 +225,15 @@ impl Core {
     }
 
     /// The next byte that the window lets out, given what recovery adds to it.
-    #[inline]
+    #[inline(always)]
     pub fn next_in_window(&mut self, inflation: u64) -> Option<u64> {
-        let segments = match self.permit {
+        let more = match self.permit {
             Permit::Nothing => return None,
-            Permit::Window | Permit::Burst(_) => self.cc.cwnd() as u64 + inflation,
-            Permit::One => self.cc.cwnd() as u64 + u64::from(self.dupacks),
+            Permit::Window | Permit::Burst(_) => inflation,
+            Permit::One => u64::from(self.dupacks),
         };
+        // Far fewer segments than 2^32 fill the receiver's window.
+        let segments = u64::from(self.cc.cwnd() as u32) + more;
         let usable = segments.saturating_mul(u64::from(self.mss)).min(self.wnd);
         let end = self.nxt + u64::from(self.length_at(self.nxt));
         if !self.sendable(self.nxt) || end > self.una.saturating_add(usable) {
@@ -270,39 +277,50 @@ impl Core {
         end + u64::from(self.ends_at(end))
     }
 
-    #[inline]
-    fn emit(&mut self, seq: u64, now: Time) -> Segment {
+    /// The window starts anew after an idle timeout, once there is something to send.
+    #[cold]
+    fn restart_if_idle(&mut self, now: Time) {
+        if self.idle_since.is_some_and(|since| now.since(since) > self.rtt.timeout()) && self.sendable(self.nxt) {
+            self.idle_since = None;
+            let window = self.restart_window.min(self.cc.cwnd());
+            self.cc.set_cwnd(window);
+        }
+    }
+
+    #[inline(always)]
+    fn emit(&mut self, seq: u64, now: Time, segment: &mut Segment) {
         let len = self.length_at(seq);
-        let end = self.ends_at(seq + u64::from(len));
-        let mut segment = Segment { seq, len, ..Segment::default() };
-        segment.flags = segment.flags.with_if(end, Flags::FIN);
+        let fin = self.ends_at(seq + u64::from(len));
+        let end = seq + u64::from(len) + u64::from(fin);
+        let mut flags = Flags::default().with_if(fin, Flags::FIN);
         let nothing_under_way = self.una == self.max;
         self.counters.segments += 1;
-        if segment.end() > self.max {
-            self.max = segment.end();
-            self.timed.get_or_insert((segment.end(), now));
-            self.label(&mut segment);
+        if end > self.max {
+            self.max = end;
+            self.timed.get_or_insert((end, now));
+            flags = self.label(flags);
         } else {
             self.counters.retransmissions += 1;
             if self.ns2_rules || self.bits {
-                self.label(&mut segment);
+                flags = self.label(flags);
             }
             if !self.ns2_rules {
                 // Karn's rule: what is sent again is not measured.
-                self.timed.take_if(|(end, _)| segment.seq < *end && *end <= segment.end());
+                self.timed.take_if(|(timed, _)| seq < *timed && *timed <= end);
             }
         }
         if self.deadline.is_none() || nothing_under_way {
             self.deadline = Some(now + self.rtt.timeout());
         }
         self.idle_since = None;
-        segment
+        *segment = Segment { seq, len, flags, ..Segment::default() };
     }
 
     /// RFC 3168, Sec. 6.1.2 and 6.1.5: only new data answers a mark, and only new data may be marked.
-    fn label(&mut self, segment: &mut Segment) {
+    #[inline]
+    fn label(&mut self, flags: Flags) -> Flags {
         let answer = core::mem::take(&mut self.announce_cut) && self.ecn;
-        segment.flags = segment.flags.with_if(self.ecn || self.bits, Flags::ECT).with_if(answer, Flags::CWR);
+        flags.with_if(self.ecn || self.bits, Flags::ECT).with_if(answer, Flags::CWR)
     }
 
     /// RFC 3168, Section 6.1.2: a mark halves the window, once for each window of data.
@@ -325,229 +343,5 @@ impl Core {
             self.announce_cut = true;
             self.counters.mark_responses += 1;
         }
-    }
-}
-
-/// The sending half.
-pub struct Sender {
-    core: Core,
-    recovery: Box<dyn Recovery>,
-}
-
-impl fmt::Debug for Sender {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let core = &self.core;
-        f.debug_struct("Sender").field("una", &core.una).field("nxt", &core.nxt).field("max", &core.max).finish()
-    }
-}
-
-impl Sender {
-    /// A sender with nothing written. `phase` shifts its clock within a tick.
-    #[must_use]
-    pub fn new(host: &Host, phase: Span) -> Sender {
-        Sender {
-            recovery: host.recovery(),
-            core: Core {
-                mss: host.mss,
-                wnd: host.window,
-                limited_transmit: host.limited_transmit,
-                cc: host.congestion_control(),
-                una: 0,
-                nxt: 0,
-                max: 0,
-                dupacks: 0,
-                recover: None,
-                cut: Cut::Nothing,
-                permit: Permit::Nothing,
-                resend: None,
-                counters: SendCounters::default(),
-                rtt: Rtt::new(host.rto, phase),
-                written: 0,
-                closed: false,
-                timed: None,
-                deadline: None,
-                idle_since: None,
-                restart_window: host.restart_window,
-                ecn: host.answers_marks(),
-                bits: host.copies_bits(),
-                ns2_rules: host.ns2_rules,
-                announce_cut: false,
-                marked_at_one: false,
-                acked: 0.0,
-                round: None,
-            },
-        }
-    }
-
-    /// The application writes `bytes` more; `u64::MAX` writes without end.
-    pub fn write(&mut self, bytes: u64) {
-        if !self.core.closed {
-            // Far from the end of the number range, so that sums of positions and lengths do not overflow.
-            self.core.written = self.core.written.saturating_add(bytes).min(u64::MAX / 4);
-        }
-        self.core.permit = Permit::Window;
-    }
-
-    /// The application writes no more: what was never sent is forgotten.
-    pub fn stop(&mut self) {
-        self.core.written = self.core.written.min(self.core.max);
-    }
-
-    /// The application writes no more and the stream ends after what it has written.
-    pub fn close(&mut self) {
-        self.core.closed = true;
-        self.core.permit = Permit::Window;
-    }
-
-    /// The peer answered the opening of the connection, which took from `sent` until now, once or not at first.
-    pub fn opened(&mut self, sent: Option<Time>, now: Time) {
-        match sent {
-            Some(sent) => self.core.rtt.sample(sent, now),
-            // RFC 5681, Section 3.1: after a lost SYN the window starts at one segment.
-            None => {
-                self.core.cc.set_cwnd(1.0);
-                self.core.rtt.fall_back();
-            }
-        }
-        self.core.permit = Permit::Window;
-    }
-
-    /// A segment with an acknowledgement arrives.
-    #[inline]
-    pub fn on_ack(&mut self, segment: &Segment, now: Time) {
-        let (core, ack) = (&mut self.core, segment.ack);
-        if ack < core.una || ack > core.max {
-            return;
-        }
-        if core.ecn && segment.flags.has(Flags::ECE) {
-            core.on_mark(ack, self.recovery.inflation());
-        } else if ack > core.una {
-            core.marked_at_one = false;
-        }
-        // Duplicates in recovery answer what was sent before the loss, and data that repeats an acknowledgement no packet.
-        let again = segment.occupies() || core.recover.is_some_and(|recover| ack <= recover);
-        if core.bits && (ack > core.una || !again) {
-            let label = u32::from(segment.flags.has(Flags::BETWEEN));
-            core.counters.mark_responses += u64::from(core.cc.on_load(Load::met(label, segment.flags.has(Flags::ECE))));
-        }
-        if ack > core.una {
-            core.acked = (ack - core.una) as f64 / f64::from(core.mss);
-            self.recovery.on_new_ack(core, segment, now);
-        } else if (core.max > core.una || (core.ns2_rules && core.sendable(core.nxt))) && !segment.occupies() {
-            // Only a segment without data can be a duplicate acknowledgement, and only while data is under way (RFC 5681,
-            // Section 2). To ns-2 it is one always, and ends the wait of a window below one segment.
-            self.recovery.on_dup_ack(core, segment, now);
-        }
-    }
-
-    /// The retransmission timer may have expired: goes back to the first unacknowledged byte if so.
-    pub fn on_timer(&mut self, now: Time) {
-        let core = &mut self.core;
-        if core.deadline.is_none_or(|deadline| now < deadline) {
-            return;
-        }
-        let window = core.window(0).max(1.0);
-        let marked_under_way = core.ns2_rules || core.recover.is_some_and(|recover| core.una < recover);
-        if core.una == core.max {
-            // Nothing was lost: a window below one segment has waited long enough.
-            core.cc.set_cwnd(1.0);
-            core.restart_timer(now);
-            core.deadline = None;
-        } else {
-            core.counters.timeouts += 1;
-            core.cc.on_timeout(window, !(core.cut == Cut::Mark && marked_under_way));
-            core.rtt.back_off();
-            core.restart_timer(now);
-        }
-        core.recover = Some(core.max);
-        core.cut = Cut::Timeout;
-        core.resend = None;
-        core.announce_cut = true;
-        core.nxt = core.una;
-        core.permit = Permit::Window;
-        self.recovery.on_timeout(core);
-    }
-
-    /// The next segment to send now, if any. Call it after each event until it gives none.
-    #[inline]
-    pub fn poll(&mut self, now: Time) -> Option<Segment> {
-        let core = &mut self.core;
-        if let Some(at) = core.resend.take() {
-            return Some(core.emit(at, now));
-        }
-        // RFC 5681, Section 4.1: after an idle timeout the window starts anew.
-        if core.idle_since.is_some_and(|since| now.since(since) > core.rtt.timeout()) && core.sendable(core.nxt) {
-            core.idle_since = None;
-            let window = core.restart_window.min(core.cc.cwnd());
-            core.cc.set_cwnd(window);
-        }
-        let at = self.recovery.next(core)?;
-        Some(core.emit(at, now))
-    }
-
-    /// A gateway asks for less: slow start from one segment, up to the threshold as it is.
-    pub fn on_quench(&mut self) {
-        // One below a segment waits for the timer already.
-        if self.core.cc.cwnd() > 1.0 {
-            self.core.cc.on_timeout(self.core.cc.cwnd(), false);
-        }
-        self.core.counters.quench_responses += 1;
-    }
-
-    /// When the retransmission timer expires.
-    #[must_use]
-    #[inline]
-    pub fn deadline(&self) -> Option<Time> {
-        self.core.deadline
-    }
-
-    /// The timeout as it stands.
-    #[must_use]
-    pub fn timeout(&self) -> Span {
-        self.core.rtt.timeout()
-    }
-
-    /// The opening of the connection was not answered: the next wait is longer.
-    pub fn back_off(&mut self) {
-        if self.core.ns2_rules {
-            self.core.cc.on_timeout(self.core.cc.cwnd(), true);
-        }
-        self.core.rtt.back_off();
-    }
-
-    /// The congestion window in segments.
-    #[must_use]
-    pub fn cwnd(&self) -> f64 {
-        self.core.cc.cwnd()
-    }
-
-    /// What it has counted.
-    #[must_use]
-    pub fn counters(&self) -> SendCounters {
-        self.core.counters
-    }
-
-    /// Whether everything written has been acknowledged, the end of the stream included if it was closed.
-    #[must_use]
-    pub fn done(&self) -> bool {
-        self.core.una >= self.core.written + u64::from(self.core.closed)
-    }
-
-    /// Whether everything written has been sent at least once.
-    #[must_use]
-    pub fn all_sent(&self) -> bool {
-        self.core.max >= self.core.written
-    }
-
-    /// Whether the stream is closed and its end acknowledged.
-    #[must_use]
-    pub fn finished(&self) -> bool {
-        self.core.closed && self.done()
-    }
-
-    /// Whether the application has anything for the other end.
-    #[must_use]
-    pub fn wants(&self) -> bool {
-        self.core.written > 0 || self.core.closed
     }
 }

@@ -14,7 +14,6 @@
 
 use super::writer::Writer;
 use crate::ScenarioError;
-use sluicegate_aqm::Packet as _;
 use sluicegate_base::Time;
 use sluicegate_base::params::did_you_mean;
 use sluicegate_netsim::events::End;
@@ -155,7 +154,7 @@ fn headers(shape: Shape, packet: &SimPacket) -> ([u8; MOST], usize, u32) {
     let length = ip + transport;
     let data = match shape {
         Shape::Tcp { .. } => packet.segment.len,
-        Shape::Udp => u32::try_from(packet.bytes()).unwrap_or(u32::MAX).saturating_sub(28),
+        Shape::Udp => packet.bytes.saturating_sub(28),
     };
     let original = (length as u32 + data).min(65_535);
 
@@ -293,10 +292,9 @@ mod tests {
             let shape = if udp { Shape::Udp } else { Shape::Tcp { header, window, scale, mss: 960, sack: true } };
             let ecn = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::CongestionExperienced][usize::from(ecn)];
             let segment = segment(seq, ack, len, flags, if flags & 1 == 1 || header > 92 { &[] } else { &blocks });
-            let packet = SimPacket {
-                flow, pooled: None, bytes: 28 + len, leg: 0, to: if forward { End::Receiver } else { End::Sender }, ecn, marked: false,
-                class: 0, priority: 0, label: 0, segment, sent: Time::ZERO, queued: Time::ZERO,
-            };
+            let mut packet = SimPacket::default();
+            (packet.flow, packet.bytes, packet.ecn, packet.segment) = (flow, 28 + len, ecn, segment);
+            packet.to = if forward { End::Receiver } else { End::Sender };
             let (bytes, length, original) = headers(shape, &packet);
             let ip = etherparse::Ipv4HeaderSlice::from_slice(&bytes[..length]).unwrap();
             prop_assert_eq!(ip.to_header().calc_header_checksum(), ip.header_checksum());

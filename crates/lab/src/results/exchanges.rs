@@ -8,7 +8,7 @@ pub(super) fn groups(outcome: &Outcome) -> ResultTable {
     let time = |quantile: f64| {
         rows().map(move |row| {
             let times = row.totals.response_times.as_ref();
-            times.map_or(f64::NAN, |times| times.value_at_quantile(quantile) as f64)
+            times.map_or(f64::NAN, |times| times.quantile(quantile))
         })
     };
     let columns = vec![

@@ -7,11 +7,12 @@
 use super::Sim;
 use super::population::Script;
 use crate::events::{End, Event};
-use crate::packet::{Pooled, SimPacket};
+use crate::packet::Pooled;
 use crate::source::way::{Mile, Way};
 use sluicegate_base::{Ecn, Span, Time};
 use sluicegate_tcp::send::SendCounters;
-use sluicegate_tcp::{Connection, Flags, Host, Segment};
+use sluicegate_tcp::{Connection, Flags, Host};
+use std::num::NonZeroU32;
 
 /// No place, or no number.
 pub(super) const NONE: u32 = u32::MAX;
@@ -155,18 +156,21 @@ impl Slot {
 
 impl Sim {
     /// A packet of a pooled connection has reached its end.
-    pub(super) fn deliver_pooled(&mut self, packet: &SimPacket, pooled: Pooled) {
+    pub(super) fn deliver_pooled(&mut self, place: u32, pooled: Pooled) {
+        self.travelling.release(place);
+        let packet = self.travelling.get(place);
         let slot = self.population.pool.get(pooled.place);
-        if slot.id != pooled.id {
+        if slot.id != pooled.id.get() {
             return;
         }
+        let (to, opens) = (packet.to, packet.segment.flags.has(Flags::SYN));
         let marked = packet.ecn == Ecn::CongestionExperienced;
-        slot.ends[packet.to as usize].on_labelled(&packet.segment, marked, packet.label, self.now);
-        if !packet.segment.flags.has(Flags::SYN) {
-            self.begin_script(pooled.place, packet.to);
+        slot.ends[to as usize].on_labelled(&packet.segment, marked, packet.label, self.now);
+        if !opens {
+            self.begin_script(pooled.place, to);
         }
-        self.act(pooled.place, packet.to);
-        self.pump_pooled(pooled.place, packet.to);
+        self.act(pooled.place, to);
+        self.pump_pooled(pooled.place, to);
         self.retire(pooled.place);
     }
 
@@ -177,7 +181,9 @@ impl Sim {
             let slot = self.population.pool.get(place);
             let scripted = slot.script.is_some();
             let connection = &mut slot.ends[end as usize];
-            let Some(segment) = connection.poll(self.now) else {
+            let now = self.now;
+            let put = self.travelling.put(|packet| connection.poll_into(now, &mut packet.segment));
+            let Some(at) = put.map(|(at, _)| at) else {
                 if scripted && connection.all_sent() && self.play(place, end) {
                     continue;
                 }
@@ -193,37 +199,27 @@ impl Sim {
                 return;
             };
             self.work += 1;
-            self.send_pooled(place, to, segment);
+            self.send_pooled(place, to, at);
         }
     }
 
-    fn send_pooled(&mut self, place: u32, to: End, segment: Segment) {
+    /// Sends the packet in this place, whose segment is written.
+    fn send_pooled(&mut self, place: u32, to: End, at: u32) {
         let slot = self.population.pool.get(place);
-        let bytes = slot.header + segment.option_bytes() + segment.len;
-        let sent = slot.miles[to as usize].cross(bytes, self.now);
-        let (flow, id) = (slot.flow, slot.id);
-        let state = &mut self.flows[flow as usize];
+        let packet = self.travelling.get(at);
+        packet.bytes = slot.header + packet.segment.option_bytes() + packet.segment.len;
+        let sent = slot.miles[to as usize].cross(packet.bytes, self.now);
+        (packet.flow, packet.pooled) = (slot.flow, NonZeroU32::new(slot.id).map(|id| Pooled { id, place }));
+        let state = &mut self.flows[slot.flow as usize];
         if to == End::Receiver {
             state.totals.sent[0] += 1;
-            state.totals.sent[1] += u64::from(bytes);
+            state.totals.sent[1] += u64::from(packet.bytes);
         }
-        let ecn = if segment.flags.has(Flags::ECT) { Ecn::Capable0 } else { Ecn::NotCapable };
-        let packet = SimPacket {
-            flow,
-            pooled: Some(Pooled { id, place }),
-            bytes,
-            leg: state.first[to as usize],
-            to,
-            ecn,
-            marked: false,
-            class: state.plan.class,
-            priority: state.plan.priority,
-            label: 0,
-            segment,
-            sent: self.now,
-            queued: sent,
-        };
-        self.launch(packet, sent);
+        (packet.to, packet.leg) = (to, state.first[to as usize]);
+        (packet.class, packet.priority, packet.label) = (state.class, state.priority, 0);
+        packet.ecn = if packet.segment.flags.has(Flags::ECT) { Ecn::Capable0 } else { Ecn::NotCapable };
+        packet.sent = self.now;
+        self.launch(at, sent);
     }
 
     /// The timer of one end of a pooled connection may have expired. A connection that is over has none armed, and one

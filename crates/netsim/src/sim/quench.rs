@@ -36,7 +36,7 @@ impl Sim {
             let delay = before.fold(own, |sum, hop| {
                 sum + match *hop {
                     Hop::Link(at) => self.links[at as usize].delay,
-                    Hop::Line(at) => self.line_delays[at as usize],
+                    Hop::Line(at) => self.paths.delay(at),
                 }
             });
             self.events.push(self.now + delay, Event::Quench(connection, sender));

@@ -7,7 +7,7 @@ use sluicegate_aqm::{Cause, Ctx, Discipline, build};
 use sluicegate_base::{Link, Params, Rate, Size, Span, Stream, Time, Value};
 use sluicegate_netsim::events::End;
 use sluicegate_netsim::source::SourcePlan;
-use sluicegate_netsim::{FlowPlan, Hop, LinkPlan, Plan, Sim, SimPacket};
+use sluicegate_netsim::{FlowPlan, Hop, LinePlan, LinkPlan, Plan, QueuedPacket, Sim, SimPacket};
 use sluicegate_tcp::{Algorithm, Host, TcpParams};
 use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -47,24 +47,20 @@ impl Case {
     }
 }
 
-/// A queue that loses and marks the packets of its lists and writes down the acknowledgements that pass.
+/// A queue that loses and marks the packets of its lists.
 struct Tapped {
-    inner: Box<dyn Discipline<SimPacket>>,
+    inner: Box<dyn Discipline<QueuedPacket>>,
     losses: Vec<u64>,
     marks: Vec<u64>,
     seen: u64,
     passed: u64,
-    acks: Arc<Mutex<Acks>>,
-    mss: u64,
+    header: u32,
 }
 
-impl Discipline<SimPacket> for Tapped {
-    fn enqueue(&mut self, mut packet: SimPacket, ctx: &mut Ctx<'_, SimPacket>) {
+impl Discipline<QueuedPacket> for Tapped {
+    fn enqueue(&mut self, mut packet: QueuedPacket, ctx: &mut Ctx<'_, QueuedPacket>) {
         let number = self.seen;
         self.seen += 1;
-        if packet.to == End::Sender {
-            self.acks.lock().unwrap().push((ctx.now.0 as f64 / 1e9, packet.segment.ack / self.mss));
-        }
         if self.losses.contains(&number) {
             return ctx.lost(packet, Cause::Tail);
         }
@@ -73,10 +69,12 @@ impl Discipline<SimPacket> for Tapped {
         }
         self.passed += 1;
         // ns-2 counts 8 bytes for each range of a SACK option and none for its head and padding.
-        packet.bytes -= packet.segment.option_bytes() % 8;
+        if packet.to == End::Sender {
+            packet.bytes -= (packet.bytes - self.header) % 8;
+        }
         self.inner.enqueue(packet, ctx);
     }
-    fn dequeue(&mut self, ctx: &mut Ctx<'_, SimPacket>) -> Option<SimPacket> {
+    fn dequeue(&mut self, ctx: &mut Ctx<'_, QueuedPacket>) -> Option<QueuedPacket> {
         self.inner.dequeue(ctx)
     }
     fn packets(&self) -> u64 {
@@ -85,7 +83,7 @@ impl Discipline<SimPacket> for Tapped {
     fn bytes(&self) -> u64 {
         self.inner.bytes()
     }
-    fn for_each(&self, visit: &mut dyn FnMut(&SimPacket)) {
+    fn for_each(&self, visit: &mut dyn FnMut(&QueuedPacket)) {
         self.inner.for_each(visit);
     }
 }
@@ -102,14 +100,14 @@ pub fn ours(case: &Case, host: &Host) -> Outcome {
     let link = |name: &str, losses: &[u64], marks: &[u64]| {
         let mut given = |_| Some(Value::Size(Size::Packets(1000)));
         let inner = build("drop_tail", &mut given, &LINK).unwrap().unwrap();
-        let (losses, marks, acks) = (losses.to_vec(), marks.to_vec(), acks.clone());
+        let (losses, marks) = (losses.to_vec(), marks.to_vec());
         LinkPlan {
             name: name.into(),
             framing: 0,
             rate: LINK.rate,
             delay: Span(50_137_000),
             discipline: "drop_tail".into(),
-            queue: Box::new(Tapped { inner, losses, marks, seen: 0, passed: 0, acks, mss: u64::from(host.mss) }),
+            queue: Box::new(Tapped { inner, losses, marks, seen: 0, passed: 0, header: host.header }),
             watched: true,
         }
     };
@@ -118,12 +116,18 @@ pub fn ours(case: &Case, host: &Host) -> Outcome {
             link("out", &case.losses, case.marks.as_deref().unwrap_or_default()),
             link("back", &case.ack_losses, &[]),
         ],
-        lines: vec![],
+        // Takes no time; shows the acknowledgements that enter the link back.
+        lines: vec![LinePlan {
+            name: "tap".into(),
+            rate: Rate(1_000_000_000_000_000),
+            delay: Span::ZERO,
+            jitter: Span::ZERO,
+        }],
         flows: vec![FlowPlan {
             group: 0,
             source: SourcePlan::Tcp(host.clone()),
             path: vec![Hop::Link(0)],
-            return_path: vec![Hop::Link(1)],
+            return_path: vec![Hop::Line(0), Hop::Link(1)],
             start: Time::ZERO,
             stop: Time::NEVER,
             size: None,
@@ -139,6 +143,11 @@ pub fn ours(case: &Case, host: &Host) -> Outcome {
         packets: 0,
         positions: 0,
     });
+    let (noted, mss) = (acks.clone(), u64::from(host.mss));
+    let note = move |time: Time, packet: &SimPacket| {
+        noted.lock().unwrap().push((time.0 as f64 / 1e9, packet.segment.ack / mss));
+    };
+    assert!(sim.observe("tap", Box::new(note)));
     while sim.advance(1 << 16) {}
     let flow = &sim.finish().flows[0];
     let acks = acks.lock().unwrap().clone();

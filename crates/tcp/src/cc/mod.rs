@@ -16,6 +16,7 @@ pub use reno::Reno;
 pub use ut_lt::UtLt;
 pub use vegas::{Vegas, VegasLaw};
 
+use alloc::boxed::Box;
 use sluicegate_base::{Span, Time};
 
 /// One round trip, measured by a segment that was sent once: from when it was sent until it was acknowledged.
@@ -92,6 +93,63 @@ pub trait CongestionControl: Send {
 
     /// Sets the window without a loss: the start, a restart after idling, a partial deflation.
     fn set_cwnd(&mut self, cwnd: f64);
+}
+
+/// A law as a sender holds it: the usual one by its type, so that a look at its window is no call, any other behind a pointer.
+pub enum Law {
+    /// Reno's, which Tahoe, NewReno and SACK share.
+    Reno(Reno),
+    /// Any other.
+    Other(Box<dyn CongestionControl>),
+}
+
+impl Law {
+    /// Any law but Reno's.
+    #[must_use]
+    pub fn other(law: impl CongestionControl + 'static) -> Law {
+        Law::Other(Box::new(law))
+    }
+}
+
+macro_rules! of_each {
+    ($self:ident, $law:ident => $what:expr) => {
+        match $self {
+            Law::Reno($law) => $what,
+            Law::Other($law) => $what,
+        }
+    };
+}
+
+impl CongestionControl for Law {
+    #[inline]
+    fn cwnd(&self) -> f64 {
+        of_each!(self, law => law.cwnd())
+    }
+
+    fn ssthresh(&self) -> f64 {
+        of_each!(self, law => law.ssthresh())
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        of_each!(self, law => law.on_ack(ack));
+    }
+
+    fn on_load(&mut self, load: Load) -> bool {
+        of_each!(self, law => law.on_load(load))
+    }
+
+    fn on_congestion(&mut self, window: f64, least: f64) {
+        of_each!(self, law => law.on_congestion(window, least));
+    }
+
+    fn on_timeout(&mut self, window: f64, cut: bool) {
+        of_each!(self, law => law.on_timeout(window, cut));
+    }
+
+    fn set_cwnd(&mut self, cwnd: f64) {
+        of_each!(self, law => law.set_cwnd(cwnd));
+    }
 }
 
 /// The whole part; windows are far below 2⁵³.

@@ -27,6 +27,7 @@ impl Reno {
 }
 
 impl CongestionControl for Reno {
+    #[inline]
     fn cwnd(&self) -> f64 {
         self.cwnd
     }
@@ -35,6 +36,7 @@ impl CongestionControl for Reno {
         self.ssthresh
     }
 
+    #[inline]
     fn on_ack(&mut self, _ack: &Ack) {
         self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
     }

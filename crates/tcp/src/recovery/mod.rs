@@ -15,6 +15,7 @@ pub use tahoe::Tahoe;
 
 use crate::segment::Segment;
 use crate::send::{Core, Cut};
+use alloc::boxed::Box;
 use sluicegate_base::Time;
 
 /// Duplicate acknowledgements that show a loss (RFC 5681, Section 3.2).
@@ -45,6 +46,7 @@ impl FastRecovery {
     }
 
     /// New data is acknowledged and nothing of the recovery is left.
+    #[inline]
     fn exit(&mut self, core: &mut Core, segment: &Segment, now: Time) {
         let recovering = core::mem::take(self).recovering;
         if core.cut == Cut::Loss {
@@ -74,8 +76,69 @@ pub trait Recovery: Send {
     /// The retransmission timer has expired; the core has gone back to the first unacknowledged byte.
     fn on_timeout(&mut self, core: &mut Core);
 
-    /// The byte to send next; `None` when nothing may be sent now.
+    /// The byte to send next; `None` when nothing may be sent now, as always while the core permits nothing.
+    #[inline]
     fn next(&mut self, core: &mut Core) -> Option<u64> {
         core.next_in_window(self.inflation())
+    }
+}
+
+/// A scheme as a sender holds it: small ones by their type, so that asking them is no call through a pointer.
+pub enum Scheme {
+    /// Tahoe's.
+    Tahoe(Tahoe),
+    /// Reno's.
+    Reno(Reno),
+    /// NewReno's.
+    NewReno(NewReno),
+    /// Any other.
+    Other(Box<dyn Recovery>),
+}
+
+impl Scheme {
+    /// Any scheme that has no case of its own.
+    #[must_use]
+    pub fn other(scheme: impl Recovery + 'static) -> Scheme {
+        Scheme::Other(Box::new(scheme))
+    }
+}
+
+macro_rules! of_each {
+    ($self:ident, $scheme:ident => $what:expr) => {
+        match $self {
+            Scheme::Tahoe($scheme) => $what,
+            Scheme::Reno($scheme) => $what,
+            Scheme::NewReno($scheme) => $what,
+            Scheme::Other($scheme) => $what,
+        }
+    };
+}
+
+impl Recovery for Scheme {
+    #[inline]
+    fn inflation(&self) -> u64 {
+        of_each!(self, scheme => scheme.inflation())
+    }
+
+    #[inline]
+    fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
+        of_each!(self, scheme => scheme.on_new_ack(core, segment, now));
+    }
+
+    fn on_dup_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
+        of_each!(self, scheme => scheme.on_dup_ack(core, segment, now));
+    }
+
+    fn on_timeout(&mut self, core: &mut Core) {
+        of_each!(self, scheme => scheme.on_timeout(core));
+    }
+
+    #[inline]
+    fn next(&mut self, core: &mut Core) -> Option<u64> {
+        match self {
+            Scheme::Other(scheme) => scheme.next(core),
+            // The small ones leave this to the window.
+            _ => core.next_in_window(self.inflation()),
+        }
     }
 }

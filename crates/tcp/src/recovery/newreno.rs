@@ -11,6 +11,7 @@
 //! | RFC 6582: the window limits what is sent in recovery | and no acknowledgement there lets out more than two segments beside a retransmission | ns-2, `send_much(0, 0, 2)` |
 
 use super::{FastRecovery, Recovery};
+use crate::cc::CongestionControl;
 use crate::segment::Segment;
 use crate::send::{Core, Cut, Permit};
 use sluicegate_base::Time;
@@ -40,10 +41,12 @@ impl NewReno {
 }
 
 impl Recovery for NewReno {
+    #[inline]
     fn inflation(&self) -> u64 {
         self.fast.inflation
     }
 
+    #[inline]
     fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
         // An acknowledgement that brings a mark from beyond the recovery has ended it.
         let partial = core.cut == Cut::Loss && core.recover.is_some_and(|recover| segment.ack < recover);

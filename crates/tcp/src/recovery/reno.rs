@@ -18,10 +18,12 @@ use sluicegate_base::Time;
 pub struct Reno(FastRecovery);
 
 impl Recovery for Reno {
+    #[inline]
     fn inflation(&self) -> u64 {
         self.0.inflation
     }
 
+    #[inline]
     fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
         self.0.exit(core, segment, now);
         core.permit = Permit::Window;

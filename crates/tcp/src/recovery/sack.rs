@@ -12,6 +12,7 @@
 //! | RFC 6675: at the end the window is the threshold | so, and it does not grow by that acknowledgement | ns-2 |
 
 use super::{DUP_THRESH, Recovery};
+use crate::cc::CongestionControl;
 use crate::segment::Segment;
 use crate::send::{Core, Cut, Permit};
 use alloc::vec::Vec;

@@ -11,6 +11,7 @@
 //! | no limited transmit | as the host says | RFC 3042 came later; ns-2's default has it |
 
 use super::{DUP_THRESH, Recovery};
+use crate::cc::CongestionControl;
 use crate::segment::Segment;
 use crate::send::{Core, Cut, Permit};
 use sluicegate_base::Time;
@@ -20,6 +21,7 @@ use sluicegate_base::Time;
 pub struct Tahoe;
 
 impl Recovery for Tahoe {
+    #[inline]
     fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
         core.acknowledge(segment.ack, now);
         core.grow(segment, now);

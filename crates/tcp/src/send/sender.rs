@@ -1,0 +1,245 @@
+//! The sender: what its application, its peer and its clock do to it, and what it sends.
+
+use super::{Core, Cut, Permit, SendCounters};
+use crate::cc::{CongestionControl, Load};
+use crate::host::Host;
+use crate::recovery::{Recovery, Scheme};
+use crate::rtt::Rtt;
+use crate::segment::{Flags, Segment};
+use core::fmt;
+use sluicegate_base::{Span, Time};
+
+/// The sending half.
+#[repr(C)]
+pub struct Sender {
+    recovery: Scheme,
+    core: Core,
+}
+
+impl fmt::Debug for Sender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let core = &self.core;
+        f.debug_struct("Sender").field("una", &core.una).field("nxt", &core.nxt).field("max", &core.max).finish()
+    }
+}
+
+impl Sender {
+    /// A sender with nothing written. `phase` shifts its clock within a tick.
+    #[must_use]
+    pub fn new(host: &Host, phase: Span) -> Sender {
+        Sender {
+            recovery: host.recovery(),
+            core: Core {
+                mss: host.mss,
+                wnd: host.window,
+                limited_transmit: host.limited_transmit,
+                cc: host.congestion_control(),
+                una: 0,
+                nxt: 0,
+                max: 0,
+                dupacks: 0,
+                recover: None,
+                cut: Cut::Nothing,
+                permit: Permit::Nothing,
+                resend: None,
+                counters: SendCounters::default(),
+                rtt: Rtt::new(host.rto, phase),
+                written: 0,
+                closed: false,
+                timed: None,
+                deadline: None,
+                idle_since: None,
+                restart_window: host.restart_window,
+                ecn: host.answers_marks(),
+                bits: host.copies_bits(),
+                ns2_rules: host.ns2_rules,
+                announce_cut: false,
+                marked_at_one: false,
+                acked: 0,
+                round: None,
+            },
+        }
+    }
+
+    /// The application writes `bytes` more; `u64::MAX` writes without end.
+    pub fn write(&mut self, bytes: u64) {
+        if !self.core.closed {
+            // Far from the end of the number range, so that sums of positions and lengths do not overflow.
+            self.core.written = self.core.written.saturating_add(bytes).min(u64::MAX / 4);
+        }
+        self.core.permit = Permit::Window;
+    }
+
+    /// The application writes no more: what was never sent is forgotten.
+    pub fn stop(&mut self) {
+        self.core.written = self.core.written.min(self.core.max);
+    }
+
+    /// The application writes no more and the stream ends after what it has written.
+    pub fn close(&mut self) {
+        self.core.closed = true;
+        self.core.permit = Permit::Window;
+    }
+
+    /// The peer answered the opening of the connection, which took from `sent` until now, once or not at first.
+    pub fn opened(&mut self, sent: Option<Time>, now: Time) {
+        match sent {
+            Some(sent) => self.core.rtt.sample(sent, now),
+            // RFC 5681, Section 3.1: after a lost SYN the window starts at one segment.
+            None => {
+                self.core.cc.set_cwnd(1.0);
+                self.core.rtt.fall_back();
+            }
+        }
+        self.core.permit = Permit::Window;
+    }
+
+    /// A segment with an acknowledgement arrives.
+    #[inline]
+    pub fn on_ack(&mut self, segment: &Segment, now: Time) {
+        let (core, ack) = (&mut self.core, segment.ack);
+        if ack < core.una || ack > core.max {
+            return;
+        }
+        if core.ecn && segment.flags.has(Flags::ECE) {
+            core.on_mark(ack, self.recovery.inflation());
+        } else if ack > core.una {
+            core.marked_at_one = false;
+        }
+        // Duplicates in recovery answer what was sent before the loss, and data that repeats an acknowledgement no packet.
+        let again = segment.occupies() || core.recover.is_some_and(|recover| ack <= recover);
+        if core.bits && (ack > core.una || !again) {
+            let label = u32::from(segment.flags.has(Flags::BETWEEN));
+            core.counters.mark_responses += u64::from(core.cc.on_load(Load::met(label, segment.flags.has(Flags::ECE))));
+        }
+        if ack > core.una {
+            core.acked = ack - core.una;
+            self.recovery.on_new_ack(core, segment, now);
+        } else if (core.max > core.una || (core.ns2_rules && core.sendable(core.nxt))) && !segment.occupies() {
+            // Only a segment without data can be a duplicate acknowledgement, and only while data is under way (RFC 5681,
+            // Section 2). To ns-2 it is one always, and ends the wait of a window below one segment.
+            self.recovery.on_dup_ack(core, segment, now);
+        }
+    }
+
+    /// The retransmission timer may have expired: goes back to the first unacknowledged byte if so.
+    pub fn on_timer(&mut self, now: Time) {
+        let core = &mut self.core;
+        if core.deadline.is_none_or(|deadline| now < deadline) {
+            return;
+        }
+        let window = core.window(0).max(1.0);
+        let marked_under_way = core.ns2_rules || core.recover.is_some_and(|recover| core.una < recover);
+        if core.una == core.max {
+            // Nothing was lost: a window below one segment has waited long enough.
+            core.cc.set_cwnd(1.0);
+            core.restart_timer(now);
+            core.deadline = None;
+        } else {
+            core.counters.timeouts += 1;
+            core.cc.on_timeout(window, !(core.cut == Cut::Mark && marked_under_way));
+            core.rtt.back_off();
+            core.restart_timer(now);
+        }
+        core.recover = Some(core.max);
+        core.cut = Cut::Timeout;
+        core.resend = None;
+        core.announce_cut = true;
+        core.nxt = core.una;
+        core.permit = Permit::Window;
+        self.recovery.on_timeout(core);
+    }
+
+    /// Whether [`poll_into`](Sender::poll_into) may give a segment; if not, it would change nothing either.
+    #[inline]
+    #[must_use]
+    pub fn may_send(&self) -> bool {
+        let core = &self.core;
+        core.permit != Permit::Nothing || core.resend.is_some() || core.idle_since.is_some()
+    }
+
+    /// Writes the next segment to send now over `segment`, if there is any. Call it after each event until there is none.
+    #[inline(always)]
+    pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
+        let core = &mut self.core;
+        let at = match core.resend.take() {
+            Some(at) => at,
+            None => {
+                // RFC 5681, Section 4.1: after an idle timeout the window starts anew.
+                if core.idle_since.is_some() {
+                    core.restart_if_idle(now);
+                }
+                let Some(at) = self.recovery.next(core) else { return false };
+                at
+            }
+        };
+        core.emit(at, now, segment);
+        true
+    }
+
+    /// A gateway asks for less: slow start from one segment, up to the threshold as it is.
+    pub fn on_quench(&mut self) {
+        // One below a segment waits for the timer already.
+        if self.core.cc.cwnd() > 1.0 {
+            self.core.cc.on_timeout(self.core.cc.cwnd(), false);
+        }
+        self.core.counters.quench_responses += 1;
+    }
+
+    /// When the retransmission timer expires.
+    #[must_use]
+    #[inline]
+    pub fn deadline(&self) -> Option<Time> {
+        self.core.deadline
+    }
+
+    /// The timeout as it stands.
+    #[must_use]
+    pub fn timeout(&self) -> Span {
+        self.core.rtt.timeout()
+    }
+
+    /// The opening of the connection was not answered: the next wait is longer.
+    pub fn back_off(&mut self) {
+        if self.core.ns2_rules {
+            self.core.cc.on_timeout(self.core.cc.cwnd(), true);
+        }
+        self.core.rtt.back_off();
+    }
+
+    /// The congestion window in segments.
+    #[must_use]
+    pub fn cwnd(&self) -> f64 {
+        self.core.cc.cwnd()
+    }
+
+    /// What it has counted.
+    #[must_use]
+    pub fn counters(&self) -> SendCounters {
+        self.core.counters
+    }
+
+    /// Whether everything written has been acknowledged, the end of the stream included if it was closed.
+    #[must_use]
+    pub fn done(&self) -> bool {
+        self.core.una >= self.core.written + u64::from(self.core.closed)
+    }
+
+    /// Whether everything written has been sent at least once.
+    #[must_use]
+    pub fn all_sent(&self) -> bool {
+        self.core.max >= self.core.written
+    }
+
+    /// Whether the stream is closed and its end acknowledged.
+    #[must_use]
+    pub fn finished(&self) -> bool {
+        self.core.closed && self.done()
+    }
+
+    /// Whether the application has anything for the other end.
+    #[must_use]
+    pub fn wants(&self) -> bool {
+        self.core.written > 0 || self.core.closed
+    }
+}
