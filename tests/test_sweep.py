@@ -137,6 +137,7 @@ MISTAKES = {
     "queue.limit=50 --over queue.limit=60": "--over queue.limit: given twice",
     "queue.limit=50 --set queue.limit=60": "--set queue.limit: is swept by --over",
     "queue.limit=50 --set run.seed=3": "--set run.seed: a sweep takes the seeds",
+    "queue.limit=50 --set run.series=true": "--set run.series: a sweep keeps no series",
     "queue.limit=50,60 --set queue.mim_th=3": '--set queue.mim_th: no such key; did you mean "min_th"?',
     "queue.min_th=10,20 --over queue.max_th=15,60": "(at queue.min_th=20, queue.max_th=15)",
     "queue.limit=50 --cluster somewhere": "--cluster somewhere: must be a scheduler's address, such as tcp://",

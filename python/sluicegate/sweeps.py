@@ -198,6 +198,8 @@ def _overrides(
     for key, _ in own_sets:
         if key == "run.seed":
             raise _core.ScenarioError("--set run.seed: a sweep takes the seeds it is given, not this one")
+        if key == "run.series":
+            raise _core.ScenarioError("--set run.series: a sweep keeps no series")
         if any(axis.key == key for axis in swept):
             raise _core.ScenarioError(f"--set {key}: is swept by --over")
     times = {"run.duration": duration, "run.warmup": warmup}
