@@ -1,7 +1,7 @@
 //! RED's buffer: first in first out, or with short packets before all others.
 
 use crate::discipline::Packet;
-use crate::fifo::Room;
+use crate::fifo::{Room, push_back};
 use alloc::collections::VecDeque;
 use sluicegate_base::Size;
 
@@ -28,30 +28,49 @@ impl<P: Packet> Lanes<P> {
         self.room.has(self.packets(), self.bytes, packet.bytes())
     }
 
+    /// Whether no packet has a lane of its own.
     #[inline]
+    pub(super) fn are_one(&self) -> bool {
+        self.short == 0
+    }
+
+    /// Appends a packet to its lane; the caller has tested for room.
     pub(super) fn push(&mut self, packet: P) {
-        self.bytes += packet.bytes();
         if packet.bytes() <= self.short {
             return self.push_first(packet);
         }
-        self.others.push_back(packet);
+        self.push_other(packet);
     }
 
-    #[inline(never)]
+    /// The same for a packet that is not short.
+    #[inline]
+    pub(super) fn push_other(&mut self, packet: P) {
+        self.bytes += packet.bytes();
+        push_back(&mut self.others, packet);
+    }
+
     fn push_first(&mut self, packet: P) {
+        self.bytes += packet.bytes();
         self.first.push_back(packet);
     }
 
-    #[inline]
     pub(super) fn pop(&mut self) -> Option<P> {
-        if !self.first.is_empty() {
-            return self.pop_first();
-        }
+        if self.first.is_empty() { self.pop_other() } else { self.pop_first() }
+    }
+
+    /// Whether all packets that there are, and there are some, are in the lane of those that are not short.
+    #[inline]
+    pub(super) fn only_others(&self) -> bool {
+        self.first.is_empty() && !self.others.is_empty()
+    }
+
+    /// Takes the first packet that is not short.
+    #[inline]
+    pub(super) fn pop_other(&mut self) -> Option<P> {
         self.bytes -= self.others.front()?.bytes();
         self.others.pop_front()
     }
 
-    #[inline(never)]
     fn pop_first(&mut self) -> Option<P> {
         self.bytes -= self.first.front()?.bytes();
         self.first.pop_front()

@@ -48,7 +48,7 @@ use crate::discipline::{Cause, Ctx, Discipline, Packet};
 use alloc::boxed::Box;
 use lanes::Lanes;
 use shifts::Shifts;
-use sluicegate_base::{About, Declared, Range, Size, Span, choices, params};
+use sluicegate_base::{About, Declared, Range, Size, Span, Time, choices, params};
 
 choices! {
     /// What RED measures.
@@ -202,6 +202,41 @@ impl<P: Packet> Red<P> {
         Red { rule, shifts, lanes: Lanes::new(params.limit, short) }
     }
 
+    /// Any case.
+    #[inline(never)]
+    fn enqueue_otherwise(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
+        let mut packet = packet;
+        match self.signal(&mut packet, ctx) {
+            Some(cause) => ctx.lost(packet, cause),
+            None if self.lanes.has_room(&packet) => self.lanes.push(packet),
+            None => {
+                self.rule.refused();
+                ctx.lost(packet, Cause::Tail);
+            }
+        }
+    }
+
+    /// Signals congestion on an arrival for which there is room.
+    #[inline(never)]
+    fn signal_on(&mut self, verdict: Verdict, packet: P, ctx: &mut Ctx<'_, P>) {
+        let mut packet = packet;
+        match self.rule.carry_out(verdict, &mut packet) {
+            Some(cause) => ctx.lost(packet, cause),
+            None => self.lanes.push(packet),
+        }
+    }
+
+    /// There is a short packet, or nothing to send.
+    #[inline(never)]
+    fn dequeue_otherwise(&mut self, now: Time) -> Option<P> {
+        match &mut self.shifts {
+            _ if self.lanes.packets() > 0 => {}
+            None => self.rule.idle(now),
+            Some(shifts) => shifts.idle(now),
+        }
+        self.lanes.pop()
+    }
+
     /// The average brought up to date and the arrival judged: the cause for which it is to be lost, if it is.
     #[inline]
     fn signal(&mut self, packet: &mut P, ctx: &mut Ctx<'_, P>) -> Option<Cause> {
@@ -223,25 +258,20 @@ impl<P: Packet> Red<P> {
 }
 
 impl<P: Packet> Discipline<P> for Red<P> {
-    fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
-        match self.signal(&mut packet, ctx) {
-            Some(cause) => ctx.lost(packet, cause),
-            None if self.lanes.has_room(&packet) => self.lanes.push(packet),
-            None => {
-                self.rule.refused();
-                ctx.lost(packet, Cause::Tail);
-            }
+    fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
+        // Each way ends in a call or in the push, so that no registers are saved for what rarely happens.
+        if !self.rule.usual() || !self.lanes.are_one() || !self.lanes.has_room(&packet) {
+            return self.enqueue_otherwise(packet, ctx);
+        }
+        self.rule.usual_arrival(self.lanes.packets());
+        match self.rule.usual_judge(ctx.rng) {
+            Verdict::Pass => self.lanes.push_other(packet),
+            verdict => self.signal_on(verdict, packet, ctx),
         }
     }
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
-        if self.lanes.packets() == 0 {
-            match &mut self.shifts {
-                None => self.rule.idle(ctx.now),
-                Some(shifts) => shifts.idle(ctx.now),
-            }
-        }
-        self.lanes.pop()
+        if self.lanes.only_others() { self.lanes.pop_other() } else { self.dequeue_otherwise(ctx.now) }
     }
 
     fn packets(&self) -> u64 {

@@ -33,13 +33,13 @@ const PAPER: Form = Form { law: Law::Section7, wait: false, gentle: false, geome
 #[derive(Clone, Debug)]
 pub struct RedRule {
     pub(super) w_q: f64,
-    /// 1 − w_q.
-    rest: f64,
     pub(super) min_th: f64,
     pub(super) max_th: f64,
     max_p: f64,
     /// max_p over the distance of the thresholds.
     pub(super) slope: f64,
+    /// 1 − w_q. Not beside w_q: the two would be multiplied as a pair, which takes longer.
+    rest: f64,
     pub(super) s: Span,
     form: Form,
     /// Whether the form is the paper's.
@@ -139,13 +139,16 @@ impl RedRule {
     pub fn arrival(&mut self, packets: u64, bytes: u64, now: Time) {
         self.queued = packets;
         self.avg = match self.q_time {
-            None => {
-                let q = if self.form.max_packet.is_some() { bytes } else { packets };
-                // No queue has 2⁶³ packets or bytes, and a number with a sign is converted in one instruction.
-                self.rest * self.avg + self.w_q * q as i64 as f64
-            }
+            None => self.averaged(if self.form.max_packet.is_some() { bytes } else { packets }),
             Some(q_time) => self.decayed(now.since(q_time)),
         };
+    }
+
+    /// The average after one more look at the queue, while the link is busy.
+    #[inline]
+    fn averaged(&self, q: u64) -> f64 {
+        // No queue has 2⁶³ packets or bytes, and a number with a sign is converted in one instruction.
+        self.rest * self.avg + self.w_q * q as i64 as f64
     }
 
     /// The idle period is over: the average after it.
@@ -161,6 +164,25 @@ impl RedRule {
         self.q_time.get_or_insert(now);
     }
 
+    /// Whether the case is the one that nearly always is: the rule has the paper's form and the link is busy.
+    #[inline]
+    #[must_use]
+    pub fn usual(&self) -> bool {
+        self.paper && self.q_time.is_none()
+    }
+
+    /// What [`arrival`](RedRule::arrival) is in the usual case.
+    #[inline]
+    pub fn usual_arrival(&mut self, packets: u64) {
+        self.avg = self.averaged(packets);
+    }
+
+    /// What [`judge`](RedRule::judge) is in the usual case.
+    #[inline]
+    pub fn usual_judge(&mut self, rng: &mut Stream) -> Verdict {
+        self.judge_as(PAPER, 0, rng)
+    }
+
     /// Judges an arrival of so many bytes by the average.
     #[inline]
     pub fn judge(&mut self, bytes: u64, rng: &mut Stream) -> Verdict {
@@ -169,35 +191,38 @@ impl RedRule {
 
     #[inline(never)]
     fn judge_by_form(&mut self, bytes: u64, rng: &mut Stream) -> Verdict {
+        let law = self.form.law;
+        if !self.congested() || (law == Law::Ns2 && self.queued < 2) {
+            (self.count, self.in_band) = (-1, false);
+            return Verdict::Pass;
+        }
+        if law == Law::Ns2 && !self.in_band {
+            (self.count, self.in_band) = (1, true);
+            return Verdict::Pass;
+        }
+        if law == Law::Figure17 {
+            return self.judge_by_figure_17(rng);
+        }
         self.judge_as(self.form, bytes, rng)
     }
 
     /// The rule in this form: written once, compiled for the paper's and for any.
     #[inline(always)]
     fn judge_as(&mut self, form: Form, bytes: u64, rng: &mut Stream) -> Verdict {
-        if !self.congested() || (form.law == Law::Ns2 && self.queued < 2) {
-            (self.count, self.in_band) = (-1, false);
+        if !self.congested() {
+            self.count = -1;
             return Verdict::Pass;
         }
-        if form.law == Law::Ns2 && !self.in_band {
-            (self.count, self.in_band) = (1, true);
-            return Verdict::Pass;
-        }
-        if form.law == Law::Figure17 {
-            return self.judge_by_figure_17(rng);
-        }
-        self.count += 1;
+        let count = self.count + 1;
         if self.saturates(form) {
-            self.signalled(form);
+            self.count = signalled(form);
             return Verdict::Forced;
         }
-        let (p, q) = self.p_a(form, bytes);
+        let (p, q) = self.p_a(form, count, bytes);
         // A number below p/q, without the division.
-        if rng.uniform() * q >= p {
-            return Verdict::Pass;
-        }
-        self.signalled(form);
-        Verdict::Early
+        let pass = rng.uniform() * q >= p;
+        self.count = if pass { count } else { signalled(form) };
+        if pass { Verdict::Pass } else { Verdict::Early }
     }
 
     /// Judges an arrival from min_th on as Fig. 17 prints it: by one random number for each signal.
@@ -217,17 +242,11 @@ impl RedRule {
         if signal { Verdict::Early } else { Verdict::Pass }
     }
 
-    /// Counting starts anew: from one unmarked packet on in Fig. 2 taken literally, from none in Sec. VII.
-    #[inline]
-    fn signalled(&mut self, form: Form) {
-        self.count = if form.law == Law::Section7 { -1 } else { 0 };
-    }
-
     /// The queue had no room for an arrival that the rule let pass.
     #[inline]
     pub fn refused(&mut self) {
         if self.form.law == Law::Ns2 {
-            self.signalled(self.form);
+            self.count = signalled(self.form);
         }
     }
 
@@ -253,7 +272,7 @@ impl RedRule {
     /// The probability for a packet of so many bytes, between the thresholds, as numerator and denominator. A denominator
     /// of 0 or less, where packets have been counted for long enough, stands for certainty: any number times it is below p_b.
     #[inline]
-    fn p_a(&self, form: Form, bytes: u64) -> (f64, f64) {
+    fn p_a(&self, form: Form, count: i64, bytes: u64) -> (f64, f64) {
         let mut p_b = self.p_b_of(form);
         if let Some(max_packet) = form.max_packet {
             p_b *= bytes as f64 / max_packet;
@@ -261,7 +280,7 @@ impl RedRule {
         if form.geometric {
             return (p_b, 1.0);
         }
-        let x = self.count as f64 * p_b;
+        let x = count as f64 * p_b;
         match form.wait {
             false => (p_b, 1.0 - x),
             true if x < 1.0 => (0.0, 1.0),
@@ -284,6 +303,12 @@ impl RedRule {
             self.slope * (self.avg - self.min_th)
         }
     }
+}
+
+/// Where counting starts anew: at one unmarked packet in Fig. 2 taken literally, at none in Sec. VII.
+#[inline]
+fn signalled(form: Form) -> i64 {
+    if form.law == Law::Section7 { -1 } else { 0 }
 }
 
 #[cfg(test)]
@@ -466,7 +491,7 @@ mod tests {
         assert_eq!((rule.min_th, rule.max_th, rule.avg()), (10_000.0, 30_000.0, 20.0));
         rule.count = 0;
         let p_a = |rule: &RedRule, bytes| {
-            let (p, q) = rule.p_a(rule.form, bytes);
+            let (p, q) = rule.p_a(rule.form, rule.count, bytes);
             p / q
         };
         assert!((p_a(&rule, 1000) - 0.1).abs() < 1e-15 && (p_a(&rule, 40) - 0.004).abs() < 1e-15);
