@@ -41,6 +41,7 @@
 mod lanes;
 mod rule;
 mod shifts;
+mod usual;
 
 pub use rule::{RedRule, Verdict};
 
@@ -271,7 +272,7 @@ impl<P: Packet> Discipline<P> for Red<P> {
     }
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
-        if self.lanes.only_others() { self.lanes.pop_other() } else { self.dequeue_otherwise(ctx.now) }
+        if self.lanes.all_are_others() { self.lanes.pop_other() } else { self.dequeue_otherwise(ctx.now) }
     }
 
     fn packets(&self) -> u64 {
