@@ -177,12 +177,12 @@ impl<P: Packet> Choke<P> {
             return ctx.lost(packet, Cause::Match);
         }
         let verdict = self.rule.judge(packet.bytes(), ctx.rng);
-        self.signal_on(verdict, packet, ctx);
+        self.signal_on(packet, ctx, verdict);
     }
 
     /// The rest of it, once the rule has judged.
     #[inline(never)]
-    fn signal_on(&mut self, verdict: Verdict, packet: P, ctx: &mut Ctx<'_, P>) {
+    fn signal_on(&mut self, packet: P, ctx: &mut Ctx<'_, P>, verdict: Verdict) {
         let mut packet = packet;
         match self.rule.carry_out(verdict, &mut packet) {
             Some(cause) => ctx.lost(packet, cause),
@@ -272,7 +272,7 @@ impl<P: Packet> Discipline<P> for Choke<P> {
         *ctx.rng = rng;
         match verdict {
             Verdict::Pass => self.ring.push(packet),
-            verdict => self.signal_on(verdict, packet, ctx),
+            verdict => self.signal_on(packet, ctx, verdict),
         }
     }
 
