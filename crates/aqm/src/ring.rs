@@ -70,6 +70,11 @@ impl<P: Packet> Ring<P> {
     /// Takes the packet at the head.
     #[inline]
     pub fn pop(&mut self) -> Option<P> {
+        if self.slots.get(1).is_some() { self.pop_smooth() } else { self.pop_and_skip() }
+    }
+
+    #[inline(never)]
+    fn pop_and_skip(&mut self) -> Option<P> {
         self.bytes -= self.slots.front()?.bytes();
         let slots = self.slots.len() - 1;
         let packet = self.slots.pop_front();
@@ -85,7 +90,7 @@ impl<P: Packet> Ring<P> {
         2 * self.gaps < self.slots.len() + 16 && self.slots.get(1).is_some()
     }
 
-    /// Takes the packet at the head of a [smooth](Ring::is_smooth) ring.
+    /// Takes the packet at the head of a [smooth](Ring::is_smooth) ring, or of any with a packet in the second slot.
     #[inline]
     pub fn pop_smooth(&mut self) -> Option<P> {
         self.bytes -= self.slots.front()?.bytes();
