@@ -1,7 +1,7 @@
 //! RED's rule in the case that nearly every arrival meets: the paper's form, and a busy link.
 //!
 //! A discipline that asks for this case first, and ends every other way in a call, saves no registers for what rarely happens:
-//! RED and CHOKe take 1.5 ns less for a packet so.
+//! RED takes 1.5 ns less for a packet so.
 
 use super::rule::{PAPER, RedRule, Verdict};
 use sluicegate_base::Stream;
