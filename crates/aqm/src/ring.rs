@@ -14,23 +14,24 @@ use sluicegate_base::{Size, Stream};
 #[derive(Clone, Debug)]
 pub struct Ring<P> {
     slots: Slots<P>,
-    live: usize,
-    bytes: u64,
+    /// How many slots are empty.
+    gaps: usize,
     room: Room,
+    bytes: u64,
 }
 
 impl<P: Packet> Ring<P> {
     /// An empty buffer.
     #[must_use]
     pub fn new(limit: Size) -> Self {
-        Ring { slots: Slots::default(), live: 0, bytes: 0, room: Room::of(limit) }
+        Ring { slots: Slots::default(), gaps: 0, room: Room::of(limit), bytes: 0 }
     }
 
     /// How many packets it holds.
     #[inline]
     #[must_use]
     pub fn packets(&self) -> u64 {
-        self.live as u64
+        (self.slots.len() - self.gaps) as u64
     }
 
     /// How many bytes it holds.
@@ -62,7 +63,6 @@ impl<P: Packet> Ring<P> {
     /// Appends a packet; the caller has tested for room.
     #[inline]
     pub fn push(&mut self, packet: P) {
-        self.live += 1;
         self.bytes += packet.bytes();
         self.slots.push_back(packet);
     }
@@ -70,23 +70,56 @@ impl<P: Packet> Ring<P> {
     /// Takes the packet at the head.
     #[inline]
     pub fn pop(&mut self) -> Option<P> {
-        self.bytes -= self.slots.front()?.bytes();
-        self.live -= 1;
-        self.slots.pop_front()
+        if self.slots.get(1).is_some() { self.pop_smooth() } else { self.pop_and_skip() }
     }
 
-    /// The same, and keeps the ring [`tidy`](Ring::tidy).
+    #[inline(never)]
+    fn pop_and_skip(&mut self) -> Option<P> {
+        self.bytes -= self.slots.front()?.bytes();
+        let slots = self.slots.len() - 1;
+        let packet = self.slots.pop_front();
+        self.gaps -= slots - self.slots.len();
+        packet
+    }
+
+    /// Whether [`pop_tidy`](Ring::pop_tidy) has nothing to tidy up: a packet is behind the head, and gaps are few.
+    #[inline]
+    #[must_use]
+    pub fn is_smooth(&self) -> bool {
+        // One slot less: only then can the gaps be too many.
+        2 * self.gaps < self.slots.len() + 16 && self.slots.get(1).is_some()
+    }
+
+    /// Takes the packet at the head of a [smooth](Ring::is_smooth) ring, or of any with a packet in the second slot.
+    #[inline]
+    pub fn pop_smooth(&mut self) -> Option<P> {
+        self.bytes -= self.slots.front()?.bytes();
+        self.slots.pop_before_packet()
+    }
+
+    /// Takes the packet at the head, and keeps the ring [`tidy`](Ring::tidy).
     #[inline]
     pub fn pop_tidy(&mut self) -> Option<P> {
-        // One slot less and one packet less, at least and at most: only then can the gaps be too many.
-        if self.slots.len() > 2 * self.live + 15 { self.pop_and_close() } else { self.pop() }
+        if self.is_smooth() { self.pop_smooth() } else { self.pop_and_tidy() }
     }
 
-    #[cold]
-    fn pop_and_close(&mut self) -> Option<P> {
+    #[inline(never)]
+    fn pop_and_tidy(&mut self) -> Option<P> {
         let packet = self.pop();
         self.tidy();
         packet
+    }
+
+    /// Whether a packet drawn as [`draw`](Ring::draw) draws it can be had by one number, and fits. Otherwise nothing is drawn.
+    #[inline]
+    pub fn draws(&self, rng: &mut Stream, fits: impl FnOnce(&P) -> bool) -> bool {
+        let mut next = rng.clone();
+        let drawn = next.below_by_one(self.slots.len() as u64).and_then(|at| self.slots.get(at as usize));
+        let drawn = drawn.is_some_and(fits);
+        if drawn {
+            *rng = next;
+        }
+        drawn
     }
 
     /// A packet drawn uniformly from the live ones, with its slot, if there is any.
@@ -95,7 +128,7 @@ impl<P: Packet> Ring<P> {
     /// [`tidy`](Ring::tidy).
     #[inline]
     pub fn draw(&self, rng: &mut Stream) -> Option<(usize, &P)> {
-        if self.live == 0 {
+        if self.packets() == 0 {
             return None;
         }
         self.try_to_draw(rng).or_else(|| self.draw_again(rng))
@@ -125,28 +158,31 @@ impl<P: Packet> Ring<P> {
     /// Empties the slot and gives its packet, unless that has happened already.
     pub fn kill(&mut self, at: usize) -> Option<P> {
         self.bytes -= self.slots.get(at)?.bytes();
-        self.live -= 1;
+        self.gaps += 1;
         self.slots.take(at)
     }
 
     /// Skips empty slots at the head; to be called after [`kill`](Ring::kill).
     #[inline]
     pub fn skip(&mut self) {
+        let slots = self.slots.len();
         self.slots.skip();
+        self.gaps -= slots - self.slots.len();
     }
 
     /// Forgets empty slots at the tail.
     pub fn trim(&mut self) {
-        while self.slots.len() > self.live && self.slots.get(self.slots.len() - 1).is_none() {
+        while self.gaps > 0 && self.slots.get(self.slots.len() - 1).is_none() {
             self.slots.pop_back();
+            self.gaps -= 1;
         }
     }
 
-    /// Skips empty slots at the head, and closes the gaps when more than half of the slots, and 16 more, are empty.
+    /// Skips empty slots at the head, and closes the gaps when more than half of the slots, and 8 more, are empty.
     #[inline]
     pub fn tidy(&mut self) {
         self.skip();
-        if self.slots.len() > 2 * self.live + 16 {
+        if 2 * self.gaps > self.slots.len() + 16 {
             self.close_gaps();
         }
     }
@@ -154,6 +190,7 @@ impl<P: Packet> Ring<P> {
     /// Closes all gaps.
     pub fn close_gaps(&mut self) {
         self.slots.close_gaps();
+        self.gaps = 0;
     }
 
     /// Visits the packets from head to tail.

@@ -33,10 +33,10 @@
 //! | nothing on a full buffer | an arrival that would be queued is lost with cause `tail` | a limit above max_th is rarely met |
 
 use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
-use crate::red::{Action, Arithmetic, Law, Mode, RedParams, RedRule};
+use crate::red::{Action, Arithmetic, Law, Mode, RedParams, RedRule, Verdict};
 use crate::ring::Ring;
 use alloc::vec::Vec;
-use sluicegate_base::{About, Declared, Range, Size, Span, choices, params};
+use sluicegate_base::{About, Declared, Range, Size, Span, Time, choices, params};
 
 choices! {
     /// Which packets of the queue an arrival is compared with.
@@ -108,6 +108,8 @@ pub struct Choke<P> {
     candidates: u64,
     draw: Draw,
     regions: u64,
+    /// Whether it is the report's basic form: one packet, drawn from all.
+    basic: bool,
     /// Slots drawn for the present arrival that hold its flow; kept to save allocations.
     matches: Vec<usize>,
 }
@@ -149,7 +151,53 @@ impl<P: Packet> Choke<P> {
             above_max_th,
             short_first: None,
         };
-        Choke { rule: RedRule::new(&red), ring: Ring::new(limit), candidates, draw, regions, matches: Vec::new() }
+        let basic = candidates == 1 && draw == Draw::Random && regions == 0;
+        Choke {
+            rule: RedRule::new(&red),
+            ring: Ring::new(limit),
+            candidates,
+            draw,
+            regions,
+            basic,
+            matches: Vec::new(),
+        }
+    }
+
+    /// An arrival in any case.
+    #[inline(never)]
+    fn enqueue_otherwise(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
+        self.rule.arrival(self.ring.packets(), self.ring.bytes(), ctx.now);
+        self.compare(packet, ctx);
+    }
+
+    /// The rest of it, from the comparison on, once the average is up to date.
+    #[inline(never)]
+    fn compare(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
+        if self.rule.congested() && !self.rule.saturated() && self.drop_matches(&packet, ctx) {
+            return ctx.lost(packet, Cause::Match);
+        }
+        let verdict = self.rule.judge(packet.bytes(), ctx.rng);
+        self.signal_on(packet, ctx, verdict);
+    }
+
+    /// The rest of it, once the rule has judged.
+    #[inline(never)]
+    fn signal_on(&mut self, packet: P, ctx: &mut Ctx<'_, P>, verdict: Verdict) {
+        let mut packet = packet;
+        match self.rule.carry_out(verdict, &mut packet) {
+            Some(cause) => ctx.lost(packet, cause),
+            None if self.ring.has_room(&packet) => self.ring.push(packet),
+            None => ctx.lost(packet, Cause::Tail),
+        }
+    }
+
+    /// There are few packets or none, or gaps.
+    #[inline(never)]
+    fn dequeue_otherwise(&mut self, now: Time) -> Option<P> {
+        if self.ring.packets() == 0 {
+            self.rule.idle(now);
+        }
+        self.ring.pop_tidy()
     }
 
     /// How many packets the present arrival is compared with.
@@ -209,24 +257,27 @@ impl<P: Packet> Choke<P> {
 }
 
 impl<P: Packet> Discipline<P> for Choke<P> {
-    fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
-        self.rule.arrival(self.ring.packets(), self.ring.bytes(), ctx.now);
-        if self.rule.congested() && !self.rule.saturated() && self.drop_matches(&packet, ctx) {
-            return ctx.lost(packet, Cause::Match);
+    fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
+        // Each way ends in a call or in the push, so that no registers are saved for what rarely happens.
+        if !self.basic || !self.rule.usual() || !self.ring.has_room(&packet) {
+            return self.enqueue_otherwise(packet, ctx);
         }
-        let verdict = self.rule.judge(packet.bytes(), ctx.rng);
-        match self.rule.carry_out(verdict, &mut packet) {
-            Some(cause) => ctx.lost(packet, cause),
-            None if self.ring.has_room(&packet) => self.ring.push(packet),
-            None => ctx.lost(packet, Cause::Tail),
+        self.rule.usual_arrival(self.ring.packets());
+        // On a copy, so that no more of it is written than the end of it, and nothing before a comparison that fails.
+        let mut rng = ctx.rng.clone();
+        if self.rule.usual_between() && !self.ring.draws(&mut rng, |candidate| candidate.flow() != packet.flow()) {
+            return self.compare(packet, ctx);
+        }
+        let verdict = self.rule.usual_judge(&mut rng);
+        *ctx.rng = rng;
+        match verdict {
+            Verdict::Pass => self.ring.push(packet),
+            verdict => self.signal_on(packet, ctx, verdict),
         }
     }
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
-        if self.ring.packets() == 0 {
-            self.rule.idle(ctx.now);
-        }
-        self.ring.pop_tidy()
+        if self.ring.is_smooth() { self.ring.pop_smooth() } else { self.dequeue_otherwise(ctx.now) }
     }
 
     fn packets(&self) -> u64 {
@@ -251,7 +302,7 @@ mod tests {
     use super::*;
     use crate::rig::{Rig, TestPacket};
     use alloc::vec;
-    use sluicegate_base::{Ecn, Link, Params, Rate};
+    use sluicegate_base::{Ecn, Link, Params, Rate, Stream};
 
     /// w_q = 1, so that the average is the queue that the arrival finds.
     fn params(min_th: u64, max_th: u64) -> ChokeParams {
@@ -294,6 +345,34 @@ mod tests {
         rig.arrive(9, 1000);
         assert_eq!(rig.lost_flows()[2..], [(9, Cause::Forced)]);
         rig.assert_conserved();
+    }
+
+    /// The same arrivals and departures by the usual way and by the one for any case.
+    #[test]
+    fn the_usual_case_is_as_any_other() {
+        let choke = Choke::new(ChokeParams { w_q: 0.05, max_p: 0.2, limit: Size::Packets(25), ..params(5, 22) });
+        let (mut usual, mut any) = (Rig::new(choke.clone(), 5), Rig::new(choke, 5));
+        let mut traffic = Stream::new(1, "traffic");
+        for serial in 0..40_000 {
+            if traffic.chance(0.48) {
+                assert_eq!(usual.depart(), any.depart());
+            } else {
+                let packet = TestPacket { flow: traffic.below(12), bytes: 1000, serial, ..TestPacket::default() };
+                usual.submit(packet);
+                let (discipline, packet) = (&mut any.discipline, TestPacket { serial: any.arrived, ..packet });
+                discipline.enqueue_otherwise(packet, &mut Ctx::new(any.now, &mut any.rng, &mut any.lost));
+                any.arrived += 1;
+            }
+            assert_eq!(usual.discipline.average(), any.discipline.average());
+            usual.wait(Span(1000));
+            any.wait(Span(1000));
+        }
+        assert_eq!(usual.lost, any.lost);
+        assert_eq!((usual.queued_flows(), usual.rng.bits()), (any.queued_flows(), any.rng.bits()));
+        let losses = |cause| usual.lost.iter().filter(|(_, lost)| *lost == cause).count();
+        let counts = [Cause::Match, Cause::Early, Cause::Forced, Cause::Tail].map(losses);
+        assert!(counts[0] > 100 && counts[1] > 20, "{counts:?}");
+        usual.assert_conserved();
     }
 
     #[test]

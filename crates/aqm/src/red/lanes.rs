@@ -60,7 +60,7 @@ impl<P: Packet> Lanes<P> {
 
     /// Whether all packets that there are, and there are some, are in the lane of those that are not short.
     #[inline]
-    pub(super) fn only_others(&self) -> bool {
+    pub(super) fn all_are_others(&self) -> bool {
         self.first.is_empty() && !self.others.is_empty()
     }
 

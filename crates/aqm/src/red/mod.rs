@@ -41,6 +41,7 @@
 mod lanes;
 mod rule;
 mod shifts;
+mod usual;
 
 pub use rule::{RedRule, Verdict};
 
@@ -218,7 +219,7 @@ impl<P: Packet> Red<P> {
 
     /// Signals congestion on an arrival for which there is room.
     #[inline(never)]
-    fn signal_on(&mut self, verdict: Verdict, packet: P, ctx: &mut Ctx<'_, P>) {
+    fn signal_on(&mut self, packet: P, ctx: &mut Ctx<'_, P>, verdict: Verdict) {
         let mut packet = packet;
         match self.rule.carry_out(verdict, &mut packet) {
             Some(cause) => ctx.lost(packet, cause),
@@ -266,12 +267,12 @@ impl<P: Packet> Discipline<P> for Red<P> {
         self.rule.usual_arrival(self.lanes.packets());
         match self.rule.usual_judge(ctx.rng) {
             Verdict::Pass => self.lanes.push_other(packet),
-            verdict => self.signal_on(verdict, packet, ctx),
+            verdict => self.signal_on(packet, ctx, verdict),
         }
     }
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
-        if self.lanes.only_others() { self.lanes.pop_other() } else { self.dequeue_otherwise(ctx.now) }
+        if self.lanes.all_are_others() { self.lanes.pop_other() } else { self.dequeue_otherwise(ctx.now) }
     }
 
     fn packets(&self) -> u64 {
@@ -294,7 +295,7 @@ impl<P: Packet> Discipline<P> for Red<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rig::Rig;
+    use crate::rig::{Rig, TestPacket};
     use alloc::vec;
     use sluicegate_base::{Ecn, Link, Params, Rate, Stream};
 
@@ -336,6 +337,32 @@ mod tests {
         assert_eq!(rig.discipline.rule.avg, 3.0625);
         assert_eq!((rig.lost_flows(), rig.discipline.rule.count), (vec![(1, Cause::Forced)], -1));
         rig.assert_conserved();
+    }
+
+    /// The same arrivals and departures by the usual way and by the one for any case.
+    #[test]
+    fn the_usual_case_is_as_any_other() {
+        let red = Red::new(RedParams { w_q: 0.05, max_p: 0.2, limit: Size::Packets(25), ..thresholds(5, 22) });
+        let (mut usual, mut any) = (Rig::new(red.clone(), 5), Rig::new(red, 5));
+        let mut traffic = Stream::new(1, "traffic");
+        for serial in 0..40_000 {
+            if traffic.chance(0.47) {
+                assert_eq!(usual.depart(), any.depart());
+            } else {
+                let packet = TestPacket { flow: 1, bytes: 1000, serial: usual.arrived, ..TestPacket::default() };
+                usual.submit(packet);
+                any.discipline.enqueue_otherwise(packet, &mut Ctx::new(any.now, &mut any.rng, &mut any.lost));
+                any.arrived += 1;
+            }
+            assert_eq!(usual.discipline.average(), any.discipline.average(), "after {serial}");
+            usual.wait(Span(1000));
+            any.wait(Span(1000));
+        }
+        assert_eq!(usual.lost, any.lost);
+        assert_eq!((usual.queued_flows(), usual.rng.bits()), (any.queued_flows(), any.rng.bits()));
+        let losses = |cause| usual.lost.iter().filter(|(_, lost)| *lost == cause).count();
+        assert!(losses(Cause::Early) > 100, "{}", losses(Cause::Early));
+        usual.assert_conserved();
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub enum Verdict {
 
 /// Which form of the rule is followed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Form {
+pub(super) struct Form {
     law: Law,
     wait: bool,
     gentle: bool,
@@ -27,7 +27,8 @@ struct Form {
 }
 
 /// The paper's: Sec. VII's law of gaps, method 2, a queue measured in packets.
-const PAPER: Form = Form { law: Law::Section7, wait: false, gentle: false, geometric: false, max_packet: None };
+pub(super) const PAPER: Form =
+    Form { law: Law::Section7, wait: false, gentle: false, geometric: false, max_packet: None };
 
 /// RED's average, its law of gaps and its action.
 #[derive(Clone, Debug)]
@@ -43,7 +44,7 @@ pub struct RedRule {
     pub(super) s: Span,
     form: Form,
     /// Whether the form is the paper's.
-    paper: bool,
+    pub(super) paper: bool,
     marks_below_max_th: bool,
     marks_above_max_th: bool,
     /// In packets, in byte mode in bytes.
@@ -57,7 +58,7 @@ pub struct RedRule {
     /// Whether the last arrival was in the band, as ns-2 counts it.
     in_band: bool,
     /// When the link last found the queue empty; none while it is busy.
-    q_time: Option<Time>,
+    pub(super) q_time: Option<Time>,
 }
 
 impl RedRule {
@@ -123,7 +124,7 @@ impl RedRule {
     }
 
     #[inline]
-    fn saturates(&self, form: Form) -> bool {
+    pub(super) fn saturates(&self, form: Form) -> bool {
         self.avg >= if form.gentle { 2.0 * self.max_th } else { self.max_th }
     }
 
@@ -146,7 +147,7 @@ impl RedRule {
 
     /// The average after one more look at the queue, while the link is busy.
     #[inline]
-    fn averaged(&self, q: u64) -> f64 {
+    pub(super) fn averaged(&self, q: u64) -> f64 {
         // No queue has 2⁶³ packets or bytes, and a number with a sign is converted in one instruction.
         self.rest * self.avg + self.w_q * q as i64 as f64
     }
@@ -162,25 +163,6 @@ impl RedRule {
     #[inline]
     pub fn idle(&mut self, now: Time) {
         self.q_time.get_or_insert(now);
-    }
-
-    /// Whether the case is the one that nearly always is: the rule has the paper's form and the link is busy.
-    #[inline]
-    #[must_use]
-    pub fn usual(&self) -> bool {
-        self.paper && self.q_time.is_none()
-    }
-
-    /// What [`arrival`](RedRule::arrival) is in the usual case.
-    #[inline]
-    pub fn usual_arrival(&mut self, packets: u64) {
-        self.avg = self.averaged(packets);
-    }
-
-    /// What [`judge`](RedRule::judge) is in the usual case.
-    #[inline]
-    pub fn usual_judge(&mut self, rng: &mut Stream) -> Verdict {
-        self.judge_as(PAPER, 0, rng)
     }
 
     /// Judges an arrival of so many bytes by the average.
@@ -208,7 +190,7 @@ impl RedRule {
 
     /// The rule in this form: written once, compiled for the paper's and for any.
     #[inline(always)]
-    fn judge_as(&mut self, form: Form, bytes: u64, rng: &mut Stream) -> Verdict {
+    pub(super) fn judge_as(&mut self, form: Form, bytes: u64, rng: &mut Stream) -> Verdict {
         if !self.congested() {
             self.count = -1;
             return Verdict::Pass;
