@@ -165,7 +165,7 @@ def experiments(settings: Settings, calibration: Calibration) -> list[Experiment
         sets = (*case.overrides(), *_length(longer(settings) if case.long else settings), *series)
         amounts = calibration.by_seed(f"uncongested-{case.load_name}")
         if case.long:
-            amounts = {settings.seeds[0]: amounts[settings.seeds[0]]}
+            amounts = {settings.seeds[0]: calibration.on_average(f"uncongested-{case.load_name}")}
         keep, cost = WITH_STATE if state else KEEP, LONGER if case.long else 1
         result.append(Experiment(case.id, text, name, sets, keep, by_seed=amounts, cost=cost))
     return result

@@ -76,6 +76,12 @@ class Calibration:
         """The overrides of each seed for the load of this name."""
         return {seed: amount.sets() for (name, seed), amount in self.amounts.items() if name == load}
 
+    def on_average(self, load: str) -> Sets:
+        """The overrides that make the load in the long run: the means over seeds, whose realisations differ."""
+        each = [amount for (name, _), amount in self.amounts.items() if name == load]
+        means = [sum(amount.amounts[at] for amount in each) / len(each) for at in (0, 1)]
+        return replace(each[0], amounts=(means[0], means[1])).sets()
+
     def frame(self) -> pl.DataFrame:
         """One row for each load and seed: amounts, and what they make on the uncongested link."""
         rows = [
