@@ -85,20 +85,27 @@ LONGER = 10
 """How many times as long the runs are that show what a longer run changes."""
 
 
+FAR: Sets = tuple(
+    (f"flows.{at}.{key}", value) for at in (0, 1) for key, value in (("rtt", "20 ms"), ("rtt_max", "300 ms"))
+)
+
+
 @dataclass(frozen=True)
 class Case:
     """A scheme under a load: one experiment. `udp`: with a flow beside the users that does not react. `long`: of the
-    first seed only, `LONGER` times as long as the others."""
+    first seed only, `LONGER` times as long as the others. `far`: the delays of 10 to 150 ms are of each way."""
 
     scheme: Scheme
     load: int | None
     udp: bool = False
     long: bool = False
+    far: bool = False
 
     @property
     def id(self) -> str:
         """What results call it."""
-        return f"{self.scheme.key}-{self.load_name}" + ("-udp" if self.udp else "") + ("-long" if self.long else "")
+        kinds = (("-udp", self.udp), ("-long", self.long), ("-far", self.far))
+        return f"{self.scheme.key}-{self.load_name}" + "".join(end for end, is_so in kinds if is_so)
 
     @property
     def load_name(self) -> str:
@@ -107,7 +114,7 @@ class Case:
 
     def overrides(self) -> Sets:
         """What it changes in its scenario, users or connections not counted."""
-        sets = self.scheme.overrides()
+        sets = self.scheme.overrides() + (FAR if self.far else ())
         if self.scheme.discipline == "pi":
             sets += (("queue.pi.p_0", START_P_MIX if self.load is None else START_P[self.scheme.key][self.load]),)
         return sets
@@ -125,7 +132,9 @@ MIX_CASES = tuple(Case(scheme, None) for scheme in MIX_SCHEMES[1:])
 VARIANTS = tuple(Case(scheme, load) for load in (98, 105) for scheme in (PRINTED_LAW, PI_240, PI_ECN_240))
 """Runs beside the paper's, each with one thing changed."""
 POLICED = Case(DCN, 90, udp=True), Case(DROP_TAIL, 90, udp=True)
-CASES = (*WEB_CASES, *MIX_CASES, *VARIANTS, *POLICED)
+FAR_CASES = tuple(Case(scheme, 98, far=True) for scheme in (DROP_TAIL, PI_ECN, DCN))
+"""The other reading of the paper's delays: its round trips reach 400 ms."""
+CASES = (*WEB_CASES, *MIX_CASES, *VARIANTS, *POLICED, *FAR_CASES)
 LONG_CASES = tuple(Case(scheme, load, long=True) for load in (98, 105) for scheme in CONGESTED)
 
 PAPER_S = 7200
@@ -160,7 +169,7 @@ def experiments(settings: Settings, calibration: Calibration) -> list[Experiment
     result = []
     for case in (*(LONG_CASES if has_longer(settings) else ()), *CASES):
         text, name = case.scenario()
-        state = not case.udp and not case.long and case.scheme.discipline in ("dcn", "rio_ps", "pi")
+        state = not (case.udp or case.long or case.far) and case.scheme.discipline in ("dcn", "rio_ps", "pi")
         series = (("run.series", "true"),) if state else ()
         sets = (*case.overrides(), *_length(longer(settings) if case.long else settings), *series)
         amounts = calibration.by_seed(f"uncongested-{case.load_name}")

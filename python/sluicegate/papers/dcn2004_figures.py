@@ -382,7 +382,9 @@ def _beside(results: Results) -> FigurePart:
         "load, state and queues: numbers only.",
         paper_says="p_ref falls when the queue is longer than q_ref; PI is best with a target of 24 packets.",
         measured=f"Mean queue at 105 % in packets: {queues}. Mean response time at 105 % in ms: "
-        f"{_of(results, schemes, 105)}.",
+        f"{_of(results, schemes, 105)}. At 98 % with delays of 10 to 150 ms each way: "
+        f"{_of(results, ('drop-tail', 'pi-ecn', 'dcn'), '98-far')}; as round trips: "
+        f"{_of(results, ('drop-tail', 'pi-ecn', 'dcn'), 98)}.",
         alt="Response times of Drop Tail, PI with two targets and DCN with both laws at 98 and 105 % load.",
         drawing=charts.distributions(panels, TIME, WITHIN, "linear"),
         data=_data(panels),

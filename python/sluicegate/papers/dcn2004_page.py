@@ -75,7 +75,8 @@ CHOICES = (
            "users' page",
            "the measured tables are data of others"),
     Choice("Delays", "10 to 150 ms for each flow, “round-trip times”; “RTT up to 400 ms”", "uniform round trips of 10 "
-           "to 150 ms, queues not counted", "the paper means a typical range within the continental U.S."),
+           "to 150 ms, queues not counted; each way in three runs beside", "the paper means a typical range within the "
+           "continental U.S."),
     Choice("End hosts", "windows of 16 KB, a least timeout of 1 s, FreeBSD 4.5", "the profile dcn2004: NewReno, "
            "delayed acknowledgements, a first window of 1 segment", "that system's defaults"),
     Choice("PI's start", "20 minutes of warm-up", "p starts near what it comes to in long runs", "from 0 it would "
@@ -177,6 +178,8 @@ OF_FIGURE: dict[str, tuple[str, ...]] = {
         *(check_id for load in CONGESTED_LOADS for check_id in _targets(load)),
         *(f"law-{law}-{load}" for load in CONGESTED_LOADS for law in ("corrected", "printed")),
         "policed",
+        "far-dcn-drop-tail",
+        "far-dcn-pi-ecn",
         *(f"{kind}-{load}" for load in LOADS for kind in ("state", "state-both")),
         "state-hb",
     ),
