@@ -33,6 +33,10 @@ pub enum Event {
     PoolTimer(u32, End),
     /// What one end of a pooled connection does by itself is due.
     Act(u32, End),
+    /// One end of a connection goes on with what it sends at one time.
+    Burst(u32, End),
+    /// One end of a pooled connection goes on with what it sends at one time.
+    PoolBurst(u32, End),
     /// The probes look.
     Sample,
 }

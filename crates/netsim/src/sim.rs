@@ -277,6 +277,8 @@ impl Sim {
             Event::User(user) => self.browse(user),
             Event::PoolTimer(place, end) => self.pool_timer(place, end),
             Event::Act(place, end) => self.act_in_time(place, end),
+            Event::Burst(flow, end) => self.pump(flow, end),
+            Event::PoolBurst(place, end) => self.pump_pooled(place, end),
             Event::Sample => self.look(),
         }
     }

@@ -229,6 +229,25 @@ fn a_seed_gives_the_same_run_in_any_slices() {
 }
 
 #[test]
+fn no_call_takes_long_however_much_a_window_lets_out_at_once() {
+    let large = TcpParams {
+        initial_window: Some(50_000.0),
+        window: Some(Size::Packets(50_000)),
+        ..TcpParams::defaults(&LINK).unwrap()
+    };
+    let flows = vec![flow(SourcePlan::Tcp(Host::new(&large)))];
+    let mut sim = sim(vec![link("drop_tail", 10_000_000, 100)], vec![line("back", 0)], flows, (20, 0), 1);
+    let (budget, burst) = (1000, 4096);
+    let mut seen = 0;
+    while sim.advance(budget) {
+        let arrivals = sim.links()[0].totals.arrivals;
+        assert!(arrivals - seen <= budget + burst, "{} at {:?}", arrivals - seen, sim.now());
+        seen = arrivals;
+    }
+    assert!(seen > 50_000, "{seen}");
+}
+
+#[test]
 fn every_discipline_meets_the_same_traffic() {
     let offered = |discipline| {
         let (links, lines, flows) = all_kinds(discipline);

@@ -6,6 +6,7 @@
 
 use super::Sim;
 use super::population::Script;
+use super::transport::BURST;
 use crate::events::{End, Event};
 use crate::packet::Pooled;
 use crate::source::way::{Mile, Way};
@@ -177,7 +178,7 @@ impl Sim {
     /// Sends what one end of a pooled connection has to send, and sets its timer.
     pub(super) fn pump_pooled(&mut self, place: u32, end: End) {
         let to = if end == End::Sender { End::Receiver } else { End::Sender };
-        loop {
+        for _ in 0..BURST {
             let slot = self.population.pool.get(place);
             let scripted = slot.script.is_some();
             let connection = &mut slot.ends[end as usize];
@@ -201,6 +202,7 @@ impl Sim {
             self.work += 1;
             self.send_pooled(place, to, at);
         }
+        self.events.push(self.now, Event::PoolBurst(place, end));
     }
 
     /// Sends the packet in this place, whose segment is written.

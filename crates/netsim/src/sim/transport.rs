@@ -7,6 +7,10 @@ use crate::packet::SimPacket;
 use sluicegate_base::{Ecn, Time};
 use sluicegate_tcp::{Flags, Segment};
 
+/// The segments that one event sends; the rest of a longer burst follows at the same time in an event of its own, so that
+/// no event takes long (an interrupt is heard between events).
+pub(super) const BURST: u32 = 4096;
+
 impl Sim {
     /// A packet has reached the end of its path.
     #[inline(always)]
@@ -37,7 +41,7 @@ impl Sim {
     /// Sends what one end of a connection has to send, and sets its timer.
     pub(super) fn pump(&mut self, id: u32, end: End) {
         let to = if end == End::Sender { End::Receiver } else { End::Sender };
-        loop {
+        for _ in 0..BURST {
             let flow = &mut self.flows[id as usize];
             let Ends::Tcp(tcp) = &mut flow.ends else { return };
             let connection = &mut tcp.ends[end as usize];
@@ -60,6 +64,7 @@ impl Sim {
             let sent = packet.sent;
             self.launch(place, sent);
         }
+        self.events.push(self.now, Event::Burst(id, end));
     }
 
     /// A packet leaves its host at `sent`, now or later.

@@ -1,0 +1,43 @@
+"""Interrupts a program as Ctrl-C does, and sees that it ends within a second."""
+
+from __future__ import annotations
+
+import resource
+import signal
+import subprocess
+from typing import AnyStr
+
+import psutil
+
+# A second of processor time of the program and its processes. The clock on the wall would count whatever else the
+# machine does as well, so its bound is wide: only a program that waits for something instead of ending meets it.
+PROCESSOR_S = 1.0
+WALL_S = 10.0
+
+
+def interrupt(child: subprocess.Popen[AnyStr]) -> tuple[AnyStr, AnyStr]:
+    """Sends SIGINT to `child`, which is to run still and to end within a second; what it wrote to its pipes."""
+    assert child.poll() is None, "it should still run"
+    before = _of_the_ended() + _of_the_running(child.pid)
+    child.send_signal(signal.SIGINT)
+    # Its input stays open: the signal is to end it, not the end of the input.
+    child.stdin, stdin = None, child.stdin
+    written = child.communicate(timeout=WALL_S)
+    child.stdin = stdin
+    after = _of_the_ended() - before
+    assert after < PROCESSOR_S, f"{after:.2f} s of processor time after the signal"
+    return written
+
+
+def _of_the_ended() -> float:
+    """Processor seconds of the children of this process that have ended, and of theirs."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _of_the_running(pid: int) -> float:
+    """Processor seconds so far of a process, of those that it has started, and of those of them that have ended."""
+    process = psutil.Process(pid)
+    # A process that it has started may end meanwhile; what it used is then known with the next one's.
+    all_times = (each.cpu_times() for each in [process, *process.children(recursive=True)])
+    return sum(times.user + times.system + times.children_user + times.children_system for times in all_times)
