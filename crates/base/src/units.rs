@@ -108,38 +108,57 @@ impl Rate {
     }
 }
 
-/// What sends packets at a rate, one after the other, exact over any number of them.
-///
-/// The same as [`Rate::time_to_send`], without a division while packets have the length of the one before.
+/// How long packets take at a rate: [`Rate::time_to_send`], without a division while they have the length of the one
+/// before.
 #[derive(Clone, Debug)]
-pub struct Transmitter {
+pub struct Pace {
     rate: Rate,
-    /// What whole nanoseconds have left over of past transmissions, in units of `1/rate` nanoseconds.
-    remainder: u64,
     /// The length of the last packet, and the whole nanoseconds and the rest that it takes.
     bytes: u64,
     whole: u64,
     rest: u64,
 }
 
+impl Pace {
+    /// That of this rate.
+    #[must_use]
+    pub fn new(rate: Rate) -> Pace {
+        Pace { rate, bytes: 0, whole: 0, rest: 0 }
+    }
+
+    /// The time to send `bytes`. `remainder` is what whole nanoseconds have left over of past transmissions, in units of
+    /// `1/rate` nanoseconds.
+    #[inline]
+    pub fn send(&mut self, bytes: u64, remainder: &mut u64) -> Span {
+        if bytes != self.bytes {
+            (self.bytes, self.rest) = (bytes, 0);
+            self.whole = self.rate.time_to_send(bytes, &mut self.rest).0;
+        }
+        *remainder += self.rest;
+        let carry = *remainder >= self.rate.0;
+        *remainder -= if carry { self.rate.0 } else { 0 };
+        Span(self.whole + u64::from(carry))
+    }
+}
+
+/// What sends packets at a rate, one after the other, exact over any number of them.
+#[derive(Clone, Debug)]
+pub struct Transmitter {
+    pace: Pace,
+    remainder: u64,
+}
+
 impl Transmitter {
     /// A transmitter at rest.
     #[must_use]
     pub fn new(rate: Rate) -> Transmitter {
-        Transmitter { rate, remainder: 0, bytes: 0, whole: 0, rest: 0 }
+        Transmitter { pace: Pace::new(rate), remainder: 0 }
     }
 
     /// The time to send `bytes`.
     #[inline]
     pub fn send(&mut self, bytes: u64) -> Span {
-        if bytes != self.bytes {
-            (self.bytes, self.rest) = (bytes, 0);
-            self.whole = self.rate.time_to_send(bytes, &mut self.rest).0;
-        }
-        self.remainder += self.rest;
-        let carry = self.remainder >= self.rate.0;
-        self.remainder -= if carry { self.rate.0 } else { 0 };
-        Span(self.whole + u64::from(carry))
+        self.pace.send(bytes, &mut self.remainder)
     }
 
     /// It has nothing to send: the next packet starts on a whole nanosecond.

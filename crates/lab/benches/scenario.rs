@@ -13,7 +13,7 @@ fn main() {
     let text = std::fs::read_to_string(&file).expect("a file that can be read");
     let scenario = Scenario::read(&text, &file, &sets).unwrap_or_else(|error| panic!("{}", error.0));
     let mut sim = Sim::new(scenario.plan().unwrap_or_else(|error| panic!("{}", error.0)));
-    while sim.advance(1 << 20) {}
+    while sim.advance(1 << 16) {}
     let outcome = sim.finish();
     let mut all = summary(&scenario, &outcome);
     all["sent"] = outcome.links.iter().map(|link| link.totals.departures).sum::<u64>().into();

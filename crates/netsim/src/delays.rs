@@ -1,5 +1,7 @@
 //! How spans are distributed.
 
+use prefetch_index::prefetch_index;
+
 /// The bins of spans below 2^14 ns, and of each power of two above.
 const LEAST_BINS: usize = 256;
 const BINS: usize = LEAST_BINS / 2;
@@ -27,6 +29,12 @@ impl Delays {
             Some(count) => *count = count.saturating_add(1),
             None => self.grow(bin),
         }
+    }
+
+    /// Fetches where a span will be added.
+    #[inline]
+    pub(crate) fn fetch(&self, nanoseconds: u64) {
+        prefetch_index(&self.counts, bin(nanoseconds).wrapping_sub(self.first));
     }
 
     /// Adds a span in a bin that is not kept yet.

@@ -4,16 +4,20 @@ use crate::events::End;
 use crate::preparation::Preparation;
 use crate::source::telnet::Typing;
 use crate::source::{Clocked, SourcePlan};
+use prefetch_index::prefetch_index;
 use sluicegate_base::{Span, Stream, Time};
 use sluicegate_tcp::send::SendCounters;
 use sluicegate_tcp::{Connection, Host};
+use std::mem::{offset_of, size_of};
+use std::slice;
 
 /// Both ends of a connection, and what the sender's host does beside it.
+#[repr(C)]
 pub(crate) struct Tcp {
-    /// The sender, and the receiver.
-    pub ends: [Connection; 2],
     /// Bytes of IP and TCP header.
     pub header: u32,
+    /// The sender, and the receiver.
+    pub ends: [Connection; 2],
     /// When each end will be woken.
     pub armed: [Option<Time>; 2],
     /// What is typed, for a TELNET session; a transfer writes all at once.
@@ -28,6 +32,22 @@ pub(crate) enum Ends {
     Clocked(Box<Clocked>),
     /// Those of many connections, which the population has.
     Many,
+}
+
+impl Tcp {
+    /// Fetches one end, of which mostly one half is used.
+    #[inline]
+    pub fn fetch(&self, end: End) {
+        let first = slice::from_ref(&self.header);
+        let start = offset_of!(Tcp, ends) + end as usize * size_of::<Connection>();
+        let half = match end {
+            End::Sender => start + Connection::SENDING..start + size_of::<Connection>(),
+            End::Receiver => start + 64..start + Connection::SENDING,
+        };
+        for at in [0, start].into_iter().chain(half.step_by(64)) {
+            prefetch_index(first, at / size_of::<u32>());
+        }
+    }
 }
 
 impl Ends {

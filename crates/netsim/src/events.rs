@@ -1,12 +1,18 @@
 //! What happens next. Ties break by class, then by the number that the event took.
 //!
-//! Time is cut into buckets, about as long as a packet takes to send. Events of the present bucket are sorted, later ones
-//! in the lists of a wheel of buckets, those beyond the wheel's reach in a list for each of its turns. With a few events in
-//! each bucket the cost of one does not grow with their number; with all of them in one bucket it is that of sorting.
+//! Most events come after a constant time: departures one after the other, packets that have crossed a line or wait for a
+//! propagation delay. Those of a kind are then pushed in the order in which they come, and wait in lanes, each a queue.
+//! What would come before the last one of its lanes, and timers, wait on a [wheel](wheel). Where times vary much, so that too
+//! many do, the lanes are closed for a while. The order is the same in any case.
 
+mod lane;
+mod wheel;
+
+use lane::Lane;
+use prefetch_index::prefetch_index;
 use sluicegate_base::{Span, Time};
-use std::cmp::Ordering;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::slice;
+use wheel::{Entry, Wheel};
 
 /// What can happen. Numbers are indices of links, flows and packets on their way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +48,7 @@ pub enum Event {
 }
 
 /// The ends of a flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum End {
     /// Where the data comes from.
@@ -72,113 +78,64 @@ impl Event {
             _ => 1,
         }
     }
-}
 
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    time: Time,
-    /// Class in the top two bits, tie number below.
-    order: u64,
-    event: Event,
-}
-
-impl Ord for Entry {
-    /// The earliest entry is the greatest, because the heap gives the greatest.
-    fn cmp(&self, other: &Entry) -> Ordering {
-        (other.time, other.order).cmp(&(self.time, self.order))
+    /// The two lanes that it may wait in, which may be one; none for what comes after times of all lengths.
+    #[inline(always)]
+    fn lanes(self) -> Option<[usize; 2]> {
+        match self {
+            Event::Departure(_) => Some([0, 0]),
+            Event::Arrival(_) => Some([1, 2]),
+            Event::Crossing(_) => Some([3, 3]),
+            Event::Delivery(_) => Some([4, 5]),
+            _ => None,
+        }
     }
 }
 
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Entry) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
+/// How many lanes there are: for some kinds a second one, with what is earlier than the first one's last.
+const LANES: usize = 6;
 
-impl PartialEq for Entry {
-    fn eq(&self, other: &Entry) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Entry {}
-
-/// Bounds of the number of buckets of the wheel, which is a power of two.
-const BUCKETS: [u64; 2] = [1 << 13, 1 << 14];
-
-/// From how many entries in the present bucket on it pays to look ahead.
-const MANY: usize = 4;
-
-/// How many entries the present bucket may have for another one to be put among them in order.
-const FEW: usize = 16;
-
-/// The number of a bucket that does not come.
-const NEVER: u64 = u64::MAX;
-
-/// The end of a bucket's list.
-const NONE: u32 = u32::MAX;
-
-/// An entry in a bucket's list, or a free place.
-#[derive(Clone, Copy, Debug)]
-struct Node {
-    entry: Entry,
-    next: u32,
-}
-
-/// A run of buckets that begins with a multiple of 64.
-#[derive(Clone, Debug)]
-struct Buckets {
-    /// A bit for each list that is not empty.
-    filled: u64,
-    /// The first node of each bucket's list.
-    first: [u32; 64],
-}
+/// After how many events the lanes are judged: closed when more than a third of them found no place there, and opened
+/// again, for a trial, after so many times as long.
+const TRIAL: u64 = 1 << 16;
+const MISSED: u64 = 3;
+const CLOSED: u64 = 15;
 
 /// The events to come.
 #[derive(Debug)]
 pub struct Events {
-    /// A bucket holds 2^shift nanoseconds.
-    shift: u32,
-    /// One less than the number of buckets.
-    mask: u64,
-    /// The number of the present bucket, counted from time zero.
-    bucket: u64,
-    /// Its entries, the first at the end, and those that were added when there were more than a few.
-    present: Vec<Entry>,
-    added: BinaryHeap<Entry>,
-    /// The buckets, 64 by 64.
-    wheel: Box<[Buckets]>,
-    nodes: Vec<Node>,
-    free: u32,
-    /// Entries beyond the wheel's reach, by the turn of the wheel that they belong to. Lists are not used again: those of the far
-    /// future hold few entries, and would keep the memory of full ones.
-    later: BTreeMap<u64, Vec<Entry>>,
-    /// The bucket with which the first of those turns begins.
-    later_bucket: u64,
+    /// The first event of each lane, and those behind it.
+    heads: [Entry; LANES],
+    lanes: [Lane; LANES],
+    /// The time of the last one that each had: an event before that finds no place. Never, while the lanes are closed.
+    lasts: [Time; LANES],
+    /// Whether events may go to the lanes, and whether there may be some.
+    open: bool,
+    filled: bool,
+    /// With which event the lanes were last judged, and how many have found no place there since.
+    judged: u64,
+    missed: u64,
+    /// The lane that the last event came from.
+    taken: usize,
+    wheel: Wheel,
     ties: u64,
 }
 
 impl Events {
-    /// No events. Buckets are of about this length; what lies no further ahead than `reach` should find its place on the
-    /// wheel, for which buckets are made longer if need be.
+    /// No events. The wheel's buckets are of about this length; what lies no further ahead than `reach` should find its
+    /// place there, for which buckets are made longer if need be.
     #[must_use]
     pub fn new(bucket: Span, reach: Span) -> Events {
-        let [least, most] = BUCKETS;
-        let length = bucket.0.max(reach.0 / (most / 2)).max(1);
-        let shift = length.ilog2();
-        let buckets =
-            (reach.0 >> shift).saturating_add(1).checked_next_power_of_two().unwrap_or(most).clamp(least, most);
         Events {
-            shift,
-            mask: buckets - 1,
-            bucket: 0,
-            present: Vec::new(),
-            added: BinaryHeap::new(),
-            wheel: vec![Buckets { filled: 0, first: [NONE; 64] }; (buckets / 64) as usize].into(),
-            nodes: Vec::new(),
-            free: NONE,
-            later: BTreeMap::new(),
-            later_bucket: NEVER,
+            heads: [Entry::NONE; LANES],
+            lanes: Default::default(),
+            lasts: [Time::ZERO; LANES],
+            open: true,
+            filled: true,
+            missed: 0,
+            judged: 0,
+            taken: 0,
+            wheel: Wheel::new(bucket, reach),
             ties: 0,
         }
     }
@@ -187,181 +144,110 @@ impl Events {
     #[inline(always)]
     pub fn push(&mut self, time: Time, event: Event) {
         self.ties += 1;
-        self.place(Entry { time, order: event.class() << 62 | self.ties, event });
+        let entry = Entry { time, order: event.class() << 62 | self.ties, event };
+        if let Some([first, second]) = event.lanes() {
+            if self.lasts[first] <= time {
+                return self.append(first, entry);
+            }
+            if first != second && self.lasts[second] <= time {
+                return self.append(second, entry);
+            }
+            self.missed += 1;
+        }
+        self.wheel.put(entry);
     }
 
     #[inline(always)]
-    fn place(&mut self, entry: Entry) {
-        let bucket = entry.time.0 >> self.shift;
-        // Not for the present bucket, nor for the past, whose distance is enormous.
-        if bucket.wrapping_sub(self.bucket).wrapping_sub(1) >= self.mask {
-            return self.put_aside(entry);
-        }
-        let place = self.free;
-        let buckets = &mut self.wheel[((bucket & self.mask) / 64) as usize];
-        buckets.filled |= 1 << (bucket % 64);
-        let next = std::mem::replace(&mut buckets.first[(bucket % 64) as usize], place);
-        match self.nodes.get_mut(place as usize) {
-            Some(vacant) => {
-                self.free = vacant.next;
-                *vacant = Node { entry, next };
-            }
-            None => self.grow(bucket, Node { entry, next }),
-        }
-    }
-
-    /// The same when no place for a node is free.
-    #[cold]
-    fn grow(&mut self, bucket: u64, node: Node) {
-        *self.first(bucket) = self.nodes.len() as u32;
-        self.nodes.push(node);
-    }
-
-    /// The first node of a bucket's list.
-    fn first(&mut self, bucket: u64) -> &mut u32 {
-        &mut self.wheel[((bucket & self.mask) / 64) as usize].first[(bucket % 64) as usize]
-    }
-
-    /// Keeps an entry that has no place on the wheel.
-    fn put_aside(&mut self, entry: Entry) {
-        let bucket = entry.time.0 >> self.shift;
-        if bucket <= self.bucket {
-            if self.present.len() < FEW && self.added.is_empty() {
-                let at = self.present.partition_point(|later| *later < entry);
-                self.present.insert(at, entry);
-            } else {
-                self.added.push(entry);
-            }
+    fn append(&mut self, lane: usize, entry: Entry) {
+        self.lasts[lane] = entry.time;
+        if self.heads[lane].time == Time::NEVER {
+            self.heads[lane] = entry;
         } else {
-            let turn = bucket >> self.mask.count_ones();
-            self.later_bucket = self.later_bucket.min(turn << self.mask.count_ones());
-            self.later.entry(turn).or_default().push(entry);
+            self.lanes[lane].push(entry);
         }
     }
 
     /// Takes the next event, if it is no later than `until`.
     #[inline]
     pub fn pop(&mut self, until: Time) -> Option<(Time, Event)> {
-        if !self.added.is_empty() {
-            return self.pop_added(until);
+        if !self.filled {
+            return self.wheel.take(until);
         }
-        if self.present.is_empty() {
-            let start = self.bucket + 1;
-            let buckets = &mut self.wheel[((start & self.mask) / 64) as usize];
-            let bits = buckets.filled >> (start % 64);
-            let bucket = start + u64::from(bits.trailing_zeros());
-            if bits == 0 || bucket >= self.later_bucket {
-                self.open_next(start)?;
-                return self.pop(until);
+        let (mut lane, mut least) = (0, self.heads[0].key());
+        for at in 1..LANES {
+            let key = self.heads[at].key();
+            if key < least {
+                (lane, least) = (at, key);
             }
-            // Most buckets hold one event.
-            let place = buckets.first[(bucket % 64) as usize];
-            let node = &mut self.nodes[place as usize];
-            if node.next != NONE || node.entry.time > until {
-                self.open(bucket);
-                return self.pop(until);
-            }
-            buckets.first[(bucket % 64) as usize] = NONE;
-            buckets.filled &= !(1 << (bucket % 64));
-            node.next = std::mem::replace(&mut self.free, place);
-            self.bucket = bucket;
-            return Some((node.entry.time, node.entry.event));
         }
-        if self.present.last()?.time > until {
+        if !self.wheel.all_after(least) {
+            return self.wheel.take_open(until);
+        }
+        let head = &mut self.heads[lane];
+        let (time, event) = (head.time, head.event);
+        if time > until || least == Entry::NONE.key() {
             return None;
         }
-        self.present.pop().map(|entry| (entry.time, entry.event))
-    }
-
-    /// Whether the present bucket has many events left.
-    #[inline]
-    pub fn many(&self) -> bool {
-        self.present.len() >= MANY
-    }
-
-    /// The events of the present bucket that are left, the last one first.
-    pub fn present(&self) -> impl Iterator<Item = Event> {
-        self.present.iter().map(|entry| entry.event)
-    }
-
-    /// The number of the present bucket.
-    #[inline]
-    pub fn bucket(&self) -> u64 {
-        self.bucket
-    }
-
-    /// The same when something was added to the present bucket.
-    #[cold]
-    fn pop_added(&mut self, until: Time) -> Option<(Time, Event)> {
-        let added = self.added.peek()?;
-        let first = self.present.last().is_none_or(|entry| added > entry);
-        let entry = if first { added } else { self.present.last()? };
-        let (time, event) = (entry.time, entry.event);
-        if time > until {
-            return None;
-        }
-        if first {
-            self.added.pop();
-        } else {
-            self.present.pop();
-        }
+        *head = self.lanes[lane].pop();
+        self.taken = lane;
         Some((time, event))
     }
 
-    /// Makes the first bucket from `start` on that is not empty the present one; none when there is none.
-    #[cold]
-    fn open_next(&mut self, start: u64) -> Option<()> {
-        let bucket = self.next_filled(start).min(self.later_bucket);
-        (bucket != NEVER).then(|| self.open(bucket))
+    /// Closes the lanes where they are of little use, and opens them again for a trial, if enough events have been added
+    /// since this was last considered. To be called now and then.
+    pub fn judge_lanes(&mut self) {
+        let added = self.ties - self.judged;
+        if added < TRIAL {
+            return;
+        }
+        if self.open && self.missed > added / MISSED {
+            (self.open, self.lasts) = (false, [Time::NEVER; LANES]);
+        } else if !self.open && added >= CLOSED * TRIAL {
+            self.open = true;
+            let last = |lane: &Lane, head: &Entry| lane.last().unwrap_or(head).time;
+            self.lasts = core::array::from_fn(|at| match last(&self.lanes[at], &self.heads[at]) {
+                Time::NEVER => Time::ZERO,
+                time => time,
+            });
+        } else if !self.open {
+            return self.see_whether_filled();
+        }
+        (self.judged, self.missed) = (self.ties, 0);
+        self.see_whether_filled();
     }
 
-    /// Makes a bucket the present one, its entries sorted.
-    fn open(&mut self, bucket: u64) {
-        let mut list = std::mem::replace(self.first(bucket), NONE);
-        self.wheel[((bucket & self.mask) / 64) as usize].filled &= !(1 << (bucket % 64));
-        while list != NONE {
-            let node = &mut self.nodes[list as usize];
-            self.present.push(node.entry);
-            let next = std::mem::replace(&mut node.next, self.free);
-            self.free = std::mem::replace(&mut list, next);
+    fn see_whether_filled(&mut self) {
+        let filled = self.open || self.heads.iter().any(|head| head.time < Time::NEVER);
+        if filled && !self.filled {
+            self.wheel.look();
         }
-        if self.present.len() > 1 {
-            self.present.sort_unstable();
-        }
-        self.turn_to(bucket);
+        self.filled = filled;
     }
 
-    /// Makes a bucket, whose list is empty by now, the present one: with the first of a turn, what belongs to
-    /// that turn moves to the wheel.
-    fn turn_to(&mut self, bucket: u64) {
-        self.bucket = bucket;
-        if self.later_bucket <= bucket {
-            self.move_later();
+    /// Events that follow in the lane that the last one came from, by how many places.
+    #[inline]
+    pub fn following<const N: usize>(&self, places: [usize; N]) -> [Option<(Time, Event)>; N] {
+        let lane = &self.lanes[self.taken];
+        if let Some(entry) = lane.get(2 * places[0]) {
+            prefetch_index(slice::from_ref(entry), 0);
         }
+        places.map(|place| lane.get(place).map(|entry| (entry.time, entry.event)))
     }
 
-    #[cold]
-    fn move_later(&mut self) {
-        let Some((_, entries)) = self.later.pop_first() else { return };
-        let next = self.later.first_key_value();
-        self.later_bucket = next.map_or(NEVER, |(turn, _)| turn << self.mask.count_ones());
-        for entry in entries {
-            self.place(entry);
-        }
+    /// The events of the wheel's present bucket that are left, the last one first.
+    pub fn present(&self) -> impl Iterator<Item = Event> {
+        self.wheel.present()
     }
 
-    /// The first bucket from `start` on, the one after the present, whose list is not empty.
-    fn next_filled(&self, start: u64) -> u64 {
-        // The number of bit 0 of the word, and its bits; the last word is the first again, for the bits before the start.
-        let (mut first, mut skip) = (start - start % 64, start % 64);
-        for _ in 0..=self.wheel.len() {
-            let bits = self.wheel[((first & self.mask) / 64) as usize].filled >> skip << skip;
-            if bits != 0 {
-                return first + u64::from(bits.trailing_zeros());
-            }
-            (first, skip) = (first + 64, 0);
-        }
-        NEVER
+    /// The events of the wheel's next bucket, in any order.
+    pub fn next(&self) -> impl Iterator<Item = Event> {
+        self.wheel.next()
+    }
+
+    /// The number of the wheel's present bucket.
+    #[inline]
+    pub fn bucket(&self) -> u64 {
+        self.wheel.bucket()
     }
 }
 
@@ -387,32 +273,61 @@ mod tests {
         }
     }
 
-    /// Against a sorted list, with events of the present, the next buckets and far beyond the wheel's turn.
+    /// Against a sorted list, with events of the present, the next buckets and far beyond the wheel's turn, of kinds that
+    /// wait in lanes and of such that do not, in order and out of it.
     #[test]
     fn gives_the_same_order_as_sorting() {
-        for (bucket, reach, seed) in [(1, 1, 1), (64, 1 << 20, 2), (4096, u64::MAX, 3), (1 << 40, 0, 4)] {
+        let kinds = [Event::Departure, Event::Arrival, Event::Crossing, Event::Delivery, Event::Source];
+        for (bucket, reach, seed, count) in
+            [(1, 1, 1, 40_000), (64, 1 << 20, 2, 1_400_000), (4096, u64::MAX, 3, 40_000), (1 << 40, 0, 4, 40_000)]
+        {
             let (mut events, mut rng, mut now) =
                 (Events::new(Span(bucket), Span(reach)), Stream::new(seed, "events"), Time::ZERO);
-            let mut expected: Vec<(u64, u32)> = Vec::new();
-            for id in 0..20_000u32 {
-                let reach = [1, 100, 10_000, 100_000_000, 10_000_000_000][rng.below(5) as usize];
-                let time = now.0 + rng.below(reach);
-                events.push(Time(time), Event::Source(id));
-                expected.push((time, id));
+            let mut expected: Vec<(Time, u64, u32, usize)> = Vec::new();
+            let take = |events: &mut Events, (time, _, id, kind): (Time, u64, u32, usize)| {
+                if time > Time::ZERO {
+                    assert_eq!(events.pop(Time(time.0 - 1)), None, "not before its time");
+                }
+                assert_eq!(events.pop(time), Some((time, kinds[kind](id))));
+                time
+            };
+            // Of the many, the lanes are closed and opened again.
+            let (mut before, mut changes) = (true, 0);
+            for id in 0..count {
+                events.judge_lanes();
+                changes += u32::from(events.open != before);
+                before = events.open;
+                let irregular = if count > 1_000_000 && id < 200_000 { 9 } else { 2 };
+                let kind = rng.below(5) as usize;
+                // A constant time for each kind, or any.
+                let after = match rng.below(10) {
+                    n if n < irregular => {
+                        let reach = [1, 100, 10_000, 100_000_000, 10_000_000_000][rng.below(5) as usize];
+                        rng.below(reach)
+                    }
+                    _ => [80, 1000, 5000, 40_000, 200_000][kind],
+                };
+                let (time, event) = (now + Span(after), kinds[kind](id));
+                events.push(time, event);
+                expected.push((time, event.class(), id, kind));
                 if rng.below(3) == 0 {
                     let (at, &first) = expected.iter().enumerate().min_by_key(|(_, entry)| **entry).unwrap();
                     expected.swap_remove(at);
-                    now = Time(first.0);
-                    assert_eq!(events.pop(Time::NEVER), Some((now, Event::Source(first.1))));
+                    now = take(&mut events, first);
                 }
                 if expected.len() > 200 {
                     expected.sort_unstable();
                     for first in expected.drain(..150) {
-                        now = Time(first.0);
-                        assert_eq!(events.pop(Time::NEVER), Some((now, Event::Source(first.1))));
+                        now = take(&mut events, first);
                     }
                 }
             }
+            expected.sort_unstable();
+            for first in expected {
+                take(&mut events, first);
+            }
+            assert_eq!(events.pop(Time::NEVER), None);
+            assert!(count < 1_000_000 || changes > 1, "the lanes were closed, and opened again");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A packet on its way.
 
 use crate::events::End;
+use prefetch_index::prefetch_index;
 use sluicegate_aqm::{FlowKey, Packet};
 use sluicegate_base::{Ecn, Time};
 use sluicegate_tcp::Segment;
@@ -80,6 +81,8 @@ fn key(connection: u32, to: End) -> FlowKey {
 pub struct QueuedPacket {
     /// Where the packet itself is.
     pub(crate) place: u32,
+    /// The leg of its path behind the queue.
+    pub(crate) leg: u32,
     /// The index of its flow: where results count it.
     pub flow: u32,
     connection: u32,
@@ -105,6 +108,7 @@ impl QueuedPacket {
     pub(crate) fn new(place: u32, packet: &SimPacket, queued: Time) -> QueuedPacket {
         QueuedPacket {
             place,
+            leg: packet.leg,
             flow: packet.flow,
             connection: packet.connection(),
             bytes: packet.bytes,
@@ -196,6 +200,12 @@ impl Travelling {
     fn add(&mut self) {
         self.free.push(self.places.len() as u32);
         self.places.push(SimPacket::default());
+    }
+
+    /// Fetches the packet with this number, or what is near it.
+    #[inline]
+    pub fn fetch(&self, place: u32) {
+        prefetch_index(&self.places, place as usize);
     }
 
     /// The packet with this number.

@@ -1,5 +1,6 @@
 //! The run: events in order until the end, packets from link to link and end to end.
 
+mod ahead;
 mod log;
 mod look;
 mod outcome;
@@ -78,7 +79,9 @@ pub struct Sim {
     /// For counting the flows in a queue at a sample.
     census: Vec<u64>,
     count: u64,
-    /// The bucket of events whose packets have been fetched.
+    /// Whether there are so many flows that it pays to fetch what events to come are about, and the bucket of the events
+    /// on the wheel of which that is done.
+    many: bool,
     fetched: u64,
     /// What has been done besides events: segments that a window let out at once, flows and packets that a probe saw.
     work: u64,
@@ -101,7 +104,7 @@ impl Sim {
                 events.push(flow.start + ends.first(), Event::Source(at as u32));
                 FlowState {
                     ends,
-                    first: [&flow.return_path, &flow.path].map(|path| paths.lay(path, &plan)),
+                    first: [End::Sender, End::Receiver].map(|to| paths.lay(flow, to, &plan)),
                     base_rtt: plan.base_rtt(flow),
                     awaited: flow.size,
                     class: flow.class,
@@ -126,6 +129,7 @@ impl Sim {
             averages: vec![Spread::default(); links.len()],
             found: vec![[0; 2]; links.len()],
             census: vec![0; flows.len()],
+            many: flows.len() >= ahead::MANY,
             links,
             paths,
             flows,
@@ -157,6 +161,7 @@ impl Sim {
     /// Each segment that one event sends, and each flow and packet that a probe looks at, counts as an event too, so
     /// that a call takes about equally long whatever the events are.
     pub fn advance(&mut self, budget: u64) -> bool {
+        self.events.judge_lanes();
         let until = (self.count + self.work).saturating_add(budget);
         while self.count + self.work < until {
             let Some((time, event)) = self.events.pop(self.end) else {
@@ -167,7 +172,7 @@ impl Sim {
             self.now = time;
             self.begin_window_if_due();
             self.count += 1;
-            if self.events.many() && self.events.bucket() != self.fetched {
+            if self.many {
                 self.fetch();
             }
             self.handle(event);
@@ -235,22 +240,6 @@ impl Sim {
             flow.before = now;
         }
         self.population.begin_window();
-    }
-
-    /// Looks at what the many events of a bucket are about: packets, and then their flows. With many flows each look waits for
-    /// memory; here they wait side by side, and what is looked at is near when its event comes.
-    #[cold]
-    fn fetch(&mut self) {
-        self.fetched = self.events.bucket();
-        let mut seen = 0;
-        for place in self.events.present().filter_map(Event::packet) {
-            seen ^= u64::from(self.travelling.get(place).flow);
-        }
-        for place in self.events.present().filter_map(Event::packet) {
-            seen ^= self.flows[self.travelling.get(place).flow as usize].delivered;
-        }
-        // Nothing comes of it, but the compiler is not to leave it out.
-        std::hint::black_box(seen);
     }
 
     #[inline(always)]
@@ -322,7 +311,12 @@ impl Sim {
         let start = self.window_start();
         let link = &mut self.links[at as usize];
         let watched = link.watched;
+        let many = self.many;
         if let Some(packet) = link.begun().filter(|packet| watched && packet.to == End::Receiver) {
+            if many {
+                self.travelling.fetch(packet.place);
+                self.paths.fetch(packet.leg);
+            }
             let totals = &mut self.flows[packet.flow as usize].totals;
             totals.queued = totals.queued + self.now.since(packet.queued.max(start));
             totals.marked += u64::from(packet.marked);

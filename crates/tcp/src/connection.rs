@@ -4,6 +4,7 @@ use crate::host::Host;
 use crate::receive::Receiver;
 use crate::segment::{Flags, Segment};
 use crate::send::{SendCounters, Sender};
+use core::mem::offset_of;
 use sluicegate_base::{Span, Time};
 
 /// How far the opening has come.
@@ -42,6 +43,9 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// Where its sending half begins in memory; its state and its receiving half come before.
+    pub const SENDING: usize = offset_of!(Connection, sender);
+
     /// An established end of a connection. `phase` shifts the retransmission clock within a tick.
     #[must_use]
     pub fn established(host: &Host, phase: Span) -> Connection {

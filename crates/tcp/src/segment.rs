@@ -42,12 +42,14 @@ impl Flags {
     }
 }
 
-/// Ranges received beyond the acknowledgement (RFC 2018), the one that changed last first.
+/// Ranges received beyond the acknowledgement (RFC 2018), the one that changed last first. Packed, so that their number
+/// lies with what else every segment has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C, packed)]
 pub struct Sacks {
+    count: u8,
     /// Start and end, as distances in bytes from the acknowledgement.
     blocks: [(u32, u32); SACK_BLOCKS],
-    count: u8,
 }
 
 impl Sacks {
@@ -64,8 +66,8 @@ impl Sacks {
 
     /// The ranges, given the acknowledgement that they came with.
     pub fn ranges(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let blocks = &self.blocks[..usize::from(self.count)];
-        blocks.iter().map(move |&(start, end)| (ack.saturating_add(start.into()), ack.saturating_add(end.into())))
+        let blocks = self.blocks.into_iter().take(self.count.into());
+        blocks.map(move |(start, end)| (ack.saturating_add(start.into()), ack.saturating_add(end.into())))
     }
 
     /// Bytes of the option that carries them (RFC 2018: 2 and 8 for each, padded to 4).

@@ -1,0 +1,371 @@
+//! A wheel of buckets: entries sorted by their keys.
+//!
+//! Time is cut into buckets, about as long as a packet takes to send. Entries of the present bucket are sorted, later ones
+//! in the lists of a wheel of buckets, those beyond the wheel's reach in a list for each of its turns. With a few entries in
+//! each bucket the cost of one does not grow with their number; with all of them in one bucket it is that of sorting.
+
+use super::Event;
+use sluicegate_base::{Span, Time};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// An event that waits for its time.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// When it comes.
+    pub time: Time,
+    /// Class in the top two bits, tie number below.
+    pub order: u64,
+    /// What happens then.
+    pub event: Event,
+}
+
+impl Entry {
+    /// None: it would come after all others.
+    pub const NONE: Entry = Entry { time: Time::NEVER, order: u64::MAX, event: Event::Sample };
+
+    /// What orders entries.
+    #[inline(always)]
+    pub fn key(&self) -> u128 {
+        u128::from(self.time.0) << 64 | u128::from(self.order)
+    }
+}
+
+impl Ord for Entry {
+    /// The earliest entry is the greatest, because the heap gives the greatest.
+    fn cmp(&self, other: &Entry) -> Ordering {
+        other.key().cmp(&self.key())
+    }
+}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Entry) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Entry) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Entry {}
+
+/// Bounds of the number of buckets of the wheel, which is a power of two.
+const BUCKETS: [u64; 2] = [1 << 13, 1 << 14];
+
+/// How many entries the present bucket may have for another one to be put among them in order.
+const FEW: usize = 16;
+
+/// The number of a bucket that does not come.
+const NEVER: u64 = u64::MAX;
+
+/// The end of a bucket's list.
+const NONE: u32 = u32::MAX;
+
+/// An entry in a bucket's list, or a free place.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    entry: Entry,
+    next: u32,
+}
+
+/// A run of buckets that begins with a multiple of 64.
+#[derive(Clone, Debug)]
+struct Buckets {
+    /// A bit for each list that is not empty.
+    filled: u64,
+    /// The first node of each bucket's list.
+    first: [u32; 64],
+}
+
+/// Entries that wait for their time.
+#[derive(Debug)]
+pub struct Wheel {
+    /// No entry comes before this: the first one's key or, while its bucket is not open, the bucket's start. `take` does not
+    /// keep it.
+    bound: u128,
+    /// A bucket holds 2^shift nanoseconds.
+    shift: u32,
+    /// One less than the number of buckets.
+    mask: u64,
+    /// The number of the present bucket, counted from time zero.
+    bucket: u64,
+    /// Its entries, the first at the end, and those that were added when there were more than a few.
+    present: Vec<Entry>,
+    added: BinaryHeap<Entry>,
+    /// The buckets, 64 by 64.
+    wheel: Box<[Buckets]>,
+    nodes: Vec<Node>,
+    free: u32,
+    /// Entries beyond the wheel's reach, by the turn of the wheel that they belong to. Lists are not used again: those of the far
+    /// future hold few entries, and would keep the memory of full ones.
+    later: BTreeMap<u64, Vec<Entry>>,
+    /// The bucket with which the first of those turns begins.
+    later_bucket: u64,
+}
+
+impl Wheel {
+    /// No entries. Buckets are of about this length; what lies no further ahead than `reach` should find its place on the
+    /// wheel, for which buckets are made longer if need be.
+    #[must_use]
+    pub fn new(bucket: Span, reach: Span) -> Wheel {
+        let [least, most] = BUCKETS;
+        let length = bucket.0.max(reach.0 / (most / 2)).max(1);
+        let shift = length.ilog2();
+        let buckets =
+            (reach.0 >> shift).saturating_add(1).checked_next_power_of_two().unwrap_or(most).clamp(least, most);
+        Wheel {
+            bound: u128::MAX,
+            shift,
+            mask: buckets - 1,
+            bucket: 0,
+            present: Vec::new(),
+            added: BinaryHeap::new(),
+            wheel: vec![Buckets { filled: 0, first: [NONE; 64] }; (buckets / 64) as usize].into(),
+            nodes: Vec::new(),
+            free: NONE,
+            later: BTreeMap::new(),
+            later_bucket: NEVER,
+        }
+    }
+
+    /// Adds an entry.
+    #[inline(always)]
+    pub fn put(&mut self, entry: Entry) {
+        let bucket = entry.time.0 >> self.shift;
+        // Not for the present bucket, nor for the past, whose distance is enormous.
+        if bucket.wrapping_sub(self.bucket).wrapping_sub(1) >= self.mask {
+            return self.put_aside(entry);
+        }
+        self.bound = self.bound.min(self.start(bucket));
+        let place = self.free;
+        let buckets = &mut self.wheel[((bucket & self.mask) / 64) as usize];
+        buckets.filled |= 1 << (bucket % 64);
+        let next = std::mem::replace(&mut buckets.first[(bucket % 64) as usize], place);
+        match self.nodes.get_mut(place as usize) {
+            Some(vacant) => {
+                self.free = vacant.next;
+                *vacant = Node { entry, next };
+            }
+            None => self.grow(bucket, Node { entry, next }),
+        }
+    }
+
+    /// The same when no place for a node is free.
+    #[cold]
+    fn grow(&mut self, bucket: u64, node: Node) {
+        *self.first(bucket) = self.nodes.len() as u32;
+        self.nodes.push(node);
+    }
+
+    /// What no key in this bucket is less than.
+    #[inline(always)]
+    fn start(&self, bucket: u64) -> u128 {
+        u128::from(bucket << self.shift) << 64
+    }
+
+    /// The first node of a bucket's list.
+    fn first(&mut self, bucket: u64) -> &mut u32 {
+        &mut self.wheel[((bucket & self.mask) / 64) as usize].first[(bucket % 64) as usize]
+    }
+
+    /// Keeps an entry that has no place on the wheel.
+    fn put_aside(&mut self, entry: Entry) {
+        let bucket = entry.time.0 >> self.shift;
+        if bucket <= self.bucket {
+            self.bound = self.bound.min(entry.key());
+            if self.present.len() < FEW && self.added.is_empty() {
+                let at = self.present.partition_point(|later| *later < entry);
+                self.present.insert(at, entry);
+            } else {
+                self.added.push(entry);
+            }
+        } else {
+            let turn = bucket >> self.mask.count_ones();
+            self.later_bucket = self.later_bucket.min(turn << self.mask.count_ones());
+            self.bound = self.bound.min(self.start(self.later_bucket));
+            self.later.entry(turn).or_default().push(entry);
+        }
+    }
+
+    /// Takes the next entry, if it is no later than `until`.
+    #[inline]
+    pub fn take(&mut self, until: Time) -> Option<(Time, Event)> {
+        if !self.added.is_empty() {
+            return self.take_added(until);
+        }
+        if self.present.is_empty() {
+            let start = self.bucket + 1;
+            let buckets = &mut self.wheel[((start & self.mask) / 64) as usize];
+            let bits = buckets.filled >> (start % 64);
+            let bucket = start + u64::from(bits.trailing_zeros());
+            if bits == 0 || bucket >= self.later_bucket {
+                self.open_next(start)?;
+                return self.take(until);
+            }
+            // Most buckets hold one event.
+            let place = buckets.first[(bucket % 64) as usize];
+            let node = &mut self.nodes[place as usize];
+            if node.next != NONE || node.entry.time > until {
+                self.open(bucket);
+                return self.take(until);
+            }
+            buckets.first[(bucket % 64) as usize] = NONE;
+            buckets.filled &= !(1 << (bucket % 64));
+            node.next = std::mem::replace(&mut self.free, place);
+            self.bucket = bucket;
+            return Some((node.entry.time, node.entry.event));
+        }
+        self.take_present(until)
+    }
+
+    /// Whether no entry comes before `least`. If one does, its bucket is open then.
+    #[inline]
+    pub fn all_after(&mut self, least: u128) -> bool {
+        while self.bound < least {
+            if !self.present.is_empty() || !self.added.is_empty() {
+                return false;
+            }
+            self.open((self.bound >> 64) as u64 >> self.shift);
+            self.look();
+        }
+        true
+    }
+
+    /// Takes the first entry, whose bucket is open, if it is no later than `until`.
+    #[inline]
+    pub fn take_open(&mut self, until: Time) -> Option<(Time, Event)> {
+        let taken = if self.added.is_empty() { self.take_present(until) } else { self.take_added(until) };
+        self.look();
+        taken
+    }
+
+    #[inline]
+    fn take_present(&mut self, until: Time) -> Option<(Time, Event)> {
+        if self.present.last()?.time > until {
+            return None;
+        }
+        self.present.pop().map(|entry| (entry.time, entry.event))
+    }
+
+    /// Looks anew what comes first.
+    #[inline]
+    pub fn look(&mut self) {
+        self.bound = match (self.present.last(), self.added.peek()) {
+            (None, None) => self.next_start(),
+            (Some(entry), None) | (None, Some(entry)) => entry.key(),
+            (Some(one), Some(other)) => one.key().min(other.key()),
+        };
+    }
+
+    /// The start of the first bucket, from the one after the present on, that is to be opened.
+    #[inline]
+    fn next_start(&self) -> u128 {
+        let start = self.bucket + 1;
+        let bits = self.wheel[((start & self.mask) / 64) as usize].filled >> (start % 64);
+        let next = if bits == 0 { self.next_filled(start) } else { start + u64::from(bits.trailing_zeros()) };
+        match next.min(self.later_bucket) {
+            NEVER => u128::MAX,
+            bucket => self.start(bucket),
+        }
+    }
+
+    /// The events of the present bucket that are left, the last one first.
+    pub fn present(&self) -> impl Iterator<Item = Event> {
+        self.present.iter().map(|entry| entry.event)
+    }
+
+    /// The events of the next bucket, in any order.
+    pub fn next(&self) -> impl Iterator<Item = Event> {
+        let bucket = self.next_start() >> 64 >> self.shift;
+        let buckets = &self.wheel[((bucket as u64 & self.mask) / 64) as usize];
+        let mut place = buckets.first[(bucket % 64) as usize];
+        std::iter::from_fn(move || {
+            let node = self.nodes.get(place as usize)?;
+            place = node.next;
+            Some(node.entry.event)
+        })
+    }
+
+    /// The number of the present bucket.
+    #[inline]
+    pub fn bucket(&self) -> u64 {
+        self.bucket
+    }
+
+    /// The same when something was added to the present bucket.
+    #[cold]
+    fn take_added(&mut self, until: Time) -> Option<(Time, Event)> {
+        let added = self.added.peek()?;
+        let first = self.present.last().is_none_or(|entry| added > entry);
+        let entry = if first { added } else { self.present.last()? };
+        let (time, event) = (entry.time, entry.event);
+        if time > until {
+            return None;
+        }
+        if first {
+            self.added.pop();
+        } else {
+            self.present.pop();
+        }
+        Some((time, event))
+    }
+
+    /// Makes the first bucket from `start` on that is not empty the present one; none when there is none.
+    #[cold]
+    fn open_next(&mut self, start: u64) -> Option<()> {
+        let bucket = self.next_filled(start).min(self.later_bucket);
+        (bucket != NEVER).then(|| self.open(bucket))
+    }
+
+    /// Makes a bucket the present one, its entries sorted.
+    fn open(&mut self, bucket: u64) {
+        let mut list = std::mem::replace(self.first(bucket), NONE);
+        self.wheel[((bucket & self.mask) / 64) as usize].filled &= !(1 << (bucket % 64));
+        while list != NONE {
+            let node = &mut self.nodes[list as usize];
+            self.present.push(node.entry);
+            let next = std::mem::replace(&mut node.next, self.free);
+            self.free = std::mem::replace(&mut list, next);
+        }
+        if self.present.len() > 1 {
+            self.present.sort_unstable();
+        }
+        self.turn_to(bucket);
+    }
+
+    /// Makes a bucket, whose list is empty by now, the present one: with the first of a turn, what belongs to
+    /// that turn moves to the wheel.
+    fn turn_to(&mut self, bucket: u64) {
+        self.bucket = bucket;
+        if self.later_bucket <= bucket {
+            self.move_later();
+        }
+    }
+
+    #[cold]
+    fn move_later(&mut self) {
+        let Some((_, entries)) = self.later.pop_first() else { return };
+        let next = self.later.first_key_value();
+        self.later_bucket = next.map_or(NEVER, |(turn, _)| turn << self.mask.count_ones());
+        for entry in entries {
+            self.put(entry);
+        }
+    }
+
+    /// The first bucket from `start` on, the one after the present, whose list is not empty.
+    fn next_filled(&self, start: u64) -> u64 {
+        // The number of bit 0 of the word, and its bits; the last word is the first again, for the bits before the start.
+        let (mut first, mut skip) = (start - start % 64, start % 64);
+        for _ in 0..=self.wheel.len() {
+            let bits = self.wheel[((first & self.mask) / 64) as usize].filled >> skip << skip;
+            if bits != 0 {
+                return first + u64::from(bits.trailing_zeros());
+            }
+            (first, skip) = (first + 64, 0);
+        }
+        NEVER
+    }
+}
