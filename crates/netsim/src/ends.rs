@@ -38,6 +38,7 @@ impl Tcp {
     /// Fetches one end, of which mostly one half is used.
     #[inline]
     pub fn fetch(&self, end: End) {
+        const { assert!(offset_of!(Tcp, header) == 0) };
         let first = slice::from_ref(&self.header);
         let start = offset_of!(Tcp, ends) + end as usize * size_of::<Connection>();
         let half = match end {

@@ -95,8 +95,8 @@ impl Event {
 /// How many lanes there are: for some kinds a second one, with what is earlier than the first one's last.
 const LANES: usize = 6;
 
-/// After how many events the lanes are judged: closed when more than a third of them found no place there, and opened
-/// again, for a trial, after so many times as long.
+/// After how many events at least the lanes are judged: closed when more than a third of them found no place there, and
+/// opened again, for a trial, after so many times as long.
 const TRIAL: u64 = 1 << 16;
 const MISSED: u64 = 3;
 const CLOSED: u64 = 15;
@@ -115,7 +115,7 @@ pub struct Events {
     /// With which event the lanes were last judged, and how many have found no place there since.
     judged: u64,
     missed: u64,
-    /// The lane that the last event came from.
+    /// The lane of the last event that came from one.
     taken: usize,
     wheel: Wheel,
     ties: u64,
@@ -146,10 +146,12 @@ impl Events {
         self.ties += 1;
         let entry = Entry { time, order: event.class() << 62 | self.ties, event };
         if let Some([first, second]) = event.lanes() {
-            if self.lasts[first] <= time {
+            // What never comes goes to the wheel.
+            let behind = |last: Time| last.0 < time.0.wrapping_add(1);
+            if behind(self.lasts[first]) {
                 return self.append(first, entry);
             }
-            if first != second && self.lasts[second] <= time {
+            if first != second && behind(self.lasts[second]) {
                 return self.append(second, entry);
             }
             self.missed += 1;
@@ -180,7 +182,7 @@ impl Events {
                 (lane, least) = (at, key);
             }
         }
-        if !self.wheel.all_after(least) {
+        if !self.wheel.open_until(least) {
             return self.wheel.take_open(until);
         }
         let head = &mut self.heads[lane];
@@ -204,10 +206,9 @@ impl Events {
             (self.open, self.lasts) = (false, [Time::NEVER; LANES]);
         } else if !self.open && added >= CLOSED * TRIAL {
             self.open = true;
-            let last = |lane: &Lane, head: &Entry| lane.last().unwrap_or(head).time;
-            self.lasts = core::array::from_fn(|at| match last(&self.lanes[at], &self.heads[at]) {
+            self.lasts = core::array::from_fn(|at| match self.heads[at].time {
                 Time::NEVER => Time::ZERO,
-                time => time,
+                head => self.lanes[at].last().map_or(head, |last| last.time),
             });
         } else if !self.open {
             return self.see_whether_filled();
@@ -224,7 +225,8 @@ impl Events {
         self.filled = filled;
     }
 
-    /// Events that follow in the lane that the last one came from, by how many places.
+    /// Events that follow in the lane of the last event that came from one, by how many places. Those that the first of the
+    /// places comes to later are fetched.
     #[inline]
     pub fn following<const N: usize>(&self, places: [usize; N]) -> [Option<(Time, Event)>; N] {
         let lane = &self.lanes[self.taken];
@@ -240,8 +242,8 @@ impl Events {
     }
 
     /// The events of the wheel's next bucket, in any order.
-    pub fn next(&self) -> impl Iterator<Item = Event> {
-        self.wheel.next()
+    pub fn next_bucket(&self) -> impl Iterator<Item = Event> {
+        self.wheel.next_bucket()
     }
 
     /// The number of the wheel's present bucket.
@@ -329,5 +331,28 @@ mod tests {
             assert_eq!(events.pop(Time::NEVER), None);
             assert!(count < 1_000_000 || changes > 1, "the lanes were closed, and opened again");
         }
+    }
+
+    /// Events that never come are of no account to the others, also when lanes have been closed and opened again.
+    #[test]
+    fn what_never_comes_hides_nothing() {
+        let mut events = Events::new(Span(64), Span(1 << 20));
+        let judge = |events: &mut Events, missed| {
+            events.ties += 2 * CLOSED * TRIAL;
+            events.missed = missed;
+            events.judge_lanes();
+        };
+        events.push(Time(5), Event::Arrival(0));
+        (1..5).for_each(|packet| events.push(Time::NEVER, Event::Arrival(packet)));
+        judge(&mut events, u64::MAX);
+        assert!(!events.open);
+        assert_eq!(events.pop(Time(9)), Some((Time(5), Event::Arrival(0))));
+        judge(&mut events, 0);
+        assert!(events.open);
+        (5..9).for_each(|packet| events.push(Time(u64::from(packet)), Event::Arrival(packet)));
+        for packet in 5..9 {
+            assert_eq!(events.pop(Time(9)), Some((Time(u64::from(packet)), Event::Arrival(packet))));
+        }
+        assert_eq!(events.pop(Time(9)), None);
     }
 }

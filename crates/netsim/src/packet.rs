@@ -202,7 +202,7 @@ impl Travelling {
         self.places.push(SimPacket::default());
     }
 
-    /// Fetches the packet with this number, or what is near it.
+    /// Fetches the first cache line of the packet with this number.
     #[inline]
     pub fn fetch(&self, place: u32) {
         prefetch_index(&self.places, place as usize);

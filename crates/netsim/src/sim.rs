@@ -79,8 +79,8 @@ pub struct Sim {
     /// For counting the flows in a queue at a sample.
     census: Vec<u64>,
     count: u64,
-    /// Whether there are so many flows that it pays to fetch what events to come are about, and the bucket of the events
-    /// on the wheel of which that is done.
+    /// Whether there are so many flows that it pays to fetch what events to come are about, and the bucket of the wheel of
+    /// whose events that has been fetched.
     many: bool,
     fetched: u64,
     /// What has been done besides events: segments that a window let out at once, flows and packets that a probe saw.
@@ -156,7 +156,7 @@ impl Sim {
         }
     }
 
-    /// Runs up to `budget` events, or fewer when they are large; false when the run is over.
+    /// Runs about `budget` events, or fewer when they are large; false when the run is over.
     ///
     /// Each segment that one event sends, and each flow and packet that a probe looks at, counts as an event too, so
     /// that a call takes about equally long whatever the events are.

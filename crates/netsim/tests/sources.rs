@@ -228,6 +228,28 @@ fn a_seed_gives_the_same_run_in_any_slices() {
     assert_ne!(run(1 << 20, 7), run(1 << 20, 8));
 }
 
+/// Many flows, whose packets and events are fetched before they come, on lines with as many delays: too many events for the
+/// lanes of the event queue find no place there, so that they are closed, and opened again, at other events for other slices.
+#[test]
+fn many_delays_give_the_same_run_in_any_slices() {
+    let run = |slice| {
+        let lines = (0..=600).map(|k| LinePlan { delay: Span(k * 7_919_003 % 90_000_000), ..line(&format!("{k}"), 0) });
+        let flows = (0..300).map(|k| FlowPlan {
+            path: vec![Hop::Line(2 * k), Hop::Link(0)],
+            return_path: vec![Hop::Line(2 * k + 1)],
+            start: Time(u64::from(k) * MS),
+            ..flow(tcp(2.0))
+        });
+        let mut sim = sim(vec![link("red", 20_000_000, 300)], lines.collect(), flows.collect(), (200, 5), 3);
+        while sim.advance(slice) {}
+        (sim.events(), format!("{:?}", sim.finish()))
+    };
+    let whole = run(1 << 20);
+    assert!(whole.0 > 16 << 16, "{}: enough to open the lanes again", whole.0);
+    assert!(run(1013) == whole);
+    assert!(run(70_001) == whole);
+}
+
 #[test]
 fn no_call_takes_long_however_much_a_window_lets_out_at_once() {
     let large = TcpParams {

@@ -83,8 +83,8 @@ struct Buckets {
 /// Entries that wait for their time.
 #[derive(Debug)]
 pub struct Wheel {
-    /// No entry comes before this: the first one's key or, while its bucket is not open, the bucket's start. `take` does not
-    /// keep it.
+    /// No entry comes before this: the first one's key or, while its bucket is not open, the bucket's start. `take`
+    /// leaves it as it is, so that it may be too low.
     bound: u128,
     /// A bucket holds 2^shift nanoseconds.
     shift: u32,
@@ -223,7 +223,7 @@ impl Wheel {
 
     /// Whether no entry comes before `least`. If one does, its bucket is open then.
     #[inline]
-    pub fn all_after(&mut self, least: u128) -> bool {
+    pub fn open_until(&mut self, least: u128) -> bool {
         while self.bound < least {
             if !self.present.is_empty() || !self.added.is_empty() {
                 return false;
@@ -278,7 +278,7 @@ impl Wheel {
     }
 
     /// The events of the next bucket, in any order.
-    pub fn next(&self) -> impl Iterator<Item = Event> {
+    pub fn next_bucket(&self) -> impl Iterator<Item = Event> {
         let bucket = self.next_start() >> 64 >> self.shift;
         let buckets = &self.wheel[((bucket as u64 & self.mask) / 64) as usize];
         let mut place = buckets.first[(bucket % 64) as usize];

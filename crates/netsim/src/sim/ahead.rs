@@ -8,6 +8,7 @@ use super::{FlowState, Sim};
 use crate::ends::Ends;
 use crate::events::{End, Event};
 use crate::packet::Travelling;
+use crate::probe::FlowTotals;
 use prefetch_index::prefetch_index;
 use sluicegate_base::Time;
 use std::mem::{offset_of, size_of};
@@ -40,10 +41,10 @@ impl Sim {
     }
 
     /// Fetches what the present and the next bucket of the wheel are about: flows, and packets.
-    #[cold]
+    #[inline(never)]
     fn fetch_buckets(&mut self) {
         self.fetched = self.events.bucket();
-        for place in self.events.next().filter_map(Event::packet) {
+        for place in self.events.next_bucket().filter_map(Event::packet) {
             self.travelling.fetch(place);
         }
         for event in self.events.present() {
@@ -81,6 +82,7 @@ impl FlowState {
     /// Fetches its first bytes.
     #[inline(always)]
     fn fetch(&self, bytes: RangeTo<usize>) {
+        const { assert!(offset_of!(FlowState, totals) == 0 && offset_of!(FlowTotals, sent) == 0) };
         let first = slice::from_ref(&self.totals.sent);
         for at in (0..bytes.end).step_by(64) {
             prefetch_index(first, at / size_of::<[u64; 2]>());

@@ -7,8 +7,8 @@ use crate::packet::SimPacket;
 use sluicegate_base::{Ecn, Time};
 use sluicegate_tcp::{Flags, Segment};
 
-/// The segments that one event sends; the rest of a longer burst follows at the same time in an event of its own, so that
-/// no event takes long (an interrupt is heard between events).
+/// The segments, or turns of a script, after which one event ends; the rest of a longer burst follows at the same time in
+/// an event of its own, so that no event takes long (an interrupt is heard between events).
 pub(super) const BURST: u32 = 4096;
 
 impl Sim {
