@@ -172,6 +172,9 @@ impl Packet for QueuedPacket {
     }
 }
 
+/// The most packets that memory is reserved for, 2 GiB.
+const MOST_ROOM: usize = 1 << 24;
+
 /// Packets on their way, each in a numbered place that is used again.
 #[derive(Debug, Default)]
 pub struct Travelling {
@@ -180,6 +183,16 @@ pub struct Travelling {
 }
 
 impl Travelling {
+    /// No packets. Memory for so many, if the system has it, is not to be moved as they become more: that would take long.
+    /// None of it is used before there are so many.
+    #[must_use]
+    pub fn with_room(packets: usize) -> Travelling {
+        let mut travelling = Travelling::default();
+        // Without it they move.
+        let _ = travelling.places.try_reserve(packets.min(MOST_ROOM));
+        travelling
+    }
+
     /// Lets `write` fill a vacant place, whatever was last in it. When it says so, there is a packet then: its number,
     /// and itself.
     #[inline(always)]

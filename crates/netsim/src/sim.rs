@@ -19,6 +19,7 @@ use crate::link::{Link, Observer};
 use crate::packet::{QueuedPacket, Travelling};
 use crate::plan::{FlowPlan, Plan};
 use crate::probe::{FlowSample, FlowTotals, Occupancy, PacketEvent, Positions, QueueSample, Spread, StateSample};
+use crate::source::SourcePlan;
 use population::Population;
 use sluicegate_aqm::Cause;
 use sluicegate_base::{Rate, Span, Time};
@@ -94,6 +95,7 @@ impl Sim {
         let seed = plan.seed;
         let mut events = Events::new(bucket(&plan), reach(&plan));
         let population = Population::new(&plan.flows, seed);
+        let travelling = Travelling::with_room(in_flight(&plan));
         let mut paths = Paths::new(&plan);
         let flows: Vec<FlowState> = plan
             .flows
@@ -134,7 +136,7 @@ impl Sim {
             paths,
             flows,
             population,
-            travelling: Travelling::default(),
+            travelling,
             events,
             lost: Vec::new(),
             now: Time::ZERO,
@@ -379,6 +381,15 @@ impl Sim {
 fn bucket(plan: &Plan) -> Span {
     let fastest = plan.links.iter().map(|link| link.rate).max().unwrap_or(Rate(1_000_000));
     Span(fastest.time_of(1000).0 / 16)
+}
+
+/// How many packets of transfers may be on their way: as many as the receivers' windows let out.
+fn in_flight(plan: &Plan) -> usize {
+    let windows = plan.flows.iter().map(|flow| match &flow.source {
+        SourcePlan::Tcp(host) => host.window / u64::from(host.mss).max(1) + 1,
+        _ => 0,
+    });
+    windows.fold(0, u64::saturating_add).try_into().unwrap_or(usize::MAX)
 }
 
 /// How far ahead most events lie: the longest way that a packet travels without one, with some time to be sent.
