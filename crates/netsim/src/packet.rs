@@ -172,25 +172,25 @@ impl Packet for QueuedPacket {
     }
 }
 
-/// The most packets that memory is reserved for, 2 GiB.
+/// How many packets are moved in no time when memory for more is needed, 16 MiB of them, and the most that memory is
+/// reserved for then, 2 GiB.
+const LITTLE_ROOM: usize = 1 << 17;
 const MOST_ROOM: usize = 1 << 24;
 
 /// Packets on their way, each in a numbered place that is used again.
 #[derive(Debug, Default)]
 pub struct Travelling {
     places: Vec<SimPacket>,
+    /// How many there may be.
+    room: usize,
     free: Vec<u32>,
 }
 
 impl Travelling {
-    /// No packets. Memory for so many, if the system has it, is not to be moved as they become more: that would take long.
-    /// None of it is used before there are so many.
+    /// No packets, of which there may be so many at once.
     #[must_use]
     pub fn with_room(packets: usize) -> Travelling {
-        let mut travelling = Travelling::default();
-        // Without it they move.
-        let _ = travelling.places.try_reserve(packets.min(MOST_ROOM));
-        travelling
+        Travelling { room: packets.min(MOST_ROOM), ..Travelling::default() }
     }
 
     /// Lets `write` fill a vacant place, whatever was last in it. When it says so, there is a packet then: its number,
@@ -211,6 +211,10 @@ impl Travelling {
 
     #[cold]
     fn add(&mut self) {
+        if self.places.len() == LITTLE_ROOM {
+            // Reserved, it costs nothing until it is used. Where the system refuses, packets move as they become more.
+            let _ = self.places.try_reserve(self.room.saturating_sub(LITTLE_ROOM));
+        }
         self.free.push(self.places.len() as u32);
         self.places.push(SimPacket::default());
     }
