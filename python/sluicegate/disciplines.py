@@ -13,7 +13,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
-from functools import partial
+from functools import cache, partial
 from typing import Any, get_args
 
 from . import _core, api, own
@@ -67,6 +67,12 @@ class Choice:
 def known() -> list[str]:
     """The names of the disciplines that the simulator has."""
     return [each["name"] for each in json.loads(_core.declarations())["disciplines"]]
+
+
+@cache
+def titles() -> dict[str, str]:
+    """The title of each discipline that the simulator has, such as "Drop Tail", by its name."""
+    return {each["name"]: each["title"] for each in json.loads(_core.declarations())["disciplines"]}
 
 
 def choices(listed: Listed) -> list[Choice]:

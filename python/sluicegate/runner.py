@@ -274,7 +274,7 @@ def _stack(parts: Sequence[Tables]) -> Tables:
     import polars as pl
 
     names = dict.fromkeys(name for tables in parts for name in tables)
-    return {name: pl.concat([tables[name] for tables in parts if name in tables]) for name in names}
+    return {name: pl.concat([tables[name] for tables in parts if name in tables], how="diagonal") for name in names}
 
 
 def cores() -> int:

@@ -1,0 +1,152 @@
+"""The page of a reproduction: what the paper says beside what was measured, one self-contained file.
+
+`write_files` makes a folder with `report.html` (figures inside, no script, nothing fetched), each figure as
+`figures/<id>.svg`, its data as `data/<id>.parquet`, and `checks.json`. They appear whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import jinja2
+
+from .. import plot
+from ..files import staged
+from .claim import VERDICTS, Check, Verdict
+from .figure import Made, Paper
+from .quantity import Quantity
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SYMBOLS = {"reproduced": "✓", "explained deviation": "≈", "failed": "✗"}
+"""Each verdict's sign, so that it reads without colour."""
+
+FILES = ("data/", "figures/", "report.html", "checks.json")
+"""What `write_files` writes, apart from the files in its folders."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that a page shows. `provenance`: names and values, none of which may be a date or a path. `scenario`: text."""
+
+    paper: Paper
+    figures: tuple[Made, ...]
+    provenance: Mapping[str, str]
+    scenario: str
+    tables: Mapping[str, pl.DataFrame]
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Those of all figures, in the order of the page."""
+        return [verdict for made in self.figures for verdict in made.verdicts]
+
+    @property
+    def summary(self) -> str:
+        """What came out, in a sentence or two."""
+        if self.paper.summary is not None:
+            return self.paper.summary(self.verdicts)
+        claims = [verdict for verdict in self.verdicts if verdict.check.kind != "reference"]
+        held = sum(verdict.name == "reproduced" for verdict in claims)
+        return f"{held} of the {len(claims)} claims that are tested here hold."
+
+
+def write_files(report: Report, out: Path) -> None:
+    """Write `report` into the folder `out`, whole or not at all; files of other names in it stay. Raises OSError."""
+    with staged(out) as folder:
+        (folder / "figures").mkdir()
+        (folder / "data").mkdir()
+        drawings: dict[str, str] = {}
+        for made in report.figures:
+            if made.drawing is None:
+                continue
+            made.drawing.data.write_parquet(folder / "data" / f"{made.figure.id}.parquet")
+            if made.drawing.drawn is not None:
+                svg = plot.svg(made.drawing.drawn)
+                (folder / "figures" / f"{made.figure.id}.svg").write_bytes(svg)
+                drawings[made.figure.id] = inlined(svg.decode(), made.figure.id)
+        for name, table in report.tables.items():
+            table.write_parquet(folder / "data" / f"{name}.parquet")
+        records = [verdict.record() for verdict in report.verdicts]
+        text = json.dumps(records, indent=2, ensure_ascii=False, allow_nan=False)
+        (folder / "checks.json").write_text(text + "\n", encoding="utf-8")
+        (folder / "report.html").write_text(page(report, drawings), encoding="utf-8")
+
+
+def page(report: Report, drawings: Mapping[str, str]) -> str:
+    """The page as HTML; `drawings` holds each figure's SVG element under its id."""
+    return environment().get_template("reproduction.html.j2").render(
+        report=report, drawings=drawings, contradicted=[each for each in report.verdicts if each.contradicts],
+        counts=counts(report.verdicts),
+    )  # fmt: skip
+
+
+def environment() -> jinja2.Environment:
+    """The templates of this package, with its filters."""
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("sluicegate"), autoescape=True, undefined=jinja2.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
+    made.filters |= {"measured": measured, "printed": printed_text, "number": number}
+    made.globals |= {"symbols": SYMBOLS}
+    return made
+
+
+def counts(verdicts: Sequence[Verdict]) -> list[tuple[str, int]]:
+    """How many checks ended with each verdict, worst first; what no check has is left out."""
+    names = [verdict.name for verdict in verdicts]
+    return [(name, names.count(name)) for name in reversed(VERDICTS) if name in names]
+
+
+def inlined(svg: str, prefix: str) -> str:
+    """An SVG file as an element of a page: its ids made its own, its size left to the page."""
+    element = svg[svg.index("<svg") :]
+    element = re.sub(r'<metadata>.*?</metadata>\s*', "", element, flags=re.DOTALL)
+    element = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", element, count=1)
+    element = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", element, count=1)
+    element = re.sub(r'\bid="', f'id="{prefix}-', element)
+    return re.sub(r'(url\(#|href="#)', rf"\1{prefix}-", element)
+
+
+def measured(quantity: Quantity) -> str:
+    """A mean with the half-width of its 95 % interval, both rounded to the interval's second digit."""
+    spread = quantity.spread
+    if math.isnan(spread.half_width) or not math.isfinite(spread.mean):
+        return f"{number(spread.mean)} {quantity.unit}".rstrip()
+    if spread.half_width == 0:
+        return f"{number(spread.mean)} ± 0 {quantity.unit}".rstrip()
+    digits = max(0, 1 - math.floor(math.log10(spread.half_width)))
+    if digits > 6:
+        return f"{spread.mean:.3g} ± {spread.half_width:.1g} {quantity.unit}".rstrip()
+    return f"{spread.mean:.{digits}f} ± {spread.half_width:.{digits}f} {quantity.unit}".rstrip()
+
+
+def printed_text(check: Check) -> str:
+    """What the paper has in numbers, or the test that stands for its words; the unit is in the next column."""
+    unit = check.quantity.unit if check.quantity.unit in ("%", "ms", "s") else ""
+    return f"{check.bound.words} {unit}".rstrip()
+
+
+def number(value: float | None) -> str:
+    """A number with three significant digits more or less; "–" for none."""
+    if value is None:
+        return "–"
+    if not math.isfinite(value):
+        return "unknown"
+    magnitude = abs(value)
+    if magnitude >= 100:
+        return f"{value:.0f}"
+    if magnitude >= 10:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if magnitude >= 0.1 or magnitude == 0 else f"{value:.2g}"
+
+
+def verdict_line(verdicts: Sequence[Verdict]) -> str:
+    """One line for a terminal: how many checks ended how."""
+    return ", ".join(f"{count} {name}" for name, count in counts(verdicts)) or "no checks"
