@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from .. import api
+from .. import scenario as api
+from ..experiments.engine import Experiment, Keep, Tables
 from ..report import Report
-from ..runner import Experiment, Keep, Tables
 from . import Settings
 from .choke1999_cases import (
     ALONE,

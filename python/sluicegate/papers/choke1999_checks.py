@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ..intervals import Interval, difference, interval
+from ..stats import Interval, difference, interval
 from .checks import Bounds, Check, above, below, printed
 from .choke1999_cases import (
     CHOKE,

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import polars as pl
 
-from ..intervals import Interval, difference, interval
+from ..stats import Interval, difference, interval
 from .checks import Bounds, Check, above, below, printed
 from .choke1999_cases import (
     CHOKE,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from ..experiments.engine import Tables
 from ..report import FigurePart, number
-from ..runner import Tables
 from . import Settings, charts
 from .choke1999_cases import (
     CHOKE,

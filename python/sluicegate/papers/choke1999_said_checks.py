@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ..intervals import Interval, difference, interval
+from ..stats import Interval, difference, interval
 from .checks import Bounds, Check, above, below
 from .choke1999_cases import (
     BURST_PACKETS,

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from .. import plot
+from ..experiments.engine import Tables
+from ..plot import style as plot
 from ..report import FigurePart, number
-from ..runner import Tables
 from . import Settings, charts
 from .choke1999_cases import (
     BURST_GAP_S,
