@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sluicegate as sg
-from sluicegate import _core, api
+from sluicegate import _core
+from sluicegate import scenario as api
 
 
 def small_network(**queue: int) -> sg.Dumbbell:

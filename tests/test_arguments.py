@@ -13,7 +13,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from sluicegate import _core, choke_theory, cli, comparison, disciplines, papers, replays
+from sluicegate import _core, papers
+from sluicegate.cli import common as cli
+from sluicegate.experiments import compare as comparison
+from sluicegate.experiments import disciplines
+from sluicegate.experiments import replay as replays
+from sluicegate.theory import choke_curve as choke_theory
 
 CAPTURE = str(Path(__file__).parent / "captures/raw.pcap")
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sluicegate.intervals import Interval, difference, interval
 from sluicegate.papers.checks import Bounds, Check, above, below, judge, passed, printed
+from sluicegate.stats import Interval, difference, interval
 
 INSIDE = Check("inside", "Sec. 1", "claim", "between 1 and 2", 1.5, "Mbit/s", Bounds(1.0, 2.0, "as printed"))
 OUTSIDE = replace(INSIDE, id="outside", measured=2.5)

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 from tiny import TINY
 
-from sluicegate import api
+from sluicegate import scenario as api
+from sluicegate.experiments.engine import Task, work
 from sluicegate.papers import choke1999, choke1999_cases, choke1999_page
 from sluicegate.papers.choke1999_cases import BURST_GAP_S, BURST_PACKETS, BURSTS, CHOKE, SINGLE, TOGETHER, TWO
-from sluicegate.runner import Task, work
 
 
 def windows(*flows: list[float], experiment: str = TOGETHER[0].id) -> pl.DataFrame:

@@ -12,7 +12,8 @@ import pytest
 from tiny import TINY
 
 import sluicegate as sg
-from sluicegate import api
+from sluicegate import scenario as api
+from sluicegate.experiments.engine import Task, run_experiments, work
 from sluicegate.papers import Settings, choke2004, choke2004_cases, choke2004_checks, reproduce
 from sluicegate.papers.choke2004_cases import (
     BASE,
@@ -35,7 +36,6 @@ from sluicegate.papers.choke2004_measures import worst
 from sluicegate.papers.choke2004_model import approximate, equilibria, needed, needed_at, red, said
 from sluicegate.papers.choke2004_more_checks import cycles
 from sluicegate.papers.choke2004_spatial import approximate_rho
-from sluicegate.runner import Task, run_experiments, work
 
 
 @pytest.fixture(scope="module")

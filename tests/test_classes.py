@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import sluicegate as sg
-from sluicegate import api
+from sluicegate import scenario as api
 
 FLOWS = [sg.Udp(rate="600 kbit/s"), sg.Udp(rate="600 kbit/s", class_=1), sg.Udp(rate="600 kbit/s", class_=2)]
 

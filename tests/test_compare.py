@@ -16,7 +16,12 @@ from conftest import Program
 from tiny import contents
 
 import sluicegate as sg
-from sluicegate import comparison, comparison_plot, comparison_text, disciplines, intervals, plot
+from sluicegate import stats as intervals
+from sluicegate.cli import compare as comparison_text
+from sluicegate.experiments import compare as comparison
+from sluicegate.experiments import disciplines
+from sluicegate.plot import comparison as comparison_plot
+from sluicegate.plot import style as plot
 
 DOCS = Path(__file__).parents[1] / "docs"
 FILES = ["comparison.parquet", "differences.parquet", "links.svg", "runs.parquet", "summary.json", "throughput.svg"]

@@ -15,7 +15,8 @@ import pytest
 from conftest import Program
 
 import sluicegate as sg
-from sluicegate import comparison_plot, disciplines
+from sluicegate.experiments import disciplines
+from sluicegate.plot import comparison as comparison_plot
 
 MINE = """\
 import os

@@ -11,13 +11,13 @@ import polars as pl
 import pytest
 
 import sluicegate as sg
-from sluicegate import api
+from sluicegate import scenario as api
+from sluicegate.experiments.engine import Experiment, Tables, run_experiments
 from sluicegate.papers import Settings, dcn2004, dcn2004_cases, dcn2004_page, overview, reproduce
 from sluicegate.papers.checks import judge
 from sluicegate.papers.dcn2004_load import Amount, Calibration, Load, calibrate
 from sluicegate.papers.dcn2004_more_checks import load_checks
 from sluicegate.papers.dcn2004_points import Distribution, differences
-from sluicegate.runner import Experiment, Tables, run_experiments
 
 TINY = Settings(seeds=(1,), duration_s=8, warmup_s=3, sample_s=1)
 FIGURES = {

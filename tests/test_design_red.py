@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import sluicegate as sg
 from sluicegate import _core
-from sluicegate.tc_red import LinuxRed, linux_red, told, weight_log
+from sluicegate.design.linux import LinuxRed, linux_red, told, weight_log
 from sluicegate.theory import red
 
 LINK = {"rate": "45 Mbit/s", "rtt": "100 ms", "burst": 50}

@@ -12,15 +12,15 @@ import polars as pl
 import pytest
 from tiny import contents
 
-from sluicegate import api
-from sluicegate.comparison import Comparison
-from sluicegate.disciplines import known
+from sluicegate import scenario as api
+from sluicegate.experiments.compare import Comparison
+from sluicegate.experiments.disciplines import known
+from sluicegate.experiments.engine import Task, work
 from sluicegate.papers import Settings, disciplines, reproduce
 from sluicegate.papers import disciplines_answers as answers
 from sluicegate.papers import disciplines_compare as compare
 from sluicegate.papers import disciplines_page as page
 from sluicegate.papers import disciplines_study as study
-from sluicegate.runner import Task, work
 
 TINY = Settings(seeds=(1, 2), duration_s=6, warmup_s=2, sample_s=2)
 FIGURES = ("choice", "unresponsive", "mixed-round-trips", "bursts", "laws", "classification", "control", "matters")

@@ -221,7 +221,7 @@ def test_the_documented_mistakes_are_answered_as_printed(sluicegate: Program, tm
 
 
 def test_the_manual_names_every_scenario_that_comes_along() -> None:
-    from sluicegate import api
+    from sluicegate import scenario as api
 
     page = Path(__file__).parents[1].joinpath("docs/scenarios.md").read_text("utf-8")
     [paragraph] = [text for text in page.split("\n\n") if "come along: " in text]

@@ -17,7 +17,8 @@ import pytest
 from conftest import SMALL
 
 import sluicegate as sg
-from sluicegate import _core, api
+from sluicegate import _core
+from sluicegate import scenario as api
 
 ROOT = Path(__file__).parents[1]
 DECLARATIONS: dict[str, Any] = json.loads(_core.declarations())

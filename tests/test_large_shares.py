@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 from conftest import Program
 
-from sluicegate import api, large_shares
+from sluicegate import heavy_flows as large_shares
+from sluicegate import scenario as api
 
 EQUAL = """
 [network]

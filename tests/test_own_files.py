@@ -15,7 +15,8 @@ from conftest import PROGRAM, SMALL, Program
 from interrupting import interrupt
 
 import sluicegate as sg
-from sluicegate import _core, own
+from sluicegate import _core
+from sluicegate import custom_aqm as own
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -199,8 +200,9 @@ from pathlib import Path
 import polars as pl
 
 import sluicegate as sg
-from sluicegate import own, runner
-from sluicegate.api import scenario
+from sluicegate import custom_aqm as own
+from sluicegate.experiments import engine as runner
+from sluicegate.scenario import scenario
 
 
 class Where(sg.Aqm):

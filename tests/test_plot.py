@@ -8,7 +8,8 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from sluicegate import _core, plot
+from sluicegate import _core
+from sluicegate.plot import style as plot
 
 
 @plot.drawing

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 from tiny import contents
 
-from sluicegate import api
+from sluicegate import scenario as api
+from sluicegate.experiments.engine import Task, work
 from sluicegate.papers import Settings, red1993, red1993_heavy, red1993_marks, red1993_power, red1993_simple, reproduce
 from sluicegate.papers.red1993 import LINK_BPS
-from sluicegate.runner import Task, work
 from sluicegate.theory import red
 
 TINY = Settings(seeds=(1, 2), duration_s=10, warmup_s=0, sample_s=1)

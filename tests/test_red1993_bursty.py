@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sluicegate import api
-from sluicegate.intervals import interval
+from sluicegate import scenario as api
+from sluicegate.experiments.engine import Tables, run_experiments
 from sluicegate.papers import Settings
 from sluicegate.papers import red1993_bursty as bursty
 from sluicegate.papers import red1993_bursty_checks as bursty_checks
@@ -18,7 +18,7 @@ from sluicegate.papers import red1993_claims as claims
 from sluicegate.papers import red1993_claims_checks as claims_checks
 from sluicegate.papers.checks import judge
 from sluicegate.papers.red1993 import LINK_BPS
-from sluicegate.runner import Tables, run_experiments
+from sluicegate.stats import interval
 
 FEW = Settings(seeds=(1, 2), duration_s=2, warmup_s=0, sample_s=1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from sluicegate import api
+from sluicegate import scenario as api
 from sluicegate.papers import red1993_filter as the_filter
 from sluicegate.papers import red1993_heavy, red1993_simple
 from sluicegate.papers.checks import judge

@@ -17,7 +17,7 @@ from interrupting import interrupt
 
 import sluicegate as sg
 from sluicegate import _core
-from sluicegate.replays import file_names
+from sluicegate.experiments.replay import file_names
 
 ROOT = Path(__file__).parents[1]
 CAPTURES = ROOT / "tests" / "captures"

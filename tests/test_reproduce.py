@@ -19,9 +19,9 @@ from conftest import Program
 from tiny import FIGURES, TINY, contents
 
 from sluicegate import ScenarioError, report
+from sluicegate.experiments.engine import Experiment, Tables, Task, run_experiments, work
 from sluicegate.papers import PAPERS, Settings, UnknownPaper, choke1999, choke1999_cases, choke1999_page, reproduce
 from sluicegate.papers.checks import CLASSES, VERDICTS, Bounds, Check
-from sluicegate.runner import Experiment, Tables, Task, run_experiments, work
 
 KEYS = {"id", "source", "class", "paper", "measured", "low", "high", "verdict", "ok", "why", "evidence"}
 

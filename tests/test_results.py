@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 import sluicegate as sg
-from sluicegate import _core, files
+from sluicegate import _core
+from sluicegate import io as files
 
 DOCS = Path(__file__).parents[1] / "docs"
 DECLARED = {table["name"]: table["columns"] for table in json.loads(_core.declarations())["tables"]}

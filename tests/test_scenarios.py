@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import sluicegate as sg
-from sluicegate import api
+from sluicegate import scenario as api
 
 SHORT = {"run.duration": "3 s", "run.warmup": "0 s"}
 

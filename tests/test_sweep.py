@@ -22,8 +22,12 @@ from tiny import contents
 from typer.testing import CliRunner
 
 import sluicegate as sg
-from sluicegate import runner, sweep_grid, sweep_store, sweep_work, sweeps
-from sluicegate.cli import app
+from sluicegate.cli.common import app
+from sluicegate.experiments import engine as runner
+from sluicegate.experiments import grid as sweep_grid
+from sluicegate.experiments import store as sweep_store
+from sluicegate.experiments import sweep as sweeps
+from sluicegate.experiments import sweep_work
 
 DOCS = Path(__file__).parents[1] / "docs"
 FILES = ["flows.parquet", "groups.parquet", "links.parquet", "summary.json", "totals.parquet"]

@@ -17,7 +17,10 @@ from distributed import Client
 from test_sweep import MINE, tables
 
 import sluicegate as sg
-from sluicegate import own, runner, sweep_cluster, sweep_work
+from sluicegate import custom_aqm as own
+from sluicegate.experiments import cluster as sweep_cluster
+from sluicegate.experiments import engine as runner
+from sluicegate.experiments import sweep_work
 
 OVER = {"flows.1.rate": "1..2 Mbit/s 4"}
 SETS = {"run.duration": "10 s", "run.warmup": "1 s"}

@@ -16,7 +16,7 @@ from interrupting import interrupt
 from test_sweep import tables
 
 import sluicegate as sg
-from sluicegate import sweep_store
+from sluicegate.experiments import store as sweep_store
 
 # Some 20 ms each.
 POINTS, SEEDS = 6, 5

@@ -12,8 +12,9 @@ import pytest
 from conftest import Program
 from typer.testing import CliRunner
 
-from sluicegate import choke_theory, cli
+from sluicegate.cli import common as cli
 from sluicegate.theory import choke
+from sluicegate.theory import choke_curve as choke_theory
 
 ASKED = ["theory", "choke", "--tcp", "32", "--udp", "0.1..10 Mbit/s", "--rate", "1 Mbit/s", "--rtt", "100ms"]
 

@@ -11,7 +11,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 import sluicegate as sg
-from sluicegate import plot
+from sluicegate.plot import style as plot
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs/images/choke.svg"
 DISCIPLINES = {

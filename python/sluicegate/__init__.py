@@ -60,16 +60,16 @@ if TYPE_CHECKING:
         Udp,
         UtLt,
     )
-    from .api import Topology, check, dumbbell, run, simulate, topology
-    from .comparison import Comparison, compare
-    from .design import RedDesign, design_red
-    from .own import Aqm
-    from .pi_design import PiDesign, design_pi
-    from .replays import Replay, replay
+    from .connections import Vectors, vectors
+    from .custom_aqm import Aqm
+    from .design.pi import PiDesign, design_pi
+    from .design.red import RedDesign, design_red
+    from .experiments.compare import Comparison, compare
+    from .experiments.replay import Replay, replay
+    from .experiments.sweep import Sweep, sweep
     from .results import Run
     from .ring import Ring
-    from .sweeps import Sweep, sweep
-    from .vector_files import Vectors, vectors
+    from .scenario import Topology, check, dumbbell, run, simulate, topology
 
     __version__: str
 
@@ -143,16 +143,22 @@ __all__ = [
     "vectors",
 ]
 
-_ELSEWHERE = (
-    {"Aqm": "own", "Comparison": "comparison", "Ring": "ring", "Run": "results", "compare": "comparison"}
-    | dict.fromkeys(("RedDesign", "design_red"), "design")
-    | dict.fromkeys(("PiDesign", "design_pi"), "pi_design")
-    | dict.fromkeys(("Replay", "replay"), "replays")
-    | dict.fromkeys(("Sweep", "sweep"), "sweeps")
-    | dict.fromkeys(("Vectors", "vectors"), "vector_files")
-    | dict.fromkeys(("ConservationError", "Ctx", "Packet", "ScenarioError"), "_core")
-    | dict.fromkeys(("Topology", "check", "dumbbell", "run", "simulate", "topology"), "api")
-)
+_HOMES = {
+    "_core": ("ConservationError", "Ctx", "Packet", "ScenarioError"),
+    "connections": ("Vectors", "vectors"),
+    "custom_aqm": ("Aqm",),
+    "design.pi": ("PiDesign", "design_pi"),
+    "design.red": ("RedDesign", "design_red"),
+    "experiments.compare": ("Comparison", "compare"),
+    "experiments.replay": ("Replay", "replay"),
+    "experiments.sweep": ("Sweep", "sweep"),
+    "results": ("Run",),
+    "ring": ("Ring",),
+    "scenario": ("Topology", "check", "dumbbell", "run", "simulate", "topology"),
+}
+"""Modules, and the names that come from each; the others come from `_generated`."""
+
+_ELSEWHERE = {name: module for module, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

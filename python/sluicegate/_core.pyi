@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TypedDict, final
 
-from .own import Maker
+from .custom_aqm import Maker
 
 class ScenarioError(ValueError):
     """A scenario that cannot be run: `file:line: key = value: rule`, and the nearest name where that helps."""

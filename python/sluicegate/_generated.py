@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Literal, TypeAlias
 
-from .own import AqmFactory
+from .custom_aqm import AqmFactory
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 import jinja2
 
-from . import plot
-from .files import staged
+from .io import staged
 from .papers.checks import VERDICTS, Verdict, passed
+from .plot import style as plot
 
 if TYPE_CHECKING:
     import polars as pl

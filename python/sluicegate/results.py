@@ -100,7 +100,7 @@ class Run:
         They appear whole or not at all, and other files in an existing directory stay. Equal runs give equal bytes.
         Raises OSError.
         """
-        from .files import staged
+        from .io import staged
 
         with staged(directory) as folder:
             self.fill(folder)

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..runner import Experiment, Tables
+    from ..experiments.engine import Experiment, Tables
 
 PAPERS: dict[str, str] = {
     "red1993": "S. Floyd and V. Jacobson, Random Early Detection Gateways for Congestion Avoidance, IEEE/ACM "
@@ -93,9 +93,9 @@ def reproduce(
     job, and OSError when `out` cannot be written. KeyboardInterrupt, and whatever `progress` raises, end the work and
     leave nothing behind.
     """
-    from ..files import check_writable
+    from ..experiments.engine import run_experiments
+    from ..io import check_writable
     from ..report import FILES, write
-    from ..runner import run_experiments
 
     if name not in PAPERS:
         raise UnknownPaper(name)

@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 from numpy.typing import NDArray
 
-from .. import plot
-from ..plot import KINDS
+from ..plot import style as plot
+from ..plot.style import KINDS
 
 Panel = tuple[str, pl.DataFrame]
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..intervals import ENOUGH, Interval
+from ..stats import ENOUGH, Interval
 
 CheckClass = Literal["exact", "claim", "shown"]
 VerdictName = Literal["reproduced", "differs, explained", "failed"]

@@ -13,9 +13,9 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from .. import api
+from .. import scenario as api
+from ..experiments.engine import Experiment, Keep, Tables
 from ..report import Report
-from ..runner import Experiment, Keep, Tables
 from . import Settings
 from .choke2004_cases import DEFAULT, FULL, PACKET_BITS, SNAPSHOT_S, Case, all_cases, window_s
 from .points import RUN, fold

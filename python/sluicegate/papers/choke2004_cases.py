@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ..runner import Sets
+from ..experiments.engine import Sets
 from . import Settings
 
 LINK_BPS = 1_000_000

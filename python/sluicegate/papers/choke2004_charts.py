@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from .. import plot
+from ..plot import style as plot
 
 SIMULATION = plot.Style("simulation, 95 % interval", plot.VERMILION, "none", "s")
 PAPER = plot.Style("full model, (43) and (44)", plot.BLUE, "-", "")

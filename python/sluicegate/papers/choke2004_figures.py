@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from ..experiments.engine import Tables
 from ..report import FigurePart, number
-from ..runner import Tables
 from ..theory import choke
 from . import Settings
 from . import choke2004_charts as drawn

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from ..intervals import Interval, interval
+from ..stats import Interval, interval
 from .checks import Bounds, Check, CheckClass
 from .choke2004_cases import Case
 from .choke2004_model import said

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from ..intervals import Interval, difference, interval
-from ..runner import Tables
+from ..experiments.engine import Tables
+from ..stats import Interval, difference, interval
 from ..theory import choke
 from . import Settings
 from .checks import Bounds, Check, above, below

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .. import _core, api
+from .. import _core
+from .. import scenario as api
+from ..experiments.engine import Tables
 from ..report import Choice, Report
-from ..runner import Tables
 from . import PAPERS, Settings, choke2004_checks, choke2004_figures
 from .checks import Verdict, judge
 from .choke2004 import SCENARIO, points

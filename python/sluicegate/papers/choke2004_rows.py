@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from ..runner import Tables
+from ..experiments.engine import Tables
 from .choke2004 import groups
 from .choke2004_cases import CANDIDATES, CROWDED, FAR, TRIPS, UNEQUAL
 from .choke2004_model import equilibria

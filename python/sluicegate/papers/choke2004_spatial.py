@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..runner import Tables
+from ..experiments.engine import Tables
 from ..theory import choke
 from .choke2004 import density
 from .choke2004_cases import Case

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..experiments.engine import Experiment, Tables
 from ..report import Report
-from ..runner import Experiment, Tables
 from . import Settings
 from . import dcn2004_cases as cases
 from .dcn2004_load import Calibration, Run, calibrate

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .. import api
-from ..runner import Experiment, Keep, Sets
+from .. import scenario as api
+from ..experiments.engine import Experiment, Keep, Sets
 from . import Settings
 from .dcn2004_load import Calibration, Load
 

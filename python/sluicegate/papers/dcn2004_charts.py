@@ -10,7 +10,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .. import plot
+from ..plot import style as plot
 
 STYLES = {
     "uncongested": plot.Style("uncongested", plot.BLACK, ":", "o"),

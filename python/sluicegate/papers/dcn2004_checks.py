@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from ..intervals import Interval, interval
+from ..stats import Interval, interval
 from .checks import Bounds, Check, above, below
 from .dcn2004_cases import LOADS
 from .dcn2004_points import PERCENTILES, Results, differences, milliseconds

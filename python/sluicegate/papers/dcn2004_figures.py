@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from ..intervals import Interval, interval
 from ..report import FigurePart, number
+from ..stats import Interval, interval
 from . import dcn2004_charts as charts
 from .dcn2004_cases import LOADS
 from .dcn2004_charts import STYLES, Curves

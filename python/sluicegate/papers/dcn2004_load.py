@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from ..runner import Experiment, Keep, Sets, Tables
+from ..experiments.engine import Experiment, Keep, Sets, Tables
 
 Run = Callable[[Sequence[Experiment], Sequence[int]], Tables]
 """`runner.run_experiments`, workers and progress given."""

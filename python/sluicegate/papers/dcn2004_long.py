@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from ..intervals import interval
 from ..report import FigurePart, number
+from ..stats import interval
 from . import dcn2004_charts as charts
 from .checks import Bounds, Check, above
 from .dcn2004_cases import CONGESTED, LONGER

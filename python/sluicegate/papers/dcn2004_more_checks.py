@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..intervals import Interval, interval
+from ..stats import Interval, interval
 from .checks import Bounds, Check, above, below, printed
 from .dcn2004_cases import LINK_BPS, LOADS, MIX_BPS
 from .dcn2004_checks import CAPPED, CONGESTED_LOADS, NAMES

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .. import _core, api
-from ..intervals import interval
+from .. import _core
+from .. import scenario as api
+from ..experiments.engine import Tables
 from ..report import Choice, Report, number
-from ..runner import Tables
+from ..stats import interval
 from . import PAPERS, Settings, dcn2004_figures
 from .checks import Verdict, judge
 from .dcn2004_cases import CASES, LOADS, LONG_CASES, PAPER_S, WEB, has_longer, longer, uncongested

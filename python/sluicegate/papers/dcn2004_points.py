@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..intervals import Interval, interval
-from ..runner import Tables
+from ..experiments.engine import Tables
+from ..stats import Interval, interval
 from .dcn2004_cases import LOADS
 
 CAP_S = 2.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..intervals import interval
+from ..stats import interval
 from .checks import Check, printed
 from .dcn2004_cases import LOADS
 from .dcn2004_points import Results

@@ -7,8 +7,8 @@ parameters one by one, with both control laws and both readings of pktcount. `*_
 
 from __future__ import annotations
 
+from ..experiments.engine import Experiment, Tables
 from ..report import Report
-from ..runner import Experiment, Tables
 from . import Settings, disciplines_compare, disciplines_study
 
 __all__ = ["DEFAULT", "FULL", "experiments", "report"]

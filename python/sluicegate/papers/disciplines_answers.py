@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..intervals import interval
 from ..report import number
+from ..stats import interval
 from .disciplines_compare import (
     BURSTS,
     CRITERIA,

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from .. import plot
-from ..intervals import Interval
+from ..plot import style as plot
+from ..stats import Interval
 from .disciplines_compare import FIXED, HEARD, NONE, QUEUED, STATE
 
 STATE_COLOURS = {NONE: plot.BLUE, FIXED: plot.GREEN, QUEUED: plot.VERMILION, HEARD: plot.PURPLE}

@@ -15,12 +15,13 @@ from functools import cache
 
 import polars as pl
 
-from .. import api, comparison
-from ..comparison import Comparison
-from ..disciplines import Choice, choices
-from ..intervals import Interval, interval
-from ..pi_design import design_pi
-from ..runner import Experiment, Tables
+from .. import scenario as api
+from ..design.pi import design_pi
+from ..experiments import compare as comparison
+from ..experiments.compare import Comparison
+from ..experiments.disciplines import Choice, choices
+from ..experiments.engine import Experiment, Tables
+from ..stats import Interval, interval
 from . import Settings
 from .points import RUN, fold, mean
 
@@ -85,7 +86,7 @@ STATE: dict[str, tuple[str, str]] = {
 @cache
 def listed() -> tuple[Choice, ...]:
     """The disciplines, in the order in which the package lists them."""
-    from ..disciplines import known
+    from ..experiments.disciplines import known
 
     return tuple(choices(",".join(name for name in known() if name in STATE)))
 

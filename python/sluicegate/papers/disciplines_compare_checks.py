@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 
-from ..intervals import Interval, difference, interval
+from ..stats import Interval, difference, interval
 from .checks import Bounds, Check, above, printed
 from .disciplines_compare import (
     BURSTS,

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import polars as pl
 
-from ..intervals import Interval
 from ..report import FigurePart, Table
+from ..stats import Interval
 from . import Settings, disciplines_answers, disciplines_charts
 from .disciplines_charts import Quantity
 from .disciplines_compare import (

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import polars as pl
 
-from .. import _core, api
+from .. import _core
+from .. import scenario as api
+from ..experiments.engine import Tables
 from ..report import Choice, Report
-from ..runner import Tables
 from . import (
     PAPERS,
     Settings,

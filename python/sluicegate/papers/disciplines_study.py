@@ -13,8 +13,8 @@ from functools import partial
 
 import polars as pl
 
-from .. import api
-from ..runner import Experiment, Keep, Tables
+from .. import scenario as api
+from ..experiments.engine import Experiment, Keep, Tables
 from . import Settings
 from .points import RUN, fold, mean
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from ..intervals import difference
+from ..stats import difference
 from .checks import Bounds, Check, above, printed
 from .disciplines_compare import DCN_VARIANTS, FAIR, UNRESPONSIVE, Compared, spread
 from .disciplines_study import BUCKETS, DEFAULT_CASE, LOADS, Q_REF, drop_tail, loaded, uncongested

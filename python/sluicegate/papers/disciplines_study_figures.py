@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from .. import plot
-from ..intervals import Interval, difference
+from ..experiments.engine import Tables
+from ..plot import style as plot
 from ..report import FigurePart, Table, number
-from ..runner import Tables
+from ..stats import Interval, difference
 from . import Settings, disciplines_charts
 from .disciplines_charts import Quantity
 from .disciplines_study import (

@@ -15,7 +15,7 @@ from typing import Any
 import jinja2
 
 from .. import _core
-from ..files import check_writable, staged
+from ..io import check_writable, staged
 from ..report import SYMBOLS, number
 from . import PAPERS, Progress, _told, reproduce
 from .checks import CLASSES, VERDICTS

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ..intervals import Interval, interval
+from ..stats import Interval, interval
 
 if TYPE_CHECKING:
     Fold = Callable[[list[float]], float]

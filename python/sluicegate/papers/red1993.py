@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
 
+from ..experiments.engine import Experiment, Keep, Tables
 from ..report import FigurePart, Report
-from ..runner import Experiment, Keep, Tables
 from . import Settings
 from .checks import Check
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from .. import api
+from .. import scenario as api
+from ..experiments.engine import Experiment, Tables
 from ..report import Choice
-from ..runner import Experiment, Tables
 from . import Settings
 from .points import RUN, mean
 from .red1993 import LINK_BPS, SERIES, SERVICE_S, Section

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ..intervals import Interval, difference, interval
+from ..stats import Interval, difference, interval
 from .checks import Bounds, Check, above, printed
 from .points import mean
 from .red1993_bursty import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 from matplotlib.figure import Figure
 
-from .. import plot
-from ..intervals import interval
+from ..plot import style as plot
 from ..report import FigurePart, number
+from ..stats import interval
 from . import Settings
 from .points import summarise
 from .red1993_bursty import (

@@ -20,9 +20,9 @@ import math
 import numpy as np
 import polars as pl
 
-from .. import api
+from .. import scenario as api
+from ..experiments.engine import Experiment, Tables
 from ..report import Choice
-from ..runner import Experiment, Tables
 from . import Settings
 from .points import RUN, mean
 from .red1993 import KEEP, SERIES, Section

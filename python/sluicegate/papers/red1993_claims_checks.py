@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from ..intervals import Interval, difference, interval
-from ..runner import Tables
+from ..experiments.engine import Tables
+from ..stats import Interval, difference, interval
 from ..theory import red as theory
 from .checks import Bounds, Check, above, printed
 from .points import mean

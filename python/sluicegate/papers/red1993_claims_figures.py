@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
 
-from .. import plot
-from ..intervals import interval
+from ..experiments.engine import Tables
+from ..plot import style as plot
 from ..report import FigurePart, number
-from ..runner import Tables
+from ..stats import interval
 from ..theory import red as theory
 from . import Settings
 from .points import mean

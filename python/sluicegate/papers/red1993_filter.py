@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from ..runner import Tables
+from ..experiments.engine import Tables
 from .checks import Bounds, Check
 from .red1993 import SERVICE_S
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from .. import api
-from ..intervals import difference, interval
+from .. import scenario as api
+from ..experiments.engine import Experiment, Tables
 from ..report import Choice, FigurePart
-from ..runner import Experiment, Tables
+from ..stats import difference, interval
 from . import Settings, red1993_charts, red1993_filter
 from .checks import Bounds, Check, above, printed
 from .points import mean, values_of

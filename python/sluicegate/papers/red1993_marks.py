@@ -22,9 +22,9 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from ..intervals import difference, interval
+from ..experiments.engine import Experiment, Tables
 from ..report import Choice, FigurePart
-from ..runner import Experiment, Tables
+from ..stats import difference, interval
 from ..theory import red
 from . import Settings, red1993_charts
 from .checks import Bounds, Check, above, printed

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import ModuleType
 
-from .. import _core, api
+from .. import _core
+from .. import scenario as api
+from ..experiments.engine import Tables
 from ..report import Choice, Report
-from ..runner import Tables
 from . import PAPERS, Settings
 from .checks import Verdict, judge
 from .red1993 import Section

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from .. import api
-from ..intervals import Interval, difference, interval
+from .. import scenario as api
+from ..experiments.engine import Experiment, Sets, Tables
 from ..report import Choice, FigurePart
-from ..runner import Experiment, Sets, Tables
+from ..stats import Interval, difference, interval
 from . import Settings, red1993_charts
 from .checks import Bounds, Check, above, printed
 from .red1993 import KEEP, SERVICE_S, Section

@@ -13,10 +13,10 @@ from itertools import pairwise
 
 import polars as pl
 
-from .. import api
-from ..intervals import Interval, interval
+from .. import scenario as api
+from ..experiments.engine import Experiment, Sets, Tables
 from ..report import Choice, FigurePart, number
-from ..runner import Experiment, Sets, Tables
+from ..stats import Interval, interval
 from . import Settings, red1993_charts, red1993_filter
 from .checks import Bounds, Check, above, printed
 from .points import interval_of, summarise, values_of

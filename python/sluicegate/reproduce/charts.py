@@ -12,8 +12,8 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawn
 
-from .. import plot
-from ..plot import Style
+from ..plot import style as plot
+from ..plot.style import Style
 from .claim import Check
 from .figure import Drawing
 from .study import Runs

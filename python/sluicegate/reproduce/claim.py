@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ..intervals import ENOUGH
+from ..stats import ENOUGH
 from .quantity import Quantity, number
 
 Kind = Literal["exact", "claim", "reference"]

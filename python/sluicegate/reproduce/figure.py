@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure as Drawn
 
-    from ..runner import Experiment, Tables
+    from ..experiments.engine import Experiment, Tables
 
     Simulate = Callable[[Sequence[Experiment], Sequence[int]], Tables]
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from ..runner import Tables
+from ..experiments.engine import Tables
 
 Run = tuple[str, int]
 """A run: the id of its experiment, and the seed."""

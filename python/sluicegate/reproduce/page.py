@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import jinja2
 
-from .. import plot
-from ..files import staged
+from ..plot import style as plot
+from ..io import staged
 from .claim import VERDICTS, Check, Verdict
 from .figure import Made, Paper
 from .quantity import Quantity

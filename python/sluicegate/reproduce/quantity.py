@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from ..intervals import Interval, interval
+from ..stats import Interval, interval
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import _core, api
-from ..files import check_writable
-from ..runner import run_experiments
+from .. import _core
+from ..scenario import read_scenario
+from ..io import check_writable
+from ..experiments.engine import run_experiments
 from .claim import Verdict, judge
 from .figure import Figure, Made, Paper
 from .page import FILES, Report, write_files
 from .study import Runs, Settings, experiments
 
 if TYPE_CHECKING:
-    from ..runner import Experiment, Tables
+    from ..experiments.engine import Experiment, Tables
 
 Progress = Callable[[int, int, str], None]
 """Called with the runs done, the runs in all, and the id of the experiment whose run has just ended."""
@@ -144,7 +145,7 @@ def made(chosen: Paper, figures: Sequence[Figure], settings: Settings, prepared:
             extra = {key: value for key, value in context.items() if key in _arguments(figure.chart)}
             drawing = figure.chart(checks=each, **runs, **extra)
         found.append(Made(figure, _caption(figure.caption, settings), drawing, tuple(next(verdicts) for _ in each)))
-    text = api.read_scenario(chosen.scenario)[0] if chosen.scenario else ""
+    text = read_scenario(chosen.scenario)[0] if chosen.scenario else ""
     kept = {} if chosen.tables is None else chosen.tables(prepared)
     return Report(chosen, tuple(found), _provenance(chosen, settings, tables), text, kept)
 

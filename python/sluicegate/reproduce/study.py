@@ -19,11 +19,11 @@ from typing import Any
 
 import polars as pl
 
-from .. import api
+from ..scenario import read_scenario
 from .._generated import Discipline
-from ..disciplines import choices, titles
-from ..intervals import interval
-from ..runner import Derive, Experiment, Sets, Tables
+from ..experiments.disciplines import choices, titles
+from ..stats import interval
+from ..experiments.engine import Derive, Experiment, Sets, Tables
 from .measure import RUN, Measure, Needs, merge
 from .quantity import Curve, Quantity
 
@@ -157,28 +157,27 @@ class Study:
                 found += self.keys[name].sets(value)
         return (*self.sets, *found)
 
+    def text(self, point: Point, settings: Settings) -> str:
+        """The scenario at a point, without its overrides."""
+        text, _ = read_scenario(self.scenario)
+        return text if self.edit is None else self.edit(text, point, self.settings(settings))
+
     def experiment(self, point: Point, settings: Settings, prepared: Any, needs: Needs) -> Experiment:
         """One point as the engine runs it, for every seed."""
-        text, name = api.read_scenario(self.scenario)
-        own = self.settings(settings)
-        if self.edit is not None:
-            text = self.edit(text, point, own)
         series = "true" if any(table in SERIES for table in needs) else "false"
-        sets = (*own.sets(), ("run.series", series), *self.overrides(point))
+        sets = (*self.settings(settings).sets(), ("run.series", series), *self.overrides(point))
         by_seed = {} if self.by_seed is None else self.by_seed(prepared, point)
         keep = {table: tuple(sorted(columns)) for table, columns in sorted(needs.items())}
-        return Experiment(self.id(point, settings, prepared), text, name, sets, keep, derive=self.derive,
-                          once=self.once, by_seed=by_seed, cost=self.cost)  # fmt: skip
+        _, name = read_scenario(self.scenario)
+        return Experiment(self.id(point, settings, prepared), self.text(point, settings), name, sets, keep,
+                          derive=self.derive, once=self.once, by_seed=by_seed, cost=self.cost)  # fmt: skip
 
     def id(self, point: Point, settings: Settings, prepared: Any) -> str:
         """Names the experiment: equal for points of two studies whose runs are the same."""
-        own = self.settings(settings)
-        text = api.read_scenario(self.scenario)[0] if self.edit is None else ""
-        edited = text if self.edit is None else self.edit(api.read_scenario(self.scenario)[0], point, own)
         by_seed = None if self.by_seed is None else sorted(self.by_seed(prepared, point).items())
         made = None if self.derive is None else f"{self.derive.__module__}.{self.derive.__qualname__}"
-        told = json.dumps([edited, own.sets(), self.overrides(point), by_seed, made, self.once])
-        return f"{self.label(point)} #{hashlib.sha256(told.encode()).hexdigest()[:8]}"
+        told = [self.text(point, settings), self.settings(settings).sets(), self.overrides(point), by_seed, made, self.once]
+        return f"{self.label(point)} #{hashlib.sha256(json.dumps(told).encode()).hexdigest()[:8]}"
 
 
 def experiments(studies: Sequence[Study], settings: Settings, prepared: Any) -> list[Experiment]:

@@ -11,9 +11,9 @@ import polars as pl
 from matplotlib.figure import Figure as Drawn
 from matplotlib.ticker import MultipleLocator
 
-from ... import plot
-from ...intervals import interval
-from ...plot import KINDS
+from ...plot import style as plot
+from ...stats import interval
+from ...plot.style import KINDS
 from ...reproduce import Check, Drawing, Runs
 from ...reproduce.charts import halves
 from .network import FAIR_KBPS, LINK_KBPS

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 from matplotlib.figure import Figure as Drawn
 
-from ... import plot
+from ...plot import style as plot
 from ..._generated import DropTail
-from ...plot import Style
+from ...plot.style import Style
 from ...reproduce import (
     FLOWS,
     Check,

@@ -1,0 +1,1 @@
+"""Parameters of disciplines for a link, by the rules of their papers."""

@@ -1,0 +1,163 @@
+"""Parameters for PI: the controller's gains for a link and its load (Hollot, Misra, Towsley & Gong 2001).
+
+The formula is the core's (`Gains::of` in crates/aqm/src/pi); here are the questions and the answers around it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from .. import _core
+from .._generated import Pi
+from .red import Rule, _quantity, _time
+
+LEAST_SAMPLES = 20
+"""Samples in one time constant of the controller: with fewer the discrete law is no longer near the continuous one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PiDesign:
+    """Parameters of PI for a link, made by `design_pi`.
+
+    Attributes:
+        queue: The discipline, for `dumbbell` and the like.
+        rules: Each value, with the rule it comes from.
+        warnings: What the values do not suit, in sentences.
+        rate_bps: The link, bits per second.
+        rtt_s: The round trip R, queueing included, in seconds.
+        flows: The long flows N.
+        packet_bytes: The length of a packet.
+        c: The link C, in packets per second.
+    """
+
+    queue: Pi
+    rules: tuple[Rule, ...]
+    warnings: tuple[str, ...]
+    rate_bps: int
+    rtt_s: float
+    flows: int
+    packet_bytes: int
+    c: float
+
+    def values(self) -> dict[str, float | str]:
+        """The parameters that were chosen, by name; the others have their defaults."""
+        queue = self.queue
+        names = ["q_ref", "a", "b", "w", "limit"] + (["action"] if queue.action == "mark" else [])
+        return {name: getattr(queue, name) for name in names}
+
+    def scenario(self) -> str:
+        """The tables [queue] and [queue.pi] of a scenario, as text."""
+        import tomli_w
+
+        return tomli_w.dumps({"queue": {"discipline": "pi", "pi": self.values()}})
+
+    def ns2(self) -> str:
+        """Lines for ns-2, before its links are made."""
+        queue = self.queue
+        values = {
+            "bytes_": "false",
+            "queue_in_bytes_": "false",
+            "a_": f"{queue.a:.9g}",
+            "b_": f"{queue.b:.9g}",
+            "w_": f"{queue.w:.9g}",
+            "qref_": queue.q_ref,
+            "limit_": queue.limit,
+            "setbit_": "true" if queue.action == "mark" else "false",
+        }
+        return "".join(f"Queue/PI set {name} {value}\n" for name, value in values.items())
+
+    def record(self) -> dict[str, object]:
+        """Everything as plain values for JSON."""
+        return {
+            "rate_bps": self.rate_bps,
+            "rtt_s": self.rtt_s,
+            "flows": self.flows,
+            "packet_bytes": self.packet_bytes,
+            "queue": {"discipline": "pi"} | self.values(),
+            "rules": [vars(rule) for rule in self.rules],
+            "warnings": list(self.warnings),
+            "scenario": self.scenario(),
+            "ns2": self.ns2(),
+        }
+
+
+def design_pi(
+    *,
+    rate: str,
+    rtt: str,
+    flows: int,
+    q_ref: int = 50,
+    packet_size: str = "1000 B",
+    w: float = 170.0,
+    ecn: bool = False,
+) -> PiDesign:
+    """Choose PI's gains for a link (Hollot, Misra, Towsley & Gong 2001).
+
+    `rate`: of the link. `rtt`: the longest typical round trip of its flows, queueing included. `flows`: how many long
+    TCP flows there are at least. `q_ref`: the queue wanted, in packets. `packet_size`: of a typical packet. `w`:
+    samples of the queue in a second. `ecn`: mark what can carry a mark, and drop the others.
+
+    With more flows or shorter round trips than these the queue stays stable and answers more slowly. Raises
+    `ScenarioError` when a value is wrong.
+    """
+    rate_bps = _quantity("rate", rate, "network.rate")
+    r = _quantity("rtt", rtt, "network.delay") / 1e9
+    packet = _quantity("packet_size", packet_size, "flows.0.packet_size")
+    for name, value in (("flows", flows), ("q_ref", q_ref)):
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10**9:
+            raise _core.ScenarioError(f"{name} = {value}: must be a whole number, from 1 to {10**9}")
+    if not (isinstance(w, int | float) and math.isfinite(w) and 0 < w <= 1e9):
+        raise _core.ScenarioError(f"w = {w}: must be above 0 and at most 1e9 Hz")
+    c = rate_bps / (8 * packet)
+    z = 2 * flows / (r * r * c)
+    if w <= z / 2:
+        raise _core.ScenarioError(
+            f"w = {w:g}: too few samples for a controller with its zero at {z:.3g} rad/s; must be above {z / 2:.3g} Hz"
+        )
+    a, b = _core.pi_gains(flows, r, c, w)
+    limit = q_ref + max(q_ref, math.ceil(r * c))
+    source = "Hollot et al. 2001"
+    rules = (
+        Rule("q_ref", "=", q_ref, f"{_time(q_ref / c)} of queueing delay", "as given"),
+        Rule("a", "=", a, f"K·(1/z + T/2), z = 2N/(R²C) = {z:.3g} rad/s", source),
+        Rule("b", "=", b, "K·(1/z - T/2), K = z·|1 + jzR|·(2N)²/(RC)³", source),
+        Rule("w", "=", float(w), f"1/T; {w / z:.3g} samples in one time constant 1/z", "as given"),
+        Rule("limit", "=", limit, "q_ref, and above it one round trip of the link or as much again", "chosen here"),
+    )
+    warnings = []
+    window = (r * c) / flows
+    if window < 2:
+        warnings.append(
+            f"{flows} flows share {r * c:.3g} packets of a round trip: windows of {window:.2g} packets are below what "
+            f"the model of the gains has, and such flows wait for timeouts"
+        )
+    if w < LEAST_SAMPLES * z:
+        warnings.append(
+            f"w = {w:g} Hz gives {w / z:.3g} samples in one time constant of the controller; "
+            f"{LEAST_SAMPLES * z:.3g} Hz would keep the sampled law near the continuous one"
+        )
+    action = {"action": "mark"} if ecn else {}
+    return PiDesign(
+        queue=Pi(q_ref=q_ref, a=a, b=b, w=float(w), limit=limit, **action),  # type: ignore[arg-type]
+        rules=rules,
+        warnings=tuple(warnings),
+        rate_bps=rate_bps,
+        rtt_s=r,
+        flows=flows,
+        packet_bytes=packet,
+        c=c,
+    )
+
+
+def show(done: PiDesign) -> None:
+    """Print the values with their rules, warnings, and the lines for a scenario and ns-2."""
+    from ..cli.common import print_table
+
+    rows = [[rule.name, f"{rule.value:.4g}", rule.why, rule.source] for rule in done.rules]
+    print_table(["parameter", "value", "rule", "source"], rows)
+    for warning in done.warnings:
+        print(f"warning: {warning}")
+    print(f"\nin a scenario:\n\n{done.scenario()}")
+    print("in Linux: not possible, it has no PI; pie is its successor")
+    print(f"\nin ns-2, before the links are made:\n\n{done.ns2()}", end="")

@@ -1,0 +1,408 @@
+"""Disciplines side by side: the same traffic for every seed, means with intervals, and differences with theirs.
+
+Two disciplines meet the same random streams when the seed is the same, so runs are paired by seed: the interval of a
+difference is that of the differences seed by seed, which is the narrower the more of their luck both share. All
+intervals are Student's at 95 % (`intervals`).
+
+Every quantity is measured in each run first (`measure`), and only then averaged over seeds, equally weighted. The
+module is not called `compare`, because importing it would then hide the function `sluicegate.compare`.
+
+| what the papers say | what we do | why |
+|---|---|---|
+| Jain's index is (Σx)² / (n Σx²) (Jain, Chiu & Hawe 1984) | x is a flow's throughput over the measured window; the index is missing when nothing was delivered | 0/0 says nothing about fairness |
+| CHOKe 1999 and DCN 2004 give one run each, or do not say | means over seeds with 95 % intervals | one run does not show its spread |
+"""  # noqa: E501
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+from .. import scenario as api
+from ..stats import CONFIDENCE, Interval, difference, interval
+from .disciplines import Choice, Listed, choices, find
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from .._generated import Discipline, Source
+    from ..custom_aqm import AqmFactory
+
+Progress = Callable[[int, int, str], None]
+"""Called with the runs done, the runs in all, and the label of the discipline whose run has just ended."""
+
+Measures = dict[str, float | None]
+"""What one run gave: each quantity by name, units included; None for what has no value."""
+
+SEEDS = 10
+"""How many seeds unless told."""
+
+
+class Comparison:
+    """What `compare` returns.
+
+    Attributes:
+        runs: One row for each discipline and seed: `discipline`, `seed`, and a column for each quantity.
+        means: One row for each discipline and quantity: `discipline`, `metric`, `mean`, `half_width`, `low`, `high`
+            (the 95 % interval of the mean; null for a single seed) and `seeds`, the number of runs with a value.
+        differences: One row for each discipline but the baseline and each quantity: `discipline`, `baseline`,
+            `metric`, `difference` (discipline minus baseline, the mean over pairs of the same seed), `half_width`,
+            `low`, `high`, `excludes_zero` and `seeds`.
+        summary: Version, scenario with every default filled in, disciplines, seeds, baseline.
+        disciplines: The labels, in the order they were listed.
+        baseline: The label that differences are taken against.
+        kinds: The kinds of flow, in the order of the scenario, as columns name them.
+        links: The links under study, in the order of the scenario.
+    """
+
+    def __init__(
+        self, runs: pl.DataFrame, names: Mapping[str, str], baseline: str, kinds: Sequence[str], links: Sequence[str],
+        summary: dict[str, Any],
+    ) -> None:  # fmt: skip
+        """`names`: the discipline's name of each label in `runs`. Made by `compare`."""
+        self.runs = runs
+        self.names = dict(names)
+        self.disciplines = list(names)
+        self.baseline = baseline
+        self.kinds = list(kinds)
+        self.links = list(links)
+        self.summary = summary
+        self.means = means(runs)
+        self.differences = differences(runs, baseline)
+        self._means = {(row["discipline"], row["metric"]): row for row in self.means.to_dicts()}
+        self._differences = {(row["discipline"], row["metric"]): row for row in self.differences.to_dicts()}
+
+    def mean(self, discipline: str, metric: str) -> dict[str, Any]:
+        """The row of `means` for a discipline (by label) and a quantity. Raises KeyError."""
+        return self._means[discipline, metric]
+
+    def difference(self, discipline: str, metric: str) -> dict[str, Any]:
+        """The row of `differences` for a discipline (by label) and a quantity. Raises KeyError."""
+        return self._differences[discipline, metric]
+
+    def before(self, link: str) -> str:
+        """What stands before the name of a quantity that belongs to `link`: nothing when there is only one link."""
+        return f"{link}." if len(self.links) > 1 else ""
+
+    @property
+    def causes(self) -> list[str]:
+        """The causes for which any packet was lost, in the order they are declared."""
+        of_link = f"{self.before(self.links[0])}lost_"
+        all_causes = [name[len(of_link) : -len("_ratio")] for name in self.runs.columns if name.startswith(of_link)]
+        return [
+            cause
+            for cause in all_causes
+            if any((self.runs[f"{self.before(link)}lost_{cause}_ratio"].fill_null(0) > 0).any() for link in self.links)
+        ]
+
+    @property
+    def marks(self) -> bool:
+        """Whether any packet was marked."""
+        return any((self.runs[f"{self.before(link)}marked_ratio"].fill_null(0) > 0).any() for link in self.links)
+
+    @property
+    def rate_unit(self) -> tuple[str, float]:
+        """The unit in which throughput is shown, and its factor from bit/s."""
+        largest = max(self.mean(label, "throughput_bps")["mean"] for label in self.disciplines)
+        return ("Mbit/s", 1e-6) if largest >= 1e8 else ("kbit/s", 1e-3)
+
+    def write(self, directory: str | Path) -> Path:
+        """Write runs.parquet, comparison.parquet (the means), differences.parquet, summary.json and the figures
+        throughput.svg and links.svg; return the directory.
+
+        They appear whole or not at all, and files of other names in an existing directory stay. Equal comparisons
+        give equal bytes. Raises OSError.
+        """
+        from ..io import staged
+        from ..plot import comparison as comparison_plot
+        from ..plot import style as plot
+
+        with staged(directory) as folder:
+            self.runs.write_parquet(folder / "runs.parquet")
+            self.means.write_parquet(folder / "comparison.parquet")
+            self.differences.write_parquet(folder / "differences.parquet")
+            text = json.dumps(self.summary, indent=2, ensure_ascii=False, allow_nan=False)
+            (folder / "summary.json").write_text(text + "\n", "utf-8")
+            (folder / "throughput.svg").write_bytes(plot.svg(comparison_plot.throughput(self)))
+            (folder / "links.svg").write_bytes(plot.svg(comparison_plot.links(self)))
+        return Path(directory)
+
+    def record(self) -> dict[str, Any]:
+        """Everything as JSON knows it: `summary`, and the rows of `runs`, `means` and `differences`."""
+        tables = {"runs": self.runs, "means": self.means, "differences": self.differences}
+        return {"summary": self.summary} | {name: table.to_dicts() for name, table in tables.items()}
+
+    def __repr__(self) -> str:
+        count = len(self.summary["seeds"])
+        return f"<sluicegate.Comparison {', '.join(self.disciplines)}; {count} seeds; baseline {self.baseline}>"
+
+
+def compare(
+    network: api.Network | str | Path,
+    flows: Source | Sequence[Source] | None = None,
+    *,
+    disciplines: Listed,
+    seeds: int | Iterable[int] = SEEDS,
+    baseline: str | Discipline | AqmFactory | None = None,
+    duration: str | None = None,
+    warmup: str | None = None,
+    sets: api.Sets | None = None,
+    jobs: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Run a scenario under several disciplines, each for every seed, on all cores.
+
+    `network` and `flows` as for `simulate`, or a scenario file as for `run`, without flows. `disciplines`: a text such
+    as "red,choke:candidates=2", objects such as `sluicegate.Choke(candidates=2)`, classes or factories of one's own
+    (see `Aqm`), or several of any. A text takes what it leaves out from the scenario's queue; an object brings all its
+    values, defaults included; a class is made as for `simulate`, or takes what a file's [queue] and [queue.python]
+    hold. `seeds`: how many, counted from 1, or the seeds themselves. `baseline`: what differences are taken against
+    (default: the first discipline). `duration`, `warmup` and `sets` override the scenario. `jobs`: how many runs at
+    once (default: one for each core), in threads, or in processes when a discipline is written in Python; `executor`
+    runs them instead. Results depend on neither, nor on the order in which runs end.
+
+    Every discipline is checked before any runs, one in Python by making it. Raises `ScenarioError` and OSError;
+    TypeError for what is no network, source or discipline; ValueError for less than one seed or job. KeyboardInterrupt,
+    and whatever `progress` or a discipline of one's own raises, end the work.
+    """
+    from .engine import Experiment, run_experiments
+
+    given = choices(disciplines)
+    base = find(baseline, given)
+    numbers = _seeds(seeds)
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"jobs = {jobs}: must be at least 1")
+    own = api._texts(sets)
+    run = {"run.duration": duration, "run.warmup": warmup}
+    overrides = [*own, *((key, value) for key, value in run.items() if value is not None)]
+    for key, _ in own:
+        if key in ("run.seed", "queue.discipline"):
+            instead = {"run.seed": "the seeds", "queue.discipline": "the disciplines"}[key]
+            raise _core.ScenarioError(f"--set {key}: a comparison takes {instead} it is given, not this one")
+    if isinstance(network, str | Path):
+        if flows is not None:
+            raise TypeError("flows: a scenario file brings its own")
+        plain, name = api.read_scenario(network)
+        texts = dict.fromkeys((choice.label for choice in given), plain)
+    else:
+        if flows is None:
+            raise TypeError("flows: expected sources such as sluicegate.Tcp(...)")
+        name = api.PYTHON
+        texts = {choice.label: api.scenario(_with_queue(network, choice), flows) for choice in given}
+        plain = api.scenario(_with_queue(network, None), flows)
+    _core.check(plain, name, overrides)  # what is wrong whatever the discipline
+    resolved = {choice.label: choice.check(texts[choice.label], name, overrides) for choice in given}
+    keep = _kept()
+    experiments = [
+        Experiment(c.label, texts[c.label], name, (*overrides, ("run.series", "false"), *c.sets), keep, c.queue)
+        for c in given
+    ]
+    tables = run_experiments(experiments, numbers, jobs, executor, progress)
+    kinds = kinds_of(tables["flows"])
+    links = list(dict.fromkeys(tables["links"]["link"].to_list()))
+    summary = _summary(name, numbers, given, base, overrides, resolved)
+    names = {choice.label: choice.name for choice in given}
+    return Comparison(measured(tables, kinds, links), names, base.label, list(kinds.values()), links, summary)
+
+
+def _with_queue(network: api.Network, choice: Choice | None) -> api.Network:
+    """A network whose queue is the object or class of `choice`, its own where that is a text, none without a choice."""
+    from dataclasses import replace
+
+    if not isinstance(network, api.Network):
+        return network
+    if choice is None:
+        return replace(network, queue=None)
+    queue = choice.given or choice.queue
+    return network if queue is None else replace(network, queue=queue)
+
+
+def _seeds(seeds: int | Iterable[int]) -> list[int]:
+    """The seeds meant: 1 to N, or those given, each once and none negative."""
+    numbers = [int(seed) for seed in seeds] if isinstance(seeds, Iterable) else list(range(1, int(seeds) + 1))
+    if not numbers:
+        raise ValueError(f"seeds = {seeds}: at least one is needed")
+    if min(numbers) < 0 or len(set(numbers)) < len(numbers):
+        raise ValueError(f"seeds = {numbers}: each must be there once, and none negative")
+    return numbers
+
+
+def _kept() -> dict[str, tuple[str, ...]]:
+    """The tables and columns of a run that `measure` reads."""
+    causes = tuple(f"lost_{cause['name']}" for cause in json.loads(_core.declarations())["causes"])
+    delays = ("queueing_delay_mean_ns", "queueing_delay_p99_ns", "utilisation")
+    return {
+        "flows": ("kind", "algorithm", "throughput_bps", "arrivals_packets", "lost_packets"),
+        "links": ("link", "arrivals_packets", "lost_packets", *causes, "marked_packets", *delays),
+    }
+
+
+def kinds_of(flows: pl.DataFrame) -> dict[tuple[str, str], str]:
+    """How columns name each kind of flow: its `kind`, with `_algorithm` after it when one kind has several.
+
+    `flows`: a table with `kind` and `algorithm`. In order of appearance.
+    """
+    pairs = list(dict.fromkeys(flows.select("kind", "algorithm").iter_rows()))
+    several = {kind for kind, algorithm in pairs if any(k == kind and a != algorithm for k, a in pairs)}
+    return {(k, a): f"{k}_{a}" if k in several and a else k for k, a in pairs}
+
+
+def measured(
+    tables: Mapping[str, pl.DataFrame], kinds: Mapping[tuple[str, str], str], links: Sequence[str]
+) -> pl.DataFrame:
+    """One row for each run of `runner.run_experiments`, in its order: discipline, seed, and what `measure` gives."""
+    import polars as pl
+
+    keys = ["experiment", "seed"]
+    flows = tables["flows"].partition_by(keys, maintain_order=True, as_dict=True)
+    ports = tables["links"].partition_by(keys, maintain_order=True, as_dict=True)
+    rows = [
+        {"discipline": key[0], "seed": key[1]} | measure(flows[key].to_dicts(), ports[key].to_dicts(), kinds)
+        for key in flows
+    ]
+    schema: dict[str, Any] = dict.fromkeys(rows[0], pl.Float64)
+    return pl.DataFrame(rows, schema=schema | {"discipline": pl.String, "seed": pl.UInt64})
+
+
+def measure(
+    flows: Sequence[Mapping[str, Any]],
+    links: Sequence[Mapping[str, Any]],
+    kinds: Mapping[tuple[str, str], str],
+) -> Measures:
+    """The quantities of one run, from the rows of its tables `flows` and `links`. docs/compare.md defines them.
+
+    With more than one link, what belongs to a link has the link's name and a point before it.
+    """
+    values: Measures = {}
+    for kind, name in kinds.items():
+        members = [flow for flow in flows if (flow["kind"], flow["algorithm"]) == kind]
+        total = math.fsum(flow["throughput_bps"] for flow in members)
+        values[f"{name}_throughput_bps"] = total
+        values[f"{name}_throughput_per_flow_bps"] = total / len(members) if members else None
+        values[f"{name}_loss_ratio"] = _ratio(members)
+    values["throughput_bps"] = math.fsum(flow["throughput_bps"] for flow in flows)
+    values["jain_tcp"] = jain([flow["throughput_bps"] for flow in flows if flow["algorithm"]])
+    values["jain_all"] = jain([flow["throughput_bps"] for flow in flows])
+    for link in links:
+        before = f"{link['link']}." if len(links) > 1 else ""
+        values[f"{before}loss_ratio"] = _ratio([link])
+        arrivals = link["arrivals_packets"]
+        for column in link:
+            if column.startswith("lost_") and column != "lost_packets":
+                values[f"{before}{column}_ratio"] = link[column] / arrivals if arrivals else None
+        values[f"{before}marked_ratio"] = link["marked_packets"] / arrivals if arrivals else None
+        for column in ("queueing_delay_mean_ns", "queueing_delay_p99_ns", "utilisation"):
+            values[f"{before}{column}"] = link[column]
+    return values
+
+
+def _ratio(rows: Sequence[Mapping[str, Any]]) -> float | None:
+    """Packets lost over packets that arrived; None without arrivals."""
+    arrivals = sum(row["arrivals_packets"] for row in rows)
+    return sum(row["lost_packets"] for row in rows) / arrivals if arrivals else None
+
+
+def jain(throughputs: Sequence[float]) -> float | None:
+    """Jain's index (Σx)² / (n Σx²): 1 when all are equal, 1/n when one has all. None when all are 0 or there are none.
+
+    Source: Jain, Chiu & Hawe 1984, DEC technical report TR-301.
+    """
+    squares = math.fsum(x * x for x in throughputs)
+    return math.fsum(throughputs) ** 2 / (len(throughputs) * squares) if squares > 0 else None
+
+
+def means(runs: pl.DataFrame) -> pl.DataFrame:
+    """The mean over seeds of each quantity under each discipline, with its interval. See `Comparison.means`."""
+    rows = [
+        {"discipline": label, "metric": metric} | _columns("mean", interval(values) if values else None)
+        for label, part in _by_discipline(runs).items()
+        for metric in runs.columns[2:]
+        for values in [part[metric].drop_nulls().to_list()]
+    ]
+    return _frame(rows, {"discipline": "", "metric": ""} | _columns("mean", None))
+
+
+def differences(runs: pl.DataFrame, baseline: str) -> pl.DataFrame:
+    """The mean of discipline minus `baseline`, paired by seed, with its interval. See `Comparison.differences`.
+
+    Raises ValueError when two disciplines were not run for the same seeds.
+    """
+    parts = {label: part.sort("seed") for label, part in _by_discipline(runs).items()}
+    rows = []
+    for label, part in parts.items():
+        if label == baseline:
+            continue
+        if not part["seed"].equals(parts[baseline]["seed"]):
+            raise ValueError(f"{label} and {baseline} were not run for the same seeds")
+        for metric in runs.columns[2:]:
+            both = list(zip(part[metric].to_list(), parts[baseline][metric].to_list(), strict=True))
+            pairs = [(ours, theirs) for ours, theirs in both if ours is not None and theirs is not None]
+            found = difference(*map(list, zip(*pairs, strict=True))) if pairs else None
+            rows.append(_difference_row(label, baseline, metric, found))
+    return _frame(rows, _difference_row("", "", "", None))
+
+
+def _difference_row(label: str, baseline: str, metric: str, found: Interval | None) -> dict[str, Any]:
+    known = found is not None and found.count > 1
+    return {
+        "discipline": label,
+        "baseline": baseline,
+        "metric": metric,
+        **_columns("difference", found),
+        "excludes_zero": (found.low > 0 or found.high < 0) if found is not None and known else None,
+    }
+
+
+def _by_discipline(runs: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """The rows of each discipline, in order of appearance."""
+    parts = runs.partition_by("discipline", maintain_order=True)
+    return {part["discipline"][0]: part for part in parts}
+
+
+def _columns(name: str, found: Interval | None) -> dict[str, Any]:
+    """An interval as columns; what is unknown is None."""
+    if found is None:
+        return {name: None, "half_width": None, "low": None, "high": None, "seeds": 0}
+    ends = [None if math.isnan(value) else value for value in (found.half_width, found.low, found.high)]
+    return {name: found.mean, "half_width": ends[0], "low": ends[1], "high": ends[2], "seeds": found.count}
+
+
+def _frame(rows: Sequence[Mapping[str, Any]], like: Mapping[str, Any]) -> pl.DataFrame:
+    """Rows as a table with the columns of `like`, even when there are none."""
+    import polars as pl
+
+    types: dict[str, Any] = {"excludes_zero": pl.Boolean, "seeds": pl.UInt64}
+    types |= dict.fromkeys(("discipline", "baseline", "metric"), pl.String)
+    return pl.DataFrame(list(rows), schema={name: types.get(name, pl.Float64) for name in like})
+
+
+def _summary(
+    name: str, seeds: list[int], given: Sequence[Choice], base: Choice, sets: Sequence[tuple[str, str]],
+    resolved: Mapping[str, dict[str, Any]],
+) -> dict[str, Any]:  # fmt: skip
+    """What the numbers come from. The scenario is resolved but for queue, seed and series, which a comparison sets."""
+    scenario = dict(resolved[base.label])
+    entry = ("queue", "own_discipline")
+    for key in entry:
+        scenario.pop(key, None)
+    scenario["run"] = {key: value for key, value in scenario["run"].items() if key not in ("seed", "series")}
+    return {
+        "version": _core.version(),
+        "file": Path(name).name,  # without its folder: equal comparisons give equal bytes anywhere
+        "sets": [f"{key}={value}" for key, value in sets],
+        "scenario": scenario,
+        "disciplines": [
+            {"label": choice.label}
+            | {key: resolved[choice.label][key] for key in entry if key in resolved[choice.label]}
+            for choice in given
+        ],
+        "baseline": base.label,
+        "seeds": seeds,
+        "confidence": CONFIDENCE,
+    }

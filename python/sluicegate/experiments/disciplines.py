@@ -1,0 +1,178 @@
+"""Disciplines as a person lists them, in a text or as objects, and the overrides of a scenario that they stand for.
+
+    red,choke:candidates=2:limit=500,path.py:MyAqm
+
+Commas separate disciplines; a colon separates a discipline's name from its values and each value from the next. A
+value may hold spaces ("red:s=4 ms"), but no comma and no colon: no declared value needs one. A discipline written in
+Python is named by file and class, `path.py:MyAqm`, and keeps that colon; its values belong to the table [queue.python].
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import MISSING, dataclass, fields
+from difflib import get_close_matches
+from functools import cache, partial
+from typing import Any, get_args
+
+from .. import _core
+from .. import custom_aqm as own
+from .. import scenario as api
+from .._generated import Discipline
+from ..custom_aqm import AqmFactory
+
+Listed = str | Discipline | AqmFactory | Sequence[str | Discipline | AqmFactory]
+"""Disciplines as `compare` takes them: a text, an object, a class or factory of one's own, or several of any."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One discipline of a list.
+
+    `label`: how it was written, without superfluous spaces; names it in results. `name`: the discipline alone.
+    `values`: its keys and values, as text. `given`: the object it was made from, if any; it states every value.
+    `queue`: the class or factory that makes it, when it was given as one.
+    """
+
+    label: str
+    name: str
+    values: tuple[tuple[str, str], ...] = ()
+    given: Discipline | None = None
+    queue: AqmFactory | None = None
+
+    @property
+    def sets(self) -> tuple[tuple[str, str], ...]:
+        """The overrides of a scenario that choose this discipline, as `--set` takes them."""
+        table = "python" if ":" in self.name else self.name
+        return ("queue.discipline", self.name), *((f"queue.{table}.{key}", value) for key, value in self.values)
+
+    def check(self, text: str, file: str, sets: Sequence[tuple[str, str]]) -> dict[str, Any]:
+        """The scenario with this discipline and every default filled in; `own_discipline` says what was made of one in
+        Python, which is made once to see that it can be. `sets` come before its own overrides.
+
+        Raises `ScenarioError` that names the discipline as it was written, and what a discipline in Python raises.
+        """
+        maker = own.Maker(self.queue)
+        try:
+            try:
+                resolved = dict(json.loads(_core.check(text, file, [*sets, *self.sets], maker)))
+            except _core.ScenarioError:
+                if ":" not in self.name and self.name not in known():  # say that, rather than what follows from it
+                    _core.check(text, file, [*sets, *self.sets[:1]])
+                raise
+        except _core.ScenarioError as error:
+            raise _core.ScenarioError(f'discipline "{self.label}": {str(error).removeprefix("--set ")}') from None
+        return resolved | ({"own_discipline": maker.about} if maker.about else {})
+
+
+def known() -> list[str]:
+    """The names of the disciplines that the simulator has."""
+    return [each["name"] for each in json.loads(_core.declarations())["disciplines"]]
+
+
+@cache
+def titles() -> dict[str, str]:
+    """The title of each discipline that the simulator has, such as "Drop Tail", by its name."""
+    return {each["name"]: each["title"] for each in json.loads(_core.declarations())["disciplines"]}
+
+
+def choices(listed: Listed) -> list[Choice]:
+    """The disciplines of a list, in its order.
+
+    Raises `ScenarioError` when a text is not as the module says or two entries are alike, and TypeError for what is
+    none of these.
+    """
+    found: list[Choice] = []
+    for each in listed if isinstance(listed, Sequence) and not isinstance(listed, str) else [listed]:
+        if isinstance(each, str):
+            found += [_parsed(part) for part in each.split(",")]
+        else:
+            found.append(_stated(each))
+    if not found:
+        raise _core.ScenarioError("disciplines: name at least one")
+    labels = [choice.label for choice in found]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise _core.ScenarioError(f'discipline "{label}": listed twice')
+    return found
+
+
+def find(wanted: str | Discipline | AqmFactory | None, among: Sequence[Choice]) -> Choice:
+    """The choice meant: by its label, a name that only one has, an object or class that was listed; None is the first.
+
+    Raises `ScenarioError` when there is none or more than one.
+    """
+    if wanted is None:
+        return among[0]
+    label = wanted.strip() if isinstance(wanted, str) else _stated(wanted).label
+    if ":" in label:
+        label = _parsed(label).label
+    matches = [choice for choice in among if choice.label == label] or [
+        choice for choice in among if label in (choice.name, choice.label.partition(":")[0])
+    ]
+    if len(matches) == 1:
+        return matches[0]
+    labels = [choice.label for choice in among]
+    if matches:
+        alike = ", ".join(choice.label for choice in matches)
+        raise _core.ScenarioError(f'baseline "{label}": several are listed: {alike}')
+    near = get_close_matches(label, labels, 1)
+    hint = f'did you mean "{near[0]}"?' if near else f"listed: {', '.join(labels)}"
+    raise _core.ScenarioError(f'baseline "{label}": not among the disciplines; {hint}')
+
+
+def _parsed(text: str) -> Choice:
+    """One discipline of a text."""
+    name, *pairs = (part.strip() for part in text.split(":"))
+    if name.endswith(".py"):
+        if not pairs or "=" in pairs[0] or not pairs[0]:
+            raise _core.ScenarioError(f'discipline "{text.strip()}": name the class too, such as {name}:MyAqm')
+        name = f"{name}:{pairs.pop(0)}"
+    if not name:
+        raise _core.ScenarioError(f'discipline "{text.strip()}": the name is missing, as in red,choke:candidates=2')
+    values: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = (part.strip() for part in pair.partition("="))
+        if not (key and equals and value):
+            raise _core.ScenarioError(
+                f'discipline "{text.strip()}": "{pair}" must be KEY=VALUE, as in choke:candidates=2:limit=500'
+            )
+        if key in values:
+            raise _core.ScenarioError(f'discipline "{text.strip()}": {key} is given twice')
+        values[key] = value
+    return Choice(":".join([name, *(f"{key}={value}" for key, value in values.items())]), name, tuple(values.items()))
+
+
+def _stated(given: Discipline | AqmFactory) -> Choice:
+    """A discipline object or a class of one's own. Raises TypeError for what is neither.
+
+    Of an object every value that is not None counts; the label shows those that are not defaults. The label of a class
+    or factory is its name, with the keywords of a `functools.partial`.
+    """
+    if (queue := api.factory(given)) is not None:
+        name = own.described(queue)
+        bound: dict[str, Any] = {}
+        inner: Any = queue
+        while isinstance(inner, partial):
+            inner, bound = inner.func, inner.keywords | bound
+        shown = [f"{key}={value}" for key, value in bound.items()]
+        return Choice(":".join([name.rpartition(":")[2].rpartition(".")[2], *shown]), name, queue=queue)
+    if isinstance(given, own.Aqm):
+        raise TypeError(f"disciplines: expected the class {type(given).__name__}, not one of its objects")
+    if not isinstance(given, get_args(Discipline)):
+        raise TypeError(f"disciplines: expected a name or a discipline such as sluicegate.Choke(...), not {given!r}")
+    table = api._table(given)
+    defaults = {field.name.rstrip("_"): field.default for field in fields(given) if field.default is not MISSING}
+    values = {key: value if isinstance(value, str) else _toml(value) for key, value in table.items()}
+    stated = [f"{key}={values[key]}" for key, value in table.items() if value != defaults.get(key)]
+    return Choice(":".join([given.name, *stated]), given.name, tuple(values.items()), given)
+
+
+def _toml(value: object) -> str:
+    """A value as TOML writes it in one line; JSON does the same, except for tables."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key} = {_toml(item)}' for key, item in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value)

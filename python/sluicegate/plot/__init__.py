@@ -1,0 +1,1 @@
+"""Figures: the house style, and the drawings that are made of results."""

@@ -1,0 +1,220 @@
+"""The figures of a comparison: who gets how much, and what it costs at each link.
+
+Disciplines stand one below the other, in the order they were listed; every mean has its 95 % interval over seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator
+from numpy.typing import NDArray
+
+from . import style as plot
+
+if TYPE_CHECKING:
+    from ..experiments.compare import Comparison
+
+Values = NDArray[np.float64]
+
+LEGEND = 4
+"""Entries of a legend beside each other."""
+
+LABEL = 26
+"""Longest label of a discipline on one line, in characters."""
+
+
+@plot.drawing
+def throughput(comparison: Comparison) -> Figure:
+    """Throughput by kind of flow, and Jain's index, for each discipline."""
+    figure, (left, right) = _side_by_side(comparison, (1.7, 1))
+    labels = comparison.disciplines
+    unit, factor = comparison.rate_unit
+    for index, kind in enumerate(comparison.kinds):
+        style = _kind(kind, comparison.kinds)
+        _dots(left, comparison, f"{kind}_throughput_bps", factor, style, _offset(index, len(comparison.kinds)))
+    left.set_xlabel(f"throughput by kind of flow ({unit})")
+    _from_zero(left)
+    looks = (("jain_tcp", "Jain, TCP flows", "tcp"), ("jain_all", "Jain, all flows", "all"))
+    for index, (metric, label, kind) in enumerate(looks):
+        _dots(right, comparison, metric, 1.0, replace(plot.KINDS[kind], label=label), _offset(index, 2), hollow=True)
+    right.set_xlabel("Jain's index (1: all flows equal)")
+    right.set_xlim(-0.02, max(1.04, right.get_xlim()[1]))
+    _name_rows(left, labels)
+    plot.legend(figure, [left, right], columns=LEGEND)
+    return figure
+
+
+@plot.drawing
+def links(comparison: Comparison) -> Figure:
+    """For each link and discipline, packets lost by cause, queueing delay, and what that delay buys in utilisation."""
+    count, disciplines = len(comparison.links), len(comparison.disciplines)
+    entries = disciplines + len(comparison.causes) + comparison.marks + 2
+    height = count * max(2.9, 1.1 + 0.45 * disciplines) + 0.3 + 0.22 * math.ceil(entries / LEGEND)
+    figure = Figure(figsize=(10.4, height), layout="constrained")
+    grid = figure.subplots(count, 3, squeeze=False, width_ratios=(1.1, 1.1, 1))
+    for row, link in zip(grid, comparison.links, strict=True):
+        before = comparison.before(link)
+        if before:
+            row[0].set_title(f"link {link}")
+        _losses(row[0], comparison, before)
+        _delays(row[1], comparison, before)
+        _price(row[2], comparison, before)
+        _name_rows(row[0], comparison.disciplines)
+        _name_rows(row[1], [""] * disciplines)
+    plot.legend(figure, [axes for row in grid for axes in row], columns=LEGEND)
+    return figure
+
+
+def _losses(axes: Axes, comparison: Comparison, before: str) -> None:
+    """Bars of the loss by cause, one behind the other, and the interval of the whole; marks beside them, if any."""
+    rows = np.arange(len(comparison.disciplines), dtype=float)
+    left = np.zeros(len(rows))
+    fills = (plot.SKY, plot.ORANGE, plot.PURPLE, plot.GREEN, plot.YELLOW, plot.BLUE, plot.VERMILION, plot.GREY)
+    for index, cause in enumerate(comparison.causes):
+        means = 100 * np.nan_to_num(_values(comparison, f"{before}lost_{cause}_ratio", "mean"))
+        hatch = ("", "//", "..", "xx")[index // len(fills) % 4]
+        axes.barh(rows, means, 0.6, left, color=fills[index % len(fills)], hatch=hatch, edgecolor="white",
+                  linewidth=0.5, label=f"lost: {cause}")  # fmt: skip
+        left += means
+    total = 100 * _values(comparison, f"{before}loss_ratio", "mean")
+    half = 100 * _values(comparison, f"{before}loss_ratio", "half_width")
+    known = ~np.isnan(half)
+    axes.errorbar(total[known], rows[known], xerr=half[known], fmt="none", ecolor=plot.BLACK, elinewidth=1.2, capsize=3)
+    what = "lost, by cause"
+    if comparison.marks:
+        _dots(
+            axes,
+            comparison,
+            f"{before}marked_ratio",
+            100.0,
+            plot.Style("marked", plot.BLACK, "-", "D"),
+            0.2,
+            hollow=True,
+        )
+        what += ", or marked"
+    axes.set_xlim(left=0)
+    axes.set_xlabel(f"packets {what} (% of arrivals)")
+    axes.grid(False, axis="y")
+
+
+def _delays(axes: Axes, comparison: Comparison, before: str) -> None:
+    """Mean and 99th percentile of the queueing delay in the row of each discipline."""
+    looks = plot.Style("delay, mean", plot.BLACK, "-", "o"), plot.Style("delay, 99th percentile", plot.GREY, "-", "D")
+    for style, name in zip(looks, ("mean", "p99"), strict=True):
+        _dots(axes, comparison, f"{before}queueing_delay_{name}_ns", 1e-6, style, 0.0 if name == "mean" else 0.2,
+              hollow=name != "mean")  # fmt: skip
+    _from_zero(axes)
+    axes.set_xlabel("queueing delay (ms)")
+
+
+def _price(axes: Axes, comparison: Comparison, before: str) -> None:
+    """Mean queueing delay against utilisation: one point for each discipline, with both intervals."""
+    columns = (f"{before}utilisation", 100.0), (f"{before}queueing_delay_mean_ns", 1e-6)
+    (x, x_half), (y, y_half) = (
+        [factor * _values(comparison, column, value) for value in ("mean", "half_width")] for column, factor in columns
+    )
+    for index, style in enumerate(_styles(comparison)):
+        axes.plot(x[index], y[index], style.marker, color=style.color, label=style.label)
+        if not np.isnan(x_half[index] + y_half[index]):
+            axes.errorbar(
+                x[index], y[index], xerr=x_half[index], yerr=y_half[index], fmt="none", ecolor=style.color,
+                elinewidth=1.2, capsize=3,
+            )  # fmt: skip
+    lowest = float(np.nanmin(x - np.nan_to_num(x_half), initial=99.0))  # a panel of less than 1 % would show noise
+    highest = float(np.nanmax(x + np.nan_to_num(x_half), initial=100.0))
+    margin = 0.06 * (highest - lowest)
+    axes.set_xlim(lowest - margin, highest + margin)
+    axes.set_ylim(bottom=0, top=1.06 * float(np.nanmax(y + np.nan_to_num(y_half), initial=1e-3)))
+    axes.set_xlabel("utilisation (%)")
+    axes.set_ylabel("mean queueing delay (ms)")
+    axes.ticklabel_format(useOffset=False)
+
+
+def _dots(
+    axes: Axes, comparison: Comparison, metric: str, factor: float, style: plot.Style, offset: float, *,
+    hollow: bool = False,
+) -> None:  # fmt: skip
+    """A marker in the row of each discipline, `offset` rows below its middle, with its interval if there is one."""
+    means, halves = (factor * _values(comparison, metric, column) for column in ("mean", "half_width"))
+    if np.isnan(means).all():
+        return
+    rows = np.arange(len(means)) + offset
+    face = "white" if hollow else style.color
+    axes.plot(means, rows, style.marker, color=style.color, markerfacecolor=face, label=style.label, zorder=3)
+    known = ~np.isnan(halves)
+    axes.errorbar(
+        means[known], rows[known], xerr=halves[known], fmt="none", ecolor=style.color, elinewidth=1.2, capsize=3
+    )
+
+
+def _from_zero(axes: Axes) -> None:
+    """Begin the x axis at zero, with room for a marker there."""
+    _, highest = axes.get_xlim()
+    axes.set_xlim(-0.02 * highest, highest)
+
+
+def _values(comparison: Comparison, metric: str, column: str) -> Values:
+    """`column` of the means of `metric`, by discipline; NaN where there is none."""
+    found = [comparison.mean(label, metric)[column] for label in comparison.disciplines]
+    return np.array([math.nan if value is None else value for value in found], dtype=float)
+
+
+def _styles(comparison: Comparison) -> list[plot.Style]:
+    """A look for each discipline: its own in the house style, another when that is taken already."""
+    taken: list[plot.Style] = []
+    for label in comparison.disciplines:
+        name = comparison.names[label]
+        looks = [plot.discipline(name), *(plot.discipline(f"{label} {spare}") for spare in range(100))]
+        colours, both = {each.color for each in taken}, {(each.color, each.marker) for each in taken}
+        free = [look for look in looks if (look.color, look.marker) not in both] or looks
+        chosen = next((look for look in free if look.color not in colours), free[0])
+        taken.append(replace(chosen, label=wrapped(label)))
+    return taken
+
+
+def _kind(kind: str, kinds: Sequence[str]) -> plot.Style:
+    """A look for a kind of flow: its own in the house style, or one by its place."""
+    if kind in ("tcp", "udp"):
+        return plot.KINDS[kind]
+    spare = ((plot.GREEN, "^"), (plot.PURPLE, "D"), (plot.ORANGE, "v"), (plot.SKY, "P"), (plot.GREY, "X"))
+    others = [each for each in kinds if each not in ("tcp", "udp")]
+    colour, marker = spare[others.index(kind) % len(spare)]
+    return plot.Style(f"all {kind.replace('_', ' ')}", colour, "-", marker)
+
+
+def _side_by_side(comparison: Comparison, widths: tuple[float, float]) -> tuple[Figure, tuple[Axes, Axes]]:
+    """Two panels that share the rows of disciplines."""
+    height = 1.5 + 0.5 * len(comparison.disciplines)
+    figure = Figure(figsize=(9.6, height), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True, width_ratios=widths)
+    return figure, (left, right)
+
+
+def _name_rows(axes: Axes, labels: Sequence[str]) -> None:
+    """The labels of disciplines, the first on top."""
+    axes.yaxis.set_major_locator(FixedLocator([float(row) for row in range(len(labels))]))
+    axes.set_yticklabels([wrapped(label) for label in labels])
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+
+
+def wrapped(label: str, width: int = LABEL) -> str:
+    """A label on several lines, broken before colons, when it is long."""
+    lines = [""]
+    for index, part in enumerate(label.split(":")):
+        piece = f":{part}" if index else part
+        if lines[-1] and len(lines[-1]) + len(piece) > width:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(lines)
+
+
+def _offset(index: int, count: int) -> float:
+    """Where the marker of series `index` stands in a row that `count` share."""
+    return 0.0 if count == 1 else -0.2 + 0.4 * index / (count - 1)

@@ -1,0 +1,245 @@
+"""Describe a network and its traffic in Python, or name a scenario file; simulate it.
+
+Values are strings with a unit ("1 Mbit/s", "10 ms", "64 kB") or plain numbers (packets, counts, ratios). What is
+described here becomes the text of a scenario; the core alone reads and checks it, so a mistake in Python gives the same
+message as the same mistake in a file, under the name "<python>".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+
+from . import _core
+from . import custom_aqm as own
+from ._generated import Class, Discipline, Dumbbell, Link, Source
+from .custom_aqm import Aqm, AqmFactory
+
+if TYPE_CHECKING:
+    from .results import Run
+
+PYTHON = "<python>"
+"""The file name in messages about a network that Python described."""
+
+Sets = Mapping[str, object] | Iterable[tuple[str, object]]
+"""Overrides: dotted keys ("queue.discipline", "flows.1.rate") and their values. Groups of flows count from 0."""
+
+Progress = Callable[[float, float, int], object]
+"""Called some 20 times a second with simulated seconds, seconds in all and events so far; may raise to end the run."""
+
+dumbbell = Dumbbell
+"""A network of many senders and receivers on either side of one bottleneck; see `Dumbbell` for the values."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topology:
+    """A network of one's own: links, and the discipline of their queues. Made by `topology`."""
+
+    links: tuple[Link, ...]
+    queue: Discipline | AqmFactory | None = None
+
+
+Network: TypeAlias = Dumbbell | Topology
+
+
+def topology(*links: Link, queue: Discipline | AqmFactory | None = None) -> Topology:
+    """A network of `links`, each from one node to another; every flow then names the links of its `path`.
+
+    `queue`: the discipline at the links (default: the simulator's own), or the class of one's own: see `Aqm`.
+    """
+    return Topology(links=links, queue=queue)
+
+
+def simulate(
+    network: Network,
+    flows: Source | Sequence[Source],
+    *,
+    duration: str | None = None,
+    warmup: str | None = None,
+    seed: int | None = None,
+    sample: str | None = None,
+    series: bool | None = None,
+    exchanges: bool | None = None,
+    recent: int | None = None,
+    packets: int | None = None,
+    positions: int | None = None,
+    progress: Progress | None = None,
+    pcap: Mapping[str, str | Path] | None = None,
+) -> Run:
+    """Simulate `flows` over `network` and return the results.
+
+    `duration`: simulated time, of which `warmup` is left out of counters and means. `seed`: of every random stream.
+    `sample`: the interval of the series; `series`: False leaves them out. `exchanges`: True keeps each
+    request with its response.
+    `recent`: how many of the last marks and losses `recent_share` looks at. `packets`: how many events of single
+    packets the table `packets` keeps. `positions`: how many packets the table `positions` keeps.
+    What is None takes the default that docs/reference/network.md lists under [run].
+    `pcap`: links, and for each a pcapng file of what it sends; they appear whole or not at all.
+
+    Raises `ScenarioError` when a value is wrong, TypeError when something is no network, discipline or source.
+    KeyboardInterrupt, and whatever `progress` or a discipline of one's own raises, end the run.
+    """
+    settings = {"duration": duration, "warmup": warmup, "seed": seed, "sample": sample, "series": series}
+    settings |= {"exchanges": exchanges, "recent": recent, "packets": packets, "positions": positions}
+    text = scenario(network, flows, **settings)
+    return run_text(text, queue=factory(network.queue), progress=progress, pcap=pcap)
+
+
+def factory(queue: object) -> AqmFactory | None:
+    """`queue`, when it is the class or factory of a discipline written in Python, else None."""
+    ours = get_args(Discipline)
+    if isinstance(queue, (*ours, Aqm)) or queue in ours or not callable(queue):
+        return None
+    return queue
+
+
+def scenario(network: Network, flows: Source | Sequence[Source], **run: object) -> str:
+    """The scenario as the text of a TOML file; `run` holds the values of its [run] table, None left out."""
+    import tomli_w
+
+    if not isinstance(network, Network):
+        raise TypeError(f"network: expected sluicegate.dumbbell(...) or topology(...), not {network!r}")
+    document: dict[str, Any] = {"network": _table(network)}
+    if (own_queue := factory(network.queue)) is not None:
+        document["queue"] = {"discipline": own.described(own_queue)}
+    elif (queue := network.queue) is not None:
+        if isinstance(queue, Aqm):
+            raise TypeError(f"queue: expected the class {type(queue).__name__}, not one of its objects")
+        if not isinstance(queue, get_args(Discipline)):
+            raise TypeError(f"queue: expected a discipline such as sluicegate.Choke(...), or a class, not {queue!r}")
+        document["queue"] = {"discipline": queue.name, queue.name: _table(queue)}
+    document["flows"] = []
+    for flow in [flows] if isinstance(flows, Source) else flows:
+        if not isinstance(flow, Source):
+            raise TypeError(f"flows: expected a source such as sluicegate.Tcp(...), not {flow!r}")
+        document["flows"].append({"kind": flow.name} | _table(flow))
+    document["run"] = {key: _plain(value) for key, value in run.items() if value is not None}
+    return tomli_w.dumps(document)
+
+
+def _table(thing: Network | Discipline | Source | Link | Class) -> dict[str, Any]:
+    """The values of a declared thing as a TOML table, None and the queue left out."""
+    values = {field.name.rstrip("_"): getattr(thing, field.name) for field in fields(thing) if field.name != "queue"}
+    name = type(thing).__name__
+    if "classes" in values:
+        values["classes"] = [_class(each) for each in values["classes"]] or None
+    return {key: _writable(_plain(value), f"{name}.{key}") for key, value in values.items() if value is not None}
+
+
+def _class(given: Class | Discipline) -> dict[str, Any]:
+    """An entry of [[queue.classes]]. Raises TypeError for what is neither a class nor a discipline."""
+    takes, queue = (_table(given), given.queue) if isinstance(given, Class) else ({}, given)
+    if not isinstance(queue, get_args(Discipline)):
+        raise TypeError(
+            f"classes: expected a discipline such as sluicegate.Red(...), not {queue!r}; "
+            'one written in Python can be named in a file alone: discipline = "path.py:Class"'
+        )
+    return takes | {"discipline": queue.name, queue.name: _table(queue)}
+
+
+def _writable(value: object, key: str) -> object:
+    """The same value, if a scenario can hold it. Raises TypeError."""
+    for item in value if isinstance(value, list) else [value]:
+        if not isinstance(item, str | int | float | dict):
+            raise TypeError(f"{key} = {item!r}: must be a text, a number, True or False, or a list of texts")
+    return value
+
+
+def _plain(value: object) -> object:
+    """A value as TOML knows it: NumPy's scalars become Python's, tuples lists, links tables."""
+    if isinstance(value, Link):
+        return _table(value)
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    item = getattr(value, "item", None)
+    return item() if callable(item) else value
+
+
+def run(
+    file: str | Path,
+    *,
+    sets: Sets | None = None,
+    seed: int | None = None,
+    progress: Progress | None = None,
+    pcap: Mapping[str, str | Path] | None = None,
+) -> Run:
+    """Run the scenario in `file`: a path, or the name of one that comes with Sluicegate (`scenarios()` lists them).
+
+    `sets` and then `seed` override what the file says. `pcap`: see `simulate`. Raises `ScenarioError` and OSError.
+    """
+    text, name = read_scenario(file)
+    return run_text(text, name, sets=sets, seed=seed, progress=progress, pcap=pcap)
+
+
+def run_text(
+    text: str,
+    name: str = PYTHON,
+    *,
+    sets: Sets | None = None,
+    seed: int | None = None,
+    progress: Progress | None = None,
+    queue: AqmFactory | None = None,
+    pcap: Mapping[str, str | Path] | None = None,
+) -> Run:
+    """Run a scenario given as text. `name` stands for the file in messages.
+
+    `queue`: the discipline written in Python that the text calls `own.described(queue)`. `pcap`: see `simulate`.
+    """
+    from .io import staged_file
+    from .results import Run
+
+    places = [Path(file).absolute() for file in (pcap or {}).values()]
+    if twice := next((place for place in places if places.count(place) > 1), None):
+        raise _core.ScenarioError(f"{twice}: two links cannot be written to one file")
+    with ExitStack() as stack:
+        captures = [(link, str(stack.enter_context(staged_file(file)))) for link, file in (pcap or {}).items()]
+        return Run(own.run(text, name, _texts(sets, seed), progress, queue, captures))
+
+
+def check(file: str | Path, *, sets: Sets | None = None) -> dict[str, Any]:
+    """The scenario in `file` with every default filled in, not run. Raises `ScenarioError` and OSError."""
+    text, name = read_scenario(file)
+    resolved: dict[str, Any] = json.loads(_core.check(text, name, _texts(sets), own.Maker()))
+    return resolved
+
+
+def _texts(sets: Sets | None, seed: int | None = None) -> list[tuple[str, str]]:
+    """Overrides as the core takes them. What is not a string is written as JSON, which is TOML for such values."""
+    pairs = list(sets.items() if isinstance(sets, Mapping) else sets or [])
+    if seed is not None:
+        pairs.append(("run.seed", seed))
+    return [(key, value if isinstance(value, str) else json.dumps(_plain(value))) for key, value in pairs]
+
+
+def scenarios() -> list[str]:
+    """The names of the scenarios that come with Sluicegate."""
+    entries = resources.files("sluicegate").joinpath("scenarios").iterdir()
+    return sorted(entry.name.removesuffix(".toml") for entry in entries if entry.name.endswith(".toml"))
+
+
+def read_scenario(file: str | Path) -> tuple[str, str]:
+    """The text of a scenario and its name for messages.
+
+    `file` is a path or, when no such file exists, `NAME`, `NAME.toml` or `scenarios/NAME.toml` of a scenario that comes
+    with Sluicegate. Raises OSError when it cannot be read, `ScenarioError` when it is not text.
+    """
+    path = Path(file)
+    name = path.name.removesuffix(".toml")
+    if not path.exists() and path.parent in (Path(), Path("scenarios")):
+        known = scenarios()
+        if name in known:
+            packaged = resources.files("sluicegate").joinpath("scenarios", f"{name}.toml")
+            return packaged.read_text("utf-8"), packaged.name
+        near = get_close_matches(name, known, 1)
+        hint = f'did you mean "{near[0]}"?' if near else f"scenarios that come with Sluicegate: {', '.join(known)}"
+        raise FileNotFoundError(2, f"no such file; {hint}", str(file))
+    try:
+        return path.read_text("utf-8"), str(file)
+    except UnicodeDecodeError as error:
+        raise _core.ScenarioError(f"{file}: not UTF-8 text (byte {error.start})") from None
