@@ -60,7 +60,8 @@ class Settings:
 
 @dataclass(frozen=True)
 class Axis:
-    """What an axis of numbers changes in the scenario: the value of `key`, in `unit`. `label`: of a chart's axis."""
+    """What an axis of numbers changes in the scenario: the value of `key`, in `unit`. `label`: of a chart's axis, and of
+    a value where there is no unit ("32 TCP flows")."""
 
     key: str
     unit: str = ""
@@ -68,11 +69,15 @@ class Axis:
 
     def sets(self, value: Any) -> Sets:
         """One value as overrides."""
-        return ((self.key, self.text(value)),)
+        return ((self.key, self._with(value, self.unit)),)
 
     def text(self, value: Any) -> str:
-        """One value with its unit."""
-        return f"{value:g} {self.unit}".rstrip() if isinstance(value, int | float) else str(value)
+        """One value in words."""
+        return self._with(value, self.unit or self.label)
+
+    @staticmethod
+    def _with(value: Any, unit: str) -> str:
+        return f"{value:g} {unit}".rstrip() if isinstance(value, int | float) else str(value)
 
 
 @dataclass(frozen=True)
