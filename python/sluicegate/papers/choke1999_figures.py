@@ -9,7 +9,8 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from ..experiments.engine import Tables
-from ..report import FigurePart, number
+from ..quantities import significant as number
+from ..report import FigurePart
 from . import Settings, charts
 from .choke1999_cases import CHOKE, DROP_TAIL, FAIR_BPS, LINK_BPS, RATES, RED, VARIANTS, Case
 from .points import RUN, fold, interval_of, summarise

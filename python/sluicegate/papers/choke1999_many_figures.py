@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import polars as pl
 
 from ..experiments.engine import Tables
-from ..report import FigurePart, number
+from ..quantities import significant as number
+from ..report import FigurePart
 from . import Settings, charts
 from .choke1999_cases import (
     CHOKE,

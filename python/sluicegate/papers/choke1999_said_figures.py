@@ -9,7 +9,8 @@ import polars as pl
 
 from ..experiments.engine import Tables
 from ..plot import style as plot
-from ..report import FigurePart, number
+from ..quantities import significant as number
+from ..report import FigurePart
 from . import Settings, charts
 from .choke1999_cases import (
     BURST_GAP_S,
