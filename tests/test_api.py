@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import sluicegate as sg
 from sluicegate import _core
 from sluicegate import scenario as api
+from sluicegate.experiments.run import run_text
 
 
 def small_network(**queue: int) -> sg.Dumbbell:
@@ -179,7 +180,7 @@ def test_what_arrives_departs_is_lost_or_waits(discipline: str, limit: int, udp:
         "run.duration": "3 s",
         "run.warmup": "0 s",
     }
-    run = api.run_text(SMALL, sets=sets, seed=seed)
+    run = run_text(SMALL, sets=sets, seed=seed)
     causes = [column for column in run.links.columns if column.startswith("lost_") and column != "lost_packets"]
     for link in run.links.to_dicts():
         queued = link["arrivals_packets"] - link["departures_packets"] - link["lost_packets"]

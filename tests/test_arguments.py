@@ -13,12 +13,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from sluicegate import _core, papers
-from sluicegate.cli import common as cli
+from sluicegate import _core, cli, papers
 from sluicegate.experiments import compare as comparison
 from sluicegate.experiments import disciplines
 from sluicegate.experiments import replay as replays
-from sluicegate.theory import choke_curve as choke_theory
+from sluicegate.theory import choke_curve
 
 CAPTURE = str(Path(__file__).parent / "captures/raw.pcap")
 
@@ -48,7 +47,7 @@ PIECES = st.lists(st.sampled_from([*WORDS, *':=,. []{}"', " s", "\udcff"]), max_
 TEXT = ANY | PIECES
 
 LOADED = (
-    choke_theory,
+    choke_curve,
     comparison,
     papers,
     replays,

@@ -16,8 +16,8 @@ from conftest import Program
 from tiny import contents
 
 import sluicegate as sg
-from sluicegate import stats as intervals
-from sluicegate.cli import compare as comparison_text
+from sluicegate import stats
+from sluicegate.cli.compare import missing
 from sluicegate.experiments import compare as comparison
 from sluicegate.experiments import disciplines
 from sluicegate.plot import comparison as comparison_plot
@@ -297,7 +297,7 @@ def test_the_tables_hold_the_intervals_of_the_runs(done: sg.Comparison) -> None:
             pairs = [a - b for a, b in zip(values, by["red"], strict=True)]
             paired = done.difference(label, "tcp_throughput_bps")
             assert paired["difference"] == pytest.approx(statistics.mean(pairs))
-            assert paired["half_width"] == pytest.approx(intervals.interval(pairs).half_width)
+            assert paired["half_width"] == pytest.approx(stats.interval(pairs).half_width)
     assert done.difference("choke:candidates=2", "tcp_throughput_bps")["excludes_zero"] is True
 
 
@@ -436,4 +436,4 @@ def test_a_value_that_some_runs_lack_is_told() -> None:
     columns |= {name: [0.1, 0.2] for name in others}
     runs = fake_runs(**{name: {"red": values} for name, values in columns.items()})
     fake = sg.Comparison(runs, {"red": "red"}, "red", ["x"], ["bottleneck"], {"seeds": [1, 2]})
-    assert comparison_text.missing(fake) == ["red: jain_tcp has a value in 1 of 2 runs only"]
+    assert missing(fake) == ["red: jain_tcp has a value in 1 of 2 runs only"]

@@ -13,6 +13,7 @@ import pytest
 import sluicegate as sg
 from sluicegate import scenario as api
 from sluicegate.experiments.engine import Experiment, Tables, run_experiments
+from sluicegate.experiments.run import run_text
 from sluicegate.papers import Settings, dcn2004, dcn2004_cases, dcn2004_page, overview, reproduce
 from sluicegate.papers.checks import judge
 from sluicegate.papers.dcn2004_load import Amount, Calibration, Load, calibrate
@@ -253,7 +254,7 @@ packet_size = "1000 B"
 duration = "20 s"
 warmup = "10 s"
 """
-    link = api.run_text(text, "frames.toml").links
+    link = run_text(text, "frames.toml").links
     assert link["utilisation"].item() == pytest.approx(0.8, abs=1e-3)
     with pytest.raises(sg.ScenarioError, match="framing is in bytes"):
-        api.run_text(text.replace('"250 B"', '"2 packets"'), "frames.toml")
+        run_text(text.replace('"250 B"', '"2 packets"'), "frames.toml")

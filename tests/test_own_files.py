@@ -15,8 +15,7 @@ from conftest import PROGRAM, SMALL, Program
 from interrupting import interrupt
 
 import sluicegate as sg
-from sluicegate import _core
-from sluicegate import custom_aqm as own
+from sluicegate import _core, custom_aqm
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -200,8 +199,8 @@ from pathlib import Path
 import polars as pl
 
 import sluicegate as sg
-from sluicegate import custom_aqm as own
-from sluicegate.experiments import engine as runner
+from sluicegate import custom_aqm
+from sluicegate.experiments import engine
 from sluicegate.scenario import scenario
 
 
@@ -222,7 +221,7 @@ class Where(sg.Aqm):
 def experiment(queue):
     text = scenario(sg.dumbbell(rate="1 Mbit/s", queue=queue), sg.Udp(rate="2 Mbit/s"), duration="2 s", warmup="1 s")
     keep = {"links": ("lost_tail", "utilisation")}
-    return runner.Experiment("x", text, "x", (), keep, None if isinstance(queue, sg.DropTail) else queue)
+    return engine.Experiment("x", text, "x", (), keep, None if isinstance(queue, sg.DropTail) else queue)
 
 
 def processes():
@@ -230,18 +229,18 @@ def processes():
 
 
 if __name__ == "__main__":
-    theirs = runner.run_experiments([experiment(sg.DropTail(limit=20))], [1, 2, 3], jobs=2)["links"]
-    ours = runner.run_experiments([experiment(Where)], [1, 2, 3], jobs=2)["links"]
+    theirs = engine.run_experiments([experiment(sg.DropTail(limit=20))], [1, 2, 3], jobs=2)["links"]
+    ours = engine.run_experiments([experiment(Where)], [1, 2, 3], jobs=2)["links"]
     assert ours.equals(theirs), (ours, theirs)
     assert processes() and os.getpid() not in processes(), "processes for what is written in Python"
-    ours = runner.run_experiments([experiment(lambda: Where())], [1, 2, 3], jobs=2)["links"]
+    ours = engine.run_experiments([experiment(lambda: Where())], [1, 2, 3], jobs=2)["links"]
     assert ours.equals(theirs)
     assert os.getpid() in processes(), "what no other process can import runs here"
     import functools
     try:
-        runner.run_experiments([experiment(functools.partial(Where, fault=True))], [1, 2], jobs=2)
+        engine.run_experiments([experiment(functools.partial(Where, fault=True))], [1, 2], jobs=2)
     except LookupError as error:
-        assert own.traceback_of(error) is not None, error.__notes__
+        assert custom_aqm.traceback_of(error) is not None, error.__notes__
         print("done")
 """
 
@@ -254,12 +253,12 @@ def test_experiments_run_it_in_processes(tmp_path: Path) -> None:
 
 def test_a_scenario_tells_whether_it_needs_python() -> None:
     ours = SMALL.replace('"choke"', '"mine.py:Mine"')
-    assert own.in_python(ours, [])
-    assert not own.in_python(SMALL, [])
-    assert own.in_python(SMALL, [("queue.discipline", "mine.py:Mine")])
-    assert not own.in_python(ours, [("queue.discipline", "red")])
-    assert not own.in_python("no toml", [])
-    assert not own.in_python("queue = 3", [])
+    assert custom_aqm.in_python(ours, [])
+    assert not custom_aqm.in_python(SMALL, [])
+    assert custom_aqm.in_python(SMALL, [("queue.discipline", "mine.py:Mine")])
+    assert not custom_aqm.in_python(ours, [("queue.discipline", "red")])
+    assert not custom_aqm.in_python("no toml", [])
+    assert not custom_aqm.in_python("queue = 3", [])
 
 
 def test_an_interrupt_ends_runs_in_processes_within_a_second(tmp_path: Path) -> None:
@@ -273,10 +272,10 @@ if __name__ == "__main__":
             time.sleep(0.01)
         print("runs", flush=True)
     endless = experiment(Where)
-    endless = runner.Experiment(**vars(endless) | {"sets": (("run.duration", "1000000 s"), ("run.series", "false"))})
+    endless = engine.Experiment(**vars(endless) | {"sets": (("run.duration", "1000000 s"), ("run.series", "false"))})
     threading.Thread(target=tell).start()
     try:
-        runner.run_experiments([endless], [1, 2, 3], jobs=2)
+        engine.run_experiments([endless], [1, 2, 3], jobs=2)
     except KeyboardInterrupt:
         print(multiprocessing.active_children())
 """

@@ -12,6 +12,7 @@ from tiny import contents
 
 from sluicegate import scenario as api
 from sluicegate.experiments.engine import Task, work
+from sluicegate.experiments.run import run_text
 from sluicegate.papers import Settings, red1993, red1993_heavy, red1993_marks, red1993_power, red1993_simple, reproduce
 from sluicegate.papers.red1993 import LINK_BPS
 from sluicegate.theory import red
@@ -31,7 +32,7 @@ def product(rtt_ms: float) -> int:
 
 def flows_of(name: str) -> pl.DataFrame:
     text, file = api.read_scenario(name)
-    return api.run_text(text, name=file, sets={"run.duration": "1 ms"}).flows
+    return run_text(text, name=file, sets={"run.duration": "1 ms"}).flows
 
 
 def test_windows_of_fig_3_are_the_products_of_delay_and_bandwidth() -> None:
@@ -190,7 +191,7 @@ def test_no_law_passes_for_another(marks: dict[str, list[int]]) -> None:
 def test_the_average_stands_half_way_while_packets_are_marked() -> None:
     """p_b is never below what the law takes, which would allow a longer gap, nor above it by more than 1 in 500."""
     text, file = red1993_marks.SCENARIO, "red1993_fig8.toml"
-    run = api.run_text(text, file, sets={"queue.max_p": "0.2", "queue.law": "figure2"}, seed=1)
+    run = run_text(text, file, sets={"queue.max_p": "0.2", "queue.law": "figure2"}, seed=1)
     arrivals = run.table("packets").filter(
         (pl.col("event") == "arrival") & (pl.col("time_s") >= red1993_marks.SETTLED_S)
     )

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from sluicegate import scenario as api
+from sluicegate.experiments.run import run_text
 from sluicegate.papers import red1993_filter as the_filter
 from sluicegate.papers import red1993_heavy, red1993_simple
 from sluicegate.papers.checks import judge
@@ -18,7 +19,7 @@ def traced(source: str, sets: dict[str, str]) -> dict[str, pl.DataFrame]:
     text, name = api.read_scenario("red1993_fig9" if source == "fig9" else "red1993_fig3")
     if source == "unresponsive":
         text, sets = red1993_simple.unresponsive(4), {"run.packets": "100000", **sets}
-    run = api.run_text(text, name, sets=sets, seed=3)
+    run = run_text(text, name, sets=sets, seed=3)
     return {"packets": run.table("packets")}
 
 

@@ -11,8 +11,7 @@ import polars as pl
 import pytest
 
 import sluicegate as sg
-from sluicegate import _core
-from sluicegate import io as files
+from sluicegate import _core, io
 
 DOCS = Path(__file__).parents[1] / "docs"
 DECLARED = {table["name"]: table["columns"] for table in json.loads(_core.declarations())["tables"]}
@@ -128,7 +127,7 @@ def test_no_series_leaves_the_columns_without_rows() -> None:
 
 
 def test_a_failure_half_way_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(LookupError), files.staged(tmp_path / "a" / "b") as folder:
+    with pytest.raises(LookupError), io.staged(tmp_path / "a" / "b") as folder:
         (folder / "half").write_text("half")
         raise LookupError
     assert list(tmp_path.iterdir()) == []
@@ -136,7 +135,7 @@ def test_a_failure_half_way_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_failure_half_way_leaves_an_old_folder_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "half").write_text("old")
-    with pytest.raises(KeyboardInterrupt), files.staged(tmp_path) as folder:
+    with pytest.raises(KeyboardInterrupt), io.staged(tmp_path) as folder:
         (folder / "half").write_text("new")
         raise KeyboardInterrupt
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("half", "old")]
@@ -152,12 +151,12 @@ def test_a_new_folder_has_the_usual_permissions(run: sg.Run, tmp_path: Path) -> 
 def test_a_place_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for target in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(NotADirectoryError), files.staged(target):
+        with pytest.raises(NotADirectoryError), io.staged(target):
             pytest.fail("the block must not run")
     if os.geteuid() != 0:  # root may write anywhere
         (tmp_path / "closed").mkdir(mode=0o500)
         with pytest.raises(PermissionError):
-            files.check_writable(tmp_path / "closed" / "new")
+            io.check_writable(tmp_path / "closed" / "new")
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -165,7 +164,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 def write_two(folder: Path, text: str) -> None:
-    with files.staged(folder) as stage:
+    with io.staged(folder) as stage:
         (stage / "data").mkdir()
         (stage / "data/table").write_text(text)
         (stage / "queue").write_text(text)
@@ -188,7 +187,7 @@ def test_a_target_of_the_wrong_type_is_named_and_changes_nothing(tmp_path: Path,
     assert caught.value.filename == str(tmp_path / blocked)
     assert contents(tmp_path) == before
     with pytest.raises((IsADirectoryError, NotADirectoryError)):
-        files.check_writable(tmp_path, [blocked + ("/" if blocked == "data" else "")])
+        io.check_writable(tmp_path, [blocked + ("/" if blocked == "data" else "")])
 
 
 @pytest.mark.parametrize("moves", range(6))

@@ -22,12 +22,11 @@ from tiny import contents
 from typer.testing import CliRunner
 
 import sluicegate as sg
-from sluicegate.cli.common import app
-from sluicegate.experiments import engine as runner
+from sluicegate.cli import app
+from sluicegate.experiments import engine, sweep_work
 from sluicegate.experiments import grid as sweep_grid
 from sluicegate.experiments import store as sweep_store
 from sluicegate.experiments import sweep as sweeps
-from sluicegate.experiments import sweep_work
 
 DOCS = Path(__file__).parents[1] / "docs"
 FILES = ["flows.parquet", "groups.parquet", "links.parquet", "summary.json", "totals.parquet"]
@@ -298,7 +297,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, int]]:
     """The overrides and seeds of the runs that are made, as they are."""
     runs: list[tuple[Any, int]] = []
 
-    def work(job: sweep_work.Job, cancel: runner.Flag | None = None) -> sweep_store.Kept:
+    def work(job: sweep_work.Job, cancel: engine.Flag | None = None) -> sweep_store.Kept:
         runs.append((job.sets, job.seed))
         return sweep_work.work(job, cancel)
 
@@ -393,7 +392,7 @@ def test_a_file_that_has_changed_before_its_run_begins_ends_the_sweep(
 ) -> None:
     """As another file on another machine would: what came of it must not be kept under this one's key."""
 
-    def work(job: sweep_work.Job, cancel: runner.Flag | None = None) -> sweep_store.Kept:
+    def work(job: sweep_work.Job, cancel: engine.Flag | None = None) -> sweep_store.Kept:
         with (tmp_path / name).open("a") as file:
             file.write("# more\n")
         return sweep_work.work(job, cancel)
@@ -495,7 +494,7 @@ def test_the_executor_and_the_number_of_jobs_never_show(tmp_path: Path, done: tu
 
 
 def test_few_tasks_wait_in_an_executor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "AHEAD", 3)
+    monkeypatch.setattr(engine, "AHEAD", 3)
     most = 0
     waiting: list[Future[int]] = []
 
@@ -507,12 +506,12 @@ def test_few_tasks_wait_in_an_executor(monkeypatch: pytest.MonkeyPatch) -> None:
             threading.Timer(0.01, waiting[-1].set_result, [fn(*args)]).start()
             return waiting[-1]
 
-    with runner.finished(double, range(10), None, Slow(), False) as results:
+    with engine.finished(double, range(10), None, Slow(), False) as results:
         assert sorted(results) == [(n, 2 * n) for n in range(10)]
     assert most == 3
 
 
-def double(job: int, _cancel: runner.Flag | None) -> int:
+def double(job: int, _cancel: engine.Flag | None) -> int:
     return 2 * job
 
 

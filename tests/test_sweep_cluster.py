@@ -17,10 +17,9 @@ from distributed import Client
 from test_sweep import MINE, tables
 
 import sluicegate as sg
-from sluicegate import custom_aqm as own
+from sluicegate import custom_aqm
 from sluicegate.experiments import cluster as sweep_cluster
-from sluicegate.experiments import engine as runner
-from sluicegate.experiments import sweep_work
+from sluicegate.experiments import engine, sweep_work
 
 OVER = {"flows.1.rate": "1..2 Mbit/s 4"}
 SETS = {"run.duration": "10 s", "run.warmup": "1 s"}
@@ -154,7 +153,7 @@ def test_a_worker_of_another_version_or_build_is_refused(cluster: Cluster, versi
     with (
         pytest.raises(sweep_cluster.ClusterError, match=rf"the cluster: RuntimeError: {said}"),
         sweep_cluster.executor(cluster.address) as executor,
-        runner.finished(sweep_cluster.work, [job], None, executor, False) as results,
+        engine.finished(sweep_cluster.work, [job], None, executor, False) as results,
     ):
         list(results)
 
@@ -171,11 +170,11 @@ def test_a_worker_that_has_another_file_is_refused(cluster: Cluster, tmp_path: P
     files = (("link.cvec", sweep_work.digest_of(tmp_path / "link.cvec")),)
     made = (("mine:Mine", sweep_work.digest_of(tmp_path / "mine.py")),)
 
-    def asked(files: sweep_work.Files, made: own.Made) -> None:
+    def asked(files: sweep_work.Files, made: custom_aqm.Made) -> None:
         job = sweep_work.Job(text, name, (), 1, files=files, made=made)
         with (
             sweep_cluster.executor(cluster.address) as executor,
-            runner.finished(sweep_cluster.work, [job], None, executor, False) as results,
+            engine.finished(sweep_cluster.work, [job], None, executor, False) as results,
         ):
             assert len(list(results)) == 1
 

@@ -12,9 +12,9 @@ import pytest
 from conftest import Program
 from typer.testing import CliRunner
 
-from sluicegate.cli import common as cli
+from sluicegate import cli
+from sluicegate.cli.theory import FILES
 from sluicegate.theory import choke
-from sluicegate.theory import choke_curve as choke_theory
 
 ASKED = ["theory", "choke", "--tcp", "32", "--udp", "0.1..10 Mbit/s", "--rate", "1 Mbit/s", "--rtt", "100ms"]
 
@@ -89,7 +89,7 @@ def test_everything_is_written_or_nothing(sluicegate: Program, tmp_path: Path) -
     done = sluicegate(*ASKED, "--points", "50", "-o", "out")
     assert done.returncode == 0
     out = tmp_path / "out"
-    assert sorted(path.name for path in out.iterdir()) == sorted(choke_theory.FILES)
+    assert sorted(path.name for path in out.iterdir()) == sorted(FILES)
     table = pl.read_parquet(out / "curve.parquet")
     assert table.height == 50
     assert table["udp_share"].max() == pytest.approx(0.2486, abs=1e-3)
@@ -101,7 +101,7 @@ def test_everything_is_written_or_nothing(sluicegate: Program, tmp_path: Path) -
     ElementTree.parse(out / "theory.svg")
     again = sluicegate(*ASKED, "--points", "50", "-o", "again")
     assert again.returncode == 0
-    for name in choke_theory.FILES:
+    for name in FILES:
         assert (out / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
     (tmp_path / "file").write_text("")
     refused = sluicegate(*ASKED, "-o", "file/below")

@@ -66,10 +66,11 @@ if TYPE_CHECKING:
     from .design.red import RedDesign, design_red
     from .experiments.compare import Comparison, compare
     from .experiments.replay import Replay, replay
+    from .experiments.run import run, simulate
     from .experiments.sweep import Sweep, sweep
     from .results import Run
     from .ring import Ring
-    from .scenario import Topology, check, dumbbell, run, simulate, topology
+    from .scenario import Topology, check, dumbbell, topology
 
     __version__: str
 
@@ -151,10 +152,11 @@ _HOMES = {
     "design.red": ("RedDesign", "design_red"),
     "experiments.compare": ("Comparison", "compare"),
     "experiments.replay": ("Replay", "replay"),
+    "experiments.run": ("run", "simulate"),
     "experiments.sweep": ("Sweep", "sweep"),
     "results": ("Run",),
     "ring": ("Ring",),
-    "scenario": ("Topology", "check", "dumbbell", "run", "simulate", "topology"),
+    "scenario": ("Topology", "check", "dumbbell", "topology"),
 }
 """Modules, and the names that come from each; the others come from `_generated`."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import shutil
@@ -59,6 +60,11 @@ def staged_file(path: str | Path) -> Iterator[Path]:
             (stage / target.name).rename(target)
     finally:
         shutil.rmtree(stage, ignore_errors=True)
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write a value as JSON, indented, NaN refused. Raises OSError, and ValueError for what JSON does not know."""
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
 
 
 def check_writable(directory: str | Path, names: Iterable[str] = ()) -> None:

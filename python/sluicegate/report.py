@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ import jinja2
 from .io import staged
 from .papers.checks import VERDICTS, Verdict, passed
 from .plot import style as plot
+from .quantities import significant as number
 
 if TYPE_CHECKING:
     import polars as pl
@@ -136,20 +136,6 @@ def page(report: Report, drawings: dict[str, bytes]) -> str:
     return environment.get_template("report.html.j2").render(
         report=report, images=images, symbols=SYMBOLS, others=others
     )
-
-
-def number(value: float | None) -> str:
-    """A number as the page prints it: three significant digits more or less, "none" for no bound."""
-    if value is None:
-        return "–"
-    if not math.isfinite(value):
-        return "unknown"
-    magnitude = abs(value)
-    if magnitude >= 100:
-        return f"{value:.0f}"
-    if magnitude >= 10:
-        return f"{value:.1f}"
-    return f"{value:.2f}" if magnitude >= 0.1 or magnitude == 0 else f"{value:.2g}"
 
 
 def verdict_line(verdicts: Sequence[Verdict]) -> str:

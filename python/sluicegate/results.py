@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 TYPES = {"f64": "<f8", "u64": "<u8", "i64": "<i8", "bool": "?"}
 """The core's names of column types, and NumPy's."""
 
+LUCK = 0.01
+"""The chance, over all flows of a run together, below which a share of drops is reported."""
+
 
 class Run:
     """What a simulation gave.
@@ -103,19 +106,36 @@ class Run:
         from .io import staged
 
         with staged(directory) as folder:
-            self.fill(folder)
+            self.write_files(folder)
         return Path(directory)
 
-    def fill(self, folder: Path) -> None:
+    def write_files(self, folder: Path) -> None:
         """Write the same files into a folder that is there, one after the other. Raises OSError."""
+        from .io import write_json
+
         for name in self.tables:
             self.table(name).write_parquet(folder / f"{name}.parquet")
-        text = json.dumps(self.summary, indent=2, ensure_ascii=False, allow_nan=False)
-        (folder / "summary.json").write_text(text + "\n", "utf-8")
+        write_json(folder / "summary.json", self.summary)
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}: {self.table(name).height} rows" for name in self.tables)
         return f"<sluicegate.Run seed={self.summary['seed']} {sizes}>"
+
+
+def heavy_flows(flows: pl.DataFrame) -> list[dict[str, Any]]:
+    """The flows of a run with a disproportionate share of the recent marks and random drops (RED 1993, Sec. X), the
+    largest first: `flow`, `kind`, `link` and the columns that begin with `recent_`.
+
+    A gateway that marks or drops at random hits a flow as often as it sends. `flows`: the table of that name. A flow is
+    listed when `recent_chance` times the number of flows that sent is at most `LUCK`, which bounds the chance that any
+    flow is listed by luck. A shorter round trip or a larger window gives a large share too, as the paper says.
+    """
+    import polars as pl
+
+    sent = flows.filter(pl.col("recent_chance").is_not_null())
+    columns = ("flow", "kind", "link", "recent_share", "recent_expected", "recent_packets", "recent_chance")
+    found = sent.filter(pl.col("recent_chance") * sent.height <= LUCK)
+    return found.sort("recent_share", "flow", descending=[True, False]).select(columns).to_dicts()
 
 
 def file_names() -> list[str]:

@@ -1,4 +1,4 @@
-"""Describe a network and its traffic in Python, or name a scenario file; simulate it.
+"""Describe a network and its traffic in Python, or name a scenario file.
 
 Values are strings with a unit ("1 Mbit/s", "10 ms", "64 kB") or plain numbers (packets, counts, ratios). What is
 described here becomes the text of a scenario; the core alone reads and checks it, so a mistake in Python gives the same
@@ -8,30 +8,23 @@ message as the same mistake in a file, under the name "<python>".
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+from typing import Any, TypeAlias, get_args
 
-from . import _core
-from . import custom_aqm as own
+from . import _core, custom_aqm
 from ._generated import Class, Discipline, Dumbbell, Link, Source
 from .custom_aqm import Aqm, AqmFactory
-
-if TYPE_CHECKING:
-    from .results import Run
+from .quantities import toml_text
 
 PYTHON = "<python>"
 """The file name in messages about a network that Python described."""
 
 Sets = Mapping[str, object] | Iterable[tuple[str, object]]
 """Overrides: dotted keys ("queue.discipline", "flows.1.rate") and their values. Groups of flows count from 0."""
-
-Progress = Callable[[float, float, int], object]
-"""Called some 20 times a second with simulated seconds, seconds in all and events so far; may raise to end the run."""
 
 dumbbell = Dumbbell
 """A network of many senders and receivers on either side of one bottleneck; see `Dumbbell` for the values."""
@@ -56,41 +49,6 @@ def topology(*links: Link, queue: Discipline | AqmFactory | None = None) -> Topo
     return Topology(links=links, queue=queue)
 
 
-def simulate(
-    network: Network,
-    flows: Source | Sequence[Source],
-    *,
-    duration: str | None = None,
-    warmup: str | None = None,
-    seed: int | None = None,
-    sample: str | None = None,
-    series: bool | None = None,
-    exchanges: bool | None = None,
-    recent: int | None = None,
-    packets: int | None = None,
-    positions: int | None = None,
-    progress: Progress | None = None,
-    pcap: Mapping[str, str | Path] | None = None,
-) -> Run:
-    """Simulate `flows` over `network` and return the results.
-
-    `duration`: simulated time, of which `warmup` is left out of counters and means. `seed`: of every random stream.
-    `sample`: the interval of the series; `series`: False leaves them out. `exchanges`: True keeps each
-    request with its response.
-    `recent`: how many of the last marks and losses `recent_share` looks at. `packets`: how many events of single
-    packets the table `packets` keeps. `positions`: how many packets the table `positions` keeps.
-    What is None takes the default that docs/reference/network.md lists under [run].
-    `pcap`: links, and for each a pcapng file of what it sends; they appear whole or not at all.
-
-    Raises `ScenarioError` when a value is wrong, TypeError when something is no network, discipline or source.
-    KeyboardInterrupt, and whatever `progress` or a discipline of one's own raises, end the run.
-    """
-    settings = {"duration": duration, "warmup": warmup, "seed": seed, "sample": sample, "series": series}
-    settings |= {"exchanges": exchanges, "recent": recent, "packets": packets, "positions": positions}
-    text = scenario(network, flows, **settings)
-    return run_text(text, queue=factory(network.queue), progress=progress, pcap=pcap)
-
-
 def factory(queue: object) -> AqmFactory | None:
     """`queue`, when it is the class or factory of a discipline written in Python, else None."""
     ours = get_args(Discipline)
@@ -107,7 +65,7 @@ def scenario(network: Network, flows: Source | Sequence[Source], **run: object) 
         raise TypeError(f"network: expected sluicegate.dumbbell(...) or topology(...), not {network!r}")
     document: dict[str, Any] = {"network": _table(network)}
     if (own_queue := factory(network.queue)) is not None:
-        document["queue"] = {"discipline": own.described(own_queue)}
+        document["queue"] = {"discipline": custom_aqm.described(own_queue)}
     elif (queue := network.queue) is not None:
         if isinstance(queue, Aqm):
             raise TypeError(f"queue: expected the class {type(queue).__name__}, not one of its objects")
@@ -161,60 +119,19 @@ def _plain(value: object) -> object:
     return item() if callable(item) else value
 
 
-def run(
-    file: str | Path,
-    *,
-    sets: Sets | None = None,
-    seed: int | None = None,
-    progress: Progress | None = None,
-    pcap: Mapping[str, str | Path] | None = None,
-) -> Run:
-    """Run the scenario in `file`: a path, or the name of one that comes with Sluicegate (`scenarios()` lists them).
-
-    `sets` and then `seed` override what the file says. `pcap`: see `simulate`. Raises `ScenarioError` and OSError.
-    """
-    text, name = read_scenario(file)
-    return run_text(text, name, sets=sets, seed=seed, progress=progress, pcap=pcap)
-
-
-def run_text(
-    text: str,
-    name: str = PYTHON,
-    *,
-    sets: Sets | None = None,
-    seed: int | None = None,
-    progress: Progress | None = None,
-    queue: AqmFactory | None = None,
-    pcap: Mapping[str, str | Path] | None = None,
-) -> Run:
-    """Run a scenario given as text. `name` stands for the file in messages.
-
-    `queue`: the discipline written in Python that the text calls `own.described(queue)`. `pcap`: see `simulate`.
-    """
-    from .io import staged_file
-    from .results import Run
-
-    places = [Path(file).absolute() for file in (pcap or {}).values()]
-    if twice := next((place for place in places if places.count(place) > 1), None):
-        raise _core.ScenarioError(f"{twice}: two links cannot be written to one file")
-    with ExitStack() as stack:
-        captures = [(link, str(stack.enter_context(staged_file(file)))) for link, file in (pcap or {}).items()]
-        return Run(own.run(text, name, _texts(sets, seed), progress, queue, captures))
-
-
 def check(file: str | Path, *, sets: Sets | None = None) -> dict[str, Any]:
     """The scenario in `file` with every default filled in, not run. Raises `ScenarioError` and OSError."""
     text, name = read_scenario(file)
-    resolved: dict[str, Any] = json.loads(_core.check(text, name, _texts(sets), own.Maker()))
+    resolved: dict[str, Any] = json.loads(_core.check(text, name, override_texts(sets), custom_aqm.Maker()))
     return resolved
 
 
-def _texts(sets: Sets | None, seed: int | None = None) -> list[tuple[str, str]]:
+def override_texts(sets: Sets | None, seed: int | None = None) -> list[tuple[str, str]]:
     """Overrides as the core takes them. What is not a string is written as JSON, which is TOML for such values."""
     pairs = list(sets.items() if isinstance(sets, Mapping) else sets or [])
     if seed is not None:
         pairs.append(("run.seed", seed))
-    return [(key, value if isinstance(value, str) else json.dumps(_plain(value))) for key, value in pairs]
+    return [(key, toml_text(_plain(value))) for key, value in pairs]
 
 
 def scenarios() -> list[str]:

@@ -1,21 +1,71 @@
-"""A comparison for a terminal: a table of means, one of losses by cause, one of differences; at most 100 columns wide.
+"""The command `compare`.
 
-Each number has the half width of its 95 % interval below it, or a dash when one seed leaves that unknown.
+Each number it prints has the half width of its 95 % interval below it, or a dash when one seed leaves that unknown.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from ..plot.comparison import wrapped
+import typer
+
+from .common import MOST_SEEDS, File, Json, Quiet, Set, answers, app, parse_sets, progress_bar
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from ..experiments.compare import Comparison
+
+
+@app.command(short_help="Run a scenario under several disciplines; print means, intervals and differences.")
+@answers
+def compare(
+    file: File,
+    disciplines: Annotated[
+        str,
+        typer.Option(metavar="LIST", help="Separated by commas, each with values of its own: red,choke:candidates=2."),
+    ],
+    seeds: Annotated[int, typer.Option(min=1, max=MOST_SEEDS, metavar="N", help="Run each with seeds 1 to N.")] = 10,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Take differences against this one (default: the first).")
+    ] = None,
+    sets: Set = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="How many runs at once (default: one per core).")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Write tables, summary.json and figures here.")
+    ] = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Run a scenario under several disciplines, paired by seed; print means, their intervals, and differences."""
+    from ..experiments import compare as comparison
+    from ..io import check_writable
+
+    if out is not None:
+        check_writable(out)
+    with progress_bar(quiet) as bar:
+        done = comparison.compare(
+            file,
+            disciplines=disciplines,
+            seeds=seeds,
+            baseline=baseline,
+            sets=parse_sets(sets),
+            jobs=jobs,
+            progress=bar,
+        )
+        if out is not None:
+            done.write(out)
+    if quiet:
+        return
+    if as_json:
+        print(json.dumps(done.record(), ensure_ascii=False))
+    else:
+        print_comparison(done, out)
+
 
 WIDTH = 100
 """How wide tables may be where there is no terminal to ask."""
@@ -34,7 +84,7 @@ class Column:
     decimals: int = 1
 
 
-def show(comparison: Comparison, out: Path | None = None) -> None:
+def print_comparison(comparison: Comparison, out: Path | None = None) -> None:
     """Print the tables of `comparison`, and where its files are."""
     from rich.console import Console
 
@@ -151,6 +201,8 @@ def _table(columns: Sequence[Column], rows: Sequence[tuple[str, list[str]]], sta
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
+
+    from ..plot.comparison import wrapped
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=starred)
     table.add_column("discipline", overflow="fold")

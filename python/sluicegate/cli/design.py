@@ -1,12 +1,92 @@
-"""What `sluicegate design red` prints."""
+"""The commands below `sluicegate design`."""
 
 from __future__ import annotations
 
-from ..design.red import RedDesign, Rule
-from .common import number, print_table
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..quantities import fixed
+from .common import Json, answers, app, print_table
+
+if TYPE_CHECKING:
+    from ..design.pi import PiDesign
+    from ..design.red import RedDesign, Rule
+
+design = typer.Typer(help="Choose the parameters of a discipline for a link.", no_args_is_help=True)
+app.add_typer(design, name="design", short_help="Choose a discipline's parameters for a link, by the paper's rules.")
 
 
-def show(done: RedDesign, dev: str) -> None:
+@design.command(
+    "red",
+    short_help="Parameters for RED, each with its rule; the lines for a scenario, tc and ns-2.",
+    epilog="""Examples:
+
+\b
+sluicegate design red --rate "45 Mbit/s" --rtt "100 ms" --burst 50
+sluicegate design red --rate "10 Mbit/s" --rtt "40 ms" --burst 20 \\
+    --delay-target "20 ms" --ecn --dev eth0
+""",
+)
+@answers
+def design_red(
+    rate: Annotated[str, typer.Option(help='Rate of the link, such as "45 Mbit/s".')],
+    rtt: Annotated[str, typer.Option(help='A typical round trip without queues, such as "100 ms".')],
+    burst: Annotated[int, typer.Option(metavar="PACKETS", help="This many in a row shall pass without a signal.")],
+    delay_target: Annotated[
+        str | None, typer.Option(help="Average queueing delay wanted under load. [what the burst needs]")
+    ] = None,
+    packet_size: Annotated[str, typer.Option(help="Length of a typical packet.")] = "1000 B",
+    max_p: Annotated[float, typer.Option(help="The probability as the average reaches max_th.")] = 0.02,
+    ecn: Annotated[bool, typer.Option("--ecn", help="Mark what can carry a mark.")] = False,
+    dev: Annotated[str, typer.Option(metavar="NAME", help="The interface in the line for tc.")] = "DEV",
+    as_json: Json = False,
+) -> None:
+    """Choose RED's parameters by the rules of Floyd & Jacobson 1993, and say where rules conflict."""
+    from ..design import red as designs
+
+    done = designs.design_red(
+        rate=rate, rtt=rtt, burst=burst, delay_target=delay_target, packet_size=packet_size, max_p=max_p, ecn=ecn
+    )
+    if as_json:
+        print(json.dumps(done.record(dev), ensure_ascii=False))
+    else:
+        print_red(done, dev)
+
+
+@design.command(
+    "pi",
+    short_help="Gains for PI; the lines for a scenario and ns-2.",
+    epilog="""Examples:
+
+\b
+sluicegate design pi --rate "30 Mbit/s" --rtt "246 ms" --flows 60
+sluicegate design pi --rate "100 Mbit/s" --rtt "150 ms" --flows 200 --q-ref 24 --ecn
+""",
+)
+@answers
+def design_pi(
+    rate: Annotated[str, typer.Option(help='Rate of the link, such as "30 Mbit/s".')],
+    rtt: Annotated[str, typer.Option(help='The longest typical round trip, queueing included, such as "246 ms".')],
+    flows: Annotated[int, typer.Option(metavar="N", help="So many long TCP flows, at least.")],
+    q_ref: Annotated[int, typer.Option(metavar="PACKETS", help="The queue wanted.")] = 50,
+    packet_size: Annotated[str, typer.Option(help="Length of a typical packet.")] = "1000 B",
+    w: Annotated[float, typer.Option(metavar="HZ", help="Samples of the queue in a second.")] = 170.0,
+    ecn: Annotated[bool, typer.Option("--ecn", help="Mark what can carry a mark.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Choose PI's gains a and b by the rule of Hollot, Misra, Towsley & Gong 2001."""
+    from ..design import pi as designs
+
+    done = designs.design_pi(rate=rate, rtt=rtt, flows=flows, q_ref=q_ref, packet_size=packet_size, w=w, ecn=ecn)
+    if as_json:
+        print(json.dumps(done.record(), ensure_ascii=False))
+    else:
+        print_pi(done)
+
+
+def print_red(done: RedDesign, dev: str) -> None:
     """Print the values with their rules, the delays they mean, warnings, and the lines for a scenario, tc and ns-2."""
     print_table(["parameter", "value", "rule", "source"], [cells(rule) for rule in done.rules])
     queue = done.queue
@@ -40,4 +120,15 @@ def written(value: float) -> str:
 
 
 def delay(done: RedDesign, packets: float) -> str:
-    return f"{number(done.delay_s(packets), 1e-3)} ms"
+    return f"{fixed(done.delay_s(packets), 1e-3)} ms"
+
+
+def print_pi(done: PiDesign) -> None:
+    """Print the values with their rules, warnings, and the lines for a scenario and ns-2."""
+    rows = [[rule.name, f"{rule.value:.4g}", rule.why, rule.source] for rule in done.rules]
+    print_table(["parameter", "value", "rule", "source"], rows)
+    for warning in done.warnings:
+        print(f"warning: {warning}")
+    print(f"\nin a scenario:\n\n{done.scenario()}")
+    print("in Linux: not possible, it has no PI; pie is its successor")
+    print(f"\nin ns-2, before the links are made:\n\n{done.ns2()}", end="")

@@ -1,14 +1,38 @@
-"""What `sluicegate disciplines NAME` prints: rule, parameters, sources, tc line."""
+"""The command `disciplines`."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any
 
-from .common import print_table, print_text
+import typer
+
+from .common import Json, Refusal, answers, app, nearest, print_table, print_text
+
+
+@app.command(short_help="List the queue disciplines, or explain one.")
+@answers
+def disciplines(
+    name: Annotated[str | None, typer.Argument(help="Explain this one.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the queue disciplines, or explain one: rule, parameters, sources, tc line."""
+    from .. import _core
+
+    known: list[dict[str, Any]] = json.loads(_core.declarations())["disciplines"]
+    chosen = known if name is None else [d for d in known if d["name"] == name]
+    if not chosen:
+        raise Refusal(f"{name}: no such discipline; {nearest(str(name), [d['name'] for d in known])}")
+    if as_json:
+        print(json.dumps(chosen, indent=2, ensure_ascii=False))
+    elif name is None:
+        print_table(["name", "discipline", "source"], [[d["name"], d["title"], d["source"]] for d in known])
+    else:
+        explain(chosen[0])
 
 
 def explain(discipline: dict[str, Any]) -> None:
+    """Print a discipline's rule, parameters, sources, drops and tc line."""
     print(f"{discipline['title']} ({discipline['name']}; sluicegate.{discipline['class_name']})\n")
     print_text(discipline["summary"])
     print_text(f"Source: {discipline['source']}.")

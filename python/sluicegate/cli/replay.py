@@ -1,18 +1,95 @@
-"""What `sluicegate replay` prints."""
+"""The command `replay`."""
 
 from __future__ import annotations
 
+import json
+import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import polars as pl
+import typer
 
-from ..experiments.replay import Replay
-from .common import number, print_table
+from ..quantities import fixed
+from .common import Json, Quiet, Set, answers, app, parse_sets, print_table, progress_bar
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ..experiments.replay import Replay
 
 
-def show(done: Replay, top: int, places: Sequence[Path]) -> None:
+@app.command(
+    short_help="Replay a capture through a discipline; print what each flow met.",
+    epilog="""Examples:
+
+\b
+sluicegate replay day.pcap --rate "10 Mbit/s" --discipline choke:candidates=2
+sluicegate replay day.pcap --rate "10 Mbit/s" --discipline red \\
+    --set queue.red.action=mark --write after.pcapng -o out/
+zcat day.pcap.gz | sluicegate replay - --rate "1 Gbit/s"
+""",
+)
+@answers
+def replay(
+    capture: Annotated[str, typer.Argument(help="A pcap or pcapng file; - for standard input.")],
+    rate: Annotated[str, typer.Option(help='Rate of the link, such as "10 Mbit/s".')],
+    discipline: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With values of its own: choke:candidates=2, or path.py:Class. [drop_tail]"),
+    ] = None,
+    sets: Set = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the discipline and the hash of flows.")] = None,
+    length: Annotated[
+        str | None, typer.Option(metavar="ip|frame", help="Which length counts: the IP packet's or the frame's. [ip]")
+    ] = None,
+    flows: Annotated[
+        int | None, typer.Option(metavar="N", help="Tell at most N flows apart in results. [20000]")
+    ] = None,
+    write: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write what left the link, with its new times, as pcapng.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="Write the tables and summary.json here.")] = None,
+    top: Annotated[int, typer.Option(min=1, metavar="N", help="Print the N largest flows.")] = 20,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Feed the packets of a capture, at their recorded times, through a discipline at a link of some rate.
+
+    A recorded sender does not react. Exit code 1 when the capture is damaged: what could be read is reported.
+    """
+    from ..experiments import replay as replays
+    from ..io import check_writable
+
+    if out is not None:
+        check_writable(out, replays.file_names())
+    size = os.path.getsize(capture) if os.path.isfile(capture) else None
+    with progress_bar(quiet) as bar:
+        update = None if bar is None else lambda read, packets: bar(read, size, f"{packets} packets")
+        done = replays.replay(
+            capture,
+            rate=rate,
+            queue=discipline,
+            seed=seed,
+            length=length,
+            flows=flows,
+            write=write,
+            sets=parse_sets(sets),
+            progress=update,
+        )
+        if out is not None:
+            done.write(out)
+    if as_json and not quiet:
+        print(json.dumps({"flows": done.flows.to_dicts(), "links": done.links.to_dicts(), "summary": done.summary}))
+    elif not quiet:
+        print_replay(done, top, [place for place in (write, out) if place is not None])
+    if done.damage is not None:
+        print(f"error: {capture}: {done.damage}", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def print_replay(done: Replay, top: int, places: Sequence[Path]) -> None:
     """Print the largest flows, the sum of the rest, the link, and what was odd about the capture."""
     flows = done.flows
     lost = [cause for cause in causes(flows) if flows[cause].sum()]
@@ -30,11 +107,11 @@ def show(done: Replay, top: int, places: Sequence[Path]) -> None:
     print_table(header, [cells(row, lost) for row in rows], whole=True)
     [link] = done.links.to_dicts()
     print(
-        f"{link['discipline']} at {number(link['rate_bps'], 1e3)} kbit/s for {link['duration_s']:.3f} s: "
+        f"{link['discipline']} at {fixed(link['rate_bps'], 1e3)} kbit/s for {link['duration_s']:.3f} s: "
         f"{link['arrivals_packets']} packets arrived, {link['departures_packets']} sent on, "
         f"{link['lost_packets']} lost, {link['marked_packets']} marked; "
-        f"{number(link['utilisation'], 0.01)} % used, queue {number(link['queue_packets_mean'])} packets "
-        f"(at most {link['queue_packets_max']}), waiting {number(link['queueing_delay_mean_ns'], 1e6)} ms"
+        f"{fixed(link['utilisation'], 0.01)} % used, queue {fixed(link['queue_packets_mean'])} packets "
+        f"(at most {link['queue_packets_max']}), waiting {fixed(link['queueing_delay_mean_ns'], 1e6)} ms"
     )
     if link["left_packets"]:
         print(f"note: the queue kept {link['left_packets']} packets to the end")
@@ -72,7 +149,7 @@ def summed(rest: pl.DataFrame, name: str) -> dict[str, Any]:
 
 
 def cells(row: dict[str, Any], lost: Sequence[str]) -> list[str]:
-    delays = [number(row[f"queueing_delay_{which}_ns"], 1e6) for which in ("mean", "p95", "p99")]
-    counts = [str(row["arrivals_packets"]), number(row["arrivals_bytes"], 1e3), str(row["delivered_packets"])]
-    losses = [*(str(row[cause]) for cause in lost), number(row["loss_ratio"], 0.01)]
+    delays = [fixed(row[f"queueing_delay_{which}_ns"], 1e6) for which in ("mean", "p95", "p99")]
+    counts = [str(row["arrivals_packets"]), fixed(row["arrivals_bytes"], 1e3), str(row["delivered_packets"])]
+    losses = [*(str(row[cause]) for cause in lost), fixed(row["loss_ratio"], 0.01)]
     return [row["name"], *counts, *losses, str(row["marked_packets"]), *delays]

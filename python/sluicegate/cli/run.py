@@ -1,15 +1,112 @@
-"""What `sluicegate run` prints: a table of the flows, a line for each link."""
+"""The command `run`."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from .common import number, print_table
+import typer
+
+from ..quantities import fixed
+from .common import File, Json, Quiet, Refusal, Set, answers, app, parse_sets, print_table, progress_bar
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from ..results import Run
     from ..theory.choke_overlay import Overlay
+
+
+THEORY_FILES = ("theory.json", "theory.svg")
+"""What --with-theory writes besides."""
+
+HEAVY_FLOWS = 5
+"""How many flows with a disproportionate share of drops are named."""
+
+
+@app.command(short_help="Simulate a scenario; print a table, write results.")
+@answers
+def run(
+    file: File,
+    sets: Set = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of every random stream.")] = None,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="Write the tables and summary.json here.")] = None,
+    pcap: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LINK[=FILE]",
+            help="Write what LINK sends as pcapng, to FILE or with -o to LINK.pcapng. Repeatable.",
+        ),
+    ] = None,
+    with_theory: Annotated[
+        bool, typer.Option("--with-theory", help="Set the model of CHOKe beside the results: one CHOKe bottleneck.")
+    ] = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Simulate a scenario, print a table and, with -o, write the results."""
+    from .. import results, scenario
+    from ..experiments.run import run_text
+    from ..io import check_writable, staged
+
+    if out is not None:
+        check_writable(out, [*results.file_names(), *(THEORY_FILES if with_theory else ())])
+    overrides = parse_sets(sets)
+    text, name = scenario.read_scenario(file)
+    if with_theory:
+        from ..theory import choke_overlay
+
+        choke_overlay.check(scenario.check(file, sets=overrides), file)
+    with progress_bar(quiet) as bar:
+        update = None if bar is None else lambda now, end, _packets: bar(now, end, Path(name).name)
+        if pcap and out is not None:  # the captures appear together with the tables
+            with staged(out) as folder:
+                captures = parse_pcap(pcap, folder)
+                result = run_text(text, name, sets=overrides, seed=seed, progress=update, pcap=captures)
+                theory = choke_overlay.overlay(result) if with_theory else None
+                write_files(folder, result, theory)
+        else:
+            captures = parse_pcap(pcap, None)
+            result = run_text(text, name, sets=overrides, seed=seed, progress=update, pcap=captures)
+            theory = choke_overlay.overlay(result) if with_theory else None
+            if out is not None:
+                with staged(out) as folder:
+                    write_files(folder, result, theory)
+    if quiet:
+        return
+    if as_json:
+        record = {"groups": groups(result), "links": result.links.to_dicts(), "summary": result.summary}
+        record["heavy_flows"] = results.heavy_flows(result.flows)
+        print(json.dumps(record | ({} if theory is None else {"theory": theory.record()})))
+    else:
+        print_run(result, theory, out)
+
+
+def parse_pcap(given: list[str] | None, folder: Path | None) -> dict[str, Path]:
+    """The LINK[=FILE] texts of --pcap: links and files; those without a file go to `folder`."""
+    captures: dict[str, Path] = {}
+    for text in given or []:
+        link, equals, file = text.partition("=")
+        if not link or (equals and not file):
+            raise Refusal(f"--pcap {text}: must be LINK or LINK=FILE, such as bottleneck=out.pcapng")
+        if not file and folder is None:
+            raise Refusal(f"--pcap {text}: say where to write it: -o DIR, or --pcap {link}=FILE")
+        if link in captures:
+            raise Refusal(f"--pcap {text}: {link} is given twice")
+        captures[link] = Path(file) if file or folder is None else folder / f"{link.replace('/', '-')}.pcapng"
+    return captures
+
+
+def write_files(folder: Path, result: Run, theory: Overlay | None) -> None:
+    """Write what a run gave, and the theory beside it if there is one, into a folder that is there."""
+    from ..io import write_json
+    from ..plot import choke_overlay, style
+
+    result.write_files(folder)
+    if theory is not None:
+        write_json(folder / "theory.json", theory.record())
+        (folder / "theory.svg").write_bytes(style.svg(choke_overlay.overlay(theory)))
 
 
 def groups(result: Run) -> list[dict[str, Any]]:
@@ -35,40 +132,85 @@ def groups(result: Run) -> list[dict[str, Any]]:
     )
 
 
-def show(result: Run, theory: Overlay | None, out: Path | None) -> None:
+def print_run(result: Run, theory: Overlay | None, out: Path | None) -> None:
     """Print the groups of flows, the links, who has a large share of the marks, and the theory if there is one."""
-    from .. import heavy_flows as large_shares
-
     header = ["flows", "count", "throughput kbit/s", "per flow kbit/s", "loss %", "delay ms"]
     several = result.flows["link"].n_unique() > 1
     rows = [
         [
             " ".join(filter(None, (row["kind"], row["algorithm"], row["link"] if several else ""))),
             str(row["count"]),
-            number(row["throughput_bps"], 1e3),
-            number(row["throughput_per_flow_bps"], 1e3),
-            number(row["loss_ratio"], 0.01),
-            number(row["delay_mean_ns"], 1e6),
+            fixed(row["throughput_bps"], 1e3),
+            fixed(row["throughput_per_flow_bps"], 1e3),
+            fixed(row["loss_ratio"], 0.01),
+            fixed(row["delay_mean_ns"], 1e6),
         ]
         for row in groups(result)
     ]
     print_table(header, rows)
     for link in result.links.filter(result.links["arrivals_packets"] > 0).to_dicts():
         average = (
-            f", average {number(link['average_packets_min'])}–{number(link['average_packets_max'])}"
+            f", average {fixed(link['average_packets_min'])}–{fixed(link['average_packets_max'])}"
             if link["average_packets_mean"] is not None
             else ""
         )
         print(
-            f"{link['link']}: {link['discipline']} at {number(link['rate_bps'], 1e3)} kbit/s, "
-            f"{number(link['utilisation'], 0.01)} % used, queue {number(link['queue_packets_mean'])} packets (at most "
-            f"{link['queue_packets_max']:.0f}{average}), waiting {number(link['queueing_delay_mean_ns'], 1e6)} ms"
+            f"{link['link']}: {link['discipline']} at {fixed(link['rate_bps'], 1e3)} kbit/s, "
+            f"{fixed(link['utilisation'], 0.01)} % used, queue {fixed(link['queue_packets_mean'])} packets (at most "
+            f"{link['queue_packets_max']:.0f}{average}), waiting {fixed(link['queueing_delay_mean_ns'], 1e6)} ms"
         )
-    for line in large_shares.lines(result.flows):
+    for line in heavy_flow_lines(result.flows):
         print(line)
     if theory is not None:
-        from . import overlay_text as choke_overlay_text
-
-        choke_overlay_text.show(theory)
+        print_overlay(theory)
     if out is not None:
         print(f"results in {out}")
+
+
+def heavy_flow_lines(flows: pl.DataFrame) -> list[str]:
+    """What `sluicegate run` says of them, a line each; nothing when there are none."""
+    from ..results import heavy_flows
+
+    found = heavy_flows(flows)
+    if not found:
+        return []
+    result = ["more of the recent marks and random drops than luck would give (RED 1993, Sec. X):"]
+    for row in found[:HEAVY_FLOWS]:
+        result.append(
+            f"  flow {row['flow']} ({row['kind']}): {100 * row['recent_share']:.0f} % of the last "
+            f"{row['recent_packets']:.0f}, {100 * row['recent_expected']:.2g} % if all sent equally much; "
+            f"by luck with a chance of at most {_chance(row['recent_chance'])}"
+        )
+    if len(found) > HEAVY_FLOWS:
+        result.append(f"  and {len(found) - HEAVY_FLOWS} more; see recent_chance in flows")
+    return result
+
+
+def _chance(value: float) -> str:
+    """A chance to one digit, without noughts beyond what a person takes in."""
+    return f"{value:.1g}" if value >= 1e-12 else "1e-12"
+
+
+SCALES = {"bit/s": ("kbit/s", 1e3), "1": ("%", 0.01), "packets": ("packets", 1.0), "s": ("ms", 1e-3)}
+"""How a quantity is printed."""
+
+
+def print_overlay(done: Overlay) -> None:
+    """Print what was measured beside what each law gives, and where the model does not hold."""
+    rows = []
+    for quantity in done.quantities:
+        unit, scale = SCALES[quantity.unit]
+        whose = "" if quantity.group is None else done.groups[quantity.group]
+        values = [quantity.measured, *(quantity.theory[law] for law in done.laws)]
+        rows.append([whose, f"{quantity.name} {unit}", *(fixed(value, scale) for value in values)])
+    print_table(["flows", "", "measured", *(f"theory: {name}" for name in done.laws.values())], rows)
+    for law, name in done.laws.items():
+        if refusal := done.refusals[law]:
+            print(f"warning: theory, {name}: {refusal}")
+        elif held := done.held[law]:
+            print(
+                f"warning: theory, {name}: the queue is held at max_th, where {fixed(held, 0.01)} % of arrivals are "
+                f"dropped before any comparison; the paper's model ends at max_th"
+            )
+    for warning in done.warnings:
+        print(f"warning: theory: {warning}")

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import MOST_SEEDS, File, Json, Quiet, Refusal, Set, answers, app, parse_sets, progress_bar
+from .common import MOST_SEEDS, File, Json, Quiet, Refusal, Set, answers, app, parse_sets, print_table, progress_bar
+
+if TYPE_CHECKING:
+    from ..experiments.sweep import Sweep
 
 
 @app.command(
@@ -45,10 +48,9 @@ def sweep(
 
     A run is kept as soon as it ends. The same command again runs what is missing; more values or seeds add to it.
     """
-    from ..experiments import cluster as sweep_cluster
-    from ..experiments import grid as sweep_grid
+    from ..experiments import grid
     from ..experiments import sweep as sweeps
-    from . import sweep_text as sweeps_text
+    from ..experiments.cluster import ClusterError
 
     if cluster is not None and jobs is not None:
         raise Refusal("--jobs: a cluster's workers say how many; leave it out with --cluster")
@@ -64,7 +66,7 @@ def sweep(
         try:
             done = sweeps.sweep(
                 file,
-                over=sweep_grid.parsed(over),
+                over=grid.parsed(over),
                 seeds=seeds,
                 out=out,
                 sets=parse_sets(sets),
@@ -73,14 +75,14 @@ def sweep(
                 progress=progress,
             )
         except BaseException as error:
-            if isinstance(error, sweep_cluster.ClusterError):
+            if isinstance(error, ClusterError):
                 print(f"error: {error}", file=sys.stderr)
             if ended and not quiet:
                 print(
                     f"{ended} of {missing} runs ended and are kept in {out}; the same command runs the rest",
                     file=sys.stderr,
                 )
-            if isinstance(error, sweep_cluster.ClusterError):
+            if isinstance(error, ClusterError):
                 raise typer.Exit(1) from None
             raise
     if quiet:
@@ -88,4 +90,56 @@ def sweep(
     if as_json:
         print(json.dumps({"summary": done.summary, "totals": done.totals.to_dicts()}, ensure_ascii=False))
     else:
-        sweeps_text.show(done, out)
+        print_sweep(done, out)
+
+
+MOST_ROWS = 40
+"""More points than these are left to the files."""
+
+TOTALS = (("throughput_bps", "throughput kbit/s", 1e-3, 1), ("lost", "lost %", 100.0, 2))
+LINK = (("utilisation", "used %", 100.0, 2), ("queueing_delay_mean_ns", "delay ms", 1e-6, 1))
+
+
+def print_sweep(sweep: Sweep, out: Path | None = None) -> None:
+    """Print the means of each point, how much was run, and where the files are."""
+    import polars as pl
+
+    runs = sweep.totals.height
+    seeds = len(sweep.summary["seeds"])
+    lost = (pl.col("lost_packets") / pl.col("arrivals_packets")).fill_nan(None).alias("lost")
+    table = sweep.totals.with_columns(lost)
+    shown = list(TOTALS)
+    if sweep.links.height == runs:  # one link
+        table = table.with_columns(sweep.links.select(name for name, *_ in LINK))
+        shown += LINK
+    points = [
+        part.to_dicts() for part in (table[at : at + seeds] for at in range(0, min(runs, MOST_ROWS * seeds), seeds))
+    ]
+    values = [each["values"] for each in sweep.summary["over"]]
+    rows = []
+    for place, point in enumerate(points):
+        label: list[str] = []
+        for each in reversed(values):
+            place, at = divmod(place, len(each))
+            label.insert(0, each[at])
+        rows.append(
+            [*label, *(_mean([row[name] for row in point], factor, digits) for name, _, factor, digits in shown)]
+        )
+    print_table([*(each["key"] for each in sweep.summary["over"]), *(head for _, head, *_ in shown)], rows, whole=True)
+    if (more := runs // seeds - len(rows)) > 0:
+        print(f"… and {more} more points")
+    spread = f"means over {seeds} seeds ± half width of their 95 % intervals" if seeds > 1 else "1 seed"
+    print(f"{runs} runs, of which {sweep.kept} were there; {spread}" if sweep.kept else f"{runs} runs; {spread}")
+    if out is not None:
+        print(f"results in {out}")
+
+
+def _mean(values: list[Any], factor: float, digits: int) -> str:
+    """The mean of what is there and its half width, in the unit shown."""
+    from ..stats import interval
+
+    there = [factor * value for value in values if value is not None]
+    if not there:
+        return "–"
+    found = interval(there)
+    return f"{found.mean:.{digits}f}" + (f" ± {found.half_width:.{digits}f}" if len(there) > 1 else "")

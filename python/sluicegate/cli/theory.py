@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import Json, Quiet, Refusal, answers, app
+from ..quantities import fixed
+from .common import Json, Quiet, Refusal, answers, app, print_table
+
+if TYPE_CHECKING:
+    from ..theory.choke_curve import ChokeTheory
+
+FILES = ("theory.svg", "curve.parquet", "summary.json")
+"""What `theory choke -o` writes."""
 
 theory = typer.Typer(help="What the papers' models say of a link.", no_args_is_help=True)
 app.add_typer(theory, name="theory", short_help="What the papers' models say of a link, without a simulation.")
@@ -51,13 +58,12 @@ def theory_choke(
     as_json: Json = False,
 ) -> None:
     """Solve the model of Tang, Wang & Low 2004 over a range of UDP rates; no simulation."""
-    from .. import io as files
-    from ..theory import choke_curve as choke_theory
-    from . import theory_text as choke_theory_text
+    from ..io import check_writable, staged
+    from ..theory import choke_curve
 
     if out is not None:
-        files.check_writable(out, choke_theory.FILES)
-    done = choke_theory.theory_choke(
+        check_writable(out, FILES)
+    done = choke_curve.theory_choke(
         tcp=tcp,
         udp=udp,
         rate=rate,
@@ -75,13 +81,14 @@ def theory_choke(
         points=points,
     )
     if out is not None:
-        done.write(out)
+        with staged(out) as folder:
+            write_files(folder, done)
     if quiet:
         return
     if as_json:
         print(json.dumps(done.record(), ensure_ascii=False))
     else:
-        choke_theory_text.show(done, out)
+        print_curve(done, out)
 
 
 @theory.command("candidates", short_help="How many candidates CHOKe needs against k unresponsive flows.")
@@ -97,11 +104,9 @@ def theory_candidates(
     as_json: Json = False,
 ) -> None:
     """Candidates needed so that k like unresponsive flows stay under a share of the link, whatever they send."""
-    from .. import io as files
-    from ..plot import choke_theory as choke_theory_plot
-    from ..plot import style as plot
+    from ..io import staged_file
+    from ..plot import choke_theory, style
     from ..theory import choke
-    from . import theory_text as choke_theory_text
 
     if not 1 <= flows <= 100:
         raise Refusal(f"--flows {flows}: must be from 1 to 100")
@@ -112,8 +117,8 @@ def theory_candidates(
     counts, shares = list(range(1, flows + 1)), [each / 100 for each in percent]
     table = [[choke.candidates_for(k, each, most=10**5) for each in shares] for k in counts]
     if out is not None:
-        with files.staged_file(out) as file:
-            file.write_bytes(plot.svg(choke_theory_plot.candidates(counts, shares, table)))
+        with staged_file(out) as file:
+            file.write_bytes(style.svg(choke_theory.candidates(counts, shares, table)))
     if as_json:
         rows = [
             {"flows": k, "candidates": dict(zip(map(str, shares), row, strict=True))}
@@ -121,6 +126,132 @@ def theory_candidates(
         ]
         print(json.dumps(rows))
     else:
-        choke_theory_text.show_candidates(counts, shares, table)
+        print_candidates(counts, shares, table)
         if out is not None:
             print(f"chart in {out}")
+
+
+def write_files(folder: Path, done: ChokeTheory) -> None:
+    """Write `FILES` into a folder that is there. Raises OSError."""
+    from ..io import write_json
+    from ..plot import choke_theory, style
+
+    (folder / "theory.svg").write_bytes(style.svg(choke_theory.curve(done)))
+    done.table().write_parquet(folder / "curve.parquet")
+    write_json(folder / "summary.json", done.record())
+
+
+ROWS = 13
+"""So many points of a curve are printed; all are in curve.parquet and in the JSON."""
+
+NAMES = {
+    "reno": "Reno, eq. (43)",
+    "simple": "Reno, √(2/p)/(d + τ)",
+    "padhye": "Reno with timeouts",
+    "vegas": "Vegas",
+}
+
+
+def print_curve(done: ChokeTheory, out: Path | None) -> None:
+    """Print some points of the curve, the peak, and how far the model can be trusted there."""
+    import numpy as np
+
+    count = len(done.udp_bps)
+    picked = sorted({*np.linspace(0, count - 1, min(count, ROWS)).round().astype(int).tolist(), done.peak})
+    unit, factor = ("Mbit/s", 1e6) if done.rate_bps >= 10**8 else ("kbit/s", 1e3)
+    header = [
+        f"UDP {unit}",
+        "share %",
+        "approx. %",
+        f"per TCP {unit}",
+        "queue",
+        "delay ms",
+        "UDP of queue %",
+        "TCP loss %",
+    ]
+    print_table(header, [cells(done, index, factor) for index in picked])
+    rows = done.rows()
+    udp = "UDP" if done.udp == 1 else f"{done.udp} UDP flows"
+    print(
+        f"{done.tcp} TCP flows ({NAMES[done.law]}), {udp}, {fixed(done.rate_bps, factor)} {unit} or "
+        f"{done.c:.4g} packets/s; queue in packets"
+    )
+    print(_peak(done), _limit(done), sep="")
+    # The estimate is of one UDP flow, one candidate, and TCP flows whose rate falls with the root of their losses.
+    if done.udp == done.candidates == 1 and done.law != "vegas" and done.tcp < 2 * done.least_flows:
+        print(
+            f"warning: CHOKe needs about {fixed(done.least_flows)} TCP flows to stay active here (Sec. VI); near that "
+            f"number the queue swings around min_th and the model, a steady state, is rough"
+        )
+    if any((row["held_loss_ratio"] or 0) for row in rows):
+        print(
+            "warning: * the queue is held at max_th: arrivals are dropped there before any comparison, which the "
+            "paper's model does not cover. A larger max_th or max_p would bring it below"
+        )
+    if refused := [row for row in rows if row["refusal"]]:
+        print(f"warning: {len(refused)} of {count} points have no answer; the first: {refused[0]['refusal']}")
+    if out is not None:
+        print(f"results in {out}")
+
+
+def _peak(done: ChokeTheory) -> str:
+    """Where UDP has most, if that is known: it takes three points."""
+    solved = [index for index, refusal in enumerate(done.curve.refusals) if refusal is None]
+    if len(done.udp_bps) == 1:
+        return ""
+    if len(solved) < 3:
+        return (
+            f"the model has an answer at {len(solved)} of {len(done.udp_bps)} rates, too few to say where the peak is; "
+        )
+    top = done.rows()[done.peak]
+    end = " (the end of the range)" if done.peak in (0, len(done.udp_bps) - 1) else ""
+    if not end and done.peak in (solved[0], solved[-1]):
+        end = " (the end of where the model has an answer)"
+    greatest = fixed(_known(top, "udp_share"), 0.01)
+    return f"UDP's share is greatest, {greatest} %, at {top['udp_load']:.3g} of the link's rate{end}; "
+
+
+def _limit(done: ChokeTheory) -> str:
+    """What UDP can have at most."""
+    from ..theory import choke
+
+    most = choke.worst_share(done.udp, done.candidates)
+    if most < 1:
+        theorem = "" if done.udp == done.candidates == 1 else ", generalised"
+        return f"with many TCP flows UDP never has more than {fixed(most, 0.01)} % (Theorem 1{theorem})"
+    enough = next(m for m in range(1, MOST_CANDIDATES) if choke.worst_share(done.udp, m) < 1)
+    return f"{done.udp} UDP flows can fill the queue and take the whole link: that needs {enough} candidates to prevent"
+
+
+MOST_CANDIDATES = 10**4
+"""Where the search for them would end: 0.567 for each UDP flow are enough."""
+
+
+def cells(done: ChokeTheory, index: int, factor: float) -> list[str]:
+    """A row of the table."""
+    row = done.rows()[index]
+    held = "*" if row["held_loss_ratio"] else ""
+    return [
+        fixed(_known(row, "udp_rate_bps"), factor),
+        fixed(_known(row, "udp_share"), 0.01),
+        fixed(_known(row, "approximate_udp_share"), 0.01),
+        fixed(_known(row, "tcp_throughput_per_flow_bps"), factor),
+        fixed(_known(row, "backlog_packets")) + held,
+        fixed(_known(row, "queueing_delay_s"), 1e-3),
+        fixed(_known(row, "udp_occupancy"), 0.01),
+        fixed(_known(row, "tcp_loss_ratio"), 0.01),
+    ]
+
+
+def _known(row: dict[str, float | str | None], name: str) -> float | None:
+    value = row[name]
+    return value if isinstance(value, float) else None
+
+
+def print_candidates(counts: list[int], shares: list[float], table: list[list[int | None]]) -> None:
+    """Print which number of candidates keeps k flows under each share."""
+    header = ["unresponsive flows", *(f"≤ {100 * share:g} %" for share in shares)]
+    rows = [[str(k), *("–" if m is None else str(m) for m in row)] for k, row in zip(counts, table, strict=True)]
+    print_table(header, rows)
+    print("candidates needed so that these flows together never have more of the link, whatever they send;")
+    print("many TCP flows, a long queue (Theorem 1 for k flows and m candidates)")

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from .. import _core
 from .._generated import Pi
-from .red import Rule, _quantity, _time
+from ..quantities import duration, quantity
+from .red import Rule
 
 LEAST_SAMPLES = 20
 """Samples in one time constant of the controller: with fewer the discrete law is no longer near the continuous one."""
@@ -101,9 +102,9 @@ def design_pi(
     With more flows or shorter round trips than these the queue stays stable and answers more slowly. Raises
     `ScenarioError` when a value is wrong.
     """
-    rate_bps = _quantity("rate", rate, "network.rate")
-    r = _quantity("rtt", rtt, "network.delay") / 1e9
-    packet = _quantity("packet_size", packet_size, "flows.0.packet_size")
+    rate_bps = quantity("rate", rate, "network.rate")
+    r = quantity("rtt", rtt, "network.delay") / 1e9
+    packet = quantity("packet_size", packet_size, "flows.0.packet_size")
     for name, value in (("flows", flows), ("q_ref", q_ref)):
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10**9:
             raise _core.ScenarioError(f"{name} = {value}: must be a whole number, from 1 to {10**9}")
@@ -119,7 +120,7 @@ def design_pi(
     limit = q_ref + max(q_ref, math.ceil(r * c))
     source = "Hollot et al. 2001"
     rules = (
-        Rule("q_ref", "=", q_ref, f"{_time(q_ref / c)} of queueing delay", "as given"),
+        Rule("q_ref", "=", q_ref, f"{duration(q_ref / c)} of queueing delay", "as given"),
         Rule("a", "=", a, f"K·(1/z + T/2), z = 2N/(R²C) = {z:.3g} rad/s", source),
         Rule("b", "=", b, "K·(1/z - T/2), K = z·|1 + jzR|·(2N)²/(RC)³", source),
         Rule("w", "=", float(w), f"1/T; {w / z:.3g} samples in one time constant 1/z", "as given"),
@@ -148,16 +149,3 @@ def design_pi(
         packet_bytes=packet,
         c=c,
     )
-
-
-def show(done: PiDesign) -> None:
-    """Print the values with their rules, warnings, and the lines for a scenario and ns-2."""
-    from ..cli.common import print_table
-
-    rows = [[rule.name, f"{rule.value:.4g}", rule.why, rule.source] for rule in done.rules]
-    print_table(["parameter", "value", "rule", "source"], rows)
-    for warning in done.warnings:
-        print(f"warning: {warning}")
-    print(f"\nin a scenario:\n\n{done.scenario()}")
-    print("in Linux: not possible, it has no PI; pie is its successor")
-    print(f"\nin ns-2, before the links are made:\n\n{done.ns2()}", end="")

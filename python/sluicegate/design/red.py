@@ -7,14 +7,13 @@ has the list, with reasons.
 
 from __future__ import annotations
 
-import json
 import math
 import shlex
 from dataclasses import dataclass
 
 from .. import _core
 from .._generated import Red
-from ..scenario import PYTHON, _texts
+from ..quantities import checked, duration, quantity
 from ..theory.red import average_after_burst, largest_burst, largest_w_q, marked_share, step_response, weight_of
 from ..theory.red import time_constant as arrivals_of
 from .linux import LinuxRed, linux_red
@@ -149,11 +148,11 @@ def design_red(
 
     Raises `ScenarioError` when a value is wrong. Rules that conflict give `warnings`.
     """
-    rate_bps = _quantity("rate", rate, "network.rate")
-    rtt_s = _quantity("rtt", rtt, "network.delay") / 1e9
-    packet = _quantity("packet_size", packet_size, "flows.0.packet_size")
-    target_s = None if delay_target is None else _quantity("delay_target", delay_target, "network.delay") / 1e9
-    _checked("max_p", max_p, "queue.red.max_p")
+    rate_bps = quantity("rate", rate, "network.rate")
+    rtt_s = quantity("rtt", rtt, "network.delay") / 1e9
+    packet = quantity("packet_size", packet_size, "flows.0.packet_size")
+    target_s = None if delay_target is None else quantity("delay_target", delay_target, "network.delay") / 1e9
+    checked("max_p", max_p, "queue.red.max_p")
     if isinstance(burst, bool) or not isinstance(burst, int) or not 1 <= burst <= MOST_BURST:
         raise _core.ScenarioError(f"burst = {burst}: must be a whole number of packets, from 1 to {MOST_BURST}")
     return _Designer(rate_bps, rtt_s, burst, packet, target_s, max_p, ecn).design()
@@ -244,7 +243,7 @@ class _Designer:
         trips = packets / self.per_round_trip
         why = (
             f"a burst of {self.burst} packets leaves the average at {after:.3g}; "
-            f"it follows within {packets:.4g} packets, {_time(packets / self.per_second)} or {trips:.3g} round trips"
+            f"it follows within {packets:.4g} packets, {duration(packets / self.per_second)} or {trips:.3g} round trips"
         )
         allowed = f"the burst leaves the average below min_th = {min_th}"
         if highest == 1:
@@ -262,9 +261,9 @@ class _Designer:
             need = self.least_min_th(slowest)
             self.warnings.append(
                 f"w_q = {w_q:g} follows the queue within {trips:.3g} round trips only: a burst of {self.burst} "
-                f"packets, {_time(self.burst / self.per_second)} of this link, is long beside a round trip. Within "
+                f"packets, {duration(self.burst / self.per_second)} of this link, is long beside a round trip. Within "
                 f"{MOST_ROUND_TRIPS} (Sec. III) bursts up to {largest_burst(min_th, slowest)} packets pass; this one "
-                f"would with min_th = {need}, a delay target of {_time(2 * need / self.per_second)}"
+                f"would with min_th = {need}, a delay target of {duration(2 * need / self.per_second)}"
             )
         elif w_q > quickest * 1.001:
             self.warnings.append(
@@ -280,7 +279,7 @@ class _Designer:
             f"a burst of {self.burst} packets does not fit the delay target: with min_th = {min_th} eq. (3) asks for "
             f"w_q < {highest:.3g}, rule 1 of Sec. VIII-A for {LEAST_W_Q:g} at least. Eq. (3) was kept, and the average "
             f"follows slowly. With w_q = {LEAST_W_Q:g} bursts up to {largest_burst(min_th, LEAST_W_Q)} packets pass; "
-            f"this one would with min_th = {need}, a delay target of {_time(2 * need / self.per_second)}"
+            f"this one would with min_th = {need}, a delay target of {duration(2 * need / self.per_second)}"
         )
 
     def choose_max_th(self, min_th: int, w_q: float) -> int:
@@ -302,14 +301,14 @@ class _Designer:
         middle = (min_th + max_th) / 2
         if wanted < 0.9 * middle:
             self.warnings.append(
-                f"the delay target, {_time(self.target)}, is only {wanted:.3g} packets: min_th = {min_th} and max_th = "
-                f"{least} hold the average near {_time(middle / self.per_second)}. Less would leave the link idle "
-                f"too often (Sec. VI-C)"
+                f"the delay target, {duration(self.target)}, is only {wanted:.3g} packets: min_th = {min_th} and "
+                f"max_th = {least} hold the average near {duration(middle / self.per_second)}. Less would leave the "
+                f"link idle too often (Sec. VI-C)"
             )
         if (alone := self.burst / self.per_second) > self.target:
             self.warnings.append(
-                f"a burst of {self.burst} packets takes {_time(alone)} to send: its last packets wait longer than the "
-                f"delay target, which is for the average (Sec. III)"
+                f"a burst of {self.burst} packets takes {duration(alone)} to send: its last packets wait longer than "
+                f"the delay target, which is for the average (Sec. III)"
             )
         if rise >= max_th - min_th:
             self.warnings.append(
@@ -350,39 +349,6 @@ class _Designer:
         return math.floor(average_after_burst(self.burst, w_q)) + 1
 
 
-SCENARIO = """\
-network = { rate = "1 Mbit/s", delay = "1 ms" }
-queue = { discipline = "red" }
-flows = [{ kind = "udp", rate = "1 Mbit/s" }]
-run = { duration = "1 s" }
-"""
-
-UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "B": 1}
-UNITS |= {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9}
-
-
-def _checked(name: str, value: object, key: str) -> object:
-    """A value as the core reads it, in the place of `key` in a scenario. Raises `ScenarioError` that says `name`."""
-    [pair] = _texts([(key, value)])
-    try:
-        found = json.loads(_core.check(SCENARIO, PYTHON, [pair]))
-    except _core.ScenarioError as error:
-        raise _core.ScenarioError(str(error).removeprefix("--set ").replace(key, name, 1)) from None
-    for part in key.replace("queue.red", "queue").split("."):
-        found = found[int(part) if part.isdigit() else part]
-    return found
-
-
-def _quantity(name: str, value: object, key: str) -> int:
-    """A quantity in nanoseconds, bits per second or bytes. Raises `ScenarioError`."""
-    text = str(_checked(name, value, key))
-    number, _, unit = text.partition(" ")
-    quantity = int(number) * UNITS[unit]
-    if quantity == 0:
-        raise _core.ScenarioError(f'{name} = "{value}": must be above 0 {unit}')
-    return quantity
-
-
 def _rounded(value: float, *, up: bool) -> float:
     """To three digits, so that a person can write it, and to the side that keeps the bound."""
     digits = 2 - math.floor(math.log10(value))
@@ -393,11 +359,3 @@ def _rounded(value: float, *, up: bool) -> float:
 def _count(flows: float) -> str:
     """A number of flows for a sentence, to three digits."""
     return f"{float(f'{flows:.3g}'):.0f}" if flows >= 10 else f"{flows:.2g}"
-
-
-def _time(seconds: float) -> str:
-    """A time for a sentence, to three digits."""
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= scale:
-            return f"{seconds / scale:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"

@@ -14,8 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from .. import _core
-from .. import custom_aqm as own
+from .. import _core, custom_aqm
 from . import sweep_work
 from .engine import Flag
 from .store import Kept
@@ -119,7 +118,7 @@ def _hand_over(ours: Future[Any], theirs: Any) -> None:
     try:
         result = theirs.result()
     except BaseException as error:
-        its_own = isinstance(error, _core.ScenarioError) or own.traceback_of(error) is not None
+        its_own = isinstance(error, _core.ScenarioError) or custom_aqm.traceback_of(error) is not None
         ours.set_exception(error if its_own else ClusterError(_said(error)))
     else:
         ours.set_result(result)

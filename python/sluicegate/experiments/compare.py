@@ -22,8 +22,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import _core
-from .. import scenario as api
+from .. import _core, scenario
 from ..stats import CONFIDENCE, Interval, difference, interval
 from .disciplines import Choice, Listed, choices, find
 
@@ -143,7 +142,7 @@ class Comparison:
 
 
 def compare(
-    network: api.Network | str | Path,
+    network: scenario.Network | str | Path,
     flows: Source | Sequence[Source] | None = None,
     *,
     disciplines: Listed,
@@ -151,7 +150,7 @@ def compare(
     baseline: str | Discipline | AqmFactory | None = None,
     duration: str | None = None,
     warmup: str | None = None,
-    sets: api.Sets | None = None,
+    sets: scenario.Sets | None = None,
     jobs: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -178,7 +177,7 @@ def compare(
     numbers = _seeds(seeds)
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs = {jobs}: must be at least 1")
-    own = api._texts(sets)
+    own = scenario.override_texts(sets)
     run = {"run.duration": duration, "run.warmup": warmup}
     overrides = [*own, *((key, value) for key, value in run.items() if value is not None)]
     for key, _ in own:
@@ -188,14 +187,14 @@ def compare(
     if isinstance(network, str | Path):
         if flows is not None:
             raise TypeError("flows: a scenario file brings its own")
-        plain, name = api.read_scenario(network)
+        plain, name = scenario.read_scenario(network)
         texts = dict.fromkeys((choice.label for choice in given), plain)
     else:
         if flows is None:
             raise TypeError("flows: expected sources such as sluicegate.Tcp(...)")
-        name = api.PYTHON
-        texts = {choice.label: api.scenario(_with_queue(network, choice), flows) for choice in given}
-        plain = api.scenario(_with_queue(network, None), flows)
+        name = scenario.PYTHON
+        texts = {choice.label: scenario.scenario(_with_queue(network, choice), flows) for choice in given}
+        plain = scenario.scenario(_with_queue(network, None), flows)
     _core.check(plain, name, overrides)  # what is wrong whatever the discipline
     resolved = {choice.label: choice.check(texts[choice.label], name, overrides) for choice in given}
     keep = _kept()
@@ -211,11 +210,11 @@ def compare(
     return Comparison(measured(tables, kinds, links), names, base.label, list(kinds.values()), links, summary)
 
 
-def _with_queue(network: api.Network, choice: Choice | None) -> api.Network:
+def _with_queue(network: scenario.Network, choice: Choice | None) -> scenario.Network:
     """A network whose queue is the object or class of `choice`, its own where that is a text, none without a choice."""
     from dataclasses import replace
 
-    if not isinstance(network, api.Network):
+    if not isinstance(network, scenario.Network):
         return network
     if choice is None:
         return replace(network, queue=None)

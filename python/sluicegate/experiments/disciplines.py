@@ -16,9 +16,7 @@ from difflib import get_close_matches
 from functools import cache, partial
 from typing import Any, get_args
 
-from .. import _core
-from .. import custom_aqm as own
-from .. import scenario as api
+from .. import _core, custom_aqm, scenario
 from .._generated import Discipline
 from ..custom_aqm import AqmFactory
 
@@ -53,7 +51,7 @@ class Choice:
 
         Raises `ScenarioError` that names the discipline as it was written, and what a discipline in Python raises.
         """
-        maker = own.Maker(self.queue)
+        maker = custom_aqm.Maker(self.queue)
         try:
             try:
                 resolved = dict(json.loads(_core.check(text, file, [*sets, *self.sets], maker)))
@@ -150,19 +148,19 @@ def _stated(given: Discipline | AqmFactory) -> Choice:
     Of an object every value that is not None counts; the label shows those that are not defaults. The label of a class
     or factory is its name, with the keywords of a `functools.partial`.
     """
-    if (queue := api.factory(given)) is not None:
-        name = own.described(queue)
+    if (queue := scenario.factory(given)) is not None:
+        name = custom_aqm.described(queue)
         bound: dict[str, Any] = {}
         inner: Any = queue
         while isinstance(inner, partial):
             inner, bound = inner.func, inner.keywords | bound
         shown = [f"{key}={value}" for key, value in bound.items()]
         return Choice(":".join([name.rpartition(":")[2].rpartition(".")[2], *shown]), name, queue=queue)
-    if isinstance(given, own.Aqm):
+    if isinstance(given, custom_aqm.Aqm):
         raise TypeError(f"disciplines: expected the class {type(given).__name__}, not one of its objects")
     if not isinstance(given, get_args(Discipline)):
         raise TypeError(f"disciplines: expected a name or a discipline such as sluicegate.Choke(...), not {given!r}")
-    table = api._table(given)
+    table = scenario._table(given)
     defaults = {field.name.rstrip("_"): field.default for field in fields(given) if field.default is not MISSING}
     values = {key: value if isinstance(value, str) else _toml(value) for key, value in table.items()}
     stated = [f"{key}={values[key]}" for key, value in table.items() if value != defaults.get(key)]

@@ -20,7 +20,7 @@ from multiprocessing import get_context
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from .. import custom_aqm as own
+from .. import custom_aqm
 
 if TYPE_CHECKING:
     import polars as pl
@@ -55,7 +55,7 @@ class Experiment:
 
     `id`: unique among the experiments of a report. `text`: the scenario, TOML. `name`: the file name that error
     messages use. `sets`: its overrides. `keep`: what of each run's tables the report needs. `queue`: the discipline
-    written in Python that the text calls `own.described(queue)`; one that is named `path.py:Class` needs none.
+    written in Python that the text calls `custom_aqm.described(queue)`; one that is named `path.py:Class` needs none.
     `derive`: makes further tables of a run's, which `keep` names too; a function of a module, so that processes can be
     handed it.
     `once`: tables that are kept of the first seed alone, because they are large and one run of them is drawn.
@@ -68,7 +68,7 @@ class Experiment:
     name: str
     sets: Sets
     keep: Keep
-    queue: own.AqmFactory | None = None
+    queue: custom_aqm.AqmFactory | None = None
     derive: Derive | None = None
     once: tuple[str, ...] = ()
     by_seed: Mapping[int, Sets] = field(default_factory=dict)
@@ -112,7 +112,7 @@ def work(task: Task, cancel: Flag | None = None) -> Tables:
     experiment = task.experiment
     watch = watcher(cancel)
     sets = [*experiment.sets, *experiment.by_seed.get(task.seed, ()), ("run.seed", str(task.seed))]
-    raw = own.run(experiment.text, experiment.name, sets, watch, experiment.queue)
+    raw = custom_aqm.run(experiment.text, experiment.name, sets, watch, experiment.queue)
     tables = tables_from_core(raw)
     if experiment.derive is not None:
         tables |= experiment.derive(tables)
@@ -158,8 +158,8 @@ def _elsewhere(work: Work[Job, Result], job: Job) -> Result:
 
 def _needs_processes(experiments: Sequence[Experiment]) -> bool:
     """Whether a discipline is written in Python; what no other process can import, a lambda say, stays in this one."""
-    written = [experiment for experiment in experiments if own.in_python(experiment.text, experiment.sets)]
-    return bool(written) and all(own.importable(experiment.queue) for experiment in written)
+    written = [experiment for experiment in experiments if custom_aqm.in_python(experiment.text, experiment.sets)]
+    return bool(written) and all(custom_aqm.importable(experiment.queue) for experiment in written)
 
 
 def run_experiments(

@@ -12,7 +12,6 @@ equal values on any machine, and a run made yesterday is found again. The core a
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,8 @@ from difflib import get_close_matches
 from typing import Any
 
 from .. import _core
-from .. import scenario as api
+from ..quantities import NUMBER, column_value
+from ..scenario import override_texts
 
 Over = Mapping[str, object] | Iterable[tuple[str, object]]
 """What is swept: dotted keys, and for each a text as `--over` takes it or the values themselves."""
@@ -34,23 +34,11 @@ MOST_VALUES = 10_000
 
 EXAMPLE = 'flows.1.rate="0.1..10 Mbit/s log 12"'
 
-NUMBER = r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?"
 RANGE = re.compile(rf"\s*({NUMBER})\s*\.\.\s*({NUMBER})(?![\d.])\s*(.*?)\s*", re.DOTALL)
 WORDS = ("linear", "log", "whole")
 EXACT = Context(prec=40, rounding=ROUND_HALF_EVEN)
 LARGEST = 30
 """The largest power of ten, either way, of a range's ends."""
-
-# A key of each kind of quantity in a scenario that has nothing else to say, and how a column's name ends.
-PROBE = """\
-network = { rate = "1 Mbit/s", delay = "1 ms" }
-queue = { discipline = "drop_tail" }
-flows = [{ kind = "udp", rate = "1 Mbit/s" }]
-run = { duration = "1 s" }
-"""
-KINDS = (("network", "rate", "_bps"), ("network", "delay", "_ns"), ("queue", "limit", "_bytes"))
-UNITS = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9, "B": 1}
-UNITS |= {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}  # those in which the core shows what it has read
 
 
 @dataclass(frozen=True)
@@ -149,7 +137,7 @@ def _values(key: str, given: object) -> tuple[str, ...]:
     listed: Any = given.tolist() if hasattr(given, "tolist") else given  # an array
     if not isinstance(listed, Iterable) or isinstance(listed, Mapping | bytes):
         raise TypeError(f"over: {key} = {given!r}: expected a text such as {EXAMPLE}, or a list of values")
-    values = [text for _, text in api._texts((key, value) for value in listed)]
+    values = [text for _, text in override_texts((key, value) for value in listed)]
     if not values:
         raise _core.ScenarioError(f"--over {key}: name at least one value")
     return tuple(values)
@@ -218,7 +206,7 @@ def _written(number: Decimal) -> str:
 def _column(key: str, values: Sequence[str]) -> tuple[str, tuple[Any, ...]]:
     """The name of a key's column and its cells: numbers when all values are numbers or quantities of one kind, in
     bit/s, ns, bytes or packets; else the texts."""
-    read = [_cell(value) for value in values]
+    read = [column_value(value) for value in values]
     kinds = {(suffix, isinstance(cell, bool)) for suffix, cell in read}
     if None in (suffix for suffix, _ in read) or len(kinds) > 1:
         return key, tuple(values)
@@ -226,25 +214,3 @@ def _column(key: str, values: Sequence[str]) -> tuple[str, tuple[Any, ...]]:
     if any(isinstance(cell, float) for cell in cells):
         cells = [float(cell) for cell in cells]
     return f"{key}{read[0][0]}", tuple(cells)
-
-
-def _cell(value: str) -> tuple[str | None, Any]:
-    """How the name of the column ends, and the value in that unit; None and the text for what is no number."""
-    if value in ("true", "false"):
-        return "", value == "true"
-    if re.fullmatch(r"[+-]?\d+", value):
-        return ("", int(value)) if abs(int(value)) < 2**63 else (None, value)
-    if re.fullmatch(NUMBER, value):
-        return "", float(value)
-    if not re.match(NUMBER, value):
-        return None, value
-    for table, key, suffix in KINDS:
-        try:
-            found = json.loads(_core.check(PROBE, "", [(f"{table}.{key}", value)]))[table][key]
-        except _core.ScenarioError:
-            continue
-        if isinstance(found, int):  # "30 packets"
-            return "", found
-        number, _, unit = str(found).partition(" ")
-        return suffix, int(number) * UNITS[unit]
-    return None, value

@@ -9,8 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import _core
-from .. import custom_aqm as own
+from .. import _core, custom_aqm
 from ..io import staged_file
 from ..results import Run
 from .disciplines import choices
@@ -102,7 +101,7 @@ def replay(
     wrong or `capture` is no capture, OSError when a file cannot be read or written, TypeError when `queue` is no
     discipline; KeyboardInterrupt, and whatever `progress` or a discipline of one's own raises, end the replay.
     """
-    from ..scenario import _texts
+    from ..scenario import override_texts
 
     place = str(capture)
     if place != "-":
@@ -126,9 +125,9 @@ def replay(
             if value is not None
         ),
         *chosen,
-        *_texts(sets),
+        *override_texts(sets),
     ]
-    maker = own.Maker(own_queue)
+    maker = custom_aqm.Maker(own_queue)
     with ExitStack() as stack:
         target = None if write is None else stack.enter_context(staged_file(write))
         try:

@@ -16,9 +16,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import _core
-from .. import custom_aqm as own
-from .. import scenario as api
+from .. import _core, custom_aqm, scenario
 from . import sweep_work
 from .compare import _seeds
 from .grid import MOST, Axis, Over, Point, axes, constants, points
@@ -95,7 +93,7 @@ class Sweep:
 
 
 def sweep(
-    network: api.Network | str | Path,
+    network: scenario.Network | str | Path,
     flows: Source | Sequence[Source] | None = None,
     *,
     over: Over,
@@ -103,7 +101,7 @@ def sweep(
     out: str | Path | None = None,
     duration: str | None = None,
     warmup: str | None = None,
-    sets: api.Sets | None = None,
+    sets: scenario.Sets | None = None,
     jobs: int | None = None,
     executor: Executor | None = None,
     cluster: str | None = None,
@@ -161,7 +159,7 @@ def sweep(
                 for _, at, seed in todo
             ]
             chosen = {tuple(each for each in task.sets if each[0].endswith(".discipline")) for task in tasks}
-            in_python = any(own.in_python(text, each) for each in chosen) and own.importable(queue)
+            in_python = any(custom_aqm.in_python(text, each) for each in chosen) and custom_aqm.importable(queue)
             do: Work[Job, Kept] = work
             if cluster is not None:
                 from . import cluster as sweep_cluster
@@ -180,24 +178,24 @@ def sweep(
 
 
 def _scenario(
-    network: api.Network | str | Path, flows: Source | Sequence[Source] | None
-) -> tuple[str, str, own.AqmFactory | None]:
+    network: scenario.Network | str | Path, flows: Source | Sequence[Source] | None
+) -> tuple[str, str, custom_aqm.AqmFactory | None]:
     """The text of the scenario, its name in messages, and the discipline that it takes from Python, if any."""
     if isinstance(network, str | Path):
         if flows is not None:
             raise TypeError("flows: a scenario file brings its own")
-        return (*api.read_scenario(network), None)
+        return (*scenario.read_scenario(network), None)
     if flows is None:
         raise TypeError("flows: expected sources such as sluicegate.Tcp(...)")
-    text = api.scenario(network, flows)
-    return text, api.PYTHON, api.factory(network.queue)
+    text = scenario.scenario(network, flows)
+    return text, scenario.PYTHON, scenario.factory(network.queue)
 
 
 def _overrides(
-    sets: api.Sets | None, swept: Sequence[Axis], duration: str | None, warmup: str | None
+    sets: scenario.Sets | None, swept: Sequence[Axis], duration: str | None, warmup: str | None
 ) -> tuple[tuple[str, str], ...]:
     """The overrides that hold for every point. Raises `ScenarioError` for one that the sweep gives."""
-    own_sets = api._texts(sets)
+    own_sets = scenario.override_texts(sets)
     for key, _ in own_sets:
         if key == "run.seed":
             raise _core.ScenarioError("--set run.seed: a sweep takes the seeds it is given, not this one")
@@ -210,13 +208,17 @@ def _overrides(
 
 
 def _checked(
-    text: str, name: str, overrides: tuple[tuple[str, str], ...], grid: Sequence[Point], queue: own.AqmFactory | None
+    text: str,
+    name: str,
+    overrides: tuple[tuple[str, str], ...],
+    grid: Sequence[Point],
+    queue: custom_aqm.AqmFactory | None,
 ) -> list[Checked]:
     """What each point is. Raises `ScenarioError` that says at which point it is."""
     checked = []
     digest = cache(digest_of)  # points share files
     for point in grid:
-        maker = own.Maker(queue)
+        maker = custom_aqm.Maker(queue)
         try:
             found = _core.check(text, name, [*overrides, SERIES, *point.sets], maker)
         except _core.ScenarioError as error:
@@ -228,14 +230,19 @@ def _checked(
 
 
 def _job(
-    text: str, name: str, sets: tuple[tuple[str, str], ...], seed: int, queue: own.AqmFactory | None, checked: Checked
+    text: str,
+    name: str,
+    sets: tuple[tuple[str, str], ...],
+    seed: int,
+    queue: custom_aqm.AqmFactory | None,
+    checked: Checked,
 ) -> Job:
     """One run. Paths are made absolute: a worker may be in another folder."""
     told = tuple(
         (key, os.path.abspath(value) if key.endswith(".discipline") and ".py:" in value else value)
         for key, value in sets
     )
-    path = name if name == api.PYTHON else os.path.abspath(name)
+    path = name if name == scenario.PYTHON else os.path.abspath(name)
     return Job(text, path, told, seed, queue, sweep_work.build(), checked.files, checked.made)
 
 

@@ -12,8 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from .. import _core
-from .. import custom_aqm as own
+from .. import _core, custom_aqm
 from .engine import Flag, Sets, watcher
 from .store import Kept
 
@@ -29,7 +28,7 @@ class Job:
     """One run. Picklable.
 
     `text`: the scenario, TOML. `name`: the file name that messages use, and from whose folder `path.py:Class` counts.
-    `sets`: its overrides. `queue`: the discipline written in Python that the text calls `own.described(queue)`.
+    `sets`: its overrides. `queue`: the discipline written in Python that the text calls `custom_aqm.described(queue)`.
     `build`: of the program that asks, as `build()` tells it; a worker with another must not answer. `files`: the
     scenario's files of connections, with their digests, and `made`: its disciplines in Python, with those of their
     files; a worker that finds others must not answer either. None: not looked at.
@@ -39,10 +38,10 @@ class Job:
     name: str
     sets: Sets
     seed: int
-    queue: own.AqmFactory | None = None
+    queue: custom_aqm.AqmFactory | None = None
     build: str = ""
     files: Files = ()
-    made: own.Made | None = None
+    made: custom_aqm.Made | None = None
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Checked:
 
     resolved: dict[str, Any]
     about: dict[str, Any]
-    made: own.Made
+    made: custom_aqm.Made
     files: Files
 
 
@@ -79,9 +78,9 @@ def work(job: Job, cancel: Flag | None = None) -> Kept:
         except OSError as error:
             raise _core.ScenarioError(f"{path}: cannot be read where the run is made: {error.strerror}") from None
         if found != wanted:
-            raise _core.ScenarioError(f"{path}: {own.another_file(found, wanted)}")
+            raise _core.ScenarioError(f"{path}: {custom_aqm.another_file(found, wanted)}")
     sets = [*job.sets, SERIES, ("run.seed", str(job.seed))]
-    raw = own.run(job.text, job.name, sets, watcher(cancel), job.queue, expected=job.made)
+    raw = custom_aqm.run(job.text, job.name, sets, watcher(cancel), job.queue, expected=job.made)
     summary = json.loads(raw["summary"])
     raw["tables"] = {name: raw["tables"][name] for name in Kept._fields if name != "totals"}
     streams = {}
@@ -92,7 +91,7 @@ def work(job: Job, cancel: Flag | None = None) -> Kept:
     return Kept(**streams, totals=json.dumps(summary["totals"] | {"events": summary["events"]}))
 
 
-def key_of(point: Checked, seed: int, queue: own.AqmFactory | None) -> str:
+def key_of(point: Checked, seed: int, queue: custom_aqm.AqmFactory | None) -> str:
     """What a run is known by: the digest of all that its results depend on.
 
     What cannot be told apart from others gets a key of its own, and so is run anew each time.
@@ -121,7 +120,7 @@ def digest_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _told(queue: own.AqmFactory) -> bool:
+def _told(queue: custom_aqm.AqmFactory) -> bool:
     """Whether the file of a class, and the arguments bound to it, say all there is to say of a discipline."""
     factory: Any = queue
     while isinstance(factory, partial):

@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 
 from ..experiments.engine import Tables
-from ..report import FigurePart, number
+from ..quantities import significant as number
+from ..report import FigurePart
 from ..theory import choke
 from . import Settings
 from . import choke2004_charts as drawn

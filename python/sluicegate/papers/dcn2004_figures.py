@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from ..report import FigurePart, number
+from ..quantities import significant as number
+from ..report import FigurePart
 from ..stats import Interval, interval
 from . import dcn2004_charts as charts
 from .dcn2004_cases import LOADS

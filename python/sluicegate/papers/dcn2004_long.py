@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from ..report import FigurePart, number
+from ..quantities import significant as number
+from ..report import FigurePart
 from ..stats import interval
 from . import dcn2004_charts as charts
 from .checks import Bounds, Check, above

@@ -8,7 +8,8 @@ from dataclasses import replace
 from .. import _core
 from .. import scenario as api
 from ..experiments.engine import Tables
-from ..report import Choice, Report, number
+from ..quantities import significant as number
+from ..report import Choice, Report
 from ..stats import interval
 from . import PAPERS, Settings, dcn2004_figures
 from .checks import Verdict, judge

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..report import number
+from ..quantities import significant as number
 from ..stats import interval
 from .disciplines_compare import (
     BURSTS,

@@ -9,7 +9,8 @@ import polars as pl
 
 from ..experiments.engine import Tables
 from ..plot import style as plot
-from ..report import FigurePart, Table, number
+from ..quantities import significant as number
+from ..report import FigurePart, Table
 from ..stats import Interval, difference
 from . import Settings, disciplines_charts
 from .disciplines_charts import Quantity

@@ -16,7 +16,8 @@ import jinja2
 
 from .. import _core
 from ..io import check_writable, staged
-from ..report import SYMBOLS, number
+from ..quantities import significant as number
+from ..report import SYMBOLS
 from . import PAPERS, Progress, _told, reproduce
 from .checks import CLASSES, VERDICTS
 

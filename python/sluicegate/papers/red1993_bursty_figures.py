@@ -6,7 +6,8 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from ..plot import style as plot
-from ..report import FigurePart, number
+from ..quantities import significant as number
+from ..report import FigurePart
 from ..stats import interval
 from . import Settings
 from .points import summarise

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 
 from ..experiments.engine import Tables
 from ..plot import style as plot
-from ..report import FigurePart, number
+from ..quantities import significant as number
+from ..report import FigurePart
 from ..stats import interval
 from ..theory import red as theory
 from . import Settings

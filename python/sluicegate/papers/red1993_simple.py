@@ -15,7 +15,8 @@ import polars as pl
 
 from .. import scenario as api
 from ..experiments.engine import Experiment, Sets, Tables
-from ..report import Choice, FigurePart, number
+from ..quantities import significant as number
+from ..report import Choice, FigurePart
 from ..stats import Interval, interval
 from . import Settings, red1993_charts, red1993_filter
 from .checks import Bounds, Check, above, printed

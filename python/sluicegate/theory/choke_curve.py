@@ -5,17 +5,15 @@ Values are texts with units, as everywhere; the models themselves are `sluicegat
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
-from ..design.red import _quantity
+from ..quantities import quantity
 from ..theory import choke
 
 if TYPE_CHECKING:
@@ -128,23 +126,6 @@ class ChokeTheory:
             "points": self.rows(),
         }
 
-    def write(self, directory: str | Path) -> Path:
-        """Write theory.svg, curve.parquet and summary.json, all or none; return the directory. Raises OSError."""
-        from ..io import staged
-        from ..plot import choke_theory as choke_theory_plot
-        from ..plot import style as plot
-
-        with staged(directory) as folder:
-            (folder / "theory.svg").write_bytes(plot.svg(choke_theory_plot.curve(self)))
-            self.table().write_parquet(folder / "curve.parquet")
-            text = json.dumps(self.record(), indent=2, ensure_ascii=False, allow_nan=False)
-            (folder / "summary.json").write_text(text + "\n", "utf-8")
-        return Path(directory)
-
-
-FILES = ("theory.svg", "curve.parquet", "summary.json")
-"""What `ChokeTheory.write` writes."""
-
 
 def theory_choke(
     *,
@@ -177,8 +158,8 @@ def theory_choke(
     Above max_th the queue is held there, which is not the paper's: see `sluicegate.theory.choke.Red`. Raises
     `ScenarioError` when a value is wrong, or the model has no answer at any point.
     """
-    link, packet = _quantity("rate", rate, "network.rate"), _quantity("packet_size", packet_size, "flows.0.packet_size")
-    d = _quantity("rtt", rtt, "network.delay") / 1e9
+    link, packet = quantity("rate", rate, "network.rate"), quantity("packet_size", packet_size, "flows.0.packet_size")
+    d = quantity("rtt", rtt, "network.delay") / 1e9
     _whole("tcp", tcp, MOST_TCP)
     _whole("flows", flows, MOST_UDP)
     _whole("candidates", candidates, 64)
@@ -192,7 +173,7 @@ def theory_choke(
         raise _core.ScenarioError(f'udp = "{udp}": must be at most {MOST_LOAD:g} times the rate of the link')
     if law not in LAWS:
         raise _core.ScenarioError(f"law = {law}: no such law of TCP; known: {', '.join(LAWS)}")
-    rto = _quantity("min_rto", min_rto, "flows.0.stop") / 1e9
+    rto = quantity("min_rto", min_rto, "flows.0.stop") / 1e9
     laws: dict[str, choke.RateLaw] = {
         "reno": choke.Reno(d),
         "simple": choke.SimpleReno(d),
@@ -229,11 +210,11 @@ def _rates(text: str, points: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     """One rate, or as many of a range as asked for. Raises `ScenarioError`."""
     first, dots, last = text.partition("..")
     if not dots:
-        return np.array([_quantity("udp", text, "flows.0.rate")], dtype=float)
+        return np.array([quantity("udp", text, "flows.0.rate")], dtype=float)
     unit = re.search(r"[^\d\s.+-].*$", last)
     if unit is not None and re.fullmatch(r"\s*[\d.]+(e[+-]?\d+)?\s*", first):
         first = f"{first.strip()} {unit[0]}"
-    low, high = (_quantity("udp", each.strip(), "flows.0.rate") for each in (first, last))
+    low, high = (quantity("udp", each.strip(), "flows.0.rate") for each in (first, last))
     if low >= high:
         raise _core.ScenarioError(f'udp = "{text}": the first rate of a range must be below the last')
     return np.geomspace(low, high, points)

@@ -8,25 +8,19 @@ queues is each flow's `base_rtt_ns` and the time that one packet takes at the bo
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import _core
-from ..design.red import UNITS
+from ..quantities import in_base_unit
 from ..results import Run
 from ..theory import choke
 
 LAWS = {"reno": "Reno, eq. (43)", "padhye": "Reno with timeouts", "vegas": "Vegas, α/τ"}
 """What TCP follows, and how it is called. Where all TCP flows are Vegas there is the last alone, else the others: Vegas
 flows among others follow their own with either."""
-
-FILES = ("theory.json", "theory.svg")
-"""What `Overlay.fill` writes."""
 
 SQUARE_ROOT = ("tahoe", "reno", "newreno", "sack", "vegas")
 """Algorithms whose window follows the laws; Vegas has its own, whichever is asked for."""
@@ -82,15 +76,6 @@ class Overlay:
             "warnings": list(self.warnings),
         }
 
-    def fill(self, folder: Path) -> None:
-        """Write theory.json and theory.svg into a folder that is there. Raises OSError."""
-        from ..plot import choke_overlay as choke_overlay_plot
-        from ..plot import style as plot
-
-        text = json.dumps(self.record(), indent=2, ensure_ascii=False, allow_nan=False)
-        (folder / "theory.json").write_text(text + "\n", "utf-8")
-        (folder / "theory.svg").write_bytes(plot.svg(choke_overlay_plot.overlay(self)))
-
 
 def check(scenario: dict[str, Any], name: str) -> None:
     """Raise `ScenarioError` unless the model covers the resolved scenario: one bottleneck with CHOKe, lasting flows."""
@@ -131,8 +116,8 @@ def overlay(result: Run) -> Overlay:
     import polars as pl
 
     scenario = result.summary["scenario"]
-    bits = 8 * _quantity(scenario["flows"][0]["packet_size"])
-    c = _quantity(scenario["network"]["rate"]) / bits
+    bits = 8 * in_base_unit(scenario["flows"][0]["packet_size"])
+    c = in_base_unit(scenario["network"]["rate"]) / bits
     queue = scenario["queue"]
     g = choke.Red(queue["min_th"], queue["max_th"], queue["max_p"], hold=True, uniform=True)
     names = tuple(_name(flow) for flow in scenario["flows"])
@@ -202,7 +187,7 @@ def _classes(
     members: list[int] = []
     for index, group in enumerate(groups):
         if group["kind"] != "tcp":
-            rate = min(_quantity(group["rate"]), _quantity(group.get("access_rate", group["rate"])))
+            rate = min(in_base_unit(group["rate"]), in_base_unit(group.get("access_rate", group["rate"])))
             classes.append(choke.FlowClass(group["count"], rate / bits, group["kind"]))
             members.append(index)
             continue
@@ -219,16 +204,16 @@ def _classes(
 
 def _law(law: str, group: dict[str, Any], d: float, bits: float) -> choke.RateLaw:
     """What the TCP flows of a group follow, with their window."""
-    per_ack = 1.0 if _quantity(group["delayed_ack"]) == 0 else 2.0
-    rto = _quantity(group["min_rto"]) / 1e9
+    per_ack = 1.0 if in_base_unit(group["delayed_ack"]) == 0 else 2.0
+    rto = in_base_unit(group["min_rto"]) / 1e9
     if group["algorithm"] == "vegas":
         return choke.Vegas((group["vegas_alpha"] + group["vegas_beta"]) / 2)
     rate: choke.RateLaw = choke.Reno(d) if law == "reno" else choke.Padhye(d, per_ack=per_ack, rto_min=rto)
     window = group.get("window")
     if window is None:
         return rate
-    segment = bits / 8 - _quantity(group["header_size"])
-    return choke.Limited(rate, d, window if isinstance(window, int | float) else _quantity(window) / segment)
+    segment = bits / 8 - in_base_unit(group["header_size"])
+    return choke.Limited(rate, d, window if isinstance(window, int | float) else in_base_unit(window) / segment)
 
 
 def _of_group(eq: choke.Equilibrium | None, members: list[int], group: int, bits: float) -> dict[str, float | None]:
@@ -248,9 +233,3 @@ def _of_group(eq: choke.Equilibrium | None, members: list[int], group: int, bits
 def _name(flow: dict[str, Any]) -> str:
     kind = f"{flow['count']} " if flow["count"] > 1 else ""
     return f"{kind}{flow['kind']}{' ' + flow['algorithm'] if 'algorithm' in flow else ''}"
-
-
-def _quantity(text: str) -> float:
-    """A resolved quantity, such as "10 ms", in nanoseconds, bits per second or bytes."""
-    number, _, unit = text.partition(" ")
-    return float(number) * UNITS.get(unit, {"kB": 1000, "MB": 10**6}.get(unit, math.nan))

@@ -8,8 +8,10 @@ import polars as pl
 import pytest
 from conftest import Program
 
-from sluicegate import heavy_flows as large_shares
 from sluicegate import scenario as api
+from sluicegate.cli.run import HEAVY_FLOWS, heavy_flow_lines
+from sluicegate.experiments.run import run_text
+from sluicegate.results import heavy_flows
 
 EQUAL = """
 [network]
@@ -44,26 +46,26 @@ def table(*chances: float | None, shares: float = 0.2) -> pl.DataFrame:
 
 def test_the_chance_is_that_of_any_flow() -> None:
     """0.006 is under a hundredth for one flow alone, not for two; flows that sent nothing do not count."""
-    assert [row["flow"] for row in large_shares.unlikely(table(0.006, None))] == [1]
-    assert large_shares.unlikely(table(0.006, 1.0)) == []
-    assert large_shares.unlikely(table(None, None)) == []
+    assert [row["flow"] for row in heavy_flows(table(0.006, None))] == [1]
+    assert heavy_flows(table(0.006, 1.0)) == []
+    assert heavy_flows(table(None, None)) == []
 
 
 @pytest.mark.parametrize("discipline", ["red", "random_drop"])
 def test_flows_that_send_equally_much_are_not_named(discipline: str) -> None:
     """At most one run in a hundred names one; of thirty, three would come with a chance of 0.003."""
     sets = {"queue.discipline": discipline}
-    runs = [api.run_text(EQUAL, "equal.toml", sets=sets, seed=seed).flows for seed in range(1, 31)]
+    runs = [run_text(EQUAL, "equal.toml", sets=sets, seed=seed).flows for seed in range(1, 31)]
     assert all(run["recent_share"].is_not_null().any() for run in runs)
-    assert sum(map(bool, map(large_shares.lines, runs))) <= 2
+    assert sum(map(bool, map(heavy_flow_lines, runs))) <= 2
 
 
 @pytest.mark.parametrize("discipline", ["red", "choke", "early_random_drop", "random_drop"])
 def test_one_that_sends_more_is_named(discipline: str) -> None:
     sets = [("flows.0.count", "19"), ("queue.discipline", discipline)]
     more = EQUAL.replace("[run]", '[[flows]]\nkind = "udp"\nrate = "4 Mbit/s"\n[run]')
-    flows = api.run_text(more, "more.toml", sets=sets, seed=1).flows
-    assert [row["flow"] for row in large_shares.unlikely(flows)] == [20]
+    flows = run_text(more, "more.toml", sets=sets, seed=1).flows
+    assert [row["flow"] for row in heavy_flows(flows)] == [20]
 
 
 @pytest.mark.parametrize("container", ["priority", "drr"])
@@ -83,22 +85,22 @@ limit = 200
     text = EQUAL.replace('[queue]\ndiscipline = "red"\nlimit = 200\n', classes).replace("count = 20", "count = 19")
     text = text.replace("[run]", '[[flows]]\nkind = "udp"\nrate = "4 Mbit/s"\n[run]')
     alone = '[[flows]]\nkind = "udp"\nclass = 1\nrate = "7 Mbit/s"\n[run]'
-    flows = api.run_text(text.replace("[run]", alone), "classes.toml", seed=1).flows
-    assert [row["flow"] for row in large_shares.unlikely(flows)] == [20]
+    flows = run_text(text.replace("[run]", alone), "classes.toml", seed=1).flows
+    assert [row["flow"] for row in heavy_flows(flows)] == [20]
     assert flows["recent_expected"].to_list()[:20] == [1 / 20] * 20
 
 
 def test_a_full_queue_names_nobody() -> None:
     """Who finds it full is not who sends most (Sec. IX)."""
     text, name = api.read_scenario("unresponsive")
-    flows = api.run_text(text, name, sets=[("queue.discipline", "drop_tail"), ("run.duration", "30 s")]).flows
+    flows = run_text(text, name, sets=[("queue.discipline", "drop_tail"), ("run.duration", "30 s")]).flows
     assert flows["lost_packets"].sum() > 100
-    assert large_shares.lines(flows) == []
+    assert heavy_flow_lines(flows) == []
 
 
 def test_many_are_cut_to_a_few_lines() -> None:
-    text = large_shares.lines(table(*[1e-9] * 8))
-    assert len(text) == 1 + large_shares.MOST_LINES + 1
+    text = heavy_flow_lines(table(*[1e-9] * 8))
+    assert len(text) == 1 + HEAVY_FLOWS + 1
     assert text[1] == (
         "  flow 1 (tcp): 20 % of the last 100, 12 % if all sent equally much; by luck with a chance of at most 1e-09"
     )
@@ -108,5 +110,5 @@ def test_many_are_cut_to_a_few_lines() -> None:
 def test_the_command_says_so(sluicegate: Program) -> None:
     command = ("run", "unresponsive", "--set", "queue.discipline=red", "--set", "run.duration=30 s")
     assert "  flow 33 (udp): " in sluicegate(*command).stdout
-    (row,) = json.loads(sluicegate(*command, "--json").stdout)["large_shares"]
+    (row,) = json.loads(sluicegate(*command, "--json").stdout)["heavy_flows"]
     assert (row["flow"], row["kind"], row["link"], row["recent_packets"]) == (33, "udp", "bottleneck", 100)

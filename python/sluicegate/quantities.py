@@ -1,0 +1,122 @@
+"""Quantities: texts with units read by the core, and numbers written for people.
+
+A quantity is a whole number of bits per second, nanoseconds or bytes. The core alone parses units; what it has read it
+shows in the units of `UNITS`. The core is imported where it is needed, so that printing a number does without it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+UNITS = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9, "B": 1}
+UNITS |= {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+"""The units in which the core shows quantities, in bit/s, bytes and nanoseconds."""
+
+NUMBER = r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?"
+"""A number as scenarios write it, as a regular expression."""
+
+SUFFIXES = {"network.rate": "_bps", "network.delay": "_ns", "queue.limit": "_bytes"}
+"""A key of each kind of quantity, and how the names of columns that hold such quantities end."""
+
+PROBE = """\
+network = { rate = "1 Mbit/s", delay = "1 ms" }
+queue = { discipline = "drop_tail" }
+flows = [{ kind = "udp", rate = "1 Mbit/s" }]
+run = { duration = "1 s" }
+"""
+"""A scenario that the core reads a single value in."""
+
+
+def toml_text(value: object) -> str:
+    """A value as an override takes it: a text as it is, anything else as JSON, which is TOML for such values."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def checked(name: str, value: object, key: str) -> object:
+    """`value` as the core reads it in the place of `key` in a scenario. Raises `ScenarioError` that says `name`."""
+    from . import _core
+
+    parts = key.split(".")
+    sets = [(key, toml_text(value))]
+    if parts[0] == "queue" and len(parts) == 3:  # a parameter of a discipline's own
+        sets.insert(0, ("queue.discipline", parts.pop(1)))
+    try:
+        found = json.loads(_core.check(PROBE, "<python>", sets))
+    except _core.ScenarioError as error:
+        raise _core.ScenarioError(str(error).removeprefix("--set ").replace(key, name, 1)) from None
+    for part in parts:
+        found = found[int(part) if part.isdigit() else part]
+    return found
+
+
+def quantity(name: str, value: object, key: str) -> int:
+    """A quantity above 0, of the kind that `key` of a scenario takes, in bit/s, nanoseconds or bytes.
+
+    Raises `ScenarioError` that says `name`.
+    """
+    from . import _core
+
+    text = str(checked(name, value, key))
+    number = in_base_unit(text)
+    if number == 0:
+        raise _core.ScenarioError(f'{name} = "{value}": must be above 0 {text.partition(" ")[2]}')
+    return number
+
+
+def in_base_unit(shown: str) -> int:
+    """A quantity that the core has shown, such as "10 ms", in bit/s, nanoseconds or bytes."""
+    number, _, unit = shown.partition(" ")
+    return int(number) * UNITS[unit]
+
+
+def column_value(text: str) -> tuple[str | None, bool | int | float | str]:
+    """How a column that holds such values is to end, and the value in its unit; None and `text` for what is no number.
+
+    "0.5 Mbit/s" gives ("_bps", 500000), "30 packets" ("", 30), "red" (None, "red").
+    """
+    from . import _core
+
+    if text in ("true", "false"):
+        return "", text == "true"
+    if re.fullmatch(r"[+-]?\d+", text):
+        return ("", int(text)) if abs(int(text)) < 2**63 else (None, text)
+    if re.fullmatch(NUMBER, text):
+        return "", float(text)
+    if not re.match(NUMBER, text):
+        return None, text
+    for key, suffix in SUFFIXES.items():
+        try:
+            found = checked("", text, key)
+        except _core.ScenarioError:
+            continue
+        return ("", found) if isinstance(found, int) else (suffix, in_base_unit(str(found)))  # an int: "30 packets"
+    return None, text
+
+
+def fixed(value: float | None, unit: float = 1) -> str:
+    """A value in a unit, to one decimal; a dash for a missing one."""
+    return "–" if value is None else f"{value / unit:.1f}"
+
+
+def significant(value: float | None) -> str:
+    """A number to about three significant digits; a dash for a missing one, "unknown" for one that is not finite."""
+    if value is None:
+        return "–"
+    if not math.isfinite(value):
+        return "unknown"
+    magnitude = abs(value)
+    if magnitude >= 100:
+        return f"{value:.0f}"
+    if magnitude >= 10:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if magnitude >= 0.1 or magnitude == 0 else f"{value:.2g}"
+
+
+def duration(seconds: float) -> str:
+    """A time in the largest unit in which it is at least 1, to three digits."""
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
