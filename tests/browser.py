@@ -22,7 +22,7 @@ from typing import Any
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--hide-scrollbars", "--remote-debugging-pipe",
-    "--window-size=1200,900",
+    "--window-size=1300,900",
 )  # fmt: skip
 
 IMAGES = """
@@ -33,14 +33,23 @@ JSON.stringify([...document.images].map(image => ({
 })))
 """
 
+DRAWINGS = """
+JSON.stringify([...document.querySelectorAll("main svg")].map(drawing => ({
+    section: drawing.closest("section[id]")?.id ?? "", texts: drawing.querySelectorAll("text").length,
+    shown: [drawing.getBoundingClientRect().width, drawing.getBoundingClientRect().height],
+})))
+"""
+
 
 @dataclass
 class Page:
-    """What a browser made of a page: its images, its visible text, and every error."""
+    """What a browser made of a page: its images and drawings, its text, its size in pixels, and every error."""
 
     title: str = ""
     text: str = ""
     width: int = 0
+    height: int = 0
+    drawings: list[dict[str, Any]] = field(default_factory=list)
     images: list[dict[str, Any]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
@@ -89,7 +98,9 @@ def _visit(browser: _Browser, address: str, until: str) -> Page:
         title=browser.evaluate("document.title"),
         text=browser.evaluate("document.body.innerText"),
         width=browser.evaluate("document.documentElement.scrollWidth"),
+        height=browser.evaluate("document.documentElement.scrollHeight"),
         images=json.loads(browser.evaluate(IMAGES)),
+        drawings=json.loads(browser.evaluate(DRAWINGS)),
     )
     page.errors = [error for event in browser.events if (error := _error(event))]
     for image in page.images:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from sluicegate.papers import Settings
+from sluicegate.reproduce import Settings
 
-TINY = Settings(seeds=(1, 2), duration_s=20, warmup_s=5, sample_s=5)
-FIGURES = (*(f"fig{number}" for number in range(2, 20)), "alone", "in-step", "bursts", "choices")
+TINY = Settings(seeds=(1, 2), duration_s=12, warmup_s=3, sample_s=3)
 
 
 def contents(folder: Path) -> dict[str, str]:

@@ -4,45 +4,94 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import MOST_SEEDS, Quiet, Refusal, answers, app, nearest, progress_bar
+from .common import MOST_SEEDS, Quiet, Refusal, answers, app, print_table, progress_bar
+
+if TYPE_CHECKING:
+    from ..reproduce import Outcome
 
 
 @app.command(short_help="Reproduce a paper: a report with every figure.")
 @answers
 def reproduce(
-    name: Annotated[str, typer.Argument(help="The paper, such as choke1999; or all.")],
+    name: Annotated[str, typer.Argument(help="The paper, such as choke1999; or all.")] = "",
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Write report.html, figures and checks here (default: out/NAME).")
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Longer runs, more seeds.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="The paper's own run lengths, more seeds.")] = False,
     seeds: Annotated[
         int | None, typer.Option(min=1, max=MOST_SEEDS, help="How many seeds (default: the report's own).")
     ] = None,
+    only: Annotated[list[str] | None, typer.Option(help="A figure's id, such as fig14; may be repeated.")] = None,
+    redraw: Annotated[
+        bool, typer.Option("--redraw", help="Simulate nothing: draw the report anew from the runs kept in OUT.")
+    ] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the figures, and the file of each.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 when any claim is contradicted.")] = False,
     jobs: Annotated[int | None, typer.Option(min=1, help="How many runs at once (default: one per core).")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Run on a Dask cluster: its scheduler's address.")] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Reproduce a paper's experiments: paper and measurement side by side. Exit code 1 when a check fails.
+    """Reproduce a paper's experiments: paper and measurement side by side.
 
-    `all` reproduces every paper, each in a folder of its own, and writes a page that leads to them.
+    A claim that the measurements contradict is a finding and listed in the report. Exit code 1 when a verdict is not the
+    recorded one, or with --strict when any claim is contradicted. `all` reproduces every paper, each in a folder of its
+    own, and writes a page that leads to them. Runs that have ended are kept in OUT and are not simulated again.
     """
-    from .. import papers
-    from ..papers import overview
+    from ..papers import PAPERS
+    from ..reproduce import UnknownName
+    from ..reproduce.overview import reproduce_all
+    from ..reproduce.run import reproduce as one
 
-    if name not in papers.PAPERS and name != "all":
-        raise Refusal(f"{name}: no such paper; {nearest(name, [*papers.PAPERS, 'all'])}")
+    if listed:
+        return list_figures([name] if name and name != "all" else list(PAPERS))
+    if not name:
+        raise Refusal(f"name a paper ({', '.join(PAPERS)}), or all")
     out = out or Path("out", name)
-    with progress_bar(quiet) as bar:
-        if name == "all":
-            done = overview.reproduce_all(out, full=full, seeds=seeds, jobs=jobs, progress=bar)
-        else:
-            done = papers.reproduce(name, out, full=full, seeds=seeds, jobs=jobs, progress=bar)
+    if name == "all" and only:
+        raise Refusal("--only: name one paper; figures belong to papers")
+    given = {"full": full, "seeds": seeds, "redraw": redraw, "jobs": jobs, "cluster": cluster}
+    try:
+        with progress_bar(quiet) as bar:
+            if name == "all":
+                outcomes = reproduce_all(out, list(PAPERS), progress=bar, **given)
+            else:
+                outcomes = [one(name, out, only=only or (), progress=bar, **given)]  # type: ignore[arg-type]
+    except UnknownName as error:
+        raise Refusal(str(error)) from None
     if not quiet:
         print(out / "report.html")
-    if not done:
-        place = out / ("report.html" if name == "all" else "checks.json")
-        print(f"error: a check failed; see {place}", file=sys.stderr)
+    if not all([tell(outcome, strict, quiet) for outcome in outcomes]):
         raise typer.Exit(1)
+
+
+def tell(outcome: Outcome, strict: bool, quiet: bool) -> bool:
+    """Print what a reproduction came to; whether it passed."""
+    from ..reproduce.page import verdict_line
+
+    if not quiet:
+        print(f"{outcome.paper.name}: {verdict_line(outcome.verdicts)}; {len(outcome.contradicted)} claims contradicted")
+    for id_, (was, now) in outcome.changed.items():
+        print(f"error: {outcome.paper.name}: {id_}: {now}, recorded as {was}", file=sys.stderr)
+    if strict:
+        for verdict in outcome.contradicted:
+            print(f"error: {outcome.paper.name}: {verdict.check.id}: contradicted", file=sys.stderr)
+    return outcome.passed(strict)
+
+
+def list_figures(names: list[str]) -> None:
+    """Print the figures of these papers, each with its title and the file that it is made in."""
+    from ..reproduce import UnknownName, paper
+
+    root = Path(__file__).parent.parent
+    rows = []
+    for name in names:
+        try:
+            figures = paper(name).figures()
+        except UnknownName as error:
+            raise Refusal(str(error)) from None
+        rows += [[name, figure.id, figure.title, str(Path(figure.file).relative_to(root))] for figure in figures]
+    print_table(["paper", "figure", "title", "file"], rows, whole=True)

@@ -73,7 +73,7 @@ def discipline(name: str, label: str | None = None) -> Style:
 
 RC: dict[Any, Any] = {
     "svg.hashsalt": "sluicegate",
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",
     "font.family": "DejaVu Sans",
     "font.size": 10.0,
     "figure.facecolor": "white",

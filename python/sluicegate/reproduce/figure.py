@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from .claim import Check, Verdict, numbered
@@ -141,7 +142,8 @@ class Choice:
 class Paper:
     """A paper as it is reproduced.
 
-    `name`: of its package in `papers`, each of whose modules holds figures. `short` and `full`: how long and how often
+    `name`: of its reports. `package`: whose modules hold its figures (default: that of this name in
+    `sluicegate.papers`). `short` and `full`: how long and how often
     to run. `choices`: what the paper leaves open. `commands`: single points, as a person would run them. `scenario`:
     the one to show. `prepare`: what has to be found out before the studies can run; it is given the settings and a
     function that simulates, and its result reaches `Study.by_seed` and figures whose checks take `prepared`. `summary`:
@@ -160,10 +162,11 @@ class Paper:
     summary: Callable[[Sequence[Verdict]], str] | None = None
     tables: Callable[[Any], Mapping[str, pl.DataFrame]] | None = None
     provenance: Mapping[str, str] = field(default_factory=dict)
+    package: str = ""
 
     def figures(self) -> list[Figure]:
         """Its figures, in the order of the page. Raises ValueError when two have the same id."""
-        package = import_module(f"sluicegate.papers.{self.name}")
+        package = self._package()
         found: dict[str, Figure] = {}
         for module in iter_modules(package.__path__):
             for each in vars(import_module(f"{package.__name__}.{module.name}")).values():
@@ -174,4 +177,7 @@ class Paper:
     @property
     def folder(self) -> Path:
         """Where its files are."""
-        return Path(str(import_module(f"sluicegate.papers.{self.name}").__file__)).parent
+        return Path(str(self._package().__file__)).parent
+
+    def _package(self) -> ModuleType:
+        return import_module(self.package or f"sluicegate.papers.{self.name}")

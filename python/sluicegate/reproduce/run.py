@@ -64,18 +64,17 @@ class Outcome:
 
 
 def paper(name: str) -> Paper:
-    """The paper of this name. Raises `UnknownName`."""
-    from ..papers import PAPERS
-
-    if name not in PAPERS:
-        raise UnknownName("paper", name, list(PAPERS))
+    """The paper of this name, a package of `sluicegate.papers`. Raises `UnknownName`."""
+    known = import_module("sluicegate.papers").PAPERS
+    if name not in known:
+        raise UnknownName("paper", name, list(known))
     found = import_module(f"sluicegate.papers.{name}").PAPER
     assert isinstance(found, Paper)
     return found
 
 
 def reproduce(
-    name: str,
+    name: str | Paper,
     out: str | Path,
     *,
     full: bool = False,
@@ -89,7 +88,7 @@ def reproduce(
 ) -> Outcome:
     """Reproduce a paper and write its report into the folder `out`, whole or not at all.
 
-    `full`: the paper's own lengths, and more seeds. `seeds`: how many seeds, counted from 1 (default: the paper's module
+    `name`: of one of `sluicegate.papers`, or a `Paper` of one's own. `full`: the paper's own lengths, and more seeds. `seeds`: how many seeds, counted from 1 (default: the paper's module
     says). `only`: ids of figures; nothing is simulated for others. `redraw`: simulate nothing, make the page anew from
     the runs kept in `out`. `jobs`: how many threads (default: one for each core). `executor`: runs the work instead;
     it is left open. `settings`: take these, whatever `full` and `seeds` say. What is written depends on none of
@@ -98,7 +97,7 @@ def reproduce(
     Raises `UnknownName`, ValueError for fewer than one seed or job, and OSError when `out` cannot be written.
     KeyboardInterrupt, and whatever `progress` raises, end the work; runs that have ended are kept in `out`.
     """
-    chosen = paper(name)
+    chosen = paper(name) if isinstance(name, str) else name
     for what, value in (("seeds", seeds), ("jobs", jobs)):
         if value is not None and value < 1:
             raise ValueError(f"{what} = {value}: must be at least 1")
