@@ -34,11 +34,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What a chart makes: the drawing (none where a table says it all), the numbers behind it, a table for the page."""
+    """What a chart makes: the drawing (none where a table says it all), the numbers behind it, a table for the page, and
+    `words` made of the numbers."""
 
     drawn: Drawn | None
     data: pl.DataFrame
     table: Table | None = None
+    words: str = ""
 
 
 @dataclass(frozen=True)

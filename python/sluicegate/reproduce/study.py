@@ -13,7 +13,8 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from inspect import signature
 from itertools import product
 from typing import Any
 
@@ -115,7 +116,7 @@ class Study:
         sets: Sets = (),
         tables: Mapping[str, Sequence[str]] | None = None,
         once: tuple[str, ...] = (),
-        derive: Derive | None = None,
+        derive: Callable[..., Tables] | None = None,
         edit: Callable[[str, Point, Settings], str] | None = None,
         settings: Callable[[Settings], Settings] = lambda settings: settings,
         by_seed: Callable[[Any, Point], Mapping[int, Sets]] | None = None,
@@ -129,7 +130,7 @@ class Study:
         `Variant`s; the study has every combination, of which `keep`, called with a point, may choose. `keys`: what
         axes of numbers and texts change. `measure`: numbers of each run, by name. `sets`: overrides at all points.
         `tables`: further tables that figures read as they are, with their columns; those in `once` are kept of the
-        first seed alone. `derive`: makes tables from those of a run, in the process that ran it. `edit`: changes the
+        first seed alone. `derive`: makes tables from those of a run, in the process that ran it; it may take `settings`. `edit`: changes the
         scenario's text at a point. `settings`: from the paper's to the study's own. `by_seed`: overrides of single
         seeds, from what the paper has prepared and the point. `cost`: of a run, compared with others.
         """
@@ -175,7 +176,12 @@ class Study:
         keep = {table: tuple(sorted(columns)) for table, columns in sorted(needs.items())}
         _, name = read_scenario(self.scenario)
         return Experiment(self.id(point, settings, prepared), self.text(point, settings), name, sets, keep,
-                          derive=self.derive, once=self.once, by_seed=by_seed, cost=self.cost)  # fmt: skip
+                          derive=self._derive(settings), once=self.once, by_seed=by_seed, cost=self.cost)  # fmt: skip
+
+    def _derive(self, settings: Settings) -> Derive | None:
+        if self.derive is None or "settings" not in signature(self.derive).parameters:
+            return self.derive
+        return partial(self.derive, settings=self.settings(settings))
 
     def id(self, point: Point, settings: Settings, prepared: Any) -> str:
         """Names the experiment: equal for points of two studies whose runs are the same."""
