@@ -14,16 +14,16 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from ..plot import style as plot
-from ..stats import Interval
-from .disciplines_compare import FIXED, HEARD, NONE, QUEUED, STATE
+from ...plot import style as plot
+from ...stats import Interval
+from .workloads import FIXED, HEARD, NONE, QUEUED, STATE
 
 STATE_COLOURS = {NONE: plot.BLUE, FIXED: plot.GREEN, QUEUED: plot.VERMILION, HEARD: plot.PURPLE}
 STATE_MARKERS = {NONE: "o", FIXED: "D", QUEUED: "s", HEARD: "^"}
 
 
 @dataclass(frozen=True)
-class Quantity:
+class Shown:
     """What an axis shows: `label` with its unit; `reference` is drawn as a line if there is one."""
 
     column: str
@@ -37,7 +37,7 @@ Values = Mapping[float, Interval]
 
 @plot.drawing
 def over_values(
-    quantities: Sequence[Quantity], parameters: Sequence[tuple[str, float]], table: Mapping[tuple[str, str], Values]
+    quantities: Sequence[Shown], parameters: Sequence[tuple[str, float]], table: Mapping[tuple[str, str], Values]
 ) -> Figure:
     """A grid: a row for each quantity, a column for each parameter (its label and default); `table` by column of the
     quantity and label of the parameter. The default stands out; values are evenly spaced, as they are by factors."""
@@ -65,7 +65,7 @@ def over_values(
 
 @plot.drawing
 def changes(
-    quantities: Sequence[Quantity],
+    quantities: Sequence[Shown],
     table: Mapping[tuple[str, str], Interval],
     labels: Sequence[str],
     bars: Sequence[float],
@@ -96,7 +96,7 @@ def changes(
 
 
 @plot.drawing
-def groups(quantities: Sequence[Quantity], cases: Sequence[tuple[str, plot.Style]],
+def groups(quantities: Sequence[Shown], cases: Sequence[tuple[str, plot.Style]],
            table: Mapping[tuple[str, str, str], Interval], loads: Sequence[str],
            courses: Sequence[tuple[str, Sequence[tuple[plot.Style, Sequence[float], Sequence[float]]]]],
            logarithmic: Mapping[str, Sequence[float]]) -> Figure:  # fmt: skip
@@ -145,7 +145,7 @@ def groups(quantities: Sequence[Quantity], cases: Sequence[tuple[str, plot.Style
 
 @plot.drawing
 def rows_of(
-    quantities: Sequence[Quantity], labels: Sequence[str], table: Mapping[tuple[str, str], Interval],
+    quantities: Sequence[Shown], labels: Sequence[str], table: Mapping[tuple[str, str], Interval],
     logarithmic: Mapping[str, Sequence[float]],
 ) -> Figure:  # fmt: skip
     """A row for each discipline, a panel for each quantity. `logarithmic`: ticks of the axes that are."""

@@ -1,0 +1,144 @@
+"""Every discipline on three scenarios: what is run and what is measured.
+
+The scenarios are `unresponsive` (32 TCP transfers and a UDP flow of 2 Mbit/s on 1 Mbit/s), `mixed_round_trips` and
+`bursts`. In each all disciplines have the same buffer and, if they have one, the same target: thresholds, q_ref and
+b_ref stand around the same number of packets. PI's gains belong to a link and are computed for it; CoDel, FQ-CoDel and
+PIE keep the targets of their RFCs, which are to need no setting. All else is what a discipline has by default.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from ...design.pi import design_pi
+from ...experiments.compare import jain
+from ...experiments.disciplines import choices, known
+from ...experiments.engine import Sets
+from ...reproduce import (
+    FLOWS,
+    LINK,
+    TCP,
+    UDP,
+    Measure,
+    Quantity,
+    Runs,
+    Settings,
+    Study,
+    Variant,
+    each_run,
+    ms,
+    packets,
+    percent,
+)
+
+BASELINE = "drop_tail"
+FAIR = 100 / 33
+"""The unresponsive flow's share of the link in per cent, if all flows had the same."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One scenario. `queue`: the target in packets; `limit`: the buffer. `rate`, `rtt` and `flows`: what PI's gains
+    follow from; the round trip includes queueing. `longer`: so many times the settings' length, for a slow link."""
+
+    scenario: str
+    rate: str
+    queue: int
+    limit: int
+    rtt: str
+    flows: int
+    longer: int = 1
+
+    def tuned(self) -> Sets:
+        """Overrides that give every discipline the same buffer and target."""
+        gains = design_pi(rate=self.rate, rtt=self.rtt, flows=self.flows, q_ref=self.queue).queue
+        low, high, queue = f"{2 * self.queue // 3}", f"{4 * self.queue // 3}", f"{self.queue}"
+        return (
+            ("queue.limit", str(self.limit)), ("queue.min_th", low), ("queue.max_th", high),
+            ("queue.rio.out_min_th", low), ("queue.rio.out_max_th", high),
+            ("queue.rio.in_min_th", queue), ("queue.rio.in_max_th", f"{2 * self.queue}"),
+            *((f"queue.{name}.q_ref", queue) for name in ("pi", "afd", "dcn")), ("queue.rem.b_ref", queue),
+            ("queue.pi.a", f"{gains.a:.6g}"), ("queue.pi.b", f"{gains.b:.6g}"),
+        )  # fmt: skip
+
+    def lasting(self, settings: Settings) -> Settings:
+        """The length of its runs."""
+        return replace(settings, duration_s=self.longer * settings.duration_s, warmup_s=self.longer * settings.warmup_s)
+
+
+UNRESPONSIVE = Workload("unresponsive", "1 Mbit/s", queue=45, limit=300, rtt="400 ms", flows=32, longer=2)
+MIXED = Workload("mixed_round_trips", "10 Mbit/s", queue=30, limit=200, rtt="225 ms", flows=40)
+BURSTS = Workload("bursts", "10 Mbit/s", queue=30, limit=200, rtt="125 ms", flows=20)
+
+NONE, FIXED, QUEUED, HEARD = "none", "fixed table", "flows queued", "flows heard of"
+STATES = (NONE, FIXED, QUEUED, HEARD)
+"""What a discipline remembers of flows, least first."""
+
+STATE: dict[str, tuple[str, str]] = {
+    "drop_tail": (NONE, ""), "random_drop": (NONE, ""), "early_random_drop": (NONE, ""), "red": (NONE, ""),
+    "ared": (NONE, ""), "decbit": (NONE, "marks in headers"), "pi": (NONE, ""), "rem": (NONE, ""),
+    "blue": (NONE, ""), "codel": (NONE, "a time in each packet"), "pie": (NONE, ""),
+    "rio": (NONE, "a bit in each packet, set at the edge"), "choke": (NONE, "looks into the queue"),
+    "choke_linux": (NONE, "looks into the queue"), "sred": (FIXED, "1000 zombies"),
+    "sfb": (FIXED, "2 tables of 8 × 16 bins"), "afd": (FIXED, "500 packets' flows"),
+    "dcn": (FIXED, "16384 + 8192 entries"), "fred": (QUEUED, ""), "fq": (QUEUED, "a queue for each"),
+    "sfq": (QUEUED, "128 queues at most"), "fq_codel": (QUEUED, "1024 queues"),
+    "red_pd": (HEARD, "those that lost packets lately"), "penalty_box": (HEARD, "those that lost packets lately"),
+    "rio_ps": (HEARD, "at the edge"), "csfq": (HEARD, "at the edge"),
+}  # fmt: skip
+"""What each discipline remembers of flows, by its module's description: the kind, and what it is."""
+
+NAMES = tuple(name for name in known() if name in STATE)
+"""The disciplines, in the order in which the package lists them."""
+
+DCN_VARIANTS = ("dcn:count=arrived", "dcn:law=printed")
+"""Run beside the others under the unresponsive flow, for the study of DCN."""
+
+QUEUES = {choice.label: Variant(choice.label, choice.sets) for choice in choices(",".join((*NAMES, *DCN_VARIANTS)))}
+
+
+def _beyond_half_the_base(flows: pl.DataFrame) -> float:
+    waits = flows.filter(pl.col("algorithm") != "").select(pl.col("delay_p99_ns") - pl.col("base_rtt_ns") / 2)
+    return float(waits.to_series().mean())  # type: ignore[arg-type]
+
+
+def _loss(kind: str) -> Measure:
+    return percent(FLOWS.where(kind=kind).sum("lost_packets") / FLOWS.where(kind=kind).sum("arrivals_packets"))
+
+
+COMMON = {
+    "jain": TCP.fold("throughput_bps", lambda values: jain(values) or 0.0).as_("Jain's index among TCP"),
+    "delay": ms(each_run(_beyond_half_the_base, flows=("algorithm", "delay_p99_ns", "base_rtt_ns")),
+                "TCP's delay beyond half the base round trip, 99th percentile"),
+    "used": percent(LINK["utilisation"], "link used"),
+    "queue": packets(LINK["queue_packets_mean"], "queue, mean"),
+    "waiting": ms(LINK["queueing_delay_mean_ns"], "queueing delay, mean"),
+}  # fmt: skip
+COMMON["unused"] = (COMMON["used"] * -1 + 100).as_("link unused", "%")
+COMMON["unfairness"] = (COMMON["jain"] * -1 + 1).as_("1 less Jain's index")
+OF_UDP = {
+    "udp_share": percent(UDP.sum("throughput_bps") / FLOWS.sum("throughput_bps"), "UDP's share"),
+    "udp_loss": percent(UDP.sum("lost_packets") / UDP.sum("arrivals_packets"), "UDP's loss"),
+}
+OF_BURSTS = {
+    "burst_loss": _loss("on_off").as_("loss of bursts", "%"),
+    "burst_excess": (_loss("on_off") - _loss("poisson")).as_("what bursts lose beyond smooth traffic", "points"),
+}
+
+
+def study(workload: Workload, *more: str, **measures: Measure) -> Study:
+    """All disciplines, and `more` of the list, under a workload."""
+    return Study(workload.scenario, sets=workload.tuned(), settings=workload.lasting, measure=COMMON | measures,
+                 queue=[QUEUES[name] for name in (*NAMES, *more)])  # fmt: skip
+
+
+unresponsive = study(UNRESPONSIVE, *DCN_VARIANTS, **OF_UDP)
+mixed = study(MIXED)
+bursts = study(BURSTS, **OF_BURSTS)
+
+
+def of(runs: Runs, name: str, measure: str) -> Quantity:
+    """A measure of one discipline under a workload."""
+    return runs.at(queue=QUEUES[name])[measure].as_(where="")
