@@ -9,7 +9,7 @@ import pytest
 from tiny import TINY
 
 from sluicegate import scenario as api
-from sluicegate.experiments.engine import Task, work
+from sluicegate.experiments.engine import run_experiments
 from sluicegate.papers import choke1999, choke1999_cases, choke1999_page
 from sluicegate.papers.choke1999_cases import BURST_GAP_S, BURST_PACKETS, BURSTS, CHOKE, SINGLE, TOGETHER, TWO
 
@@ -48,7 +48,7 @@ def test_only_runs_that_start_together_have_a_window_ratio() -> None:
 def test_bursts_come_whole_and_the_smooth_flow_at_the_same_rate() -> None:
     case = next(case for case in BURSTS if case.discipline == "choke")
     (experiment,) = (each for each in choke1999.experiments(TINY) if each.id == case.id)
-    flows = work(Task(experiment, 1))["flows"].filter(pl.col("kind") == "udp").sort("group")
+    flows = run_experiments([experiment], [1])["flows"].filter(pl.col("kind") == "udp").sort("group")
     *bursts, smooth = flows["arrivals_packets"].to_list()
     measured = TINY.duration_s - TINY.warmup_s
     assert bursts == [BURST_PACKETS] * (measured // BURST_GAP_S)
@@ -80,7 +80,7 @@ def test_the_scenario_without_udp_is_the_other_without_its_last_group() -> None:
 
 def test_flows_with_a_window_of_one_never_meet_themselves() -> None:
     (experiment,) = (each for each in choke1999.experiments(TINY) if each.id == SINGLE[2].id)
-    flows = work(Task(experiment, 1))["flows"]
+    flows = run_experiments([experiment], [1])["flows"]
     assert flows["lost_packets"].sum() > 0
     assert flows["lost_match"].sum() == 0
 

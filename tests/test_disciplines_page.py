@@ -15,7 +15,7 @@ from tiny import contents
 from sluicegate import scenario as api
 from sluicegate.experiments.compare import Comparison
 from sluicegate.experiments.disciplines import known
-from sluicegate.experiments.engine import Task, work
+from sluicegate.experiments.engine import run_experiments
 from sluicegate.papers import Settings, disciplines, reproduce
 from sluicegate.papers import disciplines_answers as answers
 from sluicegate.papers import disciplines_compare as compare
@@ -123,8 +123,8 @@ def test_of_a_run_its_measures_are_kept() -> None:
 
 def test_the_measures_of_a_run_are_those_of_its_tables() -> None:
     (experiment,) = (each for each in study.experiments(TINY) if each.id == study.drop_tail(1.06).id)
-    condensed = work(Task(experiment, 1))
-    whole = work(Task(replace(experiment, keep={**study.MEASURED, "queue": study.KEEP["course"]}), 1))
+    condensed = run_experiments([experiment], [1])
+    whole = run_experiments([replace(experiment, keep={**study.MEASURED, "queue": study.KEEP["course"]})], [1])
     (row,), (link,) = condensed["study"].to_dicts(), whole["links"].to_dicts()
     assert row["queue"] == link["queue_packets_mean"]
     assert row["hb"] is None

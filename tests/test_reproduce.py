@@ -19,8 +19,18 @@ from conftest import Program
 from tiny import FIGURES, TINY, contents
 
 from sluicegate import ScenarioError, report
-from sluicegate.experiments.engine import Experiment, Tables, Task, run_experiments, work
-from sluicegate.papers import PAPERS, Settings, UnknownPaper, choke1999, choke1999_cases, choke1999_page, reproduce
+from sluicegate.experiments import engine, job
+from sluicegate.experiments.engine import Experiment, Store, Tables, run_experiments
+from sluicegate.papers import (
+    PAPERS,
+    Settings,
+    UnknownPaper,
+    charts,
+    choke1999,
+    choke1999_cases,
+    choke1999_page,
+    reproduce,
+)
 from sluicegate.papers.checks import CLASSES, VERDICTS, Bounds, Check
 
 KEYS = {"id", "source", "class", "paper", "measured", "low", "high", "verdict", "ok", "why", "evidence"}
@@ -121,7 +131,7 @@ def test_the_data_are_what_the_figures_show(made: tuple[Path, bool, Any]) -> Non
 def test_a_mean_of_the_data_is_the_mean_of_the_runs(made: tuple[Path, bool, Any]) -> None:
     case = choke1999_cases.CHOKE[0].at(10.0)
     (experiment,) = (each for each in choke1999.experiments(TINY) if each.id == case.id)
-    flows = [work(Task(experiment, seed))["flows"] for seed in TINY.seeds]
+    flows = [run_experiments([experiment], [seed])["flows"] for seed in TINY.seeds]
     expected = math.fsum(table.filter(pl.col("flow") == 33)["throughput_bps"].item() for table in flows) / len(flows)
     row = pl.read_parquet(made[0] / "data" / "fig8.parquet").filter(pl.col("experiment") == case.id)
     assert row["udp_bps_mean"].to_list() == [pytest.approx(expected, rel=1e-12)]
@@ -167,15 +177,81 @@ def test_one_seed_gives_a_report_without_intervals(tmp_path: Path) -> None:
     assert data["udp_bps_half_width"].null_count() == data.height
 
 
+@pytest.fixture
+def counted_runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The seeds of the runs that are made, as they are."""
+    runs: list[int] = []
+
+    def work(asked: job.Job, cancel: job.Flag | None = None) -> job.Kept:
+        runs.append(asked.seed)
+        return job.work(asked, cancel)
+
+    monkeypatch.setattr(engine, "work", work)
+    return runs
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-def test_an_interrupted_reproduction_leaves_nothing(tmp_path: Path, error: type[BaseException]) -> None:
+def test_an_interrupted_reproduction_keeps_what_has_ended(
+    made: tuple[Path, bool, Any], tmp_path: Path, error: type[BaseException], counted_runs: list[int]
+) -> None:
     def stop(done: int, _total: int, _label: str) -> None:
         if done == 3:
             raise error
 
+    out = tmp_path / "out"
     with pytest.raises(error):
-        reproduce("choke1999", tmp_path / "out", progress=stop, settings=TINY)
-    assert list(tmp_path.iterdir()) == []
+        reproduce("choke1999", out, progress=stop, settings=TINY, jobs=1)
+    assert [path.name for path in out.iterdir()] == ["runs.sqlite"]
+    with Store(out) as store:
+        kept = len(store.keys())
+    assert kept == 3
+    counted_runs.clear()
+    reproduce("choke1999", out, settings=TINY)
+    assert len(counted_runs) == len(choke1999.experiments(TINY)) * len(TINY.seeds) - kept
+    assert contents(out) == contents(made[0])
+
+
+def test_what_was_reproduced_is_not_run_again_for_another_label_or_more_seeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted_runs: list[int]
+) -> None:
+    out = tmp_path / "out"
+    short = Settings(seeds=(1,), duration_s=6, warmup_s=2, sample_s=2)
+    reproduce("choke1999", out, settings=short)
+    count = len(choke1999.experiments(short))
+    assert len(counted_runs) == count
+    before = contents(out)
+    counted_runs.clear()
+    reproduce("choke1999", out, settings=short)
+    assert (counted_runs, contents(out)) == ([], before)
+    monkeypatch.setattr(charts, "SENDS", "what UDP sends")
+    reproduce("choke1999", out, settings=short)
+    assert counted_runs == []
+    after = contents(out)
+    assert {name for name in before if before[name] != after[name]} >= {"report.html", "figures/fig8.svg"}
+    reproduce("choke1999", out, settings=replace(short, seeds=(1, 2)))
+    assert sorted(counted_runs) == [2] * count
+
+
+def test_a_reproduction_that_is_killed_goes_on_where_it_was(tmp_path: Path, counted_runs: list[int]) -> None:
+    code = """
+from pathlib import Path
+from sluicegate.papers import Settings, reproduce
+settings = Settings(seeds=(1,), duration_s=6, warmup_s=2, sample_s=2)
+reproduce("choke1999", Path("out"), jobs=1, settings=settings, progress=lambda done, *_: print(done, flush=True))
+"""
+    child = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    told = [child.stdout.readline() for _ in range(5)]
+    child.send_signal(signal.SIGKILL)
+    told += child.stdout.readlines()
+    child.stdout.close()
+    assert child.wait() == -signal.SIGKILL
+    ended = len([line for line in told if line.endswith("\n")])
+    short = Settings(seeds=(1,), duration_s=6, warmup_s=2, sample_s=2)
+    count = len(choke1999.experiments(short))
+    assert 5 <= ended < count - 1, "it should have been in the middle"
+    reproduce("choke1999", tmp_path / "out", settings=short)
+    assert count - ended - 1 <= len(counted_runs) <= count - ended  # one may have been kept and not told yet
 
 
 def test_a_failed_claim_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,8 +292,6 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(tmp_path: Pa
 
 def test_a_task_crosses_to_another_process() -> None:
     (experiment,) = (each for each in choke1999.experiments(TINY) if each.id == choke1999_cases.DROP_TAIL.id)
-    task = Task(experiment, 1)
-    assert pickle.loads(pickle.dumps(task)) == task
     here = run_experiments([experiment], [1])
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         there = run_experiments([experiment], [1], executor=pool)
@@ -242,7 +316,7 @@ def test_large_tables_are_measured_run_by_run_and_kept_of_the_first_seed() -> No
         ("traced", seed, 500) for seed in (3, 1, 2)
     ]
     assert tables["counted"]["last_s"][0] == tables["packets"]["time_s"].max()
-    assert pickle.loads(pickle.dumps(Task(experiment, 1))) == Task(experiment, 1)
+    assert pickle.loads(pickle.dumps(experiment)) == experiment
 
 
 def test_a_wrong_scenario_ends_the_work_with_its_message() -> None:

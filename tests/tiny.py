@@ -12,6 +12,6 @@ FIGURES = (*(f"fig{number}" for number in range(2, 20)), "alone", "in-step", "bu
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """The digest of every file in a folder, by its path there."""
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    """The digest of every file in a folder but the kept runs, by its path there."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "runs.sqlite")
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}

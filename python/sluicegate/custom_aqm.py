@@ -12,11 +12,10 @@ import json
 import math
 import pickle
 import sys
-import tomllib
 import traceback
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -106,7 +105,7 @@ class PacketQueue:
         return packet
 
     def _compact(self) -> None:
-        """Keep a packet at the head, so that an empty queue has no slots, and remove the holes when they are too many."""
+        """Keep a packet at the head, so that an empty queue has no slots; remove the holes when they are too many."""
         while self._slots and self._slots[0] is None:
             self._slots.popleft()
         if len(self._slots) > 2 * self._packets + 16:
@@ -222,31 +221,6 @@ def run(
     if maker.about:
         raw["summary"] = json.dumps(json.loads(raw["summary"]) | {"own_discipline": maker.about})
     return raw
-
-
-def in_python(text: str, sets: Iterable[tuple[str, str]]) -> bool:
-    """Whether a scenario's discipline is written in Python. Of a text that is no TOML: no; the core will say why."""
-    try:
-        queue = tomllib.loads(text).get("queue")
-    except tomllib.TOMLDecodeError:
-        return False
-    named = list(_named(queue))
-    for key, value in sets:
-        if key == "queue.discipline":
-            named[:1] = [value]
-        elif key.endswith(".discipline"):
-            named.append(value)
-    return any(isinstance(name, str) and ":" in name for name in named)
-
-
-def _named(queue: object) -> Iterator[object]:
-    """What [queue] names as its discipline, None if nothing, and then what its classes name."""
-    table = queue if isinstance(queue, dict) else {}
-    yield table.get("discipline")
-    for part in (table, *table.values()):
-        classes = part.get("classes") if isinstance(part, dict) else None
-        for each in classes if isinstance(classes, list) else []:
-            yield from _named(each)
 
 
 def importable(factory: AqmFactory | None) -> bool:

@@ -132,7 +132,7 @@ def counts(load: float, duration_s: float) -> list[int]:
     return [max(1, round(transfers * part)) for _, part in MIX]
 
 
-MEASURED: Keep = {
+MEASURED: dict[str, tuple[str, ...]] = {
     "flows": ("group", "arrivals_packets", "lost_packets", "lost_early"),
     "links": ("link", "queue_packets_mean", "queue_packets_max", "utilisation", "arrivals_packets", "lost_packets",
               "lost_tail"),
