@@ -20,7 +20,8 @@ from browser import Page, open_page
 from tiny import TINY, contents
 
 from sluicegate import scenario
-from sluicegate.experiments.engine import Task, run_experiments, work
+from sluicegate.experiments import engine, job
+from sluicegate.experiments.engine import MissingRuns, Store, run_experiments
 from sluicegate.papers.choke1999 import PAPER, fig08_11, fig12_15, fig16_19, network, text_claims
 from sluicegate.reproduce import Outcome, Study, UnknownName, figure, reproduce, within
 from sluicegate.reproduce.claim import KINDS, VERDICTS, claim
@@ -130,7 +131,7 @@ def test_a_mean_of_the_data_is_the_mean_of_the_runs(made: Made) -> None:
     study = fig08_11.load
     point = next(point for point in study.points if point == {"queue": network.CHOKE, "udp_rate": 10.0})
     experiment = study.experiment(point, TINY, None, study.needs)
-    flows = [work(Task(experiment, seed))["flows"] for seed in TINY.seeds]
+    flows = [run_experiments([experiment], [seed])["flows"] for seed in TINY.seeds]
     expected = math.fsum(table.filter(pl.col("kind") == "udp")["throughput_bps"].item() for table in flows) / 2e3
     row = pl.read_parquet(made[0] / "data" / "fig8.parquet").row(len(network.RATES) - 1, named=True)
     assert (row["queue"], row["udp_rate"]) == ("CHOKe, thresholds 30 and 60", 10.0)
@@ -176,6 +177,64 @@ def test_a_report_replaces_an_earlier_one(tmp_path: Path) -> None:
     page = (out / "report.html").read_text("utf-8")
     assert 'id="fig5"' in page
     assert 'id="fig2"' not in page
+
+
+@pytest.fixture
+def counted_runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The seeds of the runs that are made, as they are."""
+    runs: list[int] = []
+
+    def work(asked: job.Job, cancel: job.Flag | None = None) -> job.Kept:
+        runs.append(asked.seed)
+        return job.work(asked, cancel)
+
+    monkeypatch.setattr(engine, "work", work)
+    return runs
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_an_interrupted_reproduction_keeps_what_has_ended(
+    tmp_path: Path, error: type[BaseException], counted_runs: list[int]
+) -> None:
+    def stop(done: int, _total: int, _label: str) -> None:
+        if done == 3:
+            raise error
+
+    out = tmp_path / "out"
+    with pytest.raises(error):
+        reproduce("choke1999", out, progress=stop, settings=TINY, jobs=1, only=FEW)
+    assert [path.name for path in out.iterdir()] == ["runs.sqlite"]
+    with Store(out) as store:
+        assert len(store.keys()) == 3
+    made = len(counted_runs)
+    counted_runs.clear()
+    calls: list[int] = []
+    reproduce("choke1999", out, settings=TINY, only=FEW, progress=lambda done, total, _: calls.append(total))
+    assert len(counted_runs) == calls[0], "what is missing, and nothing else"
+    assert made >= 3
+
+
+def test_what_was_reproduced_is_not_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted_runs: list[int]
+) -> None:
+    out, short = tmp_path / "out", replace(TINY, seeds=(1,), duration_s=6, warmup_s=2)
+    reproduce("choke1999", out, settings=short, only=["fig4", "fig9"])
+    count = len(counted_runs)
+    before = contents(out)
+    counted_runs.clear()
+    reproduce("choke1999", out, settings=short, only=["fig4", "fig9"])
+    assert (counted_runs, contents(out)) == ([], before)
+    reproduce("choke1999", out, settings=short, only=["fig9"])
+    assert counted_runs == [], "one of its figures needs no other runs"
+    measure = fig08_11.load.measure
+    monkeypatch.setitem(measure, "udp_queue_share", replace(measure["udp_queue_share"], label="another label"))
+    reproduce("choke1999", out, settings=short, only=["fig4", "fig9"], redraw=True)
+    assert counted_runs == []
+    assert "another label" in (out / "report.html").read_text("utf-8")
+    reproduce("choke1999", out, settings=replace(short, seeds=(1, 2)), only=["fig4", "fig9"])
+    assert counted_runs == [2] * count
+    with pytest.raises(MissingRuns, match="runs are not kept"):
+        reproduce("choke1999", out, settings=replace(short, seeds=(3,)), only=["fig4"], redraw=True)
 
 
 def test_one_seed_gives_a_report_without_intervals(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tiny import TINY
 
 import sluicegate as sg
 from sluicegate import scenario as api
-from sluicegate.experiments.engine import Task, run_experiments, work
+from sluicegate.experiments.engine import run_experiments
 from sluicegate.papers import Settings, choke2004, choke2004_cases, choke2004_checks, reproduce
 from sluicegate.papers.choke2004_cases import (
     BASE,
@@ -93,7 +93,7 @@ def test_density_on_snapshots_whose_answer_is_known() -> None:
 def test_snapshots_last_to_the_end_of_the_longest_run() -> None:
     """With 64 TCP flows the queue is longest: half a million packets in the snapshots of a whole run."""
     [experiment] = [each for each in choke2004.experiments(choke2004.FULL) if each.id == MANY[-1].id]
-    tables = work(Task(experiment, 1))
+    tables = run_experiments([experiment], [1])
     assert set(tables) == {"flows", "links", "density"}
     duration, _ = window_s(MANY[-1], choke2004.FULL)
     assert duration - tables["density"]["until_s"][0] < 2 * SNAPSHOT_S

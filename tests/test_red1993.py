@@ -11,7 +11,7 @@ import pytest
 from tiny import contents
 
 from sluicegate import scenario as api
-from sluicegate.experiments.engine import Task, work
+from sluicegate.experiments.engine import run_experiments
 from sluicegate.experiments.run import run_text
 from sluicegate.papers import Settings, red1993, red1993_heavy, red1993_marks, red1993_power, red1993_simple, reproduce
 from sluicegate.papers.red1993 import LINK_BPS
@@ -172,7 +172,7 @@ def test_a_gap_that_a_law_does_not_have_refutes_it() -> None:
 def marks() -> dict[str, list[int]]:
     """By law the gaps of one run of each way of marking."""
     return {
-        way.law: red1993_marks.gaps(work(Task(way.experiment, 1))[red1993_marks.MARKS]["place"].to_list())
+        way.law: red1993_marks.gaps(run_experiments([way.experiment], [1])[red1993_marks.MARKS]["place"].to_list())
         for way in red1993_marks.LAWS
     }
 

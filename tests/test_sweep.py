@@ -23,9 +23,8 @@ from typer.testing import CliRunner
 
 import sluicegate as sg
 from sluicegate.cli import app
-from sluicegate.experiments import engine, sweep_work
+from sluicegate.experiments import engine, job, store
 from sluicegate.experiments import grid as sweep_grid
-from sluicegate.experiments import store as sweep_store
 from sluicegate.experiments import sweep as sweeps
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -252,7 +251,7 @@ def test_runs_are_those_of_the_same_point_and_seed_alone(done: tuple[sg.Sweep, P
 
 def test_files_hold_what_the_object_does(done: tuple[sg.Sweep, Path], tmp_path: Path) -> None:
     swept, out = done
-    assert sorted(contents(out)) == sorted([*FILES, "runs.sqlite"])
+    assert sorted(path.name for path in out.iterdir()) == sorted([*FILES, "runs.sqlite"])
     again = sg.Sweep.read(out)
     for name in sweeps.TABLES:
         assert pl.read_parquet(out / f"{name}.parquet").equals(getattr(swept, name))
@@ -297,11 +296,11 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, int]]:
     """The overrides and seeds of the runs that are made, as they are."""
     runs: list[tuple[Any, int]] = []
 
-    def work(job: sweep_work.Job, cancel: engine.Flag | None = None) -> sweep_store.Kept:
-        runs.append((job.sets, job.seed))
-        return sweep_work.work(job, cancel)
+    def work(asked: job.Job, cancel: job.Flag | None = None) -> job.Kept:
+        runs.append((asked.sets, asked.seed))
+        return job.work(asked, cancel)
 
-    monkeypatch.setattr(sweeps, "work", work)
+    monkeypatch.setattr(engine, "work", work)
     return runs
 
 
@@ -392,12 +391,12 @@ def test_a_file_that_has_changed_before_its_run_begins_ends_the_sweep(
 ) -> None:
     """As another file on another machine would: what came of it must not be kept under this one's key."""
 
-    def work(job: sweep_work.Job, cancel: engine.Flag | None = None) -> sweep_store.Kept:
+    def work(asked: job.Job, cancel: job.Flag | None = None) -> job.Kept:
         with (tmp_path / name).open("a") as file:
             file.write("# more\n")
-        return sweep_work.work(job, cancel)
+        return job.work(asked, cancel)
 
-    monkeypatch.setattr(sweeps, "work", work)
+    monkeypatch.setattr(engine, "work", work)
     with (
         ThreadPoolExecutor(1) as executor,
         pytest.raises(sg.ScenarioError, match=rf"{name}.*: its SHA-256 is \w+, and"),
@@ -421,7 +420,7 @@ def test_another_version_scenario_or_core_is_run_anew(
     assert len(counted) == 2
     go(sets=SHORT | {"queue.min_th": "30"})  # what the file says already
     assert len(counted) == 2
-    monkeypatch.setattr(sweep_work, "build", lambda: "another")
+    monkeypatch.setattr(job, "build", lambda: "another")
     go(sets=SHORT)
     assert len(counted) == 3
 
@@ -437,11 +436,11 @@ def test_points_of_equal_scenarios_share_their_runs(counted: list[Any]) -> None:
 
 
 def test_a_sweep_that_another_holds_is_left_alone(typed: Callable[..., Result], small: Path, tmp_path: Path) -> None:
-    with sweep_store.Store(tmp_path / "out") as store:
-        store.add("k", sweep_store.Kept(b"", b"", b"", ""))
+    with store.Store(tmp_path / "out") as held:
+        held.add("k", {})
         answer = typed("sweep", small, "--over", "queue.limit=70", "-o", "out")
     assert (answer.exit_code, answer.stdout) == (2, "")
-    assert answer.stderr == f"error: {tmp_path}/out/runs.sqlite: another sweep is at work here\n"
+    assert answer.stderr == f"error: {tmp_path}/out/runs.sqlite: another program keeps its runs here\n"
 
 
 def test_what_is_no_store_and_no_folder_is_refused(typed: Callable[..., Result], small: Path, tmp_path: Path) -> None:
@@ -449,16 +448,16 @@ def test_what_is_no_store_and_no_folder_is_refused(typed: Callable[..., Result],
     (tmp_path / "out/runs.sqlite").write_text("something else, and long enough to be looked at" * 30)
     answer = typed("sweep", small, "--over", "queue.limit=70", "-o", "out")
     assert (answer.exit_code, answer.stderr.count("\n")) == (2, 1)
-    assert "runs.sqlite: does not hold the runs of a sweep" in answer.stderr
+    assert "runs.sqlite: does not hold runs of Sluicegate" in answer.stderr
     answer = typed("sweep", small, "--over", "queue.limit=70", "-o", "small.toml")
     assert (answer.exit_code, answer.stderr) == (2, f"error: {tmp_path}/small.toml: not a directory\n")
 
 
 def test_a_store_that_holds_nothing_leaves_nothing(tmp_path: Path) -> None:
-    with sweep_store.Store(tmp_path / "a/b") as store:
-        assert store.keys() == set()
+    with store.Store(tmp_path / "a/b") as held:
+        assert held.keys() == set()
         with pytest.raises(KeyError):
-            store.get("k")
+            held.get("k")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -511,8 +510,8 @@ def test_few_tasks_wait_in_an_executor(monkeypatch: pytest.MonkeyPatch) -> None:
     assert most == 3
 
 
-def double(job: int, _cancel: engine.Flag | None) -> int:
-    return 2 * job
+def double(task: int, _cancel: job.Flag | None) -> int:
+    return 2 * task
 
 
 MINE = """\
@@ -587,9 +586,9 @@ def test_an_exception_of_a_run_keeps_what_is_done(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool, pytest.raises(LookupError, match="mine"):
         go(executor=pool, progress=lambda done, total, point: ended.append(f"{done}/{total} {point}"))
     assert ended == ["1/2 flows.0.rate=20 kbit/s"]
-    assert sorted(contents(tmp_path / "out")) == ["runs.sqlite"]
-    with sweep_store.Store(tmp_path / "out") as store:
-        assert len(store.keys()) == 1
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["runs.sqlite"]
+    with store.Store(tmp_path / "out") as held:
+        assert len(held.keys()) == 1
 
 
 # --- the command -------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from test_sweep import MINE, tables
 import sluicegate as sg
 from sluicegate import custom_aqm
 from sluicegate.experiments import cluster as sweep_cluster
-from sluicegate.experiments import engine, sweep_work
+from sluicegate.experiments import engine, job
 
 OVER = {"flows.1.rate": "1..2 Mbit/s 4"}
 SETS = {"run.duration": "10 s", "run.warmup": "1 s"}
@@ -146,14 +146,14 @@ def test_a_discipline_of_ones_own_runs_there_and_its_exception_comes_back(
 
 @pytest.mark.parametrize("version", ["0.0.0", sg.__version__])
 def test_a_worker_of_another_version_or_build_is_refused(cluster: Cluster, version: str) -> None:
-    job = sweep_work.Job(SMALL, "small.toml", (), 1, build=f"{version} {'0123456789abcdef' * 4}")
+    asked = job.Job(SMALL, "small.toml", (), 1, {}, build=f"{version} {'0123456789abcdef' * 4}")
     said = rf"this worker has Sluicegate {sg.__version__} \(core \w+\), and {version} \(core 0123456789ab\) asks"
     with pytest.raises(RuntimeError, match=said):
-        sweep_work.work(job)
+        job.work(asked)
     with (
         pytest.raises(sweep_cluster.ClusterError, match=rf"the cluster: RuntimeError: {said}"),
         sweep_cluster.executor(cluster.address) as executor,
-        engine.finished(sweep_cluster.work, [job], None, executor, False) as results,
+        engine.finished(job.work, [asked], None, executor, False) as results,
     ):
         list(results)
 
@@ -167,24 +167,24 @@ def test_a_worker_that_has_another_file_is_refused(cluster: Cluster, tmp_path: P
     (tmp_path / "link.cvec").write_text("SEQ 0 1 1 1\n> 300\n")
     (tmp_path / "mine.py").write_text(MINE)
     name = str(tmp_path / "small.toml")
-    files = (("link.cvec", sweep_work.digest_of(tmp_path / "link.cvec")),)
-    made = (("mine:Mine", sweep_work.digest_of(tmp_path / "mine.py")),)
+    files = (("link.cvec", job.digest_of(tmp_path / "link.cvec")),)
+    made = (("mine:Mine", job.digest_of(tmp_path / "mine.py")),)
 
-    def asked(files: sweep_work.Files, made: custom_aqm.Made) -> None:
-        job = sweep_work.Job(text, name, (), 1, files=files, made=made)
+    def ask(files: job.Files, made: custom_aqm.Made) -> None:
+        asked = job.Job(text, name, (), 1, {"flows": None}, files=files, made=made)
         with (
             sweep_cluster.executor(cluster.address) as executor,
-            engine.finished(sweep_cluster.work, [job], None, executor, False) as results,
+            engine.finished(job.work, [asked], None, executor, False) as results,
         ):
             assert len(list(results)) == 1
 
-    asked(files, made)
+    ask(files, made)
     with pytest.raises(sg.ScenarioError, match=r"link\.cvec: its SHA-256 is \w+, and 000000000000 where"):
-        asked((("link.cvec", "0" * 64),), made)
+        ask((("link.cvec", "0" * 64),), made)
     with pytest.raises(sg.ScenarioError, match=r"gone\.cvec: cannot be read where the run is made"):
-        asked((("gone.cvec", "0" * 64),), made)
+        ask((("gone.cvec", "0" * 64),), made)
     with pytest.raises(sg.ScenarioError, match=r"mine\.py:Mine: its SHA-256 is \w+, and 000000000000 where"):
-        asked(files, (("mine:Mine", "0" * 64),))
+        ask(files, (("mine:Mine", "0" * 64),))
 
 
 def test_a_discipline_of_the_program_itself_goes_to_the_workers_with_the_request(

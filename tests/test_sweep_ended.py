@@ -16,7 +16,7 @@ from interrupting import interrupt
 from test_sweep import tables
 
 import sluicegate as sg
-from sluicegate.experiments import store as sweep_store
+from sluicegate.experiments import store
 
 # Some 20 ms each.
 POINTS, SEEDS = 6, 5
@@ -75,8 +75,8 @@ def test_an_interrupt_ends_a_sweep_within_a_second_and_keeps_what_is_done(
     assert err == f"{ended} of {POINTS * SEEDS} runs ended and are kept in out; the same command runs the rest\n"
     assert 0 < ended < POINTS * SEEDS
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["runs.sqlite"]
-    with sweep_store.Store(tmp_path / "out") as store:
-        assert ended <= len(store.keys()) <= ended + 1
+    with store.Store(tmp_path / "out") as held:
+        assert ended <= len(held.keys()) <= ended + 1
     answer = sluicegate("sweep", *ARGUMENTS, *SETS, "-o", "out")
     assert f"{POINTS * SEEDS} runs, of which " in answer.stdout
     assert tables(tmp_path / "out") == whole

@@ -11,6 +11,6 @@ TINY = Settings(seeds=(1, 2), duration_s=12, warmup_s=3, sample_s=3)
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """The digest of every file in a folder, by its path there."""
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    """The digest of every file in a folder but the kept runs, by its path there."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "runs.sqlite")
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}

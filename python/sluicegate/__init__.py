@@ -61,7 +61,7 @@ if TYPE_CHECKING:
         UtLt,
     )
     from .connections import Vectors, vectors
-    from .custom_aqm import Aqm
+    from .custom_aqm import Aqm, PacketQueue
     from .design.pi import PiDesign, design_pi
     from .design.red import RedDesign, design_red
     from .experiments.compare import Comparison, compare
@@ -69,7 +69,6 @@ if TYPE_CHECKING:
     from .experiments.run import run, simulate
     from .experiments.sweep import Sweep, sweep
     from .results import Run
-    from .ring import Ring
     from .scenario import Topology, check, dumbbell, topology
 
     __version__: str
@@ -102,6 +101,7 @@ __all__ = [
     "Link",
     "OnOff",
     "Packet",
+    "PacketQueue",
     "PenaltyBox",
     "Pi",
     "PiDesign",
@@ -114,7 +114,6 @@ __all__ = [
     "RedPd",
     "Rem",
     "Replay",
-    "Ring",
     "Rio",
     "RioPs",
     "Run",
@@ -147,7 +146,7 @@ __all__ = [
 _HOMES = {
     "_core": ("ConservationError", "Ctx", "Packet", "ScenarioError"),
     "connections": ("Vectors", "vectors"),
-    "custom_aqm": ("Aqm",),
+    "custom_aqm": ("Aqm", "PacketQueue"),
     "design.pi": ("PiDesign", "design_pi"),
     "design.red": ("RedDesign", "design_red"),
     "experiments.compare": ("Comparison", "compare"),
@@ -155,7 +154,6 @@ _HOMES = {
     "experiments.run": ("run", "simulate"),
     "experiments.sweep": ("Sweep", "sweep"),
     "results": ("Run",),
-    "ring": ("Ring",),
     "scenario": ("Topology", "check", "dumbbell", "topology"),
 }
 """Modules, and the names that come from each; the others come from `_generated`."""

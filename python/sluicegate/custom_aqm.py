@@ -12,10 +12,10 @@ import json
 import math
 import pickle
 import sys
-import tomllib
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -59,6 +59,57 @@ class Aqm(ABC):
     def average(self) -> float | None:
         """The discipline's own average of the queue in packets, for results; None when it keeps none."""
         return None
+
+
+class PacketQueue:
+    """A first-in-first-out queue of packets from which any can be taken.
+
+    It draws as the queue of the Rust version of CHOKe does, number for number: a packet that is taken leaves a hole,
+    holes are drawn again and skipped at the head, and compacted when there are 16 more of them than packets. `len` is
+    the number of packets.
+    """
+
+    def __init__(self) -> None:
+        self._slots: deque[Packet | None] = deque()
+        self._packets = 0
+
+    def __len__(self) -> int:
+        return self._packets
+
+    def append(self, packet: Packet) -> None:
+        """Put `packet` at the tail."""
+        self._slots.append(packet)
+        self._packets += 1
+
+    def pop(self) -> Packet | None:
+        """Take the packet at the head; None when there is none."""
+        if not self._slots:
+            return None
+        packet = self._slots.popleft()
+        self._packets -= 1
+        self._compact()
+        return packet
+
+    def draw(self, ctx: Ctx) -> Packet | None:
+        """A packet drawn uniformly, which stays where it is; None when there is none."""
+        while self._slots:
+            if (packet := self._slots[ctx.below(len(self._slots))]) is not None:
+                return packet
+        return None
+
+    def remove(self, packet: Packet) -> Packet:
+        """Take `packet` from wherever it is. Raises ValueError when it is not here."""
+        self._slots[self._slots.index(packet)] = None
+        self._packets -= 1
+        self._compact()
+        return packet
+
+    def _compact(self) -> None:
+        """Keep a packet at the head, so that an empty queue has no slots; remove the holes when they are too many."""
+        while self._slots and self._slots[0] is None:
+            self._slots.popleft()
+        if len(self._slots) > 2 * self._packets + 16:
+            self._slots = deque(packet for packet in self._slots if packet is not None)
 
 
 Made: TypeAlias = tuple[tuple[str, str | None], ...]
@@ -170,31 +221,6 @@ def run(
     if maker.about:
         raw["summary"] = json.dumps(json.loads(raw["summary"]) | {"own_discipline": maker.about})
     return raw
-
-
-def in_python(text: str, sets: Iterable[tuple[str, str]]) -> bool:
-    """Whether a scenario's discipline is written in Python. Of a text that is no TOML: no; the core will say why."""
-    try:
-        queue = tomllib.loads(text).get("queue")
-    except tomllib.TOMLDecodeError:
-        return False
-    named = list(_named(queue))
-    for key, value in sets:
-        if key == "queue.discipline":
-            named[:1] = [value]
-        elif key.endswith(".discipline"):
-            named.append(value)
-    return any(isinstance(name, str) and ":" in name for name in named)
-
-
-def _named(queue: object) -> Iterator[object]:
-    """What [queue] names as its discipline, None if nothing, and then what its classes name."""
-    table = queue if isinstance(queue, dict) else {}
-    yield table.get("discipline")
-    for part in (table, *table.values()):
-        classes = part.get("classes") if isinstance(part, dict) else None
-        for each in classes if isinstance(classes, list) else []:
-            yield from _named(each)
 
 
 def importable(factory: AqmFactory | None) -> bool:

@@ -6,6 +6,7 @@ import functools
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 from typing import Annotated, ParamSpec
 
 import typer
@@ -108,6 +109,48 @@ Set = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+Jobs = Annotated[int | None, typer.Option(min=1, help="How many runs at once (default: one per core).")]
+Cluster = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask cluster: its scheduler, tcp://HOST:8786.")
+]
+RunsProgress = Callable[[int, int, str], None]
+
+
+@contextmanager
+def many_runs(
+    quiet: bool, out: Path | None, jobs: int | None, cluster: str | None, *, weighted: bool = False
+) -> Iterator[RunsProgress]:
+    """Provide the progress of many runs, shown as a bar; when they are cut short, say how many are kept in `out`.
+
+    `weighted`: what is done is told in costs, so that it is no number of runs.
+    A cluster that cannot go on ends the program with exit code 1. Raises `Refusal` for both `jobs` and `cluster`.
+    """
+    if cluster is not None and jobs is not None:
+        raise Refusal("--jobs: a cluster's workers say how many; leave it out with --cluster")
+    ended, missing = 0, 0
+    with progress_bar(quiet) as bar:
+
+        def progress(done: int, total: int, text: str) -> None:
+            nonlocal ended, missing
+            ended, missing = done, total
+            if bar is not None:
+                bar(done, total, text)
+
+        try:
+            yield progress
+        except BaseException as error:
+            from ..experiments.cluster import ClusterError
+
+            if isinstance(error, ClusterError):
+                print(f"error: {error}", file=sys.stderr)
+            if ended and out is not None and not quiet:
+                which = "the runs that ended are" if weighted else f"{ended} of {missing} runs ended and are"
+                print(f"{which} kept in {out}; the same command runs the rest", file=sys.stderr)
+            if isinstance(error, ClusterError):
+                raise typer.Exit(1) from None
+            raise
 
 
 def parse_sets(sets: list[str] | None) -> list[tuple[str, str]]:

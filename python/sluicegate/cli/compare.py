@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import MOST_SEEDS, File, Json, Quiet, Set, answers, app, parse_sets, progress_bar
+from .common import MOST_SEEDS, Cluster, File, Jobs, Json, Quiet, Set, answers, app, many_runs, parse_sets
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -34,20 +34,23 @@ def compare(
         str | None, typer.Option(metavar="NAME", help="Take differences against this one (default: the first).")
     ] = None,
     sets: Set = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="How many runs at once (default: one per core).")] = None,
+    jobs: Jobs = None,
+    cluster: Cluster = None,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="Write tables, summary.json and figures here.")
+        Path | None,
+        typer.Option("-o", "--out", help="Keep each run here, and write tables, summary.json and figures here."),
     ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Run a scenario under several disciplines, paired by seed; print means, their intervals, and differences."""
-    from ..experiments import compare as comparison
-    from ..io import check_writable
+    """Run a scenario under several disciplines, paired by seed; print means, their intervals, and differences.
 
-    if out is not None:
-        check_writable(out)
-    with progress_bar(quiet) as bar:
+    With -o a run is kept as soon as it ends. The same command again runs what is missing; more seeds or another
+    discipline add to it.
+    """
+    from ..experiments import compare as comparison
+
+    with many_runs(quiet, out, jobs, cluster) as progress:
         done = comparison.compare(
             file,
             disciplines=disciplines,
@@ -55,10 +58,10 @@ def compare(
             baseline=baseline,
             sets=parse_sets(sets),
             jobs=jobs,
-            progress=bar,
+            cluster=cluster,
+            out=out,
+            progress=progress,
         )
-        if out is not None:
-            done.write(out)
     if quiet:
         return
     if as_json:

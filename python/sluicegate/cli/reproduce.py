@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import MOST_SEEDS, Quiet, Refusal, answers, app, print_table, progress_bar
+from .common import MOST_SEEDS, Cluster, Jobs, Quiet, Refusal, answers, app, many_runs, print_table
 
 if TYPE_CHECKING:
     from ..reproduce import Outcome
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def reproduce(
     name: Annotated[str, typer.Argument(help="The paper, such as choke1999; or all.")] = "",
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="Write report.html, figures and checks here (default: out/NAME).")
+        Path | None, typer.Option("-o", "--out", help="Keep each run, and write the report here. [out/NAME]")
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="The paper's own run lengths, more seeds.")] = False,
     seeds: Annotated[
@@ -31,8 +31,8 @@ def reproduce(
     ] = False,
     listed: Annotated[bool, typer.Option("--list", help="List the figures, and the file of each.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 when any claim is contradicted.")] = False,
-    jobs: Annotated[int | None, typer.Option(min=1, help="How many runs at once (default: one per core).")] = None,
-    cluster: Annotated[str | None, typer.Option(help="Run on a Dask cluster: its scheduler's address.")] = None,
+    jobs: Jobs = None,
+    cluster: Cluster = None,
     quiet: Quiet = False,
 ) -> None:
     """Reproduce a paper's experiments: paper and measurement side by side.
@@ -41,6 +41,7 @@ def reproduce(
     recorded one, or with --strict when any claim is contradicted. `all` reproduces every paper, each in a folder of its
     own, and writes a page that leads to them. Runs that have ended are kept in OUT and are not simulated again.
     """
+    from ..experiments.engine import MissingRuns
     from ..papers import PAPERS
     from ..reproduce import UnknownName
     from ..reproduce.overview import reproduce_all
@@ -55,13 +56,15 @@ def reproduce(
         raise Refusal("--only: name one paper; figures belong to papers")
     given = {"full": full, "seeds": seeds, "redraw": redraw, "jobs": jobs, "cluster": cluster}
     try:
-        with progress_bar(quiet) as bar:
+        with many_runs(quiet, out, jobs, cluster, weighted=True) as progress:
             if name == "all":
-                outcomes = reproduce_all(out, list(PAPERS), progress=bar, **given)
+                outcomes = reproduce_all(out, list(PAPERS), progress=progress, **given)
             else:
-                outcomes = [one(name, out, only=only or (), progress=bar, **given)]  # type: ignore[arg-type]
+                outcomes = [one(name, out, only=only or (), progress=progress, **given)]  # type: ignore[arg-type]
     except UnknownName as error:
         raise Refusal(str(error)) from None
+    except MissingRuns as error:
+        raise Refusal(f"--redraw: {error}; {out} holds the runs of other settings or none: leave --redraw out") from None
     if not quiet:
         print(out / "report.html")
     if not all([tell(outcome, strict, quiet) for outcome in outcomes]):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import MOST_SEEDS, File, Json, Quiet, Refusal, Set, answers, app, parse_sets, print_table, progress_bar
+from .common import MOST_SEEDS, Cluster, File, Jobs, Json, Quiet, Set, answers, app, many_runs, parse_sets, print_table
 
 if TYPE_CHECKING:
     from ..experiments.sweep import Sweep
@@ -37,10 +36,8 @@ def sweep(
         int, typer.Option(min=1, max=MOST_SEEDS, metavar="N", help="Run each point with seeds 1 to N.")
     ] = 5,
     sets: Set = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="How many runs at once (default: one per core).")] = None,
-    cluster: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask cluster: its scheduler, tcp://HOST:8786.")
-    ] = None,
+    jobs: Jobs = None,
+    cluster: Cluster = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -50,41 +47,18 @@ def sweep(
     """
     from ..experiments import grid
     from ..experiments import sweep as sweeps
-    from ..experiments.cluster import ClusterError
 
-    if cluster is not None and jobs is not None:
-        raise Refusal("--jobs: a cluster's workers say how many; leave it out with --cluster")
-    ended, missing = 0, 0
-    with progress_bar(quiet) as bar:
-
-        def progress(done: int, total: int, point: str) -> None:
-            nonlocal ended, missing
-            ended, missing = done, total
-            if bar is not None:
-                bar(done, total, f"{done} of {total}")
-
-        try:
-            done = sweeps.sweep(
-                file,
-                over=grid.parsed(over),
-                seeds=seeds,
-                out=out,
-                sets=parse_sets(sets),
-                jobs=jobs,
-                cluster=cluster,
-                progress=progress,
-            )
-        except BaseException as error:
-            if isinstance(error, ClusterError):
-                print(f"error: {error}", file=sys.stderr)
-            if ended and not quiet:
-                print(
-                    f"{ended} of {missing} runs ended and are kept in {out}; the same command runs the rest",
-                    file=sys.stderr,
-                )
-            if isinstance(error, ClusterError):
-                raise typer.Exit(1) from None
-            raise
+    with many_runs(quiet, out, jobs, cluster) as progress:
+        done = sweeps.sweep(
+            file,
+            over=grid.parsed(over),
+            seeds=seeds,
+            out=out,
+            sets=parse_sets(sets),
+            jobs=jobs,
+            cluster=cluster,
+            progress=lambda done, total, _point: progress(done, total, f"{done} of {total}"),
+        )
     if quiet:
         return
     if as_json:

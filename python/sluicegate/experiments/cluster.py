@@ -15,9 +15,6 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from .. import _core, custom_aqm
-from . import sweep_work
-from .engine import Flag
-from .store import Kept
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -67,27 +64,6 @@ def executor(address: str) -> Iterator[Executor]:
         log.setLevel(level)
 
 
-class Runs(Executor):
-    """Submits calls to a cluster. Unlike `Client.get_executor`, it does not tell the scheduler, call by call, what
-    nobody waits for any more: closing the client does that for all."""
-
-    def __init__(self, client: Client) -> None:
-        self.client = client
-
-    def submit(self, call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Have `call` done by a worker; it is done again when that worker is lost."""
-        ours: Future[Any] = Future()
-        theirs = self.client.submit(call, *args, **kwargs, key=f"run-{uuid4().hex}")
-        theirs.add_done_callback(partial(_hand_over, ours))
-        return ours
-
-
-def _said(error: BaseException) -> str:
-    """What ended a run on a cluster, in one line."""
-    text = " ".join(str(error).split()) or "the scheduler is gone, or has given up the run"
-    return f"the cluster: {type(error).__name__}: {text}"
-
-
 class Released:
     """A flag on a worker: set once nobody waits for the task that asks."""
 
@@ -106,9 +82,28 @@ class Released:
         return task is None or task.state == "cancelled"
 
 
-def work(job: sweep_work.Job, _cancel: Flag | None = None) -> Kept:
-    """One run on a worker: see `sweep_work.work`. It ends soon after the program that asked for it."""
-    return sweep_work.work(job, Released())
+class Runs(Executor):
+    """Submits calls to a cluster. Unlike `Client.get_executor`, it does not tell the scheduler, call by call, what
+    nobody waits for any more: closing the client does that for all."""
+
+    flag = Released
+    """What ends a run on a worker soon after the program that asked for it."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    def submit(self, call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Have `call` done by a worker; it is done again when that worker is lost."""
+        ours: Future[Any] = Future()
+        theirs = self.client.submit(call, *args, **kwargs, key=f"run-{uuid4().hex}")
+        theirs.add_done_callback(partial(_hand_over, ours))
+        return ours
+
+
+def _said(error: BaseException) -> str:
+    """What ended a run on a cluster, in one line."""
+    text = " ".join(str(error).split()) or "the scheduler is gone, or has given up the run"
+    return f"the cluster: {type(error).__name__}: {text}"
 
 
 def _hand_over(ours: Future[Any], theirs: Any) -> None:

@@ -4,8 +4,7 @@ Two disciplines meet the same random streams when the seed is the same, so runs 
 difference is that of the differences seed by seed, which is the narrower the more of their luck both share. All
 intervals are Student's at 95 % (`intervals`).
 
-Every quantity is measured in each run first (`measure`), and only then averaged over seeds, equally weighted. The
-module is not called `compare`, because importing it would then hide the function `sluicegate.compare`.
+Every quantity is measured in each run first (`measure`), and only then averaged over seeds, equally weighted.
 
 | what the papers say | what we do | why |
 |---|---|---|
@@ -23,8 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _core, scenario
+from ..io import check_writable, staged, write_json
 from ..stats import CONFIDENCE, Interval, difference, interval
 from .disciplines import Choice, Listed, choices, find
+from .engine import Experiment, Store, Tables, check_workers, run_experiments, seed_numbers
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,6 +41,11 @@ Measures = dict[str, float | None]
 
 SEEDS = 10
 """How many seeds unless told."""
+
+FILES = (
+    "runs.parquet", "comparison.parquet", "differences.parquet", "summary.json", "throughput.svg", "links.svg",
+)  # fmt: skip
+"""What `Comparison.write` writes."""
 
 
 class Comparison:
@@ -117,7 +123,6 @@ class Comparison:
         They appear whole or not at all, and files of other names in an existing directory stay. Equal comparisons
         give equal bytes. Raises OSError.
         """
-        from ..io import staged
         from ..plot import comparison as comparison_plot
         from ..plot import style as plot
 
@@ -125,8 +130,7 @@ class Comparison:
             self.runs.write_parquet(folder / "runs.parquet")
             self.means.write_parquet(folder / "comparison.parquet")
             self.differences.write_parquet(folder / "differences.parquet")
-            text = json.dumps(self.summary, indent=2, ensure_ascii=False, allow_nan=False)
-            (folder / "summary.json").write_text(text + "\n", "utf-8")
+            write_json(folder / "summary.json", self.summary)
             (folder / "throughput.svg").write_bytes(plot.svg(comparison_plot.throughput(self)))
             (folder / "links.svg").write_bytes(plot.svg(comparison_plot.links(self)))
         return Path(directory)
@@ -153,6 +157,8 @@ def compare(
     sets: scenario.Sets | None = None,
     jobs: int | None = None,
     executor: Executor | None = None,
+    cluster: str | None = None,
+    out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Run a scenario under several disciplines, each for every seed, on all cores.
@@ -164,19 +170,20 @@ def compare(
     hold. `seeds`: how many, counted from 1, or the seeds themselves. `baseline`: what differences are taken against
     (default: the first discipline). `duration`, `warmup` and `sets` override the scenario. `jobs`: how many runs at
     once (default: one for each core), in threads, or in processes when a discipline is written in Python; `executor`
-    runs them instead. Results depend on neither, nor on the order in which runs end.
+    runs them instead, or `cluster`, the address of a Dask scheduler: see `sweep`. Results depend on none of these, nor
+    on the order in which runs end. `out`: a folder that keeps each run as it ends, in runs.sqlite, and gets what
+    `Comparison.write` writes in the end; a run that is kept there is not run again (`sweep` says how it is known), so
+    that more seeds or another discipline take only their own.
 
     Every discipline is checked before any runs, one in Python by making it. Raises `ScenarioError` and OSError;
-    TypeError for what is no network, source or discipline; ValueError for less than one seed or job. KeyboardInterrupt,
-    and whatever `progress` or a discipline of one's own raises, end the work.
+    TypeError for what is no network, source or discipline; ValueError for less than one seed or job, and for more than
+    one of `jobs`, `executor` and `cluster`; `cluster.ClusterError` when a cluster does not answer. KeyboardInterrupt,
+    and whatever `progress` or a discipline of one's own raises, end the work; what is done is kept in `out`.
     """
-    from .engine import Experiment, run_experiments
-
     given = choices(disciplines)
     base = find(baseline, given)
-    numbers = _seeds(seeds)
-    if jobs is not None and jobs < 1:
-        raise ValueError(f"jobs = {jobs}: must be at least 1")
+    numbers = seed_numbers(seeds)
+    check_workers(jobs, executor, cluster)
     own = scenario.override_texts(sets)
     run = {"run.duration": duration, "run.warmup": warmup}
     overrides = [*own, *((key, value) for key, value in run.items() if value is not None)]
@@ -202,10 +209,20 @@ def compare(
         Experiment(c.label, texts[c.label], name, (*overrides, ("run.series", "false"), *c.sets), keep, c.queue)
         for c in given
     ]
-    tables = run_experiments(experiments, numbers, jobs, executor, progress)
+    if out is not None:
+        check_writable(out, FILES)
+    with Store(None if out is None else Path(out)) as store:
+        tables = run_experiments(experiments, numbers, jobs, executor, progress, store=store, cluster=cluster)
+        found = _comparison(tables, given, base, _summary(name, numbers, given, base, overrides, resolved))
+        if out is not None:
+            found.write(out)
+    return found
+
+
+def _comparison(tables: Tables, given: Sequence[Choice], base: Choice, summary: dict[str, Any]) -> Comparison:
+    """What the runs of `run_experiments` come to."""
     kinds = kinds_of(tables["flows"])
     links = list(dict.fromkeys(tables["links"]["link"].to_list()))
-    summary = _summary(name, numbers, given, base, overrides, resolved)
     names = {choice.label: choice.name for choice in given}
     return Comparison(measured(tables, kinds, links), names, base.label, list(kinds.values()), links, summary)
 
@@ -220,16 +237,6 @@ def _with_queue(network: scenario.Network, choice: Choice | None) -> scenario.Ne
         return replace(network, queue=None)
     queue = choice.given or choice.queue
     return network if queue is None else replace(network, queue=queue)
-
-
-def _seeds(seeds: int | Iterable[int]) -> list[int]:
-    """The seeds meant: 1 to N, or those given, each once and none negative."""
-    numbers = [int(seed) for seed in seeds] if isinstance(seeds, Iterable) else list(range(1, int(seeds) + 1))
-    if not numbers:
-        raise ValueError(f"seeds = {seeds}: at least one is needed")
-    if min(numbers) < 0 or len(set(numbers)) < len(numbers):
-        raise ValueError(f"seeds = {numbers}: each must be there once, and none negative")
-    return numbers
 
 
 def _kept() -> dict[str, tuple[str, ...]]:

@@ -1,8 +1,9 @@
-"""Experiments: many seeds of a few scenarios, run on all cores, with results that never show in which order they ended.
+"""The engine: scenarios, run for many seeds on all cores, with results that never show in which order the runs ended.
 
-The unit of work is one call of `work(task)`: a scenario's text and a seed go in, the few columns that a report needs
-come out. Both are picklable, so any `concurrent.futures.Executor` will do; by default threads share the process, since
-the core releases the GIL while it runs. A discipline written in Python needs it, so that processes take their place.
+What was run is kept under a key made of all that it depends on (`job`), in a store on disk or in memory, and is not run
+again. The unit of work is one call of `work(job)`; jobs and answers are picklable, so any `concurrent.futures.Executor`
+will do, a Dask cluster's (`cluster`) included. By default threads share the process, since the core releases the GIL
+while it runs. A discipline written in Python needs it, so that processes take their place.
 """
 
 from __future__ import annotations
@@ -10,128 +11,43 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import partial
+from contextlib import ExitStack, contextmanager
+from functools import cache, partial
+from io import BytesIO
 from itertools import islice
 from multiprocessing import get_context
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TypeVar
 
 from .. import custom_aqm
+from .job import Checked, Derive, Experiment, Flag, Job, Keep, Sets, Tables, check, digest_of, job_of, key_of, work
+from .store import Store
 
-if TYPE_CHECKING:
-    import polars as pl
+__all__ = [
+    "Derive", "Experiment", "Keep", "MissingRuns", "Progress", "Sets", "Store", "Tables", "check_workers", "cores", "finished",
+    "run_experiments", "seed_numbers",
+]  # fmt: skip
 
-    from ..papers import Progress
+Progress = Callable[[int, int, str], object]
+"""Called with the cost of the runs done and of all that were missing, and the id of the experiment whose run has just
+ended; may raise to end the work."""
 
-Sets = tuple[tuple[str, str], ...]
-"""Overrides of a scenario: dotted keys and values, as `--set` takes them."""
 
-Keep = Mapping[str, tuple[str, ...]]
-"""The tables of a run to keep, and of each the columns."""
+
+class MissingRuns(Exception):
+    """Runs that were to be taken from a store are not there. The message says how many."""
+
 
 AHEAD = 1000
 """How many tasks are submitted before their turn: enough for the largest pool, and few enough to take back at once."""
 
-Job = TypeVar("Job")
+Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-Work = Callable[[Job, "Flag | None"], Result]
-"""What is done with one job. Importable, so that other processes can do it; the flag, when set, ends it soon."""
-
-Tables = dict[str, "pl.DataFrame"]
-"""Tables by name. Each starts with the columns `experiment` and `seed`, which name the run of a row."""
-
-Derive = Callable[[Tables], Tables]
-"""From the tables of a run, as they come, to others that are kept of it."""
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """One scenario that is run for every seed.
-
-    `id`: unique among the experiments of a report. `text`: the scenario, TOML. `name`: the file name that error
-    messages use. `sets`: its overrides. `keep`: what of each run's tables the report needs. `queue`: the discipline
-    written in Python that the text calls `custom_aqm.described(queue)`; one that is named `path.py:Class` needs none.
-    `derive`: makes further tables of a run's, which `keep` names too; a function of a module, so that processes can be
-    handed it.
-    `once`: tables that are kept of the first seed alone, because they are large and one run of them is drawn.
-    `by_seed`: further overrides of single seeds; if there are any, only these seeds are run.
-    `cost`: how many times as long as others it runs, for the progress that is told.
-    """
-
-    id: str
-    text: str
-    name: str
-    sets: Sets
-    keep: Keep
-    queue: custom_aqm.AqmFactory | None = None
-    derive: Derive | None = None
-    once: tuple[str, ...] = ()
-    by_seed: Mapping[int, Sets] = field(default_factory=dict)
-    cost: int = 1
-
-    def runs(self, seed: int) -> bool:
-        """Whether it is run for this seed."""
-        return not self.by_seed or seed in self.by_seed
-
-
-@dataclass(frozen=True)
-class Task:
-    """One run: an experiment and a seed; `first`: the seed is the first of the experiment's. Picklable."""
-
-    experiment: Experiment
-    seed: int
-    first: bool = True
-
-
-class Flag(Protocol):
-    """An event, of threads or of processes."""
-
-    def set(self) -> None: ...
-    def is_set(self) -> bool: ...
-
-
-class Cancelled(Exception):
-    """Ends a run whose result nobody waits for any more."""
-
-
-def work(task: Task, cancel: Flag | None = None) -> Tables:
-    """Run `task` and return the tables and columns that its experiment keeps, after the columns that name the run.
-
-    `cancel`, when set, ends the run within a tenth of a second by raising `Cancelled`. Raises
-    `sluicegate.ScenarioError` when the scenario is not valid and KeyError when a table lacks a column to keep.
-    """
-    import polars as pl
-
-    from ..results import tables_from_core
-
-    experiment = task.experiment
-    watch = watcher(cancel)
-    sets = [*experiment.sets, *experiment.by_seed.get(task.seed, ()), ("run.seed", str(task.seed))]
-    raw = custom_aqm.run(experiment.text, experiment.name, sets, watch, experiment.queue)
-    tables = tables_from_core(raw)
-    if experiment.derive is not None:
-        tables |= experiment.derive(tables)
-    run = [pl.lit(experiment.id).alias("experiment"), pl.lit(task.seed, dtype=pl.UInt64).alias("seed")]
-    left_out = () if task.first else experiment.once
-    kept = {table: columns for table, columns in experiment.keep.items() if table not in left_out}
-    return {table: tables[table].select(*run, *columns) for table, columns in kept.items()}
-
-
-def watcher(cancel: Flag | None) -> Callable[[float, float, int], None]:
-    """What a run is to call as its progress: it raises `Cancelled` once `cancel` is set, and does so here already."""
-
-    def watch(_now: float, _end: float, _packets: int) -> None:
-        if cancel is not None and cancel.is_set():
-            raise Cancelled
-
-    watch(0.0, 0.0, 0)
-    return watch
-
+Work = Callable[[Task, Flag | None], Result]
+"""What is done with one task. Importable, so that other processes can do it; the flag, when set, ends it soon."""
 
 _cancel: Flag | None = None
 """In a process that runs tasks: set when their results are not waited for any more."""
@@ -144,22 +60,16 @@ def _enter(cancel: Flag) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _in_process(work: Work[Job, Result], job: Job) -> Result:
-    return work(job, _cancel)
+def _in_process(work: Work[Task, Result], task: Task) -> Result:
+    return work(task, _cancel)
 
 
-def _here(work: Work[Job, Result], cancel: Flag, job: Job) -> Result:
-    return work(job, cancel)
+def _here(work: Work[Task, Result], cancel: Flag, task: Task) -> Result:
+    return work(task, cancel)
 
 
-def _elsewhere(work: Work[Job, Result], job: Job) -> Result:
-    return work(job, None)
-
-
-def _needs_processes(experiments: Sequence[Experiment]) -> bool:
-    """Whether a discipline is written in Python; what no other process can import, a lambda say, stays in this one."""
-    written = [experiment for experiment in experiments if custom_aqm.in_python(experiment.text, experiment.sets)]
-    return bool(written) and all(custom_aqm.importable(experiment.queue) for experiment in written)
+def _elsewhere(work: Work[Task, Result], flag: Callable[[], Flag] | None, task: Task) -> Result:
+    return work(task, None if flag is None else flag())
 
 
 def run_experiments(
@@ -168,39 +78,102 @@ def run_experiments(
     jobs: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
+    *,
+    store: Store | None = None,
+    cluster: str | None = None,
+    kept_only: bool = False,
 ) -> Tables:
-    """Run every experiment for every seed; rows stand in the order of the experiments, then of the seeds.
+    """Run every experiment for every seed; return what they keep, each table after the columns `experiment` and `seed`,
+    with rows in the order of the experiments, then of the seeds.
 
     `jobs`: how many at once (default: one for each core this process may use), in threads, or in processes when a
-    discipline is written in Python. `executor`: runs the tasks instead; it is left open. `progress` is called in this
-    thread after each run, with the costs of what is done and of all. An exception of a run, of `progress`, or a
-    KeyboardInterrupt cancels what is left and is raised. Raises ValueError when two experiments share an id or there
-    is no seed.
+    discipline is written in Python. `executor`: runs them instead; it is left open. `cluster`: so does the Dask cluster
+    with its scheduler at this address. `store`: keeps each run as it ends; what is there already is not run again.
+    `kept_only`: raise `MissingRuns` rather than run anything. `progress` is called in this thread after each run, with the costs of what is done and of all that was missing.
+
+    Every experiment is checked before any is run. An exception of a run, of `progress`, or a KeyboardInterrupt cancels
+    what is left and is raised. Raises ValueError when two experiments share an id, there is no seed, less than one job,
+    or more than one of `jobs`, `executor` and `cluster`; and what `job.work` and `cluster.executor` raise.
     """
     if not seeds:
         raise ValueError("at least one seed is needed")
     if len({experiment.id for experiment in experiments}) != len(experiments):
         raise ValueError("two experiments share an id")
-    seeds_of = {experiment.id: [seed for seed in seeds if experiment.runs(seed)] for experiment in experiments}
-    tasks = [
-        Task(experiment, seed, seed == seeds_of[experiment.id][0])
-        for experiment in experiments
-        for seed in seeds_of[experiment.id]
-    ]
-    done: list[Tables | None] = [None] * len(tasks)
-    with finished(work, tasks, jobs, executor, executor is None and _needs_processes(experiments)) as results:
-        spent, total = 0, sum(task.experiment.cost for task in tasks)
-        for index, tables in results:
-            done[index] = tables
-            spent += tasks[index].experiment.cost
-            if progress is not None:
-                progress(spent, total, tasks[index].experiment.id)
-    return _stack([tables for tables in done if tables is not None])
+    check_workers(jobs, executor, cluster)
+    runs = [(experiment, seed) for experiment in experiments for seed in seeds if experiment.runs(seed)]
+    with ExitStack() as stack:
+        store = stack.enter_context(Store()) if store is None else store
+        elsewhere = executor is not None or cluster is not None
+        there = store.keys()
+        keys, missing = _asked(runs, there, elsewhere)
+        store.found += sum(key in there for key in keys)
+        if missing and kept_only:
+            raise MissingRuns(f"{len(missing)} of {len(runs)} runs are not kept there")
+        if missing:
+            if cluster is not None:
+                from .cluster import executor as executor_of
+
+                executor = stack.enter_context(executor_of(cluster))
+            todo = list(missing.values())
+            tasks = [job for job, _ in todo]
+            processes = executor is None and _needs_processes(tasks)
+            results = stack.enter_context(finished(work, tasks, jobs, executor, processes))
+            names = list(missing)
+            spent, total = 0, sum(experiment.cost for _, experiment in todo)
+            for index, kept in results:
+                store.add(names[index], kept)
+                spent += todo[index][1].cost
+                if progress is not None:
+                    progress(spent, total, todo[index][1].id)
+        return _stack(runs, keys, store)
+
+
+def seed_numbers(seeds: int | Iterable[int]) -> list[int]:
+    """The seeds meant: 1 to N, or those given, each once and none negative."""
+    numbers = [int(seed) for seed in seeds] if isinstance(seeds, Iterable) else list(range(1, int(seeds) + 1))
+    if not numbers:
+        raise ValueError(f"seeds = {seeds}: at least one is needed")
+    if min(numbers) < 0 or len(set(numbers)) < len(numbers):
+        raise ValueError(f"seeds = {numbers}: each must be there once, and none negative")
+    return numbers
+
+
+def check_workers(jobs: int | None, executor: Executor | None, cluster: str | None) -> None:
+    """Raise ValueError for less than one job, and for more than one of the three."""
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"jobs = {jobs}: must be at least 1")
+    if sum(each is not None for each in (jobs, executor, cluster)) > 1:
+        raise ValueError("give one of jobs, executor and cluster")
+
+
+def _asked(
+    runs: Sequence[tuple[Experiment, int]], there: set[str], elsewhere: bool
+) -> tuple[list[str], dict[str, tuple[Job, Experiment]]]:
+    """The key of each run, and by key the runs that are not there; two that share a key are one."""
+    digest = cache(digest_of)  # experiments share files
+    checked: dict[str, Checked] = {}
+    keys: list[str] = []
+    missing: dict[str, tuple[Job, Experiment]] = {}
+    for experiment, seed in runs:
+        first = experiment.id not in checked
+        if first or experiment.by_seed:
+            checked[experiment.id] = experiment.checked or check(experiment, seed, digest)
+        job = job_of(experiment, seed, first, checked[experiment.id], elsewhere)
+        keys.append(key_of(job, checked[experiment.id]))
+        if keys[-1] not in there:
+            missing.setdefault(keys[-1], (job, experiment))
+    return keys, missing
+
+
+def _needs_processes(jobs: Sequence[Job]) -> bool:
+    """Whether a discipline is written in Python; what no other process can import, a lambda say, stays in this one."""
+    queues = [job.queue for job in jobs if job.made]
+    return bool(queues) and all(custom_aqm.importable(queue) for queue in set(queues))
 
 
 @contextmanager
 def finished(
-    work: Work[Job, Result], tasks: Sequence[Job], jobs: int | None, executor: Executor | None, processes: bool
+    work: Work[Task, Result], tasks: Sequence[Task], jobs: int | None, executor: Executor | None, processes: bool
 ) -> Iterator[Iterator[tuple[int, Result]]]:
     """Do `work` with every task; lend the results as they come, each with the place of its task in `tasks`.
 
@@ -213,12 +186,13 @@ def finished(
 
 @contextmanager
 def _pool(
-    work: Work[Job, Result], jobs: int | None, executor: Executor | None, processes: bool
-) -> Iterator[Callable[[Job], Future[Result]]]:
+    work: Work[Task, Result], jobs: int | None, executor: Executor | None, processes: bool
+) -> Iterator[Callable[[Task], Future[Result]]]:
     """Lend a function that submits a task; when the block is left by an exception, cancel what has not ended."""
     cancel: Flag = threading.Event()
     pool: Executor | None = None
-    call: Callable[[Job], Result] = partial(_elsewhere, work)
+    # A cluster has flags of its own; the executors of others leave a run that has begun alone.
+    call: Callable[[Task], Result] = partial(_elsewhere, work, getattr(executor, "flag", None))
     if processes:
         # Spawned, not forked: a fork would copy locks that other threads hold.
         context = get_context("spawn")
@@ -229,7 +203,7 @@ def _pool(
         pool = ThreadPoolExecutor(jobs or cores())
     submitted: set[Future[Result]] = set()
 
-    def submit(task: Job) -> Future[Result]:
+    def submit(task: Task) -> Future[Result]:
         future: Future[Result] = (pool or executor).submit(call, task)  # type: ignore[union-attr]
         submitted.add(future)
         future.add_done_callback(submitted.discard)
@@ -247,7 +221,7 @@ def _pool(
             pool.shutdown()
 
 
-def _results(submit: Callable[[Job], Future[Result]], tasks: Sequence[Job]) -> Iterator[tuple[int, Result]]:
+def _results(submit: Callable[[Task], Future[Result]], tasks: Sequence[Task]) -> Iterator[tuple[int, Result]]:
     """The place and the result of each task once it has ended, `AHEAD` of them submitted at a time."""
     futures: dict[Future[Result], int] = {}
     ended: SimpleQueue[Future[Result]] = SimpleQueue()
@@ -269,12 +243,25 @@ def _results(submit: Callable[[Job], Future[Result]], tasks: Sequence[Job]) -> I
         yield futures.pop(future), future.result()
 
 
-def _stack(parts: Sequence[Tables]) -> Tables:
-    """The tables of all runs, those of the same name one below the other."""
+def _stack(runs: Sequence[tuple[Experiment, int]], keys: Sequence[str], store: Store) -> Tables:
+    """The tables of all runs, those of the same name one below the other, after the columns that name the run."""
+    import numpy as np
     import polars as pl
 
-    names = dict.fromkeys(name for tables in parts for name in tables)
-    return {name: pl.concat([tables[name] for tables in parts if name in tables], how="diagonal") for name in names}
+    ids = pl.Series("experiment", [experiment.id for experiment, _ in runs], dtype=pl.String)
+    named = pl.DataFrame([ids, pl.Series("seed", [seed for _, seed in runs], dtype=pl.UInt64)])
+    parts: dict[str, list[pl.DataFrame]] = {}
+    places: dict[str, list[int]] = {}
+    for place, key in enumerate(keys):
+        for name, stream in store.get(key).items():
+            parts.setdefault(name, []).append(pl.read_ipc_stream(BytesIO(stream)))
+            places.setdefault(name, []).append(place)
+    tables = {}
+    for name, frames in parts.items():
+        run_of_row = np.repeat(places[name], [frame.height for frame in frames])
+        # Experiments may keep other columns of a table: what one has not is null.
+        tables[name] = pl.concat([named[run_of_row], pl.concat(frames, how="diagonal")], how="horizontal").rechunk()
+    return tables
 
 
 def cores() -> int:

@@ -1,37 +1,31 @@
-"""The runs of a sweep that have ended, each kept as soon as it has: one SQLite file, `runs.sqlite`.
+"""Runs that have ended, each kept as soon as it has: one SQLite file, `runs.sqlite`.
 
-A run is one row under its key: the tables `flows`, `links` and `groups` as Arrow streams, the totals as JSON. A row is
-there whole or not at all, whatever ends the program, kill -9 included. One process at a time holds the file.
+A run is a few tables, as Arrow streams, under its key. It is there whole or not at all, whatever ends the program,
+kill -9 included. One process at a time holds the file.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
 
 FILE = "runs.sqlite"
-
-
-class Kept(NamedTuple):
-    """What is kept of one run: its tables as Arrow streams, and the totals as JSON."""
-
-    flows: bytes
-    links: bytes
-    groups: bytes
-    totals: str
 
 
 class Store:
     """The runs kept in a folder, which is made when it is not there; without a folder, in memory. A context manager.
 
     Raises OSError when the folder cannot be written, another process holds the file, or it is another kind of file.
+
+    Attributes:
+        found: How many of the runs that were asked for were there already.
     """
 
-    def __init__(self, directory: Path | None) -> None:
+    def __init__(self, directory: Path | None = None) -> None:
+        self.found = 0
         self._made: list[Path] = []
         self._place = ":memory:"
         if directory is not None:
@@ -47,8 +41,8 @@ class Store:
                     PRAGMA locking_mode = EXCLUSIVE;
                     PRAGMA journal_mode = WAL;
                     PRAGMA synchronous = NORMAL;
-                    CREATE TABLE IF NOT EXISTS
-                        run (key TEXT PRIMARY KEY, flows BLOB, links BLOB, groups BLOB, totals TEXT);
+                    CREATE TABLE IF NOT EXISTS runs (key TEXT PRIMARY KEY);
+                    CREATE TABLE IF NOT EXISTS tables (key TEXT, name TEXT, stream BLOB, PRIMARY KEY (key, name));
                     BEGIN IMMEDIATE;
                     COMMIT;
                 """)
@@ -60,20 +54,25 @@ class Store:
     def keys(self) -> set[str]:
         """The keys of all runs kept."""
         with self._as_os_error():
-            return {key for (key,) in self._base.execute("SELECT key FROM run")}
+            return {key for (key,) in self._base.execute("SELECT key FROM runs")}
 
-    def add(self, key: str, run: Kept) -> None:
-        """Keep a run."""
-        with self._as_os_error():
-            self._base.execute("INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?, ?)", (key, *run))
+    def add(self, key: str, tables: Mapping[str, bytes]) -> None:
+        """Keep a run: its tables by name, as Arrow streams."""
+        with self._as_os_error(), self._base:
+            self._base.execute("BEGIN")
+            self._base.execute("INSERT OR REPLACE INTO runs VALUES (?)", (key,))
+            self._base.executemany(
+                "INSERT OR REPLACE INTO tables VALUES (?, ?, ?)",
+                ((key, name, stream) for name, stream in tables.items()),
+            )
 
-    def get(self, key: str) -> Kept:
-        """The run of that key. Raises KeyError."""
+    def get(self, key: str) -> dict[str, bytes]:
+        """The tables of the run of that key, in the order they were added. Raises KeyError."""
         with self._as_os_error():
-            row = self._base.execute("SELECT flows, links, groups, totals FROM run WHERE key = ?", (key,)).fetchone()
-        if row is None:
-            raise KeyError(key)
-        return Kept(*row)
+            if self._base.execute("SELECT 1 FROM runs WHERE key = ?", (key,)).fetchone() is None:
+                raise KeyError(key)
+            rows = self._base.execute("SELECT name, stream FROM tables WHERE key = ? ORDER BY rowid", (key,))
+            return dict(rows.fetchall())
 
     def __enter__(self) -> Store:
         return self
@@ -95,7 +94,7 @@ class Store:
             yield
         except sqlite3.OperationalError as error:
             if "locked" in str(error):
-                raise OSError(11, "another sweep is at work here", self._place) from None
+                raise OSError(11, "another program keeps its runs here", self._place) from None
             raise OSError(5, str(error), self._place) from None
         except sqlite3.DatabaseError as error:
-            raise OSError(22, f"does not hold the runs of a sweep ({error})", self._place) from None
+            raise OSError(22, f"does not hold runs of Sluicegate ({error})", self._place) from None

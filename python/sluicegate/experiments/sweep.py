@@ -1,33 +1,29 @@
 """Sweeps: one scenario at every point of a grid of values, each for several seeds; only what is missing is run.
 
-`sweep_grid` reads the grid, `sweep_work` is one run, `sweep_store` keeps the runs that have ended, `sweep_cluster`
-lends a cluster. The module is not called `sweep`, because importing it would then hide the function `sluicegate.sweep`.
+`grid` reads the grid; each of its points is an experiment of the engine's.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
-from contextlib import ExitStack
+from dataclasses import replace
 from functools import cache
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _core, custom_aqm, scenario
-from . import sweep_work
-from .compare import _seeds
+from ..io import check_writable, staged, write_json
+from .engine import check_workers, run_experiments, seed_numbers
 from .grid import MOST, Axis, Over, Point, axes, constants, points
-from .store import Kept, Store
-from .sweep_work import SERIES, Checked, Job, digest_of, files_of, key_of, work
+from .job import TOTALS, Checked, Experiment, Keep, Tables, check, digest_of
+from .store import Store
 
 if TYPE_CHECKING:
     import polars as pl
 
     from .._generated import Source
-    from .engine import Work
 
 Progress = Callable[[int, int, str], None]
 """Called with the runs done, the runs that were missing, and the point whose run has just ended."""
@@ -35,7 +31,11 @@ Progress = Callable[[int, int, str], None]
 SEEDS = 5
 """How many seeds unless told."""
 
-TABLES = Kept._fields
+SERIES = ("run.series", "false")
+"""A sweep keeps no series."""
+
+TABLES = ("flows", "links", "groups", TOTALS)
+KEEP: Keep = dict.fromkeys(TABLES)
 FILES = (*(f"{name}.parquet" for name in TABLES), "summary.json")
 
 
@@ -79,13 +79,10 @@ class Sweep:
         They appear whole or not at all, and files of other names in an existing directory stay. Equal sweeps give equal
         bytes. Raises OSError.
         """
-        from ..io import staged
-
         with staged(directory) as folder:
             for name in TABLES:
                 getattr(self, name).write_parquet(folder / f"{name}.parquet")
-            text = json.dumps(self.summary, indent=2, ensure_ascii=False, allow_nan=False)
-            (folder / "summary.json").write_text(text + "\n", "utf-8")
+            write_json(folder / "summary.json", self.summary)
         return Path(directory)
 
     def __repr__(self) -> str:
@@ -124,54 +121,32 @@ def sweep(
 
     Every point is checked before any runs. Raises `ScenarioError` and OSError; TypeError for what is no network, source
     or value; ValueError for less than one seed or job, and for more than one of `jobs`, `executor` and `cluster`;
-    `sweep_cluster.ClusterError` when a cluster does not answer. KeyboardInterrupt, and whatever `progress` or a
+    `cluster.ClusterError` when a cluster does not answer. KeyboardInterrupt, and whatever `progress` or a
     discipline of one's own raises, end the work; what is done is kept in `out`.
     """
-    from ..io import check_writable
-    from .engine import finished
-
     swept = axes(over)
     grid = points(swept)
-    numbers = _seeds(seeds)
+    numbers = seed_numbers(seeds)
     if len(grid) * len(numbers) > MOST:
         count = len(grid) * len(numbers)
         raise _core.ScenarioError(f"--over: {len(grid)} points and {len(numbers)} seeds are {count} runs, above {MOST}")
-    if jobs is not None and jobs < 1:
-        raise ValueError(f"jobs = {jobs}: must be at least 1")
-    if sum(each is not None for each in (jobs, executor, cluster)) > 1:
-        raise ValueError("give one of jobs, executor and cluster")
+    check_workers(jobs, executor, cluster)
     text, name, queue = _scenario(network, flows)
     overrides = _overrides(sets, swept, duration, warmup)
     if out is not None:
         check_writable(out, FILES)
-    resolved = _checked(text, name, overrides, grid, queue)
+    experiments = _experiments(text, name, overrides, grid, queue)
+    resolved = [each.checked for each in experiments if each.checked is not None]
     _all_matter(swept, [(found.resolved, found.about) for found in resolved])
-    keys = [key_of(found, seed, queue) for found in resolved for seed in numbers]
     summary = _summary(name, resolved[0], swept, overrides, numbers)
-    with ExitStack() as stack:
-        store = stack.enter_context(Store(None if out is None else Path(out)))
-        there = store.keys()
-        missing = {key: place for place, key in enumerate(keys) if key not in there}  # points may share a run
-        todo = [(key, *divmod(place, len(numbers))) for key, place in missing.items()]
-        if todo:
-            tasks = [
-                _job(text, name, (*overrides, *grid[at].sets), numbers[seed], queue, resolved[at])
-                for _, at, seed in todo
-            ]
-            chosen = {tuple(each for each in task.sets if each[0].endswith(".discipline")) for task in tasks}
-            in_python = any(custom_aqm.in_python(text, each) for each in chosen) and custom_aqm.importable(queue)
-            do: Work[Job, Kept] = work
-            if cluster is not None:
-                from . import cluster as sweep_cluster
 
-                executor, do = stack.enter_context(sweep_cluster.executor(cluster)), sweep_cluster.work
-            results = stack.enter_context(finished(do, tasks, jobs, executor, in_python and executor is None))
-            for done, (place, result) in enumerate(results, start=1):
-                store.add(todo[place][0], result)
-                if progress is not None:
-                    progress(done, len(todo), grid[todo[place][1]].label)
-        done_before = sum(key in there for key in keys)
-        found = Sweep(_tables(store, keys, grid, swept, overrides, numbers), summary, done_before)
+    def told(done: int, total: int, place: str) -> None:
+        if progress is not None:
+            progress(done, total, grid[int(place)].label)
+
+    with Store(None if out is None else Path(out)) as store:
+        runs = run_experiments(experiments, numbers, jobs, executor, told, store=store, cluster=cluster)
+        found = Sweep(_named(runs, grid, swept, overrides), summary, store.found)
         if out is not None:
             found.write(out)
     return found
@@ -207,43 +182,24 @@ def _overrides(
     return (*own_sets, *((key, value) for key, value in times.items() if value is not None))
 
 
-def _checked(
+def _experiments(
     text: str,
     name: str,
     overrides: tuple[tuple[str, str], ...],
     grid: Sequence[Point],
     queue: custom_aqm.AqmFactory | None,
-) -> list[Checked]:
-    """What each point is. Raises `ScenarioError` that says at which point it is."""
-    checked = []
+) -> list[Experiment]:
+    """Each point, checked, under its place in the grid. Raises `ScenarioError` that says at which point it is."""
+    experiments = []
     digest = cache(digest_of)  # points share files
-    for point in grid:
-        maker = custom_aqm.Maker(queue)
+    for place, point in enumerate(grid):
+        experiment = Experiment(str(place), text, name, (*overrides, SERIES, *point.sets), KEEP, queue)
         try:
-            found = _core.check(text, name, [*overrides, SERIES, *point.sets], maker)
+            checked = check(experiment, digest=digest)
         except _core.ScenarioError as error:
             raise _core.ScenarioError(_placed(str(error), text, name, overrides, point)) from None
-        resolved = json.loads(found)
-        made = tuple(sorted(maker.made, key=str))
-        checked.append(Checked(resolved, maker.about, made, files_of(resolved, name, digest)))
-    return checked
-
-
-def _job(
-    text: str,
-    name: str,
-    sets: tuple[tuple[str, str], ...],
-    seed: int,
-    queue: custom_aqm.AqmFactory | None,
-    checked: Checked,
-) -> Job:
-    """One run. Paths are made absolute: a worker may be in another folder."""
-    told = tuple(
-        (key, os.path.abspath(value) if key.endswith(".discipline") and ".py:" in value else value)
-        for key, value in sets
-    )
-    path = name if name == scenario.PYTHON else os.path.abspath(name)
-    return Job(text, path, told, seed, queue, sweep_work.build(), checked.files, checked.made)
+        experiments.append(replace(experiment, checked=checked))
+    return experiments
 
 
 def _all_matter(swept: Sequence[Axis], resolved: Sequence[object]) -> None:
@@ -282,34 +238,17 @@ def _placed(message: str, text: str, name: str, overrides: tuple[tuple[str, str]
     return f"{message} (at {point.label})"
 
 
-def _tables(
-    store: Store,
-    keys: Sequence[str],
-    grid: Sequence[Point],
-    swept: Sequence[Axis],
-    overrides: Sequence[tuple[str, str]],
-    seeds: Sequence[int],
-) -> dict[str, pl.DataFrame]:
-    """The tables of all runs, after the columns that name the run of a row: tables of several sweeps can be joined."""
-    import numpy as np
+def _named(runs: Tables, grid: Sequence[Point], swept: Sequence[Axis], overrides: Sequence[tuple[str, str]]) -> Tables:
+    """The tables of all runs with the columns that name the point of a row, by which several sweeps can be joined."""
     import polars as pl
 
-    cells = {axis.column: [point.cells[place] for point in grid for _ in seeds] for place, axis in enumerate(swept)}
-    cells |= {column: [cell] * len(keys) for column, cell in constants(overrides).items()}
-    named = pl.DataFrame(cells).with_columns(pl.Series("seed", [*seeds] * len(grid), dtype=pl.UInt64))
-    parts: dict[str, list[pl.DataFrame]] = {name: [] for name in TABLES}
-    for each in keys:
-        run = store.get(each)
-        for name in TABLES[:-1]:
-            parts[name].append(pl.read_ipc_stream(BytesIO(getattr(run, name))))
-        totals = json.loads(run.totals)
-        types = {name: pl.Float64 if isinstance(value, float) else pl.UInt64 for name, value in totals.items()}
-        parts["totals"].append(pl.DataFrame([totals], schema=types))
-    tables = {}
-    for name, frames in parts.items():
-        run_of_row = np.repeat(np.arange(len(keys)), [frame.height for frame in frames])
-        tables[name] = pl.concat([named[run_of_row], pl.concat(frames)], how="horizontal").rechunk()
-    return tables
+    cells = {axis.column: [point.cells[place] for point in grid] for place, axis in enumerate(swept)}
+    cells |= {column: [cell] * len(grid) for column, cell in constants(overrides).items()}
+    named = pl.DataFrame(cells)
+    return {
+        name: pl.concat([named[table["experiment"].cast(pl.UInt32)], table.drop("experiment")], how="horizontal")
+        for name, table in runs.items()
+    }
 
 
 def _summary(

@@ -15,7 +15,7 @@ It is named in `PAPERS`; nothing else is needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..experiments.engine import Experiment, Tables
+    from ..experiments.engine import Experiment, Progress, Tables
 
 PAPERS: dict[str, str] = {
     "red1993": "S. Floyd and V. Jacobson, Random Early Detection Gateways for Congestion Avoidance, IEEE/ACM "
@@ -38,9 +38,6 @@ PAPERS: dict[str, str] = {
     "Differential Congestion Notification: Taming the Elephants, ICNP (2004), leaves open",
 }
 """What can be reproduced: the name of each, and what it is. `disciplines` compares, across papers."""
-
-Progress = Callable[[int, int, str], None]
-"""Called with the runs done, the runs in all, and the id of the experiment whose run has just ended."""
 
 
 class UnknownPaper(KeyError):
@@ -80,20 +77,24 @@ def reproduce(
     progress: Progress | None = None,
     *,
     executor: Executor | None = None,
+    cluster: str | None = None,
     settings: Settings | None = None,
 ) -> bool:
     """Reproduce a paper and write its report into the folder `out`, whole or not at all.
 
     `full`: longer runs and more seeds. `seeds`: how many seeds, counted from 1 (default: the paper's module says).
     `jobs`: how many threads (default: one for each core). `executor`: runs the work instead; it is left open.
-    `settings`: take these, whatever `full` and `seeds` say. What is written depends on none of `jobs`, `executor`
-    and the order in which runs end.
+    `cluster`: so does the Dask cluster with its scheduler at this address. `settings`: take these, whatever `full` and
+    `seeds` say. What is written depends on none of `jobs`, `executor`, `cluster` and the order in which runs end.
+
+    `out` keeps each run as it ends, in runs.sqlite; what is there already is not run again.
 
     Returns True when no `exact` or `claim` check failed. Raises `UnknownPaper`, ValueError for fewer than one seed or
-    job, and OSError when `out` cannot be written. KeyboardInterrupt, and whatever `progress` raises, end the work and
-    leave nothing behind.
+    job and for more than one of `jobs`, `executor` and `cluster`, OSError when `out` cannot be written, and
+    `cluster.ClusterError`. KeyboardInterrupt, and whatever `progress` raises, end the work; the report is then not
+    written, and what was run is kept.
     """
-    from ..experiments.engine import run_experiments
+    from ..experiments.engine import Store, check_workers, run_experiments
     from ..io import check_writable
     from ..report import FILES, write
 
@@ -101,8 +102,7 @@ def reproduce(
         raise UnknownPaper(name)
     if seeds is not None and seeds < 1:
         raise ValueError(f"seeds = {seeds}: must be at least 1")
-    if jobs is not None and jobs < 1:
-        raise ValueError(f"jobs = {jobs}: must be at least 1")
+    check_workers(jobs, executor, cluster)
     check_writable(out, FILES)
     paper = import_module(f".{name}", __name__)
     if settings is None:
@@ -110,16 +110,20 @@ def reproduce(
         if seeds is not None:
             settings = replace(settings, seeds=tuple(range(1, seeds + 1)))
 
-    def run(experiments: Sequence[Experiment], seeds: Sequence[int]) -> Tables:
-        # What comes after it is not known yet, nor how long that takes.
-        told = None if progress is None else _told(progress, "first, what the runs need")
-        return run_experiments(experiments, seeds, jobs, executor, told)
+    with Store(out) as store:
 
-    # What a paper has to find out before its experiments can be written down.
-    prepared = [paper.prepare(settings, run)] if hasattr(paper, "prepare") else []
-    results = run_experiments(paper.experiments(settings, *prepared), settings.seeds, jobs, executor, progress)
-    report = paper.report(settings, results, *prepared)
-    write(report, out)
+        def run(experiments: Sequence[Experiment], seeds: Sequence[int], told: Progress | None) -> Tables:
+            return run_experiments(experiments, seeds, jobs, executor, told, store=store, cluster=cluster)
+
+        def run_first(experiments: Sequence[Experiment], seeds: Sequence[int]) -> Tables:
+            # What comes after it is not known yet, nor how long that takes.
+            return run(experiments, seeds, None if progress is None else _told(progress, "first, what the runs need"))
+
+        # What a paper has to find out before its experiments can be written down.
+        prepared = [paper.prepare(settings, run_first)] if hasattr(paper, "prepare") else []
+        results = run(paper.experiments(settings, *prepared), settings.seeds, progress)
+        report = paper.report(settings, results, *prepared)
+        write(report, out)
     return bool(report.passed)
 
 

@@ -15,10 +15,11 @@ from typing import Any
 import jinja2
 
 from .. import _core
+from ..experiments.engine import Progress
 from ..io import check_writable, staged
 from ..quantities import significant as number
 from ..report import SYMBOLS
-from . import PAPERS, Progress, _told, reproduce
+from . import PAPERS, _told, reproduce
 from .checks import CLASSES, VERDICTS
 
 PAGE = "report.html"
@@ -53,17 +54,19 @@ def reproduce_all(
     jobs: int | None = None,
     progress: Progress | None = None,
     names: Sequence[str] = tuple(PAPERS),
+    *,
+    cluster: str | None = None,
 ) -> bool:
     """Reproduce each paper into a folder of `out` that has its name, then write the page that leads to them.
 
     `names`: which papers (default: all). The other arguments are those of `reproduce`; `progress` is told the paper's
-    name too. A paper's folder appears when it is done, the page at the end. Returns True when no `exact` or `claim`
+    name too. A paper's report appears when it is done, the page at the end. Returns True when no `exact` or `claim`
     check failed.
     """
     check_writable(out, (PAGE, *(f"{name}/" for name in names)))
     for name in names:
         told = None if progress is None else _told(progress, name)
-        reproduce(name, out / name, full=full, seeds=seeds, jobs=jobs, progress=told)
+        reproduce(name, out / name, full=full, seeds=seeds, jobs=jobs, progress=told, cluster=cluster)
     outcomes = [read(out, name) for name in names]
     with staged(out) as folder:
         (folder / PAGE).write_text(page(outcomes), encoding="utf-8")

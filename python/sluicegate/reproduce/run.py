@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,17 +16,14 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..scenario import read_scenario
 from ..io import check_writable
-from ..experiments.engine import run_experiments
+from ..experiments.engine import Progress, Store, check_workers, run_experiments
 from .claim import Verdict, judge
 from .figure import Figure, Made, Paper
 from .page import FILES, Report, write_files
-from .study import Runs, Settings, experiments
+from .study import Runs, Settings, Study, experiments
 
 if TYPE_CHECKING:
     from ..experiments.engine import Experiment, Tables
-
-Progress = Callable[[int, int, str], None]
-"""Called with the runs done, the runs in all, and the id of the experiment whose run has just ended."""
 
 RECORD = "verdicts.json"
 """In a paper's package: the verdicts that its default reproduction comes to."""
@@ -84,23 +82,26 @@ def reproduce(
     jobs: int | None = None,
     progress: Progress | None = None,
     executor: Executor | None = None,
+    cluster: str | None = None,
     settings: Settings | None = None,
 ) -> Outcome:
     """Reproduce a paper and write its report into the folder `out`, whole or not at all.
 
-    `name`: of one of `sluicegate.papers`, or a `Paper` of one's own. `full`: the paper's own lengths, and more seeds. `seeds`: how many seeds, counted from 1 (default: the paper's module
-    says). `only`: ids of figures; nothing is simulated for others. `redraw`: simulate nothing, make the page anew from
+    `name`: of one of `sluicegate.papers`, or a `Paper` of one's own. `full`: the paper's own lengths, and more seeds.
+    `seeds`: how many seeds, counted from 1 (default: the paper's module says). `only`: ids of figures; nothing is simulated for others. `redraw`: simulate nothing, make the page anew from
     the runs kept in `out`. `jobs`: how many threads (default: one for each core). `executor`: runs the work instead;
-    it is left open. `settings`: take these, whatever `full` and `seeds` say. What is written depends on none of
-    `jobs`, `executor` and the order in which runs end.
+    it is left open. `cluster`: so does the Dask cluster with its scheduler at this address. `settings`: take these,
+    whatever `full` and `seeds` say. What is written depends on none of `jobs`, `executor`, `cluster` and the order in
+    which runs end. `out` keeps each run as it ends, in runs.sqlite; what is there already is not run again.
 
-    Raises `UnknownName`, ValueError for fewer than one seed or job, and OSError when `out` cannot be written.
+    Raises `UnknownName`, ValueError for fewer than one seed or job and for more than one of `jobs`, `executor` and
+    `cluster`, `MissingRuns` when a run to redraw is not kept, OSError when `out` cannot be written, and `ClusterError`.
     KeyboardInterrupt, and whatever `progress` raises, end the work; runs that have ended are kept in `out`.
     """
     chosen = paper(name) if isinstance(name, str) else name
-    for what, value in (("seeds", seeds), ("jobs", jobs)):
-        if value is not None and value < 1:
-            raise ValueError(f"{what} = {value}: must be at least 1")
+    if seeds is not None and seeds < 1:
+        raise ValueError(f"seeds = {seeds}: must be at least 1")
+    check_workers(jobs, executor, cluster)
     out = Path(out)
     check_writable(out, FILES)
     figures = _only(chosen, only)
@@ -108,19 +109,25 @@ def reproduce(
         settings = chosen.full if full else chosen.short
         if seeds is not None:
             settings = replace(settings, seeds=tuple(range(1, seeds + 1)))
+    with Store(out) as store:
 
-    def simulate(wanted: Sequence[Experiment], seeds: Sequence[int]) -> Tables:
-        told = None if progress is None else _told(progress, "first, what the runs need")
-        return run_experiments(wanted, seeds, jobs, executor, told)
+        def simulate(wanted: Sequence[Experiment], seeds: Sequence[int], what: str = "") -> Tables:
+            told = None if progress is None else _told(progress, what)
+            return run_experiments(wanted, seeds, jobs, executor, told, store=store, cluster=cluster, kept_only=redraw)
 
-    prepared = None if chosen.prepare is None else chosen.prepare(settings, simulate)
-    studies = list(dict.fromkeys(study for figure in figures for study in figure.studies.values()))
-    wanted = experiments(studies, settings, prepared)
-    tables = run_experiments(wanted, settings.seeds, jobs, executor, progress) if wanted else {}
-    report = made(chosen, figures, settings, prepared, tables)
-    write_files(report, out)
+        prepared = None
+        if chosen.prepare is not None:  # what comes after it is not known yet, nor how long that takes
+            prepared = chosen.prepare(settings, partial(simulate, what="first, what the runs need: "))
+        wanted = experiments(_studies(figures), _studies(chosen.figures()), settings, prepared)
+        tables = simulate(wanted, settings.seeds) if wanted else {}
+        report = made(chosen, figures, settings, prepared, tables)
+        write_files(report, out)
     recorded = _recorded(chosen, settings)
     return Outcome(chosen, tuple(report.verdicts), _changed(report.verdicts, recorded, bool(only)))
+
+
+def _studies(figures: Sequence[Figure]) -> list[Study]:
+    return list(dict.fromkeys(study for figure in figures for study in figure.studies.values()))
 
 
 def made(chosen: Paper, figures: Sequence[Figure], settings: Settings, prepared: Any, tables: Tables) -> Report:
@@ -209,5 +216,5 @@ def _changed(
 
 
 def _told(progress: Progress, what: str) -> Progress:
-    """The same progress with a word before each experiment."""
-    return lambda done, total, experiment: progress(done, total, f"{what}: {experiment}")
+    """The same progress with words before each experiment."""
+    return lambda done, total, experiment: progress(done, total, f"{what}{experiment}")

@@ -191,15 +191,22 @@ class Study:
         return f"{self.label(point)} #{hashlib.sha256(json.dumps(told).encode()).hexdigest()[:8]}"
 
 
-def experiments(studies: Sequence[Study], settings: Settings, prepared: Any) -> list[Experiment]:
-    """All runs of several studies, each once with what any of them needs, the first study's first."""
-    wanted: dict[str, tuple[Study, Point, Needs]] = {}
-    for study in studies:
+def experiments(
+    studies: Sequence[Study], of: Sequence[Study], settings: Settings, prepared: Any = None
+) -> list[Experiment]:
+    """All runs of several studies among those of a paper (`of`), each once, the first study's first.
+
+    A run keeps what any study of the paper needs of it, so that it can be kept for all.
+    """
+    needs: dict[str, Needs] = {}
+    wanted: dict[str, tuple[Study, Point]] = {}
+    for study in of:
         for point in study.points:
             id_ = study.id(point, settings, prepared)
-            first, at, needs = wanted.get(id_, (study, point, {}))
-            wanted[id_] = first, at, merge(needs, study.needs)
-    return [study.experiment(point, settings, prepared, needs) for study, point, needs in wanted.values()]
+            needs[id_] = merge(needs.get(id_, {}), study.needs)
+            if study in studies:
+                wanted.setdefault(id_, (study, point))
+    return [study.experiment(point, settings, prepared, needs[id_]) for id_, (study, point) in wanted.items()]
 
 
 class Runs:
