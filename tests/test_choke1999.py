@@ -72,11 +72,16 @@ def checks_of(made: Made) -> list[dict[str, Any]]:
 
 
 def test_every_figure_is_there_with_its_data() -> None:
-    assert IDS == [*(f"fig{number}" for number in range(2, 20)), "alone", "synchronisation", "bursts", "choices"]
+    assert [*(f"fig{number}" for number in range(2, 20)), "alone", "synchronisation", "bursts", "choices"] == IDS
 
 
 def test_every_figure_is_written_with_its_data(made: Made) -> None:
-    expected = {"report.html", "checks.json", *(f"figures/{id_}.svg" for id_ in IDS), *(f"data/{id_}.parquet" for id_ in IDS)}
+    expected = {
+        "report.html",
+        "checks.json",
+        *(f"figures/{id_}.svg" for id_ in IDS),
+        *(f"data/{id_}.parquet" for id_ in IDS),
+    }
     assert set(contents(made[0])) - {"runs.sqlite"} == expected
     assert [path.name for path in made[0].parent.iterdir()] == ["choke1999"]
 
@@ -115,8 +120,17 @@ def test_every_check_stands_under_a_figure_of_the_page(made: Made) -> None:
 def test_the_data_are_what_the_figures_show(made: Made) -> None:
     data = {id_: pl.read_parquet(made[0] / "data" / f"{id_}.parquet") for id_ in IDS}
     samples = int(TINY.duration_s // TINY.sample_s)
-    heights = {"fig2": samples * 2, "fig4": samples * 4, "fig5": 33, "fig7": 66, "fig12": samples * 4, "fig13": samples * 4,
-               "alone": 4 * len(text_claims.COUNTS), "synchronisation": samples * 5, "bursts": 7}  # fmt: skip
+    heights = {
+        "fig2": samples * 2,
+        "fig4": samples * 4,
+        "fig5": 33,
+        "fig7": 66,
+        "fig12": samples * 4,
+        "fig13": samples * 4,
+        "alone": 4 * len(text_claims.COUNTS),
+        "synchronisation": samples * 5,
+        "bursts": 7,
+    }
     heights |= dict.fromkeys(("fig8", "fig9", "fig10", "fig11", "fig14", "fig15"), 2 * len(network.RATES))
     heights |= dict.fromkeys(("fig16", "fig17", "fig18", "fig19"), 2 * len(fig16_19.RATES))
     assert {id_: data[id_].height for id_ in heights} == heights
@@ -260,7 +274,9 @@ def test_what_cannot_be_done_is_refused_before_the_work(tmp_path: Path) -> None:
 def test_a_changed_verdict_is_an_error_and_a_contradicted_claim_a_finding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    impossible = figure("impossible", "More than all")(lambda: [claim("more than all", 1.0, within(2, None, "made up"))])
+    impossible = figure("impossible", "More than all")(
+        lambda: [claim("more than all", 1.0, within(2, None, "made up"))]
+    )
     package = type(PAPER)
     monkeypatch.setattr(package, "figures", lambda _self: [impossible])
     monkeypatch.setattr(package, "folder", tmp_path)
@@ -344,7 +360,9 @@ def test_bursts_come_whole_and_the_smooth_flow_at_the_same_rate() -> None:
 
 def test_losses_of_bursts_are_counted_over_all_of_them() -> None:
     rows = [("a", 1, 0, "tcp", 500, 400), ("a", 1, 1, "udp", 8, 2), ("a", 1, 2, "udp", 8, 4), ("a", 1, 3, "udp", 20, 1)]
-    flows = pl.DataFrame(rows, schema=["experiment", "seed", "group", "kind", "arrivals_packets", "lost_packets"], orient="row")
+    flows = pl.DataFrame(
+        rows, schema=["experiment", "seed", "group", "kind", "arrivals_packets", "lost_packets"], orient="row"
+    )
     measures = text_claims.bursts.measure
     assert measures["burst_loss"].evaluate({"flows": flows}) == {("a", 1): pytest.approx(100 * 6 / 16)}
     assert measures["smooth_loss"].evaluate({"flows": flows}) == {("a", 1): pytest.approx(100 / 20)}

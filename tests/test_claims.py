@@ -110,7 +110,9 @@ def test_checks_that_make_no_sense_are_refused() -> None:
 
 def test_ids_and_sources_are_derived() -> None:
     quantity = Quantity((1.0,), "%", "share", where="CHOKe, thresholds 30 and 60")
-    (check,) = numbered("fig9", "Sec. 4, Fig. 9", [claim("UDP never becomes the dominant part of it", quantity, below(50))])
+    (check,) = numbered(
+        "fig9", "Sec. 4, Fig. 9", [claim("UDP never becomes the dominant part of it", quantity, below(50))]
+    )
     assert check.id == "fig9-udp-never-becomes-the-dominant-part-choke-thresholds-30-and-60"
     assert check.source == "Sec. 4, Fig. 9; CHOKe, thresholds 30 and 60"
     assert check.test == "share: below 50 %"

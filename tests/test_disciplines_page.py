@@ -7,7 +7,7 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 import pytest
@@ -31,14 +31,30 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_figure_has_data_and_every_check_a_place(made: Path) -> None:
-    assert FIGURES == ["choice", "unresponsive", "mixed-round-trips", "bursts", "laws", "classification", "never-judged",
-                       "control", "matters"]  # fmt: skip
+    assert FIGURES == [
+        "choice",
+        "unresponsive",
+        "mixed-round-trips",
+        "bursts",
+        "laws",
+        "classification",
+        "never-judged",
+        "control",
+        "matters",
+    ]
     drawn = [id_ for id_ in FIGURES if id_ != "never-judged"]
-    names = {"report.html", "checks.json", *(f"figures/{id_}.svg" for id_ in drawn), *(f"data/{id_}.parquet" for id_ in drawn)}
+    names = {
+        "report.html",
+        "checks.json",
+        *(f"figures/{id_}.svg" for id_ in drawn),
+        *(f"data/{id_}.parquet" for id_ in drawn),
+    }
     assert set(contents(made)) - {"runs.sqlite"} == names
     text = (made / "report.html").read_text("utf-8")
-    assert all(text.count(f'<tr id="check-{check["id"]}"') == 1
-               for check in json.loads((made / "checks.json").read_text("utf-8")))  # fmt: skip
+    assert all(
+        text.count(f'<tr id="check-{check["id"]}"') == 1
+        for check in json.loads((made / "checks.json").read_text("utf-8"))
+    )
 
 
 def test_all_disciplines_are_compared_under_all_workloads(made: Path) -> None:
@@ -96,8 +112,15 @@ def test_measures_of_transfers_by_their_length() -> None:
 class Measured:
     """Stands for the runs of a study in which each discipline has Drop Tail's values but for those given, by seed."""
 
-    PLAIN = {"udp_share": 100.0, "unfairness": 0.2, "jain": 0.8, "delay": 160.0, "burst_excess": 20.0, "burst_loss": 30.0,
-             "unused": 0.0}  # fmt: skip
+    PLAIN: ClassVar = {
+        "udp_share": 100.0,
+        "unfairness": 0.2,
+        "jain": 0.8,
+        "delay": 160.0,
+        "burst_excess": 20.0,
+        "burst_loss": 30.0,
+        "unused": 0.0,
+    }
 
     def __init__(self, given: dict[str, dict[str, list[float]]]) -> None:
         self.given = given

@@ -37,9 +37,9 @@ def reproduce(
 ) -> None:
     """Reproduce a paper's experiments: paper and measurement side by side.
 
-    A claim that the measurements contradict is a finding and listed in the report. Exit code 1 when a verdict is not the
-    recorded one, or with --strict when any claim is contradicted. `all` reproduces every paper, each in a folder of its
-    own, and writes a page that leads to them. Runs that have ended are kept in OUT and are not simulated again.
+    A claim that the measurements contradict is a finding and listed in the report. Exit code 1 when a verdict is not
+    the recorded one, or with --strict when any claim is contradicted. `all` reproduces every paper, each in a folder
+    of its own, and writes a page that leads to them. Runs that have ended are kept in OUT and not simulated again.
     """
     from ..experiments.engine import MissingRuns
     from ..papers import PAPERS
@@ -48,7 +48,8 @@ def reproduce(
     from ..reproduce.run import reproduce as one
 
     if listed:
-        return list_figures([name] if name and name != "all" else list(PAPERS))
+        list_figures([name] if name and name != "all" else list(PAPERS))
+        return
     if not name:
         raise Refusal(f"name a paper ({', '.join(PAPERS)}), or all")
     out = out or Path("out", name)
@@ -64,10 +65,13 @@ def reproduce(
     except UnknownName as error:
         raise Refusal(str(error)) from None
     except MissingRuns as error:
-        raise Refusal(f"--redraw: {error}; {out} holds the runs of other settings or none: leave --redraw out") from None
+        raise Refusal(
+            f"--redraw: {error}; {out} holds the runs of other settings or none: leave --redraw out"
+        ) from None
     if not quiet:
         print(out / "report.html")
-    if not all([tell(outcome, strict, quiet) for outcome in outcomes]):
+    told = [tell(outcome, strict, quiet) for outcome in outcomes]
+    if not all(told):
         raise typer.Exit(1)
 
 
@@ -76,7 +80,9 @@ def tell(outcome: Outcome, strict: bool, quiet: bool) -> bool:
     from ..reproduce.page import verdict_line
 
     if not quiet:
-        print(f"{outcome.paper.name}: {verdict_line(outcome.verdicts)}; {len(outcome.contradicted)} claims contradicted")
+        print(
+            f"{outcome.paper.name}: {verdict_line(outcome.verdicts)}; {len(outcome.contradicted)} claims contradicted"
+        )
     for id_, (was, now) in outcome.changed.items():
         print(f"error: {outcome.paper.name}: {id_}: {now}, recorded as {was}", file=sys.stderr)
     if strict:

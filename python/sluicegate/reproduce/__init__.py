@@ -24,7 +24,7 @@ from .claim import (
     reference,
     within,
 )
-from .figure import Choice, Drawing, Figure, Paper, Table, figure
+from .figure import Chart, Choice, Drawing, Figure, Paper, Table, figure
 from .measure import FLOWS, LINK, LINKS, TCP, UDP, Measure, Rows, each_run, kbps, mbps, ms, packets, percent
 from .quantity import Curve, Quantity, number
 from .run import Outcome, UnknownName, paper, reproduce
@@ -37,6 +37,7 @@ __all__ = [
     "TCP",
     "UDP",
     "Axis",
+    "Chart",
     "Check",
     "Choice",
     "Curve",

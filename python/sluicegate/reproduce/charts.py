@@ -142,7 +142,8 @@ def halves(table: pl.DataFrame, name: str) -> Any:
 
 
 def mark_printed(axes: Axes, checks: Sequence[Check], part: Runs, x: str) -> None:
-    """Crosses where the paper prints a number: the checks whose quantity is of one of these runs say which and where."""
+    """Crosses where the paper prints a number: the checks whose quantity is of one of these runs say which and
+    where."""
     found = [
         (check.quantity.point[x], check.bound.printed)
         for check in checks

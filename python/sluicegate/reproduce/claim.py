@@ -1,12 +1,12 @@
 """Checks: what a paper says, what was measured, and the one place where a verdict is reached.
 
-`exact` compares with a closed form or an identity. `claim` tests a statement of the paper, or a number whose inputs the
-paper gives in full. `reference` sets a number that depends on inputs which the paper leaves out beside Sluicegate's, and
-is never a failure.
+`exact` compares with a closed form or an identity. `claim` tests a statement of the paper, or a number whose inputs
+the paper gives in full. `reference` sets a number that depends on inputs which the paper leaves out beside
+Sluicegate's, and is never a failure.
 
-A measurement inside its bounds is *reproduced*. Outside, it is an *explained deviation* if the check says why and names
-as evidence another check of the same report that isolates the cause and was itself reproduced. Otherwise it has *failed*:
-the measurement contradicts the paper.
+A measurement inside its bounds is *reproduced*. Outside, it is an *explained deviation* if the check says why and
+names as evidence another check of the same report that isolates the cause and was itself reproduced. Otherwise it has
+*failed*: the measurement contradicts the paper.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Bound:
-    """A rule for bounds. `words`: what is tested, without unit. `of`: the bounds, from what was measured. `printed`: the
-    number that the paper prints, where that is the rule."""
+    """A rule for bounds. `words`: what is tested, without unit. `of`: the bounds, from what was measured. `printed`:
+    the number that the paper prints, where that is the rule."""
 
     words: str
     of: Callable[[Quantity], Bounds]
@@ -152,8 +152,8 @@ def like_one_run_of(other: Quantity, least: float = 0.0) -> Bound:
     return within(
         spread.mean - half,
         spread.mean + half,
-        f"the mean of {other.where or other.label}, {spread.mean:.4g}, give or take the 95 % prediction interval of one "
-        f"of its runs over {spread.count} seeds ({spread.run_margin:.2g}){room}",
+        f"the mean of {other.where or other.label}, {spread.mean:.4g}, give or take the 95 % prediction interval of "
+        f"one of its runs over {spread.count} seeds ({spread.run_margin:.2g}){room}",
     )
 
 
@@ -161,8 +161,8 @@ def like_one_run_of(other: Quantity, least: float = 0.0) -> Bound:
 class Check:
     """One comparison of a paper with a measurement; `claim`, `exact` and `reference` make it.
 
-    `statement`: what the paper says. `source`: where it says it, "" for where the figure is. `tested`: what is tested of
-    it where the quantity and the bound alone do not say it. `because` and `evidence` (a check, or the id of one):
+    `statement`: what the paper says. `source`: where it says it, "" for where the figure is. `tested`: what is tested
+    of it where the quantity and the bound alone do not say it. `because` and `evidence` (a check, or the id of one):
     consulted only when the measurement lies outside its bounds. `remark`: what is known of a failed one, short of its
     cause; it changes no verdict. `id`: given by `numbered`.
     """

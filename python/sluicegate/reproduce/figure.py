@@ -1,10 +1,8 @@
 """Figures and papers: a figure is a chart of some studies and the checks that belong to it; a paper is its figures.
 
-    @figure(9, "Who is in the queue under load", chart=Lines("udp_rate", ["average", "tcp_queued", "udp_queued"]), load=load)
-    def fig9(load):
-        '''Packets in the queue of each kind, means over time.'''
-        for at in load.each("queue"):
-            yield claim("UDP never becomes the dominant part", at.over("udp_rate", "udp_share").highest(), below(50))
+    @figure(9, "Who is in the queue under load", chart=Lines("udp_rate", ["average", "tcp_queued", "udp_queued"]),
+    load=load) def fig9(load): '''Packets in the queue of each kind, means over time.''' for at in load.each("queue"):
+    yield claim("UDP never becomes the dominant part", at.over("udp_rate", "udp_share").highest(), below(50))
 
 The function takes the runs of the studies that the decorator names; its docstring is the figure's caption.
 """
@@ -34,8 +32,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What a chart makes: the drawing (none where a table says it all), the numbers behind it, a table for the page, and
-    `words` made of the numbers."""
+    """What a chart makes: the drawing (none where a table says it all), the numbers behind it, a table for the page,
+    and `words` made of the numbers."""
 
     drawn: Drawn | None
     data: pl.DataFrame
@@ -54,7 +52,8 @@ class Table:
 
 
 Chart = Callable[..., Drawing]
-"""Draws the runs of a figure's studies, given by name; `checks`: those of the figure, whose printed numbers it may mark."""
+"""Draws the runs of a figure's studies, given by name; `checks`: those of the figure, whose printed numbers it may
+mark."""
 
 Checks = Callable[..., Iterable[Check]]
 

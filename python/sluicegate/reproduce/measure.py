@@ -1,10 +1,10 @@
 """Measures: what is made of the tables of one run, a number each. They say which tables and columns a run must keep.
 
-    UDP.sum("queued_packets_mean")                       # over the rows of `flows` with kind "udp"
-    percent(LINK["utilisation"])                         # of the link that is called "bottleneck"
-    kbps(TCP.mean("throughput_bps"), "mean TCP flow")
-    UDP.sum("lost_packets") / UDP.sum("arrivals_packets")
-    each_run(synchronisation, flow_series=("time_s", "flow", "cwnd_segments"))
+UDP.sum("queued_packets_mean")                       # over the rows of `flows` with kind "udp"
+percent(LINK["utilisation"])                         # of the link that is called "bottleneck"
+kbps(TCP.mean("throughput_bps"), "mean TCP flow")
+UDP.sum("lost_packets") / UDP.sum("arrivals_packets")
+each_run(synchronisation, flow_series=("time_s", "flow", "cwnd_segments"))
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ class Measure:
     def _with(self, other: Measure | float, function: Callable[[float, float], float]) -> Measure:
         if not isinstance(other, Measure):
             value = float(other)
-            return replace(self, evaluate=lambda tables: {k: function(v, value) for k, v in self.evaluate(tables).items()})
+            return replace(
+                self, evaluate=lambda tables: {k: function(v, value) for k, v in self.evaluate(tables).items()}
+            )
 
         def both(tables: Tables) -> dict[Run, float]:
             theirs = other.evaluate(tables)
@@ -159,7 +161,7 @@ def each_run(function: Callable[..., float], **needs: Sequence[str]) -> Measure:
 
     def evaluate(tables: Tables) -> dict[Run, float]:
         parts = [tables[name].partition_by(RUN, as_dict=True, maintain_order=True) for name in names]
-        return {run: float(function(*(part[run] for part in parts))) for run in parts[0]}  # type: ignore[index,misc]
+        return {run: float(function(*(part[run] for part in parts))) for run in parts[0]}
 
     return Measure({name: frozenset(columns) for name, columns in needs.items()}, evaluate)
 

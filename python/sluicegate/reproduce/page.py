@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import jinja2
 
-from ..plot import style as plot
 from ..io import staged
+from ..plot import style as plot
 from .claim import VERDICTS, Check, Verdict
 from .figure import Made, Paper
 from .quantity import Quantity
@@ -34,7 +34,8 @@ FILES = ("data/", "figures/", "report.html", "checks.json")
 
 @dataclass(frozen=True)
 class Report:
-    """All that a page shows. `provenance`: names and values, none of which may be a date or a path. `scenario`: text."""
+    """All that a page shows. `provenance`: names and values, none of which may be a date or a path. `scenario`:
+    text."""
 
     paper: Paper
     figures: tuple[Made, ...]
@@ -107,7 +108,7 @@ def counts(verdicts: Sequence[Verdict]) -> list[tuple[str, int]]:
 def inlined(svg: str, prefix: str) -> str:
     """An SVG file as an element of a page: its ids made its own, its size left to the page."""
     element = svg[svg.index("<svg") :]
-    element = re.sub(r'<metadata>.*?</metadata>\s*', "", element, flags=re.DOTALL)
+    element = re.sub(r"<metadata>.*?</metadata>\s*", "", element, flags=re.DOTALL)
     element = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", element, count=1)
     element = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", element, count=1)
     element = re.sub(r'\bid="', f'id="{prefix}-', element)

@@ -41,14 +41,16 @@ class Quantity:
 
     def as_(self, label: str | None = None, unit: str | None = None, where: str | None = None) -> Quantity:
         """The same with another label, unit or place. The numbers stay."""
-        given = {"label": label, "unit": unit, "where": where}
+        given: dict[str, Any] = {"label": label, "unit": unit, "where": where}
         return replace(self, **{key: value for key, value in given.items() if value is not None})
 
     def _with(self, other: Quantity | float, function: Callable[[float, float], float], unit: str) -> Quantity:
         theirs = other.values if isinstance(other, Quantity) else (float(other),) * len(self.values)
         pairs = zip(self.values, theirs, strict=True)
         shared = isinstance(other, Quantity)
-        return replace(self, values=tuple(function(a, b) for a, b in pairs), unit=unit, name="" if shared else self.name)
+        return replace(
+            self, values=tuple(function(a, b) for a, b in pairs), unit=unit, name="" if shared else self.name
+        )
 
     def __add__(self, other: Quantity | float) -> Quantity:
         return self._with(other, operator.add, self.unit)

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from ..scenario import read_scenario
-from ..io import check_writable
 from ..experiments.engine import Progress, Store, check_workers, run_experiments
+from ..io import check_writable
+from ..scenario import read_scenario
 from .claim import Verdict, judge
 from .figure import Figure, Made, Paper
 from .page import FILES, Report, write_files
@@ -88,11 +88,12 @@ def reproduce(
     """Reproduce a paper and write its report into the folder `out`, whole or not at all.
 
     `name`: of one of `sluicegate.papers`, or a `Paper` of one's own. `full`: the paper's own lengths, and more seeds.
-    `seeds`: how many seeds, counted from 1 (default: the paper's module says). `only`: ids of figures; nothing is simulated for others. `redraw`: simulate nothing, make the page anew from
-    the runs kept in `out`. `jobs`: how many threads (default: one for each core). `executor`: runs the work instead;
-    it is left open. `cluster`: so does the Dask cluster with its scheduler at this address. `settings`: take these,
-    whatever `full` and `seeds` say. What is written depends on none of `jobs`, `executor`, `cluster` and the order in
-    which runs end. `out` keeps each run as it ends, in runs.sqlite; what is there already is not run again.
+    `seeds`: how many seeds, counted from 1 (default: the paper's module says). `only`: ids of figures; nothing is
+    simulated for others. `redraw`: simulate nothing, make the page anew from the runs kept in `out`. `jobs`: how many
+    threads (default: one for each core). `executor`: runs the work instead; it is left open. `cluster`: so does the
+    Dask cluster with its scheduler at this address. `settings`: take these, whatever `full` and `seeds` say. What is
+    written depends on none of `jobs`, `executor`, `cluster` and the order in which runs end. `out` keeps each run as
+    it ends, in runs.sqlite; what is there already is not run again.
 
     Raises `UnknownName`, ValueError for fewer than one seed or job and for more than one of `jobs`, `executor` and
     `cluster`, `MissingRuns` when a run to redraw is not kept, OSError when `out` cannot be written, and `ClusterError`.
@@ -162,7 +163,11 @@ def _arguments(function: Callable[..., Any]) -> Sequence[str]:
 
 def _caption(text: str, settings: Settings) -> str:
     """A caption with what depends on the settings filled in."""
-    names = {"{seed}": settings.seeds[0], "{duration}": f"{settings.duration_s:g}", "{sample}": f"{settings.sample_s:g}"}
+    names = {
+        "{seed}": settings.seeds[0],
+        "{duration}": f"{settings.duration_s:g}",
+        "{sample}": f"{settings.sample_s:g}",
+    }
     for name, value in names.items():
         text = text.replace(name, str(value))
     return text
@@ -202,9 +207,7 @@ def _recorded(chosen: Paper, settings: Settings) -> Mapping[str, str] | None:
     return found
 
 
-def _changed(
-    verdicts: Sequence[Verdict], recorded: Mapping[str, str] | None, some: bool
-) -> dict[str, tuple[str, str]]:
+def _changed(verdicts: Sequence[Verdict], recorded: Mapping[str, str] | None, some: bool) -> dict[str, tuple[str, str]]:
     """The checks whose verdict is not the recorded one. `some`: only some figures were made."""
     if recorded is None:
         return {}

@@ -20,11 +20,11 @@ from typing import Any
 
 import polars as pl
 
-from ..scenario import read_scenario
 from .._generated import Discipline
 from ..experiments.disciplines import choices, titles
-from ..stats import interval
 from ..experiments.engine import Derive, Experiment, Sets, Tables
+from ..scenario import read_scenario
+from ..stats import interval
 from .measure import RUN, Measure, Needs, merge
 from .quantity import Curve, Quantity
 
@@ -61,8 +61,8 @@ class Settings:
 
 @dataclass(frozen=True)
 class Axis:
-    """What an axis of numbers changes in the scenario: the value of `key`, in `unit`. `label`: of a chart's axis, and of
-    a value where there is no unit ("32 TCP flows")."""
+    """What an axis of numbers changes in the scenario: the value of `key`, in `unit`. `label`: of a chart's axis, and
+    of a value where there is no unit ("32 TCP flows")."""
 
     key: str
     unit: str = ""
@@ -130,9 +130,10 @@ class Study:
         `Variant`s; the study has every combination, of which `keep`, called with a point, may choose. `keys`: what
         axes of numbers and texts change. `measure`: numbers of each run, by name. `sets`: overrides at all points.
         `tables`: further tables that figures read as they are, with their columns; those in `once` are kept of the
-        first seed alone. `derive`: makes tables from those of a run, in the process that ran it; it may take `settings`. `edit`: changes the
-        scenario's text at a point. `settings`: from the paper's to the study's own. `by_seed`: overrides of single
-        seeds, from what the paper has prepared and the point. `cost`: of a run, compared with others.
+        first seed alone. `derive`: makes tables from those of a run, in the process that ran it; it may take
+        `settings`. `edit`: changes the scenario's text at a point. `settings`: from the paper's to the study's own.
+        `by_seed`: overrides of single seeds, from what the paper has prepared and the point. `cost`: of a run,
+        compared with others.
         """
         self.scenario, self.keys, self.measure, self.sets = scenario, dict(keys or {}), dict(measure or {}), sets
         self.tables = {name: frozenset(columns) for name, columns in (tables or {}).items()}
@@ -187,7 +188,14 @@ class Study:
         """Names the experiment: equal for points of two studies whose runs are the same."""
         by_seed = None if self.by_seed is None else sorted(self.by_seed(prepared, point).items())
         made = None if self.derive is None else f"{self.derive.__module__}.{self.derive.__qualname__}"
-        told = [self.text(point, settings), self.settings(settings).sets(), self.overrides(point), by_seed, made, self.once]
+        told = [
+            self.text(point, settings),
+            self.settings(settings).sets(),
+            self.overrides(point),
+            by_seed,
+            made,
+            self.once,
+        ]
         return f"{self.label(point)} #{hashlib.sha256(json.dumps(told).encode()).hexdigest()[:8]}"
 
 
@@ -222,7 +230,9 @@ class Runs:
         """The runs of a study among the tables of all runs."""
         points = {study.id(point, settings, prepared): point for point in study.points}
         ours = {
-            name: tables[name].filter(pl.col("experiment").is_in(list(points))) for name in study.needs if name in tables
+            name: tables[name].filter(pl.col("experiment").is_in(list(points)))
+            for name in study.needs
+            if name in tables
         }
         values = {name: measure.evaluate(ours) for name, measure in study.measure.items()}
         return cls(study, study.settings(settings), points, ours, values)
@@ -230,7 +240,9 @@ class Runs:
     def at(self, **values: Any) -> Runs:
         """Those at the points where axes have these values. Raises KeyError when there are none."""
         kept = {
-            id_: point for id_, point in self.points.items() if all(point[axis] == value for axis, value in values.items())
+            id_: point
+            for id_, point in self.points.items()
+            if all(point[axis] == value for axis, value in values.items())
         }
         if not kept:
             raise KeyError(f"no runs at {values}")
@@ -318,7 +330,10 @@ class Runs:
     def rows(self, table: str) -> pl.DataFrame:
         """A table of these runs as it was kept, after a column for each axis."""
         places = pl.DataFrame(
-            [{"experiment": id_} | {axis: _plain(value) for axis, value in point.items()} for id_, point in self.points.items()]
+            [
+                {"experiment": id_} | {axis: _plain(value) for axis, value in point.items()}
+                for id_, point in self.points.items()
+            ]
         )
         found = self.tables[table].join(places, on="experiment", how="inner", maintain_order="left")
         return found.select(*self.study.axes, *RUN, pl.exclude(*self.study.axes, *RUN))

@@ -12,10 +12,10 @@ from matplotlib.figure import Figure as Drawn
 from matplotlib.ticker import MultipleLocator
 
 from ...plot import style as plot
-from ...stats import interval
 from ...plot.style import KINDS
 from ...reproduce import Check, Drawing, Runs
 from ...reproduce.charts import halves
+from ...stats import interval
 from .network import FAIR_KBPS, LINK_KBPS
 
 

@@ -27,12 +27,14 @@ drop_tail = study(queue=[DROP_TAIL], tables=SERIES)
 red = study(queue=[RED, RED_LARGE], tables=SERIES)
 choke = study(queue=[CHOKE, CHOKE_LARGE], tables=SERIES)
 
-# Not 0.5 or 2 s: a multiple of the 8 ms that a packet takes would let a host meet the same phase of the queue each time.
-# Under Drop Tail the phase also needs UDP's jitter: a source that sends exactly two packets per departure fills every
-# free place before all others, or after them.
+# Not 0.5 or 2 s: a multiple of the 8 ms that a packet takes would let a host meet the same phase of the queue each
+# time. Under Drop Tail the phase also needs UDP's jitter: a source that sends exactly two packets per departure fills
+# every free place before all others, or after them.
 half_a_second = study(
     queue=[DROP_TAIL],
-    hosts=[Variant("timeouts of at most 0.5 s, UDP jittered", (("flows.0.max_rto", "0.503 s"), ("flows.1.jitter", "1")))],
+    hosts=[
+        Variant("timeouts of at most 0.5 s, UDP jittered", (("flows.0.max_rto", "0.503 s"), ("flows.1.jitter", "1")))
+    ],
 )
 two_seconds = study(
     queue=[RED, RED_LARGE], hosts=[Variant("timeouts of at most 2 s", (("flows.0.max_rto", "2.003 s"),))]
@@ -52,7 +54,9 @@ def unfair(at: Runs, short: Runs, why: str) -> Iterator[Check]:
     yield waits
 
 
-@figure(2, "Drop Tail: throughput over time", source="Sec. 4, Fig. 2", chart=OverTime(), runs=drop_tail, short=half_a_second)
+@figure(
+    2, "Drop Tail: throughput over time", source="Sec. 4, Fig. 2", chart=OverTime(), runs=drop_tail, short=half_a_second
+)
 def fig2(runs: Runs, short: Runs) -> Iterator[Check]:
     """32 TCP transfers and one UDP source of 2 Mbit/s on a link of 1 Mbit/s. Thick: mean over seeds with its 95 %
     interval as a band; thin: the run with seed {seed}. Each value covers the {sample} s before it."""
@@ -60,8 +64,8 @@ def fig2(runs: Runs, short: Runs) -> Iterator[Check]:
         runs,
         short,
         "UDP sends exactly two packets for each that leaves the full buffer, so that their phase decides who takes the "
-        "free place, and how long a host waits decides how often it tries; the report states neither. With UDP jittered "
-        "and shorter waits a flow gets more than the printed number.",
+        "free place, and how long a host waits decides how often it tries; the report states neither. With UDP "
+        "jittered and shorter waits a flow gets more than the printed number.",
     )
 
 

@@ -27,11 +27,17 @@ def fig16(five: Runs) -> Iterator[Check]:
     """Five UDP sources, each of which sends the rate that is named, against 32 TCP transfers; thresholds 30 and 60."""
     at = five.at(queue=CHOKE)
     step = at.over("udp_rate", "udp_share").steps().lowest()
-    yield claim("the throughput of UDP goes up monotonically with its rate",
-                step.as_("change of UDP's share from one rate to the next, where it is least"), not_below(0))  # fmt: skip
+    yield claim(
+        "the throughput of UDP goes up monotonically with its rate",
+        step.as_("change of UDP's share from one rate to the next, where it is least"),
+        not_below(0),
+    )
     flow = at.over("udp_rate", "tcp_flow").from_(2).percent_of(FAIR).highest()
-    yield claim("almost no bandwidth is left for TCP", flow.as_("mean TCP flow from 2 Mbit/s on", "% of an equal share"),
-                below(STARVED))  # fmt: skip
+    yield claim(
+        "almost no bandwidth is left for TCP",
+        flow.as_("mean TCP flow from 2 Mbit/s on", "% of an equal share"),
+        below(STARVED),
+    )
 
 
 @figure(17, "CHOKe against five UDP flows: who is in the queue", source="Sec. 5, Fig. 17", chart=queue, five=five)
@@ -52,14 +58,27 @@ def fig17(five: Runs) -> Iterator[Check]:
 def fig18(five: Runs) -> Iterator[Check]:
     """As Figure 16 with five candidates, which the report calls drop 6."""
     basic, drop = five.each("queue")
-    yield claim(f"drop 6 penalises the {UDP_FLOWS} UDP flows: TCP keeps more than half of the link",
-                drop.over("udp_rate", "tcp_share").lowest(), above(50))  # fmt: skip
+    yield claim(
+        f"drop 6 penalises the {UDP_FLOWS} UDP flows: TCP keeps more than half of the link",
+        drop.over("udp_rate", "tcp_share").lowest(),
+        above(50),
+    )
     gain = (drop.over("udp_rate", "tcp_flow").from_(2) - basic.over("udp_rate", "tcp_flow").from_(2)).lowest()
-    yield claim("drop 6 reinforces TCP's throughput", gain.as_("what the mean TCP flow gains"), above(FAIR / 2),
-                tested="from 2 Mbit/s on, the mean TCP flow gains more than half an equal share over the basic scheme")  # fmt: skip
+    yield claim(
+        "drop 6 reinforces TCP's throughput",
+        gain.as_("what the mean TCP flow gains"),
+        above(FAIR / 2),
+        tested="from 2 Mbit/s on, the mean TCP flow gains more than half an equal share over the basic scheme",
+    )
 
 
-@figure(19, "CHOKe with drop 6 against five UDP flows: who is in the queue", source="Sec. 5, Fig. 19", chart=queue, five=five)
+@figure(
+    19,
+    "CHOKe with drop 6 against five UDP flows: who is in the queue",
+    source="Sec. 5, Fig. 19",
+    chart=queue,
+    five=five,
+)
 def fig19(five: Runs) -> Iterator[Check]:
     """The runs of Figure 18, drawn as Figure 17."""
     basic, drop = (each.over("udp_rate", "udp_queue_share") for each in five.each("queue"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from ..._generated import Choke, DropTail, Red
@@ -64,12 +63,14 @@ THROUGHPUT = (
     Panel(["udp_loss"], "UDP packets lost (%)", (0, 105)),
 )
 QUEUE = (
-    Panel(["average", "tcp_queued", "udp_queued"], "packets in the queue", lines={"min_th": "min_th", "max_th": "max_th"}),
+    Panel(
+        ["average", "tcp_queued", "udp_queued"], "packets in the queue", lines={"min_th": "min_th", "max_th": "max_th"}
+    ),
 )
 
 
-def study(scenario: str = "choke1999", **axes: Sequence[Any]) -> Study:
-    """A study on this network. `axes`: see `AXES`; `queue` for disciplines, any other name for `Variant`s."""
-    given: dict[str, Any] = {name: axes.pop(name) for name in ("tables", "edit", "sets", "keep", "once") if name in axes}
+def study(scenario: str = "choke1999", **given: Any) -> Study:
+    """A study on this network. `given`: as for `Study`; axes are those of `AXES`, `queue` for disciplines, and any
+    other name for `Variant`s."""
     measures = MEASURES if scenario == "choke1999" else {k: v for k, v in MEASURES.items() if not k.startswith("udp")}
-    return Study(scenario, keys=AXES, measure=measures, **given, **axes)
+    return Study(scenario, keys=AXES, measure=measures, **given)

@@ -9,13 +9,14 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 from matplotlib.figure import Figure as Drawn
 
-from ...plot import style as plot
 from ..._generated import DropTail
+from ...plot import style as plot
 from ...plot.style import Style
 from ...reproduce import (
-    FLOWS,
     Check,
     Drawing,
+    Measure,
+    Quantity,
     Runs,
     Settings,
     Study,
@@ -27,12 +28,10 @@ from ...reproduce import (
     figure,
     like_one_run_of,
     not_above,
-    number,
     percent,
     reference,
-    within,
 )
-from ...reproduce.charts import Dots, Lines, Panel
+from ...reproduce.charts import Dots
 from ...reproduce.measure import mean
 from .network import AXES, CHOKE, CHOKE_LARGE, DROP_TAIL, MEASURES, RED, RED_LARGE, TCP_FLOWS, study
 
@@ -50,8 +49,13 @@ FEW = 8
 alone = study(ALONE, queue=FOUR, tcp_flows=COUNTS)
 # No flow ever has two packets in the queue, since its window is one packet. The flows are as many as bring the average
 # between the thresholds.
-single = study(ALONE, queue=FOUR, tcp_flows=[64, 192], hosts=[Variant("window of one packet", (("flows.0.window", "1"),))],
-               keep=lambda queue, tcp_flows, hosts: (tcp_flows == 64) == (queue.min_th == 30))  # fmt: skip
+single = study(
+    ALONE,
+    queue=FOUR,
+    tcp_flows=[64, 192],
+    hosts=[Variant("window of one packet", (("flows.0.window", "1"),))],
+    keep=lambda queue, tcp_flows, hosts: (tcp_flows == 64) == (queue.min_th == 30),
+)
 
 ALIKE = {"link_used": "fills the link", "average": "keeps the average queue", "link_loss": "loses packets"}
 LOOKS = {
@@ -103,15 +107,17 @@ def like_red(alone: Runs, single: Runs) -> Iterator[Check]:
                 if count == FEW and name == "average":
                     continue
                 yield claim(
-                    f"without unresponsive flows CHOKe behaves just like RED: with {count} flows it {words} as RED does",
+                    "without unresponsive flows CHOKe behaves just like RED: "
+                    f"with {count} flows it {words} as RED does",
                     alone.at(queue=choke, tcp_flows=count)[name],
-                    like_one_run_of(alone.at(queue=red, tcp_flows=count)[name], least=0.005), id=name,
-                    because="Packets of TCP meet packets of their own flow too, about one in as many as there are flows, "
-                    "and each meeting costs two of them: with few flows CHOKe drops more than RED and keeps a shorter "
-                    "queue (so also Tang, Wang and Low 2004, Sec. VI). Where no flow has two packets in the queue the "
-                    "difference is gone.",
+                    like_one_run_of(alone.at(queue=red, tcp_flows=count)[name], least=0.005),
+                    id=name,
+                    because="Packets of TCP meet packets of their own flow too, about one in as many as there are "
+                    "flows, and each meeting costs two of them: with few flows CHOKe drops more than RED and keeps a "
+                    "shorter queue (so also Tang, Wang and Low 2004, Sec. VI). Where no flow has two packets in the "
+                    "queue the difference is gone.",
                     evidence=never[name],
-                )  # fmt: skip
+                )
         yield from never.values()
 
 
@@ -172,9 +178,9 @@ def sum_of_windows(together: Runs, checks: Sequence[Check], **_: Runs) -> Drawin
         chart=sum_of_windows, together=together, beside_udp=beside_udp)  # fmt: skip
 def synchronisation(together: Runs, beside_udp: Runs) -> Iterator[Check]:
     """32 TCP transfers without UDP that all start at once, as in the example of Section 3. Drawn: the sum of their
-    windows in the run with seed {seed}. Measured: the variance of that sum over time, divided by the sum of the variances
-    of the single windows, after the first quarter of the run. It is 1 for windows that are independent and 32 for windows
-    that are synchronised; under 2 is a mean correlation under 1/31."""
+    windows in the run with seed {seed}. Measured: the variance of that sum over time, divided by the sum of the
+    variances of the single windows, after the first quarter of the run. It is 1 for windows that are independent and
+    32 for windows that are synchronised; under 2 is a mean correlation under 1/31."""
     tail = together.at(queue=DROP_TAIL)["ratio"]
     for queue in (CHOKE, CHOKE_LARGE):
         ratio = together.at(queue=queue)["ratio"]
@@ -208,7 +214,7 @@ def with_bursts(text: str, _: object, settings: Settings) -> str:
     return text.replace("[run]\n", "\n".join(groups) + "\n[run]\n")
 
 
-def _of_kind(column: str, smooth: bool) -> object:
+def _of_kind(column: str, smooth: bool) -> Measure:
     def part(flows: pl.DataFrame) -> float:
         udp = flows.filter(pl.col("kind") == "udp")
         last = pl.col("group") == udp["group"].max()
@@ -236,26 +242,36 @@ def no_bias(bursts: Runs) -> Iterator[Check]:
     once every 4 s, the other spreads them out. Drop Tail has room for as many packets as RED and CHOKe have at most on
     average (60 and 200), and with the buffer of the other figures (300). Means over seeds with 95 % intervals."""
 
-    def excess(queue: object, what: str = "loss") -> object:
+    def excess(queue: object, what: str = "loss") -> Quantity:
         at = bursts.at(queue=queue)
         return (at[f"burst_{what}"] - at[f"smooth_{what}"]).as_("what the bursts lose more", "percentage points")
 
     for red, choke in ((RED, CHOKE), (RED_LARGE, CHOKE_LARGE)):
         more, matches = excess(choke), excess(choke, "match").as_("what the bursts lose more by meeting their own flow")
         yield claim("RED has no bias against bursts", excess(red), not_above(0), source="Secs. 1 and 2")
-        most = reference("no bias against bursts: most of what bursts lose more, they lose by meeting their own flow",
-                         (matches - more * 0.5).as_("that, less half of all they lose more"), above(0),
-                         id="mostly-matches")  # fmt: skip
+        most = reference(
+            "no bias against bursts: most of what bursts lose more, they lose by meeting their own flow",
+            (matches - more * 0.5).as_("that, less half of all they lose more"),
+            above(0),
+            id="mostly-matches",
+        )
         yield claim(
-            "CHOKe keeps RED's advantage: no bias against bursts", more, not_above(0), evidence=most,
-            because="The packets of a burst meet each other in the queue, as an unresponsive flow's do, which costs two "
-            "for each meeting. Losses for other causes hit bursts and smooth traffic alike.",
-        )  # fmt: skip
+            "CHOKe keeps RED's advantage: no bias against bursts",
+            more,
+            not_above(0),
+            evidence=most,
+            because="The packets of a burst meet each other in the queue, as an unresponsive flow's do, which costs "
+            "two for each meeting. Losses for other causes hit bursts and smooth traffic alike.",
+        )
         yield most
         less = excess(DropTail(limit=choke.max_th)) - more
-        yield claim(f"a small average queue lets a burst in: the bias is smaller than that of Drop Tail with room for "
-                    f"{choke.max_th} packets", less.as_("how much greater Drop Tail's bias is", where=more.where), above(0),
-                    id="less-than-drop-tail")  # fmt: skip
+        yield claim(
+            f"a small average queue lets a burst in: the bias is smaller than that of Drop Tail with room for "
+            f"{choke.max_th} packets",
+            less.as_("how much greater Drop Tail's bias is", where=more.where),
+            above(0),
+            id="less-than-drop-tail",
+        )
 
 
 # Choices ----------------------------------------------------------------------------------------------------------

@@ -37,11 +37,11 @@ PAPER = Paper(
                "then do the two sections agree at equilibrium"),
         Choice("Traffic of the study", "HTTP sessions on 100 Mbit/s", "transfers of eight lengths on 20 Mbit/s that do "
                "not wait for each other", "quick, and the load is known; the paper's own traffic is in another report"),
-        Choice("Targets of the comparison", "each paper sets its own", "one number of packets for thresholds, q_ref and "
-               "b_ref of all", "differences are then those of rules, not of settings"),
+        Choice("Targets of the comparison", "each paper sets its own", "one number of packets for thresholds, q_ref "
+               "and b_ref of all", "differences are then those of rules, not of settings"),
         Choice("CoDel, FQ-CoDel, PIE", "5 and 15 ms", "the same, also on 1 Mbit/s, where a packet takes 8 ms", "they "
-               "are to need no setting; the delay that they hold is part of the comparison. On so slow a link RFC 8290, "
-               "Sec. 5.2.2, asks for a target of a packet's time at least"),
+               "are to need no setting; the delay that they hold is part of the comparison. On so slow a link RFC "
+               "8290, Sec. 5.2.2, asks for a target of a packet's time at least"),
         Choice("RED-PD", "R = 40 ms, the round trip of a flow that is to be left alone", "the same", "with round trips "
                "of 0.4 s in scenario 1 it allows the UDP flow more than a TCP gets"),
         Choice("RIO and CSFQ", "an edge marks or labels packets", "the edge stands at the queue itself; in scenarios 1 "

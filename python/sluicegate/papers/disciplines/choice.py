@@ -36,8 +36,8 @@ REMEMBERS = {
 class Criterion:
     """A question with a measured answer; less of the quantity is better.
 
-    `asks`: completes "it ...". `short`: what it is about, in a word. `workload`: the study that answers it. `bound`: the
-    most that is good enough, in the unit of the measure; None for half of what the baseline has in the same run.
+    `asks`: completes "it ...". `short`: what it is about, in a word. `workload`: the study that answers it. `bound`:
+    the most that is good enough, in the unit of the measure; None for half of what the baseline has in the same run.
     """
 
     id: str
@@ -52,17 +52,59 @@ class Criterion:
 
 
 CRITERIA = (
-    Criterion("held", "share", "holds the unresponsive flow to twice its fair share or less",
-              "unresponsive\nflow's share", "unresponsive", "udp_share", "%", 1, 2 * FAIR),
-    Criterion("fair", "unfairness", "halves the unfairness of mixed round trips", "unfairness\n(1 - Jain),\nmixed trips",
-              "mixed", "unfairness", "", 3),
-    Criterion("quick", "delay", "halves the delay of TCP's packets", "TCP's delay,\np99,\nmixed trips", "mixed", "delay",
-              "ms", 0),
-    Criterion("bursts", "bursts", "halves what bursts lose beyond smooth traffic", "bursts' loss\nbeyond\nsmooth",
-              "bursts", "burst_excess", "points", 1),
-    Criterion("used", "unused", "leaves at most 5 % of the link unused", "link unused,\nmixed trips", "mixed", "unused",
-              "%", 1, 5.0),
-)  # fmt: skip
+    Criterion(
+        "held",
+        "share",
+        "holds the unresponsive flow to twice its fair share or less",
+        "unresponsive\nflow's share",
+        "unresponsive",
+        "udp_share",
+        "%",
+        1,
+        2 * FAIR,
+    ),
+    Criterion(
+        "fair",
+        "unfairness",
+        "halves the unfairness of mixed round trips",
+        "unfairness\n(1 - Jain),\nmixed trips",
+        "mixed",
+        "unfairness",
+        "",
+        3,
+    ),
+    Criterion(
+        "quick",
+        "delay",
+        "halves the delay of TCP's packets",
+        "TCP's delay,\np99,\nmixed trips",
+        "mixed",
+        "delay",
+        "ms",
+        0,
+    ),
+    Criterion(
+        "bursts",
+        "bursts",
+        "halves what bursts lose beyond smooth traffic",
+        "bursts' loss\nbeyond\nsmooth",
+        "bursts",
+        "burst_excess",
+        "points",
+        1,
+    ),
+    Criterion(
+        "used",
+        "unused",
+        "leaves at most 5 % of the link unused",
+        "link unused,\nmixed trips",
+        "mixed",
+        "unused",
+        "%",
+        1,
+        5.0,
+    ),
+)
 """What is asked of a discipline. Halved is what Drop Tail has under the same traffic."""
 
 
@@ -137,15 +179,19 @@ class Ranking:
         held = [name for name in order if self.share(name) <= HELD]
         between = [name for name in order if HELD < self.share(name) < BLIND]
         blind = [name for name in order if self.share(name) >= BLIND]
-        text = f"At most twice a fair share: {self._listed(held)}. " if held else "None holds it to twice a fair share. "
+        text = (
+            f"At most twice a fair share: {self._listed(held)}. " if held else "None holds it to twice a fair share. "
+        )
         if between:
             text += f"Less than all: {self._listed(between)}. "
         if blind:
             text += f"Nine tenths or more of the link, TCP is starved: {', '.join(blind)}. "
         if held:
             quick = min(held, key=lambda name: self.delay(name, "unresponsive"))
-            text += (f"Of those that hold it, {quick} delays TCP least, {number(self.delay(quick, 'unresponsive'))} ms at "
-                     "the 99th percentile.")  # fmt: skip
+            text += (
+                f"Of those that hold it, {quick} delays TCP least, {number(self.delay(quick, 'unresponsive'))} ms at "
+                "the 99th percentile."
+            )
         return text.strip()
 
     def mixed(self) -> str:
@@ -197,12 +243,16 @@ class Ranking:
             if len(missing) == 1:
                 (criterion,) = missing
                 over = self.excess(criterion, name).mean
-                near.append(f"{name} ({criterion.short} {self._one(criterion, name)}, {over:.{criterion.decimals}f} above "
-                            "the line)")  # fmt: skip
+                near.append(
+                    f"{name} ({criterion.short} {self._one(criterion, name)}, {over:.{criterion.decimals}f} above "
+                    "the line)"
+                )
         if not near:
             return ""
-        return (f"One criterion is missed by {', '.join(near)}; the lines are Sluicegate's, and others would rank these "
-                "otherwise.")  # fmt: skip
+        return (
+            f"One criterion is missed by {', '.join(near)}; the lines are Sluicegate's, and others would rank these "
+            "otherwise."
+        )
 
     def _one(self, criterion: Criterion, name: str) -> str:
         return f"{self.value(criterion, name).mean:.{criterion.decimals}f} {criterion.unit}".strip()
@@ -219,16 +269,20 @@ class Ranking:
         blind = [name for name in self.order if self.share(name) >= BLIND]
         if not holds:
             return "None holds an unresponsive flow to its share."
-        return (f"Where a flow may not slow down, take one of {self._listed(holds)}; {len(blind)} of {len(STATE)} leave it "
-                "nine tenths of the link or more.")  # fmt: skip
+        return (
+            f"Where a flow may not slow down, take one of {self._listed(holds)}; {len(blind)} of {len(STATE)} leave it "
+            "nine tenths of the link or more."
+        )
 
     def _no_knobs(self) -> str:
         quick = [name for name in self.order if STATE[name][0] == NONE and CRITERIA[2] in self.met(name)]
         if not quick:
             return ""
         best = min(quick, key=self.delay)
-        return (f"If all flows react and only delay counts, {best} does it without any memory of flows: "
-                f"{self.delay(best):.0f} ms at the 99th percentile instead of Drop Tail's {self.delay(BASELINE):.0f} ms.")  # fmt: skip
+        return (
+            f"If all flows react and only delay counts, {best} does it without any memory of flows: "
+            f"{self.delay(best):.0f} ms at the 99th percentile instead of Drop Tail's {self.delay(BASELINE):.0f} ms."
+        )
 
     def _listed(self, names: Iterable[str]) -> str:
         return ", ".join(f"{name} {self.share(name):.1f} %" for name in names)
@@ -261,8 +315,8 @@ def matrix(unresponsive: Runs, mixed: Runs, bursts: Runs, checks: Sequence[Check
 @figure("choice", "Which should I use, and why?", label="Which to use", after=0, chart=matrix,
         unresponsive=unresponsive, mixed=mixed, bursts=bursts)  # fmt: skip
 def which_to_use(unresponsive: Runs, mixed: Runs, bursts: Runs) -> Sequence[Check]:
-    """Each criterion is a number from one of the three scenarios below; it is met (✓, green) when the whole 95 % interval
-    over seeds is on the good side. Halved is what Drop Tail has under the same traffic. More criteria first, then less
-    memory, then less delay. DCN 2004 and CHOKe 1999 each compare with a few others, on traffic of their own, and recommend
-    themselves."""
+    """Each criterion is a number from one of the three scenarios below; it is met (✓, green) when the whole 95 %
+    interval over seeds is on the good side. Halved is what Drop Tail has under the same traffic. More criteria first,
+    then less memory, then less delay. DCN 2004 and CHOKe 1999 each compare with a few others, on traffic of their
+    own, and recommend themselves."""
     return []

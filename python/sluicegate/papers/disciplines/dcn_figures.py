@@ -4,13 +4,14 @@ for this project [D]; the paper's numbers depend on its traffic."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
 from ...plot.style import BLUE, GREY, ORANGE, SKY, VERMILION, Style
 from ...quantities import significant
 from ...reproduce import (
+    Chart,
     Check,
     Drawing,
     Quantity,
@@ -99,10 +100,11 @@ def laws_chart(laws: Runs, plain: Runs, checks: Sequence[Check] = (), **_: Runs)
 
 
 @figure("laws", "The control law as corrected and as printed, and both readings of pktcount", label="Laws and readings",
-        source="Sec. 3.2", after=10, chart=laws_chart, laws=laws, plain=plain_queues, unresponsive=unresponsive)  # fmt: skip
+        source="Sec. 3.2", after=10, chart=laws_chart, laws=laws, plain=plain_queues,
+        unresponsive=unresponsive)  # fmt: skip
 def laws_and_readings(laws: Runs, plain: Runs, unresponsive: Runs) -> Iterator[Check]:
-    """Transfers of 1 to 1000 packets on 20 Mbit/s, round trips of 10 to 150 ms, hosts as in DCN 2004; short are those of at
-    most 8 packets. The traffic is Sluicegate's, not the paper's. The paper has p_ref ← p_ref + a(q_k − q_ref) −
+    """Transfers of 1 to 1000 packets on 20 Mbit/s, round trips of 10 to 150 ms, hosts as in DCN 2004; short are those
+    of at most 8 packets. The traffic is Sluicegate's, not the paper's. The paper has p_ref ← p_ref + a(q_k − q_ref) −
     b(q_{k−1} − q_ref) with a < b (Sec. 3.2), “the same equation” as AFD's and PI's; pktcount counts forwarded packets
     (Sec. 3.1), or packets that have arrived (Sec. 3.2). Bars are 95 % intervals over seeds; dotted: q_ref."""
     for load in LOADS:
@@ -110,41 +112,88 @@ def laws_and_readings(laws: Runs, plain: Runs, unresponsive: Runs) -> Iterator[C
         offered = (at(plain, FAST, load)["used"] * 5).as_("load offered", "% of the link", where="")
         room, seeds = offered.spread.run_margin, offered.spread.count
         yield exact(
-            f"the transfers offer {page} % of the link: on one five times as fast", offered,
-            within(100 * load - room - 0.5, 100 * load + room + 0.5, f"{page} %, rounded to whole transfers (0.5) and the "
-                   f"95 % prediction interval of a run over {seeds} seeds ({room:.2g}): which transfers end in time is "
-                   "chance"), source="the traffic of this study", id=f"offered-{page}",
-        )  # fmt: skip
-        yield claim(f"the controller holds the queue at q_ref = {Q_REF} packets: the corrected law", right["queue"].as_(where=""),
-                    printed(Q_REF, 1), source="Sec. 3.2 and 5; the law corrected [D]", id=f"holds-{page}")  # fmt: skip
+            f"the transfers offer {page} % of the link: on one five times as fast",
+            offered,
+            within(
+                100 * load - room - 0.5,
+                100 * load + room + 0.5,
+                f"{page} %, rounded to whole transfers (0.5) and the "
+                f"95 % prediction interval of a run over {seeds} seeds ({room:.2g}): which transfers end in time is "
+                "chance",
+            ),
+            source="the traffic of this study",
+            id=f"offered-{page}",
+        )
+        yield claim(
+            f"the controller holds the queue at q_ref = {Q_REF} packets: the corrected law",
+            right["queue"].as_(where=""),
+            printed(Q_REF, 1),
+            source="Sec. 3.2 and 5; the law corrected [D]",
+            id=f"holds-{page}",
+        )
         longer = (wrong["queue"] - right["queue"]).as_("what the printed law's queue is longer", where="")
-        yield claim("derived here: the printed law, whose proportional part pushes the wrong way, holds a longer queue than "
-                    f"the corrected one at {page} % load", longer, above(0), source="Sec. 3.2, as printed [D]",
-                    id=f"printed-longer-{page}")  # fmt: skip
-        yield reference(f"the printed law held the queue at {TRIALS[load]:g} packets instead of {Q_REF}",
-                        wrong["queue"].as_(where=""), printed(TRIALS[load], 1), id=f"printed-trial-{page}",
-                        source="trial runs for this project, under HTTP on 100 Mbit/s [D]")  # fmt: skip
+        yield claim(
+            "derived here: the printed law, whose proportional part pushes the wrong way, holds a longer queue than "
+            f"the corrected one at {page} % load",
+            longer,
+            above(0),
+            source="Sec. 3.2, as printed [D]",
+            id=f"printed-longer-{page}",
+        )
+        yield reference(
+            f"the printed law held the queue at {TRIALS[load]:g} packets instead of {Q_REF}",
+            wrong["queue"].as_(where=""),
+            printed(TRIALS[load], 1),
+            id=f"printed-trial-{page}",
+            source="trial runs for this project, under HTTP on 100 Mbit/s [D]",
+        )
         loses = (wrong["loss"] - right["loss"]).as_("what the printed law loses more", "percentage points", where="")
-        yield claim("derived here: swinging, the printed law also loses more packets than the corrected one", loses, above(0),
-                    source="Sec. 3.2, as printed [D]", id=f"printed-loses-{page}")  # fmt: skip
+        yield claim(
+            "derived here: swinging, the printed law also loses more packets than the corrected one",
+            loses,
+            above(0),
+            source="Sec. 3.2, as printed [D]",
+            id=f"printed-loses-{page}",
+        )
     heavy = LOADS[-1]
     spared = at(plain, DROP_TAIL, heavy)["short_hit"] - at(laws, CORRECTED, heavy)["short_hit"]
-    yield claim(f"only “large” and “fast” flows are told: at {100 * heavy:.0f} % load fewer short transfers lose a packet "
-                "than with Drop Tail", spared.as_("short transfers hit, less than with Drop Tail", "percentage points",
-                where=""), above(0), source="Sec. 3", id="short-spared")  # fmt: skip
-    yield exact("the buffer is large enough for no tail drops", most(laws, "tail"), within(None, 0, "none"), source="Sec. 5",
-                id="no-tail")  # fmt: skip
+    yield claim(
+        f"only “large” and “fast” flows are told: at {100 * heavy:.0f} % load fewer short transfers lose a packet "
+        "than with Drop Tail",
+        spared.as_("short transfers hit, less than with Drop Tail", "percentage points", where=""),
+        above(0),
+        source="Sec. 3",
+        id="short-spared",
+    )
+    yield exact(
+        "the buffer is large enough for no tail drops",
+        most(laws, "tail"),
+        within(None, 0, "none"),
+        source="Sec. 5",
+        id="no-tail",
+    )
     share = of(unresponsive, "dcn", "udp_share").as_(where="")
     margin, seeds = share.spread.margin, share.spread.count
     yield claim(
-        "a flow's fair share is p_ref in each T_dec: with forwarded packets counted, a UDP flow of twice the link's rate "
-        "among 32 TCP gets at most twice one", share, within(None, 2 * FAIR - margin, f"twice a 33rd, moved down by "
-        f"{margin:.2g} so that the whole 95 % interval over {seeds} seeds lies below it"), source="Sec. 3.2 [D]",
+        "a flow's fair share is p_ref in each T_dec: with forwarded packets counted, a UDP flow of twice the link's "
+        "rate among 32 TCP gets at most twice one",
+        share,
+        within(
+            None,
+            2 * FAIR - margin,
+            f"twice a 33rd, moved down by "
+            f"{margin:.2g} so that the whole 95 % interval over {seeds} seeds lies below it",
+        ),
+        source="Sec. 3.2 [D]",
         id="forwarded-share",
-    )  # fmt: skip
-    yield claim("derived here: with arrivals counted, such a flow's count grows without bound and its drop rate tends to 1",
-                of(unresponsive, DCN_VARIANTS[0], "udp_loss").as_(where=""), above(99),
-                source="Sec. 3.2: packets that have arrived [D]", id="arrived-starves")  # fmt: skip
+    )
+    yield claim(
+        "derived here: with arrivals counted, such a flow's count grows without bound and its drop rate tends to 1",
+        of(unresponsive, DCN_VARIANTS[0], "udp_loss").as_(where=""),
+        above(99),
+        source="Sec. 3.2: packets that have arrived [D]",
+        id="arrived-starves",
+    )
 
 
 def most(runs: Runs, name: str) -> Quantity:
@@ -169,9 +218,9 @@ def matters(runs: Runs, each: Varied, column: str) -> list[float]:
             if abs(found.mean) >= MATERIAL[column] and abs(found.mean) > found.margin]  # fmt: skip
 
 
-def grid(parameters: Sequence[Varied], shown: Sequence[Shown], words: dict[str, str]) -> object:
-    """A chart of quantities over each parameter. `words`: sentences with "{key.column}" where the values of a quantity at
-    the least and the largest value of a parameter stand, with their unit."""
+def grid(parameters: Sequence[Varied], shown: Sequence[Shown], words: Mapping[str, tuple[str, str, str]]) -> Chart:
+    """A chart of quantities over each parameter. `words`: beginnings of sentences, each with the key of a parameter, a
+    quantity and its unit: what follows are the values at the least and at the largest value of the parameter."""
 
     def chart(runs: Runs, checks: Sequence[Check] = (), **_: Runs) -> Drawing:
         table = {
@@ -206,26 +255,40 @@ def ends(runs: Runs, each: Varied, column: str, unit: str) -> list[str]:
             "An HB that is full leaves the rest unjudged; the queue is": ("hb_flows", "queue", "packets"),
         }))  # fmt: skip
 def classification(runs: Runs) -> Iterator[Check]:
-    """The load is 102 %. Each parameter is varied alone; the large point is the default. Bars are 95 % intervals over seeds,
-    dotted is q_ref. A flow counts as high-bandwidth above a threshold of packets within a clearing interval; HB has a few
-    thousand entries, SB a fixed number. No value is given for the first two and for SB."""
+    """The load is 102 %. Each parameter is varied alone; the large point is the default. Bars are 95 % intervals over
+    seeds, dotted is q_ref. A flow counts as high-bandwidth above a threshold of packets within a clearing interval;
+    HB has a few thousand entries, SB a fixed number. No value is given for the first two and for SB."""
     buckets = [at(runs, f"hb_buckets={value}") for value in BUCKETS]
-    same = max(abs(difference) for column in ("queue", "loss", "used", "short_hit", "arrived", "hb", "p_ref")
-               for each in buckets for difference in (each[column] - at(runs, DEFAULT)[column]).values)  # fmt: skip
-    yield exact("the number of HB's buckets changes the work, not the results: collisions in HB are chained",
-                number(same, "", "the greatest difference of any quantity of any seed"), within(None, 0, "none"), id="buckets",
-                tested="1, 64, 1024 and 65,536 buckets instead of 4096")  # fmt: skip
+    same = max(
+        abs(difference)
+        for column in ("queue", "loss", "used", "short_hit", "arrived", "hb", "p_ref")
+        for each in buckets
+        for difference in (each[column] - at(runs, DEFAULT)[column]).values
+    )
+    yield exact(
+        "the number of HB's buckets changes the work, not the results: collisions in HB are chained",
+        number(same, "", "the greatest difference of any quantity of any seed"),
+        within(None, 0, "none"),
+        id="buckets",
+        tested="1, 64, 1024 and 65,536 buckets instead of 4096",
+    )
 
 
 @figure("never-judged", "A flow below the threshold is never told of congestion", label="Never judged", after=11.1,
         source="Sec. 3.1, with the default threshold of 6 [D]", laws=laws)  # fmt: skip
 def never_judged(laws: Runs) -> Sequence[Check]:
     """Transfers of 1 or 2 packets, opening and closing included, under all laws and readings."""
-    return [exact("a flow whose packets never exceed the threshold is never told of congestion", most(laws, "never_hit"),
-                  within(None, 0, "none"))]  # fmt: skip
+    return [
+        exact(
+            "a flow whose packets never exceed the threshold is never told of congestion",
+            most(laws, "never_hit"),
+            within(None, 0, "none"),
+        )
+    ]
 
 
-@figure("control", ", ".join(each.name for each in CONTROL), label="How p_ref is controlled", after=12, source="Sec. 3.2",
+@figure("control", ", ".join(each.name for each in CONTROL), label="How p_ref is controlled", after=12,
+        source="Sec. 3.2",
         runs=alone, chart=grid(CONTROL, (QUEUE, LOSS, USED, SHORT_HIT), {
             "A slow controller lets the queue grow. T_update": ("t_update", "queue", "packets"),
             "b": ("b", "queue", "packets"), "a/b": ("ratio", "queue", "packets"),
@@ -235,8 +298,8 @@ def never_judged(laws: Runs) -> Sequence[Check]:
             "and over the most, where p_ref starts": ("p_ref_max", "queue", "packets"),
         }))  # fmt: skip
 def control(runs: Runs) -> Sequence[Check]:
-    """As above. a < b are constants that depend on the average number of flows and the average round trip; T_dec = 800 ms;
-    the authors tried several values of a, b, T_update and T_dec and report the best, without naming them."""
+    """As above. a < b are constants that depend on the average number of flows and the average round trip; T_dec =
+    800 ms; the authors tried several values of a, b, T_update and T_dec and report the best, without naming them."""
     return []
 
 
@@ -245,7 +308,9 @@ def changes(runs: Runs, checks: Sequence[Check] = ()) -> Drawing:
     shown = (Shown("queue", "queue (packets)"), Shown("loss", "lost (points)"), Shown("used", "link used (points)"),
              Shown("short_hit", "short hit (points)"))  # fmt: skip
     labels = {(each.key, value): f"{each.name} {each.text(value)}" for each in VARIED for value in each.others}
-    table, rows, records, weighty, idle = {}, [], [], [], []
+    table, rows, records = {}, [], []
+    weighty: list[str] = []
+    idle: list[str] = []
     for each in VARIED:
         cells = []
         for kind in shown:
@@ -258,7 +323,9 @@ def changes(runs: Runs, checks: Sequence[Check] = ()) -> Drawing:
                 records.append((each.key, value, kind.column, gap.mean, half, value in moved))
         (idle if set(cells) == {"–"} else weighty).append(each.name)
         rows.append((each.name, f"{each.default:.4g}", ", ".join(f"{value:g}" for value in each.others), *cells))
-    near = [each.name for each in VARIED if not any(matters(runs, each, column) for column in ("queue", "loss", "used"))]
+    near = [
+        each.name for each in VARIED if not any(matters(runs, each, column) for column in ("queue", "loss", "used"))
+    ]
     words = f"Some value tried of {', '.join(weighty)} matters. " if weighty else "No value tried matters. "
     if idle:
         words += f"No value of {', '.join(idle)} does. "

@@ -1,14 +1,14 @@
 """DCN's parameters that the paper leaves open: what is run, what is measured of each run, and what of it matters.
 
 Transfers of eight lengths offer 98 to 106 % of a link (`scenarios/long_and_short.toml`). The two control laws and the
-two readings of pktcount meet both loads; each other parameter is varied alone, at 102 %. The traffic is Sluicegate's, so
-that no number here is the paper's [D]: its own traffic belongs to the report on its tables and figures.
+two readings of pktcount meet both loads; each other parameter is varied alone, at 102 %. The traffic is Sluicegate's,
+so that no number here is the paper's [D]: its own traffic belongs to the report on its tables and figures.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -151,16 +151,25 @@ LOAD_OF = {f"{100 * load:g} % load": load for load in (*LOADS, ALONE)}
 AT = {load: Variant(label) for label, load in LOAD_OF.items()}
 
 
-def study(loads: Sequence[float], queues: dict[str, Sets], dcn: bool = True) -> Study:
-    """The transfers under these loads and queues; what is drawn over time, with two loads, is sampled twice as often."""
+def study(loads: Sequence[float], queues: Mapping[str, Sets], dcn: bool = True) -> Study:
+    """The transfers under these loads and queues; what is drawn over time, with two loads, is sampled twice as
+    often."""
     measure = MEASURES | (HELD if dcn else {})
-    return Study(SCENARIO, measure=measure, edit=offered, derive=tables_held if dcn else None,
-                 settings=lambda settings: replace(settings, sample_s=settings.sample_s / 2) if len(loads) > 1 else settings,
-                 tables={"queue": ("time_s", "queue_packets")} if dcn else {}, load=[AT[load] for load in loads],
-                 queue=[Variant(label, sets) for label, sets in queues.items()])  # fmt: skip
+    return Study(
+        SCENARIO,
+        measure=measure,
+        edit=offered,
+        derive=tables_held if dcn else None,
+        settings=lambda settings: replace(settings, sample_s=settings.sample_s / 2) if len(loads) > 1 else settings,
+        tables={"queue": ("time_s", "queue_packets")} if dcn else {},
+        load=[AT[load] for load in loads],
+        queue=[Variant(label, sets) for label, sets in queues.items()],
+    )
 
 
-FORMS = {f"{law} law, {count}": (("queue.dcn.law", law), ("queue.dcn.count", count)) for law in LAWS for count in COUNTS}
+FORMS = {
+    f"{law} law, {count}": (("queue.dcn.law", law), ("queue.dcn.count", count)) for law in LAWS for count in COUNTS
+}
 DROP_TAIL = "Drop Tail, 240 packets"
 FAST = "five times as fast"
 laws = study(LOADS, FORMS)

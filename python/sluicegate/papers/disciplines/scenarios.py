@@ -9,7 +9,20 @@ from ...reproduce import Check, Drawing, Quantity, Runs, Table, above, claim, fi
 from . import charts
 from .charts import Shown
 from .choice import BLIND, Ranking
-from .workloads import BASELINE, BURSTS, FAIR, MIXED, NAMES, NONE, STATE, UNRESPONSIVE, Workload, bursts, mixed, of, unresponsive
+from .workloads import (
+    BASELINE,
+    FAIR,
+    MIXED,
+    NAMES,
+    NONE,
+    STATE,
+    UNRESPONSIVE,
+    Workload,
+    bursts,
+    mixed,
+    of,
+    unresponsive,
+)
 
 LOOKS = ("choke", "choke_linux")
 """Disciplines that remember nothing and yet tell flows apart, by the packets in the queue."""
@@ -27,8 +40,12 @@ FAIR_QUEUES = {"fq": "Demers et al. 1989, after CHOKe 1999, Sec. 1", "sfq": "McK
 TARGETS = {"pi": "Hollot et al. 2001", "afd": "Pan et al. 2003", "dcn": "DCN 2004, Sec. 3.2, corrected [D]"}
 """Disciplines with a controller of the queue's length."""
 
+
 def rows_of(
-    shown: Sequence[Shown], logarithmic: Mapping[str, Sequence[float]], words: Callable[[Ranking], str], most: bool = False
+    shown: Sequence[Shown],
+    logarithmic: Mapping[str, Sequence[float]],
+    words: Callable[[Ranking], str],
+    most: bool = False,
 ) -> Callable[..., Drawing]:
     """The chart of one scenario: disciplines in the order of the first quantity (`most`: the greatest first)."""
 
@@ -68,51 +85,81 @@ def holds_target(runs: Runs, workload: Workload) -> Iterator[Check]:
             {"udp_share": (3, 10, 30, 100), "delay": (50, 100, 200, 500, 1000, 2000, 5000)}, Ranking.unresponsive,
         ))  # fmt: skip
 def one_unresponsive_flow(runs: Runs) -> Iterator[Check]:
-    """32 TCP transfers (Reno) and a UDP flow of 2 Mbit/s on 1 Mbit/s; a fair share is a 33rd (dotted). Every discipline
-    has the same buffer and, if it has one, the same target; PI's gains are computed for the link; CoDel, FQ-CoDel and PIE
-    have their RFCs' values, all others their defaults. Bars are 95 % intervals over seeds; colour and shape say what is
-    remembered of flows."""
+    """32 TCP transfers (Reno) and a UDP flow of 2 Mbit/s on 1 Mbit/s; a fair share is a 33rd (dotted). Every
+    discipline has the same buffer and, if it has one, the same target; PI's gains are computed for the link; CoDel,
+    FQ-CoDel and PIE have their RFCs' values, all others their defaults. Bars are 95 % intervals over seeds; colour
+    and shape say what is remembered of flows."""
 
     def share(name: str) -> Quantity:
         return of(runs, name, "udp_share")
 
-    yield claim("with Drop Tail and RED the UDP flow takes more than 95 % of the bandwidth",
-                min((share("drop_tail"), share("red")), key=lambda each: each.mean), above(95),
-                source="CHOKe 1999, Sec. 3 and Figs. 2, 3", id="starved")  # fmt: skip
+    yield claim(
+        "with Drop Tail and RED the UDP flow takes more than 95 % of the bandwidth",
+        min((share("drop_tail"), share("red")), key=lambda each: each.mean),
+        above(95),
+        source="CHOKe 1999, Sec. 3 and Figs. 2, 3",
+        id="starved",
+    )
     blind = [name for name, (kind, _) in STATE.items() if kind == NONE and name not in LOOKS]
-    yield claim("what does not tell flows apart cannot restrict one that does not react",
-                min(map(share, blind), key=lambda each: each.mean), above(BLIND), id="blind",
-                source="CHOKe 1999, Sec. 1; DCN 2004, Sec. 2",
-                tested=f"it leaves the flow nine tenths of the link, whichever of {len(blind)} it is")  # fmt: skip
+    yield claim(
+        "what does not tell flows apart cannot restrict one that does not react",
+        min(map(share, blind), key=lambda each: each.mean),
+        above(BLIND),
+        id="blind",
+        source="CHOKe 1999, Sec. 1; DCN 2004, Sec. 2",
+        tested=f"it leaves the flow nine tenths of the link, whichever of {len(blind)} it is",
+    )
     for name, source in POLICING.items():
-        yield claim(f"{name} restricts a flow that does not react", less(runs, "red", name, "udp_share", "less than with RED"),
-                    above(0), source=source, id=f"{name}-below-red")  # fmt: skip
+        yield claim(
+            f"{name} restricts a flow that does not react",
+            less(runs, "red", name, "udp_share", "less than with RED"),
+            above(0),
+            source=source,
+            id=f"{name}-below-red",
+        )
     for name, source in FAIR_QUEUES.items():
         found = share(name)
         margin, seeds = found.spread.margin, found.spread.count
         yield claim(
-            f"{name} gives each flow its share", found, within(FAIR - margin, 2 * FAIR - margin, "a 33rd and twice one, moved "
-            f"down by the 95 % interval over {seeds} seeds ({margin:.2g})"), source=source, id=f"{name}-held",
+            f"{name} gives each flow its share",
+            found,
+            within(
+                FAIR - margin,
+                2 * FAIR - margin,
+                f"a 33rd and twice one, moved down by the 95 % interval over {seeds} seeds ({margin:.2g})",
+            ),
+            source=source,
+            id=f"{name}-held",
             tested="at least a 33rd, because the flow always has packets waiting, and at most twice one",
-        )  # fmt: skip
+        )
     yield reference(
-        "SRED's hits point at flows that have more than others, but they count for little: a flow that fills the zombie "
-        "list makes P large, so that the flows seem to be few and p_zap, which has (1/(256 P))² in it, is nearly 0",
-        share("sred"), above(90), source="Ott et al. 1999, by its formula [D]", id="sred",
-    )  # fmt: skip
+        "SRED's hits point at flows that have more than others, but they count for little: a flow that fills the "
+        "zombie list makes P large, so that the flows seem to be few and p_zap, which has (1/(256 P))² in "
+        "it, is nearly 0",
+        share("sred"),
+        above(90),
+        source="Ott et al. 1999, by its formula [D]",
+        id="sred",
+    )
     yield from holds_target(runs, UNRESPONSIVE)
 
 
 @figure("mixed-round-trips", "Mixed round trips", label="Scenario 2", after=2, runs=mixed, chart=rows_of(
-            (Shown("jain", "Jain's index among TCP"), Shown("delay", "TCP's delay, p99 (ms)"), Shown("used", "link used (%)")),
+            (Shown("jain", "Jain's index among TCP"), Shown("delay", "TCP's delay, p99 (ms)"),
+             Shown("used", "link used (%)")),
             {"delay": (30, 50, 100, 200)}, Ranking.mixed, most=True,
         ))  # fmt: skip
 def mixed_round_trips(runs: Runs) -> Iterator[Check]:
     """40 TCP transfers (NewReno) with round trips of 10, 20, 50, 100 and 200 ms on 10 Mbit/s. All
     else as in scenario 1."""
     for name, source in FAIR_QUEUES.items():
-        yield claim(f"{name} shares the link evenly whatever the round trips", less(runs, name, BASELINE, "jain", "Jain's "
-                    "index above Drop Tail's"), above(0), source=source, id=f"{name}-jain")  # fmt: skip
+        yield claim(
+            f"{name} shares the link evenly whatever the round trips",
+            less(runs, name, BASELINE, "jain", "Jain's index above Drop Tail's"),
+            above(0),
+            source=source,
+            id=f"{name}-jain",
+        )
     yield from holds_target(runs, MIXED)
     yield claim("PIE holds the delay at QDELAY_REF, 15 ms", of(runs, "pie", "waiting"), printed(15, 1),
                 source="RFC 8033, Sec. 4", id="target-delay")  # fmt: skip
@@ -124,15 +171,20 @@ def mixed_round_trips(runs: Runs) -> Iterator[Check]:
             {}, Ranking.bursts,
         ))  # fmt: skip
 def bursts_(runs: Runs) -> Iterator[Check]:
-    """20 TCP transfers (NewReno) on 10 Mbit/s, ten sources with bursts of 10 packets on average and ten smooth ones of the
-    same mean rate. All else as in scenario 1."""
-    yield claim("RED has less bias against bursts than Drop Tail",
-                less(runs, BASELINE, "red", "burst_excess", "less than with Drop Tail"), above(0), source="RED 1993, Sec. I",
-                id="bias")  # fmt: skip
+    """20 TCP transfers (NewReno) on 10 Mbit/s, ten sources with bursts of 10 packets on average and ten smooth ones
+    of the same mean rate. All else as in scenario 1."""
+    yield claim(
+        "RED has less bias against bursts than Drop Tail",
+        less(runs, BASELINE, "red", "burst_excess", "less than with Drop Tail"),
+        above(0),
+        source="RED 1993, Sec. I",
+        id="bias",
+    )
     choke = of(runs, "choke", "burst_excess")
     yield reference(
-        "CHOKe has no bias against bursts. Here a burst of 10 packets meets itself in a queue of a few dozen", choke,
-        within(-choke.spread.margin, choke.spread.margin, "none, give or take the 95 % interval"), id="no-bias",
+        "CHOKe has no bias against bursts. Here a burst of 10 packets meets itself in a queue of a few dozen",
+        choke,
+        within(-choke.spread.margin, choke.spread.margin, "none, give or take the 95 % interval"),
+        id="no-bias",
         source="CHOKe 1999, Sec. 1; tested there with bursts of 8 packets at 1 Mbit/s",
-    )  # fmt: skip
-
+    )
