@@ -32,25 +32,26 @@ PAPER = Paper(
         '--set flows.1.rate="18.75 Mbit/s"',
     ),
     choices=(
-        Choice("min_th", "its value is missing in the text at hand, as all formulas are", "20 packets", "the least number "
-               "of flows, 8.08, with c = 125 packets/s and d = 100 ms leaves no other"),
-        Choice("max_th and p_max", "missing", "520 packets and 0.5", "the slope of RED is all that matters below max_th; "
-               "checks that rest on it are references, not claims"),
+        Choice("min_th", "its value is missing in the text at hand, as all formulas are", "20 packets", "the least "
+               "number of flows, 8.08, with c = 125 packets/s and d = 100 ms leaves no other"),
+        Choice("max_th and p_max", "missing", "520 packets and 0.5", "the slope of RED is all that matters below "
+               "max_th; checks that rest on it are references, not claims"),
         Choice("w_q, buffer, windows, access links", "not stated", "0.002, 1000 packets, 100 packets, 100 Mbit/s",
-               "none of them limits anything; the access links space a flow's packets, which matters to Back CHOKe alone"),
-        Choice("TCP NewReno", "ns-2 2.1b9's", "the profile `ns2`, NewReno", "an acknowledgement for each packet, a clock of "
-               "10 ms, least timeout 200 ms"),
-        Choice("RED for Vegas", "missing", "20 and 1020 packets, p_max 0.1", "the queue of 100 flows with 3 packets each "
-               "lies between, and drops are few enough that α, not timeouts, rules the window"),
-        Choice("α of Vegas", "missing; one number", "α = β = 3 packets, γ = 1; others in Figure 7", "UDP's share hardly "
-               "depends on it, the queue does"),
+               "none of them limits anything; the access links space a flow's packets, which matters to Back CHOKe "
+               "alone"),
+        Choice("TCP NewReno", "ns-2 2.1b9's", "the profile `ns2`, NewReno", "an acknowledgement for each packet, a "
+               "clock of 10 ms, least timeout 200 ms"),
+        Choice("RED for Vegas", "missing", "20 and 1020 packets, p_max 0.1", "the queue of 100 flows with 3 packets "
+               "each lies between, and drops are few enough that α, not timeouts, rules the window"),
+        Choice("α of Vegas", "missing; one number", "α = β = 3 packets, γ = 1; others in Figure 7", "UDP's share "
+               "hardly depends on it, the queue does"),
         Choice("Rate of UDP in Figs. 8 and 9", "not stated", "10c", "as in Figure 5"),
         Choice("Place in the queue", "y in packets from the tail, up to the mean length", "parts of the length of each "
                "snapshot", "queues vary, and tail and head are then where they belong; the packet at the very head is "
                "counted by itself"),
         Choice("ρ of Fig. 6: rates", "0.1c is named", "0.1c, c, 3c and 10c", "from flat to steep"),
-        Choice("Times of snapshots", "every 100 ms", "every 97.3 ms", "UDP's gaps divide 100 ms, so that each look would "
-               "find it at the same point of its gap"),
+        Choice("Times of snapshots", "every 100 ms", "every 97.3 ms", "UDP's gaps divide 100 ms, so that each look "
+               "would find it at the same point of its gap"),
         Choice("RED's gaps", "(44): r = p_b", "uniform on 1 … 1/p_b, which drops 2p_b/(1 + p_b)", "RED's default here; "
                "both are drawn as models"),
         Choice("TCP's law", "(43), without timeouts", "(43), and Padhye, Firoiu, Towsley and Kurose's with timeouts",

@@ -24,8 +24,10 @@ MARKERS = ("s", "o", "^", "D", "v")
 
 def points(axes: Axes, x: ArrayLike, table: pl.DataFrame, quantity: str, style: plot.Style = SIMULATION) -> None:
     """Means with their intervals, without a line."""
-    axes.errorbar(x, table[f"{quantity}_mean"], yerr=np.nan_to_num(halves(table, quantity)), fmt=style.marker,
-                  color=style.color, markersize=4.5, capsize=3, elinewidth=1.2, label=style.label, zorder=3)  # fmt: skip
+    axes.errorbar(
+        x, table[f"{quantity}_mean"], yerr=np.nan_to_num(halves(table, quantity)), fmt=style.marker, color=style.color,
+        markersize=4.5, capsize=3, elinewidth=1.2, label=style.label, zorder=3,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

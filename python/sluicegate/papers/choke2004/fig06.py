@@ -93,8 +93,8 @@ def part(at: Runs, low: float, high: float, label: str) -> Quantity:
 
 
 def head(at: Runs) -> tuple[Quantity, float]:
-    """ρ(b) less UDP's share of the link, and how near they must come to each other: a packet seen at the head waits there
-    for the link to be free, and is hit in that time by at most x_0/c arrivals with 1/b each."""
+    """ρ(b) less UDP's share of the link, and how near they must come to each other: a packet seen at the head waits
+    there for the link to be free, and is hit in that time by at most x_0/c arrivals with 1/b each."""
     share = at["share"] * 0.01
     apart = (part(at, HEAD, HEAD, "") - share).as_("ρ at the head less UDP's share of the link", "")
     return apart, share.mean * at.x0 / at["b"].mean
@@ -112,19 +112,21 @@ def density_matches(runs: Runs, axis: str) -> Check:
             apart.append(Quantity(tuple(value - said for value in values), "", "ρ(y) against the model", at=told))
     least = min(each.mean for each in predicted(runs, axis, "b", "refined"))
     why = f"2/b, which a model of means leaves open, of the shortest queue, {least:.0f}"
-    return reference("simulation and analysis match well: ρ(y) at any twentieth of the queue, from the model with timeouts "
-                     "and RED's gaps", farthest(apart), not_above(2 / least, why), id="density-matches")  # fmt: skip
+    return reference(
+        "simulation and analysis match well: ρ(y) at any twentieth of the queue, from the model with timeouts and "
+        "RED's gaps", farthest(apart), not_above(2 / least, why), id="density-matches",
+    )  # fmt: skip
 
 
 @figure(6, "Where UDP's packets are in the queue", source="Sec. V-B, Fig. 6", chart=Density("x0", RATES, "x₀ = {:g}c"),
         load=load)  # fmt: skip
 def fig6(load: Runs) -> Iterator[Check]:
-    """The runs of Figure 4. Snapshots every 97.3 ms, which is no multiple of UDP's gap. The queue of each snapshot is cut
-    into 20 parts, from tail to head; the last point is the packet at the very head. Lines: ρ(y) of the models; in the
-    approximate one UDP's packets alone are hit on their way, h₁ = 0."""
+    """The runs of Figure 4. Snapshots every 97.3 ms, which is no multiple of UDP's gap. The queue of each snapshot is
+    cut into 20 parts, from tail to head; the last point is the packet at the very head. Lines: ρ(y) of the models; in
+    the approximate one UDP's packets alone are hit on their way, h₁ = 0."""
     first, last = load.at(x0=0.1), load.at(x0=10.0)
-    yield reference("at 0.1c the probability is close to 0.08 at each place", part(first, 0, 0.999, "mean of ρ at 0.1c"),
-                    printed(0.08, 0.01))  # fmt: skip
+    mean = part(first, 0, 0.999, "mean of ρ at 0.1c")
+    yield reference("at 0.1c the probability is close to 0.08 at each place", mean, printed(0.08, 0.01))
     slope = part(first, 0, 1 / 3, "third at the tail less that at the head, at 0.1c") - part(first, 2 / 3, 0.999, "")
     yield reference("at 0.1c UDP's packets are distributed roughly uniformly", slope,
                     within(-0.01, 0.01, "0, give or take a unit of 0.08's last digit"))  # fmt: skip
@@ -135,14 +137,14 @@ def fig6(load: Runs) -> Iterator[Check]:
     for x0 in RATES:
         apart, room = head(load.at(x0=x0))
         room += apart.spread.margin
-        why = (f"0, give or take {room:.2g}: of what stands at the head the part that is hit before the link is free, and "
-               "the 95 % interval over seeds")  # fmt: skip
+        why = (f"0, give or take {room:.2g}: of what stands at the head the part that is hit before the link is free, "
+               "and the 95 % interval over seeds")  # fmt: skip
         yield claim("UDP's share of the link equals ρ at the head", apart, within(-room, room, why), id="head")
     yield density_matches(load, "x0")
 
 
-@figure("fig6-n", "Where UDP's packets are, for 12 to 64 TCP flows", label="Section V-B", source="Sec. V-B, Fig. 6", after=6,
-        chart=Density("N", NUMBERS, "N = {:g}"), many=many)  # fmt: skip
+@figure("fig6-n", "Where UDP's packets are, for 12 to 64 TCP flows", label="Section V-B", source="Sec. V-B, Fig. 6",
+        after=6, chart=Density("N", NUMBERS, "N = {:g}"), many=many)  # fmt: skip
 def fig6_n(many: Runs) -> Iterator[Check]:
     """The runs of Figure 5, UDP at 10c, drawn as Figure 6, which is of N = 32 alone."""
     used = {}
@@ -152,6 +154,6 @@ def fig6_n(many: Runs) -> Iterator[Check]:
     worst = max(used, key=used.__getitem__)
     yield claim("UDP's share of the link equals ρ at the head, for 12 to 64 TCP flows",
                 number(used[worst], "times", f"greatest difference over what is allowed, at N = {worst}"),
-                within(None, 1, "allowed at each N as for each rate of UDP: the part of what stands at the head that is "
-                       "hit before the link is free, and the 95 % interval"), id="head")  # fmt: skip
+                within(None, 1, "allowed at each N as for each rate of UDP: the part of what stands at the head that "
+                       "is hit before the link is free, and the 95 % interval"), id="head")  # fmt: skip
     yield density_matches(many, "N")

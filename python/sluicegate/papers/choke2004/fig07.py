@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...reproduce import Check, Runs, above, below, claim, figure, not_above, number, reference, within
+from ...reproduce import Check, Runs, above, below, claim, figure, number, reference, within
 from .charts import Compared
-from .fig04_05 import THEOREM_1, load, of, share_matches
+from .fig04_05 import POINTS, REST, THEOREM_1, load, of, share_matches
 from .laws import laws
 from .models import HALF_MATCH, MATCH, VEGAS_STYLES, farthest, off
 from .network import Network, Traffic
@@ -25,35 +25,35 @@ alphas = Traffic(VEGAS, alpha=[1.0, 2.0, ALPHA, 5.0, 10.0], x0=[1.25])
         chart=Compared("x0", of("b", "share"), lines={"share": THEOREM_1}, styles=VEGAS_STYLES, runs="vegas"),
         vegas=vegas, newreno=load, alphas=alphas)  # fmt: skip
 def fig7(vegas: Runs, newreno: Runs, alphas: Runs) -> Iterator[Check]:
-    """100 Vegas transfers on 15 Mbit/s, 20 s, of which the first 5 are not measured; α = β = 3. Means over seeds with 95 %
-    intervals. Full model: x = α/τ, with (44) and with RED's drops as it spaces them. Approximate model: Sec. III-C."""
+    """100 Vegas transfers on 15 Mbit/s, 20 s, of which the first 5 are not measured; α = β = 3. Means over seeds with
+    95 % intervals. Full model: x = α/τ, with (44) and with RED's drops as it spaces them. Approximate model:
+    Sec. III-C."""
     shares = vegas.over("x0", "share")
     yield claim("the behaviour is that of Fig. 4: UDP's share tends to 0", shares.at(10.0), below(5))
-    nearer = (shares.at(1.25) - newreno.over("x0", "share").at(1.25)).as_("Vegas's share at 1.25c less NewReno's",
-                                                                          "percentage points")  # fmt: skip
-    yield reference("the match with Theorem 1, whose 26.9 % is above both, is better than with NewReno", nearer, above(0),
+    nearer = shares.at(1.25) - newreno.over("x0", "share").at(1.25)
+    yield reference("the match with Theorem 1, whose 26.9 % is above both, is better than with NewReno",
+                    nearer.as_("Vegas's share at 1.25c less NewReno's", POINTS), above(0),
                     id="nearer-theorem-1")  # fmt: skip
     longer = [vegas.at(x0=x0)["b"] - newreno.at(x0=x0)["b"] for x0 in RATES]
-    yield claim("the queue is longer than with NewReno",
-                min(longer, key=lambda each: each.mean - each.spread.margin).as_("how much longer, where it is least"),
-                above(0))  # fmt: skip
+    least = min(longer, key=lambda each: each.mean - each.spread.margin)
+    yield reference("the queue is longer than with NewReno", least.as_("how much longer, where it is least"), above(0),
+                    id="longer-queue")  # fmt: skip
     yield reference("a smaller greatest share than Theorem 1", shares.peak(), below(THEOREM_1[0]))
     yield share_matches(vegas, "x0", "simulation and full model match, with (44)")
-    rest = reference("(3), (4), (6), (7) and (9), with Vegas's rate and the hits as measured and RED's gaps, give the queue",
-                     farthest(laws(vegas, "x0")["rest_b"]), HALF_MATCH, id="rest")  # fmt: skip
+    rest = reference(REST.format("Vegas's"), farthest(laws(vegas, "x0")["rest_b"]), HALF_MATCH, id="rest")
     for model, words, why in (
         ("full", "(44)", "and (44) knows only half of RED's drops, whose gaps are uniform here."),
-        ("refined", "RED's drops as it spaces them", "and a comparison drops fewer of their packets than (5) says. With "
-         "both as measured the other equations give the queue."),
+        ("refined", "RED's drops as it spaces them", "and a comparison drops fewer of their packets than (5) says. "
+         "With both as measured the other equations give the queue."),
     ):  # fmt: skip
         yield reference(
             f"simulation and full model match, with {words}: the queue", off(vegas, "x0", "b", model), MATCH,
-            id=f"queue-{model}", evidence=rest, because="The flows send less than α/τ at the measured τ, most at 10c, where "
-            f"losses leave their windows below what Vegas would have; {why}",
+            id=f"queue-{model}", evidence=rest, because="The flows send less than α/τ at the measured τ, most at 10c, "
+            f"where losses leave their windows below what Vegas would have; {why}",
         )  # fmt: skip
     yield rest
     at = alphas.over("alpha", "share")
-    spread = number(max(each.mean for each in at) - min(each.mean for each in at), "percentage points",
+    spread = number(max(each.mean for each in at) - min(each.mean for each in at), POINTS,
                     "UDP's share at 1.25c with α from 1 to 10: greatest less least")  # fmt: skip
     yield reference("the choice of α, whose value the text has lost, matters little to UDP's share", spread,
                     within(None, 5, "chosen here"), source="a choice of Sluicegate's", id="alpha")  # fmt: skip

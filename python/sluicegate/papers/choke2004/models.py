@@ -122,8 +122,8 @@ def predicted(runs: Runs, axis: str, name: str, model: str) -> Curve:
     """What a model says of a measure over an axis."""
     measured = runs.over(axis, name)
     said = [getattr(each, name) for each in predictions(networks(runs), model)]
-    pairs = zip(measured, said, strict=True)
-    return replace(measured, quantities=tuple(replace(each, values=(value,) * len(each.values)) for each, value in pairs))
+    quantities = (replace(at, values=(value,) * len(at.values)) for at, value in zip(measured, said, strict=True))
+    return replace(measured, quantities=tuple(quantities))
 
 
 def compared(runs: Runs, models: Iterable[str] = STYLES) -> pl.DataFrame:

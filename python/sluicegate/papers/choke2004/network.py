@@ -1,4 +1,5 @@
-"""The network of Fig. 3, as scenario and as models see it, the axes of its studies, and what is measured in every run."""
+"""The network of Fig. 3, as scenario and as models see it, the axes of its studies, and what is measured in every
+run."""
 
 from __future__ import annotations
 
@@ -65,7 +66,8 @@ class Network:
         ((flows, rtt), *_), ((count, rate), *_) = self.tcp, self.udp
         sets = {
             "flows.0.count": f"{flows}", "flows.1.count": f"{count}", "flows.1.rate": self._rate(rate),
-            "network.rate": f"{self.mbps:g} Mbit/s", "queue.choke.candidates": f"{self.m}", "queue.choke.draw": self.draw,
+            "network.rate": f"{self.mbps:g} Mbit/s",
+            "queue.choke.candidates": f"{self.m}", "queue.choke.draw": self.draw,
         }  # fmt: skip
         if rtt != 1000 * BASE_RTT_S:
             sets |= {"flows.0.access_delay": _access(rtt), "network.delay": "5 ms"}
@@ -180,7 +182,7 @@ AXES = {
     axis.key: axis
     for axis in (
         Symbol("N", "N = {:g}", "TCP flows, N"),
-        Symbol("k", "{:g} UDP flows", "unresponsive flows, k"),
+        Symbol("k", "k = {:g}", "unresponsive flows, k"),
         Symbol("x0", "{:g}c", "UDP sends x₀ (parts of the link's rate c)"),
         Symbol("m", "m = {:g}", "candidates, m"),
         Symbol("mbps", "{:g} Mbit/s", "link's rate (Mbit/s)"),
