@@ -235,7 +235,7 @@ def candidates_needed(needed: Runs) -> Iterator[Check]:
         told = "no number" if measured is None else f"{100 * measured.share:.2f} %"
         yield reference(
             statement, share, below(LIMIT), id="full", evidence=rate,
-            because=f"The model has {said.share:.2f} % there, so near the limit that what the law of TCP is off decides: "
-            f"with TCP's rate as measured it has {told}.",
+            because=f"The model has {said.share:.2f} % there, so near the limit that what the law of TCP is off "
+            f"decides: with TCP's rate as measured it has {told}.",
         )  # fmt: skip
         yield rate

@@ -15,10 +15,9 @@ from .fig04_05 import load
 from .fig08_09 import CYCLES, cycles
 from .laws import shares_at_rate
 from .models import both, compared, predicted, shares_hold
-from .network import QUEUE, TCP_FLOWS, Network, Traffic
+from .network import QUEUE, TCP_FLOWS, Traffic
 
 several = Traffic(k=[2, 5], x0=[0.2, 0.5, 1.0, 2.0, 5.0])
-ends = Traffic(draw=["front", "back"], x0=[0.5, 1.0, 2.0, 5.0, 10.0])
 
 BACK_MANY = 200
 SLOW, JITTER = ("flows.0.access_rate", "1 Mbit/s"), ("flows.1.jitter", "1")
@@ -29,7 +28,8 @@ HOSTS = {
     "both": Variant("TCP spaced, UDP jittered", (SLOW, JITTER)),
 }
 """TCP's packets do not come back to back; UDP is not synchronised with the link; both."""
-back = Traffic(Network(draw="back"), tables=QUEUE, N=[TCP_FLOWS, BACK_MANY], hosts=list(HOSTS.values()))
+ends = Traffic(draw=["front", "back"], N=[TCP_FLOWS], hosts=[HOSTS["as it is"]], x0=[0.5, 1.0, 2.0, 5.0, 10.0])
+back = Traffic(tables=QUEUE, draw=["back"], N=[TCP_FLOWS, BACK_MANY], hosts=list(HOSTS.values()), x0=[10.0])
 """Back CHOKe at 10c: the number of TCP flows, whether their packets are spaced, and whether UDP's gaps are random, each
 by itself and together."""
 
@@ -43,7 +43,7 @@ def over_rate(several: Runs, ends: Runs, back: Runs, checks: Sequence[Check], **
     left = {f"{at.k} UDP flows": compared(at, ["refined"]) for at in several.each("k")}
     right = {f"{at.draw.capitalize()} CHOKe": at.frame("share") for at in ends.each("draw")} | {
         f"Back, N = {flows}{', TCP spaced, UDP jittered' if hosts == 'both' else ''}":
-            back.at(N=flows, hosts=HOSTS[hosts]).frame("share").with_columns(x0=pl.lit(10.0))
+            back.at(N=flows, hosts=HOSTS[hosts]).frame("share")
         for flows, hosts in spaced
     }  # fmt: skip
 
