@@ -101,12 +101,14 @@ def not_below(limit: float) -> Bound:
     return Bound(f"not below {limit:.4g}", of)
 
 
-def not_above(limit: float) -> Bound:
-    """Not above `limit` as far as the seeds can tell: the bound gives way by the half-width of the 95 % interval."""
+def not_above(limit: float, why: str = "") -> Bound:
+    """Not above `limit` as far as the seeds can tell: the bound gives way by the half-width of the 95 % interval. `why`:
+    what the limit comes from, where that needs telling."""
+    told = f"{limit:.4g}, {why}" if why else f"{limit:.4g}"
 
     def of(quantity: Quantity) -> Bounds:
         margin, seeds = quantity.spread.margin, quantity.spread.count
-        return Bounds(None, limit + margin, f"{limit:.4g}, and {margin:.2g}, the 95 % interval over {seeds} seeds")
+        return Bounds(None, limit + margin, f"{told}, and {margin:.2g}, the 95 % interval over {seeds} seeds")
 
     return Bound(f"not above {limit:.4g}", of)
 
