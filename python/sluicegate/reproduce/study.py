@@ -56,7 +56,7 @@ class Settings:
     def sets(self) -> Sets:
         """As overrides of a scenario."""
         times = {"duration": self.duration_s, "warmup": self.warmup_s, "sample": self.sample_s}
-        return tuple((f"run.{key}", f"{1000 * value:g} ms") for key, value in times.items())
+        return tuple((f"run.{key}", f"{1000 * value:.12g} ms") for key, value in times.items())
 
 
 @dataclass(frozen=True)
