@@ -109,6 +109,7 @@ def reproduce(
         settings = chosen.full if full else chosen.short
         if seeds is not None:
             settings = replace(settings, seeds=tuple(range(1, seeds + 1)))
+    figures = [figure for figure in figures if figure.when(settings)]
 
     def simulate(wanted: Sequence[Experiment], seeds: Sequence[int]) -> Tables:
         told = None if progress is None else _told(progress, "first, what the runs need")

@@ -60,7 +60,8 @@ class Settings:
 
 @dataclass(frozen=True)
 class Axis:
-    """What an axis of numbers changes in the scenario: the value of `key`, in `unit`. `label`: of a chart's axis."""
+    """What an axis of numbers changes in the scenario: the value of `key` ("" where `Study.edit` or `by_seed` sees to
+    it), in `unit`. `label`: of a chart's axis."""
 
     key: str
     unit: str = ""
@@ -68,7 +69,7 @@ class Axis:
 
     def sets(self, value: Any) -> Sets:
         """One value as overrides."""
-        return ((self.key, self.text(value)),)
+        return ((self.key, self.text(value)),) if self.key else ()
 
     def text(self, value: Any) -> str:
         """One value with its unit."""
