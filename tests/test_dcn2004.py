@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,55 +15,56 @@ import sluicegate as sg
 from sluicegate import scenario as api
 from sluicegate.experiments.engine import Experiment, Tables, run_experiments
 from sluicegate.experiments.run import run_text
-from sluicegate.papers import Settings, dcn2004, dcn2004_cases, dcn2004_page, overview, reproduce
-from sluicegate.papers.checks import judge
-from sluicegate.papers.dcn2004_load import Amount, Calibration, Load, calibrate
-from sluicegate.papers.dcn2004_more_checks import load_checks
-from sluicegate.papers.dcn2004_points import Distribution, differences
+from sluicegate.papers.dcn2004 import PAPER, network, text_claims
+from sluicegate.papers.dcn2004.load import Amount, Calibration, Load, calibrate
+from sluicegate.papers.dcn2004.network import ALL, GENERAL, GENERAL_TCP, LOADS, LONG, users
+from sluicegate.papers.dcn2004.response_times import Distribution
+from sluicegate.papers.dcn2004.schemes import DROP_TAIL, PI_ECN, SCHEMES, UNCONGESTED
+from sluicegate.reproduce import Outcome, Settings, reproduce, run, study
+from sluicegate.reproduce.claim import judge, numbered
 
 TINY = Settings(seeds=(1,), duration_s=8, warmup_s=3, sample_s=1)
 FIGURES = {
-    *(f"fig{number}" for number in (1, 2, *range(5, 21))), "table1", "table2", "beside", "long", "loads",
+    *(f"fig{number}" for number in (1, 2, *range(5, 21))), "table1", "table2", "targets", "law", "delays", "long",
 }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
     """The whole reproduction with a tenth of the link and of the users, for a few seconds; checks may fail."""
     out = tmp_path_factory.mktemp("made") / "dcn2004"
-    small = {'rate = "100 Mbit/s"\ndelay': 'rate = "10 Mbit/s"\ndelay'}
+    original = api.read_scenario
 
     def read(name: str) -> tuple[str, str]:
         text, file = original(name)
-        for old, new in small.items():
-            assert old in text
-            text = text.replace(old, new)
-        return text, file
+        assert 'rate = "100 Mbit/s"\ndelay' in text
+        return text.replace('rate = "100 Mbit/s"\ndelay', 'rate = "10 Mbit/s"\ndelay'), file
 
-    original = api.read_scenario
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dcn2004_cases.api, "read_scenario", read)
-        patch.setattr(dcn2004_cases, "LINK_BPS", 10e6)
-        patch.setattr(dcn2004_cases, "MIX_BPS", (10.5e6, 9.1e6))
-        patch.setattr(dcn2004_cases, "UDP_BPS", 1e6)
-        reproduce("dcn2004", out, settings=TINY)
-    return out
+        patch.setattr(study, "read_scenario", read)
+        patch.setattr(network, "LINK_BPS", 10e6)
+        patch.setattr(network, "GENERAL_BPS", (10.5e6, 9.1e6))
+        patch.setattr(network, "UDP_BPS", 1e6)
+        patch.setattr(network, "LONGER", 3)
+        return out, reproduce("dcn2004", out, settings=TINY)
 
 
-def test_a_whole_reproduction_has_every_figure_and_check(made: Path) -> None:
-    page = (made / "report.html").read_text("utf-8")
-    checks = json.loads((made / "checks.json").read_text("utf-8"))
-    assert {path.stem for path in (made / "figures").iterdir()} == FIGURES
-    assert {path.stem for path in (made / "data").iterdir()} == FIGURES
+def test_a_whole_reproduction_has_every_figure_and_check(made: tuple[Path, Outcome]) -> None:
+    out, outcome = made
+    page = (out / "report.html").read_text("utf-8")
+    checks = json.loads((out / "checks.json").read_text("utf-8"))
+    assert {path.stem for path in (out / "figures").iterdir()} == FIGURES
+    assert {path.stem for path in (out / "data").iterdir()} == FIGURES | {"loads"}
+    assert [check["id"] for check in checks] == [verdict.check.id for verdict in outcome.verdicts]
+    assert len(checks) > 250
     for check in checks:
-        assert page.count(f'<tr id="check-{check["id"]}">') == 1
-    placed = [check_id for ids in dcn2004_page.OF_FIGURE.values() for check_id in ids]
-    assert sorted(placed) == sorted(check["id"] for check in checks)
+        assert page.count(f'<tr id="check-{check["id"]}"') == 1
+        assert check["measured"] is not None
 
 
-def test_calibration_stands_beside_the_results(made: Path) -> None:
-    table = pl.read_parquet(made / "data/loads.parquet")
-    assert table["load"].to_list() == [f"uncongested-{name}" for name in ("90", "98", "105", "mix")]
+def test_calibration_stands_beside_the_results(made: tuple[Path, Outcome]) -> None:
+    table = pl.read_parquet(made[0] / "data/loads.parquet")
+    assert table["load"].to_list() == ["90", "98", "105", GENERAL]
     assert table["of"].to_list() == ["count"] * 3 + ["arrivals"]
     # More users for more load, and about a thousand on each side for 10 Mbit/s.
     assert table["forward"][0] < table["forward"][2]
@@ -76,67 +78,83 @@ def small_load(target_bps: float, tolerance: float, **sets: str) -> Load:
     # Without a tail: a single long response would be a large part of so small a load.
     for group in (0, 1):
         base |= {f"flows.{group}.{key}_size": "exponential(mean = 7 kB)" for key in ("response", "embedded")}
-    overrides = tuple((base | sets).items())
-    experiment = Experiment("uncongested", text, name, overrides, dcn2004_cases.KEEP)
-    return Load(experiment, (target_bps, 0.6 * target_bps), "count", dcn2004_cases.EACH_USER_BPS, tolerance)
+    keep = {"links": ("link", "rate_bps", "utilisation", "lost_packets")}
+    experiment = Experiment("uncongested", text, name, tuple((base | sets).items()), keep)
+    return Load("small", experiment, (target_bps, 0.6 * target_bps), "count", network.EACH_USER_BPS, tolerance)
 
 
-def run(experiments: list[Experiment], seeds: list[int]) -> Tables:
+def simulate(experiments: Any, seeds: Any) -> Tables:
     return run_experiments(experiments, seeds)
 
 
 def test_calibration_meets_the_load_of_each_seed_in_both_directions() -> None:
-    done: Calibration = calibrate([small_load(6e6, 0.03)], (1, 2), run)
-    for seed in (1, 2):
-        amount = done.amounts["uncongested", seed]
+    done = calibrate([small_load(6e6, 0.03)], (1, 2), simulate)
+    assert [amount.seed for amount in done.of("small")] == [1, 2]
+    for amount in done.amounts:
         assert amount.measured_bps == pytest.approx((6e6, 3.6e6), rel=0.03)
-        # The tables are those of the run that met it.
-        links = done.tables["links"].filter(pl.col("seed") == seed)
-        assert (links["utilisation"] * links["rate_bps"]).to_list() == list(amount.measured_bps)
         # An independent run with these users makes the same load.
-        sets = dict(done.by_seed("uncongested")[seed]) | dict(small_load(6e6, 0.03).experiment.sets)
-        again = sg.run("dcn2004", seed=seed, sets=sets).links
+        sets = dict(amount.sets()) | dict(amount.load.experiment.sets)
+        again = sg.run("dcn2004", seed=amount.seed, sets=sets).links
         assert (again["utilisation"] * again["rate_bps"]).to_list() == list(amount.measured_bps)
-    assert done.amounts["uncongested", 1].amounts != done.amounts["uncongested", 2].amounts
+    first, second = done.amounts
+    assert first.amounts != second.amounts
+
+
+def made_up(seeds: tuple[int, ...], **measured: tuple[float, float]) -> Calibration:
+    """Users of every load for these seeds: the seed on one side, 3 less the seed on the other."""
+    network_loads = {f"{load}": network._offered(PAPER.short, load) for load in (*LOADS, GENERAL)}
+    return Calibration(tuple(
+        Amount(load, seed, (seed, 3 - seed), measured.get(f"load_{name}", load.targets_bps), 8)
+        for name, load in network_loads.items() for seed in seeds
+    ))  # fmt: skip
 
 
 def test_a_load_that_is_not_met_is_a_failed_check() -> None:
-    amounts = {
-        (f"uncongested-{load}", 1): Amount(f"uncongested-{load}", 1, "count", (100.0, 100.0), made, 8)
-        for load, made in (
-            ("90", (90e6, 90e6)),
-            ("98", (98e6, 97e6)),
-            ("105", (105e6, 105.5e6)),
-            ("mix", (105e6, 91e6)),
-        )
-    }
-    tolerances = {name: 0.0075 for name, _ in amounts}
-    verdicts = judge(load_checks(Calibration(amounts, {}), tolerances))
+    found = made_up((1,), load_98=(98e6, 97e6), load_105=(105e6, 105.5e6))
+    verdicts = judge(numbered("loads", "Sec. 4.2", text_claims.loads_met(found)))
     assert [(verdict.check.id, verdict.name) for verdict in verdicts] == [
-        ("load-90", "reproduced"), ("load-98", "failed"), ("load-105", "reproduced"), ("load-mix", "reproduced")
+        ("loads-90", "reproduced"), ("loads-98", "failed"), ("loads-105", "reproduced"),
+        ("loads-general-TCP", "reproduced"),
     ]  # fmt: skip
 
 
 def test_longer_runs_are_of_the_first_seed_and_not_longer_than_the_papers() -> None:
-    users = {
-        (f"uncongested-{load}", seed): Amount(f"uncongested-{load}", seed, "count", (seed, 3 - seed), (1.0, 1.0), 1)
-        for load in ("90", "98", "105", "mix")
-        for seed in (1, 2)
-    }
-    short = replace(dcn2004.DEFAULT, seeds=(1, 2))
-    long = [each for each in dcn2004.experiments(short, Calibration(users, {})) if each.id.endswith("-long")]
-    assert Calibration(users, {}).on_average("uncongested-98") == (("flows.0.count", "2"), ("flows.1.count", "2"))
-    assert {each.id for each in long} == {f"{s.key}-{load}-long" for s in dcn2004_cases.CONGESTED for load in (98, 105)}
-    for each in long:
-        assert list(each.by_seed) == [1]
-        assert dict(each.sets)["run.duration"] == "1200 s"
-    full = dcn2004.experiments(replace(dcn2004.FULL, seeds=(1, 2)), Calibration(users, {}))
-    assert not any(each.id.endswith("-long") for each in full)
+    amounts = made_up((1, 2))
+    assert amounts.on_average(98) == (("flows.0.count", "2"), ("flows.1.count", "2"))
+    assert [(point["load"], point["scheme"]) for point in LONG.points] == [
+        (load, scheme) for load in (98, 105) for scheme in SCHEMES[1:]
+    ]
+    for point in LONG.points:
+        experiment = LONG.experiment(point, PAPER.short, amounts, LONG.needs)
+        assert list(experiment.by_seed) == [1]
+        assert dict(experiment.by_seed[1])["flows.0.count"] == "2"
+        assert dict(experiment.sets)["run.duration"] == "1200000 ms"
+    assert [figure.id for figure in PAPER.figures() if not figure.when(PAPER.full)] == ["long"]
+    assert all(figure.when(PAPER.short) for figure in PAPER.figures())
 
 
-def test_calibration_on_a_link_that_loses_packets_is_refused() -> None:
-    with pytest.raises(ValueError, match="must lose none"):
-        calibrate([small_load(6e6, 0.03, **{"network.rate": "2 Mbit/s", "queue.limit": "20"})], (1,), run)
+def test_a_figure_is_made_only_when_it_applies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "paper", lambda _: replace(PAPER, prepare=None))
+    outcome = reproduce("dcn2004", tmp_path / "out", only=["long"], settings=PAPER.full)
+    assert outcome.verdicts == ()
+    assert not list((tmp_path / "out/figures").iterdir())
+
+
+def test_the_uncongested_runs_of_figures_are_those_of_calibration() -> None:
+    """So that a store need not simulate them twice."""
+    amounts = made_up((1, 2))
+    for of_load, load in ((ALL, 98), (GENERAL_TCP, GENERAL)):
+        shown = of_load.experiment({"load": load, "scheme": UNCONGESTED}, PAPER.short, amounts, of_load.needs)
+        calibrated = amounts.of(load)[0].load.experiment
+        assert (shown.text, shown.sets) == (calibrated.text, calibrated.sets)
+        assert shown.by_seed == {amount.seed: amount.sets() for amount in amounts.of(load)}
+        for table, columns in shown.keep.items():
+            assert set(columns) <= set(calibrated.keep[table])
+
+
+def test_calibration_on_a_link_that_drops_packets_is_refused() -> None:
+    with pytest.raises(ValueError, match="must drop none"):
+        calibrate([small_load(6e6, 0.03, **{"network.rate": "2 Mbit/s", "queue.limit": "20"})], (1,), simulate)
 
 
 def test_a_user_does_the_same_under_every_discipline() -> None:
@@ -161,22 +179,41 @@ def test_a_user_does_the_same_under_every_discipline() -> None:
 
 def test_distributions_are_counted_as_they_are_defined() -> None:
     some = Distribution(np.array([0.1, 0.5, 1.0, 3.0]), np.array([4, 3, 2, 1]))
-    assert some.count == 10
+    assert some.total == 10
     assert some.at_most([0.05, 0.1, 0.7, 1.0, 9]).tolist() == [0, 0.4, 0.7, 0.9, 1]
     assert some.quantiles([0.1, 0.4, 0.41, 0.9, 0.99]).tolist() == [0.1, 0.1, 0.5, 1.0, 3.0]
     assert some.between(0.1, 1.0) == pytest.approx(0.5)
     assert some.mean_capped() == pytest.approx((0.4 + 1.5 + 2.0 + 2.0) / 10)
-    assert differences([3, 5], [1, 2]).mean == 2.5
 
 
-def test_cases_are_those_of_the_tables() -> None:
-    ids = [case.id for case in dcn2004_cases.CASES]
-    assert len(set(ids)) == len(ids)
-    assert {f"{row.key}-{load}" for row in dcn2004_cases.CONGESTED for load in (90, 98, 105)} <= set(ids)
-    pi = next(case for case in dcn2004_cases.CASES if case.id == "pi-ecn-98")
-    assert ("queue.pi.action", "mark") in pi.overrides()
-    assert ("flows.1.ecn", "true") in pi.overrides()
-    assert dcn2004.FULL.duration_s - dcn2004.FULL.warmup_s == 5400
+def test_distributions_are_of_the_classes_of_a_run() -> None:
+    classes = pl.DataFrame(
+        {
+            "response_bytes_max": [1_000, 1_000, 100_000, 200_000],
+            "response_time_max_ns": [1e9, 2e9, 2e9, 4e9],
+            "exchanges": [3, 1, 2, 4],
+            "response_bytes": [2_000, 900, 150_000, 700_000],
+        }
+    )
+    assert Distribution.of_times(classes).ends.tolist() == [1, 2, 4]
+    assert Distribution.of_times(classes).held.tolist() == [3, 3, 4]
+    assert Distribution.of_times(classes, most=100_000).held.tolist() == [3, 3]
+    assert Distribution.of_times(classes, least=100_000).held.tolist() == [4]
+    assert Distribution.of_sizes(classes).held.tolist() == [2_900, 150_000, 700_000]
+    assert Distribution.of_sizes(classes, "exchanges").held.tolist() == [4, 2, 4]
+
+
+def test_schemes_are_those_of_the_tables() -> None:
+    assert [(point["load"], point["scheme"]) for point in ALL.points] == [
+        (load, scheme) for load in (90, 98, 105) for scheme in SCHEMES
+    ]
+    assert len({scheme.label for scheme in SCHEMES}) == 9
+    sets = dict(ALL.overrides({"load": 98, "scheme": PI_ECN}))
+    assert (sets["queue.pi.action"], sets["flows.0.ecn"], sets["flows.1.ecn"]) == ("mark", "true", "true")
+    amounts = made_up((1,))
+    assert dict(users(amounts, {"load": 98, "scheme": PI_ECN})[1])["queue.pi.p_0"] == "0.04"
+    assert set(dict(users(amounts, {"load": 98, "scheme": DROP_TAIL})[1])) == {"flows.0.count", "flows.1.count"}
+    assert PAPER.full.duration_s - PAPER.full.warmup_s == network.PAPER_MEASURED_S == 5400
 
 
 def test_seeds_with_overrides_of_their_own_are_the_only_ones_run() -> None:
@@ -186,55 +223,6 @@ def test_seeds_with_overrides_of_their_own_are_the_only_ones_run() -> None:
     table = run_experiments([one, some], (1, 2))["flows"]
     assert table.filter(pl.col("experiment") == "some")["seed"].unique().to_list() == [2]
     assert table.filter((pl.col("experiment") == "some") & (pl.col("kind") == "tcp")).height == 3
-
-
-def check(id_: str, kind: str, verdict: str, why: str = "Bounds: none", evidence: str = "") -> dict[str, object]:
-    ok = verdict != "failed" or kind == "shown"
-    return {"id": id_, "source": "Sec. 1", "class": kind, "paper": f"the paper on {id_}", "measured": 1.5, "low": None,
-            "high": 2.0, "verdict": verdict, "ok": ok, "why": why, "evidence": evidence}  # fmt: skip
-
-
-def test_one_page_leads_to_all_reports_and_says_what_differs_and_why(tmp_path: Path) -> None:
-    parts = {
-        "red1993": [
-            check("a", "exact", "reproduced"),
-            check("b", "claim", "differs, explained", "Since so. Bounds: x", "a"),
-        ],
-        "choke1999": [check("c", "claim", "failed"), check("d", "shown", "failed")],
-    }
-    for name, checks in parts.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "checks.json").write_text(json.dumps(checks), encoding="utf-8")
-    first, second = (overview.read(tmp_path, name) for name in parts)
-    assert first.passed
-    assert not second.passed
-    page = overview.page([first, second])
-    for link in ("red1993/report.html", "red1993/report.html#check-b", "red1993/report.html#check-a",
-                 "choke1999/report.html#check-c"):  # fmt: skip
-        assert f'href="{link}"' in page
-    assert "Since so." in page
-    assert "Bounds: x" not in page
-    assert "the paper on c" in page
-    assert "the paper on d" not in page
-    assert "1 numbers" in page or "1 number" in page
-
-
-def test_all_papers_are_written_and_the_worst_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-
-    def made_up(name: str, out: Path, **options: object) -> bool:
-        out.mkdir(parents=True)
-        verdict = "failed" if name == "choke1999" else "reproduced"
-        (out / "checks.json").write_text(json.dumps([check("a", "claim", verdict)]), encoding="utf-8")
-        options["progress"](1, 2, "case")  # type: ignore[operator]
-        return True
-
-    monkeypatch.setattr(overview, "reproduce", made_up)
-    names = ("red1993", "choke1999")
-    assert not overview.reproduce_all(tmp_path / "out", progress=lambda _d, _t, what: told.append(what), names=names)
-    assert told == ["red1993: case", "choke1999: case"]
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["choke1999", "red1993", "report.html"]
-    assert overview.reproduce_all(tmp_path / "other", names=("red1993",), progress=lambda *_: None)
 
 
 def test_frames_take_time_on_the_link_but_are_no_throughput() -> None:

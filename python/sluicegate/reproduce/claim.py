@@ -102,8 +102,8 @@ def not_below(limit: float) -> Bound:
 
 
 def not_above(limit: float, why: str = "") -> Bound:
-    """Not above `limit` as far as the seeds can tell: the bound gives way by the half-width of the 95 % interval. `why`:
-    what the limit comes from, where that needs telling."""
+    """Not above `limit` as far as the seeds can tell: the bound gives way by the half-width of the 95 % interval.
+    `why`: what the limit comes from, where that needs telling."""
     told = f"{limit:.4g}, {why}" if why else f"{limit:.4g}"
 
     def of(quantity: Quantity) -> Bounds:

@@ -61,8 +61,8 @@ class Settings:
 
 @dataclass(frozen=True)
 class Axis:
-    """What an axis of numbers changes in the scenario: the value of `key`, in `unit`. `label`: of a chart's axis, and
-    of a value where there is no unit ("32 TCP flows")."""
+    """What an axis of numbers changes in the scenario: the value of `key` ("" where `Study.edit` or `by_seed` sees to
+    it), in `unit`. `label`: of a chart's axis, and of a value where there is no unit ("32 TCP flows")."""
 
     key: str
     unit: str = ""
@@ -70,7 +70,7 @@ class Axis:
 
     def sets(self, value: Any) -> Sets:
         """One value as overrides."""
-        return ((self.key, self._with(value, self.unit)),)
+        return ((self.key, self._with(value, self.unit)),) if self.key else ()
 
     def text(self, value: Any) -> str:
         """One value in words."""

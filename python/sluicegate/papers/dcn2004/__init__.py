@@ -1,0 +1,72 @@
+"""DCN: L. Le, J. Aikat, K. Jeffay and F. D. Smith, Differential Congestion Notification, ICNP 2004. All its figures
+with data (1, 2, 5 to 20) and both tables.
+
+Web users on both sides of a link of 100 Mbit/s, at loads of 90, 98 and 105 %, and a mix of TCP connections, under Drop
+Tail, PI, AFD, RIO-PS and DCN. `load` finds how many users make a load, for each seed; `network` is what all experiments
+share, `response_times` makes distributions of what they count, and `tables` holds the paper's numbers.
+"""
+
+from __future__ import annotations
+
+from ...reproduce import Choice, Paper, Settings
+from .network import prepare
+
+PAPER = Paper(
+    name="dcn2004",
+    title="DCN 2004, reproduced",
+    citation="L. Le, J. Aikat, K. Jeffay and F. D. Smith, Differential Congestion Notification: Taming the Elephants, "
+    "Proc. IEEE ICNP (2004). Figures 1, 2 and 5 to 20, Tables 1 and 2.",
+    short=Settings(seeds=(1, 2, 3, 4, 5), duration_s=120, warmup_s=30, sample_s=1),
+    full=Settings(seeds=(1, 2, 3, 4, 5), duration_s=7200, warmup_s=1800, sample_s=10),  # the paper's
+    scenario="dcn2004",
+    prepare=prepare,
+    provenance={"Comparisons": "schemes are compared run by run, with the same users and the same draws"},
+    commands=(
+        "sluicegate run dcn2004 --set queue.discipline=drop_tail --set queue.limit=240",
+        "sluicegate run dcn2004 --set queue.dcn.q_ref=24 --set queue.limit=1000",
+        "sluicegate run dcn2004_tcp --set queue.discipline=rio_ps --set queue.rio_ps.action=mark "
+        "--set flows.0.ecn=true --set flows.1.ecn=true",
+    ),
+    choices=(
+        Choice("Length of runs", "120 minutes, of which 90 are measured", "see the end of this page; --full runs "
+               "the paper's", "a quarter of an hour on two cores. The link, the users and the loads are the "
+               "paper's; nothing else is scaled. In short runs the longest responses do not end, so that "
+               "congestion is milder"),
+        Choice("Loads", "a population of users that makes 90, 98 or 105 Mbit/s on an uncongested link, over 90 "
+               "minutes", "for each seed the number of users whose draws make the load in the measured time, within "
+               "0.75 %, in each direction", "sizes have heavy tails: the same number of users would make 95 or 110 "
+               "Mbit/s in runs of minutes"),
+        Choice("Users", "20,000 for about 105 Mbit/s one way, on both sides", "about 10,000 on each side", "Table "
+               "1's requests of both directions then agree with its throughput: 8 kB for each"),
+        Choice("The link's frames", "100 Mbit/s Ethernet", "38 bytes around each packet take time, but count as no "
+               "load", "with packets of 600 bytes 94 Mbit/s of IP are all that fit, and Drop Tail's 92.4 in Table "
+               "1 says so"),
+        Choice("Distributions of the browser", "named, and cited", "chosen to meet every number of the text; see "
+               "the users' page", "the measured tables are data of others"),
+        Choice("Delays", "10 to 150 ms for each flow, “round-trip times”; “RTT up to 400 ms”", "uniform round trips "
+               "of 10 to 150 ms, queues not counted; each way in three runs beside", "the paper means a typical "
+               "range within the continental U.S."),
+        Choice("End hosts", "windows of 16 KB, a least timeout of 1 s, FreeBSD 4.5", "the profile dcn2004: NewReno, "
+               "delayed acknowledgements, a first window of 1 segment", "that system's defaults"),
+        Choice("PI's start", "20 minutes of warm-up", "p starts near what it comes to in long runs", "from 0 it "
+               "would take minutes"),
+        Choice("PI's gains", "“best settings”", "those of Hollot et al. (2001), at 170 Hz", "the paper cites them"),
+        Choice("DCN's law", "p_ref rises with the last queue and falls with the one before", "AFD's signs, and the "
+               "printed ones beside", "the printed law does not hold the queue"),
+        Choice("Order of curves", "read from figures", "the mean response time with times above 2 s counted as 2 s, "
+               "paired by seed", "the area over the curve as the paper draws it"),
+        Choice("“Close” and “reasonably good”", "no measure", "nearer to the uncongested network's mean response "
+               "time than to Drop Tail's under the same load", "these two are the ends of the paper's comparison"),
+        Choice("“Rather small”, “modestly worse” and “significant degradation”", "no measure", "growth of the mean "
+               "response time from 90 % load, less or more than half of that under Drop Tail (of PI with ECN: of "
+               "that without)", "what is small or large has to be seen beside what users bear otherwise"),
+        Choice("“Little” from ECN", "no measure", "less than a tenth of the mean response time", "what a reader "
+               "sees of two curves"),
+        Choice("“Not starved”", "no measure", "bytes of completed responses above 100,000 bytes at 105 %: at least "
+               "half of those under Drop Tail", "Drop Tail treats all packets alike"),
+        Choice("Unresponsive flow", "said, not measured", "UDP at 10 Mbit/s among the users of 90 % load: under DCN "
+               "less than half of what it gets under Drop Tail", "TCP flows get a tenth of that at most"),
+        Choice("General TCP", "vectors of an Internet2 link", "drawn connections with 46 kB for each exchange, as "
+               "Table 2's throughput and exchanges give, 105.3 and 91.2 Mbit/s", "the vectors are data of others"),
+    ),
+)  # fmt: skip

@@ -1,0 +1,57 @@
+"""`reproduce all`: one page leads to the reports of all papers, made of their checks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sluicegate.papers import PAPERS
+from sluicegate.reproduce import overview
+
+
+def check(id_: str, kind: str, verdict: str, why: str = "Bounds: none", evidence: str = "") -> dict[str, object]:
+    ok = verdict != "failed" or kind == "reference"
+    return {"id": id_, "source": "Sec. 1", "class": kind, "paper": f"the paper on {id_}", "measured": 1.5, "low": None,
+            "high": 2.0, "verdict": verdict, "ok": ok, "why": why, "evidence": evidence}  # fmt: skip
+
+
+def test_one_page_leads_to_all_reports_and_says_what_differs_and_why(tmp_path: Path) -> None:
+    parts = {
+        "red1993": [
+            check("a", "exact", "reproduced"),
+            check("b", "claim", "explained deviation", "Since so. Bounds: x", "a"),
+        ],
+        "choke1999": [check("c", "claim", "failed"), check("d", "reference", "failed")],
+    }
+    for name, checks in parts.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "checks.json").write_text(json.dumps(checks), encoding="utf-8")
+    page = overview.page([overview.read(tmp_path, name) for name in parts])
+    for link in ("red1993/report.html", "red1993/report.html#check-b", "red1993/report.html#check-a",
+                 "choke1999/report.html#check-c"):  # fmt: skip
+        assert f'href="{link}"' in page
+    assert "Since so." in page
+    assert "Bounds: x" not in page
+    assert "the paper on c" in page
+    assert "the paper on d" not in page
+    assert "1 numbers" in page or "1 number" in page
+
+
+def test_all_papers_are_written_and_progress_names_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    def made_up(name: str, out: Path, progress: Any, **given: object) -> str:
+        assert given == {"full": True, "seeds": 2}
+        out.mkdir()
+        (out / "checks.json").write_text(json.dumps([check(f"of-{name}", "claim", "failed")]), encoding="utf-8")
+        progress(1, 2, "a run")
+        return name
+
+    monkeypatch.setattr(overview, "reproduce", made_up)
+    done = overview.reproduce_all(tmp_path, PAPERS, full=True, seeds=2, progress=lambda *call: told.append(call[2]))
+    assert done == list(PAPERS)
+    assert told == [f"{name}: a run" for name in PAPERS]
+    assert all(f"of-{name}" in (tmp_path / "report.html").read_text("utf-8") for name in PAPERS)
