@@ -6,11 +6,15 @@ import json
 import math
 import pickle
 import random
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import polars as pl
@@ -25,7 +29,6 @@ from sluicegate.papers import (
     PAPERS,
     Settings,
     UnknownPaper,
-    charts,
     choke1999,
     choke1999_cases,
     choke1999_page,
@@ -177,6 +180,43 @@ def test_one_seed_gives_a_report_without_intervals(tmp_path: Path) -> None:
     assert data["udp_bps_half_width"].null_count() == data.height
 
 
+PAPER = """
+from sluicegate import scenario
+from sluicegate.experiments.engine import Experiment
+from sluicegate.papers import Settings
+from sluicegate.report import Report
+
+DEFAULT = Settings(seeds=(1,), duration_s=2, warmup_s=1, sample_s=1)
+RATES = [f"{rate} kbit/s" for rate in range(500, 2000, 100)]
+SUMMARY = "a summary"
+
+
+def experiments(settings):
+    text, name = scenario.read_scenario("unresponsive")
+    times = (("run.duration", f"{settings.duration_s} s"), ("run.warmup", f"{settings.warmup_s} s"))
+    keep = {"links": ("utilisation",)}
+    return [Experiment(rate, text, name, (*times, ("flows.1.rate", rate)), keep) for rate in RATES]
+
+
+def report(settings, results):
+    mean = results["links"]["utilisation"].mean()
+    return Report("small", "Small", "", f"{SUMMARY}: {mean:.6f}", (), "", "", (), ())
+"""
+"""A paper that takes no time to draw."""
+
+RATES = 15
+
+
+@pytest.fixture
+def paper(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """`PAPER`, which can be reproduced as `small`."""
+    module = ModuleType("sluicegate.papers.small")
+    exec(PAPER, module.__dict__)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(PAPERS, "small", "a small paper")
+    return module
+
+
 @pytest.fixture
 def counted_runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The seeds of the runs that are made, as they are."""
@@ -192,7 +232,7 @@ def counted_runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
 def test_an_interrupted_reproduction_keeps_what_has_ended(
-    made: tuple[Path, bool, Any], tmp_path: Path, error: type[BaseException], counted_runs: list[int]
+    paper: ModuleType, tmp_path: Path, error: type[BaseException], counted_runs: list[int]
 ) -> None:
     def stop(done: int, _total: int, _label: str) -> None:
         if done == 3:
@@ -200,58 +240,72 @@ def test_an_interrupted_reproduction_keeps_what_has_ended(
 
     out = tmp_path / "out"
     with pytest.raises(error):
-        reproduce("choke1999", out, progress=stop, settings=TINY, jobs=1)
+        reproduce("small", out, progress=stop, jobs=1)
     assert [path.name for path in out.iterdir()] == ["runs.sqlite"]
     with Store(out) as store:
-        kept = len(store.keys())
-    assert kept == 3
+        assert len(store.keys()) == 3
     counted_runs.clear()
-    reproduce("choke1999", out, settings=TINY)
-    assert len(counted_runs) == len(choke1999.experiments(TINY)) * len(TINY.seeds) - kept
-    assert contents(out) == contents(made[0])
+    reproduce("small", out)
+    assert len(counted_runs) == RATES - 3
+    reproduce("small", tmp_path / "whole")
+    assert contents(out) == contents(tmp_path / "whole")
+
+
+def test_an_interrupted_reproduction_of_which_nothing_has_ended_leaves_nothing(
+    paper: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def work(_job: job.Job, _cancel: job.Flag | None) -> job.Kept:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine, "work", work)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce("small", tmp_path / "deep/out")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_was_reproduced_is_not_run_again_for_another_label_or_more_seeds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted_runs: list[int]
+    paper: ModuleType, tmp_path: Path, counted_runs: list[int]
 ) -> None:
     out = tmp_path / "out"
-    short = Settings(seeds=(1,), duration_s=6, warmup_s=2, sample_s=2)
-    reproduce("choke1999", out, settings=short)
-    count = len(choke1999.experiments(short))
-    assert len(counted_runs) == count
+    reproduce("small", out)
+    assert len(counted_runs) == RATES
     before = contents(out)
     counted_runs.clear()
-    reproduce("choke1999", out, settings=short)
+    reproduce("small", out)
     assert (counted_runs, contents(out)) == ([], before)
-    monkeypatch.setattr(charts, "SENDS", "what UDP sends")
-    reproduce("choke1999", out, settings=short)
+    vars(paper)["SUMMARY"] = "another summary"
+    reproduce("small", out)
     assert counted_runs == []
-    after = contents(out)
-    assert {name for name in before if before[name] != after[name]} >= {"report.html", "figures/fig8.svg"}
-    reproduce("choke1999", out, settings=replace(short, seeds=(1, 2)))
-    assert sorted(counted_runs) == [2] * count
+    assert "another summary" in (out / "report.html").read_text("utf-8")
+    reproduce("small", out, seeds=2)
+    assert counted_runs == [2] * RATES
 
 
-def test_a_reproduction_that_is_killed_goes_on_where_it_was(tmp_path: Path, counted_runs: list[int]) -> None:
+def test_a_reproduction_that_is_killed_goes_on_where_it_was(
+    paper: ModuleType, tmp_path: Path, counted_runs: list[int]
+) -> None:
+    (tmp_path / "small.py").write_text(PAPER)
     code = """
+import sys
+import small
 from pathlib import Path
-from sluicegate.papers import Settings, reproduce
-settings = Settings(seeds=(1,), duration_s=6, warmup_s=2, sample_s=2)
-reproduce("choke1999", Path("out"), jobs=1, settings=settings, progress=lambda done, *_: print(done, flush=True))
+from sluicegate import papers
+sys.modules["sluicegate.papers.small"] = small
+papers.PAPERS["small"] = "a small paper"
+papers.reproduce("small", Path("out"), jobs=1, progress=lambda done, *_: print(done, flush=True))
 """
     child = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
-    told = [child.stdout.readline() for _ in range(5)]
+    told = [child.stdout.readline() for _ in range(3)]
     child.send_signal(signal.SIGKILL)
     told += child.stdout.readlines()
     child.stdout.close()
     assert child.wait() == -signal.SIGKILL
     ended = len([line for line in told if line.endswith("\n")])
-    short = Settings(seeds=(1,), duration_s=6, warmup_s=2, sample_s=2)
-    count = len(choke1999.experiments(short))
-    assert 5 <= ended < count - 1, "it should have been in the middle"
-    reproduce("choke1999", tmp_path / "out", settings=short)
-    assert count - ended - 1 <= len(counted_runs) <= count - ended  # one may have been kept and not told yet
+    assert 3 <= ended < RATES - 1, "it should have been in the middle"
+    assert not (tmp_path / "out/report.html").exists()
+    reproduce("small", tmp_path / "out")
+    assert RATES - ended - 1 <= len(counted_runs) <= RATES - ended  # one may have been kept and not told yet
 
 
 def test_a_failed_claim_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
