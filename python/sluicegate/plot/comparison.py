@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,9 +18,6 @@ from numpy.typing import NDArray
 
 from . import style as plot
 
-if TYPE_CHECKING:
-    from ..experiments.compare import Comparison
-
 Values = NDArray[np.float64]
 
 LEGEND = 4
@@ -28,6 +25,24 @@ LEGEND = 4
 
 LABEL = 26
 """Longest label of a discipline on one line, in characters."""
+
+
+class Comparison(Protocol):
+    """What is drawn of an `experiments.compare.Comparison`."""
+
+    names: dict[str, str]
+    disciplines: list[str]
+    kinds: list[str]
+    links: list[str]
+
+    def mean(self, discipline: str, metric: str) -> dict[str, Any]: ...
+    def before(self, link: str) -> str: ...
+    @property
+    def causes(self) -> list[str]: ...
+    @property
+    def marks(self) -> bool: ...
+    @property
+    def rate_unit(self) -> tuple[str, float]: ...
 
 
 @plot.drawing

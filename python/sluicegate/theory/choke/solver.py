@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import AboveMaxThError, AssumptionError, ChokeError, InactiveError
-from .laws import Array, CongestionLaw, RateLaw, Red, Value
+from .laws import Array, CongestionLaw, RateLaw, Red, Value, least_flows
 from .numerics import root, spread
 
 LEAST_BACKLOG = 2.0
@@ -399,8 +399,6 @@ def _count(state: State, index: int) -> str:
 
 def _needed(state: State, index: int) -> str:
     """The estimate of Sec. VI, which is of like TCP flows that follow a square root, one UDP flow and one candidate."""
-    from .approximate import least_flows
-
     problem = state.problem
     tcp, udp = ([k for k in problem.classes if k.responsive == which] for which in (True, False))
     d = getattr(tcp[0].rate, "d", None) if len(tcp) == 1 else None
