@@ -352,13 +352,13 @@ def test_figures_name_axes_with_units_and_every_series(done: sg.Comparison) -> N
     assert list(udp.get_xdata()) == [done.mean(d, "udp_throughput_bps")["mean"] / 1e3 for d in done.disciplines]
     losses, delays, price = comparison_plot.links(done).axes
     assert (losses.get_xlabel(), delays.get_xlabel()) == (
-        "packets lost, by cause (% of arrivals)",
+        "packets dropped, by reason (% of arrivals)",
         "queueing delay (ms)",
     )
     assert (price.get_xlabel(), price.get_ylabel()) == ("utilisation (%)", "mean queueing delay (ms)")
     looks = {(line.get_color(), line.get_marker()) for line in price.lines if not line.get_label().startswith("_")}
     assert len(looks) == 3
-    assert losses.get_legend_handles_labels()[1] == [f"lost: {cause}" for cause in done.causes]
+    assert losses.get_legend_handles_labels()[1] == [f"drops: {cause}" for cause in done.causes]
 
 
 def test_figures_of_one_seed_and_of_several_links() -> None:

@@ -367,19 +367,19 @@ def _refusal(state: State, signs: _Signs, index: int) -> ChokeError | None:
     if not signs.low[index]:
         return InactiveError(
             f"CHOKe would not stay active: with {_count(state, index)} the queue does not reach {low:g} packets"
-            f"{_needed(state, index)}. More TCP flows, a lower min_th or a slower link would mend it (Sec. VI)"
+            f"{_needed(state, index)}. More TCP flows, a lower min_th or a slower link would fix it (Sec. VI)"
         )
     if signs.high[index] and state.bounded:
         return AboveMaxThError(
             f"the queue would be longer than max_th = {high:g} packets, where CHOKe drops every arrival and compares "
-            f"none. A larger max_th or max_p, or fewer flows, would mend it; so would hold=True, see Red"
+            f"none. A larger max_th or max_p, or fewer flows, would fix it; so would hold=True, see Red"
         )
     if signs.high[index]:
         return AssumptionError("A4", f"g(b, τ) does not come near 1: at b = {high:g} the queue would still grow")
     if signs.idle[index]:
         return InactiveError(
             f"CHOKe would not stay active: with {_count(state, index)} the queue hits its own packets so often that "
-            f"the link is not kept full at any delay. More TCP flows, fewer candidates or a higher min_th would mend it"
+            f"the link is not kept full at any delay. More TCP flows, fewer candidates or a higher min_th would fix it"
         )
     if not signs.left[index] < RESIDUAL:
         if signs.jump[index] > JUMP:
