@@ -40,12 +40,13 @@ test: setup ## every test: generated files fresh, Rust, Python, the report in a 
 	cargo test --profile tests --locked --workspace
 	chromium="$$(tools/chromium)"; SLUICEGATE_CHROMIUM="$$chromium" $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
-lint: setup ## formatting, clippy, ruff and mypy
+lint: setup ## formatting, clippy, ruff, mypy, and which module may import which
 	cargo fmt --all --check
 	cargo clippy --release --locked --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo --no-cache
 
 docs: setup ## the manual as a site, in out/docs; warnings are errors
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs out/docs
@@ -69,12 +70,12 @@ fuzz: prerequisites ## fuzz the readers, FUZZ_SECONDS for each target
 generate: $(VENV)/.python ## write the Python classes, reference pages and schema anew
 	$(BIN)/python tools/generate.py
 
-lock: $(VENV)/.python ## choose new versions for requirements.lock
+lock: $(VENV)/.python ## choose new versions for requirements.lock, with the digest of every file
 	rm -rf $(VENV)/lock
 	$(BIN)/python -m venv $(VENV)/lock
-	$(BIN)/python tools/requirements.py > $(VENV)/lock/wanted
-	$(VENV)/lock/bin/python -m pip install --quiet --upgrade --requirement $(VENV)/lock/wanted
-	$(VENV)/lock/bin/python -m pip freeze > requirements.lock
+	$(VENV)/lock/bin/python -m pip install --quiet uv
+	$(BIN)/python tools/requirements.py | $(VENV)/lock/bin/uv pip compile --quiet --upgrade --universal \
+		--python-version 3.11 --generate-hashes --no-header --no-annotate --output-file requirements.lock -
 	rm -rf $(VENV)/lock
 
 clean: ## remove what was built: .venv, target, caches (results in out/ stay)
@@ -87,7 +88,7 @@ prerequisites:
 # A changed lock gives a new environment, so that nothing outside the lock lingers in it.
 $(VENV)/.python: requirements.lock | prerequisites
 	"$$(tools/prerequisites)" -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement requirements.lock
 	touch $@
 
 $(VENV)/.extension: $(VENV)/.python pyproject.toml $(RUST)

@@ -65,7 +65,7 @@ def test_run_writes_every_table_and_prints_one(sluicegate: Program, small: Path,
     row = next(line for line in done.stdout.splitlines() if line.split()[:2] == ["tcp", "reno"])
     total = flows.filter(pl.col("kind") == "tcp")["throughput_bps"].sum() / 1e3
     assert row.split()[2:4] == ["3", f"{total:.1f}"]
-    assert re.search(r"choke at 1000\.0 kbit/s, .* % used, queue .* packets \(at most \d+, average", done.stdout)
+    assert re.search(r"choke at 1000\.0 kbit/s, utilisation .* %, queue .* packets \(at most \d+, average", done.stdout)
 
 
 def test_run_without_o_writes_nothing(sluicegate: Program, small: Path, tmp_path: Path) -> None:

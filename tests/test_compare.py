@@ -8,6 +8,7 @@ import random
 import re
 import statistics
 import xml.etree.ElementTree as ET
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -19,7 +20,7 @@ import sluicegate as sg
 from sluicegate import stats
 from sluicegate.cli.compare import missing
 from sluicegate.experiments import compare as comparison
-from sluicegate.experiments import disciplines
+from sluicegate.experiments import disciplines, engine, job
 from sluicegate.plot import comparison as comparison_plot
 from sluicegate.plot import style as plot
 
@@ -351,13 +352,13 @@ def test_figures_name_axes_with_units_and_every_series(done: sg.Comparison) -> N
     assert list(udp.get_xdata()) == [done.mean(d, "udp_throughput_bps")["mean"] / 1e3 for d in done.disciplines]
     losses, delays, price = comparison_plot.links(done).axes
     assert (losses.get_xlabel(), delays.get_xlabel()) == (
-        "packets lost, by cause (% of arrivals)",
+        "packets dropped, by reason (% of arrivals)",
         "queueing delay (ms)",
     )
     assert (price.get_xlabel(), price.get_ylabel()) == ("utilisation (%)", "mean queueing delay (ms)")
     looks = {(line.get_color(), line.get_marker()) for line in price.lines if not line.get_label().startswith("_")}
     assert len(looks) == 3
-    assert losses.get_legend_handles_labels()[1] == [f"lost: {cause}" for cause in done.causes]
+    assert losses.get_legend_handles_labels()[1] == [f"drops: {cause}" for cause in done.causes]
 
 
 def test_figures_of_one_seed_and_of_several_links() -> None:
@@ -389,6 +390,46 @@ def test_the_manuals_example_runs_as_printed(tmp_path: Path, monkeypatch: pytest
     assert isinstance(compared, sg.Comparison)
     assert compared.disciplines == ["red:min_th=30:max_th=60", "choke:candidates=2"]
     assert sorted(contents(tmp_path / "out/compared")) == FILES
+
+
+def test_what_was_compared_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not after an exception, for more seeds, for another discipline, nor for the same scenario written otherwise."""
+    counted: list[int] = []
+
+    def work(asked: job.Job, cancel: job.Flag | None = None) -> job.Kept:
+        counted.append(asked.seed)
+        return job.work(asked, cancel)
+
+    def stop(done: int, _total: int, _label: str) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine, "work", work)
+    short = {"run.duration": "1 s", "run.warmup": "200 ms"}
+    out = tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        sg.compare("unresponsive", disciplines="red,choke", seeds=3, sets=short, out=out, progress=stop, jobs=1)
+    assert [path.name for path in out.iterdir()] == ["runs.sqlite"]
+    counted.clear()
+    go = partial(sg.compare, "unresponsive", out=out)
+    done = go(disciplines="red,choke", seeds=3, sets=short)
+    assert len(counted) == 4
+    for listed, seeds, left in (
+        ("red,choke", 3, []),
+        ("choke,red", [3, 1], []),
+        ("red,choke:candidates=1", 3, []),
+        ("red,choke", 4, [4, 4]),
+        ("red,choke,drop_tail", 4, [4, 3, 2, 1]),
+    ):
+        counted.clear()
+        last = go(disciplines=listed, seeds=seeds, sets=short | {"run.duration": "1000 ms"}, jobs=1)
+        assert counted == left, listed
+    assert last.runs.filter(pl.col("seed") <= 3)[: done.runs.height].equals(done.runs)
+    fresh = sg.compare("unresponsive", disciplines="red,choke,drop_tail", seeds=4, sets=short, out=tmp_path / "fresh")
+    assert fresh.runs.equals(last.runs)
+    counted.clear()
+    sg.compare("unresponsive", disciplines="red,choke,drop_tail", seeds=4, sets=short)  # kept nowhere
+    assert len(counted) == 12
 
 
 def test_the_command_prints_what_it_measured(sluicegate: Program, tmp_path: Path, done: sg.Comparison) -> None:

@@ -32,7 +32,7 @@ def digest_of(discipline: str, seed: int) -> str:
 
 
 def digest_of_scenario(scenario: str) -> str:
-    """The digest of the first seconds of a scenario that comes along."""
+    """The digest of the first seconds of a bundled scenario."""
     text, name = api.read_scenario(scenario)
     return digest_of_columns(_core.run(text, name, [("run.duration", "15 s"), ("run.warmup", "10 s")], None))
 

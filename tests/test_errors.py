@@ -220,10 +220,10 @@ def test_the_documented_mistakes_are_answered_as_printed(sluicegate: Program, tm
         assert (done.returncode, done.stderr) == (2, line + "\n")
 
 
-def test_the_manual_names_every_scenario_that_comes_along() -> None:
+def test_the_manual_names_every_bundled_scenario() -> None:
     from sluicegate import scenario as api
 
     page = Path(__file__).parents[1].joinpath("docs/scenarios.md").read_text("utf-8")
-    [paragraph] = [text for text in page.split("\n\n") if "come along: " in text]
+    [paragraph] = [text for text in page.split("\n\n") if "Bundled scenarios: " in text]
     for name in api.scenarios():
         assert f"{name}`" in paragraph

@@ -101,9 +101,7 @@ def test_a_full_queue_names_nobody() -> None:
 def test_many_are_cut_to_a_few_lines() -> None:
     text = heavy_flow_lines(table(*[1e-9] * 8))
     assert len(text) == 1 + HEAVY_FLOWS + 1
-    assert text[1] == (
-        "  flow 1 (tcp): 20 % of the last 100, 12 % if all sent equally much; by luck with a chance of at most 1e-09"
-    )
+    assert text[1] == ("  flow 1 (tcp): 20 % of the last 100; expected 12 %; p ≤ 1e-09")
     assert text[-1] == "  and 3 more; see recent_chance in flows"
 
 

@@ -1,4 +1,4 @@
-"""The scenarios that come along: each runs, and `traffic` shows what it promises."""
+"""The bundled scenarios: each runs, and `traffic` shows what it promises."""
 
 from __future__ import annotations
 

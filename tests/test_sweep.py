@@ -623,6 +623,6 @@ def test_many_points_and_several_links_are_shown_in_short(typed: Callable[..., R
     answer = typed("sweep", "topology", "--over", "queue.limit=70..114 45", "--seeds", "1", *sets, "-o", "out")
     assert (answer.exit_code, answer.stderr) == (0, "")
     assert "… and 5 more points\n45 runs; 1 seed\n" in answer.stdout
-    assert "used %" not in answer.stdout
+    assert "utilisation %" not in answer.stdout
     assert "–" in answer.stdout  # nothing has arrived in so short a time
     assert sg.Sweep.read(tmp_path / "out").links.height == 90

@@ -76,7 +76,7 @@ def main() -> int:
 def build() -> Path:
     """Build the targets; where they are."""
     if not any(map(shutil.which, ("c++", "g++", "clang++"))):
-        sys.exit("missing: a C++ compiler, for libFuzzer\n   mend: Debian: apt-get install build-essential")
+        sys.exit("missing: a C++ compiler, for libFuzzer\n   fix: Debian: apt-get install build-essential")
     version = subprocess.run(["rustc", "-vV"], stdout=subprocess.PIPE, check=True, text=True).stdout
     host = next(line.removeprefix("host: ") for line in version.splitlines() if line.startswith("host: "))
     # With a target named, build scripts and macros are built without counters, which only libFuzzer defines.

@@ -25,7 +25,7 @@ import jinja2
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("disciplines", "sources", "hosts", "network", "results-columns", "names")
-MEND = "run `make generate` and commit what it wrote"
+FIX = "run `make generate` and commit what it wrote"
 
 Declaration = dict[str, Any]
 
@@ -388,7 +388,7 @@ def main() -> int:
             target.write_text(text, "utf-8")
             print(f"wrote {path}")
     if options.check and stale:
-        print(f"stale: {', '.join(stale)}\n mend: {MEND}", file=sys.stderr)
+        print(f"stale: {', '.join(stale)}\n fix: {FIX}", file=sys.stderr)
         return 1
     return 0
 

@@ -51,7 +51,7 @@ def main() -> int:
     if parser.parse_args().check:
         fresh = PICTURE.is_file() and PICTURE.read_bytes() == drawn
         if not fresh:
-            print(f"stale: {PICTURE.name}\n mend: run `make picture` and commit what it wrote", file=sys.stderr)
+            print(f"stale: {PICTURE.name}\n fix: run `make picture` and commit what it wrote", file=sys.stderr)
         return 0 if fresh else 1
     PICTURE.parent.mkdir(exist_ok=True)
     PICTURE.write_bytes(drawn)

@@ -20,7 +20,7 @@ LAST = ("checks.json", "summary.json")
 
 @contextmanager
 def staged(directory: str | Path) -> Iterator[Path]:
-    """Lend an empty folder to write into; when the block ends well, what it holds appears in `directory`.
+    """Provide an empty folder to write into; when the block ends well, what it holds appears in `directory`.
 
     A new `directory`, its parents included, appears by one renaming; in an existing one files are replaced, all or
     none, and those of other names stay. When the block raises, nothing is left. Raises OSError, before the block runs,
@@ -42,7 +42,7 @@ def staged(directory: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def staged_file(path: str | Path) -> Iterator[Path]:
-    """Lend the path of a file to write; when the block ends well, it appears as `path`, its parents made as needed.
+    """Provide the path of a file to write; when the block ends well, it appears as `path`, its parents made as needed.
 
     A symbolic link stays, and what it leads to is replaced. When the block raises, nothing is left. Raises OSError,
     before the block runs, when `path` could not be written, or is a device, a pipe or a socket: a renaming would put a

@@ -51,8 +51,8 @@ def topology(*links: Link, queue: Discipline | AqmFactory | None = None) -> Topo
 
 def factory(queue: object) -> AqmFactory | None:
     """`queue`, when it is the class or factory of a discipline written in Python, else None."""
-    ours = get_args(Discipline)
-    if isinstance(queue, (*ours, Aqm)) or queue in ours or not callable(queue):
+    built_in = get_args(Discipline)
+    if isinstance(queue, (*built_in, Aqm)) or queue in built_in or not callable(queue):
         return None
     return queue
 
@@ -135,7 +135,7 @@ def override_texts(sets: Sets | None, seed: int | None = None) -> list[tuple[str
 
 
 def scenarios() -> list[str]:
-    """The names of the scenarios that come with Sluicegate."""
+    """The names of the bundled scenarios."""
     entries = resources.files("sluicegate").joinpath("scenarios").iterdir()
     return sorted(entry.name.removesuffix(".toml") for entry in entries if entry.name.endswith(".toml"))
 
@@ -143,8 +143,8 @@ def scenarios() -> list[str]:
 def read_scenario(file: str | Path) -> tuple[str, str]:
     """The text of a scenario and its name for messages.
 
-    `file` is a path or, when no such file exists, `NAME`, `NAME.toml` or `scenarios/NAME.toml` of a scenario that comes
-    with Sluicegate. Raises OSError when it cannot be read, `ScenarioError` when it is not text.
+    `file` is a path or, when no such file exists, `NAME`, `NAME.toml` or `scenarios/NAME.toml` of a bundled scenario.
+    Raises OSError when it cannot be read, `ScenarioError` when it is not text.
     """
     path = Path(file)
     name = path.name.removesuffix(".toml")
@@ -154,7 +154,7 @@ def read_scenario(file: str | Path) -> tuple[str, str]:
             packaged = resources.files("sluicegate").joinpath("scenarios", f"{name}.toml")
             return packaged.read_text("utf-8"), packaged.name
         near = get_close_matches(name, known, 1)
-        hint = f'did you mean "{near[0]}"?' if near else f"scenarios that come with Sluicegate: {', '.join(known)}"
+        hint = f'did you mean "{near[0]}"?' if near else f"bundled scenarios: {', '.join(known)}"
         raise FileNotFoundError(2, f"no such file; {hint}", str(file))
     try:
         return path.read_text("utf-8"), str(file)

@@ -102,7 +102,7 @@ def options(
     pass
 
 
-File = Annotated[str, typer.Argument(help="A scenario file, or the name of one that comes along.")]
+File = Annotated[str, typer.Argument(help="Scenario file, or a bundled scenario's name.")]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a value, such as queue.discipline=red. Repeatable."),

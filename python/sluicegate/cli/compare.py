@@ -124,10 +124,10 @@ def sections(comparison: Comparison) -> list[tuple[str, list[Column]]]:
     flows += [Column("jain_tcp", "Jain\nTCP", 1.0, 3), Column("jain_all", "Jain\nall", 1.0, 3)]
     links = [
         (f"link {link}", [
-            Column(f"{before}loss_ratio", "lost\n%", 100.0, 2),
+            Column(f"{before}loss_ratio", "loss\n%", 100.0, 2),
             Column(f"{before}queueing_delay_mean_ns", "delay ms\nmean", 1e-6),
             Column(f"{before}queueing_delay_p99_ns", "delay ms\np99", 1e-6),
-            Column(f"{before}utilisation", "used\n%", 100.0, 2),
+            Column(f"{before}utilisation", "utilisation\n%", 100.0, 2),
         ])
         for link in comparison.links
         for before in [comparison.before(link)]
@@ -138,13 +138,13 @@ def sections(comparison: Comparison) -> list[tuple[str, list[Column]]]:
 
 
 def loss_sections(comparison: Comparison) -> list[tuple[str, list[Column]]]:
-    """The tables of loss by cause and of marks, one for each link; none when there is no mark and one cause or none."""
+    """The tables of drops by reason and of marks, one for each link; none without marks and with one reason or none."""
     shown = [(f"lost_{cause}_ratio", cause) for cause in comparison.causes]
     if comparison.marks:
         shown.append(("marked_ratio", "marked"))
     elif len(shown) < 2:
         return []
-    title = "lost by cause, and marked, % of arrivals" if comparison.marks else "lost by cause, % of arrivals"
+    title = "drops by reason, and marks, % of arrivals" if comparison.marks else "drops by reason, % of arrivals"
     return [
         (
             title + (f" at link {link}" if before else ""),

@@ -33,7 +33,7 @@ sluicegate design red --rate "10 Mbit/s" --rtt "40 ms" --burst 20 \\
 def design_red(
     rate: Annotated[str, typer.Option(help='Rate of the link, such as "45 Mbit/s".')],
     rtt: Annotated[str, typer.Option(help='A typical round trip without queues, such as "100 ms".')],
-    burst: Annotated[int, typer.Option(metavar="PACKETS", help="This many in a row shall pass without a signal.")],
+    burst: Annotated[int, typer.Option(metavar="PACKETS", help="Largest burst to admit without a drop or mark.")],
     delay_target: Annotated[
         str | None, typer.Option(help="Average queueing delay wanted under load. [what the burst needs]")
     ] = None,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @app.command(
-    short_help="Replay a capture through a discipline; print what each flow met.",
+    short_help="Replay a capture through a discipline; print what happened to each flow.",
     epilog="""Examples:
 
 \b
@@ -109,9 +109,9 @@ def print_replay(done: Replay, top: int, places: Sequence[Path]) -> None:
     print(
         f"{link['discipline']} at {fixed(link['rate_bps'], 1e3)} kbit/s for {link['duration_s']:.3f} s: "
         f"{link['arrivals_packets']} packets arrived, {link['departures_packets']} sent on, "
-        f"{link['lost_packets']} lost, {link['marked_packets']} marked; "
-        f"{fixed(link['utilisation'], 0.01)} % used, queue {fixed(link['queue_packets_mean'])} packets "
-        f"(at most {link['queue_packets_max']}), waiting {fixed(link['queueing_delay_mean_ns'], 1e6)} ms"
+        f"{link['lost_packets']} dropped, {link['marked_packets']} marked; "
+        f"utilisation {fixed(link['utilisation'], 0.01)} %, queue {fixed(link['queue_packets_mean'])} packets "
+        f"(at most {link['queue_packets_max']}), queueing delay {fixed(link['queueing_delay_mean_ns'], 1e6)} ms"
     )
     if link["left_packets"]:
         print(f"note: the queue kept {link['left_packets']} packets to the end")

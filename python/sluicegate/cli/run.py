@@ -40,7 +40,7 @@ def run(
         ),
     ] = None,
     with_theory: Annotated[
-        bool, typer.Option("--with-theory", help="Set the model of CHOKe beside the results: one CHOKe bottleneck.")
+        bool, typer.Option("--with-theory", help="Compare with the CHOKe model (single CHOKe bottleneck only).")
     ] = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -156,8 +156,9 @@ def print_run(result: Run, theory: Overlay | None, out: Path | None) -> None:
         )
         print(
             f"{link['link']}: {link['discipline']} at {fixed(link['rate_bps'], 1e3)} kbit/s, "
-            f"{fixed(link['utilisation'], 0.01)} % used, queue {fixed(link['queue_packets_mean'])} packets (at most "
-            f"{link['queue_packets_max']:.0f}{average}), waiting {fixed(link['queueing_delay_mean_ns'], 1e6)} ms"
+            f"utilisation {fixed(link['utilisation'], 0.01)} %, queue {fixed(link['queue_packets_mean'])} packets "
+            f"(at most {link['queue_packets_max']:.0f}{average}), "
+            f"queueing delay {fixed(link['queueing_delay_mean_ns'], 1e6)} ms"
         )
     for line in heavy_flow_lines(result.flows):
         print(line)
@@ -168,27 +169,23 @@ def print_run(result: Run, theory: Overlay | None, out: Path | None) -> None:
 
 
 def heavy_flow_lines(flows: pl.DataFrame) -> list[str]:
-    """What `sluicegate run` says of them, a line each; nothing when there are none."""
+    """The flows with a disproportionate share of recent marks and drops, a line each; nothing when there are none."""
     from ..results import heavy_flows
 
     found = heavy_flows(flows)
     if not found:
         return []
-    result = ["more of the recent marks and random drops than luck would give (RED 1993, Sec. X):"]
+    lines = ["flows with a disproportionate share of the recent marks and random drops (RED 1993, Sec. X):"]
     for row in found[:HEAVY_FLOWS]:
-        result.append(
+        p = row["recent_chance"]  # an upper bound
+        lines.append(
             f"  flow {row['flow']} ({row['kind']}): {100 * row['recent_share']:.0f} % of the last "
-            f"{row['recent_packets']:.0f}, {100 * row['recent_expected']:.2g} % if all sent equally much; "
-            f"by luck with a chance of at most {_chance(row['recent_chance'])}"
+            f"{row['recent_packets']:.0f}; expected {100 * row['recent_expected']:.2g} %; "
+            f"{f'p ≤ {p:.1g}' if p >= 1e-12 else 'p < 1e-12'}"
         )
     if len(found) > HEAVY_FLOWS:
-        result.append(f"  and {len(found) - HEAVY_FLOWS} more; see recent_chance in flows")
-    return result
-
-
-def _chance(value: float) -> str:
-    """A chance to one digit, without noughts beyond what a person takes in."""
-    return f"{value:.1g}" if value >= 1e-12 else "1e-12"
+        lines.append(f"  and {len(found) - HEAVY_FLOWS} more; see recent_chance in flows")
+    return lines
 
 
 SCALES = {"bit/s": ("kbit/s", 1e3), "1": ("%", 0.01), "packets": ("packets", 1.0), "s": ("ms", 1e-3)}

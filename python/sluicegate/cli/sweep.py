@@ -70,8 +70,8 @@ def sweep(
 MOST_ROWS = 40
 """More points than these are left to the files."""
 
-TOTALS = (("throughput_bps", "throughput kbit/s", 1e-3, 1), ("lost", "lost %", 100.0, 2))
-LINK = (("utilisation", "used %", 100.0, 2), ("queueing_delay_mean_ns", "delay ms", 1e-6, 1))
+TOTALS = (("throughput_bps", "throughput kbit/s", 1e-3, 1), ("lost", "loss %", 100.0, 2))
+LINK = (("utilisation", "utilisation %", 100.0, 2), ("queueing_delay_mean_ns", "delay ms", 1e-6, 1))
 
 
 def print_sweep(sweep: Sweep, out: Path | None = None) -> None:

@@ -49,7 +49,7 @@ class RedDesign:
     Attributes:
         queue: The discipline, for `dumbbell` and the like.
         rules: Each value and each bound on w_q, with the rule it comes from.
-        warnings: Where rules conflict, in sentences; what was given up, and what would mend it.
+        warnings: Where rules conflict, in sentences; what was given up, and what would fix it.
         rate_bps: The link, bits per second.
         rtt_s: A round trip without queues, in seconds.
         burst: Packets that shall pass without a signal, back to back into an empty queue.

@@ -32,7 +32,7 @@ class ClusterError(Exception):
 
 @contextmanager
 def executor(address: str) -> Iterator[Executor]:
-    """Lend an executor of the cluster whose scheduler listens at `address`, such as "tcp://10.0.0.1:8786".
+    """Provide an executor of the cluster whose scheduler listens at `address`, such as "tcp://10.0.0.1:8786".
 
     Raises `ScenarioError` for what is no address, when nobody answers, and where `distributed` is missing.
     """
@@ -94,10 +94,10 @@ class Runs(Executor):
 
     def submit(self, call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Have `call` done by a worker; it is done again when that worker is lost."""
-        ours: Future[Any] = Future()
-        theirs = self.client.submit(call, *args, **kwargs, key=f"run-{uuid4().hex}")
-        theirs.add_done_callback(partial(_hand_over, ours))
-        return ours
+        future: Future[Any] = Future()
+        remote = self.client.submit(call, *args, **kwargs, key=f"run-{uuid4().hex}")
+        remote.add_done_callback(partial(_hand_over, future))
+        return future
 
 
 def _said(error: BaseException) -> str:
@@ -106,14 +106,14 @@ def _said(error: BaseException) -> str:
     return f"the cluster: {type(error).__name__}: {text}"
 
 
-def _hand_over(ours: Future[Any], theirs: Any) -> None:
-    """The cluster's future has ended: so has ours."""
-    if not ours.set_running_or_notify_cancel():
+def _hand_over(future: Future[Any], remote: Any) -> None:
+    """The cluster's future has ended: so does this one."""
+    if not future.set_running_or_notify_cancel():
         return
     try:
-        result = theirs.result()
+        result = remote.result()
     except BaseException as error:
         its_own = isinstance(error, _core.ScenarioError) or custom_aqm.traceback_of(error) is not None
-        ours.set_exception(error if its_own else ClusterError(_said(error)))
+        future.set_exception(error if its_own else ClusterError(_said(error)))
     else:
-        ours.set_result(result)
+        future.set_result(result)

@@ -348,7 +348,7 @@ def differences(runs: pl.DataFrame, baseline: str) -> pl.DataFrame:
             raise ValueError(f"{label} and {baseline} were not run for the same seeds")
         for metric in runs.columns[2:]:
             both = list(zip(part[metric].to_list(), parts[baseline][metric].to_list(), strict=True))
-            pairs = [(ours, theirs) for ours, theirs in both if ours is not None and theirs is not None]
+            pairs = [(one, other) for one, other in both if one is not None and other is not None]
             found = difference(*map(list, zip(*pairs, strict=True))) if pairs else None
             rows.append(_difference_row(label, baseline, metric, found))
     return _frame(rows, _difference_row("", "", "", None))

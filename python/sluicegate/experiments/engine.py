@@ -175,7 +175,7 @@ def _needs_processes(jobs: Sequence[Job]) -> bool:
 def finished(
     work: Work[Task, Result], tasks: Sequence[Task], jobs: int | None, executor: Executor | None, processes: bool
 ) -> Iterator[Iterator[tuple[int, Result]]]:
-    """Do `work` with every task; lend the results as they come, each with the place of its task in `tasks`.
+    """Do `work` with every task; provide the results as they come, each with the place of its task in `tasks`.
 
     `jobs` at once, in threads or in `processes`; or `executor` does it. A result that has been handed over is kept
     nowhere here. When the block is left by an exception, of a task or of the block, what has not ended is cancelled.
@@ -188,7 +188,7 @@ def finished(
 def _pool(
     work: Work[Task, Result], jobs: int | None, executor: Executor | None, processes: bool
 ) -> Iterator[Callable[[Task], Future[Result]]]:
-    """Lend a function that submits a task; when the block is left by an exception, cancel what has not ended."""
+    """Provide a function that submits a task; when the block is left by an exception, cancel what has not ended."""
     cancel: Flag = threading.Event()
     pool: Executor | None = None
     # A cluster has flags of its own; the executors of others leave a run that has begun alone.

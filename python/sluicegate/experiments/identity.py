@@ -11,7 +11,7 @@ from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-OURS = __name__.partition(".")[0]
+PACKAGE = __name__.partition(".")[0]
 
 
 class _UnknownError(Exception):
@@ -69,7 +69,7 @@ def _source(thing: Any, parts: dict[str, str]) -> str:
         parts[name] = inspect.getsource(thing)
     except (OSError, TypeError):
         raise _UnknownError from None
-    packages = {OURS, thing.__module__.partition(".")[0]}
+    packages = {PACKAGE, thing.__module__.partition(".")[0]}
     functions = [thing]
     if isinstance(thing, type):
         members = (getattr(each, "fget", None) or getattr(each, "__func__", each) for each in vars(thing).values())
@@ -95,7 +95,7 @@ def _uses(code: CodeType, scope: Mapping[str, Any], packages: set[str]) -> Itera
         elif (
             not callable(value)
             or isinstance(value, partial)
-            or (getattr(value, "__module__", None) or OURS).partition(".")[0] in packages
+            or (getattr(value, "__module__", None) or PACKAGE).partition(".")[0] in packages
         ):
             yield name, value
     for constant in code.co_consts:

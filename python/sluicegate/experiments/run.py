@@ -63,7 +63,7 @@ def run(
     progress: Progress | None = None,
     pcap: Mapping[str, str | Path] | None = None,
 ) -> Run:
-    """Run the scenario in `file`: a path, or the name of one that comes with Sluicegate (`scenarios()` lists them).
+    """Run the scenario in `file`: a path, or the name of a bundled scenario (`scenarios()` lists them).
 
     `sets` and then `seed` override what the file says. `pcap`: see `simulate`. Raises `ScenarioError` and OSError.
     """

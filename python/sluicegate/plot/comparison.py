@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,9 +18,6 @@ from numpy.typing import NDArray
 
 from . import style as plot
 
-if TYPE_CHECKING:
-    from ..experiments.compare import Comparison
-
 Values = NDArray[np.float64]
 
 LEGEND = 4
@@ -28,6 +25,24 @@ LEGEND = 4
 
 LABEL = 26
 """Longest label of a discipline on one line, in characters."""
+
+
+class Comparison(Protocol):
+    """What is drawn of an `experiments.compare.Comparison`."""
+
+    names: dict[str, str]
+    disciplines: list[str]
+    kinds: list[str]
+    links: list[str]
+
+    def mean(self, discipline: str, metric: str) -> dict[str, Any]: ...
+    def before(self, link: str) -> str: ...
+    @property
+    def causes(self) -> list[str]: ...
+    @property
+    def marks(self) -> bool: ...
+    @property
+    def rate_unit(self) -> tuple[str, float]: ...
 
 
 @plot.drawing
@@ -53,7 +68,7 @@ def throughput(comparison: Comparison) -> Figure:
 
 @plot.drawing
 def links(comparison: Comparison) -> Figure:
-    """For each link and discipline, packets lost by cause, queueing delay, and what that delay buys in utilisation."""
+    """For each link and discipline, drops by reason, queueing delay, and what that delay buys in utilisation."""
     count, disciplines = len(comparison.links), len(comparison.disciplines)
     entries = disciplines + len(comparison.causes) + comparison.marks + 2
     height = count * max(2.9, 1.1 + 0.45 * disciplines) + 0.3 + 0.22 * math.ceil(entries / LEGEND)
@@ -81,13 +96,13 @@ def _losses(axes: Axes, comparison: Comparison, before: str) -> None:
         means = 100 * np.nan_to_num(_values(comparison, f"{before}lost_{cause}_ratio", "mean"))
         hatch = ("", "//", "..", "xx")[index // len(fills) % 4]
         axes.barh(rows, means, 0.6, left, color=fills[index % len(fills)], hatch=hatch, edgecolor="white",
-                  linewidth=0.5, label=f"lost: {cause}")  # fmt: skip
+                  linewidth=0.5, label=f"drops: {cause}")  # fmt: skip
         left += means
     total = 100 * _values(comparison, f"{before}loss_ratio", "mean")
     half = 100 * _values(comparison, f"{before}loss_ratio", "half_width")
     known = ~np.isnan(half)
     axes.errorbar(total[known], rows[known], xerr=half[known], fmt="none", ecolor=plot.BLACK, elinewidth=1.2, capsize=3)
-    what = "lost, by cause"
+    what = "dropped, by reason"
     if comparison.marks:
         _dots(
             axes,

@@ -38,13 +38,12 @@ from .approximate import (
     closed_curve,
     closed_share,
     least_active_flows,
-    least_flows,
     most_phi,
     worst_share,
 )
 from .candidates import Candidates, candidates_at, candidates_for
 from .errors import AboveMaxThError, AssumptionError, ChokeError, InactiveError
-from .laws import CongestionLaw, Limited, Padhye, RateLaw, Red, Reno, SimpleReno, Vegas
+from .laws import CongestionLaw, Limited, Padhye, RateLaw, Red, Reno, SimpleReno, Vegas, least_flows
 from .model import Equilibria, Equilibrium, FlowState, equilibria, equilibria_of, equilibrium, equilibrium_of
 from .solver import FlowClass
 from .space import Space, space

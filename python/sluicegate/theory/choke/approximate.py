@@ -29,8 +29,8 @@ from scipy.optimize import brentq, minimize_scalar
 
 from .errors import AboveMaxThError, AssumptionError, ChokeError, InactiveError
 from .laws import Array, CongestionLaw, RateLaw
-from .model import _check, equilibria
-from .numerics import root, spread
+from .model import equilibria
+from .numerics import check, root, spread
 from .solver import GRID, LEAST_BACKLOG, MOST_BACKLOG, TINY
 
 PEAK_SHARE = 1 / (math.e + 1)
@@ -49,7 +49,7 @@ PEAK_H0 = (math.e - 1) / (2 * math.e - 1)
 @functools.cache
 def most_phi(m: int) -> float:
     """φ_max: the share of the queue that one flow comes near as its rate grows, with `m` candidates; 1/2 for one."""
-    _check("m", m, m >= 1, "must be at least 1")
+    check("m", m, m >= 1, "must be at least 1")
     return float(brentq(lambda phi: m * math.log1p(-phi) - math.log(m * phi), 1e-9 / m, 1 - 1e-9, xtol=1e-15))
 
 
@@ -60,9 +60,9 @@ def closed_curve(phi: ArrayLike, *, k: int = 1, m: int = 1) -> tuple[Array, Arra
     `m`: drop candidates. Raises ValueError for a value out of range.
     """
     values = np.asarray(phi, dtype=float)
-    _check("k", k, k >= 1, "must be at least 1")
+    check("k", k, k >= 1, "must be at least 1")
     top = min(most_phi(m), 1 / k)
-    _check("phi", values, (values > 0) & (values < top), f"must be above 0 and below {top:.6g}")
+    check("phi", values, (values > 0) & (values < top), f"must be above 0 and below {top:.6g}")
     miss = np.exp(m * np.log1p(-values))
     survive = np.maximum(miss - m * values, 0.0)
     ratio = -(k / m) * survive * np.log1p(-m * values / miss) / (1 - k * values)
@@ -72,7 +72,7 @@ def closed_curve(phi: ArrayLike, *, k: int = 1, m: int = 1) -> tuple[Array, Arra
 
 def closed_share(load: float, *, k: int = 1, m: int = 1) -> float:
     """The share of all `k` unresponsive flows at x_0(1 − r)/c = `load` of each, above 0, from the closed curve."""
-    _check("load", load, load > 0, "must be above 0")
+    check("load", load, load > 0, "must be above 0")
     top = min(most_phi(m), 1 / k)
 
     def excess(z: float) -> float:
@@ -91,7 +91,7 @@ def worst_share(k: int, m: int) -> float:
     `m`: drop candidates. 1 when they can fill the queue: k·φ_max ≥ 1. For k = m = 1, 0.269 (Theorem 1).
     """
     top = most_phi(m)
-    _check("k", k, k >= 1, "must be at least 1")
+    check("k", k, k >= 1, "must be at least 1")
     if k * top >= 1 - 1e-9:
         return 1.0
     z = np.linspace(-12.0, 25.0, 400)
@@ -146,9 +146,9 @@ def approximate(
     looked into as the full model's solver does. Raises ValueError for a value out of range.
     """
     rate, link, flows = (np.asarray(each, dtype=float) for each in (x0, c, N))
-    _check("x0", rate, rate >= 0, "must be at least 0")
-    _check("c", link, link > 0, "must be above 0")
-    _check("N", flows, flows > 0, "must be above 0")
+    check("x0", rate, rate >= 0, "must be at least 0")
+    check("c", link, link > 0, "must be above 0")
+    check("N", flows, flows > 0, "must be above 0")
     rate, link, flows = np.broadcast_arrays(np.atleast_1d(rate), link, flows)
     with np.errstate(all="ignore"):
         return _Approximate(rate, flows, link, f, g, choke_first).solve()
@@ -252,8 +252,8 @@ def asymptotic(*, N: float, c: float, f: RateLaw, g: CongestionLaw, linear: bool
 
     Raises `ChokeError` where the backlog would lie outside the range of `g`.
     """
-    _check("N", N, N > 1, "must be above 1")
-    _check("c", c, c > 0, "must be above 0")
+    check("N", N, N > 1, "must be above 1")
+    check("c", c, c > 0, "must be above 0")
 
     def at(b: float) -> Asymptotic:
         def regime(r: float) -> Asymptotic:
@@ -284,17 +284,6 @@ def asymptotic(*, N: float, c: float, f: RateLaw, g: CongestionLaw, linear: bool
     if surplus(math.log(high)) >= 0:
         raise AboveMaxThError(f"the queue would be longer than {high:g} packets, where CHOKe compares nothing")
     return at(math.exp(float(brentq(surplus, math.log(low), math.log(high), xtol=1e-14))))
-
-
-def least_flows(*, c: float, d: float, min_th: float) -> float:
-    """The estimate of Sec. VI: with fewer TCP flows CHOKe turns on and off around `min_th`.
-
-    p_1 ≥ 1/N (45), N·x_1 ≈ c, τ ≈ min_th/c and x = √(2/p)/(d + τ) give N ≥ ((c·d + min_th)²/2)^⅓; 8.08 for the paper's
-    c = 125 packets/s, d = 0.1 s and min_th = 20.
-    """
-    for name, value in (("c", c), ("d", d), ("min_th", min_th)):
-        _check(name, value, value > 0, "must be above 0")
-    return float(((c * d + min_th) ** 2 / 2) ** (1 / 3))
 
 
 def least_active_flows(

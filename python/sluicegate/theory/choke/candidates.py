@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 from .approximate import worst_share
 from .errors import InactiveError
 from .laws import Array, CongestionLaw, RateLaw
-from .model import _check, equilibria_of
+from .model import equilibria_of
+from .numerics import check
 from .solver import FlowClass
 
 MOST_CANDIDATES = 64
@@ -28,8 +29,8 @@ def candidates_for(k: int, share: float, *, most: int = 4096) -> int | None:
 
     By `worst_share`: many TCP flows, a long queue. None when `most` are not enough.
     """
-    _check("share", share, 0 < share < 1, "must be above 0 and below 1")
-    _check("most", most, most >= 1, "must be at least 1")
+    check("share", share, 0 < share < 1, "must be above 0 and below 1")
+    check("most", most, most >= 1, "must be at least 1")
     high = 1
     while worst_share(k, high) > share:
         if high == most:
@@ -78,9 +79,9 @@ def candidates_at(
     `rates`: of one flow, packets per second, over which the worst counts (default: 40 from 0.05·c to 100·c). `most`:
     the greatest m to try. Other arguments as for `equilibria`; with `Red(…, hold=True)` every rate has an answer.
     """
-    _check("k", k, k >= 1, "must be at least 1")
-    _check("share", share, 0 < share < 1, "must be above 0 and below 1")
-    _check("most", most, 1 <= most <= MOST_CANDIDATES, f"must be from 1 to {MOST_CANDIDATES}")
+    check("k", k, k >= 1, "must be at least 1")
+    check("share", share, 0 < share < 1, "must be above 0 and below 1")
+    check("most", most, 1 <= most <= MOST_CANDIDATES, f"must be from 1 to {MOST_CANDIDATES}")
     each = c * np.geomspace(0.05, 100, 40) if rates is None else np.atleast_1d(np.asarray(rates, dtype=float))
     tried = tuple(range(1, most + 1))
     x0, m = np.tile(each, len(tried)), np.repeat(np.array(tried, dtype=float), len(each))

@@ -1,4 +1,4 @@
-"""Why a model has no equilibrium to give. All are ValueErrors; the message says what would mend it."""
+"""Why a model has no equilibrium to give. All are ValueErrors; the message says what would fix it."""
 
 from __future__ import annotations
 

@@ -13,6 +13,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .numerics import check
+
 Array: TypeAlias = NDArray[np.float64]
 Value: TypeAlias = float | Array
 
@@ -129,3 +131,14 @@ class Red:
     def __call__(self, b: Array, tau: Array) -> Array:
         p_b = np.clip(self.max_p * (b - self.min_th) / (self.max_th - self.min_th), 0.0, 1.0)
         return np.asarray(2 * p_b / (1 + p_b) if self.uniform else p_b)
+
+
+def least_flows(*, c: float, d: float, min_th: float) -> float:
+    """The estimate of Sec. VI: with fewer TCP flows CHOKe turns on and off around `min_th`.
+
+    p_1 ≥ 1/N (45), N·x_1 ≈ c, τ ≈ min_th/c and x = √(2/p)/(d + τ) give N ≥ ((c·d + min_th)²/2)^⅓; 8.08 for the paper's
+    c = 125 packets/s, d = 0.1 s and min_th = 20.
+    """
+    for name, value in (("c", c), ("d", d), ("min_th", min_th)):
+        check(name, value, value > 0, "must be above 0")
+    return float(((c * d + min_th) ** 2 / 2) ** (1 / 3))

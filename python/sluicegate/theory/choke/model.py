@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike
 
 from .errors import ChokeError
 from .laws import Array, CongestionLaw, RateLaw
+from .numerics import check
 from .solver import FlowClass, Problem, Solved, solve
 
 
@@ -217,19 +218,19 @@ def equilibria_of(classes: Sequence[FlowClass], *, c: ArrayLike, g: CongestionLa
     a value is out of its range; what cannot be solved is refused in `Equilibria.refusals`.
     """
     link, candidates = np.atleast_1d(np.asarray(c, dtype=float)), np.atleast_1d(np.asarray(m, dtype=float))
-    _check("c", link, link > 0, "must be above 0")
-    _check(
+    check("c", link, link > 0, "must be above 0")
+    check(
         "m", candidates, (candidates >= 1) & (candidates == np.floor(candidates)), "must be a whole number, at least 1"
     )
     for each in classes:
         count = np.asarray(each.count, dtype=float)
-        _check("count", count, count > 0, "must be above 0")
+        check("count", count, count > 0, "must be above 0")
         if not callable(each.rate):
-            _check("x0", each.rate, np.asarray(each.rate) >= 0, "must be at least 0")
+            check("x0", each.rate, np.asarray(each.rate) >= 0, "must be at least 0")
     low = getattr(g, "low", None)
     if low is not None:
-        _check("min_th", low, np.asarray(low) >= 2, "must be at least 2 packets")
-        _check("max_th", g.high, np.asarray(g.high) > np.asarray(low), "must be above min_th")  # type: ignore[attr-defined]
+        check("min_th", low, np.asarray(low) >= 2, "must be at least 2 packets")
+        check("max_th", g.high, np.asarray(g.high) > np.asarray(low), "must be above min_th")  # type: ignore[attr-defined]
     if not any(each.responsive for each in classes):
         raise ValueError("flows: at least one class must be TCP: without it nothing keeps the link full")
     problem = Problem(list(classes), link, candidates, g)
@@ -261,12 +262,3 @@ def equilibrium(x0: float, *, N: float, c: float, f: RateLaw, g: CongestionLaw, 
 
 def _at(value: ArrayLike, size: int, index: int) -> float:
     return float(np.broadcast_to(np.asarray(value, dtype=float), size)[index])
-
-
-def _check(name: str, value: object, right: object, rule: str) -> None:
-    """Raise ValueError unless all of `value` is right; NaN and infinity never are."""
-    values = np.asarray(value, dtype=float)
-    fine = np.asarray(right) & np.isfinite(values)
-    if not fine.all():
-        wrong = float(values[~fine].flat[0]) if fine.shape == values.shape else float("nan")
-        raise ValueError(f"{name} = {wrong:g}: {rule}")

@@ -76,3 +76,12 @@ def spread(
         step = np.where(beyond, 2 * step, step)
         there = np.where(beyond, there + step, there)
         f_there = np.where(beyond, function(there), f_there)
+
+
+def check(name: str, value: object, right: object, rule: str) -> None:
+    """Raise ValueError unless all of `value` is right; NaN and infinity never are."""
+    values = np.asarray(value, dtype=float)
+    fine = np.asarray(right) & np.isfinite(values)
+    if not fine.all():
+        wrong = float(values[~fine].flat[0]) if fine.shape == values.shape else float("nan")
+        raise ValueError(f"{name} = {wrong:g}: {rule}")

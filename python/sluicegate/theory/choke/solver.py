@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import AboveMaxThError, AssumptionError, ChokeError, InactiveError
-from .laws import Array, CongestionLaw, RateLaw, Red, Value
+from .laws import Array, CongestionLaw, RateLaw, Red, Value, least_flows
 from .numerics import root, spread
 
 LEAST_BACKLOG = 2.0
@@ -367,19 +367,19 @@ def _refusal(state: State, signs: _Signs, index: int) -> ChokeError | None:
     if not signs.low[index]:
         return InactiveError(
             f"CHOKe would not stay active: with {_count(state, index)} the queue does not reach {low:g} packets"
-            f"{_needed(state, index)}. More TCP flows, a lower min_th or a slower link would mend it (Sec. VI)"
+            f"{_needed(state, index)}. More TCP flows, a lower min_th or a slower link would fix it (Sec. VI)"
         )
     if signs.high[index] and state.bounded:
         return AboveMaxThError(
             f"the queue would be longer than max_th = {high:g} packets, where CHOKe drops every arrival and compares "
-            f"none. A larger max_th or max_p, or fewer flows, would mend it; so would hold=True, see Red"
+            f"none. A larger max_th or max_p, or fewer flows, would fix it; so would hold=True, see Red"
         )
     if signs.high[index]:
         return AssumptionError("A4", f"g(b, τ) does not come near 1: at b = {high:g} the queue would still grow")
     if signs.idle[index]:
         return InactiveError(
             f"CHOKe would not stay active: with {_count(state, index)} the queue hits its own packets so often that "
-            f"the link is not kept full at any delay. More TCP flows, fewer candidates or a higher min_th would mend it"
+            f"the link is not kept full at any delay. More TCP flows, fewer candidates or a higher min_th would fix it"
         )
     if not signs.left[index] < RESIDUAL:
         if signs.jump[index] > JUMP:
@@ -399,8 +399,6 @@ def _count(state: State, index: int) -> str:
 
 def _needed(state: State, index: int) -> str:
     """The estimate of Sec. VI, which is of like TCP flows that follow a square root, one UDP flow and one candidate."""
-    from .approximate import least_flows
-
     problem = state.problem
     tcp, udp = ([k for k in problem.classes if k.responsive == which] for which in (True, False))
     d = getattr(tcp[0].rate, "d", None) if len(tcp) == 1 else None

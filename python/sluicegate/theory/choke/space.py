@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from .laws import Array
-from .model import Equilibrium, _check
-from .numerics import root
+from .model import Equilibrium
+from .numerics import check, root
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Space:
     def time(self, y: ArrayLike) -> Array:
         """τ(y), eq. (26): seconds from the tail to `y`; 0 ≤ y ≤ b. Raises ValueError outside."""
         places = np.asarray(y, dtype=float)
-        _check("y", places, (places >= 0) & (places <= self.b * (1 + 1e-12)), f"must be from 0 to b = {self.b:g}")
+        check("y", places, (places >= 0) & (places <= self.b * (1 + 1e-12)), f"must be from 0 to b = {self.b:g}")
         low, high = np.zeros(places.shape), np.full(places.shape, self.delay)
         ends = -places, self.position(high) - places
         with np.errstate(all="ignore"):
