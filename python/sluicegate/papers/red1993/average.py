@@ -12,8 +12,8 @@ hundred runs would take gigabytes.
 - `allowed`: the greatest average that this allows;
 - `slowness`: how far the average moves from arrival to arrival, over how far the queue does.
 
-Neither `lag` nor `allowed` looks at the queue that the run had afterwards: a gateway that lets packets in above `MAX_TH`,
-or whose filter is slower or faster than w_q, misses what was allowed.
+Neither `lag` nor `allowed` looks at the queue that the run had afterwards: a gateway that lets packets in above
+`MAX_TH`, or whose filter is slower or faster than w_q, misses what was allowed.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+import numpy as np
 import polars as pl
 
 from ...experiments.engine import Tables
@@ -51,7 +52,8 @@ def measured(tables: Tables) -> Tables:
         arrivals = run.filter(pl.col("event") == "arrival")
         allowed, lag, crossings = beyond(run)
         dropped = run.height - run.filter(pl.col("event").is_in(NOT_DROPPED)).height
-        average, queue = (arrivals[name].diff().abs().sum() for name in ("average_packets", "queue_packets"))
+        average, queue = (float(np.abs(np.diff(arrivals[name].to_numpy().astype(float))).sum())
+                          for name in ("average_packets", "queue_packets"))  # fmt: skip
         rows.append((
             link, arrivals["average_packets"].max(), recomputed(run), spared_above(run), allowed, lag, crossings,
             dropped / max(1, arrivals.height), average / queue if queue else math.nan,
@@ -157,6 +159,6 @@ def is_eq_1(runs: Runs, suffix: str = "", where: str | None = None) -> Iterator[
         "the average does not significantly exceed max_th: from where it first reaches max_th it is what the filter "
         "allows while every arrival is dropped and the queue only drains",
         lag, source="Secs. III and IV", id="filter",
-        bound=within(None, ROUNDING, "0, give or take a millionth: from the average and the queue at the first arrival, "
-                     "the departures and eq. (1), whatever the queue was afterwards"),
+        bound=within(None, ROUNDING, "0, give or take a millionth: from the average and the queue at the first "
+                     "arrival, the departures and eq. (1), whatever the queue was afterwards"),
     )  # fmt: skip

@@ -31,7 +31,9 @@ def tall(rows: Sequence[float], width: float = 9.6) -> tuple[Drawn, list[Axes]]:
 def queue_and_average(axes: Axes, table: pl.DataFrame) -> None:
     """The queue and the average over time with the thresholds; table: `time_s`, `queue_packets`, `average_packets`."""
     axes.plot(table["time_s"], table["queue_packets"], color=plot.SKY, linewidth=0.8, label="queue")
-    axes.plot(table["time_s"], table["average_packets"], color=plot.VERMILION, linewidth=1.8, label="average kept by RED")
+    axes.plot(
+        table["time_s"], table["average_packets"], color=plot.VERMILION, linewidth=1.8, label="average kept by RED"
+    )
     for name, value in (("min_th", MIN_TH), ("max_th", MAX_TH)):
         axes.axhline(value, color=plot.BLACK, linestyle=":", linewidth=1.3, zorder=1.5)
         axes.annotate(f"{name} = {value:g}", xy=(0.0, value), xycoords=("axes fraction", "data"), xytext=(3, 2),

@@ -12,7 +12,6 @@ from itertools import pairwise
 
 import polars as pl
 from matplotlib.figure import Figure as Drawn
-from scipy.stats import linregress
 
 from ...experiments.engine import Sets, Tables
 from ...plot import style as plot
@@ -64,6 +63,8 @@ def traced(tables: Tables) -> Tables:
 
 def slope(table: pl.DataFrame) -> float:
     """Of the line of least squares through the losses per second."""
+    from scipy.stats import linregress
+
     return float(linregress(table["transfers"], table["per_second"]).slope)
 
 
@@ -150,8 +151,8 @@ def packets_over_time(staggered: Runs, **_: object) -> Drawing:
 def fig3(staggered: Runs, shown: Runs, following: Runs, longer: Runs) -> Iterator[Check]:
     """Four transfers on the network of Fig. 4; nodes 1 to 4 start at 0, 0.2, 0.4 and 0.6 s. Above: the queue that each
     arrival finds and RED's average; dotted: its thresholds. Below: a mark for each packet as it arrives and one as it
-    departs, at n mod 90 + (i − 1)·100 for packet n of node i; an X for each drop, and all drops again in the bottom row.
-    The run with seed {seed}."""
+    departs, at n mod 90 + (i − 1)·100 for packet n of node i; an X for each drop, and all drops again in the bottom
+    row. The run with seed {seed}."""
     yield reference("the link is used 76 % in this second", staggered["link_used"], printed(76, 1), id="utilisation")
     used = following.at(choice=CHOSEN)["next_used"].as_(where="")
     yield reference("the link is used 82 % in the next second, when all four are active", used, printed(82, 1),
@@ -163,13 +164,14 @@ def fig3(staggered: Runs, shown: Runs, following: Runs, longer: Runs) -> Iterato
                                id="queue-farthest-first")  # fmt: skip
     yield reference(
         never, staggered["longest_queue"], at_most, id="queue", evidence=farthest_first,
-        because="The text does not say which node is how far away. With the nearest first, as chosen, slow starts pile up "
-        f"more than with the farthest first, where the link is used {other['link_used'].mean:.0f} % however; and single "
-        "runs differ by as much as is wanting.",
+        because="The text does not say which node is how far away. With the nearest first, as chosen, slow starts pile "
+        f"up more than with the farthest first, where the link is used {other['link_used'].mean:.0f} % however; and "
+        "single runs differ by as much as is wanting.",
     )  # fmt: skip
     yield farthest_first
     yield reference(f"{never} in the one run that is shown: such a run is not rare here", staggered["not_above_40"],
-                    within(5, None, "one run in twenty at the least: what may be called rare"), id="queue-runs")  # fmt: skip
+                    within(5, None, "one run in twenty at the least: what may be called rare"),
+                    id="queue-runs")  # fmt: skip
     yield claim("the buffer is large enough that RED, never the buffer, drops packets",
                 staggered["dropped_by_buffer"].total(), within(0, 0, "none"))  # fmt: skip
     yield claim("the average changes fairly slowly compared to the queue", staggered["slowness"], below(0.1),
@@ -179,7 +181,9 @@ def fig3(staggered: Runs, shown: Runs, following: Runs, longer: Runs) -> Iterato
     yield from average.is_eq_1(staggered)
     yield claim("as the number of connections increases, the gateway drops packets more often", staggered["slope"],
                 above(0), tested="the slope of drops per second over 1, 2, 3 and 4 connections")  # fmt: skip
-    more = (longer["node_1"] - longer["node_3"]).as_("what node 1 (6 ms) has more than node 3 (20 ms) in seconds 1 to 10")
+    more = (longer["node_1"] - longer["node_3"]).as_(
+        "what node 1 (6 ms) has more than node 3 (20 ms) in seconds 1 to 10"
+    )
     # When all four are active; in a single second chance decides.
     yield claim("connections with shorter round trips have the higher throughput", more, above(0))
 
@@ -248,8 +252,8 @@ def against_unresponsive(flows: Runs) -> Iterator[Check]:
         yield claim(
             "with unresponsive flows the average is still controlled: never half a packet above max_th after the first "
             "half of the run", at["late"].greatest(), id="steady",
-            bound=within(None, MAX_TH + 0.5, f"{MAX_TH} and a half: in the steady state the queue and its average hardly "
-                         "differ"),
+            bound=within(None, MAX_TH + 0.5, f"{MAX_TH} and a half: in the steady state the queue and its average "
+                         "hardly differ"),
         )  # fmt: skip
 
 

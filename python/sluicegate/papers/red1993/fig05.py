@@ -16,7 +16,6 @@ import numpy as np
 import polars as pl
 from matplotlib.figure import Figure as Drawn
 from numpy.typing import NDArray
-from scipy.stats import linregress
 
 from ...plot import style as plot
 from ...reproduce import (
@@ -118,6 +117,8 @@ def scale_of_logarithms(x: Numbers, queue: Numbers, k: int) -> float:
 
 def free_fit(x: Numbers, queue: Numbers) -> tuple[float, float]:
     """The a and k of a/(1 − x)^k, both fitted: least squares of logarithms."""
+    from scipy.stats import linregress
+
     line = linregress(-np.log1p(-x), np.log(queue))
     return math.exp(line.intercept), float(line.slope)
 
@@ -162,7 +163,7 @@ def powers(runs: pl.DataFrame, column: str) -> Quantity:
 
 
 def throughput_queue(tail: Runs, red: Runs, **_: object) -> Drawing:
-    """Average queue over throughput, a mark for each run, with the paper's curves and the fitted ones; below, the fits."""
+    """Average queue over throughput, a mark for each run, with the paper's curves and fitted ones; a table of fits."""
     runs = points(tail, red)
     drawn = runs.filter(pl.col("seed").is_in(list(red.seeds[:PER_FIGURE])))
 
@@ -173,8 +174,9 @@ def throughput_queue(tail: Runs, red: Runs, **_: object) -> Drawing:
         axes.set_ylim(0, 1.08 * float(drawn["queue"].to_numpy().max()))
         for name, curve in CURVES.items():
             color = curve.style.color
-            axes.plot(*of_gateway(drawn, name), linestyle="none", marker=curve.style.marker, markersize=4.5, color=color,
-                      markerfacecolor="none" if name == "drop_tail" else color, label=curve.title)  # fmt: skip
+            axes.plot(*of_gateway(drawn, name), linestyle="none", marker=curve.style.marker, markersize=4.5,
+                      color=color, markerfacecolor="none" if name == "drop_tail" else color,
+                      label=curve.title)  # fmt: skip
             fitted = scale(*of_gateway(runs, name), curve.k)
             for a, line, width, who in ((curve.a, "--", 1.4, "paper"), (fitted, "-", 1.0, "fitted")):
                 label = f"{who}: {a:.3g}/(1 − x){curve.power}"
@@ -187,7 +189,10 @@ def throughput_queue(tail: Runs, red: Runs, **_: object) -> Drawing:
 
     rows = []
     for name, curve in CURVES.items():
-        (a, k), high = free_fit(*of_gateway(runs, name)), runs.filter((pl.col("gateway") == name) & (pl.col("x") >= HIGH))
+        (a, k), high = (
+            free_fit(*of_gateway(runs, name)),
+            runs.filter((pl.col("gateway") == name) & (pl.col("x") >= HIGH)),
+        )
         fits = (f"{by_figure(runs, name, fit).mean:.2f}/(1 − x){curve.power}" for fit in (scale, scale_of_logarithms))
         mean = f"{np.mean(high['queue'].to_numpy()):.0f}" if high.height else "–"
         rows.append((curve.title, f"{curve.a:g}/(1 − x){curve.power}", *fits, f"{a:.2f}/(1 − x)^{k:.1f}", mean))
@@ -198,14 +203,15 @@ def throughput_queue(tail: Runs, red: Runs, **_: object) -> Drawing:
 
 @figure(5, "Throughput against queue, Drop Tail and RED", source="Sec. V", chart=throughput_queue, tail=tail, red=red)
 def fig5(tail: Runs, red: Runs) -> Iterator[Check]:
-    """Two transfers with windows of 240 packets on the network of Fig. 6, 5 s each: Drop Tail with a buffer of 15 to 140
-    packets, RED with min_th of 3 to 50, max_th three times that and a buffer of 100. Each mark is one run; drawn are the
-    first five seeds. Fits go through all seeds, by least squares of the queue; intervals are over figures of five
-    seeds."""
+    """Two transfers with windows of 240 packets on the network of Fig. 6, 5 s each: Drop Tail with a buffer of 15 to
+    140 packets, RED with min_th of 3 to 50, max_th three times that and a buffer of 100. Each mark is one run; drawn
+    are the first five seeds. Fits go through all seeds, by least squares of the queue; intervals are over figures of
+    five seeds."""
     runs = points(tail, red)
     curve = CURVES["red"]
-    yield reference("under Drop Tail the average queue is approximated by 0.1/(1 − x)³", by_figure(runs, "drop_tail", scale),
-                    printed(0.1, CURVES["drop_tail"].precision), id="drop-tail-fit")  # fmt: skip
+    yield reference("under Drop Tail the average queue is approximated by 0.1/(1 − x)³",
+                    by_figure(runs, "drop_tail", scale), printed(0.1, CURVES["drop_tail"].precision),
+                    id="drop-tail-fit")  # fmt: skip
     words = f"under RED the average queue is approximated by {curve.a:g}/(1 − x)"
     logarithms = reference(
         f"{words}: least squares of the logarithm give less, so that the printed factor lies between the two",
@@ -214,8 +220,8 @@ def fig5(tail: Runs, red: Runs) -> Iterator[Check]:
     )  # fmt: skip
     yield reference(
         words, by_figure(runs, "red", scale), printed(curve.a, curve.precision), id="red-fit", evidence=logarithms,
-        because="“Approximated by” says no method, and here the method decides: by the queue itself the factor is larger "
-        "than printed, by its logarithm it is smaller.",
+        because="“Approximated by” says no method, and here the method decides: by the queue itself the factor is "
+        "larger than printed, by its logarithm it is smaller.",
     )  # fmt: skip
     yield logarithms
     for id_, column, delay in (("power", "power", "the delay of queue and transmission"),
@@ -223,17 +229,15 @@ def fig5(tail: Runs, red: Runs) -> Iterator[Check]:
         yield claim(
             f"network power, throughput over {delay}, is higher with RED than with Drop Tail at high utilisation",
             powers(runs, column), above(0), source="Secs. V and VIII", id=id_,
-            tested=f"at the same utilisation, in RED's runs that use {100 * HIGH:.0f} % of the link or more, seed by seed",
+            tested=f"at the same utilisation, in RED's runs that use {100 * HIGH:.0f} % or more, seed by seed",
         )  # fmt: skip
     small, large = (tail.at(choice=CHOSEN, size=tail.study.axes["size"][end]) for end in (0, -1))
-    for measure, words in (
-        ("used", "throughput: a small one drops packets of slow starts"),
-        ("queue", "average queue: the delay of a large one is unacceptable"),
+    for measure, unit, words in (
+        ("used", "percentage points", "throughput: a small one drops packets of slow starts"),
+        ("queue", "packets", "average queue: the delay of a large one is unacceptable"),
     ):
-        grows = (large[measure] - small[measure]).as_(
-            f"{measure} at {large.size} packets less that at {small.size}", "percentage points" if measure == "used" else None,
-            where="",
-        )  # fmt: skip
+        label = f"{large[measure].label} at {large.size} packets less that at {small.size}"
+        grows = (large[measure] - small[measure]).as_(label, unit, where="")
         yield claim(f"the buffer of a Drop Tail gateway increases {words}", grows, above(0), id=f"buffer-{measure}")
 
 
@@ -245,7 +249,8 @@ def fits_of_choices(tail: Runs, red: Runs, **_: object) -> Drawing:
     """Factors of the fits and RED's gain in power with other choices."""
     rows: list[dict[str, Any]] = []
     for choice in CHOICES:
-        runs, row = points(tail, red, choice), {"choice": choice.label}
+        runs = points(tail, red, choice)
+        row: dict[str, Any] = {"choice": choice.label}
         found = {name: by_figure(runs, name, scale) for name in CURVES} | {"power": powers(runs, "power")}
         for name, quantity in found.items():
             row |= {f"{name}_mean": quantity.mean, f"{name}_half_width": quantity.spread.half_width}
@@ -257,7 +262,7 @@ def fits_of_choices(tail: Runs, red: Runs, **_: object) -> Drawing:
 @figure("fig5-choices", "What the text leaves open, and how much it matters", label="Choices for Figure 5",
         source="Sec. V", after=5, chart=fits_of_choices, tail=tail, red=red)  # fmt: skip
 def left_open(tail: Runs, red: Runs) -> Sequence[Check]:
-    """The runs of Figure 5, changing one choice at a time: the factors of both fits, and by how much RED's power exceeds
-    Drop Tail's where the link is used well. Means over figures of five seeds, and over seeds, with 95 % intervals;
-    dotted: what the text prints. Least squares weigh the runs that come closest to the full rate most."""
+    """The runs of Figure 5, changing one choice at a time: the factors of both fits, and by how much RED's power
+    exceeds Drop Tail's where the link is used well. Means over figures of five seeds, and over seeds, with 95 %
+    intervals; dotted: what the text prints. Least squares weigh the runs that come closest to the full rate most."""
     return []

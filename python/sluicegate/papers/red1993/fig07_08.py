@@ -22,8 +22,6 @@ import numpy as np
 import polars as pl
 from matplotlib.figure import Figure as Drawn
 from numpy.typing import ArrayLike, NDArray
-from scipy.signal import lfilter
-from scipy.stats import chisquare, variation
 
 from ...experiments.engine import Sets, Tables
 from ...plot import style as plot
@@ -96,7 +94,8 @@ def fig7() -> Iterator[Check]:
                 bound=within(-1e-9, 1e-9, "0, give or take the rounding of floating point"))  # fmt: skip
     yield exact("with min_th = 5 bursts of 50 packets need w_q ≤ 0.0042",
                 number(red.largest_w_q(5, 50), label="the largest w_q"), id="eq3",
-                bound=within(0.00415, 0.00425, "0.0042 as printed, give or take half its last digit (0.00005)"))  # fmt: skip
+                bound=within(0.00415, 0.00425, "0.0042 as printed, give or take half its last digit (0.00005)")
+                )  # fmt: skip
     for w_q, told in ((0.001, 1000), (0.002, 500), (0.003, 333)):
         label = f"arrivals, counted by eq. (1); −1/ln(1 − w_q) is {red.time_constant(w_q):.1f}"
         yield exact(f"with w_q = {w_q:g} the average reaches 0.63 of a step after {told} arrivals",
@@ -175,11 +174,18 @@ def marked(tables: Tables) -> Tables:
     return {"marks": places.filter((pl.col("event") == "early") & (pl.col("place") <= ARRIVALS))}
 
 
+def clustering(marks: pl.DataFrame) -> float:
+    """The coefficient of variation of the gaps: 0 for even ones."""
+    from scipy.stats import variation
+
+    return float(variation(np.diff(marks["place"].to_numpy())))
+
+
 marks = Study(
     FULL, settings=lasting(1.5), derive=marked, tables={"marks": ("place",)}, way=(METHOD_1, METHOD_2, *LAWS),
     measure={
         "count": Rows("marks").count("place").as_("marked packets"),
-        "variation": each_run(lambda marks: float(variation(np.diff(marks["place"].to_numpy()))), marks=("place",)),
+        "variation": each_run(clustering, marks=("place",)),
     },
 )  # fmt: skip
 
@@ -196,6 +202,8 @@ def chance(seen: ArrayLike, law: red.Gaps) -> float:
 
     Gaps are put together until each class expects at least five of them.
     """
+    from scipy.stats import chisquare
+
     seen = np.asarray(seen)
     if seen.min() < law.shortest or seen.max() > law.longest:
         return 0.0
@@ -214,8 +222,10 @@ def chance(seen: ArrayLike, law: red.Gaps) -> float:
 
 
 def misprinted_marks(p: float, arrivals: int) -> float:
-    """The expected number of marks with the probability p/(1 + i·p) that Fig. 8's text prints, after a mark: the renewal
-    equation, an arrival is marked if a gap from any earlier mark ends there."""
+    """The expected number of marks with the probability p/(1 + i·p) that Fig. 8's text prints, after a mark: the
+    renewal equation, an arrival is marked if a gap from any earlier mark ends there."""
+    from scipy.signal import lfilter
+
     i = np.arange(arrivals)
     mark = p / (1 + i * p)
     law = mark * np.concatenate(([1.0], np.cumprod(1 - mark)[:-1]))
@@ -302,7 +312,9 @@ def firsts(tables: Tables) -> Tables:
     return {"firsts": pl.DataFrame({"entries": [entries], "marked": [hit]})}
 
 
-FIG_17, SECTION_7 = (Variant(label, (("queue.law", law),)) for label, law in (("Fig. 17", "figure17"), ("Sec. VII", "section7")))
+FIG_17, SECTION_7 = (
+    Variant(label, (("queue.law", law),)) for label, law in (("Fig. 17", "figure17"), ("Sec. VII", "section7"))
+)
 entering = Study(
     BURSTS, settings=lasting(4), derive=firsts, law=[FIG_17, SECTION_7],
     measure={"entries": Rows("firsts")["entries"], "marked": Rows("firsts")["marked"]},
@@ -317,22 +329,25 @@ def fig8(marks: Runs, entering: Runs) -> Iterator[Check]:
     Fig. 17's first packet of the band in runs of bursts."""
     one, two = marks.at(way=METHOD_1), marks.at(way=METHOD_2)
     for at in (one, two):
-        expected = red.expected_marks(at.way.law, at.way.p_b, ARRIVALS)
+        mean = red.expected_marks(at.way.law, at.way.p_b, ARRIVALS)
         yield claim("roughly 100 of 5,000 arriving packets are marked",
-                    at["count"].as_(f"marked packets, {expected:.1f} are expected"), printed(100, 10), id="roughly-100")  # fmt: skip
+                    at["count"].as_(f"marked packets, {mean:.1f} are expected"), printed(100, 10),
+                    id="roughly-100")  # fmt: skip
     expected = [math.sqrt(each.gaps.variance) / each.gaps.mean for each in (METHOD_1, METHOD_2)]
     more = (one["variation"] - two["variation"]).as_(
         "coefficient of variation of the gaps with Method 1 less that with Method 2; by the laws "
         f"{expected[0]:.2f} less {expected[1]:.2f}", where="",
     )  # fmt: skip
-    yield claim("the marked packets are more clustered with Method 1 than with Method 2", more, above(0), id="clustered")
+    yield claim(
+        "the marked packets are more clustered with Method 1 than with Method 2", more, above(0), id="clustered"
+    )
     misprint = number(misprinted_marks(METHOD_2.p_b, ARRIVALS), label="expected marks with p/(1 + i·p)")
     yield exact("the text of Fig. 8 prints p/(1 + i·p), a misprint: that would not mark roughly 100", misprint,
                 within(None, 95, "below what rounds to 100 in tens"), id="misprint")  # fmt: skip
     half_way = number(1 / red.marked_share("section7", 0.01), label="packets for each mark")
-    yield exact("with max_p = 1/50 and the average half way between the thresholds, roughly one of 50 packets is marked",
-                half_way, within(49, 51, "50, give or take one, as “roughly” is taken here"), source="Sec. VII",
-                id="half-way")  # fmt: skip
+    yield exact("with max_p = 1/50 and the average half way between the thresholds, roughly one of 50 packets "
+                "is marked", half_way, within(49, 51, "50, give or take one, as “roughly” is taken here"),
+                source="Sec. VII", id="half-way")  # fmt: skip
     yield exact("with max_p = 0.1 and the average close to max_th, close to 1/5 of the packets are marked",
                 number(red.marked_share("section7", 0.1), label="part of the arrivals"),
                 within(0.15, 0.25, "0.2 as printed, to one digit"), source="Sec. VII", id="at-max-th")  # fmt: skip
@@ -341,8 +356,8 @@ def fig8(marks: Runs, entering: Runs) -> Iterator[Check]:
         kind = "geometric" if each.law == "method1" else f"uniform on 1 … {each.gaps.longest:.0f}"
         fits = number(chance(seen[each], each.gaps), label=f"chance that {len(seen[each])} gaps fit as badly or worse")
         yield exact(f"the gaps between marks are {kind}", fits.as_(where=each.label), source="Sec. VII, Figs. 2 and 17",
-                    bound=within(LUCK, 1, f"Pearson's χ²: a true law gives less than {LUCK} once in {1 / LUCK:.0f} times"),
-                    id="gaps")  # fmt: skip
+                    bound=within(LUCK, 1, f"Pearson's χ²: a true law gives less than {LUCK} once in "
+                                 f"{1 / LUCK:.0f} times"), id="gaps")  # fmt: skip
     swapped = [chance(seen[each], other.gaps) for each in LAWS for other in LAWS if not alike(each, other)]
     apart = number(max(swapped), label=f"the greatest chance of {len(swapped)} pairs, marks of one and law of another")
     yield exact("the laws are different ones; Sec. VII's and Fig. 17's are alike from mark to mark", apart,
@@ -354,8 +369,8 @@ def fig8(marks: Runs, entering: Runs) -> Iterator[Check]:
         "with Method 2 E[X] = 1/(2 p_b) + 1/2, 50.5 packets for p_b = 0.01", source="Sec. VII", id="gaps-mean",
         measured=number(seen[METHOD_2].mean(), "packets", f"mean of {count} gaps"),
         bound=within(law.mean - 3 * error - 0.5, law.mean + 3 * error,
-                     f"{law.mean:g}, give or take three standard errors by the law ({error:.2g} each), and half a packet "
-                     "less because 5,000 arrivals cut off the last gap, which is longer than most"),
+                     f"{law.mean:g}, give or take three standard errors by the law ({error:.2g} each), and half a "
+                     "packet less because 5,000 arrivals cut off the last gap, which is longer than most"),
     )  # fmt: skip
     words = "the first packet that finds the average between the thresholds is never marked"
     for variant, statement, bound in (

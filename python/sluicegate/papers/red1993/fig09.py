@@ -14,8 +14,23 @@ from matplotlib.figure import Figure as Drawn
 
 from ...experiments.engine import Tables
 from ...plot import style as plot
-from ...reproduce import LINKS, Check, Drawing, Quantity, Rows, Runs, Study, above, claim, figure, number, percent
-from ...reproduce import printed, reference, within
+from ...reproduce import (
+    LINKS,
+    Check,
+    Drawing,
+    Quantity,
+    Rows,
+    Runs,
+    Study,
+    above,
+    claim,
+    figure,
+    number,
+    percent,
+    printed,
+    reference,
+    within,
+)
 from . import average
 from .charts import EVENTS, MSS, crosses, dropped, points, queue_and_average, tall
 from .fig03 import staggered
@@ -97,7 +112,9 @@ def queues_and_packets(heavy: Runs, **_: object) -> Drawing:
         data = run.with_columns(number=pl.col("first_byte") // MSS).filter(
             (pl.col("to") == "receiver") & (pl.col("data_bytes") > 0)
         )
-        points(bottom, data.filter((pl.col("link") == GATEWAYS[0][1]) & pl.col("event").is_in(NOT_DROPPED)), "number", 2.2)
+        points(
+            bottom, data.filter((pl.col("link") == GATEWAYS[0][1]) & pl.col("event").is_in(NOT_DROPPED)), "number", 2.2
+        )
         drops, every = data.filter(dropped), run.filter(dropped)["time_s"]
         crosses(bottom, drops["time_s"], drops["number"])
         crosses(bottom, every, [-20.0] * len(every))
@@ -112,28 +129,30 @@ def queues_and_packets(heavy: Runs, **_: object) -> Drawing:
     return Drawing(draw(), run)
 
 
-@figure(9, "Heavy congestion, two-way traffic, short connections", source="Sec. VIII", chart=queues_and_packets, heavy=heavy,
-        few=staggered)  # fmt: skip
+@figure(9, "Heavy congestion, two-way traffic, short connections", source="Sec. VIII", chart=queues_and_packets,
+        heavy=heavy, few=staggered)  # fmt: skip
 def fig9(heavy: Runs, few: Runs) -> Iterator[Check]:
-    """41 connections on the network of Fig. 10 for one second, half of them each way. Above: the queues at both gateways
-    as arrivals find them, the averages, the thresholds, and an X for each packet dropped there. Below: a mark for each
-    packet of data as it arrives at gateway A and one as it departs, by its number in its connection; an X for each packet
-    of data dropped by either gateway, and in the bottom row for every packet. The run with seed {seed}. What the
-    transfers send was chosen here, so that the utilisation shows no more than that such a traffic exists."""
+    """41 connections on the network of Fig. 10 for one second, half of them each way. Above: the queues at both
+    gateways as arrivals find them, the averages, the thresholds, and an X for each packet dropped there. Below: a mark
+    for each packet of data as it arrives at gateway A and one as it departs, by its number in its connection; an X for
+    each packet of data dropped by either gateway, and in the bottom row for every packet. The run with seed {seed}.
+    What the transfers send was chosen here, so that the utilisation shows no more than that such a traffic exists."""
     for gateway, _, used, direction in GATEWAYS:
         where = f"gateway {gateway.upper()}"
         yield reference(f"the congested link is used {used} % over the second, in {direction}",
                         heavy[f"used_{gateway}"].as_(where=where), printed(used, 1), id="utilisation")  # fmt: skip
         yield from average.is_eq_1(heavy, f"_{gateway}", where)
         together = heavy[f"follows_{gateway}"].as_(
-            f"correlation over intervals of {1000 * BIN_S:.0f} ms of the average with the part of arrivals that is dropped",
-            where=where,
+            f"correlation over intervals of {1000 * BIN_S:.0f} ms of the average with the part of arrivals that is "
+            "dropped", where=where,
         )  # fmt: skip
-        yield claim("as congestion increases at the gateway, the average and the rate of marking both increase", together,
-                    above(0), id="drops-follow")  # fmt: skip
-    more = (heavy["dropped_a"] - few["dropped"]).as_("drops per arrival at gateway A less those of Fig. 3", "percentage points")
-    yield claim("many connections with small windows need a higher rate of drops than the few with large windows of Fig. 3",
-                more, above(0), id="more-drops-than-fig3")  # fmt: skip
+        yield claim("as congestion increases at the gateway, the average and the rate of marking both increase",
+                    together, above(0), id="drops-follow")  # fmt: skip
+    more = (heavy["dropped_a"] - few["dropped"]).as_(
+        "drops per arrival at gateway A less those of Fig. 3", "percentage points"
+    )
+    yield claim("many connections with small windows need a higher rate of drops than the few with large windows of "
+                "Fig. 3", more, above(0), id="more-drops-than-fig3")  # fmt: skip
 
     def counted(column: str) -> Quantity:
         return (heavy[f"{column}_a"] + heavy[f"{column}_b"]).total()
@@ -142,5 +161,6 @@ def fig9(heavy: Runs, few: Runs) -> Iterator[Check]:
     yield claim(
         "with a queue measured in packets short packets are just as likely to be dropped as longer ones",
         number(apart, "percentage points", "early drops per arrival between the thresholds, of data less of acks"),
-        within(-3 * error, 3 * error, f"0, give or take three standard errors ({error:.2g} each)"), id="short-as-likely",
+        within(-3 * error, 3 * error, f"0, give or take three standard errors ({error:.2g} each)"),
+        id="short-as-likely",
     )  # fmt: skip

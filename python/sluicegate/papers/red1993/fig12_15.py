@@ -93,7 +93,9 @@ def possible(series: pl.DataFrame, queue: pl.DataFrame) -> float:
     # On its way a packet of data is sent at 100 Mbit/s, 45 and 100, an acknowledgement of 40 bytes four times faster
     # than can be seen.
     fixed = RTT_5_S + SERVICE_S + 2 * 8000 / 100e6
-    found, used = (np.mean(column.to_numpy()) for column in (queue["queue_found_packets_mean"], seconds(series)["used"]))
+    found, used = (
+        np.mean(column.to_numpy()) for column in (queue["queue_found_packets_mean"], seconds(series)["used"])
+    )
     return float(100 * WINDOW_5 * 8000 / (fixed + found * SERVICE_S) / (LINK_BPS * used / 100))
 
 
@@ -115,7 +117,7 @@ def each_second(settings: Settings) -> Settings:
     return replace(settings, warmup_s=0, sample_s=1)
 
 
-def study(*sets: tuple[str, str], key: Axis | None = None, **axes: Sequence[Any]) -> Study:
+def study(*sets: tuple[str, str], key: Axis | None = None, **axes: Any) -> Study:
     """On the network of Fig. 11. `key`: of the axis `size`."""
     return Study(SCENARIO, settings=each_second, measure=MEASURES, tables={"flow_series": SERIES, "queue": QUEUE},
                  sets=sets, keys={} if key is None else {"size": key}, **axes)  # fmt: skip
@@ -166,7 +168,9 @@ class Seconds:
         lines = runs.frame("share", "queue", "used", "possible")
         one = pl.col("seed") == runs.seeds[0]
         queue = runs.rows("queue").filter(one).select("size", "time_s", queue="queue_found_packets_mean")
-        dots = seconds(runs.rows("flow_series").filter(one), "size").join(queue, on=["size", "time_s"], maintain_order="left")
+        dots = seconds(runs.rows("flow_series").filter(one), "size").join(
+            queue, on=["size", "time_s"], maintain_order="left"
+        )
         drawn = self.draw(dots, lines, runs.study.keys["size"].label)
         kinds = (lines.with_columns(what=pl.lit("mean")), dots.with_columns(what=pl.lit("second")))
         return Drawing(drawn, pl.concat(kinds, how="diagonal"))
@@ -222,7 +226,8 @@ def at_the_same_queue(red: Runs, other: Runs) -> Quantity:
 def less_than_under_red(name: str, red: Runs, other: Runs) -> Check:
     """What the paper says of Figs. 12 and 13."""
     return claim(
-        f"{name} is biased against bursty traffic, RED is not; the most appropriate comparison is at the same average queue",
+        f"{name} is biased against bursty traffic, RED is not; the most appropriate comparison is at the "
+        "same average queue",
         at_the_same_queue(red, other), above(0), id="less-at-the-same-queue",
         tested="at the same average queue node 5 has more of the throughput under RED, seed by seed",
     )  # fmt: skip
@@ -231,26 +236,28 @@ def less_than_under_red(name: str, red: Runs, other: Runs) -> Check:
 @figure(12, "Bursty traffic under Drop Tail", source="Sec. IX, Figs. 12 and 14", chart=Seconds("tail", STYLES["tail"]),
         tail=tail, red=red, clusters=clusters)  # fmt: skip
 def fig12(tail: Runs, red: Runs, clusters: Runs) -> Iterator[Check]:
-    """The network of Fig. 11: four FTP connections with windows of 12 packets and round trips of 6 ms, and node 5 with a
-    window of 8 and 36 ms. Buffer 8 to 22 packets; each packet takes a random time up to 0.17 ms to prepare; {duration}
-    seconds each. Each dot is one second of the run with seed {seed}; the line is the mean over seeds with 95 %
-    intervals. The queue is what arriving packets find, without the one in transmission."""
+    """The network of Fig. 11: four FTP connections with windows of 12 packets and round trips of 6 ms, and node 5 with
+    a window of 8 and 36 ms. Buffer 8 to 22 packets; each packet takes a random time up to 0.17 ms to prepare;
+    {duration} seconds each. Each dot is one second of the run with seed {seed}; the line is the mean over seeds with 95
+    % intervals. The queue is what arriving packets find, without the one in transmission."""
     yield less_than_under_red("Drop Tail", red, tail)
     ratio = clusters["ratio"].as_("median over mean of the times between its arrivals, buffer of 15 packets")
     yield claim("node 5's packets arrive in loose clusters: one long interarrival time and many smaller ones", ratio,
                 below(0.5), source="Sec. IX",
-                tested="the median of the times between its arrivals is less than half their mean, which Poisson's ln 2 is "
-                "not")  # fmt: skip
+                tested="the median of the times between its arrivals is less than half their mean, which Poisson's ln "
+                "2 is not")  # fmt: skip
 
 
-@figure(13, "Bursty traffic under Random Drop", source="Sec. IX, Figs. 13 and 14", chart=Seconds("random", STYLES["random"]),
-        random=random, red=red)  # fmt: skip
+@figure(13, "Bursty traffic under Random Drop", source="Sec. IX, Figs. 13 and 14",
+        chart=Seconds("random", STYLES["random"]), random=random, red=red)  # fmt: skip
 def fig13(random: Runs, red: Runs) -> Iterator[Check]:
     """As Figure 12 with Random Drop, and without the time to prepare packets."""
     yield less_than_under_red("Random Drop", red, random)
 
 
-@figure(14, "Bursty traffic under RED", source="Sec. IX, Fig. 14", chart=Seconds("red", STYLES["red"]), red=red, tail=tail)
+@figure(
+    14, "Bursty traffic under RED", source="Sec. IX, Fig. 14", chart=Seconds("red", STYLES["red"]), red=red, tail=tail
+)
 def fig14(red: Runs, tail: Runs) -> Iterator[Check]:
     """As Figure 13 with RED and min_th of 3 to 14 packets: w_q = 0.002, max_p = 1/50, max_th is twice min_th and the
     buffer four times min_th."""
@@ -297,7 +304,7 @@ def own_share(rows: pl.DataFrame) -> Quantity:
 def centred(share: Quantity) -> Bound:
     """Around zero by no more than a part of node 5's share of the throughput, the interval of the mean included."""
     room = ROUGHLY * share.mean
-    return replace(between(-room, room), words=f"0, give or take {room:.2g}, {100 * ROUGHLY:.0f} % of its throughput,")
+    return replace(between(-room, room), words=f"0 ± {room:.2g}")
 
 
 def scatter(checks: Sequence[Check], **studies: Runs) -> Drawing:
@@ -333,11 +340,12 @@ def scatter(checks: Sequence[Check], **studies: Runs) -> Drawing:
     return Drawing(draw(), dots)
 
 
-@figure(15, "Who is notified of congestion?", source="Sec. IX, Fig. 15", chart=scatter, tail=tail, random=random, red=red,
-        decbit=decbit, room=room)  # fmt: skip
+@figure(15, "Who is notified of congestion?", source="Sec. IX, Fig. 15", chart=scatter, tail=tail, random=random,
+        red=red, decbit=decbit, room=room)  # fmt: skip
 def fig15(tail: Runs, random: Runs, red: Runs, decbit: Runs, room: Runs) -> Iterator[Check]:
     """The seconds of Figs. 12 to 14 and of DECbit's hosts and gateway on the same network, seed {seed}. Left out are
-    seconds with fewer than 3 dropped packets. For DECbit, which drops none, the packets whose bit is set are counted.
+    seconds with fewer than 3 dropped packets. Roughly centred: no farther from equal shares than a quarter of node 5's
+    share of the throughput. For DECbit, which drops none, the packets whose bit is set are counted.
     Left: all; right: near the line of equal shares."""
     rows = {name: notified(runs) for name, runs in (("tail", tail), ("random", random), ("red", red), ("room", room))}
     reflects = "node 5's share of the drops reflects its share of the throughput: roughly centred on the line"
@@ -347,8 +355,8 @@ def fig15(tail: Runs, random: Runs, red: Runs, decbit: Runs, room: Runs) -> Iter
                 excess(rows["room"]), centred(own_share(rows["room"])), id="red-with-room")  # fmt: skip
     for name in ("tail", "random"):
         title, biased = STYLES[name].label, excess(rows[name])
-        yield claim(f"under {title} node 5 has a small part of the throughput and a large part of the drops", biased, above(0),
-                    id=f"{name}")  # fmt: skip
+        yield claim(f"under {title} node 5 has a small part of the throughput and a large part of the drops", biased,
+                    above(0), id=f"{name}")  # fmt: skip
         less = (biased - of_red).as_("how much greater the excess is than under RED")
         yield claim(f"RED lacks the bias of {title}", less, above(0), id=f"red-less-than-{name}")
     marks, selective = (notified(decbit.at(feedback=each)) for each in (ALL, SELECTIVE))
@@ -356,8 +364,8 @@ def fig15(tail: Runs, random: Runs, red: Runs, decbit: Runs, room: Runs) -> Iter
     yield claim("under DECbit node 5's packets have a disproportionate chance of having their bits set", bits, above(0),
                 id="decbit")  # fmt: skip
     share, corrected = own_share(selective), excess(selective, "set bits")
-    spares = over_seconds(selective, pl.col("notice_share"), "%", f"node 5's share of the set bits, with {share.mean:.2g} % of "
-                          "the throughput where a fifth is fair")  # fmt: skip
+    told = f"node 5's share of the set bits, with {share.mean:.2g} % of the throughput where a fifth is fair"
+    spares = over_seconds(selective, pl.col("notice_share"), "%", told)
     none = claim(
         "with selective feedback a flow below its fair share gets no bits", spares,
         within(0, 0.1, "0 %, to one decimal of a per cent: who has a fair share is judged cycle by cycle"),
@@ -366,11 +374,13 @@ def fig15(tail: Runs, random: Runs, red: Runs, decbit: Runs, room: Runs) -> Iter
     yield claim(
         "selective feedback would correct DECbit's bias against bursty traffic", corrected, centred(share),
         source="Sec. IX: “would be corrected by selective feedback”, not simulated there", id="decbit-selective",
-        because="It does more than correct it: only flows above their fair share get the bit, and node 5, whose window and "
-        "round trip allow less than that, gets none.", evidence=none,
+        because="It does more than correct it: only flows above their fair share get the bit, and node 5, whose window "
+        "and round trip allow less than that, gets none.", evidence=none,
     )  # fmt: skip
     yield none
     drops = pl.concat([rows[name].select("seed", "notices") for name in ("tail", "random", "red")])
     most = red.quantity(drops.group_by("seed").agg(pl.col("notices").max()), "notices", "packets",
                         "most in one second of one simulation of each figure")  # fmt: skip
-    yield reference("in one second of Figs. 12 to 14 up to 61 packets are dropped", most, printed(61, 1), id="most-drops")
+    yield reference(
+        "in one second of Figs. 12 to 14 up to 61 packets are dropped", most, printed(61, 1), id="most-drops"
+    )

@@ -1,7 +1,7 @@
 """Sec. X, Appendix and Fig. 16: how likely it is that a connection has C times its part of the marks by luck.
 
-Windows of time with about 100 drops each, at a RED gateway that Poisson sources with fixed parts of the bandwidth share;
-how often a flow has at least C times its part of a window's drops.
+Windows of time with about 100 drops each, at a RED gateway that Poisson sources with fixed parts of the bandwidth
+share; how often a flow has at least C times its part of a window's drops.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ import numpy as np
 import polars as pl
 from matplotlib.figure import Figure as Drawn
 from numpy.typing import NDArray
-from scipy.special import ndtri
-from scipy.stats import binom, binomtest
 
 from ...plot import style as plot
 from ...reproduce import Check, Drawing, Runs, Study, claim, exact, figure, number, within
@@ -39,7 +37,8 @@ RATE_BPS = 10_000_000
 LUCK = (
     f'[network]\nrate = "{RATE_BPS} bit/s"\naccess_rate = "100 Mbit/s"\n[queue]\ndiscipline = "red"\nlimit = 1000\n'
     + "".join(
-        f'[[flows]]\nkind = "poisson"\nrate = "{share * LOAD * RATE_BPS:.0f} bit/s"\nspread = "0 s"\n' for share in SHARES
+        f'[[flows]]\nkind = "poisson"\nrate = "{share * LOAD * RATE_BPS:.0f} bit/s"\nspread = "0 s"\n'
+        for share in SHARES
     )
 )
 luck = Study(
@@ -73,12 +72,16 @@ def met(windows: Windows, flow: int, c: float) -> int:
 
 def at_least(n: int | Windows, p: float, c: float) -> NDArray[np.float64]:
     """The binomial chance of at least `c` times the expected part `p` of `n` marks."""
+    from scipy.stats import binom
+
     return np.asarray(binom.sf(np.ceil(c * p * np.asarray(n) - 1e-9) - 1, n, p), dtype=np.float64)
 
 
 def over_bound(windows: Windows, flow: int, c: float) -> float:
     """The upper end of the 95 % interval (Clopper and Pearson) of how often flow number `flow` has at least `c` times
     its part of the drops of a window, over the mean of the first bound of eq. (4) for the windows' numbers of drops."""
+    from scipy.stats import binomtest
+
     limit = binomtest(met(windows, flow, c), len(windows)).proportion_ci(0.95, "exact").high
     return float(limit / np.mean([hoeffding(int(n), SHARES[flow], c, tight=True) for n in windows.sum(axis=1)]))
 
@@ -88,7 +91,9 @@ def curves(c: int) -> pl.DataFrame:
     p = np.arange(0.005, 1 / c + 1e-9, 0.005)
     bounds = {name: [hoeffding(MARKS, float(each), c, tight=tight) for each in p]
               for name, tight in (("bound", False), ("first_bound", True))}  # fmt: skip
-    return pl.DataFrame({"c": [c] * len(p), "p": p, **bounds, "binomial": [float(at_least(MARKS, each, c)) for each in p]})
+    return pl.DataFrame(
+        {"c": [c] * len(p), "p": p, **bounds, "binomial": [float(at_least(MARKS, each, c)) for each in p]}
+    )
 
 
 def bounds_and_chances(luck: Runs, **_: object) -> Drawing:
@@ -129,12 +134,15 @@ def fig16(luck: Runs) -> Iterator[Check]:
     Poisson sources with parts of 0.04, 0.06, 0.1, 0.2 and 0.6 of the load at a RED gateway, in windows of time with
     about 100 drops, all seeds. The bound is far above the chance; the first bound, which `recent_chance` uses, is
     nearer."""
+    from scipy.special import ndtri
+
     lines = pl.concat(curves(c) for c in MULTIPLES)
     chance, bound, tight = (lines[name].to_numpy() for name in ("binomial", "bound", "first_bound"))
-    over = number(np.maximum(chance - bound, chance - tight).max(), label="greatest of the chance less either bound, p in "
-                  "steps of 0.005")  # fmt: skip
+    over = number(np.maximum(chance - bound, chance - tight).max(), label="greatest of the chance less either bound, p "
+                  "in steps of 0.005")  # fmt: skip
     yield exact("Prob(S ≥ c p n) ≤ exp(−2n(c−1)²p²): against the binomial law, exactly, for n = 100, c = 2 and 4", over,
-                within(None, 1e-12, "a chance may not exceed its bound, give or take rounding"), id="bound")  # fmt: skip
+                within(None, 1e-12, "a chance may not exceed its bound, give or take rounding"),
+                id="bound")  # fmt: skip
     yield exact("the first bound of eq. (4) is at most the second", source="Appendix, eq. (4)", id="tight-bound",
                 measured=number((tight - bound).max(), label="greatest of the first bound less the second"),
                 bound=within(None, 1e-12, "the theorem, give or take rounding"))  # fmt: skip
@@ -147,15 +155,17 @@ def fig16(luck: Runs) -> Iterator[Check]:
             far.append(abs(met(windows, flow, c) / len(windows) - expected) / deviation)
     of = f"greatest of {len(far)} pairs of part and C whose chance is at least {SEEN:g}"
     yield claim(
-        "a connection is unlikely to have much more than its part of the marks: RED's drops exceed C times the expected "
-        "number no more often than the first bound of eq. (4), the tighter one, allows", id="below-the-bound",
-        measured=number(max(ratios), label=f"the frequency's 95 % upper limit over the bound, {of}, in {len(windows)} windows"),
+        "a connection is unlikely to have much more than its part of the marks: RED's drops exceed C times the "
+        "expected number no more often than the first bound of eq. (4), the tighter one, allows", id="below-the-bound",
+        measured=number(
+            max(ratios), label=f"frequency's 95 % upper limit over the bound, {of} ({len(windows)} windows)"
+        ),
         bound=within(None, 1.0, "a frequency of at most the bound"),
     )  # fmt: skip
     # The largest of so many independent standard normal deviations exceeds this in one of twenty sets of runs.
     limit = float(ndtri(0.5 + 0.95 ** (1 / len(far)) / 2))
     yield claim(
-        "each mark falls on a connection with a probability equal to its part of the bandwidth: the chances of C times the "
-        "expected number are binomial", number(max(far), "standard deviations", of), source="Sec. X", id="binomial",
+        "each mark falls on a connection with a probability equal to its part of the bandwidth: the chances of C times "
+        "the expected number are binomial", number(max(far), "standard deviations", of), source="Sec. X", id="binomial",
         bound=within(None, limit, f"what the greatest of {len(far)} normal deviations exceeds in 5 % of all sets"),
     )  # fmt: skip

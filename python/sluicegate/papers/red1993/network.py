@@ -1,7 +1,8 @@
 """What the paper's networks share: the link, the thresholds, how long a run is, and measures of one run.
 
-Each figure has a network of its own, a bundled scenario that says how its delays follow from the text. How long a run is,
-the paper says for each figure: the settings give the seeds, and `duration_s` is the length where the paper gives none.
+Each figure has a network of its own, a bundled scenario that says how its delays follow from the text. How long a run
+is, the paper says for each figure: the settings give the seeds, and `duration_s` is the length where the paper gives
+none.
 """
 
 from __future__ import annotations
@@ -61,5 +62,5 @@ def of_group(group: int) -> Measure:
 
 
 def prepared(groups: Sequence[int], time: str) -> Sets:
-    """A random time to prepare each packet, uniform up to `time`: the paper's remedy for phase effects with Drop Tail."""
+    """A random time to prepare each packet, uniform up to `time`: the paper's remedy for Drop Tail's phase effects."""
     return tuple((f"flows.{group}.overhead", time) for group in groups)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -36,7 +36,7 @@ from ...reproduce import (
     reference,
     within,
 )
-from ...reproduce.charts import halves
+from ...reproduce.charts import Dots, Lines, Panel, halves
 from .network import LINK_BPS, MEASURES, UNTRACED, MinTh, of_group, prepared
 
 FIG_4 = "red1993_fig3"
@@ -45,9 +45,9 @@ FIG_4 = "red1993_fig3"
 # Synchronisation --------------------------------------------------------------------------------------------------
 #
 # The mean, over all pairs of flows, of the correlation between "the flow cut its window in this interval" and the same
-# of the other, in intervals of 40 ms: twice the longest round trip of Fig. 4's network, so that losses of one moment are
-# noticed within one interval. 0 where flows cut their windows independently of each other, 1 where all do so together.
-# Cuts are fast retransmits and timeouts; the first 2 s are left out.
+# of the other, in intervals of 40 ms: twice the longest round trip of Fig. 4's network, so that losses of one moment
+# are noticed within one interval. 0 where flows cut their windows independently of each other, 1 where all do so
+# together. Cuts are fast retransmits and timeouts; the first 2 s are left out.
 
 TOGETHER_S, LEFT_OUT_S = 0.04, 2.0
 PAIRS = ((3, 17), (5, 22), (10, 30), (20, 42))
@@ -64,8 +64,9 @@ def cuts(series: pl.DataFrame) -> NDArray[np.bool_]:
 def correlation(events: NDArray[np.bool_]) -> float:
     """The mean correlation of all pairs of rows (flows) over columns (intervals); NaN if fewer than two rows vary."""
     varying = [row for row in events if row.any() and not row.all()]
-    pairs = [float(np.corrcoef(first, second)[0, 1]) for first, second in combinations(varying, 2)]
-    return math.fsum(pairs) / len(pairs) if pairs else math.nan
+    if len(varying) < 2:
+        return math.nan
+    return float(np.corrcoef(varying)[np.triu_indices(len(varying), 1)].mean())
 
 
 def most_at_once(events: NDArray[np.bool_]) -> float:
@@ -122,19 +123,19 @@ def over_queue(red: Runs, tail: Runs, **_: object) -> Drawing:
         source="Secs. I, III, V and VIII", chart=over_queue, red=red, tail=tail)  # fmt: skip
 def together(red: Runs, tail: Runs) -> Iterator[Check]:
     """The network of Fig. 4, its four transfers all from the start on, under RED with min_th of 3, 5, 10 and 20 (max_th
-    three times as much) and Drop Tail with buffers of 17, 22, 30 and 42, which keep about the same average queues. Left:
-    the mean correlation, over pairs of flows, of window cuts in intervals of 40 ms. Right: of the intervals in which any
-    flow cut its window, those in which at least three of the four did. Means over seeds with 95 % intervals. RED's is
-    above 0: a transfer in slow start takes the average to max_th now and then, where every arrival is dropped, whosever
-    it is; larger thresholds make this rarer."""
+    three times as much) and Drop Tail with buffers of 17, 22, 30 and 42, which keep about the same average queues.
+    Left: the mean correlation, over pairs of flows, of window cuts in intervals of 40 ms. Right: of the intervals in
+    which any flow cut its window, those in which at least three of the four did. Means over seeds with 95 % intervals.
+    RED's is above 0: a transfer in slow start takes the average to max_th now and then, where every arrival is dropped,
+    whosever it is; larger thresholds make this rarer."""
     for min_th, buffer in PAIRS:
         of_red, of_tail = red.at(min_th=min_th), tail.at(buffer=buffer)
         less = (of_tail["correlation"] - of_red["correlation"]).as_(
             f"correlation of window cuts under Drop Tail with a buffer of {buffer} (average queue "
             f"{of_tail['queue'].mean:.1f} packets) less RED's ({of_red['queue'].mean:.1f})", where=f"min_th = {min_th}",
         )  # fmt: skip
-        yield claim("RED avoids the global synchronisation of Drop Tail, where many connections reduce their windows at the "
-                    "same time", less, above(0), id="cuts")  # fmt: skip
+        yield claim("RED avoids the global synchronisation of Drop Tail, where many connections reduce their windows "
+                    "at the same time", less, above(0), id="cuts")  # fmt: skip
 
 
 # Byte mode --------------------------------------------------------------------------------------------------------
@@ -174,7 +175,12 @@ def length(rows: Rows) -> Measure:
     return rows.sum("offered_bps") / rows.sum("sent_packets")
 
 
-FTP, TELNET, LONG, SHORT = FLOWS.where(kind="tcp"), FLOWS.where(kind="telnet"), FLOWS.where(group=0), FLOWS.where(group=1)
+FTP, TELNET, LONG, SHORT = (
+    FLOWS.where(kind="tcp"),
+    FLOWS.where(kind="telnet"),
+    FLOWS.where(group=0),
+    FLOWS.where(group=1),
+)
 modes = Study(
     FIG_4, edit=with_telnet, sets=UNTRACED, mode=[PACKET, BYTE, BYTE_METHOD_1],
     measure={
@@ -190,37 +196,20 @@ unresponsive = Study(
 )  # fmt: skip
 
 
-def drops_by_mode(modes: Runs, **_: object) -> Drawing:
-    """Early drops per arrival of FTP and TELNET packets in each mode."""
-    data = modes.frame("ftp", "telnet")
-
-    @plot.drawing
-    def draw() -> Drawn:
-        figure, ((axes,),) = plot.panels(1, 1, width=6.4, height=3.2)
-        for offset, name, style in ((-0.12, "ftp", Style("FTP", plot.BLUE, "", "s")),
-                                    (0.12, "telnet", Style("TELNET", plot.ORANGE, "", "o"))):  # fmt: skip
-            axes.errorbar(np.arange(data.height) + offset, data[f"{name}_mean"], yerr=halves(data, name), fmt=style.marker,
-                          color=style.color, elinewidth=1.2, capsize=3, label=style.label)  # fmt: skip
-        axes.set_xticks(range(data.height), data["mode"].to_list())
-        axes.set_xlim(-0.5, data.height - 0.5)
-        axes.set_ylim(0, None)
-        axes.set_ylabel("packets dropped early (%)")
-        plot.legend(figure, [axes])
-        return figure
-
-    return Drawing(draw(), data)
+drops = Dots({"ftp": ("FTP's packets dropped early (%)", None), "telnet": ("TELNET's packets dropped early (%)", None)},
+             shade=False)  # fmt: skip
 
 
 @figure("bytes", "Is a large packet marked more often than a small one?", label="Byte mode", source="Sec. IV",
-        chart=drops_by_mode, modes=modes, unresponsive=unresponsive)  # fmt: skip
+        chart=drops, modes=modes, unresponsive=unresponsive)  # fmt: skip
 def byte_mode(modes: Runs, unresponsive: Runs) -> Iterator[Check]:
     """The network of Fig. 4 with four FTP connections (packets of 1000 bytes) and 60 TELNET sessions (mostly 41 bytes),
     RED with thresholds of 10 and 60 packets, in byte mode of 10,000 and 60,000 bytes; in byte mode also with Method 1,
     which does not count. Means over seeds with 95 % intervals."""
     packet, byte, method_1 = modes.each("mode")
     more = (byte["ftp"] - byte["telnet"]).as_("what FTP loses more of its packets early", "percentage points", where="")
-    yield claim("in byte mode a large FTP packet is more likely to be marked than a small TELNET packet", more, above(0),
-                id="large-more-often")  # fmt: skip
+    yield claim("in byte mode a large FTP packet is more likely to be marked than a small TELNET packet", more,
+                above(0), id="large-more-often")  # fmt: skip
     lengths = not_unlike(byte["lengths"].mean)
     proportional = "the probability that a packet is marked is proportional to its size in bytes"
     plain = reference(f"{proportional}: with Method 1 of Sec. VII, without count", method_1["ratio"], lengths,
@@ -228,12 +217,15 @@ def byte_mode(modes: Runs, unresponsive: Runs) -> Iterator[Check]:
     yield claim(
         proportional, byte["ratio"], lengths, tested="the ratio of the chances is that of the mean lengths",
         id="in-proportion", evidence=plain,
-        because="The formulas of Sec. IV make p_b proportional to the size, but not p_a = p_b/(1 − count·p_b): counting "
-        "nearly doubles a large packet's chance on average and hardly raises a small one's. With Method 1, where p_b alone "
-        "decides, the chances are in proportion.",
+        because="The formulas of Sec. IV make p_b proportional to the size, but not p_a = p_b/(1 − count·p_b): "
+        "counting nearly doubles a large packet's chance on average and hardly raises a small one's. With Method 1, "
+        "where p_b alone decides, the chances are in proportion.",
     )  # fmt: skip
     yield plain
-    alike, source = "measured in packets, short packets are just as likely to be dropped as longer ones", "Sec. VIII, on Fig. 9"
+    alike, source = (
+        "measured in packets, short packets are just as likely to be dropped as longer ones",
+        "Sec. VIII, on Fig. 9",
+    )
     deaf = claim(f"{alike}: Poisson sources of both lengths", unresponsive["ratio"], not_unlike(1), source=source,
                  id="alike-unresponsive")  # fmt: skip
     yield claim(
@@ -288,48 +280,36 @@ users = Study(
 )  # fmt: skip
 
 
-def gain_over_window(users: Runs, **_: object) -> Drawing:
-    """Gain of misbehaving users over their fixed window, under both gateways."""
-
-    @plot.drawing
-    def draw() -> Drawn:
-        figure, ((axes,),) = plot.panels(1, 1, width=6.4, height=3.4)
-        for at, look in zip(users.each("gateway"), ((plot.PURPLE, "-", "^"), (plot.BLUE, "--", "D")), strict=True):
-            table = at.frame("gain")
-            plot.mean_line(axes, table["window"], table["gain_mean"], halves(table, "gain"), Style(at.gateway.label, *look))
-        plot.reference(axes, 75, "Zhang, as printed")
-        axes.set_xticks(WINDOWS)
-        axes.set_xlabel(users.study.keys["window"].label)
-        axes.set_ylabel("throughput above the others' (%)")
-        plot.legend(figure, [axes])
-        return figure
-
-    return Drawing(draw(), users.frame("gain"))
+gain = Lines("window", [Panel(["gain"], "throughput above the others' (%)", (None, None), {"Zhang, as printed": 75})],
+             panel="gateway", height=3.4, styles={"gain": Style("misbehaving users", plot.PURPLE)})  # fmt: skip
 
 
 @figure("users", "Do Random Drop and Early Random Drop control them?", label="Misbehaving users",
-        source="Sec. II-A, after Zhang 1989", chart=gain_over_window, users=users)  # fmt: skip
+        source="Sec. II-A, after Zhang 1989", chart=gain, users=users)  # fmt: skip
 def misbehaving(users: Runs) -> Iterator[Check]:
     """5 users of 4.3-Tahoe, whose windows may be up to 100 packets, and 5 without congestion control, who always use a
     fixed window, on a link of 45 Mbit/s with round trips of 20 ms and a buffer of 60 packets. Early Random Drop as
-    Zhang's: above half full, 0.02. Neither Zhang's network nor what her users did is in the paper, and her thesis was not
-    at hand. Means over seeds with 95 % intervals."""
+    Zhang's: above half full, 0.02. Neither Zhang's network nor what her users did is in the paper, and her thesis was
+    not at hand. Means over seeds with 95 % intervals."""
     for at in users.each("gateway"):
         gains = at.over("window", "gain")
         greedy = gains.from_(EQUAL_WINDOW)
-        more = greedy.mean().as_(f"what misbehaving users get more, mean over windows above an equal share of line and buffer, "
-                                 f"{EQUAL_WINDOW:.0f} packets")  # fmt: skip
-        yield claim("users with a fixed window are not controlled: they get more than users of 4.3-Tahoe", more, above(0),
-                    id="more")  # fmt: skip
+        more = greedy.mean().as_(f"what misbehaving users get more, mean over windows above an equal share of line and "
+                                 f"buffer, {EQUAL_WINDOW:.0f} packets")  # fmt: skip
+        yield claim("users with a fixed window are not controlled: they get more than users of 4.3-Tahoe", more,
+                    above(0), id="more")  # fmt: skip
         roughly = "misbehaving users have roughly 75 % higher throughput"
         means = [each.mean for each in gains]
+        told = ", ".join(f"{x}: {gain:.0f} %" for x, gain in zip(gains.x, means, strict=True))
         outside = number(missed(means, 75), "percentage points", "outside of all pairs of neighbouring windows")
-        lies_between = reference(f"{roughly}: that lies between the gains of two neighbouring windows", id="75-between",
-                                 measured=outside.as_(where=more.where), bound=within(None, 0.0, "between, ends included"))  # fmt: skip
+        lies_between = reference(
+            f"{roughly}: that lies between the gains of two neighbouring windows", outside.as_(where=more.where),
+            within(None, 0.0, "between, ends included"), id="75-between",
+        )  # fmt: skip
         yield reference(
             roughly, greedy.quantities[0], printed(75, 10), id="75", evidence=lies_between,
-            because="What her users did is not said; here theirs is the first window above an equal share. The gain depends "
-            f"on the window: {', '.join(f'{x}: {gain:.0f} %' for x, gain in zip(gains.x, means, strict=True))}. A window "
+            because="What her users did is not said; here theirs is the first window above an equal share. The gain "
+            f"depends on the window: {told}. A window "
             "between these has the printed one.",
         )  # fmt: skip
         yield lies_between
