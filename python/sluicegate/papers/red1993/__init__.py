@@ -83,8 +83,9 @@ PAPER = Paper(
                "send a packet or two each"),
         Choice("Delays of Fig. 11", "lost with the figure; node 5's round trip is six times the others'",
                "6 ms and 36 ms", "the paper varies min_th up to 14 and buffers up to 22 packets. At 6 ms four windows "
-               "of 12 packets leave 14.25 packets waiting, and 22.25 with node 5's: there the ranges end, because beyond "
-               "RED has nothing to mark and Drop Tail nothing to drop. 6 ms is also Fig. 4's shortest round trip"),
+               "of 12 packets leave 14.25 packets waiting, and 22.25 with node 5's: there the ranges end, because "
+               "beyond RED has nothing to mark and Drop Tail nothing to drop. 6 ms is Fig. 4's shortest round trip, "
+               "too"),
         Choice("Access links of Fig. 11", "not stated", "100 Mbit/s", "faster than the bottleneck, so that a window "
                "comes as a cluster"),
         Choice("A loose cluster", "one long interarrival time and many smaller ones", "the median of the times between "

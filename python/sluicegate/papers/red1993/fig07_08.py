@@ -325,7 +325,7 @@ entering = Study(
 def fig8(marks: Runs, entering: Runs) -> Iterator[Check]:
     """A queue that is kept full, so that RED's average stands still and p_b with it: 5,000 arrivals, marked by the
     discipline itself. Above: a dot for each marked packet, seed {seed}. Below: how many of the gaps of all seeds are at
-    most so long, and the laws. The laws are told apart in further runs, with p_b = 0.1 and some 500 gaps in each;
+    most so long, and the laws. The laws are told apart in further runs, with p_b = 0.1 and 500 gaps or so in each;
     Fig. 17's first packet of the band in runs of bursts."""
     one, two = marks.at(way=METHOD_1), marks.at(way=METHOD_2)
     for at in (one, two):
