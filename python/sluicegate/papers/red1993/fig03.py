@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import polars as pl
-from matplotlib.figure import Figure as Drawn
 
 from ...experiments.engine import Sets, Tables
 from ...plot import style as plot
@@ -117,33 +116,29 @@ following = Study(
 # Figure 3 ---------------------------------------------------------------------------------------------------------
 
 
+@plot.drawing
 def packets_over_time(staggered: Runs, **_: object) -> Drawing:
     """Queue and average, and below packet numbers with drops, in one run."""
     run = staggered.rows("packets")
-
-    @plot.drawing
-    def draw() -> Drawn:
-        figure, (top, bottom) = tall((2.6, 4.6))
-        queue_and_average(top, run.filter(pl.col("event") == "arrival"))
-        marked = run.with_columns(height=(pl.col("first_byte") // MSS) % MODULUS + (pl.col("flow") - 1) * ROW)
-        points(bottom, marked.filter(~dropped), "height")
-        drops = marked.filter(dropped)
-        crosses(bottom, drops["time_s"], drops["height"])
-        crosses(bottom, drops["time_s"], [-25.0] * drops.height)
-        nodes = range(len(STARTS_S))
-        bottom.set_yticks([-25, *(ROW * node + MODULUS / 2 for node in nodes)],
-                          ["all drops", *(f"node {node + 1}" for node in nodes)])  # fmt: skip
-        for node in nodes:
-            bottom.axhline(ROW * node - 5, color="#E5E7EB", linewidth=0.8)
-        bottom.grid(axis="y", visible=False)
-        bottom.set_ylim(-45, ROW * len(nodes))
-        bottom.set_ylabel("packet number mod 90, by node")
-        bottom.set_xlim(0, 1)
-        bottom.set_xlabel("time (s)")
-        plot.legend(figure, [top, bottom])
-        return figure
-
-    return Drawing(draw(), run)
+    figure, (top, bottom) = tall((2.6, 4.6))
+    queue_and_average(top, run.filter(pl.col("event") == "arrival"))
+    marked = run.with_columns(height=(pl.col("first_byte") // MSS) % MODULUS + (pl.col("flow") - 1) * ROW)
+    points(bottom, marked.filter(~dropped), "height")
+    drops = marked.filter(dropped)
+    crosses(bottom, drops["time_s"], drops["height"])
+    crosses(bottom, drops["time_s"], [-25.0] * drops.height)
+    nodes = range(len(STARTS_S))
+    bottom.set_yticks([-25, *(ROW * node + MODULUS / 2 for node in nodes)],
+                      ["all drops", *(f"node {node + 1}" for node in nodes)])  # fmt: skip
+    for node in nodes:
+        bottom.axhline(ROW * node - 5, color="#E5E7EB", linewidth=0.8)
+    bottom.grid(axis="y", visible=False)
+    bottom.set_ylim(-45, ROW * len(nodes))
+    bottom.set_ylabel("packet number mod 90, by node")
+    bottom.set_xlim(0, 1)
+    bottom.set_xlabel("time (s)")
+    plot.legend(figure, [top, bottom])
+    return Drawing(figure, run)
 
 
 @figure(3, "Four transfers with staggered starts", source="Sec. V", chart=packets_over_time, staggered=staggered,
@@ -213,24 +208,20 @@ unresponsive_flows = Study(
 )  # fmt: skip
 
 
+@plot.drawing
 def queues_over_time(flows: Runs, **_: object) -> Drawing:
     """Queue and average over time in one run, a panel for each load."""
     data = flows.rows("queue").filter(pl.col("seed") == flows.seeds[0])
-
-    @plot.drawing
-    def draw() -> Drawn:
-        figure, (row,) = plot.panels(1, len(LOADS), height=3.4)
-        for axes, load in zip(row, LOADS, strict=True):
-            axes.set_title(load.label)
-            queue_and_average(axes, data.filter(pl.col("load") == load.label))
-            axes.set_xlim(0, 1)
-            axes.set_xlabel("time (s)")
-        row[1].set_ylabel("")
-        row[0].set_ylim(0, 1.05 * float(data["queue_packets"].to_numpy().max()))
-        plot.legend(figure, row)
-        return figure
-
-    return Drawing(draw(), data)
+    figure, (row,) = plot.panels(1, len(LOADS), height=3.4)
+    for axes, load in zip(row, LOADS, strict=True):
+        axes.set_title(load.label)
+        queue_and_average(axes, data.filter(pl.col("load") == load.label))
+        axes.set_xlim(0, 1)
+        axes.set_xlabel("time (s)")
+    row[1].set_ylabel("")
+    row[0].set_ylim(0, 1.05 * float(data["queue_packets"].to_numpy().max()))
+    plot.legend(figure, row)
+    return Drawing(figure, data)
 
 
 @figure("unresponsive", "Unresponsive flows", label="Unresponsive flows", source="Sec. VIII", after=3,

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from matplotlib.figure import Figure as Drawn
 from numpy.typing import NDArray
 
 from ...plot import style as plot
@@ -162,31 +161,27 @@ def powers(runs: pl.DataFrame, column: str) -> Quantity:
     return Quantity(tuple(gains or [math.nan]), "%", told)
 
 
+@plot.drawing
 def throughput_queue(tail: Runs, red: Runs, **_: object) -> Drawing:
     """Average queue over throughput, a mark for each run, with the paper's curves and fitted ones; a table of fits."""
     runs = points(tail, red)
     drawn = runs.filter(pl.col("seed").is_in(list(red.seeds[:PER_FIGURE])))
-
-    @plot.drawing
-    def draw() -> Drawn:
-        figure, ((axes,),) = plot.panels(1, 1, height=4.6)
-        x = np.linspace(0.3, 0.985, 400)
-        axes.set_ylim(0, 1.08 * float(drawn["queue"].to_numpy().max()))
-        for name, curve in CURVES.items():
-            color = curve.style.color
-            axes.plot(*of_gateway(drawn, name), linestyle="none", marker=curve.style.marker, markersize=4.5,
-                      color=color, markerfacecolor="none" if name == "drop_tail" else color,
-                      label=curve.title)  # fmt: skip
-            fitted = scale(*of_gateway(runs, name), curve.k)
-            for a, line, width, who in ((curve.a, "--", 1.4, "paper"), (fitted, "-", 1.0, "fitted")):
-                label = f"{who}: {a:.3g}/(1 − x){curve.power}"
-                axes.plot(x, a / (1 - x) ** curve.k, line, color=color, linewidth=width, label=label)
-        axes.set_xlim(0.3, 1)
-        axes.set_xlabel("throughput (part of the link's rate)")
-        axes.set_ylabel("queue found by arriving packets (mean, packets)")
-        plot.legend(figure, [axes], columns=3)
-        return figure
-
+    figure, ((axes,),) = plot.panels(1, 1, height=4.6)
+    x = np.linspace(0.3, 0.985, 400)
+    axes.set_ylim(0, 1.08 * float(drawn["queue"].to_numpy().max()))
+    for name, curve in CURVES.items():
+        color = curve.style.color
+        axes.plot(*of_gateway(drawn, name), linestyle="none", marker=curve.style.marker, markersize=4.5,
+                  color=color, markerfacecolor="none" if name == "drop_tail" else color,
+                  label=curve.title)  # fmt: skip
+        fitted = scale(*of_gateway(runs, name), curve.k)
+        for a, line, width, who in ((curve.a, "--", 1.4, "paper"), (fitted, "-", 1.0, "fitted")):
+            label = f"{who}: {a:.3g}/(1 − x){curve.power}"
+            axes.plot(x, a / (1 - x) ** curve.k, line, color=color, linewidth=width, label=label)
+    axes.set_xlim(0.3, 1)
+    axes.set_xlabel("throughput (part of the link's rate)")
+    axes.set_ylabel("queue found by arriving packets (mean, packets)")
+    plot.legend(figure, [axes], columns=3)
     rows = []
     for name, curve in CURVES.items():
         (a, k), high = (
@@ -198,7 +193,7 @@ def throughput_queue(tail: Runs, red: Runs, **_: object) -> Drawing:
         rows.append((curve.title, f"{curve.a:g}/(1 − x){curve.power}", *fits, f"{a:.2f}/(1 − x)^{k:.1f}", mean))
     head = ("Gateway", "the paper", "least squares of the queue", "of its logarithm", "exponent fitted too",
             f"mean queue where {100 * HIGH:.0f} % or more is used (packets)")  # fmt: skip
-    return Drawing(draw(), runs, Table(head, tuple(rows), 5))
+    return Drawing(figure, runs, Table(head, tuple(rows), 5))
 
 
 @figure(5, "Throughput against queue, Drop Tail and RED", source="Sec. V", chart=throughput_queue, tail=tail, red=red)

@@ -55,30 +55,26 @@ def arrivals_to_settle(w_q: float) -> int:
     return count
 
 
+@plot.drawing
 def contours(**_: object) -> Drawing:
     """Lines of equal average over queue weight and burst."""
     w_q, burst = np.linspace(0.001, 0.005, 41), np.arange(10, 101, 2)
     average = np.array([[red.average_after_burst(int(length), float(w)) for w in w_q] for length in burst])
-
-    @plot.drawing
-    def draw() -> Drawn:
-        figure, ((axes,),) = plot.panels(1, 1, width=7.2, height=4.4)
-        shades = axes.contourf(w_q, burst, average, levels=np.arange(0, 24, 1), cmap="Blues")
-        axes.contour(w_q, burst, average, levels=[5], colors=[plot.VERMILION], linewidths=2.4)
-        levels = [0.5, 1, 2, 5, 10, 15, 20]
-        lines = axes.contour(w_q, burst, average, levels=levels, colors=[plot.BLACK], linewidths=0.8)
-        axes.clabel(lines, fmt="%g", fontsize=9)
-        axes.plot([0.0042], [50], marker="X", markersize=9, color="white", markeredgecolor=plot.BLACK, linestyle="none",
-                  label="w_q = 0.0042 and L = 50: eq. (3)")  # fmt: skip
-        axes.set_xlabel("queue weight w_q")
-        axes.set_ylabel("burst L (packets)")
-        figure.colorbar(shades, ax=axes, label="average after the burst (packets)")
-        plot.legend(figure, [axes])
-        return figure
-
+    figure, ((axes,),) = plot.panels(1, 1, width=7.2, height=4.4)
+    shades = axes.contourf(w_q, burst, average, levels=np.arange(0, 24, 1), cmap="Blues")
+    axes.contour(w_q, burst, average, levels=[5], colors=[plot.VERMILION], linewidths=2.4)
+    levels = [0.5, 1, 2, 5, 10, 15, 20]
+    lines = axes.contour(w_q, burst, average, levels=levels, colors=[plot.BLACK], linewidths=0.8)
+    axes.clabel(lines, fmt="%g", fontsize=9)
+    axes.plot([0.0042], [50], marker="X", markersize=9, color="white", markeredgecolor=plot.BLACK, linestyle="none",
+              label="w_q = 0.0042 and L = 50: eq. (3)")  # fmt: skip
+    axes.set_xlabel("queue weight w_q")
+    axes.set_ylabel("burst L (packets)")
+    figure.colorbar(shades, ax=axes, label="average after the burst (packets)")
+    plot.legend(figure, [axes])
     lengths, weights = np.meshgrid(burst, w_q, indexing="ij")
     columns = {"w_q": weights, "burst_packets": lengths, "average_packets": average}
-    return Drawing(draw(), pl.DataFrame({name: grid.ravel() for name, grid in columns.items()}))
+    return Drawing(figure, pl.DataFrame({name: grid.ravel() for name, grid in columns.items()}))
 
 
 @figure(7, "The average after a burst", source="Sec. VI-A", chart=contours)
@@ -235,36 +231,32 @@ def misprinted_marks(p: float, arrivals: int) -> float:
     return round(float(marked[1:].sum()), 6)  # how products are summed may differ between machines
 
 
+@plot.drawing
 def marks_and_gaps(marks: Runs, **_: object) -> Drawing:
     """A dot for each marked packet, a line for each method, in one run; below the gaps' distributions and the laws."""
     data = marks.rows("marks").select("way", "seed", packet="place")
-
-    @plot.drawing
-    def draw() -> Drawn:
-        figure = Drawn(figsize=(9.6, 5.2), layout="constrained")
-        top, bottom = figure.subplots(2, 1, height_ratios=[1, 2.4])
-        for row, (method, color) in enumerate(((METHOD_1, plot.VERMILION), (METHOD_2, plot.BLUE))):
-            run = data.filter((pl.col("way") == method.label) & (pl.col("seed") == marks.seeds[0]))
-            top.plot(run["packet"], [-row] * run.height, linestyle="none", marker="o", markersize=3.5, color=color)
-            top.annotate(f"{method.label}: {run.height} marks", xy=(0, -row), xycoords=("axes fraction", "data"),
-                         xytext=(4, 7), textcoords="offset points", fontsize=9.5, color=color)  # fmt: skip
-            seen, pmf = gaps(marks.at(way=method)), method.gaps.pmf(300)
-            bottom.step(np.append(np.sort(seen), 300), np.append(np.arange(len(seen)) + 1, len(seen)) * 100 / len(seen),
-                        where="post", color=color, label=method.label)  # fmt: skip
-            bottom.plot(np.arange(1, len(pmf) + 1), 100 * np.cumsum(pmf), "--", color=plot.BLACK, linewidth=1.1,
-                        label="law of Sec. VII")  # fmt: skip
-        top.set_yticks([])
-        top.set_ylim(-1.5, 0.7)
-        top.set_xlim(0, ARRIVALS)
-        top.set_xlabel("packet number")
-        bottom.set_xlim(0, 250)
-        bottom.set_ylim(0, 102)
-        bottom.set_xlabel("gap between marks (packets)")
-        bottom.set_ylabel("gaps that are at most so long (%)")
-        plot.legend(figure, [bottom])
-        return figure
-
-    return Drawing(draw(), data)
+    figure = Drawn(figsize=(9.6, 5.2), layout="constrained")
+    top, bottom = figure.subplots(2, 1, height_ratios=[1, 2.4])
+    for row, (method, color) in enumerate(((METHOD_1, plot.VERMILION), (METHOD_2, plot.BLUE))):
+        run = data.filter((pl.col("way") == method.label) & (pl.col("seed") == marks.seeds[0]))
+        top.plot(run["packet"], [-row] * run.height, linestyle="none", marker="o", markersize=3.5, color=color)
+        top.annotate(f"{method.label}: {run.height} marks", xy=(0, -row), xycoords=("axes fraction", "data"),
+                     xytext=(4, 7), textcoords="offset points", fontsize=9.5, color=color)  # fmt: skip
+        seen, pmf = gaps(marks.at(way=method)), method.gaps.pmf(300)
+        bottom.step(np.append(np.sort(seen), 300), np.append(np.arange(len(seen)) + 1, len(seen)) * 100 / len(seen),
+                    where="post", color=color, label=method.label)  # fmt: skip
+        bottom.plot(np.arange(1, len(pmf) + 1), 100 * np.cumsum(pmf), "--", color=plot.BLACK, linewidth=1.1,
+                    label="law of Sec. VII")  # fmt: skip
+    top.set_yticks([])
+    top.set_ylim(-1.5, 0.7)
+    top.set_xlim(0, ARRIVALS)
+    top.set_xlabel("packet number")
+    bottom.set_xlim(0, 250)
+    bottom.set_ylim(0, 102)
+    bottom.set_xlabel("gap between marks (packets)")
+    bottom.set_ylabel("gaps that are at most so long (%)")
+    plot.legend(figure, [bottom])
+    return Drawing(figure, data)
 
 
 # The entry of the band --------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterator
 
 import polars as pl
-from matplotlib.figure import Figure as Drawn
 
 from ...experiments.engine import Tables
 from ...plot import style as plot
@@ -95,38 +94,32 @@ def unlike(data_arrived: float, data_dropped: float, acks_arrived: float, acks_d
     return 100 * (data_dropped / data_arrived - acks_dropped / acks_arrived), 100 * error
 
 
-def queues_and_packets(heavy: Runs, **_: object) -> Drawing:
+@plot.drawing
+def queues_and_packets(heavy: Runs, **others: object) -> Drawing:
     """Two queues with averages and drops, and the packet numbers of all connections with theirs, in one run."""
     run = heavy.rows("packets")
-
-    @plot.drawing
-    def draw() -> Drawn:
-        figure, (*above, bottom) = tall((2.2, 2.2, 4.6))
-        for axes, (gateway, link, *_) in zip(above, GATEWAYS, strict=True):
-            here = run.filter(pl.col("link") == link)
-            axes.set_title(f"gateway {gateway.upper()}")
-            queue_and_average(axes, here.filter(pl.col("event") == "arrival"))
-            times, floor = here.filter(dropped)["time_s"], -0.09 * axes.get_ylim()[1]
-            crosses(axes, times, [floor] * len(times))
-            axes.set_ylim(bottom=2 * floor)
-        data = run.with_columns(number=pl.col("first_byte") // MSS).filter(
-            (pl.col("to") == "receiver") & (pl.col("data_bytes") > 0)
-        )
-        points(
-            bottom, data.filter((pl.col("link") == GATEWAYS[0][1]) & pl.col("event").is_in(NOT_DROPPED)), "number", 2.2
-        )
-        drops, every = data.filter(dropped), run.filter(dropped)["time_s"]
-        crosses(bottom, drops["time_s"], drops["number"])
-        crosses(bottom, every, [-20.0] * len(every))
-        bottom.set_title("packets of each connection at gateway A")
-        bottom.set_ylim(bottom=-35)
-        bottom.set_ylabel("packet number")
-        bottom.set_xlim(0, 1)
-        bottom.set_xlabel("time (s)")
-        plot.legend(figure, [*above, bottom])
-        return figure
-
-    return Drawing(draw(), run)
+    figure, (*above, bottom) = tall((2.2, 2.2, 4.6))
+    for axes, (gateway, link, *_) in zip(above, GATEWAYS, strict=True):
+        here = run.filter(pl.col("link") == link)
+        axes.set_title(f"gateway {gateway.upper()}")
+        queue_and_average(axes, here.filter(pl.col("event") == "arrival"))
+        times, floor = here.filter(dropped)["time_s"], -0.09 * axes.get_ylim()[1]
+        crosses(axes, times, [floor] * len(times))
+        axes.set_ylim(bottom=2 * floor)
+    data = run.with_columns(number=pl.col("first_byte") // MSS).filter(
+        (pl.col("to") == "receiver") & (pl.col("data_bytes") > 0)
+    )
+    points(bottom, data.filter((pl.col("link") == GATEWAYS[0][1]) & pl.col("event").is_in(NOT_DROPPED)), "number", 2.2)
+    drops, every = data.filter(dropped), run.filter(dropped)["time_s"]
+    crosses(bottom, drops["time_s"], drops["number"])
+    crosses(bottom, every, [-20.0] * len(every))
+    bottom.set_title("packets of each connection at gateway A")
+    bottom.set_ylim(bottom=-35)
+    bottom.set_ylabel("packet number")
+    bottom.set_xlim(0, 1)
+    bottom.set_xlabel("time (s)")
+    plot.legend(figure, [*above, bottom])
+    return Drawing(figure, run)
 
 
 @figure(9, "Heavy congestion, two-way traffic, short connections", source="Sec. VIII", chart=queues_and_packets,

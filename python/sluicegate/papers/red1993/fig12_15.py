@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from matplotlib.figure import Figure as Drawn
 
 from ...experiments.engine import Tables
 from ...plot import style as plot
@@ -163,6 +162,7 @@ class Seconds:
     of: str
     style: Style
 
+    @plot.drawing
     def __call__(self, **studies: Any) -> Drawing:
         runs: Runs = studies[self.of]
         lines = runs.frame("share", "queue", "used", "possible")
@@ -171,33 +171,26 @@ class Seconds:
         dots = seconds(runs.rows("flow_series").filter(one), "size").join(
             queue, on=["size", "time_s"], maintain_order="left"
         )
-        drawn = self.draw(dots, lines, runs.study.keys["size"].label)
-        kinds = (lines.with_columns(what=pl.lit("mean")), dots.with_columns(what=pl.lit("second")))
-        return Drawing(drawn, pl.concat(kinds, how="diagonal"))
-
-    @plot.drawing
-    def draw(self, dots: pl.DataFrame, lines: pl.DataFrame, xlabel: str) -> Drawn:
-        """The drawing alone."""
-        figure, rows = plot.panels(3, 1, width=7.2, height=2.5)
+        panels = (
+            ("share", "node 5's throughput\n(% of the total)", (0, 6)),
+            ("queue", "average queue\n(packets)", (0, 16)),
+            ("used", "link used (%)", (80, 101)),
+        )
+        figure, rows = plot.panels(len(panels), 1, width=7.2, height=2.5)
         mean = Style("mean over seeds", plot.BLACK, "-", self.style.marker)
-        for (axes,), (column, label, limits) in zip(
-            rows,
-            (("share", "node 5's throughput\n(% of the total)", (0, 6)), ("queue", "average queue\n(packets)", (0, 16)),
-             ("used", "link used (%)", (80, 101))),
-            strict=True,
-        ):  # fmt: skip
+        for (axes,), (column, label, limits) in zip(rows, panels, strict=True):
             axes.plot(dots["size"], dots[column], ".", color=self.style.color, alpha=0.6, markersize=5,
                       label="one second, one run")  # fmt: skip
             plot.mean_line(axes, lines["size"], lines[f"{column}_mean"], halves(lines, column), mean)
-            if column == "share":
-                axes.plot(lines["size"], lines["possible_mean"], ":", color=plot.GREY,
-                          label="most that node 5's window allows")  # fmt: skip
             axes.set_ylabel(label)
             axes.set_ylim(*limits)
-        rows[2][0].set_xlabel(xlabel)
-        rows[2][0].set_xticks(lines["size"].to_list())
+        rows[0][0].plot(lines["size"], lines["possible_mean"], ":", color=plot.GREY,
+                        label="most that node 5's window allows")  # fmt: skip
+        rows[-1][0].set_xlabel(runs.study.keys["size"].label)
+        rows[-1][0].set_xticks(lines["size"].to_list())
         plot.legend(figure, [axes for row in rows for axes in row])
-        return figure
+        kinds = (lines.with_columns(what=pl.lit("mean")), dots.with_columns(what=pl.lit("second")))
+        return Drawing(figure, pl.concat(kinds, how="diagonal"))
 
 
 STYLES = {
@@ -307,6 +300,7 @@ def centred(share: Quantity) -> Bound:
     return replace(between(-room, room), words=f"0 ± {room:.2g}")
 
 
+@plot.drawing
 def scatter(checks: Sequence[Check], **studies: Runs) -> Drawing:
     """Node 5's share of the drops over its share of the throughput, a mark for each second of one run, with the
     diagonal."""
@@ -316,28 +310,23 @@ def scatter(checks: Sequence[Check], **studies: Runs) -> Drawing:
         rows = notified(at).filter(pl.col("seed") == at.seeds[0]).drop_nulls("notice_share")
         parts.append(rows.select("time_s", "share", "notice_share", "notices", gateway=pl.lit(name)))
     dots = pl.concat(parts)
-
-    @plot.drawing
-    def draw() -> Drawn:
-        figure, ((whole, near),) = plot.panels(1, 2, height=4.2, share_y=False)
-        for axes in (whole, near):
-            for name, style in STYLES.items():
-                part = dots.filter(pl.col("gateway") == name)
-                axes.plot(part["share"], part["notice_share"], style.marker, color=style.color, label=style.label,
-                          markersize=4.5, alpha=0.75, markerfacecolor=style.color if name == "red" else "none",
-                          linestyle="none")  # fmt: skip
-            axes.plot([0, 100], [0, 100], "--", color=plot.BLACK, linewidth=1.2, label="equal shares")
-            axes.set_xlim(-0.1, 5)
-            axes.set_xlabel("node 5's throughput (% of the total)")
-        whole.set_title("all")
-        whole.set_ylabel("node 5's drops or set bits (% of all)")
-        whole.set_ylim(-1.5, 1.05 * max([47.6, *dots["notice_share"].to_list()]))
-        near.set_title("near the line")
-        near.set_ylim(-0.4, 12)
-        plot.legend(figure, [whole])
-        return figure
-
-    return Drawing(draw(), dots)
+    figure, ((whole, near),) = plot.panels(1, 2, height=4.2, share_y=False)
+    for axes in (whole, near):
+        for name, style in STYLES.items():
+            part = dots.filter(pl.col("gateway") == name)
+            axes.plot(part["share"], part["notice_share"], style.marker, color=style.color, label=style.label,
+                      markersize=4.5, alpha=0.75, markerfacecolor=style.color if name == "red" else "none",
+                      linestyle="none")  # fmt: skip
+        axes.plot([0, 100], [0, 100], "--", color=plot.BLACK, linewidth=1.2, label="equal shares")
+        axes.set_xlim(-0.1, 5)
+        axes.set_xlabel("node 5's throughput (% of the total)")
+    whole.set_title("all")
+    whole.set_ylabel("node 5's drops or set bits (% of all)")
+    whole.set_ylim(-1.5, 1.05 * max([47.6, *dots["notice_share"].to_list()]))
+    near.set_title("near the line")
+    near.set_ylim(-0.4, 12)
+    plot.legend(figure, [whole])
+    return Drawing(figure, dots)
 
 
 @figure(15, "Who is notified of congestion?", source="Sec. IX, Fig. 15", chart=scatter, tail=tail, random=random,

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import numpy as np
 import polars as pl
-from matplotlib.figure import Figure as Drawn
 from numpy.typing import NDArray
 
 from ...plot import style as plot
@@ -96,35 +95,31 @@ def curves(c: int) -> pl.DataFrame:
     )
 
 
+@plot.drawing
 def bounds_and_chances(luck: Runs, **_: object) -> Drawing:
     """Upper bounds and binomial chance of C times the expected number of marks, over the part of the bandwidth; dots:
     how often it was met."""
     lines, windows = pl.concat(curves(c) for c in MULTIPLES), windows_of_drops(luck.rows("flow_series"))
     found = [(c, SHARES[flow], met(windows, flow, c) / max(1, len(windows))) for flow, c in TESTED]
     dots = pl.DataFrame(found, schema=("c", "p", "frequency"), orient="row")
-
-    @plot.drawing
-    def draw() -> Drawn:
-        figure, (row,) = plot.panels(1, 2, height=3.8, share_y=False)
-        for axes in row:
-            for c, color, marker in zip(MULTIPLES, (plot.BLUE, plot.VERMILION), ("o", "s"), strict=True):
-                part = lines.filter(pl.col("c") == c)
-                for column, line, label in (("bound", "-", "bound of Fig. 16"), ("first_bound", "--", "first bound"),
-                                            ("binomial", ":", "binomial")):  # fmt: skip
-                    axes.plot(part["p"], part[column], line, color=color, linewidth=1.4, label=f"{label}, C = {c}")
-                own = dots.filter((pl.col("c") == c) & (pl.col("frequency") > 0))
-                if own.height:
-                    axes.plot(own["p"], own["frequency"], marker, color=color, label=f"RED, simulated, C = {c}")
-            axes.set_xlabel("part of the bandwidth p_i")
-            axes.set_xlim(0, 0.3)
-        row[0].set_ylabel("probability")
-        row[0].set_ylim(0, 1)
-        plot.log_axis(row[1], "y", [1, 0.1, 0.01, 0.001, 0.0001])
-        row[1].set_ylim(1e-4, 1)
-        plot.legend(figure, [row[0]], columns=4)
-        return figure
-
-    return Drawing(draw(), pl.concat([lines, dots], how="diagonal"))
+    figure, (row,) = plot.panels(1, 2, height=3.8, share_y=False)
+    for axes in row:
+        for c, color, marker in zip(MULTIPLES, (plot.BLUE, plot.VERMILION), ("o", "s"), strict=True):
+            part = lines.filter(pl.col("c") == c)
+            for column, line, label in (("bound", "-", "bound of Fig. 16"), ("first_bound", "--", "first bound"),
+                                        ("binomial", ":", "binomial")):  # fmt: skip
+                axes.plot(part["p"], part[column], line, color=color, linewidth=1.4, label=f"{label}, C = {c}")
+            own = dots.filter((pl.col("c") == c) & (pl.col("frequency") > 0))
+            if own.height:
+                axes.plot(own["p"], own["frequency"], marker, color=color, label=f"RED, simulated, C = {c}")
+        axes.set_xlabel("part of the bandwidth p_i")
+        axes.set_xlim(0, 0.3)
+    row[0].set_ylabel("probability")
+    row[0].set_ylim(0, 1)
+    plot.log_axis(row[1], "y", [1, 0.1, 0.01, 0.001, 0.0001])
+    row[1].set_ylim(1e-4, 1)
+    plot.legend(figure, [row[0]], columns=4)
+    return Drawing(figure, pl.concat([lines, dots], how="diagonal"))
 
 
 @figure(16, "By luck more than its part of the marks?", source="Sec. X, Appendix and Fig. 16", chart=bounds_and_chances,

@@ -9,7 +9,6 @@ from itertools import pairwise
 
 import numpy as np
 import polars as pl
-from matplotlib.figure import Figure as Drawn
 from numpy.typing import NDArray
 
 from ...plot import style as plot
@@ -96,27 +95,23 @@ tail = Study(FIG_4, settings=all_along, measure=TOGETHER, keys={"buffer": Axis("
              buffer=[buffer for _, buffer in PAIRS])  # fmt: skip
 
 
+@plot.drawing
 def over_queue(red: Runs, tail: Runs, **_: object) -> Drawing:
     """Correlation of window cuts over the average queue, under RED and Drop Tail."""
     kinds = ((tail, Style("Drop Tail", plot.GREEN, "--", "s")), (red, Style("RED", plot.VERMILION, "-", "o")))
     tables = [(runs.frame().sort("queue_mean"), style) for runs, style in kinds]
-
-    @plot.drawing
-    def draw() -> Drawn:
-        figure, (row,) = plot.panels(1, 2, height=3.6, share_y=False)
-        labels = {"correlation": "mean correlation of window cuts", "most": "cuts by at least 3 of 4 (% of intervals)"}
-        for axes, (name, label) in zip(row, labels.items(), strict=True):
-            for table, style in tables:
-                plot.mean_line(axes, table["queue_mean"], table[f"{name}_mean"], halves(table, name), style)
-            axes.set_xlim(0, None)
-            axes.set_ylim(0, None)
-            axes.set_xlabel("average queue found by arrivals (packets)")
-            axes.set_ylabel(label)
-        plot.legend(figure, row[:1])
-        return figure
-
+    figure, (row,) = plot.panels(1, 2, height=3.6, share_y=False)
+    labels = {"correlation": "mean correlation of window cuts", "most": "cuts by at least 3 of 4 (% of intervals)"}
+    for axes, (name, label) in zip(row, labels.items(), strict=True):
+        for table, style in tables:
+            plot.mean_line(axes, table["queue_mean"], table[f"{name}_mean"], halves(table, name), style)
+        axes.set_xlim(0, None)
+        axes.set_ylim(0, None)
+        axes.set_xlabel("average queue found by arrivals (packets)")
+        axes.set_ylabel(label)
+    plot.legend(figure, row[:1])
     data = pl.concat([table.with_columns(gateway=pl.lit(style.label)) for table, style in tables], how="diagonal")
-    return Drawing(draw(), data)
+    return Drawing(figure, data)
 
 
 @figure("together", "Do connections cut their windows at the same time?", label="Synchronisation",
