@@ -184,10 +184,8 @@ def throughput_queue(tail: Runs, red: Runs, **_: object) -> Drawing:
     plot.legend(figure, [axes], columns=3)
     rows = []
     for name, curve in CURVES.items():
-        (a, k), high = (
-            free_fit(*of_gateway(runs, name)),
-            runs.filter((pl.col("gateway") == name) & (pl.col("x") >= HIGH)),
-        )
+        a, k = free_fit(*of_gateway(runs, name))
+        high = runs.filter((pl.col("gateway") == name) & (pl.col("x") >= HIGH))
         fits = (f"{by_figure(runs, name, fit).mean:.2f}/(1 − x){curve.power}" for fit in (scale, scale_of_logarithms))
         mean = f"{np.mean(high['queue'].to_numpy()):.0f}" if high.height else "–"
         rows.append((curve.title, f"{curve.a:g}/(1 − x){curve.power}", *fits, f"{a:.2f}/(1 − x)^{k:.1f}", mean))

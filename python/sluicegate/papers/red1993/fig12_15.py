@@ -26,6 +26,7 @@ from ...reproduce import (
     Axis,
     Check,
     Drawing,
+    Measure,
     Quantity,
     Rows,
     Runs,
@@ -39,7 +40,6 @@ from ...reproduce import (
     each_run,
     figure,
     packets,
-    percent,
     printed,
     reference,
     within,
@@ -98,13 +98,13 @@ def possible(series: pl.DataFrame, queue: pl.DataFrame) -> float:
     return float(100 * WINDOW_5 * 8000 / (fixed + found * SERVICE_S) / (LINK_BPS * used / 100))
 
 
-def mean_of(column: str) -> Any:
+def mean_of(column: str) -> Measure:
     """The mean over the seconds of a run."""
     return each_run(lambda series: float(np.mean(seconds(series)[column].to_numpy())), flow_series=SERIES)
 
 
 MEASURES = {
-    "share": percent(mean_of("share")).as_("node 5's share of the throughput", "%", 0.01),
+    "share": mean_of("share").as_("node 5's share of the throughput", "%"),
     "queue": packets(Rows("queue").mean("queue_found_packets_mean"), "average queue"),
     "used": mean_of("used").as_("link used", "%"),
     "possible": each_run(possible, flow_series=SERIES, queue=QUEUE).as_("the most that node 5's window allows", "%"),
@@ -334,8 +334,8 @@ def scatter(checks: Sequence[Check], **studies: Runs) -> Drawing:
 def fig15(tail: Runs, random: Runs, red: Runs, decbit: Runs, room: Runs) -> Iterator[Check]:
     """The seconds of Figs. 12 to 14 and of DECbit's hosts and gateway on the same network, seed {seed}. Left out are
     seconds with fewer than 3 dropped packets. Roughly centred: no farther from equal shares than a quarter of node 5's
-    share of the throughput. For DECbit, which drops none, the packets whose bit is set are counted.
-    Left: all; right: near the line of equal shares."""
+    share of the throughput. For DECbit, which drops none, the packets whose bit is set are counted. Left: all; right:
+    near the line of equal shares."""
     rows = {name: notified(runs) for name, runs in (("tail", tail), ("random", random), ("red", red), ("room", room))}
     reflects = "node 5's share of the drops reflects its share of the throughput: roughly centred on the line"
     of_red = excess(rows["red"])
@@ -345,7 +345,7 @@ def fig15(tail: Runs, random: Runs, red: Runs, decbit: Runs, room: Runs) -> Iter
     for name in ("tail", "random"):
         title, biased = STYLES[name].label, excess(rows[name])
         yield claim(f"under {title} node 5 has a small part of the throughput and a large part of the drops", biased,
-                    above(0), id=f"{name}")  # fmt: skip
+                    above(0), id=name)  # fmt: skip
         less = (biased - of_red).as_("how much greater the excess is than under RED")
         yield claim(f"RED lacks the bias of {title}", less, above(0), id=f"red-less-than-{name}")
     marks, selective = (notified(decbit.at(feedback=each)) for each in (ALL, SELECTIVE))

@@ -304,8 +304,7 @@ def misbehaving(users: Runs) -> Iterator[Check]:
         yield reference(
             roughly, greedy.quantities[0], printed(75, 10), id="75", evidence=lies_between,
             because="What her users did is not said; here theirs is the first window above an equal share. The gain "
-            f"depends on the window: {told}. A window "
-            "between these has the printed one.",
+            f"depends on the window: {told}. A window between these has the printed one.",
         )  # fmt: skip
         yield lies_between
 
