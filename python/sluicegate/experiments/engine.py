@@ -26,14 +26,24 @@ from .job import Checked, Derive, Experiment, Flag, Job, Keep, Sets, Tables, che
 from .store import Store
 
 __all__ = [
-    "Derive", "Experiment", "Keep", "MissingRuns", "Progress", "Sets", "Store", "Tables", "check_workers", "cores", "finished",
-    "run_experiments", "seed_numbers",
-]  # fmt: skip
+    "Derive",
+    "Experiment",
+    "Keep",
+    "MissingRuns",
+    "Progress",
+    "Sets",
+    "Store",
+    "Tables",
+    "check_workers",
+    "cores",
+    "finished",
+    "run_experiments",
+    "seed_numbers",
+]
 
 Progress = Callable[[int, int, str], object]
 """Called with the cost of the runs done and of all that were missing, and the id of the experiment whose run has just
 ended; may raise to end the work."""
-
 
 
 class MissingRuns(Exception):
@@ -87,9 +97,10 @@ def run_experiments(
     with rows in the order of the experiments, then of the seeds.
 
     `jobs`: how many at once (default: one for each core this process may use), in threads, or in processes when a
-    discipline is written in Python. `executor`: runs them instead; it is left open. `cluster`: so does the Dask cluster
-    with its scheduler at this address. `store`: keeps each run as it ends; what is there already is not run again.
-    `kept_only`: raise `MissingRuns` rather than run anything. `progress` is called in this thread after each run, with the costs of what is done and of all that was missing.
+    discipline is written in Python. `executor`: runs them instead; it is left open. `cluster`: so does the Dask
+    cluster with its scheduler at this address. `store`: keeps each run as it ends; what is there already is not run
+    again. `kept_only`: raise `MissingRuns` rather than run anything. `progress` is called in this thread after each
+    run, with the costs of what is done and of all that was missing.
 
     Every experiment is checked before any is run. An exception of a run, of `progress`, or a KeyboardInterrupt cancels
     what is left and is raised. Raises ValueError when two experiments share an id, there is no seed, less than one job,

@@ -1,7 +1,7 @@
 """The house style of figures: colours that colour-blind readers tell apart, axes with units, the same bytes each time.
 
-A function that draws is decorated with `drawing`, so that a user's own Matplotlib settings change nothing, and returns
-a `matplotlib.figure.Figure`; `svg` turns that into bytes that depend on the figure alone (fixed hash salt, no date).
+A function that draws is decorated with `drawing`, so that a user's own Matplotlib settings change nothing; `svg` turns
+a `matplotlib.figure.Figure` into bytes that depend on the figure alone (fixed hash salt, no date).
 Nothing here uses pyplot or any global figure.
 """
 
@@ -12,7 +12,7 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, ParamSpec
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import matplotlib as mpl
 import numpy as np
@@ -23,6 +23,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 from numpy.typing import ArrayLike
 
 P = ParamSpec("P")
+Drawn = TypeVar("Drawn")
 
 # Okabe and Ito's palette: eight colours that stay apart under the common forms of colour blindness.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
@@ -112,11 +113,11 @@ def house_style() -> Iterator[None]:
         yield
 
 
-def drawing(function: Callable[P, Figure]) -> Callable[P, Figure]:
+def drawing(function: Callable[P, Drawn]) -> Callable[P, Drawn]:
     """Decorate a function that draws a figure: it runs in the house style."""
 
     @functools.wraps(function)
-    def styled(*args: P.args, **kwargs: P.kwargs) -> Figure:
+    def styled(*args: P.args, **kwargs: P.kwargs) -> Drawn:
         with house_style():
             return function(*args, **kwargs)
 

@@ -113,6 +113,17 @@ def not_above(limit: float, why: str = "") -> Bound:
     return Bound(f"not above {limit:.4g}", of)
 
 
+def not_unlike(value: float) -> Bound:
+    """Equal to `value` as far as the seeds can tell: give or take the half-width of the 95 % interval."""
+
+    def of(quantity: Quantity) -> Bounds:
+        margin, seeds = quantity.spread.margin, quantity.spread.count
+        told = f"{value:.4g}, give or take {margin:.2g}, the 95 % interval over {seeds} seeds"
+        return Bounds(value - margin, value + margin, told)
+
+    return Bound(f"{value:.4g}", of)
+
+
 def printed(value: float, precision: float, to: float | None = None) -> Bound:
     """Around a printed `value`, or between it and `to`, that came from one run of the paper's.
 

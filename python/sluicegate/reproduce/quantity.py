@@ -66,6 +66,14 @@ class Quantity:
 
     __radd__, __rmul__ = __add__, __mul__
 
+    def greatest(self) -> Quantity:
+        """The greatest value of all seeds: what none may exceed."""
+        return replace(self, values=(max(self.values),))
+
+    def total(self) -> Quantity:
+        """The sum over all seeds, of what is counted."""
+        return replace(self, values=(math.fsum(self.values),))
+
     def percent_of(self, other: Quantity | float) -> Quantity:
         """This in per cent of `other`, seed by seed."""
         return (self / other * 100).as_(unit="%")

@@ -126,13 +126,13 @@ class Study:
     ) -> None:
         """Describe a study; nothing runs yet.
 
-        `scenario`: the name of a bundled one. `axes`: their values, numbers and texts (see `keys`), disciplines and
-        `Variant`s; the study has every combination, of which `keep`, called with a point, may choose. `keys`: what
-        axes of numbers and texts change. `measure`: numbers of each run, by name. `sets`: overrides at all points.
-        `tables`: further tables that figures read as they are, with their columns; those in `once` are kept of the
-        first seed alone. `derive`: makes tables from those of a run, in the process that ran it; it may take
-        `settings`. `edit`: changes the scenario's text at a point. `settings`: from the paper's to the study's own.
-        `by_seed`: overrides of single seeds, from what the paper has prepared and the point. `cost`: of a run,
+        `scenario`: the name of a bundled one, or its text. `axes`: their values, numbers and texts (see `keys`),
+        disciplines and `Variant`s; the study has every combination, of which `keep`, called with a point, may choose.
+        `keys`: what axes of numbers and texts change. `measure`: numbers of each run, by name. `sets`: overrides at
+        all points. `tables`: further tables that figures read as they are, with their columns; those in `once` are
+        kept of the first seed alone. `derive`: makes tables from those of a run, in the process that ran it; it may
+        take `settings`. `edit`: changes the scenario's text at a point. `settings`: from the paper's to the study's
+        own. `by_seed`: overrides of single seeds, from what the paper has prepared and the point. `cost`: of a run,
         compared with others.
         """
         self.scenario, self.keys, self.measure, self.sets = scenario, dict(keys or {}), dict(measure or {}), sets
@@ -142,6 +142,11 @@ class Study:
         self.axes = {name: tuple(values) for name, values in axes.items()}
         grid = (dict(zip(self.axes, values, strict=True)) for values in product(*self.axes.values()))
         self.points: tuple[Point, ...] = tuple(point for point in grid if keep is None or keep(**point))
+
+    @cached_property
+    def source(self) -> tuple[str, str]:
+        """The text of the scenario, and its name for messages."""
+        return (self.scenario, "study.toml") if "\n" in self.scenario else read_scenario(self.scenario)
 
     @cached_property
     def needs(self) -> Needs:
@@ -166,7 +171,7 @@ class Study:
 
     def text(self, point: Point, settings: Settings) -> str:
         """The scenario at a point, without its overrides."""
-        text, _ = read_scenario(self.scenario)
+        text, _ = self.source
         return text if self.edit is None else self.edit(text, point, self.settings(settings))
 
     def experiment(self, point: Point, settings: Settings, prepared: Any, needs: Needs) -> Experiment:
@@ -175,7 +180,7 @@ class Study:
         sets = (*self.settings(settings).sets(), ("run.series", series), *self.overrides(point))
         by_seed = {} if self.by_seed is None else self.by_seed(prepared, point)
         keep = {table: tuple(sorted(columns)) for table, columns in sorted(needs.items())}
-        _, name = read_scenario(self.scenario)
+        _, name = self.source
         return Experiment(self.id(point, settings, prepared), self.text(point, settings), name, sets, keep,
                           derive=self._derive(settings), once=self.once, by_seed=by_seed, cost=self.cost)  # fmt: skip
 

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
-from sluicegate import scenario as api
-from sluicegate.experiments.run import run_text
-from sluicegate.papers import red1993_filter as the_filter
-from sluicegate.papers import red1993_heavy, red1993_simple
-from sluicegate.papers.checks import judge
+from sluicegate.experiments.engine import run_experiments
+from sluicegate.papers.red1993 import average, fig03, fig09
+from sluicegate.papers.red1993.charts import EVENTS
+from sluicegate.reproduce import Runs, Settings
+from sluicegate.reproduce.claim import judge, numbered
 
-SOURCES = ("fig3", "unresponsive", "fig9")
+STUDIES = {"fig3": fig03.staggered, "unresponsive": fig03.unresponsive_flows, "fig9": fig09.heavy}
+SOURCES = tuple(STUDIES)
+FEW = Settings(seeds=(3,), duration_s=1, warmup_s=0, sample_s=1)
 
 
 def traced(source: str, sets: dict[str, str]) -> dict[str, pl.DataFrame]:
-    """The tables of a run of Fig. 3, of UDP at four times the link's rate, or of Fig. 9."""
-    text, name = api.read_scenario("red1993_fig9" if source == "fig9" else "red1993_fig3")
-    if source == "unresponsive":
-        text, sets = red1993_simple.unresponsive(4), {"run.packets": "100000", **sets}
-    run = run_text(text, name, sets=sets, seed=3)
-    return {"packets": run.table("packets")}
+    """The packets of a run of Fig. 3, of UDP at four times the link's rate, or of Fig. 9."""
+    study = STUDIES[source]
+    wanted = study.experiment(study.points[-1], FEW, None, {"packets": frozenset(EVENTS)})
+    return run_experiments([replace(wanted, derive=None, sets=(*wanted.sets, *sets.items()))], FEW.seeds)
 
 
 def verdicts(source: str, **sets: str) -> dict[str, bool]:
     """Which of the checks hold of a run at the first gateway."""
-    table = the_filter.measured(traced(source, {f"queue.{key}": value for key, value in sets.items()}))
-    runs = table[the_filter.TABLE].filter(pl.col("link") == "bottleneck")
-    checks = the_filter.checks("average", "Secs. III and VIII", "a test", runs)
+    study = fig03.staggered
+    (id_,) = (study.id(point, FEW, None) for point in study.points)
+    table = average.measured(traced(source, {f"queue.{key}": value for key, value in sets.items()}))[average.TABLE]
+    rows = table.with_columns(experiment=pl.lit(id_), seed=pl.lit(3, dtype=pl.UInt64))
+    values = {name: measure.evaluate({average.TABLE: rows}) for name, measure in average.measures().items()}
+    checks = numbered("average", "a test", average.is_eq_1(Runs(study, FEW, {id_: study.points[0]}, {}, values)))
     return {verdict.check.id: verdict.name == "reproduced" for verdict in judge(checks)}
 
 
@@ -66,15 +71,15 @@ def fig3() -> pl.DataFrame:
 
 
 def test_the_average_is_computed_anew_and_a_wrong_one_is_seen(fig3: pl.DataFrame) -> None:
-    assert the_filter.recomputed(fig3) < 1e-9
+    assert average.recomputed(fig3) < 1e-9
     place = fig3.height // 2
     wrong = fig3.with_row_index().with_columns(
         average_packets=pl.when(pl.col("index") >= place).then(pl.col("average_packets") + 0.001).otherwise(
             pl.col("average_packets")
         )
     )  # fmt: skip
-    assert the_filter.recomputed(wrong) == pytest.approx(0.001, rel=1e-6)
-    assert the_filter.recomputed(fig3, s=2 * the_filter.S) > 0.01, "idle times matter"
+    assert average.recomputed(wrong) == pytest.approx(0.001, rel=1e-6)
+    assert average.recomputed(fig3, s=2 * average.S) > 0.01, "idle times matter"
 
 
 # By hand ------------------------------------------------------------------------------------------------------------
@@ -87,29 +92,30 @@ def events(*rows: tuple[str, int, float]) -> pl.DataFrame:
 
 def test_a_packet_spared_above_max_th_is_seen() -> None:
     dropped = [("arrival", 20, 14.9), ("arrival", 20, 15.1), ("forced", 20, 15.1), ("departure", 19, 15.1)]
-    assert the_filter.spared_above(events(*dropped)) == 0
-    assert the_filter.spared_above(events(*dropped, ("arrival", 19, 15.2), ("departure", 19, 15.2))) == 1
-    assert the_filter.spared_above(events(*dropped, ("arrival", 19, 15.2))) == 1
+    assert average.spared_above(events(*dropped)) == 0
+    assert average.spared_above(events(*dropped, ("arrival", 19, 15.2), ("departure", 19, 15.2))) == 1
+    assert average.spared_above(events(*dropped, ("arrival", 19, 15.2))) == 1
 
 
 def test_what_the_filter_allows_follows_from_the_first_arrival_above_max_th() -> None:
     above = [("arrival", 25, 15.0), ("forced", 25, 15.0), ("arrival", 25, 15.02), ("forced", 25, 15.02),
              ("departure", 24, 15.02)]  # fmt: skip
     # 15 + 0.002 · 10; a departure leaves 24: 15.02 + 0.002 · 8.98.
-    assert the_filter.beyond(events(*above, ("arrival", 24, 15.03796))) == pytest.approx((15.03796, 0, 1), abs=1e-12)
+    assert average.beyond(events(*above, ("arrival", 24, 15.03796))) == pytest.approx((15.03796, 0, 1), abs=1e-12)
     # A packet that was let in shows in the queue and so in the average, whatever is said of it.
-    let_in = the_filter.beyond(events(*above, ("arrival", 25, 15.03996)))
+    let_in = average.beyond(events(*above, ("arrival", 25, 15.03996)))
     assert let_in == pytest.approx((15.03796, 0.002, 1), abs=1e-12)
     # The stretch ends below max_th; the next begins anew, from its own queue.
     below = [("arrival", 10, 15.0), ("departure", 9, 15.0), ("arrival", 9, 14.988), ("arrival", 40, 15.2)]
-    assert the_filter.beyond(events(*below)) == pytest.approx((15.2, 0, 2), abs=1e-12)
+    assert average.beyond(events(*below)) == pytest.approx((15.2, 0, 2), abs=1e-12)
     # An arrival that finds the link idle is no matter of the queue.
     idle = [("arrival", 1, 15.0), ("departure", 0, 15.0), ("arrival", 0, 7.0)]
-    assert the_filter.beyond(events(*idle)) == (15.0, 0.0, 1)
+    assert average.beyond(events(*idle)) == (15.0, 0.0, 1)
 
 
-def test_early_drops_of_data_and_acknowledgements_are_compared() -> None:
-    run = pl.DataFrame({"data_arrived": [100, 300], "data_lost": [4, 4], "acks_arrived": [50, 50], "acks_lost": [1, 2]})
-    apart, error = red1993_heavy.unlike(run)
-    assert apart == pytest.approx(100 * (8 / 400 - 3 / 100))
-    assert error == pytest.approx(100 * (11 / 500 * 489 / 500 * (1 / 400 + 1 / 100)) ** 0.5)
+def test_an_average_that_is_the_queue_moves_as_far_as_it() -> None:
+    rows = [("arrival", 0, 0.0), ("arrival", 10, 1.0), ("departure", 9, 1.0), ("arrival", 0, 0.5)]
+    table = events(*rows).with_columns(link=pl.lit("bottleneck"))
+    assert average.measured({"packets": table})[average.TABLE]["slowness"].item() == pytest.approx(1.5 / 20)
+    same = table.with_columns(average_packets=pl.col("queue_packets").cast(pl.Float64))
+    assert average.measured({"packets": same})[average.TABLE]["slowness"].item() == 1
