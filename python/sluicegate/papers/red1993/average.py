@@ -162,3 +162,15 @@ def is_eq_1(runs: Runs, suffix: str = "", where: str | None = None) -> Iterator[
         bound=within(None, ROUNDING, "0, give or take a millionth: from the average and the queue at the first "
                      "arrival, the departures and eq. (1), whatever the queue was afterwards"),
     )  # fmt: skip
+
+
+def never_exceeds_max_th(runs: Runs, though: str = "") -> Iterator[Check]:
+    """That the average never exceeds max_th, and what explains it if it does. `though`: in spite of what."""
+    checks = list(is_eq_1(runs))
+    yield claim(
+        f"when RED drops at max_th, the calculated average does not exceed it{though}", runs["greatest"].greatest(),
+        within(None, MAX_TH, f"{MAX_TH} as claimed, without room"), source="Secs. I and VIII", id="average",
+        because="Every arrival at max_th and above is dropped, but it still moves the average towards the queue, which "
+        "is longer until it has drained: the average lags by w_q.", evidence=checks[-1],
+    )  # fmt: skip
+    yield from checks

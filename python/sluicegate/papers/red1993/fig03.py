@@ -171,9 +171,7 @@ def fig3(staggered: Runs, shown: Runs, following: Runs, longer: Runs) -> Iterato
                 staggered["dropped_by_buffer"].total(), within(0, 0, "none"))  # fmt: skip
     yield claim("the average changes fairly slowly compared to the queue", staggered["slowness"], below(0.1),
                 tested="from arrival to arrival the average moves less than a tenth as far as the queue")  # fmt: skip
-    yield claim("when RED drops at max_th, the calculated average does not exceed it", staggered["greatest"].greatest(),
-                within(None, MAX_TH, f"{MAX_TH} as claimed, without room"), source="Sec. VIII")  # fmt: skip
-    yield from average.is_eq_1(staggered)
+    yield from average.never_exceeds_max_th(staggered)
     yield claim("as the number of connections increases, the gateway drops packets more often", staggered["slope"],
                 above(0), tested="the slope of drops per second over 1, 2, 3 and 4 connections")  # fmt: skip
     more = (longer["node_1"] - longer["node_3"]).as_(
@@ -231,15 +229,8 @@ def against_unresponsive(flows: Runs) -> Iterator[Check]:
     0.1 ms, in the run with seed {seed}. While the queue builds up the average lags behind it: the queue reaches max_th
     long before the average does, and the average then still rises until the queue is down."""
     for at in flows.each("load"):
-        bounded = list(average.is_eq_1(at))
-        yield claim(
-            "when RED drops at max_th, the calculated average does not exceed it, even in the absence of a cooperating "
-            "transport protocol", at["greatest"].greatest(), within(None, MAX_TH, f"{MAX_TH} as claimed, without room"),
-            source="Secs. I and VIII", id="average", evidence=bounded[-1],
-            because="Every arrival at max_th and above is dropped, but it still moves the average towards the queue, "
-            "which is longer until it has drained: the average lags by w_q.",
-        )  # fmt: skip
-        yield from bounded
+        though = ", even in the absence of a cooperating transport protocol"
+        yield from average.never_exceeds_max_th(at, though)
         yield claim(
             "with unresponsive flows the average is still controlled: never half a packet above max_th after the first "
             "half of the run", at["late"].greatest(), id="steady",
