@@ -17,7 +17,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
 
-.PHONY: help setup demo test lint docs picture bench captures fuzz generate lock clean prerequisites
+.PHONY: help setup demo test lint docs picture verdicts bench captures fuzz generate lock clean prerequisites
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ docs: setup ## the manual as a site, in out/docs; warnings are errors
 
 picture: setup ## draw the README's picture anew
 	$(BIN)/python tools/picture.py
+
+verdicts: setup ## reproduce the papers and record their verdicts: VERDICTS_OF="choke1999 ..."; half an hour for all
+	$(BIN)/python tools/verdicts.py $(VERDICTS_OF)
 
 bench: BENCH_MINUTES ?= 120
 bench: setup ## measure speed: writes bench.json and prints its tables

@@ -147,8 +147,8 @@ class Choice:
 class Paper:
     """A paper as it is reproduced.
 
-    `name`: of its reports. `package`: whose modules hold its figures (default: that of this name in
-    `sluicegate.papers`). `short` and `full`: how long and how often
+    `name`: of its reports. `package`: the package or module that holds its figures (default: that of this
+    name in `sluicegate.papers`). `short` and `full`: how long and how often
     to run. `choices`: what the paper leaves open. `commands`: single points, as a person would run them. `scenario`:
     the one to show. `prepare`: what has to be found out before the studies can run; it is given the settings and a
     function that simulates, and its result reaches `Study.by_seed` and figures whose checks take `prepared`. `summary`:
@@ -172,9 +172,12 @@ class Paper:
     def figures(self) -> list[Figure]:
         """Its figures, in the order of the page. Raises ValueError when two have the same id."""
         package = self._package()
+        names = [package.__name__]
+        if hasattr(package, "__path__"):
+            names += [f"{package.__name__}.{module.name}" for module in iter_modules(package.__path__)]
         found: dict[str, Figure] = {}
-        for module in iter_modules(package.__path__):
-            for each in vars(import_module(f"{package.__name__}.{module.name}")).values():
+        for name in names:
+            for each in vars(import_module(name)).values():
                 if isinstance(each, Figure) and found.setdefault(each.id, each) is not each:
                     raise ValueError(f"two figures are called {each.id!r}")
         return sorted(found.values(), key=lambda each: each.order)
