@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+from sluicegate import cli
+
+# `make test-all` looks at many more examples.
+hypothesis.settings.register_profile("full", max_examples=500, deadline=None)
+hypothesis.settings.register_profile("quick", max_examples=25, deadline=None)
+hypothesis.settings.load_profile(os.environ.get("SLUICEGATE_TESTS", "quick"))
 
 # A shell starts its background jobs with interrupts ignored, and children inherit that: the tests of Ctrl-C need them.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -62,8 +72,32 @@ def small(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def sluicegate(tmp_path: Path) -> Program:
-    """Run the program in a folder of its own and return what it said; no terminal, so no progress bar."""
+def sluicegate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """Run the program in a folder of its own and return what it said; no terminal, so no progress bar. It runs in this
+    process, which takes no time to start."""
+
+    def call(*arguments: str | Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        said, complained = io.StringIO(), io.StringIO()
+        status: object = 0
+        with monkeypatch.context() as patch, redirect_stdout(said), redirect_stderr(complained):
+            patch.chdir(tmp_path)
+            for key, value in {"COLUMNS": "200", **(env or {})}.items():
+                patch.setenv(key, value)
+            patch.setattr(sys, "argv", ["sluicegate", *map(str, arguments)])
+            patch.setattr(sys, "stdin", io.StringIO())
+            try:
+                cli.main()
+            except SystemExit as end:
+                status = end.code
+        code = status if isinstance(status, int) else int(status is not None)
+        return subprocess.CompletedProcess(arguments, code, said.getvalue(), complained.getvalue())
+
+    return call
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Program:
+    """The same as a process of its own, as a user starts it: for what only shows there."""
 
     def call(*arguments: str | Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
