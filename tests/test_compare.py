@@ -96,7 +96,7 @@ def test_several_links_keep_their_names() -> None:
     [([5.0] * 7, 1.0), ([0.0, 0.0, 9.0, 0.0], 0.25), ([1.0, 3.0], 0.8), ([4.0], 1.0), ([], None), ([0.0, 0.0], None)],
 )
 def test_jains_index(throughputs: list[float], index: float | None) -> None:
-    assert comparison.jain(throughputs) == (None if index is None else pytest.approx(index, rel=1e-15))
+    assert stats.jain(throughputs) == (None if index is None else pytest.approx(index, rel=1e-15))
 
 
 def test_kinds_are_split_by_algorithm_when_there_are_several() -> None:

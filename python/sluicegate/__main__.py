@@ -8,7 +8,7 @@ import sys
 def main() -> None:
     """Run the command line. Exit code 130 when it is interrupted."""
     try:
-        from .cli.common import main as command_line
+        from .cli import main as command_line
 
         command_line()
     except KeyboardInterrupt:

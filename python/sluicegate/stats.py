@@ -1,4 +1,4 @@
-"""Means over seeds and what can honestly be said of them: Student-t intervals.
+"""Means over seeds and what can honestly be said of them: Student-t intervals; and Jain's index.
 
 Every number that a report shows is a mean over independent runs that differ only in their seed. The sums use
 `math.fsum`, which rounds once, so a result does not depend on the order of the values or on the machine.
@@ -88,3 +88,12 @@ def difference(first: Sequence[float], second: Sequence[float]) -> Interval:
     Both sequences list the same seeds in the same order; raises ValueError when their lengths differ.
     """
     return interval(a - b for a, b in zip(first, second, strict=True))
+
+
+def jain(throughputs: Sequence[float]) -> float | None:
+    """Jain's index (Σx)² / (n Σx²): 1 when all are equal, 1/n when one has all. None when all are 0 or there are none.
+
+    Source: Jain, Chiu & Hawe 1984, DEC technical report TR-301.
+    """
+    squares = math.fsum(x * x for x in throughputs)
+    return math.fsum(throughputs) ** 2 / (len(throughputs) * squares) if squares > 0 else None

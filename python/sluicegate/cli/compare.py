@@ -127,7 +127,7 @@ def sections(comparison: Comparison) -> list[tuple[str, list[Column]]]:
             Column(f"{before}loss_ratio", "loss\n%", 100.0, 2),
             Column(f"{before}queueing_delay_mean_ns", "delay ms\nmean", 1e-6),
             Column(f"{before}queueing_delay_p99_ns", "delay ms\np99", 1e-6),
-            Column(f"{before}utilisation", "utilisation\n%", 100.0, 2),
+            Column(f"{before}utilisation", "util.\n%", 100.0, 2),
         ])
         for link in comparison.links
         for before in [comparison.before(link)]

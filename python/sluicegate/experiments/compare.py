@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core, scenario
 from ..io import check_writable, staged, write_json
-from ..stats import CONFIDENCE, Interval, difference, interval
+from ..stats import CONFIDENCE, Interval, difference, interval, jain
 from .disciplines import Choice, Listed, choices, find
 from .engine import Experiment, Store, Tables, check_workers, run_experiments, seed_numbers
 
@@ -312,15 +312,6 @@ def _ratio(rows: Sequence[Mapping[str, Any]]) -> float | None:
     """Packets lost over packets that arrived; None without arrivals."""
     arrivals = sum(row["arrivals_packets"] for row in rows)
     return sum(row["lost_packets"] for row in rows) / arrivals if arrivals else None
-
-
-def jain(throughputs: Sequence[float]) -> float | None:
-    """Jain's index (Σx)² / (n Σx²): 1 when all are equal, 1/n when one has all. None when all are 0 or there are none.
-
-    Source: Jain, Chiu & Hawe 1984, DEC technical report TR-301.
-    """
-    squares = math.fsum(x * x for x in throughputs)
-    return math.fsum(throughputs) ** 2 / (len(throughputs) * squares) if squares > 0 else None
 
 
 def means(runs: pl.DataFrame) -> pl.DataFrame:

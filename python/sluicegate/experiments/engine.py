@@ -22,6 +22,7 @@ from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 from .. import custom_aqm
+from .identity import identity
 from .job import Checked, Derive, Experiment, Flag, Job, Keep, Sets, Tables, check, digest_of, job_of, key_of, work
 from .store import Store
 
@@ -163,14 +164,17 @@ def _asked(
     """The key of each run, and by key the runs that are not there; two that share a key are one."""
     digest = cache(digest_of)  # experiments share files
     checked: dict[str, Checked] = {}
+    derived: dict[str, str | None] = {}
     keys: list[str] = []
     missing: dict[str, tuple[Job, Experiment]] = {}
     for experiment, seed in runs:
         first = experiment.id not in checked
         if first or experiment.by_seed:
             checked[experiment.id] = experiment.checked or check(experiment, seed, digest)
+        if first:
+            derived[experiment.id] = None if experiment.derive is None else identity(experiment.derive)
         job = job_of(experiment, seed, first, checked[experiment.id], elsewhere)
-        keys.append(key_of(job, checked[experiment.id]))
+        keys.append(key_of(job, checked[experiment.id], derived[experiment.id]))
         if keys[-1] not in there:
             missing.setdefault(keys[-1], (job, experiment))
     return keys, missing

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from .. import _core, custom_aqm
 from ..results import tables_from_core
 from ..scenario import PYTHON
-from .identity import identity
 
 if TYPE_CHECKING:
     import polars as pl
@@ -204,10 +203,11 @@ def job_of(experiment: Experiment, seed: int, first: bool, checked: Checked, els
     return Job(experiment.text, name, sets, seed, keep, queue, derive, build(), checked.files, checked.made)
 
 
-def key_of(job: Job, checked: Checked) -> str:
+def key_of(job: Job, checked: Checked, derived: str | None) -> str:
     """What a run is known by: the digest of all that what is kept of it depends on.
 
-    What cannot be told apart from others gets a key of its own, and so is run anew each time.
+    `derived`: the `identity` of what derives tables, if anything does. What cannot be told apart from others gets a key
+    of its own, and so is run anew each time.
     """
     told: dict[str, Any] = {
         "build": build(),
@@ -216,12 +216,10 @@ def key_of(job: Job, checked: Checked) -> str:
         "made": checked.made,
         "files": checked.files,
         "keep": dict(job.keep),
+        "derive": derived,
     }
     unknown = (job.queue is not None and not _told(job.queue)) or any(digest is None for _, digest in checked.made)
-    if job.derive is not None:
-        told["derive"] = identity(job.derive)
-        unknown = unknown or told["derive"] is None
-    if unknown:
+    if unknown or (job.derive is not None and derived is None):
         told["unknown"] = secrets.token_hex(16)
     return hashlib.sha256(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 

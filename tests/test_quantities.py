@@ -1,0 +1,86 @@
+"""Units and numbers, in and out: every unit that the core reads, and each form in which numbers are printed."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from sluicegate import ScenarioError, _core
+from sluicegate.quantities import UNITS, column_value, duration, fixed, in_base_unit, quantity, significant
+
+KEYS = {"rate": "network.rate", "time": "network.delay", "size": "flows.0.packet_size"}
+
+
+def declared() -> dict[str, set[str]]:
+    """The units that the core declares for each kind of quantity."""
+    found: dict[str, set[str]] = {}
+
+    def look(part: object) -> None:
+        if isinstance(part, dict):
+            if part.get("kind") in KEYS:
+                found.setdefault(part["kind"], set()).update(part["units"])
+            for each in part.values():
+                look(each)
+        elif isinstance(part, list):
+            for each in part:
+                look(each)
+
+    look(json.loads(_core.declarations()))
+    return found
+
+
+def test_every_unit_that_the_core_reads_is_understood() -> None:
+    sizes = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "KiB": 2**10, "MiB": 2**20}
+    times = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
+    rates = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9}
+    rates |= {"bps": 1, "kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9}
+    expected = {"rate": rates, "time": times, "size": sizes}
+    assert {kind: set(units) for kind, units in expected.items()} == declared()
+    for kind, units in expected.items():
+        for unit, factor in units.items():
+            value = 100 if unit == "B" else 3  # a packet has a length at least
+            if kind == "size" and value * factor > 65_535:
+                assert column_value(f"{value} {unit}") == ("_bytes", value * factor)
+            else:
+                assert quantity("x", f"{value} {unit}", KEYS[kind]) == value * factor, unit
+
+
+def test_what_is_shown_is_read_again() -> None:
+    for unit, factor in UNITS.items():
+        assert in_base_unit(f"7 {unit}") == 7 * factor
+
+
+def test_a_mistake_names_the_argument() -> None:
+    with pytest.raises(ScenarioError, match=r"^rtt"):
+        quantity("rtt", "10 Mbit/s", "network.delay")
+    with pytest.raises(ScenarioError, match=r'^rate = "0 Mbit/s": must be above 0 bit/s$'):
+        quantity("rate", "0 Mbit/s", "network.rate")
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("0.5 Mbit/s", ("_bps", 500_000)),
+        ("1.5 ms", ("_ns", 1_500_000)),
+        ("64 kB", ("_bytes", 64_000)),
+        ("3 packets", ("", 3)),
+        ("12", ("", 12)),
+        ("-0.25", ("", -0.25)),
+        ("1e-3", ("", 0.001)),
+        ("true", ("", True)),
+        ("red", (None, "red")),
+        ("3 parsecs", (None, "3 parsecs")),
+        ("9" * 30, (None, "9" * 30)),
+    ],
+)
+def test_a_value_becomes_a_cell_with_its_unit_in_the_name_of_the_column(text: str, column: tuple[str, object]) -> None:
+    assert column_value(text) == column
+
+
+def test_numbers_are_printed_short() -> None:
+    assert [fixed(1234.56, 1e3), fixed(None), fixed(0.5, 0.01)] == ["1.2", "–", "50.0"]
+    shown = [significant(value) for value in (1234.5, 12.345, 1.2345, 0.12345, 0.012345, 0.0, -250.4, math.nan, None)]
+    assert shown == ["1234", "12.3", "1.23", "0.12", "0.012", "0.00", "-250", "unknown", "–"]
+    assert [duration(value) for value in (90, 1.5, 0.25, 2e-6, 5e-9)] == ["90 s", "1.5 s", "250 ms", "2 us", "5 ns"]
