@@ -84,12 +84,16 @@ clean: ## remove what was built: .venv, target, caches (results in out/ stay)
 prerequisites:
 	@tools/prerequisites >/dev/null
 
+# A stamp is as old as the beginning of what it stands for: a file saved meanwhile is newer, and is built the next time.
+
 # A changed lock gives a new environment, so that nothing outside the lock lingers in it.
 $(VENV)/.python: requirements.lock | prerequisites
 	"$$(tools/prerequisites)" -m venv --clear $(VENV)
+	touch $@.begun
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement requirements.lock
-	touch $@
+	mv $@.begun $@
 
 $(VENV)/.extension: $(VENV)/.python pyproject.toml $(RUST)
+	touch $@.begun
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
-	touch $@
+	mv $@.begun $@
