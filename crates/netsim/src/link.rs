@@ -136,7 +136,7 @@ impl Link {
         self.held -= 1;
         self.totals.waited(packet.queued, now, self.watched);
         if packet.marked {
-            self.totals.marked += 1;
+            self.totals.mark(packet.queued);
             self.remember(&packet, None);
         }
         let time = self.transmitter.send(u64::from(packet.bytes + self.framing));
@@ -154,7 +154,7 @@ impl Link {
     /// A packet that it held is lost for this cause.
     pub fn lose(&mut self, packet: &QueuedPacket, cause: Cause, now: Time) {
         self.held -= 1;
-        self.totals.lost[cause as usize] += 1;
+        self.totals.lose(packet.queued, cause);
         self.totals.left(packet.queued, now);
     }
 
