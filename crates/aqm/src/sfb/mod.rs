@@ -165,7 +165,7 @@ impl<P> Declared for Sfb<P> {
         title: "SFB",
         source: "Feng, Kandlur, Saha & Shin 1999 and 2001; Linux, net/sched/sch_sfb.c",
         tc: "tc qdisc add dev DEV root sfb limit LIMIT_PACKETS max BIN_MAX target BIN_SIZE increment INCREMENT \
-             decrement DECREMENT penalty_rate PACKETS_PER_SECOND penalty_burst PACKETS rehash SECONDS db SECONDS",
+             decrement DECREMENT penalty_rate PACKETS_PER_SECOND penalty_burst PACKETS rehash MILLISECONDS db MILLISECONDS",
         module: include_str!("mod.rs"),
     };
 }
