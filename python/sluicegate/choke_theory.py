@@ -131,11 +131,11 @@ class ChokeTheory:
     def write(self, directory: str | Path) -> Path:
         """Write theory.svg, curve.parquet and summary.json, all or none; return the directory. Raises OSError."""
         from . import choke_theory_plot, plot
-        from .files import staged
+        from .files import staged, write_parquet
 
         with staged(directory) as folder:
             (folder / "theory.svg").write_bytes(plot.svg(choke_theory_plot.curve(self)))
-            self.table().write_parquet(folder / "curve.parquet")
+            write_parquet(self.table(), folder / "curve.parquet")
             text = json.dumps(self.record(), indent=2, ensure_ascii=False, allow_nan=False)
             (folder / "summary.json").write_text(text + "\n", "utf-8")
         return Path(directory)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import jinja2
 
 from . import plot
-from .files import staged
+from .files import staged, write_parquet
 from .papers.checks import VERDICTS, Verdict, passed
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def write(report: Report, out: Path) -> None:
         drawings = {part.id: plot.svg(part.drawing) for part in report.figures}
         for part in report.figures:
             (folder / "figures" / f"{part.id}.svg").write_bytes(drawings[part.id])
-            part.data.write_parquet(folder / "data" / f"{part.id}.parquet")
+            write_parquet(part.data, folder / "data" / f"{part.id}.parquet")
         records = [verdict.record() for verdict in report.verdicts]
         text = json.dumps(records, indent=2, ensure_ascii=False, allow_nan=False)
         (folder / "checks.json").write_text(text + "\n", encoding="utf-8")

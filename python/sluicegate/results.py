@@ -18,11 +18,11 @@ TYPES = {"f64": "<f8", "u64": "<u8", "i64": "<i8", "bool": "?"}
 """The core's names of column types, and NumPy's."""
 
 
-class Run:
-    """What a simulation gave.
+class Results:
+    """What a run or a replay gave: tables, and a summary.
 
     Attributes:
-        summary: Version, resolved scenario, seed, totals and the number of events.
+        summary: Version, what was simulated or replayed, seed and totals.
         tables: The names of the tables.
     """
 
@@ -37,6 +37,47 @@ class Run:
     def flows(self) -> pl.DataFrame:
         """One row for each flow: throughput, arrivals, losses by cause, delay, over the measured window."""
         return self.table("flows")
+
+    @property
+    def links(self) -> pl.DataFrame:
+        """One row for each link: arrivals, losses by cause, utilisation, queue and delay, over the measured window."""
+        return self.table("links")
+
+    def table(self, name: str) -> pl.DataFrame:
+        """The table of that name, made from the core's bytes when first asked for. Raises KeyError."""
+        if name not in self._frames:
+            self._frames[name] = _frame(self._columns.pop(name))
+        return self._frames[name]
+
+    def write(self, directory: str | Path) -> Path:
+        """Write each table as NAME.parquet, and summary.json; return the directory.
+
+        They appear whole or not at all, and other files in an existing directory stay. Equal runs give equal bytes.
+        Raises OSError.
+        """
+        from .files import staged
+
+        with staged(directory) as folder:
+            self.fill(folder)
+        return Path(directory)
+
+    def fill(self, folder: Path) -> None:
+        """Write the same files into a folder that is there, one after the other. Raises OSError."""
+        from .files import write_parquet
+
+        for name in self.tables:
+            write_parquet(self.table(name), folder / f"{name}.parquet")
+        text = json.dumps(self.summary, indent=2, ensure_ascii=False, allow_nan=False)
+        (folder / "summary.json").write_text(text + "\n", "utf-8")
+
+
+class Run(Results):
+    """What a simulation gave.
+
+    Attributes:
+        summary: Version, resolved scenario, seed, totals and the number of events.
+        tables: The names of the tables.
+    """
 
     @property
     def flow_series(self) -> pl.DataFrame:
@@ -69,11 +110,6 @@ class Run:
         return self.table("positions")
 
     @property
-    def links(self) -> pl.DataFrame:
-        """One row for each link: arrivals, losses by cause, utilisation, queue and delay, over the measured window."""
-        return self.table("links")
-
-    @property
     def groups(self) -> pl.DataFrame:
         """One row for each group whose connections come and go: connections, requests, response times."""
         return self.table("groups")
@@ -87,31 +123,6 @@ class Run:
     def exchanges(self) -> pl.DataFrame:
         """One row for each request and its response, if `run.exchanges` is true."""
         return self.table("exchanges")
-
-    def table(self, name: str) -> pl.DataFrame:
-        """The table of that name, made from the core's bytes when first asked for. Raises KeyError."""
-        if name not in self._frames:
-            self._frames[name] = _frame(self._columns.pop(name))
-        return self._frames[name]
-
-    def write(self, directory: str | Path) -> Path:
-        """Write each table as NAME.parquet, and summary.json; return the directory.
-
-        They appear whole or not at all, and other files in an existing directory stay. Equal runs give equal bytes.
-        Raises OSError.
-        """
-        from .files import staged
-
-        with staged(directory) as folder:
-            self.fill(folder)
-        return Path(directory)
-
-    def fill(self, folder: Path) -> None:
-        """Write the same files into a folder that is there, one after the other. Raises OSError."""
-        for name in self.tables:
-            self.table(name).write_parquet(folder / f"{name}.parquet")
-        text = json.dumps(self.summary, indent=2, ensure_ascii=False, allow_nan=False)
-        (folder / "summary.json").write_text(text + "\n", "utf-8")
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}: {self.table(name).height} rows" for name in self.tables)

@@ -59,7 +59,7 @@ def reproduce_all(
     name too. A paper's folder appears when it is done, the page at the end. Returns True when no `exact` or `claim`
     check failed.
     """
-    check_writable(out, (PAGE, *(f"{name}/" for name in names)))
+    check_writable(out, (PAGE, *(f"{name}{each}" for name in names for each in ("/", "/checks.json"))))
     for name in names:
         told = None if progress is None else _told(progress, name)
         reproduce(name, out / name, full=full, seeds=seeds, jobs=jobs, progress=told)
