@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import theory
     from ._core import ConservationError, Ctx, Packet, ScenarioError
     from ._generated import (
         Afd,
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
         Udp,
         UtLt,
     )
-    from .api import Topology, check, dumbbell, run, simulate, topology
+    from .api import ScenarioWarning, Topology, check, dumbbell, run, simulate, topology
     from .comparison import Comparison, compare
     from .design import RedDesign, design_red
     from .own import Aqm
@@ -118,6 +119,7 @@ __all__ = [
     "RioPs",
     "Run",
     "ScenarioError",
+    "ScenarioWarning",
     "Sfb",
     "Sfq",
     "SourceQuench",
@@ -139,6 +141,7 @@ __all__ = [
     "run",
     "simulate",
     "sweep",
+    "theory",
     "topology",
     "vectors",
 ]
@@ -151,13 +154,15 @@ _ELSEWHERE = (
     | dict.fromkeys(("Sweep", "sweep"), "sweeps")
     | dict.fromkeys(("Vectors", "vectors"), "vector_files")
     | dict.fromkeys(("ConservationError", "Ctx", "Packet", "ScenarioError"), "_core")
-    | dict.fromkeys(("Topology", "check", "dumbbell", "run", "simulate", "topology"), "api")
+    | dict.fromkeys(("ScenarioWarning", "Topology", "check", "dumbbell", "run", "simulate", "topology"), "api")
 )
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         value = import_module("._core", __name__).version()
+    elif name == "theory":
+        value = import_module(".theory", __name__)
     elif name in __all__:
         value = getattr(import_module(f".{_ELSEWHERE.get(name, '_generated')}", __name__), name)
     else:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from .cli import MOST_SEEDS, File, Json, Quiet, Refusal, Set, answers, app, parse_sets, progress_bar
+from .cli import MOST_SEEDS, File, Json, Quiet, Refusal, Set, answers, app, in_options, parse_sets, progress_bar
 
 
 @app.command(
@@ -71,7 +71,7 @@ def sweep(
             )
         except BaseException as error:
             if isinstance(error, sweep_cluster.ClusterError):
-                print(f"error: {error}", file=sys.stderr)
+                print(f"error: {in_options(str(error))}", file=sys.stderr)
             if ended and not quiet:
                 print(
                     f"{ended} of {missing} runs ended and are kept in {out}; the same command runs the rest",

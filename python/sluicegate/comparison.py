@@ -41,6 +41,11 @@ Measures = dict[str, float | None]
 SEEDS = 10
 """How many seeds unless told."""
 
+FILES = (
+    "runs.parquet", "comparison.parquet", "differences.parquet", "throughput.svg", "links.svg", "summary.json",
+)  # fmt: skip
+"""What `Comparison.write` writes."""
+
 
 class Comparison:
     """What `compare` returns.
@@ -118,12 +123,12 @@ class Comparison:
         give equal bytes. Raises OSError.
         """
         from . import comparison_plot, plot
-        from .files import staged
+        from .files import staged, write_parquet
 
         with staged(directory) as folder:
-            self.runs.write_parquet(folder / "runs.parquet")
-            self.means.write_parquet(folder / "comparison.parquet")
-            self.differences.write_parquet(folder / "differences.parquet")
+            write_parquet(self.runs, folder / "runs.parquet")
+            write_parquet(self.means, folder / "comparison.parquet")
+            write_parquet(self.differences, folder / "differences.parquet")
             text = json.dumps(self.summary, indent=2, ensure_ascii=False, allow_nan=False)
             (folder / "summary.json").write_text(text + "\n", "utf-8")
             (folder / "throughput.svg").write_bytes(plot.svg(comparison_plot.throughput(self)))
@@ -182,7 +187,7 @@ def compare(
     for key, _ in own:
         if key in ("run.seed", "queue.discipline"):
             instead = {"run.seed": "the seeds", "queue.discipline": "the disciplines"}[key]
-            raise _core.ScenarioError(f"--set {key}: a comparison takes {instead} it is given, not this one")
+            raise _core.ScenarioError(f"sets: {key}: a comparison takes {instead} it is given, not this one")
     if isinstance(network, str | Path):
         if flows is not None:
             raise TypeError("flows: a scenario file brings its own")
@@ -194,8 +199,10 @@ def compare(
         name = api.PYTHON
         texts = {choice.label: api.scenario(_with_queue(network, choice), flows) for choice in given}
         plain = api.scenario(_with_queue(network, None), flows)
-    _core.check(plain, name, overrides)  # what is wrong whatever the discipline
+    with api.arguments(duration=duration, warmup=warmup):
+        _core.check(plain, name, overrides)  # what is wrong whatever the discipline
     resolved = {choice.label: choice.check(texts[choice.label], name, overrides) for choice in given}
+    api.warn_unused(_core.unused(texts[choice.label], name, [*overrides, *choice.sets]) for choice in given)
     keep = _kept()
     experiments = [
         Experiment(c.label, texts[c.label], name, (*overrides, ("run.series", "false"), *c.sets), keep, c.queue)

@@ -367,7 +367,7 @@ def _checked(name: str, value: object, key: str) -> object:
     try:
         found = json.loads(_core.check(SCENARIO, PYTHON, [pair]))
     except _core.ScenarioError as error:
-        raise _core.ScenarioError(str(error).removeprefix("--set ").replace(key, name, 1)) from None
+        raise _core.ScenarioError(str(error).removeprefix("sets: ").replace(key, name, 1)) from None
     for part in key.replace("queue.red", "queue").split("."):
         found = found[int(part) if part.isdigit() else part]
     return found

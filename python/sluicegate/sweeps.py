@@ -78,11 +78,11 @@ class Sweep:
         They appear whole or not at all, and files of other names in an existing directory stay. Equal sweeps give equal
         bytes. Raises OSError.
         """
-        from .files import staged
+        from .files import staged, write_parquet
 
         with staged(directory) as folder:
             for name in TABLES:
-                getattr(self, name).write_parquet(folder / f"{name}.parquet")
+                write_parquet(getattr(self, name), folder / f"{name}.parquet")
             text = json.dumps(self.summary, indent=2, ensure_ascii=False, allow_nan=False)
             (folder / "summary.json").write_text(text + "\n", "utf-8")
         return Path(directory)
@@ -134,7 +134,7 @@ def sweep(
     numbers = _seeds(seeds)
     if len(grid) * len(numbers) > MOST:
         count = len(grid) * len(numbers)
-        raise _core.ScenarioError(f"--over: {len(grid)} points and {len(numbers)} seeds are {count} runs, above {MOST}")
+        raise _core.ScenarioError(f"{len(grid)} points and {len(numbers)} seeds are {count} runs, above {MOST}")
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs = {jobs}: must be at least 1")
     if sum(each is not None for each in (jobs, executor, cluster)) > 1:
@@ -143,7 +143,11 @@ def sweep(
     overrides = _overrides(sets, swept, duration, warmup)
     if out is not None:
         check_writable(out, FILES)
-    resolved = _checked(text, name, overrides, grid, queue)
+    with api.arguments(duration=duration, warmup=warmup):
+        resolved = _checked(text, name, overrides, grid, queue)
+    # Whether a key does anything depends on what is said of queues alone.
+    of_queues = dict.fromkeys(tuple(each for each in point.sets if each[0].startswith("queue")) for point in grid)
+    api.warn_unused(_core.unused(text, name, [*overrides, *sets]) for sets in of_queues)
     _all_matter(swept, [(found.resolved, found.about) for found in resolved])
     keys = [key_of(found, seed, queue) for found in resolved for seed in numbers]
     summary = _summary(name, resolved[0], swept, overrides, numbers)
@@ -197,11 +201,11 @@ def _overrides(
     own_sets = api._texts(sets)
     for key, _ in own_sets:
         if key == "run.seed":
-            raise _core.ScenarioError("--set run.seed: a sweep takes the seeds it is given, not this one")
+            raise _core.ScenarioError("sets: run.seed: a sweep takes the seeds it is given, not this one")
         if key == "run.series":
-            raise _core.ScenarioError("--set run.series: a sweep keeps no series")
+            raise _core.ScenarioError("sets: run.series: a sweep keeps no series")
         if any(axis.key == key for axis in swept):
-            raise _core.ScenarioError(f"--set {key}: is swept by --over")
+            raise _core.ScenarioError(f"sets: {key}: is swept")
     times = {"run.duration": duration, "run.warmup": warmup}
     return (*own_sets, *((key, value) for key, value in times.items() if value is not None))
 
@@ -244,7 +248,7 @@ def _all_matter(swept: Sequence[Axis], resolved: Sequence[object]) -> None:
         first = (place - place // stride % count * stride for place in range(len(resolved)))
         if count > 1 and all(each == resolved[place] for each, place in zip(resolved, first, strict=True)):
             raise _core.ScenarioError(
-                f"--over {axis.key}: its values make no difference; what a discipline's own table says, such as "
+                f"over: {axis.key}: its values make no difference; what a discipline's own table says, such as "
                 f"queue.red.w_q, goes before queue.w_q"
             )
 
@@ -263,12 +267,12 @@ def _placed(message: str, text: str, name: str, overrides: tuple[tuple[str, str]
         return message
     for key, value in point.sets:
         if says_the_same((key, value)):
-            about = message.removeprefix("--set ")
+            about = message.removeprefix("sets: ")
             if about.endswith("must be a whole number"):
                 about += '; a range of them ends in the word "whole"'
-            return f"--over {about}" if about.startswith(key) else f"--over {key}={value}: {about}"
-    if any(message.startswith(f"--set {key}") for key, _ in point.sets):
-        message = message.replace("--set", "--over", 1)
+            return f"over: {about}" if about.startswith(key) else f"over: {key}={value}: {about}"
+    if any(message.startswith(f"sets: {key}") for key, _ in point.sets):
+        message = message.replace("sets: ", "over: ", 1)
     return f"{message} (at {point.label})"
 
 
