@@ -9,7 +9,8 @@ import pytest
 from tiny import TINY
 
 from sluicegate import api
-from sluicegate.papers import choke1999, choke1999_cases, choke1999_page
+from sluicegate.papers import choke1999, choke1999_cases, choke1999_checks, choke1999_page
+from sluicegate.papers.checks import judge
 from sluicegate.papers.choke1999_cases import BURST_GAP_S, BURST_PACKETS, BURSTS, CHOKE, SINGLE, TOGETHER, TWO
 from sluicegate.runner import Task, work
 
@@ -97,6 +98,27 @@ def test_cases_are_told_apart_and_run_what_they_say() -> None:
 def test_every_check_belongs_to_one_figure() -> None:
     ids = [id_ for checks in choke1999_page.OF_FIGURE.values() for id_ in checks]
     assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.parametrize(
+    ("share", "with_more_early_drops", "verdict"),
+    [(51.6, 47.7, "differs, explained"), (51.6, 50.1, "failed"), (49.0, 50.1, "reproduced")],
+)
+def test_udps_part_of_the_queue_is_checked(share: float, with_more_early_drops: float, verdict: str) -> None:
+    """Issue 16, point 10: the report says that UDP can never become the dominant portion; no check looked at it."""
+    shares = {CHOKE[0].at(rate).id: min(share, 10 * (1 + rate)) for rate in choke1999_cases.RATES}
+    shares |= {CHOKE[1].at(rate).id: 45.0 for rate in choke1999_cases.RATES}
+    shares[choke1999_cases.EARLY_AT_10[0].id] = with_more_early_drops
+    rows = [(id_, seed, value, 100 - value) for id_, value in shares.items() for seed in (1, 2)]
+    runs = pl.DataFrame(rows, schema=["experiment", "seed", "udp_queued", "tcp_queued"], orient="row")
+    checks = [choke1999_checks._udp_queue(runs, case) for case in CHOKE]
+    checks.append(choke1999_checks._udp_queue_more_early_drops(runs))
+    found = judge(checks)
+    assert found[0].name == verdict
+    assert found[0].check.measured == pytest.approx(share)
+    assert found[0].check.kind == "claim"
+    assert found[1].name == "reproduced"
+    assert {check.id for check in checks} <= set(choke1999_checks.OF_FIGURE["fig9"])
 
 
 def test_rates_rise_and_both_readings_of_five_sources_are_covered() -> None:
