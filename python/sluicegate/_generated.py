@@ -1917,10 +1917,11 @@ class Connections:
 
     Source: DCN 2004, Sec. 4.1; tmix
 
-    Rules: packet_size and header_size are in bytes; header_size < packet_size; decbit and ut_lt acknowledge every
-    packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto; min_rto <= max_rto; window
-    holds a full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max;
-    rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
+    Rules: lossless goes with vectors; packet_size and header_size are in bytes; header_size < packet_size; decbit and
+    ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto;
+    min_rto <= max_rto; window holds a full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean,
+    not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round
+    trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -1928,6 +1929,8 @@ class Connections:
         algorithm: The sender's congestion control. (default: as the profile says; CHOKe 1999 does not say; ns-2)
         vectors: A file of connection vectors, in either format of tmix; its path is that of the scenario's file,
             or absolute. (default: connections are drawn; tmix, Weigle et al. 2006)
+        lossless: Whether no packet is lost on the connections' own ways, whatever their vectors say of losses.
+            (default: false; ns-2, Tmix_DelayBox: set-lossless)
         arrivals: How many connections begin in a second, at random times. (connections/s; default: 10.0; above 0
             and at most 1000000 connections/s; chosen here)
         exchanges: How many exchanges a sequential connection has: a law of counts, rounded, at least one.
@@ -2025,6 +2028,7 @@ class Connections:
     algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "ut_lt", "fixed", "vegas"] | None = None
     _: KW_ONLY
     vectors: str | None = None
+    lossless: bool = False
     arrivals: float = 10.0
     exchanges: str = "exponential(mean = 4)"
     request_size: str = "lognormal(median = 350 B, sigma = 1.5, high = 1 MB)"

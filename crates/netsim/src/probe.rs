@@ -99,7 +99,7 @@ pub struct FlowTotals {
     pub delay_sum: u128,
     /// Packets of its data lost there, by cause.
     pub lost: [u64; Cause::COUNT],
-    /// Packets of its data lost at links that nobody watches.
+    /// Packets of its data lost at links that nobody watches, or on connections' own ways.
     pub lost_elsewhere: u64,
     /// Source quenches that have reached its sender.
     pub quenches: u64,
