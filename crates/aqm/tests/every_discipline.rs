@@ -199,6 +199,8 @@ proptest! {
                 "ecn" => Some(Value::Switch(true)),
                 "gentle" => Some(Value::Switch(false)),
                 "mark_th" => Some(Value::Number(1.0)),
+                // SFB's bins are short queues of their own: none is to be full.
+                "bin_max" => Some(Value::Integer(1 << 32)),
                 "above_max_th" => Some(Value::Choice(if above { "mark" } else { "drop" })),
                 "min_th" => Some(Value::Size(Size::Packets(2))),
                 "max_th" => Some(Value::Size(Size::Packets(8))),
