@@ -880,7 +880,10 @@ class Pie:
         alpha: Gain of the delay's distance from the target, per second. (Hz; default: 0.125; at least 0 Hz; RFC
             8033, Sec. 4.2)
         beta: Gain of the delay's change, per second. (Hz; default: 1.25; at least 0 Hz; RFC 8033, Sec. 4.2)
-        max_burst: Burst that is spared after a quiet time. (default: 150 ms; at least 0 s; RFC 8033, MAX_BURST)
+        max_burst: Burst that is spared after a quiet time. (default: 150 ms; at least 0 s; RFC 8033, Sec. 4.4:
+            MAX_BURST)
+        long_delay: Queueing delay above which each update adds 0.02 to p. (default: no delay is so long; above 0
+            s; Linux, net/sched/sch_pie.c: 250 ms)
         action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RFC 8033,
             Sec. 5.1)
         mark_th: Probability up to which a marker marks; above it drops. (default: 0.1; at least 0 and at most 1;
@@ -888,8 +891,8 @@ class Pie:
         derandomise: Space signals out: none before the probabilities of arrivals have added up to 0.85, one for
             certain at 8.5. (default: true; RFC 8033, Sec. 5.4)
         delay: Take the delay from timestamps, or from the length of the queue. (default: timestamp; RFC 8033,
-            Sec. 5.3)
-        mode: Judge packets alike, or by their length. (default: packet; RFC 8033, Sec. 4.1)
+            Secs. 4.3 and 5.2)
+        mode: Judge packets alike, or by their length. (default: packet; Linux, net/sched/sch_pie.c)
         max_packet: Two packets of this length are never too many; in byte mode, the length for which the
             probability is p. (packets; default: the link's typical packet; at least 1; RFC 8033, MEAN_PKTSIZE)
         bandwidth: The rate of the link, for the delay by length. (default: the link's rate; above 0 bit/s; the
@@ -905,6 +908,7 @@ class Pie:
     alpha: float = 0.125
     beta: float = 1.25
     max_burst: str = "150 ms"
+    long_delay: str | None = None
     action: Literal["drop", "mark"] = "drop"
     mark_th: float = 0.1
     derandomise: bool = True
@@ -1290,10 +1294,9 @@ class FqCodel:
             that is longer; at least 64; RFC 8290, Sec. 5.2.4: the MTU, 1514 bytes)
         limit: Most that all queues together hold, not counting the packet in transmission. (packets; default:
             10240; at least 1 and at most 16777216; RFC 8290, Sec. 5.2.3)
-        ecn: Mark packets that can carry a mark where CoDel would drop them. (default: true; Linux,
-            net/sched/sch_fq_codel.c)
+        ecn: Mark packets that can carry a mark where CoDel would drop them. (default: true; RFC 8290, Sec. 5.2.6)
         drop_batch: Most packets dropped at once when the limit is passed. (packets; default: 64; at least 1
-            packets; RFC 8290, Sec. 4.1; Linux, net/sched/sch_fq_codel.c)
+            packets; Linux, net/sched/sch_fq_codel.c)
         max_packet: CoDel does not act while so many bytes or fewer are left: the longest packet of the link.
             (packets; default: the link's typical packet; at least 0; RFC 8289, Sec. 5: maxpacket_; Linux: the
             MTU)
@@ -1917,10 +1920,11 @@ class Connections:
 
     Source: DCN 2004, Sec. 4.1; tmix
 
-    Rules: packet_size and header_size are in bytes; header_size < packet_size; decbit and ut_lt acknowledge every
-    packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto; min_rto <= max_rto; window
-    holds a full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max;
-    rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
+    Rules: lossless goes with vectors; packet_size and header_size are in bytes; header_size < packet_size; decbit and
+    ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto;
+    min_rto <= max_rto; window holds a full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean,
+    not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round
+    trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -1928,6 +1932,8 @@ class Connections:
         algorithm: The sender's congestion control. (default: as the profile says; CHOKe 1999 does not say; ns-2)
         vectors: A file of connection vectors, in either format of tmix; its path is that of the scenario's file,
             or absolute. (default: connections are drawn; tmix, Weigle et al. 2006)
+        lossless: Whether no packet is lost on the connections' own ways, whatever their vectors say of losses.
+            (default: false; ns-2, Tmix_DelayBox: set-lossless)
         arrivals: How many connections begin in a second, at random times. (connections/s; default: 10.0; above 0
             and at most 1000000 connections/s; chosen here)
         exchanges: How many exchanges a sequential connection has: a law of counts, rounded, at least one.
@@ -2025,6 +2031,7 @@ class Connections:
     algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "ut_lt", "fixed", "vegas"] | None = None
     _: KW_ONLY
     vectors: str | None = None
+    lossless: bool = False
     arrivals: float = 10.0
     exchanges: str = "exponential(mean = 4)"
     request_size: str = "lognormal(median = 350 B, sigma = 1.5, high = 1 MB)"

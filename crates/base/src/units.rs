@@ -82,6 +82,12 @@ impl Span {
         Span(libm::round(s * NANOS as f64) as u64)
     }
 
+    /// `factor` times this span, to the nearest nanosecond; negative and undefined factors give zero.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Span {
+        Span((self.0 as f64 * factor + 0.5) as u64)
+    }
+
     /// The length in seconds.
     #[must_use]
     pub fn as_secs(self) -> f64 {

@@ -214,7 +214,8 @@ fn flows(outcome: &Outcome) -> ResultTable {
         u64s(
             "lost_elsewhere_packets",
             "packets",
-            "packets of its data lost at links that are not under study, not counted in lost_packets",
+            "packets of its data lost at links that are not under study, or on the own ways of connections whose vectors say so; \
+             not counted in lost_packets",
             rows().map(|row| row.totals.lost_elsewhere),
         ),
         f64s(

@@ -111,7 +111,7 @@ pub struct FlowTotals {
     pub lost: [u64; Cause::COUNT],
     /// Packets dropped and packets marked there that had arrived before the measured window: for series alone.
     pub earlier: [u64; 2],
-    /// Packets of its data lost at links that nobody watches.
+    /// Packets of its data lost at links that nobody watches, or on connections' own ways.
     pub lost_elsewhere: u64,
     /// Source quenches that have reached its sender.
     pub quenches: u64,

@@ -120,12 +120,13 @@ impl Sim {
                 }
             })
             .collect();
-        let links: Vec<Link> = plan
+        let mut links: Vec<Link> = plan
             .links
             .into_iter()
             .enumerate()
             .map(|(at, link)| Link::new(at as u32, link, plan.recent, seed))
             .collect();
+        links.iter_mut().for_each(|link| link.arm(Time::ZERO, &mut events));
         events.push(Time::ZERO + plan.sample, Event::Sample);
         Sim {
             averages: vec![Spread::default(); links.len()],
