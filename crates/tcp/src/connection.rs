@@ -56,13 +56,13 @@ impl Connection {
     /// without handshakes.
     #[must_use]
     pub fn opener(host: &Host, phase: Span) -> Connection {
-        Connection::new(host, phase, if host.handshake { State::Idle } else { State::Open { answer: false } })
+        Connection::new(host, phase, if host.opens() { State::Idle } else { State::Open { answer: false } })
     }
 
     /// The end that waits for the other to open.
     #[must_use]
     pub fn listener(host: &Host, phase: Span) -> Connection {
-        Connection::new(host, phase, if host.handshake { State::Listening } else { State::Open { answer: false } })
+        Connection::new(host, phase, if host.opens() { State::Listening } else { State::Open { answer: false } })
     }
 
     fn new(host: &Host, phase: Span, state: State) -> Connection {

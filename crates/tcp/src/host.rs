@@ -35,9 +35,10 @@
 //! | 5681, Sec. 3.1: after a lost SYN the window is one segment | and the threshold two |
 //! | 6298, Sec. 3: what is sent again is not measured | a segment that SACK recovery sent first and again is |
 
-use crate::cc::{self, Law, VegasLaw};
+use crate::cc::{self, Law, VegasLaw, VegasRules};
 use crate::recovery::{self, Pipe, Scheme};
 use crate::rtt::RtoConfig;
+use alloc::boxed::Box;
 use sluicegate_base::params::Parameter;
 use sluicegate_base::{About, Declared, Range, Size, Span, Value, choices, params};
 
@@ -139,6 +140,9 @@ params! {
         ns2_rules: Option<bool> = optional("as the profile says"), source("ns-2, tcp.cc and tcp-sink.cc");
         /// How SACK recovery knows what is under way.
         pipe: Option<Pipe> = optional("as the profile says"), source("RFC 6675; Fall & Floyd 1996");
+        /// Whose Vegas the algorithm vegas is.
+        vegas_rules: Option<VegasRules> = optional("as the profile says"),
+            source("Brakmo & Peterson 1995; Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc");
         /// Vegas: packets that a flow keeps in queues; with fewer its window grows.
         vegas_alpha: f64 = default(1.0), unit("packets"), range(Range::from(0.0).to(1e6)), source("ns-2, v_alpha_");
         /// Vegas: with more than these its window shrinks.
@@ -256,6 +260,8 @@ pub struct Host {
     pub pipe: Pipe,
     /// What Vegas keeps in queues, and what a loss costs it.
     pub vegas: VegasLaw,
+    /// Whose Vegas it is.
+    pub vegas_rules: VegasRules,
     /// Whether connections open with an exchange.
     pub handshake: bool,
     /// Whether a limited transfer ends with an exchange.
@@ -302,6 +308,7 @@ impl Host {
                 gamma: params.vegas_gamma,
                 cut: params.vegas_cut,
             },
+            vegas_rules: pick(&params.vegas_rules, profile, "vegas_rules"),
             handshake: pick(&params.handshake, profile, "handshake"),
             closing: pick(&params.closing, profile, "closing"),
         }
@@ -334,6 +341,19 @@ impl Host {
         self.ecn && !self.copies_bits()
     }
 
+    /// Whether its senders are ns-2's Vegas.
+    #[must_use]
+    pub fn vegas_of_ns2(&self) -> bool {
+        self.algorithm == Algorithm::Vegas && self.vegas_rules == VegasRules::Ns2
+    }
+
+    /// Whether connections open with an exchange before any data. ns-2's Vegas begins with data, and with a handshake
+    /// with a single segment of it.
+    #[must_use]
+    pub fn opens(&self) -> bool {
+        self.handshake && !self.vegas_of_ns2()
+    }
+
     /// A new window for a connection of this host.
     #[must_use]
     pub fn congestion_control(&self) -> Law {
@@ -343,6 +363,10 @@ impl Host {
             Algorithm::DecBit => Law::other(cc::DecBit::new(self.initial_window, most)),
             Algorithm::UtLt => Law::other(cc::UtLt::new(self.initial_window, most)),
             Algorithm::Fixed => Law::other(cc::Fixed::new(most)),
+            Algorithm::Vegas if self.vegas_of_ns2() => {
+                let opening = if self.handshake { 1.0 } else { self.initial_window };
+                Law::other(cc::VegasNs2::new(opening, self.initial_ssthresh, self.vegas))
+            }
             Algorithm::Vegas => Law::other(cc::Vegas::new(self.initial_window, self.initial_ssthresh, self.vegas)),
             _ => Law::Reno(cc::Reno::new(self.initial_window, self.initial_ssthresh)),
         }
@@ -354,6 +378,10 @@ impl Host {
         match self.algorithm {
             Algorithm::Tahoe | Algorithm::DecBit | Algorithm::UtLt => Scheme::Tahoe(recovery::Tahoe),
             Algorithm::Reno => Scheme::Reno(recovery::Reno::default()),
+            Algorithm::Vegas if self.vegas_of_ns2() => {
+                let window = self.window / u64::from(self.mss);
+                Scheme::VegasNs2(Box::new(recovery::VegasNs2::new(window, self.initial_window, self.vegas.cut)))
+            }
             Algorithm::NewReno | Algorithm::Fixed | Algorithm::Vegas => Scheme::NewReno(recovery::NewReno::default()),
             Algorithm::Sack | Algorithm::Cubic => Scheme::other(recovery::Sack::new(self.pipe)),
         }

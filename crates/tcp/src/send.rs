@@ -97,6 +97,8 @@ pub struct Core {
     ecn: bool,
     bits: bool,
     ns2_rules: bool,
+    /// Whether the timer goes on while nothing is under way, as that of ns-2's Vegas.
+    timer_runs_on: bool,
     /// Whether the next new segment says that the window was cut.
     announce_cut: bool,
     /// Whether the last mark came at a window of one segment: the next one there backs the timer off.
@@ -219,6 +221,11 @@ impl Core {
         }
     }
 
+    /// The next timeout is twice as long.
+    pub fn back_off(&mut self) {
+        self.rtt.back_off();
+    }
+
     /// New data got through: the timer is no longer backed off.
     pub fn end_back_off(&mut self) {
         self.rtt.end_back_off();
@@ -309,7 +316,7 @@ impl Core {
                 self.timed.take_if(|(timed, _)| seq < *timed && *timed <= end);
             }
         }
-        if self.deadline.is_none() || nothing_under_way {
+        if self.deadline.is_none() || (nothing_under_way && !self.timer_runs_on) {
             self.deadline = Some(now + self.rtt.timeout());
         }
         self.idle_since = None;

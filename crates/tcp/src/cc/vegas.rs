@@ -25,7 +25,17 @@
 //! | a timeout as in Reno | so: the window closes to one segment, the threshold to half | ns-2 starts again from two |
 
 use super::{Ack, CongestionControl, RoundTrip, whole};
-use sluicegate_base::Span;
+use sluicegate_base::{Span, choices};
+
+choices! {
+    /// Whose Vegas it is.
+    pub enum VegasRules {
+        /// Brakmo & Peterson's window, and with vegas_cut = 0 Tang, Wang & Low's, with NewReno's recovery.
+        Paper = "paper",
+        /// ns-2's window and recovery, with a time for every segment and a fine-grained timeout.
+        Ns2 = "ns2",
+    }
+}
 
 /// What Vegas keeps in queues, and what a loss costs it.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -182,7 +182,7 @@ impl Recovery for Sack {
         }
     }
 
-    fn on_timeout(&mut self, core: &mut Core) {
+    fn on_timeout(&mut self, core: &mut Core, _now: Time) {
         core.dupacks = 0;
         *self = Sack { timed_out: true, ..Sack::new(self.pipe) };
     }

@@ -53,6 +53,7 @@ impl Sender {
                 ecn: host.answers_marks(),
                 bits: host.copies_bits(),
                 ns2_rules: host.ns2_rules,
+                timer_runs_on: host.vegas_of_ns2(),
                 announce_cut: false,
                 marked_at_one: false,
                 acked: 0,
@@ -130,16 +131,21 @@ impl Sender {
         }
         let window = core.window(0).max(1.0);
         let marked_under_way = core.ns2_rules || core.recover.is_some_and(|recover| core.una < recover);
-        if core.una == core.max {
+        let idle = core.una == core.max;
+        if idle && !core.timer_runs_on {
             // Nothing was lost: a window below one segment has waited long enough.
             core.cc.set_cwnd(1.0);
             core.restart_timer(now);
             core.deadline = None;
         } else {
-            core.counters.timeouts += 1;
+            core.counters.timeouts += u64::from(!idle);
             core.cc.on_timeout(window, !(core.cut == Cut::Mark && marked_under_way));
             core.rtt.back_off();
             core.restart_timer(now);
+            if idle {
+                // What else it does while nothing is under way is seen when there is something to send.
+                (core.deadline, core.idle_since) = (None, Some(now));
+            }
         }
         core.recover = Some(core.max);
         core.cut = Cut::Timeout;
@@ -147,7 +153,7 @@ impl Sender {
         core.announce_cut = true;
         core.nxt = core.una;
         core.permit = Permit::Window;
-        self.recovery.on_timeout(core);
+        self.recovery.on_timeout(core, now);
     }
 
     /// Whether [`poll_into`](Sender::poll_into) may give a segment; if not, it would change nothing either.
@@ -161,20 +167,41 @@ impl Sender {
     /// Writes the next segment to send now over `segment`, if there is any. Call it after each event until there is none.
     #[inline(always)]
     pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
-        let core = &mut self.core;
-        let at = match core.resend.take() {
+        let resend = self.core.resend.take();
+        let at = match resend {
             Some(at) => at,
             None => {
-                // RFC 5681, Section 4.1: after an idle timeout the window starts anew.
-                if core.idle_since.is_some() {
-                    core.restart_if_idle(now);
+                if self.core.idle_since.is_some() {
+                    self.after_idling(now);
                 }
-                let Some(at) = self.recovery.next(core) else { return false };
+                let Some(at) = self.recovery.next(&mut self.core) else { return false };
                 at
             }
         };
-        core.emit(at, now, segment);
+        if let Scheme::VegasNs2(vegas) = &mut self.recovery {
+            vegas.on_send(&self.core, at, resend.is_some(), now);
+        }
+        self.core.emit(at, now, segment);
         true
+    }
+
+    /// Nothing has been under way. RFC 5681, Section 4.1: after an idle timeout the window starts anew. A timer that runs
+    /// on has expired once or more.
+    #[cold]
+    fn after_idling(&mut self, now: Time) {
+        if !self.core.timer_runs_on {
+            return self.core.restart_if_idle(now);
+        }
+        if !self.core.sendable(self.core.nxt) {
+            return;
+        }
+        while let Some(expiry) = self.core.idle_since.map(|since| since + self.core.rtt.timeout()) {
+            self.core.deadline = Some(expiry);
+            if expiry >= now {
+                break;
+            }
+            self.on_timer(expiry);
+        }
     }
 
     /// A gateway asks for less: slow start from one segment, up to the threshold as it is.
