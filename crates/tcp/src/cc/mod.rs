@@ -75,8 +75,11 @@ pub trait CongestionControl: Send {
     /// The slow-start threshold.
     fn ssthresh(&self) -> f64;
 
-    /// New data has been acknowledged outside recovery.
+    /// New data has been acknowledged outside recovery, and the window may grow.
     fn on_ack(&mut self, ack: &Ack);
+
+    /// For so long the window was not to grow, because something else limited the sender.
+    fn on_pause(&mut self, _pause: Span) {}
 
     /// An acknowledgement says what the packet that it answers has met (DECbit, UT/LT). Whether the window shrinks.
     fn on_load(&mut self, _load: Load) -> bool {
@@ -133,6 +136,10 @@ impl CongestionControl for Law {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         of_each!(self, law => law.on_ack(ack));
+    }
+
+    fn on_pause(&mut self, pause: Span) {
+        of_each!(self, law => law.on_pause(pause));
     }
 
     fn on_load(&mut self, load: Load) -> bool {
