@@ -1460,6 +1460,10 @@ class Tcp:
             for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
         restart_window: Most of the congestion window that is left after an idle timeout. (packets; default: as
             the profile says; at least 1 and at most 1000000 packets; RFC 5681, Sec. 4.1)
+        cwnd_validation: Whether the congestion window grows while the application or the receiver limits the
+            sender. (default: as the profile says; Linux, tcp_is_cwnd_limited; RFC 7661)
+        repeated_timeout_cut: Whether another timeout of the same segment lowers the slow-start threshold again.
+            (default: as the profile says; RFC 5681, Sec. 3.1: it does not)
         min_rto: Least retransmission timeout. (default: as the profile says; RFC 6298)
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
@@ -1538,6 +1542,8 @@ class Tcp:
     initial_window: float | None = None
     initial_ssthresh: float | None = None
     restart_window: float | None = None
+    cwnd_validation: Literal["none", "linux"] | None = None
+    repeated_timeout_cut: bool | None = None
     min_rto: str | None = None
     max_rto: str | None = None
     initial_rto: str | None = None
@@ -1619,6 +1625,10 @@ class Telnet:
             for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
         restart_window: Most of the congestion window that is left after an idle timeout. (packets; default: as
             the profile says; at least 1 and at most 1000000 packets; RFC 5681, Sec. 4.1)
+        cwnd_validation: Whether the congestion window grows while the application or the receiver limits the
+            sender. (default: as the profile says; Linux, tcp_is_cwnd_limited; RFC 7661)
+        repeated_timeout_cut: Whether another timeout of the same segment lowers the slow-start threshold again.
+            (default: as the profile says; RFC 5681, Sec. 3.1: it does not)
         min_rto: Least retransmission timeout. (default: as the profile says; RFC 6298)
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
@@ -1703,6 +1713,8 @@ class Telnet:
     initial_window: float | None = None
     initial_ssthresh: float | None = None
     restart_window: float | None = None
+    cwnd_validation: Literal["none", "linux"] | None = None
+    repeated_timeout_cut: bool | None = None
     min_rto: str | None = None
     max_rto: str | None = None
     initial_rto: str | None = None
@@ -1788,6 +1800,10 @@ class Http:
             for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
         restart_window: Most of the congestion window that is left after an idle timeout. (packets; default: as
             the profile says; at least 1 and at most 1000000 packets; RFC 5681, Sec. 4.1)
+        cwnd_validation: Whether the congestion window grows while the application or the receiver limits the
+            sender. (default: as the profile says; Linux, tcp_is_cwnd_limited; RFC 7661)
+        repeated_timeout_cut: Whether another timeout of the same segment lowers the slow-start threshold again.
+            (default: as the profile says; RFC 5681, Sec. 3.1: it does not)
         min_rto: Least retransmission timeout. (default: as the profile says; RFC 6298)
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
@@ -1874,6 +1890,8 @@ class Http:
     initial_window: float | None = None
     initial_ssthresh: float | None = None
     restart_window: float | None = None
+    cwnd_validation: Literal["none", "linux"] | None = None
+    repeated_timeout_cut: bool | None = None
     min_rto: str | None = None
     max_rto: str | None = None
     initial_rto: str | None = None
@@ -1955,6 +1973,10 @@ class Connections:
             for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
         restart_window: Most of the congestion window that is left after an idle timeout. (packets; default: as
             the profile says; at least 1 and at most 1000000 packets; RFC 5681, Sec. 4.1)
+        cwnd_validation: Whether the congestion window grows while the application or the receiver limits the
+            sender. (default: as the profile says; Linux, tcp_is_cwnd_limited; RFC 7661)
+        repeated_timeout_cut: Whether another timeout of the same segment lowers the slow-start threshold again.
+            (default: as the profile says; RFC 5681, Sec. 3.1: it does not)
         min_rto: Least retransmission timeout. (default: as the profile says; RFC 6298)
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
@@ -2039,6 +2061,8 @@ class Connections:
     initial_window: float | None = None
     initial_ssthresh: float | None = None
     restart_window: float | None = None
+    cwnd_validation: Literal["none", "linux"] | None = None
+    repeated_timeout_cut: bool | None = None
     min_rto: str | None = None
     max_rto: str | None = None
     initial_rto: str | None = None

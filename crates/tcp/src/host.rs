@@ -15,7 +15,8 @@
 //! | RFC 1122, Sec. 4.2.3.9: a source quench should start slow start as a timeout does, and so halve the threshold | the window closes to one segment, the threshold stays | 4.3BSD, `tcp_quench`; RFC 1122 leaves the procedure open |
 //! | RFC 792: the quench is a packet, and may be lost | it always arrives, after the propagation delays of the way back | 56 bytes, and gateways send few |
 //! | RFC 1016: packets leave at intervals that quenches lengthen | not built | a proposal that RED 1993 (Sec. II) mentions; what hosts did is 4.3BSD's |
-//! | RED 1993: a source takes a random time to prepare a packet | `overhead`: packets of data are prepared one after another, each for its own time; acknowledgements are not | ns-2's `overhead_` waits once for all that a window lets out at once |
+//! | RED 1993: a source takes a random time to prepare a packet | `overhead`: packets of data are prepared one after another, each for its own time; acknowledgements are not | ns-2's `overhead_` waits once for all that a window lets out at once, and so do ends with `ns2_rules` |
+//! | RFC 7661 and Linux close a window that was not used for some time | with `cwnd_validation` it does not grow; only a silence closes it, to `restart_window` | what was once the limit has been measured |
 //! | RFC 2018: n ranges take 2 + 8n bytes | padded to 4 + 8n | as stacks align options; ns-2 adds 8n |
 //!
 //! With `ns2_rules` the ends follow ns-2 2.35 in these, too; then every acknowledgement comes when it has it
@@ -32,6 +33,9 @@
 //! | 5681, eq. 4: a loss halves the window to two segments at the least | no least window |
 //! | 5681, Sec. 2: duplicates count while data is under way | always |
 //! | 5681, Sec. 4.2: what is no new data is acknowledged at once | a repetition of the last segment in order may wait |
+//! | 6582, Sec. 3.2: duplicates after a timeout bring no fast retransmit until what was sent before is acknowledged | they do while nothing is acknowledged (`bugfix_ss_`) |
+//! | nothing on `overhead` | the window's packets wait; limited transmit does not, nor do retransmissions that duplicate and partial acknowledgements bring, except Tahoe's |
+//! | 3168, Sec. 6.1.2: a mark of what was sent in a recovery cuts the window when that ends | and to SACK the recovery goes on |
 //! | 5681, Sec. 3.1: after a lost SYN the window is one segment | and the threshold two |
 //! | 6298, Sec. 3: what is sent again is not measured | a segment that SACK recovery sent first and again is |
 
@@ -70,6 +74,16 @@ impl Algorithm {
     /// Every algorithm, in the order of declaration.
     pub fn all() -> impl Iterator<Item = Algorithm> + Clone {
         Algorithm::WORDS.iter().filter_map(|word| Algorithm::from_value(Value::Choice(word)))
+    }
+}
+
+choices! {
+    /// Whether the congestion window grows while something else limits the sender.
+    pub enum CwndValidation {
+        /// It grows with every acknowledgement.
+        None = "none",
+        /// Only while it was the limit in the last window of data; in slow start, while half of it was used (Linux).
+        Linux = "linux",
     }
 }
 
@@ -118,6 +132,10 @@ params! {
         /// Most of the congestion window that is left after an idle timeout.
         restart_window: Option<f64> = optional("as the profile says"), unit("packets"), range(Range::from(1.0).to(1e6)),
             source("RFC 5681, Sec. 4.1");
+        /// Whether the congestion window grows while the application or the receiver limits the sender.
+        cwnd_validation: Option<CwndValidation> = optional("as the profile says"), source("Linux, tcp_is_cwnd_limited; RFC 7661");
+        /// Whether another timeout of the same segment lowers the slow-start threshold again.
+        repeated_timeout_cut: Option<bool> = optional("as the profile says"), source("RFC 5681, Sec. 3.1: it does not");
         /// Least retransmission timeout.
         min_rto: Option<Span> = optional("as the profile says"), source("RFC 6298");
         /// Largest retransmission timeout.
@@ -242,6 +260,10 @@ pub struct Host {
     pub initial_ssthresh: f64,
     /// Most of the window that is left after an idle timeout, in segments.
     pub restart_window: f64,
+    /// Whether the window grows while something else limits the sender.
+    pub cwnd_validation: CwndValidation,
+    /// Whether another timeout of the same segment lowers the threshold again.
+    pub repeated_timeout_cut: bool,
     /// The retransmission timer.
     pub rto: RtoConfig,
     /// Whether the first two duplicate acknowledgements let a new segment out.
@@ -289,6 +311,8 @@ impl Host {
             initial_window: pick(&params.initial_window, profile, "initial_window"),
             initial_ssthresh: params.initial_ssthresh.unwrap_or(share),
             restart_window: pick(&params.restart_window, profile, "restart_window"),
+            cwnd_validation: pick(&params.cwnd_validation, profile, "cwnd_validation"),
+            repeated_timeout_cut: pick(&params.repeated_timeout_cut, profile, "repeated_timeout_cut"),
             rto: RtoConfig {
                 tick: pick(&params.clock_tick, profile, "clock_tick"),
                 min: pick(&params.min_rto, profile, "min_rto"),

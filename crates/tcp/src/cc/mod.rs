@@ -99,11 +99,14 @@ pub trait CongestionControl: Send {
     /// The slow-start threshold.
     fn ssthresh(&self) -> f64;
 
-    /// New data has been acknowledged outside recovery.
+    /// New data has been acknowledged outside recovery, and the window may grow.
     fn on_ack(&mut self, ack: &Ack);
 
     /// The same where the recovery times every segment (ns-2's Vegas).
     fn on_timed_ack(&mut self, _ack: &TimedAck) {}
+
+    /// For so long the window was not to grow, because something else limited the sender.
+    fn on_pause(&mut self, _pause: Span) {}
 
     /// An acknowledgement says what the packet that it answers has met (DECbit, UT/LT). Whether the window shrinks.
     fn on_load(&mut self, _load: Load) -> bool {
@@ -164,6 +167,10 @@ impl CongestionControl for Law {
 
     fn on_timed_ack(&mut self, ack: &TimedAck) {
         of_each!(self, law => law.on_timed_ack(ack));
+    }
+
+    fn on_pause(&mut self, pause: Span) {
+        of_each!(self, law => law.on_pause(pause));
     }
 
     fn on_load(&mut self, load: Load) -> bool {

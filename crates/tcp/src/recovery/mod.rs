@@ -78,6 +78,11 @@ pub trait Recovery: Send {
     /// The retransmission timer has expired; the core has gone back to the first unacknowledged byte.
     fn on_timeout(&mut self, core: &mut Core, now: Time);
 
+    /// Whether the window lets anything out.
+    fn open(&self, core: &Core) -> bool {
+        core.fits(self.inflation())
+    }
+
     /// The byte to send next; `None` when nothing may be sent now, as always while the core permits nothing.
     #[inline]
     fn next(&mut self, core: &mut Core) -> Option<u64> {
@@ -136,6 +141,10 @@ impl Recovery for Scheme {
 
     fn on_timeout(&mut self, core: &mut Core, now: Time) {
         of_each!(self, scheme => scheme.on_timeout(core, now));
+    }
+
+    fn open(&self, core: &Core) -> bool {
+        of_each!(self, scheme => scheme.open(core))
     }
 
     #[inline]
