@@ -1485,6 +1485,8 @@ class Tcp:
             lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
         pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
             1996)
+        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; Brakmo & Peterson 1995;
+            Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
         vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
             1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
         vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
@@ -1555,6 +1557,7 @@ class Tcp:
     overhead: str = "0 s"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
+    vegas_rules: Literal["paper", "ns2"] | None = None
     vegas_alpha: float = 1.0
     vegas_beta: float = 3.0
     vegas_gamma: float = 1.0
@@ -1650,6 +1653,8 @@ class Telnet:
             lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
         pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
             1996)
+        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; Brakmo & Peterson 1995;
+            Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
         vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
             1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
         vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
@@ -1726,6 +1731,7 @@ class Telnet:
     overhead: str = "0 s"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
+    vegas_rules: Literal["paper", "ns2"] | None = None
     vegas_alpha: float = 1.0
     vegas_beta: float = 3.0
     vegas_gamma: float = 1.0
@@ -1825,6 +1831,8 @@ class Http:
             lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
         pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
             1996)
+        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; Brakmo & Peterson 1995;
+            Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
         vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
             1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
         vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
@@ -1903,6 +1911,7 @@ class Http:
     overhead: str = "0 s"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
+    vegas_rules: Literal["paper", "ns2"] | None = None
     vegas_alpha: float = 1.0
     vegas_beta: float = 3.0
     vegas_gamma: float = 1.0
@@ -1998,6 +2007,8 @@ class Connections:
             lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
         pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
             1996)
+        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; Brakmo & Peterson 1995;
+            Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
         vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
             1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
         vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
@@ -2074,6 +2085,7 @@ class Connections:
     overhead: str = "0 s"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
+    vegas_rules: Literal["paper", "ns2"] | None = None
     vegas_alpha: float = 1.0
     vegas_beta: float = 3.0
     vegas_gamma: float = 1.0

@@ -5,7 +5,7 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | CHOKe 1999: packets of 1 kB, window 100 | `packet_size` counts the IP packet, headers included; the window counts full segments | throughput is then in IP bytes on every link; ns-2 adds 40 bytes to its `packetSize_`, so there 960 is the same |
+//! | CHOKe 1999: packets of 1 kB, window 100 | `packet_size` counts the IP packet, headers included; the window counts full segments | throughput is then in IP bytes on every link; ns-2 adds 40 bytes to its `packetSize_`, so there 960 is the same; Vegas's agent adds none |
 //! | RFC 9293: three segments open a connection | the opener's first data, or an acknowledgement when it has none, is the third; a lost answer is asked for again by the opener | what an exchange costs is the same |
 //! | RFC 9293: TIME-WAIT and half-closed states | the end that is not written to closes as soon as it has seen the other's end | nothing reuses ports here |
 //! | RFC 7323: timestamps time every acknowledgement | one segment is timed at a time (RFC 6298, Sec. 3); `header_size` may count the option's 12 bytes | the estimate hardly differs; ns-2's default |
@@ -21,6 +21,8 @@
 //!
 //! With `ns2_rules` the ends follow ns-2 2.35 in these, too; then every acknowledgement comes when it has it
 //! (`crates/netsim/tests/ns2_traces.rs`):
+//!
+//! (Vegas follows it with `vegas_rules`, the profile's: the tables are in `cc/vegas_ns2.rs` and `recovery/vegas_ns2.rs`.)
 //!
 //! | what the RFC says, and we do otherwise | what ns-2 does |
 //! |---|---|
@@ -65,7 +67,8 @@ choices! {
         UtLt = "ut_lt",
         /// No congestion control: the receiver's window, always (TCP before 1988), with NewReno's recovery.
         Fixed = "fixed",
-        /// Vegas's window (Brakmo & Peterson 1995), which follows the delay, with NewReno's recovery.
+        /// Vegas's window (Brakmo & Peterson 1995), which follows the delay, with NewReno's recovery, or with its own where
+        /// vegas_rules = ns2.
         Vegas = "vegas",
     }
 }
