@@ -17,10 +17,10 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
 
-.PHONY: help setup demo test lint docs picture bench captures fuzz generate lock clean prerequisites
+.PHONY: help setup demo test lint docs picture bench captures ns2 fuzz generate lock clean prerequisites
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.extension ## check the prerequisites, fill .venv, build the simulator
 
@@ -60,6 +60,9 @@ bench: setup ## measure speed: writes bench.json and prints its tables
 
 captures: $(VENV)/.python ## record the captures of the tests anew: as root, with iproute2 and tcpdump
 	$(BIN)/python tools/captures.py
+
+ns2: $(VENV)/.python ## record the numbers of ns-2 that tests compare with anew: needs ns-2
+	$(BIN)/python tools/ns2_numbers.py $(NS2)
 
 # Neither .venv nor the extension is needed.
 fuzz: FUZZ_SECONDS ?= 60

@@ -1463,6 +1463,10 @@ class Tcp:
             for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
         restart_window: Most of the congestion window that is left after an idle timeout. (packets; default: as
             the profile says; at least 1 and at most 1000000 packets; RFC 5681, Sec. 4.1)
+        cwnd_validation: Whether the congestion window grows while the application or the receiver limits the
+            sender. (default: as the profile says; Linux, tcp_is_cwnd_limited; RFC 7661)
+        repeated_timeout_cut: Whether another timeout of the same segment lowers the slow-start threshold again.
+            (default: as the profile says; RFC 5681, Sec. 3.1: it does not)
         min_rto: Least retransmission timeout. (default: as the profile says; RFC 6298)
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
@@ -1484,6 +1488,8 @@ class Tcp:
             lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
         pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
             1996)
+        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; Brakmo & Peterson 1995;
+            Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
         vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
             1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
         vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
@@ -1541,6 +1547,8 @@ class Tcp:
     initial_window: float | None = None
     initial_ssthresh: float | None = None
     restart_window: float | None = None
+    cwnd_validation: Literal["none", "linux"] | None = None
+    repeated_timeout_cut: bool | None = None
     min_rto: str | None = None
     max_rto: str | None = None
     initial_rto: str | None = None
@@ -1552,6 +1560,7 @@ class Tcp:
     overhead: str = "0 s"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
+    vegas_rules: Literal["paper", "ns2"] | None = None
     vegas_alpha: float = 1.0
     vegas_beta: float = 3.0
     vegas_gamma: float = 1.0
@@ -1622,6 +1631,10 @@ class Telnet:
             for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
         restart_window: Most of the congestion window that is left after an idle timeout. (packets; default: as
             the profile says; at least 1 and at most 1000000 packets; RFC 5681, Sec. 4.1)
+        cwnd_validation: Whether the congestion window grows while the application or the receiver limits the
+            sender. (default: as the profile says; Linux, tcp_is_cwnd_limited; RFC 7661)
+        repeated_timeout_cut: Whether another timeout of the same segment lowers the slow-start threshold again.
+            (default: as the profile says; RFC 5681, Sec. 3.1: it does not)
         min_rto: Least retransmission timeout. (default: as the profile says; RFC 6298)
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
@@ -1643,6 +1656,8 @@ class Telnet:
             lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
         pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
             1996)
+        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; Brakmo & Peterson 1995;
+            Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
         vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
             1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
         vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
@@ -1706,6 +1721,8 @@ class Telnet:
     initial_window: float | None = None
     initial_ssthresh: float | None = None
     restart_window: float | None = None
+    cwnd_validation: Literal["none", "linux"] | None = None
+    repeated_timeout_cut: bool | None = None
     min_rto: str | None = None
     max_rto: str | None = None
     initial_rto: str | None = None
@@ -1717,6 +1734,7 @@ class Telnet:
     overhead: str = "0 s"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
+    vegas_rules: Literal["paper", "ns2"] | None = None
     vegas_alpha: float = 1.0
     vegas_beta: float = 3.0
     vegas_gamma: float = 1.0
@@ -1791,6 +1809,10 @@ class Http:
             for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
         restart_window: Most of the congestion window that is left after an idle timeout. (packets; default: as
             the profile says; at least 1 and at most 1000000 packets; RFC 5681, Sec. 4.1)
+        cwnd_validation: Whether the congestion window grows while the application or the receiver limits the
+            sender. (default: as the profile says; Linux, tcp_is_cwnd_limited; RFC 7661)
+        repeated_timeout_cut: Whether another timeout of the same segment lowers the slow-start threshold again.
+            (default: as the profile says; RFC 5681, Sec. 3.1: it does not)
         min_rto: Least retransmission timeout. (default: as the profile says; RFC 6298)
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
@@ -1812,6 +1834,8 @@ class Http:
             lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
         pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
             1996)
+        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; Brakmo & Peterson 1995;
+            Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
         vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
             1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
         vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
@@ -1877,6 +1901,8 @@ class Http:
     initial_window: float | None = None
     initial_ssthresh: float | None = None
     restart_window: float | None = None
+    cwnd_validation: Literal["none", "linux"] | None = None
+    repeated_timeout_cut: bool | None = None
     min_rto: str | None = None
     max_rto: str | None = None
     initial_rto: str | None = None
@@ -1888,6 +1914,7 @@ class Http:
     overhead: str = "0 s"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
+    vegas_rules: Literal["paper", "ns2"] | None = None
     vegas_alpha: float = 1.0
     vegas_beta: float = 3.0
     vegas_gamma: float = 1.0
@@ -1961,6 +1988,10 @@ class Connections:
             for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
         restart_window: Most of the congestion window that is left after an idle timeout. (packets; default: as
             the profile says; at least 1 and at most 1000000 packets; RFC 5681, Sec. 4.1)
+        cwnd_validation: Whether the congestion window grows while the application or the receiver limits the
+            sender. (default: as the profile says; Linux, tcp_is_cwnd_limited; RFC 7661)
+        repeated_timeout_cut: Whether another timeout of the same segment lowers the slow-start threshold again.
+            (default: as the profile says; RFC 5681, Sec. 3.1: it does not)
         min_rto: Least retransmission timeout. (default: as the profile says; RFC 6298)
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
@@ -1982,6 +2013,8 @@ class Connections:
             lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
         pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
             1996)
+        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; Brakmo & Peterson 1995;
+            Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
         vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
             1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
         vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
@@ -2046,6 +2079,8 @@ class Connections:
     initial_window: float | None = None
     initial_ssthresh: float | None = None
     restart_window: float | None = None
+    cwnd_validation: Literal["none", "linux"] | None = None
+    repeated_timeout_cut: bool | None = None
     min_rto: str | None = None
     max_rto: str | None = None
     initial_rto: str | None = None
@@ -2057,6 +2092,7 @@ class Connections:
     overhead: str = "0 s"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
+    vegas_rules: Literal["paper", "ns2"] | None = None
     vegas_alpha: float = 1.0
     vegas_beta: float = 3.0
     vegas_gamma: float = 1.0

@@ -75,6 +75,6 @@ $cbr attach-agent $udp
 $ns at 0.5 "$cbr start"
 set mon [$ns monitor-queue $a $b ""]
 $ns at 100.0 {set b0 [$mon set bdepartures_]; set u0 [$null set bytes_]}
-$ns at 300.0 {puts "$kind [expr [$null set bytes_]-$u0] [expr [$mon set bdepartures_]-$b0]"; exit 0}
+$ns at 300.0 {puts "[expr [$null set bytes_]-$u0] [expr [$mon set bdepartures_]-$b0]"; exit 0}
 if {$kind == "redpd"} { source [file join [file dirname [info script]] red_pd.tcl] }
 $ns run

@@ -5,7 +5,7 @@ use crate::receive::Receiver;
 use crate::segment::{Flags, Segment};
 use crate::send::{SendCounters, Sender};
 use core::mem::offset_of;
-use sluicegate_base::{Span, Time};
+use sluicegate_base::{Span, Stream, Time};
 
 /// How far the opening has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,13 +56,13 @@ impl Connection {
     /// without handshakes.
     #[must_use]
     pub fn opener(host: &Host, phase: Span) -> Connection {
-        Connection::new(host, phase, if host.handshake { State::Idle } else { State::Open { answer: false } })
+        Connection::new(host, phase, if host.opens() { State::Idle } else { State::Open { answer: false } })
     }
 
     /// The end that waits for the other to open.
     #[must_use]
     pub fn listener(host: &Host, phase: Span) -> Connection {
-        Connection::new(host, phase, if host.handshake { State::Listening } else { State::Open { answer: false } })
+        Connection::new(host, phase, if host.opens() { State::Listening } else { State::Open { answer: false } })
     }
 
     fn new(host: &Host, phase: Span, state: State) -> Connection {
@@ -77,6 +77,12 @@ impl Connection {
             sender: Sender::new(host, phase),
             receiver: Receiver::new(host),
         }
+    }
+
+    /// From now on what it sends as its window allows waits for a random time up to `most`, as in ns-2; what does not wait
+    /// there does not wait here.
+    pub fn delay(&mut self, most: Span, rng: Stream) {
+        self.sender.delay(most, rng);
     }
 
     /// The application writes `bytes` more; `u64::MAX` writes without end.
@@ -227,6 +233,7 @@ impl Connection {
     fn poll_opening(&mut self, now: Time, segment: &mut Segment) -> bool {
         // RFC 3168, Section 6.1.1: both flags ask for ECN.
         let flags = match self.state {
+            State::Calling { .. } if !self.sender.may_call(now) => return false,
             State::Calling { tries } => {
                 let deadline = now + self.sender.timeout();
                 self.state = State::Called { sent: now, deadline, tries: tries + 1 };
