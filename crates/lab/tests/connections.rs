@@ -451,6 +451,8 @@ fn what_makes_no_sense_is_refused() {
     assert!(refused("vectors", "/dev/zero").contains("must be a file"));
     assert!(refused("lossless", "true").contains("lossless goes with vectors"));
     assert!(refused("exchanges", "constant(2 s)").contains("flows.0.exchanges"));
+    let infinite = refused("request_size", "bounded_pareto(shape = 1e-18, low = 1 B, high = 1 MB)");
+    assert!(infinite.contains("flows.0.request_size") && infinite.contains("shape must be from 0.01"), "{infinite}");
     let path = file("SEQ 0 1 1 1\n> 5\n");
     let named = |arrivals: &str| {
         let sets = [("vectors", path.as_str()), ("arrivals", arrivals)];

@@ -193,8 +193,10 @@ impl<P: Packet> FqCodel<P> {
     /// Drops half of the bytes of the fattest queue, at its head.
     fn drop_from_the_fattest(&mut self, ctx: &mut Ctx<'_, P>) {
         let mut fattest = 0;
+        // Before all queues that are empty one with packets, though they have no bytes: something has to go.
+        let size = |queue: &Queue| (queue.bytes, queue.packets > 0);
         for at in 1..self.queues.len() {
-            if self.queues[at].bytes > self.queues[fattest].bytes {
+            if size(&self.queues[at]) > size(&self.queues[fattest]) {
                 fattest = at;
             }
         }

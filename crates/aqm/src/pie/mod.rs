@@ -243,7 +243,7 @@ impl<P: Packet> Discipline<P> for Pie<P> {
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
         let packet = self.fifo.pop()?;
-        let came = self.arrivals.pop_front().unwrap_or(ctx.now);
+        let came = self.arrivals.pop_front().expect("a time of arrival for each packet");
         self.qdelay = if self.fifo.packets() == 0 { Span::ZERO } else { ctx.now.since(came) };
         Some(packet)
     }

@@ -13,7 +13,7 @@ use crate::source::way::{Mile, Way};
 use sluicegate_base::{Ecn, Span, Time};
 use sluicegate_tcp::send::SendCounters;
 use sluicegate_tcp::{Connection, Flags, Host};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 /// No place, or no number.
@@ -80,7 +80,7 @@ pub(super) struct Pool {
     slots: Vec<Slot>,
     free: Vec<u32>,
     /// The place of each open connection, by its number.
-    places: HashMap<u32, u32>,
+    places: BTreeMap<u32, u32>,
     /// The number of the next connection, and the first that a connection may have.
     next_id: u32,
     first_id: u32,
@@ -90,7 +90,7 @@ impl Pool {
     /// No connections. Their numbers begin after those of the flows.
     pub fn new(flows: usize) -> Pool {
         let first_id = flows as u32;
-        Pool { slots: Vec::new(), free: Vec::new(), places: HashMap::new(), next_id: first_id, first_id }
+        Pool { slots: Vec::new(), free: Vec::new(), places: BTreeMap::new(), next_id: first_id, first_id }
     }
 
     /// A new connection; its place.

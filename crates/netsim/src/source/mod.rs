@@ -130,7 +130,8 @@ impl Pace {
     /// The next of random gaps: `factor` times their mean. What whole nanoseconds leave over goes to the one after, as
     /// with [`Pace::gap`], so that the mean rate does not drift.
     fn random_gap(&mut self, factor: f64) -> Span {
-        let exact = (self.bytes * 8 * NANOS) as f64 / self.rate.0 as f64 * factor + self.fraction;
+        let mean = (self.bytes as f64 * (8 * NANOS) as f64) / self.rate.0 as f64;
+        let exact = mean * factor + self.fraction;
         let whole = exact as u64;
         self.fraction = exact - whole as f64;
         Span(whole)
