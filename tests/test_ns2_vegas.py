@@ -1,5 +1,5 @@
-"""Vegas against what `make ns2` has recorded: throughput and losses where flows are many, and the packets that each keeps
-in a queue that drops none.
+"""Vegas against what `make ns2` has recorded: throughput and losses where flows are many, and the packets that each
+keeps in a queue that drops none.
 
 Acknowledgement by acknowledgement the two are compared in crates/netsim/tests/ns2_traces.rs.
 """
@@ -55,10 +55,11 @@ def agree(mine: list[float], theirs: list[float]) -> None:
     assert fmean(mine) == pytest.approx(mean, abs=max(0.03 * mean, errors if errors <= 0.02 * mean else 0))
 
 
-# Losses in percent, here and in ns-2: 16.3, 15.9; 16.0, 16.0; 8.6, 8.5; 11.7, 11.7; 15.5, 15.5. Where nothing is random but
-# the starts, whether a packet arrives just before or just after another leaves is the same for a whole run (traffic phase
-# effects, Floyd & Jacobson 1992), and decided by rounding in ns-2: under RED that is the 2.4 % of the first case, under
-# Drop Tail it can be half of the losses. A random delay of some packet times in the hosts of both sides takes it away.
+# Losses in percent, here and in ns-2: 16.3, 15.9; 16.0, 16.0; 8.6, 8.5; 11.7, 11.7; 15.5, 15.5. Where nothing is random
+# but the starts, whether a packet arrives just before or just after another leaves is the same for a whole run (traffic
+# phase effects, Floyd & Jacobson 1992), and decided by rounding in ns-2: under RED that is the 2.4 % of the first case,
+# under Drop Tail it can be half of the losses. A random delay of some packet times in the hosts of both sides takes it
+# away.
 @pytest.mark.parametrize(
     "case",
     [
