@@ -20,21 +20,22 @@ from typing import Any
 FOLDER = Path(__file__).resolve().parents[1] / "tests" / "ns2"
 
 
-def run(name: str, case: str, seed: int, columns: int) -> list[float]:
-    done = subprocess.run(["ns", f"{name}.tcl", str(seed), *case.split()], cwd=FOLDER, capture_output=True, text=True)
+def run(script: str, case: str, seed: int, columns: int) -> list[float]:
+    done = subprocess.run(["ns", script, str(seed), *case.split()], cwd=FOLDER, capture_output=True, text=True)
     row = done.stdout.split()
     if done.returncode or len(row) != columns:
-        sys.exit(f"{name}.tcl {seed} {case}: {columns} numbers expected\n{done.stdout}{done.stderr}")
-    return [float(word) for word in row]
+        sys.exit(f"{script} {seed} {case}: {columns} numbers expected\n{done.stdout}{done.stderr}")
+    return [json.loads(word) for word in row]
 
 
 def record(name: str, table: dict[str, Any], pool: ThreadPoolExecutor) -> None:
-    columns, seeds, cases = table["columns"], table["seeds"], table["cases"]
-    runs = {case: [pool.submit(run, name, case, seed, len(columns)) for seed in range(1, seeds + 1)] for case in cases}
+    script, columns, cases = table.get("script", f"{name}.tcl"), table["columns"], table["cases"]
+    seeds = range(1, table["seeds"] + 1)
+    runs = {case: [pool.submit(run, script, case, seed, len(columns)) for seed in seeds] for case in cases}
     lines = [f"  {json.dumps(case)}: {json.dumps([each.result() for each in rows])}" for case, rows in runs.items()]
     text = f'{{"columns": {json.dumps(columns)}, "cases": {{\n' + ",\n".join(lines) + "\n}}\n"
     (FOLDER / f"{name}.json").write_text(text, "utf-8")
-    print(f"tests/ns2/{name}.json: {len(cases)} cases, {seeds} seeds", flush=True)
+    print(f"tests/ns2/{name}.json: {len(cases)} cases, {len(seeds)} seeds", flush=True)
 
 
 def main() -> None:

@@ -12,8 +12,8 @@ use sluicegate_base::{Span, Stream, Time};
 enum State {
     /// The opener, before it has anything to say.
     Idle,
-    /// The opener: the SYN is to be sent.
-    Calling { tries: u32 },
+    /// The opener: the SYN is to be sent, again if the timer has expired then.
+    Calling { tries: u32, expired: Option<Time> },
     /// The opener: the SYN went out then, and is sent again at the deadline.
     Called { sent: Time, deadline: Time, tries: u32 },
     /// The other end, before the SYN.
@@ -89,7 +89,7 @@ impl Connection {
     pub fn write(&mut self, bytes: u64) {
         match self.state {
             State::NeverOpened => return,
-            State::Idle => self.state = State::Calling { tries: 0 },
+            State::Idle => self.state = State::Calling { tries: 0, expired: None },
             _ => {}
         }
         self.sends = true;
@@ -187,7 +187,7 @@ impl Connection {
         if let State::Called { deadline, tries, .. } = self.state {
             if now >= deadline {
                 self.sender.back_off();
-                self.state = State::Calling { tries };
+                self.state = State::Calling { tries, expired: Some(now) };
             }
         }
         self.sender.on_timer(now);
@@ -234,8 +234,9 @@ impl Connection {
         // RFC 3168, Section 6.1.1: both flags ask for ECN.
         let flags = match self.state {
             State::Calling { .. } if !self.sender.may_call(now) => return false,
-            State::Calling { tries } => {
-                let deadline = now + self.sender.timeout();
+            State::Calling { tries, expired } => {
+                // The timer runs from its expiry on, also where the host waits before it sends.
+                let deadline = expired.unwrap_or(now) + self.sender.timeout();
                 self.state = State::Called { sent: now, deadline, tries: tries + 1 };
                 Flags::SYN.with_if(self.ecn, Flags::ECE.with(Flags::CWR))
             }
