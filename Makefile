@@ -17,10 +17,10 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
 
-.PHONY: help setup demo test lint docs picture verdicts bench captures fuzz generate lock clean prerequisites
+.PHONY: help setup demo test lint docs picture verdicts bench captures ns2 fuzz generate lock clean prerequisites
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.extension ## check the prerequisites, fill .venv, build the simulator
 
@@ -65,6 +65,9 @@ bench: setup ## measure speed: writes bench.json and prints its tables
 captures: $(VENV)/.python ## record the captures of the tests anew: as root, with iproute2 and tcpdump
 	$(BIN)/python tools/captures.py
 
+ns2: $(VENV)/.python ## record the numbers of ns-2 that tests compare with anew: needs ns-2
+	$(BIN)/python tools/ns2_numbers.py $(NS2)
+
 # Neither .venv nor the extension is needed.
 fuzz: FUZZ_SECONDS ?= 60
 fuzz: prerequisites ## fuzz the readers, FUZZ_SECONDS for each target
@@ -88,12 +91,16 @@ clean: ## remove what was built: .venv, target, caches (results in out/ stay)
 prerequisites:
 	@tools/prerequisites >/dev/null
 
+# A stamp is as old as the beginning of what it stands for: a file saved meanwhile is newer, and is built the next time.
+
 # A changed lock gives a new environment, so that nothing outside the lock lingers in it.
 $(VENV)/.python: requirements.lock | prerequisites
 	"$$(tools/prerequisites)" -m venv --clear $(VENV)
+	touch $@.begun
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement requirements.lock
-	touch $@
+	mv $@.begun $@
 
 $(VENV)/.extension: $(VENV)/.python pyproject.toml $(RUST)
+	touch $@.begun
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
-	touch $@
+	mv $@.begun $@

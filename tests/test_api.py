@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +27,9 @@ def small_network(**queue: int) -> sg.Dumbbell:
     )
 
 
+CAPTURE = Path(__file__).parent / "captures" / "dumbbell.pcap"
+UDP = sg.Udp(rate="1 Mbit/s")
+SHORT = {"duration": "2 s", "warmup": "1 s", "seeds": 1}
 SMALL_FLOWS = [sg.Tcp(3, "reno", window=20), sg.Udp(rate="2 Mbit/s"), sg.Poisson(rate="100 kbit/s")]
 
 
@@ -83,6 +88,124 @@ def test_a_value_of_no_kind_that_a_scenario_knows_is_named() -> None:
             sg.simulate(small_network(), flow, duration="1 s")
     with pytest.raises(TypeError, match=r"^Udp\.path = None: must be"):
         sg.simulate(small_network(), sg.Udp(rate="1 Mbit/s", path=["a", None]), duration="1 s")  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: sg.simulate(sg.dumbbell(rate="1 Mbit/s", queue=sg.Choke), UDP),  # type: ignore[arg-type]
+            "queue: expected a discipline such as sluicegate.Choke(...), or a class of your own, not the class "
+            "sluicegate.Choke: give an object, sluicegate.Choke(...)",
+        ),
+        (
+            lambda: sg.simulate(sg.dumbbell(rate="1 Mbit/s"), sg.Udp),  # type: ignore[arg-type]
+            "not the class sluicegate.Udp: give an object, sluicegate.Udp(...)",
+        ),
+        (
+            lambda: sg.compare("unresponsive", disciplines=[sg.Red]),  # type: ignore[list-item]
+            "not the class sluicegate.Red: give an object, sluicegate.Red(...)",
+        ),
+    ],
+    ids=["queue", "flows", "disciplines"],
+)
+def test_a_class_where_an_object_is_wanted_is_told_so(call: Callable[[], object], message: str) -> None:
+    """Issue 16, point 11: `queue=sg.Choke`."""
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert str(caught.value).endswith(message)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: sg.run("unresponsive", sets={"queue.limit": -1}), "sets: queue.limit = -1: must not be negative"),
+        (lambda: sg.run("unresponsive", seed=-1), "seed = -1: must not be negative"),
+        (lambda: sg.check("unresponsive", sets={"queue.limit": -1}), "sets: queue.limit = -1: must not be negative"),
+        (
+            lambda: sg.compare("unresponsive", disciplines="red", sets={"run.seed": 3}),
+            "sets: run.seed: a comparison takes the seeds it is given, not this one",
+        ),
+        (
+            lambda: sg.compare("unresponsive", disciplines="red", duration="9"),
+            'duration = 9: must be a time with its unit, such as "10 ms"',
+        ),
+        (
+            lambda: sg.sweep("unresponsive", over={"queue.limit": [-1, 2]}),
+            "over: queue.limit = -1: must not be negative",
+        ),
+        (
+            lambda: sg.sweep("unresponsive", over={"run.seed": [1, 2]}),
+            "over: run.seed: a sweep takes the seeds it is given",
+        ),
+        (
+            lambda: sg.sweep("unresponsive", over={"queue.min_th": [1, 2]}, sets={"queue.min_th": 3}),
+            "sets: queue.min_th: is swept",
+        ),
+        (
+            lambda: sg.sweep("unresponsive", over={"queue.min_th": [1, 2]}, cluster="nowhere"),
+            "cluster: nowhere: must be a scheduler's address, such as tcp://10.0.0.1:8786",
+        ),
+        (
+            lambda: sg.replay(CAPTURE, rate="1 Mbit/s", sets={"queue.limit": -1}),
+            "queue.limit = -1: must not be negative",
+        ),
+        (
+            lambda: sg.design_red(rate="1", rtt="1 s", burst=5),
+            'rate = 1: must be a rate with its unit, such as "1 Mbit/s"',
+        ),
+    ],
+)
+def test_errors_speak_of_arguments_and_never_of_options(call: Callable[[], object], message: str) -> None:
+    """Issue 16, point 11: errors of Python calls spoke of `--over`."""
+    with pytest.raises(sg.ScenarioError) as caught:
+        call()
+    assert str(caught.value) == message
+    assert "--" not in str(caught.value)
+
+
+def test_a_key_that_does_nothing_is_warned_of(small: Path) -> None:
+    """Issue 16, point 11: `max_th` under `[queue]` with a discipline that has none."""
+    small.write_text(small.read_text().replace('"choke"', '"drop_tail"'))
+    for call in (lambda: sg.check(small), lambda: sg.run(small, sets={"run.duration": "2 s", "run.warmup": "1 s"})):
+        with pytest.warns(sg.ScenarioWarning) as told:
+            call()
+        words = [f"{small}:{line}: queue.{key}: drop_tail has no such key; it does nothing"
+                 for line, key in ((8, "min_th"), (9, "max_th"))]  # fmt: skip
+        assert [str(warning.message) for warning in told] == words
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda sets: sg.compare("unresponsive", disciplines="red,choke", **SHORT, sets=sets), "red and choke have"),
+        (lambda sets: sg.compare("unresponsive", disciplines="red,codel", **SHORT, sets=sets), None),
+        (
+            lambda sets: sg.sweep("unresponsive", over={"queue.discipline": ["red", "choke"]}, **SHORT, sets=sets),
+            "red and choke have",
+        ),
+        (lambda sets: sg.sweep("unresponsive", over={"queue.discipline": ["red", "codel"]}, **SHORT, sets=sets), None),
+        (lambda sets: sg.replay(CAPTURE, rate="1 Mbit/s", queue="red", sets=sets), "red has"),
+    ],
+    ids=["no discipline has it", "one has it", "at no point", "at one point", "replay"],
+)
+def test_a_key_is_warned_of_when_it_does_nothing_anywhere(call: Callable[[object], object], told: str | None) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call({"queue.target": "5 ms"})
+    words = [] if told is None else [f"sets: queue.target: {told} no such key; it does nothing"]
+    assert [str(each.message) for each in caught if each.category is sg.ScenarioWarning] == words
+
+
+def test_theory_is_there_without_being_imported() -> None:
+    """Issue 16, point 11: `sg.theory` failed until imported."""
+    script = "import sluicegate as sg; print(sg.theory.choke.PEAK_SHARE, sg.theory.red.__name__, 'theory' in dir(sg))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, encoding="utf-8", check=True)
+    share, *rest = done.stdout.split()
+    assert float(share) == pytest.approx(0.269, abs=1e-3)
+    assert rest == ["sluicegate.theory.red", "True"]
+    with pytest.raises(AttributeError, match=r"no attribute 'chok'"):
+        sg.theory.chok  # noqa: B018
 
 
 def test_no_flows_is_answered_in_words() -> None:

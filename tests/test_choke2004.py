@@ -224,7 +224,7 @@ def test_vegas_keeps_alpha_to_beta_packets_of_each_flow_in_a_queue_without_losse
     for flows, most in ((1, 3.0), (10, 4.0)):
         run = sg.run(scenario, sets={
             "queue.discipline": "drop_tail", "queue.limit": 1000, "network.delay": "20 ms", "flows.0.count": flows,
-            "flows.0.algorithm": "vegas", "run.duration": "60 s", "run.warmup": "20 s",
+            "flows.0.algorithm": "vegas", "flows.0.vegas_rules": "paper", "run.duration": "60 s", "run.warmup": "20 s",
         })  # fmt: skip
         link = run.links.row(0, named=True)
         assert link["lost_packets"] == 0

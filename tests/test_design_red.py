@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import os
 import re
 import shlex
 import shutil
@@ -17,6 +16,7 @@ import pytest
 from conftest import SMALL, Program
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tc import in_a_namespace, missing, options, traced
 
 import sluicegate as sg
 from sluicegate import _core
@@ -273,21 +273,6 @@ def test_what_linux_cannot_hold_is_said() -> None:
         design.tc("eth0")
 
 
-def sbin() -> dict[str, str]:
-    return os.environ | {"PATH": os.environ["PATH"] + ":/sbin:/usr/sbin", "LC_ALL": "C"}
-
-
-def in_a_namespace(command: str) -> subprocess.CompletedProcess[str]:
-    """Run a command where the only interface is a loopback that nobody uses."""
-    root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    line = ["unshare", *root, "--net", "sh", "-c", command]
-    return subprocess.run(line, capture_output=True, encoding="utf-8", env=sbin())
-
-
-def missing(*programs: str) -> list[str]:
-    return [name for name in programs if shutil.which(name, path=sbin()["PATH"]) is None]
-
-
 def linux_of(case: str) -> tuple[LinuxRed, str]:
     design = sg.design_red(**LINK | DESIGNS[case])
     assert design.linux is not None
@@ -300,12 +285,10 @@ def test_tc_sends_the_kernel_what_is_foretold(case: str) -> None:
     if lacking := missing("tc", "strace", "unshare"):
         pytest.skip(f"{', '.join(lacking)} not installed")
     linux, line = linux_of(case)
-    done = in_a_namespace(f"strace -v -s 4096 -xx -e trace=sendmsg,sendto {line}")
+    done = traced(line)
     if "ptrace" in done.stderr or "unshare failed" in done.stderr:
         pytest.skip(f"not permitted here: {done.stderr.splitlines()[0]}")
-    found = re.search(r'TCA_OPTIONS}, "((?:\\x[0-9a-f]{2})+)"', done.stderr)
-    assert found, done.stderr
-    sent = attributes(bytes.fromhex(found[1].replace("\\x", "")))
+    sent = options(done.stderr)
     limit, low, high, w_log = struct.unpack_from("=IIIB", sent[1])
     assert (limit, low, high, w_log) == (linux.limit, linux.min, linux.max, linux.w_log)
     [max_P] = struct.unpack("=I", sent[3])
@@ -313,16 +296,6 @@ def test_tc_sends_the_kernel_what_is_foretold(case: str) -> None:
     flags, _ = struct.unpack("=II", sent[4]) if 4 in sent else (sent[1][15], 0)
     assert flags == (3 if linux.ecn else 0)
     assert ("seems to be too large" in done.stderr) == any("seems too large" in said for said in linux.remarks(1, 1))
-
-
-def attributes(data: bytes) -> dict[int, bytes]:
-    """The attributes of a netlink message, by type."""
-    found = {}
-    while len(data) >= 4:
-        length, kind = struct.unpack_from("=HH", data)
-        found[kind & 0x3FFF] = data[4:length]
-        data = data[(length + 3) & ~3 :]
-    return found
 
 
 @pytest.mark.parametrize("case", DESIGNS)

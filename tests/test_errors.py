@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -206,6 +207,67 @@ def test_a_blocked_result_is_told_before_the_work(sluicegate: Program, small: Pa
     done = sluicegate("reproduce", "choke1999", "--full", "-o", "paper")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert "paper/data: not a directory" in done.stderr
+
+
+def test_a_summary_of_somebody_elses_is_not_replaced(sluicegate: Program, small: Path, tmp_path: Path) -> None:
+    """Issue 16, point 11: a `summary.json` that is not ours was replaced without a word."""
+    for name in ("summary.json", "checks.json"):
+        for text in ('{"version": "1.0", "name": "mine"}', "[1, 2]", "no JSON"):
+            out = tmp_path / "out"
+            out.mkdir()
+            (out / name).write_text(text)
+            commands = [["reproduce", "choke1999"], ["reproduce", "all"]]
+            if name == "checks.json":
+                (tmp_path / "out/choke1999").mkdir()
+                (out / "choke1999" / name).write_text(text)
+            else:
+                commands = [
+                    ["run", "small.toml"],
+                    ["compare", "small.toml", "--disciplines", "red"],
+                    ["sweep", "small.toml", "--over", "queue.min_th=5,6"],
+                    ["replay", str(Path(__file__).parent / "captures/dumbbell.pcap"), "--rate", "1 Mbit/s"],
+                    ["theory", "choke", "--tcp", "9", "--udp", "1 Mbit/s", "--rate", "1 Mbit/s", "--rtt", "1 s"],
+                ]
+            for words in commands:
+                done = sluicegate(*words, "-o", "out")
+                assert (done.returncode, done.stdout) == (2, ""), words
+                place = out / "choke1999" / name if words[1] == "all" else out / name
+                rule = "was not written by Sluicegate and would be replaced: write elsewhere, or move it away"
+                assert done.stderr == f"error: {place}: {rule}\n"
+                assert [path for path in out.rglob("*") if path.is_file() and path.name != name] == []
+                assert (out / name).read_text() == text
+            shutil.rmtree(out)
+
+
+def test_every_command_replaces_what_every_command_wrote(sluicegate: Program, small: Path, tmp_path: Path) -> None:
+    short = ["--set", "run.duration=3 s", "-q"]
+    commands = [
+        ["run", "small.toml", *short],
+        ["compare", "small.toml", "--disciplines", "red", "--seeds", "1", *short],
+        ["sweep", "small.toml", "--over", "queue.min_th=5,6", "--seeds", "1", *short],
+        ["replay", str(Path(__file__).parent / "captures/dumbbell.pcap"), "--rate", "1 Mbit/s", "-q"],
+        ["theory", "choke", "--tcp", "32", "--udp", "1 Mbit/s", "--rate", "1 Mbit/s", "--rtt", "100 ms", "-q"],
+    ]
+    for words in (*commands, commands[0]):
+        done = sluicegate(*words, "-o", "out")
+        assert (done.returncode, done.stderr) == (0, ""), words
+
+
+def test_a_key_that_does_nothing_is_warned_of_unless_quiet(sluicegate: Program, small: Path) -> None:
+    """Issue 16, point 11: `max_th` under `[queue]` with a discipline that has none."""
+    short = ["--set", "run.duration=3 s"]
+    target = ["--set", "queue.target=5 ms"]
+    warning = "warning: --set queue.target: choke has no such key; it does nothing\n"
+    assert sluicegate("run", small, *short, *target).stderr == warning
+    assert sluicegate("run", small, *short, *target, "--quiet").stderr == ""
+    checked = sluicegate("check", small, *target)
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, f"{small}: ok\n", warning)
+    # A file serves several disciplines: thresholds in it say nothing about the one that is chosen for now.
+    assert sluicegate("check", small, "--set", "queue.discipline=drop_tail").stderr == ""
+    small.write_text(SMALL.replace('"choke"', '"drop_tail"').replace("max_th", "limitt").replace("limitt = 30", ""))
+    line = SMALL[: SMALL.index("min_th")].count("\n") + 1
+    told = f"warning: {small}:{line}: queue.min_th: drop_tail has no such key; it does nothing\n"
+    assert sluicegate("check", small).stderr == told
 
 
 def test_the_documented_mistakes_are_answered_as_printed(sluicegate: Program, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import runpy
 import shutil
+import struct
 import subprocess
 import sys
 import tomllib
@@ -17,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from browser import open_page
 from steps import follow
+from tc import missing, options, traced
 
 from sluicegate import _core
 
@@ -239,6 +241,19 @@ def test_tc_knows_these_words() -> None:
                 assert not UNKNOWN.search(done.stderr), f"{kind} {word}"
         unknown = subprocess.run([*tc, "nonsense"], capture_output=True, encoding="utf-8", env=environment)
         assert UNKNOWN.search(unknown.stderr)
+
+
+def test_tcs_times_of_sfb_are_milliseconds() -> None:
+    """Issue 16, point 11: the template gave seconds. Numbers go to the kernel as they are written."""
+    [sfb] = [each for each in json.loads(_core.declarations())["disciplines"] if each["name"] == "sfb"]
+    assert sfb["tc"].endswith("rehash MILLISECONDS db MILLISECONDS")
+    if lacking := missing("tc", "strace", "unshare"):
+        pytest.skip(f"{', '.join(lacking)} not installed")
+    done = traced("tc qdisc add dev lo root sfb rehash 600000 db 60000")
+    if "ptrace" in done.stderr or "unshare failed" in done.stderr:
+        pytest.skip(f"not permitted here: {done.stderr.splitlines()[0]}")
+    # struct tc_sfb_qopt begins with both; the kernel's sch_sfb.c turns them into jiffies by msecs_to_jiffies.
+    assert struct.unpack_from("=II", options(done.stderr)[1]) == (600_000, 60_000)
 
 
 @pytest.mark.skipif(shutil.which("ip") is None, reason="ip is not installed")

@@ -281,6 +281,37 @@ def test_it_is_woken_when_it_asks_and_not_when_it_has_put_it_off() -> None:
     assert 0 < run.links["lost_early"][0] <= 5 * 20
 
 
+def test_point_7_it_is_woken_before_the_first_packet() -> None:
+    class Early(Fifo):
+        def next_wakeup(self) -> int | None:
+            return None if woken else NANOS // 2
+
+        def wake(self, ctx: sg.Ctx) -> None:
+            woken.append(ctx.now_ns)
+
+    woken: list[int] = []
+    net = sg.dumbbell(rate="1 Mbit/s", queue=Early)
+    sg.simulate(net, sg.Udp(rate="100 kbit/s", start="1 s"), duration="2 s", warmup="0 s")
+    assert woken == [NANOS // 2]
+
+
+def test_point_7_what_asks_for_the_present_ends_the_run() -> None:
+    class Hasty(Fifo):
+        def __init__(self) -> None:
+            super().__init__()
+            self.at: int | None = None
+
+        def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
+            self.at = ctx.now_ns
+            super().enqueue(packet, ctx)
+
+        def next_wakeup(self) -> int | None:
+            return self.at
+
+    with pytest.raises(ValueError, match=r"Hasty\.next_wakeup returned (\d+) at \1 ns: it must return a later time"):
+        simulate(Hasty)
+
+
 def test_a_mark_reaches_the_sender() -> None:
     class Marker(Fifo):
         def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
@@ -439,8 +470,9 @@ def test_an_exception_ends_the_run_as_it_is(method: str) -> None:
     [
         ("next_wakeup", 0.5, r"Odd\.next_wakeup returned 0\.5: it must return None or a time in whole nanoseconds"),
         ("next_wakeup", -1, r"Odd\.next_wakeup returned -1: it must return None or"),
-        ("next_wakeup", 5, r"Odd\.next_wakeup returned 5 at \d+ ns: that is past"),
-        ("next_wakeup", 3 * NANOS, r"returned 3000000000 at 3000000000 ns: it was woken then, and would be for ever"),
+        ("next_wakeup", 5, r"Odd\.next_wakeup returned 5 at \d+ ns: it must return a later time"),
+        ("next_wakeup", 0, r"Odd\.next_wakeup returned 0 at 0 ns: it must return a later time"),
+        ("next_wakeup", 3 * NANOS, r"returned 3000000000 at 3000000000 ns: it must return a later time"),
         ("average", "much", r"Odd\.average returned 'much': it must return None or a number"),
         ("wake", 3, r"Odd\.wake returned 3: it must return None"),
     ],

@@ -111,6 +111,16 @@ def test_the_tables_have_the_declared_columns_and_the_manual_defines_them() -> N
         assert all(f"| `{column['name']}` |" in section for column in columns)
 
 
+def test_what_a_replay_does_not_have_is_no_attribute() -> None:
+    """Issue 16, point 11: `hasattr(replay, "queue")` raised KeyError."""
+    done = sg.replay(DUMBBELL, rate="10 Gbit/s")
+    assert (hasattr(done, "flows"), hasattr(done, "links"), hasattr(done, "queue")) == (True, True, False)
+    assert not hasattr(done, "flow_series")
+    assert not hasattr(done, "exchanges")
+    with pytest.raises(KeyError, match="a replay has the tables"):
+        done.table("queue")
+
+
 def test_python_takes_disciplines_in_every_form_and_equal_replays_are_equal() -> None:
     forms = [
         sg.Choke(min_th=5, max_th=15, limit=50),

@@ -111,7 +111,7 @@ def test_equal_runs_give_equal_files(tmp_path: Path) -> None:
 
 def test_an_existing_folder_keeps_its_other_files(run: sg.Run, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("kept")
-    (tmp_path / "summary.json").write_text("old")
+    (tmp_path / "summary.json").write_text(ours("old"))
     run.write(tmp_path)
     assert (tmp_path / "mine.txt").read_text() == "kept"
     assert json.loads((tmp_path / "summary.json").read_text())["seed"] == 1
@@ -163,12 +163,16 @@ def contents(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
 
+def ours(text: str) -> str:
+    """A summary that is known as Sluicegate's."""
+    return json.dumps({"version": text, "scenario": {}})
+
+
 def write_two(folder: Path, text: str) -> None:
     with io.staged(folder) as stage:
         (stage / "data").mkdir()
-        (stage / "data/table").write_text(text)
-        (stage / "queue").write_text(text)
-        (stage / "summary.json").write_text(text)
+        for name in ("data/table", "queue", "summary.json"):
+            (stage / name).write_text(ours(text))
 
 
 @pytest.mark.parametrize("blocked", ["queue", "summary.json", "data/table", "data"])
@@ -211,7 +215,7 @@ def test_a_failure_while_files_are_replaced_restores_the_old_ones(
     assert contents(tmp_path) == before
     monkeypatch.undo()
     write_two(tmp_path, "new")
-    assert set(contents(tmp_path).values()) == {"new"}
+    assert set(contents(tmp_path).values()) == {ours("new")}
 
 
 def test_the_summary_goes_first_and_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

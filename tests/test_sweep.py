@@ -137,7 +137,7 @@ MISTAKES = {
     "run.series=true": "--over run.series: a sweep keeps no series",
     "queue.limit=1..10000 10000 --over queue.red.max_p=0.1..1 10000": "100000000 points; must be at most 1000000",
     "queue.limit=50 --over queue.limit=60": "--over queue.limit: given twice",
-    "queue.limit=50 --set queue.limit=60": "--set queue.limit: is swept by --over",
+    "queue.limit=50 --set queue.limit=60": "--set queue.limit: is swept",
     "queue.limit=50 --set run.seed=3": "--set run.seed: a sweep takes the seeds",
     "queue.limit=50 --set run.series=true": "--set run.series: a sweep keeps no series",
     "queue.limit=50,60 --set queue.mim_th=3": '--set queue.mim_th: no such key; did you mean "min_th"?',

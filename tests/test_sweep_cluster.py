@@ -204,7 +204,7 @@ def test_an_address_where_nobody_listens_and_a_missing_package_are_told(
 ) -> None:
     go = partial(sg.sweep, "unresponsive", over=OVER, seeds=1, out=tmp_path / "out", cluster="tcp://127.0.0.1:9")
     monkeypatch.setattr(sweep_cluster, "WAIT_S", 0.3)
-    with pytest.raises(sg.ScenarioError, match=r"--cluster tcp://127\.0\.0\.1:9: no scheduler answers there"):
+    with pytest.raises(sg.ScenarioError, match=r"^cluster: tcp://127\.0\.0\.1:9: no scheduler answers there"):
         go()
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(sg.ScenarioError, match=r"pip install 'sluicegate\[cluster\]'"):

@@ -67,7 +67,7 @@ fn chosen(key: &str, rng: &mut Stream) -> Option<String> {
     Some(format!("{name:?}"))
 }
 
-/// A new line; with dots as `--set` takes it, else as a file has it.
+/// A new line; with dots as an override has it, else as a file has it.
 fn line(dotted: bool, rng: &mut Stream) -> String {
     let tables = tables();
     let (prefix, table) = pick(&tables, rng);

@@ -35,7 +35,7 @@ pub fn scenario(data: &[u8]) {
     }
 }
 
-/// Values of the command line: lines of KEY=VALUE, each as `--set` takes it, on top of a scenario; the number of lines
+/// Overrides: lines of KEY=VALUE, each an override, on top of a scenario; the number of lines
 /// chooses which.
 pub fn overrides(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
@@ -49,7 +49,7 @@ pub fn overrides(data: &[u8]) {
     }
     read_and_begin(BASES[sets.len() % BASES.len()], &sets);
     if let Err(ScenarioError(message)) = ReplayScenario::read(&sets) {
-        assert!(message.starts_with("--set "), "the message has no place: {message}");
+        assert!(message.starts_with("sets: "), "the message has no place: {message}");
     }
 }
 
@@ -138,7 +138,7 @@ fn read_and_begin(text: &str, sets: &[(String, String)]) {
     let scenario = match Scenario::read(text, "fuzz.toml", sets) {
         Ok(scenario) => scenario,
         Err(ScenarioError(message)) => {
-            let placed = message.starts_with("fuzz.toml:") || message.starts_with("--set ");
+            let placed = message.starts_with("fuzz.toml:") || message.starts_with("sets: ");
             assert!(placed, "the message has no place: {message}");
             return;
         }

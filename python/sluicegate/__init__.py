@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import theory
     from ._core import ConservationError, Ctx, Packet, ScenarioError
     from ._generated import (
         Afd,
@@ -69,7 +70,7 @@ if TYPE_CHECKING:
     from .experiments.run import run, simulate
     from .experiments.sweep import Sweep, sweep
     from .results import Run
-    from .scenario import Topology, check, dumbbell, topology
+    from .scenario import ScenarioWarning, Topology, check, dumbbell, topology
 
     __version__: str
 
@@ -118,6 +119,7 @@ __all__ = [
     "RioPs",
     "Run",
     "ScenarioError",
+    "ScenarioWarning",
     "Sfb",
     "Sfq",
     "SourceQuench",
@@ -139,6 +141,7 @@ __all__ = [
     "run",
     "simulate",
     "sweep",
+    "theory",
     "topology",
     "vectors",
 ]
@@ -154,7 +157,7 @@ _HOMES = {
     "experiments.run": ("run", "simulate"),
     "experiments.sweep": ("Sweep", "sweep"),
     "results": ("Run",),
-    "scenario": ("Topology", "check", "dumbbell", "topology"),
+    "scenario": ("ScenarioWarning", "Topology", "check", "dumbbell", "topology"),
 }
 """Modules, and the names that come from each; the others come from `_generated`."""
 
@@ -164,6 +167,8 @@ _ELSEWHERE = {name: module for module, names in _HOMES.items() for name in names
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         value = import_module("._core", __name__).version()
+    elif name == "theory":
+        value = import_module(".theory", __name__)
     elif name in __all__:
         value = getattr(import_module(f".{_ELSEWHERE.get(name, '_generated')}", __name__), name)
     else:

@@ -73,6 +73,12 @@ def vectors(path: str, format: str | None = None) -> tuple[str, str | None]:
     """
 
 def check(text: str, name: str, sets: Sequence[tuple[str, str]], make: Maker | None = None) -> str: ...
+def unused(text: str | None, name: str, sets: Sequence[tuple[str, str]]) -> list[tuple[str, str, str]]:
+    """What a file or overrides say of a queue that does nothing: place and key, the discipline, the nearest key.
+
+    Without a text: of the overrides of a replay.
+    """
+
 def run(
     text: str,
     name: str,

@@ -880,7 +880,10 @@ class Pie:
         alpha: Gain of the delay's distance from the target, per second. (Hz; default: 0.125; at least 0 Hz; RFC
             8033, Sec. 4.2)
         beta: Gain of the delay's change, per second. (Hz; default: 1.25; at least 0 Hz; RFC 8033, Sec. 4.2)
-        max_burst: Burst that is spared after a quiet time. (default: 150 ms; at least 0 s; RFC 8033, MAX_BURST)
+        max_burst: Burst that is spared after a quiet time. (default: 150 ms; at least 0 s; RFC 8033, Sec. 4.4:
+            MAX_BURST)
+        long_delay: Queueing delay above which each update adds 0.02 to p. (default: no delay is so long; above 0
+            s; Linux, net/sched/sch_pie.c: 250 ms)
         action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RFC 8033,
             Sec. 5.1)
         mark_th: Probability up to which a marker marks; above it drops. (default: 0.1; at least 0 and at most 1;
@@ -888,8 +891,8 @@ class Pie:
         derandomise: Space signals out: none before the probabilities of arrivals have added up to 0.85, one for
             certain at 8.5. (default: true; RFC 8033, Sec. 5.4)
         delay: Take the delay from timestamps, or from the length of the queue. (default: timestamp; RFC 8033,
-            Sec. 5.3)
-        mode: Judge packets alike, or by their length. (default: packet; RFC 8033, Sec. 4.1)
+            Secs. 4.3 and 5.2)
+        mode: Judge packets alike, or by their length. (default: packet; Linux, net/sched/sch_pie.c)
         max_packet: Two packets of this length are never too many; in byte mode, the length for which the
             probability is p. (packets; default: the link's typical packet; at least 1; RFC 8033, MEAN_PKTSIZE)
         bandwidth: The rate of the link, for the delay by length. (default: the link's rate; above 0 bit/s; the
@@ -905,6 +908,7 @@ class Pie:
     alpha: float = 0.125
     beta: float = 1.25
     max_burst: str = "150 ms"
+    long_delay: str | None = None
     action: Literal["drop", "mark"] = "drop"
     mark_th: float = 0.1
     derandomise: bool = True
@@ -1290,10 +1294,9 @@ class FqCodel:
             that is longer; at least 64; RFC 8290, Sec. 5.2.4: the MTU, 1514 bytes)
         limit: Most that all queues together hold, not counting the packet in transmission. (packets; default:
             10240; at least 1 and at most 16777216; RFC 8290, Sec. 5.2.3)
-        ecn: Mark packets that can carry a mark where CoDel would drop them. (default: true; Linux,
-            net/sched/sch_fq_codel.c)
+        ecn: Mark packets that can carry a mark where CoDel would drop them. (default: true; RFC 8290, Sec. 5.2.6)
         drop_batch: Most packets dropped at once when the limit is passed. (packets; default: 64; at least 1
-            packets; RFC 8290, Sec. 4.1; Linux, net/sched/sch_fq_codel.c)
+            packets; Linux, net/sched/sch_fq_codel.c)
         max_packet: CoDel does not act while so many bytes or fewer are left: the longest packet of the link.
             (packets; default: the link's typical packet; at least 0; RFC 8289, Sec. 5: maxpacket_; Linux: the
             MTU)
@@ -1460,6 +1463,10 @@ class Tcp:
             for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
         restart_window: Most of the congestion window that is left after an idle timeout. (packets; default: as
             the profile says; at least 1 and at most 1000000 packets; RFC 5681, Sec. 4.1)
+        cwnd_validation: Whether the congestion window grows while the application or the receiver limits the
+            sender. (default: as the profile says; Linux, tcp_is_cwnd_limited; RFC 7661)
+        repeated_timeout_cut: Whether another timeout of the same segment lowers the slow-start threshold again.
+            (default: as the profile says; RFC 5681, Sec. 3.1: it does not)
         min_rto: Least retransmission timeout. (default: as the profile says; RFC 6298)
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
@@ -1481,6 +1488,8 @@ class Tcp:
             lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
         pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
             1996)
+        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; Brakmo & Peterson 1995;
+            Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
         vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
             1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
         vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
@@ -1538,6 +1547,8 @@ class Tcp:
     initial_window: float | None = None
     initial_ssthresh: float | None = None
     restart_window: float | None = None
+    cwnd_validation: Literal["none", "linux"] | None = None
+    repeated_timeout_cut: bool | None = None
     min_rto: str | None = None
     max_rto: str | None = None
     initial_rto: str | None = None
@@ -1549,6 +1560,7 @@ class Tcp:
     overhead: str = "0 s"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
+    vegas_rules: Literal["paper", "ns2"] | None = None
     vegas_alpha: float = 1.0
     vegas_beta: float = 3.0
     vegas_gamma: float = 1.0
@@ -1619,6 +1631,10 @@ class Telnet:
             for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
         restart_window: Most of the congestion window that is left after an idle timeout. (packets; default: as
             the profile says; at least 1 and at most 1000000 packets; RFC 5681, Sec. 4.1)
+        cwnd_validation: Whether the congestion window grows while the application or the receiver limits the
+            sender. (default: as the profile says; Linux, tcp_is_cwnd_limited; RFC 7661)
+        repeated_timeout_cut: Whether another timeout of the same segment lowers the slow-start threshold again.
+            (default: as the profile says; RFC 5681, Sec. 3.1: it does not)
         min_rto: Least retransmission timeout. (default: as the profile says; RFC 6298)
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
@@ -1640,6 +1656,8 @@ class Telnet:
             lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
         pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
             1996)
+        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; Brakmo & Peterson 1995;
+            Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
         vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
             1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
         vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
@@ -1703,6 +1721,8 @@ class Telnet:
     initial_window: float | None = None
     initial_ssthresh: float | None = None
     restart_window: float | None = None
+    cwnd_validation: Literal["none", "linux"] | None = None
+    repeated_timeout_cut: bool | None = None
     min_rto: str | None = None
     max_rto: str | None = None
     initial_rto: str | None = None
@@ -1714,6 +1734,7 @@ class Telnet:
     overhead: str = "0 s"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
+    vegas_rules: Literal["paper", "ns2"] | None = None
     vegas_alpha: float = 1.0
     vegas_beta: float = 3.0
     vegas_gamma: float = 1.0
@@ -1788,6 +1809,10 @@ class Http:
             for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
         restart_window: Most of the congestion window that is left after an idle timeout. (packets; default: as
             the profile says; at least 1 and at most 1000000 packets; RFC 5681, Sec. 4.1)
+        cwnd_validation: Whether the congestion window grows while the application or the receiver limits the
+            sender. (default: as the profile says; Linux, tcp_is_cwnd_limited; RFC 7661)
+        repeated_timeout_cut: Whether another timeout of the same segment lowers the slow-start threshold again.
+            (default: as the profile says; RFC 5681, Sec. 3.1: it does not)
         min_rto: Least retransmission timeout. (default: as the profile says; RFC 6298)
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
@@ -1809,6 +1834,8 @@ class Http:
             lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
         pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
             1996)
+        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; Brakmo & Peterson 1995;
+            Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
         vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
             1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
         vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
@@ -1874,6 +1901,8 @@ class Http:
     initial_window: float | None = None
     initial_ssthresh: float | None = None
     restart_window: float | None = None
+    cwnd_validation: Literal["none", "linux"] | None = None
+    repeated_timeout_cut: bool | None = None
     min_rto: str | None = None
     max_rto: str | None = None
     initial_rto: str | None = None
@@ -1885,6 +1914,7 @@ class Http:
     overhead: str = "0 s"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
+    vegas_rules: Literal["paper", "ns2"] | None = None
     vegas_alpha: float = 1.0
     vegas_beta: float = 3.0
     vegas_gamma: float = 1.0
@@ -1917,10 +1947,11 @@ class Connections:
 
     Source: DCN 2004, Sec. 4.1; tmix
 
-    Rules: packet_size and header_size are in bytes; header_size < packet_size; decbit and ut_lt acknowledge every
-    packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto; min_rto <= max_rto; window
-    holds a full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max;
-    rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
+    Rules: lossless goes with vectors; packet_size and header_size are in bytes; header_size < packet_size; decbit and
+    ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto;
+    min_rto <= max_rto; window holds a full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean,
+    not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round
+    trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -1928,6 +1959,8 @@ class Connections:
         algorithm: The sender's congestion control. (default: as the profile says; CHOKe 1999 does not say; ns-2)
         vectors: A file of connection vectors, in either format of tmix; its path is that of the scenario's file,
             or absolute. (default: connections are drawn; tmix, Weigle et al. 2006)
+        lossless: Whether no packet is lost on the connections' own ways, whatever their vectors say of losses.
+            (default: false; ns-2, Tmix_DelayBox: set-lossless)
         arrivals: How many connections begin in a second, at random times. (connections/s; default: 10.0; above 0
             and at most 1000000 connections/s; chosen here)
         exchanges: How many exchanges a sequential connection has: a law of counts, rounded, at least one.
@@ -1955,6 +1988,10 @@ class Connections:
             for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
         restart_window: Most of the congestion window that is left after an idle timeout. (packets; default: as
             the profile says; at least 1 and at most 1000000 packets; RFC 5681, Sec. 4.1)
+        cwnd_validation: Whether the congestion window grows while the application or the receiver limits the
+            sender. (default: as the profile says; Linux, tcp_is_cwnd_limited; RFC 7661)
+        repeated_timeout_cut: Whether another timeout of the same segment lowers the slow-start threshold again.
+            (default: as the profile says; RFC 5681, Sec. 3.1: it does not)
         min_rto: Least retransmission timeout. (default: as the profile says; RFC 6298)
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
@@ -1976,6 +2013,8 @@ class Connections:
             lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
         pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
             1996)
+        vegas_rules: Whose Vegas the algorithm vegas is. (default: as the profile says; Brakmo & Peterson 1995;
+            Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc)
         vegas_alpha: Vegas: packets that a flow keeps in queues; with fewer its window grows. (packets; default:
             1.0; at least 0 and at most 1000000 packets; ns-2, v_alpha_)
         vegas_beta: Vegas: with more than these its window shrinks. (packets; default: 3.0; at least 0 and at most
@@ -2025,6 +2064,7 @@ class Connections:
     algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "ut_lt", "fixed", "vegas"] | None = None
     _: KW_ONLY
     vectors: str | None = None
+    lossless: bool = False
     arrivals: float = 10.0
     exchanges: str = "exponential(mean = 4)"
     request_size: str = "lognormal(median = 350 B, sigma = 1.5, high = 1 MB)"
@@ -2039,6 +2079,8 @@ class Connections:
     initial_window: float | None = None
     initial_ssthresh: float | None = None
     restart_window: float | None = None
+    cwnd_validation: Literal["none", "linux"] | None = None
+    repeated_timeout_cut: bool | None = None
     min_rto: str | None = None
     max_rto: str | None = None
     initial_rto: str | None = None
@@ -2050,6 +2092,7 @@ class Connections:
     overhead: str = "0 s"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
+    vegas_rules: Literal["paper", "ns2"] | None = None
     vegas_alpha: float = 1.0
     vegas_beta: float = 3.0
     vegas_gamma: float = 1.0

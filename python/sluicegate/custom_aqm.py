@@ -32,9 +32,10 @@ NOTE = "sluicegate: "
 class Aqm(ABC):
     """A queue discipline written in Python; the methods are those of the Rust trait `Discipline`.
 
-    The packet in transmission belongs to the link, not to the queue. Times are whole nanoseconds since the start of the
-    run. A packet is lent: whoever got it in `enqueue` returns it from `dequeue` or gives it to `ctx.lost`, once.
-    Random numbers come from `ctx`, so that equal runs give equal results; the methods see nothing of the outside.
+    The packet in transmission belongs to the link, not to the queue. Times are whole nanoseconds since the start of
+    the run. At one time `wake` comes first, then departures, then arrivals; no call may leave a wake-up that is due.
+    A packet is lent: whoever got it in `enqueue` returns it from `dequeue` or gives it to `ctx.lost`, once. Random
+    numbers come from `ctx`, so that equal runs give equal results; the methods see nothing of the outside.
 
     Subclassing is for the defaults, type checkers and editors: any object with `enqueue` and `dequeue` will do.
     """
@@ -49,11 +50,17 @@ class Aqm(ABC):
         period begins; the link asks again after the next arrival."""
 
     def next_wakeup(self) -> int | None:
-        """When to call `wake`, in nanoseconds; None for never. Asked after each of the other calls."""
+        """When to call `wake`, in nanoseconds, later than the last call; None for never.
+
+        Asked at the start and after each of the other calls. A time that is not later is a `ValueError`.
+        """
         return None
 
     def wake(self, ctx: Ctx) -> None:
-        """The time that `next_wakeup` named has come; it must name a later one now, or None."""
+        """The time that `next_wakeup` named has come; it must name a later one now, or None.
+
+        Departures and arrivals of the same time come after it.
+        """
         return
 
     def average(self) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import secrets
@@ -11,11 +12,23 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
 
 LAST = ("checks.json", "summary.json")
 """What says that a folder is complete: these files come last, and old ones go first."""
+
+OURS = ({"version", "scenario"}, {"version", "replay"}, {"law", "points"}, {"class", "verdict"})
+"""Keys by which the files of `LAST` are known as Sluicegate's: of a run, comparison or sweep; of a replay; of a theory;
+of each check."""
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Errors of writing itself. Python does not say which file it was writing."""
 
 
 @contextmanager
@@ -24,18 +37,20 @@ def staged(directory: str | Path) -> Iterator[Path]:
 
     A new `directory`, its parents included, appears by one renaming; in an existing one files are replaced, all or
     none, and those of other names stay. When the block raises, nothing is left. Raises OSError, before the block runs,
-    when `directory` could not be written.
+    when `directory` could not be written; after it, when writing fails, as on a full disk, or would replace a summary
+    that is not Sluicegate's.
     """
     target = Path(directory).absolute()
     base = _writable(target)
     stage = base / f".sluicegate-{secrets.token_hex(6)}"
     folder, old = stage / "new", stage / "old"
     try:
-        for made in (stage, folder, old):
-            made.mkdir()
-        yield folder
-        with _uninterrupted():
-            _publish(folder, target, old)
+        with _naming(target, folder):
+            for made in (stage, folder, old):
+                made.mkdir()
+            yield folder
+            with _uninterrupted():
+                _publish(folder, target, old)
     finally:
         shutil.rmtree(stage, ignore_errors=True)
 
@@ -46,18 +61,19 @@ def staged_file(path: str | Path) -> Iterator[Path]:
 
     A symbolic link stays, and what it leads to is replaced. When the block raises, nothing is left. Raises OSError,
     before the block runs, when `path` could not be written, or is a device, a pipe or a socket: a renaming would put a
-    plain file in its place.
+    plain file in its place; and when writing fails, as on a full disk.
     """
     target = Path(path).resolve() if os.path.islink(path) else Path(path).absolute()
     base = _writable(target.parent)
     _check_type(target, is_folder=False)
     stage = base / f".sluicegate-{secrets.token_hex(6)}"
     try:
-        stage.mkdir()
-        yield stage / target.name
-        with _uninterrupted():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            (stage / target.name).rename(target)
+        with _naming(target, stage / target.name):
+            stage.mkdir()
+            yield stage / target.name
+            with _uninterrupted():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                (stage / target.name).rename(target)
     finally:
         shutil.rmtree(stage, ignore_errors=True)
 
@@ -76,6 +92,32 @@ def check_writable(directory: str | Path, names: Iterable[str] = ()) -> None:
     _writable(target)
     for name in names:
         _check_type(target / name, is_folder=name.endswith("/"))
+        _check_ours(target / name)
+
+
+def write_parquet(frame: pl.DataFrame, path: Path) -> None:
+    """Write a table as Parquet. Raises OSError; when Polars writes to the disk itself, it raises something else."""
+    buffer = BytesIO()
+    frame.write_parquet(buffer)
+    path.write_bytes(buffer.getbuffer())
+
+
+@contextmanager
+def _naming(target: Path, stage: Path) -> Iterator[None]:
+    """Errors of the block name `target`, or what is below it, rather than `stage`, which stands for it meanwhile."""
+    try:
+        yield
+    except OSError as error:
+        place = error.filename
+        if place is None and error.errno in FULL:
+            place = target
+        elif isinstance(place, str) and Path(place).is_relative_to(stage):
+            place = target / Path(place).relative_to(stage)
+        elif isinstance(place, str) and Path(place).is_relative_to(stage.parent):
+            place = target
+        else:
+            raise
+        raise OSError(error.errno, error.strerror, str(place)) from error
 
 
 def _writable(target: Path) -> Path:
@@ -100,6 +142,22 @@ def _check_type(place: Path, is_folder: bool) -> None:
         raise OSError(22, "is not a plain file, and a file of that name is to be written", str(place))
 
 
+def _check_ours(place: Path) -> None:
+    """A summary that is there, and would be replaced, must be Sluicegate's own."""
+    if place.name in LAST and place.is_file() and not _is_ours(place):
+        rule = "was not written by Sluicegate and would be replaced: write elsewhere, or move it away"
+        raise FileExistsError(errno.EEXIST, rule, str(place))
+
+
+def _is_ours(place: Path) -> bool:
+    try:
+        found = json.loads(place.read_bytes())
+    except (ValueError, RecursionError):
+        return False
+    records = found if isinstance(found, list) else [found]
+    return all(isinstance(each, dict) and any(keys <= each.keys() for keys in OURS) for each in records)
+
+
 def _publish(folder: Path, target: Path, old: Path) -> None:
     """Move what `folder` holds to `target`: all of it, or nothing. What it replaces goes to `old` meanwhile."""
     if not target.exists():
@@ -109,6 +167,7 @@ def _publish(folder: Path, target: Path, old: Path) -> None:
     names = [path.relative_to(folder) for path in sorted(folder.rglob("*"))]
     for name in names:
         _check_type(target / name, is_folder=(folder / name).is_dir())
+        _check_ours(target / name)
     files = sorted((name for name in names if not (folder / name).is_dir()), key=lambda name: (name.name in LAST, name))
     undo: list[Callable[[], object]] = []
     place = target

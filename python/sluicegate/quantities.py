@@ -45,7 +45,7 @@ def checked(name: str, value: object, key: str) -> object:
     try:
         found = json.loads(_core.check(PROBE, "<python>", sets))
     except _core.ScenarioError as error:
-        raise _core.ScenarioError(str(error).removeprefix("--set ").replace(key, name, 1)) from None
+        raise _core.ScenarioError(str(error).removeprefix("sets: ").replace(key, name, 1)) from None
     for part in parts:
         found = found[int(part) if part.isdigit() else part]
     return found

@@ -21,11 +21,11 @@ LUCK = 0.01
 """The chance, over all flows of a run together, below which a share of drops is reported."""
 
 
-class Run:
-    """What a simulation gave.
+class Results:
+    """What a run or a replay gave: tables, and a summary.
 
     Attributes:
-        summary: Version, resolved scenario, seed, totals and the number of events.
+        summary: Version, what was simulated or replayed, seed and totals.
         tables: The names of the tables.
     """
 
@@ -40,6 +40,46 @@ class Run:
     def flows(self) -> pl.DataFrame:
         """One row for each flow: throughput, arrivals, losses by cause, delay, over the measured window."""
         return self.table("flows")
+
+    @property
+    def links(self) -> pl.DataFrame:
+        """One row for each link: arrivals, losses by cause, utilisation, queue and delay, over the measured window."""
+        return self.table("links")
+
+    def table(self, name: str) -> pl.DataFrame:
+        """The table of that name, made from the core's bytes when first asked for. Raises KeyError."""
+        if name not in self._frames:
+            self._frames[name] = _frame(self._columns.pop(name))
+        return self._frames[name]
+
+    def write(self, directory: str | Path) -> Path:
+        """Write each table as NAME.parquet, and summary.json; return the directory.
+
+        They appear whole or not at all, and other files in an existing directory stay. Equal runs give equal bytes.
+        Raises OSError.
+        """
+        from .io import staged
+
+        with staged(directory) as folder:
+            self.write_files(folder)
+        return Path(directory)
+
+    def write_files(self, folder: Path) -> None:
+        """Write the same files into a folder that is there, one after the other. Raises OSError."""
+        from .io import write_json, write_parquet
+
+        for name in self.tables:
+            write_parquet(self.table(name), folder / f"{name}.parquet")
+        write_json(folder / "summary.json", self.summary)
+
+
+class Run(Results):
+    """What a simulation gave.
+
+    Attributes:
+        summary: Version, resolved scenario, seed, totals and the number of events.
+        tables: The names of the tables.
+    """
 
     @property
     def flow_series(self) -> pl.DataFrame:
@@ -72,11 +112,6 @@ class Run:
         return self.table("positions")
 
     @property
-    def links(self) -> pl.DataFrame:
-        """One row for each link: arrivals, losses by cause, utilisation, queue and delay, over the measured window."""
-        return self.table("links")
-
-    @property
     def groups(self) -> pl.DataFrame:
         """One row for each group whose connections come and go: connections, requests, response times."""
         return self.table("groups")
@@ -90,32 +125,6 @@ class Run:
     def exchanges(self) -> pl.DataFrame:
         """One row for each request and its response, if `run.exchanges` is true."""
         return self.table("exchanges")
-
-    def table(self, name: str) -> pl.DataFrame:
-        """The table of that name, made from the core's bytes when first asked for. Raises KeyError."""
-        if name not in self._frames:
-            self._frames[name] = _frame(self._columns.pop(name))
-        return self._frames[name]
-
-    def write(self, directory: str | Path) -> Path:
-        """Write each table as NAME.parquet, and summary.json; return the directory.
-
-        They appear whole or not at all, and other files in an existing directory stay. Equal runs give equal bytes.
-        Raises OSError.
-        """
-        from .io import staged
-
-        with staged(directory) as folder:
-            self.write_files(folder)
-        return Path(directory)
-
-    def write_files(self, folder: Path) -> None:
-        """Write the same files into a folder that is there, one after the other. Raises OSError."""
-        from .io import write_json
-
-        for name in self.tables:
-            self.table(name).write_parquet(folder / f"{name}.parquet")
-        write_json(folder / "summary.json", self.summary)
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}: {self.table(name).height} rows" for name in self.tables)

@@ -8,7 +8,9 @@ message as the same mistake in a file, under the name "<python>".
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from importlib import resources
@@ -25,6 +27,11 @@ PYTHON = "<python>"
 
 Sets = Mapping[str, object] | Iterable[tuple[str, object]]
 """Overrides: dotted keys ("queue.discipline", "flows.1.rate") and their values. Groups of flows count from 0."""
+
+
+class ScenarioWarning(UserWarning):
+    """Something in a scenario that is possible, but hardly meant."""
+
 
 dumbbell = Dumbbell
 """A network of many senders and receivers on either side of one bottleneck; see `Dumbbell` for the values."""
@@ -62,7 +69,7 @@ def scenario(network: Network, flows: Source | Sequence[Source], **run: object) 
     import tomli_w
 
     if not isinstance(network, Network):
-        raise TypeError(f"network: expected sluicegate.dumbbell(...) or topology(...), not {network!r}")
+        raise TypeError(f"network: expected sluicegate.dumbbell(...) or topology(...), not {what_is(network)}")
     document: dict[str, Any] = {"network": _table(network)}
     if (own_queue := factory(network.queue)) is not None:
         document["queue"] = {"discipline": custom_aqm.described(own_queue)}
@@ -70,15 +77,23 @@ def scenario(network: Network, flows: Source | Sequence[Source], **run: object) 
         if isinstance(queue, Aqm):
             raise TypeError(f"queue: expected the class {type(queue).__name__}, not one of its objects")
         if not isinstance(queue, get_args(Discipline)):
-            raise TypeError(f"queue: expected a discipline such as sluicegate.Choke(...), or a class, not {queue!r}")
+            expected = "a discipline such as sluicegate.Choke(...), or a class of your own"
+            raise TypeError(f"queue: expected {expected}, not {what_is(queue)}")
         document["queue"] = {"discipline": queue.name, queue.name: _table(queue)}
     document["flows"] = []
-    for flow in [flows] if isinstance(flows, Source) else flows:
+    for flow in flows if isinstance(flows, Iterable) else [flows]:
         if not isinstance(flow, Source):
-            raise TypeError(f"flows: expected a source such as sluicegate.Tcp(...), not {flow!r}")
+            raise TypeError(f"flows: expected a source such as sluicegate.Tcp(...), not {what_is(flow)}")
         document["flows"].append({"kind": flow.name} | _table(flow))
     document["run"] = {key: _plain(value) for key, value in run.items() if value is not None}
     return tomli_w.dumps(document)
+
+
+def what_is(thing: object) -> str:
+    """A thing that was not expected, for a message; a class of which an object is wanted is told so."""
+    known: tuple[type, ...] = (*get_args(Discipline), *get_args(Source), Dumbbell, Link, Class)
+    name = next((each.__name__ for each in known if each is thing), None)
+    return repr(thing) if name is None else f"the class sluicegate.{name}: give an object, sluicegate.{name}(...)"
 
 
 def _table(thing: Network | Discipline | Source | Link | Class) -> dict[str, Any]:
@@ -95,7 +110,7 @@ def _class(given: Class | Discipline) -> dict[str, Any]:
     takes, queue = (_table(given), given.queue) if isinstance(given, Class) else ({}, given)
     if not isinstance(queue, get_args(Discipline)):
         raise TypeError(
-            f"classes: expected a discipline such as sluicegate.Red(...), not {queue!r}; "
+            f"classes: expected a discipline such as sluicegate.Red(...), not {what_is(queue)}; "
             'one written in Python can be named in a file alone: discipline = "path.py:Class"'
         )
     return takes | {"discipline": queue.name, queue.name: _table(queue)}
@@ -122,8 +137,27 @@ def _plain(value: object) -> object:
 def check(file: str | Path, *, sets: Sets | None = None) -> dict[str, Any]:
     """The scenario in `file` with every default filled in, not run. Raises `ScenarioError` and OSError."""
     text, name = read_scenario(file)
-    resolved: dict[str, Any] = json.loads(_core.check(text, name, override_texts(sets), custom_aqm.Maker()))
+    pairs = override_texts(sets)
+    resolved: dict[str, Any] = json.loads(_core.check(text, name, pairs, custom_aqm.Maker()))
+    warn_unused([_core.unused(text, name, pairs)])
     return resolved
+
+
+def warn_unused(runs: Iterable[Sequence[tuple[str, str, str]]]) -> None:
+    """Warn of each key of a queue that does nothing in any of these runs: what `_core.unused` gives for each."""
+    common: dict[str, list[tuple[str, str]]] | None = None
+    for run in runs:
+        here = {place: (discipline, hint) for place, discipline, hint in run}
+        told = dict.fromkeys(here, ()) if common is None else common
+        common = {place: [*told[place], here[place]] for place in told if place in here}
+        if not common:
+            return
+    for place, found in (common or {}).items():
+        names = list(dict.fromkeys(name for name, _ in found))
+        hint = next((hint for _, hint in found if hint), "")
+        have = "has" if len(names) == 1 else "have"
+        message = f"{place}{' and '.join(names)} {have} no such key; it does nothing{hint}"
+        warnings.warn(message, ScenarioWarning, stacklevel=3)
 
 
 def override_texts(sets: Sets | None, seed: int | None = None) -> list[tuple[str, str]]:
@@ -132,6 +166,18 @@ def override_texts(sets: Sets | None, seed: int | None = None) -> list[tuple[str
     if seed is not None:
         pairs.append(("run.seed", seed))
     return [(key, toml_text(_plain(value))) for key, value in pairs]
+
+
+@contextmanager
+def arguments(**given: object) -> Iterator[None]:
+    """Let errors of the block name these arguments, of those that were given, instead of the keys of [run] they set."""
+    try:
+        yield
+    except _core.ScenarioError as error:
+        said = str(error).removeprefix("sets: run.")
+        if said != str(error) and given.get(said.partition(" ")[0].rstrip(":")) is not None:
+            raise _core.ScenarioError(said) from None
+        raise
 
 
 def scenarios() -> list[str]:

@@ -137,6 +137,18 @@ impl<'a, P> Ctx<'a, P> {
 /// The packet in transmission belongs to the link, not to the queue. The link calls [`dequeue`](Discipline::dequeue)
 /// whenever its transmitter falls free, and again after each arrival while it is idle; `None` tells the discipline that
 /// its idle period begins. Always: arrivals = departures + losses + queued.
+///
+/// # The order of calls
+///
+/// Time never runs backwards from one call to the next. A driver (the simulator's link, the replay, the test rig) asks for
+/// [`next_wakeup`](Discipline::next_wakeup) at the start and after each call, and calls [`wake`](Discipline::wake) at that time, neither before
+/// nor after, and before any other call at the same time. What happens at one time happens in this order: wake-ups,
+/// departures, arrivals.
+///
+/// In return no call leaves a wake-up that is due: after each, `next_wakeup` is none or later than the time of the call. So
+/// what a discipline does by the clock is up to date whenever a packet comes or goes, and nothing is made up for later. A
+/// discipline that asked for nothing (`None`) is not woken, however long that lasts: what its clock would have done
+/// meanwhile is its own affair when the next packet comes.
 pub trait Discipline<P>: Send {
     /// A packet arrives. The discipline keeps it, or gives it (and perhaps others) to [`Ctx::lost`].
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>);
@@ -144,12 +156,12 @@ pub trait Discipline<P>: Send {
     /// The link can send: which packet leaves?
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P>;
 
-    /// When the discipline next wants to act on its own; [`wake`](Discipline::wake) is called then.
+    /// When the discipline next wants to act on its own, later than the last call; [`wake`](Discipline::wake) is called then.
     fn next_wakeup(&self) -> Option<Time> {
         None
     }
 
-    /// The time that [`next_wakeup`](Discipline::next_wakeup) named has come.
+    /// The time that [`next_wakeup`](Discipline::next_wakeup) named has come. It is later, or none, afterwards.
     fn wake(&mut self, _ctx: &mut Ctx<'_, P>) {}
 
     /// How many packets are queued.

@@ -79,7 +79,7 @@ impl<D: Discipline<TestPacket>> Rig<D> {
     pub fn wait(&mut self, span: Span) {
         let end = self.now + span;
         while let Some(at) = self.discipline.next_wakeup().filter(|at| *at <= end) {
-            self.now = self.now.max(at);
+            self.now = at;
             self.call(|discipline, ctx| discipline.wake(ctx));
         }
         self.now = end;
@@ -109,9 +109,13 @@ impl<D: Discipline<TestPacket>> Rig<D> {
         packet
     }
 
+    /// Panics when the call leaves a wake-up that is due.
     fn call<T>(&mut self, work: impl FnOnce(&mut D, &mut Ctx<'_, TestPacket>) -> T) -> T {
         let ctx = Ctx::new(self.now, &mut self.rng, &mut self.lost);
-        work(&mut self.discipline, &mut ctx.with_quenches(&mut self.quenched))
+        let given = work(&mut self.discipline, &mut ctx.with_quenches(&mut self.quenched));
+        let due = self.discipline.next_wakeup().filter(|at| *at <= self.now);
+        assert_eq!(due, None, "due after a call at {} ns", self.now.0);
+        given
     }
 
     /// The flow and cause of each loss so far.

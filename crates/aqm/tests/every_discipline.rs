@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use sluicegate_aqm::rig::{Rig, TestPacket};
 use sluicegate_aqm::{Cause, Ctx, Discipline, all, build};
 use sluicegate_base::params::{DefaultValue, Given, Kind, Problem, Table};
-use sluicegate_base::{Ecn, Link, Params, Rate, Size, Span, Value};
+use sluicegate_base::{Ecn, Link, Params, Rate, Size, Span, Stream, Value};
 
 const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
 
@@ -199,6 +199,8 @@ proptest! {
                 "ecn" => Some(Value::Switch(true)),
                 "gentle" => Some(Value::Switch(false)),
                 "mark_th" => Some(Value::Number(1.0)),
+                // SFB's bins are short queues of their own: none is to be full.
+                "bin_max" => Some(Value::Integer(1 << 32)),
                 "above_max_th" => Some(Value::Choice(if above { "mark" } else { "drop" })),
                 "min_th" => Some(Value::Size(Size::Packets(2))),
                 "max_th" => Some(Value::Size(Size::Packets(8))),
@@ -250,6 +252,51 @@ proptest! {
             }
         }
     }
+}
+
+/// No call leaves a wake-up that is due (the rig looks after each), whatever the ratios of the intervals, through bursts and
+/// through silences of all lengths. What has a clock has been woken, and some of it has slept.
+#[test]
+fn point_7_no_call_leaves_a_wakeup_that_is_due() {
+    let millis = [1, 7, 10, 333, 1000, 2000].map(|ms| Value::Time(Span::from_millis(ms)));
+    let mut with_a_clock = 0;
+    for entry in all() {
+        let (name, fields) = (entry.table.about.name, entry.table.fields);
+        let (mut rng, mut runs, mut slept, mut asked) = (Stream::new(1, name), 0, false, false);
+        for seed in 0..100 {
+            let values: Vec<Option<Value>> = fields
+                .iter()
+                .map(|field| match (field.kind, field.name) {
+                    (Kind::Time, _) => Some(millis[rng.below(millis.len() as u64) as usize].clone()),
+                    // Of PI and AFD, samples in a second.
+                    (Kind::Number, "w") => Some(Value::Number([0.7, 170.0, 1000.0][rng.below(3) as usize])),
+                    (Kind::Size, "limit") => Some(Value::Size(Size::Packets(20))),
+                    // DCN and its like are to find their flows.
+                    (Kind::Integer, "threshold") => Some(Value::Integer(3)),
+                    _ => None,
+                })
+                .collect();
+            let Some(mut rig) = rig(name, &mut |at| values[at].clone(), seed) else { continue };
+            runs += 1;
+            for _ in 0..300 {
+                match rng.below(8) {
+                    0..4 => rig.arrive(rng.below(3), 1000),
+                    4..7 => drop(rig.depart()),
+                    _ => {
+                        let longest = [100, 8_000_000, 500_000_000, 20_000_000_000][rng.below(4) as usize];
+                        rig.wait(Span(rng.below(longest)));
+                    }
+                }
+                let next = rig.discipline.next_wakeup();
+                (slept, asked) = (slept || (asked && next.is_none()), asked || next.is_some());
+            }
+        }
+        assert!(runs > 10, "{name}: {runs} runs");
+        with_a_clock += u32::from(asked);
+        // SFQ hashes anew without end.
+        assert!(slept || !asked || name == "sfq", "{name} never sleeps");
+    }
+    assert!(with_a_clock >= 8, "{with_a_clock}");
 }
 
 #[test]

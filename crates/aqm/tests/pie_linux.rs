@@ -26,6 +26,7 @@ fn ours(tc: &Tc, seed: u64) -> Rig<Pie<TestPacket>> {
         alpha: tc.alpha as f64 / 16.0,
         beta: tc.beta as f64 / 16.0,
         max_burst: Span::from_millis(150),
+        long_delay: Some(Span::from_millis(250)),
         action: if tc.ecn { Action::Mark } else { Action::Drop },
         mark_th: 0.1,
         derandomise: true,

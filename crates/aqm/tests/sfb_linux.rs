@@ -91,7 +91,8 @@ fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
             Fate::Queued => None,
             Fate::Early => Some(Cause::Early),
             Fate::Penalty => Some(Cause::Policed),
-            Fate::Bucket | Fate::Limit => Some(Cause::Tail),
+            Fate::Bucket => Some(Cause::Forced),
+            Fate::Limit => Some(Cause::Tail),
         };
         assert!(
             ours.lost[seen..]

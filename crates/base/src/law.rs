@@ -10,7 +10,8 @@
 //! | `mixture(0.9: lognormal(…), 0.1: bounded_pareto(…))` | each law with this probability |
 //!
 //! Sizes and times have their unit, counts have none. Every law gives in closed form how often and how much lies below a
-//! value ([`Law::below`], [`Law::part`]), so that what is drawn can be checked against what was written.
+//! value ([`Law::below`], [`Law::part`]), so that what is drawn can be checked against what was written. The shape of
+//! `bounded_pareto` is from 0.01 to 100, and no law is taken whose mean is not a number.
 
 use crate::quantity;
 use crate::random::Stream;
@@ -77,7 +78,7 @@ impl Law {
     pub fn parse(text: &str, measure: Measure) -> Result<Law, String> {
         let (word, inner) = call(text)?;
         if word != "mixture" {
-            return simple(word, inner, measure);
+            return with_a_mean(simple(word, inner, measure)?);
         }
         let mut laws = Vec::new();
         for part in parts(inner)? {
@@ -86,7 +87,7 @@ impl Law {
             if word == "mixture" {
                 return Err("a mixture holds no mixtures".to_owned());
             }
-            laws.push((probability(weight)?, simple(word, inner, measure)?));
+            laws.push((probability(weight)?, with_a_mean(simple(word, inner, measure)?)?));
         }
         let sum: f64 = laws.iter().map(|(weight, _)| weight).sum();
         if (sum - 1.0).abs() >= 1e-9 {
@@ -248,6 +249,20 @@ fn normal(rng: &mut Stream) -> f64 {
     radius * cos(2.0 * core::f64::consts::PI * rng.uniform())
 }
 
+/// The law, if its closed forms can say what its mean is: not so where bounds are too close, or values too far apart, for
+/// floating point.
+fn with_a_mean(law: Law) -> Result<Law, String> {
+    let mean = law.mean();
+    // Rounding may carry the mean of nearly equal values past the greatest.
+    if mean.is_finite() && mean <= law.most() * (1.0 + 1e-6) {
+        return Ok(law);
+    }
+    Err("the mean of this law cannot be computed: its values are too far apart, or its bounds too close".to_owned())
+}
+
+/// The shapes that Pareto's law may have: below, its closed forms lose their digits; above, it is a constant.
+const SHAPES: core::ops::RangeInclusive<f64> = 0.01..=100.0;
+
 /// A law that is no mixture.
 fn simple(word: &str, inner: &str, measure: Measure) -> Result<Law, String> {
     let all = parts(inner)?;
@@ -299,6 +314,10 @@ fn simple(word: &str, inner: &str, measure: Measure) -> Result<Law, String> {
             let (shape, low, high) = (needed("shape")?, needed("low")?, needed("high")?);
             if low >= high {
                 return Err("bounded_pareto: low < high".to_owned());
+            }
+            if !SHAPES.contains(&shape) {
+                let (least, most) = (SHAPES.start(), SHAPES.end());
+                return Err(format!("bounded_pareto: shape must be from {least} to {most}, not {shape}"));
             }
             Ok(Law::BoundedPareto { shape, low, high })
         }
@@ -447,6 +466,26 @@ mod tests {
         assert!((law(LAWS[6]).mean() - 3.875).abs() < 1e-15);
     }
 
+    /// At the ends of the shapes, against the mean of the values that the law has at evenly spaced probabilities.
+    #[test]
+    fn point_9_shapes_have_the_means_of_their_values() {
+        for shape in [0.01, 1.0 - 1e-9, 1.0, 2.0, 100.0] {
+            let law = Law::parse(&format!("bounded_pareto(shape = {shape}, low = 2, high = 50)"), Measure::Count);
+            let (law, n) = (law.unwrap(), 30_000);
+            // Halved until the probability is met: `draw` is not what is tested.
+            let value = |p: f64| {
+                let (mut low, mut high) = (2.0, 50.0);
+                for _ in 0..50 {
+                    let middle = (low + high) / 2.0;
+                    if law.below(middle) < p { low = middle } else { high = middle }
+                }
+                low
+            };
+            let mean = (0..n).map(|at| value((f64::from(at) + 0.5) / f64::from(n))).sum::<f64>() / f64::from(n);
+            assert!((law.mean() / mean - 1.0).abs() < 1e-6, "shape {shape}: {} and {mean}", law.mean());
+        }
+    }
+
     #[test]
     fn units_belong_to_what_is_measured() {
         let sizes = Law::parse("constant(2 kB)", Measure::Bytes);
@@ -472,6 +511,11 @@ mod tests {
             ("lognormal(median = 3, sigma = 1, low = 4, high = 4)", "low < high"),
             ("lognormal(median = 3, sigma = 0.1, low = 100)", "1 %"),
             ("bounded_pareto(shape = 1, low = 5, high = 2)", "low < high"),
+            ("bounded_pareto(shape = 1e-18, low = 1, high = 2)", "shape must be from 0.01 to 100"),
+            ("bounded_pareto(shape = 101, low = 1, high = 2)", "shape must be from 0.01 to 100"),
+            ("bounded_pareto(shape = 0.01, low = 1, high = 1.0000000000000002)", "mean of this law"),
+            ("lognormal(median = 3, sigma = 40)", "mean of this law"),
+            ("mixture(0.5: constant(1), 0.5: lognormal(median = 3, sigma = 40))", "mean of this law"),
             ("table(1: 0, 2: 0.5)", "must be 1"),
             ("table(2: 0, 1: 1)", "ascend"),
             ("table(1: 2)", "probability"),

@@ -2,7 +2,7 @@
 //!
 //! Times are whole nanoseconds, rates whole bits per second, sizes whole bytes or packets. A `u64` of nanoseconds reaches
 //! 584 years, so additions of simulated times do not overflow; subtractions saturate at zero, because a negative time
-//! has no meaning here.
+//! has no meaning here. What takes longer than that takes for ever, and so does sending at a rate of zero.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
@@ -82,6 +82,12 @@ impl Span {
         Span(libm::round(s * NANOS as f64) as u64)
     }
 
+    /// `factor` times this span, to the nearest nanosecond; negative and undefined factors give zero.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Span {
+        Span((self.0 as f64 * factor + 0.5) as u64)
+    }
+
     /// The length in seconds.
     #[must_use]
     pub fn as_secs(self) -> f64 {
@@ -93,12 +99,26 @@ impl Rate {
     /// The time to send `bytes`, with what a whole number of nanoseconds leaves over.
     ///
     /// `remainder` is what earlier calls left, in units of `1/rate` nanoseconds; it is brought up to date, so that a
-    /// long series of packets takes exactly as long as the rate says.
+    /// long series of packets takes exactly as long as the rate says. At a rate of zero it takes for ever.
     #[must_use]
     pub fn time_to_send(self, bytes: u64, remainder: &mut u64) -> Span {
-        let exact = bytes * 8 * NANOS + *remainder;
-        *remainder = exact % self.0;
-        Span(exact / self.0)
+        let exact = bytes.checked_mul(8 * NANOS).and_then(|exact| exact.checked_add(*remainder));
+        match exact {
+            Some(exact) if self.0 > 0 => {
+                *remainder = exact % self.0;
+                Span(exact / self.0)
+            }
+            _ => self.long_time_to_send(bytes, remainder),
+        }
+    }
+
+    /// The same above 2.3 GB, where 64 bits do not hold the product, and at a rate of zero.
+    #[cold]
+    fn long_time_to_send(self, bytes: u64, remainder: &mut u64) -> Span {
+        let exact = u128::from(bytes) * 8 * u128::from(NANOS) + u128::from(*remainder);
+        let rate = u128::from(self.0);
+        *remainder = exact.checked_rem(rate).unwrap_or(0) as u64;
+        Span(exact.checked_div(rate).and_then(|time| time.try_into().ok()).unwrap_or(u64::MAX))
     }
 
     /// The time to send `bytes`, rounded down to a nanosecond.
@@ -134,10 +154,11 @@ impl Pace {
             (self.bytes, self.rest) = (bytes, 0);
             self.whole = self.rate.time_to_send(bytes, &mut self.rest).0;
         }
-        *remainder += self.rest;
-        let carry = *remainder >= self.rate.0;
-        *remainder -= if carry { self.rate.0 } else { 0 };
-        Span(self.whole + u64::from(carry))
+        // Both are below the rate, or zero with it.
+        let missing = self.rate.0 - *remainder;
+        let carry = self.rest >= missing;
+        *remainder = if carry { self.rest - missing } else { *remainder + self.rest };
+        Span(self.whole.saturating_add(u64::from(carry)))
     }
 }
 
@@ -258,6 +279,33 @@ mod tests {
         }
         transmitter.rest();
         assert_eq!(transmitter.send(1500), rate.time_of(1500));
+    }
+
+    /// 8·10⁹ times 2.3 GB is 2⁶⁴.
+    #[test]
+    fn point_9_many_bytes_take_as_long_as_the_rate_says() {
+        let (rate, mut left) = (Rate(7_000_000_000), 6_999_999_999);
+        // 8·10⁹·10¹¹ + 6,999,999,999 = 114,285,714,286·7·10⁹ + 4,999,999,999.
+        assert_eq!(rate.time_to_send(100_000_000_000, &mut left), Span(114_285_714_286));
+        assert_eq!(left, 4_999_999_999);
+        assert_eq!(Rate(8).time_of(u64::MAX / NANOS), Span(u64::MAX / NANOS * NANOS));
+        for bytes in [2_305_843_009, 2_305_843_010, 3_000_000_000] {
+            let exact = u128::from(bytes) * 8_000_000_000 / 1_000_000;
+            assert_eq!(Rate(1_000_000).time_of(bytes), Span(exact as u64), "{bytes}");
+        }
+        assert_eq!(Rate(1).time_of(u64::MAX), Span(u64::MAX), "for ever");
+        let mut transmitter = Transmitter::new(Rate(u64::MAX));
+        let total: u64 = (0..1000).map(|_| transmitter.send(u64::MAX / 1000).0).sum();
+        // 1000 times 2⁶⁴/1000 bytes at 2⁶⁴ bit/s: 8 s.
+        assert_eq!(total, 8 * NANOS - 1);
+    }
+
+    #[test]
+    fn point_9_nothing_is_ever_sent_at_a_rate_of_zero() {
+        let never = Time(5) + Rate(0).time_of(1);
+        assert_eq!((Rate(0).time_of(0), never), (Span(u64::MAX), Time::NEVER));
+        let mut transmitter = Transmitter::new(Rate(0));
+        assert_eq!([40, 1500, 1500].map(|bytes| transmitter.send(bytes)), [Span(u64::MAX); 3]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A TOML document in which every value knows its place: the line of the file, or the `--set` that gave it.
+//! A TOML document in which every value knows its place: the line of the file, or the override that gave it.
 
 use sluicegate_base::params::Raw;
 use std::fmt;
@@ -22,7 +22,7 @@ impl std::error::Error for ScenarioError {}
 pub enum Place {
     /// This line of the file, counted from 1.
     Line(usize),
-    /// A `--set` on the command line.
+    /// An override: an entry of `sets` in Python, `--set` on the command line.
     Set,
 }
 
@@ -36,7 +36,7 @@ pub struct Item {
 }
 
 impl Item {
-    /// The same, written by a `--set`, with all that it holds.
+    /// The same, written by an override, with all that it holds.
     fn into_set(self) -> Item {
         let node = match self.node {
             Node::Leaf(raw) => Node::Leaf(raw),
@@ -90,7 +90,7 @@ impl Document {
 
     /// Puts `value` at a dotted key such as `flows.1.rate`, reading it as TOML if it is, else as a text.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), ScenarioError> {
-        let fail = |rule: &str| Err(ScenarioError(format!("--set {key}: {rule}")));
+        let fail = |rule: &str| Err(ScenarioError(format!("sets: {key}: {rule}")));
         let node = match Document::parse(&format!("value = {value}"), "").map(|parsed| parsed.root) {
             Ok(mut root) if root.len() == 1 => root.remove(0).1.into_set().node,
             Ok(_) => return fail("must be one value"),
@@ -103,7 +103,7 @@ impl Document {
         if parts.len() > DEEPEST {
             let short: String = key.chars().take(40).collect();
             return Err(ScenarioError(format!(
-                "--set {short}…: must have at most {DEEPEST} parts, not {}",
+                "sets: {short}…: must have at most {DEEPEST} parts, not {}",
                 parts.len()
             )));
         }
@@ -138,7 +138,7 @@ impl Document {
     pub fn error(&self, place: Place, path: &str, rule: &str) -> ScenarioError {
         ScenarioError(match place {
             Place::Line(line) => format!("{}: {path}: {rule}", at_line(&self.name, line)),
-            Place::Set => format!("--set {path}: {rule}"),
+            Place::Set => format!("sets: {path}: {rule}"),
         })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`document`] | TOML with the line of every key, and `--set` on top of it |
+//! | [`document`] | TOML with the line of every key, and overrides on top of it |
 //! | [`section`] | one table of a document read against its declarations |
 //! | [`network`] | the declarations of the network and the run |
 //! | [`access`] | each flow's own way to the network, its round trip drawn |

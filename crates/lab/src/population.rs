@@ -47,14 +47,17 @@ pub(crate) fn connections(
             // A class of Python writes every default out; a default says nothing against the file.
             let link = Link { rate, packet: 1000 };
             for (field, value) in ConnectionsParams::FIELDS.iter().zip(params.values()) {
-                if field.name != "vectors" && value != field.default_for(&link) {
+                if !matches!(field.name, "vectors" | "lossless") && value != field.default_for(&link) {
                     return Err(section.error(field.name, "the file of vectors says it: leave one of the two out"));
                 }
             }
             let name = beside(&section.document.name, file);
             let text =
                 vectors::text_of(&name).map_err(|rule| section.error("vectors", &format!("{file:?}: {rule}")))?;
-            let all = vectors::read(&text, &name)?;
+            let mut all = vectors::read(&text, &name)?;
+            if params.lossless {
+                all.iter_mut().for_each(|vector| vector.losses = None);
+            }
             Vectors::Given(all.into_iter().map(Arc::new).collect())
         }
     };

@@ -2,7 +2,7 @@
 //!
 //! An entry of `[[queue.classes]]` is a `[queue]` of its own, with what the class takes beside it.
 
-use crate::document::{Item, Node, ScenarioError};
+use crate::document::{Item, Node, Place, ScenarioError};
 use crate::foreign::{self, Build, Foreign};
 use crate::scenario::fields;
 use crate::section::{Found, Section, object, value};
@@ -66,16 +66,27 @@ impl Queueing {
     }
 }
 
-/// Reads `[queue]`.
+/// A key of a queue that its discipline does not have, though several others do: it does nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unused {
+    /// Where it was written, and the key: what a message begins with.
+    pub place: String,
+    /// The discipline that does not have it.
+    pub discipline: &'static str,
+    /// The nearest key that it has, as a question; empty if none is near.
+    pub hint: String,
+}
+
+/// Reads `[queue]`; also gives what of it does nothing.
 pub(crate) fn queue(
     section: &Section<'_>,
     rate: Rate,
     resolved: &mut Map<String, Json>,
-) -> Result<Queueing, ScenarioError> {
-    let mut map = Map::new();
-    let queue = read(section, rate, &[], 0, &mut map)?;
+) -> Result<(Queueing, Vec<Unused>), ScenarioError> {
+    let (mut map, mut unused) = (Map::new(), Vec::new());
+    let queue = read(section, rate, &[], 0, &mut map, &mut unused)?;
     resolved.insert("queue".to_owned(), Json::Object(map));
-    Ok(queue)
+    Ok((queue, unused))
 }
 
 /// Reads the description of one queue; `beside` names keys that have been read already.
@@ -85,6 +96,7 @@ fn read(
     beside: &[&str],
     depth: usize,
     map: &mut Map<String, Json>,
+    unused: &mut Vec<Unused>,
 ) -> Result<Queueing, ScenarioError> {
     let link = Link { rate, packet: 1000 };
     let names: Vec<&str> = all().iter().map(|entry| entry.table.about.name).collect();
@@ -93,7 +105,7 @@ fn read(
     let known: Vec<&str> = names.iter().chain(&fixed).chain(beside).copied().collect();
     section.refuse_unknown(&tables, &known)?;
     foreign::given(section)?;
-    let shared_classes = classes(section, rate, depth)?;
+    let shared_classes = classes(section, rate, depth, unused)?;
     let mut result = None;
     let chosen = match section.get("discipline").map(|item| (&item.node, item)) {
         None => tables[0].about.name, // Drop Tail: what a link does when nobody says otherwise
@@ -110,7 +122,7 @@ fn read(
         Some(_) => return Err(section.error("discipline", &format!("must be one of {}", names.join(", ")))),
     };
     if result.is_none() {
-        refuse_idle(section, &tables, chosen)?;
+        judge_idle(section, &tables, chosen, unused)?;
     }
     let mut shared_classes = Some(shared_classes);
     for table in &tables {
@@ -138,7 +150,7 @@ fn read(
                     *shared = own;
                 }
             }
-            own_classes = own.get(CLASSES).map(|_| classes(own, rate, depth)).transpose()?;
+            own_classes = own.get(CLASSES).map(|_| classes(own, rate, depth, unused)).transpose()?;
         }
         // A table that is not used is checked too; shared keys alone are checked for the discipline that runs.
         if own.is_some() || name == chosen {
@@ -169,7 +181,12 @@ fn read(
 type Classes = (Vec<(ClassParams, Queueing)>, Vec<Json>);
 
 /// Reads `[[queue.classes]]`, which holds whether or not the discipline is a container.
-fn classes(section: &Section<'_>, rate: Rate, depth: usize) -> Result<Classes, ScenarioError> {
+fn classes(
+    section: &Section<'_>,
+    rate: Rate,
+    depth: usize,
+    unused: &mut Vec<Unused>,
+) -> Result<Classes, ScenarioError> {
     let path = section.key(CLASSES);
     let items = match section.get(CLASSES).map(|item| &item.node) {
         None => return Ok(Classes::default()),
@@ -194,7 +211,7 @@ fn classes(section: &Section<'_>, rate: Rate, depth: usize) -> Result<Classes, S
         let part = |entries| Section { document: section.document, path: &path, place: item.place, entries };
         let mut map = Map::new();
         let params: ClassParams = fields::<ClassEntry>(&part(&takes), rate, &mut map)?;
-        list.push((params, read(&part(&queue), rate, &own, depth + 1, &mut map)?));
+        list.push((params, read(&part(&queue), rate, &own, depth + 1, &mut map, unused)?));
         maps.push(Json::Object(map));
     }
     Ok((list, maps))
@@ -202,17 +219,31 @@ fn classes(section: &Section<'_>, rate: Rate, depth: usize) -> Result<Classes, S
 
 /// Refuses a key in [queue] that only another discipline than the chosen one has: it would do nothing.
 ///
-/// Keys that several disciplines share may stand there whichever is chosen, so that one file serves them all.
-fn refuse_idle(section: &Section<'_>, tables: &[Table], chosen: &str) -> Result<(), ScenarioError> {
-    for (key, _) in section.entries {
+/// Keys that several disciplines share may stand there whichever is chosen, so that one file serves them all: a file's key
+/// that does nothing under a discipline that an override has chosen is as it should be, any other is noted as unused.
+fn judge_idle(
+    section: &Section<'_>,
+    tables: &[Table],
+    chosen: &str,
+    unused: &mut Vec<Unused>,
+) -> Result<(), ScenarioError> {
+    let chosen = tables.iter().find(|table| table.about.name == chosen).expect("a known discipline");
+    let name = chosen.about.name;
+    let overridden = section.get("discipline").is_some_and(|item| item.place == Place::Set);
+    for (key, item) in section.entries {
         let owners: Vec<&str> =
             tables.iter().filter(|table| table.position(key).is_some()).map(|table| table.about.name).collect();
+        if owners.is_empty() || owners.contains(&name) {
+            continue;
+        }
         if let [owner] = owners[..] {
-            if owner != chosen {
-                let instead = section.key(owner);
-                let rule = format!("only {owner} has it, not {chosen}: write it as {instead}.{key}");
-                return Err(section.error(key, &rule));
-            }
+            let instead = section.key(owner);
+            return Err(section.error(key, &format!("only {owner} has it, not {name}: write it as {instead}.{key}")));
+        }
+        if item.place == Place::Set || !overridden {
+            let known: Vec<&str> = chosen.fields.iter().map(|field| field.name).collect();
+            let place = section.document.error(item.place, &section.key(key), "").0;
+            unused.push(Unused { place, discipline: name, hint: did_you_mean(key, &known) });
         }
     }
     Ok(())

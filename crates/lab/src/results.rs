@@ -122,7 +122,7 @@ pub(crate) fn lost_by_cause(lost: &[[u64; Cause::COUNT]]) -> impl Iterator<Item 
     Cause::ALL.iter().map(|&cause| Column {
         name: format!("lost_{}", cause.name()).into(),
         unit: "packets",
-        doc: format!("packets lost because {}", cause.doc()).into(),
+        doc: format!("those of lost_packets lost because {}", cause.doc()).into(),
         cells: Cells::U64(lost.iter().map(|lost| lost[cause as usize]).collect()),
     })
 }
@@ -204,17 +204,18 @@ fn flows(outcome: &Outcome) -> ResultTable {
         u64s(
             "arrivals_packets",
             "packets",
-            "packets of its data that reached a queue under study",
+            "packets of its data that reached a queue under study in the measured window",
             rows().map(|row| row.totals.arrivals),
         ),
-        u64s("lost_packets", "packets", "packets of its data lost at queues under study", rows().map(all_lost)),
+        u64s("lost_packets", "packets", "those of arrivals_packets that these queues lost", rows().map(all_lost)),
     ];
     columns.extend(lost_by_cause(&lost));
     columns.extend([
         u64s(
             "lost_elsewhere_packets",
             "packets",
-            "packets of its data lost at links that are not under study, not counted in lost_packets",
+            "packets of its data lost at links that are not under study, or on the own ways of connections whose vectors say so; \
+             not counted in lost_packets",
             rows().map(|row| row.totals.lost_elsewhere),
         ),
         f64s(
@@ -226,7 +227,7 @@ fn flows(outcome: &Outcome) -> ResultTable {
         u64s(
             "marked_packets",
             "packets",
-            "packets of its data that queues under study marked and sent",
+            "those of arrivals_packets that these queues marked and sent",
             rows().map(|row| row.totals.marked),
         ),
         f64s(
@@ -300,16 +301,31 @@ fn links(outcome: &Outcome) -> ResultTable {
         strs("link", "name of the link", rows().map(|row| row.name.as_str())),
         strs("discipline", "its queue discipline", rows().map(|row| &*row.discipline)),
         f64s("rate_bps", "bit/s", "its rate", rows().map(|row| row.rate.0 as f64)),
-        u64s("arrivals_packets", "packets", "packets that reached its queue", rows().map(|row| row.totals.arrivals)),
-        u64s("departures_packets", "packets", "packets that it sent", rows().map(|row| row.totals.departures)),
-        u64s("lost_packets", "packets", "packets that its queue lost", lost.iter().map(|lost| lost.iter().sum())),
+        u64s(
+            "arrivals_packets",
+            "packets",
+            "packets that reached its queue in the measured window",
+            rows().map(|row| row.totals.arrivals),
+        ),
+        u64s(
+            "departures_packets",
+            "packets",
+            "packets that it sent in the measured window, some of which may have arrived before",
+            rows().map(|row| row.totals.departures),
+        ),
+        u64s(
+            "lost_packets",
+            "packets",
+            "those of arrivals_packets that its queue lost, at once or later",
+            lost.iter().map(|lost| lost.iter().sum()),
+        ),
     ];
     columns.extend(lost_by_cause(&lost));
     columns.extend([
         u64s(
             "marked_packets",
             "packets",
-            "packets that its queue marked and sent",
+            "those of arrivals_packets that its queue marked and sent",
             rows().map(|row| row.totals.marked),
         ),
         f64s(

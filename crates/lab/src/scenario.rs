@@ -6,7 +6,7 @@ use crate::foreign::Build;
 use crate::memory::{Memory, Path};
 use crate::network::{NetworkParams, Run, RunParams};
 use crate::population;
-use crate::queueing::{Queueing, queue};
+use crate::queueing::{Queueing, Unused, queue};
 use crate::section::{Section, fill_from_profile, json, object};
 use crate::topology::{self, LinkSpec};
 use serde_json::{Map, Value as Json};
@@ -60,6 +60,8 @@ pub struct Scenario {
     pub name: String,
     /// Everything with its defaults filled in.
     pub resolved: Json,
+    /// What `[queue]` holds that does nothing.
+    pub unused: Vec<Unused>,
     run: RunParams,
     queue: Queueing,
     links: Vec<LinkSpec>,
@@ -68,7 +70,7 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Reads a scenario with `--set` values on top.
+    /// Reads a scenario with overrides on top.
     pub fn read(text: &str, name: &str, sets: &[(String, String)]) -> Result<Scenario, ScenarioError> {
         let mut document = Document::parse(text, name)?;
         for (key, value) in sets {
@@ -78,7 +80,7 @@ impl Scenario {
         root.refuse_unknown(&[], &["network", "queue", "flows", "run"])?;
         let mut resolved = Map::new();
         let (links, dumbbell) = topology::read(&root, &section(&root, "network")?, &mut resolved)?;
-        let queue = queue(&section(&root, "queue")?, links[0].rate, &mut resolved)?;
+        let (queue, unused) = queue(&section(&root, "queue")?, links[0].rate, &mut resolved)?;
         let mut groups = flows(&root, &links, dumbbell.as_ref(), &mut resolved)?;
         let run_section = section(&root, "run")?;
         run_section.refuse_unknown(&[Table::of::<Run>()], &[])?;
@@ -89,7 +91,7 @@ impl Scenario {
         let far_delay = far_access.map_or(Span::ZERO, |(_, delay)| delay);
         refuse_too_large(&root, &groups, &links, far_delay, &run)?;
         let name = name.to_owned();
-        Ok(Scenario { name, resolved: Json::Object(resolved), run, queue, links, groups, far_access })
+        Ok(Scenario { name, resolved: Json::Object(resolved), unused, run, queue, links, groups, far_access })
     }
 
     /// The seed of the run.

@@ -339,6 +339,35 @@ fn windows_are_the_vectors_own() {
     assert_eq!(exchanges(&replayed(&text("500 65535"))), [(0, 2100, 10_000)]);
 }
 
+/// Each packet is lost with the probability of its direction: shares within 4.5 standard errors. The acceptors' data are what
+/// `flows` counts; the initiators have nothing but requests and acknowledgements to lose.
+#[test]
+fn point_6_losses_of_vectors_are_drawn_packet_by_packet() {
+    let vector =
+        |at: u32, losses: &str| format!("SEQ {} 1 1 {at}\nr 100000\nl {losses}\n> 300\nt 0\n< 100000\n", at * 10_000);
+    let text = |losses: &str| (0..100).map(|at| vector(at, losses)).collect::<String>();
+    let run = |losses: &str, sets: &[(&str, &str)]| {
+        let name = file(&text(losses));
+        finished(Sim::new(plan(REPLAYED, &[&[("flows.0.vectors", &*name)], sets].concat())))
+    };
+    let counts = |outcome: &Outcome| {
+        let totals = &outcome.flows[0].totals;
+        let retransmissions = outcome.flows[0].retransmissions;
+        (totals.sent[0] as f64, totals.lost_elsewhere as f64, totals.arrivals as f64, retransmissions)
+    };
+    let (sent, lost, arrived, retransmissions) = counts(&run("0.0 0.02", &[]));
+    assert!((lost / sent - 0.02).abs() < 4.5 * (0.02 * 0.98 / sent).sqrt(), "{lost} of {sent}");
+    assert_eq!(sent, arrived + lost, "what is lost on the way does not reach the shared link");
+    assert!(retransmissions as f64 >= lost * 0.9, "{retransmissions} for {lost}");
+    let (_, lost, ..) = counts(&run("0.05 0.0", &[]));
+    assert_eq!(lost, 0.0, "no data are lost");
+    let whole = run("0.0 0.0", &[]);
+    assert!(counts(&run("0.05 0.0", &[])) != counts(&whole), "acknowledgements are");
+    // Switched off, it is the run without losses.
+    assert_eq!(counts(&run("0.05 0.02", &[("flows.0.lossless", "true")])), counts(&whole));
+    assert_eq!(counts(&run("0.05 0.02", &[])), counts(&run("0.05 0.02", &[])), "the same again");
+}
+
 /// Ends that do not wait for each other, units of one end in a row, an acceptor that speaks first: all is delivered, all
 /// closes.
 #[test]
@@ -420,7 +449,10 @@ fn what_makes_no_sense_is_refused() {
     assert!(refused("count", "3").contains("arrivals says how many"));
     assert!(refused("vectors", "no/such.cvec").contains("cannot be read"));
     assert!(refused("vectors", "/dev/zero").contains("must be a file"));
+    assert!(refused("lossless", "true").contains("lossless goes with vectors"));
     assert!(refused("exchanges", "constant(2 s)").contains("flows.0.exchanges"));
+    let infinite = refused("request_size", "bounded_pareto(shape = 1e-18, low = 1 B, high = 1 MB)");
+    assert!(infinite.contains("flows.0.request_size") && infinite.contains("shape must be from 0.01"), "{infinite}");
     let path = file("SEQ 0 1 1 1\n> 5\n");
     let named = |arrivals: &str| {
         let sets = [("vectors", path.as_str()), ("arrivals", arrivals)];

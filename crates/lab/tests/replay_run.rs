@@ -2,14 +2,17 @@
 
 use etherparse::{IpEcn, PacketBuilder};
 use proptest::prelude::*;
-use sluicegate_aqm::all;
-use sluicegate_lab::ScenarioError;
+use sluicegate_aqm::{Ctx, Discipline, all};
+use sluicegate_base::{Span, Time};
 use sluicegate_lab::replay::reader::{Capture, Next};
 use sluicegate_lab::replay::results::Report;
 use sluicegate_lab::replay::run::Outcome;
 use sluicegate_lab::replay::writer::Writer;
 use sluicegate_lab::replay::{Failure, Progress, Replay, ReplayScenario};
 use sluicegate_lab::results::Cells;
+use sluicegate_lab::{Scenario, ScenarioError};
+use sluicegate_netsim::Sim;
+use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
@@ -149,6 +152,89 @@ fn a_mark_is_written_and_a_loss_is_not() {
         assert!(data[1] & 3 != 3 || data[21] == 0, "only those that can carry it are marked");
     }
 }
+
+/// When a queue was called, in nanoseconds, and for what.
+type Calls = Arc<Mutex<Vec<(u64, &'static str)>>>;
+
+/// A queue that keeps a record of its calls, and wakes every 8 ms while it has packets.
+struct Recorder<P> {
+    queue: VecDeque<P>,
+    next: Option<Time>,
+    calls: Calls,
+}
+
+fn recorder<P>() -> (Calls, Box<Recorder<P>>) {
+    let calls = Calls::default();
+    (calls.clone(), Box::new(Recorder { queue: VecDeque::new(), next: None, calls }))
+}
+
+impl<P: sluicegate_aqm::Packet> Discipline<P> for Recorder<P> {
+    fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
+        self.calls.lock().unwrap().push((ctx.now.0, "arrival"));
+        self.next = self.next.or(Some(ctx.now + Span::from_millis(8)));
+        self.queue.push_back(packet);
+    }
+    fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
+        self.calls.lock().unwrap().push((ctx.now.0, "departure"));
+        self.queue.pop_front()
+    }
+    fn next_wakeup(&self) -> Option<Time> {
+        self.next
+    }
+    fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
+        self.calls.lock().unwrap().push((ctx.now.0, "wake-up"));
+        self.next = (!self.queue.is_empty()).then_some(ctx.now + Span::from_millis(8));
+    }
+    fn packets(&self) -> u64 {
+        self.queue.len() as u64
+    }
+    fn bytes(&self) -> u64 {
+        self.queue.iter().map(P::bytes).sum()
+    }
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.queue.iter().for_each(visit);
+    }
+}
+
+/// Packets of 1000 bytes every 4 ms for 100 ms at a link that takes 8 ms for each, and a queue that wakes every 8 ms: all
+/// three things happen at the same times.
+#[test]
+fn point_7_the_replay_and_the_simulator_order_ties_alike() {
+    let sent: Vec<Sent> = (0..25).map(|at| (at * 4_000_000, 9, 1000 - 28, false)).collect();
+    let setting = ReplayScenario::read(&sets(&[("rate", "1 Mbit/s")])).unwrap().setting();
+    let (file, (calls, queue)) = (capture(&sent), recorder());
+    let mut run = Replay::new(&file[..], setting, queue, None::<Shared>).unwrap();
+    while run.advance(7).unwrap() != Progress::Done {}
+    let replayed = calls.lock().unwrap().clone();
+
+    let (calls, queue) = recorder();
+    let mut plan = Scenario::read(SAME_TIMES, "test.toml", &[]).unwrap().plan().unwrap();
+    plan.links.iter_mut().find(|link| link.watched).unwrap().queue = queue;
+    let mut sim = Sim::new(plan);
+    while sim.advance(1 << 16) {}
+    let simulated = calls.lock().unwrap().clone();
+
+    assert_eq!(replayed, simulated);
+    let at = |ms: u64| replayed.iter().filter(|call| call.0 == ms * 1_000_000).map(|call| call.1).collect::<Vec<_>>();
+    assert_eq!((at(0), at(4)), (vec!["arrival", "departure"], vec!["arrival"]));
+    assert_eq!((at(8), at(16)), (vec!["wake-up", "departure", "arrival"], vec!["wake-up", "departure", "arrival"]));
+}
+
+const SAME_TIMES: &str = r#"
+[network]
+rate = "1 Mbit/s"
+access_rate = "1000000 Gbit/s"
+[queue]
+discipline = "drop_tail"
+limit = 100
+[[flows]]
+kind = "udp"
+rate = "2 Mbit/s"
+spread = "0 s"
+stop = "100 ms"
+[run]
+duration = "1 s"
+"#;
 
 #[test]
 fn what_cannot_be_used_is_refused() {

@@ -92,7 +92,7 @@ fn shared_keys_serve_every_discipline_and_its_own_table_wins() {
 #[test]
 fn a_key_that_only_another_discipline_has_is_refused_in_the_shared_table() {
     let message = refusal(SMALL, &[("queue.arithmetic", "float")]);
-    assert_eq!(message, "--set queue.arithmetic: only red has it, not choke: write it as queue.red.arithmetic");
+    assert_eq!(message, "sets: queue.arithmetic: only red has it, not choke: write it as queue.red.arithmetic");
     assert!(read(SMALL, &[("queue.red.arithmetic", "float")]).is_ok());
     assert!(read(SMALL, &[("queue.arithmetic", "float"), ("queue.discipline", "red")]).is_ok());
     // red and choke share the thresholds; Drop Tail has none.
@@ -101,8 +101,34 @@ fn a_key_that_only_another_discipline_has_is_refused_in_the_shared_table() {
     assert!(read(SMALL, &[("queue.discipline", "red"), ("queue.s", "4 ms")]).is_ok());
     assert!(read(SMALL, &[("queue.discipline", "afd"), ("queue.s", "4")]).is_ok());
     let message = refusal(SMALL, &[("queue.discipline", "afd"), ("queue.s", "4 ms")]);
-    assert_eq!(message, "--set queue.s = \"4 ms\": must be a number");
-    assert!(refusal(SMALL, &[("queue.s", "soon")]).starts_with("--set queue.s = \"soon\": must be"));
+    assert_eq!(message, "sets: queue.s = \"4 ms\": must be a number");
+    assert!(refusal(SMALL, &[("queue.s", "soon")]).starts_with("sets: queue.s = \"soon\": must be"));
+}
+
+/// Issue 16, point 11: `max_th` under `[queue]` with a discipline that has none did nothing without a word.
+#[test]
+fn a_shared_key_that_the_discipline_does_not_have_is_noted() {
+    let unused = |text: &str, sets: &[(&str, &str)]| {
+        let noted = read(text, sets).unwrap().unused;
+        noted.into_iter().map(|key| (key.place, key.discipline, key.hint)).collect::<Vec<_>>()
+    };
+    let drop_tail = SMALL.replace("\"choke\"", "\"drop_tail\"");
+    let note = |place: &str, discipline, hint: &str| (place.to_owned(), discipline, hint.to_owned());
+    let both =
+        [note("small.toml:7: queue.min_th: ", "drop_tail", ""), note("small.toml:8: queue.max_th: ", "drop_tail", "")];
+    assert_eq!(unused(&drop_tail, &[]), both);
+    let target = [note("sets: queue.target: ", "choke", "")];
+    assert_eq!(unused(SMALL, &[("queue.target", "5 ms")]), target);
+    let flows = [note("sets: queue.interval: ", "pi", "")];
+    assert_eq!(unused(SMALL, &[("queue.interval", "5 ms"), ("queue.discipline", "pi")]), flows);
+    // The file serves several disciplines: what an override chooses takes what it has.
+    assert_eq!(unused(SMALL, &[("queue.discipline", "drop_tail")]), []);
+    assert_eq!(unused(SMALL, &[]), []);
+    assert_eq!(unused(SMALL, &[("queue.discipline", "mine.py:Mine"), ("queue.target", "5 ms")]), []);
+    let classes = SMALL
+        .replace("[queue.red]", "[[queue.classes]]\ndiscipline = \"drop_tail\"\nlimit = 9\nmax_th = 9\n\n[queue.red]");
+    let inside = [note("small.toml:13: queue.classes.0.max_th: ", "drop_tail", "")];
+    assert_eq!(unused(&classes, &[("queue.discipline", "drr")]), inside);
 }
 
 #[test]
@@ -121,11 +147,11 @@ fn a_broken_rule_is_told_at_the_key_that_was_written() {
 #[test]
 fn what_an_inline_value_holds_was_written_by_set() {
     let queue = refusal(SMALL, &[("queue", "{ discipline = 'choke', min_th = 70 }")]);
-    assert!(queue.starts_with("--set queue.min_th = 70 packets: breaks the rule"), "{queue}");
+    assert!(queue.starts_with("sets: queue.min_th = 70 packets: breaks the rule"), "{queue}");
     let flows = refusal(SMALL, &[("flows", "[{ kind = 'udp' }, { kind = 'udp', rate = 3 }]")]);
-    assert!(flows.starts_with("--set flows.0.rate: must be given"), "{flows}");
+    assert!(flows.starts_with("sets: flows.0.rate: must be given"), "{flows}");
     let run = refusal(SMALL, &[("run", "{ duration = '1 s', warmup = '2 s' }")]);
-    assert!(run.starts_with("--set run.warmup = 2 s: breaks the rule"), "{run}");
+    assert!(run.starts_with("sets: run.warmup = 2 s: breaks the rule"), "{run}");
 }
 
 #[test]
@@ -139,9 +165,9 @@ fn messages_show_what_was_written() {
     told("queue.min_th", "30.0", "queue.min_th = 30.0: must be a number of packets");
     told("queue.min_th", "[1, 2]", "queue.min_th = [1, 2]: must be a number of packets");
     told("run.duration", "1979-05-27", "run.duration = 1979-05-27: must be a time");
-    told("flows", "[]", "--set flows: must be tables: at least one [[flows]]");
-    told("network.links", "[]", "--set network.links: a network has either the keys of a dumbbell");
-    told("network.links.0.name", "x", "--set network.links: a network has either the keys of a dumbbell");
+    told("flows", "[]", "sets: flows: must be tables: at least one [[flows]]");
+    told("network.links", "[]", "sets: network.links: a network has either the keys of a dumbbell");
+    told("network.links.0.name", "x", "sets: network.links: a network has either the keys of a dumbbell");
     told("network", "{ links = [] }", "must be tables: at least one [[network.links]]");
     told("flows.1.kind", "tcp", "flows.1.rate: no such key for kind tcp");
     told("flows.0.min_rto", "100 s", "min_rto <= max_rto (min_rto is 100 s, max_rto is 60 s)");
@@ -157,8 +183,8 @@ fn a_text_that_nobody_sees_has_no_lines() {
 
 #[test]
 fn a_set_gives_one_value() {
-    assert_eq!(refusal(SMALL, &[("queue.limit", "1\nevil=2")]), "--set queue.limit: must be one value");
-    assert_eq!(refusal(SMALL, &[("queue.limit", "1\n[run]")]), "--set queue.limit: must be one value");
+    assert_eq!(refusal(SMALL, &[("queue.limit", "1\nevil=2")]), "sets: queue.limit: must be one value");
+    assert_eq!(refusal(SMALL, &[("queue.limit", "1\n[run]")]), "sets: queue.limit: must be one value");
 }
 
 #[test]
@@ -177,10 +203,10 @@ fn long_texts_are_answered_at_once() {
 #[test]
 fn what_would_not_fit_into_memory_is_refused_at_its_group() {
     let many = refusal(SMALL, &[("flows.0.count", "999999"), ("flows.1.count", "900000"), ("run.series", "false")]);
-    assert!(many.starts_with("--set flows.0.count: more than") || many.contains("flows.1.count"), "{many}");
+    assert!(many.starts_with("sets: flows.0.count: more than") || many.contains("flows.1.count"), "{many}");
     let windows =
         refusal(SMALL, &[("flows.0.count", "500000"), ("flows.0.initial_window", "1000"), ("flows.0.window", "1000")]);
-    assert!(windows.starts_with("--set flows.0.count: these 500000 flows need about"), "{windows}");
+    assert!(windows.starts_with("sets: flows.0.count: these 500000 flows need about"), "{windows}");
     let fast = refusal(SMALL, &[("flows.1.rate", "1e15 bit/s")]);
     assert!(fast.contains("flows.1.count: ") && fast.contains("wait at its own access link"), "{fast}");
     // 10 Mbit/s for 100,000 s on their way over one link: 125 million packets.
@@ -288,7 +314,7 @@ proptest! {
             prop_assert!(error.0.starts_with("small.toml:"), "{error}");
         }
         if let Err(error) = read(SMALL, &[(&key, &value)]) {
-            prop_assert!(error.0.starts_with("--set") || error.0.starts_with("small.toml:"), "{error}");
+            prop_assert!(error.0.starts_with("sets: ") || error.0.starts_with("small.toml:"), "{error}");
         }
     }
 
@@ -336,5 +362,5 @@ fn a_discipline_written_elsewhere_is_named_with_its_values_and_built_by_the_call
     let wrong = SMALL.to_owned() + "\n[queue.python]\nlevels = [3]\n";
     assert!(refusal(&wrong, &[]).contains("queue.python.levels: must be a number, a text"));
     let set = read(SMALL, &[("queue.discipline", "mine.py:Mine")]).unwrap().plan().err().unwrap().0;
-    assert!(set.starts_with("--set queue.discipline = \"mine.py:Mine\": "), "{set}");
+    assert!(set.starts_with("sets: queue.discipline = \"mine.py:Mine\": "), "{set}");
 }

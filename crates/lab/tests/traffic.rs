@@ -196,7 +196,7 @@ fn a_size_is_in_packets_or_bytes_and_is_refused_where_it_means_nothing() {
     assert_eq!((data("12"), data("10 kB")), (12 * 960, 10_000));
     assert!(refusal(DUMBBELL, &[("flows.0.size", "0")]).contains("flows.0.size = 0: must be at least 1"));
     let udp = [("flows.0.kind", "udp"), ("flows.0.rate", "1 Mbit/s"), ("flows.0.size", "9")];
-    assert!(refusal(DUMBBELL, &udp).starts_with("--set flows.0.size: no such key"));
+    assert!(refusal(DUMBBELL, &udp).starts_with("sets: flows.0.size: no such key"));
 }
 
 #[test]
@@ -305,7 +305,7 @@ proptest! {
             Ok(scenario) => {
                 Sim::new(scenario.plan().unwrap()).advance(2000);
             }
-            Err(error) => prop_assert!(error.0.starts_with("--set") || error.0.starts_with("traffic.toml:"), "{error}"),
+            Err(error) => prop_assert!(error.0.starts_with("sets: ") || error.0.starts_with("traffic.toml:"), "{error}"),
         }
     }
 }

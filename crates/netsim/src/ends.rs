@@ -58,8 +58,13 @@ impl Ends {
         let tcp = |host: &Host, typing| {
             let mut rng = stream("clock");
             let mut phase = || Span(rng.below(host.rto.tick.0));
-            let ends = [Connection::opener(host, phase()), Connection::listener(host, phase())];
-            let preparation = Preparation::new(host.overhead, || stream("preparation"));
+            let mut ends = [Connection::opener(host, phase()), Connection::listener(host, phase())];
+            let mut preparation = None;
+            match host.overhead {
+                Span::ZERO => {}
+                most if host.ns2_rules => ends[0].delay(most, stream("preparation")),
+                most => preparation = Preparation::new(most, || stream("preparation")),
+            }
             Ends::Tcp(Box::new(Tcp { ends, header: host.header, armed: [None; 2], typing, preparation }))
         };
         match source {

@@ -69,13 +69,15 @@ impl Event {
         }
     }
 
-    /// At equal times departures precede all else, and probes look last; the rest goes by insertion.
+    /// At equal times disciplines act first and departures come next, as [`Discipline`](sluicegate_aqm::Discipline) says;
+    /// probes look last, and the rest goes by insertion.
     #[inline]
     fn class(self) -> u64 {
         match self {
-            Event::Departure(_) => 0,
-            Event::Sample => 2,
-            _ => 1,
+            Event::Wake(_) => 0,
+            Event::Departure(_) => 1,
+            Event::Sample => 3,
+            _ => 2,
         }
     }
 
@@ -266,11 +268,12 @@ mod tests {
             events.push(Time(5), Event::Source(1));
             events.push(Time(5), Event::Arrival(2));
             events.push(Time(5), Event::Departure(3));
+            events.push(Time(5), Event::Wake(4));
             events.push(Time(4), Event::Sample);
             events.push(Time(9), Event::Sample);
             let order: Vec<Event> = std::iter::from_fn(|| events.pop(Time(5)).map(|(_, event)| event)).collect();
-            let expected = [Event::Sample, Event::Departure(3), Event::Source(1), Event::Arrival(2), Event::Sample];
-            assert_eq!(order, expected);
+            let expected = [Event::Wake(4), Event::Departure(3), Event::Source(1), Event::Arrival(2), Event::Sample];
+            assert_eq!((order[0], &order[1..]), (Event::Sample, &expected[..]));
             assert_eq!(events.pop(Time(9)), Some((Time(9), Event::Sample)));
         }
     }

@@ -95,7 +95,7 @@ impl Link {
             self.transmit(now, events, lost);
         }
         self.totals.see(self.held - lost.len() as u64);
-        self.arm(events);
+        self.arm(now, events);
         found
     }
 
@@ -111,7 +111,7 @@ impl Link {
         self.totals.departures += 1;
         self.totals.departed_bytes += u64::from(packet.bytes);
         self.transmit(now, events, lost);
-        self.arm(events);
+        self.arm(now, events);
         (packet, now + self.delay)
     }
 
@@ -123,7 +123,7 @@ impl Link {
             let ctx = Ctx::new(now, &mut self.rng, lost);
             self.queue.wake(&mut ctx.with_quenches(&mut self.quenched));
         }
-        self.arm(events);
+        self.arm(now, events);
     }
 
     #[inline(always)]
@@ -136,7 +136,7 @@ impl Link {
         self.held -= 1;
         self.totals.waited(packet.queued, now, self.watched);
         if packet.marked {
-            self.totals.marked += 1;
+            self.totals.mark(packet.queued);
             self.remember(&packet, None);
         }
         let time = self.transmitter.send(u64::from(packet.bytes + self.framing));
@@ -154,7 +154,7 @@ impl Link {
     /// A packet that it held is lost for this cause.
     pub fn lose(&mut self, packet: &QueuedPacket, cause: Cause, now: Time) {
         self.held -= 1;
-        self.totals.lost[cause as usize] += 1;
+        self.totals.lose(packet.queued, cause);
         self.totals.left(packet.queued, now);
     }
 
@@ -178,9 +178,12 @@ impl Link {
         self.senders.iter_mut().for_each(Vec::clear);
     }
 
+    /// Sees to it that the discipline is woken when it asks. Panics when that should have been already: time would stand
+    /// still, or run backwards.
     #[inline(always)]
-    fn arm(&mut self, events: &mut Events) {
+    pub fn arm(&mut self, now: Time, events: &mut Events) {
         if let Some(at) = self.queue.next_wakeup() {
+            assert!(at > now, "{} has a wake-up due after a call: see the trait Discipline", self.discipline);
             if self.waking.is_none_or(|waking| at < waking) {
                 self.waking = Some(at);
                 events.push(at, Event::Wake(self.index));

@@ -18,9 +18,9 @@ pub struct LinkTotals {
     pub departures: u64,
     /// Bytes sent.
     pub departed_bytes: u64,
-    /// Packets sent that the queue has marked.
+    /// Of these arrivals the packets that the queue has marked and sent.
     pub marked: u64,
-    /// Packets lost, by cause.
+    /// Of these arrivals the packets dropped, at arrival or later, by cause.
     pub lost: [u64; Cause::COUNT],
     /// The most packets queued at once, since the window began.
     pub most: u64,
@@ -73,6 +73,16 @@ impl LinkTotals {
         self.queued = self.queued + now.since(queued.max(self.window));
     }
 
+    /// A packet that arrived at `queued` has been marked and sent; those from before the window do not count.
+    pub(crate) fn mark(&mut self, queued: Time) {
+        self.marked += u64::from(queued >= self.window);
+    }
+
+    /// A packet that arrived at `queued` has been dropped; those from before the window do not count.
+    pub(crate) fn lose(&mut self, queued: Time, cause: Cause) {
+        self.lost[cause as usize] += u64::from(queued >= self.window);
+    }
+
     /// The measured window begins: everything is counted anew.
     pub(crate) fn begin(&mut self, now: Time) {
         *self = LinkTotals { window: now, ..LinkTotals::default() };
@@ -89,7 +99,7 @@ pub struct FlowTotals {
     pub delivered: [u64; 2],
     /// Packets of its data that reached watched queues.
     pub arrivals: u64,
-    /// Packets of its data marked there.
+    /// Of these the packets marked there and sent.
     pub marked: u64,
     /// Time that packets of its data spent at watched queues.
     pub queued: Span,
@@ -97,9 +107,11 @@ pub struct FlowTotals {
     pub delays: Delays,
     /// Their sum in nanoseconds.
     pub delay_sum: u128,
-    /// Packets of its data lost there, by cause.
+    /// Of these arrivals the packets dropped there, by cause.
     pub lost: [u64; Cause::COUNT],
-    /// Packets of its data lost at links that nobody watches.
+    /// Packets dropped and packets marked there that had arrived before the measured window: for series alone.
+    pub earlier: [u64; 2],
+    /// Packets of its data lost at links that nobody watches, or on connections' own ways.
     pub lost_elsewhere: u64,
     /// Source quenches that have reached its sender.
     pub quenches: u64,
@@ -113,6 +125,7 @@ impl Default for FlowTotals {
             arrivals: 0,
             marked: 0,
             lost: [0; Cause::COUNT],
+            earlier: [0; 2],
             lost_elsewhere: 0,
             quenches: 0,
             queued: Span::ZERO,

@@ -120,12 +120,13 @@ impl Sim {
                 }
             })
             .collect();
-        let links: Vec<Link> = plan
+        let mut links: Vec<Link> = plan
             .links
             .into_iter()
             .enumerate()
             .map(|(at, link)| Link::new(at as u32, link, plan.recent, seed))
             .collect();
+        links.iter_mut().for_each(|link| link.arm(Time::ZERO, &mut events));
         events.push(Time::ZERO + plan.sample, Event::Sample);
         Sim {
             averages: vec![Spread::default(); links.len()],
@@ -321,7 +322,11 @@ impl Sim {
             }
             let totals = &mut self.flows[packet.flow as usize].totals;
             totals.queued = totals.queued + self.now.since(packet.queued.max(start));
-            totals.marked += u64::from(packet.marked);
+            if packet.queued >= start {
+                totals.marked += u64::from(packet.marked);
+            } else {
+                totals.earlier[1] += u64::from(packet.marked);
+            }
         }
         if !self.lost.is_empty() || !link.quenched.is_empty() {
             self.settle_losses(at);
@@ -344,7 +349,11 @@ impl Sim {
                     totals.lost_elsewhere += 1;
                     continue;
                 }
-                totals.lost[cause as usize] += 1;
+                if packet.queued >= start {
+                    totals.lost[cause as usize] += 1;
+                } else {
+                    totals.earlier[0] += 1;
+                }
                 link.remember(&packet, Some(cause));
                 totals.queued = totals.queued + self.now.since(packet.queued.max(start));
             }

@@ -7,7 +7,7 @@ mod ns2;
 
 use ns2::{Acks, Case, difference, ns2 as theirs, ours};
 use sluicegate_base::{Span, Stream};
-use sluicegate_tcp::{Algorithm, Host};
+use sluicegate_tcp::Algorithm;
 
 /// ns-2 writes times to 10 µs, and to 100 µs after 10 s.
 const TOLERANCE: f64 = 1.1e-4;
@@ -24,7 +24,12 @@ fn firsts(acks: &Acks) -> Vec<(u64, f64)> {
 }
 
 /// The schemes that ns-2 has too.
-const SCHEMES: [Algorithm; 4] = [Algorithm::Tahoe, Algorithm::Reno, Algorithm::NewReno, Algorithm::Sack];
+const SCHEMES: [Algorithm; 5] =
+    [Algorithm::Tahoe, Algorithm::Reno, Algorithm::NewReno, Algorithm::Sack, Algorithm::Vegas];
+
+/// All but Vegas, which has an output of its own there: its packets may not be marked. And what it sends again depends on each
+/// delay that is drawn.
+const BUT_VEGAS: [Algorithm; 4] = [Algorithm::Tahoe, Algorithm::Reno, Algorithm::NewReno, Algorithm::Sack];
 
 /// Losses in one window of 14 to 28 packets, first for 1 to 4 packets side by side and apart, then of retransmissions too.
 const LOSSES: [&[u64]; 14] = [
@@ -53,7 +58,7 @@ fn agree(cases: impl IntoIterator<Item = Case>) {
             println!("ns-2 is not installed: nothing compared");
             return;
         };
-        if let Some(where_) = difference(&ours(&case, &case.host()).acks, &theirs, TOLERANCE) {
+        if let Some(where_) = difference(&ours(&case).acks, &theirs.0, TOLERANCE) {
             failed.push(format!("{case:?}: {where_}"));
         }
     }
@@ -73,9 +78,9 @@ fn pattern(name: &str, percent: u64) -> Vec<u64> {
 }
 
 /// Losses in slow start and in congestion avoidance, of retransmissions, of acknowledgements; marks.
-fn at_random(change: impl Fn(&mut Case, u64)) {
+fn at_random(schemes: &[Algorithm], change: impl Fn(&mut Case, u64)) {
     let mut cases = Vec::new();
-    for scheme in SCHEMES {
+    for &scheme in schemes {
         for window in [20, 100] {
             for percent in [2, 5, 10, 25] {
                 let lost = pattern(&format!("{window}/{percent}"), percent);
@@ -93,22 +98,47 @@ fn at_random(change: impl Fn(&mut Case, u64)) {
 
 #[test]
 fn random_losses() {
-    at_random(|_, _| {});
+    at_random(&SCHEMES, |_, _| {});
+}
+
+/// Vegas's timeouts, repeated retransmissions and the ring of its send times, in windows from one segment to many. Where
+/// Diff is on the edge between two whole numbers (a round trip of exactly two shortest ones), which side ns-2 takes is a
+/// matter of rounding too; none of these is such a case.
+#[test]
+fn random_losses_of_vegas_in_small_and_large_windows() {
+    agree([1, 2, 3, 4, 8, 10, 30, 64].into_iter().flat_map(|window| {
+        [3, 8, 15, 50].map(|percent| {
+            let lost = pattern(&format!("probe0/{window}/{percent}"), percent);
+            Case { seconds: 30, ..Case::new(Algorithm::Vegas, window, &lost) }
+        })
+    }));
+}
+
+/// Issue 16, point 5: ns-2 takes the mean of a round's measurements, and so leaves slow start at another window than when one
+/// segment is timed (200 packets then take 2.279 s).
+#[test]
+fn vegas_leaves_slow_start_when_ns2_does() {
+    for window in [20, 100] {
+        let case = Case::new(Algorithm::Vegas, window, &[]);
+        let done = firsts(&ours(&case).acks).iter().find(|(packets, _)| *packets == 200).unwrap().1;
+        assert!((done - 2.249_265).abs() < TOLERANCE, "{done}");
+        agree([case]);
+    }
 }
 
 #[test]
 fn random_losses_with_delayed_acknowledgements() {
-    at_random(|case, _| case.delayed = true);
+    at_random(&SCHEMES, |case, _| case.delayed = true);
 }
 
 #[test]
 fn random_losses_of_acknowledgements_too() {
-    at_random(|case, percent| case.ack_losses = pattern("acknowledgements", percent));
+    at_random(&SCHEMES, |case, percent| case.ack_losses = pattern("acknowledgements", percent));
 }
 
 #[test]
 fn random_losses_and_marks() {
-    at_random(|case, _| case.marks = Some(pattern("marks", 8)));
+    at_random(&BUT_VEGAS, |case, _| case.marks = Some(pattern("marks", 8)));
 }
 
 #[test]
@@ -117,7 +147,7 @@ fn marks_alone_at_any_density() {
         let marks = pattern(&format!("marks/{percent}"), percent);
         Case { marks: Some(marks), seconds: 30, ..Case::new(scheme, 20, &[]) }
     };
-    agree(SCHEMES.into_iter().flat_map(|scheme| [2, 10, 30, 70, 100].map(|percent| marked(scheme, percent))));
+    agree(BUT_VEGAS.into_iter().flat_map(|scheme| [2, 10, 30, 70, 100].map(|percent| marked(scheme, percent))));
 }
 
 #[test]
@@ -129,18 +159,41 @@ fn lost_openings() {
     }));
 }
 
-/// A host with a window of 20 packets whose timer does not cut recoveries short.
-fn patient(algorithm: Algorithm) -> Host {
-    let mut host = Case::new(algorithm, 20, &[]).host();
-    host.rto.min = Span::from_secs(1);
-    host
+/// Where the window lets packets out they wait for the host; limited transmit does not, nor do the retransmissions that
+/// duplicate and partial acknowledgements bring, except Tahoe's. Each packet is the same as in ns-2, and waits or does not.
+#[test]
+fn what_ns2_sends_at_once_does_not_wait_for_the_host() {
+    for scheme in BUT_VEGAS {
+        for window in [20, 100] {
+            for lost in LOSSES {
+                // Shorter than what two acknowledgements are apart, so that the two random numbers need not be the same.
+                let overhead = Span::from_millis(5);
+                let case = Case { overhead, ..patient(scheme, window, lost) };
+                let Some((_, theirs)) = theirs(&case) else {
+                    println!("ns-2 is not installed: nothing compared");
+                    return;
+                };
+                let mine = ours(&case).sends;
+                let both = mine.len().min(theirs.len());
+                let at = (0..both).find(|&at| mine[at] != theirs[at]);
+                let around =
+                    |sends: &[(u64, bool)]| at.map(|at| sends[at.saturating_sub(3)..(at + 3).min(both)].to_vec());
+                assert_eq!(around(&mine), around(&theirs), "{case:?}, packet {at:?}");
+            }
+        }
+    }
+}
+
+/// A transfer whose timer does not cut recoveries short.
+fn patient(algorithm: Algorithm, window: u64, losses: &[u64]) -> Case {
+    Case { min_rto: Span::from_secs(1), ..Case::new(algorithm, window, losses) }
 }
 
 /// Timeouts and packets sent again, for 1 to 4 losses in one window of 20 packets at steady state; packets 40, 42, … of
 /// the transfer. Fall & Floyd 1996 tell the same story in their Figures 2 to 5.
 fn after_losses(algorithm: Algorithm, count: usize) -> (u64, u64) {
     let losses: Vec<u64> = [40, 42, 44, 46][..count].to_vec();
-    let outcome = ours(&Case::new(algorithm, 20, &losses), &patient(algorithm));
+    let outcome = ours(&patient(algorithm, 20, &losses));
     (outcome.timeouts, outcome.retransmissions)
 }
 
@@ -164,7 +217,7 @@ fn one_to_four_losses_tell_the_schemes_apart() {
 #[test]
 fn newreno_takes_a_round_trip_for_each_loss_and_sack_takes_one() {
     let recovery = |algorithm, count: usize| {
-        let outcome = ours(&Case::new(algorithm, 20, &[40, 42, 44, 46][..count]), &patient(algorithm));
+        let outcome = ours(&patient(algorithm, 20, &[40, 42, 44, 46][..count]));
         let time = |packet| firsts(&outcome.acks).iter().find(|(ack, _)| *ack >= packet).unwrap().1;
         time(46) - time(39)
     };

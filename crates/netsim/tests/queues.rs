@@ -2,15 +2,23 @@
 
 use sluicegate_aqm::build;
 use sluicegate_base::{Link, Params, Rate, Size, Span, Time, Value};
+use sluicegate_netsim::probe::PacketEvent;
 use sluicegate_netsim::source::{PoissonParams, Sizes, SourcePlan, UdpParams};
 use sluicegate_netsim::{FlowPlan, Hop, LinkPlan, Outcome, Plan, Sim};
 use sluicegate_tcp::{Host, TcpParams};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
 
 fn link(name: &str, discipline: &'static str, rate: u64, limit: u64, watched: bool) -> LinkPlan {
     let fields = sluicegate_aqm::all().iter().find(|entry| entry.table.about.name == discipline).unwrap().table.fields;
-    let mut given = |at: usize| (fields[at].name == "limit").then_some(Value::Size(Size::Packets(limit)));
+    let mut given = |at: usize| match fields[at].name {
+        "limit" => Some(Value::Size(Size::Packets(limit))),
+        "drop" => Some(Value::Choice("head")), // fq and sfq then lose packets that have long been queued
+        "headdrop" => Some(Value::Switch(true)),
+        _ => None,
+    };
     let queue = build(discipline, &mut given, &LINK).unwrap().unwrap();
     let delay = Span::from_millis(5);
     LinkPlan { framing: 0, name: name.into(), rate: Rate(rate), delay, discipline: discipline.into(), queue, watched }
@@ -174,6 +182,67 @@ fn flows_and_link_tell_the_same_story() {
     let utilisation = totals.departed_bytes as f64 * 8.0 / 1e6 / outcome.window.as_secs();
     assert!(utilisation > 0.9 && utilisation <= 1.0001, "{utilisation}");
     assert!(outcome.flows.iter().all(|flow| flow.totals.delivered[0] > 0));
+}
+
+/// Issue 16, point 11: what is lost in the measured window may have arrived before it, and was counted with the losses
+/// of the window's arrivals: "loss 107.8 %".
+#[test]
+fn arrivals_of_the_measured_window_are_sent_or_lost_and_nothing_else_is_counted_as_lost() {
+    let mut earlier = Vec::new();
+    for entry in sluicegate_aqm::all() {
+        let name = entry.table.about.name;
+        // Samples are taken then, and departures, every 8 ms, fall between.
+        for (seed, begins) in [(1, 5_001), (2, 5_003), (3, 5_042)] {
+            // UDP of 4 Mbit/s in all on 1 Mbit/s, until shortly after the window begins; then the queue runs empty.
+            let udp = UdpParams { rate: Rate(1_000_000), packet_size: Size::Bytes(1000), jitter: 0.5 };
+            let stop = Time::ZERO + Span::from_millis(5_100);
+            let flows = (0..4).map(|k| {
+                let source = SourcePlan::Udp(udp.clone());
+                FlowPlan { return_path: vec![], stop, ..flow(source, k * 1_000_000) }
+            });
+            let warmup = Span::from_millis(begins);
+            let mut sim = Sim::new(Plan {
+                links: vec![link("out", name, 1_000_000, 60, true)],
+                lines: vec![],
+                flows: flows.collect(),
+                seed,
+                duration: Span::from_secs(7),
+                warmup,
+                sample: Span::from_millis(1),
+                series: true,
+                recent: 100,
+                packets: 1_000_000,
+                positions: 0,
+            });
+            // The path has no line before the link: a packet arrives when it is sent.
+            let (counted, begin) = (Arc::new(AtomicU64::new(0)), Time::ZERO + warmup);
+            let sent = Arc::clone(&counted);
+            assert!(sim.observe(
+                "out",
+                Box::new(move |_, packet| {
+                    sent.fetch_add(u64::from(packet.sent >= begin), Ordering::Relaxed);
+                })
+            ));
+            while sim.advance(1 << 20) {}
+            let outcome = sim.finish();
+            let (totals, sent) = (&outcome.links[0].totals, counted.load(Ordering::Relaxed));
+            let lost: u64 = totals.lost.iter().sum();
+            assert!(lost <= totals.arrivals && totals.arrivals > 0, "{name}: {lost} of {}", totals.arrivals);
+            assert_eq!(totals.arrivals, sent + lost, "{name}: sent {sent}, lost {lost}");
+            let of_flows: u64 = outcome.flows.iter().flat_map(|flow| flow.totals.lost).sum();
+            assert_eq!(of_flows, lost, "{name}");
+            let events = outcome.packets.iter().filter(|row| row.time >= begin);
+            let losses = events.filter(|row| matches!(row.event, PacketEvent::Loss(_))).count() as u64;
+            // A series tells when a packet was lost, whenever it arrived.
+            let series = outcome.flow_series.iter().filter(|row| row.time > begin).map(|row| u64::from(row.lost));
+            assert_eq!(series.sum::<u64>(), losses, "{name}");
+            earlier.push((name, losses - lost));
+        }
+    }
+    for name in ["random_drop", "choke", "fq", "sfq", "fq_codel"] {
+        let of_name: u64 = earlier.iter().filter(|(each, _)| *each == name).map(|(_, lost)| lost).sum();
+        assert!(of_name > 0, "{name} loses packets that arrived before the window: {earlier:?}");
+    }
 }
 
 #[test]

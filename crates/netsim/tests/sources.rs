@@ -126,6 +126,21 @@ fn a_source_sends_from_its_start_until_its_stop() {
 }
 
 #[test]
+fn point_9_a_link_of_rate_zero_sends_nothing() {
+    let outcome = run(vec![link("drop_tail", 0, 5)], vec![flow(udp(1_000_000))], 1);
+    let totals = &outcome.links[0].totals;
+    // One is in transmission for ever and five are queued, of a packet every 8 ms from 0 on.
+    assert_eq!((totals.arrivals, totals.departures, totals.lost), (126, 0, [120, 0, 0, 0, 0]));
+    // A line of rate zero keeps what it gets.
+    let mut still = flow(udp(1_000_000));
+    still.path = vec![Hop::Line(1), Hop::Link(0)];
+    let lines = vec![line("back", 0), LinePlan { rate: Rate(0), ..line("still", 0) }];
+    let mut sim = sim(vec![link("drop_tail", 1_000_000, 5)], lines, vec![still], (1, 0), 1);
+    while sim.advance(1 << 20) {}
+    assert_eq!(sim.finish().links[0].totals.arrivals, 0);
+}
+
+#[test]
 fn an_on_off_source_begins_with_a_silence_and_stops_when_told() {
     let always = Span::from_secs(1_000_000);
     let mut source = flow(on_off(1_000_000, always, Span::from_millis(1), Periods::Pareto, 1000));

@@ -8,8 +8,8 @@ use lent::{ConservationError, Faults, PyCtx, PyPacket};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
-use sluicegate_lab::replay::Shapes;
 use sluicegate_lab::replay::trace::{Trace, attach, observable};
+use sluicegate_lab::replay::{ReplayScenario, Shapes};
 use sluicegate_lab::results::{Cells, ResultTable, summary, tables};
 use sluicegate_lab::vectors::{Format, text_of, write};
 use sluicegate_lab::{Foreign, Scenario, declarations};
@@ -127,6 +127,17 @@ fn check(text: &str, name: &str, sets: Vec<(String, String)>, make: Option<Bound
         })?;
     }
     Ok(scenario.resolved.to_string())
+}
+
+/// What overrides or a file say of a queue that does nothing: place and key, discipline, nearest key. Without a text: of a
+/// replay.
+#[pyfunction]
+fn unused(text: Option<&str>, name: &str, sets: Vec<(String, String)>) -> PyResult<Vec<(String, String, String)>> {
+    let unused = match text {
+        Some(text) => read(text, name, &sets)?.unused,
+        None => caught(|| ReplayScenario::read(&sets))?.map_err(|error| ScenarioError::new_err(error.0))?.unused,
+    };
+    Ok(unused.into_iter().map(|key| (key.place, key.discipline.to_owned(), key.hint)).collect())
 }
 
 /// Runs a scenario; `progress(simulated s, total s, events)` is called between slices and may raise; `make` makes a
@@ -261,6 +272,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(declarations_json, module)?)?;
     module.add_function(wrap_pyfunction!(pi_gains, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(unused, module)?)?;
     module.add_function(wrap_pyfunction!(vectors, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)

@@ -7,6 +7,7 @@
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use sluicegate_base::{Link, Params, Rate, Size, Span, Stream, Time, Value};
+use sluicegate_tcp::cc::VegasRules;
 use sluicegate_tcp::{Algorithm, Connection, Host, Segment, TcpParams};
 use std::collections::VecDeque;
 
@@ -63,18 +64,23 @@ fn transfer(host: &Host, loss: f64) -> u64 {
     ends[0].counters().segments
 }
 
-fn bench(bencher: Bencher, algorithm: &str, loss: f64) {
-    let host = host(algorithm);
-    let segments = transfer(&host, loss);
-    bencher.counter(ItemsCount::new(segments)).bench_local(|| transfer(divan::black_box(&host), loss));
+fn bench(bencher: Bencher, host: &Host, loss: f64) {
+    let segments = transfer(host, loss);
+    bencher.counter(ItemsCount::new(segments)).bench_local(|| transfer(divan::black_box(host), loss));
 }
 
 #[divan::bench(args = Algorithm::WORDS)]
 fn lossless(bencher: Bencher, algorithm: &str) {
-    bench(bencher, algorithm, 0.0);
+    bench(bencher, &host(algorithm), 0.0);
 }
 
 #[divan::bench(args = Algorithm::WORDS)]
 fn lossy(bencher: Bencher, algorithm: &str) {
-    bench(bencher, algorithm, 0.01);
+    bench(bencher, &host(algorithm), 0.01);
+}
+
+/// The profile's Vegas is ns-2's.
+#[divan::bench(args = [0.0, 0.01])]
+fn vegas_of_the_paper(bencher: Bencher, loss: f64) {
+    bench(bencher, &Host { vegas_rules: VegasRules::Paper, ..host("vegas") }, loss);
 }

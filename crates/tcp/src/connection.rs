@@ -5,15 +5,15 @@ use crate::receive::Receiver;
 use crate::segment::{Flags, Segment};
 use crate::send::{SendCounters, Sender};
 use core::mem::offset_of;
-use sluicegate_base::{Span, Time};
+use sluicegate_base::{Span, Stream, Time};
 
 /// How far the opening has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// The opener, before it has anything to say.
     Idle,
-    /// The opener: the SYN is to be sent.
-    Calling { tries: u32 },
+    /// The opener: the SYN is to be sent, again if the timer has expired then.
+    Calling { tries: u32, expired: Option<Time> },
     /// The opener: the SYN went out then, and is sent again at the deadline.
     Called { sent: Time, deadline: Time, tries: u32 },
     /// The other end, before the SYN.
@@ -56,13 +56,13 @@ impl Connection {
     /// without handshakes.
     #[must_use]
     pub fn opener(host: &Host, phase: Span) -> Connection {
-        Connection::new(host, phase, if host.handshake { State::Idle } else { State::Open { answer: false } })
+        Connection::new(host, phase, if host.opens() { State::Idle } else { State::Open { answer: false } })
     }
 
     /// The end that waits for the other to open.
     #[must_use]
     pub fn listener(host: &Host, phase: Span) -> Connection {
-        Connection::new(host, phase, if host.handshake { State::Listening } else { State::Open { answer: false } })
+        Connection::new(host, phase, if host.opens() { State::Listening } else { State::Open { answer: false } })
     }
 
     fn new(host: &Host, phase: Span, state: State) -> Connection {
@@ -79,11 +79,17 @@ impl Connection {
         }
     }
 
+    /// From now on what it sends as its window allows waits for a random time up to `most`, as in ns-2; what does not wait
+    /// there does not wait here.
+    pub fn delay(&mut self, most: Span, rng: Stream) {
+        self.sender.delay(most, rng);
+    }
+
     /// The application writes `bytes` more; `u64::MAX` writes without end.
     pub fn write(&mut self, bytes: u64) {
         match self.state {
             State::NeverOpened => return,
-            State::Idle => self.state = State::Calling { tries: 0 },
+            State::Idle => self.state = State::Calling { tries: 0, expired: None },
             _ => {}
         }
         self.sends = true;
@@ -181,7 +187,7 @@ impl Connection {
         if let State::Called { deadline, tries, .. } = self.state {
             if now >= deadline {
                 self.sender.back_off();
-                self.state = State::Calling { tries };
+                self.state = State::Calling { tries, expired: Some(now) };
             }
         }
         self.sender.on_timer(now);
@@ -227,8 +233,10 @@ impl Connection {
     fn poll_opening(&mut self, now: Time, segment: &mut Segment) -> bool {
         // RFC 3168, Section 6.1.1: both flags ask for ECN.
         let flags = match self.state {
-            State::Calling { tries } => {
-                let deadline = now + self.sender.timeout();
+            State::Calling { .. } if !self.sender.may_call(now) => return false,
+            State::Calling { tries, expired } => {
+                // The timer runs from its expiry on, also where the host waits before it sends.
+                let deadline = expired.unwrap_or(now) + self.sender.timeout();
                 self.state = State::Called { sent: now, deadline, tries: tries + 1 };
                 Flags::SYN.with_if(self.ecn, Flags::ECE.with(Flags::CWR))
             }

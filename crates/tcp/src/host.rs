@@ -5,7 +5,7 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | CHOKe 1999: packets of 1 kB, window 100 | `packet_size` counts the IP packet, headers included; the window counts full segments | throughput is then in IP bytes on every link; ns-2 adds 40 bytes to its `packetSize_`, so there 960 is the same |
+//! | CHOKe 1999: packets of 1 kB, window 100 | `packet_size` counts the IP packet, headers included; the window counts full segments | throughput is then in IP bytes on every link; ns-2 adds 40 bytes to its `packetSize_`, so there 960 is the same; Vegas's agent adds none |
 //! | RFC 9293: three segments open a connection | the opener's first data, or an acknowledgement when it has none, is the third; a lost answer is asked for again by the opener | what an exchange costs is the same |
 //! | RFC 9293: TIME-WAIT and half-closed states | the end that is not written to closes as soon as it has seen the other's end | nothing reuses ports here |
 //! | RFC 7323: timestamps time every acknowledgement | one segment is timed at a time (RFC 6298, Sec. 3); `header_size` may count the option's 12 bytes | the estimate hardly differs; ns-2's default |
@@ -15,11 +15,14 @@
 //! | RFC 1122, Sec. 4.2.3.9: a source quench should start slow start as a timeout does, and so halve the threshold | the window closes to one segment, the threshold stays | 4.3BSD, `tcp_quench`; RFC 1122 leaves the procedure open |
 //! | RFC 792: the quench is a packet, and may be lost | it always arrives, after the propagation delays of the way back | 56 bytes, and gateways send few |
 //! | RFC 1016: packets leave at intervals that quenches lengthen | not built | a proposal that RED 1993 (Sec. II) mentions; what hosts did is 4.3BSD's |
-//! | RED 1993: a source takes a random time to prepare a packet | `overhead`: packets of data are prepared one after another, each for its own time; acknowledgements are not | ns-2's `overhead_` waits once for all that a window lets out at once |
+//! | RED 1993: a source takes a random time to prepare a packet | `overhead`: packets of data are prepared one after another, each for its own time; acknowledgements are not | ns-2's `overhead_` waits once for all that a window lets out at once, and so do ends with `ns2_rules` |
+//! | RFC 7661 and Linux close a window that was not used for some time | with `cwnd_validation` it does not grow; only a silence closes it, to `restart_window` | what was once the limit has been measured |
 //! | RFC 2018: n ranges take 2 + 8n bytes | padded to 4 + 8n | as stacks align options; ns-2 adds 8n |
 //!
 //! With `ns2_rules` the ends follow ns-2 2.35 in these, too; then every acknowledgement comes when it has it
 //! (`crates/netsim/tests/ns2_traces.rs`):
+//!
+//! (Vegas follows it with `vegas_rules`, the profile's: the tables are in `cc/vegas_ns2.rs` and `recovery/vegas_ns2.rs`.)
 //!
 //! | what the RFC says, and we do otherwise | what ns-2 does |
 //! |---|---|
@@ -32,12 +35,16 @@
 //! | 5681, eq. 4: a loss halves the window to two segments at the least | no least window |
 //! | 5681, Sec. 2: duplicates count while data is under way | always |
 //! | 5681, Sec. 4.2: what is no new data is acknowledged at once | a repetition of the last segment in order may wait |
+//! | 6582, Sec. 3.2: duplicates after a timeout bring no fast retransmit until what was sent before is acknowledged | they do while nothing is acknowledged (`bugfix_ss_`) |
+//! | nothing on `overhead` | the window's packets wait; limited transmit does not, nor do retransmissions that duplicate and partial acknowledgements bring, except Tahoe's |
+//! | 3168, Sec. 6.1.2: a mark of what was sent in a recovery cuts the window when that ends | and to SACK the recovery goes on |
 //! | 5681, Sec. 3.1: after a lost SYN the window is one segment | and the threshold two |
 //! | 6298, Sec. 3: what is sent again is not measured | a segment that SACK recovery sent first and again is |
 
-use crate::cc::{self, Law, VegasLaw};
+use crate::cc::{self, Law, VegasLaw, VegasRules};
 use crate::recovery::{self, Pipe, Scheme};
 use crate::rtt::RtoConfig;
+use alloc::boxed::Box;
 use sluicegate_base::params::Parameter;
 use sluicegate_base::{About, Declared, Range, Size, Span, Value, choices, params};
 
@@ -60,7 +67,8 @@ choices! {
         UtLt = "ut_lt",
         /// No congestion control: the receiver's window, always (TCP before 1988), with NewReno's recovery.
         Fixed = "fixed",
-        /// Vegas's window (Brakmo & Peterson 1995), which follows the delay, with NewReno's recovery.
+        /// Vegas's window (Brakmo & Peterson 1995), which follows the delay, with NewReno's recovery, or with its own where
+        /// vegas_rules = ns2.
         Vegas = "vegas",
     }
 }
@@ -69,6 +77,16 @@ impl Algorithm {
     /// Every algorithm, in the order of declaration.
     pub fn all() -> impl Iterator<Item = Algorithm> + Clone {
         Algorithm::WORDS.iter().filter_map(|word| Algorithm::from_value(Value::Choice(word)))
+    }
+}
+
+choices! {
+    /// Whether the congestion window grows while something else limits the sender.
+    pub enum CwndValidation {
+        /// It grows with every acknowledgement.
+        None = "none",
+        /// Only while it was the limit in the last window of data; in slow start, while half of it was used (Linux).
+        Linux = "linux",
     }
 }
 
@@ -117,6 +135,10 @@ params! {
         /// Most of the congestion window that is left after an idle timeout.
         restart_window: Option<f64> = optional("as the profile says"), unit("packets"), range(Range::from(1.0).to(1e6)),
             source("RFC 5681, Sec. 4.1");
+        /// Whether the congestion window grows while the application or the receiver limits the sender.
+        cwnd_validation: Option<CwndValidation> = optional("as the profile says"), source("Linux, tcp_is_cwnd_limited; RFC 7661");
+        /// Whether another timeout of the same segment lowers the slow-start threshold again.
+        repeated_timeout_cut: Option<bool> = optional("as the profile says"), source("RFC 5681, Sec. 3.1: it does not");
         /// Least retransmission timeout.
         min_rto: Option<Span> = optional("as the profile says"), source("RFC 6298");
         /// Largest retransmission timeout.
@@ -139,6 +161,9 @@ params! {
         ns2_rules: Option<bool> = optional("as the profile says"), source("ns-2, tcp.cc and tcp-sink.cc");
         /// How SACK recovery knows what is under way.
         pipe: Option<Pipe> = optional("as the profile says"), source("RFC 6675; Fall & Floyd 1996");
+        /// Whose Vegas the algorithm vegas is.
+        vegas_rules: Option<VegasRules> = optional("as the profile says"),
+            source("Brakmo & Peterson 1995; Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc");
         /// Vegas: packets that a flow keeps in queues; with fewer its window grows.
         vegas_alpha: f64 = default(1.0), unit("packets"), range(Range::from(0.0).to(1e6)), source("ns-2, v_alpha_");
         /// Vegas: with more than these its window shrinks.
@@ -238,6 +263,10 @@ pub struct Host {
     pub initial_ssthresh: f64,
     /// Most of the window that is left after an idle timeout, in segments.
     pub restart_window: f64,
+    /// Whether the window grows while something else limits the sender.
+    pub cwnd_validation: CwndValidation,
+    /// Whether another timeout of the same segment lowers the threshold again.
+    pub repeated_timeout_cut: bool,
     /// The retransmission timer.
     pub rto: RtoConfig,
     /// Whether the first two duplicate acknowledgements let a new segment out.
@@ -256,6 +285,8 @@ pub struct Host {
     pub pipe: Pipe,
     /// What Vegas keeps in queues, and what a loss costs it.
     pub vegas: VegasLaw,
+    /// Whose Vegas it is.
+    pub vegas_rules: VegasRules,
     /// Whether connections open with an exchange.
     pub handshake: bool,
     /// Whether a limited transfer ends with an exchange.
@@ -283,6 +314,8 @@ impl Host {
             initial_window: pick(&params.initial_window, profile, "initial_window"),
             initial_ssthresh: params.initial_ssthresh.unwrap_or(share),
             restart_window: pick(&params.restart_window, profile, "restart_window"),
+            cwnd_validation: pick(&params.cwnd_validation, profile, "cwnd_validation"),
+            repeated_timeout_cut: pick(&params.repeated_timeout_cut, profile, "repeated_timeout_cut"),
             rto: RtoConfig {
                 tick: pick(&params.clock_tick, profile, "clock_tick"),
                 min: pick(&params.min_rto, profile, "min_rto"),
@@ -302,6 +335,7 @@ impl Host {
                 gamma: params.vegas_gamma,
                 cut: params.vegas_cut,
             },
+            vegas_rules: pick(&params.vegas_rules, profile, "vegas_rules"),
             handshake: pick(&params.handshake, profile, "handshake"),
             closing: pick(&params.closing, profile, "closing"),
         }
@@ -334,6 +368,19 @@ impl Host {
         self.ecn && !self.copies_bits()
     }
 
+    /// Whether its senders are ns-2's Vegas.
+    #[must_use]
+    pub fn vegas_of_ns2(&self) -> bool {
+        self.algorithm == Algorithm::Vegas && self.vegas_rules == VegasRules::Ns2
+    }
+
+    /// Whether connections open with an exchange before any data. ns-2's Vegas begins with data, and with a handshake
+    /// with a single segment of it.
+    #[must_use]
+    pub fn opens(&self) -> bool {
+        self.handshake && !self.vegas_of_ns2()
+    }
+
     /// A new window for a connection of this host.
     #[must_use]
     pub fn congestion_control(&self) -> Law {
@@ -343,6 +390,10 @@ impl Host {
             Algorithm::DecBit => Law::other(cc::DecBit::new(self.initial_window, most)),
             Algorithm::UtLt => Law::other(cc::UtLt::new(self.initial_window, most)),
             Algorithm::Fixed => Law::other(cc::Fixed::new(most)),
+            Algorithm::Vegas if self.vegas_of_ns2() => {
+                let opening = if self.handshake { 1.0 } else { self.initial_window };
+                Law::other(cc::VegasNs2::new(opening, self.initial_ssthresh, self.vegas))
+            }
             Algorithm::Vegas => Law::other(cc::Vegas::new(self.initial_window, self.initial_ssthresh, self.vegas)),
             _ => Law::Reno(cc::Reno::new(self.initial_window, self.initial_ssthresh)),
         }
@@ -354,6 +405,10 @@ impl Host {
         match self.algorithm {
             Algorithm::Tahoe | Algorithm::DecBit | Algorithm::UtLt => Scheme::Tahoe(recovery::Tahoe),
             Algorithm::Reno => Scheme::Reno(recovery::Reno::default()),
+            Algorithm::Vegas if self.vegas_of_ns2() => {
+                let window = self.window / u64::from(self.mss);
+                Scheme::VegasNs2(Box::new(recovery::VegasNs2::new(window, self.initial_window, self.vegas.cut)))
+            }
             Algorithm::NewReno | Algorithm::Fixed | Algorithm::Vegas => Scheme::NewReno(recovery::NewReno::default()),
             Algorithm::Sack | Algorithm::Cubic => Scheme::other(recovery::Sack::new(self.pipe)),
         }

@@ -8,8 +8,8 @@
 //! | [`send`] | the sending half: window, retransmission, timer |
 //! | [`receive`] | the receiving half: reassembly, acknowledgements |
 //! | [`rtt`] | the round-trip estimate and the retransmission timeout |
-//! | [`recovery`] | what a loss is and what is sent again: Tahoe, Reno, NewReno, SACK, a file each |
-//! | [`cc`] | the congestion window: Reno's, CUBIC's, Vegas's, DECbit's and UT/LT's law, a file each |
+//! | [`recovery`] | what a loss is and what is sent again: Tahoe, Reno, NewReno, SACK, ns-2's Vegas, a file each |
+//! | [`cc`] | the congestion window: Reno's, CUBIC's, Vegas's, ns-2's Vegas's, DECbit's and UT/LT's law, a file each |
 //!
 //! An end is driven like this: give it what happened ([`Connection::on_segment`], or [`Connection::on_labelled`] where
 //! queues write labels; [`Connection::on_timer`], [`Connection::write`]), then take segments from [`Connection::poll`] until

@@ -13,6 +13,8 @@ pub struct Receiver {
     delay: Span,
     sack: bool,
     ns2_rules: bool,
+    /// Whether the first data opens the connection.
+    opened_by_data: bool,
     /// Whether each acknowledgement says what the packet that it answers has met, instead of echoing until answered.
     bits: bool,
     /// The label of the packet that arrives, until it is read, and whether the last one was between the thresholds.
@@ -44,6 +46,7 @@ impl Receiver {
             delay: host.delayed_ack,
             sack: host.sack(),
             ns2_rules: host.ns2_rules,
+            opened_by_data: host.vegas_of_ns2(),
             bits: host.copies_bits(),
             label: 0,
             between: false,
@@ -99,7 +102,9 @@ impl Receiver {
         let in_order = segment.seq <= self.next && (end > self.next || (self.ns2_rules && end == self.next));
         let gaps = !self.beyond.is_empty();
         self.place(segment.seq.min(end), end);
-        let wait = in_order && !gaps && self.deadline.is_none() && !self.finished() && self.delay > Span::ZERO;
+        let opening = self.opened_by_data && segment.seq == 0;
+        let wait =
+            in_order && !opening && !gaps && self.deadline.is_none() && !self.finished() && self.delay > Span::ZERO;
         if wait {
             self.deadline = Some(now + self.delay);
             self.waiting_marked = ce;

@@ -1,5 +1,6 @@
 //! The sending half of a connection: what all schemes of loss recovery share, and the [sender](Sender) that has them.
 
+mod delay;
 mod sender;
 
 pub use sender::Sender;
@@ -8,6 +9,8 @@ use crate::cc::{Ack, CongestionControl, Law, RoundTrip};
 use crate::recovery::DUP_THRESH;
 use crate::rtt::Rtt;
 use crate::segment::{Flags, Segment};
+use alloc::boxed::Box;
+use delay::Delay;
 use sluicegate_base::Time;
 
 /// What the last event lets out besides retransmissions.
@@ -21,6 +24,8 @@ pub enum Permit {
     Burst(u32),
     /// Whatever the window allows.
     Window,
+    /// The same, after the host's random delay where ns-2's rules have one.
+    Delayed,
 }
 
 impl Permit {
@@ -65,6 +70,40 @@ pub struct SendCounters {
     pub quench_responses: u64,
 }
 
+/// How far the last window of data used the congestion window, where that is asked before it grows (Linux,
+/// `tcp_cwnd_validate`).
+#[derive(Clone, Copy, Debug, Default)]
+struct Usage {
+    validated: bool,
+    /// Whether the congestion window was full, and otherwise the most that was under way, in bytes.
+    full: bool,
+    most: u64,
+    /// The byte that ends that window of data.
+    end: u64,
+}
+
+impl Usage {
+    /// A segment has been sent; all before `nxt` is under way from `una` on.
+    #[inline]
+    fn note(&mut self, una: u64, nxt: u64, cwnd: f64, mss: u32) {
+        if !self.validated {
+            return;
+        }
+        let under_way = nxt - una;
+        let full = under_way.div_ceil(u64::from(mss)) >= cwnd as u64;
+        if full || una >= self.end || (!self.full && under_way > self.most) {
+            *self = Usage { full, most: under_way, end: nxt, ..*self };
+        }
+    }
+
+    /// Whether the congestion window was the limit; in slow start, whether half of it was used.
+    #[inline]
+    fn limits(&self, cc: &Law, mss: u32) -> bool {
+        let slow_start = || cc.cwnd() < cc.ssthresh() && cc.cwnd() < 2.0 * self.most as f64 / f64::from(mss);
+        !self.validated || self.full || slow_start()
+    }
+}
+
 /// What all schemes of loss recovery share: sequence numbers, timer, round trip, window. What every segment touches comes
 /// first, so that it lies together.
 #[repr(C)]
@@ -96,7 +135,10 @@ pub struct Core {
     /// Whether marks are answered as RFC 3168 says, or every packet's answer counts (DECbit, UT/LT).
     ecn: bool,
     bits: bool,
-    ns2_rules: bool,
+    /// Whether ns-2 is followed where it departs from the RFCs.
+    pub ns2_rules: bool,
+    /// Whether the timer goes on while nothing is under way, as that of ns-2's Vegas.
+    timer_runs_on: bool,
     /// Whether the next new segment says that the window was cut.
     announce_cut: bool,
     /// Whether the last mark came at a window of one segment: the next one there backs the timer off.
@@ -114,6 +156,13 @@ pub struct Core {
     pub counters: SendCounters,
     rtt: Rtt,
     restart_window: f64,
+    usage: Usage,
+    /// When it was last asked whether the window may grow.
+    asked: Time,
+    repeated_timeout_cut: bool,
+    /// The first byte not acknowledged at the last timeout.
+    timed_out: Option<u64>,
+    delay: Option<Box<Delay>>,
     /// Bytes that the acknowledgement being worked on covers, and the round trip that it ends.
     acked: u64,
     round: Option<RoundTrip>,
@@ -127,10 +176,10 @@ impl Core {
     }
 
     /// Whether duplicate acknowledgements may cut the window: everything sent before the last cut has been acknowledged,
-    /// or nothing at all has (ns-2, `bugFix_ss_`: the first segment was lost).
+    /// or nothing at all has (ns-2, `bugfix_ss_`: the first segment was lost).
     #[must_use]
     pub fn recovered(&self) -> bool {
-        self.una == 0 || self.recover.is_none_or(|recover| self.una > recover)
+        (self.ns2_rules && self.una == 0) || self.recover.is_none_or(|recover| self.una > recover)
     }
 
     /// New data is acknowledged: the round trip, the timer, the place in the stream.
@@ -162,15 +211,20 @@ impl Core {
         self.nxt = self.nxt.max(ack);
     }
 
-    /// The window grows by an acknowledgement, unless that reports a mark.
+    /// The window grows by an acknowledgement, unless that reports a mark or the window was not what limited the sender.
     #[inline]
     pub fn grow(&mut self, segment: &Segment, now: Time) {
         // The timeout has answered the marks before it, but no new data has gone out yet to say so.
         let answered = self.cut == Cut::Timeout && self.recover.is_some_and(|recover| segment.ack <= recover);
         if !(self.ecn && segment.flags.has(Flags::ECE)) || (answered && !self.ns2_rules) {
-            let segments = self.acked as f64 / f64::from(self.mss);
-            self.cc.on_ack(&Ack { segments, now, srtt: self.rtt.srtt(), round: self.round });
+            if self.usage.limits(&self.cc, self.mss) {
+                let segments = self.acked as f64 / f64::from(self.mss);
+                self.cc.on_ack(&Ack { segments, now, srtt: self.rtt.srtt(), round: self.round });
+            } else {
+                self.cc.on_pause(now.since(self.asked));
+            }
         }
+        self.asked = now;
     }
 
     /// Fast retransmit: the lost segment goes again, and the window is halved if it has not been for these data. Gives the
@@ -219,9 +273,25 @@ impl Core {
         }
     }
 
+    /// The next timeout is twice as long.
+    pub fn back_off(&mut self) {
+        self.rtt.back_off();
+    }
+
     /// New data got through: the timer is no longer backed off.
     pub fn end_back_off(&mut self) {
         self.rtt.end_back_off();
+    }
+
+    /// Whether there is a next byte that the window lets out, given what recovery adds to it.
+    #[must_use]
+    #[inline(always)]
+    pub fn fits(&self, inflation: u64) -> bool {
+        // Far fewer segments than 2^32 fill the receiver's window.
+        let segments = u64::from(self.cc.cwnd() as u32) + inflation;
+        let usable = segments.saturating_mul(u64::from(self.mss)).min(self.wnd);
+        let end = self.nxt + u64::from(self.length_at(self.nxt));
+        self.sendable(self.nxt) && end <= self.una.saturating_add(usable)
     }
 
     /// The next byte that the window lets out, given what recovery adds to it.
@@ -229,21 +299,17 @@ impl Core {
     pub fn next_in_window(&mut self, inflation: u64) -> Option<u64> {
         let more = match self.permit {
             Permit::Nothing => return None,
-            Permit::Window | Permit::Burst(_) => inflation,
+            Permit::Window | Permit::Delayed | Permit::Burst(_) => inflation,
             Permit::One => u64::from(self.dupacks),
         };
-        // Far fewer segments than 2^32 fill the receiver's window.
-        let segments = u64::from(self.cc.cwnd() as u32) + more;
-        let usable = segments.saturating_mul(u64::from(self.mss)).min(self.wnd);
-        let end = self.nxt + u64::from(self.length_at(self.nxt));
-        if !self.sendable(self.nxt) || end > self.una.saturating_add(usable) {
+        if !self.fits(more) {
             self.permit = Permit::Nothing;
             return None;
         }
         self.permit = match self.permit {
-            Permit::Window => Permit::Window,
             Permit::Burst(n) if n > 1 => Permit::Burst(n - 1),
-            _ => Permit::Nothing,
+            Permit::Burst(_) | Permit::One => Permit::Nothing,
+            all => all,
         };
         let at = self.nxt;
         self.nxt = self.end_of(at);
@@ -281,9 +347,17 @@ impl Core {
     #[cold]
     fn restart_if_idle(&mut self, now: Time) {
         if self.idle_since.is_some_and(|since| now.since(since) > self.rtt.timeout()) && self.sendable(self.nxt) {
-            self.idle_since = None;
+            self.end_idle(now);
             let window = self.restart_window.min(self.cc.cwnd());
             self.cc.set_cwnd(window);
+        }
+    }
+
+    #[inline]
+    fn end_idle(&mut self, now: Time) {
+        if let Some(since) = self.idle_since.take() {
+            self.cc.on_pause(now.since(since));
+            self.asked = now;
         }
     }
 
@@ -309,10 +383,11 @@ impl Core {
                 self.timed.take_if(|(timed, _)| seq < *timed && *timed <= end);
             }
         }
-        if self.deadline.is_none() || nothing_under_way {
+        if self.deadline.is_none() || (nothing_under_way && !self.timer_runs_on) {
             self.deadline = Some(now + self.rtt.timeout());
         }
-        self.idle_since = None;
+        self.end_idle(now);
+        self.usage.note(self.una, self.nxt, self.cc.cwnd(), self.mss);
         *segment = Segment { seq, len, flags, ..Segment::default() };
     }
 

@@ -1,6 +1,7 @@
 //! Explicit congestion notification (RFC 3168) between two ends, round trip by round trip, by hand.
 
 use sluicegate_base::{Link, Params, Rate, Span, Time};
+use sluicegate_tcp::cc::VegasRules;
 use sluicegate_tcp::rtt::RtoConfig;
 use sluicegate_tcp::{Algorithm, Connection, Flags, Host, TcpParams};
 
@@ -11,7 +12,7 @@ fn ends(algorithm: Algorithm, ecn: bool) -> (Connection, Connection) {
         Host { algorithm, ecn, initial_window: 8.0, initial_ssthresh: 8.0, window: 64 * 960, ..Host::new(&params) };
     // RFC 3168 as it stands, and a timer that nothing but its back-off changes.
     let rto = RtoConfig { min: Span::from_secs(1), ..host.rto };
-    let host = Host { ns2_rules: false, rto, ..host };
+    let host = Host { ns2_rules: false, vegas_rules: VegasRules::Paper, rto, ..host };
     let mut sender = Connection::established(&host, Span::ZERO);
     sender.write(u64::MAX);
     (sender, Connection::established(&host, Span::ZERO))

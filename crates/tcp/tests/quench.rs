@@ -1,6 +1,7 @@
 //! Source quenches, by hand.
 
 use sluicegate_base::{Link, Params, Rate, Span, Time};
+use sluicegate_tcp::cc::VegasRules;
 use sluicegate_tcp::host::ProfileName;
 use sluicegate_tcp::{Algorithm, Connection, Host, TcpParams};
 
@@ -30,6 +31,7 @@ fn a_quench_closes_the_window_and_slow_start_opens_it_again() {
     {
         let host = Host {
             algorithm,
+            vegas_rules: VegasRules::Paper,
             initial_window: 16.0,
             initial_ssthresh: 8.0,
             window: 64 * 960,

@@ -82,3 +82,31 @@ fn holes_beyond_the_next_segment_are_sent_once() {
     // What follows the last hole goes again as after any timeout, although 9 is held already.
     assert_eq!(sent[..5], [4, 7, 8, 9, 10], "fast retransmit, each hole once: {sent:?}");
 }
+
+/// RFC 3168, Sec. 6.1.2: the acknowledgement that ends a recovery may bring a mark of what was sent during it. That cuts the
+/// window again, but the recovery has ended: the next acknowledgement opens the window. To ns-2's Sack1 it goes on.
+#[test]
+fn a_mark_with_the_end_of_a_recovery_does_not_prolong_it() {
+    for pipe in [Pipe::Counted, Pipe::Rfc6675] {
+        for ns2_rules in [false, true] {
+            let mut sender = sender(pipe, ns2_rules);
+            drain(&mut sender, Time::ZERO);
+            ack(&mut sender, ms(100), 1, &[], false);
+            let sent: Vec<u64> = (3..=11).flat_map(|end| ack(&mut sender, ms(100), 1, &[(2, end)], false)).collect();
+            // Segments 1 to 10 were under way; 11 and later are new.
+            let last = *sent.iter().max().unwrap();
+            assert!(sent[0] == 1 && last > 12, "{pipe:?}: {sent:?}");
+            let halved = sender.cwnd();
+            let responses = sender.counters().mark_responses;
+            ack(&mut sender, ms(200), 12, &[], true);
+            assert_eq!((sender.counters().mark_responses, sender.cwnd()), (responses + 1, halved / 2.0));
+            ack(&mut sender, ms(200), 13, &[], false);
+            let opened = sender.cwnd() > halved / 2.0;
+            assert_eq!(opened, !ns2_rules, "{pipe:?}");
+            // Another mark of the same window of data does not cut it again.
+            let window = sender.cwnd();
+            ack(&mut sender, ms(200), last + 1, &[], true);
+            assert_eq!((sender.counters().mark_responses, sender.cwnd()), (responses + 1, window), "{pipe:?}");
+        }
+    }
+}

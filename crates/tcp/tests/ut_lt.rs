@@ -6,7 +6,7 @@ use sluicegate_tcp::{Algorithm, Connection, Flags, Host, Segment, TcpParams};
 
 fn ends(algorithm: Algorithm, initial_window: f64, window: u64) -> (Connection, Connection) {
     let params = TcpParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
-    let host = Host { algorithm, initial_window, window: window * 960, ..Host::new(&params) };
+    let host = Host { algorithm, initial_window, handshake: false, window: window * 960, ..Host::new(&params) };
     let mut sender = Connection::established(&host, Span::ZERO);
     sender.write(u64::MAX);
     (sender, Connection::established(&host, Span::ZERO))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated, ParamSpec
+from typing import Annotated, ParamSpec, TextIO
 
 import typer
 
@@ -30,12 +31,37 @@ class Refusal(Exception):
     """Something that cannot be done as asked; the message is for the user."""
 
 
+OPTIONS = {"sets": "--set", "over": "--over", "cluster": "--cluster"}
+"""Arguments in Python that messages begin with, and the options that give them."""
+
+
 def main() -> None:
-    """The program `sluicegate`. Exit codes: 0 done, 1 a check failed, 2 asked wrongly, 130 interrupted."""
+    """The program `sluicegate`. Exit codes: 0 done, 1 a verdict changed, 2 cannot be done, 130 interrupted."""
     try:
         app()
     except KeyboardInterrupt:  # before or between commands
         sys.exit(130)
+
+
+def in_options(message: str) -> str:
+    """A message about an argument in Python, told as an option: `sets: queue.limit` is `--set queue.limit`."""
+    argument, colon, rest = message.partition(": ")
+    return f"{OPTIONS[argument]} {rest}" if colon and argument in OPTIONS else message
+
+
+def show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """How the program tells its own warnings; those of libraries look as ever."""
+    if category.__module__.startswith("sluicegate."):
+        print(f"warning: {in_options(str(message))}", file=sys.stderr)
+    else:
+        print(warnings.formatwarning(message, category, filename, lineno, line), end="", file=sys.stderr)
 
 
 def answers(command: Callable[P, None]) -> Callable[P, None]:
@@ -49,14 +75,16 @@ def answers(command: Callable[P, None]) -> Callable[P, None]:
         from .._core import ScenarioError
 
         try:
-            with own_traceback():
+            with own_traceback(), warnings.catch_warnings():
+                warnings.simplefilter("ignore" if kwargs.get("quiet") else "once", UserWarning)
+                warnings.showwarning = show_warning
                 command(*args, **kwargs)
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
         except BrokenPipeError:  # `sluicegate … | head`; Typer knows what to do
             raise
         except (Refusal, ScenarioError) as error:
-            message = str(error)
+            message = in_options(str(error))
         except OSError as error:
             message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         except UnicodeEncodeError as error:  # an argument in another encoding: Python keeps its bytes as surrogates
@@ -144,7 +172,7 @@ def many_runs(
             from ..experiments.cluster import ClusterError
 
             if isinstance(error, ClusterError):
-                print(f"error: {error}", file=sys.stderr)
+                print(f"error: {in_options(str(error))}", file=sys.stderr)
             if ended and out is not None and not quiet:
                 which = "the runs that ended are" if weighted else f"{ended} of {missing} runs ended and are"
                 print(f"{which} kept in {out}; the same command runs the rest", file=sys.stderr)

@@ -133,11 +133,11 @@ def theory_candidates(
 
 def write_files(folder: Path, done: ChokeTheory) -> None:
     """Write `FILES` into a folder that is there. Raises OSError."""
-    from ..io import write_json
+    from ..io import write_json, write_parquet
     from ..plot import choke_theory, style
 
     (folder / "theory.svg").write_bytes(style.svg(choke_theory.curve(done)))
-    done.table().write_parquet(folder / "curve.parquet")
+    write_parquet(done.table(), folder / "curve.parquet")
     write_json(folder / "summary.json", done.record())
 
 

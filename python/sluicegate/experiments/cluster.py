@@ -37,18 +37,18 @@ def executor(address: str) -> Iterator[Executor]:
     Raises `ScenarioError` for what is no address, when nobody answers, and where `distributed` is missing.
     """
     if not re.fullmatch(r"(?:[a-z]+://)?(?:[^\s:/]+|\[[0-9a-fA-F:]+\]):\d+", address):
-        raise _core.ScenarioError(f"--cluster {address}: must be a scheduler's address, such as tcp://10.0.0.1:8786")
+        raise _core.ScenarioError(f"cluster: {address}: must be a scheduler's address, such as tcp://10.0.0.1:8786")
     try:
         from distributed import Client
     except ImportError as error:
         raise _core.ScenarioError(
-            f"--cluster {address}: needs Dask ({error}): pip install 'sluicegate[cluster]'"
+            f"cluster: {address}: needs Dask ({error}): pip install 'sluicegate[cluster]'"
         ) from None
     try:
         client = Client(address, timeout=WAIT_S, set_as_default=False, name="sluicegate")
     except (OSError, ValueError) as error:
         why = f"no scheduler answers there: {error}" if isinstance(error, OSError) else str(error)
-        raise _core.ScenarioError(f"--cluster {address}: {why}") from None
+        raise _core.ScenarioError(f"cluster: {address}: {why}") from None
     log = logging.getLogger("distributed.client")
     level = log.level
     log.setLevel(logging.CRITICAL)  # what it has to say comes as an exception too

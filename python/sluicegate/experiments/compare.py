@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _core, scenario
-from ..io import check_writable, staged, write_json
+from ..io import check_writable, staged, write_json, write_parquet
 from ..stats import CONFIDENCE, Interval, difference, interval, jain
 from .disciplines import Choice, Listed, choices, find
 from .engine import Experiment, Store, Tables, check_workers, run_experiments, seed_numbers
@@ -43,7 +43,7 @@ SEEDS = 10
 """How many seeds unless told."""
 
 FILES = (
-    "runs.parquet", "comparison.parquet", "differences.parquet", "summary.json", "throughput.svg", "links.svg",
+    "runs.parquet", "comparison.parquet", "differences.parquet", "throughput.svg", "links.svg", "summary.json",
 )  # fmt: skip
 """What `Comparison.write` writes."""
 
@@ -127,9 +127,9 @@ class Comparison:
         from ..plot import style as plot
 
         with staged(directory) as folder:
-            self.runs.write_parquet(folder / "runs.parquet")
-            self.means.write_parquet(folder / "comparison.parquet")
-            self.differences.write_parquet(folder / "differences.parquet")
+            write_parquet(self.runs, folder / "runs.parquet")
+            write_parquet(self.means, folder / "comparison.parquet")
+            write_parquet(self.differences, folder / "differences.parquet")
             write_json(folder / "summary.json", self.summary)
             (folder / "throughput.svg").write_bytes(plot.svg(comparison_plot.throughput(self)))
             (folder / "links.svg").write_bytes(plot.svg(comparison_plot.links(self)))
@@ -190,7 +190,7 @@ def compare(
     for key, _ in own:
         if key in ("run.seed", "queue.discipline"):
             instead = {"run.seed": "the seeds", "queue.discipline": "the disciplines"}[key]
-            raise _core.ScenarioError(f"--set {key}: a comparison takes {instead} it is given, not this one")
+            raise _core.ScenarioError(f"sets: {key}: a comparison takes {instead} it is given, not this one")
     if isinstance(network, str | Path):
         if flows is not None:
             raise TypeError("flows: a scenario file brings its own")
@@ -202,8 +202,10 @@ def compare(
         name = scenario.PYTHON
         texts = {choice.label: scenario.scenario(_with_queue(network, choice), flows) for choice in given}
         plain = scenario.scenario(_with_queue(network, None), flows)
-    _core.check(plain, name, overrides)  # what is wrong whatever the discipline
+    with scenario.arguments(duration=duration, warmup=warmup):
+        _core.check(plain, name, overrides)  # what is wrong whatever the discipline
     resolved = {choice.label: choice.check(texts[choice.label], name, overrides) for choice in given}
+    scenario.warn_unused(_core.unused(texts[choice.label], name, [*overrides, *choice.sets]) for choice in given)
     keep = _kept()
     experiments = [
         Experiment(c.label, texts[c.label], name, (*overrides, ("run.series", "false"), *c.sets), keep, c.queue)

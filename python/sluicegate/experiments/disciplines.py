@@ -60,7 +60,7 @@ class Choice:
                     _core.check(text, file, [*sets, *self.sets[:1]])
                 raise
         except _core.ScenarioError as error:
-            raise _core.ScenarioError(f'discipline "{self.label}": {str(error).removeprefix("--set ")}') from None
+            raise _core.ScenarioError(f'discipline "{self.label}": {str(error).removeprefix("sets: ")}') from None
         return resolved | ({"own_discipline": maker.about} if maker.about else {})
 
 
@@ -159,7 +159,8 @@ def _stated(given: Discipline | AqmFactory) -> Choice:
     if isinstance(given, custom_aqm.Aqm):
         raise TypeError(f"disciplines: expected the class {type(given).__name__}, not one of its objects")
     if not isinstance(given, get_args(Discipline)):
-        raise TypeError(f"disciplines: expected a name or a discipline such as sluicegate.Choke(...), not {given!r}")
+        expected = "a name or a discipline such as sluicegate.Choke(...)"
+        raise TypeError(f"disciplines: expected {expected}, not {scenario.what_is(given)}")
     table = scenario._table(given)
     defaults = {field.name.rstrip("_"): field.default for field in fields(given) if field.default is not MISSING}
     values = {key: value if isinstance(value, str) else _toml(value) for key, value in table.items()}

@@ -73,7 +73,7 @@ def parsed(texts: Iterable[str]) -> list[tuple[str, str]]:
     for text in texts:
         key, equals, values = (part.strip() for part in text.partition("="))
         if not (key and equals and values):
-            raise _core.ScenarioError(f"--over {text}: must be KEY=VALUES, such as {EXAMPLE}")
+            raise _core.ScenarioError(f"over: {text}: must be KEY=VALUES, such as {EXAMPLE}")
         pairs.append((key, values))
     return pairs
 
@@ -84,19 +84,19 @@ def axes(over: Over) -> list[Axis]:
     for key, given in over.items() if isinstance(over, Mapping) else over:
         if key in ("run.seed", "run.series"):
             why = "a sweep takes the seeds it is given" if key == "run.seed" else "a sweep keeps no series"
-            raise _core.ScenarioError(f"--over {key}: {why}")
+            raise _core.ScenarioError(f"over: {key}: {why}")
         if any(axis.key == key for axis in found):
-            raise _core.ScenarioError(f"--over {key}: given twice")
+            raise _core.ScenarioError(f"over: {key}: given twice")
         values = _values(key, given)
         column, cells = _column(key, values)
         seen = set()
         for value, cell in zip(values, cells, strict=True):
             if cell in seen:
-                raise _core.ScenarioError(f"--over {key}: {value} is there twice")
+                raise _core.ScenarioError(f"over: {key}: {value} is there twice")
             seen.add(cell)
         found.append(Axis(key, values, column, cells))
     if not found:
-        raise _core.ScenarioError(f"--over: name at least one key, such as {EXAMPLE}")
+        raise _core.ScenarioError(f"over: name at least one key, such as {EXAMPLE}")
     return found
 
 
@@ -113,7 +113,7 @@ def points(swept: Sequence[Axis]) -> list[Point]:
     for axis in swept:
         count *= len(axis.values)
     if count > MOST:
-        raise _core.ScenarioError(f"--over: {count} points; must be at most {MOST}")
+        raise _core.ScenarioError(f"{count} points; must be at most {MOST}")
     keys = [axis.key for axis in swept]
     return [
         Point(tuple(zip(keys, [value for value, _ in each], strict=True)), tuple(cell for _, cell in each))
@@ -125,21 +125,21 @@ def _values(key: str, given: object) -> tuple[str, ...]:
     """The values of one key as overrides take them."""
     if isinstance(given, str):
         if ranged := RANGE.fullmatch(given):
-            return _range(f"--over {key}={given}", *ranged.groups())
+            return _range(f"over: {key}={given}", *ranged.groups())
         if re.match(rf"\s*{NUMBER}.*\.\.", given, re.DOTALL):
             raise _core.ScenarioError(
-                f"--over {key}={given}: a range is A..B UNIT N or A..B UNIT log N, the unit once, as in {EXAMPLE}"
+                f"over: {key}={given}: a range is A..B UNIT N or A..B UNIT log N, the unit once, as in {EXAMPLE}"
             )
         values = [part.strip() for part in re.split(r",(?![^\[]*\])", given)]  # a comma in brackets is a list's own
         if "" in values:
-            raise _core.ScenarioError(f"--over {key}={given}: a value is missing, as in queue.discipline=red,choke")
+            raise _core.ScenarioError(f"over: {key}={given}: a value is missing, as in queue.discipline=red,choke")
         return tuple(values)
     listed: Any = given.tolist() if hasattr(given, "tolist") else given  # an array
     if not isinstance(listed, Iterable) or isinstance(listed, Mapping | bytes):
         raise TypeError(f"over: {key} = {given!r}: expected a text such as {EXAMPLE}, or a list of values")
     values = [text for _, text in override_texts((key, value) for value in listed)]
     if not values:
-        raise _core.ScenarioError(f"--over {key}: name at least one value")
+        raise _core.ScenarioError(f"over: {key}: name at least one value")
     return tuple(values)
 
 

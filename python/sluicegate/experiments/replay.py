@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core, custom_aqm
 from ..io import staged_file
-from ..results import Run
+from ..results import Results
 from .disciplines import choices
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ Progress = Callable[[int, int], object]
 """Called some 20 times a second with bytes of the capture and packets read so far; may raise to end the replay."""
 
 
-class Replay(Run):
+class Replay(Results):
     """What a replay gave: the tables `flows` and `links`, and the summary.
 
     A recorded sender does not react: it sent what it sent, whatever this queue lost, marked or delayed.
@@ -101,7 +101,7 @@ def replay(
     wrong or `capture` is no capture, OSError when a file cannot be read or written, TypeError when `queue` is no
     discipline; KeyboardInterrupt, and whatever `progress` or a discipline of one's own raises, end the replay.
     """
-    from ..scenario import override_texts
+    from ..scenario import override_texts, warn_unused
 
     place = str(capture)
     if place != "-":
@@ -131,11 +131,12 @@ def replay(
     with ExitStack() as stack:
         target = None if write is None else stack.enter_context(staged_file(write))
         try:
+            warn_unused([_core.unused(None, "", overrides)])
             raw: dict[str, Any] = dict(
                 _core.replay(place, overrides, None if target is None else str(target), progress, maker)
             )
         except _core.ScenarioError as error:
-            raise _core.ScenarioError(str(error).removeprefix("--set ")) from None
+            raise _core.ScenarioError(str(error).removeprefix("sets: ")) from None
     if maker.about:
         raw["summary"] = json.dumps(json.loads(raw["summary"]) | {"own_discipline": maker.about})
     return Replay(raw)  # type: ignore[arg-type]

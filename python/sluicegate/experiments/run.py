@@ -11,7 +11,17 @@ from .. import _core, custom_aqm
 from ..custom_aqm import AqmFactory
 from ..io import staged_file
 from ..results import Run
-from ..scenario import PYTHON, Network, Sets, factory, override_texts, read_scenario, scenario
+from ..scenario import (
+    PYTHON,
+    Network,
+    Sets,
+    arguments,
+    factory,
+    override_texts,
+    read_scenario,
+    scenario,
+    warn_unused,
+)
 
 if TYPE_CHECKING:
     from .._generated import Source
@@ -85,9 +95,12 @@ def run_text(
 
     `queue`: the discipline written in Python that the text calls `custom_aqm.described(queue)`. `pcap`: see `simulate`.
     """
+    pairs = override_texts(sets, seed)
+    with arguments(seed=seed):
+        warn_unused([_core.unused(text, name, pairs)])
     places = [Path(file).absolute() for file in (pcap or {}).values()]
     if twice := next((place for place in places if places.count(place) > 1), None):
         raise _core.ScenarioError(f"{twice}: two links cannot be written to one file")
     with ExitStack() as stack:
         captures = [(link, str(stack.enter_context(staged_file(file)))) for link, file in (pcap or {}).items()]
-        return Run(custom_aqm.run(text, name, override_texts(sets, seed), progress, queue, captures))
+        return Run(custom_aqm.run(text, name, pairs, progress, queue, captures))

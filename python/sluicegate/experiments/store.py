@@ -33,6 +33,7 @@ class Store:
             self._made = [each for each in (folder, *folder.parents) if not each.exists()]
             folder.mkdir(parents=True, exist_ok=True)
             self._place = str(folder / FILE)
+        new = not os.path.lexists(self._place)
         with self._as_os_error():
             self._base = sqlite3.connect(self._place, timeout=0, isolation_level=None)
             try:
@@ -49,6 +50,8 @@ class Store:
                 self.keys()
             except BaseException:
                 self._base.close()
+                if new:
+                    self._remove()
                 raise
 
     def keys(self) -> set[str]:
@@ -82,7 +85,12 @@ class Store:
         with self._as_os_error():
             empty = not self.keys()
             self._base.close()
-        if empty and self._place != ":memory:":
+        if empty:
+            self._remove()
+
+    def _remove(self) -> None:
+        """Take the file away, and the folders that were made for it."""
+        if self._place != ":memory:":
             with suppress(OSError):
                 os.unlink(self._place)
                 for folder in self._made:

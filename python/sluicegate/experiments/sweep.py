@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _core, custom_aqm, scenario
-from ..io import check_writable, staged, write_json
+from ..io import check_writable, staged, write_json, write_parquet
 from .engine import check_workers, run_experiments, seed_numbers
 from .grid import MOST, Axis, Over, Point, axes, constants, points
 from .job import TOTALS, Checked, Experiment, Keep, Tables, check, digest_of
@@ -81,7 +81,7 @@ class Sweep:
         """
         with staged(directory) as folder:
             for name in TABLES:
-                getattr(self, name).write_parquet(folder / f"{name}.parquet")
+                write_parquet(getattr(self, name), folder / f"{name}.parquet")
             write_json(folder / "summary.json", self.summary)
         return Path(directory)
 
@@ -129,14 +129,18 @@ def sweep(
     numbers = seed_numbers(seeds)
     if len(grid) * len(numbers) > MOST:
         count = len(grid) * len(numbers)
-        raise _core.ScenarioError(f"--over: {len(grid)} points and {len(numbers)} seeds are {count} runs, above {MOST}")
+        raise _core.ScenarioError(f"{len(grid)} points and {len(numbers)} seeds are {count} runs, above {MOST}")
     check_workers(jobs, executor, cluster)
     text, name, queue = _scenario(network, flows)
     overrides = _overrides(sets, swept, duration, warmup)
     if out is not None:
         check_writable(out, FILES)
-    experiments = _experiments(text, name, overrides, grid, queue)
+    with scenario.arguments(duration=duration, warmup=warmup):
+        experiments = _experiments(text, name, overrides, grid, queue)
     resolved = [each.checked for each in experiments if each.checked is not None]
+    # Whether a key does anything depends on what is said of queues alone.
+    of_queues = dict.fromkeys(tuple(each for each in point.sets if each[0].startswith("queue")) for point in grid)
+    scenario.warn_unused(_core.unused(text, name, [*overrides, *sets]) for sets in of_queues)
     _all_matter(swept, [(found.resolved, found.about) for found in resolved])
     summary = _summary(name, resolved[0], swept, overrides, numbers)
 
@@ -173,11 +177,11 @@ def _overrides(
     own_sets = scenario.override_texts(sets)
     for key, _ in own_sets:
         if key == "run.seed":
-            raise _core.ScenarioError("--set run.seed: a sweep takes the seeds it is given, not this one")
+            raise _core.ScenarioError("sets: run.seed: a sweep takes the seeds it is given, not this one")
         if key == "run.series":
-            raise _core.ScenarioError("--set run.series: a sweep keeps no series")
+            raise _core.ScenarioError("sets: run.series: a sweep keeps no series")
         if any(axis.key == key for axis in swept):
-            raise _core.ScenarioError(f"--set {key}: is swept by --over")
+            raise _core.ScenarioError(f"sets: {key}: is swept")
     times = {"run.duration": duration, "run.warmup": warmup}
     return (*own_sets, *((key, value) for key, value in times.items() if value is not None))
 
@@ -210,7 +214,7 @@ def _all_matter(swept: Sequence[Axis], resolved: Sequence[object]) -> None:
         first = (place - place // stride % count * stride for place in range(len(resolved)))
         if count > 1 and all(each == resolved[place] for each, place in zip(resolved, first, strict=True)):
             raise _core.ScenarioError(
-                f"--over {axis.key}: its values make no difference; what a discipline's own table says, such as "
+                f"over: {axis.key}: its values make no difference; what a discipline's own table says, such as "
                 f"queue.red.w_q, goes before queue.w_q"
             )
 
@@ -229,12 +233,12 @@ def _placed(message: str, text: str, name: str, overrides: tuple[tuple[str, str]
         return message
     for key, value in point.sets:
         if says_the_same((key, value)):
-            about = message.removeprefix("--set ")
+            about = message.removeprefix("sets: ")
             if about.endswith("must be a whole number"):
                 about += '; a range of them ends in the word "whole"'
-            return f"--over {about}" if about.startswith(key) else f"--over {key}={value}: {about}"
-    if any(message.startswith(f"--set {key}") for key, _ in point.sets):
-        message = message.replace("--set", "--over", 1)
+            return f"over: {about}" if about.startswith(key) else f"over: {key}={value}: {about}"
+    if any(message.startswith(f"sets: {key}") for key, _ in point.sets):
+        message = message.replace("sets: ", "over: ", 1)
     return f"{message} (at {point.label})"
 
 

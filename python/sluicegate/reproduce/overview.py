@@ -40,7 +40,7 @@ def reproduce_all(out: Path, names: Sequence[str], **given: Any) -> list[Outcome
     `given`: as for `reproduce`; `progress` is told the paper's name too. A paper's folder appears when it is done, the
     page at the end.
     """
-    check_writable(out, (PAGE, *(f"{name}/" for name in names)))
+    check_writable(out, (PAGE, *(f"{name}{each}" for name in names for each in ("/", "/checks.json"))))
     progress = given.pop("progress", None)
     outcomes = []
     for name in names:

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import jinja2
 
-from ..io import staged
+from ..io import staged, write_json, write_parquet
 from ..plot import style as plot
 from .claim import VERDICTS, Check, Verdict
 from .figure import Made, Paper
@@ -67,16 +66,15 @@ def write_files(report: Report, out: Path) -> None:
         for made in report.figures:
             if made.drawing is None:
                 continue
-            made.drawing.data.write_parquet(folder / "data" / f"{made.figure.id}.parquet")
+            write_parquet(made.drawing.data, folder / "data" / f"{made.figure.id}.parquet")
             if made.drawing.drawn is not None:
                 svg = plot.svg(made.drawing.drawn)
                 (folder / "figures" / f"{made.figure.id}.svg").write_bytes(svg)
                 drawings[made.figure.id] = inlined(svg.decode(), made.figure.id)
         for name, table in report.tables.items():
-            table.write_parquet(folder / "data" / f"{name}.parquet")
+            write_parquet(table, folder / "data" / f"{name}.parquet")
         records = [verdict.record() for verdict in report.verdicts]
-        text = json.dumps(records, indent=2, ensure_ascii=False, allow_nan=False)
-        (folder / "checks.json").write_text(text + "\n", encoding="utf-8")
+        write_json(folder / "checks.json", records)
         (folder / "report.html").write_text(page(report, drawings), encoding="utf-8")
 
 

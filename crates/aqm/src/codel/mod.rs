@@ -5,11 +5,11 @@
 //! wait is below `target` again. It has no other parameters, and needs no average.
 //!
 //! ```text
-//! dodequeue:  take the head; sojourn_time ← now − its arrival                                       (RFC 8289, Sec. 5)
+//! dodequeue:  take the head; sojourn_time ← now − its arrival                                     (RFC 8289, Sec. 5.6)
 //!     sojourn_time < target, or no more than max_packet bytes are left, or none was queued:  first_above_time ← 0
 //!     else if first_above_time = 0:  first_above_time ← now + interval
 //!     else:  ok_to_drop ← now ≥ first_above_time
-//! the link can send:  dodequeue
+//! the link can send:  dodequeue                                                                   (RFC 8289, Sec. 5.5)
 //!     dropping:      not ok_to_drop?  dropping ← false
 //!                    while dropping and now ≥ drop_next:  drop, count ← count + 1, dodequeue;
 //!                        ok_to_drop?  drop_next ← drop_next + interval/√count;   else dropping ← false
@@ -20,10 +20,13 @@
 //! ```
 //!
 //! `crates/aqm/tests/codel_linux.rs` compares `law` = linux packet for packet with a model of the kernel's code. The text
-//! of the RFC was not at hand; the pseudocode is from memory, and agrees with the kernel's, which the RFC says it follows.
+//! of the RFC could not be had. The pseudocode above agrees line by line with secondary sources that follow it: the queue of
+//! mahimahi (from draft-ietf-aqm-codel-04) and others that name its Secs. 5.5 and 5.6; the constants are those of the authors'
+//! draft (draft-nichols-tsvwg-codel-01), and of the draft of RFC 8290, which names Secs. 4.3 and 4.4 for them.
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
+//! | draft-nichols-tsvwg-codel-01: a new spell of drops begins with count − 2 if the last one ended within 8 intervals | count − lastcount, 16 intervals | the later drafts, and the kernel |
 //! | `maxpacket_` is a constant of 512 bytes, with the remark that it should be the interface's MTU | `max_packet`: the link's typical packet, or as given | so in Linux, where it is the device's MTU with its link header |
 //! | nothing on ECN in the pseudocode | `ecn`: the packet is marked, leaves, and the next mark is due at drop_next; one mark for a call | so in Linux |
 //! | nothing on the limit | `limit`, counted without the packet in transmission; an arrival beyond it is lost with cause `tail` | Linux has 1000 packets |

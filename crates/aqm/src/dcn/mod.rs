@@ -202,10 +202,9 @@ impl<P: Packet> Dcn<P> {
     #[inline]
     fn catch_up(&mut self, now: Time) {
         let missed = self.updates.pass(now);
-        if missed > 0 {
-            self.move_p_ref(missed as f64 * (self.b - self.a) * self.q_ref);
-            self.sweeps.pass(now);
-        }
+        self.move_p_ref(missed as f64 * (self.b - self.a) * self.q_ref);
+        // HB was empty: sweeps had nothing to do.
+        self.sweeps.pass(now);
     }
 
     #[inline]

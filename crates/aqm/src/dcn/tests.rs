@@ -282,3 +282,19 @@ fn a_million_chosen_flows_take_no_more_memory() {
     (0..1000).for_each(|_| rig.arrive(7, 1000));
     assert!(rig.lost[before..].iter().filter(|(packet, _)| packet.flow == 7).count() > 900);
 }
+
+/// With T_update = 1 s and T_dec = 10 ms: sweeps that fell into a silence are not made up for, so that a flow that enters HB
+/// after half a second without packets is there until the next sweep.
+#[test]
+fn point_7_sweeps_of_a_silence_are_not_made_up_for() {
+    let params = DcnParams { t_update: Span::from_secs(1), t_dec: Span::from_millis(10), threshold: 3, ..defaults() };
+    let mut rig = Rig::new(Dcn::new(params), 1);
+    rig.wait(Span::from_millis(500) + Span(1));
+    (0..6).for_each(|_| rig.arrive(1, 1000));
+    let next = rig.discipline.next_wakeup();
+    assert_eq!((rig.state("hb_flows"), next), (Some(1.0), Some(Time::ZERO + Span::from_millis(510))));
+    rig.wait(Span::from_millis(9));
+    assert_eq!(rig.state("hb_flows"), Some(1.0));
+    rig.wait(Span::from_millis(1));
+    assert_eq!(rig.state("hb_flows"), Some(0.0), "p_ref is far above its count at first");
+}

@@ -166,7 +166,7 @@ impl<P: Packet> Discipline<P> for Fq<P> {
             self.index.insert(key, at, ctx.rng);
             at
         });
-        let Some(flow) = self.flows.get_mut(at) else { return ctx.lost(packet, Cause::Tail) };
+        let flow = self.flows.get_mut(at).expect("the index names flows that have packets");
         flow.bytes += packet.bytes();
         self.queued += 1;
         self.bytes += packet.bytes();

@@ -15,20 +15,25 @@
 //! ```
 //!
 //! The queues are fixed in number, and so is their memory, beside that of the packets. Where a flow goes is a keyed hash.
-//! The text of the RFC was not at hand; it is from memory, and follows `net/sched/sch_fq_codel.c`.
+//! The text of the RFC could not be had; what is said of it is what its authors' draft says (the source of
+//! draft-ietf-aqm-fq-codel, whose sections have the RFC's numbers), and the rest follows `net/sched/sch_fq_codel.c`.
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
+//! | when the limit is passed, one packet is dropped at the head of the queue with the most bytes (Sec. 4.1) | half of the bytes of that queue, at most `drop_batch` packets; 1 is the text's | so in Linux, which draws the cost of the scan over many drops |
+//! | a queue whose credits are negative (Sec. 4.2), or zero or less (Sec. 3), gets another quantum and waits | credits ≤ 0 | so in Linux; a queue that has sent just its quantum has 0 |
+//! | a queue that CoDel empties goes from the new ones to the end of the old ones (Sec. 4.2) | so, if there are old ones; otherwise it leaves at once | equal: the next look at it would let it leave; Linux has the same |
 //! | the hash is of the 5-tuple and a random number at start | SipHash of the flow, its key drawn from the queue's own stream at the first packet | repeatable, and closed to chosen ids |
 //! | CoDel acts on a queue of more than an MTU | so: on the queue's own bytes; with `law` = linux while more than `max_packet` bytes are left in all queues together | the kernel hands CoDel the whole backlog, so that a queue of one packet can be dropped from |
 //! | the fattest queue is found by a scan | so, over all queues; of several the first | so in Linux. A drop of up to 64 packets pays for it |
 //! | nothing on a limit in bytes | `limit` may be in bytes; then batches are dropped until it is kept | Linux: `memory_limit`, in bytes of memory rather than of packets |
 //! | an empty queue forgets since when its wait was above target | so | Linux forgets it since March 2026 only; before, a sparse flow could lose packets while others were queued |
+//! | `ce_threshold`, off by default (Sec. 5.2.7) | not built | a threshold mark for data centres, as for `codel` |
 //! | 1024 queues, 10240 packets, a quantum of the MTU with its link header (1514 bytes on Ethernet), in Linux too | so; the quantum is the link's typical packet where that is longer | with Linux's values and `law` = linux it agrees packet for packet with a model of the kernel's rules (`tests/fq_codel_linux.rs`) |
 //! | nothing on what the quantum does to shares | 2 Mbit/s of UDP beside 32 TCPs on 1 Mbit/s, packets of 1000 bytes, get 3.2 to 3.4 % with any quantum from 500 to 2000 bytes | with `law` = linux 10 to 12 % with 500 to 1450 bytes, 4.7 % with 1514, 5.7 % with 2000: it takes the shared backlog and a quantum of less than one and a half packets. With more, a TCP that was quiet sends four packets in its first two turns, which a fast retransmit needs; with less it waits for its timer when CoDel drops one (our reading of the numbers) |
 //! | Linux adds the number of packets dropped for want of room to CoDel's count | so | "to increase its signal strength" |
 //! | times and 1/√count | the RFC's, or with `law` = linux the kernel's, as for `codel` | as for `codel` |
-//! | Linux: ECN by default | `ecn` is on by default | so in Linux |
+//! | ECN is on by default (Sec. 5.2.6) | `ecn` is on by default | so in Linux |
 //! | Linux gave each `drop_batch` the least of 1 and what was asked for a time | what is asked for | a slip in the kernel, mended later |
 
 use crate::codel::{CodelRule, CodelState, Law, Source};
@@ -60,10 +65,10 @@ params! {
         limit: Size = default(Size::Packets(10_240)), unit("packets"), range(Range::from(1.0).to(16_777_216.0)),
             source("RFC 8290, Sec. 5.2.3"), tc("limit");
         /// Mark packets that can carry a mark where CoDel would drop them.
-        ecn: bool = default(true), source("Linux, net/sched/sch_fq_codel.c"), tc("ecn");
+        ecn: bool = default(true), source("RFC 8290, Sec. 5.2.6"), tc("ecn");
         /// Most packets dropped at once when the limit is passed.
         drop_batch: u64 = default(64), unit("packets"), range(Range::from(1.0)),
-            source("RFC 8290, Sec. 4.1; Linux, net/sched/sch_fq_codel.c"), tc("drop_batch");
+            source("Linux, net/sched/sch_fq_codel.c"), tc("drop_batch");
         /// CoDel does not act while so many bytes or fewer are left: the longest packet of the link.
         max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
             range(Range::from(0.0)), source("RFC 8289, Sec. 5: maxpacket_; Linux: the MTU");
@@ -188,8 +193,10 @@ impl<P: Packet> FqCodel<P> {
     /// Drops half of the bytes of the fattest queue, at its head.
     fn drop_from_the_fattest(&mut self, ctx: &mut Ctx<'_, P>) {
         let mut fattest = 0;
+        // Before all queues that are empty one with packets, though they have no bytes: something has to go.
+        let size = |queue: &Queue| (queue.bytes, queue.packets > 0);
         for at in 1..self.queues.len() {
-            if self.queues[at].bytes > self.queues[fattest].bytes {
+            if size(&self.queues[at]) > size(&self.queues[fattest]) {
                 fattest = at;
             }
         }

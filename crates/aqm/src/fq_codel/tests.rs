@@ -140,3 +140,12 @@ fn a_million_flows_cost_what_the_buffer_holds() {
     assert!(fq.new_queues.len() + fq.old_queues.len() <= 1024);
     rig.assert_conserved();
 }
+
+/// Packets may have no bytes: something goes all the same when the limit is passed.
+#[test]
+fn point_9_packets_without_bytes_are_dropped_too() {
+    let mut rig = Rig::new(FqCodel::new(FqCodelParams { limit: Size::Packets(3), ..params() }), 1);
+    (0..9).for_each(|flow| rig.arrive(flow, 0));
+    assert_eq!((rig.discipline.packets(), rig.lost.len()), (3, 6));
+    rig.assert_conserved();
+}

@@ -5,15 +5,15 @@
 //! or marked with `p`; bursts of up to `max_burst` after a quiet time are spared.
 //!
 //! ```text
-//! for each arrival:                                                               (RFC 8033, Secs. 4.1, 5.1, 5.2 and 5.4)
+//! for each arrival:                                                               (RFC 8033, Secs. 4.1, 4.4, 5.1 and 5.4)
 //!     if burst_allowance > 0, or q ≤ 2 packets of max_packet, or (qdelay_old < target/2 and p < 0.2):  queue it
 //!     else:  accu_p ← accu_p + p  (0 if p = 0);  if accu_p < 0.85: queue it
 //!            with probability p, or for certain if accu_p ≥ 8.5:  accu_p ← 0 and signal
 //!            signal:  (action = mark) mark it, if p ≤ mark_th and its transport is capable;  else drop it
-//! every t_update:                                                                            (RFC 8033, Secs. 4.2 and 5.5)
+//! every t_update:                                                                       (RFC 8033, Secs. 4.2, 4.4 and 5.5)
 //!     Δ ← alpha·(qdelay − target) + beta·(qdelay − qdelay_old)
 //!     Δ ← Δ/2048 if p < 10⁻⁶, /512 if p < 10⁻⁵, /128 if p < 10⁻⁴, /32 if p < 10⁻³, /8 if p < 0.01, /2 if p < 0.1
-//!     if p ≥ 0.1:  Δ ← min(Δ, 0.02);     if qdelay > 250 ms:  Δ ← Δ + 0.02
+//!     if p ≥ 0.1:  Δ ← min(Δ, 0.02);     if qdelay > long_delay:  Δ ← Δ + 0.02                        (long_delay: Linux)
 //!     p ← p + Δ, kept within 0 and 1;     if qdelay = qdelay_old = 0:  p ← 0.98·p
 //!     burst_allowance ← burst_allowance − t_update;  max_burst again if p = 0 and both delays are below target/2
 //!     qdelay_old ← qdelay
@@ -23,20 +23,21 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | the RFC's text | its rules, from memory of Secs. 4 and 5 and the appendix, checked against Linux's `sch_pie` where it has the same | the document was not at hand |
-//! | qdelay by Little's law from a measured departure rate, or from timestamps (Sec. 5.3) | `delay` = timestamp (default): how long the packet that left last had waited, 0 when it left the queue empty; = length: the queue in bytes over the link's rate | Linux measures by timestamps too unless `dq_rate_estimator` is set. That estimator, of departures over spells of 16 kB, is not here: the rate of a link is known and does not change, and `length` is not another name for it |
+//! | the RFC's text | its rules as secondary sources have them: ns-3's `pie-queue-disc`, which names a section at each rule, FreeBSD's `dn_aqm_pie`, Linux's `sch_pie`, and the authors' first draft (draft-pan-aqm-pie-00) | the text itself could not be had; where these differ from each other a row below says so |
+//! | nothing on very long delays: neither ns-3, FreeBSD nor the draft has such a rule | none by default; with `long_delay`, delays above it add 0.02 to each step | Linux has it at 250 ms, DOCSIS-PIE (RFC 8034, as retold) at 200 ms |
+//! | qdelay by Little's law from a measured departure rate (Sec. 5.2), or from timestamps (Sec. 4.3) | `delay` = timestamp (default): how long the packet that left last had waited, 0 when it left the queue empty; = length: the queue in bytes over the link's rate | Linux measures by timestamps too unless `dq_rate_estimator` is set. That estimator, of departures over spells of 16 kB, is not here: the rate of a link is known and does not change, and `length` is not another name for it. A queue left empty has delay 0 in ns-3 and Linux; in FreeBSD, where the next update finds it empty |
 //! | safeguard: qdelay_old below half the target | of the last update | Linux looks at the delay of the last departure |
 //! | safeguard: q ≤ 2·MEAN_PKTSIZE | so, with `max_packet` | Linux: q < 2·MTU |
 //! | the decay 0.98 when the delay is twice 0 | so | Linux: 1 − 1/64, and not while packets are queued |
-//! | burst_allowance shrinks by t_update at each update, and returns when p = 0 and both delays are below target/2 | so | Linux lowers it by the time between departures |
+//! | burst_allowance shrinks by t_update at each update, and returns when p = 0 and both delays are below target/2 (Sec. 4.4) | so, at updates; p moves meanwhile | FreeBSD looks for its return at arrivals, Linux lowers it by the time between departures, and ns-3 holds p at 0 meanwhile |
 //! | mark if p is at most mark_ecnth = 0.1, else drop (Sec. 5.1) | `mark_th` = 0.1 | Linux too: `MAX_PROB/10` |
 //! | derandomisation (Sec. 5.4) is optional | `derandomise` = true; off, every arrival is judged by p alone | Linux always has it |
 //! | accu_p is reset when a packet is dropped; nothing on a full buffer | when it is signalled on, and when a full buffer loses it | Linux resets it for every loss, and for marks by chance |
-//! | byte mode: p scaled by the length (Sec. 4.1) | `mode` = byte: p·length/max_packet, up to p | Linux: packets above its MTU have p |
-//! | PIE becomes active only above a third of the buffer (Sec. 5.6, optional) | no | Linux neither |
+//! | nothing on lengths in the sources above but ns-3's, which scales p by the length | `mode` = byte: p·length/max_packet, up to p | Linux: packets above its MTU have p |
+//! | PIE becomes active only above a third of the buffer (Sec. 5.3, optional) | no | Linux neither |
 //! | target 15 ms, t_update 15 ms, alpha 0.125, beta 1.25, max_burst 150 ms | so; alpha and beta per second of delay | Linux: `alpha 2` and `beta 20`, in sixteenths |
 //! | p is a probability | kept within 0 and 1 | Linux's whole numbers have room up to 256, and a long overload carries p beyond 1 |
-//! | nothing on the first update | t_update after the first packet | Linux: half a second after the queue is set up |
+//! | nothing on when updates come | at multiples of t_update from the start of the run, so that the first one after a packet that ends a rest comes within t_update, at once if it must | Linux: half a second after the queue is set up, then every t_update |
 //! | nothing on arithmetic | floating point | Linux: parts of 2⁵⁶ and ticks of 64 ns. Against a model of its rules p is the same to 10⁻⁶ after every update while signals are marks; at 1.05 to 1.6 times the link's rate losses agree within 3 %, mean queues within 10 % (`tests/pie_linux.rs`) |
 //! | nothing on idle links | when all is at rest (no packet, p = 0, both delays 0, full burst allowance) nothing changes and no update is asked for | equal, and an idle link needs no clock |
 
@@ -72,7 +73,10 @@ params! {
         /// Gain of the delay's change, per second.
         beta: f64 = default(1.25), unit("Hz"), range(Range::from(0.0)), source("RFC 8033, Sec. 4.2"), tc("beta");
         /// Burst that is spared after a quiet time.
-        max_burst: Span = default(Span::from_millis(150)), range(Range::from(0.0)), source("RFC 8033, MAX_BURST");
+        max_burst: Span = default(Span::from_millis(150)), range(Range::from(0.0)), source("RFC 8033, Sec. 4.4: MAX_BURST");
+        /// Queueing delay above which each update adds 0.02 to p.
+        long_delay: Option<Span> = optional("no delay is so long"), range(Range::POSITIVE),
+            source("Linux, net/sched/sch_pie.c: 250 ms");
         /// Drop, or mark the packets that can carry a mark and drop the others.
         action: Action = default(Action::Drop), source("RFC 8033, Sec. 5.1"), tc("ecn");
         /// Probability up to which a marker marks; above it drops.
@@ -80,9 +84,9 @@ params! {
         /// Space signals out: none before the probabilities of arrivals have added up to 0.85, one for certain at 8.5.
         derandomise: bool = default(true), source("RFC 8033, Sec. 5.4");
         /// Take the delay from timestamps, or from the length of the queue.
-        delay: Delay = default(Delay::Timestamp), source("RFC 8033, Sec. 5.3");
+        delay: Delay = default(Delay::Timestamp), source("RFC 8033, Secs. 4.3 and 5.2");
         /// Judge packets alike, or by their length.
-        mode: Mode = default(Mode::Packet), source("RFC 8033, Sec. 4.1"), tc("bytemode");
+        mode: Mode = default(Mode::Packet), source("Linux, net/sched/sch_pie.c"), tc("bytemode");
         /// Two packets of this length are never too many; in byte mode, the length for which the probability is p.
         max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
             range(Range::from(1.0)), source("RFC 8033, MEAN_PKTSIZE");
@@ -101,9 +105,8 @@ pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early];
 const SCALES: [(f64, f64); 6] = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (0.1, 2.0)];
 /// A signal is not due before the probabilities have added up to the first, and certain from the second on.
 const ACCUMULATED: [f64; 2] = [0.85, 8.5];
-/// The largest step up of a large p, and what a very long delay adds.
+/// The largest step up of a large p, and what a delay above `long_delay` adds.
 const STEP: f64 = 0.02;
-const LONG: Span = Span::from_millis(250);
 
 /// A first-in-first-out queue under PIE.
 #[derive(Clone, Debug)]
@@ -203,7 +206,7 @@ impl<P: Packet> Pie<P> {
         } else {
             change = libm::fmin(change, STEP);
         }
-        if qdelay > LONG {
+        if self.params.long_delay.is_some_and(|long| qdelay > long) {
             change += STEP;
         }
         self.p = (self.p + change).clamp(0.0, 1.0);
@@ -240,7 +243,7 @@ impl<P: Packet> Discipline<P> for Pie<P> {
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
         let packet = self.fifo.pop()?;
-        let came = self.arrivals.pop_front().unwrap_or(ctx.now);
+        let came = self.arrivals.pop_front().expect("a time of arrival for each packet");
         self.qdelay = if self.fifo.packets() == 0 { Span::ZERO } else { ctx.now.since(came) };
         Some(packet)
     }

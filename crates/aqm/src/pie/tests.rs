@@ -43,25 +43,31 @@ fn replays_the_update_of_the_rfc() {
     assert_eq!((p, rig.discipline.next_wakeup()), (0.0, None), "at rest");
 }
 
-/// Each band of p has its divisor; from 0.1 on a step up is at most 0.02, and delays above 250 ms add 0.02.
+/// Each band of p has its divisor; from 0.1 on a step up is at most 0.02. A long delay adds nothing more in the RFC; with
+/// Linux's `long_delay` = 250 ms it adds 0.02.
 #[test]
-fn steps_are_scaled_by_the_probability() {
-    let after = |p: f64, packets: u64| {
-        let mut rig = Rig::new(Pie::new(PieParams { delay: Delay::Length, ..params() }), 1);
+fn point_8_steps_are_scaled_by_the_probability_and_linux_adds_to_them() {
+    let step = |long_delay, p: f64, packets: u64| {
+        let mut rig = Rig::new(Pie::new(PieParams { delay: Delay::Length, long_delay, ..params() }), 1);
         (0..packets).for_each(|_| rig.arrive(1, 1000));
         rig.discipline.p = p;
         rig.discipline.qdelay_old = rig.discipline.current_qdelay();
         rig.wait(Span::from_millis(15));
         state(&rig, "p") - p
     };
+    let after = |p, packets| step(None, p, packets);
+    let linux = |p, packets| step(Some(Span::from_millis(250)), p, packets);
     // 25 packets are 200 ms: 0.125·0.185 = 0.023125.
     for (p, divisor) in [(0.0, 2048.0), (5e-6, 512.0), (5e-5, 128.0), (5e-4, 32.0), (5e-3, 8.0), (0.05, 2.0)] {
         assert!((after(p, 25) - 0.023125 / divisor).abs() < 1e-12, "p = {p}");
     }
     assert!((after(0.5, 25) - 0.02).abs() < 1e-12);
-    // 32 packets are 256 ms: 0.125·0.241/2 + 0.02.
-    assert!((after(0.05, 32) - (0.0150625 + 0.02)).abs() < 1e-12);
-    assert_eq!(after(0.99, 32) + 0.99, 1.0);
+    // 32 packets are 256 ms: 0.125·0.241/2, and 0.02 in Linux; 31 are 248 ms.
+    assert!((after(0.05, 32) - 0.0150625).abs() < 1e-12);
+    assert!((linux(0.05, 32) - (0.0150625 + 0.02)).abs() < 1e-12);
+    assert_eq!(linux(0.05, 31), after(0.05, 31));
+    assert!((linux(0.5, 32) - 0.04).abs() < 1e-12);
+    assert_eq!(linux(0.99, 32) + 0.99, 1.0);
 }
 
 #[test]
@@ -142,6 +148,17 @@ fn a_marker_drops_above_its_threshold() {
             if marked { lost == 0 && marks > 2 } else { lost > 2 && marks == 0 },
             "{p}: {lost} lost, {marks} marked"
         );
+    }
+}
+
+/// Updates come at multiples of t_update from the start, whenever the first packet does.
+#[test]
+fn point_8_the_first_update_comes_within_t_update() {
+    for (ms, update) in [(0, 15), (14, 15), (15, 30), (16, 30)] {
+        let mut rig = Rig::new(Pie::new(params()), 1);
+        rig.wait(Span::from_millis(ms));
+        rig.arrive(1, 1000);
+        assert_eq!(rig.discipline.next_wakeup(), Some(Time::ZERO + Span::from_millis(update)), "{ms} ms");
     }
 }
 

@@ -81,7 +81,7 @@ impl<P: Packet> Discipline<P> for Priority<P> {
                 if at < last && self.classes.queue(last).packets() == 0 {
                     // It has nothing: this tells it so.
                     let none = self.classes.queue(last).dequeue(ctx);
-                    debug_assert!(none.is_none(), "an empty queue gave a packet");
+                    assert!(none.is_none(), "a queue that holds no packets gave one");
                 }
                 self.sender = at;
                 return Some(packet);

@@ -10,7 +10,7 @@
 //!     for each of its bins, one in each level:
 //!         empty?  p ← p − decrement;   bin_size packets or more?  p ← p + increment
 //!     p_min, q_min:  the least p and the least number of packets of its bins
-//!     q_min ≥ bin_max?  drop                                                                                  (tail)
+//!     q_min ≥ bin_max?  drop                                                                                (forced)
 //!     p_min = 1?  warm-up: the same for its bins in the other table;  no token left?  drop                  (policed)
 //!     else with probability p_min:  mark it, if p_min is not far above 1/2 and it can be marked, else drop     (early)
 //!     queue it, and count it in its bins until it leaves
@@ -30,7 +30,7 @@
 //! | nothing on how tokens accrue | `tokens` = linux (default): the count is looked at when none is left and starts anew at each look. = bucket: tokens come at penalty_rate | Linux is the reference for what the paper leaves open. In the kernel a flow that comes faster than penalty_rate never lets a whole token come together: after the first burst it gets nothing while it goes on. 2 Mbit/s of UDP beside 32 TCPs on 1 Mbit/s get 2.8 to 7.5 % in eight seeds, 5.2 % on average, for it depends on which TCPs share its bins; with bucket 8.0 % in all |
 //! | marks, if asked for, whatever p is | `action` = mark; above p = 1/2 a part that grows to all at p = 1 is dropped | so in Linux, against flows that ignore marks. `action` = drop never marks |
 //! | the hash is changed, and the bins of the next are warmed up by all flows | in the last `warmup` by flows with p_min = 1 alone; bins keep what they had when their table last served | so in Linux |
-//! | nothing on a bound for a bin | `bin_max`, beyond which arrivals are dropped | so in Linux |
+//! | nothing on a bound for a bin | `bin_max`, beyond which arrivals are dropped, with cause `forced` | so in Linux, which counts them apart (`bucketdrop`) from those that a full queue loses (`queuedrop`, here `tail`) and from those of unresponsive flows (`penaltydrop`, here `policed`) |
 //! | jiffies | nanoseconds | Linux looks at times in steps of 1 to 10 ms |
 
 use crate::discipline::{Cause, Ctx, Discipline, Packet};
@@ -94,7 +94,7 @@ params! {
 }
 
 /// The causes for which SFB gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early, Cause::Policed];
+pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early, Cause::Forced, Cause::Policed];
 
 /// The probability 1.
 const MAX_PROB: u32 = 0xffff;
@@ -165,7 +165,7 @@ impl<P> Declared for Sfb<P> {
         title: "SFB",
         source: "Feng, Kandlur, Saha & Shin 1999 and 2001; Linux, net/sched/sch_sfb.c",
         tc: "tc qdisc add dev DEV root sfb limit LIMIT_PACKETS max BIN_MAX target BIN_SIZE increment INCREMENT \
-             decrement DECREMENT penalty_rate PACKETS_PER_SECOND penalty_burst PACKETS rehash SECONDS db SECONDS",
+             decrement DECREMENT penalty_rate PACKETS_PER_SECOND penalty_burst PACKETS rehash MILLISECONDS db MILLISECONDS",
         module: include_str!("mod.rs"),
     };
 }
@@ -284,7 +284,7 @@ impl<P: Packet> Discipline<P> for Sfb<P> {
         hashes[slot] = Some(hash);
         let (p_min, q_min) = self.update(slot, hash);
         if q_min >= self.params.bin_max {
-            return ctx.lost(packet, Cause::Tail);
+            return ctx.lost(packet, Cause::Forced);
         }
         if p_min >= MAX_PROB {
             if warming {

@@ -37,7 +37,7 @@ fn replays_the_rule() {
         rig.arrive(1, 100);
     }
     rig.arrive(1, 100);
-    assert_eq!(rig.lost_flows().last(), Some(&(1, Cause::Tail)), "its bins are full");
+    assert_eq!(rig.lost_flows().last(), Some(&(1, Cause::Forced)), "its bins are full");
     // Another flow is not touched.
     assert_eq!(p(&rig, 2), 0.0);
     // Its bins empty, p falls by an eighth with an arrival.

@@ -196,9 +196,10 @@ impl<P: Packet> Sfq<P> {
     /// Puts a packet in the place of the first of a slot. Its length does not change, and so has not changed last.
     fn replace_first(&mut self, x: u32, packet: P) -> Option<P> {
         let slot = &mut self.slots[x as usize];
-        let first = self.pool.pop_front(&mut slot.queue)?;
-        self.bytes = self.bytes - first.bytes() + packet.bytes();
+        self.bytes += packet.bytes();
         self.pool.push_back(&mut slot.queue, packet);
+        let first = self.pool.pop_front(&mut slot.queue)?;
+        self.bytes -= first.bytes();
         Some(first)
     }
 

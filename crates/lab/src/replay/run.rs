@@ -263,17 +263,13 @@ impl<R: Read, W: Write> Replay<R, W> {
             }
             let arrival = self.coming.as_ref().map(|(time, _)| *time);
             let departure = self.sending.as_ref().map(|(time, _)| *time);
-            let wake = self.queue.next_wakeup().map(|at| at.max(self.now));
-            // At equal times departures precede wake-ups, and those arrivals, as in the simulator.
-            let before = |time: Option<Time>, other: Option<Time>| {
-                time.is_some_and(|time| other.is_none_or(|other| time <= other))
-            };
-            if before(departure, arrival) && before(departure, wake) {
+            let wake = self.queue.next_wakeup().filter(|_| arrival.is_some() || departure.is_some());
+            // At equal times wake-ups come first, then departures, as the trait `Discipline` says.
+            let by = |time: Time, others: &[Option<Time>]| others.iter().flatten().all(|other| time <= *other);
+            if let Some(at) = wake.filter(|at| by(*at, &[departure, arrival])) {
+                self.wake(at);
+            } else if departure.is_some_and(|at| by(at, &[arrival])) {
                 self.depart()?;
-            } else if before(wake, arrival) && (arrival.is_some() || departure.is_some()) {
-                self.now = wake.expect("it is before the others");
-                self.queue.wake(&mut Ctx::new(self.now, &mut self.rng, &mut self.lost));
-                self.settle();
             } else if let Some((time, packet)) = self.coming.take() {
                 self.now = time;
                 self.arrive(packet);
@@ -349,6 +345,14 @@ impl<R: Read, W: Write> Replay<R, W> {
         counted.arrived[1] += u64::from(bytes);
         self.coming = Some((time, Packet { key, bytes, ecn: seen.ecn, marked: false, row, frame, arrived: time }));
         Ok(true)
+    }
+
+    /// Panics when this should have been before: time would stand still, or run backwards.
+    fn wake(&mut self, at: Time) {
+        assert!(at > self.now, "the discipline has a wake-up due after a call: see the trait Discipline");
+        self.now = at;
+        self.queue.wake(&mut Ctx::new(self.now, &mut self.rng, &mut self.lost));
+        self.settle();
     }
 
     fn arrive(&mut self, packet: Packet) {

@@ -3,7 +3,7 @@
 use super::run::{Length, Packet, Setting};
 use crate::document::{Document, Item, Node, Place, ScenarioError};
 use crate::foreign::{Build, Foreign};
-use crate::queueing::{Queueing, queue};
+use crate::queueing::{Queueing, Unused, queue};
 use crate::scenario::fields;
 use crate::section::{Section, json};
 use serde_json::{Map, Value as Json};
@@ -54,6 +54,8 @@ impl Declared for ReplayRun {
 pub struct ReplayScenario {
     /// Everything with its defaults filled in.
     pub resolved: Json,
+    /// What the overrides of `queue` hold that does nothing.
+    pub unused: Vec<Unused>,
     params: ReplayParams,
     queue: Queueing,
 }
@@ -75,9 +77,9 @@ impl ReplayScenario {
             Some(_) => return Err(root.error("queue", "must be a table: queue.discipline, queue.limit, …")),
         };
         let section = Section { document: &document, path: "queue", place: Place::Set, entries };
-        let queue = queue(&section, params.rate, &mut resolved)?;
+        let (queue, unused) = queue(&section, params.rate, &mut resolved)?;
         resolved.insert("rate".to_owned(), json(&sluicegate_base::Value::Rate(params.rate)));
-        Ok(ReplayScenario { resolved: Json::Object(resolved), params, queue })
+        Ok(ReplayScenario { resolved: Json::Object(resolved), unused, params, queue })
     }
 
     /// How it is replayed.

@@ -97,6 +97,8 @@ impl FlowState {
     pub(super) fn counted(&self, senders: &SendCounters) -> [u64; 5] {
         let &SendCounters { timeouts, fast_retransmits, mark_responses, quench_responses, .. } = senders;
         let cuts = timeouts + fast_retransmits + mark_responses + quench_responses;
-        [self.delivered, self.totals.arrivals, self.totals.lost.iter().sum(), self.totals.marked, cuts]
+        let [lost, marked] = self.totals.earlier;
+        let lost = lost + self.totals.lost.iter().sum::<u64>();
+        [self.delivered, self.totals.arrivals, lost, marked + self.totals.marked, cuts]
     }
 }

@@ -13,6 +13,7 @@ use crate::source::way::{Mile, Way};
 use sluicegate_base::{Ecn, Span, Time};
 use sluicegate_tcp::send::SendCounters;
 use sluicegate_tcp::{Connection, Flags, Host};
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 /// No place, or no number.
@@ -34,6 +35,8 @@ pub(super) struct Slot {
     pub owner: u32,
     /// The next open connection of the same user that waits for work.
     pub next: u32,
+    /// The share of packets that its ways lose, in millionths, by the end that they lead to.
+    losses: [u32; 2],
     /// What is asked for on it.
     pub pending: Pending,
     /// What its ends do, if nobody else says so.
@@ -65,6 +68,8 @@ pub(super) struct Opening<'a> {
     pub hosts: [&'a Host; 2],
     pub way: &'a Way,
     pub round_trip: Span,
+    /// The share of packets that each of its ways loses, in millionths, by the end that it leads to.
+    pub losses: [u32; 2],
     /// When ticks of the ends' clocks begin.
     pub phases: [Span; 2],
     pub owner: u32,
@@ -74,6 +79,8 @@ pub(super) struct Opening<'a> {
 pub(super) struct Pool {
     slots: Vec<Slot>,
     free: Vec<u32>,
+    /// The place of each open connection, by its number.
+    places: BTreeMap<u32, u32>,
     /// The number of the next connection, and the first that a connection may have.
     next_id: u32,
     first_id: u32,
@@ -82,12 +89,13 @@ pub(super) struct Pool {
 impl Pool {
     /// No connections. Their numbers begin after those of the flows.
     pub fn new(flows: usize) -> Pool {
-        Pool { slots: Vec::new(), free: Vec::new(), next_id: flows as u32, first_id: flows as u32 }
+        let first_id = flows as u32;
+        Pool { slots: Vec::new(), free: Vec::new(), places: BTreeMap::new(), next_id: first_id, first_id }
     }
 
     /// A new connection; its place.
     pub fn open(&mut self, opening: &Opening<'_>) -> u32 {
-        let Opening { flow, hosts, way, round_trip, phases, owner } = *opening;
+        let Opening { flow, hosts, way, round_trip, losses, phases, owner } = *opening;
         let id = self.next_id;
         self.next_id = if id + 1 == NONE { self.first_id } else { id + 1 };
         let mut ends = [Connection::listener(hosts[0], phases[0]), Connection::opener(hosts[1], phases[1])];
@@ -101,11 +109,12 @@ impl Pool {
             miles: [Mile::new(way, round_trip), Mile::new(way, round_trip)],
             header: hosts[0].header,
             owner,
+            losses,
             next: NONE,
             pending: Pending { complete: true, answered: true, ..Pending::default() },
             script: None,
         };
-        match self.free.pop() {
+        let place = match self.free.pop() {
             Some(at) => {
                 self.slots[at as usize] = slot;
                 at
@@ -114,7 +123,9 @@ impl Pool {
                 self.slots.push(slot);
                 self.slots.len() as u32 - 1
             }
-        }
+        };
+        self.places.insert(id, place);
+        place
     }
 
     pub fn get(&mut self, at: u32) -> &mut Slot {
@@ -123,12 +134,13 @@ impl Pool {
 
     /// The place of the connection with this number.
     pub fn find(&self, id: u32) -> Option<u32> {
-        self.slots.iter().position(|slot| slot.id == id).map(|at| at as u32)
+        self.places.get(&id).copied()
     }
 
     /// Gives the place of a connection up; what its first end has counted.
     fn close(&mut self, at: u32) -> SendCounters {
         let slot = &mut self.slots[at as usize];
+        self.places.remove(&slot.id);
         slot.id = NONE;
         slot.armed = [None; 2];
         slot.script = None;
@@ -212,10 +224,15 @@ impl Sim {
         packet.bytes = slot.header + packet.segment.option_bytes() + packet.segment.len;
         let sent = slot.miles[to as usize].cross(packet.bytes, self.now);
         (packet.flow, packet.pooled) = (slot.flow, NonZeroU32::new(slot.id).map(|id| Pooled { id, place }));
-        let state = &mut self.flows[slot.flow as usize];
+        let (flow, loss) = (slot.flow, slot.losses[to as usize]);
+        let state = &mut self.flows[flow as usize];
         if to == End::Receiver {
             state.totals.sent[0] += 1;
             state.totals.sent[1] += u64::from(packet.bytes);
+        }
+        if loss > 0 && self.population.group(flow).losses(loss) {
+            state.totals.lost_elsewhere += u64::from(to == End::Receiver);
+            return self.travelling.release(at);
         }
         (packet.to, packet.leg) = (to, state.first[to as usize]);
         (packet.class, packet.priority, packet.label) = (state.class, state.priority, 0);
@@ -259,4 +276,46 @@ pub(super) fn sum(a: SendCounters, b: &SendCounters) -> SendCounters {
 /// A time within a tick of this length, from 32 random bits.
 pub(super) fn phase(tick: Span, bits: u32) -> Span {
     Span(((u128::from(tick.0) * u128::from(bits)) >> 32) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sluicegate_base::{Link, Params, Rate};
+    use sluicegate_tcp::TcpParams;
+    use std::time::{Duration, Instant};
+
+    fn open(pool: &mut Pool) -> u32 {
+        let host = Host::new(&TcpParams::defaults(&Link { rate: Rate(1), packet: 1 }).unwrap());
+        let way = Way::fixed(Span::ZERO);
+        let (hosts, phases) = ([&host, &host], [Span::ZERO; 2]);
+        pool.open(&Opening { flow: 0, hosts, way: &way, round_trip: Span::ZERO, losses: [0; 2], phases, owner: 0 })
+    }
+
+    #[test]
+    fn point_6_a_connection_is_found_while_it_is_open() {
+        let mut pool = Pool::new(3);
+        let [first, second] = [open(&mut pool), open(&mut pool)];
+        assert_eq!([3, 4, 5].map(|id| pool.find(id)), [Some(first), Some(second), None]);
+        pool.close(first);
+        assert_eq!((open(&mut pool), [3, 4, 5].map(|id| pool.find(id))), (first, [None, Some(second), Some(first)]));
+    }
+
+    /// Two hundred times as many connections may make a look-up slower by what caches take, not by as much.
+    #[test]
+    fn point_6_finding_a_connection_takes_no_longer_among_many() {
+        let time = |connections: u32| {
+            let mut pool = Pool::new(0);
+            (0..connections).for_each(|_| _ = open(&mut pool));
+            let look = |pool: &Pool| {
+                let start = Instant::now();
+                let ids = (0..20_000).map(|at| at * 7919 % connections);
+                assert!(ids.map(|id| pool.find(std::hint::black_box(id))).all(|place| place.is_some()));
+                start.elapsed()
+            };
+            (0..5).map(|_| look(&pool)).min().unwrap_or(Duration::MAX)
+        };
+        let [few, many] = [100, 20_000].map(time);
+        assert!(many < 20 * few, "{few:?} among 100, {many:?} among 20,000");
+    }
 }

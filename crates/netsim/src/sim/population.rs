@@ -11,6 +11,7 @@ use crate::plan::FlowPlan;
 use crate::source::{HttpPlan, SourcePlan};
 use scripts::Coming;
 pub(super) use scripts::Script;
+use sluicegate_base::Stream;
 use sluicegate_tcp::send::SendCounters;
 use std::sync::Arc;
 use users::User;
@@ -37,6 +38,8 @@ pub(super) struct Group {
     most_open: u32,
     /// What the first ends of its closed connections have counted.
     past: SendCounters,
+    /// For the packets that its connections lose on their own ways.
+    losses: Stream,
 }
 
 /// All groups.
@@ -74,6 +77,7 @@ impl Population {
                 open: 0,
                 most_open: 0,
                 past: SendCounters::default(),
+                losses: Stream::new(seed, &format!("flow/{flow}/losses")),
             });
         }
         Population { pool: Pool::new(flows.len()), groups, users, kept: Exchanges::default() }
@@ -144,6 +148,11 @@ impl Population {
 }
 
 impl Group {
+    /// Whether a packet is lost on a way that loses this share of them, in millionths.
+    pub fn losses(&mut self, share: u32) -> bool {
+        self.losses.below(1_000_000) < u64::from(share)
+    }
+
     /// One of its connections is closed, and its first end has counted this.
     pub fn closed(&mut self, counters: &SendCounters) {
         self.totals.closed += 1;

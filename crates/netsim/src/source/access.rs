@@ -90,7 +90,7 @@ impl RoundTrip {
     pub fn draw(&self, at: u64, rng: &mut Stream) -> Span {
         match self {
             RoundTrip::Uniform(least, most) => *least + Span(rng.below((*most - *least).0 + 1)),
-            RoundTrip::Exponential(least, mean) => *least + Span((mean.0 as f64 * rng.exponential() + 0.5) as u64),
+            RoundTrip::Exponential(least, mean) => *least + mean.scaled(rng.exponential()),
             RoundTrip::Each(rtts) => rtts[(at % rtts.len() as u64) as usize],
         }
     }

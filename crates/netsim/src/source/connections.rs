@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | DCN 2004, Sec. 4.1: vectors of an Internet2 link | a file of them, or connections drawn by laws that are keys, with defaults chosen here | the measured ones are data of others |
 //! | tmix: the initiator opens the connection | and what the acceptor sends crosses `path`; what the initiator sends comes the other way | so responses go the same way as those of web users |
-//! | tmix: losses of each connection | kept in files, not replayed | the queue under study loses packets |
+//! | ns-2, Tmix_DelayBox: each packet is lost with the probability that its direction has (`l`: initiator to acceptor, acceptor to initiator), wherever the box stands; `set-lossless` turns that off | so, on the connection's own way, before it reaches the shared links; `lossless` | measured losses may hold those of the link that is studied: then they would count twice |
 //! | tmix: windows and round trips of each connection | replayed where the vector has them, otherwise the group's; a round trip below what the links take is what they take | the file is what was measured |
 //! | tmix: a unit is sent a while after the one before it was sent | after the last byte of it first went out | the times were taken from packets |
 //! | ns-2: a connection without an end of its own ends a second after its last unit | it ends with its last unit | such times hold no data |
@@ -24,6 +24,8 @@ params! {
     pub struct ConnectionsParams {
         /// A file of connection vectors, in either format of tmix; its path is that of the scenario's file, or absolute.
         vectors: Option<String> = optional("connections are drawn"), source("tmix, Weigle et al. 2006");
+        /// Whether no packet is lost on the connections' own ways, whatever their vectors say of losses.
+        lossless: bool = default(false), source("ns-2, Tmix_DelayBox: set-lossless");
         /// How many connections begin in a second, at random times.
         arrivals: f64 = default(10.0), unit("connections/s"), range(Range::POSITIVE.to(1e6)), source("chosen here");
         /// How many exchanges a sequential connection has: a law of counts, rounded, at least one.
@@ -38,6 +40,9 @@ params! {
         think_time: String = default("lognormal(median = 300 ms, sigma = 1.5, high = 100 s)".into()), source("chosen here");
         /// The probability that a connection is concurrent: both ends then send as many units, each after its own times.
         concurrent: f64 = default(0.05), unit("1"), range(Range::from(0.0).to(1.0)), source("chosen here");
+    }
+    rules {
+        "lossless goes with vectors" [lossless, vectors] |p| !p.lossless || p.vectors.is_some();
     }
 }
 

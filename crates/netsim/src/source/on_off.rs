@@ -46,7 +46,7 @@ params! {
     rules {
         "packet_size is in bytes" [packet_size] |p| matches!(p.packet_size, Size::Bytes(_));
         "packet_size / rate <= on_mean" [packet_size, rate, on_mean] |p| {
-            Pace::new(p.rate, p.packet_size).mean_gap() <= p.on_mean
+            p.rate.time_of(p.packet_size.amount()) <= p.on_mean
         };
     }
 }
@@ -117,7 +117,7 @@ impl Clock {
             Periods::Exponential => self.rng.exponential(),
             Periods::Pareto => self.rng.pareto(self.shape),
         };
-        Span((mean.0 as f64 * x + 0.5) as u64)
+        mean.scaled(x)
     }
 }
 

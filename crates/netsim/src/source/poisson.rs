@@ -4,7 +4,7 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | textbooks: exponential lengths are real numbers | whole bytes, at least one | a packet has whole bytes; at the default mean of 1000 B the mean length falls by half a byte |
+//! | textbooks: exponential lengths are real numbers | to the nearest whole byte, at least one | a packet has whole bytes; the mean length is exact to a thousandth of a byte at the default of 1000 B |
 //! | ns-2 has no such source: an exponential on-off source whose bursts have no length stands in | a source of its own | its rate is then the mean rate |
 
 use super::Pace;
@@ -64,10 +64,10 @@ impl Clock {
     }
 
     pub(super) fn next(&mut self) -> (u32, Span) {
-        let gap = Span((self.pace.mean_gap().0 as f64 * self.rng.exponential()) as u64);
+        let gap = self.pace.random_gap(self.rng.exponential());
         let bytes = match self.sizes {
             Sizes::Fixed => self.pace.bytes,
-            Sizes::Exponential => ((self.pace.bytes as f64 * self.rng.exponential()) as u64).max(1),
+            Sizes::Exponential => ((self.pace.bytes as f64 * self.rng.exponential() + 0.5) as u64).max(1),
         };
         (bytes.min(1 << 24) as u32, gap)
     }

@@ -107,7 +107,7 @@ impl Typing {
     fn gap(&mut self) -> Span {
         let p = &self.params;
         match p.distribution {
-            Gaps::Exponential => Span((p.interval.0 as f64 * self.rng.exponential() + 0.5) as u64),
+            Gaps::Exponential => p.interval.scaled(self.rng.exponential()),
             Gaps::Pareto => {
                 // The inverse of the law, between the probabilities of the longest gap and of any.
                 let least = exceeded(p, p.longest.0 as f64);

@@ -57,8 +57,7 @@ impl Clock {
         let gap = if self.jitter == 0.0 {
             self.pace.gap()
         } else {
-            let factor = 1.0 + self.jitter * (self.rng.uniform() - 0.5);
-            Span((self.pace.mean_gap().0 as f64 * factor) as u64)
+            self.pace.random_gap(1.0 + self.jitter * (self.rng.uniform() - 0.5))
         };
         (self.pace.bytes as u32, gap)
     }

@@ -17,6 +17,9 @@ const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
 /// Time in seconds and packets acknowledged, for each acknowledgement that leaves the receiver's link.
 pub type Acks = Vec<(f64, u64)>;
 
+/// The number of each packet of data that is sent, and whether it goes in the instant in which an acknowledgement arrives.
+pub type Sends = Vec<(u64, bool)>;
+
 /// What is to be compared.
 #[derive(Clone, Debug)]
 pub struct Case {
@@ -31,19 +34,25 @@ pub struct Case {
     pub ack_losses: Vec<u64>,
     /// Whether acknowledgements wait 100 ms for a second one.
     pub delayed: bool,
+    pub overhead: Span,
+    pub min_rto: Span,
     pub seconds: u64,
 }
 
 impl Case {
     pub fn new(algorithm: Algorithm, window: u64, losses: &[u64]) -> Case {
         let losses = losses.to_vec();
-        Case { algorithm, window, losses, marks: None, ack_losses: Vec::new(), delayed: false, seconds: 8 }
+        let (overhead, min_rto, ack_losses) = (Span::ZERO, Span::from_millis(200), Vec::new());
+        Case { algorithm, window, losses, marks: None, ack_losses, delayed: false, overhead, min_rto, seconds: 8 }
     }
 
     pub fn host(&self) -> Host {
         let params = TcpParams { window: Some(Size::Packets(self.window)), ..TcpParams::defaults(&LINK).unwrap() };
         let delayed_ack = if self.delayed { Span::from_millis(100) } else { Span::ZERO };
-        Host { algorithm: self.algorithm, delayed_ack, ecn: self.marks.is_some(), ..Host::new(&params) }
+        let (algorithm, overhead, ecn) = (self.algorithm, self.overhead, self.marks.is_some());
+        let mut host = Host { algorithm, delayed_ack, ecn, overhead, ..Host::new(&params) };
+        host.rto.min = self.min_rto;
+        host
     }
 }
 
@@ -90,13 +99,23 @@ impl Discipline<QueuedPacket> for Tapped {
 
 pub struct Outcome {
     pub acks: Acks,
+    pub sends: Sends,
     pub timeouts: u64,
     pub retransmissions: u64,
 }
 
 /// The transfer here.
-pub fn ours(case: &Case, host: &Host) -> Outcome {
+pub fn ours(case: &Case) -> Outcome {
+    let host = &case.host();
     let acks = Arc::new(Mutex::new(Vec::new()));
+    let (sent, heard) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
+    // Takes no time; shows what passes.
+    let tap = |name: &str| LinePlan {
+        name: name.into(),
+        rate: Rate(1_000_000_000_000_000),
+        delay: Span::ZERO,
+        jitter: Span::ZERO,
+    };
     let link = |name: &str, losses: &[u64], marks: &[u64]| {
         let mut given = |_| Some(Value::Size(Size::Packets(1000)));
         let inner = build("drop_tail", &mut given, &LINK).unwrap().unwrap();
@@ -111,30 +130,25 @@ pub fn ours(case: &Case, host: &Host) -> Outcome {
             watched: true,
         }
     };
+    let seed = clock(case.algorithm);
     let mut sim = Sim::new(Plan {
         links: vec![
             link("out", &case.losses, case.marks.as_deref().unwrap_or_default()),
             link("back", &case.ack_losses, &[]),
         ],
-        // Takes no time; shows the acknowledgements that enter the link back.
-        lines: vec![LinePlan {
-            name: "tap".into(),
-            rate: Rate(1_000_000_000_000_000),
-            delay: Span::ZERO,
-            jitter: Span::ZERO,
-        }],
+        lines: vec![tap("acknowledged"), tap("sent"), tap("heard")],
         flows: vec![FlowPlan {
             group: 0,
             source: SourcePlan::Tcp(host.clone()),
-            path: vec![Hop::Link(0)],
-            return_path: vec![Hop::Line(0), Hop::Link(1)],
+            path: vec![Hop::Line(1), Hop::Link(0)],
+            return_path: vec![Hop::Line(0), Hop::Link(1), Hop::Line(2)],
             start: Time::ZERO,
             stop: Time::NEVER,
             size: None,
             class: 0,
             priority: 0,
         }],
-        seed: clock(),
+        seed,
         duration: Span::from_secs(case.seconds),
         warmup: Span::ZERO,
         sample: Span::from_secs(1),
@@ -147,37 +161,51 @@ pub fn ours(case: &Case, host: &Host) -> Outcome {
     let note = move |time: Time, packet: &SimPacket| {
         noted.lock().unwrap().push((time.0 as f64 / 1e9, packet.segment.ack / mss));
     };
-    assert!(sim.observe("tap", Box::new(note)));
+    assert!(sim.observe("acknowledged", Box::new(note)));
+    let noted = heard.clone();
+    assert!(sim.observe("heard", Box::new(move |time, _| noted.lock().unwrap().push(time))));
+    let noted = sent.clone();
+    let note = move |time, packet: &SimPacket| {
+        noted.lock().unwrap().extend((packet.segment.len > 0).then_some((packet.segment.seq / mss + 1, time)));
+    };
+    assert!(sim.observe("sent", Box::new(note)));
     while sim.advance(1 << 16) {}
     let flow = &sim.finish().flows[0];
     let acks = acks.lock().unwrap().clone();
-    Outcome { acks, timeouts: flow.timeouts, retransmissions: flow.retransmissions }
+    let heard = heard.lock().unwrap();
+    let at_once = |time: Time| {
+        let before = heard.partition_point(|&heard| heard <= time);
+        // The taps take a nanosecond at most.
+        before > 0 && time.since(heard[before - 1]) < Span(10)
+    };
+    let sends = sent.lock().unwrap().iter().map(|&(packet, time)| (packet, at_once(time))).collect();
+    Outcome { acks, sends, timeouts: flow.timeouts, retransmissions: flow.retransmissions }
 }
 
-/// What ns-2 draws for the phase of the retransmission clock, in seconds, from the seed that [`ns2`] sets: the second
-/// number, because a run begins with resetting every agent.
-const NS2_PHASE: f64 = 8.911492e-3;
-
-/// The seed with which our clock's phase comes nearest to ns-2's: a timeout can come, or not, by that.
-fn clock() -> u64 {
-    static SEED: OnceLock<u64> = OnceLock::new();
-    let away = |seed: &u64| {
-        let phase = Stream::new(*seed, "flow/0/clock").below(10_000_000);
-        phase.abs_diff((NS2_PHASE * 1e9) as u64)
-    };
-    *SEED.get_or_init(|| (1..200_000).min_by_key(away).unwrap())
+/// The seed with which our clock's phase comes nearest to ns-2's: a timeout can come, or not, by that. ns-2 draws the
+/// phase, in nanoseconds here, at each reset of an agent: twice until a run begins, for Vegas three times. These are its
+/// second and third number from the seed that [`ns2`] sets.
+fn clock(algorithm: Algorithm) -> u64 {
+    static SEEDS: [OnceLock<u64>; 2] = [OnceLock::new(), OnceLock::new()];
+    let vegas = usize::from(algorithm == Algorithm::Vegas);
+    let theirs: u64 = [8_911_492, 994_063][vegas];
+    let away = |seed: &u64| Stream::new(*seed, "flow/0/clock").below(10_000_000).abs_diff(theirs);
+    *SEEDS[vegas].get_or_init(|| (1..200_000).min_by_key(away).unwrap())
 }
 
 /// The transfer in ns-2, or none where it is not installed.
-pub fn ns2(case: &Case) -> Option<Acks> {
+pub fn ns2(case: &Case) -> Option<(Acks, Sends)> {
     Command::new("ns").arg("/dev/null").output().ok()?;
     let list = |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
     let (agent, sack) = match case.algorithm {
         Algorithm::Tahoe => ("TCP", ""),
         Algorithm::Reno => ("TCP/Reno", ""),
         Algorithm::NewReno => ("TCP/Newreno", ""),
+        Algorithm::Vegas => ("TCP/Vegas", ""),
         _ => ("TCP/Sack1", "/Sack1"),
     };
+    // Vegas has an output of its own, which adds no header to the packet and opens with data, packet 0.
+    let (bytes, opening) = if case.algorithm == Algorithm::Vegas { (1000, 0) } else { (960, 1) };
     let script = format!(
         r#"
 set ns [new Simulator]
@@ -200,8 +228,10 @@ errors $b $a 0 {{{ack_losses}}}
 $defaultRNG seed 7
 set tcp [new Agent/{agent}]
 $tcp set window_ {window}
-$tcp set packetSize_ 960
+$tcp set packetSize_ {bytes}
 $tcp set ecn_ {ecn}
+$tcp set overhead_ {overhead}
+$tcp set minrto_ {min_rto}
 set sink [new Agent/TCPSink{sack}{delayed}]
 $ns attach-agent $a $tcp
 $ns attach-agent $b $sink
@@ -209,6 +239,7 @@ $ns connect $tcp $sink
 set ftp [new Application/FTP]
 $ftp attach-agent $tcp
 $ns trace-queue $b $a stdout
+$ns trace-queue $a $b stdout
 $ns at 0.0 "$ftp start"
 $ns at {seconds} "exit 0"
 $ns run
@@ -218,6 +249,8 @@ $ns run
         ack_losses = list(&case.ack_losses),
         window = case.window,
         ecn = case.marks.is_some(),
+        overhead = case.overhead.as_secs(),
+        min_rto = case.min_rto.as_secs(),
         delayed = if case.delayed { "/DelAck" } else { "" },
         seconds = case.seconds,
     );
@@ -232,14 +265,23 @@ $ns run
     let output = Command::new("ns").arg(&path).output().unwrap();
     std::fs::remove_file(&path).unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let acks = text.lines().filter(|line| line.starts_with("+ ") && line.contains(" ack ")).filter_map(|line| {
+    let (mut acks, mut sends, mut heard) = (Acks::new(), Sends::new(), "");
+    for line in text.lines() {
         let words: Vec<&str> = line.split(' ').collect();
-        // The SYN is packet 0 there: an acknowledgement of packet n covers n packets of data.
-        Some((words[1].parse().ok()?, words[10].parse().ok()?))
-    });
-    let acks: Acks = acks.collect();
+        match (words[0], words[4], words[10].parse::<i64>()) {
+            // An acknowledgement there names the last packet that it covers; the SYN is packet 0.
+            ("+", "ack", Ok(last)) if last + 1 >= opening => {
+                acks.push((words[1].parse().unwrap(), (last + 1 - opening) as u64));
+            }
+            ("r", "ack", _) => heard = words[1],
+            ("+", "tcp", Ok(packet)) if packet >= opening => {
+                sends.push(((packet + 1 - opening) as u64, words[1] == heard));
+            }
+            _ => {}
+        }
+    }
     assert!(!acks.is_empty(), "ns-2 said: {text} {}", String::from_utf8_lossy(&output.stderr));
-    Some(acks)
+    Some((acks, sends))
 }
 
 /// The first acknowledgement that is not the same in both, or that comes more than `tolerance` seconds later or earlier.

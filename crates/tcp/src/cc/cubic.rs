@@ -8,11 +8,11 @@
 //! | RFC 9438, Sec. 4.10: slow start may be HyStart++ | the plain slow start of RFC 5681 | RFC 9406 is a separate algorithm |
 //! | RFC 9438, Sec. 4.6: ssthresh = flight · β, at least 2 | the window that could be under way, times β | as Reno here; the same for a greedy sender |
 //! | RFC 9438, Sec. 4.9: spurious losses may be undone | they are not | optional, and nothing here reorders |
-//! | RFC 9438, Sec. 5.8: no growth while the application limits | growth goes on | as Reno here; greedy senders do not notice |
+//! | RFC 9438, Sec. 5.8: no growth while the application limits | as the host's `cwnd_validation` says; the time without growth does not count (Sec. 4.2) | Linux moves the epoch by the idle time alone |
 //! | Linux scales time to 1/1024 s and takes integer cube roots | floating point | RFC 9438's formulas as they stand |
 
 use super::{Ack, CongestionControl};
-use sluicegate_base::Time;
+use sluicegate_base::{Span, Time};
 
 /// RFC 9438, Sec. 5.1: the aggressiveness, in segments per second cubed.
 const C: f64 = 0.4;
@@ -89,6 +89,12 @@ impl CongestionControl for Cubic {
         }
     }
 
+    fn on_pause(&mut self, pause: Span) {
+        if let Some((begun, _)) = &mut self.epoch {
+            *begun += pause;
+        }
+    }
+
     fn on_congestion(&mut self, window: f64, least: f64) {
         self.decrease(window);
         self.cwnd = (window * BETA).max(least);
@@ -105,6 +111,10 @@ impl CongestionControl for Cubic {
     }
 
     fn set_cwnd(&mut self, cwnd: f64) {
+        if cwnd < self.cwnd {
+            // From a smaller window another stage begins.
+            self.epoch = None;
+        }
         self.cwnd = cwnd.max(1.0);
     }
 }
@@ -112,7 +122,6 @@ impl CongestionControl for Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sluicegate_base::Span;
 
     /// RFC 9438, eq. 1 and 2: from β·W_max back to W_max in K = ∛(W_max (1 − β)/C) seconds, along the cubic.
     #[test]

@@ -8,13 +8,15 @@ mod fixed;
 mod reno;
 mod ut_lt;
 mod vegas;
+mod vegas_ns2;
 
 pub use cubic::Cubic;
 pub use decbit::DecBit;
 pub use fixed::Fixed;
 pub use reno::Reno;
 pub use ut_lt::UtLt;
-pub use vegas::{Vegas, VegasLaw};
+pub use vegas::{Vegas, VegasLaw, VegasRules};
+pub use vegas_ns2::VegasNs2;
 
 use alloc::boxed::Box;
 use sluicegate_base::{Span, Time};
@@ -41,6 +43,28 @@ pub struct Ack {
     pub srtt: Span,
     /// The round trip that it ends, if it is of the segment that was being timed.
     pub round: Option<RoundTrip>,
+}
+
+/// A round trip of which every segment was timed by itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TimedRound {
+    /// The mean over those that were sent once; above zero.
+    pub rtt: Span,
+    /// BaseRTT; above zero.
+    pub base: Span,
+    /// Segments sent meanwhile.
+    pub sent: f64,
+}
+
+/// What an acknowledgement of new data brings where every segment is timed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TimedAck {
+    /// Segments under way, and the one that it acknowledges.
+    pub flight: f64,
+    /// The round that it ends.
+    pub round: Option<TimedRound>,
+    /// Whether it ends a recovery that had inflated the window.
+    pub recovered: bool,
 }
 
 /// How the queues on the way of a packet stood, as its acknowledgement says where every packet is answered by itself.
@@ -75,8 +99,14 @@ pub trait CongestionControl: Send {
     /// The slow-start threshold.
     fn ssthresh(&self) -> f64;
 
-    /// New data has been acknowledged outside recovery.
+    /// New data has been acknowledged outside recovery, and the window may grow.
     fn on_ack(&mut self, ack: &Ack);
+
+    /// The same where the recovery times every segment (ns-2's Vegas).
+    fn on_timed_ack(&mut self, _ack: &TimedAck) {}
+
+    /// For so long the window was not to grow, because something else limited the sender.
+    fn on_pause(&mut self, _pause: Span) {}
 
     /// An acknowledgement says what the packet that it answers has met (DECbit, UT/LT). Whether the window shrinks.
     fn on_load(&mut self, _load: Load) -> bool {
@@ -133,6 +163,14 @@ impl CongestionControl for Law {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         of_each!(self, law => law.on_ack(ack));
+    }
+
+    fn on_timed_ack(&mut self, ack: &TimedAck) {
+        of_each!(self, law => law.on_timed_ack(ack));
+    }
+
+    fn on_pause(&mut self, pause: Span) {
+        of_each!(self, law => law.on_pause(pause));
     }
 
     fn on_load(&mut self, load: Load) -> bool {

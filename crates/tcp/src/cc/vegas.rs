@@ -7,25 +7,35 @@
 //! doubles in every other round trip until Diff passes γ.
 //!
 //! Recovery is NewReno's. With `vegas_cut` = 0 a loss costs nothing of the window: so Tang, Wang & Low 2004 (Sec. V-C)
-//! changed ns-2's Vegas for queues that drop often.
+//! changed ns-2's Vegas for queues that drop often. ns-2's own, with `vegas_rules` = ns2, is [`VegasNs2`](super::VegasNs2).
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | Brakmo & Peterson: α and β, in packets: 1 and 3, or 2 and 4 | 1 and 3; γ = 1 | ns-2, `v_alpha_`, `v_beta_`, `v_gamma_` |
 //! | WindowSize, and bytes sent while a "distinguished" segment is under way | segments under way just before its acknowledgement, and segments sent until then | the same for a full window; ns-2 takes it from sequence numbers, too |
-//! | nothing on rounding | none | ns-2 rounds Diff, so that its queue is between α − ½ and β + ½ |
+//! | nothing on rounding | none | the paper's window moves by fractions, too |
 //! | the window grows "linearly during the next RTT" | by 1/cwnd for each acknowledgement of it | ns-2, `v_incr_` |
 //! | it "decreases linearly during the next RTT" | by one segment at once, not below two | ns-2 |
 //! | slow start ends with a change to "linear increase/decrease mode" | and the window loses an eighth | ns-2: Diff was measured at a window that is already too large |
 //! | a fast retransmit takes less than Reno's half of the window | `vegas_cut`, a quarter of it | ns-2; Tang, Wang & Low: nothing |
 //! | nothing on the window during recovery | at the end it is as the cut left it, NewReno's deflation undone | ns-2, `v_newcwnd_` |
 //! | a first duplicate is enough for a retransmission when a fine-grained timeout has passed | three duplicates, then NewReno's recovery | Tang, Wang & Low: their second change, "which better handles losses" |
-//! | every segment is timed; nothing on repeated ones | one segment for each round trip, none that was sent again, and not by an acknowledgement that ends a recovery | Tang, Wang & Low: their first change; only then is a sample a round trip |
+//! | every segment is timed; nothing on repeated ones | one segment for each round trip, none that was sent again, and not by an acknowledgement that ends a recovery | Tang, Wang & Low: their first change; only then is a sample a round trip; ns-2 takes the mean of all |
 //! | BaseRTT is the shortest round trip | so | ns-2 also takes a longer one when a single packet was under way, and then mistakes a standing queue for the path |
 //! | a timeout as in Reno | so: the window closes to one segment, the threshold to half | ns-2 starts again from two |
 
 use super::{Ack, CongestionControl, RoundTrip, whole};
-use sluicegate_base::Span;
+use sluicegate_base::{Span, choices};
+
+choices! {
+    /// Whose Vegas it is.
+    pub enum VegasRules {
+        /// Brakmo & Peterson's window, and with vegas_cut = 0 Tang, Wang & Low's, with NewReno's recovery.
+        Paper = "paper",
+        /// ns-2's window and recovery, with a time for every segment and a fine-grained timeout.
+        Ns2 = "ns2",
+    }
+}
 
 /// What Vegas keeps in queues, and what a loss costs it.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -7,11 +7,13 @@ mod newreno;
 mod reno;
 mod sack;
 mod tahoe;
+mod vegas_ns2;
 
 pub use newreno::NewReno;
 pub use reno::Reno;
 pub use sack::{Pipe, Sack};
 pub use tahoe::Tahoe;
+pub use vegas_ns2::VegasNs2;
 
 use crate::segment::Segment;
 use crate::send::{Core, Cut};
@@ -74,7 +76,12 @@ pub trait Recovery: Send {
     fn on_dup_ack(&mut self, core: &mut Core, segment: &Segment, now: Time);
 
     /// The retransmission timer has expired; the core has gone back to the first unacknowledged byte.
-    fn on_timeout(&mut self, core: &mut Core);
+    fn on_timeout(&mut self, core: &mut Core, now: Time);
+
+    /// Whether the window lets anything out.
+    fn open(&self, core: &Core) -> bool {
+        core.fits(self.inflation())
+    }
 
     /// The byte to send next; `None` when nothing may be sent now, as always while the core permits nothing.
     #[inline]
@@ -91,6 +98,8 @@ pub enum Scheme {
     Reno(Reno),
     /// NewReno's.
     NewReno(NewReno),
+    /// That of ns-2's Vegas, which is told what leaves.
+    VegasNs2(Box<VegasNs2>),
     /// Any other.
     Other(Box<dyn Recovery>),
 }
@@ -109,6 +118,7 @@ macro_rules! of_each {
             Scheme::Tahoe($scheme) => $what,
             Scheme::Reno($scheme) => $what,
             Scheme::NewReno($scheme) => $what,
+            Scheme::VegasNs2($scheme) => $what,
             Scheme::Other($scheme) => $what,
         }
     };
@@ -129,15 +139,19 @@ impl Recovery for Scheme {
         of_each!(self, scheme => scheme.on_dup_ack(core, segment, now));
     }
 
-    fn on_timeout(&mut self, core: &mut Core) {
-        of_each!(self, scheme => scheme.on_timeout(core));
+    fn on_timeout(&mut self, core: &mut Core, now: Time) {
+        of_each!(self, scheme => scheme.on_timeout(core, now));
+    }
+
+    fn open(&self, core: &Core) -> bool {
+        of_each!(self, scheme => scheme.open(core))
     }
 
     #[inline]
     fn next(&mut self, core: &mut Core) -> Option<u64> {
         match self {
             Scheme::Other(scheme) => scheme.next(core),
-            // The small ones leave this to the window.
+            // The others leave this to the window.
             _ => core.next_in_window(self.inflation()),
         }
     }

@@ -75,7 +75,7 @@ impl Recovery for NewReno {
         };
     }
 
-    fn on_timeout(&mut self, core: &mut Core) {
+    fn on_timeout(&mut self, core: &mut Core, _now: Time) {
         core.dupacks = 0;
         *self = NewReno::default();
     }

@@ -34,7 +34,7 @@ impl Recovery for Reno {
         core.permit = Permit::after_dup(core);
     }
 
-    fn on_timeout(&mut self, core: &mut Core) {
+    fn on_timeout(&mut self, core: &mut Core, _now: Time) {
         core.dupacks = 0;
         *self = Reno::default();
     }

@@ -126,6 +126,8 @@ impl Sack {
 impl Recovery for Sack {
     fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
         self.timed_out = false;
+        // A mark from beyond the recovery has ended it, though it has moved `recover`; to ns-2 it goes on.
+        let marked = core.cut != Cut::Loss && !core.ns2_rules;
         if !self.recovering {
             core.acknowledge(segment.ack, now);
             core.grow(segment, now);
@@ -133,11 +135,14 @@ impl Recovery for Sack {
             if self.pipe == Pipe::Counted {
                 self.board.clear();
             }
-        } else if core.recover.is_none_or(|recover| segment.ack >= recover) {
+        } else if marked || core.recover.is_none_or(|recover| segment.ack >= recover) {
             self.recovering = false;
-            core.cut = Cut::Nothing;
-            // What was first sent during this recovery may be lost too, and is to be recovered as quickly (RFC 6675; ns-2).
-            core.recover = None;
+            // What was first sent during this recovery may be lost too, and is to be recovered as quickly (RFC 6675;
+            // ns-2), unless the window has just been cut for its mark.
+            if !marked {
+                core.cut = Cut::Nothing;
+                core.recover = None;
+            }
             core.acknowledge(segment.ack, now);
             self.update(core.una, core.max, segment);
             if self.pipe == Pipe::Counted {
@@ -182,20 +187,24 @@ impl Recovery for Sack {
         }
     }
 
-    fn on_timeout(&mut self, core: &mut Core) {
+    fn on_timeout(&mut self, core: &mut Core, _now: Time) {
         core.dupacks = 0;
         *self = Sack { timed_out: true, ..Sack::new(self.pipe) };
     }
 
-    fn next(&mut self, core: &mut Core) -> Option<u64> {
-        if !self.recovering || core.permit != Permit::Window {
-            return core.next_in_window(0);
-        }
+    fn open(&self, core: &Core) -> bool {
         let mss = u64::from(core.mss);
-        let room = match self.pipe {
+        match self.pipe {
+            _ if !self.recovering => core.fits(0),
             Pipe::Counted => self.counter < core.cc.cwnd() as i64,
             Pipe::Rfc6675 => self.under_way(core) + mss <= (core.cc.cwnd() * mss as f64) as u64,
-        };
+        }
+    }
+
+    fn next(&mut self, core: &mut Core) -> Option<u64> {
+        if !self.recovering || !matches!(core.permit, Permit::Window | Permit::Delayed) {
+            return core.next_in_window(0);
+        }
         let within = |core: &Core, at: u64| at + u64::from(core.length_at(at)) <= core.una.saturating_add(core.wnd);
         let lost = self.lost_below(core.mss);
         let hole = self.hole(core.una).filter(|&at| within(core, at));
@@ -207,7 +216,7 @@ impl Recovery for Sack {
             (hole, Pipe::Rfc6675) => new.or(hole),
             (None, Pipe::Counted) => new,
         };
-        let Some(at) = at.filter(|_| room) else {
+        let Some(at) = at.filter(|_| self.open(core)) else {
             core.permit = Permit::Nothing;
             return None;
         };

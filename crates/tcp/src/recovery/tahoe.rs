@@ -51,5 +51,5 @@ impl Recovery for Tahoe {
         core.permit = if one { Permit::One } else { Permit::Window };
     }
 
-    fn on_timeout(&mut self, _core: &mut Core) {}
+    fn on_timeout(&mut self, _core: &mut Core, _now: Time) {}
 }

@@ -1,13 +1,13 @@
 //! The sender: what its application, its peer and its clock do to it, and what it sends.
 
-use super::{Core, Cut, Permit, SendCounters};
+use super::{Core, Cut, Delay, Permit, SendCounters, Usage};
 use crate::cc::{CongestionControl, Load};
-use crate::host::Host;
+use crate::host::{CwndValidation, Host};
 use crate::recovery::{Recovery, Scheme};
 use crate::rtt::Rtt;
 use crate::segment::{Flags, Segment};
 use core::fmt;
-use sluicegate_base::{Span, Time};
+use sluicegate_base::{Span, Stream, Time};
 
 /// The sending half.
 #[repr(C)]
@@ -50,15 +50,26 @@ impl Sender {
                 deadline: None,
                 idle_since: None,
                 restart_window: host.restart_window,
+                usage: Usage { validated: host.cwnd_validation == CwndValidation::Linux, ..Usage::default() },
+                asked: Time::ZERO,
+                repeated_timeout_cut: host.repeated_timeout_cut,
+                timed_out: None,
+                delay: None,
                 ecn: host.answers_marks(),
                 bits: host.copies_bits(),
                 ns2_rules: host.ns2_rules,
+                timer_runs_on: host.vegas_of_ns2(),
                 announce_cut: false,
                 marked_at_one: false,
                 acked: 0,
                 round: None,
             },
         }
+    }
+
+    /// From now on what the window lets out waits for a random time up to `most` (ns-2, `overhead_`).
+    pub fn delay(&mut self, most: Span, rng: Stream) {
+        self.core.delay = Some(Delay::new(most, rng));
     }
 
     /// The application writes `bytes` more; `u64::MAX` writes without end.
@@ -122,24 +133,34 @@ impl Sender {
         }
     }
 
-    /// The retransmission timer may have expired: goes back to the first unacknowledged byte if so.
+    /// What waited may go, and the retransmission timer may have expired: goes back to the first unacknowledged byte if so.
     pub fn on_timer(&mut self, now: Time) {
         let core = &mut self.core;
+        if core.delay.as_mut().is_some_and(|delay| delay.due.take_if(|due| *due <= now).is_some()) {
+            core.permit = Permit::Delayed;
+        }
         if core.deadline.is_none_or(|deadline| now < deadline) {
             return;
         }
         let window = core.window(0).max(1.0);
         let marked_under_way = core.ns2_rules || core.recover.is_some_and(|recover| core.una < recover);
-        if core.una == core.max {
+        let idle = core.una == core.max;
+        if idle && !core.timer_runs_on {
             // Nothing was lost: a window below one segment has waited long enough.
             core.cc.set_cwnd(1.0);
             core.restart_timer(now);
             core.deadline = None;
         } else {
-            core.counters.timeouts += 1;
-            core.cc.on_timeout(window, !(core.cut == Cut::Mark && marked_under_way));
+            core.counters.timeouts += u64::from(!idle);
+            // RFC 5681, Section 3.1: what the timer has sent again before does not lower the threshold again.
+            let again = core.timed_out.replace(core.una) == Some(core.una) && !core.repeated_timeout_cut;
+            core.cc.on_timeout(window, !(again || (core.cut == Cut::Mark && marked_under_way)));
             core.rtt.back_off();
             core.restart_timer(now);
+            if idle {
+                // What else it does while nothing is under way is seen when there is something to send.
+                (core.deadline, core.idle_since) = (None, Some(now));
+            }
         }
         core.recover = Some(core.max);
         core.cut = Cut::Timeout;
@@ -147,7 +168,7 @@ impl Sender {
         core.announce_cut = true;
         core.nxt = core.una;
         core.permit = Permit::Window;
-        self.recovery.on_timeout(core);
+        self.recovery.on_timeout(core, now);
     }
 
     /// Whether [`poll_into`](Sender::poll_into) may give a segment; if not, it would change nothing either.
@@ -161,20 +182,73 @@ impl Sender {
     /// Writes the next segment to send now over `segment`, if there is any. Call it after each event until there is none.
     #[inline(always)]
     pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
-        let core = &mut self.core;
-        let at = match core.resend.take() {
+        let resend = self.core.resend.take();
+        let at = match resend {
             Some(at) => at,
             None => {
-                // RFC 5681, Section 4.1: after an idle timeout the window starts anew.
-                if core.idle_since.is_some() {
-                    core.restart_if_idle(now);
+                if self.core.idle_since.is_some() {
+                    self.after_idling(now);
                 }
-                let Some(at) = self.recovery.next(core) else { return false };
+                if self.core.delay.is_some() && self.waits(now) {
+                    return false;
+                }
+                let Some(at) = self.recovery.next(&mut self.core) else { return false };
                 at
             }
         };
-        core.emit(at, now, segment);
+        if let Scheme::VegasNs2(vegas) = &mut self.recovery {
+            vegas.on_send(&self.core, at, resend.is_some(), now);
+        }
+        self.core.emit(at, now, segment);
         true
+    }
+
+    /// Nothing has been under way. RFC 5681, Section 4.1: after an idle timeout the window starts anew. A timer that runs
+    /// on has expired once or more.
+    #[cold]
+    fn after_idling(&mut self, now: Time) {
+        if !self.core.timer_runs_on {
+            return self.core.restart_if_idle(now);
+        }
+        if !self.core.sendable(self.core.nxt) {
+            return;
+        }
+        while let Some(expiry) = self.core.idle_since.map(|since| since + self.core.rtt.timeout()) {
+            self.core.deadline = Some(expiry);
+            if expiry >= now {
+                break;
+            }
+            self.on_timer(expiry);
+        }
+    }
+
+    /// Whether what the window would let out now waits for the host; it goes when [`on_timer`](Sender::on_timer) is due.
+    #[cold]
+    fn waits(&mut self, now: Time) -> bool {
+        if !matches!(self.core.permit, Permit::Window | Permit::Burst(_)) {
+            return false;
+        }
+        self.core.permit = Permit::Nothing;
+        if self.recovery.open(&self.core) {
+            self.hold(now);
+        }
+        true
+    }
+
+    fn hold(&mut self, now: Time) {
+        if let Some(delay) = &mut self.core.delay {
+            delay.hold(now);
+        }
+    }
+
+    /// Whether the opening of the connection may go out, which waits as data does.
+    pub fn may_call(&mut self, now: Time) -> bool {
+        let ready = self.core.delay.is_none() || self.core.permit == Permit::Delayed;
+        self.core.permit = Permit::Nothing;
+        if !ready {
+            self.hold(now);
+        }
+        ready
     }
 
     /// A gateway asks for less: slow start from one segment, up to the threshold as it is.
@@ -186,11 +260,12 @@ impl Sender {
         self.core.counters.quench_responses += 1;
     }
 
-    /// When the retransmission timer expires.
+    /// When it next wants [`on_timer`](Sender::on_timer): the retransmission timer expires, or what waits may go.
     #[must_use]
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
-        self.core.deadline
+        let due = self.core.delay.as_ref().and_then(|delay| delay.due);
+        [self.core.deadline, due].into_iter().flatten().min()
     }
 
     /// The timeout as it stands.

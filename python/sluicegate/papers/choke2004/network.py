@@ -73,9 +73,9 @@ class Network:
             sets["network.access_rate"] = "1 Gbit/s"
         if self.vegas:
             sets |= {
-                "flows.0.algorithm": "vegas", "flows.0.vegas_alpha": f"{self.alpha:g}", "flows.0.vegas_cut": "0",
-                "flows.0.vegas_beta": f"{self.alpha:g}", "queue.max_th": f"{VEGAS_MAX_TH}",
-                "queue.max_p": f"{VEGAS_MAX_P:g}", "queue.limit": "4000",
+                "flows.0.algorithm": "vegas", "flows.0.vegas_rules": "paper", "flows.0.vegas_cut": "0",
+                "flows.0.vegas_alpha": f"{self.alpha:g}", "flows.0.vegas_beta": f"{self.alpha:g}",
+                "queue.max_th": f"{VEGAS_MAX_TH}", "queue.max_p": f"{VEGAS_MAX_P:g}", "queue.limit": "4000",
             }  # fmt: skip
         return tuple(sets.items())
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from ...design.pi import design_pi
-from ...experiments.compare import jain
 from ...experiments.disciplines import choices, known
 from ...experiments.engine import Sets
 from ...reproduce import (
@@ -32,6 +31,7 @@ from ...reproduce import (
     packets,
     percent,
 )
+from ...stats import jain
 
 BASELINE = "drop_tail"
 FAIR = 100 / 33

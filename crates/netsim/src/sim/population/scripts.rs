@@ -131,6 +131,8 @@ impl Sim {
             hosts: [&hosts[0], &hosts[1]],
             way: &plan.way,
             round_trip: vector.round_trip.unwrap_or(drawn),
+            // What the initiator sends leads to the sender, and what the acceptor sends to the receiver.
+            losses: vector.losses.unwrap_or_default(),
             phases,
             owner: 0,
         };

@@ -100,6 +100,7 @@ impl Sim {
                 way: &plan.way,
                 round_trip: state.session.round_trip,
                 phases: [phase(plan.host.rto.tick, state.session.phase), state.phase],
+                losses: [0; 2],
                 owner: user,
             };
             place = population.open(at, &opening);

@@ -1,0 +1,114 @@
+//! Timeouts of a sender that is fed by hand.
+
+use sluicegate_base::{Link, Params, Rate, Span, Time};
+use sluicegate_tcp::host::ProfileName;
+use sluicegate_tcp::{Algorithm, Connection, Flags, Host, Segment, TcpParams};
+
+/// A sender with a window of 20 segments, all of them under way, and the length of one.
+fn sender(profile: ProfileName, algorithm: Algorithm) -> (Connection, u64) {
+    let params = TcpParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
+    let params = TcpParams { profile, algorithm: Some(algorithm), initial_window: Some(20.0), ..params };
+    let host = Host::new(&params);
+    let mss = u64::from(host.mss);
+    let mut sender = Connection::established(&Host { window: 20 * mss, ..host }, Span::ZERO);
+    sender.write(u64::MAX);
+    assert_eq!(sent(&mut sender, Time::ZERO).len(), 20);
+    (sender, mss)
+}
+
+fn sent(sender: &mut Connection, now: Time) -> Vec<u64> {
+    std::iter::from_fn(|| sender.poll(now)).map(|segment| segment.seq).collect()
+}
+
+/// The timer expires, and the first segment goes again.
+fn expire(sender: &mut Connection) -> Time {
+    let now = sender.next_timer().unwrap();
+    sender.on_timer(now);
+    assert_eq!(sent(sender, now), [0]);
+    now
+}
+
+/// RFC 5681, Sec. 3.1: the threshold is held once the timer has sent the same segment again. A window of 20 has one of 10;
+/// 4.3BSD, FreeBSD 4.5 and ns-2 lower it to 2 at the second timeout.
+#[test]
+fn a_second_timeout_of_a_segment_holds_the_threshold_where_the_host_follows_rfc_5681() {
+    let windows = |profile, timeouts| {
+        let (mut sender, mss) = sender(profile, Algorithm::Sack);
+        let now = (0..timeouts).map(|_| expire(&mut sender)).last().unwrap();
+        let grown = (1..=12).map(|segments| {
+            let ack = Segment { ack: segments * mss, flags: Flags::ACK, ..Segment::default() };
+            sender.on_segment(&ack, false, now);
+            sent(&mut sender, now);
+            sender.cwnd()
+        });
+        grown.collect::<Vec<_>>()
+    };
+    let slow_start = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 10.1];
+    for profile in [ProfileName::Modern, ProfileName::Ns2, ProfileName::Bsd43Tahoe] {
+        assert_eq!(windows(profile, 1)[..10], slow_start, "{profile:?}");
+    }
+    for timeouts in [2, 3, 5] {
+        assert_eq!(windows(ProfileName::Modern, timeouts)[..10], slow_start, "{timeouts}");
+    }
+    for profile in
+        [ProfileName::Ns2, ProfileName::Bsd43Tahoe, ProfileName::Red1993, ProfileName::FreeBsd45, ProfileName::Dcn2004]
+    {
+        assert_eq!(windows(profile, 2)[..3], [2.0, 2.5, 2.9], "{profile:?}");
+    }
+}
+
+/// A timeout of another segment is a loss of its own.
+#[test]
+fn a_timeout_of_the_next_segment_lowers_the_threshold_again() {
+    let (mut sender, mss) = sender(ProfileName::Modern, Algorithm::Sack);
+    let now = expire(&mut sender);
+    let ack = |segments| Segment { ack: segments * mss, flags: Flags::ACK, ..Segment::default() };
+    sender.on_segment(&ack(1), false, now);
+    sent(&mut sender, now);
+    assert_eq!(sender.cwnd(), 2.0);
+    let now = sender.next_timer().unwrap();
+    sender.on_timer(now);
+    sent(&mut sender, now);
+    (2..=4).for_each(|segments| sender.on_segment(&ack(segments), false, now));
+    // Half of 2, and 2 at the least: 2, 2.5, 2.9.
+    assert_eq!(sender.cwnd(), 2.9);
+}
+
+/// CUBIC's threshold of 0.7 · 20 is held too, and the curve begins where slow start ends (RFC 9438, Sec. 4.8).
+#[test]
+fn cubic_holds_its_threshold_too() {
+    let (mut sender, mss) = sender(ProfileName::Modern, Algorithm::Cubic);
+    expire(&mut sender);
+    let now = expire(&mut sender);
+    for segments in 1..=13 {
+        assert_eq!(sender.cwnd(), segments as f64);
+        let ack = Segment { ack: segments * mss, flags: Flags::ACK, ..Segment::default() };
+        sender.on_segment(&ack, false, now);
+        sent(&mut sender, now);
+    }
+    assert_eq!(sender.cwnd(), 14.0);
+    let ack = Segment { ack: 14 * mss, flags: Flags::ACK, ..Segment::default() };
+    sender.on_segment(&ack, false, now);
+    assert!(sender.cwnd() < 14.1, "{}", sender.cwnd());
+}
+
+/// RFC 6582, Sec. 3.2: duplicates that do not cover `recover` are of what the timeout has sent again. ns-2 (`bugfix_ss_`)
+/// makes an exception while nothing has been acknowledged.
+#[test]
+fn duplicates_before_the_first_acknowledgement_bring_a_fast_retransmit_after_a_timeout_only_in_ns2() {
+    for algorithm in [Algorithm::Tahoe, Algorithm::Reno, Algorithm::NewReno, Algorithm::Sack] {
+        for (profile, expected) in [(ProfileName::Ns2, 1), (ProfileName::FreeBsd45, 0), (ProfileName::Modern, 0)] {
+            let (mut sender, mss) = sender(profile, algorithm);
+            let now = expire(&mut sender);
+            for n in 1..=3 {
+                let mut duplicate = Segment { flags: Flags::ACK, ..Segment::default() };
+                duplicate.sacks.push(0, (mss, (1 + n) * mss));
+                sender.on_segment(&duplicate, false, now);
+                sent(&mut sender, now);
+            }
+            // To a SACK sender duplicates mean nothing between a timeout and the next acknowledgement.
+            let expected = if algorithm == Algorithm::Sack { 0 } else { expected };
+            assert_eq!(sender.counters().fast_retransmits, expected, "{profile:?}, {algorithm:?}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+# ns vegas.tcl SEED MBPS FLOWS QUEUE LIMIT OVERHEAD: Vegas flows on a dumbbell, whose packets wait for up to OVERHEAD seconds. Prints, from 20 s to 80 s, the bytes that left the
+# bottleneck, the packets that arrived there and that it lost, and the mean of the packets queued. QUEUE: RED or DropTail.
+foreach {seed mbps flows kind limit overhead} $argv {}
+set ns [new Simulator]
+ns-random $seed
+set a [$ns node]
+set b [$ns node]
+$ns simplex-link $a $b ${mbps}Mb 20ms $kind
+$ns simplex-link $b $a ${mbps}Mb 20ms DropTail
+$ns queue-limit $a $b $limit
+$ns queue-limit $b $a 1000
+if {$kind == "RED"} {
+  set q [[$ns link $a $b] queue]
+  $q set thresh_ 5
+  $q set maxthresh_ 15
+  $q set q_weight_ 0.002
+  $q set linterm_ 50
+  $q set wait_ false
+  $q set gentle_ false
+  $q set bytes_ false
+  $q set queue_in_bytes_ false
+  $q set mean_pktsize_ 1000
+  $q set adaptive_ 0
+}
+set start [new RandomVariable/Uniform]
+$start set min_ 0
+$start set max_ 1
+for {set i 0} {$i < $flows} {incr i} {
+  set s [$ns node]
+  set r [$ns node]
+  $ns duplex-link $s $a 10Mb 5ms DropTail
+  $ns duplex-link $b $r 10Mb 0ms DropTail
+  $ns queue-limit $s $a 10000
+  # Vegas's agent adds no header to its packets.
+  set tcp [new Agent/TCP/Vegas]
+  $tcp set packetSize_ 1000
+  $tcp set window_ 100
+  $tcp set overhead_ $overhead
+  set sink [new Agent/TCPSink]
+  $ns attach-agent $s $tcp
+  $ns attach-agent $r $sink
+  $ns connect $tcp $sink
+  set ftp [new Application/FTP]
+  $ftp attach-agent $tcp
+  $ns at [$start value] "$ftp start"
+}
+set mon [$ns monitor-queue $a $b ""]
+set sum 0
+set count 0
+proc look {} {
+  global ns mon sum count
+  set sum [expr $sum + [$mon set pkts_]]
+  incr count
+  $ns at [expr [$ns now] + 0.0503] look
+}
+proc mark {} {
+  global mon before
+  set before "[$mon set bdepartures_] [$mon set parrivals_] [$mon set pdrops_]"
+}
+proc finish {} {
+  global mon before sum count
+  foreach {bd ar dr} $before {}
+  puts "[expr [$mon set bdepartures_]-$bd] [expr [$mon set parrivals_]-$ar] [expr [$mon set pdrops_]-$dr] [expr 1.0*$sum/$count]"
+  exit 0
+}
+$ns at 20.0 "mark; look"
+$ns at 80.0 finish
+$ns run
