@@ -217,3 +217,16 @@ def test_what_is_found_is_what_was_run(tmp_path: Path) -> None:
     assert plain["links"].select("experiment", "seed").rows() == [
         ("a label", 3), ("a label", 1), ("b", 3), ("b", 1),
     ]  # fmt: skip
+
+
+def test_a_store_that_is_interrupted_as_it_opens_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(store: Store) -> None:
+        (tmp_path / "deep/out/runs.sqlite").touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Store, "_opened", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Store(tmp_path / "deep/out")
+    assert list(tmp_path.iterdir()) == []

@@ -6,13 +6,7 @@ import sluicegate as sg
 class Choke(sg.Aqm):
     def __init__(self, *, rate_bps, min_th=30, max_th=60, limit=300, w_q=0.002, max_p=0.02):
         self.min_th, self.max_th, self.limit, self.w_q, self.max_p = min_th, max_th, limit, w_q, max_p
-        self.queue, self.avg, self.count, self.idle_ns, self.s_ns = (
-            sg.PacketQueue(),
-            0.0,
-            0,
-            0,
-            4000 * 10**9 // rate_bps,
-        )
+        self.queue, self.avg, self.count, self.idle_ns, self.s_ns = sg.PacketQueue(), 0, 0, 0, 4000 * 10**9 // rate_bps
 
     def enqueue(self, packet, ctx):
         m = 1 if self.idle_ns is None else (ctx.now_ns - self.idle_ns) / self.s_ns  # small packets that could be sent

@@ -129,6 +129,8 @@ def causes(flows: pl.DataFrame) -> list[str]:
 
 def rows_of(flows: pl.DataFrame, top: int) -> list[dict[str, Any]]:
     """The largest flows by bytes, the rest of them as one row, and the groups."""
+    import polars as pl
+
     single = flows.filter(pl.col("kind") == "flow").sort("arrivals_bytes", "flow", descending=[True, False])
     rows = single.head(top).to_dicts()
     rest = single.slice(top)
@@ -139,6 +141,8 @@ def rows_of(flows: pl.DataFrame, top: int) -> list[dict[str, Any]]:
 
 def summed(rest: pl.DataFrame, name: str) -> dict[str, Any]:
     """Several rows as one. Percentiles do not add up, and are left out."""
+    import polars as pl
+
     counts = [column for column, kind in rest.schema.items() if kind == pl.UInt64 and column not in ("flow", "key")]
     row: dict[str, Any] = rest.select(pl.col(counts).sum()).to_dicts()[0]
     waited = (rest["queueing_delay_mean_ns"] * rest["delivered_packets"]).sum()

@@ -28,17 +28,27 @@ class Store:
         self.found = 0
         self._made: list[Path] = []
         self._place = ":memory:"
-        if directory is not None:
-            folder = directory.absolute()
-            self._made = [each for each in (folder, *folder.parents) if not each.exists()]
-            folder.mkdir(parents=True, exist_ok=True)
-            self._place = str(folder / FILE)
-        new = not os.path.lexists(self._place)
+        new = False
+        try:
+            if directory is not None:
+                folder = directory.absolute()
+                self._made = [each for each in (folder, *folder.parents) if not each.exists()]
+                folder.mkdir(parents=True, exist_ok=True)
+                self._place = str(folder / FILE)
+                new = not os.path.lexists(self._place)
+            self._base = self._opened()
+        except BaseException:  # Ctrl-C too
+            if new:
+                self._leave_nothing()
+            raise
+
+    def _opened(self) -> sqlite3.Connection:
+        """The file, held, with its tables."""
         with self._as_os_error():
-            self._base = sqlite3.connect(self._place, timeout=0, isolation_level=None)
+            base = sqlite3.connect(self._place, timeout=0, isolation_level=None)
             try:
                 # With a write-ahead log, what has been committed outlives the process, without waiting for the disk.
-                self._base.executescript("""
+                base.executescript("""
                     PRAGMA locking_mode = EXCLUSIVE;
                     PRAGMA journal_mode = WAL;
                     PRAGMA synchronous = NORMAL;
@@ -47,12 +57,11 @@ class Store:
                     BEGIN IMMEDIATE;
                     COMMIT;
                 """)
-                self.keys()
+                base.execute("SELECT key FROM runs LIMIT 1")
             except BaseException:
-                self._base.close()
-                if new:
-                    self._remove()
+                base.close()
                 raise
+            return base
 
     def keys(self) -> set[str]:
         """The keys of all runs kept."""
@@ -86,10 +95,10 @@ class Store:
             empty = not self.keys()
             self._base.close()
         if empty:
-            self._remove()
+            self._leave_nothing()
 
-    def _remove(self) -> None:
-        """Take the file away, and the folders that were made for it."""
+    def _leave_nothing(self) -> None:
+        """Remove the file, and the folders that were made for it."""
         if self._place != ":memory:":
             with suppress(OSError):
                 os.unlink(self._place)
