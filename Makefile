@@ -17,10 +17,10 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
 
-.PHONY: help setup demo test lint docs picture verdicts bench captures ns2 fuzz generate lock clean prerequisites
+.PHONY: help setup demo test test-all tests lint docs picture verdicts bench captures ns2 fuzz generate lock clean prerequisites
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.extension ## check the prerequisites, fill .venv, build the simulator
 
@@ -34,11 +34,18 @@ demo: setup ## reproduce CHOKe 1999 and show its report
 		fi; \
 	fi; exit $$status
 
-test: setup ## every test: generated files fresh, Rust, Python, the report in a browser
+test: WHICH := -m "not full"
+test: tests ## the tests of a change: generated files fresh, Rust, Python, the reports in a browser
+
+test-all: export SLUICEGATE_TESTS := full
+test-all: tests ## every test, and more examples of the random ones, as continuous integration runs them
+
+tests: setup
 	@tools/chromium >/dev/null
 	$(BIN)/python tools/generate.py --check
 	cargo test --profile tests --locked --workspace
-	chromium="$$(tools/chromium)"; SLUICEGATE_CHROMIUM="$$chromium" $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	chromium="$$(tools/chromium)"; SLUICEGATE_CHROMIUM="$$chromium" \
+		$(BIN)/python -m pytest $(WHICH) --numprocesses auto --dist loadfile --durations 15
 
 lint: setup ## formatting, clippy, ruff, mypy, and which module may import which
 	cargo fmt --all --check

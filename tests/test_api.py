@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import SMALL
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sluicegate as sg
@@ -286,7 +286,6 @@ def test_every_public_name_is_there() -> None:
         sg.nonsense  # noqa: B018
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     discipline=st.sampled_from([d["name"] for d in json.loads(_core.declarations())["disciplines"]]),
     limit=st.integers(2, 200),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from conftest import SMALL, Program
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tc import in_a_namespace, missing, options, traced
 
@@ -87,7 +87,6 @@ rates = st.floats(3, 11).map(lambda log: f"{10**log:.0f} bit/s")
 times = st.floats(-4, 0).map(lambda log: f"{10**log:.6f} s")
 
 
-@settings(deadline=None, max_examples=150)
 @given(rates, times, st.integers(1, 3000), st.none() | times, st.integers(40, 9000), st.floats(1e-4, 1), st.booleans())
 def test_every_design_keeps_the_rules_or_says_which_it_broke(
     rate: str, rtt: str, burst: int, target: str | None, packet: int, max_p: float, ecn: bool

@@ -91,8 +91,8 @@ def test_watching_a_run_does_not_change_it() -> None:
     assert all(plain.table(name).equals(watched.table(name), null_equal=True) for name in plain.tables)
 
 
-def test_files_are_equal_between_processes(sluicegate: Program, small: Path, tmp_path: Path) -> None:
+def test_files_are_equal_between_processes(process: Program, small: Path, tmp_path: Path) -> None:
     for name, tunables in (("a", {}), ("b", {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA"})):
-        assert sluicegate("run", small, "-o", name, env=tunables).returncode == 0
+        assert process("run", small, "-o", name, env=tunables).returncode == 0
     for path in sorted((tmp_path / "a").iterdir()):
         assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes(), path.name

@@ -156,7 +156,7 @@ def test_a_wrong_override_is_named(
             ["disciplines", "zzzz"],
             "error: zzzz: no such discipline; known: drop_tail, random_drop, early_random_drop, ",
         ),
-        (["reproduce", "choke1998"], 'error: choke1998: no such paper; did you mean "choke1999"?'),
+        (["reproduce", "choke1998"], 'error: no such paper: "choke1998"; did you mean "choke1999"?'),
         (["reproduce", "choke1999", "-o", "small.toml"], "not a directory"),
     ],
 )

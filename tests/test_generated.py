@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 import tomllib
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +37,17 @@ GENERATED = [
 ]
 
 
+TOOL = runpy.run_path(str(ROOT / "tools/generate.py"))
+
+
 def generate(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, ROOT / "tools/generate.py", "--declarations", "-", *arguments]
-    return subprocess.run(command, input=_core.declarations(), capture_output=True, encoding="utf-8")
+    """`tools/generate.py` in this process."""
+    said, complained = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(said), redirect_stderr(complained):
+        patch.setattr(sys, "argv", ["generate.py", "--declarations", "-", *map(str, arguments)])
+        patch.setattr(sys, "stdin", io.StringIO(_core.declarations()))
+        code = TOOL["main"]()
+    return subprocess.CompletedProcess(arguments, code, said.getvalue(), complained.getvalue())
 
 
 @pytest.fixture

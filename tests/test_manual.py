@@ -44,6 +44,7 @@ def checkout() -> Path:
     return copy
 
 
+@pytest.mark.full
 @pytest.mark.timeout(400)
 def test_a_discipline_is_added_in_rust_as_the_manual_says(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CARGO_TARGET_DIR", str(checkout / "target"))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Program
 
+import sluicegate as sg
 from sluicegate.papers import PAPERS
-from sluicegate.reproduce import overview
+from sluicegate.reproduce import overview, paper
 
 
 def check(id_: str, kind: str, verdict: str, why: str = "Bounds: none", evidence: str = "") -> dict[str, object]:
@@ -55,3 +58,20 @@ def test_all_papers_are_written_and_progress_names_them(tmp_path: Path, monkeypa
     assert done == list(PAPERS)
     assert told == [f"{name}: a run" for name in PAPERS]
     assert all(f"of-{name}" in (tmp_path / "report.html").read_text("utf-8") for name in PAPERS)
+
+
+def test_the_list_of_figures_names_the_file_of_each(sluicegate: Program) -> None:
+    """The file of Figure 14 has 14 in its name, or is that of a range such as fig12_15."""
+    rows = [line.split() for line in sluicegate("reproduce", "--list").stdout.splitlines()]
+    files = {(row[0], row[1]): row[-1] for row in rows if row and row[0] in PAPERS}
+    assert list(files) == [(name, figure.id) for name in PAPERS for figure in paper(name).figures()]
+    for (name, id_), file in files.items():
+        path = Path(sg.__file__).parent / file
+        assert path.is_file()
+        assert path.parent.name == name
+        if number := re.fullmatch(r"fig(\d+)", id_):
+            numbers = [int(part) for part in re.findall(r"\d+", path.stem)]
+            assert path.stem.startswith("fig")
+            between = len(numbers) == 2 and numbers[0] <= int(number[1]) <= numbers[1]
+            assert between or int(number[1]) in numbers, file
+    assert files["dcn2004", "fig14"] == "papers/dcn2004/fig10_12_14.py"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
@@ -16,13 +15,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import Result
 from conftest import SMALL, Program
 from tiny import contents
-from typer.testing import CliRunner
 
 import sluicegate as sg
-from sluicegate.cli import app
 from sluicegate.experiments import engine, job, store
 from sluicegate.experiments import grid as sweep_grid
 from sluicegate.experiments import sweep as sweeps
@@ -150,23 +146,15 @@ MISTAKES = {
 }
 
 
-@pytest.fixture
-def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    """The command in this process, which is quicker, in a folder of its own."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-    return lambda *words: CliRunner().invoke(app, list(map(str, words)))
-
-
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_named_before_anything_runs(
-    typed: Callable[..., Result], small: Path, tmp_path: Path, mistake: str
+    sluicegate: Program, small: Path, tmp_path: Path, mistake: str
 ) -> None:
     small.write_text(SMALL.replace('"6 s"', '"1000000 s"'))  # a run would outlast the test
     first, *others = mistake.split(" --")
     words = ["--over", first, *(word for each in others for word in f"--{each}".split(" ", 1))]
-    answer = typed("sweep", "small.toml", *words, "-o", "out")
-    assert (answer.exit_code, answer.stdout) == (2, "")
+    answer = sluicegate("sweep", "small.toml", *words, "-o", "out")
+    assert (answer.returncode, answer.stdout) == (2, "")
     if MISTAKES[mistake]:
         assert answer.stderr.startswith("error: ")
         assert answer.stderr.count("\n") == 1
@@ -435,22 +423,22 @@ def test_points_of_equal_scenarios_share_their_runs(counted: list[Any]) -> None:
     assert swept.totals["events"][3:].n_unique() == 3
 
 
-def test_a_sweep_that_another_holds_is_left_alone(typed: Callable[..., Result], small: Path, tmp_path: Path) -> None:
+def test_a_sweep_that_another_holds_is_left_alone(sluicegate: Program, small: Path, tmp_path: Path) -> None:
     with store.Store(tmp_path / "out") as held:
         held.add("k", {})
-        answer = typed("sweep", small, "--over", "queue.limit=70", "-o", "out")
-    assert (answer.exit_code, answer.stdout) == (2, "")
+        answer = sluicegate("sweep", small, "--over", "queue.limit=70", "-o", "out")
+    assert (answer.returncode, answer.stdout) == (2, "")
     assert answer.stderr == f"error: {tmp_path}/out/runs.sqlite: another program keeps its runs here\n"
 
 
-def test_what_is_no_store_and_no_folder_is_refused(typed: Callable[..., Result], small: Path, tmp_path: Path) -> None:
+def test_what_is_no_store_and_no_folder_is_refused(sluicegate: Program, small: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out/runs.sqlite").write_text("something else, and long enough to be looked at" * 30)
-    answer = typed("sweep", small, "--over", "queue.limit=70", "-o", "out")
-    assert (answer.exit_code, answer.stderr.count("\n")) == (2, 1)
+    answer = sluicegate("sweep", small, "--over", "queue.limit=70", "-o", "out")
+    assert (answer.returncode, answer.stderr.count("\n")) == (2, 1)
     assert "runs.sqlite: does not hold runs of Sluicegate" in answer.stderr
-    answer = typed("sweep", small, "--over", "queue.limit=70", "-o", "small.toml")
-    assert (answer.exit_code, answer.stderr) == (2, f"error: {tmp_path}/small.toml: not a directory\n")
+    answer = sluicegate("sweep", small, "--over", "queue.limit=70", "-o", "small.toml")
+    assert (answer.returncode, answer.stderr) == (2, f"error: {tmp_path}/small.toml: not a directory\n")
 
 
 def test_a_store_that_holds_nothing_leaves_nothing(tmp_path: Path) -> None:
@@ -528,7 +516,7 @@ class Mine(sg.Aqm):
 
 
 def test_a_discipline_in_a_file_is_run_anew_when_the_file_changes(
-    sluicegate: Program, typed: Callable[..., Result], small: Path, tmp_path: Path
+    sluicegate: Program, small: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "mine.py").write_text(MINE)
     sets = ["--set", "run.duration=500 ms", "--set", "run.warmup=100 ms"]
@@ -538,12 +526,12 @@ def test_a_discipline_in_a_file_is_run_anew_when_the_file_changes(
     assert "\n4 runs; 1 seed\n" in answer.stdout
     totals = sg.Sweep.read(tmp_path / "out").totals
     assert totals["events"][:2].to_list() == totals["events"][2:].to_list()  # they do the same
-    assert "4 runs, of which 4 were there" in typed(*command).stdout
+    assert "4 runs, of which 4 were there" in sluicegate(*command).stdout
     (tmp_path / "mine.py").write_text(MINE + "# changed\n")
     assert "4 runs, of which 2 were there" in sluicegate(*command).stdout
     (tmp_path / "mine.py").write_text(MINE.replace("limit=20", "limit=20, *, other"))
-    answer = typed(*command)
-    assert answer.exit_code == 2
+    answer = sluicegate(*command)
+    assert answer.returncode == 2
     assert "--over queue.discipline" in answer.stderr
 
 
@@ -594,9 +582,7 @@ def test_an_exception_of_a_run_keeps_what_is_done(tmp_path: Path) -> None:
 # --- the command -------------------------------------------------------------------------------
 
 
-def test_the_command_prints_what_it_measured(
-    sluicegate: Program, typed: Callable[..., Result], done: tuple[sg.Sweep, Path]
-) -> None:
+def test_the_command_prints_what_it_measured(sluicegate: Program, done: tuple[sg.Sweep, Path]) -> None:
     swept, out = done
     words = [word for key, values in OVER.items() for word in ("--over", f"{key}={values}")]
     words += [word for key, value in SHORT.items() for word in ("--set", f"{key}={value}")]
@@ -612,16 +598,16 @@ def test_the_command_prints_what_it_measured(
     assert row[4].startswith(f"{sum(used) * 50:.2f} ± ")
     assert "12 runs, of which 12 were there; means over 2 seeds ± half width" in answer.stdout
     assert answer.stdout.endswith(f"results in {out}\n")
-    found = json.loads(typed("sweep", "unresponsive", *words, "--seeds", "2", "-o", out, "--json").stdout)
+    found = json.loads(sluicegate("sweep", "unresponsive", *words, "--seeds", "2", "-o", out, "--json").stdout)
     assert found == {"summary": swept.summary, "totals": swept.totals.to_dicts()}
-    quiet = typed("sweep", "unresponsive", *words, "--seeds", "2", "-o", out, "--quiet")
-    assert (quiet.exit_code, quiet.stdout, quiet.stderr) == (0, "", "")
+    quiet = sluicegate("sweep", "unresponsive", *words, "--seeds", "2", "-o", out, "--quiet")
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
 
 
-def test_many_points_and_several_links_are_shown_in_short(typed: Callable[..., Result], tmp_path: Path) -> None:
+def test_many_points_and_several_links_are_shown_in_short(sluicegate: Program, tmp_path: Path) -> None:
     sets = ["--set", "run.duration=20 ms", "--set", "run.warmup=0 s"]
-    answer = typed("sweep", "topology", "--over", "queue.limit=70..114 45", "--seeds", "1", *sets, "-o", "out")
-    assert (answer.exit_code, answer.stderr) == (0, "")
+    answer = sluicegate("sweep", "topology", "--over", "queue.limit=70..114 45", "--seeds", "1", *sets, "-o", "out")
+    assert (answer.returncode, answer.stderr) == (0, "")
     assert "… and 5 more points\n45 runs; 1 seed\n" in answer.stdout
     assert "utilisation %" not in answer.stdout
     assert "–" in answer.stdout  # nothing has arrived in so short a time

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
 
 import polars as pl
 import pytest
 from conftest import Program
-from typer.testing import CliRunner
 
-from sluicegate import cli
 from sluicegate.cli.theory import FILES
 from sluicegate.theory import choke
 
@@ -46,19 +43,6 @@ rate = "2 Mbit/s"
 duration = "120 s"
 warmup = "20 s"
 """
-
-
-@pytest.fixture
-def sluicegate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
-    """The program in this process: nothing here depends on how it is started, and a start takes a second."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        done = CliRunner(env={"COLUMNS": "200"}).invoke(cli.app, [str(argument) for argument in arguments])
-        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-        return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)
-
-    return call
 
 
 @pytest.fixture
