@@ -3,11 +3,11 @@
 Each paper is a module of this package that offers
 
 - `DEFAULT` and `FULL`: `Settings`, short and long;
-- `experiments(settings)`: what to run, a list of `runner.Experiment`;
+- `experiments(settings)`: what to run, a list of `engine.Experiment`;
 - `report(settings, results)`: the `sluicegate.report.Report` made of what the runs gave.
 
 A paper whose experiments depend on runs of their own (how many users make a load, say) offers `prepare(settings, run)`
-too: `run` is `runner.run_experiments` with this call's workers and progress, and what `prepare` returns is the third
+too: `run` is `engine.run_experiments` with this call's workers and progress, and what `prepare` returns is the third
 argument of both functions above.
 
 It is named in `PAPERS`; nothing else is needed.

@@ -21,7 +21,7 @@ import polars as pl
 from ..experiments.engine import Experiment, Keep, Sets, Tables
 
 Run = Callable[[Sequence[Experiment], Sequence[int]], Tables]
-"""`runner.run_experiments`, workers and progress given."""
+"""`engine.run_experiments`, workers and progress given."""
 
 NEEDS: Keep = {
     "links": ("link", "rate_bps", "utilisation", "lost_packets"),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Fold = Callable[[list[float]], float]
 
 RUN = ("experiment", "seed")
-"""The columns that name a run in every table of `runner.run_experiments`."""
+"""The columns that name a run in every table of `engine.run_experiments`."""
 
 
 def mean(values: Sequence[float]) -> float:

@@ -2,7 +2,7 @@
 
 Each part of the paper is a module of its own, named in `PARTS`. It offers
 
-- `experiments(settings)`: what to run, a list of `runner.Experiment`; ids begin with the figure's number;
+- `experiments(settings)`: what to run, a list of `engine.Experiment`; ids begin with the figure's number;
 - `section(settings, results)`: a `Section`, the figures and checks made of what the runs gave;
 - `CHOICES`: what the paper leaves open there;
 - `COMMANDS`: single points of it, as a person would run them.
