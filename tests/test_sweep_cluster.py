@@ -1,4 +1,4 @@
-"""Sweeps on a Dask cluster of this machine: a scheduler and workers, each a process of its own."""
+"""Sweeps and the like on a Dask cluster of this machine: a scheduler and workers, each a process of its own."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from conftest import PROGRAM, SMALL, Program
 from distributed import Client
+from test_reproduce import paper as paper
 from test_sweep import MINE, tables
+from tiny import contents
 
 import sluicegate as sg
 from sluicegate import custom_aqm
 from sluicegate.experiments import cluster as sweep_cluster
 from sluicegate.experiments import engine, job
+from sluicegate.papers import reproduce
 
 OVER = {"flows.1.rate": "1..2 Mbit/s 4"}
 SETS = {"run.duration": "10 s", "run.warmup": "1 s"}
@@ -197,6 +201,19 @@ def test_a_discipline_of_the_program_itself_goes_to_the_workers_with_the_request
     )
     done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.stdout, done.returncode) == ("True\n", 0), done.stderr
+
+
+def test_comparisons_and_reproductions_run_there_too(cluster: Cluster, paper: ModuleType, tmp_path: Path) -> None:
+    go = partial(
+        sg.compare, "unresponsive", disciplines="red,choke", seeds=2, sets={"run.duration": "2 s"}, warmup="1 s"
+    )
+    assert go(cluster=cluster.address).runs.equals(go().runs)
+    reproduce("small", tmp_path / "there", cluster=cluster.address)
+    reproduce("small", tmp_path / "here")
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+    with pytest.raises(ValueError, match="one of jobs, executor and cluster"):
+        reproduce("small", tmp_path / "both", cluster=cluster.address, jobs=2)
+    assert not (tmp_path / "both").exists()
 
 
 def test_an_address_where_nobody_listens_and_a_missing_package_are_told(

@@ -2,7 +2,7 @@
 
 Two disciplines meet the same random streams when the seed is the same, so runs are paired by seed: the interval of a
 difference is that of the differences seed by seed, which is the narrower the more of their luck both share. All
-intervals are Student's at 95 % (`intervals`).
+intervals are Student's at 95 % (`stats`).
 
 Every quantity is measured in each run first (`measure`), and only then averaged over seeds, equally weighted.
 
@@ -264,7 +264,7 @@ def kinds_of(flows: pl.DataFrame) -> dict[tuple[str, str], str]:
 def measured(
     tables: Mapping[str, pl.DataFrame], kinds: Mapping[tuple[str, str], str], links: Sequence[str]
 ) -> pl.DataFrame:
-    """One row for each run of `runner.run_experiments`, in its order: discipline, seed, and what `measure` gives."""
+    """One row for each run of `engine.run_experiments`, in its order: discipline, seed, and what `measure` gives."""
     import polars as pl
 
     keys = ["experiment", "seed"]
