@@ -134,8 +134,8 @@ def test_the_command_line_names_it_by_its_path(sluicegate: Program, small: Path,
     assert mine.drop("discipline").equals(whole.drop("discipline"))
     assert not mine.drop("discipline").equals(five.drop("discipline"))
     processes = {int(path.name.split("-")[1]) for path in tmp_path.glob("made-*")}
-    assert len(processes) > 1, "made once here, to check it, and for each run elsewhere"
-    assert os.getpid() not in processes
+    assert os.getpid() in processes, "made once here, to check it"
+    assert len(processes) > 1, "and for each run elsewhere"
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     about = summary["disciplines"][2]["own_discipline"]
     assert about["sha256"] == sha256((tmp_path / "mine.py").read_bytes()).hexdigest()
