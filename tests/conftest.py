@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -108,5 +110,26 @@ def process(tmp_path: Path) -> Program:
             capture_output=True,
             encoding="utf-8",
         )
+
+    return call
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Callable[..., str]:
+    """The same with standard error on a terminal: returns what it said there, and fails unless it ended well."""
+
+    def call(*arguments: str | Path) -> str:
+        reader, writer = pty.openpty()
+        command = [PROGRAM, *map(str, arguments)]
+        quiet = subprocess.DEVNULL
+        with subprocess.Popen(command, cwd=tmp_path, stdin=quiet, stdout=quiet, stderr=writer) as child:
+            os.close(writer)
+            said = b""
+            with contextlib.suppress(OSError):  # how Linux tells the end of a terminal
+                while block := os.read(reader, 65536):
+                    said += block
+            os.close(reader)
+        assert child.returncode == 0
+        return said.decode()
 
     return call

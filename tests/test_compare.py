@@ -14,6 +14,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from conftest import Program
+from matplotlib.figure import Figure
 from tiny import contents
 
 import sluicegate as sg
@@ -316,10 +317,9 @@ def test_a_comparison_in_python_is_that_of_the_file(small: Path) -> None:
 
 
 def test_the_number_of_jobs_never_shows(tmp_path: Path) -> None:
+    short = {"run.duration": "3 s", "run.warmup": "1 s"}
     for jobs in (1, 4):
-        sg.compare("topology", disciplines="red,drop_tail", seeds=3, sets={"run.duration": "12 s"}, jobs=jobs).write(
-            tmp_path / str(jobs)
-        )
+        sg.compare("topology", disciplines="red,drop_tail", seeds=3, sets=short, jobs=jobs).write(tmp_path / str(jobs))
     assert contents(tmp_path / "1") == contents(tmp_path / "4")
     assert sorted(contents(tmp_path / "1")) == FILES
 
@@ -405,6 +405,8 @@ def test_what_was_compared_is_not_run_again(tmp_path: Path, monkeypatch: pytest.
             raise KeyboardInterrupt
 
     monkeypatch.setattr(engine, "work", work)
+    for name in ("throughput", "links"):  # to draw them takes longer than the runs
+        monkeypatch.setattr(comparison_plot, name, lambda _: Figure())
     short = {"run.duration": "1 s", "run.warmup": "200 ms"}
     out = tmp_path / "out"
     with pytest.raises(KeyboardInterrupt):

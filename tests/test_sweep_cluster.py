@@ -41,7 +41,7 @@ class Cluster:
         self.folder, self.place = folder, folder / "scheduler.json"
         self.parts = [self.start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", self.place)]
         self.workers: list[subprocess.Popen[bytes]] = []
-        self.wait(self.place.exists)
+        self.wait(lambda: self.place.exists() and self.place.stat().st_size > 0)
         self.address: str = json.loads(self.place.read_text())["address"]
 
     def start(self, part: str, *arguments: object) -> subprocess.Popen[bytes]:

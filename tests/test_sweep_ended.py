@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -97,23 +96,7 @@ def test_an_interrupt_of_long_runs_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_terminal_gets_a_bar_and_a_pipe_does_not(tmp_path: Path) -> None:
-    def standard_error(terminal: bool, out: str) -> bytes:
-        reader, writer = pty.openpty() if terminal else os.pipe()
-        command = [PROGRAM, "sweep", *ARGUMENTS, *SETS, "--seeds", "1", "-o", out]
-        child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=writer, cwd=tmp_path
-        )
-        os.close(writer)
-        said = b""
-        try:
-            while block := os.read(reader, 65536):
-                said += block
-        except OSError:  # how Linux tells the end of a terminal
-            pass
-        os.close(reader)
-        assert child.wait() == 0
-        return said
-
-    assert f" of {POINTS}".encode() in standard_error(terminal=True, out="a")
-    assert standard_error(terminal=False, out="b") == b""
+def test_a_terminal_gets_a_bar_and_a_pipe_does_not(sluicegate: Program, terminal: Callable[..., str]) -> None:
+    command = ["sweep", *ARGUMENTS, *SETS, "--seeds", "1", "-o"]
+    assert f" of {POINTS}" in terminal(*command, "a")
+    assert sluicegate(*command, "b").stderr == ""
