@@ -16,7 +16,7 @@ import pytest
 from conftest import PROGRAM
 
 import sluicegate as sg
-from sluicegate.papers import Settings, reproduce
+from sluicegate.reproduce import Settings, reproduce
 
 CAPTURE = str(Path(__file__).parent / "captures" / "dumbbell.pcap")
 SHORT = ["--set", "run.duration=20 s", "--set", "run.warmup=2 s"]
@@ -27,7 +27,8 @@ COMMANDS = {
     "run": ([*RUN, "-o", "out"], "out"),
     "run with a capture": ([*RUN, "--pcap", "bottleneck", "-o", "out"], "out/bottleneck.pcapng"),
     "a capture": ([*RUN, "--pcap", "bottleneck=sent.pcapng"], "sent.pcapng"),
-    "compare": (["compare", "unresponsive", *SHORT, "--disciplines", "red,choke", "--seeds", "2", "-o", "out"], "out"),
+    "compare": (["compare", "unresponsive", *SHORT, "--disciplines", "red,choke", "--seeds", "2", "-o", "out"],
+                "out/runs.sqlite"),
     "sweep": (["sweep", "unresponsive", *SHORT, "--over", "queue.min_th=5,10", "-o", "out"], "out/runs.sqlite"),
     "replay": (["replay", CAPTURE, "--rate", "1 Mbit/s", "-o", "out"], "out"),
     "a replayed capture": (["replay", CAPTURE, "--rate", "1 Mbit/s", "--write", "sent.pcapng"], "sent.pcapng"),
@@ -46,13 +47,13 @@ def test_a_result_that_does_not_fit_is_told_and_nothing_is_left(command: str, tm
     environment = os.environ | {"MPLCONFIGDIR": str(tmp_path / "matplotlib")}  # its fonts are looked up beforehand
     (tmp_path / "matplotlib").mkdir()
     (tmp_path / "here").mkdir()
-    if command in ("compare", "theory"):
+    if command in ("run", "compare", "theory"):
         subprocess.run([PROGRAM, *words], cwd=tmp_path, check=True, capture_output=True, env=environment)
     done = subprocess.run(
         [PROGRAM, *words], cwd=tmp_path / "here", capture_output=True, encoding="utf-8", env=environment,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),
     )  # fmt: skip
-    cause = "disk I/O error" if command == "sweep" else "File too large"
+    cause = "disk I/O error" if command in ("compare", "sweep") else "File too large"
     told(done, tmp_path / "here" / place, cause)
     assert list((tmp_path / "here").iterdir()) == []
 
@@ -62,11 +63,11 @@ def test_a_report_that_does_not_fit_leaves_nothing(tmp_path: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
     try:
-        with pytest.raises(OSError, match="File too large") as caught:
+        with pytest.raises(OSError, match="disk I/O error") as caught:
             reproduce("choke1999", tmp_path / "out", settings=short)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert caught.value.filename == str(tmp_path / "out")
+    assert caught.value.filename == str(tmp_path / "out" / "runs.sqlite")
     assert list(tmp_path.iterdir()) == []
 
 

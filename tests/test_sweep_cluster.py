@@ -10,20 +10,18 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from conftest import PROGRAM, SMALL, Program
 from distributed import Client
-from test_reproduce import paper as paper
 from test_sweep import MINE, tables
-from tiny import contents
+from tiny import TINY, contents
 
 import sluicegate as sg
 from sluicegate import custom_aqm
 from sluicegate.experiments import cluster as sweep_cluster
 from sluicegate.experiments import engine, job
-from sluicegate.papers import reproduce
+from sluicegate.reproduce import reproduce
 
 OVER = {"flows.1.rate": "1..2 Mbit/s 4"}
 SETS = {"run.duration": "10 s", "run.warmup": "1 s"}
@@ -203,16 +201,19 @@ def test_a_discipline_of_the_program_itself_goes_to_the_workers_with_the_request
     assert (done.stdout, done.returncode) == ("True\n", 0), done.stderr
 
 
-def test_comparisons_and_reproductions_run_there_too(cluster: Cluster, paper: ModuleType, tmp_path: Path) -> None:
+def test_comparisons_and_reproductions_run_there_too(cluster: Cluster, tmp_path: Path) -> None:
     go = partial(
         sg.compare, "unresponsive", disciplines="red,choke", seeds=2, sets={"run.duration": "2 s"}, warmup="1 s"
     )
     assert go(cluster=cluster.address).runs.equals(go().runs)
-    reproduce("small", tmp_path / "there", cluster=cluster.address)
-    reproduce("small", tmp_path / "here")
-    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+    reproduce("choke1999", tmp_path / "there", settings=TINY, only=["choices"], cluster=cluster.address)
+    reproduce("choke1999", tmp_path / "here", settings=TINY, only=["choices"])
+    there, here = (
+        {k: v for k, v in contents(tmp_path / place).items() if k != "runs.sqlite"} for place in ("there", "here")
+    )
+    assert there == here
     with pytest.raises(ValueError, match="one of jobs, executor and cluster"):
-        reproduce("small", tmp_path / "both", cluster=cluster.address, jobs=2)
+        reproduce("choke1999", tmp_path / "both", cluster=cluster.address, jobs=2)
     assert not (tmp_path / "both").exists()
 
 

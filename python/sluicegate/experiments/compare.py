@@ -205,11 +205,11 @@ def compare(
     with scenario.arguments(duration=duration, warmup=warmup):
         _core.check(plain, name, overrides)  # what is wrong whatever the discipline
     resolved = {choice.label: choice.check(texts[choice.label], name, overrides) for choice in given}
-    scenario.warn_unused(_core.unused(texts[choice.label], name, [*overrides, *choice.sets]) for choice in given)
+    series = ("run.series", "false")
+    scenario.warn_unused(_core.unused(texts[c.label], name, [*overrides, series, *c.sets]) for c in given)
     keep = _kept()
     experiments = [
-        Experiment(c.label, texts[c.label], name, (*overrides, ("run.series", "false"), *c.sets), keep, c.queue)
-        for c in given
+        Experiment(c.label, texts[c.label], name, (*overrides, series, *c.sets), keep, c.queue) for c in given
     ]
     if out is not None:
         check_writable(out, FILES)

@@ -140,7 +140,7 @@ def sweep(
     resolved = [each.checked for each in experiments if each.checked is not None]
     # Whether a key does anything depends on what is said of queues alone.
     of_queues = dict.fromkeys(tuple(each for each in point.sets if each[0].startswith("queue")) for point in grid)
-    scenario.warn_unused(_core.unused(text, name, [*overrides, *sets]) for sets in of_queues)
+    scenario.warn_unused(_core.unused(text, name, [*overrides, SERIES, *sets]) for sets in of_queues)
     _all_matter(swept, [(found.resolved, found.about) for found in resolved])
     summary = _summary(name, resolved[0], swept, overrides, numbers)
 
