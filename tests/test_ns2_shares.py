@@ -62,8 +62,8 @@ MEASURES = {
 
 
 def compare(table: str, case: str, runs: int = 1) -> None:
-    """Means within 3 %, or within two standard errors of their difference where neither mean's exceeds 2 %; `runs`
-    runs here for each of ns-2's."""
+    """Means within 3 %, or within two standard errors of their difference where neither mean's exceeds 2 %. There are
+    `runs` runs here for each of ns-2's."""
     theirs = recorded(table, case)
     mine = [ours(case, seed) for seed in range(1, runs * len(theirs) + 1)]
     for name, measure in MEASURES.items():

@@ -294,15 +294,19 @@ class Verdict:
             "class": check.kind,
             "paper": check.statement,
             "test": check.test,
-            "measured": check.measured if math.isfinite(check.measured) else None,
+            "measured": _finite(check.measured),
             "unit": check.quantity.unit,
-            "low": bounds.low,
-            "high": bounds.high,
+            "low": _finite(bounds.low),
+            "high": _finite(bounds.high),
             "verdict": self.name,
             "ok": self.ok,
             "why": self.why,
             "evidence": self.evidence,
         }
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 def judge(checks: Sequence[Check]) -> list[Verdict]:
