@@ -361,3 +361,21 @@ impl Outcome {
         self.links.iter().find(|link| link.index == index).map_or("", |link| &link.name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::LinkTotals;
+    use sluicegate_aqm::Cause;
+    use sluicegate_base::Time;
+
+    #[test]
+    fn drops_and_marks_of_packets_from_before_the_window_do_not_count() {
+        let mut totals = LinkTotals::default();
+        totals.begin(Time(5));
+        for queued in [Time(4), Time(5), Time(6)] {
+            totals.mark(queued);
+            totals.lose(queued, Cause::Match);
+        }
+        assert_eq!((totals.marked, totals.lost.iter().sum::<u64>()), (2, 2));
+    }
+}
