@@ -6,7 +6,7 @@ Sluicegate's, and is never a failure.
 
 A measurement inside its bounds is *reproduced*. Outside, it is an *explained deviation* if the check says why and
 names as evidence another check of the same report that isolates the cause and was itself reproduced. Otherwise it has
-*failed*: the measurement contradicts the paper.
+*failed*. An `exact` or `claim` outside its bounds is contradicted, explained or not: that is a finding.
 """
 
 from __future__ import annotations
@@ -282,8 +282,8 @@ class Verdict:
 
     @property
     def contradicts(self) -> bool:
-        """Whether the measurement contradicts what the paper claims."""
-        return not self.ok
+        """Whether the measurement contradicts what the paper claims, explained or not."""
+        return self.check.kind != "reference" and self.name != "reproduced"
 
     def record(self) -> dict[str, Any]:
         """The check as `checks.json` lists it. A measurement that is not a finite number becomes null."""

@@ -118,7 +118,7 @@ def measured(quantity: Quantity) -> str:
     spread = quantity.spread
     if math.isnan(spread.half_width) or not math.isfinite(spread.mean):
         return f"{number(spread.mean)} {quantity.unit}".rstrip()
-    if spread.half_width == 0:
+    if spread.half_width <= 1e-9 * abs(spread.mean):
         return f"{number(spread.mean)} ± 0 {quantity.unit}".rstrip()
     digits = max(0, 1 - math.floor(math.log10(spread.half_width)))
     if digits > 6:

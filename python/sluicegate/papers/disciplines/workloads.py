@@ -8,6 +8,7 @@ PIE keep the targets of their RFCs, which are to need no setting. All else is wh
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -101,7 +102,8 @@ QUEUES = {choice.label: Variant(choice.label, choice.sets) for choice in choices
 
 def _beyond_half_the_base(flows: pl.DataFrame) -> float:
     waits = flows.filter(pl.col("algorithm") != "").select(pl.col("delay_p99_ns") - pl.col("base_rtt_ns") / 2)
-    return float(waits.to_series().mean())  # type: ignore[arg-type]
+    found = waits.to_series().mean()  # none where nothing of TCP was delivered
+    return math.nan if found is None else float(found)  # type: ignore[arg-type]
 
 
 def _loss(kind: str) -> Measure:
