@@ -1296,7 +1296,7 @@ class FqCodel:
             10240; at least 1 and at most 16777216; RFC 8290, Sec. 5.2.3)
         ecn: Mark packets that can carry a mark where CoDel would drop them. (default: true; RFC 8290, Sec. 5.2.6)
         drop_batch: Most packets dropped at once when the limit is passed. (packets; default: 64; at least 1
-            packets; Linux, net/sched/sch_fq_codel.c)
+            packets; RFC 8290, Sec. 4.1; Linux, net/sched/sch_fq_codel.c)
         max_packet: CoDel does not act while so many bytes or fewer are left: the longest packet of the link.
             (packets; default: the link's typical packet; at least 0; RFC 8289, Sec. 5: maxpacket_; Linux: the
             MTU)
@@ -1482,7 +1482,8 @@ class Tcp:
         source_quench: Whether the sender closes its window to one segment for each source quench of a gateway.
             (default: as the profile says; 4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
         overhead: Most of the time that each packet of data takes to prepare, uniform between zero and this, one
-            after another. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
+            after another; with `ns2_rules` one time for all that the window lets out, and none for
+            retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
             overhead_)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
             lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
@@ -1650,7 +1651,8 @@ class Telnet:
         source_quench: Whether the sender closes its window to one segment for each source quench of a gateway.
             (default: as the profile says; 4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
         overhead: Most of the time that each packet of data takes to prepare, uniform between zero and this, one
-            after another. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
+            after another; with `ns2_rules` one time for all that the window lets out, and none for
+            retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
             overhead_)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
             lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
@@ -1828,7 +1830,8 @@ class Http:
         source_quench: Whether the sender closes its window to one segment for each source quench of a gateway.
             (default: as the profile says; 4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
         overhead: Most of the time that each packet of data takes to prepare, uniform between zero and this, one
-            after another. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
+            after another; with `ns2_rules` one time for all that the window lets out, and none for
+            retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
             overhead_)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
             lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
@@ -2007,7 +2010,8 @@ class Connections:
         source_quench: Whether the sender closes its window to one segment for each source quench of a gateway.
             (default: as the profile says; 4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
         overhead: Most of the time that each packet of data takes to prepare, uniform between zero and this, one
-            after another. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
+            after another; with `ns2_rules` one time for all that the window lets out, and none for
+            retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
             overhead_)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
             lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)

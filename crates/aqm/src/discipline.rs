@@ -45,7 +45,8 @@ pub enum Cause {
     Tail,
     /// An early drop, with the discipline's probability.
     Early,
-    /// A certain drop, because the discipline's measure of congestion stood above its upper bound.
+    /// A certain drop, because the discipline's measure of congestion, or of the flow's part of the buffer, stood at its
+    /// upper bound.
     Forced,
     /// It met a packet of its own flow (CHOKe), as the arrival or as the one found in the queue.
     Match,
@@ -85,7 +86,9 @@ impl Cause {
         match self {
             Cause::Tail => "the queue was full",
             Cause::Early => "an early drop, with the discipline's probability",
-            Cause::Forced => "a certain drop: the measure of congestion stood above its upper bound",
+            Cause::Forced => {
+                "a certain drop: the measure of congestion, or of its flow's part of the buffer, stood at its upper bound"
+            }
             Cause::Match => "it met a packet of its own flow, as the arrival or as the one found in the queue",
             Cause::Policed => "it exceeded what its flow was restricted to",
         }

@@ -5,7 +5,7 @@
 //! plain queue that calls nothing, until the run loop looks.
 
 use crate::lent::{DEPARTED, Faults, Lendable, PyCtx, PyPacket, Queue, named, shown};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sluicegate_aqm::{Ctx, Discipline};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// Name, `enqueue`, `dequeue`, and `next_wakeup`, `wake`, `average` where they are there.
 type Hooks = (String, Py<PyAny>, Py<PyAny>, Option<Py<PyAny>>, Option<Py<PyAny>>, Option<Py<PyAny>>);
 
-/// Lets `make`, a `sluicegate.own.Maker`, make the discipline of one link.
+/// Lets `make`, a `sluicegate.custom_aqm.Maker`, make the discipline of one link.
 pub fn build<P: Lendable>(
     make: &Bound<'_, PyAny>,
     foreign: &Foreign,
@@ -95,6 +95,8 @@ impl<P: Lendable> PyDiscipline<P> {
             (Ok(value), None) => return Some(value),
             (Ok(_), Some(kept)) => kept,
             (Err(raised), None) => raised,
+            // It may come between taking a packet and returning it: the rule that this breaks is not the user's error.
+            (Err(raised), Some(_)) if raised.is_instance_of::<PyKeyboardInterrupt>(py) => raised,
             // What was raised has the traceback; but a broken rule that Python has caught comes first.
             (Err(raised), Some(kept)) if kept.value(py).is(raised.value(py)) => raised,
             (Err(_), Some(kept)) => kept,

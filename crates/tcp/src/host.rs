@@ -155,7 +155,8 @@ params! {
         ecn: Option<bool> = optional("as the profile says"), source("RFC 3168");
         /// Whether the sender closes its window to one segment for each source quench of a gateway.
         source_quench: Option<bool> = optional("as the profile says"), source("4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9");
-        /// Most of the time that each packet of data takes to prepare, uniform between zero and this, one after another.
+        /// Most of the time that each packet of data takes to prepare, uniform between zero and this, one after another; with
+        /// `ns2_rules` one time for all that the window lets out, and none for retransmissions.
         overhead: Span = default(Span::ZERO), source("RED 1993, Secs. V and IX: the bottleneck's service time; ns-2, overhead_");
         /// Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module lists where.
         ns2_rules: Option<bool> = optional("as the profile says"), source("ns-2, tcp.cc and tcp-sink.cc");

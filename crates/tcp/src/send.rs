@@ -217,12 +217,12 @@ impl Core {
         // The timeout has answered the marks before it, but no new data has gone out yet to say so.
         let answered = self.cut == Cut::Timeout && self.recover.is_some_and(|recover| segment.ack <= recover);
         if !(self.ecn && segment.flags.has(Flags::ECE)) || (answered && !self.ns2_rules) {
-            if self.usage.limits(&self.cc, self.mss) {
-                let segments = self.acked as f64 / f64::from(self.mss);
-                self.cc.on_ack(&Ack { segments, now, srtt: self.rtt.srtt(), round: self.round });
-            } else {
+            let limited = self.usage.limits(&self.cc, self.mss);
+            if !limited {
                 self.cc.on_pause(now.since(self.asked));
             }
+            let segments = self.acked as f64 / f64::from(self.mss);
+            self.cc.on_ack(&Ack { segments, now, srtt: self.rtt.srtt(), round: self.round, limited });
         }
         self.asked = now;
     }

@@ -20,7 +20,7 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | when the limit is passed, one packet is dropped at the head of the queue with the most bytes (Sec. 4.1) | half of the bytes of that queue, at most `drop_batch` packets; 1 is the text's | so in Linux, which draws the cost of the scan over many drops |
+//! | when the limit is passed, half of the packets of the queue with the most bytes are dropped at its head, at most 64 (Sec. 4.1, as the FQ-PIE draft quotes it; the authors' draft: one) | half of the bytes of that queue, at most `drop_batch` packets | so in Linux, which draws the cost of the scan over many drops |
 //! | a queue whose credits are negative (Sec. 4.2), or zero or less (Sec. 3), gets another quantum and waits | credits ≤ 0 | so in Linux; a queue that has sent just its quantum has 0 |
 //! | a queue that CoDel empties goes from the new ones to the end of the old ones (Sec. 4.2) | so, if there are old ones; otherwise it leaves at once | equal: the next look at it would let it leave; Linux has the same |
 //! | the hash is of the 5-tuple and a random number at start | SipHash of the flow, its key drawn from the queue's own stream at the first packet | repeatable, and closed to chosen ids |
@@ -68,7 +68,7 @@ params! {
         ecn: bool = default(true), source("RFC 8290, Sec. 5.2.6"), tc("ecn");
         /// Most packets dropped at once when the limit is passed.
         drop_batch: u64 = default(64), unit("packets"), range(Range::from(1.0)),
-            source("Linux, net/sched/sch_fq_codel.c"), tc("drop_batch");
+            source("RFC 8290, Sec. 4.1; Linux, net/sched/sch_fq_codel.c"), tc("drop_batch");
         /// CoDel does not act while so many bytes or fewer are left: the longest packet of the link.
         max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
             range(Range::from(0.0)), source("RFC 8289, Sec. 5: maxpacket_; Linux: the MTU");

@@ -67,6 +67,9 @@ impl CongestionControl for Cubic {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
+        if !ack.limited {
+            return;
+        }
         if self.cwnd < self.ssthresh {
             self.cwnd += ack.segments.min(1.0);
             return;
@@ -135,7 +138,7 @@ mod tests {
         let mut now = Time::ZERO;
         while now.since(Time::ZERO).as_secs() < k {
             let segments = cubic.cwnd;
-            cubic.on_ack(&Ack { segments, now, srtt, round: None });
+            cubic.on_ack(&Ack { segments, now, srtt, round: None, limited: true });
             now += srtt;
             let t = now.since(Time::ZERO).as_secs();
             let expected = 0.4 * (t - k) * (t - k) * (t - k) + 1000.0;
@@ -152,7 +155,7 @@ mod tests {
         let mut cubic = Cubic::new(10.0, 10.0);
         cubic.on_congestion(20.0, 2.0);
         for n in 0..14 {
-            cubic.on_ack(&Ack { segments: 1.0, now: Time(n), srtt: Span::from_millis(1), round: None });
+            cubic.on_ack(&Ack { segments: 1.0, now: Time(n), srtt: Span::from_millis(1), round: None, limited: true });
         }
         assert!((cubic.cwnd - (14.0 + ALPHA)).abs() < 0.02, "{}", cubic.cwnd);
     }
@@ -166,7 +169,7 @@ mod tests {
         cubic.on_timeout(50.0, true);
         assert_eq!((cubic.cwnd, cubic.ssthresh), (1.0, 35.0));
         cubic.set_cwnd(35.0);
-        cubic.on_ack(&Ack { segments: 1.0, now: Time::ZERO, srtt: Span::from_millis(100), round: None });
+        cubic.on_ack(&Ack { segments: 1.0, now: Time::ZERO, srtt: Span::from_millis(100), round: None, limited: true });
         assert_eq!((cubic.w_max, cubic.epoch), (35.0, Some((Time::ZERO, 0.0))), "RFC 9438, Sec. 4.8: K = 0");
     }
 }

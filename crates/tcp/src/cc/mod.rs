@@ -43,6 +43,8 @@ pub struct Ack {
     pub srtt: Span,
     /// The round trip that it ends, if it is of the segment that was being timed.
     pub round: Option<RoundTrip>,
+    /// Whether the window was what limited the sender; if not it may shrink, but is not to grow.
+    pub limited: bool,
 }
 
 /// A round trip of which every segment was timed by itself.
@@ -99,7 +101,7 @@ pub trait CongestionControl: Send {
     /// The slow-start threshold.
     fn ssthresh(&self) -> f64;
 
-    /// New data has been acknowledged outside recovery, and the window may grow.
+    /// New data has been acknowledged outside recovery: the window may grow if it was the limit.
     fn on_ack(&mut self, ack: &Ack);
 
     /// The same where the recovery times every segment (ns-2's Vegas).

@@ -37,8 +37,10 @@ impl CongestionControl for Reno {
     }
 
     #[inline]
-    fn on_ack(&mut self, _ack: &Ack) {
-        self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
+    fn on_ack(&mut self, ack: &Ack) {
+        if ack.limited {
+            self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
+        }
     }
 
     fn on_congestion(&mut self, window: f64, least: f64) {
@@ -63,7 +65,7 @@ mod tests {
     use super::*;
     use sluicegate_base::{Span, Time};
 
-    const ACK: Ack = Ack { segments: 1.0, now: Time::ZERO, srtt: Span::ZERO, round: None };
+    const ACK: Ack = Ack { segments: 1.0, now: Time::ZERO, srtt: Span::ZERO, round: None, limited: true };
 
     /// RFC 5681 by hand.
     #[test]

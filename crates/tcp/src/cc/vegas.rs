@@ -118,7 +118,9 @@ impl CongestionControl for Vegas {
         if let Some(round) = ack.round {
             self.decide(round);
         }
-        self.cwnd += self.growth;
+        if ack.limited {
+            self.cwnd += self.growth;
+        }
     }
 
     fn on_congestion(&mut self, window: f64, least: f64) {
@@ -152,7 +154,7 @@ mod tests {
     const LAW: VegasLaw = VegasLaw { alpha: 1.0, beta: 3.0, gamma: 1.0, cut: 0.25 };
 
     fn ack(round: Option<RoundTrip>) -> Ack {
-        Ack { segments: 1.0, now: Time::ZERO, srtt: Span::ZERO, round }
+        Ack { segments: 1.0, now: Time::ZERO, srtt: Span::ZERO, round, limited: true }
     }
 
     /// A round trip of so many milliseconds with a full window: its first acknowledgement ends the measurement.
@@ -200,6 +202,18 @@ mod tests {
         assert_eq!((vegas.cwnd, vegas.ssthresh), (1.0, 2.0));
         vegas.on_ack(&ack(None));
         assert_eq!(vegas.cwnd, 2.0);
+    }
+
+    /// A window that is not the limit is still measured by: it does not grow, but it shrinks.
+    #[test]
+    fn a_window_that_is_not_the_limit_only_shrinks() {
+        let mut vegas = Vegas::new(8.0, 2.0, LAW);
+        let unlimited = |round| Ack { limited: false, ..ack(round) };
+        let trip = |ms| Some(RoundTrip { rtt: Span::from_millis(ms), sent: 8.0, flight: 8.0 });
+        vegas.on_ack(&unlimited(trip(100)));
+        assert_eq!((vegas.cwnd, vegas.base), (8.0, Some(Span::from_millis(100))), "0 packets wait: it would grow");
+        vegas.on_ack(&unlimited(trip(200)));
+        assert_eq!(vegas.cwnd, 7.0, "4 packets wait");
     }
 
     /// Tang, Wang & Low 2004: "it does not halve the sending window when there is a loss".
