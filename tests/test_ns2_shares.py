@@ -82,6 +82,7 @@ def test_each_class_gets_and_loses_what_it_does_in_ns2(queue: str, agent: str, r
     compare(table, f"{queue} {agent} {rate} 0.0001")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("queue", ["droptail", "red"])
 def test_starved_tcp_gets_what_it_gets_in_ns2(queue: str) -> None:
     """UDP alone fills the link twice. What is left of it hangs on who was there first, and on whose timers come by when
