@@ -17,6 +17,8 @@ from conftest import SMALL
 from sluicegate.experiments import engine, job
 from sluicegate.experiments.engine import Experiment, Keep, Store, Tables, run_experiments
 from sluicegate.experiments.identity import identity
+from sluicegate.papers import PAPERS
+from sluicegate.reproduce import paper
 
 DERIVED = """
 import math
@@ -230,3 +232,12 @@ def test_a_store_that_is_interrupted_as_it_opens_leaves_nothing(
     with pytest.raises(KeyboardInterrupt):
         Store(tmp_path / "deep/out")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_what_the_papers_derive_is_known(name: str) -> None:
+    """Runs whose derivation has no identity are never found again: `--redraw` would always fail."""
+    found = paper(name)
+    for study in {study for figure in found.figures() for study in figure.studies.values()}:
+        derive = study._derive(found.short)
+        assert derive is None or identity(derive) is not None, study.scenario

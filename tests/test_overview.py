@@ -15,17 +15,19 @@ from sluicegate.papers import PAPERS
 from sluicegate.reproduce import overview, paper
 
 
-def check(id_: str, kind: str, verdict: str, why: str = "Bounds: none", evidence: str = "") -> dict[str, object]:
+def check(id_: str, kind: str, verdict: str, reason: str = "", evidence: str = "") -> dict[str, object]:
     ok = verdict != "failed" or kind == "reference"
+    contradicts = verdict != "reproduced" and kind != "reference"
     return {"id": id_, "source": "Sec. 1", "class": kind, "paper": f"the paper on {id_}", "measured": 1.5, "low": None,
-            "high": 2.0, "verdict": verdict, "ok": ok, "why": why, "evidence": evidence}  # fmt: skip
+            "high": 2.0, "verdict": verdict, "ok": ok, "contradicts": contradicts, "test": "below 2",
+            "unit": "ms", "reason": reason, "why": f"{reason} Bounds: x", "evidence": evidence}  # fmt: skip
 
 
 def test_one_page_leads_to_all_reports_and_says_what_differs_and_why(tmp_path: Path) -> None:
     parts = {
         "red1993": [
             check("a", "exact", "reproduced"),
-            check("b", "claim", "explained deviation", "Since so. Bounds: x", "a"),
+            check("b", "claim", "explained deviation", "Since so.", "a"),
         ],
         "choke1999": [check("c", "claim", "failed"), check("d", "reference", "failed")],
     }
@@ -40,7 +42,8 @@ def test_one_page_leads_to_all_reports_and_says_what_differs_and_why(tmp_path: P
     assert "Bounds: x" not in page
     assert "the paper on c" in page
     assert "the paper on d" not in page
-    assert "1 numbers" in page or "1 number" in page
+    assert page.count("1 contradicted claim<") == 2, "explained or not"
+    assert "References outside their bounds:</b> 1" in page
 
 
 def test_all_papers_are_written_and_progress_names_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -174,7 +174,7 @@ def arguments(**given: object) -> Iterator[None]:
     try:
         yield
     except _core.ScenarioError as error:
-        said = str(error).removeprefix("sets: run.")
+        said = str(error).removeprefix(f"{PYTHON}: run.").removeprefix("sets: run.")
         if said != str(error) and given.get(said.partition(" ")[0].rstrip(":")) is not None:
             raise _core.ScenarioError(said) from None
         raise
@@ -186,6 +186,12 @@ def scenarios() -> list[str]:
     return sorted(entry.name.removesuffix(".toml") for entry in entries if entry.name.endswith(".toml"))
 
 
+def bundled_scenario(name: str) -> tuple[str, str]:
+    """The text of the bundled scenario of this name, and its name for messages. Raises FileNotFoundError."""
+    packaged = resources.files("sluicegate").joinpath("scenarios", f"{name}.toml")
+    return packaged.read_text("utf-8"), packaged.name
+
+
 def read_scenario(file: str | Path) -> tuple[str, str]:
     """The text of a scenario and its name for messages.
 
@@ -194,14 +200,14 @@ def read_scenario(file: str | Path) -> tuple[str, str]:
     """
     path = Path(file)
     name = path.name.removesuffix(".toml")
-    if not path.exists() and path.parent in (Path(), Path("scenarios")):
+    if path.parent in (Path(), Path("scenarios")) and (path.is_dir() or not path.exists()):
         known = scenarios()
         if name in known:
-            packaged = resources.files("sluicegate").joinpath("scenarios", f"{name}.toml")
-            return packaged.read_text("utf-8"), packaged.name
-        near = get_close_matches(name, known, 1)
-        hint = f'did you mean "{near[0]}"?' if near else f"bundled scenarios: {', '.join(known)}"
-        raise FileNotFoundError(2, f"no such file; {hint}", str(file))
+            return bundled_scenario(name)
+        if not path.is_dir():
+            near = get_close_matches(name, known, 1)
+            hint = f'did you mean "{near[0]}"?' if near else f"bundled scenarios: {', '.join(known)}"
+            raise FileNotFoundError(2, f"no such file; {hint}", str(file))
     try:
         return path.read_text("utf-8"), str(file)
     except UnicodeDecodeError as error:

@@ -36,7 +36,8 @@ OPTIONS = {"sets": "--set", "over": "--over", "cluster": "--cluster"}
 
 
 def main() -> None:
-    """The program `sluicegate`. Exit codes: 0 done, 1 a verdict changed, 2 cannot be done, 130 interrupted."""
+    """The program `sluicegate`. Exit codes: 0 done, 1 a verdict changed or the work
+    failed, 2 cannot be done, 130 interrupted."""
     try:
         app()
     except KeyboardInterrupt:  # before or between commands

@@ -25,7 +25,10 @@ def reproduce(
     seeds: Annotated[
         int | None, typer.Option(min=1, max=MOST_SEEDS, help="How many seeds (default: the report's own).")
     ] = None,
-    only: Annotated[list[str] | None, typer.Option(help="A figure's id, such as fig14; may be repeated.")] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FIGURE", help="An id, such as fig14; may be repeated. Writes report-FIGURE.html."),
+    ] = None,
     redraw: Annotated[
         bool, typer.Option("--redraw", help="Simulate nothing: draw the report anew from the runs kept in OUT.")
     ] = False,
@@ -48,6 +51,8 @@ def reproduce(
     from ..reproduce.run import reproduce as one
 
     if listed:
+        if only or redraw or strict or full or seeds is not None:
+            raise Refusal("--list simulates and draws nothing: leave the other options out")
         list_figures([name] if name and name != "all" else list(PAPERS))
         return
     if not name:
@@ -66,10 +71,11 @@ def reproduce(
         raise Refusal(str(error)) from None
     except MissingRuns as error:
         raise Refusal(
-            f"--redraw: {error}; {out} holds the runs of other settings or none: leave --redraw out"
+            f"--redraw: {error}: what is there is of other settings or of another build of Sluicegate; "
+            "leave --redraw out"
         ) from None
     if not quiet:
-        print(out / "report.html")
+        print(out / "report.html" if name == "all" else outcomes[0].page)
     told = [tell(outcome, strict, quiet) for outcome in outcomes]
     if not all(told):
         raise typer.Exit(1)
@@ -80,9 +86,10 @@ def tell(outcome: Outcome, strict: bool, quiet: bool) -> bool:
     from ..reproduce.page import verdict_line
 
     if not quiet:
-        print(
-            f"{outcome.paper.name}: {verdict_line(outcome.verdicts)}; {len(outcome.contradicted)} claims contradicted"
-        )
+        count = len(outcome.contradicted)
+        print(f"{outcome.paper.name}: {verdict_line(outcome.verdicts)}; {count} claim{'s'[: count != 1]} contradicted")
+        if not outcome.compared:
+            print(f"{outcome.paper.name}: no verdicts are recorded for these settings: nothing was compared with them")
     for id_, (was, now) in outcome.changed.items():
         print(f"error: {outcome.paper.name}: {id_}: {now}, recorded as {was}", file=sys.stderr)
     if strict:

@@ -49,9 +49,10 @@ def executor(address: str) -> Iterator[Executor]:
     except (OSError, ValueError) as error:
         why = f"no scheduler answers there: {error}" if isinstance(error, OSError) else str(error)
         raise _core.ScenarioError(f"cluster: {address}: {why}") from None
-    log = logging.getLogger("distributed.client")
-    level = log.level
-    log.setLevel(logging.CRITICAL)  # what it has to say comes as an exception too
+    logs = [logging.getLogger(name) for name in ("distributed.client", "distributed.batched")]
+    levels = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.CRITICAL)  # what they have to say comes as an exception too
     try:
         yield Runs(client)
     except BaseException:
@@ -61,7 +62,8 @@ def executor(address: str) -> Iterator[Executor]:
     else:
         client.close()
     finally:
-        log.setLevel(level)
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(level)
 
 
 class Released:

@@ -48,7 +48,7 @@ ended; may raise to end the work."""
 
 
 class MissingRuns(Exception):
-    """Runs that were to be taken from a store are not there. The message says how many."""
+    """Runs that were to be taken from a store are not there. The message says how many, and where they were sought."""
 
 
 AHEAD = 1000
@@ -120,7 +120,7 @@ def run_experiments(
         keys, missing = _asked(runs, there, elsewhere)
         store.found += sum(key in there for key in keys)
         if missing and kept_only:
-            raise MissingRuns(f"{len(missing)} of {len(runs)} runs are not kept there")
+            raise MissingRuns(f"{len(missing)} of {len(runs)} runs are not kept in {store.place}")
         if missing:
             if cluster is not None:
                 from .cluster import executor as executor_of

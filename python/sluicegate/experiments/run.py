@@ -62,7 +62,8 @@ def simulate(
     settings = {"duration": duration, "warmup": warmup, "seed": seed, "sample": sample, "series": series}
     settings |= {"exchanges": exchanges, "recent": recent, "packets": packets, "positions": positions}
     text = scenario(network, flows, **settings)
-    return run_text(text, queue=factory(network.queue), progress=progress, pcap=pcap)
+    with arguments(**settings):
+        return run_text(text, queue=factory(network.queue), progress=progress, pcap=pcap)
 
 
 def run(

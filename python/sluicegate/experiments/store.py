@@ -21,21 +21,22 @@ class Store:
     Raises OSError when the folder cannot be written, another process holds the file, or it is another kind of file.
 
     Attributes:
+        place: Its file, or ":memory:".
         found: How many of the runs that were asked for were there already.
     """
 
     def __init__(self, directory: Path | None = None) -> None:
         self.found = 0
         self._made: list[Path] = []
-        self._place = ":memory:"
+        self.place = ":memory:"
         new = False
         try:
             if directory is not None:
                 folder = directory.absolute()
                 self._made = [each for each in (folder, *folder.parents) if not each.exists()]
                 folder.mkdir(parents=True, exist_ok=True)
-                self._place = str(folder / FILE)
-                new = not os.path.lexists(self._place)
+                self.place = str(folder / FILE)
+                new = not os.path.lexists(self.place)
             self._base = self._opened()
         except BaseException:  # Ctrl-C too
             if new:
@@ -45,7 +46,7 @@ class Store:
     def _opened(self) -> sqlite3.Connection:
         """The file, held, with its tables."""
         with self._as_os_error():
-            base = sqlite3.connect(self._place, timeout=0, isolation_level=None)
+            base = sqlite3.connect(self.place, timeout=0, isolation_level=None)
             try:
                 # With a write-ahead log, what has been committed outlives the process, without waiting for the disk.
                 base.executescript("""
@@ -99,9 +100,9 @@ class Store:
 
     def _leave_nothing(self) -> None:
         """Remove the file, and the folders that were made for it."""
-        if self._place != ":memory:":
+        if self.place != ":memory:":
             with suppress(OSError):
-                os.unlink(self._place)
+                os.unlink(self.place)
                 for folder in self._made:
                     folder.rmdir()
 
@@ -111,7 +112,7 @@ class Store:
             yield
         except sqlite3.OperationalError as error:
             if "locked" in str(error):
-                raise OSError(11, "another program keeps its runs here", self._place) from None
-            raise OSError(5, str(error), self._place) from None
+                raise OSError(11, "another program keeps its runs here", self.place) from None
+            raise OSError(5, str(error), self.place) from None
         except sqlite3.DatabaseError as error:
-            raise OSError(22, f"does not hold runs of Sluicegate ({error})", self._place) from None
+            raise OSError(22, f"does not hold runs of Sluicegate ({error})", self.place) from None

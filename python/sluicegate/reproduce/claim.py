@@ -128,7 +128,7 @@ def printed(value: float, precision: float, to: float | None = None) -> Bound:
     """Around a printed `value`, or between it and `to`, that came from one run of the paper's.
 
     The ends are half a unit of the last printed digit (`precision`) away, and further by the 95 % prediction interval
-    of one run, because the paper's single run varies as ours do.
+    of one run, because the paper's single run varies as Sluicegate's do.
     """
     half, last = precision / 2, value if to is None else to
     words = f"{value:g}" if to is None else f"{value:g} to {to:g}"
@@ -272,8 +272,12 @@ class Verdict:
         """How the bounds were found and, where the measurement differs, the reason or what is known of it."""
         check = self.check
         unit = f" In {check.quantity.unit}." if check.quantity.unit else ""
-        told = {"explained deviation": check.because, "failed": check.remark}.get(self.name, "")
-        return f"{told + ' ' if told else ''}Bounds: {check.bounds.derivation}.{unit}"
+        return f"{self.reason} Bounds: {check.bounds.derivation}.{unit}".lstrip()
+
+    @property
+    def reason(self) -> str:
+        """Why the measurement differs, or what is known of that; "" where it does not."""
+        return {"explained deviation": self.check.because, "failed": self.check.remark}.get(self.name, "")
 
     @property
     def evidence(self) -> str:
@@ -300,6 +304,8 @@ class Verdict:
             "high": _finite(bounds.high),
             "verdict": self.name,
             "ok": self.ok,
+            "contradicts": self.contradicts,
+            "reason": self.reason,
             "why": self.why,
             "evidence": self.evidence,
         }

@@ -1,8 +1,10 @@
 """Figures and papers: a figure is a chart of some studies and the checks that belong to it; a paper is its figures.
 
-    @figure(9, "Who is in the queue under load", chart=Lines("udp_rate", ["average", "tcp_queued", "udp_queued"]),
-    load=load) def fig9(load): '''Packets in the queue of each kind, means over time.''' for at in load.each("queue"):
-    yield claim("UDP never becomes the dominant part", at.over("udp_rate", "udp_share").highest(), below(50))
+    @figure(9, "Who is in the queue under load", chart=Lines("udp_rate", QUEUED), load=load)
+    def fig9(load):
+        '''Packets in the queue of each kind, means over time.'''
+        for at in load.each("queue"):
+            yield claim("UDP never becomes the dominant part", at.over("udp_rate", "udp_share").highest(), below(50))
 
 The function takes the runs of the studies that the decorator names; its docstring is the figure's caption.
 """
@@ -63,8 +65,8 @@ class Figure:
     """One figure of a paper, or a statement of its text that has none; made by `figure`.
 
     `id`: names its files. `label`: as the paper numbers it. `source`: where the paper has it. `studies`: by the names
-    under which chart and checks take their runs. `says`: what is worth telling of the figure beside its checks.
-    `order`: its place on the page. `when`: whether it is made with these settings.
+    under which chart and checks take their runs. `checks`: makes its checks. `caption`: what it shows,
+    `file`: where it is written. `order`: its place on the page. `when`: whether it is made with these settings.
     """
 
     id: str
@@ -80,7 +82,7 @@ class Figure:
     when: Callable[[Settings], bool]
 
     def made(self, runs: Mapping[str, Runs]) -> list[Check]:
-        """Its checks."""
+        """The checks that its runs give."""
         return numbered(self.id, self.source, self.checks(**runs) or ())
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from .. import _core
 from ..io import check_writable, staged
 from .claim import KINDS, VERDICTS
-from .page import environment, number
+from .page import environment
 from .run import Outcome, paper, reproduce
 
 PAGE = "report.html"
@@ -29,9 +29,10 @@ class Reported:
         """How many checks of a class ended with a verdict."""
         return sum(check["class"] == kind and check["verdict"] == verdict for check in self.checks)
 
-    def where(self, verdict: str, kinds: Sequence[str] = KINDS) -> list[dict[str, Any]]:
-        """The checks of these classes with a verdict, in the order of the report."""
-        return [check for check in self.checks if check["verdict"] == verdict and check["class"] in kinds]
+    @property
+    def contradicted(self) -> list[dict[str, Any]]:
+        """The claims that the measurements contradict, explained or not, in the order of the report."""
+        return [check for check in self.checks if check["contradicts"]]
 
 
 def reproduce_all(out: Path, names: Sequence[str], **given: Any) -> list[Outcome]:
@@ -61,8 +62,6 @@ def read(out: Path, name: str) -> Reported:
 def page(reported: Sequence[Reported]) -> str:
     """The page as HTML."""
     templates = environment()
-    templates.filters["number"] = number
-    templates.filters["reason"] = lambda why: why.split(" Bounds: ")[0]
     return templates.get_template("all.html.j2").render(
         outcomes=reported, verdicts=VERDICTS, classes=KINDS, version=_core.version()
     )

@@ -1,7 +1,8 @@
 """The page of a reproduction: what the paper says beside what was measured, one self-contained file.
 
 `write_files` makes a folder with `report.html` (figures inside, no script, nothing fetched), each figure as
-`figures/<id>.svg`, its data as `data/<id>.parquet`, and `checks.json`. They appear whole or not at all.
+`figures/<id>.svg`, its data as `data/<id>.parquet`, and `checks.json`. They appear whole or not at all. A report of
+some figures alone is `report-<ids>.html` with `checks-<ids>.json`, beside that of all.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import jinja2
 
 from ..io import staged, write_json, write_parquet
 from ..plot import style as plot
+from ..quantities import significant
 from .claim import VERDICTS, Check, Verdict
 from .figure import Made, Paper
 from .quantity import Quantity
@@ -27,20 +29,25 @@ if TYPE_CHECKING:
 SYMBOLS = {"reproduced": "✓", "explained deviation": "≈", "failed": "✗"}
 """Each verdict's sign, so that it reads without colour."""
 
-FILES = ("data/", "figures/", "report.html", "checks.json")
-"""What `write_files` writes, apart from the files in its folders."""
+
+def files(only: Sequence[str] = ()) -> tuple[str, str, str, str]:
+    """What `write_files` writes, apart from the files in its folders; the page and its checks last. `only`: ids of the
+    figures of a report that has not all."""
+    which = "".join(f"-{each}" for each in only)
+    return "data/", "figures/", f"report{which}.html", f"checks{which}.json"
 
 
 @dataclass(frozen=True)
 class Report:
     """All that a page shows. `provenance`: names and values, none of which may be a date or a path. `scenario`:
-    text."""
+    text. `only`: the ids of its figures, where others of the paper are left out."""
 
     paper: Paper
     figures: tuple[Made, ...]
     provenance: Mapping[str, str]
     scenario: str
     tables: Mapping[str, pl.DataFrame]
+    only: tuple[str, ...] = ()
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -59,6 +66,7 @@ class Report:
 
 def write_files(report: Report, out: Path) -> None:
     """Write `report` into the folder `out`, whole or not at all; files of other names in it stay. Raises OSError."""
+    _, _, page_name, checks_name = files(report.only)
     with staged(out) as folder:
         (folder / "figures").mkdir()
         (folder / "data").mkdir()
@@ -74,15 +82,15 @@ def write_files(report: Report, out: Path) -> None:
         for name, table in report.tables.items():
             write_parquet(table, folder / "data" / f"{name}.parquet")
         records = [verdict.record() for verdict in report.verdicts]
-        write_json(folder / "checks.json", records)
-        (folder / "report.html").write_text(page(report, drawings), encoding="utf-8")
+        write_json(folder / checks_name, records)
+        (folder / page_name).write_text(page(report, drawings), encoding="utf-8")
 
 
 def page(report: Report, drawings: Mapping[str, str]) -> str:
     """The page as HTML; `drawings` holds each figure's SVG element under its id."""
     return environment().get_template("reproduction.html.j2").render(
         report=report, drawings=drawings, contradicted=[each for each in report.verdicts if each.contradicts],
-        counts=counts(report.verdicts),
+        counts=counts(report.verdicts), checks_name=files(report.only)[3],
     )  # fmt: skip
 
 
@@ -92,7 +100,7 @@ def environment() -> jinja2.Environment:
         loader=jinja2.PackageLoader("sluicegate"), autoescape=True, undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    made.filters |= {"measured": measured, "printed": printed_text, "number": number}
+    made.filters |= {"measured": measured, "printed": printed_text, "number": significant}
     made.globals |= {"symbols": SYMBOLS}
     return made
 
@@ -117,9 +125,9 @@ def measured(quantity: Quantity) -> str:
     """A mean with the half-width of its 95 % interval, both rounded to the interval's second digit."""
     spread = quantity.spread
     if math.isnan(spread.half_width) or not math.isfinite(spread.mean):
-        return f"{number(spread.mean)} {quantity.unit}".rstrip()
-    if spread.half_width <= 1e-9 * abs(spread.mean):
-        return f"{number(spread.mean)} ± 0 {quantity.unit}".rstrip()
+        return f"{significant(spread.mean)} {quantity.unit}".rstrip()
+    if spread.half_width <= 1e-6 * abs(spread.mean):  # rounding errors of sums
+        return f"{significant(spread.mean)} ± 0 {quantity.unit}".rstrip()
     digits = max(0, 1 - math.floor(math.log10(spread.half_width)))
     if digits > 6:
         return f"{spread.mean:.3g} ± {spread.half_width:.1g} {quantity.unit}".rstrip()
@@ -127,23 +135,8 @@ def measured(quantity: Quantity) -> str:
 
 
 def printed_text(check: Check) -> str:
-    """What the paper has in numbers, or the test that stands for its words; the unit is in the next column."""
-    unit = check.quantity.unit if check.quantity.unit in ("%", "ms", "s") else ""
-    return f"{check.bound.words} {unit}".rstrip()
-
-
-def number(value: float | None) -> str:
-    """A number with three significant digits more or less; "–" for none."""
-    if value is None:
-        return "–"
-    if not math.isfinite(value):
-        return "unknown"
-    magnitude = abs(value)
-    if magnitude >= 100:
-        return f"{value:.0f}"
-    if magnitude >= 10:
-        return f"{value:.1f}"
-    return f"{value:.2f}" if magnitude >= 0.1 or magnitude == 0 else f"{value:.2g}"
+    """What the paper has in numbers, or the test that stands for its words."""
+    return f"{check.bound.words} {check.quantity.unit}".rstrip()
 
 
 def verdict_line(verdicts: Sequence[Verdict]) -> str:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..experiments.engine import Progress, Store, check_workers, run_experiments
 from ..io import check_writable
-from ..scenario import read_scenario
+from ..scenario import bundled_scenario
 from .claim import Verdict, judge
 from .figure import Figure, Made, Paper
-from .page import FILES, Report, write_files
+from .page import Report, files, write_files
 from .study import Runs, Settings, Study, experiments
 
 if TYPE_CHECKING:
@@ -44,12 +44,15 @@ class UnknownName(KeyError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a reproduction came to. `changed`: checks whose verdict is not the recorded one, each with the recorded and
-    the new verdict ("none" where there is none); empty where nothing is recorded for such settings."""
+    """What a reproduction came to. `page`: the report. `changed`: checks whose verdict is not the recorded one, each
+    with the recorded and the new verdict ("none" where there is none). `compared`: whether verdicts are recorded for
+    such settings, the default ones; if not, nothing has `changed`."""
 
     paper: Paper
     verdicts: tuple[Verdict, ...]
+    page: Path
     changed: Mapping[str, tuple[str, str]]
+    compared: bool
 
     @property
     def contradicted(self) -> list[Verdict]:
@@ -89,11 +92,11 @@ def reproduce(
 
     `name`: of one of `sluicegate.papers`, or a `Paper` of one's own. `full`: the paper's own lengths, and more seeds.
     `seeds`: how many seeds, counted from 1 (default: the paper's module says). `only`: ids of figures; nothing is
-    simulated for others. `redraw`: simulate nothing, make the page anew from the runs kept in `out`. `jobs`: how many
-    threads (default: one for each core). `executor`: runs the work instead; it is left open. `cluster`: so does the
-    Dask cluster with its scheduler at this address. `settings`: take these, whatever `full` and `seeds` say. What is
-    written depends on none of `jobs`, `executor`, `cluster` and the order in which runs end. `out` keeps each run as
-    it ends, in runs.sqlite; what is there already is not run again.
+    simulated for others, and the page is report-<ids>.html. `redraw`: simulate nothing, make the page anew from the
+    runs kept in `out`. `jobs`: how many threads (default: one for each core). `executor`: runs the work instead; it is
+    left open. `cluster`: so does the Dask cluster with its scheduler at this address. `settings`: take these, whatever
+    `full` and `seeds` say. What is written depends on none of `jobs`, `executor`, `cluster` and the order in which runs
+    end. `out` keeps each run as it ends, in runs.sqlite; what is there already is not run again.
 
     Raises `UnknownName`, ValueError for fewer than one seed or job and for more than one of `jobs`, `executor` and
     `cluster`, `MissingRuns` when a run to redraw is not kept, OSError when `out` cannot be written, and `ClusterError`.
@@ -104,8 +107,9 @@ def reproduce(
         raise ValueError(f"seeds = {seeds}: must be at least 1")
     check_workers(jobs, executor, cluster)
     out = Path(out)
-    check_writable(out, FILES)
     figures = _only(chosen, only)
+    only = tuple(figure.id for figure in figures) if only else ()
+    check_writable(out, files(only))
     if settings is None:
         settings = chosen.full if full else chosen.short
         if seeds is not None:
@@ -123,10 +127,11 @@ def reproduce(
             prepared = chosen.prepare(settings, partial(simulate, what="first, what the runs need: "))
         wanted = experiments(_studies(figures), _studies(every), settings, prepared)
         tables = simulate(wanted, settings.seeds) if wanted else {}
-        report = made(chosen, figures, settings, prepared, tables)
+        report = replace(made(chosen, figures, settings, prepared, tables), only=only)
         write_files(report, out)
     recorded = _recorded(chosen, settings)
-    return Outcome(chosen, tuple(report.verdicts), _changed(report.verdicts, recorded, bool(only)))
+    changed = _changed(report.verdicts, recorded, bool(only))
+    return Outcome(chosen, tuple(report.verdicts), out / files(only)[2], changed, recorded is not None)
 
 
 def _studies(figures: Sequence[Figure]) -> list[Study]:
@@ -154,7 +159,7 @@ def made(chosen: Paper, figures: Sequence[Figure], settings: Settings, prepared:
             extra = {key: value for key, value in context.items() if key in _arguments(figure.chart)}
             drawing = figure.chart(checks=each, **runs, **extra)
         found.append(Made(figure, _caption(figure.caption, settings), drawing, tuple(next(verdicts) for _ in each)))
-    text = read_scenario(chosen.scenario)[0] if chosen.scenario else ""
+    text = bundled_scenario(chosen.scenario)[0] if chosen.scenario else ""
     kept = {} if chosen.tables is None else chosen.tables(prepared)
     return Report(chosen, tuple(found), _provenance(chosen, settings, tables), text, kept)
 

@@ -23,7 +23,7 @@ import polars as pl
 from .._generated import Discipline
 from ..experiments.disciplines import choices, titles
 from ..experiments.engine import Derive, Experiment, Sets, Tables
-from ..scenario import read_scenario
+from ..scenario import bundled_scenario
 from ..stats import interval
 from .measure import RUN, Measure, Needs, merge
 from .quantity import Curve, Quantity
@@ -146,7 +146,7 @@ class Study:
     @cached_property
     def source(self) -> tuple[str, str]:
         """The text of the scenario, and its name for messages."""
-        return (self.scenario, "study.toml") if "\n" in self.scenario else read_scenario(self.scenario)
+        return (self.scenario, "study.toml") if "\n" in self.scenario else bundled_scenario(self.scenario)
 
     @cached_property
     def needs(self) -> Needs:
@@ -234,13 +234,13 @@ class Runs:
     def of(cls, study: Study, settings: Settings, prepared: Any, tables: Tables) -> Runs:
         """The runs of a study among the tables of all runs."""
         points = {study.id(point, settings, prepared): point for point in study.points}
-        ours = {
+        kept = {
             name: tables[name].filter(pl.col("experiment").is_in(list(points)))
             for name in study.needs
             if name in tables
         }
-        values = {name: measure.evaluate(ours) for name, measure in study.measure.items()}
-        return cls(study, study.settings(settings), points, ours, values)
+        values = {name: measure.evaluate(kept) for name, measure in study.measure.items()}
+        return cls(study, study.settings(settings), points, kept, values)
 
     def at(self, **values: Any) -> Runs:
         """Those at the points where axes have these values. Raises KeyError when there are none."""

@@ -14,9 +14,10 @@ from matplotlib.ticker import MultipleLocator
 from ...plot import style as plot
 from ...plot.style import KINDS
 from ...reproduce import Check, Drawing, Runs
-from ...reproduce.charts import halves
+from ...reproduce.charts import PRINTED, halves
+from ...reproduce.study import label_of
 from ...stats import interval
-from .network import FAIR_KBPS, LINK_KBPS
+from .network import FAIR_KBPS, LINK_KBPS, TCP_FLOWS
 
 
 def means(rows: pl.DataFrame, keys: Sequence[str], column: str) -> pl.DataFrame:
@@ -28,6 +29,10 @@ def means(rows: pl.DataFrame, keys: Sequence[str], column: str) -> pl.DataFrame:
         pl.Series(f"{column}_mean", [each.mean for each in spreads]),
         pl.Series(f"{column}_half_width", [each.half_width for each in spreads]).fill_nan(None),
     )
+
+
+LEVELS = {"udp_share": ("udp", LINK_KBPS / 100), "tcp_flow": ("tcp", TCP_FLOWS)}
+"""Measures whose printed numbers give a level: the kind of flow, and what a number is multiplied by for kbit/s."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +48,17 @@ class OverTime:
         table = means(totals, ["queue", "time_s", "kind"], "kbps")
         one = totals.filter(pl.col("seed") == runs.seeds[0]).select("queue", "time_s", "kind", one_run="kbps")
         data = table.join(one, on=["queue", "time_s", "kind"], maintain_order="left")
-        return Drawing(self.draw(data, runs.settings.warmup_s), data)
+        printed = [
+            (label_of(check.quantity.point["queue"]), kind, value * times)
+            for check in checks
+            if (value := check.bound.printed) is not None and check.quantity.name in LEVELS
+            for kind, times in [LEVELS[check.quantity.name]]
+        ]
+        return Drawing(self.draw(data, runs.settings.warmup_s, printed), data)
 
     @plot.drawing
-    def draw(self, data: pl.DataFrame, warmup_s: float) -> Drawn:
-        """The drawing alone."""
+    def draw(self, data: pl.DataFrame, warmup_s: float, printed: Sequence[tuple[str, str, float]]) -> Drawn:
+        """The drawing alone. `printed`: numbers of the paper, each with its panel and the kind of flow."""
         titles = data["queue"].unique(maintain_order=True).to_list()
         figure, (row,) = plot.panels(1, len(titles), height=3.7)
         for axes, title in zip(row, titles, strict=True):
@@ -58,7 +69,11 @@ class OverTime:
                 axes.plot(part["time_s"], part["one_run"], style.line, color=style.color, linewidth=0.7, alpha=0.5,
                           label=f"{style.label}, one run")  # fmt: skip
                 plot.mean_line(axes, part["time_s"], part["kbps_mean"], halves(part, "kbps"), style, bars=False)
-            axes.set_xlim(0, max(data["time_s"].to_list()))
+            end = max(data["time_s"].to_list())
+            for _, kind, level in (each for each in printed if each[0] == title):
+                axes.plot([warmup_s, end], [level, level], "--", color=KINDS[kind].color, linewidth=1.6,
+                          label=f"{KINDS[kind].label}, {PRINTED}")  # fmt: skip
+            axes.set_xlim(0, end)
             axes.set_ylim(0, 1.06 * LINK_KBPS)
             plot.reference(axes, LINK_KBPS, "")
             axes.set_xlabel("time (s)")

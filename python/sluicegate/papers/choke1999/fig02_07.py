@@ -44,7 +44,7 @@ early = study(queue=[CHOKE], drops=[Variant("max_p = 0.1", (("queue.choke.max_p"
 
 def unfair(at: Runs, short: Runs, why: str) -> Iterator[Check]:
     """What the report says of Drop Tail, and of RED as well."""
-    yield claim("UDP takes more than 95 % of the link", at["udp_share"], above(90))
+    yield claim("UDP takes more than 95 % of the link", at["udp_share"], above(95))
     starved = at["tcp_flow"].percent_of(FAIR_KBPS).as_("mean TCP flow", "% of an equal share")
     yield claim("the TCP flows are starved", starved, below(STARVED))
     waits = reference(
