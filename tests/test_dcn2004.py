@@ -33,7 +33,7 @@ FIGURES = {
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
     """The whole reproduction with a tenth of the link and of the users, for a few seconds; checks may fail."""
     out = tmp_path_factory.mktemp("made") / "dcn2004"
-    original = api.read_scenario
+    original = api.bundled_scenario
 
     def read(name: str) -> tuple[str, str]:
         text, file = original(name)
@@ -41,7 +41,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
         return text.replace('rate = "100 Mbit/s"\ndelay', 'rate = "10 Mbit/s"\ndelay'), file
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(study, "read_scenario", read)
+        patch.setattr(study, "bundled_scenario", read)
         patch.setattr(network, "LINK_BPS", 10e6)
         patch.setattr(network, "GENERAL_BPS", (10.5e6, 9.1e6))
         patch.setattr(network, "UDP_BPS", 1e6)
