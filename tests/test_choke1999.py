@@ -192,7 +192,7 @@ def test_a_report_of_some_figures_stands_beside_that_of_all(tmp_path: Path) -> N
     out = tmp_path / "out"
     out.mkdir()
     (out / "report.html").write_text("that of all")
-    outcome = reproduce("choke1999", out, settings=TINY, only=["fig2"])
+    outcome = reproduce("choke1999", out, settings=TINY, only=["2"])
     assert outcome.page == out / "report-fig2.html"
     assert {"report.html", "figures/fig2.svg", "checks-fig2.json"} <= contents(out).keys()
     assert (out / "report.html").read_text() == "that of all"

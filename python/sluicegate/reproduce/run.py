@@ -196,9 +196,10 @@ def _provenance(chosen: Paper, settings: Settings, tables: Tables) -> dict[str, 
 
 
 def _only(chosen: Paper, only: Sequence[str]) -> list[Figure]:
-    """The figures that are wanted, all if none is named. Raises `UnknownName`."""
+    """The figures that are wanted, all if none is named; "9" is "fig9". Raises `UnknownName`."""
     figures = chosen.figures()
     known = [figure.id for figure in figures]
+    only = [f"fig{name}" if f"fig{name}" in known else name for name in only]
     for name in only:
         if name not in known:
             raise UnknownName(f"figure of {chosen.name}", name, known)
