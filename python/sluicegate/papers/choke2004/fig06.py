@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -25,6 +25,7 @@ from ...reproduce import (
     reference,
     within,
 )
+from ...reproduce.charts import PRINTED
 from ...stats import interval
 from .charts import points
 from .fig04_05 import load, many
@@ -39,13 +40,19 @@ NUMBERS = (12, 20, 40, 64)
 """Of these numbers of TCP flows ρ(y) is drawn; it is checked for all."""
 
 
+UNIFORM = 0.08
+"""ρ at each place with UDP at 0.1c, as printed."""
+
+
 @dataclass(frozen=True)
 class Density:
-    """ρ over the place, a panel for each of some values of an axis: snapshots and the models that have an answer."""
+    """ρ over the place, a panel for each of some values of an axis: snapshots and the models that have an answer.
+    `printed`: what the paper prints for ρ at all places, by value of the axis."""
 
     axis: str
     shown: Sequence[float]
     title: str
+    printed: Mapping[float, float] = field(default_factory=dict)
 
     def __call__(self, checks: Sequence[Check] = (), **studies: Runs) -> Drawing:
         (runs,) = studies.values()
@@ -62,17 +69,19 @@ class Density:
             )  # fmt: skip
             tables.append(table)
             if (value := getattr(at, self.axis)) in self.shown:
-                panels.append((self.title.format(value), table))
+                panels.append((self.title.format(value), table, self.printed.get(value)))
         return Drawing(draw(panels), pl.concat(tables, how="diagonal"))
 
 
 @plot.drawing
-def draw(panels: Sequence[tuple[str, pl.DataFrame]]) -> Drawn:
-    """Tables: `place`, mean and half width of `rho`, `<model>_rho`."""
+def draw(panels: Sequence[tuple[str, pl.DataFrame, float | None]]) -> Drawn:
+    """Tables: `place`, mean and half width of `rho`, `<model>_rho`; and what the paper prints."""
     figure, rows = plot.panels(2, (len(panels) + 1) // 2, height=2.9)
     flat = [axes for row in rows for axes in row]
-    for axes, (title, table) in zip(flat, panels, strict=True):
+    for axes, (title, table, said) in zip(flat, panels, strict=True):
         axes.set_title(title)
+        if said is not None:
+            plot.reference(axes, said, f"{said:g}, {PRINTED}", lift=6)
         points(axes, table["place"], table, "rho")
         for model, style in STYLES.items():
             if f"{model}_rho" in table.columns:
@@ -118,15 +127,15 @@ def density_matches(runs: Runs, axis: str) -> Check:
     )  # fmt: skip
 
 
-@figure(6, "Where UDP's packets are in the queue", source="Sec. V-B, Fig. 6", chart=Density("x0", RATES, "x₀ = {:g}c"),
-        load=load)  # fmt: skip
+@figure(6, "Where UDP's packets are in the queue", source="Sec. V-B, Fig. 6",
+        chart=Density("x0", RATES, "x₀ = {:g}c", printed={0.1: UNIFORM}), load=load)  # fmt: skip
 def fig6(load: Runs) -> Iterator[Check]:
     """The runs of Figure 4. Snapshots every 97.3 ms, which is no multiple of UDP's gap. The queue of each snapshot is
     cut into 20 parts, from tail to head; the last point is the packet at the very head. Lines: ρ(y) of the models; in
     the approximate one UDP's packets alone are hit on their way, h₁ = 0."""
     first, last = load.at(x0=0.1), load.at(x0=10.0)
     mean = part(first, 0, 0.999, "mean of ρ at 0.1c")
-    yield reference("at 0.1c the probability is close to 0.08 at each place", mean, printed(0.08, 0.01))
+    yield reference("at 0.1c the probability is close to 0.08 at each place", mean, printed(UNIFORM, 0.01))
     slope = part(first, 0, 1 / 3, "third at the tail less that at the head, at 0.1c") - part(first, 2 / 3, 0.999, "")
     yield reference("at 0.1c UDP's packets are distributed roughly uniformly", slope,
                     within(-0.01, 0.01, "0, give or take a unit of 0.08's last digit"))  # fmt: skip
