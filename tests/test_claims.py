@@ -28,7 +28,23 @@ from sluicegate.reproduce import (
 from sluicegate.reproduce.claim import judge, numbered
 from sluicegate.reproduce.quantity import Curve
 
-KEYS = """id source class paper test measured unit low high verdict ok contradicts reason why evidence""".split()
+KEYS = [
+    "id",
+    "source",
+    "class",
+    "paper",
+    "test",
+    "measured",
+    "unit",
+    "low",
+    "high",
+    "verdict",
+    "ok",
+    "contradicts",
+    "reason",
+    "why",
+    "evidence",
+]
 AS_PRINTED = within(1.0, 2.0, "as printed")
 INSIDE = claim("between 1 and 2", number(1.5, "Mbit/s"), AS_PRINTED, id="inside")
 OUTSIDE = claim("outside", number(2.5, "Mbit/s"), AS_PRINTED)
