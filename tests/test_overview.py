@@ -13,6 +13,8 @@ from conftest import Program
 import sluicegate as sg
 from sluicegate.papers import PAPERS
 from sluicegate.reproduce import overview, paper
+from sluicegate.reproduce.claim import VERDICTS
+from sluicegate.reproduce.run import RECORD
 
 
 def check(id_: str, kind: str, verdict: str, reason: str = "", evidence: str = "") -> dict[str, object]:
@@ -78,3 +80,14 @@ def test_the_list_of_figures_names_the_file_of_each(sluicegate: Program) -> None
             between = len(numbers) == 2 and numbers[0] <= int(number[1]) <= numbers[1]
             assert between or int(number[1]) in numbers, file
     assert files["dcn2004", "fig14"] == "papers/dcn2004/fig10_12_14.py"
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_the_verdicts_of_every_paper_are_recorded(name: str) -> None:
+    """Without a record nothing is compared, and no changed verdict is an error."""
+    found = paper(name)
+    recorded = json.loads((found.folder / RECORD).read_text("utf-8"))
+    assert set(recorded.values()) <= set(VERDICTS)
+    figures = [figure.id for figure in found.figures() if figure.when(found.short)]
+    strange = [id_ for id_ in recorded if not any(id_.startswith(f"{figure}-") for figure in figures)]
+    assert strange == [], "checks of no figure"
