@@ -9,8 +9,8 @@
 //! their ranges allow it. Before anything is measured, runs with N assert that the state has been filled.
 
 use rustix::time::{ClockId, clock_gettime};
-use sluicegate_aqm::rig::TestPacket;
-use sluicegate_aqm::{Cause, Ctx, Discipline, all, build};
+use sluicegate_aqm::harness::TestPacket;
+use sluicegate_aqm::{Ctx, Discipline, DropReason, all, build};
 use sluicegate_base::params::Kind;
 use sluicegate_base::{Ecn, Link, Rate, Size, Span, Stream, Time, Value};
 use std::collections::BTreeSet;
@@ -110,14 +110,14 @@ struct World {
     flow: u64,
     last: u64,
     rng: Stream,
-    lost: Vec<(TestPacket, Cause)>,
+    dropped: Vec<(TestPacket, DropReason)>,
     queued: u64,
 }
 
 impl World {
     fn new(flows: u64, step: Span) -> World {
-        let (rng, lost) = (Stream::new(1, "bench"), Vec::new());
-        World { now: Time::ZERO, step, flow: 0, last: flows - 1, rng, lost, queued: 0 }
+        let (rng, dropped) = (Stream::new(1, "bench"), Vec::new());
+        World { now: Time::ZERO, step, flow: 0, last: flows - 1, rng, dropped, queued: 0 }
     }
 
     /// The loop: hands so many packets to `offer`, one after another.
@@ -145,13 +145,13 @@ impl World {
     }
 
     fn lend(&mut self) -> Ctx<'_, TestPacket> {
-        Ctx::new(self.now, &mut self.rng, &mut self.lost)
+        Ctx::new(self.now, &mut self.rng, &mut self.dropped)
     }
 
     /// Whether more than `held` packets are queued, after one that came and what was lost meanwhile.
     fn exceeds(&mut self, held: u64) -> bool {
-        self.queued = self.queued + 1 - self.lost.len() as u64;
-        self.lost.clear();
+        self.queued = self.queued + 1 - self.dropped.len() as u64;
+        self.dropped.clear();
         self.queued > held
     }
 }

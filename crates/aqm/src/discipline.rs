@@ -37,10 +37,10 @@ pub trait Packet: Send {
     fn set_label(&mut self, _label: u32) {}
 }
 
-/// Why a packet was lost.
+/// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum Cause {
+pub enum DropReason {
     /// The queue was full.
     Tail,
     /// An early drop, with the discipline's probability.
@@ -54,43 +54,44 @@ pub enum Cause {
     Policed,
 }
 
-impl Cause {
-    /// All causes, in the order of their columns.
-    pub const ALL: &'static [Cause] = &[Cause::Tail, Cause::Early, Cause::Forced, Cause::Match, Cause::Policed];
+impl DropReason {
+    /// All reasons, in the order of their columns.
+    pub const ALL: &'static [DropReason] =
+        &[DropReason::Tail, DropReason::Early, DropReason::Forced, DropReason::Match, DropReason::Policed];
     /// How many there are.
-    pub const COUNT: usize = Cause::ALL.len();
+    pub const COUNT: usize = DropReason::ALL.len();
 
-    /// The name in column names: `lost_<name>`.
+    /// The name in column names: `drops_<name>`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Cause::Tail => "tail",
-            Cause::Early => "early",
-            Cause::Forced => "forced",
-            Cause::Match => "match",
-            Cause::Policed => "policed",
+            DropReason::Tail => "tail",
+            DropReason::Early => "early",
+            DropReason::Forced => "forced",
+            DropReason::Match => "match",
+            DropReason::Policed => "policed",
         }
     }
 
-    /// Whether flows lose packets for this cause in proportion to what they send, unless the discipline says otherwise
+    /// Whether flows lose packets for this reason in proportion to what they send, unless the discipline says otherwise
     /// ([`Discipline::proportional`]). Who finds the queue full is not so (RED 1993, Sec. IX), nor who meets its own flow or
     /// is restricted.
     #[must_use]
     pub fn proportional(self) -> bool {
-        matches!(self, Cause::Early | Cause::Forced)
+        matches!(self, DropReason::Early | DropReason::Forced)
     }
 
-    /// What the cause means, for the manual.
+    /// What the reason means, for the manual.
     #[must_use]
     pub fn doc(self) -> &'static str {
         match self {
-            Cause::Tail => "the queue was full",
-            Cause::Early => "an early drop, with the discipline's probability",
-            Cause::Forced => {
+            DropReason::Tail => "the queue was full",
+            DropReason::Early => "an early drop, with the discipline's probability",
+            DropReason::Forced => {
                 "a certain drop: the measure of congestion, or of its flow's part of the buffer, stood at its upper bound"
             }
-            Cause::Match => "it met a packet of its own flow, as the arrival or as the one found in the queue",
-            Cause::Policed => "it exceeded what its flow was restricted to",
+            DropReason::Match => "it met a packet of its own flow, as the arrival or as the one found in the queue",
+            DropReason::Policed => "it exceeded what its flow was restricted to",
         }
     }
 }
@@ -101,16 +102,16 @@ pub struct Ctx<'a, P> {
     pub now: Time,
     /// The discipline's own random stream.
     pub rng: &'a mut Stream,
-    /// Packets given up, by value, with the cause.
-    lost: &'a mut Vec<(P, Cause)>,
+    /// Packets given up, by value, with the reason.
+    dropped: &'a mut Vec<(P, DropReason)>,
     /// Flows that are to be sent a source quench, where there is somebody who sends it.
     quenched: Option<&'a mut Vec<FlowKey>>,
 }
 
 impl<'a, P> Ctx<'a, P> {
     /// Lends these.
-    pub fn new(now: Time, rng: &'a mut Stream, lost: &'a mut Vec<(P, Cause)>) -> Self {
-        Ctx { now, rng, lost, quenched: None }
+    pub fn new(now: Time, rng: &'a mut Stream, dropped: &'a mut Vec<(P, DropReason)>) -> Self {
+        Ctx { now, rng, dropped, quenched: None }
     }
 
     /// Also takes note of the flows that are to be sent a source quench.
@@ -123,8 +124,8 @@ impl<'a, P> Ctx<'a, P> {
     /// Gives a packet up: the one that arrives, or any that was queued. Not compiled into its caller, which would save
     /// registers for it each time.
     #[inline(never)]
-    pub fn lost(&mut self, packet: P, cause: Cause) {
-        self.lost.push((packet, cause));
+    pub fn drop(&mut self, packet: P, reason: DropReason) {
+        self.dropped.push((packet, reason));
     }
 
     /// Asks for a source quench to the sender of this flow; nothing happens where nobody sends one.
@@ -143,7 +144,7 @@ impl<'a, P> Ctx<'a, P> {
 ///
 /// # The order of calls
 ///
-/// Time never runs backwards from one call to the next. A driver (the simulator's link, the replay, the test rig) asks for
+/// Time never runs backwards from one call to the next. A driver (the simulator's link, the replay, the test harness) asks for
 /// [`next_wakeup`](Discipline::next_wakeup) at the start and after each call, and calls [`wake`](Discipline::wake) at that time, neither before
 /// nor after, and before any other call at the same time. What happens at one time happens in this order: wake-ups,
 /// departures, arrivals.
@@ -153,7 +154,7 @@ impl<'a, P> Ctx<'a, P> {
 /// discipline that asked for nothing (`None`) is not woken, however long that lasts: what its clock would have done
 /// meanwhile is its own affair when the next packet comes.
 pub trait Discipline<P>: Send {
-    /// A packet arrives. The discipline keeps it, or gives it (and perhaps others) to [`Ctx::lost`].
+    /// A packet arrives. The discipline keeps it, or gives it (and perhaps others) to [`Ctx::drop`].
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>);
 
     /// The link can send: which packet leaves?
@@ -176,10 +177,10 @@ pub trait Discipline<P>: Send {
     /// Calls `visit` for every queued packet, from the head to the tail.
     fn for_each(&self, visit: &mut dyn FnMut(&P));
 
-    /// Whether this packet's mark (no cause), or its loss, falls on flows in proportion to what they send, as RED 1993,
+    /// Whether this packet's mark (no reason), or its loss, falls on flows in proportion to what they send, as RED 1993,
     /// Sec. X assumes. Not so where the queue of the moment decides, or a packet's class or priority.
-    fn proportional(&self, _packet: &P, cause: Option<Cause>) -> bool {
-        cause.is_none_or(Cause::proportional)
+    fn proportional(&self, _packet: &P, reason: Option<DropReason>) -> bool {
+        reason.is_none_or(DropReason::proportional)
     }
 
     /// Into how many groups it sorts packets that it marks and drops independently of each other, as classes are.

@@ -14,12 +14,12 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | "optional" packets are dropped first "when the queue exceeds a certain size" | `level`, half of the limit by default: above it optional arrivals are dropped, with cause `forced` | the text names no size; the arrivals are the optional packets at hand |
-//! | nothing on a full queue | the optional packet nearest to the tail makes room, with cause `tail`; if there is none, the arrival is lost | "dropped first" holds there too. The last one has waited least |
+//! | "optional" packets are dropped first "when the queue exceeds a certain size" | `level`, half of the limit by default: above it optional arrivals are dropped, with reason `forced` | the text names no size; the arrivals are the optional packets at hand |
+//! | nothing on a full queue | the optional packet nearest to the tail makes room, with reason `tail`; if there is none, the arrival is lost | "dropped first" holds there too. The last one has waited least |
 //! | nothing on an essential packet in bytes larger than all optional ones | it is refused, and none is dropped for it, if dropping all of them would not make room | no loss without a gain |
 //! | packets are essential or optional | priority 0 or any other | one bit is all that the rule needs |
 
-use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, Packet};
 use crate::fifo::has_room;
 use crate::ring::Ring;
 use sluicegate_base::{About, Declared, Range, Size, params};
@@ -48,8 +48,8 @@ fn above(params: &DropPreferenceParams) -> Size {
     })
 }
 
-/// The causes for which it gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Forced];
+/// The reasons for which it drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Forced];
 
 /// A first-in-first-out queue that drops optional packets first.
 #[derive(Clone, Debug)]
@@ -105,7 +105,7 @@ impl<P: Packet> DropPreference<P> {
             let last = self.ring.live().rfind(|(_, packet)| packet.priority() > 0).map(|(at, _)| at);
             let Some(victim) = last.and_then(|at| self.ring.kill(at)) else { break };
             self.forget(&victim);
-            ctx.lost(victim, Cause::Tail);
+            ctx.drop(victim, DropReason::Tail);
         }
         self.ring.tidy();
     }
@@ -115,13 +115,13 @@ impl<P: Packet> Discipline<P> for DropPreference<P> {
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
         let optional = packet.priority() > 0;
         if optional && self.above_level() {
-            return ctx.lost(packet, Cause::Forced);
+            return ctx.drop(packet, DropReason::Forced);
         }
         if !optional && !self.ring.has_room(&packet) {
             self.make_room(&packet, ctx);
         }
         if !self.ring.has_room(&packet) {
-            return ctx.lost(packet, Cause::Tail);
+            return ctx.drop(packet, DropReason::Tail);
         }
         if optional {
             self.optional = [self.optional[0] + 1, self.optional[1] + packet.bytes()];
@@ -148,7 +148,7 @@ impl<P: Packet> Discipline<P> for DropPreference<P> {
     }
 
     /// Optional packets are dropped first.
-    fn proportional(&self, _packet: &P, _cause: Option<Cause>) -> bool {
+    fn proportional(&self, _packet: &P, _cause: Option<DropReason>) -> bool {
         false
     }
 }
@@ -156,46 +156,49 @@ impl<P: Packet> Discipline<P> for DropPreference<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rig::{Rig, TestPacket};
+    use crate::harness::{Harness, TestPacket};
 
-    fn rig(limit: Size, level: Option<Size>) -> Rig<DropPreference<TestPacket>> {
-        Rig::new(DropPreference::new(DropPreferenceParams { limit, level }), 1)
+    fn harness(limit: Size, level: Option<Size>) -> Harness<DropPreference<TestPacket>> {
+        Harness::new(DropPreference::new(DropPreferenceParams { limit, level }), 1)
     }
 
-    fn send(rig: &mut Rig<DropPreference<TestPacket>>, packets: &[(u64, u8, u64)]) {
+    fn send(harness: &mut Harness<DropPreference<TestPacket>>, packets: &[(u64, u8, u64)]) {
         for &(flow, priority, bytes) in packets {
-            rig.submit(TestPacket { flow, priority, bytes, ..TestPacket::default() });
+            harness.submit(TestPacket { flow, priority, bytes, ..TestPacket::default() });
         }
     }
 
     /// The rule by hand: limit 4, so the level is 2.
     #[test]
     fn optional_packets_go_first() {
-        let mut rig = rig(Size::Packets(4), None);
-        send(&mut rig, &[(1, 1, 9), (2, 3, 9), (3, 1, 9), (4, 1, 9), (5, 0, 9)]);
+        let mut harness = harness(Size::Packets(4), None);
+        send(&mut harness, &[(1, 1, 9), (2, 3, 9), (3, 1, 9), (4, 1, 9), (5, 0, 9)]);
         // 4 finds three queued, which is above 2.
-        assert_eq!((rig.queued_flows(), rig.lost_flows()), ([1, 2, 3, 5].to_vec(), [(4, Cause::Forced)].to_vec()));
+        assert_eq!(
+            (harness.queued_flows(), harness.dropped_flows()),
+            ([1, 2, 3, 5].to_vec(), [(4, DropReason::Forced)].to_vec())
+        );
         // Full: 3, 2 and 1 make room, the last first; then no optional packet is left.
-        send(&mut rig, &[(6, 0, 9), (7, 0, 9), (8, 0, 9), (9, 0, 9)]);
-        let full = [3, 2, 1, 9].map(|flow| (flow, Cause::Tail));
-        assert_eq!((rig.queued_flows(), &rig.lost_flows()[1..]), ([5, 6, 7, 8].to_vec(), &full[..]));
-        rig.assert_conserved();
+        send(&mut harness, &[(6, 0, 9), (7, 0, 9), (8, 0, 9), (9, 0, 9)]);
+        let full = [3, 2, 1, 9].map(|flow| (flow, DropReason::Tail));
+        assert_eq!((harness.queued_flows(), &harness.dropped_flows()[1..]), ([5, 6, 7, 8].to_vec(), &full[..]));
+        harness.assert_conserved();
     }
 
     #[test]
     fn none_is_dropped_in_vain() {
-        let mut rig = rig(Size::Bytes(3000), Some(Size::Bytes(3000)));
-        send(&mut rig, &[(1, 0, 1000), (2, 1, 1000), (3, 1, 1000), (4, 0, 2001)]);
-        assert_eq!(rig.lost_flows(), [(4, Cause::Tail)]);
-        send(&mut rig, &[(5, 0, 1001)]);
-        assert_eq!(rig.queued_flows(), [1, 5], "both make room for it");
-        assert_eq!(rig.discipline.optional, [0, 0]);
+        let mut harness = harness(Size::Bytes(3000), Some(Size::Bytes(3000)));
+        send(&mut harness, &[(1, 0, 1000), (2, 1, 1000), (3, 1, 1000), (4, 0, 2001)]);
+        assert_eq!(harness.dropped_flows(), [(4, DropReason::Tail)]);
+        send(&mut harness, &[(5, 0, 1001)]);
+        assert_eq!(harness.queued_flows(), [1, 5], "both make room for it");
+        assert_eq!(harness.discipline.optional, [0, 0]);
     }
 
     #[test]
     fn without_optional_packets_it_is_drop_tail() {
-        let mut rig = rig(Size::Packets(2), None);
-        send(&mut rig, &[(1, 0, 9), (2, 0, 9), (3, 0, 9)]);
-        assert_eq!(rig.lost_flows(), [(3, Cause::Tail)]);
+        let mut harness = harness(Size::Packets(2), None);
+        send(&mut harness, &[(1, 0, 9), (2, 0, 9), (3, 0, 9)]);
+        assert_eq!(harness.dropped_flows(), [(3, DropReason::Tail)]);
     }
 }

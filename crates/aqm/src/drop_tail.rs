@@ -10,7 +10,7 @@
 //! | nothing on the packet in transmission | it does not count towards the limit | so in ns-2 and Linux |
 //! | nothing on a packet larger than the room left in bytes | refused, the queue is left as it is | so in `bfifo`; a smaller packet behind it may still enter |
 
-use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, Packet};
 use crate::fifo::Fifo;
 use sluicegate_base::{About, Declared, Range, Size, params};
 
@@ -23,8 +23,8 @@ params! {
     }
 }
 
-/// The causes for which Drop Tail gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail];
+/// The reasons for which Drop Tail drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail];
 
 /// A first-in-first-out queue with a limit.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ impl<P: Packet> Discipline<P> for DropTail<P> {
         if self.fifo.has_room(&packet) {
             self.fifo.push(packet);
         } else {
-            ctx.lost(packet, Cause::Tail);
+            ctx.drop(packet, DropReason::Tail);
         }
     }
 
@@ -83,28 +83,28 @@ impl<P: Packet> Discipline<P> for DropTail<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rig::Rig;
+    use crate::harness::Harness;
 
     #[test]
     fn refuses_the_arrival_when_full() {
-        let mut rig = Rig::new(DropTail::new(DropTailParams { limit: Size::Packets(2) }), 1);
+        let mut harness = Harness::new(DropTail::new(DropTailParams { limit: Size::Packets(2) }), 1);
         for flow in 1..=3 {
-            rig.arrive(flow, 1000);
+            harness.arrive(flow, 1000);
         }
-        assert_eq!(rig.lost_flows(), [(3, Cause::Tail)]);
-        assert_eq!(rig.queued_flows(), [1, 2]);
-        assert_eq!(rig.depart().map(|p| p.flow), Some(1));
-        rig.arrive(4, 1000);
-        assert_eq!(rig.queued_flows(), [2, 4]);
+        assert_eq!(harness.dropped_flows(), [(3, DropReason::Tail)]);
+        assert_eq!(harness.queued_flows(), [1, 2]);
+        assert_eq!(harness.depart().map(|p| p.flow), Some(1));
+        harness.arrive(4, 1000);
+        assert_eq!(harness.queued_flows(), [2, 4]);
     }
 
     #[test]
     fn a_limit_in_bytes_looks_at_the_length() {
-        let mut rig = Rig::new(DropTail::new(DropTailParams { limit: Size::Bytes(1500) }), 1);
-        rig.arrive(1, 1000);
-        rig.arrive(2, 501);
-        rig.arrive(3, 500);
-        assert_eq!(rig.lost_flows(), [(2, Cause::Tail)]);
-        assert_eq!(rig.queued_flows(), [1, 3]);
+        let mut harness = Harness::new(DropTail::new(DropTailParams { limit: Size::Bytes(1500) }), 1);
+        harness.arrive(1, 1000);
+        harness.arrive(2, 501);
+        harness.arrive(3, 500);
+        assert_eq!(harness.dropped_flows(), [(2, DropReason::Tail)]);
+        assert_eq!(harness.queued_flows(), [1, 3]);
     }
 }

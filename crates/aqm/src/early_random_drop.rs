@@ -16,10 +16,10 @@
 //! | "if the queue length exceeds a certain drop level" (Hashem), "more than half full" (Zhang) | q > drop_level, where q is the queue that the arrival finds, without itself and without the packet in transmission | the words taken literally; half of an odd limit makes no difference between 2 q > limit and q > ⌊limit/2⌋ |
 //! | Hashem's values are not given | the defaults are Zhang's: half of the limit, 0.02 | the only numbers in the paper |
 //! | Hashem: level and probability "should be adjusted dynamically" in future | they are fixed | that future is RED |
-//! | nothing on a full queue | an arrival that passes the draw is lost with cause `tail` | early drops are meant to come before overflow, not instead of it |
+//! | nothing on a full queue | an arrival that passes the draw is lost with reason `tail` | early drops are meant to come before overflow, not instead of it |
 //! | nothing on the unit of the level | that of the limit, packets or bytes | one queue has one measure |
 
-use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, Packet};
 use crate::fifo::Fifo;
 use sluicegate_base::{About, Declared, Range, Size, params};
 
@@ -50,8 +50,8 @@ fn level(params: &EarlyRandomDropParams) -> Size {
     })
 }
 
-/// The causes for which Early Random Drop gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early];
+/// The reasons for which Early Random Drop drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early];
 
 /// A first-in-first-out queue that drops at random above a level.
 #[derive(Clone, Debug)]
@@ -96,11 +96,11 @@ impl<P: Packet> EarlyRandomDrop<P> {
 impl<P: Packet> Discipline<P> for EarlyRandomDrop<P> {
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
         if self.above_level() && ctx.rng.chance(self.drop_probability) {
-            ctx.lost(packet, Cause::Early);
+            ctx.drop(packet, DropReason::Early);
         } else if self.fifo.has_room(&packet) {
             self.fifo.push(packet);
         } else {
-            ctx.lost(packet, Cause::Tail);
+            ctx.drop(packet, DropReason::Tail);
         }
     }
 
@@ -124,44 +124,45 @@ impl<P: Packet> Discipline<P> for EarlyRandomDrop<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rig::{Rig, TestPacket};
+    use crate::harness::{Harness, TestPacket};
 
-    fn rig(limit: Size, drop_level: Option<Size>, drop_probability: f64) -> Rig<EarlyRandomDrop<TestPacket>> {
-        Rig::new(EarlyRandomDrop::new(EarlyRandomDropParams { limit, drop_level, drop_probability }), 3)
+    fn harness(limit: Size, drop_level: Option<Size>, drop_probability: f64) -> Harness<EarlyRandomDrop<TestPacket>> {
+        Harness::new(EarlyRandomDrop::new(EarlyRandomDropParams { limit, drop_level, drop_probability }), 3)
     }
 
     /// Zhang's rule by hand: limit 5, so the level is 2; the draws of the stream say who is dropped.
     #[test]
     fn replays_zhangs_rule() {
-        let mut rig = rig(Size::Packets(5), None, 0.5);
-        let mut draws = rig.rng.clone();
-        (1..=3).for_each(|flow| rig.arrive(flow, 1000));
-        assert_eq!(rig.queued_flows(), [1, 2, 3], "they find 0, 1 and 2: none exceeds 2, and nothing is drawn");
+        let mut harness = harness(Size::Packets(5), None, 0.5);
+        let mut draws = harness.rng.clone();
+        (1..=3).for_each(|flow| harness.arrive(flow, 1000));
+        assert_eq!(harness.queued_flows(), [1, 2, 3], "they find 0, 1 and 2: none exceeds 2, and nothing is drawn");
         for flow in 4..30 {
-            let (queued, lost) = (rig.discipline.packets(), rig.lost.len());
-            rig.arrive(flow, 1000);
-            let expected = if draws.chance(0.5) { Some(Cause::Early) } else { (queued == 5).then_some(Cause::Tail) };
-            assert_eq!(rig.lost.get(lost).map(|(_, cause)| *cause), expected, "flow {flow}");
+            let (queued, lost) = (harness.discipline.packets(), harness.dropped.len());
+            harness.arrive(flow, 1000);
+            let expected =
+                if draws.chance(0.5) { Some(DropReason::Early) } else { (queued == 5).then_some(DropReason::Tail) };
+            assert_eq!(harness.dropped.get(lost).map(|(_, reason)| *reason), expected, "flow {flow}");
         }
-        assert!(rig.lost_flows().iter().any(|(_, cause)| *cause == Cause::Tail), "the queue did fill");
-        rig.assert_conserved();
+        assert!(harness.dropped_flows().iter().any(|(_, reason)| *reason == DropReason::Tail), "the queue did fill");
+        harness.assert_conserved();
     }
 
     #[test]
     fn certain_drops_hold_the_queue_one_above_the_level() {
-        let mut rig = rig(Size::Packets(50), Some(Size::Packets(10)), 1.0);
-        (0..40).for_each(|flow| rig.arrive(flow, 1000));
-        assert_eq!(rig.discipline.packets(), 11);
-        assert!(rig.lost_flows().iter().all(|(_, cause)| *cause == Cause::Early));
+        let mut harness = harness(Size::Packets(50), Some(Size::Packets(10)), 1.0);
+        (0..40).for_each(|flow| harness.arrive(flow, 1000));
+        assert_eq!(harness.discipline.packets(), 11);
+        assert!(harness.dropped_flows().iter().all(|(_, reason)| *reason == DropReason::Early));
     }
 
     #[test]
     fn a_level_in_bytes_looks_at_the_length() {
-        let mut rig = rig(Size::Bytes(4000), None, 1.0);
-        rig.arrive(1, 2000);
-        rig.arrive(2, 1);
-        assert_eq!(rig.queued_flows(), [1, 2], "2000 bytes do not exceed 2000");
-        rig.arrive(3, 1);
-        assert_eq!(rig.lost_flows(), [(3, Cause::Early)]);
+        let mut harness = harness(Size::Bytes(4000), None, 1.0);
+        harness.arrive(1, 2000);
+        harness.arrive(2, 1);
+        assert_eq!(harness.queued_flows(), [1, 2], "2000 bytes do not exceed 2000");
+        harness.arrive(3, 1);
+        assert_eq!(harness.dropped_flows(), [(3, DropReason::Early)]);
     }
 }

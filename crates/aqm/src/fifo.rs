@@ -9,14 +9,14 @@ use sluicegate_base::Size;
 pub struct Fifo<P> {
     queue: VecDeque<P>,
     bytes: u64,
-    room: Room,
+    room: Limit,
 }
 
 impl<P: Packet> Fifo<P> {
     /// An empty buffer.
     #[must_use]
     pub fn new(limit: Size) -> Self {
-        Fifo { queue: VecDeque::new(), bytes: 0, room: Room::of(limit) }
+        Fifo { queue: VecDeque::new(), bytes: 0, room: Limit::of(limit) }
     }
 
     /// Whether the limit leaves room for `packet`.
@@ -77,18 +77,18 @@ fn grow_and_push<P>(queue: &mut VecDeque<P>, packet: P) {
 
 /// A limit, as one on packets and one on bytes, of which only one can be reached: a test without a case.
 #[derive(Clone, Copy, Debug)]
-pub struct Room {
+pub struct Limit {
     packets: u64,
     bytes: u64,
 }
 
-impl Room {
+impl Limit {
     /// What a limit leaves.
     #[must_use]
-    pub fn of(limit: Size) -> Room {
+    pub fn of(limit: Size) -> Limit {
         match limit {
-            Size::Packets(packets) => Room { packets, bytes: u64::MAX },
-            Size::Bytes(bytes) => Room { packets: u64::MAX, bytes },
+            Size::Packets(packets) => Limit { packets, bytes: u64::MAX },
+            Size::Bytes(bytes) => Limit { packets: u64::MAX, bytes },
         }
     }
 
@@ -104,5 +104,5 @@ impl Room {
 #[inline]
 #[must_use]
 pub fn has_room(limit: Size, packets: u64, bytes: u64, arriving: u64) -> bool {
-    Room::of(limit).has(packets, bytes, arriving)
+    Limit::of(limit).has(packets, bytes, arriving)
 }

@@ -1,12 +1,12 @@
 //! A table of flows with a fixed bound: what a discipline remembers of each flow that it tells apart.
 //!
-//! Flows chain in buckets; places are given by a keyed hash ([`Keyed`]), so that chosen flows do not lengthen a chain. All
+//! Flows chain in buckets; places are given by a keyed hash ([`FlowHasher`]), so that chosen flows do not lengthen a chain. All
 //! memory is one block, taken when the first flow is stored: 4 bytes for each bucket, and for each flow its key, its value and
 //! 4 bytes. A full table takes no more flows in. The order of visits is that of buckets and chains, which depends on the seed
 //! alone.
 
 use crate::discipline::FlowKey;
-use crate::keyed::Keyed;
+use crate::flow_hasher::FlowHasher;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -47,11 +47,11 @@ impl<V: Copy> FlowTable<V> {
     /// Where a flow is; `keyed` must always be the same.
     #[inline]
     #[must_use]
-    pub fn find(&self, flow: FlowKey, keyed: &Keyed) -> Option<Place> {
+    pub fn find(&self, flow: FlowKey, keyed: &FlowHasher) -> Option<Place> {
         if self.len == 0 {
             return None;
         }
-        let mut at = self.heads[keyed.place(flow, self.buckets)];
+        let mut at = self.heads[keyed.bucket(flow, self.buckets)];
         while at != NONE {
             let node = &self.nodes[at as usize];
             if node.flow == flow {
@@ -63,12 +63,12 @@ impl<V: Copy> FlowTable<V> {
     }
 
     /// Takes in a flow that is not there; none when the table is full.
-    pub fn insert(&mut self, flow: FlowKey, value: V, keyed: &Keyed) -> Option<Place> {
+    pub fn insert(&mut self, flow: FlowKey, value: V, keyed: &FlowHasher) -> Option<Place> {
         if self.heads.is_empty() {
             self.heads = vec![NONE; self.buckets];
             self.nodes.reserve_exact(self.most);
         }
-        let bucket = keyed.place(flow, self.buckets);
+        let bucket = keyed.bucket(flow, self.buckets);
         let node = Node { flow, value, next: self.heads[bucket] };
         let at = if self.free != NONE {
             let at = self.free;
@@ -100,9 +100,9 @@ impl<V: Copy> FlowTable<V> {
     }
 
     /// Removes a flow, if it is there.
-    pub fn remove(&mut self, flow: FlowKey, keyed: &Keyed) {
+    pub fn remove(&mut self, flow: FlowKey, keyed: &FlowHasher) {
         if self.len > 0 {
-            self.thin(keyed.place(flow, self.buckets), &mut |other, _| other != flow);
+            self.thin(keyed.bucket(flow, self.buckets), &mut |other, _| other != flow);
         }
     }
 
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn it_is_a_map() {
         let mut rng = Stream::new(1, "table");
-        let keyed = Keyed::new(&mut rng);
+        let keyed = FlowHasher::new(&mut rng);
         let (mut table, mut map) = (FlowTable::new(7, 40), BTreeMap::new());
         for step in 0..100_000u64 {
             let flow = FlowKey(rng.below(60));

@@ -4,20 +4,20 @@
 //! choose them to collide. Nothing here iterates in the order of hashes.
 
 use crate::discipline::FlowKey;
-use crate::keyed::Keyed;
+use crate::flow_hasher::FlowHasher;
 use hashbrown::HashMap;
 use sluicegate_base::Stream;
 
 /// A value for each of some flows. Its owner bounds their number.
 #[derive(Clone, Debug)]
 pub struct FlowMap<V> {
-    map: HashMap<FlowKey, V, Keyed>,
+    map: HashMap<FlowKey, V, FlowHasher>,
     keyed: bool,
 }
 
 impl<V> Default for FlowMap<V> {
     fn default() -> Self {
-        FlowMap { map: HashMap::with_hasher(Keyed::default()), keyed: false }
+        FlowMap { map: HashMap::with_hasher(FlowHasher::default()), keyed: false }
     }
 }
 
@@ -38,7 +38,7 @@ impl<V> FlowMap<V> {
     /// Gives the flow a value; the first one of all draws the hash's key.
     pub fn insert(&mut self, flow: FlowKey, value: V, rng: &mut Stream) {
         if !self.keyed {
-            self.map = HashMap::with_hasher(Keyed::new(rng));
+            self.map = HashMap::with_hasher(FlowHasher::new(rng));
             self.keyed = true;
         }
         self.map.insert(flow, value);
@@ -76,9 +76,9 @@ mod tests {
     /// A million ids that a plain modulus would put into one place.
     #[test]
     fn chosen_ids_spread_over_all_places() {
-        let keyed = Keyed::new(&mut Stream::new(1, "key"));
+        let keyed = FlowHasher::new(&mut Stream::new(1, "key"));
         let mut counts = vec![0.0f64; 1024];
-        (0..1_000_000u64).for_each(|k| counts[keyed.place(FlowKey(k << 40), 1024)] += 1.0);
+        (0..1_000_000u64).for_each(|k| counts[keyed.bucket(FlowKey(k << 40), 1024)] += 1.0);
         let mean = 1e6 / 1024.0;
         let chi2: f64 = counts.iter().map(|count| (count - mean) * (count - mean) / mean).sum();
         // 1023 degrees of freedom: 1168 is exceeded once in a thousand, 880 fallen short of.
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn another_stream_gives_another_hash() {
-        let hash = |seed| Keyed::new(&mut Stream::new(seed, "key")).hash(FlowKey(7));
+        let hash = |seed| FlowHasher::new(&mut Stream::new(seed, "key")).hash(FlowKey(7));
         assert_eq!(hash(1), hash(1));
         assert_ne!(hash(1), hash(2));
     }

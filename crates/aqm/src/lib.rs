@@ -1,6 +1,6 @@
 //! Queue disciplines: who waits and who is lost when more arrives than a link can carry.
 //!
-//! One file holds one discipline; [`discipline`] says what a discipline is, [`rig`] drives one by hand, in tests and
+//! One file holds one discipline; [`discipline`] says what a discipline is, [`harness`] drives one by hand, in tests and
 //! benches. To add one: write its file after the pattern of `drop_tail.rs`, add its line to the registry below, run
 //! `make generate`.
 #![no_std]
@@ -23,17 +23,18 @@ pub mod drop_tail;
 pub mod drr;
 pub mod early_random_drop;
 pub mod fifo;
+pub mod flow_hasher;
 pub mod flow_table;
 pub mod flows;
 pub mod fq;
 pub mod fq_codel;
 pub mod fred;
-pub mod keyed;
+pub mod harness;
 pub mod longest;
 pub mod penalty_box;
+pub mod periodic_timer;
 pub mod pi;
 pub mod pie;
-pub mod pool;
 pub mod priority;
 pub mod random_drop;
 pub mod recent;
@@ -41,16 +42,15 @@ pub mod red;
 pub mod red_pd;
 mod registry;
 pub mod rem;
-pub mod rig;
 pub mod ring;
 pub mod rio;
 pub mod rio_ps;
 pub mod sfb;
 pub mod sfq;
+pub mod slab;
 pub mod slots;
 pub mod source_quench;
 pub mod sred;
-pub mod ticks;
 pub mod ut_lt;
 
 pub use afd::Afd;
@@ -63,7 +63,7 @@ pub use codel::Codel;
 pub use csfq::Csfq;
 pub use dcn::Dcn;
 pub use decbit::Decbit;
-pub use discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+pub use discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
 pub use drop_preference::DropPreference;
 pub use drop_tail::DropTail;
 pub use drr::Drr;

@@ -43,18 +43,18 @@ impl Longest {
             (NONE, 0) => {}
             (NONE, _) => {
                 self.heap.push(queue);
-                self.rise(self.heap.len() - 1);
+                self.sift_up(self.heap.len() - 1);
             }
             (place, 0) => {
                 self.heap.swap_remove(place as usize);
                 self.queues[queue as usize].0 = NONE;
                 if (place as usize) < self.heap.len() {
-                    self.sink(place as usize);
-                    self.rise(place as usize);
+                    self.sift_down(place as usize);
+                    self.sift_up(place as usize);
                 }
             }
-            (place, _) if length >= old => self.rise(place as usize),
-            (place, _) => self.sink(place as usize),
+            (place, _) if length >= old => self.sift_up(place as usize),
+            (place, _) => self.sift_down(place as usize),
         }
     }
 
@@ -67,7 +67,7 @@ impl Longest {
         self.queues[self.heap[place] as usize].0 = place as u32;
     }
 
-    fn rise(&mut self, mut place: usize) {
+    fn sift_up(&mut self, mut place: usize) {
         while place > 0 && self.key(place) > self.key((place - 1) / 2) {
             self.heap.swap(place, (place - 1) / 2);
             self.settle(place);
@@ -76,7 +76,7 @@ impl Longest {
         self.settle(place);
     }
 
-    fn sink(&mut self, mut place: usize) {
+    fn sift_down(&mut self, mut place: usize) {
         loop {
             let children = (2 * place + 1..2 * place + 3).filter(|child| *child < self.heap.len());
             let Some(child) = children.max_by_key(|child| self.key(*child)) else { break };

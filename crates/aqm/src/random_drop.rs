@@ -16,7 +16,7 @@
 //! | nothing on the packet in transmission | it is not in the queue: it neither counts towards the limit nor can be drawn | so in ns-2 and Linux |
 //! | nothing on how a packet leaves the middle of a queue | its slot is emptied and skipped later; draws are uniform over the packets still queued | constant cost per packet |
 
-use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, Packet};
 use crate::fifo::has_room;
 use crate::ring::Ring;
 use sluicegate_base::{About, Declared, Range, Size, params};
@@ -30,8 +30,8 @@ params! {
     }
 }
 
-/// The causes for which Random Drop gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail];
+/// The reasons for which Random Drop drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail];
 
 /// A first-in-first-out queue that drops at random when it is full.
 #[derive(Clone, Debug)]
@@ -63,13 +63,13 @@ impl<P: Packet> RandomDrop<P> {
 impl<P: Packet> Discipline<P> for RandomDrop<P> {
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
         if !has_room(self.limit, 0, 0, packet.bytes()) {
-            return ctx.lost(packet, Cause::Tail);
+            return ctx.drop(packet, DropReason::Tail);
         }
         while !self.ring.has_room(&packet) {
             let Some(victim) = self.ring.draw(ctx.rng).map(|(at, _)| at).and_then(|at| self.ring.kill(at)) else {
                 break;
             };
-            ctx.lost(victim, Cause::Tail);
+            ctx.drop(victim, DropReason::Tail);
             self.ring.tidy();
         }
         self.ring.push(packet);
@@ -92,34 +92,34 @@ impl<P: Packet> Discipline<P> for RandomDrop<P> {
     }
 
     /// A victim is drawn, and a flow as often as it has packets in the queue; an arrival too large for any queue is not.
-    fn proportional(&self, packet: &P, cause: Option<Cause>) -> bool {
-        cause.is_none_or(Cause::proportional) || has_room(self.limit, 0, 0, packet.bytes())
+    fn proportional(&self, packet: &P, reason: Option<DropReason>) -> bool {
+        reason.is_none_or(DropReason::proportional) || has_room(self.limit, 0, 0, packet.bytes())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rig::{Rig, TestPacket};
+    use crate::harness::{Harness, TestPacket};
 
-    fn rig(limit: Size, seed: u64) -> Rig<RandomDrop<TestPacket>> {
-        Rig::new(RandomDrop::new(RandomDropParams { limit }), seed)
+    fn harness(limit: Size, seed: u64) -> Harness<RandomDrop<TestPacket>> {
+        Harness::new(RandomDrop::new(RandomDropParams { limit }), seed)
     }
 
     /// The rule by hand: with 1 2 3 queued and full, the draw says who goes, and 4 comes in behind the rest.
     #[test]
     fn replays_the_papers_sentence() {
         for seed in 0..20 {
-            let mut rig = rig(Size::Packets(3), seed);
-            (1..=3).for_each(|flow| rig.arrive(flow, 1000));
-            assert!(rig.lost.is_empty(), "not full yet");
-            let drawn = rig.rng.clone().below(3) as usize;
-            rig.arrive(4, 1000);
+            let mut harness = harness(Size::Packets(3), seed);
+            (1..=3).for_each(|flow| harness.arrive(flow, 1000));
+            assert!(harness.dropped.is_empty(), "not full yet");
+            let drawn = harness.rng.clone().below(3) as usize;
+            harness.arrive(4, 1000);
             let mut left = vec![1, 2, 3];
             let victim = left.remove(drawn);
             left.push(4);
-            assert_eq!((rig.lost_flows(), rig.queued_flows()), (vec![(victim, Cause::Tail)], left));
-            rig.assert_conserved();
+            assert_eq!((harness.dropped_flows(), harness.queued_flows()), (vec![(victim, DropReason::Tail)], left));
+            harness.assert_conserved();
         }
     }
 
@@ -127,9 +127,9 @@ mod tests {
     fn the_victim_is_uniform_over_the_queue_and_never_the_arrival() {
         let mut counts = [0.0f64; 5];
         for seed in 0..20_000 {
-            let mut rig = rig(Size::Packets(5), seed);
-            (0..6).for_each(|flow| rig.arrive(flow, 1000));
-            let flow = rig.lost[0].0.flow;
+            let mut harness = harness(Size::Packets(5), seed);
+            (0..6).for_each(|flow| harness.arrive(flow, 1000));
+            let flow = harness.dropped[0].0.flow;
             assert_ne!(flow, 5);
             counts[flow as usize] += 1.0;
         }
@@ -139,13 +139,13 @@ mod tests {
 
     #[test]
     fn a_limit_in_bytes_evicts_until_there_is_room() {
-        let mut rig = rig(Size::Bytes(3000), 1);
-        (1..=3).for_each(|flow| rig.arrive(flow, 1000));
-        rig.arrive(4, 1500);
-        assert_eq!((rig.lost.len(), rig.discipline.bytes()), (2, 2500));
-        rig.arrive(5, 3001);
-        assert_eq!(rig.lost_flows()[2..], [(5, Cause::Tail)], "no eviction could make room for it");
-        rig.assert_conserved();
+        let mut harness = harness(Size::Bytes(3000), 1);
+        (1..=3).for_each(|flow| harness.arrive(flow, 1000));
+        harness.arrive(4, 1500);
+        assert_eq!((harness.dropped.len(), harness.discipline.bytes()), (2, 2500));
+        harness.arrive(5, 3001);
+        assert_eq!(harness.dropped_flows()[2..], [(5, DropReason::Tail)], "no eviction could make room for it");
+        harness.assert_conserved();
     }
 
     use alloc::vec;

@@ -118,8 +118,8 @@ impl Recent {
 mod tests {
     use super::*;
     use crate::discipline::Discipline;
+    use crate::harness::Harness;
     use crate::red::{Red, RedParams};
-    use crate::rig::Rig;
     use sluicegate_base::{Link, Params, Rate, Size, Stream};
 
     /// Fig. 16, n = 100: at C = 2 the bound is exp(−200·p²), at C = 4 exp(−1800·p²).
@@ -183,17 +183,17 @@ mod tests {
     fn red_finds_the_flow_with_half_of_the_bandwidth() {
         let params = RedParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
         let params = RedParams { w_q: 0.02, limit: Size::Packets(100), ..params };
-        let (mut rig, mut recent) = (Rig::new(Red::new(params), 3), Recent::new(100));
+        let (mut harness, mut recent) = (Harness::new(Red::new(params), 3), Recent::new(100));
         let mut order = Stream::new(4, "order");
         let mut seen = 0;
         while seen < 1000 {
             let flow = order.below(18).saturating_sub(8);
-            rig.arrive(flow, 1000);
-            if rig.discipline.packets() > 10 {
-                rig.depart();
+            harness.arrive(flow, 1000);
+            if harness.discipline.packets() > 10 {
+                harness.depart();
             }
-            rig.lost[seen..].iter().for_each(|(packet, _)| recent.record(FlowKey(packet.flow)));
-            seen = rig.lost.len();
+            harness.dropped[seen..].iter().for_each(|(packet, _)| recent.record(FlowKey(packet.flow)));
+            seen = harness.dropped.len();
         }
         let suspects = recent.suspects(0.1, 1e-3);
         assert_eq!(suspects.iter().map(|suspect| suspect.flow).collect::<Vec<_>>(), [FlowKey(0)], "{suspects:?}");

@@ -1,6 +1,6 @@
 //! The list of disciplines: what each declares, and how one is built from its name and values.
 
-use crate::Cause;
+use crate::DropReason;
 use sluicegate_base::params::Table;
 
 /// What the registry knows of one discipline.
@@ -8,8 +8,8 @@ use sluicegate_base::params::Table;
 pub struct Entry {
     /// Names, parameters and rules.
     pub table: Table,
-    /// The causes for which it gives up packets.
-    pub causes: &'static [Cause],
+    /// The reasons for which it drops packets.
+    pub reasons: &'static [DropReason],
 }
 
 /// Makes `all()` and `build()` from one line for each discipline.
@@ -19,7 +19,7 @@ macro_rules! registry {
         #[must_use]
         pub fn all() -> &'static [Entry] {
             const ALL: &[Entry] = &[$(
-                Entry { table: sluicegate_base::params::Table::of::<$module::$Type<()>>(), causes: $module::CAUSES },
+                Entry { table: sluicegate_base::params::Table::of::<$module::$Type<()>>(), reasons: $module::REASONS },
             )*];
             ALL
         }

@@ -4,7 +4,7 @@
 //! else (queue length, bytes, limit, draws, probes) the victim is gone at once.
 
 use crate::discipline::Packet;
-use crate::fifo::Room;
+use crate::fifo::Limit;
 use crate::slots::Slots;
 use sluicegate_base::{Size, Stream};
 
@@ -16,7 +16,7 @@ pub struct Ring<P> {
     slots: Slots<P>,
     /// How many slots are empty.
     gaps: usize,
-    room: Room,
+    room: Limit,
     bytes: u64,
 }
 
@@ -24,7 +24,7 @@ impl<P: Packet> Ring<P> {
     /// An empty buffer.
     #[must_use]
     pub fn new(limit: Size) -> Self {
-        Ring { slots: Slots::default(), gaps: 0, room: Room::of(limit), bytes: 0 }
+        Ring { slots: Slots::default(), gaps: 0, room: Limit::of(limit), bytes: 0 }
     }
 
     /// How many packets it holds.
@@ -208,7 +208,7 @@ impl<P: Packet> Ring<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rig::TestPacket;
+    use crate::harness::TestPacket;
 
     fn ring(flows: &[u64]) -> Ring<TestPacket> {
         let mut ring = Ring::new(Size::Packets(1000));

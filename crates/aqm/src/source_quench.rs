@@ -13,11 +13,11 @@
 //! |---|---|---|
 //! | gateways "could send Source Quench messages … before the buffer space at the gateway reaches capacity", "when the queue size exceeds a certain threshold" (RFC 1016), without a value | `threshold`; none by default: then one message for each packet that is lost | RFC 792: "the gateway may send a source quench message for every message that it discards" |
 //! | near the maximum the gateway "could discard arriving packets other than ICMP packets" | not done | all packets here carry data or acknowledgements; a quench does not wait in the queue that it speaks of |
-//! | nothing on two reasons at once | an arrival causes one message at most | its sender learns the same from both |
+//! | nothing on two reasons at once | an arrival reasons one message at most | its sender learns the same from both |
 //! | nothing on the queue that is compared | what the arrival finds, without itself and without the packet in transmission | as in Early Random Drop |
 //! | nothing on a rate for the messages | one for each such arrival; whoever sends them may send fewer | RFC 1812, Sec. 4.3.3.3, forbids them for this reason among others |
 
-use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, Packet};
 use crate::fifo::Fifo;
 use sluicegate_base::{About, Declared, Range, Size, params};
 
@@ -41,8 +41,8 @@ fn alike(a: Size, b: Size) -> bool {
     matches!((a, b), (Size::Packets(_), Size::Packets(_)) | (Size::Bytes(_), Size::Bytes(_)))
 }
 
-/// The causes for which Source Quench gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail];
+/// The reasons for which Source Quench drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail];
 
 /// A first-in-first-out queue that asks for source quenches.
 #[derive(Clone, Debug)]
@@ -85,7 +85,7 @@ impl<P: Packet> Discipline<P> for SourceQuench<P> {
         if admitted {
             self.fifo.push(packet);
         } else {
-            ctx.lost(packet, Cause::Tail);
+            ctx.drop(packet, DropReason::Tail);
         }
     }
 
@@ -110,14 +110,14 @@ impl<P: Packet> Discipline<P> for SourceQuench<P> {
 mod tests {
     use super::*;
     use crate::discipline::FlowKey;
-    use crate::rig::Rig;
+    use crate::harness::Harness;
 
     fn quenched(limit: Size, threshold: Option<Size>, lengths: &[u64]) -> [u64; 2] {
-        let mut rig = Rig::new(SourceQuench::new(SourceQuenchParams { limit, threshold }), 1);
-        (1..).zip(lengths).for_each(|(flow, bytes)| rig.arrive(flow, *bytes));
-        rig.assert_conserved();
-        let sum = rig.quenched.iter().fold(0, |sum, FlowKey(flow)| sum * 10 + flow);
-        [sum, rig.lost.len() as u64]
+        let mut harness = Harness::new(SourceQuench::new(SourceQuenchParams { limit, threshold }), 1);
+        (1..).zip(lengths).for_each(|(flow, bytes)| harness.arrive(flow, *bytes));
+        harness.assert_conserved();
+        let sum = harness.quenched.iter().fold(0, |sum, FlowKey(flow)| sum * 10 + flow);
+        [sum, harness.dropped.len() as u64]
     }
 
     #[test]

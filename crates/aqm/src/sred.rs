@@ -30,7 +30,7 @@
 //! | unresponsive flows lose more | so, while they are a small part: hits raise P, which lowers p_zap by its square. A flow with most of the packets makes SRED a Drop Tail queue: 2 Mbit/s of UDP beside 32 TCPs take all of 1 Mbit/s | the rule's own limit |
 //! | ECN is not known | `action` = mark | RFC 3168, Sec. 5 |
 
-use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
 use crate::fifo::Fifo;
 use crate::red::Action;
 use alloc::vec::Vec;
@@ -61,8 +61,8 @@ params! {
     }
 }
 
-/// The causes for which SRED gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early];
+/// The reasons for which SRED drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early];
 
 /// A first-in-first-out queue under SRED.
 #[derive(Clone, Debug)]
@@ -144,10 +144,10 @@ impl<P: Packet> Discipline<P> for Sred<P> {
         let hit = self.hit(packet.flow(), ctx.rng);
         self.frequency += self.alpha * (f64::from(u8::from(hit)) - self.frequency);
         if ctx.rng.chance(self.p_zap(hit)) && !(self.params.action == Action::Mark && packet.mark()) {
-            return ctx.lost(packet, Cause::Early);
+            return ctx.drop(packet, DropReason::Early);
         }
         if !self.fifo.has_room(&packet) {
-            return ctx.lost(packet, Cause::Tail);
+            return ctx.drop(packet, DropReason::Tail);
         }
         self.fifo.push(packet);
     }
@@ -165,7 +165,7 @@ impl<P: Packet> Discipline<P> for Sred<P> {
     }
 
     /// A hit counts against the flow that is hit.
-    fn proportional(&self, _packet: &P, _cause: Option<Cause>) -> bool {
+    fn proportional(&self, _packet: &P, _cause: Option<DropReason>) -> bool {
         false
     }
 
@@ -177,7 +177,7 @@ impl<P: Packet> Discipline<P> for Sred<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rig::Rig;
+    use crate::harness::Harness;
     use sluicegate_base::{Ecn, Link, Params, Rate};
 
     fn params() -> SredParams {
@@ -196,43 +196,43 @@ mod tests {
             limit: Size::Packets(6),
             ..params()
         };
-        let mut rig = Rig::new(Sred::new(small), 1);
+        let mut harness = Harness::new(Sred::new(small), 1);
         // Flows 1 and 1 fill the list. The first finds q = 0, the second q = 1: P = 0 and p_zap = 1/4.
         let second = {
-            let mut rng = rig.rng.clone();
+            let mut rng = harness.rng.clone();
             rng.bits();
             rng.uniform()
         };
-        rig.arrive(1, 100);
-        rig.arrive(1, 100);
-        assert_eq!((rig.discipline.zombies.len(), rig.lost.len()), (2, usize::from(second < 0.25)));
-        while rig.discipline.packets() > 0 {
-            rig.depart();
+        harness.arrive(1, 100);
+        harness.arrive(1, 100);
+        assert_eq!((harness.discipline.zombies.len(), harness.dropped.len()), (2, usize::from(second < 0.25)));
+        while harness.discipline.packets() > 0 {
+            harness.depart();
         }
         // Both zombies are flow 1: a hit. P = 1/2; q = 0, so it is queued whatever P is.
-        rig.arrive(1, 100);
-        assert_eq!((rig.discipline.frequency, rig.discipline.packets()), (0.5, 1));
+        harness.arrive(1, 100);
+        assert_eq!((harness.discipline.frequency, harness.discipline.packets()), (0.5, 1));
         // Flow 2 is no hit, and takes a place. P = 1/4; q = 1: p_zap = 1/4·(1/64)² = 6·10⁻⁵.
-        rig.arrive(2, 100);
-        assert_eq!((rig.discipline.frequency, rig.discipline.packets()), (0.25, 2));
-        assert!(rig.discipline.zombies.contains(&FlowKey(2)) && rig.discipline.zombies.contains(&FlowKey(1)));
-        assert_eq!(rig.discipline.p_zap(false), 1.0 / 4096.0, "at q = 2, p_sred = 1");
-        assert_eq!(rig.discipline.p_zap(true), 5.0 / 4096.0);
-        rig.assert_conserved();
+        harness.arrive(2, 100);
+        assert_eq!((harness.discipline.frequency, harness.discipline.packets()), (0.25, 2));
+        assert!(harness.discipline.zombies.contains(&FlowKey(2)) && harness.discipline.zombies.contains(&FlowKey(1)));
+        assert_eq!(harness.discipline.p_zap(false), 1.0 / 4096.0, "at q = 2, p_sred = 1");
+        assert_eq!(harness.discipline.p_zap(true), 5.0 / 4096.0);
+        harness.assert_conserved();
     }
 
     /// 1/P estimates the number of flows with equal rates.
     #[test]
     fn hits_count_the_flows() {
         for n in [5u64, 50] {
-            let mut rig = Rig::new(Sred::new(params()), 1);
+            let mut harness = Harness::new(Sred::new(params()), 1);
             let mut order = Stream::new(n, "order");
             let (mut sum, mut looks) = (0.0, 0.0);
             for k in 0..200_000 {
-                rig.arrive(order.below(n), 100);
-                rig.depart();
+                harness.arrive(order.below(n), 100);
+                harness.depart();
                 if k > 50_000 {
-                    sum += rig.discipline.frequency;
+                    sum += harness.discipline.frequency;
                     looks += 1.0;
                 }
             }
@@ -245,18 +245,18 @@ mod tests {
     /// 0.15·0.825 = 0.124 without a hit and 1 with one. The flow hits with 0.05, the others with 0.002.
     #[test]
     fn a_flow_that_is_often_hit_loses_more() {
-        let mut rig = Rig::new(Sred::new(params()), 1);
+        let mut harness = Harness::new(Sred::new(params()), 1);
         let mut order = Stream::new(2, "order");
         let (mut offered, mut lost) = ([0.0; 2], [0.0; 2]);
         for _ in 0..300_000 {
             let flow = if order.chance(0.05) { 0 } else { 1 + order.below(500) };
             offered[usize::from(flow > 0)] += 1.0;
-            rig.arrive(flow, 100);
-            if rig.discipline.packets() > 150 {
-                rig.depart();
+            harness.arrive(flow, 100);
+            if harness.discipline.packets() > 150 {
+                harness.depart();
             }
         }
-        rig.lost.iter().for_each(|(packet, _)| lost[usize::from(packet.flow > 0)] += 1.0);
+        harness.dropped.iter().for_each(|(packet, _)| lost[usize::from(packet.flow > 0)] += 1.0);
         let [heavy, light] = [lost[0] / offered[0], lost[1] / offered[1]];
         let expected = |hits: f64| 0.124 + hits * (1.0 - 0.124);
         assert!((heavy - expected(0.05)).abs() < 0.02 && (light - expected(0.002)).abs() < 0.02, "{heavy} {light}");
@@ -267,29 +267,29 @@ mod tests {
     /// a place as any, and the flow that was there first is gone.
     #[test]
     fn a_million_flows_take_no_more_memory() {
-        let mut rig = Rig::new(Sred::new(params()), 1);
+        let mut harness = Harness::new(Sred::new(params()), 1);
         let most = params().zombies as usize;
         (0..most).for_each(|_| {
-            rig.arrive(7, 100);
-            rig.depart();
+            harness.arrive(7, 100);
+            harness.depart();
         });
-        let taken = rig.discipline.zombies.capacity();
+        let taken = harness.discipline.zombies.capacity();
         for k in 1..=1_000_000u64 {
-            rig.arrive(k << 44, 100);
-            rig.depart();
+            harness.arrive(k << 44, 100);
+            harness.depart();
         }
-        let zombies = &rig.discipline.zombies;
+        let zombies = &harness.discipline.zombies;
         assert_eq!((zombies.len(), zombies.capacity()), (most, taken));
-        assert!(taken < 2 * most && !zombies.contains(&FlowKey(7)) && rig.discipline.frequency < 1e-6);
-        rig.assert_conserved();
+        assert!(taken < 2 * most && !zombies.contains(&FlowKey(7)) && harness.discipline.frequency < 1e-6);
+        harness.assert_conserved();
     }
 
     #[test]
     fn marks_in_place_of_drops() {
-        let mut rig = Rig::new(Sred::new(SredParams { max_p: 1.0, action: Action::Mark, ..params() }), 1);
-        (0..150).for_each(|flow| rig.offer(flow, 100, Ecn::Capable0));
-        assert!(rig.lost.is_empty());
-        let marked = core::iter::from_fn(|| rig.depart()).filter(|packet| packet.ecn == Ecn::CongestionExperienced);
+        let mut harness = Harness::new(Sred::new(SredParams { max_p: 1.0, action: Action::Mark, ..params() }), 1);
+        (0..150).for_each(|flow| harness.offer(flow, 100, Ecn::Capable0));
+        assert!(harness.dropped.is_empty());
+        let marked = core::iter::from_fn(|| harness.depart()).filter(|packet| packet.ecn == Ecn::CongestionExperienced);
         // From q = 100 on all 50; from 50 to 99 a quarter of 50: four standard errors are 12.
         assert!((51..75).contains(&marked.count()));
     }

@@ -19,7 +19,7 @@
 //! | the network "responds to the instantaneous queue lengths" | q is what the arrival finds, without itself and without the packet in transmission | as in Early Random Drop |
 //! | nothing on a full queue | the arrival is lost | it must end somewhere |
 
-use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, Packet};
 use crate::fifo::Fifo;
 use sluicegate_base::{About, Declared, Range, Size, params};
 
@@ -44,8 +44,8 @@ params! {
     }
 }
 
-/// The causes for which UT/LT gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail];
+/// The reasons for which UT/LT drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail];
 
 /// The label of a packet that has met light loads only.
 pub const LIGHT: u32 = 0;
@@ -91,7 +91,7 @@ impl<P: Packet> UtLt<P> {
 impl<P: Packet> Discipline<P> for UtLt<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
         if !self.fifo.has_room(&packet) {
-            return ctx.lost(packet, Cause::Tail);
+            return ctx.drop(packet, DropReason::Tail);
         }
         let level = match if self.in_bytes { self.fifo.bytes() } else { self.fifo.packets() } {
             q if q < self.lt => LIGHT,
@@ -122,7 +122,7 @@ impl<P: Packet> Discipline<P> for UtLt<P> {
     }
 
     /// The queue that a burst finds is mostly its own.
-    fn proportional(&self, _packet: &P, _cause: Option<Cause>) -> bool {
+    fn proportional(&self, _packet: &P, _cause: Option<DropReason>) -> bool {
         false
     }
 }
@@ -130,35 +130,35 @@ impl<P: Packet> Discipline<P> for UtLt<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rig::{Rig, TestPacket};
+    use crate::harness::{Harness, TestPacket};
     use alloc::vec::Vec;
     use sluicegate_base::Ecn;
 
-    fn labels(rig: &mut Rig<UtLt<TestPacket>>) -> Vec<u32> {
-        core::iter::from_fn(|| rig.depart()).map(|packet| packet.label).collect()
+    fn labels(harness: &mut Harness<UtLt<TestPacket>>) -> Vec<u32> {
+        core::iter::from_fn(|| harness.depart()).map(|packet| packet.label).collect()
     }
 
     /// LT = 2, UT = 3: arrivals find 0 … 5, of which 0 and 1 are below LT and 4 and 5 above UT.
     #[test]
     fn labels_say_how_the_queue_stands() {
         let [limit, lt, ut] = [6, 2, 3].map(Size::Packets);
-        let mut rig = Rig::new(UtLt::new(UtLtParams { limit, lt, ut }), 1);
-        (0..7).for_each(|_| rig.offer(1, 1000, Ecn::Capable0));
-        assert_eq!(rig.lost_flows(), [(1, Cause::Tail)]);
+        let mut harness = Harness::new(UtLt::new(UtLtParams { limit, lt, ut }), 1);
+        (0..7).for_each(|_| harness.offer(1, 1000, Ecn::Capable0));
+        assert_eq!(harness.dropped_flows(), [(1, DropReason::Tail)]);
         let mut marked = 0;
-        rig.discipline.for_each(&mut |packet| marked += u64::from(packet.ecn == Ecn::CongestionExperienced));
-        assert_eq!((labels(&mut rig), marked), ([0, 0, 1, 1, 2, 2].to_vec(), 2));
+        harness.discipline.for_each(&mut |packet| marked += u64::from(packet.ecn == Ecn::CongestionExperienced));
+        assert_eq!((labels(&mut harness), marked), ([0, 0, 1, 1, 2, 2].to_vec(), 2));
     }
 
     #[test]
     fn the_worst_queue_of_the_path_counts() {
         let (limit, lt, ut) = (Size::Packets(9), Size::Bytes(100), Size::Bytes(1000));
-        let mut rig = Rig::new(UtLt::new(UtLtParams { limit, lt, ut }), 1);
+        let mut harness = Harness::new(UtLt::new(UtLtParams { limit, lt, ut }), 1);
         for label in [CONGESTED, LIGHT, BETWEEN] {
-            rig.submit(TestPacket { bytes: 50, label, ..TestPacket::default() });
+            harness.submit(TestPacket { bytes: 50, label, ..TestPacket::default() });
         }
-        rig.submit(TestPacket { bytes: 1000, label: LIGHT, ..TestPacket::default() });
-        rig.submit(TestPacket { bytes: 1, label: LIGHT, ..TestPacket::default() });
-        assert_eq!(labels(&mut rig), [2, 0, 1, 1, 2]);
+        harness.submit(TestPacket { bytes: 1000, label: LIGHT, ..TestPacket::default() });
+        harness.submit(TestPacket { bytes: 1, label: LIGHT, ..TestPacket::default() });
+        assert_eq!(labels(&mut harness), [2, 0, 1, 1, 2]);
     }
 }

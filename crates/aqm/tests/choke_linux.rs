@@ -13,10 +13,10 @@ mod kernel;
 
 use kernel::{Counts, Fate, Reciprocal, Tc};
 use proptest::prelude::*;
-use sluicegate_aqm::Cause;
 use sluicegate_aqm::Discipline;
+use sluicegate_aqm::DropReason;
 use sluicegate_aqm::choke_linux::{ChokeLinux, ChokeLinuxParams};
-use sluicegate_aqm::rig::{Rig, TestPacket};
+use sluicegate_aqm::harness::{Harness, TestPacket};
 use sluicegate_base::{Ecn, Link, Params, Rate, Size, Span, Stream, Value};
 
 const PLAIN: Tc =
@@ -43,7 +43,7 @@ fn params(tc: &Tc) -> Option<ChokeLinuxParams> {
 
 /// Both queues side by side.
 struct Pair {
-    ours: Rig<ChokeLinux<TestPacket>>,
+    ours: Harness<ChokeLinux<TestPacket>>,
     kernels: kernel::Choke,
     /// The model's copy of the random numbers.
     random: Stream,
@@ -54,7 +54,7 @@ struct Pair {
 
 impl Pair {
     fn new(tc: Tc, seed: u64) -> Option<Pair> {
-        let ours = Rig::new(ChokeLinux::new(params(&tc)?), seed);
+        let ours = Harness::new(ChokeLinux::new(params(&tc)?), seed);
         let random = ours.rng.clone();
         Some(Pair { ours, kernels: kernel::Choke::new(tc)?, random, seen: 0, overruns: 0 })
     }
@@ -64,14 +64,14 @@ impl Pair {
         let packet = TestPacket { flow, bytes, serial: self.ours.arrived, ecn, ..TestPacket::default() };
         let fate = self.kernels.enqueue(packet, self.ours.now.0, &mut self.random);
         self.ours.offer(flow, bytes, ecn);
-        let lost: Vec<(TestPacket, Cause)> = match fate {
+        let dropped: Vec<(TestPacket, DropReason)> = match fate {
             Fate::Overrun => return false,
             Fate::Queued => Vec::new(),
-            Fate::Lost(packet, cause) => vec![(packet, cause)],
-            Fate::Met(other) => vec![(other, Cause::Match), (packet, Cause::Match)],
+            Fate::Lost(packet, reason) => vec![(packet, reason)],
+            Fate::Met(other) => vec![(other, DropReason::Match), (packet, DropReason::Match)],
         };
-        assert_eq!(self.ours.lost[self.seen..], lost, "packet {} of flow {flow}", packet.serial);
-        self.seen = self.ours.lost.len();
+        assert_eq!(self.ours.dropped[self.seen..], dropped, "packet {} of flow {flow}", packet.serial);
+        self.seen = self.ours.dropped.len();
         self.agree();
         true
     }

@@ -9,14 +9,14 @@ mod kernel;
 
 use kernel::{Counts, Tc};
 use proptest::prelude::*;
-use sluicegate_aqm::codel::{Codel, CodelParams, Law};
-use sluicegate_aqm::rig::{Rig, TestPacket};
-use sluicegate_aqm::{Cause, Discipline};
+use sluicegate_aqm::codel::{Codel, CodelArithmetic, CodelParams};
+use sluicegate_aqm::harness::{Harness, TestPacket};
+use sluicegate_aqm::{Discipline, DropReason};
 use sluicegate_base::{Ecn, Size, Span, Stream};
 
 const PLAIN: Tc = Tc { limit: 1000, target: 5000, interval: 100_000, ecn: false, mtu: 1514 };
 
-fn ours(tc: &Tc, law: Law) -> Rig<Codel<TestPacket>> {
+fn ours(tc: &Tc, law: CodelArithmetic) -> Harness<Codel<TestPacket>> {
     let params = CodelParams {
         target: Span(u64::from(tc.target) * 1000),
         interval: Span(u64::from(tc.interval) * 1000),
@@ -25,7 +25,7 @@ fn ours(tc: &Tc, law: Law) -> Rig<Codel<TestPacket>> {
         max_packet: Size::Bytes(u64::from(tc.mtu)),
         law,
     };
-    Rig::new(Codel::new(params), 1)
+    Harness::new(Codel::new(params), 1)
 }
 
 /// Random steps: spells of arrivals faster or slower than the link, with rests in which the queue runs empty.
@@ -53,22 +53,22 @@ fn trace(steps: u64, seed: u64, mut work: impl FnMut(Span, Option<(u64, u64, Ecn
 }
 
 fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
-    let (mut ours, mut kernels, mut seen) = (ours(&tc, Law::Linux), kernel::Codel::new(tc), 0);
+    let (mut ours, mut kernels, mut seen) = (ours(&tc, CodelArithmetic::Linux), kernel::Codel::new(tc), 0);
     trace(steps, seed, |wait, packet| {
         ours.wait(wait);
         assert!(ours.now.0 >> 10 < 1 << 31, "within the kernel's clock");
-        let (left, lost): (_, Vec<(TestPacket, Cause)>) = if let Some((flow, bytes, ecn)) = packet {
+        let (left, lost): (_, Vec<(TestPacket, DropReason)>) = if let Some((flow, bytes, ecn)) = packet {
             let packet = TestPacket { flow, bytes, ecn, serial: ours.arrived, ..TestPacket::default() };
             let queued = kernels.enqueue(packet, ours.now.0);
             ours.submit(packet);
-            (None, if queued { vec![] } else { vec![(packet, Cause::Tail)] })
+            (None, if queued { vec![] } else { vec![(packet, DropReason::Tail)] })
         } else {
             let (left, dropped) = kernels.dequeue(ours.now.0);
             assert_eq!(ours.depart(), left);
-            (left, dropped.into_iter().map(|packet| (packet, Cause::Early)).collect())
+            (left, dropped.into_iter().map(|packet| (packet, DropReason::Early)).collect())
         };
-        assert_eq!(ours.lost[seen..], lost, "beside {left:?}");
-        seen = ours.lost.len();
+        assert_eq!(ours.dropped[seen..], lost, "beside {left:?}");
+        seen = ours.dropped.len();
         assert_eq!(ours.discipline.packets(), kernels.queued().len() as u64);
     });
     let mut contents = Vec::new();
@@ -100,17 +100,17 @@ fn long_traces_agree() {
 #[test]
 fn the_rfcs_law_drops_about_as_many() {
     let losses = |law| {
-        let mut rig = ours(&PLAIN, law);
+        let mut harness = ours(&PLAIN, law);
         trace(300_000, 9, |wait, packet| {
-            rig.wait(wait);
+            harness.wait(wait);
             match packet {
-                Some((flow, bytes, ecn)) => rig.offer(flow, bytes, ecn),
-                None => drop(rig.depart()),
+                Some((flow, bytes, ecn)) => harness.offer(flow, bytes, ecn),
+                None => drop(harness.depart()),
             }
         });
-        rig.lost.iter().filter(|(_, cause)| *cause == Cause::Early).count() as f64
+        harness.dropped.iter().filter(|(_, reason)| *reason == DropReason::Early).count() as f64
     };
-    let (rfc, linux) = (losses(Law::Rfc8289), losses(Law::Linux));
+    let (rfc, linux) = (losses(CodelArithmetic::Rfc8289), losses(CodelArithmetic::Linux));
     assert!(rfc > 500.0 && (rfc / linux - 1.0).abs() < 0.1, "RFC {rfc}, Linux {linux}");
 }
 

@@ -1,13 +1,13 @@
 //! Containers with any discipline in their classes, containers too.
 
 use proptest::prelude::*;
-use sluicegate_aqm::rig::{Rig, TestPacket};
+use sluicegate_aqm::harness::{Harness, TestPacket};
 use sluicegate_aqm::{Class, ClassParams, Ctx, Discipline, all, build, contain, is_container};
 use sluicegate_base::{Link, Rate, Size, Span, Value};
 
 const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
 
-/// A boxed discipline as one that the rig can hold.
+/// A boxed discipline as one that the harness can hold.
 struct Boxed(Box<dyn Discipline<TestPacket>>);
 
 impl Discipline<TestPacket> for Boxed {
@@ -54,7 +54,7 @@ fn containers() -> impl Iterator<Item = &'static str> {
     all().iter().map(|entry| entry.table.about.name).filter(|name| is_container(name))
 }
 
-fn rig(outer: &str, names: &[&str], seed: u64) -> Rig<Boxed> {
+fn harness(outer: &str, names: &[&str], seed: u64) -> Harness<Boxed> {
     let class = |(place, name): (usize, &&str)| {
         let params = ClassParams {
             class: None,
@@ -65,7 +65,7 @@ fn rig(outer: &str, names: &[&str], seed: u64) -> Rig<Boxed> {
     };
     let classes = names.iter().enumerate().map(class).collect();
     let built = contain(outer, &mut |_| None, &LINK, classes).expect("a container").expect("defaults keep the rules");
-    Rig::new(Boxed(built), seed)
+    Harness::new(Boxed(built), seed)
 }
 
 proptest! {
@@ -81,22 +81,22 @@ proptest! {
         for outer in containers() {
             let inside = [pick(0), pick(1), pick(2)];
             let run = || {
-                let mut rig = rig(outer, &inside, seed);
+                let mut harness = harness(outer, &inside, seed);
                 let mut sent = Vec::new();
                 for &(what, bytes, class, flow) in &steps {
                     match what {
-                        0..5 => rig.submit(TestPacket { flow, bytes, class, priority: class % 2, ..TestPacket::default() }),
+                        0..5 => harness.submit(TestPacket { flow, bytes, class, priority: class % 2, ..TestPacket::default() }),
                         5..9 => {
-                            let queued = rig.discipline.packets();
-                            let packet = rig.depart();
+                            let queued = harness.discipline.packets();
+                            let packet = harness.depart();
                             assert!(packet.is_some() || queued == 0, "{inside:?} in {outer}: {queued} queued, none sent");
                             sent.push(packet);
                         }
-                        _ => rig.wait(Span(bytes * 5_000_000)),
+                        _ => harness.wait(Span(bytes * 5_000_000)),
                     }
-                    rig.assert_conserved();
+                    harness.assert_conserved();
                 }
-                (sent, rig.lost)
+                (sent, harness.dropped)
             };
             prop_assert_eq!(run(), run());
         }

@@ -1,14 +1,14 @@
 //! What holds for every discipline in the registry, whatever it is fed.
 
 use proptest::prelude::*;
-use sluicegate_aqm::rig::{Rig, TestPacket};
-use sluicegate_aqm::{Cause, Ctx, Discipline, all, build};
+use sluicegate_aqm::harness::{Harness, TestPacket};
+use sluicegate_aqm::{Ctx, Discipline, DropReason, all, build};
 use sluicegate_base::params::{DefaultValue, Given, Kind, Problem, Table};
 use sluicegate_base::{Ecn, Link, Params, Rate, Size, Span, Stream, Value};
 
 const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
 
-/// A boxed discipline as one that the rig can hold.
+/// A boxed discipline as one that the harness can hold.
 struct Boxed(Box<dyn Discipline<TestPacket>>);
 
 impl Discipline<TestPacket> for Boxed {
@@ -38,17 +38,17 @@ impl Discipline<TestPacket> for Boxed {
     }
 }
 
-/// A rig with these values; `None` when they break a rule of the discipline, such as that its limit counts packets.
-fn rig(name: &str, given: Given<'_>, seed: u64) -> Option<Rig<Boxed>> {
+/// A harness with these values; `None` when they break a rule of the discipline, such as that its limit counts packets.
+fn harness(name: &str, given: Given<'_>, seed: u64) -> Option<Harness<Boxed>> {
     match build(name, given, &LINK).expect("a known name") {
-        Ok(discipline) => Some(Rig::new(Boxed(discipline), seed)),
+        Ok(discipline) => Some(Harness::new(Boxed(discipline), seed)),
         Err(Problem::Broken(_)) => None,
         Err(problem) => panic!("{name}: {problem:?}"),
     }
 }
 
-fn defaults(name: &str, seed: u64) -> Rig<Boxed> {
-    rig(name, &mut |_| None, seed).expect("defaults keep the rules")
+fn defaults(name: &str, seed: u64) -> Harness<Boxed> {
+    harness(name, &mut |_| None, seed).expect("defaults keep the rules")
 }
 
 /// A value for each word, switch and small count of a table, by the digits of `choice`; the rest by `sizes`.
@@ -94,19 +94,19 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// An arrival of one of four classes, essential or optional.
-fn offer(rig: &mut Rig<Boxed>, flow: u64, bytes: u64, ecn: Ecn, sort: u8) {
-    rig.submit(TestPacket { flow, bytes, ecn, class: sort / 2, priority: sort % 2, ..TestPacket::default() });
+fn offer(harness: &mut Harness<Boxed>, flow: u64, bytes: u64, ecn: Ecn, sort: u8) {
+    harness.submit(TestPacket { flow, bytes, ecn, class: sort / 2, priority: sort % 2, ..TestPacket::default() });
 }
 
-fn play(rig: &mut Rig<Boxed>, steps: &[Step]) -> Vec<(u64, Option<u64>)> {
+fn play(harness: &mut Harness<Boxed>, steps: &[Step]) -> Vec<(u64, Option<u64>)> {
     let mut departures = Vec::new();
     for step in steps {
         match *step {
-            Step::Arrive { flow, bytes, ecn, sort } => offer(rig, flow, bytes, ecn, sort),
-            Step::Depart => departures.push((rig.now.0, rig.depart().map(|packet| packet.serial))),
-            Step::Wait(ns) => rig.wait(Span(ns)),
+            Step::Arrive { flow, bytes, ecn, sort } => offer(harness, flow, bytes, ecn, sort),
+            Step::Depart => departures.push((harness.now.0, harness.depart().map(|packet| packet.serial))),
+            Step::Wait(ns) => harness.wait(Span(ns)),
         }
-        rig.assert_conserved();
+        harness.assert_conserved();
     }
     departures
 }
@@ -114,7 +114,7 @@ fn play(rig: &mut Rig<Boxed>, steps: &[Step]) -> Vec<(u64, Option<u64>)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Conservation, and a packet departs or is lost at most once; causes are the declared ones. Whatever the words,
+    /// Conservation, and a packet departs or is lost at most once; reasons are the declared ones. Whatever the words,
     /// switches and counts of the discipline say.
     #[test]
     fn packets_are_conserved(
@@ -131,17 +131,17 @@ proptest! {
                 _ => None,
             };
             let given = any_value(table, choice, sizes);
-            let Some(mut rig) = rig(table.about.name, &mut |at| given(at), seed) else { continue };
-            let departures = play(&mut rig, &steps);
-            prop_assert!(rig.discipline.packets() <= limit);
+            let Some(mut harness) = harness(table.about.name, &mut |at| given(at), seed) else { continue };
+            let departures = play(&mut harness, &steps);
+            prop_assert!(harness.discipline.packets() <= limit);
             let mut serials: Vec<u64> = departures.iter().filter_map(|(_, serial)| *serial).collect();
-            serials.extend(rig.lost.iter().map(|(packet, _)| packet.serial));
+            serials.extend(harness.dropped.iter().map(|(packet, _)| packet.serial));
             serials.sort_unstable();
             let before = serials.len();
             serials.dedup();
             prop_assert_eq!(serials.len(), before, "{} used a packet twice", table.about.name);
-            for (_, cause) in &rig.lost {
-                prop_assert!(entry.causes.contains(cause), "{}: undeclared cause {cause:?}", table.about.name);
+            for (_, reason) in &harness.dropped {
+                prop_assert!(entry.reasons.contains(reason), "{}: undeclared reason {reason:?}", table.about.name);
             }
         }
     }
@@ -152,9 +152,9 @@ proptest! {
         for entry in all() {
             let fields = entry.table.fields;
             let mut given = |at: usize| (fields[at].name == "limit").then_some(Value::Size(Size::Bytes(limit)));
-            let Some(mut rig) = rig(entry.table.about.name, &mut given, seed) else { continue };
-            play(&mut rig, &steps);
-            prop_assert!(rig.discipline.bytes() <= limit);
+            let Some(mut harness) = harness(entry.table.about.name, &mut given, seed) else { continue };
+            play(&mut harness, &steps);
+            prop_assert!(harness.discipline.bytes() <= limit);
         }
     }
 
@@ -163,17 +163,17 @@ proptest! {
     fn only_capable_packets_leave_with_a_mark(steps in steps(), seed: u64, choice: u64) {
         for entry in all() {
             let given = any_value(&entry.table, choice, |name| (name == "w_q").then_some(Value::Number(0.25)));
-            let Some(mut rig) = rig(entry.table.about.name, &mut |at| given(at), seed) else { continue };
+            let Some(mut harness) = harness(entry.table.about.name, &mut |at| given(at), seed) else { continue };
             let mut offered = Vec::new();
             for step in &steps {
                 match *step {
                     Step::Arrive { flow, bytes, ecn, sort } => {
                         offered.push(ecn);
-                        offer(&mut rig, flow, bytes, ecn, sort);
+                        offer(&mut harness, flow, bytes, ecn, sort);
                     }
-                    Step::Wait(ns) => rig.wait(Span(ns)),
+                    Step::Wait(ns) => harness.wait(Span(ns)),
                     Step::Depart => {
-                        if let Some(packet) = rig.depart() {
+                        if let Some(packet) = harness.depart() {
                             let before = offered[packet.serial as usize];
                             let marked = packet.ecn == Ecn::CongestionExperienced && before != Ecn::NotCapable;
                             prop_assert!(packet.ecn == before || marked, "{}", entry.table.about.name);
@@ -208,18 +208,18 @@ proptest! {
                 "max_p" => Some(Value::Number(0.5)),
                 _ => None,
             };
-            let mut rig = rig(entry.table.about.name, &mut given, seed).expect("these keep the rules");
+            let mut harness = harness(entry.table.about.name, &mut given, seed).expect("these keep the rules");
             for (flow, step) in (0u64..).zip(&steps) {
                 match *step {
-                    Step::Arrive { bytes, .. } => rig.offer(flow, bytes, Ecn::Capable0),
-                    Step::Wait(ns) => rig.wait(Span(ns)),
-                    Step::Depart => drop(rig.depart()),
+                    Step::Arrive { bytes, .. } => harness.offer(flow, bytes, Ecn::Capable0),
+                    Step::Wait(ns) => harness.wait(Span(ns)),
+                    Step::Depart => drop(harness.depart()),
                 }
             }
             let forced = has("above_max_th") && !above;
-            for (packet, cause) in &rig.lost {
-                let full = *cause == Cause::Tail;
-                prop_assert!(full || (forced && *cause == Cause::Forced), "{}: {packet:?} {cause:?}", entry.table.about.name);
+            for (packet, reason) in &harness.dropped {
+                let full = *reason == DropReason::Tail;
+                prop_assert!(full || (forced && *reason == DropReason::Forced), "{}: {packet:?} {reason:?}", entry.table.about.name);
             }
         }
     }
@@ -231,7 +231,7 @@ proptest! {
             let mut first = defaults(entry.table.about.name, seed);
             let mut second = defaults(entry.table.about.name, seed);
             prop_assert_eq!(play(&mut first, &steps), play(&mut second, &steps));
-            prop_assert_eq!(&first.lost, &second.lost);
+            prop_assert_eq!(&first.dropped, &second.dropped);
         }
     }
 
@@ -240,13 +240,13 @@ proptest! {
     #[test]
     fn averages_stay_within_the_queue(steps in steps(), seed: u64) {
         for entry in all() {
-            let mut rig = defaults(entry.table.about.name, seed);
+            let mut harness = defaults(entry.table.about.name, seed);
             let (mut longest, mut sending) = (0, 0);
             for step in &steps {
-                let departures = play(&mut rig, std::slice::from_ref(step));
+                let departures = play(&mut harness, std::slice::from_ref(step));
                 sending = departures.first().map_or(sending, |(_, packet)| u64::from(packet.is_some()));
-                longest = longest.max(rig.discipline.packets() + sending);
-                if let Some(average) = rig.discipline.average() {
+                longest = longest.max(harness.discipline.packets() + sending);
+                if let Some(average) = harness.discipline.average() {
                     prop_assert!((0.0..=longest as f64).contains(&average));
                 }
             }
@@ -254,7 +254,7 @@ proptest! {
     }
 }
 
-/// No call leaves a wake-up that is due (the rig looks after each), whatever the ratios of the intervals, through bursts and
+/// No call leaves a wake-up that is due (the harness looks after each), whatever the ratios of the intervals, through bursts and
 /// through silences of all lengths. What has a clock has been woken, and some of it has slept.
 #[test]
 fn point_7_no_call_leaves_a_wakeup_that_is_due() {
@@ -276,18 +276,18 @@ fn point_7_no_call_leaves_a_wakeup_that_is_due() {
                     _ => None,
                 })
                 .collect();
-            let Some(mut rig) = rig(name, &mut |at| values[at].clone(), seed) else { continue };
+            let Some(mut harness) = harness(name, &mut |at| values[at].clone(), seed) else { continue };
             runs += 1;
             for _ in 0..300 {
                 match rng.below(8) {
-                    0..4 => rig.arrive(rng.below(3), 1000),
-                    4..7 => drop(rig.depart()),
+                    0..4 => harness.arrive(rng.below(3), 1000),
+                    4..7 => drop(harness.depart()),
                     _ => {
                         let longest = [100, 8_000_000, 500_000_000, 20_000_000_000][rng.below(4) as usize];
-                        rig.wait(Span(rng.below(longest)));
+                        harness.wait(Span(rng.below(longest)));
                     }
                 }
-                let next = rig.discipline.next_wakeup();
+                let next = harness.discipline.next_wakeup();
                 (slept, asked) = (slept || (asked && next.is_none()), asked || next.is_some());
             }
         }
@@ -310,7 +310,7 @@ fn every_declaration_is_complete() {
         let about = entry.table.about;
         assert!(!about.summary().is_empty(), "{}: no summary in the module comment", about.name);
         assert!(!about.deviations().is_empty(), "{}: no table of deviations", about.name);
-        assert!(!entry.causes.is_empty() && (about.tc.is_empty() || about.tc.starts_with("tc ")), "{}", about.name);
+        assert!(!entry.reasons.is_empty() && (about.tc.is_empty() || about.tc.starts_with("tc ")), "{}", about.name);
         for field in entry.table.fields {
             assert!(!field.doc.trim().is_empty() && !field.source.is_empty(), "{}.{}", about.name, field.name);
             let unit_needed = matches!(field.kind, Kind::Number | Kind::Integer | Kind::Size);
@@ -322,8 +322,8 @@ fn every_declaration_is_complete() {
 
 #[test]
 fn every_cause_has_its_place() {
-    for (at, cause) in Cause::ALL.iter().enumerate() {
-        assert_eq!(*cause as usize, at);
+    for (at, reason) in DropReason::ALL.iter().enumerate() {
+        assert_eq!(*reason as usize, at);
     }
 }
 
@@ -351,7 +351,8 @@ fn every_word_and_switch_is_tried() {
             for value in wanted {
                 let found = (0..10_000).any(|choice| {
                     let given = any_value(&entry.table, choice, |_| None);
-                    given(at).as_ref() == Some(&value) && rig(entry.table.about.name, &mut |at| given(at), 1).is_some()
+                    given(at).as_ref() == Some(&value)
+                        && harness(entry.table.about.name, &mut |at| given(at), 1).is_some()
                 });
                 assert!(found, "{}.{} = {value}", entry.table.about.name, field.name);
             }

@@ -10,11 +10,11 @@ mod kernel;
 
 use kernel::{Counts, Tc};
 use proptest::prelude::*;
-use sluicegate_aqm::codel::Law;
+use sluicegate_aqm::codel::CodelArithmetic;
+use sluicegate_aqm::flow_hasher::FlowHasher;
 use sluicegate_aqm::fq_codel::{FqCodel, FqCodelParams};
-use sluicegate_aqm::keyed::Keyed;
-use sluicegate_aqm::rig::{Rig, TestPacket};
-use sluicegate_aqm::{Cause, Discipline, FlowKey};
+use sluicegate_aqm::harness::{Harness, TestPacket};
+use sluicegate_aqm::{Discipline, DropReason, FlowKey};
 use sluicegate_base::{Ecn, Size, Span, Stream};
 
 /// The kernel's defaults.
@@ -39,10 +39,10 @@ fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
         ecn: tc.ecn,
         drop_batch: tc.drop_batch as u64,
         max_packet: Size::Bytes(u64::from(tc.mtu)),
-        law: Law::Linux,
+        law: CodelArithmetic::Linux,
     };
-    let mut ours = Rig::new(FqCodel::new(params), seed);
-    let (hash, mut seen) = (Keyed::new(&mut ours.rng.clone()), 0);
+    let mut ours = Harness::new(FqCodel::new(params), seed);
+    let (hash, mut seen) = (FlowHasher::new(&mut ours.rng.clone()), 0);
     let mut theirs = kernel::FqCodel::new(tc);
     let mut trace = Stream::new(seed, "trace");
     let (mut spell, mut load, mut flows, mut heavy, mut gap) = (0, 0.5, 1, 0.0, 1);
@@ -61,17 +61,17 @@ fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
             let (bytes, ecn) = (40 + trace.below(1461), kinds[trace.below(4) as usize]);
             let packet = TestPacket { flow, bytes, ecn, serial: ours.arrived, ..TestPacket::default() };
             ours.submit(packet);
-            let lost = theirs.enqueue(packet, hash.place(FlowKey(flow), tc.flows), ours.now.0);
-            let lost: Vec<_> = lost.into_iter().map(|packet| (packet, Cause::Tail)).collect();
-            assert_eq!(ours.lost[seen..], lost);
+            let lost = theirs.enqueue(packet, hash.bucket(FlowKey(flow), tc.flows), ours.now.0);
+            let dropped: Vec<_> = lost.into_iter().map(|packet| (packet, DropReason::Tail)).collect();
+            assert_eq!(ours.dropped[seen..], dropped);
         } else {
             let left = ours.depart();
             let (expected, lost) = theirs.dequeue(ours.now.0);
             assert_eq!(left, expected);
-            let lost: Vec<_> = lost.into_iter().map(|packet| (packet, Cause::Early)).collect();
-            assert_eq!(ours.lost[seen..], lost);
+            let dropped: Vec<_> = lost.into_iter().map(|packet| (packet, DropReason::Early)).collect();
+            assert_eq!(ours.dropped[seen..], dropped);
         }
-        seen = ours.lost.len();
+        seen = ours.dropped.len();
         let mut contents = Vec::new();
         ours.discipline.for_each(&mut |packet| contents.push(*packet));
         assert_eq!(contents, theirs.queued());

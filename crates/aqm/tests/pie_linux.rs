@@ -10,15 +10,15 @@ mod kernel;
 
 use kernel::{Pie as Kernel, Tc};
 use sluicegate_aqm::Discipline;
+use sluicegate_aqm::harness::{Harness, TestPacket};
 use sluicegate_aqm::pie::{Delay, Pie, PieParams};
 use sluicegate_aqm::red::{Action, Mode};
-use sluicegate_aqm::rig::{Rig, TestPacket};
 use sluicegate_base::{Ecn, Rate, Size, Span, Stream};
 
 const PLAIN: Tc = Tc { limit: 1000, target: 15_000, alpha: 2, beta: 20, ecn: true, mtu: 1514 };
 const T_UPDATE: Span = Span::from_millis(15);
 
-fn ours(tc: &Tc, seed: u64) -> Rig<Pie<TestPacket>> {
+fn ours(tc: &Tc, seed: u64) -> Harness<Pie<TestPacket>> {
     let params = PieParams {
         target: Span(tc.target * 1000),
         limit: Size::Packets(tc.limit as u64),
@@ -35,12 +35,12 @@ fn ours(tc: &Tc, seed: u64) -> Rig<Pie<TestPacket>> {
         max_packet: Size::Bytes(tc.mtu),
         bandwidth: Rate(12_000_000),
     };
-    Rig::new(Pie::new(params), seed)
+    Harness::new(Pie::new(params), seed)
 }
 
-fn p(rig: &Rig<Pie<TestPacket>>) -> f64 {
+fn p(harness: &Harness<Pie<TestPacket>>) -> f64 {
     let mut p = f64::NAN;
-    rig.discipline.state(&mut |_, name, value| {
+    harness.discipline.state(&mut |_, name, value| {
         if name == "p" {
             p = value;
         }
@@ -49,7 +49,7 @@ fn p(rig: &Rig<Pie<TestPacket>>) -> f64 {
 }
 
 /// Both at once: time passes, and the kernel's timer strikes with ours.
-fn wait(ours: &mut Rig<Pie<TestPacket>>, theirs: &mut Kernel, span: Span, mut updated: impl FnMut(f64, &Kernel)) {
+fn wait(ours: &mut Harness<Pie<TestPacket>>, theirs: &mut Kernel, span: Span, mut updated: impl FnMut(f64, &Kernel)) {
     let end = ours.now + span;
     while let Some(at) = ours.discipline.next_wakeup().filter(|at| *at <= end) {
         let gap = at.since(ours.now);
@@ -64,7 +64,7 @@ fn wait(ours: &mut Rig<Pie<TestPacket>>, theirs: &mut Kernel, span: Span, mut up
 /// A packet of 1500 bytes leaves every ms; `load` times as many come, one after the other at random times. Calls
 /// `each` after every ms until it says no.
 fn run(
-    ours: &mut Rig<Pie<TestPacket>>,
+    ours: &mut Harness<Pie<TestPacket>>,
     theirs: &mut Kernel,
     seed: u64,
     load: impl Fn(u64) -> f64,
@@ -131,7 +131,7 @@ fn p_agrees_after_every_update_while_signals_are_marks() {
                     && other.is_some_and(|packet| packet.serial < 8000)
             },
         );
-        assert!(ours.lost.is_empty() && theirs.counts.dropped == 0, "every signal is a mark");
+        assert!(ours.dropped.is_empty() && theirs.counts.dropped == 0, "every signal is a mark");
         marks[0] += gone[0];
         marks[1] += gone[1];
     }
@@ -160,7 +160,7 @@ fn as_many_are_lost_and_wait_as_long() {
                 steps < 60_000
             },
         );
-        let (mine, other) = (ours.lost.len() as f64, theirs.counts.dropped as f64);
+        let (mine, other) = (ours.dropped.len() as f64, theirs.counts.dropped as f64);
         assert!(other > 1000.0 && (mine / other - 1.0).abs() < 0.03, "load {load}: lost {mine}, Linux {other}");
         let [mine, other] = queued.map(|packets| packets / steps as f64);
         assert!((mine / other - 1.0).abs() < 0.1, "load {load}: {mine} packets wait on average, Linux {other}");

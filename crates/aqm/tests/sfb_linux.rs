@@ -9,11 +9,11 @@ mod kernel;
 
 use kernel::{Counts, Fate, HZ, Tc};
 use proptest::prelude::*;
-use sluicegate_aqm::keyed::Keyed;
+use sluicegate_aqm::flow_hasher::FlowHasher;
+use sluicegate_aqm::harness::{Harness, TestPacket};
 use sluicegate_aqm::red::Action;
-use sluicegate_aqm::rig::{Rig, TestPacket};
 use sluicegate_aqm::sfb::{Sfb, SfbParams, Tokens};
-use sluicegate_aqm::{Cause, Discipline, FlowKey};
+use sluicegate_aqm::{Discipline, DropReason, FlowKey};
 use sluicegate_base::{Ecn, Size, Span, Stream};
 
 const PLAIN: Tc = Tc {
@@ -47,16 +47,16 @@ fn params(tc: &Tc) -> SfbParams {
 }
 
 /// The digits to the base 16 of a flow's hash, under the key with this number.
-fn places(keys: &mut Vec<Keyed>, key: usize, flow: u64, random: &mut Stream) -> [usize; 8] {
+fn places(keys: &mut Vec<FlowHasher>, key: usize, flow: u64, random: &mut Stream) -> [usize; 8] {
     while keys.len() <= key {
-        keys.push(Keyed::new(random));
+        keys.push(FlowHasher::new(random));
     }
     let hash = keys[key].hash(FlowKey(flow));
     std::array::from_fn(|level| (hash >> (60 - 4 * level)) as usize & 15)
 }
 
 fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
-    let mut ours = Rig::new(Sfb::new(params(&tc)), seed);
+    let mut ours = Harness::new(Sfb::new(params(&tc)), seed);
     let (mut random, mut keys, mut seen) = (ours.rng.clone(), Vec::new(), 0);
     let mut theirs = kernel::Sfb::new(tc, 0);
     let mut trace = Stream::new(seed, "trace");
@@ -87,20 +87,20 @@ fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
         let fate = theirs
             .enqueue(packet, ours.now.0, &mut random, &mut |key, flow, random| places(&mut keys, key, flow, random));
         ours.submit(packet);
-        let cause = match fate {
+        let reason = match fate {
             Fate::Queued => None,
-            Fate::Early => Some(Cause::Early),
-            Fate::Penalty => Some(Cause::Policed),
-            Fate::Bucket => Some(Cause::Forced),
-            Fate::Limit => Some(Cause::Tail),
+            Fate::Early => Some(DropReason::Early),
+            Fate::Penalty => Some(DropReason::Policed),
+            Fate::Bucket => Some(DropReason::Forced),
+            Fate::Limit => Some(DropReason::Tail),
         };
         assert!(
-            ours.lost[seen..]
+            ours.dropped[seen..]
                 .iter()
-                .map(|(packet, cause)| (packet.serial, *cause))
-                .eq(cause.map(|c| (packet.serial, c)))
+                .map(|(packet, reason)| (packet.serial, *reason))
+                .eq(reason.map(|c| (packet.serial, c)))
         );
-        seen = ours.lost.len();
+        seen = ours.dropped.len();
         let mine = ours.discipline.probability(FlowKey(flow)).expect("packets have come");
         let here = places(&mut keys, theirs.key(), flow, &mut random);
         assert_eq!((mine * 65535.0).round() as u32, theirs.p_min(&here));

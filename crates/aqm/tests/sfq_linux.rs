@@ -9,10 +9,10 @@ mod kernel;
 
 use kernel::{Counts, Tc};
 use proptest::prelude::*;
-use sluicegate_aqm::keyed::Keyed;
-use sluicegate_aqm::rig::{Rig, TestPacket};
+use sluicegate_aqm::flow_hasher::FlowHasher;
+use sluicegate_aqm::harness::{Harness, TestPacket};
 use sluicegate_aqm::sfq::{Sfq, SfqParams};
-use sluicegate_aqm::{Cause, Discipline, FlowKey};
+use sluicegate_aqm::{Discipline, DropReason, FlowKey};
 use sluicegate_base::{Size, Span, Stream};
 
 /// The kernel's defaults, but for the quantum: 1514 is no multiple of 8.
@@ -29,9 +29,9 @@ fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
         perturb: PERTURB,
         headdrop: tc.headdrop,
     };
-    let mut ours = Rig::new(Sfq::new(params), seed);
+    let mut ours = Harness::new(Sfq::new(params), seed);
     let (mut random, mut seen) = (ours.rng.clone(), 0);
-    let mut hash = Keyed::new(&mut random);
+    let mut hash = FlowHasher::new(&mut random);
     let mut theirs = kernel::Sfq::new(tc);
     let mut trace = Stream::new(seed, "trace");
     let (mut spell, mut load, mut flows, mut heavy) = (0, 0.5, 1, 0.0);
@@ -46,11 +46,11 @@ fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
         let due = ours.discipline.next_wakeup().filter(|at| *at <= ours.now + wait);
         ours.wait(wait);
         if due.is_some() {
-            hash = Keyed::new(&mut random);
-            let lost = theirs.perturb(|flow| hash.place(FlowKey(flow), tc.divisor));
-            let mine: Vec<TestPacket> = ours.lost[seen..].iter().map(|(packet, _)| *packet).collect();
+            hash = FlowHasher::new(&mut random);
+            let lost = theirs.perturb(|flow| hash.bucket(FlowKey(flow), tc.divisor));
+            let mine: Vec<TestPacket> = ours.dropped[seen..].iter().map(|(packet, _)| *packet).collect();
             assert_eq!(mine, lost, "by a perturbation");
-            seen = ours.lost.len();
+            seen = ours.dropped.len();
         }
         if ours.arrived > 0 && !trace.chance(load) {
             assert_eq!(ours.depart(), theirs.dequeue());
@@ -60,10 +60,11 @@ fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
         let bytes = 8 * (5 + trace.below(183));
         let packet = TestPacket { flow, bytes, serial: ours.arrived, ..TestPacket::default() };
         ours.submit(packet);
-        let lost = theirs.enqueue(packet, hash.place(FlowKey(flow), tc.divisor));
-        let expected: Vec<(TestPacket, Cause)> = lost.into_iter().map(|packet| (packet, Cause::Tail)).collect();
-        assert_eq!(ours.lost[seen..], expected);
-        seen = ours.lost.len();
+        let lost = theirs.enqueue(packet, hash.bucket(FlowKey(flow), tc.divisor));
+        let expected: Vec<(TestPacket, DropReason)> =
+            lost.into_iter().map(|packet| (packet, DropReason::Tail)).collect();
+        assert_eq!(ours.dropped[seen..], expected);
+        seen = ours.dropped.len();
         let mut contents = Vec::new();
         ours.discipline.for_each(&mut |packet| contents.push(*packet));
         assert_eq!(contents, theirs.queued());

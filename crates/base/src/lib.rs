@@ -16,15 +16,15 @@
 extern crate alloc;
 
 pub mod declare;
+pub mod distribution;
 pub mod ecn;
-pub mod law;
 pub mod params;
 pub mod quantity;
 pub mod random;
 pub mod units;
 
+pub use distribution::{Distribution, Measure};
 pub use ecn::Ecn;
-pub use law::{Law, Measure};
 pub use params::{About, Declared, Field, Link, Params, Range, Rule, Value};
 pub use random::Stream;
 pub use units::{Pace, Rate, Size, Span, Time, Transmitter};

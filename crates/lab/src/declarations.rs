@@ -6,7 +6,7 @@ use crate::scenario::{COMMON, SOURCES};
 use crate::section::{default_json, json as value_json};
 use crate::{VERSION, replay};
 use serde_json::{Value as Json, json};
-use sluicegate_aqm::{Cause, ClassEntry, all, is_container};
+use sluicegate_aqm::{ClassEntry, DropReason, all, is_container};
 use sluicegate_base::params::{DefaultValue, Field, Kind, Table};
 use sluicegate_base::{Span, quantity};
 use sluicegate_netsim::Outcome;
@@ -87,7 +87,7 @@ pub fn declarations() -> Json {
         .map(|entry| {
             let mut json = declared(&[entry.table], &[]);
             json["container"] = is_container(entry.table.about.name).into();
-            json["causes"] = entry.causes.iter().map(|cause| cause.name()).collect();
+            json["causes"] = entry.reasons.iter().map(|reason| reason.name()).collect();
             json
         })
         .collect();
@@ -134,6 +134,6 @@ pub fn declarations() -> Json {
         "run": declared(&[Table::of::<Run>()], &[]),
         "tables": columns(&tables(&empty)),
         "replay_tables": columns(&replay::results::declared()),
-        "causes": Cause::ALL.iter().map(|c| json!({"name": c.name(), "doc": c.doc()})).collect::<Vec<_>>(),
+        "causes": DropReason::ALL.iter().map(|c| json!({"name": c.name(), "doc": c.doc()})).collect::<Vec<_>>(),
     })
 }

@@ -5,7 +5,7 @@ mod exchanges;
 use crate::{Scenario, VERSION};
 use exchanges::{exchanges, groups, response_times};
 use serde_json::{Value as Json, json};
-use sluicegate_aqm::Cause;
+use sluicegate_aqm::DropReason;
 use sluicegate_netsim::Outcome;
 use sluicegate_netsim::events::End;
 use sluicegate_netsim::probe::{FlowRow, LinkRow, RecentShare};
@@ -118,8 +118,8 @@ pub(crate) fn strs<'a>(name: &'static str, doc: &'static str, cells: impl Iterat
     Column { name: name.into(), unit: "", doc: doc.into(), cells: Cells::Str(cells.collect()) }
 }
 
-pub(crate) fn lost_by_cause(lost: &[[u64; Cause::COUNT]]) -> impl Iterator<Item = Column> + '_ {
-    Cause::ALL.iter().map(|&cause| Column {
+pub(crate) fn lost_by_cause(lost: &[[u64; DropReason::COUNT]]) -> impl Iterator<Item = Column> + '_ {
+    DropReason::ALL.iter().map(|&cause| Column {
         name: format!("lost_{}", cause.name()).into(),
         unit: "packets",
         doc: format!("those of lost_packets lost because {}", cause.doc()).into(),
@@ -153,7 +153,7 @@ fn flows(outcome: &Outcome) -> ResultTable {
     let rows = || outcome.flows.iter();
     let window = outcome.window.as_secs();
     let bps = |bytes: u64| bytes as f64 * 8.0 / window;
-    let lost: Vec<[u64; Cause::COUNT]> = rows().map(|row| row.totals.lost).collect();
+    let lost: Vec<[u64; DropReason::COUNT]> = rows().map(|row| row.totals.lost).collect();
     let all_lost = |row: &FlowRow| row.totals.lost.iter().sum::<u64>();
     let delay = |quantile: f64| rows().map(move |row| row.totals.delays.quantile(quantile));
     let recent = |value: fn(RecentShare) -> f64| rows().map(move |row| row.recent.map_or(f64::NAN, value));
@@ -295,7 +295,7 @@ fn flows(outcome: &Outcome) -> ResultTable {
 fn links(outcome: &Outcome) -> ResultTable {
     let rows = || outcome.links.iter();
     let window = outcome.window.as_secs();
-    let lost: Vec<[u64; Cause::COUNT]> = rows().map(|row| row.totals.lost).collect();
+    let lost: Vec<[u64; DropReason::COUNT]> = rows().map(|row| row.totals.lost).collect();
     let average = |which: usize| rows().map(move |row: &LinkRow| row.average.summary()[which]);
     let mut columns = vec![
         strs("link", "name of the link", rows().map(|row| row.name.as_str())),

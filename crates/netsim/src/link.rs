@@ -4,7 +4,7 @@ use crate::events::{End, Event, Events};
 use crate::packet::{QueuedPacket, SimPacket};
 use crate::plan::LinkPlan;
 use crate::probe::LinkTotals;
-use sluicegate_aqm::{Cause, Ctx, Discipline, FlowKey, Recent};
+use sluicegate_aqm::{Ctx, Discipline, DropReason, FlowKey, Recent};
 use sluicegate_base::{Rate, Span, Stream, Time, Transmitter};
 use std::borrow::Cow;
 
@@ -83,7 +83,7 @@ impl Link {
         packet: QueuedPacket,
         now: Time,
         events: &mut Events,
-        lost: &mut Vec<(QueuedPacket, Cause)>,
+        lost: &mut Vec<(QueuedPacket, DropReason)>,
     ) -> u64 {
         let found = self.held;
         self.totals.arrivals += 1;
@@ -105,7 +105,7 @@ impl Link {
         &mut self,
         now: Time,
         events: &mut Events,
-        lost: &mut Vec<(QueuedPacket, Cause)>,
+        lost: &mut Vec<(QueuedPacket, DropReason)>,
     ) -> (QueuedPacket, Time) {
         let packet = self.sending.take().expect("a packet in transmission");
         self.totals.departures += 1;
@@ -116,7 +116,7 @@ impl Link {
     }
 
     /// The discipline acts on its own.
-    pub fn wake(&mut self, now: Time, events: &mut Events, lost: &mut Vec<(QueuedPacket, Cause)>) {
+    pub fn wake(&mut self, now: Time, events: &mut Events, lost: &mut Vec<(QueuedPacket, DropReason)>) {
         // It may have put the time off since it was armed.
         let due = self.queue.next_wakeup().is_some_and(|at| at <= now);
         if self.waking.take_if(|at| *at <= now).is_some() && due {
@@ -127,7 +127,7 @@ impl Link {
     }
 
     #[inline(always)]
-    fn transmit(&mut self, now: Time, events: &mut Events, lost: &mut Vec<(QueuedPacket, Cause)>) {
+    fn transmit(&mut self, now: Time, events: &mut Events, lost: &mut Vec<(QueuedPacket, DropReason)>) {
         let ctx = Ctx::new(now, &mut self.rng, lost);
         let Some(packet) = self.queue.dequeue(&mut ctx.with_quenches(&mut self.quenched)) else {
             self.transmitter.rest();
@@ -152,14 +152,14 @@ impl Link {
     }
 
     /// A packet that it held is lost for this cause.
-    pub fn lose(&mut self, packet: &QueuedPacket, cause: Cause, now: Time) {
+    pub fn lose(&mut self, packet: &QueuedPacket, cause: DropReason, now: Time) {
         self.held -= 1;
         self.totals.lose(packet.queued, cause);
         self.totals.left(packet.queued, now);
     }
 
     /// A packet has been marked, or lost for this cause: whether its flow shows who sends most is the discipline's to say.
-    pub fn remember(&mut self, packet: &QueuedPacket, cause: Option<Cause>) {
+    pub fn remember(&mut self, packet: &QueuedPacket, cause: Option<DropReason>) {
         if self.watched && packet.to == End::Receiver && self.queue.proportional(packet, cause) {
             self.recent[self.queue.group(packet)].record(FlowKey(u64::from(packet.flow)));
         }

@@ -3,7 +3,7 @@
 use crate::delays::Delays;
 use crate::events::End;
 use crate::exchanges::{Exchanges, GroupRow};
-use sluicegate_aqm::Cause;
+use sluicegate_aqm::DropReason;
 use sluicegate_base::{Rate, Span, Time};
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ pub struct LinkTotals {
     /// Of these arrivals the packets that the queue has marked and sent.
     pub marked: u64,
     /// Of these arrivals the packets dropped, at arrival or later, by cause.
-    pub lost: [u64; Cause::COUNT],
+    pub lost: [u64; DropReason::COUNT],
     /// The most packets queued at once, since the window began.
     pub most: u64,
     /// Time that packets spent in the queue, in the window, whatever became of them.
@@ -41,7 +41,7 @@ impl Default for LinkTotals {
             departures: 0,
             departed_bytes: 0,
             marked: 0,
-            lost: [0; Cause::COUNT],
+            lost: [0; DropReason::COUNT],
             most: 0,
             queued: Span::ZERO,
             delays: Delays::default(),
@@ -79,7 +79,7 @@ impl LinkTotals {
     }
 
     /// A packet that arrived at `queued` has been dropped; those from before the window do not count.
-    pub(crate) fn lose(&mut self, queued: Time, cause: Cause) {
+    pub(crate) fn lose(&mut self, queued: Time, cause: DropReason) {
         self.lost[cause as usize] += u64::from(queued >= self.window);
     }
 
@@ -108,7 +108,7 @@ pub struct FlowTotals {
     /// Their sum in nanoseconds.
     pub delay_sum: u128,
     /// Of these arrivals the packets dropped there, by cause.
-    pub lost: [u64; Cause::COUNT],
+    pub lost: [u64; DropReason::COUNT],
     /// Packets dropped and packets marked there that had arrived before the measured window: for series alone.
     pub earlier: [u64; 2],
     /// Packets of its data lost at links that nobody watches, or on connections' own ways.
@@ -124,7 +124,7 @@ impl Default for FlowTotals {
             delivered: [0; 2],
             arrivals: 0,
             marked: 0,
-            lost: [0; Cause::COUNT],
+            lost: [0; DropReason::COUNT],
             earlier: [0; 2],
             lost_elsewhere: 0,
             quenches: 0,
@@ -251,7 +251,7 @@ pub enum PacketEvent {
     Arrival,
     /// Its last bit is out.
     Departure,
-    Loss(Cause),
+    Loss(DropReason),
 }
 
 impl PacketEvent {
@@ -365,7 +365,7 @@ impl Outcome {
 #[cfg(test)]
 mod tests {
     use super::LinkTotals;
-    use sluicegate_aqm::Cause;
+    use sluicegate_aqm::DropReason;
     use sluicegate_base::Time;
 
     #[test]
@@ -374,7 +374,7 @@ mod tests {
         totals.begin(Time(5));
         for queued in [Time(4), Time(5), Time(6)] {
             totals.mark(queued);
-            totals.lose(queued, Cause::Match);
+            totals.lose(queued, DropReason::Match);
         }
         assert_eq!((totals.marked, totals.lost.iter().sum::<u64>()), (2, 2));
     }

@@ -21,7 +21,7 @@ use crate::plan::{FlowPlan, Plan};
 use crate::probe::{FlowSample, FlowTotals, Occupancy, PacketEvent, Positions, QueueSample, Spread, StateSample};
 use crate::source::SourcePlan;
 use population::Population;
-use sluicegate_aqm::Cause;
+use sluicegate_aqm::DropReason;
 use sluicegate_base::{Rate, Span, Time};
 use sluicegate_tcp::send::SendCounters;
 
@@ -58,7 +58,7 @@ pub struct Sim {
     population: Population,
     travelling: Travelling,
     events: Events,
-    lost: Vec<(QueuedPacket, Cause)>,
+    lost: Vec<(QueuedPacket, DropReason)>,
     now: Time,
     end: Time,
     warmup: Time,

@@ -136,7 +136,7 @@ impl<P: Lendable> PyDiscipline<P> {
         for (number, cause) in lent.lost.drain(..) {
             if let Some(packet) = self.inside.remove(&number) {
                 self.bytes -= packet.bytes();
-                ctx.lost(packet, cause);
+                ctx.drop(packet, cause);
             }
         }
         result

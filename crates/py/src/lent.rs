@@ -5,7 +5,7 @@
 
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use sluicegate_aqm::Cause;
+use sluicegate_aqm::DropReason;
 use sluicegate_base::params::did_you_mean;
 use sluicegate_base::{Ecn, Stream, Time};
 use sluicegate_lab::replay::Packet;
@@ -176,7 +176,7 @@ impl PyPacket {
         match self.place.load(Ordering::Relaxed) {
             DEPARTED => "it had been returned from dequeue already".to_owned(),
             place => {
-                let cause = Cause::ALL.get(usize::from(place.wrapping_sub(LOST))).map_or("", |cause| cause.name());
+                let cause = DropReason::ALL.get(usize::from(place.wrapping_sub(LOST))).map_or("", |cause| cause.name());
                 format!("it had been lost already ({cause})")
             }
         }
@@ -240,7 +240,7 @@ pub struct PyCtx {
     pub(crate) bytes: u64,
     /// The number of the packet that arrives in this call: it is not among `packets` and `bytes`.
     pub(crate) arriving: u64,
-    pub(crate) lost: Vec<(u64, Cause)>,
+    pub(crate) lost: Vec<(u64, DropReason)>,
     queue: Arc<Queue>,
 }
 
@@ -303,8 +303,8 @@ impl PyCtx {
         let Ok(packet) = packet.cast::<PyPacket>() else {
             return Err(PyTypeError::new_err(format!("ctx.lost: expected a packet, not {}", shown(packet))));
         };
-        let names: Vec<&str> = Cause::ALL.iter().map(|cause| cause.name()).collect();
-        let Some(cause) = Cause::ALL.iter().copied().find(|known| known.name() == cause) else {
+        let names: Vec<&str> = DropReason::ALL.iter().map(|cause| cause.name()).collect();
+        let Some(cause) = DropReason::ALL.iter().copied().find(|known| known.name() == cause) else {
             let near = did_you_mean(cause, &names);
             let all = names.join(", ");
             return Err(PyValueError::new_err(format!("ctx.lost: no such cause: {cause:?}; one of {all}{near}")));

@@ -28,12 +28,12 @@
 //! | drops | `action` = mark: marks what can carry a mark and drops the rest | DCN 2004 ran AFD with ECN |
 //! | nothing on an idle link | samples of an empty queue raise m_fair by (β − α)·q_ref each; they are made up for when the next packet comes | equal, but for rounding, and an idle link needs no clock. So α < β is required |
 
-use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
 use crate::fifo::Fifo;
+use crate::flow_hasher::FlowHasher;
 use crate::flow_table::FlowTable;
-use crate::keyed::Keyed;
+use crate::periodic_timer::PeriodicTimer;
 use crate::red::Action;
-use crate::ticks::Ticks;
 use alloc::vec::Vec;
 use sluicegate_base::{About, Declared, Range, Size, Span, Stream, Time, params};
 
@@ -64,8 +64,8 @@ params! {
     }
 }
 
-/// The causes for which AFD gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early];
+/// The reasons for which AFD drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early];
 
 /// The sample of recent arrivals.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ struct Shadow {
     flows: Vec<FlowKey>,
     /// How many packets of each flow it holds.
     counts: FlowTable<u32>,
-    keyed: Option<Keyed>,
+    keyed: Option<FlowHasher>,
     b: usize,
 }
 
@@ -91,7 +91,7 @@ impl Shadow {
 
     /// A packet of this flow takes a random place.
     fn sample(&mut self, flow: FlowKey, rng: &mut Stream) {
-        let keyed = *self.keyed.get_or_insert_with(|| Keyed::new(rng));
+        let keyed = *self.keyed.get_or_insert_with(|| FlowHasher::new(rng));
         if self.flows.len() < self.b {
             self.flows.reserve_exact(self.b - self.flows.len());
             self.flows.push(flow);
@@ -116,7 +116,7 @@ impl Shadow {
 pub struct Afd<P> {
     fifo: Fifo<P>,
     shadow: Shadow,
-    samples: Ticks,
+    samples: PeriodicTimer,
     m_fair: f64,
     q_old: u64,
     q_ref: f64,
@@ -145,7 +145,7 @@ impl<P: Packet> Afd<P> {
         Afd {
             fifo: Fifo::new(params.limit),
             shadow: Shadow::new(params.b as usize),
-            samples: Ticks::new(Span::from_secs_f64(1.0 / params.w)),
+            samples: PeriodicTimer::new(Span::from_secs_f64(1.0 / params.w)),
             m_fair: params.b as f64,
             q_old: 0,
             q_ref: params.q_ref.amount() as f64,
@@ -177,7 +177,7 @@ impl<P: Packet> Afd<P> {
 impl<P: Packet> Discipline<P> for Afd<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
         if self.quiet() {
-            let missed = self.samples.pass(ctx.now);
+            let missed = self.samples.skip_missed(ctx.now);
             self.move_m_fair(missed as f64 * (self.beta - self.alpha) * self.q_ref);
         }
         let m_i = f64::from(self.shadow.count(packet.flow()));
@@ -186,11 +186,11 @@ impl<P: Packet> Discipline<P> for Afd<P> {
             self.shadow.sample(packet.flow(), ctx.rng);
         }
         if signal && !(self.marks && packet.mark()) {
-            ctx.lost(packet, Cause::Early);
+            ctx.drop(packet, DropReason::Early);
         } else if self.fifo.has_room(&packet) {
             self.fifo.push(packet);
         } else {
-            ctx.lost(packet, Cause::Tail);
+            ctx.drop(packet, DropReason::Tail);
         }
     }
 
@@ -217,7 +217,7 @@ impl<P: Packet> Discipline<P> for Afd<P> {
     }
 
     /// Each flow is judged by its own share.
-    fn proportional(&self, _packet: &P, _cause: Option<Cause>) -> bool {
+    fn proportional(&self, _packet: &P, _cause: Option<DropReason>) -> bool {
         false
     }
 

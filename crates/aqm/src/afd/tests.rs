@@ -1,7 +1,7 @@
 //! The rule by hand, with every arrival sampled (s = 1) into a shadow buffer of four.
 
 use super::*;
-use crate::rig::{Rig, TestPacket};
+use crate::harness::{Harness, TestPacket};
 use sluicegate_base::{Ecn, Link, Params, Rate};
 
 fn params() -> AfdParams {
@@ -9,33 +9,38 @@ fn params() -> AfdParams {
     AfdParams { b: 4, s: 1.0, ..defaults }
 }
 
-fn counts(rig: &Rig<Afd<TestPacket>>) -> Vec<u32> {
-    (0..4).map(|flow| rig.discipline.shadow.count(FlowKey(flow))).collect()
+fn counts(harness: &Harness<Afd<TestPacket>>) -> Vec<u32> {
+    (0..4).map(|flow| harness.discipline.shadow.count(FlowKey(flow))).collect()
 }
 
 /// The buffer fills with flows 1, 1, 2, 1; then each arrival replaces a random one. m_fair = 1 is put in by hand.
 #[test]
 fn replays_the_papers_rule() {
-    let mut rig = Rig::new(Afd::new(params()), 2);
-    [1, 1, 2, 1].iter().for_each(|flow| rig.arrive(*flow, 1000));
-    assert_eq!((counts(&rig), rig.lost.len(), rig.state("flows")), ([0, 3, 1, 0].to_vec(), 0, Some(2.0)));
-    rig.discipline.m_fair = 1.0;
+    let mut harness = Harness::new(Afd::new(params()), 2);
+    [1, 1, 2, 1].iter().for_each(|flow| harness.arrive(*flow, 1000));
+    assert_eq!(
+        (counts(&harness), harness.dropped.len(), harness.state("flows")),
+        ([0, 3, 1, 0].to_vec(), 0, Some(2.0))
+    );
+    harness.discipline.m_fair = 1.0;
     // Flow 1 has m = 3: dropped with 1 − 1/3. Flow 2 has m = 1 and flow 3 m = 0: never, and no number is drawn for them.
-    let mut draws = rig.rng.clone();
-    let mut flows = rig.discipline.shadow.flows.clone();
+    let mut draws = harness.rng.clone();
+    let mut flows = harness.discipline.shadow.flows.clone();
     let mut lost = 0;
     for flow in [1, 1, 2, 3, 1, 1, 1, 2, 3, 1, 1, 1, 1, 0, 1] {
         let m = flows.iter().filter(|other| other.0 == flow).count() as f64;
         lost += usize::from(m > 1.0 && draws.uniform() < 1.0 - 1.0 / m);
         assert!(draws.uniform() < 1.0, "sampled for certain");
         flows[draws.below(4) as usize] = FlowKey(flow);
-        rig.arrive(flow, 1000);
-        assert_eq!((rig.lost.len(), &rig.discipline.shadow.flows), (lost, &flows));
+        harness.arrive(flow, 1000);
+        assert_eq!((harness.dropped.len(), &harness.discipline.shadow.flows), (lost, &flows));
         let counted: Vec<u32> = (0..4).map(|k| flows.iter().filter(|flow| flow.0 == k).count() as u32).collect();
-        assert_eq!(counts(&rig), counted);
+        assert_eq!(counts(&harness), counted);
     }
-    assert!(lost > 2 && rig.lost.iter().all(|(packet, cause)| packet.flow == 1 && *cause == Cause::Early));
-    rig.assert_conserved();
+    assert!(
+        lost > 2 && harness.dropped.iter().all(|(packet, reason)| packet.flow == 1 && *reason == DropReason::Early)
+    );
+    harness.assert_conserved();
 }
 
 /// α = 1, β = 2, q_ref = 3, b = 100, from 100. Queue 5: 100 + (0 − 3) − 2·(5 − 3) = 93. Queue 7: 93 + 2 − 2·4 = 87. Queue 0:
@@ -43,19 +48,19 @@ fn replays_the_papers_rule() {
 #[test]
 fn the_fair_number_follows_the_queue() {
     let params = AfdParams { alpha: 1.0, beta: 2.0, q_ref: Size::Packets(3), b: 100, w: 1.0, ..params() };
-    let mut rig = Rig::new(Afd::new(params), 1);
+    let mut harness = Harness::new(Afd::new(params), 1);
     for (arrivals, expected) in [(5, 93.0), (2, 87.0), (0, 97.0)] {
-        (0..arrivals).for_each(|flow| rig.arrive(flow, 1000));
-        while arrivals == 0 && rig.depart().is_some() {}
-        rig.wait(Span::from_secs(1));
-        assert_eq!(rig.state("m_fair"), Some(expected));
+        (0..arrivals).for_each(|flow| harness.arrive(flow, 1000));
+        while arrivals == 0 && harness.depart().is_some() {}
+        harness.wait(Span::from_secs(1));
+        assert_eq!(harness.state("m_fair"), Some(expected));
     }
-    assert_eq!(rig.discipline.next_wakeup(), None);
-    rig.discipline.m_fair = 10.0;
-    rig.wait(Span::from_millis(4900));
-    rig.arrive(1, 1000);
+    assert_eq!(harness.discipline.next_wakeup(), None);
+    harness.discipline.m_fair = 10.0;
+    harness.wait(Span::from_millis(4900));
+    harness.arrive(1, 1000);
     assert_eq!(
-        (rig.state("m_fair"), rig.discipline.next_wakeup()),
+        (harness.state("m_fair"), harness.discipline.next_wakeup()),
         (Some(22.0), Some(Time::ZERO + Span::from_secs(8)))
     );
 }
@@ -64,14 +69,14 @@ fn the_fair_number_follows_the_queue() {
 /// The fast flow has 10/19 of the buffer, 263: 1/10.5 of its packets pass; the others have 26 each, and 1 − 25/26 are lost.
 #[test]
 fn drops_make_rates_equal() {
-    let mut rig = Rig::new(Afd::new(AfdParams { b: 500, s: 5.0, ..params() }), 1);
+    let mut harness = Harness::new(Afd::new(AfdParams { b: 500, s: 5.0, ..params() }), 1);
     let mut order = Stream::new(5, "order");
     let (mut sent, mut passed) = ([0.0f64; 10], [0.0f64; 10]);
     for k in 0..400_000 {
-        rig.discipline.m_fair = 25.0;
+        harness.discipline.m_fair = 25.0;
         let flow = order.below(19).saturating_sub(9);
-        rig.arrive(flow, 1000);
-        let departed = rig.depart().is_some();
+        harness.arrive(flow, 1000);
+        let departed = harness.depart().is_some();
         if k > 10_000 {
             sent[flow as usize] += 1.0;
             passed[flow as usize] += f64::from(u8::from(departed));
@@ -84,24 +89,24 @@ fn drops_make_rates_equal() {
 
 #[test]
 fn a_marker_marks_what_it_can() {
-    let mut rig = Rig::new(Afd::new(AfdParams { action: Action::Mark, ..params() }), 1);
-    (0..4).for_each(|_| rig.offer(1, 1000, Ecn::Capable0));
-    rig.discipline.m_fair = 0.0;
-    (0..4).for_each(|_| rig.offer(1, 1000, Ecn::Capable0));
-    rig.arrive(1, 1000);
-    assert_eq!(rig.lost_flows(), [(1, Cause::Early)]);
-    let marked = core::iter::from_fn(|| rig.depart()).filter(|packet| packet.ecn == Ecn::CongestionExperienced);
+    let mut harness = Harness::new(Afd::new(AfdParams { action: Action::Mark, ..params() }), 1);
+    (0..4).for_each(|_| harness.offer(1, 1000, Ecn::Capable0));
+    harness.discipline.m_fair = 0.0;
+    (0..4).for_each(|_| harness.offer(1, 1000, Ecn::Capable0));
+    harness.arrive(1, 1000);
+    assert_eq!(harness.dropped_flows(), [(1, DropReason::Early)]);
+    let marked = core::iter::from_fn(|| harness.depart()).filter(|packet| packet.ecn == Ecn::CongestionExperienced);
     assert_eq!(marked.count(), 4);
 }
 
 #[test]
 fn a_million_chosen_flows_take_no_more_memory() {
-    let mut rig = Rig::new(Afd::new(AfdParams { b: 500, ..params() }), 1);
+    let mut harness = Harness::new(Afd::new(AfdParams { b: 500, ..params() }), 1);
     for k in 0..1_000_000 {
-        rig.arrive(k * 4096, 40);
-        rig.depart();
+        harness.arrive(k * 4096, 40);
+        harness.depart();
     }
-    let shadow = &rig.discipline.shadow;
+    let shadow = &harness.discipline.shadow;
     assert_eq!(shadow.flows.capacity() * 8 + shadow.counts.bytes(), 500 * 8 + 500 * 4 + 500 * 16);
     assert!((495..=500).contains(&shadow.counts.len()) && shadow.counts.longest_chain() < 9);
 }

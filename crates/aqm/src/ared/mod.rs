@@ -25,9 +25,9 @@
 //! | RED's law of gaps | `law` and `wait`, as `red` has them; Sec. VII's of RED 1993 by default | `law` = ns2 and `wait` = true are ns-2's |
 //! | marks | `action` and `above_max_th`, as `red` here | ns-2 marks while p_b ≤ `mark_p_` |
 
-use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
 use crate::fifo::Fifo;
-use crate::red::{Action, Arithmetic, Law, Mode, RedParams, RedRule};
+use crate::red::{Action, GapLaw, Mode, RedArithmetic, RedParams, RedRule};
 use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Time, params};
 
 params! {
@@ -65,7 +65,7 @@ params! {
         /// Wait 1/p_b packets after a signal before the next may come: ns-2's law of gaps.
         wait: bool = default(false), source("ns-2, wait_");
         /// What `count` counts.
-        law: Law = default(Law::Section7), source("RED 1993, Sec. VII; ns-2, red.cc");
+        law: GapLaw = default(GapLaw::Section7), source("RED 1993, Sec. VII; ns-2, red.cc");
         /// Typical time to send a small packet, the unit of the idle decay.
         s: Span = derived("500 bytes at the link rate", |link| Span(link.rate.time_of(500).0.max(1))),
             range(Range::POSITIVE), source("RED 1993, Fig. 17; the length is ns-2's mean_pktsize"), tc("avpkt, bandwidth");
@@ -85,7 +85,7 @@ params! {
         "packet is in bytes" [packet] |p| matches!(p.packet, Size::Bytes(_));
         "min_th < max_th" [min_th, max_th] |p| { let [min_th, max_th] = p.thresholds(); min_th < max_th };
         "bottom < top" [bottom, top] |p| p.bottom < p.top;
-        "law = figure17 goes without wait" [law, wait] |p| p.law != Law::Figure17 || !p.wait;
+        "law = figure17 goes without wait" [law, wait] |p| p.law != GapLaw::Figure17 || !p.wait;
     }
 }
 
@@ -103,8 +103,8 @@ impl AredParams {
     }
 }
 
-/// The causes for which ARED gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early, Cause::Forced];
+/// The reasons for which ARED drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early, DropReason::Forced];
 
 /// A first-in-first-out queue under RED with a max_p that follows the traffic.
 #[derive(Clone, Debug)]
@@ -153,7 +153,7 @@ impl<P: Packet> Ared<P> {
             gentle: params.gentle,
             method: 2,
             law: params.law,
-            arithmetic: Arithmetic::Float,
+            arithmetic: RedArithmetic::Float,
             mode: Mode::Packet,
             max_packet: Size::Bytes(1),
             action: params.action,
@@ -198,11 +198,11 @@ impl<P: Packet> Discipline<P> for Ared<P> {
         self.adapt(ctx.now);
         let verdict = self.rule.judge(packet.bytes(), ctx.rng);
         match self.rule.carry_out(verdict, &mut packet) {
-            Some(cause) => ctx.lost(packet, cause),
+            Some(reason) => ctx.drop(packet, reason),
             None if self.fifo.has_room(&packet) => self.fifo.push(packet),
             None => {
                 self.rule.refused();
-                ctx.lost(packet, Cause::Tail);
+                ctx.drop(packet, DropReason::Tail);
             }
         }
     }
@@ -239,7 +239,7 @@ impl<P: Packet> Discipline<P> for Ared<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rig::{Rig, TestPacket};
+    use crate::harness::{Harness, TestPacket};
     use sluicegate_base::{Link, Params};
 
     fn params(rate: u64) -> AredParams {
@@ -253,47 +253,47 @@ mod tests {
         assert_eq!(params(100_000_000).thresholds(), [31, 93]);
         let given = AredParams { min_th: Some(Size::Packets(20)), ..params(1_000_000) };
         assert_eq!(given.thresholds(), [20, 60]);
-        let mut rig = Rig::new(Ared::new(params(1_000_000)), 1);
-        rig.depart();
-        (0..2).for_each(|_| rig.arrive(1, 1000));
-        assert!((rig.discipline.average().unwrap() - 0.007968).abs() < 1e-6);
+        let mut harness = Harness::new(Ared::new(params(1_000_000)), 1);
+        harness.depart();
+        (0..2).for_each(|_| harness.arrive(1, 1000));
+        assert!((harness.discipline.average().unwrap() - 0.007968).abs() < 1e-6);
     }
 
     /// Fig. 1 by hand with w_q = 1 and thresholds 5 and 15, so that the target is 9 to 11: an arrival per half second and a bit.
     #[test]
     fn replays_the_papers_rule() {
         let adaptive = AredParams { w_q: Some(1.0), max_p: 0.02, ..params(1_000_000) };
-        let mut rig = Rig::new(Ared::new(adaptive), 1);
-        let step = |rig: &mut Rig<Ared<TestPacket>>, q: u64, wait: u64, expected: f64| {
-            rig.wait(Span(wait));
-            while rig.discipline.packets() > q {
-                rig.depart();
+        let mut harness = Harness::new(Ared::new(adaptive), 1);
+        let step = |harness: &mut Harness<Ared<TestPacket>>, q: u64, wait: u64, expected: f64| {
+            harness.wait(Span(wait));
+            while harness.discipline.packets() > q {
+                harness.depart();
             }
-            while rig.discipline.packets() < q {
-                rig.discipline.fifo.push(TestPacket { bytes: 1000, ..TestPacket::default() });
+            while harness.discipline.packets() < q {
+                harness.discipline.fifo.push(TestPacket { bytes: 1000, ..TestPacket::default() });
             }
-            rig.arrive(1, 1000);
-            let max_p = rig.state("max_p").unwrap();
+            harness.arrive(1, 1000);
+            let max_p = harness.state("max_p").unwrap();
             assert!((max_p - expected).abs() < 1e-15, "q = {q}: {max_p} for {expected}");
         };
         let due = 500_000_001;
-        step(&mut rig, 0, 0, 0.02);
+        step(&mut harness, 0, 0, 0.02);
         // Half a second is not more than half a second.
-        step(&mut rig, 3, 500_000_000, 0.02);
-        step(&mut rig, 3, 1, 0.018);
+        step(&mut harness, 3, 500_000_000, 0.02);
+        step(&mut harness, 3, 1, 0.018);
         // In the target nothing moves, at its ends too; then max_p/4 is less than 0.01.
-        step(&mut rig, 9, due, 0.018);
-        step(&mut rig, 11, due, 0.018);
-        step(&mut rig, 12, 0, 0.0225);
-        step(&mut rig, 12, due, 0.028125);
-        step(&mut rig, 12, due, 0.03515625);
-        step(&mut rig, 12, due, 0.0439453125);
-        step(&mut rig, 12, due, 0.0539453125);
+        step(&mut harness, 9, due, 0.018);
+        step(&mut harness, 11, due, 0.018);
+        step(&mut harness, 12, 0, 0.0225);
+        step(&mut harness, 12, due, 0.028125);
+        step(&mut harness, 12, due, 0.03515625);
+        step(&mut harness, 12, due, 0.0439453125);
+        step(&mut harness, 12, due, 0.0539453125);
         // And down, until it is not above 0.01.
         let mut max_p = 0.0539453125;
         for _ in 0..30 {
             max_p = if max_p > 0.01 { max_p * 0.9 } else { max_p };
-            step(&mut rig, 2, due, max_p);
+            step(&mut harness, 2, due, max_p);
         }
         assert!((0.009..0.01).contains(&max_p));
     }
@@ -301,23 +301,23 @@ mod tests {
     /// The new max_p is what RED uses: at avg = 10, half of it.
     #[test]
     fn red_uses_the_present_max_p() {
-        let mut rig = Rig::new(Ared::new(AredParams { max_p: 0.02, ..params(1_000_000) }), 1);
-        rig.discipline.rule.set_max_p(0.4);
-        rig.arrive(1, 1000);
+        let mut harness = Harness::new(Ared::new(AredParams { max_p: 0.02, ..params(1_000_000) }), 1);
+        harness.discipline.rule.set_max_p(0.4);
+        harness.arrive(1, 1000);
         let mut lost = 0;
         let (w_q, n) = (AredParams { w_q: Some(1.0), max_p: 0.4, ..params(1_000_000) }, 50_000);
-        let mut rig = Rig::new(Ared::new(w_q), 1);
-        rig.arrive(1, 1000);
+        let mut harness = Harness::new(Ared::new(w_q), 1);
+        harness.arrive(1, 1000);
         for _ in 0..n {
-            while rig.discipline.packets() > 10 {
-                rig.depart();
+            while harness.discipline.packets() > 10 {
+                harness.depart();
             }
-            while rig.discipline.packets() < 10 {
-                rig.discipline.fifo.push(TestPacket { bytes: 1000, ..TestPacket::default() });
+            while harness.discipline.packets() < 10 {
+                harness.discipline.fifo.push(TestPacket { bytes: 1000, ..TestPacket::default() });
             }
-            let before = rig.lost.len();
-            rig.arrive(1, 1000);
-            lost += rig.lost.len() - before;
+            let before = harness.dropped.len();
+            harness.arrive(1, 1000);
+            lost += harness.dropped.len() - before;
         }
         // p_b = 0.2: gaps uniform on 1 … 5, mean 3.
         assert!((lost as f64 / f64::from(n) - 1.0 / 3.0).abs() < 0.01, "{lost}");

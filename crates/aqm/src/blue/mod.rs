@@ -24,7 +24,7 @@
 //! | nothing on p beyond 0 and 1 | p is cut to [0, 1]; a change that is cut still starts a freeze_time | so |
 //! | nothing on the buffer | `limit` = 50 packets | ns-2's queue limit |
 
-use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
 use crate::fifo::Fifo;
 use crate::red::Action;
 use sluicegate_base::{About, Declared, Range, Size, Span, Time, params};
@@ -49,8 +49,8 @@ params! {
     }
 }
 
-/// The causes for which BLUE gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early];
+/// The reasons for which BLUE drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early];
 
 /// A first-in-first-out queue under BLUE.
 #[derive(Clone, Debug)]
@@ -142,10 +142,10 @@ impl<P: Packet> Discipline<P> for Blue<P> {
             self.congested(ctx.now);
         }
         if full {
-            return ctx.lost(packet, Cause::Tail);
+            return ctx.drop(packet, DropReason::Tail);
         }
         if ctx.rng.chance(self.p) && !(self.marks && packet.mark()) {
-            return ctx.lost(packet, Cause::Early);
+            return ctx.drop(packet, DropReason::Early);
         }
         self.fifo.push(packet);
     }
@@ -182,7 +182,7 @@ impl<P: Packet> Discipline<P> for Blue<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rig::{Rig, TestPacket};
+    use crate::harness::{Harness, TestPacket};
     use sluicegate_base::{Ecn, Link, Params, Rate};
 
     /// d1 = 1/4, d2 = 1/16, freeze_time = 1 s, a buffer of two.
@@ -191,59 +191,59 @@ mod tests {
         BlueParams { limit: Size::Packets(2), d1: 0.25, d2: 0.0625, freeze_time: Span::from_secs(1), ..defaults }
     }
 
-    fn p(rig: &Rig<Blue<TestPacket>>) -> f64 {
-        rig.state("p").unwrap()
+    fn p(harness: &Harness<Blue<TestPacket>>) -> f64 {
+        harness.state("p").unwrap()
     }
 
     /// The paper's rule by hand.
     #[test]
     fn replays_the_papers_rule() {
-        let mut rig = Rig::new(Blue::new(params()), 1);
-        (0..2).for_each(|_| rig.arrive(1, 1000));
+        let mut harness = Harness::new(Blue::new(params()), 1);
+        (0..2).for_each(|_| harness.arrive(1, 1000));
         // The third is lost: at 0 s and at 1 s that is too early, a nanosecond later it is not, and then not again at once.
         for (wait, expected) in [(0, 0.0), (1_000_000_000, 0.0), (1, 0.25), (1_000_000_000, 0.25), (1, 0.5)] {
-            rig.wait(Span(wait));
-            rig.arrive(1, 1000);
-            assert_eq!(p(&rig), expected);
+            harness.wait(Span(wait));
+            harness.arrive(1, 1000);
+            assert_eq!(p(&harness), expected);
         }
-        assert_eq!(rig.lost_flows(), [(1, Cause::Tail); 5]);
+        assert_eq!(harness.dropped_flows(), [(1, DropReason::Tail); 5]);
         // Idle half a second later: too early. At 1 s + 1 ns and 2 s + 1 ns it counts, seen by the arrival at 2.6 s.
-        rig.wait(Span::from_millis(500));
-        while rig.depart().is_some() {}
-        assert_eq!(p(&rig), 0.5);
-        rig.wait(Span::from_millis(2100));
-        let mut draws = rig.rng.clone();
-        rig.arrive(1, 1000);
-        assert_eq!((p(&rig), rig.lost.len()), (0.375, 5 + usize::from(draws.uniform() < 0.375)));
+        harness.wait(Span::from_millis(500));
+        while harness.depart().is_some() {}
+        assert_eq!(p(&harness), 0.5);
+        harness.wait(Span::from_millis(2100));
+        let mut draws = harness.rng.clone();
+        harness.arrive(1, 1000);
+        assert_eq!((p(&harness), harness.dropped.len()), (0.375, 5 + usize::from(draws.uniform() < 0.375)));
         // The second change was 2 s after the loss: idle at 3.1 s counts at once.
-        rig.wait(Span::from_millis(500));
-        while rig.depart().is_some() {}
-        assert_eq!(p(&rig), 0.3125);
+        harness.wait(Span::from_millis(500));
+        while harness.depart().is_some() {}
+        assert_eq!(p(&harness), 0.3125);
         // After a century p is 0.
-        rig.wait(Span::from_secs(3_155_760_000));
-        rig.arrive(1, 1000);
-        assert_eq!((p(&rig), rig.discipline.packets()), (0.0, 1));
-        rig.assert_conserved();
+        harness.wait(Span::from_secs(3_155_760_000));
+        harness.arrive(1, 1000);
+        assert_eq!((p(&harness), harness.discipline.packets()), (0.0, 1));
+        harness.assert_conserved();
     }
 
     #[test]
     fn a_long_queue_can_count_as_a_loss() {
         let level = BlueParams { level: Some(Size::Packets(1)), limit: Size::Packets(100), ..params() };
-        let mut rig = Rig::new(Blue::new(level), 1);
+        let mut harness = Harness::new(Blue::new(level), 1);
         for (wait, expected) in [(0, 0.0), (2, 0.0), (2, 0.25)] {
-            rig.wait(Span::from_secs(wait));
-            rig.arrive(1, 1000);
-            assert_eq!(p(&rig), expected, "{wait}");
+            harness.wait(Span::from_secs(wait));
+            harness.arrive(1, 1000);
+            assert_eq!(p(&harness), expected, "{wait}");
         }
     }
 
     #[test]
     fn a_marker_marks_what_it_can() {
         let marker = BlueParams { limit: Size::Packets(100), action: Action::Mark, ..params() };
-        let mut rig = Rig::new(Blue::new(marker), 1);
-        rig.discipline.p = 1.0;
-        [Ecn::Capable0, Ecn::NotCapable].into_iter().for_each(|ecn| rig.offer(1, 1000, ecn));
-        assert_eq!(rig.lost_flows(), [(1, Cause::Early)]);
-        assert_eq!(rig.depart().unwrap().ecn, Ecn::CongestionExperienced);
+        let mut harness = Harness::new(Blue::new(marker), 1);
+        harness.discipline.p = 1.0;
+        [Ecn::Capable0, Ecn::NotCapable].into_iter().for_each(|ecn| harness.offer(1, 1000, ecn));
+        assert_eq!(harness.dropped_flows(), [(1, DropReason::Early)]);
+        assert_eq!(harness.depart().unwrap().ecn, Ecn::CongestionExperienced);
     }
 }

@@ -30,10 +30,10 @@
 //! | nothing on ECN | `action` = mark: RED's own decision marks where it can; a match is always dropped; at avg ≥ max_th `above_max_th` decides, by default a drop | a mark on a match would leave the unresponsive flow its place in the queue; so in Linux |
 //! | "greater than the maximum threshold, every arriving packet is dropped" | at avg ≥ max_th, without a comparison | as RED here; Linux compares there too (`choke_linux`) |
 //! | nothing on the ring of marked slots | it is compacted when more than half of it, and 16 slots more, are marked | memory stays bounded by the limit, at constant cost per packet |
-//! | nothing on a full buffer | an arrival that would be queued is lost with cause `tail` | a limit above max_th is rarely met |
+//! | nothing on a full buffer | an arrival that would be queued is lost with reason `tail` | a limit above max_th is rarely met |
 
-use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
-use crate::red::{Action, Arithmetic, Law, Mode, RedParams, RedRule, Verdict};
+use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
+use crate::red::{Action, GapLaw, Mode, RedArithmetic, RedParams, RedRule, Verdict};
 use crate::ring::Ring;
 use alloc::vec::Vec;
 use sluicegate_base::{About, Declared, Range, Size, Span, Time, choices, params};
@@ -97,8 +97,8 @@ fn count(size: Size) -> u64 {
     }
 }
 
-/// The causes for which CHOKe gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early, Cause::Forced, Cause::Match];
+/// The reasons for which CHOKe drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early, DropReason::Forced, DropReason::Match];
 
 /// A first-in-first-out queue under CHOKe.
 #[derive(Clone, Debug)]
@@ -143,8 +143,8 @@ impl<P: Packet> Choke<P> {
             wait: false,
             gentle: false,
             method: 2,
-            law: Law::Section7,
-            arithmetic: Arithmetic::Float,
+            law: GapLaw::Section7,
+            arithmetic: RedArithmetic::Float,
             mode: Mode::Packet,
             max_packet: Size::Bytes(1),
             action,
@@ -173,8 +173,8 @@ impl<P: Packet> Choke<P> {
     /// The rest of it, from the comparison on, once the average is up to date.
     #[inline(never)]
     fn compare(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
-        if self.rule.congested() && !self.rule.saturated() && self.drop_matches(&packet, ctx) {
-            return ctx.lost(packet, Cause::Match);
+        if self.rule.above_min_th() && !self.rule.above_max_th() && self.drop_matches(&packet, ctx) {
+            return ctx.drop(packet, DropReason::Match);
         }
         let verdict = self.rule.judge(packet.bytes(), ctx.rng);
         self.signal_on(packet, ctx, verdict);
@@ -185,9 +185,9 @@ impl<P: Packet> Choke<P> {
     fn signal_on(&mut self, packet: P, ctx: &mut Ctx<'_, P>, verdict: Verdict) {
         let mut packet = packet;
         match self.rule.carry_out(verdict, &mut packet) {
-            Some(cause) => ctx.lost(packet, cause),
+            Some(reason) => ctx.drop(packet, reason),
             None if self.ring.has_room(&packet) => self.ring.push(packet),
-            None => ctx.lost(packet, Cause::Tail),
+            None => ctx.drop(packet, DropReason::Tail),
         }
     }
 
@@ -245,7 +245,7 @@ impl<P: Packet> Choke<P> {
     fn drop_matching(&mut self, ctx: &mut Ctx<'_, P>) -> bool {
         for &at in &self.matches {
             if let Some(victim) = self.ring.kill(at) {
-                ctx.lost(victim, Cause::Match);
+                ctx.drop(victim, DropReason::Match);
             }
         }
         if self.draw == Draw::Back {
@@ -300,7 +300,7 @@ impl<P: Packet> Discipline<P> for Choke<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rig::{Rig, TestPacket};
+    use crate::harness::{Harness, TestPacket};
     use alloc::vec;
     use sluicegate_base::{Ecn, Link, Params, Rate, Stream};
 
@@ -310,48 +310,57 @@ mod tests {
         ChokeParams { min_th: Size::Packets(min_th), max_th: Size::Packets(max_th), w_q: 1.0, max_p: 1e-12, ..defaults }
     }
 
-    fn rig(params: ChokeParams, queued: &[u64]) -> Rig<Choke<TestPacket>> {
-        let mut rig = Rig::new(Choke::new(params), 5);
+    fn harness(params: ChokeParams, queued: &[u64]) -> Harness<Choke<TestPacket>> {
+        let mut harness = Harness::new(Choke::new(params), 5);
         queued.iter().for_each(|&flow| {
-            let packet =
-                TestPacket { flow, bytes: 1000, serial: rig.arrived, ecn: Ecn::NotCapable, ..TestPacket::default() };
-            rig.arrived += 1;
-            rig.discipline.ring.push(packet);
+            let packet = TestPacket {
+                flow,
+                bytes: 1000,
+                serial: harness.arrived,
+                ecn: Ecn::NotCapable,
+                ..TestPacket::default()
+            };
+            harness.arrived += 1;
+            harness.discipline.ring.push(packet);
         });
-        rig.discipline.rule.arrival(0, 0, rig.now);
-        rig
+        harness.discipline.rule.arrival(0, 0, harness.now);
+        harness
     }
 
     /// The report's rule by hand, on a queue of flows 1 2 1 3 with min_th = 2, max_th = 5.
     #[test]
     fn replays_the_reports_rule() {
-        let mut rig = rig(params(2, 5), &[1, 2, 1, 3]);
+        let mut harness = harness(params(2, 5), &[1, 2, 1, 3]);
         let queue = [1, 2, 1, 3];
         // Arrival of flow 1: avg = 4, between the thresholds. One draw decides.
-        let drawn = rig.rng.clone().below(4) as usize;
-        rig.arrive(1, 1000);
-        assert_eq!(rig.discipline.rule.avg(), 4.0);
+        let drawn = harness.rng.clone().below(4) as usize;
+        harness.arrive(1, 1000);
+        assert_eq!(harness.discipline.rule.avg(), 4.0);
         assert_eq!(queue[drawn], 1, "this seed draws a packet of flow 1");
-        assert_eq!(rig.lost_flows(), [(1, Cause::Match), (1, Cause::Match)], "the victim, then the arrival");
+        assert_eq!(
+            harness.dropped_flows(),
+            [(1, DropReason::Match), (1, DropReason::Match)],
+            "the victim, then the arrival"
+        );
         let mut left = queue.to_vec();
         left.remove(drawn);
-        assert_eq!(rig.queued_flows(), left);
+        assert_eq!(harness.queued_flows(), left);
         // Arrival of flow 9: nothing of its flow to meet, and max_p ~ 0: queued.
-        rig.arrive(9, 1000);
-        assert_eq!(rig.queued_flows().last(), Some(&9));
+        harness.arrive(9, 1000);
+        assert_eq!(harness.queued_flows().last(), Some(&9));
         // Two more of new flows bring the queue to 6; avg = 5 ≥ max_th is dropped without a comparison.
-        rig.arrive(10, 1000);
-        assert_eq!(rig.queued_flows().len(), 5);
-        rig.arrive(9, 1000);
-        assert_eq!(rig.lost_flows()[2..], [(9, Cause::Forced)]);
-        rig.assert_conserved();
+        harness.arrive(10, 1000);
+        assert_eq!(harness.queued_flows().len(), 5);
+        harness.arrive(9, 1000);
+        assert_eq!(harness.dropped_flows()[2..], [(9, DropReason::Forced)]);
+        harness.assert_conserved();
     }
 
     /// The same arrivals and departures by the usual way and by the one for any case.
     #[test]
     fn the_usual_case_is_as_any_other() {
         let choke = Choke::new(ChokeParams { w_q: 0.05, max_p: 0.2, limit: Size::Packets(25), ..params(5, 22) });
-        let (mut usual, mut any) = (Rig::new(choke.clone(), 5), Rig::new(choke, 5));
+        let (mut usual, mut any) = (Harness::new(choke.clone(), 5), Harness::new(choke, 5));
         let mut traffic = Stream::new(1, "traffic");
         for serial in 0..40_000 {
             if traffic.chance(0.48) {
@@ -360,89 +369,89 @@ mod tests {
                 let packet = TestPacket { flow: traffic.below(12), bytes: 1000, serial, ..TestPacket::default() };
                 usual.submit(packet);
                 let (discipline, packet) = (&mut any.discipline, TestPacket { serial: any.arrived, ..packet });
-                discipline.enqueue_otherwise(packet, &mut Ctx::new(any.now, &mut any.rng, &mut any.lost));
+                discipline.enqueue_otherwise(packet, &mut Ctx::new(any.now, &mut any.rng, &mut any.dropped));
                 any.arrived += 1;
             }
             assert_eq!(usual.discipline.average(), any.discipline.average());
             usual.wait(Span(1000));
             any.wait(Span(1000));
         }
-        assert_eq!(usual.lost, any.lost);
+        assert_eq!(usual.dropped, any.dropped);
         assert_eq!((usual.queued_flows(), usual.rng.bits()), (any.queued_flows(), any.rng.bits()));
-        let losses = |cause| usual.lost.iter().filter(|(_, lost)| *lost == cause).count();
-        let counts = [Cause::Match, Cause::Early, Cause::Forced, Cause::Tail].map(losses);
+        let losses = |reason| usual.dropped.iter().filter(|(_, lost)| *lost == reason).count();
+        let counts = [DropReason::Match, DropReason::Early, DropReason::Forced, DropReason::Tail].map(losses);
         assert!(counts[0] > 100 && counts[1] > 20, "{counts:?}");
         usual.assert_conserved();
     }
 
     #[test]
     fn below_min_th_nothing_is_compared() {
-        let mut rig = rig(params(3, 5), &[]);
-        (0..3).for_each(|_| rig.arrive(1, 1000));
-        assert!(rig.lost.is_empty());
+        let mut harness = harness(params(3, 5), &[]);
+        (0..3).for_each(|_| harness.arrive(1, 1000));
+        assert!(harness.dropped.is_empty());
         // q = 3 = min_th, and every queued packet is of flow 1: a certain match.
-        rig.arrive(1, 1000);
-        assert_eq!(rig.lost_flows(), [(1, Cause::Match), (1, Cause::Match)]);
-        assert_eq!(rig.queued_flows(), [1, 1]);
+        harness.arrive(1, 1000);
+        assert_eq!(harness.dropped_flows(), [(1, DropReason::Match), (1, DropReason::Match)]);
+        assert_eq!(harness.queued_flows(), [1, 1]);
     }
 
     #[test]
     fn several_candidates_drop_every_match_once() {
         // With 64 draws from 4 packets every packet is drawn (missing one: 4·0.75⁶⁴ < 10⁻⁷), each many times.
-        let mut rig = rig(ChokeParams { candidates: 64, ..params(2, 9) }, &[1, 2, 1, 3]);
-        rig.arrive(1, 1000);
-        assert_eq!(rig.lost.len(), 3, "two victims and the arrival");
-        assert_eq!(rig.queued_flows(), [2, 3]);
-        rig.assert_conserved();
+        let mut harness = harness(ChokeParams { candidates: 64, ..params(2, 9) }, &[1, 2, 1, 3]);
+        harness.arrive(1, 1000);
+        assert_eq!(harness.dropped.len(), 3, "two victims and the arrival");
+        assert_eq!(harness.queued_flows(), [2, 3]);
+        harness.assert_conserved();
     }
 
     #[test]
     fn dead_packets_are_invisible() {
-        let mut rig = rig(params(1, 1000), &[7; 3]);
-        rig.discipline.ring.push(TestPacket {
+        let mut harness = harness(params(1, 1000), &[7; 3]);
+        harness.discipline.ring.push(TestPacket {
             flow: 8,
             bytes: 500,
             serial: 99,
             ecn: Ecn::NotCapable,
             ..TestPacket::default()
         });
-        rig.arrived += 1;
+        harness.arrived += 1;
         // Flow 7 kills itself one by one; whatever slots stay dead, nothing shows them.
-        while rig.discipline.packets() > 1 {
-            rig.arrive(7, 1000);
-            rig.assert_conserved();
+        while harness.discipline.packets() > 1 {
+            harness.arrive(7, 1000);
+            harness.assert_conserved();
         }
-        assert_eq!((rig.discipline.packets(), rig.discipline.bytes()), (1, 500));
-        assert_eq!(rig.queued_flows(), [8]);
-        assert_eq!(rig.depart().map(|p| p.flow), Some(8), "dead slots before it are skipped");
-        assert_eq!(rig.depart(), None);
+        assert_eq!((harness.discipline.packets(), harness.discipline.bytes()), (1, 500));
+        assert_eq!(harness.queued_flows(), [8]);
+        assert_eq!(harness.depart().map(|p| p.flow), Some(8), "dead slots before it are skipped");
+        assert_eq!(harness.depart(), None);
     }
 
     #[test]
     fn the_ring_stays_bounded_when_nothing_departs() {
         // One flow fills and kills for ever while the link is stuck on another packet.
-        let mut rig = rig(params(2, 1000), &[]);
-        rig.arrive(1, 1000);
+        let mut harness = harness(params(2, 1000), &[]);
+        harness.arrive(1, 1000);
         for k in 0..100_000 {
-            rig.arrive(2 + k % 2, 1000);
+            harness.arrive(2 + k % 2, 1000);
         }
-        assert!(rig.discipline.ring.span() as u64 <= 2 * rig.discipline.packets() + 17);
-        rig.assert_conserved();
+        assert!(harness.discipline.ring.span() as u64 <= 2 * harness.discipline.packets() + 17);
+        harness.assert_conserved();
     }
 
     #[test]
     fn front_compares_with_the_head_and_back_with_the_tail() {
         for (draw, caught, left) in [(Draw::Front, 1, [2, 3]), (Draw::Back, 3, [1, 2])] {
-            let mut rig = rig(ChokeParams { draw, ..params(2, 9) }, &[1, 2, 3]);
-            rig.arrive(2, 1000);
-            rig.depart().unwrap();
-            rig.arrive(1, 1000);
-            assert!(rig.lost.is_empty(), "2 stands in the middle, 1 has left");
-            let mut rig = self::rig(ChokeParams { draw, ..params(2, 9) }, &[1, 2, 3]);
-            rig.arrive(caught, 1000);
-            assert_eq!(rig.lost_flows(), [(caught, Cause::Match), (caught, Cause::Match)]);
-            assert_eq!(rig.queued_flows(), left);
-            rig.assert_conserved();
+            let mut harness = harness(ChokeParams { draw, ..params(2, 9) }, &[1, 2, 3]);
+            harness.arrive(2, 1000);
+            harness.depart().unwrap();
+            harness.arrive(1, 1000);
+            assert!(harness.dropped.is_empty(), "2 stands in the middle, 1 has left");
+            let mut harness = self::harness(ChokeParams { draw, ..params(2, 9) }, &[1, 2, 3]);
+            harness.arrive(caught, 1000);
+            assert_eq!(harness.dropped_flows(), [(caught, DropReason::Match), (caught, DropReason::Match)]);
+            assert_eq!(harness.queued_flows(), left);
+            harness.assert_conserved();
         }
     }
 
@@ -450,48 +459,61 @@ mod tests {
     #[test]
     fn back_choke_leaves_one_of_an_odd_burst() {
         for burst in 1..20 {
-            let mut rig = rig(ChokeParams { draw: Draw::Back, ..params(2, 1000) }, &[1, 2, 3]);
-            (0..burst).for_each(|_| rig.arrive(9, 1000));
+            let mut harness = harness(ChokeParams { draw: Draw::Back, ..params(2, 1000) }, &[1, 2, 3]);
+            (0..burst).for_each(|_| harness.arrive(9, 1000));
             let left = if burst % 2 == 1 { vec![1, 2, 3, 9] } else { vec![1, 2, 3] };
-            assert_eq!(rig.queued_flows(), left, "a burst of {burst}");
-            assert_eq!(rig.discipline.ring.span() as u64, rig.discipline.packets(), "no empty slots at the tail");
+            assert_eq!(harness.queued_flows(), left, "a burst of {burst}");
+            assert_eq!(
+                harness.discipline.ring.span() as u64,
+                harness.discipline.packets(),
+                "no empty slots at the tail"
+            );
         }
     }
 
     #[test]
     fn several_candidates_at_an_end_are_different_packets() {
-        let mut rig = rig(ChokeParams { draw: Draw::Front, candidates: 3, ..params(2, 9) }, &[1, 2, 1, 1]);
-        rig.arrive(1, 1000);
-        assert_eq!((rig.lost.len(), rig.queued_flows()), (3, vec![2, 1]), "two of the first three, and the arrival");
-        rig.assert_conserved();
+        let mut harness = harness(ChokeParams { draw: Draw::Front, candidates: 3, ..params(2, 9) }, &[1, 2, 1, 1]);
+        harness.arrive(1, 1000);
+        assert_eq!(
+            (harness.dropped.len(), harness.queued_flows()),
+            (3, vec![2, 1]),
+            "two of the first three, and the arrival"
+        );
+        harness.assert_conserved();
     }
 
     #[test]
     fn the_number_of_candidates_follows_the_region() {
-        let mut rig = rig(ChokeParams { regions: 8, ..params(16, 32) }, &[]);
+        let mut harness = harness(ChokeParams { regions: 8, ..params(16, 32) }, &[]);
         // w_q = 1: the average is the queue. Regions of two packets: 16 and 17 draw 2, 18 and 19 draw 4, … 31 draws 16.
         for (q, candidates) in [(16, 2), (17, 2), (18, 4), (24, 10), (30, 16), (31, 16)] {
-            rig.discipline.rule.arrival(q, 0, rig.now);
-            assert_eq!(rig.discipline.candidates(), candidates, "at {q}");
+            harness.discipline.rule.arrival(q, 0, harness.now);
+            assert_eq!(harness.discipline.candidates(), candidates, "at {q}");
         }
-        let plain = self::rig(ChokeParams { candidates: 3, ..params(16, 32) }, &[]);
+        let plain = self::harness(ChokeParams { candidates: 3, ..params(16, 32) }, &[]);
         assert_eq!(plain.discipline.candidates(), 3);
     }
 
     #[test]
     fn red_marks_and_matches_are_dropped() {
         let marker = ChokeParams { action: Action::Mark, max_p: 1.0, ..params(2, 4) };
-        let mut rig = rig(marker, &[1, 1, 1]);
-        rig.offer(1, 1000, Ecn::Capable0);
-        assert_eq!(rig.lost_flows(), [(1, Cause::Match), (1, Cause::Match)], "capable, and dropped all the same");
+        let mut harness = harness(marker, &[1, 1, 1]);
+        harness.offer(1, 1000, Ecn::Capable0);
+        assert_eq!(
+            harness.dropped_flows(),
+            [(1, DropReason::Match), (1, DropReason::Match)],
+            "capable, and dropped all the same"
+        );
         // avg = 2, p_b = 0; then avg = 3, p_b = 1/2, and count = 1 makes it certain.
-        rig.offer(2, 1000, Ecn::Capable0);
-        rig.offer(3, 1000, Ecn::Capable0);
-        assert_eq!(rig.lost.len(), 2);
+        harness.offer(2, 1000, Ecn::Capable0);
+        harness.offer(3, 1000, Ecn::Capable0);
+        assert_eq!(harness.dropped.len(), 2);
         // avg = 4 = max_th.
-        rig.offer(4, 1000, Ecn::Capable0);
-        assert_eq!(rig.lost_flows()[2..], [(4, Cause::Forced)]);
-        let departed: Vec<_> = core::iter::from_fn(|| rig.depart()).map(|packet| (packet.flow, packet.ecn)).collect();
+        harness.offer(4, 1000, Ecn::Capable0);
+        assert_eq!(harness.dropped_flows()[2..], [(4, DropReason::Forced)]);
+        let departed: Vec<_> =
+            core::iter::from_fn(|| harness.depart()).map(|packet| (packet.flow, packet.ecn)).collect();
         assert_eq!(departed[2..], [(2, Ecn::Capable0), (3, Ecn::CongestionExperienced)]);
     }
 }

@@ -36,7 +36,7 @@
 //! | `tc` refuses max above limit, and bursts for which C's arithmetic finds no W; C's shifts overflow where Scell_log exceeds 23, for the defaults below about 14 kbit/s | max above limit is accepted, as in the kernel; the other bursts are refused here too; shifts do not overflow | the same wherever `tc` has a defined answer |
 //! | flows are told apart by protocol, addresses and ports; in older kernels also by filters | by the flow key | what a simulation knows |
 
-use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, Packet};
 use crate::ring::Ring;
 use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Stream, Time, params};
 
@@ -101,8 +101,8 @@ impl ChokeLinuxParams {
     }
 }
 
-/// The causes for which it gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early, Cause::Forced, Cause::Match];
+/// The reasons for which it drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early, DropReason::Forced, DropReason::Match];
 
 /// How the average decays while the link is idle: `tc_red_eval_idle_damping`.
 #[derive(Clone, Debug)]
@@ -240,11 +240,11 @@ impl<P: Packet> ChokeLinux<P> {
         (rng.bits() >> 32) / self.max_p_delta
     }
 
-    /// RED's decision: the cause for which the arrival is to be marked or dropped, if it is.
-    fn red_action(&mut self, rng: &mut Stream) -> Option<Cause> {
+    /// RED's decision: the reason for which the arrival is to be marked or dropped, if it is.
+    fn red_action(&mut self, rng: &mut Stream) -> Option<DropReason> {
         if self.qavg > self.qth_max {
             self.qcount = -1;
-            return Some(Cause::Forced);
+            return Some(DropReason::Forced);
         }
         self.qcount += 1;
         if self.qcount == 0 {
@@ -256,7 +256,7 @@ impl<P: Packet> ChokeLinux<P> {
         }
         self.qcount = 0;
         self.q_r = self.red_random(rng);
-        Some(Cause::Early)
+        Some(DropReason::Early)
     }
 }
 
@@ -267,17 +267,17 @@ impl<P: Packet> Discipline<P> for ChokeLinux<P> {
             self.qcount = -1;
         } else {
             if let Some(victim) = self.match_random(&packet, ctx.rng) {
-                ctx.lost(victim, Cause::Match);
-                return ctx.lost(packet, Cause::Match);
+                ctx.drop(victim, DropReason::Match);
+                return ctx.drop(packet, DropReason::Match);
             }
-            if let Some(cause) = self.red_action(ctx.rng) {
+            if let Some(reason) = self.red_action(ctx.rng) {
                 if !(self.ecn && packet.mark()) {
-                    return ctx.lost(packet, cause);
+                    return ctx.drop(packet, reason);
                 }
             }
         }
         if !self.ring.has_room(&packet) {
-            return ctx.lost(packet, Cause::Tail);
+            return ctx.drop(packet, DropReason::Tail);
         }
         if self.ring.span() >= self.tab_mask {
             self.ring.close_gaps();

@@ -1,7 +1,7 @@
 //! Traces of the kernel's code by hand, and what `tc` (iproute2 6.1.0) sent to the kernel, recorded from its messages.
 
 use super::*;
-use crate::rig::{Rig, TestPacket};
+use crate::harness::{Harness, TestPacket};
 use alloc::vec::Vec;
 use sluicegate_base::{Ecn, Link, Params};
 
@@ -14,8 +14,8 @@ fn thresholds(min_th: u64, max_th: u64, burst: u64) -> ChokeLinuxParams {
     ChokeLinuxParams { min_th, max_th, burst: Some(burst), ..params() }
 }
 
-fn rig(params: ChokeLinuxParams) -> Rig<ChokeLinux<TestPacket>> {
-    Rig::new(ChokeLinux::new(params), 5)
+fn harness(params: ChokeLinuxParams) -> Harness<ChokeLinux<TestPacket>> {
+    Harness::new(ChokeLinux::new(params), 5)
 }
 
 /// Wlog, Scell_log, the first cells of Stab with the values 1, 2, 3 …, and its sum, as `tc qdisc add … choke` sent them
@@ -69,54 +69,57 @@ fn what_tc_refuses_is_refused() {
 /// the weight is that of min 2, max 4, burst 2: 1 ≤ 1.5.)
 #[test]
 fn replays_the_kernels_code() {
-    let mut rig = rig(ChokeLinuxParams { max_p: 0.5, ..thresholds(2, 4, 2) });
-    assert_eq!((rig.discipline.wlog, rig.discipline.qth_min, rig.discipline.qth_max), (1, 4, 8));
+    let mut harness = harness(ChokeLinuxParams { max_p: 0.5, ..thresholds(2, 4, 2) });
+    assert_eq!((harness.discipline.wlog, harness.discipline.qth_min, harness.discipline.qth_max), (1, 4, 8));
     // qavg ← qavg + qlen − (qavg >> 1): 0, 1, 1 + 2 − 0 = 3, 3 + 3 − 1 = 5.
     for (flow, qavg) in [(1, 0), (2, 1), (3, 3)] {
-        rig.arrive(flow, 1000);
-        assert_eq!((rig.discipline.qavg, rig.discipline.qcount), (qavg, -1));
+        harness.arrive(flow, 1000);
+        assert_eq!((harness.discipline.qavg, harness.discipline.qcount), (qavg, -1));
     }
     // Flow 4 finds qavg = 5 > 4: one draw from three slots, no match; qcount = 0: a random number, and no test.
-    let mut draws = rig.rng.clone();
-    rig.arrive(4, 1000);
+    let mut draws = harness.rng.clone();
+    harness.arrive(4, 1000);
     let at = draws.below(3);
-    assert!(at < 3 && rig.lost.is_empty());
+    assert!(at < 3 && harness.dropped.is_empty());
     // ⌊2³¹/2⌋ = 2³⁰ for each packet of height: qR is 0 … 3.
     let q_r = (draws.bits() >> 32) / (1 << 30);
-    assert_eq!((rig.discipline.qavg, rig.discipline.qcount, rig.discipline.q_r), (5, 0, q_r));
+    assert_eq!((harness.discipline.qavg, harness.discipline.qcount, harness.discipline.q_r), (5, 0, q_r));
     // Flow 5: qavg = 5 + 4 − 2 = 7; height (7 − 4) >> 1 = 1, qcount = 1: marked if 1 ≥ qR.
-    rig.arrive(5, 1000);
+    harness.arrive(5, 1000);
     draws.below(4);
-    assert_eq!(rig.discipline.qavg, 7);
-    assert_eq!(rig.lost_flows(), if 1 >= q_r { Vec::from([(5, Cause::Early)]) } else { Vec::new() });
+    assert_eq!(harness.discipline.qavg, 7);
+    assert_eq!(harness.dropped_flows(), if 1 >= q_r { Vec::from([(5, DropReason::Early)]) } else { Vec::new() });
     // Flow 1 again: qavg = 7 + (4 or 5) − 3 ≥ 8. At 8 it is not above max; the next arrivals are.
-    while rig.discipline.qavg <= 8 {
-        rig.arrive(6, 1000);
+    while harness.discipline.qavg <= 8 {
+        harness.arrive(6, 1000);
     }
-    let before = rig.lost.len();
-    rig.arrive(7, 1000);
-    assert_eq!((rig.lost_flows()[before..].to_vec(), rig.discipline.qcount), (Vec::from([(7, Cause::Forced)]), -1));
-    rig.assert_conserved();
+    let before = harness.dropped.len();
+    harness.arrive(7, 1000);
+    assert_eq!(
+        (harness.dropped_flows()[before..].to_vec(), harness.discipline.qcount),
+        (Vec::from([(7, DropReason::Forced)]), -1)
+    );
+    harness.assert_conserved();
 }
 
 #[test]
 fn it_compares_above_max_too() {
-    let mut rig = rig(thresholds(2, 4, 2));
-    (0..30).for_each(|_| rig.arrive(1, 1000));
-    assert!(rig.lost_flows().iter().all(|lost| *lost == (1, Cause::Match)) && !rig.lost.is_empty());
+    let mut harness = harness(thresholds(2, 4, 2));
+    (0..30).for_each(|_| harness.arrive(1, 1000));
+    assert!(harness.dropped_flows().iter().all(|lost| *lost == (1, DropReason::Match)) && !harness.dropped.is_empty());
     // Another flow fills the queue far above max, then meets itself there.
-    rig.discipline.qavg = 100;
-    let before = rig.lost.len();
-    rig.arrive(1, 1000);
-    assert_eq!(rig.lost_flows()[before..], [(1, Cause::Match), (1, Cause::Match)]);
-    rig.assert_conserved();
+    harness.discipline.qavg = 100;
+    let before = harness.dropped.len();
+    harness.arrive(1, 1000);
+    assert_eq!(harness.dropped_flows()[before..], [(1, DropReason::Match), (1, DropReason::Match)]);
+    harness.assert_conserved();
 }
 
 #[test]
 fn three_empty_slots_give_the_head() {
-    let mut rig = rig(thresholds(2, 60, 2));
+    let mut harness = harness(thresholds(2, 60, 2));
     (0..50).for_each(|flow| {
-        rig.discipline.ring.push(TestPacket {
+        harness.discipline.ring.push(TestPacket {
             flow,
             bytes: 1,
             serial: 0,
@@ -125,10 +128,11 @@ fn three_empty_slots_give_the_head() {
         })
     });
     (1..49).for_each(|at| {
-        rig.discipline.ring.kill(at);
+        harness.discipline.ring.kill(at);
     });
     // Two of fifty slots are live: head with 1/50 for each try and (48/50)³ at the end, 49 with the rest.
-    let head = (0..100_000).filter(|_| rig.discipline.peek_random(&mut rig.rng).unwrap().0 == 0).count() as f64 / 1e5;
+    let head =
+        (0..100_000).filter(|_| harness.discipline.peek_random(&mut harness.rng).unwrap().0 == 0).count() as f64 / 1e5;
     let miss: f64 = 0.96;
     let expected = 0.02 * (1.0 + miss + miss * miss) + miss * miss * miss;
     assert!((head - expected).abs() < 0.003, "{head} against {expected}");
@@ -151,43 +155,47 @@ fn the_average_decays_by_the_table() {
 
 #[test]
 fn an_idle_period_starts_when_nothing_is_found() {
-    let mut rig = rig(thresholds(2, 4, 2));
-    (0..5).for_each(|flow| rig.arrive(flow, 1000));
-    let mut qavg = rig.discipline.qavg;
-    while rig.depart().is_some() {}
-    rig.wait(Span::from_secs(5));
-    rig.depart();
-    rig.arrive(9, 1000);
-    qavg = rig.discipline.idle.decay(qavg, Span::from_secs(5));
-    assert_eq!(rig.discipline.qavg, qavg, "the second empty dequeue does not start it anew");
+    let mut harness = harness(thresholds(2, 4, 2));
+    (0..5).for_each(|flow| harness.arrive(flow, 1000));
+    let mut qavg = harness.discipline.qavg;
+    while harness.depart().is_some() {}
+    harness.wait(Span::from_secs(5));
+    harness.depart();
+    harness.arrive(9, 1000);
+    qavg = harness.discipline.idle.decay(qavg, Span::from_secs(5));
+    assert_eq!(harness.discipline.qavg, qavg, "the second empty dequeue does not start it anew");
 }
 
 #[test]
 fn with_ecn_it_marks_above_max() {
-    let mut rig = rig(ChokeLinuxParams { ecn: true, ..thresholds(2, 4, 2) });
-    rig.discipline.qavg = 100;
-    rig.offer(1, 1000, Ecn::Capable0);
-    rig.offer(2, 1000, Ecn::NotCapable);
-    assert_eq!(rig.lost_flows(), [(2, Cause::Forced)]);
-    assert_eq!(rig.depart().map(|packet| packet.ecn), Some(Ecn::CongestionExperienced));
-    rig.discipline.ring.push(TestPacket {
+    let mut harness = harness(ChokeLinuxParams { ecn: true, ..thresholds(2, 4, 2) });
+    harness.discipline.qavg = 100;
+    harness.offer(1, 1000, Ecn::Capable0);
+    harness.offer(2, 1000, Ecn::NotCapable);
+    assert_eq!(harness.dropped_flows(), [(2, DropReason::Forced)]);
+    assert_eq!(harness.depart().map(|packet| packet.ecn), Some(Ecn::CongestionExperienced));
+    harness.discipline.ring.push(TestPacket {
         flow: 3,
         bytes: 1000,
         serial: 9,
         ecn: Ecn::Capable0,
         ..TestPacket::default()
     });
-    rig.discipline.qavg = 100;
-    rig.offer(3, 1000, Ecn::Capable0);
-    assert_eq!(rig.lost_flows()[1..], [(3, Cause::Match), (3, Cause::Match)], "matches are dropped, capable or not");
+    harness.discipline.qavg = 100;
+    harness.offer(3, 1000, Ecn::Capable0);
+    assert_eq!(
+        harness.dropped_flows()[1..],
+        [(3, DropReason::Match), (3, DropReason::Match)],
+        "matches are dropped, capable or not"
+    );
 }
 
 #[test]
 fn the_ring_never_outgrows_the_kernels() {
-    let mut rig = rig(ChokeLinuxParams { limit: Size::Packets(20), ..thresholds(2, 4, 2) });
+    let mut harness = harness(ChokeLinuxParams { limit: Size::Packets(20), ..thresholds(2, 4, 2) });
     for k in 0..10_000 {
-        rig.arrive(k % 3, 1000);
-        assert!(rig.discipline.ring.span() <= 31);
+        harness.arrive(k % 3, 1000);
+        assert!(harness.discipline.ring.span() <= 31);
     }
-    rig.assert_conserved();
+    harness.assert_conserved();
 }

@@ -3,7 +3,7 @@
 //! A container holds one discipline for each class of traffic and decides which class sends next. It works from what a
 //! class's own `dequeue` returned, so that any discipline can be in it, another container too.
 
-use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, Packet};
 use crate::drop_tail::{DropTail, DropTailParams};
 use crate::fifo::has_room;
 use alloc::boxed::Box;
@@ -124,7 +124,7 @@ impl<P: Packet> Classes<P> {
     pub(crate) fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) -> Option<usize> {
         if let Some(limit) = self.limit {
             if !has_room(limit, self.packets(), self.bytes(), packet.bytes()) {
-                ctx.lost(packet, Cause::Tail);
+                ctx.drop(packet, DropReason::Tail);
                 return None;
             }
         }
@@ -141,9 +141,9 @@ impl<P: Packet> Classes<P> {
     }
 
     /// As the packet's class says of it; what the limit for all classes refuses is not chosen at all.
-    pub(crate) fn proportional(&self, packet: &P, cause: Option<Cause>) -> bool {
-        let refused = self.limit.is_some() && cause == Some(Cause::Tail);
-        !refused && self.list[self.place(packet)].queue.proportional(packet, cause)
+    pub(crate) fn proportional(&self, packet: &P, reason: Option<DropReason>) -> bool {
+        let refused = self.limit.is_some() && reason == Some(DropReason::Tail);
+        !refused && self.list[self.place(packet)].queue.proportional(packet, reason)
     }
 
     /// Every class chooses among its own packets.
@@ -182,13 +182,13 @@ impl<P: Packet> Classes<P> {
     }
 }
 
-/// Every cause: whatever the disciplines of the classes give packets up for.
-pub(crate) const CAUSES: &[Cause] = Cause::ALL;
+/// Every reason: whatever the disciplines of the classes give packets up for.
+pub(crate) const REASONS: &[DropReason] = DropReason::ALL;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rig::TestPacket;
+    use crate::harness::TestPacket;
 
     fn class(place: usize, class: Option<u64>, max_length: Option<u64>) -> Class<TestPacket> {
         let params = ClassParams { class, max_length: max_length.map(Size::Bytes), quantum: None };

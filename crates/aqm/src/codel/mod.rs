@@ -29,15 +29,15 @@
 //! | draft-nichols-tsvwg-codel-01: a new spell of drops begins with count − 2 if the last one ended within 8 intervals | count − lastcount, 16 intervals | the later drafts, and the kernel |
 //! | `maxpacket_` is a constant of 512 bytes, with the remark that it should be the interface's MTU | `max_packet`: the link's typical packet, or as given | so in Linux, where it is the device's MTU with its link header |
 //! | nothing on ECN in the pseudocode | `ecn`: the packet is marked, leaves, and the next mark is due at drop_next; one mark for a call | so in Linux |
-//! | nothing on the limit | `limit`, counted without the packet in transmission; an arrival beyond it is lost with cause `tail` | Linux has 1000 packets |
+//! | nothing on the limit | `limit`, counted without the packet in transmission; an arrival beyond it is lost with reason `tail` | Linux has 1000 packets |
 //! | times and 1/√count are real | nanoseconds and a real root; `law` = linux: times in units of 1024 ns, 1/√count in 16 bits by one Newton step for each drop, first_above_time exceeded and not only reached | the kernel's arithmetic. Its root lags: at the second, third and fourth drop it has 0.50, 0.56 and 0.49 for 0.71, 0.58 and 0.50 |
 //! | 32-bit times in Linux wrap after 73 minutes | times do not wrap | in Linux a queue that was quiet for 37 minutes may take an old drop_next for a new one |
 //! | Linux has `ce_threshold` | not built | a threshold mark for data centres, not of the RFC |
-//! | a drop is a drop | cause `early` | it is the discipline's signal, not a full queue; no chance is in it |
+//! | a drop is a drop | reason `early` | it is the discipline's signal, not a full queue; no chance is in it |
 
 mod rule;
 
-use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, Packet};
 use crate::fifo::has_room;
 use alloc::collections::VecDeque;
 pub use rule::{CodelRule, CodelState, Source};
@@ -45,7 +45,7 @@ use sluicegate_base::{About, Declared, Range, Size, Span, Time, choices, params}
 
 choices! {
     /// Whose arithmetic.
-    pub enum Law {
+    pub enum CodelArithmetic {
         /// The RFC's, with a real root.
         Rfc8289 = "rfc8289",
         /// The kernel's, in whole numbers.
@@ -71,15 +71,15 @@ params! {
         max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
             range(Range::from(0.0)), source("RFC 8289, Sec. 5: maxpacket_; Linux: the MTU");
         /// The RFC's arithmetic, or the kernel's.
-        law: Law = default(Law::Rfc8289), source("RFC 8289, Sec. 5; Linux, include/net/codel_impl.h");
+        law: CodelArithmetic = default(CodelArithmetic::Rfc8289), source("RFC 8289, Sec. 5; Linux, include/net/codel_impl.h");
     }
     rules {
         "max_packet is in bytes" [max_packet] |p| matches!(p.max_packet, Size::Bytes(_));
     }
 }
 
-/// The causes for which CoDel gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early];
+/// The reasons for which CoDel drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early];
 
 /// Packets with the times of their arrival.
 #[derive(Clone, Debug)]
@@ -138,7 +138,7 @@ impl<P: Packet> Codel<P> {
 impl<P: Packet> Discipline<P> for Codel<P> {
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
         if !has_room(self.limit, self.packets(), self.stamped.bytes, packet.bytes()) {
-            return ctx.lost(packet, Cause::Tail);
+            return ctx.drop(packet, DropReason::Tail);
         }
         self.stamped.bytes += packet.bytes();
         self.stamped.queue.push_back((packet, ctx.now));

@@ -1,7 +1,7 @@
 //! CoDel's rule without a queue: whether the packet at the head is to be dropped. `codel` and `fq_codel` build on it.
 
-use super::Law;
-use crate::discipline::{Cause, Ctx, Packet};
+use super::CodelArithmetic;
+use crate::discipline::{Ctx, DropReason, Packet};
 use sluicegate_base::{Span, Time};
 
 /// A queue that CoDel works on.
@@ -15,7 +15,7 @@ pub trait Source<P> {
 /// What one queue or many have in common.
 #[derive(Clone, Debug)]
 pub struct CodelRule {
-    law: Law,
+    law: CodelArithmetic,
     target: u64,
     interval: u64,
     max_packet: u64,
@@ -37,33 +37,33 @@ pub struct CodelState {
 impl CodelRule {
     /// The rule with these values.
     #[must_use]
-    pub fn new(law: Law, target: Span, interval: Span, max_packet: u64, ecn: bool) -> Self {
+    pub fn new(law: CodelArithmetic, target: Span, interval: Span, max_packet: u64, ecn: bool) -> Self {
         let ticks = |span: Span| match law {
-            Law::Rfc8289 => span.0,
+            CodelArithmetic::Rfc8289 => span.0,
             // tc counts in microseconds.
-            Law::Linux => (span.0 / 1000 * 1000) >> 10,
+            CodelArithmetic::Linux => (span.0 / 1000 * 1000) >> 10,
         };
         CodelRule { law, target: ticks(target), interval: ticks(interval), max_packet, ecn }
     }
 
     fn ticks(&self, time: Time) -> u64 {
         match self.law {
-            Law::Rfc8289 => time.0,
-            Law::Linux => time.0 >> 10,
+            CodelArithmetic::Rfc8289 => time.0,
+            CodelArithmetic::Linux => time.0 >> 10,
         }
     }
 
     /// The time of the next drop, a while after `t` that shortens with the root of the count of drops.
     fn control_law(&self, t: u64, state: &CodelState) -> u64 {
         t + match self.law {
-            Law::Rfc8289 => (self.interval as f64 / libm::sqrt(f64::from(state.count))) as u64,
-            Law::Linux => (self.interval * (u64::from(state.rec_inv_sqrt) << 16)) >> 32,
+            CodelArithmetic::Rfc8289 => (self.interval as f64 / libm::sqrt(f64::from(state.count))) as u64,
+            CodelArithmetic::Linux => (self.interval * (u64::from(state.rec_inv_sqrt) << 16)) >> 32,
         }
     }
 
     /// Linux: one step of Newton's method towards 1/√count.
     pub(super) fn newton_step(&self, state: &mut CodelState) {
-        if self.law == Law::Linux {
+        if self.law == CodelArithmetic::Linux {
             let invsqrt = u64::from(state.rec_inv_sqrt) << 16;
             let invsqrt2 = (invsqrt * invsqrt) >> 32;
             // C's unsigned arithmetic wraps while the count is far from what the root was made for.
@@ -88,7 +88,7 @@ impl CodelRule {
                 state.first_above_time = Some(now + self.interval);
                 false
             }
-            Some(first) if self.law == Law::Linux => now > first,
+            Some(first) if self.law == CodelArithmetic::Linux => now > first,
             Some(first) => now >= first,
         };
         (Some(packet), ok_to_drop)
@@ -120,7 +120,7 @@ impl CodelRule {
                     break;
                 }
                 if let Some(packet) = packet {
-                    ctx.lost(packet, Cause::Early);
+                    ctx.drop(packet, DropReason::Early);
                 }
                 (packet, ok_to_drop) = self.dodequeue(state, now, source);
                 if ok_to_drop {
@@ -132,7 +132,7 @@ impl CodelRule {
         } else if ok_to_drop {
             if !self.mark(&mut packet) {
                 if let Some(packet) = packet {
-                    ctx.lost(packet, Cause::Early);
+                    ctx.drop(packet, DropReason::Early);
                 }
                 (packet, _) = self.dodequeue(state, now, source);
             }

@@ -1,7 +1,7 @@
 //! The pseudocode of RFC 8289 by hand.
 
 use super::*;
-use crate::rig::{Rig, TestPacket};
+use crate::harness::{Harness, TestPacket};
 use alloc::vec::Vec;
 use sluicegate_base::{Ecn, Link, Params, Rate};
 
@@ -10,103 +10,103 @@ fn params() -> CodelParams {
 }
 
 /// A queue of `n` packets of 1000 bytes that arrived at 0, each its own flow 0, 1, ….
-fn full(params: CodelParams, n: u64, ecn: Ecn) -> Rig<Codel<TestPacket>> {
-    let mut rig = Rig::new(Codel::new(params), 1);
-    (0..n).for_each(|flow| rig.offer(flow, 1000, ecn));
-    rig
+fn full(params: CodelParams, n: u64, ecn: Ecn) -> Harness<Codel<TestPacket>> {
+    let mut harness = Harness::new(Codel::new(params), 1);
+    (0..n).for_each(|flow| harness.offer(flow, 1000, ecn));
+    harness
 }
 
 /// The flow that leaves at this time, in ms.
-fn at(rig: &mut Rig<Codel<TestPacket>>, ms: f64) -> Option<u64> {
-    rig.now = Time((ms * 1e6) as u64);
-    let packet = rig.depart();
-    rig.assert_conserved();
+fn at(harness: &mut Harness<Codel<TestPacket>>, ms: f64) -> Option<u64> {
+    harness.now = Time((ms * 1e6) as u64);
+    let packet = harness.depart();
+    harness.assert_conserved();
     packet.map(|packet| packet.flow)
 }
 
-fn lost(rig: &Rig<Codel<TestPacket>>) -> Vec<u64> {
-    rig.lost.iter().map(|(packet, _)| packet.flow).collect()
+fn lost(harness: &Harness<Codel<TestPacket>>) -> Vec<u64> {
+    harness.dropped.iter().map(|(packet, _)| packet.flow).collect()
 }
 
 #[test]
 fn replays_the_pseudocode() {
-    let mut rig = full(params(), 60, Ecn::NotCapable);
+    let mut harness = full(params(), 60, Ecn::NotCapable);
     // The wait is below the target of 5 ms, then at it: first_above_time = 5 + 100.
-    assert_eq!((at(&mut rig, 4.999), at(&mut rig, 5.0)), (Some(0), Some(1)));
-    assert_eq!(at(&mut rig, 104.999), Some(2), "not for an interval yet");
+    assert_eq!((at(&mut harness, 4.999), at(&mut harness, 5.0)), (Some(0), Some(1)));
+    assert_eq!(at(&mut harness, 104.999), Some(2), "not for an interval yet");
     // 105: the first drop. count = 1, drop_next = 205.
-    assert_eq!((at(&mut rig, 105.0), lost(&rig)), (Some(4), [3].into()));
-    assert_eq!((rig.discipline.state.count, rig.discipline.state.drop_next), (1, 205_000_000));
-    assert_eq!(at(&mut rig, 204.999), Some(5));
+    assert_eq!((at(&mut harness, 105.0), lost(&harness)), (Some(4), [3].into()));
+    assert_eq!((harness.discipline.state.count, harness.discipline.state.drop_next), (1, 205_000_000));
+    assert_eq!(at(&mut harness, 204.999), Some(5));
     // 205: count = 2, drop_next = 205 + 100/√2 = 275.710 678 1….
-    assert_eq!((at(&mut rig, 205.0), lost(&rig)), (Some(7), [3, 6].into()));
-    assert_eq!(rig.discipline.state.drop_next, 275_710_678);
+    assert_eq!((at(&mut harness, 205.0), lost(&harness)), (Some(7), [3, 6].into()));
+    assert_eq!(harness.discipline.state.drop_next, 275_710_678);
     // 400: drops due at 275.71, then 100/√3 = 57.735 later at 333.446, then 100/√4 later at 383.446: three, in one call.
     // The next is due at 383.446 + 100/√5 = 428.167.
-    assert_eq!((at(&mut rig, 400.0), lost(&rig)), (Some(11), [3, 6, 8, 9, 10].into()));
-    assert_eq!((rig.discipline.state.count, rig.discipline.state.drop_next / 1000), (5, 428_167));
+    assert_eq!((at(&mut harness, 400.0), lost(&harness)), (Some(11), [3, 6, 8, 9, 10].into()));
+    assert_eq!((harness.discipline.state.count, harness.discipline.state.drop_next / 1000), (5, 428_167));
     // No more than max_packet bytes are left behind the head: the dropping state ends.
     for flow in 12..59 {
-        assert_eq!(at(&mut rig, 401.0), Some(flow));
+        assert_eq!(at(&mut harness, 401.0), Some(flow));
     }
-    assert!(!rig.discipline.state.dropping, "flow 58 left one packet behind");
-    assert_eq!((at(&mut rig, 401.0), at(&mut rig, 401.0)), (Some(59), None));
+    assert!(!harness.discipline.state.dropping, "flow 58 left one packet behind");
+    assert_eq!((at(&mut harness, 401.0), at(&mut harness, 401.0)), (Some(59), None));
     // Again above target, from 500 on: 10 packets that arrived at 490.
-    rig.now = Time(490_000_000);
-    (100..140).for_each(|flow| rig.arrive(flow, 1000));
-    assert_eq!((at(&mut rig, 500.0), at(&mut rig, 599.0)), (Some(100), Some(101)));
+    harness.now = Time(490_000_000);
+    (100..140).for_each(|flow| harness.arrive(flow, 1000));
+    assert_eq!((at(&mut harness, 500.0), at(&mut harness, 599.0)), (Some(100), Some(101)));
     // 600: the last drop_next was 428.167, less than 16 intervals ago; count starts at 5 − 1 = 4: the next at 650.
-    assert_eq!((at(&mut rig, 600.0), lost(&rig)[5..].to_vec()), (Some(103), [102].into()));
-    assert_eq!((rig.discipline.state.count, rig.discipline.state.lastcount), (4, 4));
-    assert_eq!(rig.discipline.state.drop_next, 650_000_000);
+    assert_eq!((at(&mut harness, 600.0), lost(&harness)[5..].to_vec()), (Some(103), [102].into()));
+    assert_eq!((harness.discipline.state.count, harness.discipline.state.lastcount), (4, 4));
+    assert_eq!(harness.discipline.state.drop_next, 650_000_000);
 }
 
 #[test]
 fn a_long_rest_starts_the_count_anew() {
-    let mut rig = full(params(), 40, Ecn::NotCapable);
+    let mut harness = full(params(), 40, Ecn::NotCapable);
     for ms in [5.0, 105.0, 205.0, 300.0] {
-        at(&mut rig, ms);
+        at(&mut harness, ms);
     }
-    assert_eq!((rig.discipline.state.count, rig.discipline.state.lastcount), (3, 1));
-    while at(&mut rig, 301.0).is_some() {}
-    rig.now = Time(3_000_000_000);
-    (0..40).for_each(|flow| rig.arrive(flow, 1000));
+    assert_eq!((harness.discipline.state.count, harness.discipline.state.lastcount), (3, 1));
+    while at(&mut harness, 301.0).is_some() {}
+    harness.now = Time(3_000_000_000);
+    (0..40).for_each(|flow| harness.arrive(flow, 1000));
     for ms in [3010.0, 3110.0] {
-        at(&mut rig, ms);
+        at(&mut harness, ms);
     }
-    assert_eq!((rig.discipline.state.count, rig.discipline.state.drop_next), (1, 3_210_000_000));
+    assert_eq!((harness.discipline.state.count, harness.discipline.state.drop_next), (1, 3_210_000_000));
 }
 
 #[test]
 fn a_queue_of_one_packet_is_left_alone() {
-    let mut rig = full(params(), 2, Ecn::NotCapable);
-    assert_eq!((at(&mut rig, 5000.0), at(&mut rig, 9000.0)), (Some(0), Some(1)));
-    assert!(rig.lost.is_empty());
+    let mut harness = full(params(), 2, Ecn::NotCapable);
+    assert_eq!((at(&mut harness, 5000.0), at(&mut harness, 9000.0)), (Some(0), Some(1)));
+    assert!(harness.dropped.is_empty());
 }
 
 #[test]
 fn marks_in_place_of_drops() {
-    let mut rig = full(CodelParams { ecn: true, ..params() }, 60, Ecn::Capable0);
+    let mut harness = full(CodelParams { ecn: true, ..params() }, 60, Ecn::Capable0);
     let mut marked = Vec::new();
     for ms in [5.0, 105.0, 205.0, 400.0, 400.5, 401.0, 401.5] {
-        rig.now = Time((ms * 1e6) as u64);
-        marked.push(rig.depart().unwrap().ecn == Ecn::CongestionExperienced);
+        harness.now = Time((ms * 1e6) as u64);
+        marked.push(harness.depart().unwrap().ecn == Ecn::CongestionExperienced);
     }
     // As above, but what was due in one call is marked packet by packet.
     assert_eq!(marked, [false, true, true, true, true, true, false]);
-    assert!(rig.lost.is_empty());
+    assert!(harness.dropped.is_empty());
 }
 
 #[test]
 fn the_limit_is_kept() {
-    let rig = full(CodelParams { limit: Size::Bytes(2500), ..params() }, 3, Ecn::Capable0);
-    assert_eq!(rig.lost_flows(), [(2, Cause::Tail)]);
+    let harness = full(CodelParams { limit: Size::Bytes(2500), ..params() }, 3, Ecn::Capable0);
+    assert_eq!(harness.dropped_flows(), [(2, DropReason::Tail)]);
 }
 
 /// One Newton step for each drop, from 1 = 65535/65536 on: 1/√2 = 0.7071, 1/√3 = 0.5774, 1/√4.
 #[test]
 fn linux_finds_the_root_step_by_step() {
-    let rule = CodelRule::new(Law::Linux, Span::from_millis(5), Span::from_millis(100), 1000, false);
+    let rule = CodelRule::new(CodelArithmetic::Linux, Span::from_millis(5), Span::from_millis(100), 1000, false);
     let mut state = CodelState { count: 1, rec_inv_sqrt: u16::MAX, ..CodelState::default() };
     let mut roots = Vec::new();
     for count in 2..=40 {

@@ -33,10 +33,10 @@
 //! | flows have weights | all are equal | the comparison here knows none |
 //! | labels are in the IP header | in the packet's label, as a number of bit/s in 32-bit floating point | as precise as the estimate; other queues on the path must leave the label alone |
 
-use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
 use crate::fifo::Fifo;
 use crate::flows::FlowMap;
-use crate::pool::{List, Pool};
+use crate::slab::{List, Slab};
 use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Stream, Time, choices, params};
 
 choices! {
@@ -71,8 +71,8 @@ params! {
     }
 }
 
-/// The causes for which CSFQ gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early];
+/// The reasons for which CSFQ drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early];
 
 /// An exponential average of a rate in bit/s, by the times between packets.
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +99,7 @@ impl Average {
 struct Edge {
     index: FlowMap<u32>,
     /// Flows with their rates.
-    rates: Pool<(FlowKey, Average)>,
+    rates: Slab<(FlowKey, Average)>,
     /// The one that was silent longest comes first.
     silent: List,
     most: usize,
@@ -120,7 +120,7 @@ impl Edge {
             self.forget_first();
         }
         let at = if let Some(&at) = self.index.get(key) {
-            self.rates.refresh(&mut self.silent, at);
+            self.rates.move_to_back(&mut self.silent, at);
             at
         } else {
             if self.index.len() >= self.most {
@@ -173,7 +173,7 @@ impl<P: Packet> Csfq<P> {
         let CsfqParams { role, k, k_alpha, c, flows, limit } = params;
         let edge = Edge {
             index: FlowMap::default(),
-            rates: Pool::default(),
+            rates: Slab::default(),
             silent: List::default(),
             most: flows as usize,
             k,
@@ -238,11 +238,11 @@ impl<P: Packet> Discipline<P> for Csfq<P> {
         // Fig. 3 labels with α as this packet has moved it.
         let fair = if exceeds { label.min(self.alpha) } else { label };
         if dropped {
-            return ctx.lost(packet, Cause::Early);
+            return ctx.drop(packet, DropReason::Early);
         }
         if !self.fifo.has_room(&packet) {
             self.alpha = (0.99 * self.alpha).max(self.floor.min(self.alpha));
-            return ctx.lost(packet, Cause::Tail);
+            return ctx.drop(packet, DropReason::Tail);
         }
         packet.set_label((fair as f32).to_bits());
         self.fifo.push(packet);
@@ -268,7 +268,7 @@ impl<P: Packet> Discipline<P> for Csfq<P> {
     }
 
     /// Each flow is judged by its rate.
-    fn proportional(&self, _packet: &P, _cause: Option<Cause>) -> bool {
+    fn proportional(&self, _packet: &P, _cause: Option<DropReason>) -> bool {
         false
     }
 

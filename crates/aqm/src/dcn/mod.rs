@@ -45,22 +45,22 @@
 //! | HB of "a few thousand entries", about 2000 flows in it; SB has "a fixed number" | 4096 buckets and at most 8192 flows in HB, 16384 entries in SB. A flow that finds HB full stays where it was and is not judged until a sweep has made room | chosen here; the most that HB holds is what makes memory constant |
 //! | SB is overwritten by collisions, so that a fast flow may be missed | so: a flow is found if threshold + 1 of its packets come in a row between which no other flow takes its place. With m packets of ever new flows between two of its own that has the probability e^(−m·threshold/sb_entries): with the defaults 0.69 for m = 1000, and never for m = 100,000 | the paper's table; a flood of ids so much faster than the flow hides it, whatever the hash |
 //! | no ECN | `action` = mark: packets that can carry a mark are marked instead of dropped, and count as forwarded | an extension, as for the other schemes |
-//! | the buffer is "large enough" for no tail drops | `limit` = 1000 packets; what a full buffer loses has cause `tail` and does not count as forwarded | chosen here |
+//! | the buffer is "large enough" for no tail drops | `limit` = 1000 packets; what a full buffer loses has reason `tail` and does not count as forwarded | chosen here |
 //! | 5-tuples | the flow's key: two flows with one key are one flow | nothing else is known of it here |
 
 mod tables;
 
-use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
 use crate::fifo::Fifo;
 use crate::flow_table::Place;
+use crate::periodic_timer::PeriodicTimer;
 use crate::red::Action;
-use crate::ticks::Ticks;
 use sluicegate_base::{About, Declared, Range, Size, Span, Time, choices, params};
 use tables::Tables;
 
 choices! {
     /// The controller of p_ref.
-    pub enum Law {
+    pub enum ControlLaw {
         /// With the signs that hold the queue at q_ref.
         Corrected = "corrected",
         /// As the paper prints it.
@@ -87,7 +87,7 @@ params! {
         limit: Size = default(Size::Packets(1000)), unit("packets"), range(Range::from(1.0)),
             source("chosen here: large enough for no tail drops, as DCN 2004, Sec. 5, asks");
         /// The controller as corrected, or as printed.
-        law: Law = default(Law::Corrected), source("DCN 2004, Sec. 3.2; corrected here, after AFD (2003)");
+        law: ControlLaw = default(ControlLaw::Corrected), source("DCN 2004, Sec. 3.2; corrected here, after AFD (2003)");
         /// What pktcount counts: packets forwarded, or arrived.
         count: Count = default(Count::Forwarded), source("DCN 2004, Sec. 3.1: forwarded; Sec. 3.2: arrived");
         /// Drop, or mark the packets that can carry a mark and drop the others.
@@ -134,8 +134,8 @@ impl DcnParams {
 /// Most flows of SB that `state` shows.
 const SB_SHOWN: usize = 1024;
 
-/// The causes for which DCN gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early];
+/// The reasons for which DCN drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early];
 
 /// A first-in-first-out queue with Differential Congestion Notification.
 #[derive(Clone, Debug)]
@@ -144,8 +144,8 @@ pub struct Dcn<P> {
     tables: Tables,
     p_ref: f64,
     q_old: u64,
-    updates: Ticks,
-    sweeps: Ticks,
+    updates: PeriodicTimer,
+    sweeps: PeriodicTimer,
     q_ref: f64,
     a: f64,
     b: f64,
@@ -178,14 +178,14 @@ impl<P: Packet> Dcn<P> {
             tables: Tables::new(&params),
             p_ref: params.p_ref_max,
             q_old: 0,
-            updates: Ticks::new(params.t_update),
-            sweeps: Ticks::new(params.t_dec),
+            updates: PeriodicTimer::new(params.t_update),
+            sweeps: PeriodicTimer::new(params.t_dec),
             q_ref: params.q_ref.amount() as f64,
             a: params.gain_a(),
             b: params.b,
             p_ref_min: params.p_ref_min,
             p_ref_max: params.p_ref_max,
-            printed: params.law == Law::Printed,
+            printed: params.law == ControlLaw::Printed,
             counts_arrivals: params.count == Count::Arrived,
             marks: params.action == Action::Mark,
             hb_arrivals: 0,
@@ -201,10 +201,10 @@ impl<P: Packet> Dcn<P> {
     /// Does what the clocks would have done since the link fell quiet.
     #[inline]
     fn catch_up(&mut self, now: Time) {
-        let missed = self.updates.pass(now);
+        let missed = self.updates.skip_missed(now);
         self.move_p_ref(missed as f64 * (self.b - self.a) * self.q_ref);
         // HB was empty: sweeps had nothing to do.
-        self.sweeps.pass(now);
+        self.sweeps.skip_missed(now);
     }
 
     #[inline]
@@ -228,10 +228,10 @@ impl<P: Packet> Dcn<P> {
         }
         let signal = ctx.rng.chance(1.0 - self.p_ref / self.tables.hb.get(at));
         if signal && !(self.marks && packet.mark()) {
-            return ctx.lost(packet, Cause::Early);
+            return ctx.drop(packet, DropReason::Early);
         }
         if !self.fifo.has_room(&packet) {
-            return ctx.lost(packet, Cause::Tail);
+            return ctx.drop(packet, DropReason::Tail);
         }
         if !self.counts_arrivals {
             *self.tables.hb.get_mut(at) += 1.0;
@@ -251,7 +251,7 @@ impl<P: Packet> Discipline<P> for Dcn<P> {
         } else if self.fifo.has_room(&packet) {
             self.fifo.push(packet);
         } else {
-            ctx.lost(packet, Cause::Tail);
+            ctx.drop(packet, DropReason::Tail);
         }
     }
 
@@ -289,7 +289,7 @@ impl<P: Packet> Discipline<P> for Dcn<P> {
     }
 
     /// Only flows in HB are judged, each by its own count.
-    fn proportional(&self, _packet: &P, _cause: Option<Cause>) -> bool {
+    fn proportional(&self, _packet: &P, _cause: Option<DropReason>) -> bool {
         false
     }
 

@@ -2,8 +2,8 @@
 
 use super::DcnParams;
 use crate::discipline::FlowKey;
+use crate::flow_hasher::FlowHasher;
 use crate::flow_table::{FlowTable, Place};
-use crate::keyed::Keyed;
 use alloc::vec;
 use alloc::vec::Vec;
 use sluicegate_base::{Span, Stream, Time};
@@ -26,7 +26,7 @@ pub struct Tables {
     /// How many flows have entered HB so far.
     pub entries: u64,
     /// The key is drawn with the first packet.
-    keyed: Option<Keyed>,
+    keyed: Option<FlowHasher>,
     sb_entries: usize,
     threshold: u64,
     clearing: Span,
@@ -54,7 +54,7 @@ impl Tables {
     #[inline]
     pub fn classify(&mut self, flow: FlowKey, now: Time, rng: &mut Stream) -> Option<Place> {
         self.now = now;
-        let keyed = *self.keyed.get_or_insert_with(|| Keyed::new(rng));
+        let keyed = *self.keyed.get_or_insert_with(|| FlowHasher::new(rng));
         let found = self.hb.find(flow, &keyed);
         if found.is_some() {
             return found;
@@ -62,7 +62,7 @@ impl Tables {
         if self.sb.is_empty() {
             self.sb = vec![Score { flow, last: now, count: 0 }; self.sb_entries];
         }
-        let score = &mut self.sb[keyed.place(flow, self.sb_entries)];
+        let score = &mut self.sb[keyed.bucket(flow, self.sb_entries)];
         if score.flow != flow || now.since(score.last) > self.clearing {
             score.count = 0;
         }
@@ -71,7 +71,7 @@ impl Tables {
             // A flow that waits for room in HB counts on; these packets are not of the last interval.
             let pktcount = (self.threshold + 1) as f64;
             if self.hb.insert(flow, pktcount, &keyed).is_some() {
-                self.sb[keyed.place(flow, self.sb_entries)].count = 0;
+                self.sb[keyed.bucket(flow, self.sb_entries)].count = 0;
                 self.entries += 1;
             }
         }

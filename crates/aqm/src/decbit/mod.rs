@@ -24,7 +24,7 @@
 
 mod shares;
 
-use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, Packet};
 use crate::fifo::Fifo;
 use shares::Shares;
 use sluicegate_base::{About, Declared, Range, Size, Span, Time, choices, params};
@@ -57,8 +57,8 @@ params! {
     }
 }
 
-/// The causes for which DECbit gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail];
+/// The reasons for which DECbit drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail];
 
 /// What a queue was over some time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -155,7 +155,7 @@ impl<P: Packet> Discipline<P> for Decbit<P> {
             Some(shares) => shares.arrival(packet.flow(), packet.bytes()),
         };
         if !admitted {
-            return ctx.lost(packet, Cause::Tail);
+            return ctx.drop(packet, DropReason::Tail);
         }
         if self.avg > self.threshold && over {
             packet.mark();
@@ -189,7 +189,7 @@ impl<P: Packet> Discipline<P> for Decbit<P> {
     }
 
     /// The average reaches back a cycle, which may be one burst: RED 1993, Sec. IX.
-    fn proportional(&self, _packet: &P, _cause: Option<Cause>) -> bool {
+    fn proportional(&self, _packet: &P, _cause: Option<DropReason>) -> bool {
         false
     }
 }

@@ -21,7 +21,7 @@
 //! | nothing on a queue that has packets and gives none | it goes to the end of the list; when all have refused, so does the container | a class may hold back, as a shaper does |
 
 use crate::classes::{self, Class, Classes};
-use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, Packet};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use sluicegate_base::{About, Declared, Range, Size, Time, params};
@@ -44,8 +44,8 @@ params! {
     }
 }
 
-/// The causes for which its classes give up packets.
-pub const CAUSES: &[Cause] = classes::CAUSES;
+/// The reasons for which its classes drops packets.
+pub const REASONS: &[DropReason] = classes::REASONS;
 
 /// What a class may still send in this round.
 #[derive(Clone, Copy, Debug)]
@@ -156,8 +156,8 @@ impl<P: Packet> Discipline<P> for Drr<P> {
         self.classes.for_each(visit);
     }
 
-    fn proportional(&self, packet: &P, cause: Option<Cause>) -> bool {
-        self.classes.proportional(packet, cause)
+    fn proportional(&self, packet: &P, reason: Option<DropReason>) -> bool {
+        self.classes.proportional(packet, reason)
     }
 
     fn groups(&self) -> usize {

@@ -28,11 +28,11 @@
 //! | the quantum is at least the longest packet (1995); 250 bytes in ns-2, the MTU in Linux's `drr` | the link's typical packet, or any from 64 bytes on | the paper's. It moves the order, hardly the shares: UDP of 2 Mbit/s beside 32 TCPs on 1 Mbit/s gets 3.7 % with 250, 1000 and 1514 bytes. With less, the link goes round the flows more than once for a packet: the shares are the same, the time is not |
 //! | an arrival longer than the whole limit | is refused, and nothing else is dropped | no drop could make room for it |
 
-use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
 use crate::fifo::has_room;
 use crate::flows::FlowMap;
 use crate::longest::Longest;
-use crate::pool::{List, Pool};
+use crate::slab::{List, Slab};
 use sluicegate_base::{About, Declared, Range, Size, choices, params};
 
 choices! {
@@ -63,8 +63,8 @@ params! {
     }
 }
 
-/// The causes for which fair queueing gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail];
+/// The reasons for which fair queueing drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail];
 
 /// A flow that has packets.
 #[derive(Clone, Debug)]
@@ -80,8 +80,8 @@ struct Flow {
 /// A queue for each flow under deficit round robin.
 #[derive(Clone, Debug)]
 pub struct Fq<P> {
-    packets: Pool<P>,
-    flows: Pool<Flow>,
+    packets: Slab<P>,
+    flows: Slab<Flow>,
     round: List,
     index: FlowMap<u32>,
     longest: Longest,
@@ -109,8 +109,8 @@ impl<P: Packet> Fq<P> {
     #[must_use]
     pub fn new(params: FqParams) -> Self {
         Fq {
-            packets: Pool::default(),
-            flows: Pool::default(),
+            packets: Slab::default(),
+            flows: Slab::default(),
             round: List::default(),
             index: FlowMap::default(),
             longest: Longest::default(),
@@ -157,7 +157,7 @@ impl<P: Packet> Fq<P> {
 impl<P: Packet> Discipline<P> for Fq<P> {
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
         if !has_room(self.limit, 0, 0, packet.bytes()) {
-            return ctx.lost(packet, Cause::Tail);
+            return ctx.drop(packet, DropReason::Tail);
         }
         let key = packet.flow();
         let at = self.index.get(key).copied().unwrap_or_else(|| {
@@ -174,7 +174,7 @@ impl<P: Packet> Discipline<P> for Fq<P> {
         self.packets.push_back(&mut flow.queue, packet);
         while self.over() {
             let Some(victim) = self.longest.get().and_then(|at| self.take(at, self.drop)) else { break };
-            ctx.lost(victim, Cause::Tail);
+            ctx.drop(victim, DropReason::Tail);
         }
     }
 

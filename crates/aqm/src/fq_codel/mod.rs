@@ -36,11 +36,11 @@
 //! | ECN is on by default (Sec. 5.2.6) | `ecn` is on by default | so in Linux |
 //! | Linux gave each `drop_batch` the least of 1 and what was asked for a time | what is asked for | a slip in the kernel, mended later |
 
-use crate::codel::{CodelRule, CodelState, Law, Source};
-use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::codel::{CodelArithmetic, CodelRule, CodelState, Source};
+use crate::discipline::{Ctx, Discipline, DropReason, Packet};
 use crate::fifo::has_room;
-use crate::keyed::Keyed;
-use crate::pool::{List, Pool};
+use crate::flow_hasher::FlowHasher;
+use crate::slab::{List, Slab};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use sluicegate_base::{About, Declared, Range, Size, Span, Time, params};
@@ -73,7 +73,7 @@ params! {
         max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
             range(Range::from(0.0)), source("RFC 8289, Sec. 5: maxpacket_; Linux: the MTU");
         /// The RFC's arithmetic, or the kernel's.
-        law: Law = default(Law::Rfc8289), source("RFC 8289, Sec. 5; Linux, include/net/codel_impl.h");
+        law: CodelArithmetic = default(CodelArithmetic::Rfc8289), source("RFC 8289, Sec. 5; Linux, include/net/codel_impl.h");
     }
     rules {
         "quantum and max_packet are in bytes" [quantum, max_packet]
@@ -81,8 +81,8 @@ params! {
     }
 }
 
-/// The causes for which FQ-CoDel gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early];
+/// The reasons for which FQ-CoDel drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early];
 
 /// One of the queues.
 #[derive(Clone, Debug, Default)]
@@ -99,7 +99,7 @@ struct Queue {
 /// Packets in all queues.
 #[derive(Clone, Debug)]
 struct Store<P> {
-    pool: Pool<(P, Time)>,
+    pool: Slab<(P, Time)>,
     packets: u64,
     bytes: u64,
 }
@@ -141,7 +141,7 @@ pub struct FqCodel<P> {
     rule: CodelRule,
     /// Whether CoDel is given the backlog of all queues, as in the kernel.
     shared: bool,
-    hash: Option<Keyed>,
+    hash: Option<FlowHasher>,
     queues: Vec<Queue>,
     new_queues: VecDeque<u32>,
     old_queues: VecDeque<u32>,
@@ -171,12 +171,12 @@ impl<P: Packet> FqCodel<P> {
         let FqCodelParams { target, interval, flows, quantum, limit, ecn, drop_batch, max_packet, law } = params;
         FqCodel {
             rule: CodelRule::new(law, target, interval, max_packet.amount(), ecn),
-            shared: law == Law::Linux,
+            shared: law == CodelArithmetic::Linux,
             hash: None,
             queues: (0..flows).map(|_| Queue::default()).collect(),
             new_queues: VecDeque::new(),
             old_queues: VecDeque::new(),
-            store: Store { pool: Pool::default(), packets: 0, bytes: 0 },
+            store: Store { pool: Slab::default(), packets: 0, bytes: 0 },
             quantum: i64::try_from(quantum.amount()).unwrap_or(i64::MAX / 2),
             limit,
             drop_batch,
@@ -209,7 +209,7 @@ impl<P: Packet> FqCodel<P> {
             };
             packets += 1;
             bytes += packet.bytes();
-            ctx.lost(packet, Cause::Tail);
+            ctx.drop(packet, DropReason::Tail);
         }
         queue.codel.count = queue.codel.count.wrapping_add(packets as u32);
     }
@@ -218,10 +218,10 @@ impl<P: Packet> FqCodel<P> {
 impl<P: Packet> Discipline<P> for FqCodel<P> {
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
         if !has_room(self.limit, 0, 0, packet.bytes()) {
-            return ctx.lost(packet, Cause::Tail);
+            return ctx.drop(packet, DropReason::Tail);
         }
-        let hash = *self.hash.get_or_insert_with(|| Keyed::new(ctx.rng));
-        let at = hash.place(packet.flow(), self.queues.len());
+        let hash = *self.hash.get_or_insert_with(|| FlowHasher::new(ctx.rng));
+        let at = hash.bucket(packet.flow(), self.queues.len());
         let queue = &mut self.queues[at];
         queue.packets += 1;
         queue.bytes += packet.bytes();
@@ -278,7 +278,7 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
     }
 
     /// Each flow has a queue of its own.
-    fn proportional(&self, _packet: &P, _cause: Option<Cause>) -> bool {
+    fn proportional(&self, _packet: &P, _cause: Option<DropReason>) -> bool {
         false
     }
 

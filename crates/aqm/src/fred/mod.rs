@@ -30,9 +30,9 @@
 //! | q counts the packets in the buffer | without the packet in transmission | as `red` here |
 //! | ECN is not known | `ecn` marks what RED's chance would drop, and nothing else: a flow beyond max_q, or with strikes, is dropped | what is dropped for want of a share must not enter the queue. There is no drop by the average alone, so no choice above max_th |
 //! | strikes are kept with the flow's state | so: they are forgotten when the flow's last packet leaves | the paper's rule |
-//! | nothing on a full buffer | an arrival that is let pass is lost with cause `tail` | as `red` here |
+//! | nothing on a full buffer | an arrival that is let pass is lost with reason `tail` | as `red` here |
 
-use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, Packet};
 use crate::fifo::Fifo;
 use crate::flows::FlowMap;
 use sluicegate_base::{About, Declared, Range, Size, Span, Time, params};
@@ -70,8 +70,8 @@ params! {
     }
 }
 
-/// The causes for which FRED gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early, Cause::Policed];
+/// The reasons for which FRED drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early, DropReason::Policed];
 
 /// A flow that has packets.
 #[derive(Clone, Copy, Debug, Default)]
@@ -177,13 +177,13 @@ impl<P: Packet> Discipline<P> for Fred<P> {
             if let Some(flow) = self.flows.get_mut(packet.flow()) {
                 flow.strike += 1;
             }
-            return ctx.lost(packet, Cause::Policed);
+            return ctx.drop(packet, DropReason::Policed);
         }
         if self.chance(had, ctx) && !(self.marks && packet.mark()) {
-            return ctx.lost(packet, Cause::Early);
+            return ctx.drop(packet, DropReason::Early);
         }
         if !self.fifo.has_room(&packet) {
-            return ctx.lost(packet, Cause::Tail);
+            return ctx.drop(packet, DropReason::Tail);
         }
         match self.flows.get_mut(packet.flow()) {
             Some(flow) => flow.qlen += 1,
@@ -217,7 +217,7 @@ impl<P: Packet> Discipline<P> for Fred<P> {
     }
 
     /// Each flow is judged by what it has queued.
-    fn proportional(&self, _packet: &P, _cause: Option<Cause>) -> bool {
+    fn proportional(&self, _packet: &P, _cause: Option<DropReason>) -> bool {
         false
     }
 

@@ -34,20 +34,20 @@
 //! | nothing on several equal flows that starve all others | they escape the disproportionate test once only they have drops: five such flows have a fifth each, and ln(15)/5 is 0.54; `tcp_friendly` and `any` catch them | the test's own limit. The others are not the default because a round-trip time in `rtt` that is too long restricts TCP flows with shorter ones |
 //! | nothing on a flow under a constant rate of drops | `unresponsive` alone never finds it: p must double first | the test's own limit; it was the second of three |
 //! | nothing on the flows that were starved | they come back when their own timers let them: of 32 TCPs on 1 Mbit/s that start with five UDP flows of 2 Mbit/s some deliver nothing for a minute or more after the last of the five is in the box, at 25 s; none of their packets is policed | backed-off retransmission timers. Plain RED without any UDP flow, thresholds 5 and 15, leaves one of 32 TCPs at nothing from 20 s to 100 s too (seed 1) |
-//! | a flow's arrival rate from its part of the drops: by packets among early drops, by bytes among forced ones, RED in byte mode | by bytes among all that RED drops or marks (causes `early`, `forced`, `tail`) | RED is in packet mode here, where any packet is as likely to be dropped as another, so that dropped bytes are as arrived bytes |
+//! | a flow's arrival rate from its part of the drops: by packets among early drops, by bytes among forced ones, RED in byte mode | by bytes among all that RED drops or marks (reasons `early`, `forced`, `tail`) | RED is in packet mode here, where any packet is as likely to be dropped as another, so that dropped bytes are as arrived bytes |
 //! | reports and looks into the box every 5 s (`Detect_interval_`, `Reward_interval_`), never under 0.5 s (`Mintime_`) | `interval` for both | ns-2 |
 //! | the history knows all flows | at most `flows` of them; the drops of more still count in p | chosen here: memory stays bounded whatever arrives |
 //! | out of the box: one flow per look, the one with the smallest part of the box's drops, if it passes the test that it had failed with p_B for p; if it had been disproportionate it must be TCP-friendly as well | every flow that passes, n and λ being those of the unrestricted flows; TCP-friendly as well only if `test` = any | a flow's arrivals are counted while it is restricted; without `any` there is no round-trip time to judge by. Where nobody else had a drop, n is 1; where nobody else sent, it is free |
 //! | out of the box, if it had been unresponsive: no rule that works (the code's constants are never set) | when it sends at most 0.8 of what it was put in for | chosen here, after `Unresp_flowbw_factor_` |
-//! | restricted flows have a class of their own under class-based queueing, with half of 1.22·B/(R·√p), or of the flow's own rate, for each of them, to be capped at 46,750 bytes/s on a link of 187,500 (a slip in the Tcl leaves it uncapped), which may borrow what the others leave | a token bucket before RED: `share` of the link for all restricted flows together, 5 %, and `depth`; what exceeds it is lost with cause `policed` | chosen here: one queue, as in the other disciplines here; half of its own rate is no restriction for a flow of twice the link. share = 0 drops all. Restricted packets that pass do not enter the history |
+//! | restricted flows have a class of their own under class-based queueing, with half of 1.22·B/(R·√p), or of the flow's own rate, for each of them, to be capped at 46,750 bytes/s on a link of 187,500 (a slip in the Tcl leaves it uncapped), which may borrow what the others leave | a token bucket before RED: `share` of the link for all restricted flows together, 5 %, and `depth`; what exceeds it is lost with reason `policed` | chosen here: one queue, as in the other disciplines here; half of its own rate is no restriction for a flow of twice the link. share = 0 drops all. Restricted packets that pass do not enter the history |
 //! | R is twice the propagation delay of the link (`rtm_reclass.tcl`) | `rtt`: 50 ms | chosen here: a queue does not know the delay of its link |
 
 mod history;
 mod restricted;
 
-use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, Packet};
 use crate::fifo::Fifo;
-use crate::red::{Action, Arithmetic, Law, Mode, RedParams, RedRule, Verdict};
+use crate::red::{Action, GapLaw, Mode, RedArithmetic, RedParams, RedRule, Verdict};
 use history::{FLOWBW_FACTOR, History, Report, Responses};
 use restricted::{Reason, Restricted};
 use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Time, choices, params};
@@ -127,8 +127,8 @@ fn amount(size: Size) -> u64 {
     }
 }
 
-/// The causes for which it gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early, Cause::Forced, Cause::Policed];
+/// The reasons for which it drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early, DropReason::Forced, DropReason::Policed];
 
 /// The share of the link for restricted flows.
 #[derive(Clone, Debug)]
@@ -204,8 +204,8 @@ impl<P: Packet> PenaltyBox<P> {
             wait: false,
             gentle: false,
             method: 2,
-            law: Law::Section7,
-            arithmetic: Arithmetic::Float,
+            law: GapLaw::Section7,
+            arithmetic: RedArithmetic::Float,
             mode: Mode::Packet,
             max_packet: Size::Bytes(1),
             action,
@@ -297,17 +297,17 @@ impl<P: Packet> Discipline<P> for PenaltyBox<P> {
         let restricted = self.restricted.arrival(flow, bytes);
         if restricted && !self.bucket.admits(bytes, ctx.now) {
             self.restricted.signal();
-            return ctx.lost(packet, Cause::Policed);
+            return ctx.drop(packet, DropReason::Policed);
         }
         self.rule.arrival(self.fifo.packets(), self.fifo.bytes(), ctx.now);
         let verdict = self.rule.judge(bytes, ctx.rng);
-        let cause = self.rule.carry_out(verdict, &mut packet);
-        let cause = cause.or_else(|| (!self.fifo.has_room(&packet)).then_some(Cause::Tail));
-        match cause {
-            Some(cause) => ctx.lost(packet, cause),
+        let reason = self.rule.carry_out(verdict, &mut packet);
+        let reason = reason.or_else(|| (!self.fifo.has_room(&packet)).then_some(DropReason::Tail));
+        match reason {
+            Some(reason) => ctx.drop(packet, reason),
             None => self.fifo.push(packet),
         }
-        let signal = verdict != Verdict::Pass || cause.is_some();
+        let signal = verdict != Verdict::Pass || reason.is_some();
         if !restricted {
             self.history.arrival(bytes);
         }

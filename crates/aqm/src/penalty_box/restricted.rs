@@ -31,7 +31,7 @@ pub struct Restricted {
     /// Ordered by flow.
     inmates: Vec<Inmate>,
     packets: u64,
-    lost: u64,
+    dropped: u64,
     since: Time,
 }
 
@@ -49,7 +49,7 @@ impl Restricted {
 
     /// Counts anew.
     pub fn begin(&mut self, now: Time) {
-        (self.packets, self.lost, self.since) = (0, 0, now);
+        (self.packets, self.dropped, self.since) = (0, 0, now);
     }
 
     /// Restricts a flow.
@@ -73,13 +73,13 @@ impl Restricted {
     /// A packet of a restricted flow is lost or marked.
     #[inline]
     pub fn signal(&mut self) {
-        self.lost += 1;
+        self.dropped += 1;
     }
 
     /// Looks at what has arrived since the last look: keeps the flows of which `stays` says so, by reason, rate x in bytes
     /// per second and the part p of the box's packets that were lost. Counts anew.
     pub fn look(&mut self, now: Time, stays: impl Fn(Reason, f64, f64) -> bool) {
-        let (seconds, p) = (now.since(self.since).as_secs(), ratio(self.lost, self.packets));
+        let (seconds, p) = (now.since(self.since).as_secs(), ratio(self.dropped, self.packets));
         self.begin(now);
         self.inmates.retain_mut(|inmate| {
             let x = core::mem::take(&mut inmate.bytes) as f64 / seconds;

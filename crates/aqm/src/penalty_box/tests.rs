@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::discipline::FlowKey;
-use crate::rig::{Rig, TestPacket};
+use crate::harness::{Harness, TestPacket};
 use alloc::vec;
 use alloc::vec::Vec;
 use sluicegate_base::{Ecn, Link, Params};
@@ -12,45 +12,45 @@ fn params() -> PenaltyBoxParams {
     PenaltyBoxParams { w_q: 1.0, min_th: Size::Packets(1), max_th: Size::Packets(2), max_p: 1e-12, ..defaults }
 }
 
-/// A rig whose queue holds two packets of flow 100: what arrives now is lost.
-fn full(params: PenaltyBoxParams) -> Rig<PenaltyBox<TestPacket>> {
-    let mut rig = Rig::new(PenaltyBox::new(params), 1);
-    rig.arrive(100, 1000);
-    rig.arrive(100, 1000);
-    assert_eq!(rig.discipline.packets(), 2);
-    rig
+/// A harness whose queue holds two packets of flow 100: what arrives now is lost.
+fn full(params: PenaltyBoxParams) -> Harness<PenaltyBox<TestPacket>> {
+    let mut harness = Harness::new(PenaltyBox::new(params), 1);
+    harness.arrive(100, 1000);
+    harness.arrive(100, 1000);
+    assert_eq!(harness.discipline.packets(), 2);
+    harness
 }
 
 /// A report's time, in which these flows send so many packets each, first all of the first.
-fn send(rig: &mut Rig<PenaltyBox<TestPacket>>, sent: &[(u64, u64)]) {
-    let end = rig.now + Span::from_secs(5);
+fn send(harness: &mut Harness<PenaltyBox<TestPacket>>, sent: &[(u64, u64)]) {
+    let end = harness.now + Span::from_secs(5);
     for &(flow, packets) in sent {
-        (0..packets).for_each(|_| rig.arrive(flow, 1000));
+        (0..packets).for_each(|_| harness.arrive(flow, 1000));
     }
-    rig.wait(end.since(rig.now));
+    harness.wait(end.since(harness.now));
 }
 
 /// Flow 1 has 60 of 80 drops, flows 2 … 5 have five each.
 const MOSTLY_ONE: [(u64, u64); 5] = [(1, 60), (2, 5), (3, 5), (4, 5), (5, 5)];
 
-fn boxed(rig: &Rig<PenaltyBox<TestPacket>>) -> Vec<u64> {
-    rig.discipline.restricted.flows()
+fn boxed(harness: &Harness<PenaltyBox<TestPacket>>) -> Vec<u64> {
+    harness.discipline.restricted.flows()
 }
 
 /// A capture may leave out a century. The reports stay at multiples of their interval.
 #[test]
 fn nothing_is_asked_for_while_nothing_happens() {
-    let mut rig = Rig::new(PenaltyBox::new(params()), 1);
-    assert_eq!(rig.discipline.next_wakeup(), None);
-    rig.arrive(1, 1000);
-    assert_eq!(rig.discipline.next_wakeup(), Some(Time::ZERO + Span::from_secs(5)));
-    rig.wait(Span::from_secs(7));
-    assert_eq!(rig.discipline.next_wakeup(), None);
-    rig.wait(Span::from_secs(3_155_760_006));
-    rig.arrive(1, 1000);
-    assert_eq!(rig.discipline.next_wakeup(), Some(Time::ZERO + Span::from_secs(3_155_760_015)));
-    rig.wait(Span::from_secs(1));
-    let report = rig.discipline.history.report(rig.now).unwrap();
+    let mut harness = Harness::new(PenaltyBox::new(params()), 1);
+    assert_eq!(harness.discipline.next_wakeup(), None);
+    harness.arrive(1, 1000);
+    assert_eq!(harness.discipline.next_wakeup(), Some(Time::ZERO + Span::from_secs(5)));
+    harness.wait(Span::from_secs(7));
+    assert_eq!(harness.discipline.next_wakeup(), None);
+    harness.wait(Span::from_secs(3_155_760_006));
+    harness.arrive(1, 1000);
+    assert_eq!(harness.discipline.next_wakeup(), Some(Time::ZERO + Span::from_secs(3_155_760_015)));
+    harness.wait(Span::from_secs(1));
+    let report = harness.discipline.history.report(harness.now).unwrap();
     assert_eq!(report.lambda, 250.0, "1000 bytes since 3 155 760 010 s");
 }
 
@@ -58,55 +58,55 @@ fn nothing_is_asked_for_while_nothing_happens() {
 /// 12,300·√(80/82) = 12,149 is more than 12,000.
 #[test]
 fn a_disproportionate_flow_goes_into_the_box() {
-    let mut rig = full(params());
-    assert_eq!(rig.discipline.next_wakeup(), Some(Time::ZERO + Span::from_secs(5)));
-    MOSTLY_ONE.iter().for_each(|&(flow, packets)| (0..packets).for_each(|_| rig.arrive(flow, 1000)));
-    let report = rig.discipline.history.report(Time::ZERO + Span::from_secs(5)).unwrap();
+    let mut harness = full(params());
+    assert_eq!(harness.discipline.next_wakeup(), Some(Time::ZERO + Span::from_secs(5)));
+    MOSTLY_ONE.iter().for_each(|&(flow, packets)| (0..packets).for_each(|_| harness.arrive(flow, 1000)));
+    let report = harness.discipline.history.report(Time::ZERO + Span::from_secs(5)).unwrap();
     assert_eq!(report, Report { n: 5.0, p: 80.0 / 82.0, lambda: 16_400.0, top: Some((FlowKey(1), 12_300.0)) });
-    assert!(boxed(&rig).is_empty());
-    rig.wait(Span::from_secs(5));
-    assert_eq!(boxed(&rig), [1]);
+    assert!(boxed(&harness).is_empty());
+    harness.wait(Span::from_secs(5));
+    assert_eq!(boxed(&harness), [1]);
     // Flow 1 now has the bucket's ten packets, which RED loses; then it is policed. Flow 2 is RED's alone.
-    let before = rig.lost.len();
-    (0..12).for_each(|_| rig.arrive(1, 1000));
-    rig.arrive(2, 1000);
-    let causes: Vec<Cause> = rig.lost[before..].iter().map(|(_, cause)| *cause).collect();
-    assert_eq!(causes[..10], [Cause::Forced; 10]);
-    assert_eq!(causes[10..], [Cause::Policed, Cause::Policed, Cause::Forced]);
-    let report = rig.discipline.history.report(rig.now + Span::from_secs(5)).unwrap();
+    let before = harness.dropped.len();
+    (0..12).for_each(|_| harness.arrive(1, 1000));
+    harness.arrive(2, 1000);
+    let reasons: Vec<DropReason> = harness.dropped[before..].iter().map(|(_, reason)| *reason).collect();
+    assert_eq!(reasons[..10], [DropReason::Forced; 10]);
+    assert_eq!(reasons[10..], [DropReason::Policed, DropReason::Policed, DropReason::Forced]);
+    let report = harness.discipline.history.report(harness.now + Span::from_secs(5)).unwrap();
     assert_eq!((report.n, report.lambda), (1.0, 200.0), "flow 2's; restricted flows do not count");
-    rig.assert_conserved();
+    harness.assert_conserved();
 }
 
 #[test]
 fn both_parts_of_the_test_must_hold() {
     // 12,149 is less than 12,200.
-    let mut rig = full(PenaltyBoxParams { c: Rate(8 * 12_200), ..params() });
-    send(&mut rig, &MOSTLY_ONE);
-    assert!(boxed(&rig).is_empty());
+    let mut harness = full(PenaltyBoxParams { c: Rate(8 * 12_200), ..params() });
+    send(&mut harness, &MOSTLY_ONE);
+    assert!(boxed(&harness).is_empty());
     // Two flows: ln(6)/2 = 0.896 of the arrivals is the least for which one is restricted; 89 % is not and 90 % is.
     for (large, convicted) in [(89, false), (90, true)] {
-        let mut rig = full(PenaltyBoxParams { c: Rate(0), ..params() });
-        send(&mut rig, &[(1, large), (2, 100 - large)]);
-        assert_eq!(!boxed(&rig).is_empty(), convicted, "{large} of 100");
+        let mut harness = full(PenaltyBoxParams { c: Rate(0), ..params() });
+        send(&mut harness, &[(1, large), (2, 100 - large)]);
+        assert_eq!(!boxed(&harness).is_empty(), convicted, "{large} of 100");
     }
 }
 
 /// ln(3)/1 is above 1.
 #[test]
 fn a_flow_that_is_alone_is_never_disproportionate() {
-    let mut rig = full(PenaltyBoxParams { c: Rate(0), ..params() });
-    (0..20).for_each(|_| send(&mut rig, &[(1, 500)]));
-    assert!(boxed(&rig).is_empty());
+    let mut harness = full(PenaltyBoxParams { c: Rate(0), ..params() });
+    (0..20).for_each(|_| send(&mut harness, &[(1, 500)]));
+    assert!(boxed(&harness).is_empty());
 }
 
 /// The estimate goes by bytes: 20 drops of 1500 bytes weigh more than 60 of 40.
 #[test]
 fn the_largest_part_of_the_drops_is_counted_in_bytes() {
-    let mut rig = full(params());
-    (0..60).for_each(|_| rig.arrive(1, 40));
-    (0..20).for_each(|_| rig.arrive(2, 1500));
-    let report = rig.discipline.history.report(Time::ZERO + Span::from_secs(5)).unwrap();
+    let mut harness = full(params());
+    (0..60).for_each(|_| harness.arrive(1, 40));
+    (0..20).for_each(|_| harness.arrive(2, 1500));
+    let report = harness.discipline.history.report(Time::ZERO + Span::from_secs(5)).unwrap();
     // 34,400 bytes arrived, 32,400 of them lost, 30,000 of flow 2.
     assert_eq!(report.top, Some((FlowKey(2), 30_000.0 / 32_400.0 * 6_880.0)));
 }
@@ -117,34 +117,34 @@ fn the_largest_part_of_the_drops_is_counted_in_bytes() {
 fn a_flow_above_tcps_rate_fails_the_friendly_test() {
     for (rtt, convicted) in [(50, false), (120, false), (121, true)] {
         let params = PenaltyBoxParams { test: Test::TcpFriendly, rtt: Span::from_millis(rtt), ..params() };
-        let mut rig = full(params);
-        send(&mut rig, &MOSTLY_ONE);
-        assert_eq!(!boxed(&rig).is_empty(), convicted, "{rtt} ms");
+        let mut harness = full(params);
+        send(&mut harness, &MOSTLY_ONE);
+        assert_eq!(!boxed(&harness).is_empty(), convicted, "{rtt} ms");
     }
     // What is TCP-friendly may still be disproportionate.
-    let mut rig = full(PenaltyBoxParams { test: Test::Any, ..params() });
-    send(&mut rig, &MOSTLY_ONE);
-    assert_eq!(boxed(&rig), [1]);
+    let mut harness = full(PenaltyBoxParams { test: Test::Any, ..params() });
+    send(&mut harness, &MOSTLY_ONE);
+    assert_eq!(boxed(&harness), [1]);
 }
 
 /// A report names one flow, the one with most of the drops; the next names the next.
 #[test]
 fn one_flow_goes_into_the_box_at_a_time() {
-    let mut rig = full(PenaltyBoxParams { test: Test::TcpFriendly, rtt: Span::from_secs(1), ..params() });
+    let mut harness = full(PenaltyBoxParams { test: Test::TcpFriendly, rtt: Span::from_secs(1), ..params() });
     let equals = [(9, 200), (8, 201), (7, 200)];
     for expected in [vec![8], vec![7, 8], vec![7, 8, 9]] {
-        send(&mut rig, &equals);
-        assert_eq!(boxed(&rig), expected, "of equals the first by its key");
+        send(&mut harness, &equals);
+        assert_eq!(boxed(&harness), expected, "of equals the first by its key");
     }
 }
 
 /// Of so many packets of flow 1 the queue takes the first and loses the others.
-fn offer(rig: &mut Rig<PenaltyBox<TestPacket>>, taken: u64, lost: u64) {
+fn offer(harness: &mut Harness<PenaltyBox<TestPacket>>, taken: u64, lost: u64) {
     for _ in 0..taken {
-        rig.depart().unwrap();
-        rig.arrive(1, 1000);
+        harness.depart().unwrap();
+        harness.arrive(1, 1000);
     }
-    send(rig, &[(1, lost)]);
+    send(harness, &[(1, lost)]);
 }
 
 /// The first report: 22 packets with the two of the start, p = 5/22 = 0.227, x = 4,400 bytes/s. The second must have
@@ -159,12 +159,12 @@ fn a_flow_that_does_not_respond_twice_goes_into_the_box() {
         ((10, 10), (9, 10), false),  // x = 3,800 is below 3,920
     ];
     for (second, third, convicted) in cases {
-        let mut rig = full(PenaltyBoxParams { test: Test::Unresponsive, ..params() });
+        let mut harness = full(PenaltyBoxParams { test: Test::Unresponsive, ..params() });
         for (taken, lost) in [(15, 5), second, third] {
-            assert!(boxed(&rig).is_empty());
-            offer(&mut rig, taken, lost);
+            assert!(boxed(&harness).is_empty());
+            offer(&mut harness, taken, lost);
         }
-        assert_eq!(!boxed(&rig).is_empty(), convicted, "{second:?}, then {third:?}");
+        assert_eq!(!boxed(&harness).is_empty(), convicted, "{second:?}, then {third:?}");
     }
 }
 
@@ -172,11 +172,11 @@ fn a_flow_that_does_not_respond_twice_goes_into_the_box() {
 #[test]
 fn an_unresponsive_flow_is_free_when_it_responds() {
     for (packets, free) in [(16, true), (17, false)] {
-        let mut rig = full(PenaltyBoxParams { test: Test::Unresponsive, ..params() });
-        [(15, 5), (10, 10), (10, 10)].iter().for_each(|&(taken, lost)| offer(&mut rig, taken, lost));
-        assert_eq!(boxed(&rig), [1]);
-        send(&mut rig, &[(1, packets)]);
-        assert_eq!(boxed(&rig).is_empty(), free, "{packets} packets in 5 s");
+        let mut harness = full(PenaltyBoxParams { test: Test::Unresponsive, ..params() });
+        [(15, 5), (10, 10), (10, 10)].iter().for_each(|&(taken, lost)| offer(&mut harness, taken, lost));
+        assert_eq!(boxed(&harness), [1]);
+        send(&mut harness, &[(1, packets)]);
+        assert_eq!(boxed(&harness).is_empty(), free, "{packets} packets in 5 s");
     }
 }
 
@@ -185,11 +185,11 @@ fn an_unresponsive_flow_is_free_when_it_responds() {
 #[test]
 fn a_disproportionate_flow_is_free_when_it_sends_less() {
     for (own, other, free) in [(60, 5, true), (61, 5, false), (61, 55, false), (61, 56, true), (61, 0, true)] {
-        let mut rig = full(params());
-        send(&mut rig, &MOSTLY_ONE);
-        assert_eq!(boxed(&rig), [1]);
-        send(&mut rig, &[(1, own), (2, other)]);
-        assert_eq!(boxed(&rig).is_empty(), free, "{own} and {other} packets in 5 s");
+        let mut harness = full(params());
+        send(&mut harness, &MOSTLY_ONE);
+        assert_eq!(boxed(&harness), [1]);
+        send(&mut harness, &[(1, own), (2, other)]);
+        assert_eq!(boxed(&harness).is_empty(), free, "{own} and {other} packets in 5 s");
     }
 }
 
@@ -198,10 +198,10 @@ fn a_disproportionate_flow_is_free_when_it_sends_less() {
 fn an_unfriendly_flow_is_free_when_it_is_friendly() {
     for (packets, free) in [(60, true), (61, false), (0, true)] {
         let params = PenaltyBoxParams { test: Test::TcpFriendly, rtt: Span::from_millis(121), ..params() };
-        let mut rig = full(params);
-        send(&mut rig, &MOSTLY_ONE);
-        send(&mut rig, &[(1, packets)]);
-        assert_eq!(boxed(&rig).is_empty(), free, "{packets} packets in 5 s");
+        let mut harness = full(params);
+        send(&mut harness, &MOSTLY_ONE);
+        send(&mut harness, &[(1, packets)]);
+        assert_eq!(boxed(&harness).is_empty(), free, "{packets} packets in 5 s");
     }
 }
 
@@ -210,11 +210,11 @@ fn an_unfriendly_flow_is_free_when_it_is_friendly() {
 #[test]
 fn with_any_a_disproportionate_flow_must_be_friendly_too() {
     for (test, packets, free) in [(Test::Any, 62, false), (Test::Any, 61, true), (Test::Disproportionate, 62, true)] {
-        let mut rig = full(PenaltyBoxParams { test, rtt: Span::from_millis(120), ..params() });
-        send(&mut rig, &MOSTLY_ONE);
-        assert_eq!(boxed(&rig), [1]);
-        send(&mut rig, &[(1, packets), (2, 60)]);
-        assert_eq!(boxed(&rig).is_empty(), free, "{packets} packets in 5 s");
+        let mut harness = full(PenaltyBoxParams { test, rtt: Span::from_millis(120), ..params() });
+        send(&mut harness, &MOSTLY_ONE);
+        assert_eq!(boxed(&harness), [1]);
+        send(&mut harness, &[(1, packets), (2, 60)]);
+        assert_eq!(boxed(&harness).is_empty(), free, "{packets} packets in 5 s");
     }
 }
 
@@ -236,42 +236,42 @@ fn ten_reports_are_remembered() {
 #[test]
 fn the_box_has_its_share_of_the_link() {
     // 5 % of 1 Mbit/s are 6250 bytes/s: in 100 s, 625,000 bytes and the depth of 10,000. Flow 2 keeps flow 1 in the box.
-    let mut rig = full(params());
-    send(&mut rig, &MOSTLY_ONE);
-    let before = rig.lost.len();
+    let mut harness = full(params());
+    send(&mut harness, &MOSTLY_ONE);
+    let before = harness.dropped.len();
     for _ in 0..10_000 {
-        rig.arrive(1, 1000);
-        rig.arrive(2, 40);
-        rig.wait(Span::from_millis(10));
+        harness.arrive(1, 1000);
+        harness.arrive(2, 40);
+        harness.wait(Span::from_millis(10));
     }
-    let policed = rig.lost[before..].iter().filter(|(_, cause)| *cause == Cause::Policed).count();
+    let policed = harness.dropped[before..].iter().filter(|(_, reason)| *reason == DropReason::Policed).count();
     assert!((10_000 - policed).abs_diff(635) <= 1, "{} passed", 10_000 - policed);
-    let mut rig = full(PenaltyBoxParams { share: 0.0, ..params() });
-    send(&mut rig, &MOSTLY_ONE);
-    rig.arrive(1, 1000);
-    assert_eq!(rig.lost_flows().last(), Some(&(1, Cause::Policed)), "share = 0 drops all");
+    let mut harness = full(PenaltyBoxParams { share: 0.0, ..params() });
+    send(&mut harness, &MOSTLY_ONE);
+    harness.arrive(1, 1000);
+    assert_eq!(harness.dropped_flows().last(), Some(&(1, DropReason::Policed)), "share = 0 drops all");
 }
 
 #[test]
 fn marks_enter_the_history_too() {
     let marker = PenaltyBoxParams { action: Action::Mark, above_max_th: Action::Mark, ..params() };
-    let mut rig = full(marker);
-    (0..15).for_each(|_| rig.offer(1, 1000, Ecn::Capable0));
-    let report = rig.discipline.history.report(Time(1)).unwrap();
-    assert_eq!((rig.lost.len(), report.p), (0, 15.0 / 17.0));
+    let mut harness = full(marker);
+    (0..15).for_each(|_| harness.offer(1, 1000, Ecn::Capable0));
+    let report = harness.discipline.history.report(Time(1)).unwrap();
+    assert_eq!((harness.dropped.len(), report.p), (0, 15.0 / 17.0));
 }
 
 /// A million flows with a drop each, then one with many: the history stays small, and the flow is found in the next report.
 #[test]
 fn many_flows_do_not_fill_the_memory() {
-    let mut rig = full(params());
+    let mut harness = full(params());
     // Ids that a plain modulus would put into one place, each before all that are known.
-    (1..=1_000_000u64).rev().for_each(|k| rig.arrive(k << 44, 1000));
-    assert_eq!(rig.discipline.history.memory(), 1000 * 16);
-    let report = rig.discipline.history.report(Time(1)).unwrap();
+    (1..=1_000_000u64).rev().for_each(|k| harness.arrive(k << 44, 1000));
+    assert_eq!(harness.discipline.history.memory(), 1000 * 16);
+    let report = harness.discipline.history.report(Time(1)).unwrap();
     assert_eq!((report.n, report.p), (1000.0, 1_000_000.0 / 1_000_002.0));
-    send(&mut rig, &[]);
-    assert!(boxed(&rig).is_empty());
-    send(&mut rig, &[(1, 61), (2, 5), (3, 5), (4, 5)]);
-    assert_eq!(boxed(&rig), [1]);
+    send(&mut harness, &[]);
+    assert!(boxed(&harness).is_empty());
+    send(&mut harness, &[(1, 61), (2, 5), (3, 5), (4, 5)]);
+    assert_eq!(boxed(&harness), [1]);
 }

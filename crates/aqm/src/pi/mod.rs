@@ -31,13 +31,13 @@
 //! | nothing on an idle link | samples of an empty queue lower p by (a − b)·q_ref each; while nothing arrives they are made up for when the next packet comes | equal, but for rounding, and an idle link needs no clock. So a > b is required |
 //! | marks (ECN) | `action` = drop by default; = mark: marks what can carry a mark and drops the rest, whatever p is | ns-2's `setbit_` marks at any p too |
 //! | nothing on byte mode | `mode` = byte measures the queue in packets of `max_packet` bytes and scales p by the length of the arrival, up to 1 | ns-2's `queue_in_bytes_` and `bytes_`, which are two switches there; `mean_pktsize_` is 500 there and the link's typical packet here |
-//! | buffer of 800 packets (from memory) | `limit` = 800; what a full buffer loses has cause `tail`, and is not drawn for | ns-2 tests the limit first too |
+//! | buffer of 800 packets (from memory) | `limit` = 800; what a full buffer loses has reason `tail`, and is not drawn for | ns-2 tests the limit first too |
 //! | nothing on the first p | `p_0` = 0 | ns-2; other values shorten the warm-up |
 
-use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
 use crate::fifo::Fifo;
+use crate::periodic_timer::PeriodicTimer;
 use crate::red::{Action, Mode};
-use crate::ticks::Ticks;
 use sluicegate_base::{About, Declared, Range, Size, Span, Time, params};
 
 params! {
@@ -100,14 +100,14 @@ impl Gains {
     }
 }
 
-/// The causes for which PI gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early];
+/// The reasons for which PI drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early];
 
 /// A first-in-first-out queue under a proportional-integral controller.
 #[derive(Clone, Debug)]
 pub struct Pi<P> {
     fifo: Fifo<P>,
-    samples: Ticks,
+    samples: PeriodicTimer,
     p: f64,
     q_old: f64,
     q_ref: f64,
@@ -137,7 +137,7 @@ impl<P: Packet> Pi<P> {
         let max_packet = params.max_packet.amount() as f64;
         Pi {
             fifo: Fifo::new(params.limit),
-            samples: Ticks::new(Span::from_secs_f64(1.0 / params.w)),
+            samples: PeriodicTimer::new(Span::from_secs_f64(1.0 / params.w)),
             p: params.p_0,
             q_old: 0.0,
             q_ref: match params.q_ref {
@@ -172,15 +172,15 @@ impl<P: Packet> Pi<P> {
 impl<P: Packet> Discipline<P> for Pi<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
         if self.quiet() {
-            let missed = self.samples.pass(ctx.now);
+            let missed = self.samples.skip_missed(ctx.now);
             self.move_p(-(missed as f64) * (self.a - self.b) * self.q_ref);
         }
         if !self.fifo.has_room(&packet) {
-            return ctx.lost(packet, Cause::Tail);
+            return ctx.drop(packet, DropReason::Tail);
         }
         let p = self.max_packet.map_or(self.p, |length| self.p * packet.bytes() as f64 / length);
         if ctx.rng.chance(p) && !(self.marks && packet.mark()) {
-            return ctx.lost(packet, Cause::Early);
+            return ctx.drop(packet, DropReason::Early);
         }
         self.fifo.push(packet);
     }

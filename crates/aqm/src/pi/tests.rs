@@ -1,7 +1,7 @@
 //! The controller by hand, with a = 1/32 and b = 1/64, sampled every second.
 
 use super::*;
-use crate::rig::{Rig, TestPacket};
+use crate::harness::{Harness, TestPacket};
 use sluicegate_base::{Ecn, Link, Params, Rate};
 
 fn params() -> PiParams {
@@ -9,54 +9,54 @@ fn params() -> PiParams {
     PiParams { q_ref: Size::Packets(2), a: 1.0 / 32.0, b: 1.0 / 64.0, w: 1.0, ..defaults }
 }
 
-fn after(rig: &mut Rig<Pi<TestPacket>>, seconds: u64) -> f64 {
-    rig.wait(Span::from_secs(seconds));
-    rig.state("p").unwrap()
+fn after(harness: &mut Harness<Pi<TestPacket>>, seconds: u64) -> f64 {
+    harness.wait(Span::from_secs(seconds));
+    harness.state("p").unwrap()
 }
 
 /// The paper's rule: four packets, then six, then none.
 #[test]
 fn replays_the_papers_rule() {
-    let mut rig = Rig::new(Pi::new(params()), 2);
-    let mut draws = rig.rng.clone();
-    let mut arrive = |rig: &mut Rig<Pi<TestPacket>>, n, p: f64| {
+    let mut harness = Harness::new(Pi::new(params()), 2);
+    let mut draws = harness.rng.clone();
+    let mut arrive = |harness: &mut Harness<Pi<TestPacket>>, n, p: f64| {
         for _ in 0..n {
-            let before = rig.lost.len();
-            rig.arrive(1, 1000);
-            assert_eq!(rig.lost.len() - before, usize::from(draws.uniform() < p));
+            let before = harness.dropped.len();
+            harness.arrive(1, 1000);
+            assert_eq!(harness.dropped.len() - before, usize::from(draws.uniform() < p));
         }
     };
-    arrive(&mut rig, 4, 0.0);
+    arrive(&mut harness, 4, 0.0);
     // p = (4 − 2)/32 − (0 − 2)/64 = 3/32.
-    assert_eq!(after(&mut rig, 1), 3.0 / 32.0);
-    arrive(&mut rig, 40, 3.0 / 32.0);
-    let q = rig.discipline.packets() as f64;
+    assert_eq!(after(&mut harness, 1), 3.0 / 32.0);
+    arrive(&mut harness, 40, 3.0 / 32.0);
+    let q = harness.discipline.packets() as f64;
     assert!(q < 44.0, "some of forty were dropped");
     // p = 3/32 + (q − 2)/32 − (4 − 2)/64.
     let p = 3.0 / 32.0 + (q - 2.0) / 32.0 - 2.0 / 64.0;
-    assert_eq!((after(&mut rig, 1), p > 1.0), (1.0, true), "cut at 1");
-    arrive(&mut rig, 5, 1.0);
-    assert_eq!(rig.discipline.packets() as f64, q);
-    while rig.depart().is_some() {}
+    assert_eq!((after(&mut harness, 1), p > 1.0), (1.0, true), "cut at 1");
+    arrive(&mut harness, 5, 1.0);
+    assert_eq!(harness.discipline.packets() as f64, q);
+    while harness.depart().is_some() {}
     // p = 1 + (0 − 2)/32 − (q − 2)/64.
     let p = 1.0 - 2.0 / 32.0 - (q - 2.0) / 64.0;
-    assert_eq!(after(&mut rig, 1), p);
-    rig.assert_conserved();
+    assert_eq!(after(&mut harness, 1), p);
+    harness.assert_conserved();
 }
 
 /// Each second lowers p by (1/32 − 1/64)·2 = 1/32 while the link is idle, without a wake-up.
 #[test]
 fn an_idle_link_is_quiet() {
-    let mut rig = Rig::new(Pi::new(PiParams { p_0: 0.5, ..params() }), 1);
-    assert_eq!(rig.discipline.next_wakeup(), None);
-    rig.wait(Span::from_millis(3500));
-    rig.arrive(1, 1000);
-    assert_eq!(rig.state("p"), Some(0.5 - 3.0 / 32.0));
-    while rig.depart().is_some() {}
-    rig.wait(Span::from_secs(3_155_760_000));
-    rig.arrive(1, 1000);
-    assert_eq!((rig.state("p"), rig.discipline.packets()), (Some(0.0), 1));
-    assert_eq!(rig.discipline.next_wakeup(), Some(Time::ZERO + Span::from_secs(3_155_760_004)));
+    let mut harness = Harness::new(Pi::new(PiParams { p_0: 0.5, ..params() }), 1);
+    assert_eq!(harness.discipline.next_wakeup(), None);
+    harness.wait(Span::from_millis(3500));
+    harness.arrive(1, 1000);
+    assert_eq!(harness.state("p"), Some(0.5 - 3.0 / 32.0));
+    while harness.depart().is_some() {}
+    harness.wait(Span::from_secs(3_155_760_000));
+    harness.arrive(1, 1000);
+    assert_eq!((harness.state("p"), harness.discipline.packets()), (Some(0.0), 1));
+    assert_eq!(harness.discipline.next_wakeup(), Some(Time::ZERO + Span::from_secs(3_155_760_004)));
 }
 
 /// 3000 bytes are 1.5 packets of 2000: p = (1.5 − 1)/32 + 1/64 = 1/32, for a packet of 2000 bytes.
@@ -69,25 +69,25 @@ fn byte_mode_measures_bytes_and_spares_short_packets() {
         limit: Size::Packets(1_000_000),
         ..params()
     };
-    let mut rig = Rig::new(Pi::new(byte.clone()), 1);
-    (0..3).for_each(|_| rig.arrive(1, 1000));
-    assert_eq!(after(&mut rig, 1), 0.5 / 32.0 + 1.0 / 64.0);
-    let mut rig = Rig::new(Pi::new(PiParams { p_0: 0.4, ..byte }), 1);
+    let mut harness = Harness::new(Pi::new(byte.clone()), 1);
+    (0..3).for_each(|_| harness.arrive(1, 1000));
+    assert_eq!(after(&mut harness, 1), 0.5 / 32.0 + 1.0 / 64.0);
+    let mut harness = Harness::new(Pi::new(PiParams { p_0: 0.4, ..byte }), 1);
     for (bytes, p) in [(2000, 0.4), (500, 0.1), (1, 0.0002), (6000, 1.0)] {
-        let before = rig.lost.len();
-        (0..100_000).for_each(|_| rig.arrive(1, bytes));
+        let before = harness.dropped.len();
+        (0..100_000).for_each(|_| harness.arrive(1, bytes));
         // Four standard errors are at most 0.0064.
-        let part = (rig.lost.len() - before) as f64 / 1e5;
+        let part = (harness.dropped.len() - before) as f64 / 1e5;
         assert!((part - p).abs() < 4.0 * libm::sqrt(p * (1.0 - p) / 1e5) + 1e-9, "{bytes} bytes: {part}");
     }
 }
 
 #[test]
 fn a_marker_marks_what_it_can() {
-    let mut rig = Rig::new(Pi::new(PiParams { p_0: 1.0, action: Action::Mark, ..params() }), 1);
-    [Ecn::Capable0, Ecn::NotCapable, Ecn::Capable1].into_iter().for_each(|ecn| rig.offer(1, 1000, ecn));
-    assert_eq!(rig.lost_flows(), [(1, Cause::Early)]);
-    assert_eq!([rig.depart().unwrap().ecn, rig.depart().unwrap().ecn], [Ecn::CongestionExperienced; 2]);
+    let mut harness = Harness::new(Pi::new(PiParams { p_0: 1.0, action: Action::Mark, ..params() }), 1);
+    [Ecn::Capable0, Ecn::NotCapable, Ecn::Capable1].into_iter().for_each(|ecn| harness.offer(1, 1000, ecn));
+    assert_eq!(harness.dropped_flows(), [(1, DropReason::Early)]);
+    assert_eq!([harness.depart().unwrap().ecn, harness.depart().unwrap().ecn], [Ecn::CongestionExperienced; 2]);
 }
 
 /// The constants that the paper prints for its link, and that the gains make the queue return to its target: the closed loop of

@@ -41,10 +41,10 @@
 //! | nothing on arithmetic | floating point | Linux: parts of 2⁵⁶ and ticks of 64 ns. Against a model of its rules p is the same to 10⁻⁶ after every update while signals are marks; at 1.05 to 1.6 times the link's rate losses agree within 3 %, mean queues within 10 % (`tests/pie_linux.rs`) |
 //! | nothing on idle links | when all is at rest (no packet, p = 0, both delays 0, full burst allowance) nothing changes and no update is asked for | equal, and an idle link needs no clock |
 
-use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
 use crate::fifo::Fifo;
+use crate::periodic_timer::PeriodicTimer;
 use crate::red::{Action, Mode};
-use crate::ticks::Ticks;
 use alloc::collections::VecDeque;
 use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Stream, Time, choices, params};
 
@@ -98,8 +98,8 @@ params! {
     }
 }
 
-/// The causes for which PIE gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early];
+/// The reasons for which PIE drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early];
 
 /// Below each probability, the divisor of the change.
 const SCALES: [(f64, f64); 6] = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (0.1, 2.0)];
@@ -115,7 +115,7 @@ pub struct Pie<P> {
     fifo: Fifo<P>,
     /// When each packet in the queue came.
     arrivals: VecDeque<Time>,
-    updates: Ticks,
+    updates: PeriodicTimer,
     p: f64,
     accu_p: f64,
     /// By the last departure.
@@ -144,7 +144,7 @@ impl<P: Packet> Pie<P> {
         Pie {
             fifo: Fifo::new(params.limit),
             arrivals: VecDeque::new(),
-            updates: Ticks::new(params.t_update),
+            updates: PeriodicTimer::new(params.t_update),
             p: 0.0,
             accu_p: 0.0,
             qdelay: Span::ZERO,
@@ -225,16 +225,16 @@ impl<P: Packet> Pie<P> {
 impl<P: Packet> Discipline<P> for Pie<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
         if self.quiet() {
-            self.updates.pass(ctx.now);
+            self.updates.skip_missed(ctx.now);
         }
         if !self.fifo.has_room(&packet) {
             self.accu_p = 0.0;
-            return ctx.lost(packet, Cause::Tail);
+            return ctx.drop(packet, DropReason::Tail);
         }
         if self.drop_early(packet.bytes(), ctx.rng) {
             let marks = self.params.action == Action::Mark && self.p <= self.params.mark_th;
             if !(marks && packet.mark()) {
-                return ctx.lost(packet, Cause::Early);
+                return ctx.drop(packet, DropReason::Early);
             }
         }
         self.fifo.push(packet);

@@ -1,38 +1,38 @@
 //! The controller by hand, on a link of 1 Mbit/s where a packet of 1000 bytes takes 8 ms.
 
 use super::*;
-use crate::rig::{Rig, TestPacket};
+use crate::harness::{Harness, TestPacket};
 use sluicegate_base::{Ecn, Link, Params};
 
 fn params() -> PieParams {
     PieParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap()
 }
 
-fn state(rig: &Rig<Pie<TestPacket>>, name: &str) -> f64 {
-    rig.state(name).unwrap()
+fn state(harness: &Harness<Pie<TestPacket>>, name: &str) -> f64 {
+    harness.state(name).unwrap()
 }
 
 /// RFC 8033's calculate_drop_prob, delay by length: 3 packets are 24 ms, 2 are 16 ms, none is 0.
 #[test]
 fn replays_the_update_of_the_rfc() {
-    let mut rig = Rig::new(Pie::new(PieParams { delay: Delay::Length, ..params() }), 1);
-    (0..3).for_each(|_| rig.arrive(1, 1000));
+    let mut harness = Harness::new(Pie::new(PieParams { delay: Delay::Length, ..params() }), 1);
+    (0..3).for_each(|_| harness.arrive(1, 1000));
     let mut p = 0.0f64;
     let mut old = 0.0;
     for (k, (packets, scale)) in [(3, 2048.0), (3, 128.0), (2, 128.0), (0, 2048.0), (0, 2048.0)].into_iter().enumerate()
     {
-        while rig.discipline.packets() > packets {
-            rig.depart();
+        while harness.discipline.packets() > packets {
+            harness.depart();
         }
-        rig.wait(Span::from_millis(15));
+        harness.wait(Span::from_millis(15));
         let delay = 0.008 * packets as f64;
         let change = (0.125 * (delay - 0.015) + 1.25 * (delay - old)) / scale;
         p = (p + change).max(0.0) * if delay + old == 0.0 { 0.98 } else { 1.0 };
         old = delay;
-        let shown = state(&rig, "p");
+        let shown = state(&harness, "p");
         assert!((shown - p).abs() < 1e-15, "update {k}: {shown} for {p}");
         assert_eq!(
-            rig.discipline.burst_allowance,
+            harness.discipline.burst_allowance,
             Span::from_millis(150 - 15 * (k as u64 + 1)).max(Span::ZERO).max(if p == 0.0 && delay < 0.0075 && k == 4 {
                 Span::from_millis(150)
             } else {
@@ -40,7 +40,7 @@ fn replays_the_update_of_the_rfc() {
             },)
         );
     }
-    assert_eq!((p, rig.discipline.next_wakeup()), (0.0, None), "at rest");
+    assert_eq!((p, harness.discipline.next_wakeup()), (0.0, None), "at rest");
 }
 
 /// Each band of p has its divisor; from 0.1 on a step up is at most 0.02. A long delay adds nothing more in the RFC; with
@@ -48,12 +48,12 @@ fn replays_the_update_of_the_rfc() {
 #[test]
 fn point_8_steps_are_scaled_by_the_probability_and_linux_adds_to_them() {
     let step = |long_delay, p: f64, packets: u64| {
-        let mut rig = Rig::new(Pie::new(PieParams { delay: Delay::Length, long_delay, ..params() }), 1);
-        (0..packets).for_each(|_| rig.arrive(1, 1000));
-        rig.discipline.p = p;
-        rig.discipline.qdelay_old = rig.discipline.current_qdelay();
-        rig.wait(Span::from_millis(15));
-        state(&rig, "p") - p
+        let mut harness = Harness::new(Pie::new(PieParams { delay: Delay::Length, long_delay, ..params() }), 1);
+        (0..packets).for_each(|_| harness.arrive(1, 1000));
+        harness.discipline.p = p;
+        harness.discipline.qdelay_old = harness.discipline.current_qdelay();
+        harness.wait(Span::from_millis(15));
+        state(&harness, "p") - p
     };
     let after = |p, packets| step(None, p, packets);
     let linux = |p, packets| step(Some(Span::from_millis(250)), p, packets);
@@ -72,16 +72,16 @@ fn point_8_steps_are_scaled_by_the_probability_and_linux_adds_to_them() {
 
 #[test]
 fn the_delay_is_that_of_the_packet_that_left_last() {
-    let mut rig = Rig::new(Pie::new(params()), 1);
-    (0..3).for_each(|_| rig.arrive(1, 1000));
-    rig.wait(Span::from_millis(7));
-    rig.depart();
-    assert_eq!(state(&rig, "qdelay_s"), 0.007);
-    rig.wait(Span::from_millis(7));
-    rig.depart();
-    assert_eq!(state(&rig, "qdelay_s"), 0.014);
-    rig.depart();
-    assert_eq!(state(&rig, "qdelay_s"), 0.0, "it left the queue empty");
+    let mut harness = Harness::new(Pie::new(params()), 1);
+    (0..3).for_each(|_| harness.arrive(1, 1000));
+    harness.wait(Span::from_millis(7));
+    harness.depart();
+    assert_eq!(state(&harness, "qdelay_s"), 0.007);
+    harness.wait(Span::from_millis(7));
+    harness.depart();
+    assert_eq!(state(&harness, "qdelay_s"), 0.014);
+    harness.depart();
+    assert_eq!(state(&harness, "qdelay_s"), 0.0, "it left the queue empty");
 }
 
 /// p = 0.1, without updates: with derandomisation a gap is 9 packets at least, and 85 at most (86, as 85 times 0.1 in binary is
@@ -90,15 +90,15 @@ fn the_delay_is_that_of_the_packet_that_left_last() {
 fn signals_are_spaced_out() {
     for (derandomise, least, most) in [(true, 9, 86), (false, 1, 200)] {
         let spared = PieParams { max_burst: Span::ZERO, t_update: Span::from_secs(1_000_000_000), ..params() };
-        let mut rig = Rig::new(Pie::new(PieParams { derandomise, limit: Size::Packets(1 << 40), ..spared }), 1);
-        (0..2).for_each(|_| rig.arrive(1, 1000));
-        (rig.discipline.p, rig.discipline.qdelay_old) = (0.1, Span::from_secs(1));
+        let mut harness = Harness::new(Pie::new(PieParams { derandomise, limit: Size::Packets(1 << 40), ..spared }), 1);
+        (0..2).for_each(|_| harness.arrive(1, 1000));
+        (harness.discipline.p, harness.discipline.qdelay_old) = (0.1, Span::from_secs(1));
         let (mut gap, mut gaps) = (0, alloc::vec::Vec::new());
         for _ in 0..200_000 {
-            let before = rig.lost.len();
-            rig.arrive(1, 1000);
+            let before = harness.dropped.len();
+            harness.arrive(1, 1000);
             gap += 1;
-            if rig.lost.len() > before {
+            if harness.dropped.len() > before {
                 gaps.push(gap);
                 gap = 0;
             }
@@ -114,36 +114,36 @@ fn signals_are_spaced_out() {
 /// For the first 150 ms everything passes, whatever p is; a short queue always does.
 #[test]
 fn bursts_and_short_queues_are_spared() {
-    let mut rig = Rig::new(Pie::new(PieParams { derandomise: false, ..params() }), 1);
-    rig.arrive(1, 1000);
-    rig.discipline.p = 1.0;
-    (0..100).for_each(|_| rig.arrive(1, 1000));
-    assert_eq!(rig.lost.len(), 0);
+    let mut harness = Harness::new(Pie::new(PieParams { derandomise: false, ..params() }), 1);
+    harness.arrive(1, 1000);
+    harness.discipline.p = 1.0;
+    (0..100).for_each(|_| harness.arrive(1, 1000));
+    assert_eq!(harness.dropped.len(), 0);
     for _ in 0..10 {
-        rig.wait(Span::from_millis(15));
-        rig.discipline.p = 1.0;
+        harness.wait(Span::from_millis(15));
+        harness.discipline.p = 1.0;
     }
-    (0..100).for_each(|_| rig.arrive(1, 1000));
-    assert_eq!(rig.lost.len(), 100);
-    while rig.discipline.bytes() >= 2000 {
-        rig.depart();
+    (0..100).for_each(|_| harness.arrive(1, 1000));
+    assert_eq!(harness.dropped.len(), 100);
+    while harness.discipline.bytes() >= 2000 {
+        harness.depart();
     }
-    rig.arrive(1, 1000);
-    assert_eq!((rig.lost.len(), rig.discipline.packets()), (100, 2));
-    rig.assert_conserved();
+    harness.arrive(1, 1000);
+    assert_eq!((harness.dropped.len(), harness.discipline.packets()), (100, 2));
+    harness.assert_conserved();
 }
 
 #[test]
 fn a_marker_drops_above_its_threshold() {
     for (p, marked) in [(0.1, true), (0.11, false)] {
         let params = PieParams { action: Action::Mark, max_burst: Span::ZERO, ..params() };
-        let mut rig = Rig::new(Pie::new(params), 1);
-        (0..2).for_each(|_| rig.offer(1, 1000, Ecn::Capable0));
-        (rig.discipline.p, rig.discipline.qdelay_old) = (p, Span::from_secs(1));
-        (0..100).for_each(|_| rig.offer(1, 1000, Ecn::Capable0));
-        let lost = rig.lost.len();
+        let mut harness = Harness::new(Pie::new(params), 1);
+        (0..2).for_each(|_| harness.offer(1, 1000, Ecn::Capable0));
+        (harness.discipline.p, harness.discipline.qdelay_old) = (p, Span::from_secs(1));
+        (0..100).for_each(|_| harness.offer(1, 1000, Ecn::Capable0));
+        let lost = harness.dropped.len();
         let marks =
-            core::iter::from_fn(|| rig.depart()).filter(|packet| packet.ecn == Ecn::CongestionExperienced).count();
+            core::iter::from_fn(|| harness.depart()).filter(|packet| packet.ecn == Ecn::CongestionExperienced).count();
         assert!(
             if marked { lost == 0 && marks > 2 } else { lost > 2 && marks == 0 },
             "{p}: {lost} lost, {marks} marked"
@@ -155,19 +155,22 @@ fn a_marker_drops_above_its_threshold() {
 #[test]
 fn point_8_the_first_update_comes_within_t_update() {
     for (ms, update) in [(0, 15), (14, 15), (15, 30), (16, 30)] {
-        let mut rig = Rig::new(Pie::new(params()), 1);
-        rig.wait(Span::from_millis(ms));
-        rig.arrive(1, 1000);
-        assert_eq!(rig.discipline.next_wakeup(), Some(Time::ZERO + Span::from_millis(update)), "{ms} ms");
+        let mut harness = Harness::new(Pie::new(params()), 1);
+        harness.wait(Span::from_millis(ms));
+        harness.arrive(1, 1000);
+        assert_eq!(harness.discipline.next_wakeup(), Some(Time::ZERO + Span::from_millis(update)), "{ms} ms");
     }
 }
 
 /// A century of rest is not updated through.
 #[test]
 fn an_idle_link_is_quiet() {
-    let mut rig = Rig::new(Pie::new(params()), 1);
-    assert_eq!(rig.discipline.next_wakeup(), None);
-    rig.wait(Span::from_secs(3_155_760_000));
-    rig.arrive(1, 1000);
-    assert_eq!(rig.discipline.next_wakeup(), Some(Time::ZERO + Span::from_secs(3_155_760_000) + Span::from_millis(15)));
+    let mut harness = Harness::new(Pie::new(params()), 1);
+    assert_eq!(harness.discipline.next_wakeup(), None);
+    harness.wait(Span::from_secs(3_155_760_000));
+    harness.arrive(1, 1000);
+    assert_eq!(
+        harness.discipline.next_wakeup(),
+        Some(Time::ZERO + Span::from_secs(3_155_760_000) + Span::from_millis(15))
+    );
 }

@@ -17,7 +17,7 @@
 //! | nothing on an average | none is reported: each class keeps its own | a sum would belong to no queue |
 
 use crate::classes::{self, Class, Classes};
-use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, Packet};
 use alloc::vec::Vec;
 use sluicegate_base::{About, Declared, Range, Size, Time, params};
 
@@ -32,8 +32,8 @@ params! {
     }
 }
 
-/// The causes for which its classes give up packets.
-pub const CAUSES: &[Cause] = classes::CAUSES;
+/// The reasons for which its classes drops packets.
+pub const REASONS: &[DropReason] = classes::REASONS;
 
 /// Classes under strict priority.
 pub struct Priority<P> {
@@ -110,8 +110,8 @@ impl<P: Packet> Discipline<P> for Priority<P> {
         self.classes.for_each(visit);
     }
 
-    fn proportional(&self, packet: &P, cause: Option<Cause>) -> bool {
-        self.classes.proportional(packet, cause)
+    fn proportional(&self, packet: &P, reason: Option<DropReason>) -> bool {
+        self.classes.proportional(packet, reason)
     }
 
     fn groups(&self) -> usize {

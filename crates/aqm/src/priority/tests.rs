@@ -1,7 +1,7 @@
 use super::*;
 use crate::classes::ClassParams;
 use crate::drop_tail::{DropTail, DropTailParams};
-use crate::rig::{Rig, TestPacket};
+use crate::harness::{Harness, TestPacket};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
@@ -18,31 +18,31 @@ fn class(place: usize, queue: Box<dyn Discipline<TestPacket>>) -> Class<TestPack
     Class::new(place, &ClassParams::defaults(&LINK).unwrap(), queue)
 }
 
-fn send(rig: &mut Rig<Priority<TestPacket>>, packets: &[(u64, u8)]) {
+fn send(harness: &mut Harness<Priority<TestPacket>>, packets: &[(u64, u8)]) {
     for &(flow, class) in packets {
-        rig.submit(TestPacket { flow, bytes: 1000, class, ..TestPacket::default() });
+        harness.submit(TestPacket { flow, bytes: 1000, class, ..TestPacket::default() });
     }
 }
 
 #[test]
 fn earlier_classes_go_first() {
-    let mut rig = Rig::new(Priority::new(none()), 1);
+    let mut harness = Harness::new(Priority::new(none()), 1);
     // Three bands: class 2 and all beyond share the last.
-    send(&mut rig, &[(1, 2), (2, 1), (3, 0), (4, 9), (5, 1)]);
-    assert_eq!(rig.queued_flows(), [3, 2, 5, 1, 4]);
-    assert_eq!([rig.depart().unwrap().flow, rig.depart().unwrap().flow], [3, 2]);
-    send(&mut rig, &[(6, 0)]);
-    assert_eq!([(); 4].map(|()| rig.depart().unwrap().flow), [6, 5, 1, 4]);
-    assert!(rig.depart().is_none());
-    rig.assert_conserved();
+    send(&mut harness, &[(1, 2), (2, 1), (3, 0), (4, 9), (5, 1)]);
+    assert_eq!(harness.queued_flows(), [3, 2, 5, 1, 4]);
+    assert_eq!([harness.depart().unwrap().flow, harness.depart().unwrap().flow], [3, 2]);
+    send(&mut harness, &[(6, 0)]);
+    assert_eq!([(); 4].map(|()| harness.depart().unwrap().flow), [6, 5, 1, 4]);
+    assert!(harness.depart().is_none());
+    harness.assert_conserved();
 }
 
 #[test]
 fn a_limit_for_all_refuses_the_arrival() {
-    let mut rig = Rig::new(Priority::new(PriorityParams { limit: Some(Size::Packets(2)), ..none() }), 1);
-    send(&mut rig, &[(1, 2), (2, 1), (3, 0)]);
-    assert_eq!(rig.lost_flows(), [(3, Cause::Tail)]);
-    rig.assert_conserved();
+    let mut harness = Harness::new(Priority::new(PriorityParams { limit: Some(Size::Packets(2)), ..none() }), 1);
+    send(&mut harness, &[(1, 2), (2, 1), (3, 0)]);
+    assert_eq!(harness.dropped_flows(), [(3, DropReason::Tail)]);
+    harness.assert_conserved();
 }
 
 /// A queue that counts how often it was asked for a packet and had none, and may want to act at an interval.
@@ -89,16 +89,16 @@ fn a_class_learns_that_it_is_idle() {
     let idle = Arc::new(AtomicU64::new(0));
     let spy = Spy { queue: queue(), idle: idle.clone(), due: None, every: Span::ZERO };
     let classes = vec![class(0, Box::new(queue())), class(1, Box::new(spy))];
-    let mut rig = Rig::new(Priority::with_classes(none(), classes), 1);
-    send(&mut rig, &[(2, 1)]);
-    assert_eq!(rig.depart().unwrap().flow, 2);
-    send(&mut rig, &[(1, 0), (1, 0)]);
+    let mut harness = Harness::new(Priority::with_classes(none(), classes), 1);
+    send(&mut harness, &[(2, 1)]);
+    assert_eq!(harness.depart().unwrap().flow, 2);
+    send(&mut harness, &[(1, 0), (1, 0)]);
     let told = [(); 2].map(|()| {
-        rig.depart().unwrap();
+        harness.depart().unwrap();
         idle.load(Ordering::Relaxed)
     });
     assert_eq!(told, [1, 1]);
-    assert_eq!((rig.depart(), idle.load(Ordering::Relaxed)), (None, 2));
+    assert_eq!((harness.depart(), idle.load(Ordering::Relaxed)), (None, 2));
 }
 
 /// Whichever class asks first is woken first.
@@ -109,12 +109,12 @@ fn wake_ups_pass_through() {
         Box::new(Spy { queue: queue(), idle: Arc::default(), due: Some(Time::ZERO + every), every })
     };
     let classes = vec![class(0, looking(5)), class(1, looking(3))];
-    let mut rig = Rig::new(Priority::with_classes(none(), classes), 1);
+    let mut harness = Harness::new(Priority::with_classes(none(), classes), 1);
     let mut wakes = vec![];
-    while rig.now < Time::ZERO + Span::from_secs(10) {
-        let next = rig.discipline.next_wakeup().unwrap();
+    while harness.now < Time::ZERO + Span::from_secs(10) {
+        let next = harness.discipline.next_wakeup().unwrap();
         wakes.push(next.as_secs());
-        rig.wait(next.since(rig.now));
+        harness.wait(next.since(harness.now));
     }
     assert_eq!(wakes, [3.0, 5.0, 6.0, 9.0, 10.0]);
 }

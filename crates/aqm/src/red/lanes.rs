@@ -1,7 +1,7 @@
 //! RED's buffer: first in first out, or with short packets before all others.
 
 use crate::discipline::Packet;
-use crate::fifo::{Room, push_back};
+use crate::fifo::{Limit, push_back};
 use alloc::collections::VecDeque;
 use sluicegate_base::Size;
 
@@ -14,12 +14,12 @@ pub(super) struct Lanes<P> {
     others: VecDeque<P>,
     /// Of both lanes, as the limit is.
     bytes: u64,
-    room: Room,
+    room: Limit,
 }
 
 impl<P: Packet> Lanes<P> {
     pub(super) fn new(limit: Size, short: u64) -> Self {
-        Lanes { short, first: VecDeque::new(), others: VecDeque::new(), bytes: 0, room: Room::of(limit) }
+        Lanes { short, first: VecDeque::new(), others: VecDeque::new(), bytes: 0, room: Limit::of(limit) }
     }
 
     /// Whether the limit leaves room for `packet`.

@@ -25,7 +25,7 @@
 //! | the text drops when avg "exceeds" max_th, Figs. 1 and 17 print ≤ | drop at avg ≥ max_th | as the figures |
 //! | `f(t)`, a linear function of time, gives m | m is real, not rounded | the decay is then smooth in the length of the idle period; ns-2 truncates it and Linux tabulates it |
 //! | `q_time` is when the queue becomes empty | the idle period starts when the link asks and finds nothing | the packet in transmission is not in our queue; so in ns-2 and Linux |
-//! | nothing on a full buffer | an arrival that RED would queue is lost with cause `tail`; `count` still counts it as unmarked, and starts anew with `law` = ns2 | the law of gaps is RED's own, whatever the buffer does |
+//! | nothing on a full buffer | an arrival that RED would queue is lost with reason `tail`; `count` still counts it as unmarked, and starts anew with `law` = ns2 | the law of gaps is RED's own, whatever the buffer does |
 //! | every packet is marked at avg ≥ max_th (Fig. 1), but only dropping bounds the average (Sec. III) | `above_max_th` = drop by default: a marker marks below max_th and drops from there on; = mark: it marks there too, and only a full buffer drops | RFC 3168, Sec. 7, asks for drops there, as protection from senders that ignore marks; Linux marks unless `harddrop` is set; ns-2 drops there, and marks below only while p_b ≤ `mark_p_` (0.1) |
 //! | nothing on `gentle` and marks | the band from max_th to 2·max_th counts as above max_th | the condition is on avg; with ns-2's `mark_p_` = 0.1 nearly the same |
 //! | nothing on the unit of thresholds in byte mode | bytes, or packets of `max_packet` bytes each | so in ns-2, with `mean_pktsize_`; Linux knows bytes alone |
@@ -45,7 +45,7 @@ mod usual;
 
 pub use rule::{RedRule, Verdict};
 
-use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, Packet};
 use alloc::boxed::Box;
 use lanes::Lanes;
 use shifts::Shifts;
@@ -73,7 +73,7 @@ choices! {
 
 choices! {
     /// What `count` counts when a packet is judged, and so the law of the gaps between signals.
-    pub enum Law {
+    pub enum GapLaw {
         /// Packets in the band since the last signal that were not signalled on: gaps are uniform on 1 … 1/p_b.
         Section7 = "section7",
         /// The arrival too, as Fig. 2 prints it: gaps are uniform on 1 … 1/p_b − 1.
@@ -87,7 +87,7 @@ choices! {
 
 choices! {
     /// How RED computes.
-    pub enum Arithmetic {
+    pub enum RedArithmetic {
         /// In floating point, with the values as they are given.
         Float = "float",
         /// In whole numbers, by shifts and a table: w_q and max_p/(max_th − min_th) are the nearest powers of two.
@@ -120,12 +120,12 @@ params! {
         wait: bool = default(false), source("ns-2, wait_");
         /// Raise the probability from max_p to 1 between max_th and 2·max_th, instead of signalling on all.
         gentle: bool = default(false), source("ns-2, gentle_; Floyd 2000");
-        /// Law of the gaps between signals: 1 is geometric, each packet with p_b; 2 is uniform, with p_a.
+        /// GapLaw of the gaps between signals: 1 is geometric, each packet with p_b; 2 is uniform, with p_a.
         method: u64 = default(2), unit("1"), range(Range::from(1.0).to(2.0)), source("RED 1993, Sec. VII");
         /// What method 2 counts: unmarked packets (Sec. VII; Fig. 17), the arrival too (Fig. 2), or what ns-2 counts and spares.
-        law: Law = default(Law::Section7), source("RED 1993, Sec. VII, Figs. 2 and 17; ns-2, red.cc");
+        law: GapLaw = default(GapLaw::Section7), source("RED 1993, Sec. VII, Figs. 2 and 17; ns-2, red.cc");
         /// Compute in floating point, or by shifts and a table with w_q and the slope of p_b rounded to powers of two.
-        arithmetic: Arithmetic = default(Arithmetic::Float), source("RED 1993, Sec. XI and Fig. 17");
+        arithmetic: RedArithmetic = default(RedArithmetic::Float), source("RED 1993, Sec. XI and Fig. 17");
         /// Measure the queue in packets, or in bytes with probabilities proportional to a packet's length.
         mode: Mode = default(Mode::Packet), source("RED 1993, Sec. IV; ns-2, queue_in_bytes_ and bytes_");
         /// In byte mode, the length for which the probability is p_b, and the length of a packet in min_th and max_th.
@@ -146,13 +146,13 @@ params! {
         "min_th < max_th" [min_th, max_th] |p| p.threshold(p.min_th) < p.threshold(p.max_th);
         "max_packet is in bytes" [max_packet] |p| matches!(p.max_packet, Size::Bytes(_));
         "wait belongs to method 2" [wait, method] |p| !p.wait || p.method == 2;
-        "law = figure2 belongs to method 2" [law, method] |p| p.law != Law::Figure2 || p.method == 2;
+        "law = figure2 belongs to method 2" [law, method] |p| p.law != GapLaw::Figure2 || p.method == 2;
         "law = figure17 belongs to method 2 and mode packet, without wait" [law, method, mode, wait]
-            |p| p.law != Law::Figure17 || (p.method == 2 && p.mode == Mode::Packet && !p.wait);
+            |p| p.law != GapLaw::Figure17 || (p.method == 2 && p.mode == Mode::Packet && !p.wait);
         "arithmetic = shifts belongs to law = figure17, without gentle" [arithmetic, law, gentle]
-            |p| p.arithmetic == Arithmetic::Float || (p.law == Law::Figure17 && !p.gentle);
+            |p| p.arithmetic == RedArithmetic::Float || (p.law == GapLaw::Figure17 && !p.gentle);
         "w_q is at least 1/65536 with arithmetic = shifts" [w_q, arithmetic]
-            |p| p.arithmetic == Arithmetic::Float || p.w_q >= 1.0 / 65_536.0;
+            |p| p.arithmetic == RedArithmetic::Float || p.w_q >= 1.0 / 65_536.0;
         "short_first is in bytes" [short_first] |p| !matches!(p.short_first, Some(Size::Packets(_)));
     }
 }
@@ -168,8 +168,8 @@ impl RedParams {
     }
 }
 
-/// The causes for which RED gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early, Cause::Forced];
+/// The reasons for which RED drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early, DropReason::Forced];
 
 /// A queue with Random Early Detection, first in first out unless short packets go first.
 #[derive(Clone, Debug)]
@@ -199,7 +199,7 @@ impl<P: Packet> Red<P> {
     pub fn new(params: RedParams) -> Self {
         let rule = RedRule::new(&params);
         let short = params.short_first.map_or(0, Size::amount);
-        let shifts = (params.arithmetic == Arithmetic::Shifts).then(|| Box::new(Shifts::new(&rule)));
+        let shifts = (params.arithmetic == RedArithmetic::Shifts).then(|| Box::new(Shifts::new(&rule)));
         Red { rule, shifts, lanes: Lanes::new(params.limit, short) }
     }
 
@@ -208,11 +208,11 @@ impl<P: Packet> Red<P> {
     fn enqueue_otherwise(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
         let mut packet = packet;
         match self.signal(&mut packet, ctx) {
-            Some(cause) => ctx.lost(packet, cause),
+            Some(reason) => ctx.drop(packet, reason),
             None if self.lanes.has_room(&packet) => self.lanes.push(packet),
             None => {
                 self.rule.refused();
-                ctx.lost(packet, Cause::Tail);
+                ctx.drop(packet, DropReason::Tail);
             }
         }
     }
@@ -222,7 +222,7 @@ impl<P: Packet> Red<P> {
     fn signal_on(&mut self, packet: P, ctx: &mut Ctx<'_, P>, verdict: Verdict) {
         let mut packet = packet;
         match self.rule.carry_out(verdict, &mut packet) {
-            Some(cause) => ctx.lost(packet, cause),
+            Some(reason) => ctx.drop(packet, reason),
             None => self.lanes.push(packet),
         }
     }
@@ -238,9 +238,9 @@ impl<P: Packet> Red<P> {
         self.lanes.pop()
     }
 
-    /// The average brought up to date and the arrival judged: the cause for which it is to be lost, if it is.
+    /// The average brought up to date and the arrival judged: the reason for which it is to be lost, if it is.
     #[inline]
-    fn signal(&mut self, packet: &mut P, ctx: &mut Ctx<'_, P>) -> Option<Cause> {
+    fn signal(&mut self, packet: &mut P, ctx: &mut Ctx<'_, P>) -> Option<DropReason> {
         if self.shifts.is_some() {
             return self.signal_by_shifts(packet, ctx);
         }
@@ -250,7 +250,7 @@ impl<P: Packet> Red<P> {
     }
 
     #[inline(never)]
-    fn signal_by_shifts(&mut self, packet: &mut P, ctx: &mut Ctx<'_, P>) -> Option<Cause> {
+    fn signal_by_shifts(&mut self, packet: &mut P, ctx: &mut Ctx<'_, P>) -> Option<DropReason> {
         let shifts = self.shifts.as_mut()?;
         shifts.arrival(self.lanes.packets(), ctx.now);
         let verdict = shifts.judge(ctx.rng);
@@ -295,7 +295,7 @@ impl<P: Packet> Discipline<P> for Red<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rig::{Rig, TestPacket};
+    use crate::harness::{Harness, TestPacket};
     use alloc::vec;
     use sluicegate_base::{Ecn, Link, Params, Rate, Stream};
 
@@ -311,39 +311,39 @@ mod tests {
     /// The paper's pseudocode by hand: w_q = 1/2, min_th = 1, max_th = 3, max_p = 1/2, five arrivals and no departure.
     #[test]
     fn replays_the_papers_pseudocode() {
-        let mut rig = Rig::new(Red::new(RedParams { w_q: 0.5, max_p: 0.5, ..thresholds(1, 3) }), 5);
-        let mut draws = rig.rng.clone();
-        assert_eq!(rig.depart(), None);
+        let mut harness = Harness::new(Red::new(RedParams { w_q: 0.5, max_p: 0.5, ..thresholds(1, 3) }), 5);
+        let mut draws = harness.rng.clone();
+        assert_eq!(harness.depart(), None);
         // Arrival 1: the link is idle, avg stays 0. Arrivals 2, 3 and 4 find q = 1, 2, 3: avg = 1/2, 5/4, …
         for _ in 0..2 {
-            rig.arrive(1, 1000);
+            harness.arrive(1, 1000);
         }
-        assert_eq!((rig.discipline.rule.avg, rig.discipline.rule.count), (0.5 * 1.0, -1));
+        assert_eq!((harness.discipline.rule.avg, harness.discipline.rule.count), (0.5 * 1.0, -1));
         // Arrival 3: avg = 0.5·0.5 + 0.5·2 = 1.25, p_b = 0.5·0.25/2 = 0.0625, count = 0, p_a = 0.0625.
-        rig.arrive(1, 1000);
-        assert_eq!(rig.discipline.rule.avg, 1.25);
+        harness.arrive(1, 1000);
+        assert_eq!(harness.discipline.rule.avg, 1.25);
         let third_lost = draws.uniform() < 0.0625;
-        assert_eq!(rig.lost.len(), usize::from(third_lost));
+        assert_eq!(harness.dropped.len(), usize::from(third_lost));
         // Arrival 4 with the third queued: avg = 0.625 + 1.5 = 2.125, p_b = 0.5·1.125/2 = 0.28125, count = 1,
         // p_a = 0.28125/(1 − 0.28125) = 0.391304…
         assert!(!third_lost, "this seed queues the third packet");
-        rig.arrive(1, 1000);
-        assert_eq!((rig.discipline.rule.avg, rig.discipline.rule.p_b()), (2.125, 0.28125));
+        harness.arrive(1, 1000);
+        assert_eq!((harness.discipline.rule.avg, harness.discipline.rule.p_b()), (2.125, 0.28125));
         let fourth_lost = draws.uniform() < 0.28125 / 0.71875;
-        assert_eq!(rig.lost.len(), usize::from(fourth_lost));
+        assert_eq!(harness.dropped.len(), usize::from(fourth_lost));
         // Arrival 5: with the fourth queued, avg = 1.0625 + 2 = 3.0625 ≥ max_th: lost for certain, count = −1.
         assert!(!fourth_lost, "this seed queues the fourth packet");
-        rig.arrive(1, 1000);
-        assert_eq!(rig.discipline.rule.avg, 3.0625);
-        assert_eq!((rig.lost_flows(), rig.discipline.rule.count), (vec![(1, Cause::Forced)], -1));
-        rig.assert_conserved();
+        harness.arrive(1, 1000);
+        assert_eq!(harness.discipline.rule.avg, 3.0625);
+        assert_eq!((harness.dropped_flows(), harness.discipline.rule.count), (vec![(1, DropReason::Forced)], -1));
+        harness.assert_conserved();
     }
 
     /// The same arrivals and departures by the usual way and by the one for any case.
     #[test]
     fn the_usual_case_is_as_any_other() {
         let red = Red::new(RedParams { w_q: 0.05, max_p: 0.2, limit: Size::Packets(25), ..thresholds(5, 22) });
-        let (mut usual, mut any) = (Rig::new(red.clone(), 5), Rig::new(red, 5));
+        let (mut usual, mut any) = (Harness::new(red.clone(), 5), Harness::new(red, 5));
         let mut traffic = Stream::new(1, "traffic");
         for serial in 0..40_000 {
             if traffic.chance(0.47) {
@@ -351,56 +351,56 @@ mod tests {
             } else {
                 let packet = TestPacket { flow: 1, bytes: 1000, serial: usual.arrived, ..TestPacket::default() };
                 usual.submit(packet);
-                any.discipline.enqueue_otherwise(packet, &mut Ctx::new(any.now, &mut any.rng, &mut any.lost));
+                any.discipline.enqueue_otherwise(packet, &mut Ctx::new(any.now, &mut any.rng, &mut any.dropped));
                 any.arrived += 1;
             }
             assert_eq!(usual.discipline.average(), any.discipline.average(), "after {serial}");
             usual.wait(Span(1000));
             any.wait(Span(1000));
         }
-        assert_eq!(usual.lost, any.lost);
+        assert_eq!(usual.dropped, any.dropped);
         assert_eq!((usual.queued_flows(), usual.rng.bits()), (any.queued_flows(), any.rng.bits()));
-        let losses = |cause| usual.lost.iter().filter(|(_, lost)| *lost == cause).count();
-        assert!(losses(Cause::Early) > 100, "{}", losses(Cause::Early));
+        let losses = |reason| usual.dropped.iter().filter(|(_, lost)| *lost == reason).count();
+        assert!(losses(DropReason::Early) > 100, "{}", losses(DropReason::Early));
         usual.assert_conserved();
     }
 
     #[test]
     fn the_average_decays_while_the_link_is_idle() {
-        let mut rig = Rig::new(Red::new(RedParams { w_q: 0.5, ..thresholds(100, 200) }), 1);
+        let mut harness = Harness::new(Red::new(RedParams { w_q: 0.5, ..thresholds(100, 200) }), 1);
         for _ in 0..5 {
-            rig.arrive(1, 1000);
+            harness.arrive(1, 1000);
         }
-        while rig.depart().is_some() {}
-        let before = rig.discipline.rule.avg;
+        while harness.depart().is_some() {}
+        let before = harness.discipline.rule.avg;
         // 10 ms idle is m = 2.5 small packets of 4 ms.
-        rig.wait(Span::from_millis(10));
-        rig.arrive(1, 1000);
+        harness.wait(Span::from_millis(10));
+        harness.arrive(1, 1000);
         let expected = before * libm::pow(0.5, 2.5);
-        assert!((rig.discipline.rule.avg - expected).abs() < 1e-12);
+        assert!((harness.discipline.rule.avg - expected).abs() < 1e-12);
     }
 
     #[test]
     fn a_full_buffer_loses_the_tail() {
-        let mut rig = Rig::new(Red::new(RedParams { limit: Size::Packets(2), ..params() }), 1);
-        (0..3).for_each(|_| rig.arrive(1, 1000));
-        assert_eq!(rig.lost_flows(), [(1, Cause::Tail)]);
+        let mut harness = Harness::new(Red::new(RedParams { limit: Size::Packets(2), ..params() }), 1);
+        (0..3).for_each(|_| harness.arrive(1, 1000));
+        assert_eq!(harness.dropped_flows(), [(1, DropReason::Tail)]);
     }
 
     /// w_q = 1, so that the average is the queue that the arrival finds; max_p = 1, so that p_b is 1/2 at 2 packets.
     #[test]
     fn marked_packets_are_queued_and_depart_with_the_mark() {
         let marker = RedParams { w_q: 1.0, max_p: 1.0, action: Action::Mark, ..thresholds(1, 3) };
-        let mut rig = Rig::new(Red::new(marker), 7);
+        let mut harness = Harness::new(Red::new(marker), 7);
         // Arrival 1 finds the link idle, 2 finds avg = 1 and p_b = 0, 3 finds p_b = 1/2 and count = 1: p_a = 1.
-        (0..3).for_each(|_| rig.offer(1, 1000, Ecn::Capable0));
-        assert_eq!(rig.discipline.packets(), 3, "a mark loses nothing");
+        (0..3).for_each(|_| harness.offer(1, 1000, Ecn::Capable0));
+        assert_eq!(harness.discipline.packets(), 3, "a mark loses nothing");
         // avg = 3 = max_th: dropped although it is capable, as RFC 3168 asks.
-        rig.offer(1, 1000, Ecn::Capable0);
-        assert_eq!(rig.lost_flows(), [(1, Cause::Forced)]);
-        let departed = [(); 3].map(|()| rig.depart().unwrap().ecn);
+        harness.offer(1, 1000, Ecn::Capable0);
+        assert_eq!(harness.dropped_flows(), [(1, DropReason::Forced)]);
+        let departed = [(); 3].map(|()| harness.depart().unwrap().ecn);
         assert_eq!(departed, [Ecn::Capable0, Ecn::Capable0, Ecn::CongestionExperienced]);
-        rig.assert_conserved();
+        harness.assert_conserved();
     }
 
     /// The part of 1000-byte and of 40-byte packets, arriving in random order, that RED in byte mode marks while its average
@@ -408,16 +408,16 @@ mod tests {
     fn marked(method: u64) -> ([f64; 2], f64) {
         let action = Action::Mark;
         let byte = RedParams { mode: Mode::Byte, method, action, max_p: 0.2, w_q: 1e-12, ..thresholds(10, 30) };
-        let mut rig = Rig::new(Red::new(byte), 4);
+        let mut harness = Harness::new(Red::new(byte), 4);
         let mut order = Stream::new(6, "order");
-        rig.arrive(0, 1000);
-        rig.discipline.rule.avg = 20_000.0;
+        harness.arrive(0, 1000);
+        harness.discipline.rule.avg = 20_000.0;
         let (mut offered, mut marked) = ([0.0; 2], [0.0; 2]);
-        while rig.arrived < 500_000 {
+        while harness.arrived < 500_000 {
             let small = order.below(2);
-            rig.offer(small, [1000, 40][small as usize], Ecn::Capable0);
+            harness.offer(small, [1000, 40][small as usize], Ecn::Capable0);
             offered[small as usize] += 1.0;
-            if let Some(packet) = rig.depart().filter(|packet| packet.ecn == Ecn::CongestionExperienced) {
+            if let Some(packet) = harness.depart().filter(|packet| packet.ecn == Ecn::CongestionExperienced) {
                 marked[packet.flow as usize] += 1.0;
             }
         }
@@ -451,38 +451,38 @@ mod tests {
     #[test]
     fn short_packets_go_first() {
         let params = RedParams { short_first: Some(Size::Bytes(64)), limit: Size::Packets(4), ..params() };
-        let mut rig = Rig::new(Red::new(params), 1);
+        let mut harness = Harness::new(Red::new(params), 1);
         for (flow, bytes) in [(1, 1000), (2, 1000), (3, 64), (4, 65), (5, 40)] {
-            rig.arrive(flow, bytes);
+            harness.arrive(flow, bytes);
         }
-        assert_eq!((rig.queued_flows(), rig.lost_flows()), (vec![3, 1, 2, 4], vec![(5, Cause::Tail)]));
+        assert_eq!((harness.queued_flows(), harness.dropped_flows()), (vec![3, 1, 2, 4], vec![(5, DropReason::Tail)]));
         let w_q = 0.002;
         let mut avg = 0.0;
         [0.0, 1.0, 2.0, 3.0, 4.0].iter().for_each(|q| avg = (1.0 - w_q) * avg + w_q * q);
-        assert_eq!(rig.discipline.average(), Some(avg), "the queue is all that waits");
-        assert_eq!(rig.depart().map(|packet| packet.flow), Some(3));
-        rig.arrive(6, 40);
-        assert_eq!([(); 4].map(|()| rig.depart().unwrap().flow), [6, 1, 2, 4]);
-        rig.assert_conserved();
+        assert_eq!(harness.discipline.average(), Some(avg), "the queue is all that waits");
+        assert_eq!(harness.depart().map(|packet| packet.flow), Some(3));
+        harness.arrive(6, 40);
+        assert_eq!([(); 4].map(|()| harness.depart().unwrap().flow), [6, 1, 2, 4]);
+        harness.assert_conserved();
     }
 
     /// With the parameters of powers of two both arithmetics give the same signals, as long as they draw the same numbers.
     #[test]
     fn shifts_agree_with_floating_point() {
-        let float = RedParams { law: Law::Figure17, w_q: 1.0 / 16.0, max_p: 0.25, ..thresholds(2, 10) };
-        let shifts = RedParams { arithmetic: Arithmetic::Shifts, ..float.clone() };
-        let mut rigs = [float, shifts].map(|params| Rig::new(Red::new(params), 9));
+        let float = RedParams { law: GapLaw::Figure17, w_q: 1.0 / 16.0, max_p: 0.25, ..thresholds(2, 10) };
+        let shifts = RedParams { arithmetic: RedArithmetic::Shifts, ..float.clone() };
+        let mut rigs = [float, shifts].map(|params| Harness::new(Red::new(params), 9));
         let mut load = Stream::new(3, "load");
         for _ in 0..20_000 {
             let (arrivals, idle) = (load.below(3), load.below(40) == 0);
-            for rig in &mut rigs {
-                (0..arrivals).for_each(|_| rig.arrive(1, 1000));
-                let _ = rig.depart();
-                while idle && rig.depart().is_some() {}
-                rig.wait(Span::from_millis(8));
+            for harness in &mut rigs {
+                (0..arrivals).for_each(|_| harness.arrive(1, 1000));
+                let _ = harness.depart();
+                while idle && harness.depart().is_some() {}
+                harness.wait(Span::from_millis(8));
             }
         }
-        assert!(rigs[0].lost.len() > 500);
-        assert_eq!(rigs[0].lost, rigs[1].lost);
+        assert!(rigs[0].dropped.len() > 500);
+        assert_eq!(rigs[0].dropped, rigs[1].dropped);
     }
 }

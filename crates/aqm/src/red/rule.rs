@@ -1,7 +1,7 @@
 //! RED's rule without a queue: the average, the law of gaps, and whether to mark or to drop. CHOKe and others build on it.
 
-use super::{Action, Law, Mode, RedParams};
-use crate::discipline::{Cause, Packet};
+use super::{Action, GapLaw, Mode, RedParams};
+use crate::discipline::{DropReason, Packet};
 use sluicegate_base::{Size, Span, Stream, Time};
 
 /// What RED's rule says of an arrival.
@@ -18,7 +18,7 @@ pub enum Verdict {
 /// Which form of the rule is followed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Form {
-    law: Law,
+    law: GapLaw,
     wait: bool,
     gentle: bool,
     geometric: bool,
@@ -28,7 +28,7 @@ pub(super) struct Form {
 
 /// The paper's: Sec. VII's law of gaps, method 2, a queue measured in packets.
 pub(super) const PAPER: Form =
-    Form { law: Law::Section7, wait: false, gentle: false, geometric: false, max_packet: None };
+    Form { law: GapLaw::Section7, wait: false, gentle: false, geometric: false, max_packet: None };
 
 /// RED's average, its law of gaps and its action.
 #[derive(Clone, Debug)]
@@ -112,14 +112,14 @@ impl RedRule {
     /// Whether the average has reached `min_th`.
     #[inline]
     #[must_use]
-    pub fn congested(&self) -> bool {
+    pub fn above_min_th(&self) -> bool {
         self.avg >= self.min_th
     }
 
     /// Whether every arrival is to be dropped.
     #[inline]
     #[must_use]
-    pub fn saturated(&self) -> bool {
+    pub fn above_max_th(&self) -> bool {
         self.saturates(self.form)
     }
 
@@ -174,15 +174,15 @@ impl RedRule {
     #[inline(never)]
     fn judge_by_form(&mut self, bytes: u64, rng: &mut Stream) -> Verdict {
         let law = self.form.law;
-        if !self.congested() || (law == Law::Ns2 && self.queued < 2) {
+        if !self.above_min_th() || (law == GapLaw::Ns2 && self.queued < 2) {
             (self.count, self.in_band) = (-1, false);
             return Verdict::Pass;
         }
-        if law == Law::Ns2 && !self.in_band {
+        if law == GapLaw::Ns2 && !self.in_band {
             (self.count, self.in_band) = (1, true);
             return Verdict::Pass;
         }
-        if law == Law::Figure17 {
+        if law == GapLaw::Figure17 {
             return self.judge_by_figure_17(rng);
         }
         self.judge_as(self.form, bytes, rng)
@@ -191,7 +191,7 @@ impl RedRule {
     /// The rule in this form: written once, compiled for the paper's and for any.
     #[inline(always)]
     pub(super) fn judge_as(&mut self, form: Form, bytes: u64, rng: &mut Stream) -> Verdict {
-        if !self.congested() {
+        if !self.above_min_th() {
             self.count = -1;
             return Verdict::Pass;
         }
@@ -209,7 +209,7 @@ impl RedRule {
 
     /// Judges an arrival from min_th on as Fig. 17 prints it: by one random number for each signal.
     fn judge_by_figure_17(&mut self, rng: &mut Stream) -> Verdict {
-        if self.saturated() {
+        if self.above_max_th() {
             self.count = -1;
             return Verdict::Forced;
         }
@@ -227,28 +227,28 @@ impl RedRule {
     /// The queue had no room for an arrival that the rule let pass.
     #[inline]
     pub fn refused(&mut self) {
-        if self.form.law == Law::Ns2 {
+        if self.form.law == GapLaw::Ns2 {
             self.count = signalled(self.form);
         }
     }
 
-    /// Carries a verdict out: marks the packet if that is the action and it takes the mark. Otherwise gives the cause
+    /// Carries a verdict out: marks the packet if that is the action and it takes the mark. Otherwise gives the reason
     /// for which it is to be lost.
     #[inline]
-    pub fn carry_out<P: Packet>(&self, verdict: Verdict, packet: &mut P) -> Option<Cause> {
+    pub fn carry_out<P: Packet>(&self, verdict: Verdict, packet: &mut P) -> Option<DropReason> {
         self.carry_out_at(verdict, self.avg < self.max_th, packet)
     }
 
     /// The same for an average that is kept elsewhere.
     #[inline]
-    pub(super) fn carry_out_at<P: Packet>(&self, verdict: Verdict, below: bool, packet: &mut P) -> Option<Cause> {
-        let cause = match verdict {
+    pub(super) fn carry_out_at<P: Packet>(&self, verdict: Verdict, below: bool, packet: &mut P) -> Option<DropReason> {
+        let reason = match verdict {
             Verdict::Pass => return None,
-            Verdict::Early => Cause::Early,
-            Verdict::Forced => Cause::Forced,
+            Verdict::Early => DropReason::Early,
+            Verdict::Forced => DropReason::Forced,
         };
         let marks = if below { self.marks_below_max_th } else { self.marks_above_max_th };
-        (!(marks && packet.mark())).then_some(cause)
+        (!(marks && packet.mark())).then_some(reason)
     }
 
     /// The probability for a packet of so many bytes, between the thresholds, as numerator and denominator. A denominator
@@ -290,13 +290,13 @@ impl RedRule {
 /// Where counting starts anew: at one unmarked packet in Fig. 2 taken literally, at none in Sec. VII.
 #[inline]
 fn signalled(form: Form) -> i64 {
-    if form.law == Law::Section7 { -1 } else { 0 }
+    if form.law == GapLaw::Section7 { -1 } else { 0 }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rig::TestPacket;
+    use crate::harness::TestPacket;
     use alloc::vec::Vec;
     use sluicegate_base::{Ecn, Link, Params, Rate};
 
@@ -351,7 +351,7 @@ mod tests {
     #[test]
     fn gaps_are_a_packet_shorter_where_figure_2_is_taken_literally() {
         // p_b = 0.1: after a signal, 0.1/0.9 for the first packet and 1 for the ninth; uniform on 1 … 9.
-        let gaps = gaps(&RedParams { max_p: 0.2, law: Law::Figure2, ..thresholds(10, 30) }, 20.0, 45_000);
+        let gaps = gaps(&RedParams { max_p: 0.2, law: GapLaw::Figure2, ..thresholds(10, 30) }, 20.0, 45_000);
         let mut counts = [0.0f64; 9];
         // The first follows an empty queue, not a signal: its law is Sec. VII's.
         gaps[1..].iter().for_each(|&gap| counts[gap as usize - 1] += 1.0);
@@ -363,7 +363,7 @@ mod tests {
     /// after a forced signal.
     #[test]
     fn gaps_follow_figure_17() {
-        let figure17 = RedParams { max_p: 0.2, law: Law::Figure17, ..thresholds(10, 30) };
+        let figure17 = RedParams { max_p: 0.2, law: GapLaw::Figure17, ..thresholds(10, 30) };
         let (mut rule, mut rng) = (at(&figure17, 20.0), Stream::new(13, "figure 17"));
         let mut gap = |rule: &mut RedRule| {
             let mut gap = 1;
@@ -392,7 +392,7 @@ mod tests {
     /// ns-2's red.cc by hand: max_p = 1 and avg half-way, so that p_b is 1/2 and a count of 2 makes p_a 1.
     #[test]
     fn ns2_spares_short_queues_and_the_first_of_the_band() {
-        let mut rule = at(&RedParams { max_p: 1.0, w_q: 1e-12, law: Law::Ns2, ..thresholds(10, 30) }, 20.0);
+        let mut rule = at(&RedParams { max_p: 1.0, w_q: 1e-12, law: GapLaw::Ns2, ..thresholds(10, 30) }, 20.0);
         rule.q_time = None;
         let mut rng = Stream::new(3, "ns-2");
         let mut verdicts = |rule: &mut RedRule, queues: &[u64]| -> Vec<Verdict> {
@@ -461,8 +461,8 @@ mod tests {
     fn gentle_rises_to_one_at_twice_max_th() {
         let params = RedParams { gentle: true, max_p: 0.1, ..thresholds(10, 30) };
         assert!((at(&params, 45.0).p_b() - 0.55).abs() < 1e-12, "half-way between max_p and 1");
-        assert!(!at(&params, 59.9).saturated() && at(&params, 60.0).saturated());
-        assert!(at(&RedParams { gentle: false, ..params }, 30.0).saturated());
+        assert!(!at(&params, 59.9).above_max_th() && at(&params, 60.0).above_max_th());
+        assert!(at(&RedParams { gentle: false, ..params }, 30.0).above_max_th());
     }
 
     /// Sec. IV: in byte mode the probability is proportional to the packet's length.
@@ -497,14 +497,14 @@ mod tests {
         };
         let (none, ect, ce) = (Ecn::NotCapable, Ecn::Capable0, Ecn::CongestionExperienced);
         let dropper = thresholds(10, 30);
-        assert_eq!(outcome(&dropper, 20.0, Verdict::Early, ect), (Some(Cause::Early), ect));
+        assert_eq!(outcome(&dropper, 20.0, Verdict::Early, ect), (Some(DropReason::Early), ect));
         assert_eq!(outcome(&dropper, 20.0, Verdict::Pass, ect), (None, ect));
         let marker = RedParams { action: Action::Mark, ..dropper };
         assert_eq!(outcome(&marker, 20.0, Verdict::Early, ect), (None, ce));
-        assert_eq!(outcome(&marker, 20.0, Verdict::Early, none), (Some(Cause::Early), none));
-        assert_eq!(outcome(&marker, 30.0, Verdict::Forced, ect), (Some(Cause::Forced), ect), "RFC 3168's way");
+        assert_eq!(outcome(&marker, 20.0, Verdict::Early, none), (Some(DropReason::Early), none));
+        assert_eq!(outcome(&marker, 30.0, Verdict::Forced, ect), (Some(DropReason::Forced), ect), "RFC 3168's way");
         let marks_all = RedParams { above_max_th: Action::Mark, ..marker };
         assert_eq!(outcome(&marks_all, 30.0, Verdict::Forced, ect), (None, ce), "Fig. 1's way");
-        assert_eq!(outcome(&marks_all, 30.0, Verdict::Forced, none), (Some(Cause::Forced), none));
+        assert_eq!(outcome(&marks_all, 30.0, Verdict::Forced, none), (Some(DropReason::Forced), none));
     }
 }

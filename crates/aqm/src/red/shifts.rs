@@ -147,13 +147,13 @@ impl Decay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::red::{Law, RedParams};
+    use crate::red::{GapLaw, RedParams};
     use sluicegate_base::{Link, Params, Rate, Size};
 
     fn shifts(w_q: f64, max_p: f64, [min, max]: [u64; 2]) -> Shifts {
         let defaults = RedParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
         let (min_th, max_th) = (Size::Packets(min), Size::Packets(max));
-        Shifts::new(&RedRule::new(&RedParams { w_q, max_p, min_th, max_th, law: Law::Figure17, ..defaults }))
+        Shifts::new(&RedRule::new(&RedParams { w_q, max_p, min_th, max_th, law: GapLaw::Figure17, ..defaults }))
     }
 
     const ONE: i64 = 1 << PLACES;

@@ -20,11 +20,11 @@ impl RedRule {
         self.avg = self.averaged(packets);
     }
 
-    /// Whether the average is [congested](RedRule::congested) and not [saturated](RedRule::saturated), in the usual case.
+    /// Whether the average is above min_th and not above max_th, in the usual case.
     #[inline]
     #[must_use]
     pub fn usual_between(&self) -> bool {
-        self.congested() && !self.saturates(PAPER)
+        self.above_min_th() && !self.saturates(PAPER)
     }
 
     /// What [`judge`](RedRule::judge) is in the usual case.

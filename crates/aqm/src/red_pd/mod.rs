@@ -36,15 +36,15 @@
 //! | a flow's arrivals are counted for ever | from its first drop on | a flow is identified by drops in three lists: its interval is counted whole by then |
 //! | every flow has a state in ns-2's flow monitor | those with drops, at most `flows`; drops of more count in p_now alone | memory stays bounded whatever arrives |
 //! | drops | drops and marks of RED | a marker's history is one of marks |
-//! | monitored flows are dropped before RED, and those drops enter no list | so; cause `policed` | ns-2 |
+//! | monitored flows are dropped before RED, and those drops enter no list | so; reason `policed` | ns-2 |
 //! | the drop of an unresponsive flow may be spared when the queue is empty (`noidle_`) | never | ns-2's default |
 //! | ns-2's runs have `gentle` on in most, thresholds 10 and 33 | `gentle` off, 5 and 15 | RED's defaults here, so that the two compare. With 30 and 60 and `gentle` 2 Mbit/s of UDP beside 32 TCPs get 18 % of 1 Mbit/s, here and in ns-2 |
 
 mod monitor;
 
-use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
 use crate::fifo::Fifo;
-use crate::red::{Action, Arithmetic, Law, Mode, RedParams, RedRule, Verdict};
+use crate::red::{Action, GapLaw, Mode, RedArithmetic, RedParams, RedRule, Verdict};
 use monitor::Monitor;
 use sluicegate_base::{About, Declared, Range, Size, Span, Time, params};
 
@@ -103,8 +103,8 @@ params! {
     }
 }
 
-/// The causes for which RED-PD gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early, Cause::Forced, Cause::Policed];
+/// The reasons for which RED-PD drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early, DropReason::Forced, DropReason::Policed];
 
 /// A first-in-first-out queue under RED, with a filter for the flows that have the most drops.
 #[derive(Clone, Debug)]
@@ -141,8 +141,8 @@ impl<P: Packet> RedPd<P> {
             wait: false,
             gentle,
             method: 2,
-            law: Law::Section7,
-            arithmetic: Arithmetic::Float,
+            law: GapLaw::Section7,
+            arithmetic: RedArithmetic::Float,
             mode: Mode::Packet,
             max_packet: Size::Bytes(1),
             action,
@@ -165,19 +165,19 @@ impl<P: Packet> Discipline<P> for RedPd<P> {
             self.monitor.catch_up(ctx.now);
         }
         let (flow, bytes) = (packet.flow(), packet.bytes());
-        let may = self.rule.congested() && self.fifo.packets() > 1;
+        let may = self.rule.above_min_th() && self.fifo.packets() > 1;
         if self.monitor.arrival(flow, bytes, may, ctx.rng) {
-            return ctx.lost(packet, Cause::Policed);
+            return ctx.drop(packet, DropReason::Policed);
         }
         self.rule.arrival(self.fifo.packets(), self.fifo.bytes(), ctx.now);
         let verdict = self.rule.judge(bytes, ctx.rng);
-        let cause = self.rule.carry_out(verdict, &mut packet);
-        let cause = cause.or_else(|| (!self.fifo.has_room(&packet)).then_some(Cause::Tail));
-        if verdict != Verdict::Pass || cause.is_some() {
+        let reason = self.rule.carry_out(verdict, &mut packet);
+        let reason = reason.or_else(|| (!self.fifo.has_room(&packet)).then_some(DropReason::Tail));
+        if verdict != Verdict::Pass || reason.is_some() {
             self.monitor.signal(flow, bytes, ctx.rng);
         }
-        match cause {
-            Some(cause) => ctx.lost(packet, cause),
+        match reason {
+            Some(reason) => ctx.drop(packet, reason),
             None => self.fifo.push(packet),
         }
     }

@@ -3,7 +3,7 @@
 use super::RedPdParams;
 use crate::discipline::FlowKey;
 use crate::flows::FlowMap;
-use crate::pool::{List, Pool};
+use crate::slab::{List, Slab};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use sluicegate_base::{Span, Stream, Time};
@@ -46,7 +46,7 @@ struct Flow {
 pub(super) struct Monitor {
     params: RedPdParams,
     index: FlowMap<u32>,
-    flows: Pool<Flow>,
+    flows: Slab<Flow>,
     all: List,
     /// Bytes that came to RED and that it signalled on, in this interval.
     arrived: u64,
@@ -65,7 +65,7 @@ impl Monitor {
         Monitor {
             params: params.clone(),
             index: FlowMap::default(),
-            flows: Pool::default(),
+            flows: Slab::default(),
             all: List::default(),
             arrived: 0,
             signalled: 0,

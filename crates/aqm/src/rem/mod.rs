@@ -21,13 +21,13 @@
 //! | gamma 0.001, phi 1.001, b* 20 packets, updates every 2 ms | so, whatever the link | ns-2's defaults; `b_ref` is ns-2's `pbo_` |
 //! | packets of one length | `max_packet` bytes, the link's typical packet | ns-2: `mean_pktsize_` 1000; it is what c counts |
 //! | marks | at the arrival, and what cannot carry a mark is dropped | ns-2 with `markpkts_` marks at the departure, and then drops nothing early |
-//! | nothing on a full buffer | `limit` packets are held, and what finds it full is lost with cause `tail` without being drawn for | ns-2 holds one less |
+//! | nothing on a full buffer | `limit` packets are held, and what finds it full is lost with reason `tail` without being drawn for | ns-2 holds one less |
 //! | nothing on idle links | updates are asked for until the price is 0 and would stay there | equal, and an idle link needs no clock |
 
-use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
 use crate::fifo::Fifo;
+use crate::periodic_timer::PeriodicTimer;
 use crate::red::{Action, Mode};
-use crate::ticks::Ticks;
 use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Time, params};
 
 params! {
@@ -65,14 +65,14 @@ params! {
     }
 }
 
-/// The causes for which REM gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early];
+/// The reasons for which REM drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early];
 
 /// A first-in-first-out queue under Random Exponential Marking.
 #[derive(Clone, Debug)]
 pub struct Rem<P> {
     fifo: Fifo<P>,
-    updates: Ticks,
+    updates: PeriodicTimer,
     price: f64,
     /// Of the present price; none since the price has moved.
     p: Option<f64>,
@@ -110,7 +110,7 @@ impl<P: Packet> Rem<P> {
         let max_packet = params.max_packet.amount() as f64;
         Rem {
             fifo: Fifo::new(params.limit),
-            updates: Ticks::new(params.t_update),
+            updates: PeriodicTimer::new(params.t_update),
             price: 0.0,
             p: Some(0.0),
             arrived: 0.0,
@@ -156,19 +156,19 @@ impl<P: Packet> Rem<P> {
 impl<P: Packet> Discipline<P> for Rem<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
         if self.quiet() {
-            let missed = self.updates.pass(ctx.now);
+            let missed = self.updates.skip_missed(ctx.now);
             self.in_avg *= libm::pow(1.0 - self.inw, missed as f64);
         }
         let part = self.max_packet.map_or(1.0, |length| packet.bytes() as f64 / length);
         self.arrived += part;
         if !self.fifo.has_room(&packet) {
-            return ctx.lost(packet, Cause::Tail);
+            return ctx.drop(packet, DropReason::Tail);
         }
         // There may be many updates between two packets: the power is taken once for each that is judged.
         let p = self.probability();
         self.p = Some(p);
         if ctx.rng.chance(p * part) && !(self.marks && packet.mark()) {
-            return ctx.lost(packet, Cause::Early);
+            return ctx.drop(packet, DropReason::Early);
         }
         self.fifo.push(packet);
     }

@@ -23,13 +23,13 @@
 //! | nothing on the idle decay | both averages decay while the link is idle; avg_in then goes on to decay until the next In packet comes | no In packet can be in the queue before |
 //! | the law of gaps is RED's | Sec. VII's of RED 1993, for each kind by itself | as `red` here; ns-2 has its own, with `wait_` |
 //! | thresholds are an operator's | In 15, 30, 1/50; Out 5, 15, 1/10 | ns-2's defaults (`in_thresh_` and so on; its Out takes `linterm_` 10, `out_linterm_` is not read) |
-//! | nothing on a full buffer | what the rule lets pass is lost with cause `tail`, In or Out | as `red` here; ns-2 too |
+//! | nothing on a full buffer | what the rule lets pass is lost with reason `tail`, In or Out | as `red` here; ns-2 too |
 //! | nothing on marks | `action` and `above_max_th`, as `red` has them, each kind by its own average | ns-2: `setbit_`, below max_th |
 //! | nothing on `gentle`, byte mode, law of gaps | none of `red`'s variants | the paper has plain RED |
 
-use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
 use crate::fifo::Fifo;
-use crate::red::{Action, Arithmetic, Law, Mode, RedParams, RedRule};
+use crate::red::{Action, GapLaw, Mode, RedArithmetic, RedParams, RedRule};
 use alloc::collections::VecDeque;
 use sluicegate_base::{About, Declared, Range, Size, Span, params};
 
@@ -76,8 +76,8 @@ params! {
     }
 }
 
-/// The causes for which RIO gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early, Cause::Forced];
+/// The reasons for which RIO drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early, DropReason::Forced];
 
 /// The queue of RIO without what says whether a packet is In: `rio_ps` has it too.
 #[derive(Clone, Debug)]
@@ -103,8 +103,8 @@ impl<P: Packet> Core<P> {
                 wait: false,
                 gentle: false,
                 method: 2,
-                law: Law::Section7,
-                arithmetic: Arithmetic::Float,
+                law: GapLaw::Section7,
+                arithmetic: RedArithmetic::Float,
                 mode: Mode::Packet,
                 max_packet: Size::Bytes(1),
                 action: params.action,
@@ -132,11 +132,11 @@ impl<P: Packet> Core<P> {
             &mut self.out_rule
         };
         let verdict = rule.judge(packet.bytes(), ctx.rng);
-        if let Some(cause) = rule.carry_out(verdict, &mut packet) {
-            return ctx.lost(packet, cause);
+        if let Some(reason) = rule.carry_out(verdict, &mut packet) {
+            return ctx.drop(packet, reason);
         }
         if !self.fifo.has_room(&packet) {
-            return ctx.lost(packet, Cause::Tail);
+            return ctx.drop(packet, DropReason::Tail);
         }
         self.fifo.push(packet);
         self.kinds.push_back(is_in);
@@ -219,7 +219,7 @@ impl<P: Packet> Discipline<P> for Rio<P> {
     }
 
     /// In and Out are not dropped alike.
-    fn proportional(&self, _packet: &P, _cause: Option<Cause>) -> bool {
+    fn proportional(&self, _packet: &P, _cause: Option<DropReason>) -> bool {
         false
     }
 
@@ -239,7 +239,7 @@ impl<P: Packet> Discipline<P> for Rio<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rig::{Rig, TestPacket};
+    use crate::harness::{Harness, TestPacket};
     use sluicegate_base::{Ecn, Link, Params, Rate};
 
     /// w_q = 1/2; In between 1 and 4, Out between 1 and 3, both with max_p = 1.
@@ -258,60 +258,60 @@ mod tests {
         }
     }
 
-    fn averages(rig: &Rig<Rio<TestPacket>>) -> (f64, f64) {
-        (rig.state("avg_in").unwrap(), rig.discipline.average().unwrap())
+    fn averages(harness: &Harness<Rio<TestPacket>>) -> (f64, f64) {
+        (harness.state("avg_in").unwrap(), harness.discipline.average().unwrap())
     }
 
-    fn submit(rig: &mut Rig<Rio<TestPacket>>, label: u32, priority: u8) -> usize {
-        rig.submit(TestPacket { flow: u64::from(label), bytes: 1000, label, priority, ..TestPacket::default() });
-        rig.lost.len()
+    fn submit(harness: &mut Harness<Rio<TestPacket>>, label: u32, priority: u8) -> usize {
+        harness.submit(TestPacket { flow: u64::from(label), bytes: 1000, label, priority, ..TestPacket::default() });
+        harness.dropped.len()
     }
 
     /// Fig. 4 by hand: avg_in moves with In packets and counts them alone, avg_total with all.
     #[test]
     fn replays_the_papers_rule() {
-        let mut rig = Rig::new(Rio::new(params()), 1);
-        let mut draws = rig.rng.clone();
-        rig.depart();
+        let mut harness = Harness::new(Rio::new(params()), 1);
+        let mut draws = harness.rng.clone();
+        harness.depart();
         // In, In: the second finds one In packet, avg_in = avg_total = 1/2.
-        assert_eq!((submit(&mut rig, IN, 0), submit(&mut rig, IN, 0), averages(&rig)), (0, 0, (0.5, 0.5)));
+        assert_eq!((submit(&mut harness, IN, 0), submit(&mut harness, IN, 0), averages(&harness)), (0, 0, (0.5, 0.5)));
         // Out finds two: avg_total = 1.25, p_b = 0.125 with count 0. avg_in stays.
         let lost = usize::from(draws.uniform() < 0.125);
-        assert_eq!((submit(&mut rig, OUT, 0), averages(&rig)), (lost, (0.5, 1.25)));
+        assert_eq!((submit(&mut harness, OUT, 0), averages(&harness)), (lost, (0.5, 1.25)));
         assert_eq!(lost, 0, "this seed queues it");
         // Out finds three: avg_total = 2.125, p_b = 0.5625; with count 1, p_a is 0.5625/0.4375: certain.
-        assert_eq!((submit(&mut rig, OUT, 0), averages(&rig)), (1, (0.5, 2.125)));
+        assert_eq!((submit(&mut harness, OUT, 0), averages(&harness)), (1, (0.5, 2.125)));
         draws.uniform();
         // In finds three of which two are In: avg_in = 1.25, p_b = 0.25/3; avg_total = 2.5625.
         let lost = 1 + usize::from(draws.uniform() < 0.25 / 3.0);
-        assert_eq!((submit(&mut rig, IN, 0), averages(&rig)), (lost, (1.25, 2.5625)));
+        assert_eq!((submit(&mut harness, IN, 0), averages(&harness)), (lost, (1.25, 2.5625)));
         assert_eq!(lost, 1, "this seed queues it");
         // Out finds four: avg_total = 3.28, above 3: forced. In is still between its thresholds.
-        assert_eq!((submit(&mut rig, OUT, 0), averages(&rig)), (2, (1.25, 3.28125)));
-        assert_eq!(rig.lost_flows(), [(2, Cause::Early), (2, Cause::Forced)]);
+        assert_eq!((submit(&mut harness, OUT, 0), averages(&harness)), (2, (1.25, 3.28125)));
+        assert_eq!(harness.dropped_flows(), [(2, DropReason::Early), (2, DropReason::Forced)]);
         // Head first: In, In, Out, In.
-        assert_eq!(rig.state("in_packets"), Some(3.0));
+        assert_eq!(harness.state("in_packets"), Some(3.0));
         [2.0, 1.0, 1.0, 0.0].iter().for_each(|left| {
-            rig.depart();
-            assert_eq!(rig.state("in_packets"), Some(*left));
+            harness.depart();
+            assert_eq!(harness.state("in_packets"), Some(*left));
         });
         // Idle for 8 ms, two small packets of 4 ms: an Out arrival decays avg_total alone, In follows when one comes.
-        rig.depart();
-        rig.wait(Span::from_millis(8));
-        submit(&mut rig, OUT, 0);
-        assert_eq!(averages(&rig), (1.25, 3.28125 / 4.0));
-        rig.wait(Span::from_millis(4));
-        submit(&mut rig, IN, 0);
-        assert_eq!(averages(&rig), (1.25 / 8.0, 3.28125 / 8.0 + 0.5));
-        rig.assert_conserved();
+        harness.depart();
+        harness.wait(Span::from_millis(8));
+        submit(&mut harness, OUT, 0);
+        assert_eq!(averages(&harness), (1.25, 3.28125 / 4.0));
+        harness.wait(Span::from_millis(4));
+        submit(&mut harness, IN, 0);
+        assert_eq!(averages(&harness), (1.25 / 8.0, 3.28125 / 8.0 + 0.5));
+        harness.assert_conserved();
     }
 
     #[test]
     fn without_a_label_the_priority_counts() {
         for (label, priority, is_in) in [(0, 0, true), (0, 1, false), (IN, 1, true), (OUT, 0, false)] {
-            let mut rig = Rig::new(Rio::new(params()), 1);
-            submit(&mut rig, label, priority);
-            assert_eq!(rig.state("in_packets"), Some(f64::from(u8::from(is_in))), "{label}, {priority}");
+            let mut harness = Harness::new(Rio::new(params()), 1);
+            submit(&mut harness, label, priority);
+            assert_eq!(harness.state("in_packets"), Some(f64::from(u8::from(is_in))), "{label}, {priority}");
         }
     }
 
@@ -319,31 +319,31 @@ mod tests {
     #[test]
     fn out_packets_are_lost_first() {
         let defaults = RioParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
-        let mut rig = Rig::new(Rio::new(defaults), 1);
+        let mut harness = Harness::new(Rio::new(defaults), 1);
         let mut lost = [0u64; 2];
         for _ in 0..20_000 {
-            submit(&mut rig, IN, 0);
-            submit(&mut rig, OUT, 0);
-            submit(&mut rig, OUT, 0);
+            submit(&mut harness, IN, 0);
+            submit(&mut harness, OUT, 0);
+            submit(&mut harness, OUT, 0);
             for _ in 0..2 {
-                let _ = rig.depart();
+                let _ = harness.depart();
             }
         }
-        rig.lost.iter().for_each(|(packet, _)| lost[packet.flow as usize - 1] += 1);
+        harness.dropped.iter().for_each(|(packet, _)| lost[packet.flow as usize - 1] += 1);
         assert!(lost[0] == 0 && (19_900..20_100).contains(&lost[1]), "{lost:?}");
     }
 
     #[test]
     fn each_kind_is_marked_below_its_own_max_th() {
         let marker = RioParams { action: Action::Mark, w_q: 1.0, ..params() };
-        let mut rig = Rig::new(Rio::new(marker), 1);
+        let mut harness = Harness::new(Rio::new(marker), 1);
         let mut offer = |label| {
             let packet = TestPacket { flow: 1, bytes: 1000, label, ecn: Ecn::Capable0, ..TestPacket::default() };
-            rig.submit(packet);
-            rig.lost_flows()
+            harness.submit(packet);
+            harness.dropped_flows()
         };
         // The third and later In packets find 2, 3: marked or passed. Out then finds 4: forced, and dropped.
         (0..4).for_each(|_| assert!(offer(IN).is_empty()));
-        assert_eq!(offer(OUT), [(1, Cause::Forced)]);
+        assert_eq!(offer(OUT), [(1, DropReason::Forced)]);
     }
 }

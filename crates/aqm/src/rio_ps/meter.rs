@@ -1,9 +1,9 @@
 //! The meter at the edge: the first L_t packets of a flow are In, the others Out, and L_t follows the traffic.
 
 use crate::discipline::FlowKey;
+use crate::flow_hasher::FlowHasher;
 use crate::flow_table::FlowTable;
-use crate::keyed::Keyed;
-use crate::ticks::Ticks;
+use crate::periodic_timer::PeriodicTimer;
 use sluicegate_base::{Span, Stream, Time, choices};
 
 choices! {
@@ -27,14 +27,14 @@ struct Sent {
 #[derive(Clone, Debug)]
 pub struct Meter {
     flows: FlowTable<Sent>,
-    keyed: Option<Keyed>,
+    keyed: Option<FlowHasher>,
     l_t: u64,
     most: u64,
     ratio: f64,
     balance: Balance,
     expiry: Span,
-    sweeps: Ticks,
-    adaptations: Ticks,
+    sweeps: PeriodicTimer,
+    adaptations: PeriodicTimer,
     adapts: bool,
     /// Bytes since the last adaptation, In and Out.
     load: [u64; 2],
@@ -60,8 +60,8 @@ impl Meter {
             ratio,
             balance,
             expiry,
-            sweeps: Ticks::new(expiry),
-            adaptations: Ticks::new(interval),
+            sweeps: PeriodicTimer::new(expiry),
+            adaptations: PeriodicTimer::new(interval),
             adapts: ratio > 0.0,
             load: [0; 2],
         }
@@ -69,11 +69,11 @@ impl Meter {
 
     /// A packet of so many bytes arrives: whether it is In.
     pub fn is_in(&mut self, flow: FlowKey, bytes: u64, now: Time, rng: &mut Stream) -> bool {
-        if self.sweeps.pass(now) > 0 {
+        if self.sweeps.skip_missed(now) > 0 {
             let expiry = self.expiry;
             self.flows.retain(|_, sent| now.since(sent.last) <= expiry);
         }
-        if self.adaptations.pass(now) > 0 && self.adapts {
+        if self.adaptations.skip_missed(now) > 0 && self.adapts {
             self.adapt();
         }
         let packets = self.count(flow, now, rng);
@@ -85,7 +85,7 @@ impl Meter {
     /// How many packets the flow has sent, with this one; none if there is no room to remember it.
     #[inline]
     fn count(&mut self, flow: FlowKey, now: Time, rng: &mut Stream) -> Option<u64> {
-        let keyed = *self.keyed.get_or_insert_with(|| Keyed::new(rng));
+        let keyed = *self.keyed.get_or_insert_with(|| FlowHasher::new(rng));
         let Some(at) = self.flows.find(flow, &keyed) else {
             return self.flows.insert(flow, Sent { packets: 1, last: now }, &keyed).map(|_| 1);
         };

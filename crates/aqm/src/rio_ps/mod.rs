@@ -31,7 +31,7 @@ mod meter;
 
 pub use meter::{Balance, Meter};
 
-use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
 use crate::red::Action;
 use crate::rio::{Core, IN, OUT, RioParams};
 use sluicegate_base::{About, Declared, Range, Size, Span, params};
@@ -86,8 +86,8 @@ params! {
     }
 }
 
-/// The causes for which RIO-PS gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early, Cause::Forced];
+/// The reasons for which RIO-PS drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early, DropReason::Forced];
 
 /// A first-in-first-out queue under RIO that prefers the beginnings of flows.
 #[derive(Clone, Debug)]
@@ -159,7 +159,7 @@ impl<P: Packet> Discipline<P> for RioPs<P> {
     }
 
     /// In and Out are not dropped alike.
-    fn proportional(&self, _packet: &P, _cause: Option<Cause>) -> bool {
+    fn proportional(&self, _packet: &P, _cause: Option<DropReason>) -> bool {
         false
     }
 
@@ -181,7 +181,7 @@ impl<P: Packet> Discipline<P> for RioPs<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rig::{Rig, TestPacket};
+    use crate::harness::{Harness, TestPacket};
     use crate::rio::Rio;
     use alloc::vec::Vec;
     use sluicegate_base::{Link, Params, Rate};
@@ -193,14 +193,14 @@ mod tests {
     /// L_t = 3: packets 1 to 3 of flow 1 are In, 4 and 5 Out; a `rio` at the next link sees the same.
     #[test]
     fn replays_the_rule_and_labels_packets() {
-        let mut edge = Rig::new(RioPs::new(RioPsParams { l_t: 3, ..params() }), 1);
+        let mut edge = Harness::new(RioPs::new(RioPsParams { l_t: 3, ..params() }), 1);
         [1, 1, 2, 1, 1, 1].iter().for_each(|flow| edge.arrive(*flow, 1000));
         assert_eq!(
             (edge.state("in_packets"), edge.state("flows"), edge.state("l_t")),
             (Some(4.0), Some(2.0), Some(3.0))
         );
         let rio = RioParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
-        let mut core = Rig::new(Rio::new(rio), 1);
+        let mut core = Harness::new(Rio::new(rio), 1);
         let sent: Vec<TestPacket> = core::iter::from_fn(|| edge.depart()).collect();
         assert_eq!(sent.iter().map(|packet| packet.label).collect::<Vec<_>>(), [IN, IN, IN, IN, OUT, OUT]);
         sent.into_iter().for_each(|packet| core.submit(packet));
@@ -212,36 +212,36 @@ mod tests {
     /// room is Out, and a flow that was known before stays so.
     #[test]
     fn a_million_flows_take_no_more_memory() {
-        let mut rig = Rig::new(RioPs::new(params()), 1);
-        rig.arrive(7, 1000);
+        let mut harness = Harness::new(RioPs::new(params()), 1);
+        harness.arrive(7, 1000);
         for k in 1..=1_000_000u64 {
-            rig.arrive(k << 44, 40);
-            rig.depart();
+            harness.arrive(k << 44, 40);
+            harness.depart();
         }
-        assert_eq!((rig.discipline.meter.bytes(), rig.state("flows")), (16_384 * 36, Some(16_384.0)));
-        while rig.depart().is_some() {}
-        [7, 3 << 60].iter().for_each(|flow| rig.arrive(*flow, 1000));
-        let labels: Vec<u32> = core::iter::from_fn(|| rig.depart()).map(|packet| packet.label).collect();
+        assert_eq!((harness.discipline.meter.bytes(), harness.state("flows")), (16_384 * 36, Some(16_384.0)));
+        while harness.depart().is_some() {}
+        [7, 3 << 60].iter().for_each(|flow| harness.arrive(*flow, 1000));
+        let labels: Vec<u32> = core::iter::from_fn(|| harness.depart()).map(|packet| packet.label).collect();
         assert_eq!(labels, [IN, OUT], "7 is known, the other found no room");
-        rig.assert_conserved();
+        harness.assert_conserved();
     }
 
     /// One flow at the link's rate and many of five packets at half of it: the long one loses about half of its packets, the short
     /// ones no more than in_max_p, 5 % of 30,000.
     #[test]
     fn short_flows_lose_less_than_long_ones() {
-        let mut rig = Rig::new(RioPs::new(RioPsParams { ratio: 0.0, ..params() }), 1);
+        let mut harness = Harness::new(RioPs::new(RioPsParams { ratio: 0.0, ..params() }), 1);
         for k in 0..60_000u64 {
-            rig.arrive(0, 1000);
-            rig.wait(Span::from_millis(4));
+            harness.arrive(0, 1000);
+            harness.wait(Span::from_millis(4));
             if k % 2 == 0 {
-                rig.arrive(1 + k / 10, 1000);
+                harness.arrive(1 + k / 10, 1000);
             }
-            rig.wait(Span::from_millis(4));
-            rig.depart();
+            harness.wait(Span::from_millis(4));
+            harness.depart();
         }
-        let long = rig.lost.iter().filter(|(packet, _)| packet.flow == 0).count();
-        let short = rig.lost.len() - long;
+        let long = harness.dropped.iter().filter(|(packet, _)| packet.flow == 0).count();
+        let short = harness.dropped.len() - long;
         assert!(long > 28_000 && short < 1500, "{long} and {short}");
     }
 
@@ -249,11 +249,11 @@ mod tests {
     fn thresholds_are_parts_of_the_buffer() {
         for (limit, forced) in [(100, 50), (1, 2)] {
             let params = RioPsParams { limit: Size::Packets(limit), w_q: 1.0, out_max_p: 1e-12, ..params() };
-            let mut rig = Rig::new(RioPs::new(RioPsParams { l_t: 1, ratio: 0.0, ..params }), 1);
-            (0..=forced).for_each(|_| rig.arrive(1, 1000));
-            let cause = if limit > 50 { Cause::Forced } else { Cause::Tail };
-            assert_eq!(rig.lost_flows().first(), Some(&(1, cause)));
-            assert_eq!(rig.discipline.packets(), forced.min(limit));
+            let mut harness = Harness::new(RioPs::new(RioPsParams { l_t: 1, ratio: 0.0, ..params }), 1);
+            (0..=forced).for_each(|_| harness.arrive(1, 1000));
+            let reason = if limit > 50 { DropReason::Forced } else { DropReason::Tail };
+            assert_eq!(harness.dropped_flows().first(), Some(&(1, reason)));
+            assert_eq!(harness.discipline.packets(), forced.min(limit));
         }
     }
 }

@@ -30,12 +30,12 @@
 //! | nothing on how tokens accrue | `tokens` = linux (default): the count is looked at when none is left and starts anew at each look. = bucket: tokens come at penalty_rate | Linux is the reference for what the paper leaves open. In the kernel a flow that comes faster than penalty_rate never lets a whole token come together: after the first burst it gets nothing while it goes on. 2 Mbit/s of UDP beside 32 TCPs on 1 Mbit/s get 2.8 to 7.5 % in eight seeds, 5.2 % on average, for it depends on which TCPs share its bins; with bucket 8.0 % in all |
 //! | marks, if asked for, whatever p is | `action` = mark; above p = 1/2 a part that grows to all at p = 1 is dropped | so in Linux, against flows that ignore marks. `action` = drop never marks |
 //! | the hash is changed, and the bins of the next are warmed up by all flows | in the last `warmup` by flows with p_min = 1 alone; bins keep what they had when their table last served | so in Linux |
-//! | nothing on a bound for a bin | `bin_max`, beyond which arrivals are dropped, with cause `forced` | so in Linux, which counts them apart (`bucketdrop`) from those that a full queue loses (`queuedrop`, here `tail`) and from those of unresponsive flows (`penaltydrop`, here `policed`) |
+//! | nothing on a bound for a bin | `bin_max`, beyond which arrivals are dropped, with reason `forced` | so in Linux, which counts them apart (`bucketdrop`) from those that a full queue loses (`queuedrop`, here `tail`) and from those of unresponsive flows (`penaltydrop`, here `policed`) |
 //! | jiffies | nanoseconds | Linux looks at times in steps of 1 to 10 ms |
 
-use crate::discipline::{Cause, Ctx, Discipline, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, Packet};
 use crate::fifo::has_room;
-use crate::keyed::Keyed;
+use crate::flow_hasher::FlowHasher;
 use crate::red::Action;
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -93,8 +93,8 @@ params! {
     }
 }
 
-/// The causes for which SFB gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail, Cause::Early, Cause::Forced, Cause::Policed];
+/// The reasons for which SFB drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early, DropReason::Forced, DropReason::Policed];
 
 /// The probability 1.
 const MAX_PROB: u32 = 0xffff;
@@ -109,7 +109,7 @@ struct Bin {
 /// One of the two filters.
 #[derive(Clone, Debug)]
 struct Table {
-    key: Keyed,
+    key: FlowHasher,
     bins: Vec<Bin>,
 }
 
@@ -174,7 +174,8 @@ impl<P: Packet> Sfb<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(params: SfbParams) -> Self {
-        let table = Table { key: Keyed::default(), bins: vec![Bin::default(); (params.levels * params.bins) as usize] };
+        let table =
+            Table { key: FlowHasher::default(), bins: vec![Bin::default(); (params.levels * params.bins) as usize] };
         let probability = |p: f64| libm::floor(p * f64::from(MAX_PROB) + 0.5) as u32;
         Sfb {
             increment: probability(params.increment),
@@ -246,14 +247,14 @@ impl<P: Packet> Sfb<P> {
     /// Changes the hash when its time has come. Gives whether the other table is being warmed up.
     fn rehash(&mut self, ctx: &mut Ctx<'_, P>) -> bool {
         let Some(start) = self.rehash_time else {
-            self.tables.iter_mut().for_each(|table| table.key = Keyed::new(ctx.rng));
+            self.tables.iter_mut().for_each(|table| table.key = FlowHasher::new(ctx.rng));
             self.rehash_time = Some(ctx.now);
             self.token_time = ctx.now;
             return false;
         };
         let (age, rehash, warmup) = (ctx.now.since(start), self.params.rehash, self.params.warmup);
         if rehash > Span::ZERO && age > rehash {
-            self.tables[self.slot].key = Keyed::new(ctx.rng);
+            self.tables[self.slot].key = FlowHasher::new(ctx.rng);
             self.slot ^= 1;
             self.rehash_time = Some(ctx.now);
             return false;
@@ -275,7 +276,7 @@ impl<P: Packet> Sfb<P> {
 impl<P: Packet> Discipline<P> for Sfb<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
         if !has_room(self.params.limit, self.packets(), self.bytes, packet.bytes()) {
-            return ctx.lost(packet, Cause::Tail);
+            return ctx.drop(packet, DropReason::Tail);
         }
         let warming = self.rehash(ctx);
         let (slot, other) = (self.slot, self.slot ^ 1);
@@ -284,7 +285,7 @@ impl<P: Packet> Discipline<P> for Sfb<P> {
         hashes[slot] = Some(hash);
         let (p_min, q_min) = self.update(slot, hash);
         if q_min >= self.params.bin_max {
-            return ctx.lost(packet, Cause::Forced);
+            return ctx.drop(packet, DropReason::Forced);
         }
         if p_min >= MAX_PROB {
             if warming {
@@ -293,14 +294,14 @@ impl<P: Packet> Discipline<P> for Sfb<P> {
                 self.update(other, hash);
             }
             if !self.take_token(ctx.now) {
-                return ctx.lost(packet, Cause::Policed);
+                return ctx.drop(packet, DropReason::Policed);
             }
         } else {
             let r = (ctx.rng.bits() >> 48) as u32;
             let half = MAX_PROB / 2;
             let far = p_min > half && r < (p_min - half) * 2;
             if r < p_min && (far || self.params.action == Action::Drop || !packet.mark()) {
-                return ctx.lost(packet, Cause::Early);
+                return ctx.drop(packet, DropReason::Early);
             }
         }
         self.count(hashes, |qlen| qlen + 1);
@@ -324,7 +325,7 @@ impl<P: Packet> Discipline<P> for Sfb<P> {
     }
 
     /// Each flow is judged by its bins.
-    fn proportional(&self, _packet: &P, _cause: Option<Cause>) -> bool {
+    fn proportional(&self, _packet: &P, _cause: Option<DropReason>) -> bool {
         false
     }
 

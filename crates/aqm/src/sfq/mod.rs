@@ -24,17 +24,17 @@
 //! | the longest queue loses a packet | the longest by packets; of several, the one whose length changed last. If all have one packet, the one whose turn is next | so in Linux |
 //! | ns-2: an arrival is dropped when its queue has half of what is left of `maxqueue_`, or its fair part of it when little is left | the longest queue loses, whoever arrives | so in the paper and Linux; ns-2 has the rule of its own, and neither perturbs nor hashes ports. 2 Mbit/s of UDP beside 32 TCPs on 1 Mbit/s get 3.6 % there and 3.7 % here |
 //! | the hash is perturbed | every `perturb`, 10 s; 0 s: never | `tc`'s page advises 10 s; its default is never, which leaves two flows that collide together for ever |
-//! | packets are requeued after a perturbation | queue by queue in the order of their slots; what exceeds `depth`, or finds no free queue, is lost with cause `tail` | so in Linux |
+//! | packets are requeued after a perturbation | queue by queue in the order of their slots; what exceeds `depth`, or finds no free queue, is lost with reason `tail` | so in Linux |
 //! | nothing on how a turn is counted | in bytes | Linux counts units of 8 bytes, `quantum` and packets rounded up, to fit 16 bits: where both are multiples of 8, it agrees packet for packet with a model of the kernel's rules, perturbations included (`tests/sfq_linux.rs`) |
 //! | Linux: `depth` 127 | so; with a smaller `limit` it never binds | so in Linux |
 //! | Linux: 128 queues, 127 packets, a quantum of the MTU with its link header (1514 bytes on Ethernet), no perturbation | so; the quantum is the link's typical packet where that is longer; 10 s | as in Linux. UDP of 2 Mbit/s beside 32 TCPs on 1 Mbit/s gets 3.9 % with 1000 bytes and with 1514 |
 //! | Linux has RED in each queue (`redflowlimit`) | not built | of Linux alone |
 //! | an arrival that meets `flows` queues in use | is lost, though there may be room; not with the defaults, which hold fewer packets than queues | so in Linux |
 
-use crate::discipline::{Cause, Ctx, Discipline, Packet};
-use crate::keyed::Keyed;
+use crate::discipline::{Ctx, Discipline, DropReason, Packet};
+use crate::flow_hasher::FlowHasher;
 use crate::longest::Longest;
-use crate::pool::{List, Pool};
+use crate::slab::{List, Slab};
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -70,8 +70,8 @@ params! {
     }
 }
 
-/// The causes for which SFQ gives up packets.
-pub const CAUSES: &[Cause] = &[Cause::Tail];
+/// The reasons for which SFQ drops packets.
+pub const REASONS: &[DropReason] = &[DropReason::Tail];
 
 /// No queue has this hash.
 const EMPTY_SLOT: u32 = u32::MAX;
@@ -88,7 +88,7 @@ struct Slot {
 /// Hashed queues that are served in turn.
 #[derive(Clone, Debug)]
 pub struct Sfq<P> {
-    pool: Pool<P>,
+    pool: Slab<P>,
     slots: Vec<Slot>,
     /// Slots without packets, the next to be used last.
     free: Vec<u32>,
@@ -96,7 +96,7 @@ pub struct Sfq<P> {
     ht: Vec<u32>,
     round: VecDeque<u32>,
     longest: Longest,
-    perturbation: Option<Keyed>,
+    perturbation: Option<FlowHasher>,
     perturb: Option<Span>,
     perturb_at: Option<Time>,
     quantum: i64,
@@ -128,7 +128,7 @@ impl<P: Packet> Sfq<P> {
     pub fn new(params: SfqParams) -> Self {
         let SfqParams { divisor, flows, depth, quantum, limit, perturb, headdrop } = params;
         Sfq {
-            pool: Pool::default(),
+            pool: Slab::default(),
             slots: vec![Slot::default(); flows as usize],
             free: (0..flows as u32).collect(),
             ht: vec![EMPTY_SLOT; divisor as usize],
@@ -217,7 +217,7 @@ impl<P: Packet> Sfq<P> {
     }
 
     /// Hashes all packets anew.
-    fn rehash(&mut self, hash: Keyed, ctx: &mut Ctx<'_, P>) {
+    fn rehash(&mut self, hash: FlowHasher, ctx: &mut Ctx<'_, P>) {
         let mut moving = core::mem::take(&mut self.moving);
         self.round.clear();
         for x in 0..self.slots.len() as u32 {
@@ -229,9 +229,9 @@ impl<P: Packet> Sfq<P> {
             }
         }
         for packet in moving.drain(..) {
-            match self.slot(hash.place(packet.flow(), self.ht.len())) {
+            match self.slot(hash.bucket(packet.flow(), self.ht.len())) {
                 Some(x) if self.slots[x as usize].packets < self.depth => self.push(x, packet),
-                _ => ctx.lost(packet, Cause::Tail),
+                _ => ctx.drop(packet, DropReason::Tail),
             }
         }
         self.moving = moving;
@@ -243,21 +243,21 @@ impl<P: Packet> Discipline<P> for Sfq<P> {
         if self.perturbation.is_none() {
             self.perturb_at = self.perturb.map(|perturb| ctx.now + perturb);
         }
-        let hash = *self.perturbation.get_or_insert_with(|| Keyed::new(ctx.rng));
-        let Some(x) = self.slot(hash.place(packet.flow(), self.ht.len())) else {
-            return ctx.lost(packet, Cause::Tail);
+        let hash = *self.perturbation.get_or_insert_with(|| FlowHasher::new(ctx.rng));
+        let Some(x) = self.slot(hash.bucket(packet.flow(), self.ht.len())) else {
+            return ctx.drop(packet, DropReason::Tail);
         };
         if self.slots[x as usize].packets >= self.depth {
             let lost = if self.headdrop { self.replace_first(x, packet) } else { Some(packet) };
             if let Some(lost) = lost {
-                ctx.lost(lost, Cause::Tail);
+                ctx.drop(lost, DropReason::Tail);
             }
             return;
         }
         self.push(x, packet);
         if self.queued > self.limit {
             if let Some(victim) = self.drop_one() {
-                ctx.lost(victim, Cause::Tail);
+                ctx.drop(victim, DropReason::Tail);
             }
         }
     }
@@ -288,7 +288,7 @@ impl<P: Packet> Discipline<P> for Sfq<P> {
 
     fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
         if self.perturb_at.is_some_and(|at| at <= ctx.now) {
-            let hash = Keyed::new(ctx.rng);
+            let hash = FlowHasher::new(ctx.rng);
             self.perturbation = Some(hash);
             self.perturb_at = self.perturb.map(|perturb| ctx.now + perturb);
             self.rehash(hash, ctx);

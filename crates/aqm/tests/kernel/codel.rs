@@ -4,7 +4,7 @@
 //! `net/sched/sch_codel.c` (Linux 6), sharing no code with `codel`: times are 32 bits of units of 1024 ns that wrap and
 //! are compared as signed differences, the root is 16 bits, zero stands for no time.
 
-use sluicegate_aqm::rig::TestPacket;
+use sluicegate_aqm::harness::TestPacket;
 use sluicegate_base::Ecn;
 
 /// What `tc qdisc add … codel` is given, and the device's MTU.

@@ -5,7 +5,7 @@
 //! and `ce_threshold` are not modelled: packets have no memory here, and the second is off unless asked for.
 
 use super::codel::{self, Codel};
-use sluicegate_aqm::rig::TestPacket;
+use sluicegate_aqm::harness::TestPacket;
 
 /// What `tc qdisc add … fq_codel` is given, and the device's MTU.
 #[derive(Clone, Copy, Debug)]

@@ -8,8 +8,8 @@
 //! of its own; both draw a slot uniformly, and 32 bits for qR). And when the tail runs into the head, the kernel
 //! takes a full table for an empty one; the model stops there with [`Fate::Overrun`].
 
-use sluicegate_aqm::Cause;
-use sluicegate_aqm::rig::TestPacket;
+use sluicegate_aqm::DropReason;
+use sluicegate_aqm::harness::TestPacket;
 use sluicegate_base::{Ecn, Stream};
 
 /// What `tc qdisc add … choke` is given.
@@ -107,7 +107,7 @@ pub enum Fate {
     /// Queued, marked or not.
     Queued,
     /// Lost alone; perhaps with a mark that it got before the queue was found full.
-    Lost(TestPacket, Cause),
+    Lost(TestPacket, DropReason),
     /// Lost with the packet that it met.
     Met(TestPacket),
     /// The kernel would lose sight of its queue.
@@ -255,7 +255,7 @@ impl Choke {
                 self.qcount = -1;
                 if !(self.tc.ecn && mark(&mut packet)) {
                     self.counts.forced_drop += 1;
-                    return Fate::Lost(packet, Cause::Forced);
+                    return Fate::Lost(packet, DropReason::Forced);
                 }
                 self.counts.forced_mark += 1;
             } else {
@@ -267,7 +267,7 @@ impl Choke {
                     self.q_r = self.random(random);
                     if !(self.tc.ecn && mark(&mut packet)) {
                         self.counts.prob_drop += 1;
-                        return Fate::Lost(packet, Cause::Early);
+                        return Fate::Lost(packet, DropReason::Early);
                     }
                     self.counts.prob_mark += 1;
                 }
@@ -275,7 +275,7 @@ impl Choke {
         }
         if self.qlen >= self.tc.limit {
             self.counts.pdrop += 1;
-            return Fate::Lost(packet, Cause::Tail);
+            return Fate::Lost(packet, DropReason::Tail);
         }
         if self.after(self.tail, 1) == self.head {
             return Fate::Overrun;

@@ -4,7 +4,7 @@
 //! with `pie`: probabilities are whole parts of 2^56, times ticks of 64 ns, gains sixteenths. Its timer is the test's; byte mode and the
 //! estimator of the departure rate are not modelled.
 
-use sluicegate_aqm::rig::TestPacket;
+use sluicegate_aqm::harness::TestPacket;
 use sluicegate_base::{Ecn, Stream};
 
 /// What `tc qdisc add … pie` is given, and the device's MTU.

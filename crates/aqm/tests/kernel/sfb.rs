@@ -4,7 +4,7 @@
 //! and probabilities of 16 bits, the tokens as the kernel counts them. Random numbers and hashes are lent by the test: the
 //! kernel's hash of a flow and a key is 8 digits of 4 bits; here it is whatever bins the test says. A jiffy is 1 ns.
 
-use sluicegate_aqm::rig::TestPacket;
+use sluicegate_aqm::harness::TestPacket;
 use sluicegate_base::{Ecn, Stream};
 
 /// What `tc qdisc add … sfb` is given, in the kernel's numbers; times in jiffies.

@@ -4,7 +4,7 @@
 //! `sfq`: a list of slots for each length, the one that came last first; turns counted in units of 8 bytes; the round as a
 //! list. The hash is lent by the test: the kernel's own is not modelled.
 
-use sluicegate_aqm::rig::TestPacket;
+use sluicegate_aqm::harness::TestPacket;
 
 /// What `tc qdisc add … sfq` is given.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,7 @@
 use super::delays::Delays;
 use super::packet::{Datagram, Decoded, Other, Tuple, Whose};
 use siphasher::sip::SipHasher13;
-use sluicegate_aqm::Cause;
+use sluicegate_aqm::DropReason;
 use sluicegate_base::{Span, Stream, Time};
 use std::collections::BTreeMap;
 use std::hash::Hasher;
@@ -40,7 +40,7 @@ pub struct Row {
     /// Packets that the queue marked and that were sent on.
     pub marked: u64,
     /// Packets lost, by cause, and the bytes of all of them.
-    pub lost: [u64; Cause::COUNT],
+    pub lost: [u64; DropReason::COUNT],
     /// Bytes lost.
     pub lost_bytes: u64,
     /// How long those that were sent on had waited.

@@ -7,7 +7,7 @@ use super::scenario::ReplayScenario;
 use crate::VERSION;
 use crate::results::{Cells, Column, ResultTable, Texts, f64s, lost_by_cause, ratio, strs, u64s};
 use serde_json::{Map, Value as Json, json};
-use sluicegate_aqm::Cause;
+use sluicegate_aqm::DropReason;
 use sluicegate_base::{Rate, Time};
 
 /// What the tables are made from.
@@ -54,7 +54,7 @@ impl Report {
         let port = |which: fn((u16, u16)) -> u16| {
             rows().map(move |row| row.tuple.and_then(|tuple| tuple.ports).map_or(f64::NAN, |p| f64::from(which(p))))
         };
-        let lost: Vec<[u64; Cause::COUNT]> = rows().map(|row| row.lost).collect();
+        let lost: Vec<[u64; DropReason::COUNT]> = rows().map(|row| row.lost).collect();
         let numbers =
             self.rows.iter().enumerate().map(|(at, (kind, _))| if *kind == "flow" { at as u64 + 1 } else { 0 });
         let delay = |q: f64| rows().map(move |row| row.delays.quantile(q));
@@ -127,7 +127,7 @@ impl Report {
     fn links(&self) -> ResultTable {
         let totals = &self.outcome.totals;
         let window = self.window();
-        let mut lost = [0; Cause::COUNT];
+        let mut lost = [0; DropReason::COUNT];
         for (_, row) in &self.rows {
             lost.iter_mut().zip(row.lost).for_each(|(sum, lost)| *sum += lost);
         }

@@ -14,7 +14,7 @@ use super::flows::Flows;
 use super::packet::{Decoded, decode, set_ecn};
 use super::reader::{Capture, Damage, Next, Record, Trouble};
 use super::writer::Writer;
-use sluicegate_aqm::{Cause, Ctx, Discipline, FlowKey};
+use sluicegate_aqm::{Ctx, Discipline, DropReason, FlowKey};
 use sluicegate_base::{Ecn, Rate, Span, Stream, Time, Transmitter};
 use std::io::{self, Read, Write};
 
@@ -201,7 +201,7 @@ pub struct Replay<R: Read, W: Write> {
     setting: Setting,
     queue: Box<dyn Discipline<Packet>>,
     rng: Stream,
-    lost: Vec<(Packet, Cause)>,
+    lost: Vec<(Packet, DropReason)>,
     /// The packet that arrives next, with its time.
     coming: Option<(Time, Packet)>,
     ended: bool,

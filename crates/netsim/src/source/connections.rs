@@ -15,7 +15,7 @@
 
 use super::http::MOST_BYTES;
 use super::way::Way;
-use sluicegate_base::{About, Declared, Law, Measure, Range, Span, Stream, Time, params};
+use sluicegate_base::{About, Declared, Distribution, Measure, Range, Span, Stream, Time, params};
 use sluicegate_tcp::Host;
 use std::sync::Arc;
 
@@ -108,11 +108,11 @@ pub struct Vector {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Laws {
     arrivals: f64,
-    exchanges: Law,
-    request_size: Law,
-    response_size: Law,
-    answer_time: Law,
-    think_time: Law,
+    exchanges: Distribution,
+    request_size: Distribution,
+    response_size: Distribution,
+    answer_time: Distribution,
+    think_time: Distribution,
     concurrent: f64,
 }
 
@@ -141,7 +141,9 @@ pub struct ConnectionsPlan {
 impl ConnectionsParams {
     /// The laws, read. The error is the key and the rule that it breaks.
     pub fn laws(&self) -> Result<Laws, (&'static str, String)> {
-        let law = |key, text: &str, measure| Law::parse(super::http::named(text), measure).map_err(|rule| (key, rule));
+        let law = |key, text: &str, measure| {
+            Distribution::parse(super::http::named(text), measure).map_err(|rule| (key, rule))
+        };
         Ok(Laws {
             arrivals: self.arrivals,
             exchanges: law("exchanges", &self.exchanges, Measure::Count)?,
@@ -196,9 +198,9 @@ impl Laws {
     fn draw(&self, id: u64, start: Time, rng: &mut Stream) -> Vector {
         let concurrent = rng.chance(self.concurrent);
         let exchanges = (self.exchanges.draw(rng) + 0.5).clamp(1.0, MOST_EXCHANGES) as usize;
-        let bytes = |law: &Law, rng: &mut Stream| (law.draw(rng) + 0.5).clamp(1.0, MOST_BYTES) as u32;
+        let bytes = |law: &Distribution, rng: &mut Stream| (law.draw(rng) + 0.5).clamp(1.0, MOST_BYTES) as u32;
         // Whole microseconds, as files have them.
-        let wait = |law: &Law, rng: &mut Stream| Span((law.draw(rng) * 1e6 + 0.5).min(1e12) as u64 * 1000);
+        let wait = |law: &Distribution, rng: &mut Stream| Span((law.draw(rng) * 1e6 + 0.5).min(1e12) as u64 * 1000);
         let mut units = Vec::with_capacity(2 * exchanges);
         for at in 0..exchanges {
             let think = if at == 0 { Span::ZERO } else { wait(&self.think_time, rng) };

@@ -16,7 +16,7 @@
 //! | response time: from the request until the last byte of the response | from when the browser turns to the connection, so the opening counts for the first request on it | what a user waits for |
 
 use super::way::Way;
-use sluicegate_base::{About, Declared, Law, Measure, Range, Span, Stream, params};
+use sluicegate_base::{About, Declared, Distribution, Measure, Range, Span, Stream, params};
 use sluicegate_tcp::Host;
 
 params! {
@@ -72,12 +72,12 @@ impl Declared for Http {
 /// How a group of users browses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    request_size: Law,
-    response_size: Law,
-    embedded_size: Law,
-    embedded_objects: Law,
-    pages_per_server: Law,
-    think_time: Law,
+    request_size: Distribution,
+    response_size: Distribution,
+    embedded_size: Distribution,
+    embedded_objects: Distribution,
+    pages_per_server: Distribution,
+    think_time: Distribution,
     persistent: f64,
     /// The most connections of a user at once, where each serves one object and where they stay.
     pub(crate) parallel: [u32; 2],
@@ -113,10 +113,10 @@ pub const MOST_BYTES: f64 = u32::MAX as f64;
 impl HttpParams {
     /// The model with its laws read. The error is the key and the rule that it breaks.
     pub fn model(&self) -> Result<Model, (&'static str, String)> {
-        let law = |key, text: &str, measure| Law::parse(named(text), measure).map_err(|rule| (key, rule));
+        let law = |key, text: &str, measure| Distribution::parse(named(text), measure).map_err(|rule| (key, rule));
         let sizes = |key, text: &str| {
             let law = law(key, text, Measure::Bytes)?;
-            let most = law.most();
+            let most = law.max();
             if most.is_finite() && most > MOST_BYTES {
                 return Err((key, format!("no size may exceed {MOST_BYTES} B")));
             }
@@ -151,7 +151,7 @@ impl Model {
 
     /// The law of top-level responses.
     #[must_use]
-    pub fn response_size(&self) -> &Law {
+    pub fn response_size(&self) -> &Distribution {
         &self.response_size
     }
 }
@@ -251,25 +251,25 @@ mod tests {
     use super::*;
     use sluicegate_base::{Link, Params, Rate};
 
-    fn responses() -> Law {
-        Law::parse(RESPONSES, Measure::Bytes).unwrap()
+    fn responses() -> Distribution {
+        Distribution::parse(RESPONSES, Measure::Bytes).unwrap()
     }
 
     /// What DCN 2004, Sec. 3, says of Figs. 1 and 2, and Sec. 5.1 of Fig. 10.
     #[test]
     fn response_sizes_meet_what_the_paper_says_of_its_figures() {
         let law = responses();
-        let bytes = |x: f64| law.part(x) / law.mean();
+        let bytes = |x: f64| law.partial_mean(x) / law.mean();
         let (kb, mb) = (1e3, 1e6);
-        assert!((law.below(10.0 * kb) - 0.9).abs() < 1e-12, "approximately 90 % are 10,000 bytes or less");
+        assert!((law.cdf(10.0 * kb) - 0.9).abs() < 1e-12, "approximately 90 % are 10,000 bytes or less");
         assert!(bytes(10.0 * kb) < 0.25, "and account for less than 25 % of the bytes: {}", bytes(10.0 * kb));
         assert!((bytes(10.0 * kb) - 0.2).abs() < 0.025, "approximately 20 % (Fig. 10)");
-        assert!(1.0 - law.below(mb) < 0.01, "those above 1 MB are less than 1 %");
+        assert!(1.0 - law.cdf(mb) < 0.01, "those above 1 MB are less than 1 %");
         assert!((1.0 - bytes(mb) - 0.25).abs() < 0.005, "but 25 % of the bytes: {}", 1.0 - bytes(mb));
-        let few = law.below(3.0 * kb);
+        let few = law.cdf(3.0 * kb);
         assert!((few - 0.7).abs() < 0.05, "2,000 to 3,000 bytes: approximately 70 %: {few}");
         assert!((0.06..=0.08).contains(&bytes(3.0 * kb)), "only 6 to 8 % of the bytes: {}", bytes(3.0 * kb));
-        assert!(1.0 - law.below(100.0 * kb) < 0.01, "above 100,000 bytes: less than 1 %");
+        assert!(1.0 - law.cdf(100.0 * kb) < 0.01, "above 100,000 bytes: less than 1 %");
         // What was derived for this project.
         assert!((law.mean() - 7180.0).abs() < 10.0, "{}", law.mean());
         assert!((few - 0.718).abs() < 0.001 && (bytes(10.0 * kb) - 0.215).abs() < 0.001);

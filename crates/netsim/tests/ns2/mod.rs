@@ -3,7 +3,7 @@
 //! 1 Mbit/s and 50.137 ms each way, packets of 1000 bytes; the lists count every packet that reaches a link, the SYN and its
 //! answer as 0.
 
-use sluicegate_aqm::{Cause, Ctx, Discipline, build};
+use sluicegate_aqm::{Ctx, Discipline, DropReason, build};
 use sluicegate_base::{Link, Params, Rate, Size, Span, Stream, Time, Value};
 use sluicegate_netsim::events::End;
 use sluicegate_netsim::source::SourcePlan;
@@ -71,7 +71,7 @@ impl Discipline<QueuedPacket> for Tapped {
         let number = self.seen;
         self.seen += 1;
         if self.losses.contains(&number) {
-            return ctx.lost(packet, Cause::Tail);
+            return ctx.drop(packet, DropReason::Tail);
         }
         if self.marks.contains(&self.passed) {
             sluicegate_aqm::Packet::mark(&mut packet);

@@ -10,7 +10,7 @@
 //! | `mixture(0.9: lognormal(…), 0.1: bounded_pareto(…))` | each law with this probability |
 //!
 //! Sizes and times have their unit, counts have none. Every law gives in closed form how often and how much lies below a
-//! value ([`Law::below`], [`Law::part`]), so that what is drawn can be checked against what was written. The shape of
+//! value ([`Distribution::below`], [`Distribution::part`]), so that what is drawn can be checked against what was written. The shape of
 //! `bounded_pareto` is from 0.01 to 100, and no law is taken whose mean is not a number.
 
 use crate::quantity;
@@ -36,7 +36,7 @@ pub enum Measure {
 
 /// How something is distributed.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Law {
+pub enum Distribution {
     /// Always the same.
     Constant(f64),
     /// Exponential with this mean.
@@ -64,7 +64,7 @@ pub enum Law {
     /// Values, and the probability of at most each; both ascend, and probabilities end at 1.
     Table(Box<[(f64, f64)]>),
     /// Laws with their probabilities, which add up to 1. None of them is a mixture.
-    Mixture(Box<[(f64, Law)]>),
+    Mixture(Box<[(f64, Distribution)]>),
 }
 
 /// The least share of a lognormal law that its bounds may leave: what lies outside is drawn again.
@@ -73,9 +73,9 @@ const LEAST_SHARE: f64 = 0.01;
 /// The most values of a table, and laws of a mixture.
 const MOST: usize = 10_000;
 
-impl Law {
+impl Distribution {
     /// Reads a law as the table of this module writes it. The error is the rule that the text breaks.
-    pub fn parse(text: &str, measure: Measure) -> Result<Law, String> {
+    pub fn parse(text: &str, measure: Measure) -> Result<Distribution, String> {
         let (word, inner) = call(text)?;
         if word != "mixture" {
             return with_a_mean(simple(word, inner, measure)?);
@@ -93,33 +93,33 @@ impl Law {
         if (sum - 1.0).abs() >= 1e-9 {
             return Err(format!("the probabilities of a mixture must add up to 1, not {sum}"));
         }
-        Ok(Law::Mixture(laws.into()))
+        Ok(Distribution::Mixture(laws.into()))
     }
 
     /// One value.
     pub fn draw(&self, rng: &mut Stream) -> f64 {
         match self {
-            Law::Constant(x) => *x,
-            Law::Exponential(mean) => mean * rng.exponential(),
-            Law::LogNormal { median, sigma, low, high } => loop {
+            Distribution::Constant(x) => *x,
+            Distribution::Exponential(mean) => mean * rng.exponential(),
+            Distribution::LogNormal { median, sigma, low, high } => loop {
                 let x = median * exp(sigma * normal(rng));
                 if (*low..=*high).contains(&x) {
                     return x;
                 }
             },
-            Law::BoundedPareto { shape, low, high } => {
+            Distribution::BoundedPareto { shape, low, high } => {
                 let rest = pow(low / high, *shape);
                 let exceeded = rest + (1.0 - rest) * (1.0 - rng.uniform());
                 (low * pow(exceeded, -1.0 / shape)).min(*high)
             }
-            Law::Table(rows) => {
+            Distribution::Table(rows) => {
                 let p = rng.uniform();
                 let at = rows.partition_point(|&(_, below)| below <= p).min(rows.len() - 1);
                 let (x1, p1) = rows[at];
                 let Some(&(x0, p0)) = at.checked_sub(1).and_then(|before| rows.get(before)) else { return x1 };
                 if p1 > p0 { x0 + (x1 - x0) * ((p - p0) / (p1 - p0)) } else { x1 }
             }
-            Law::Mixture(laws) => {
+            Distribution::Mixture(laws) => {
                 let mut p = rng.uniform();
                 for (weight, law) in &laws[..laws.len() - 1] {
                     if p < *weight {
@@ -134,22 +134,22 @@ impl Law {
 
     /// The probability of a value of at most `x`.
     #[must_use]
-    pub fn below(&self, x: f64) -> f64 {
+    pub fn cdf(&self, x: f64) -> f64 {
         match self {
-            Law::Constant(value) => f64::from(u8::from(x >= *value)),
-            Law::Exponential(mean) => 1.0 - exp(-x.max(0.0) / mean),
-            Law::LogNormal { median, sigma, low, high } => {
+            Distribution::Constant(value) => f64::from(u8::from(x >= *value)),
+            Distribution::Exponential(mean) => 1.0 - exp(-x.max(0.0) / mean),
+            Distribution::LogNormal { median, sigma, low, high } => {
                 let under = |x: f64| phi(log(x / median) / sigma);
                 if x < *low {
                     return 0.0;
                 }
                 (under(x.min(*high)) - under(*low)) / (under(*high) - under(*low))
             }
-            Law::BoundedPareto { shape, low, high } => {
+            Distribution::BoundedPareto { shape, low, high } => {
                 let x = x.clamp(*low, *high);
                 (1.0 - pow(low / x, *shape)) / (1.0 - pow(low / high, *shape))
             }
-            Law::Table(rows) => {
+            Distribution::Table(rows) => {
                 let at = rows.partition_point(|&(value, _)| value <= x);
                 match (at.checked_sub(1).map(|before| rows[before]), rows.get(at)) {
                     (None, _) => 0.0,
@@ -157,26 +157,26 @@ impl Law {
                     (Some((x0, p0)), Some(&(x1, p1))) => p0 + (p1 - p0) * (x - x0) / (x1 - x0),
                 }
             }
-            Law::Mixture(laws) => laws.iter().map(|(weight, law)| weight * law.below(x)).sum(),
+            Distribution::Mixture(laws) => laws.iter().map(|(weight, law)| weight * law.cdf(x)).sum(),
         }
     }
 
     /// What values of at most `x` contribute to the mean.
     #[must_use]
-    pub fn part(&self, x: f64) -> f64 {
+    pub fn partial_mean(&self, x: f64) -> f64 {
         match self {
-            Law::Constant(value) => {
+            Distribution::Constant(value) => {
                 if x >= *value {
                     *value
                 } else {
                     0.0
                 }
             }
-            Law::Exponential(mean) => {
+            Distribution::Exponential(mean) => {
                 let t = x.max(0.0) / mean;
                 if t.is_infinite() { *mean } else { mean * (1.0 - exp(-t) * (1.0 + t)) }
             }
-            Law::LogNormal { median, sigma, low, high } => {
+            Distribution::LogNormal { median, sigma, low, high } => {
                 if x < *low {
                     return 0.0;
                 }
@@ -185,13 +185,13 @@ impl Law {
                 let share = phi(z(*high)) - phi(z(*low));
                 median * exp(sigma * sigma / 2.0) * (upto(x.min(*high)) - upto(*low)) / share
             }
-            Law::BoundedPareto { shape, low, high } => {
+            Distribution::BoundedPareto { shape, low, high } => {
                 let x = x.clamp(*low, *high);
                 let scale = shape * low / (1.0 - pow(low / high, *shape));
                 let power = shape - 1.0;
                 if power == 0.0 { scale * log(x / low) } else { scale * (1.0 - pow(low / x, power)) / power }
             }
-            Law::Table(rows) => {
+            Distribution::Table(rows) => {
                 let first = if x >= rows[0].0 { rows[0].0 * rows[0].1 } else { 0.0 };
                 let between = rows.windows(2).map(|two| {
                     let [(x0, p0), (x1, p1)] = [two[0], two[1]];
@@ -200,14 +200,14 @@ impl Law {
                 });
                 first + between.sum::<f64>()
             }
-            Law::Mixture(laws) => laws.iter().map(|(weight, law)| weight * law.part(x)).sum(),
+            Distribution::Mixture(laws) => laws.iter().map(|(weight, law)| weight * law.partial_mean(x)).sum(),
         }
     }
 
     /// The mean.
     #[must_use]
     pub fn mean(&self) -> f64 {
-        self.part(f64::INFINITY)
+        self.partial_mean(f64::INFINITY)
     }
 
     /// How long it still takes, when somebody looks at a random moment of many such times one after another: a part,
@@ -215,25 +215,25 @@ impl Law {
     pub fn residual(&self, rng: &mut Stream) -> f64 {
         let (mean, share, part) = (self.mean(), rng.uniform(), rng.uniform());
         // Between these the value lies below which this share of the mean is; halved until nothing is left to halve.
-        let (mut low, mut high) = (0.0, self.most().min(mean * 1e6));
+        let (mut low, mut high) = (0.0, self.max().min(mean * 1e6));
         loop {
             let middle = low + (high - low) / 2.0;
             if middle <= low || middle >= high {
                 return part * high;
             }
-            if self.part(middle) < share * mean { low = middle } else { high = middle }
+            if self.partial_mean(middle) < share * mean { low = middle } else { high = middle }
         }
     }
 
     /// The greatest value; infinite when there is none.
     #[must_use]
-    pub fn most(&self) -> f64 {
+    pub fn max(&self) -> f64 {
         match self {
-            Law::Constant(x) => *x,
-            Law::Exponential(_) => f64::INFINITY,
-            Law::LogNormal { high, .. } | Law::BoundedPareto { high, .. } => *high,
-            Law::Table(rows) => rows[rows.len() - 1].0,
-            Law::Mixture(laws) => laws.iter().map(|(_, law)| law.most()).fold(0.0, f64::max),
+            Distribution::Constant(x) => *x,
+            Distribution::Exponential(_) => f64::INFINITY,
+            Distribution::LogNormal { high, .. } | Distribution::BoundedPareto { high, .. } => *high,
+            Distribution::Table(rows) => rows[rows.len() - 1].0,
+            Distribution::Mixture(laws) => laws.iter().map(|(_, law)| law.max()).fold(0.0, f64::max),
         }
     }
 }
@@ -251,10 +251,10 @@ fn normal(rng: &mut Stream) -> f64 {
 
 /// The law, if its closed forms can say what its mean is: not so where bounds are too close, or values too far apart, for
 /// floating point.
-fn with_a_mean(law: Law) -> Result<Law, String> {
+fn with_a_mean(law: Distribution) -> Result<Distribution, String> {
     let mean = law.mean();
     // Rounding may carry the mean of nearly equal values past the greatest.
-    if mean.is_finite() && mean <= law.most() * (1.0 + 1e-6) {
+    if mean.is_finite() && mean <= law.max() * (1.0 + 1e-6) {
         return Ok(law);
     }
     Err("the mean of this law cannot be computed: its values are too far apart, or its bounds too close".to_owned())
@@ -264,12 +264,12 @@ fn with_a_mean(law: Law) -> Result<Law, String> {
 const SHAPES: core::ops::RangeInclusive<f64> = 0.01..=100.0;
 
 /// A law that is no mixture.
-fn simple(word: &str, inner: &str, measure: Measure) -> Result<Law, String> {
+fn simple(word: &str, inner: &str, measure: Measure) -> Result<Distribution, String> {
     let all = parts(inner)?;
     let known: &[&str] = match word {
         "constant" => {
             let [value] = all[..] else { return Err("constant takes one value".to_owned()) };
-            return Ok(Law::Constant(value_of(value, measure)?));
+            return Ok(Distribution::Constant(value_of(value, measure)?));
         }
         "table" => return table(&all, measure),
         "exponential" => &["mean"],
@@ -300,7 +300,7 @@ fn simple(word: &str, inner: &str, measure: Measure) -> Result<Law, String> {
         known.iter().position(|known| *known == name).and_then(|at| given[at]).unwrap_or(absent)
     };
     match word {
-        "exponential" => Ok(Law::Exponential(needed("mean")?)),
+        "exponential" => Ok(Distribution::Exponential(needed("mean")?)),
         "lognormal" => {
             let (median, sigma) = (needed("median")?, needed("sigma")?);
             let (low, high) = (bound("low", 0.0), bound("high", f64::INFINITY));
@@ -308,7 +308,7 @@ fn simple(word: &str, inner: &str, measure: Measure) -> Result<Law, String> {
             if !(low < high && share >= LEAST_SHARE) {
                 return Err("lognormal: low < high, and at least 1 % of the values must lie between them".to_owned());
             }
-            Ok(Law::LogNormal { median, sigma, low, high })
+            Ok(Distribution::LogNormal { median, sigma, low, high })
         }
         _ => {
             let (shape, low, high) = (needed("shape")?, needed("low")?, needed("high")?);
@@ -319,12 +319,12 @@ fn simple(word: &str, inner: &str, measure: Measure) -> Result<Law, String> {
                 let (least, most) = (SHAPES.start(), SHAPES.end());
                 return Err(format!("bounded_pareto: shape must be from {least} to {most}, not {shape}"));
             }
-            Ok(Law::BoundedPareto { shape, low, high })
+            Ok(Distribution::BoundedPareto { shape, low, high })
         }
     }
 }
 
-fn table(all: &[&str], measure: Measure) -> Result<Law, String> {
+fn table(all: &[&str], measure: Measure) -> Result<Distribution, String> {
     let row = |part: &&str| {
         let (value, p) = pair(part)?;
         Ok((value_of(value, measure)?, probability(p)?))
@@ -336,7 +336,7 @@ fn table(all: &[&str], measure: Measure) -> Result<Law, String> {
     if rows.last().is_none_or(|(_, p)| *p != 1.0) {
         return Err("the last probability of a table must be 1".to_owned());
     }
-    Ok(Law::Table(rows.into()))
+    Ok(Distribution::Table(rows.into()))
 }
 
 /// `word(inner)` taken apart.
@@ -416,21 +416,25 @@ mod tests {
     #[test]
     fn what_is_drawn_follows_what_is_written() {
         for text in LAWS {
-            let law = Law::parse(text, Measure::Count).unwrap();
+            let law = Distribution::parse(text, Measure::Count).unwrap();
             let (mut rng, n) = (Stream::new(1, text), 200_000);
             let values: Vec<f64> = (0..n).map(|_| law.draw(&mut rng)).collect();
             for x in [0.5, 1.5, 2.2, 3.0, 5.0, 9.0, 30.0, f64::INFINITY] {
                 let below = values.iter().filter(|value| **value <= x).count() as f64 / f64::from(n);
-                let p = law.below(x);
+                let p = law.cdf(x);
                 let error = 4.5 * sqrt(p * (1.0 - p) / f64::from(n)) + 1e-12;
                 assert!((below - p).abs() <= error, "{text}: P(≤ {x}) = {below}, not {p}");
                 let capped: Vec<f64> = values.iter().map(|v| if *v <= x { *v } else { 0.0 }).collect();
                 let mean = capped.iter().sum::<f64>() / f64::from(n);
                 let variance = capped.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / f64::from(n);
                 let error = 4.5 * sqrt(variance / f64::from(n)) + 1e-9;
-                assert!((mean - law.part(x)).abs() <= error, "{text}: E(≤ {x}) = {mean}, not {}", law.part(x));
+                assert!(
+                    (mean - law.partial_mean(x)).abs() <= error,
+                    "{text}: E(≤ {x}) = {mean}, not {}",
+                    law.partial_mean(x)
+                );
             }
-            assert!((law.below(law.most()) - 1.0).abs() < 1e-12 && law.below(-1.0) == 0.0);
+            assert!((law.cdf(law.max()) - 1.0).abs() < 1e-12 && law.cdf(-1.0) == 0.0);
         }
     }
 
@@ -444,7 +448,7 @@ mod tests {
             ("lognormal(median = 2, sigma = 0.5)", exp(1.5 * 0.25)),
             ("mixture(0.5: constant(1), 0.5: constant(3))", 10.0 / 8.0),
         ] {
-            let law = Law::parse(text, Measure::Count).unwrap();
+            let law = Distribution::parse(text, Measure::Count).unwrap();
             let (mut rng, n) = (Stream::new(1, text), 40_000);
             let values: Vec<f64> = (0..n).map(|_| law.residual(&mut rng)).collect();
             let found = values.iter().sum::<f64>() / f64::from(n);
@@ -456,11 +460,11 @@ mod tests {
     /// By hand: 1 − 1/e below its mean; the median; (1 − 1/2)/(1 − 1/25) of Pareto's law below twice the least.
     #[test]
     fn closed_forms_by_hand() {
-        let law = |text| Law::parse(text, Measure::Count).unwrap();
-        assert!((law(LAWS[1]).below(4.0) - (1.0 - exp(-1.0))).abs() < 1e-15);
-        assert!((law(LAWS[2]).below(5.0) - 0.5).abs() < 1e-15);
+        let law = |text| Distribution::parse(text, Measure::Count).unwrap();
+        assert!((law(LAWS[1]).cdf(4.0) - (1.0 - exp(-1.0))).abs() < 1e-15);
+        assert!((law(LAWS[2]).cdf(5.0) - 0.5).abs() < 1e-15);
         assert!((law(LAWS[2]).mean() - 5.0 * exp(0.125)).abs() < 1e-14);
-        assert!((law(LAWS[5]).below(4.0) - 0.5 / 0.96).abs() < 1e-15);
+        assert!((law(LAWS[5]).cdf(4.0) - 0.5 / 0.96).abs() < 1e-15);
         assert!((law(LAWS[5]).mean() - 2.0 / 0.96 * log(25.0)).abs() < 1e-14);
         // Half of it 1.5 on average, half of it 6.25.
         assert!((law(LAWS[6]).mean() - 3.875).abs() < 1e-15);
@@ -470,14 +474,15 @@ mod tests {
     #[test]
     fn point_9_shapes_have_the_means_of_their_values() {
         for shape in [0.01, 1.0 - 1e-9, 1.0, 2.0, 100.0] {
-            let law = Law::parse(&format!("bounded_pareto(shape = {shape}, low = 2, high = 50)"), Measure::Count);
+            let law =
+                Distribution::parse(&format!("bounded_pareto(shape = {shape}, low = 2, high = 50)"), Measure::Count);
             let (law, n) = (law.unwrap(), 30_000);
             // Halved until the probability is met: `draw` is not what is tested.
             let value = |p: f64| {
                 let (mut low, mut high) = (2.0, 50.0);
                 for _ in 0..50 {
                     let middle = (low + high) / 2.0;
-                    if law.below(middle) < p { low = middle } else { high = middle }
+                    if law.cdf(middle) < p { low = middle } else { high = middle }
                 }
                 low
             };
@@ -488,13 +493,13 @@ mod tests {
 
     #[test]
     fn units_belong_to_what_is_measured() {
-        let sizes = Law::parse("constant(2 kB)", Measure::Bytes);
-        assert_eq!(sizes, Ok(Law::Constant(2000.0)));
-        assert_eq!(Law::parse(" constant( 20 ms ) ", Measure::Seconds), Ok(Law::Constant(0.02)));
+        let sizes = Distribution::parse("constant(2 kB)", Measure::Bytes);
+        assert_eq!(sizes, Ok(Distribution::Constant(2000.0)));
+        assert_eq!(Distribution::parse(" constant( 20 ms ) ", Measure::Seconds), Ok(Distribution::Constant(0.02)));
         for (text, measure) in
             [("constant(2)", Measure::Bytes), ("constant(2)", Measure::Seconds), ("constant(2 s)", Measure::Count)]
         {
-            assert!(Law::parse(text, measure).is_err(), "{text}");
+            assert!(Distribution::parse(text, measure).is_err(), "{text}");
         }
     }
 
@@ -525,7 +530,7 @@ mod tests {
             ("constant(1, 2)", "one value"),
         ];
         for (text, rule) in cases {
-            let error = Law::parse(text, Measure::Count).unwrap_err();
+            let error = Distribution::parse(text, Measure::Count).unwrap_err();
             assert!(error.contains(rule), "{text}: {error}");
         }
     }

@@ -1,6 +1,6 @@
-//! A rig to drive one discipline by hand: in unit tests, property tests and benches.
+//! A harness to drive one discipline by hand: in unit tests, property tests and benches.
 
-use crate::discipline::{Cause, Ctx, Discipline, FlowKey, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
 use alloc::vec::Vec;
 use sluicegate_base::{Ecn, Span, Stream, Time};
 
@@ -51,13 +51,13 @@ impl Packet for TestPacket {
 }
 
 /// A discipline on the bench, with a clock that the test turns.
-pub struct Rig<D> {
+pub struct Harness<D> {
     /// The discipline.
     pub discipline: D,
     /// The clock.
     pub now: Time,
-    /// What it lost, in order.
-    pub lost: Vec<(TestPacket, Cause)>,
+    /// What it dropped, in order.
+    pub dropped: Vec<(TestPacket, DropReason)>,
     /// The stream that it draws from.
     pub rng: Stream,
     /// How many packets have arrived and departed.
@@ -68,11 +68,11 @@ pub struct Rig<D> {
     pub quenched: Vec<FlowKey>,
 }
 
-impl<D: Discipline<TestPacket>> Rig<D> {
+impl<D: Discipline<TestPacket>> Harness<D> {
     /// Puts a discipline on the bench.
     pub fn new(discipline: D, seed: u64) -> Self {
-        let rng = Stream::new(seed, "rig");
-        Rig { discipline, now: Time::ZERO, lost: Vec::new(), rng, arrived: 0, departed: 0, quenched: Vec::new() }
+        let rng = Stream::new(seed, "queue");
+        Harness { discipline, now: Time::ZERO, dropped: Vec::new(), rng, arrived: 0, departed: 0, quenched: Vec::new() }
     }
 
     /// Lets time pass, waking the discipline whenever it asks.
@@ -111,16 +111,16 @@ impl<D: Discipline<TestPacket>> Rig<D> {
 
     /// Panics when the call leaves a wake-up that is due.
     fn call<T>(&mut self, work: impl FnOnce(&mut D, &mut Ctx<'_, TestPacket>) -> T) -> T {
-        let ctx = Ctx::new(self.now, &mut self.rng, &mut self.lost);
+        let ctx = Ctx::new(self.now, &mut self.rng, &mut self.dropped);
         let given = work(&mut self.discipline, &mut ctx.with_quenches(&mut self.quenched));
         let due = self.discipline.next_wakeup().filter(|at| *at <= self.now);
         assert_eq!(due, None, "due after a call at {} ns", self.now.0);
         given
     }
 
-    /// The flow and cause of each loss so far.
-    pub fn lost_flows(&self) -> Vec<(u64, Cause)> {
-        self.lost.iter().map(|(packet, cause)| (packet.flow, *cause)).collect()
+    /// The flow and reason of each loss so far.
+    pub fn dropped_flows(&self) -> Vec<(u64, DropReason)> {
+        self.dropped.iter().map(|(packet, reason)| (packet.flow, *reason)).collect()
     }
 
     /// The flow of each queued packet, from the head to the tail.
@@ -150,6 +150,6 @@ impl<D: Discipline<TestPacket>> Rig<D> {
             bytes += packet.bytes;
         });
         assert_eq!((packets, bytes), (self.discipline.packets(), self.discipline.bytes()), "counters and contents");
-        assert_eq!(self.arrived, self.departed + self.lost.len() as u64 + packets, "conservation of packets");
+        assert_eq!(self.arrived, self.departed + self.dropped.len() as u64 + packets, "conservation of packets");
     }
 }

@@ -10,13 +10,13 @@ use sluicegate_base::Stream;
 
 /// A keyed hash of flows, with a key of 128 bits.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Keyed(u64, u64);
+pub struct FlowHasher(u64, u64);
 
-impl Keyed {
+impl FlowHasher {
     /// A hash with a key of its own: two random numbers.
     #[must_use]
-    pub fn new(rng: &mut Stream) -> Keyed {
-        Keyed(rng.bits(), rng.bits())
+    pub fn new(rng: &mut Stream) -> FlowHasher {
+        FlowHasher(rng.bits(), rng.bits())
     }
 
     /// The hash of a flow.
@@ -31,13 +31,13 @@ impl Keyed {
     /// The place of a flow in a table of `n` places; `n` must not be zero.
     #[inline]
     #[must_use]
-    pub fn place(&self, flow: FlowKey, n: usize) -> usize {
+    pub fn bucket(&self, flow: FlowKey, n: usize) -> usize {
         // The upper half of a product instead of a remainder: as even, and without a division.
         ((u128::from(self.hash(flow)) * n as u128) >> 64) as usize
     }
 }
 
-impl BuildHasher for Keyed {
+impl BuildHasher for FlowHasher {
     type Hasher = SipHasher13;
     #[inline]
     fn build_hasher(&self) -> SipHasher13 {
@@ -53,10 +53,10 @@ mod tests {
     /// A million flows whose numbers are all multiples of the table's size fall on its places like random ones.
     #[test]
     fn chosen_flows_do_not_share_a_place() {
-        let keyed = Keyed::new(&mut Stream::new(1, "keyed"));
+        let keyed = FlowHasher::new(&mut Stream::new(1, "keyed"));
         let n = 1000;
         let mut counts = vec![0.0f64; n];
-        (0..1_000_000).for_each(|k| counts[keyed.place(FlowKey(k * 4096 * 1000), n)] += 1.0);
+        (0..1_000_000).for_each(|k| counts[keyed.bucket(FlowKey(k * 4096 * 1000), n)] += 1.0);
         let chi2: f64 = counts.iter().map(|c| (c - 1000.0) * (c - 1000.0) / 1000.0).sum();
         // 999 degrees of freedom: mean 999, standard deviation 44.7; four of them.
         assert!((chi2 - 999.0).abs() < 179.0, "chi-square {chi2}");
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn the_key_makes_the_difference() {
-        let hash = |seed| Keyed::new(&mut Stream::new(seed, "keyed")).hash(FlowKey(7));
+        let hash = |seed| FlowHasher::new(&mut Stream::new(seed, "keyed")).hash(FlowKey(7));
         assert_ne!(hash(1), hash(2));
         assert_eq!(hash(1), hash(1));
     }

@@ -46,18 +46,18 @@ impl List {
 
 /// The store.
 #[derive(Clone, Debug)]
-pub struct Pool<T> {
+pub struct Slab<T> {
     nodes: Vec<Node<T>>,
     free: u32,
 }
 
-impl<T> Default for Pool<T> {
+impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Pool { nodes: Vec::new(), free: NONE }
+        Slab { nodes: Vec::new(), free: NONE }
     }
 }
 
-impl<T> Pool<T> {
+impl<T> Slab<T> {
     /// How many nodes there are, those in use and those that serve again.
     #[must_use]
     pub fn nodes(&self) -> usize {
@@ -140,7 +140,7 @@ impl<T> Pool<T> {
 
     /// Puts a node of the list at its end.
     #[inline]
-    pub fn refresh(&mut self, list: &mut List, at: u32) {
+    pub fn move_to_back(&mut self, list: &mut List, at: u32) {
         self.unlink(list, at);
         self.link(list, at);
     }
@@ -185,7 +185,7 @@ mod tests {
     /// Against plain deques, with random work on three lists.
     #[test]
     fn lists_do_what_deques_do() {
-        let (mut pool, mut rng) = (Pool::default(), Stream::new(1, "pool"));
+        let (mut pool, mut rng) = (Slab::default(), Stream::new(1, "pool"));
         let mut lists = [List::default(); 3];
         let mut deques: [VecDeque<(u32, u64)>; 3] = Default::default();
         let mut most = 0;
@@ -203,7 +203,7 @@ mod tests {
                 }
                 6 if !deque.is_empty() => {
                     let (at, k) = deque.remove(rng.below(deque.len() as u64) as usize).unwrap();
-                    pool.refresh(list, at);
+                    pool.move_to_back(list, at);
                     deque.push_back((at, k));
                 }
                 _ => {

@@ -9,17 +9,17 @@ use sluicegate_base::{Span, Time};
 
 /// A sampling clock.
 #[derive(Clone, Debug)]
-pub struct Ticks {
+pub struct PeriodicTimer {
     period: Span,
     due: Time,
 }
 
-impl Ticks {
+impl PeriodicTimer {
     /// A clock with this period, of one nanosecond at least; the first instant is a period after the start.
     #[must_use]
-    pub fn new(period: Span) -> Ticks {
+    pub fn new(period: Span) -> PeriodicTimer {
         let period = Span(period.0.max(1));
-        Ticks { period, due: Time::ZERO + period }
+        PeriodicTimer { period, due: Time::ZERO + period }
     }
 
     /// The next instant.
@@ -40,7 +40,7 @@ impl Ticks {
 
     /// Passes over every instant that has come, and says how many these were.
     #[inline]
-    pub fn pass(&mut self, now: Time) -> u64 {
+    pub fn skip_missed(&mut self, now: Time) -> u64 {
         if now < self.due {
             return 0;
         }
@@ -56,10 +56,10 @@ mod tests {
 
     #[test]
     fn instants_are_multiples_of_the_period() {
-        let mut ticks = Ticks::new(Span(10));
+        let mut ticks = PeriodicTimer::new(Span(10));
         assert!(!ticks.tick(Time(9)) && ticks.tick(Time(10)) && !ticks.tick(Time(19)));
-        assert_eq!((ticks.pass(Time(19)), ticks.pass(Time(20)), ticks.due()), (0, 1, Time(30)));
-        assert_eq!((ticks.pass(Time(59)), ticks.due()), (3, Time(60)));
+        assert_eq!((ticks.skip_missed(Time(19)), ticks.skip_missed(Time(20)), ticks.due()), (0, 1, Time(30)));
+        assert_eq!((ticks.skip_missed(Time(59)), ticks.due()), (3, Time(60)));
         assert!(ticks.tick(Time(75)) && ticks.tick(Time(75)) && !ticks.tick(Time(75)), "late, and one after the other");
     }
 }
