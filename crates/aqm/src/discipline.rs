@@ -1,7 +1,11 @@
-//! What a queue discipline is, what it needs to know of a packet, and what the world lends it.
+//! What a queue discipline is, what it needs to know of a packet, and what its driver provides.
 
+use crate::fifo::Buffer;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
 use alloc::vec::Vec;
-use sluicegate_base::{Ecn, Stream, Time};
+use sluicegate_base::params::Raw;
+use sluicegate_base::{Ecn, Link, Stream, Time};
 
 /// Which flow a packet belongs to: a flow number in the simulator, a keyed hash of the 5-tuple for real packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,12 +56,20 @@ pub enum DropReason {
     Match,
     /// It exceeded what its flow was restricted to.
     Policed,
+    /// The queue was changed while it was in use: a smaller limit, or another discipline, left no room for it.
+    Reconfigured,
 }
 
 impl DropReason {
     /// All reasons, in the order of their columns.
-    pub const ALL: &'static [DropReason] =
-        &[DropReason::Tail, DropReason::Early, DropReason::Forced, DropReason::Match, DropReason::Policed];
+    pub const ALL: &'static [DropReason] = &[
+        DropReason::Tail,
+        DropReason::Early,
+        DropReason::Forced,
+        DropReason::Match,
+        DropReason::Policed,
+        DropReason::Reconfigured,
+    ];
     /// How many there are.
     pub const COUNT: usize = DropReason::ALL.len();
 
@@ -70,15 +82,8 @@ impl DropReason {
             DropReason::Forced => "forced",
             DropReason::Match => "match",
             DropReason::Policed => "policed",
+            DropReason::Reconfigured => "reconfigured",
         }
-    }
-
-    /// Whether flows lose packets for this reason in proportion to what they send, unless the discipline says otherwise
-    /// ([`Discipline::proportional`]). Who finds the queue full is not so (RED 1993, Sec. IX), nor who meets its own flow or
-    /// is restricted.
-    #[must_use]
-    pub fn proportional(self) -> bool {
-        matches!(self, DropReason::Early | DropReason::Forced)
     }
 
     /// What the reason means, for the manual.
@@ -92,24 +97,25 @@ impl DropReason {
             }
             DropReason::Match => "it met a packet of its own flow, as the arrival or as the one found in the queue",
             DropReason::Policed => "it exceeded what its flow was restricted to",
+            DropReason::Reconfigured => "the queue was changed while it was in use, and had no room for it any more",
         }
     }
 }
 
-/// What the world lends a discipline for one call: the time, random numbers, and a place for packets that it gives up.
+/// What the driver provides for one call: the time, random numbers, and a place for dropped packets.
 pub struct Ctx<'a, P> {
     /// The present.
     pub now: Time,
     /// The discipline's own random stream.
     pub rng: &'a mut Stream,
-    /// Packets given up, by value, with the reason.
+    /// Dropped packets, by value, with the reason.
     dropped: &'a mut Vec<(P, DropReason)>,
     /// Flows that are to be sent a source quench, where there is somebody who sends it.
     quenched: Option<&'a mut Vec<FlowKey>>,
 }
 
 impl<'a, P> Ctx<'a, P> {
-    /// Lends these.
+    /// Provides these.
     pub fn new(now: Time, rng: &'a mut Stream, dropped: &'a mut Vec<(P, DropReason)>) -> Self {
         Ctx { now, rng, dropped, quenched: None }
     }
@@ -121,8 +127,9 @@ impl<'a, P> Ctx<'a, P> {
         self
     }
 
-    /// Gives a packet up: the one that arrives, or any that was queued. Not compiled into its caller, which would save
-    /// registers for it each time.
+    /// Drops a packet: the one that arrives, or any that was queued. Each packet passed to
+    /// [`enqueue`](Discipline::enqueue) must later be returned by [`dequeue`](Discipline::dequeue) or passed to this,
+    /// exactly once.
     #[inline(never)]
     pub fn drop(&mut self, packet: P, reason: DropReason) {
         self.dropped.push((packet, reason));
@@ -139,26 +146,30 @@ impl<'a, P> Ctx<'a, P> {
 /// A queue discipline.
 ///
 /// The packet in transmission belongs to the link, not to the queue. The link calls [`dequeue`](Discipline::dequeue)
-/// whenever its transmitter falls free, and again after each arrival while it is idle; `None` tells the discipline that
-/// its idle period begins. Always: arrivals = departures + losses + queued.
+/// whenever its transmitter falls free, and again after each arrival and wake-up while it is idle. `None` tells the
+/// discipline that its idle period begins if it holds nothing; while packets wait (a shaper, pacing) it means "not yet",
+/// and [`next_wakeup`](Discipline::next_wakeup) says until when. Always: arrivals = departures + drops + queued.
 ///
 /// # The order of calls
 ///
-/// Time never runs backwards from one call to the next. A driver (the simulator's link, the replay, the test harness) asks for
-/// [`next_wakeup`](Discipline::next_wakeup) at the start and after each call, and calls [`wake`](Discipline::wake) at that time, neither before
-/// nor after, and before any other call at the same time. What happens at one time happens in this order: wake-ups,
-/// departures, arrivals.
+/// Time never runs backwards from one call to the next. A driver (the simulator's link, the replay, the test harness) asks
+/// for [`next_wakeup`](Discipline::next_wakeup) at the start and after each call, and calls [`wake`](Discipline::wake) at
+/// that time, neither before nor after, and before any other call at the same time. What happens at one time happens in
+/// this order: wake-ups, departures, arrivals.
 ///
 /// In return no call leaves a wake-up that is due: after each, `next_wakeup` is none or later than the time of the call. So
-/// what a discipline does by the clock is up to date whenever a packet comes or goes, and nothing is made up for later. A
-/// discipline that asked for nothing (`None`) is not woken, however long that lasts: what its clock would have done
-/// meanwhile is its own affair when the next packet comes.
+/// what a discipline does by the clock is up to date whenever a packet comes or goes. A discipline that asked for nothing
+/// (`None`) is not woken, however long that lasts: what its clock would have done meanwhile is its own affair when the next
+/// packet comes.
 pub trait Discipline<P>: Send {
-    /// A packet arrives. The discipline keeps it, or gives it (and perhaps others) to [`Ctx::drop`].
+    /// A packet arrives. The discipline keeps it, or passes it (and perhaps others) to [`Ctx::drop`].
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>);
 
     /// The link can send: which packet leaves?
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P>;
+
+    /// What waits in the queue.
+    fn buffer(&self) -> &dyn Buffer<P>;
 
     /// When the discipline next wants to act on its own, later than the last call; [`wake`](Discipline::wake) is called then.
     fn next_wakeup(&self) -> Option<Time> {
@@ -168,30 +179,16 @@ pub trait Discipline<P>: Send {
     /// The time that [`next_wakeup`](Discipline::next_wakeup) named has come. It is later, or none, afterwards.
     fn wake(&mut self, _ctx: &mut Ctx<'_, P>) {}
 
-    /// How many packets are queued.
-    fn packets(&self) -> u64;
-
-    /// How many bytes are queued.
-    fn bytes(&self) -> u64;
-
-    /// Calls `visit` for every queued packet, from the head to the tail.
-    fn for_each(&self, visit: &mut dyn FnMut(&P));
-
-    /// Whether this packet's mark (no reason), or its loss, falls on flows in proportion to what they send, as RED 1993,
-    /// Sec. X assumes. Not so where the queue of the moment decides, or a packet's class or priority.
-    fn proportional(&self, _packet: &P, reason: Option<DropReason>) -> bool {
-        reason.is_none_or(DropReason::proportional)
+    /// Changes a parameter while the queue is in use; what a smaller limit leaves no room for is dropped with the reason
+    /// `reconfigured`. A value is checked as at construction; the error is the rule that it breaks, and nothing has changed.
+    ///
+    /// Disciplines of the registry have this from [`Configure`](crate::Configure).
+    fn set(&mut self, name: &str, _value: &Raw, _ctx: &mut Ctx<'_, P>) -> Result<(), String> {
+        Err(unknown(name, &[]))
     }
 
-    /// Into how many groups it sorts packets that it marks and drops independently of each other, as classes are.
-    fn groups(&self) -> usize {
-        1
-    }
-
-    /// The group of this packet, counted from 0.
-    fn group(&self, _packet: &P) -> usize {
-        0
-    }
+    /// The rate of the link, or its typical packet, is another from now on: what was derived from it follows.
+    fn link_changed(&mut self, _link: &Link, _ctx: &mut Ctx<'_, P>) {}
 
     /// The discipline's own average of the queue, in packets, if it keeps one.
     fn average(&self) -> Option<f64> {
@@ -201,4 +198,24 @@ pub trait Discipline<P>: Send {
     /// What else the discipline has to show of itself: names and values, such as its drop probability, and for a flow that
     /// it tells apart the flow too. Samples of it make the table `state` of a run.
     fn state(&self, _visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {}
+
+    /// How many packets are queued.
+    fn packets(&self) -> u64 {
+        self.buffer().packets()
+    }
+
+    /// How many bytes are queued.
+    fn bytes(&self) -> u64 {
+        self.buffer().bytes()
+    }
+
+    /// Calls `visit` for every queued packet, from the head to the tail.
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.buffer().for_each(visit);
+    }
+}
+
+/// The message for a parameter that there is not.
+pub(crate) fn unknown(name: &str, known: &[&str]) -> String {
+    "no such parameter: \"".to_owned() + name + "\"" + &sluicegate_base::params::did_you_mean(name, known)
 }

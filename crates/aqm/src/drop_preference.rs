@@ -19,12 +19,20 @@
 //! | nothing on an essential packet in bytes larger than all optional ones | it is refused, and none is dropped for it, if dropping all of them would not make room | no loss without a gain |
 //! | packets are essential or optional | priority 0 or any other | one bit is all that the rule needs |
 
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, Packet};
-use crate::fifo::has_room;
+use crate::fifo::{Buffer, Limit};
+use crate::registry::discipline;
 use crate::ring::Ring;
-use sluicegate_base::{About, Declared, Range, Size, params};
+use sluicegate_base::{Range, Size};
 
-params! {
+discipline! {
+    DropPreference: "drop_preference", "Drop preference",
+    source("Floyd & Jacobson 1993, Sec. I"),
+    drops(Tail, Forced),
+    // Optional packets are dropped first.
+    proportional(),
+
     /// Parameters of [`DropPreference`].
     pub struct DropPreferenceParams {
         /// Most that the queue holds, not counting the packet in transmission.
@@ -36,59 +44,36 @@ params! {
     }
     rules {
         "level and limit are both in packets or both in bytes" [level, limit]
-            |p| matches!((above(p), p.limit), (Size::Packets(_), Size::Packets(_)) | (Size::Bytes(_), Size::Bytes(_)));
+            |p| p.level().is_like(p.limit);
     }
 }
 
-/// The level: as given, or half of the limit.
-fn above(params: &DropPreferenceParams) -> Size {
-    params.level.unwrap_or(match params.limit {
-        Size::Packets(n) => Size::Packets(n / 2),
-        Size::Bytes(n) => Size::Bytes(n / 2),
-    })
+impl DropPreferenceParams {
+    /// The level: as given, or half of the limit.
+    fn level(&self) -> Size {
+        self.level.unwrap_or(self.limit.half())
+    }
 }
-
-/// The reasons for which it drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Forced];
 
 /// A first-in-first-out queue that drops optional packets first.
 #[derive(Clone, Debug)]
 pub struct DropPreference<P> {
     ring: Ring<P>,
-    limit: Size,
+    limit: Limit,
     level: Size,
     /// Optional packets in the queue, and their bytes.
     optional: [u64; 2],
-}
-
-impl<P> Declared for DropPreference<P> {
-    type Params = DropPreferenceParams;
-    const ABOUT: About = About {
-        name: "drop_preference",
-        class: "DropPreference",
-        title: "Drop preference",
-        source: "Floyd & Jacobson 1993, Sec. I",
-        tc: "",
-        module: include_str!("drop_preference.rs"),
-    };
 }
 
 impl<P: Packet> DropPreference<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(params: DropPreferenceParams) -> Self {
-        let level = above(&params);
-        DropPreference { ring: Ring::new(params.limit), limit: params.limit, level, optional: [0; 2] }
+        let (ring, limit) = (Ring::new(params.limit), Limit::of(params.limit));
+        DropPreference { ring, limit, level: params.level(), optional: [0; 2] }
     }
 
-    fn above_level(&self) -> bool {
-        match self.level {
-            Size::Packets(n) => self.ring.packets() > n,
-            Size::Bytes(n) => self.ring.bytes() > n,
-        }
-    }
-
-    /// An optional packet has left the queue.
+    /// A packet has left the queue.
     fn forget(&mut self, packet: &P) {
         if packet.priority() > 0 {
             self.optional = [self.optional[0] - 1, self.optional[1] - packet.bytes()];
@@ -98,23 +83,23 @@ impl<P: Packet> DropPreference<P> {
     /// Drops optional packets, the last first, until there is room for the arrival; none if that is not enough.
     fn make_room(&mut self, packet: &P, ctx: &mut Ctx<'_, P>) {
         let [packets, bytes] = self.optional;
-        if !has_room(self.limit, self.ring.packets() - packets, self.ring.bytes() - bytes, packet.bytes()) {
+        if !self.limit.has_room(self.ring.packets() - packets, self.ring.bytes() - bytes, packet.bytes()) {
             return;
         }
         while !self.ring.has_room(packet) {
-            let last = self.ring.live().rfind(|(_, packet)| packet.priority() > 0).map(|(at, _)| at);
-            let Some(victim) = last.and_then(|at| self.ring.kill(at)) else { break };
+            let last = self.ring.iter().rfind(|(_, packet)| packet.priority() > 0).map(|(slot, _)| slot);
+            let Some(victim) = last.and_then(|slot| self.ring.remove(slot)) else { break };
             self.forget(&victim);
             ctx.drop(victim, DropReason::Tail);
         }
-        self.ring.tidy();
+        self.ring.compact();
     }
 }
 
 impl<P: Packet> Discipline<P> for DropPreference<P> {
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
         let optional = packet.priority() > 0;
-        if optional && self.above_level() {
+        if optional && self.ring.exceeds(self.level) {
             return ctx.drop(packet, DropReason::Forced);
         }
         if !optional && !self.ring.has_room(&packet) {
@@ -130,26 +115,25 @@ impl<P: Packet> Discipline<P> for DropPreference<P> {
     }
 
     fn dequeue(&mut self, _ctx: &mut Ctx<'_, P>) -> Option<P> {
-        let packet = self.ring.pop_tidy()?;
+        let packet = self.ring.pop()?;
+        self.ring.compact();
         self.forget(&packet);
         Some(packet)
     }
 
-    fn packets(&self) -> u64 {
-        self.ring.packets()
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.ring
     }
+}
 
-    fn bytes(&self) -> u64 {
-        self.ring.bytes()
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.ring.for_each(visit);
-    }
-
-    /// Optional packets are dropped first.
-    fn proportional(&self, _packet: &P, _cause: Option<DropReason>) -> bool {
-        false
+impl<P: Packet> Configure<P> for DropPreference<P> {
+    fn configure(&mut self, params: DropPreferenceParams, ctx: &mut Ctx<'_, P>) {
+        (self.limit, self.level) = (Limit::of(params.limit), params.level());
+        self.ring.set_limit(params.limit);
+        while let Some(packet) = self.ring.pop_excess() {
+            self.forget(&packet);
+            ctx.drop(packet, DropReason::Reconfigured);
+        }
     }
 }
 

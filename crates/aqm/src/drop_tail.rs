@@ -10,11 +10,18 @@
 //! | nothing on the packet in transmission | it does not count towards the limit | so in ns-2 and Linux |
 //! | nothing on a packet larger than the room left in bytes | refused, the queue is left as it is | so in `bfifo`; a smaller packet behind it may still enter |
 
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, Packet};
-use crate::fifo::Fifo;
-use sluicegate_base::{About, Declared, Range, Size, params};
+use crate::fifo::{Buffer, Fifo};
+use crate::registry::discipline;
+use sluicegate_base::{Range, Size};
 
-params! {
+discipline! {
+    DropTail: "drop_tail", "Drop Tail",
+    source("Floyd & Jacobson 1993, Sec. III"),
+    tc("tc qdisc add dev DEV root pfifo limit LIMIT"),
+    drops(Tail),
+
     /// Parameters of [`DropTail`].
     pub struct DropTailParams {
         /// Most that the queue holds, not counting the packet in transmission.
@@ -23,25 +30,10 @@ params! {
     }
 }
 
-/// The reasons for which Drop Tail drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail];
-
 /// A first-in-first-out queue with a limit.
 #[derive(Clone, Debug)]
 pub struct DropTail<P> {
     fifo: Fifo<P>,
-}
-
-impl<P> Declared for DropTail<P> {
-    type Params = DropTailParams;
-    const ABOUT: About = About {
-        name: "drop_tail",
-        class: "DropTail",
-        title: "Drop Tail",
-        source: "Floyd & Jacobson 1993, Sec. III",
-        tc: "tc qdisc add dev DEV root pfifo limit LIMIT",
-        module: include_str!("drop_tail.rs"),
-    };
 }
 
 impl<P: Packet> DropTail<P> {
@@ -67,16 +59,14 @@ impl<P: Packet> Discipline<P> for DropTail<P> {
         self.fifo.pop()
     }
 
-    fn packets(&self) -> u64 {
-        self.fifo.packets()
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.fifo
     }
+}
 
-    fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.fifo.for_each(visit);
+impl<P: Packet> Configure<P> for DropTail<P> {
+    fn configure(&mut self, params: DropTailParams, ctx: &mut Ctx<'_, P>) {
+        self.fifo.resize(params.limit, ctx);
     }
 }
 

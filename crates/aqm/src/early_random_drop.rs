@@ -19,11 +19,17 @@
 //! | nothing on a full queue | an arrival that passes the draw is lost with reason `tail` | early drops are meant to come before overflow, not instead of it |
 //! | nothing on the unit of the level | that of the limit, packets or bytes | one queue has one measure |
 
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, Packet};
-use crate::fifo::Fifo;
-use sluicegate_base::{About, Declared, Range, Size, params};
+use crate::fifo::{Buffer, Fifo};
+use crate::registry::discipline;
+use sluicegate_base::{Range, Size};
 
-params! {
+discipline! {
+    EarlyRandomDrop: "early_random_drop", "Early Random Drop",
+    source("Hashem 1989 and Zhang 1989, after Floyd & Jacobson 1993, Sec. II-A"),
+    drops(Tail, Early),
+
     /// Parameters of [`EarlyRandomDrop`].
     pub struct EarlyRandomDropParams {
         /// Most that the queue holds, not counting the packet in transmission.
@@ -38,20 +44,16 @@ params! {
     }
     rules {
         "drop_level and limit are both in packets or both in bytes" [drop_level, limit]
-            |p| matches!((level(p), p.limit), (Size::Packets(_), Size::Packets(_)) | (Size::Bytes(_), Size::Bytes(_)));
+            |p| p.level().is_like(p.limit);
     }
 }
 
-/// The drop level: as given, or half of the limit.
-fn level(params: &EarlyRandomDropParams) -> Size {
-    params.drop_level.unwrap_or(match params.limit {
-        Size::Packets(n) => Size::Packets(n / 2),
-        Size::Bytes(n) => Size::Bytes(n / 2),
-    })
+impl EarlyRandomDropParams {
+    /// The drop level: as given, or half of the limit.
+    fn level(&self) -> Size {
+        self.drop_level.unwrap_or(self.limit.half())
+    }
 }
-
-/// The reasons for which Early Random Drop drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early];
 
 /// A first-in-first-out queue that drops at random above a level.
 #[derive(Clone, Debug)]
@@ -61,41 +63,21 @@ pub struct EarlyRandomDrop<P> {
     drop_probability: f64,
 }
 
-impl<P> Declared for EarlyRandomDrop<P> {
-    type Params = EarlyRandomDropParams;
-    const ABOUT: About = About {
-        name: "early_random_drop",
-        class: "EarlyRandomDrop",
-        title: "Early Random Drop",
-        source: "Hashem 1989 and Zhang 1989, after Floyd & Jacobson 1993, Sec. II-A",
-        tc: "",
-        module: include_str!("early_random_drop.rs"),
-    };
-}
-
 impl<P: Packet> EarlyRandomDrop<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(params: EarlyRandomDropParams) -> Self {
         EarlyRandomDrop {
             fifo: Fifo::new(params.limit),
-            drop_level: level(&params),
+            drop_level: params.level(),
             drop_probability: params.drop_probability,
-        }
-    }
-
-    #[inline]
-    fn above_level(&self) -> bool {
-        match self.drop_level {
-            Size::Packets(n) => self.fifo.packets() > n,
-            Size::Bytes(n) => self.fifo.bytes() > n,
         }
     }
 }
 
 impl<P: Packet> Discipline<P> for EarlyRandomDrop<P> {
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
-        if self.above_level() && ctx.rng.chance(self.drop_probability) {
+        if self.fifo.exceeds(self.drop_level) && ctx.rng.chance(self.drop_probability) {
             ctx.drop(packet, DropReason::Early);
         } else if self.fifo.has_room(&packet) {
             self.fifo.push(packet);
@@ -108,16 +90,15 @@ impl<P: Packet> Discipline<P> for EarlyRandomDrop<P> {
         self.fifo.pop()
     }
 
-    fn packets(&self) -> u64 {
-        self.fifo.packets()
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.fifo
     }
+}
 
-    fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.fifo.for_each(visit);
+impl<P: Packet> Configure<P> for EarlyRandomDrop<P> {
+    fn configure(&mut self, params: EarlyRandomDropParams, ctx: &mut Ctx<'_, P>) {
+        (self.drop_level, self.drop_probability) = (params.level(), params.drop_probability);
+        self.fifo.resize(params.limit, ctx);
     }
 }
 

@@ -1,43 +1,97 @@
-//! The buffer below a first-in-first-out discipline: packets in order, with their bytes counted and a limit.
+//! A first-in-first-out buffer with a limit, and what every buffer shows of itself.
 
-use crate::discipline::Packet;
+use crate::discipline::{Ctx, DropReason, Packet};
 use alloc::collections::VecDeque;
 use sluicegate_base::Size;
 
-/// A first-in-first-out buffer that knows its bytes and its limit.
-#[derive(Clone, Debug)]
-pub struct Fifo<P> {
-    queue: VecDeque<P>,
-    bytes: u64,
-    room: Limit,
+/// What waits in a queue.
+pub trait Buffer<P> {
+    /// How many packets are queued.
+    fn packets(&self) -> u64;
+    /// How many bytes are queued.
+    fn bytes(&self) -> u64;
+    /// Calls `visit` for every queued packet, from the head to the tail.
+    fn for_each(&self, visit: &mut dyn FnMut(&P));
 }
 
-impl<P: Packet> Fifo<P> {
+/// Packets in order, each with what its discipline notes of it (`Tag`), with their bytes counted and a limit.
+#[derive(Clone, Debug)]
+pub struct Fifo<P, Tag = ()> {
+    queue: VecDeque<(P, Tag)>,
+    bytes: u64,
+    limit: Limit,
+}
+
+impl<P: Packet, Tag> Fifo<P, Tag> {
     /// An empty buffer.
     #[must_use]
     pub fn new(limit: Size) -> Self {
-        Fifo { queue: VecDeque::new(), bytes: 0, room: Limit::of(limit) }
+        Fifo { queue: VecDeque::new(), bytes: 0, limit: Limit::of(limit) }
     }
 
     /// Whether the limit leaves room for `packet`.
     #[inline]
     pub fn has_room(&self, packet: &P) -> bool {
-        self.room.has(self.packets(), self.bytes, packet.bytes())
+        self.limit.has_room(self.packets(), self.bytes, packet.bytes())
     }
 
-    /// Appends a packet; the caller has tested for room.
+    /// Whether an empty buffer would have room for `packet`.
     #[inline]
-    pub fn push(&mut self, packet: P) {
+    pub fn could_hold(&self, packet: &P) -> bool {
+        self.limit.has_room(0, 0, packet.bytes())
+    }
+
+    /// How long it is, in the unit of this size.
+    #[inline]
+    #[must_use]
+    pub fn length_in(&self, unit: Size) -> u64 {
+        match unit {
+            Size::Packets(_) => self.packets(),
+            Size::Bytes(_) => self.bytes,
+        }
+    }
+
+    /// Whether it holds more packets, or bytes, than this.
+    #[inline]
+    #[must_use]
+    pub fn exceeds(&self, level: Size) -> bool {
+        self.length_in(level) > level.amount()
+    }
+
+    /// Appends a packet with its tag; the caller has tested for room.
+    #[inline]
+    pub fn push_with(&mut self, packet: P, tag: Tag) {
         self.bytes += packet.bytes();
-        push_back(&mut self.queue, packet);
+        self.queue.push_back((packet, tag));
     }
 
-    /// Takes the packet at the head.
+    /// Takes the packet at the head, with its tag.
     #[inline]
-    pub fn pop(&mut self) -> Option<P> {
-        // Looked at where it lies and then moved once: a packet that is taken apart on the way is copied piece by piece.
-        self.bytes -= self.queue.front()?.bytes();
+    pub fn pop_with(&mut self) -> Option<(P, Tag)> {
+        self.bytes -= self.queue.front()?.0.bytes();
         self.queue.pop_front()
+    }
+
+    /// Another limit. What it leaves no room for comes out of [`pop_excess`](Fifo::pop_excess).
+    pub fn set_limit(&mut self, limit: Size) {
+        self.limit = Limit::of(limit);
+    }
+
+    /// Takes the packet at the tail while the limit is exceeded.
+    pub fn pop_excess(&mut self) -> Option<(P, Tag)> {
+        if !self.limit.is_exceeded(self.packets(), self.bytes) {
+            return None;
+        }
+        self.bytes -= self.queue.back()?.0.bytes();
+        self.queue.pop_back()
+    }
+
+    /// Another limit; what it leaves no room for is dropped, the last first.
+    pub fn resize(&mut self, limit: Size, ctx: &mut Ctx<'_, P>) {
+        self.set_limit(limit);
+        while let Some((packet, _)) = self.pop_excess() {
+            ctx.drop(packet, DropReason::Reconfigured);
+        }
     }
 
     /// How many packets it holds.
@@ -53,29 +107,43 @@ impl<P: Packet> Fifo<P> {
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
+}
 
-    /// Visits the packets from head to tail.
-    pub fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.queue.iter().for_each(visit);
+impl<P: Packet> Fifo<P> {
+    /// Appends a packet; the caller has tested for room.
+    #[inline]
+    pub fn push(&mut self, packet: P) {
+        self.push_with(packet, ());
+    }
+
+    /// Takes the packet at the head.
+    #[inline]
+    pub fn pop(&mut self) -> Option<P> {
+        self.pop_with().map(|(packet, ())| packet)
+    }
+
+    /// Inserts a packet so that `at` packets are before it; the caller has tested for room.
+    pub fn insert(&mut self, at: usize, packet: P) {
+        self.bytes += packet.bytes();
+        self.queue.insert(at, (packet, ()));
     }
 }
 
-/// Appends a packet. Growth is a call at the end, for which a caller need not save registers each time.
-#[inline]
-pub fn push_back<P>(queue: &mut VecDeque<P>, packet: P) {
-    if queue.len() == queue.capacity() {
-        return grow_and_push(queue, packet);
+impl<P: Packet, Tag> Buffer<P> for Fifo<P, Tag> {
+    fn packets(&self) -> u64 {
+        self.packets()
     }
-    queue.push_back(packet);
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.queue.iter().for_each(|(packet, _)| visit(packet));
+    }
 }
 
-#[cold]
-#[inline(never)]
-fn grow_and_push<P>(queue: &mut VecDeque<P>, packet: P) {
-    queue.push_back(packet);
-}
-
-/// A limit, as one on packets and one on bytes, of which only one can be reached: a test without a case.
+/// A limit, as one on packets and one on bytes, of which only one can be reached.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
     packets: u64,
@@ -83,7 +151,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// What a limit leaves.
+    /// The limit of this size.
     #[must_use]
     pub fn of(limit: Size) -> Limit {
         match limit {
@@ -95,14 +163,14 @@ impl Limit {
     /// Whether a queue of `packets` and `bytes` has room for one more packet of `arriving` bytes.
     #[inline]
     #[must_use]
-    pub fn has(self, packets: u64, bytes: u64, arriving: u64) -> bool {
+    pub fn has_room(self, packets: u64, bytes: u64, arriving: u64) -> bool {
         packets < self.packets && bytes + arriving <= self.bytes
     }
-}
 
-/// The same for a limit as it is given.
-#[inline]
-#[must_use]
-pub fn has_room(limit: Size, packets: u64, bytes: u64, arriving: u64) -> bool {
-    Limit::of(limit).has(packets, bytes, arriving)
+    /// Whether a queue of `packets` and `bytes` holds more than it may.
+    #[inline]
+    #[must_use]
+    pub fn is_exceeded(self, packets: u64, bytes: u64) -> bool {
+        packets > self.packets || bytes > self.bytes
+    }
 }

@@ -1,8 +1,12 @@
 //! A harness to drive one discipline by hand: in unit tests, property tests and benches.
 
 use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
+use crate::fifo::Buffer;
+use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::vec::Vec;
-use sluicegate_base::{Ecn, Span, Stream, Time};
+use sluicegate_base::params::Raw;
+use sluicegate_base::{Ecn, Link, Span, Stream, Time};
 
 /// A packet with nothing but what disciplines look at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +51,37 @@ impl Packet for TestPacket {
     }
     fn set_label(&mut self, label: u32) {
         self.label = label;
+    }
+}
+
+/// A discipline of any kind is one, too, so that the harness can hold what the registry builds.
+impl<P> Discipline<P> for Box<dyn Discipline<P>> {
+    fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
+        (**self).enqueue(packet, ctx);
+    }
+    fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
+        (**self).dequeue(ctx)
+    }
+    fn buffer(&self) -> &dyn Buffer<P> {
+        (**self).buffer()
+    }
+    fn next_wakeup(&self) -> Option<Time> {
+        (**self).next_wakeup()
+    }
+    fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
+        (**self).wake(ctx);
+    }
+    fn set(&mut self, name: &str, value: &Raw, ctx: &mut Ctx<'_, P>) -> Result<(), String> {
+        (**self).set(name, value, ctx)
+    }
+    fn link_changed(&mut self, link: &Link, ctx: &mut Ctx<'_, P>) {
+        (**self).link_changed(link, ctx);
+    }
+    fn average(&self) -> Option<f64> {
+        (**self).average()
+    }
+    fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
+        (**self).state(visit);
     }
 }
 
@@ -118,7 +153,12 @@ impl<D: Discipline<TestPacket>> Harness<D> {
         given
     }
 
-    /// The flow and reason of each loss so far.
+    /// Changes a parameter while the queue is in use.
+    pub fn set(&mut self, name: &str, value: &Raw) -> Result<(), String> {
+        self.call(|discipline, ctx| discipline.set(name, value, ctx))
+    }
+
+    /// The flow and reason of each drop so far.
     pub fn dropped_flows(&self) -> Vec<(u64, DropReason)> {
         self.dropped.iter().map(|(packet, reason)| (packet.flow, *reason)).collect()
     }

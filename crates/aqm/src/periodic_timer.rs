@@ -22,6 +22,11 @@ impl PeriodicTimer {
         PeriodicTimer { period, due: Time::ZERO + period }
     }
 
+    /// Another period, from the next instant on.
+    pub fn set_period(&mut self, period: Span) {
+        self.period = Span(period.0.max(1));
+    }
+
     /// The next instant.
     #[must_use]
     pub fn due(&self) -> Time {

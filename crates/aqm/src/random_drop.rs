@@ -12,16 +12,24 @@
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | the gateway "randomly chooses a packet from the gateway queue to drop" | the arrival is not in the draw: it is always admitted | the text draws from the queue; descriptions that count the arrival in change a draw from n to one from n + 1 |
-//! | nothing on a limit in bytes | packets are drawn until there is room; an arrival larger than the limit is itself refused, and nobody is drawn for it | the same rule for packets of any length |
+//! | nothing on a limit in bytes | packets are drawn until there is room; an arrival larger than the limit is itself refused with reason `forced`, and nobody is drawn for it | the same rule for packets of any length |
 //! | nothing on the packet in transmission | it is not in the queue: it neither counts towards the limit nor can be drawn | so in ns-2 and Linux |
 //! | nothing on how a packet leaves the middle of a queue | its slot is emptied and skipped later; draws are uniform over the packets still queued | constant cost per packet |
 
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, Packet};
-use crate::fifo::has_room;
+use crate::fifo::Buffer;
+use crate::registry::discipline;
 use crate::ring::Ring;
-use sluicegate_base::{About, Declared, Range, Size, params};
+use sluicegate_base::{Range, Size};
 
-params! {
+discipline! {
+    RandomDrop: "random_drop", "Random Drop",
+    source("Floyd & Jacobson 1993, Sec. II, footnote 2"),
+    drops(Tail, Forced),
+    // A victim is drawn: a flow as often as it has packets in the queue.
+    proportional(Tail),
+
     /// Parameters of [`RandomDrop`].
     pub struct RandomDropParams {
         /// Most that the queue holds, not counting the packet in transmission.
@@ -30,70 +38,47 @@ params! {
     }
 }
 
-/// The reasons for which Random Drop drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail];
-
 /// A first-in-first-out queue that drops at random when it is full.
 #[derive(Clone, Debug)]
 pub struct RandomDrop<P> {
     ring: Ring<P>,
-    limit: Size,
-}
-
-impl<P> Declared for RandomDrop<P> {
-    type Params = RandomDropParams;
-    const ABOUT: About = About {
-        name: "random_drop",
-        class: "RandomDrop",
-        title: "Random Drop",
-        source: "Floyd & Jacobson 1993, Sec. II, footnote 2",
-        tc: "",
-        module: include_str!("random_drop.rs"),
-    };
 }
 
 impl<P: Packet> RandomDrop<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(params: RandomDropParams) -> Self {
-        RandomDrop { ring: Ring::new(params.limit), limit: params.limit }
+        RandomDrop { ring: Ring::new(params.limit) }
     }
 }
 
 impl<P: Packet> Discipline<P> for RandomDrop<P> {
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
-        if !has_room(self.limit, 0, 0, packet.bytes()) {
-            return ctx.drop(packet, DropReason::Tail);
+        if !self.ring.could_hold(&packet) {
+            return ctx.drop(packet, DropReason::Forced);
         }
         while !self.ring.has_room(&packet) {
-            let Some(victim) = self.ring.draw(ctx.rng).map(|(at, _)| at).and_then(|at| self.ring.kill(at)) else {
-                break;
-            };
+            let Some(victim) = self.ring.draw(ctx.rng).and_then(|slot| self.ring.remove(slot)) else { break };
             ctx.drop(victim, DropReason::Tail);
-            self.ring.tidy();
+            self.ring.compact();
         }
         self.ring.push(packet);
     }
 
     fn dequeue(&mut self, _ctx: &mut Ctx<'_, P>) -> Option<P> {
-        self.ring.pop_tidy()
+        let packet = self.ring.pop();
+        self.ring.compact();
+        packet
     }
 
-    fn packets(&self) -> u64 {
-        self.ring.packets()
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.ring
     }
+}
 
-    fn bytes(&self) -> u64 {
-        self.ring.bytes()
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.ring.for_each(visit);
-    }
-
-    /// A victim is drawn, and a flow as often as it has packets in the queue; an arrival too large for any queue is not.
-    fn proportional(&self, packet: &P, reason: Option<DropReason>) -> bool {
-        reason.is_none_or(DropReason::proportional) || has_room(self.limit, 0, 0, packet.bytes())
+impl<P: Packet> Configure<P> for RandomDrop<P> {
+    fn configure(&mut self, params: RandomDropParams, ctx: &mut Ctx<'_, P>) {
+        self.ring.resize(params.limit, ctx);
     }
 }
 
@@ -144,7 +129,7 @@ mod tests {
         harness.arrive(4, 1500);
         assert_eq!((harness.dropped.len(), harness.discipline.bytes()), (2, 2500));
         harness.arrive(5, 3001);
-        assert_eq!(harness.dropped_flows()[2..], [(5, DropReason::Tail)], "no eviction could make room for it");
+        assert_eq!(harness.dropped_flows()[2..], [(5, DropReason::Forced)], "no eviction could make room for it");
         harness.assert_conserved();
     }
 

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::discipline::Discipline;
     use crate::harness::Harness;
-    use crate::red::{Red, RedParams};
+    use crate::red::{Red, RedBlock, RedParams};
     use sluicegate_base::{Link, Params, Rate, Size, Stream};
 
     /// Fig. 16, n = 100: at C = 2 the bound is exp(−200·p²), at C = 4 exp(−1800·p²).
@@ -182,7 +182,8 @@ mod tests {
     #[test]
     fn red_finds_the_flow_with_half_of_the_bandwidth() {
         let params = RedParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
-        let params = RedParams { w_q: 0.02, limit: Size::Packets(100), ..params };
+        let params =
+            RedParams { red: RedBlock { w_q: 0.02, limit: Size::Packets(100), ..params.red.clone() }, ..params };
         let (mut harness, mut recent) = (Harness::new(Red::new(params), 3), Recent::new(100));
         let mut order = Stream::new(4, "order");
         let mut seen = 0;

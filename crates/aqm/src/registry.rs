@@ -1,4 +1,4 @@
-//! The list of disciplines: what each declares, and how one is built from its name and values.
+//! The list of disciplines: what each declares, and how one is made from its name and values.
 
 use crate::DropReason;
 use sluicegate_base::params::Table;
@@ -8,8 +8,58 @@ use sluicegate_base::params::Table;
 pub struct Entry {
     /// Names, parameters and rules.
     pub table: Table,
-    /// The reasons for which it drops packets.
+    /// The reasons for which it drops packets, beside `reconfigured`.
     pub reasons: &'static [DropReason],
+    /// Those of them that fall on flows in proportion to what they send, as its marks then do.
+    pub proportional: &'static [DropReason],
+}
+
+/// Declares a discipline: its names, why it drops packets, and its parameters as [`params!`](sluicegate_base::params!) does.
+///
+/// `tc` is the matching line for Linux; leave it out where there is none. `proportional` says which drops fall on flows in
+/// proportion to what they send, as RED 1993, Sec. X assumes: `Early` and `Forced` where nothing is said.
+macro_rules! discipline {
+    (
+        $Type:ident: $name:literal, $title:literal,
+        source($source:literal),
+        $(tc($tc:literal),)?
+        drops($($reason:ident),+),
+        $(proportional($($proportional:ident),*),)?
+        $(#[doc = $about:literal])+
+        pub struct $Params:ident $fields:tt
+        $(rules $rules:tt)?
+    ) => {
+        sluicegate_base::params! {
+            $(#[doc = $about])+
+            pub struct $Params $fields
+            $(rules $rules)?
+        }
+
+        impl<P> sluicegate_base::Declared for $Type<P> {
+            type Params = $Params;
+            const ABOUT: sluicegate_base::About = sluicegate_base::About {
+                name: $name,
+                class: stringify!($Type),
+                title: $title,
+                source: $source,
+                tc: concat!($($tc)?),
+                module: "", // the registry has it
+            };
+        }
+
+        impl<P> crate::registry::Drops for $Type<P> {
+            const REASONS: &'static [crate::DropReason] = &[$(crate::DropReason::$reason),+];
+            $(const PROPORTIONAL: &'static [crate::DropReason] = &[$(crate::DropReason::$proportional),*];)?
+        }
+    };
+}
+
+/// Why a discipline drops packets.
+pub trait Drops {
+    /// All reasons, beside `reconfigured`.
+    const REASONS: &'static [DropReason];
+    /// Those that fall on flows in proportion to what they send.
+    const PROPORTIONAL: &'static [DropReason] = &[DropReason::Early, DropReason::Forced];
 }
 
 /// Makes `all()` and `build()` from one line for each discipline.
@@ -18,8 +68,14 @@ macro_rules! registry {
         /// Every discipline, in the order in which they are listed to people.
         #[must_use]
         pub fn all() -> &'static [Entry] {
+            use crate::registry::Drops;
             const ALL: &[Entry] = &[$(
-                Entry { table: sluicegate_base::params::Table::of::<$module::$Type<()>>(), reasons: $module::REASONS },
+                Entry {
+                    table: sluicegate_base::params::Table::of::<$module::$Type<()>>()
+                        .documented(include_str!(concat!(stringify!($module), ".rs"))),
+                    reasons: $module::$Type::<()>::REASONS,
+                    proportional: $module::$Type::<()>::PROPORTIONAL,
+                },
             )*];
             ALL
         }
@@ -31,14 +87,11 @@ macro_rules! registry {
             name: &str,
             given: sluicegate_base::params::Given<'_>,
             link: &sluicegate_base::Link,
-        ) -> Option<Result<alloc::boxed::Box<dyn Discipline<P>>, sluicegate_base::params::Problem>> {
-            use sluicegate_base::{Declared, Params};
+        ) -> Option<configure::Built<P>> {
+            use sluicegate_base::Declared;
             $(
                 if name == <$module::$Type<P> as Declared>::ABOUT.name {
-                    let params = <$module::$Type<P> as Declared>::Params::build(given, link);
-                    return Some(params.map(|params| {
-                        alloc::boxed::Box::new($module::$Type::<P>::new(params)) as alloc::boxed::Box<dyn Discipline<P>>
-                    }));
+                    return Some(configure::build(given, link, $module::$Type::<P>::new));
                 }
             )*
             None
@@ -64,19 +117,16 @@ macro_rules! containers {
             given: sluicegate_base::params::Given<'_>,
             link: &sluicegate_base::Link,
             classes: alloc::vec::Vec<Class<P>>,
-        ) -> Option<Result<alloc::boxed::Box<dyn Discipline<P>>, sluicegate_base::params::Problem>> {
-            use sluicegate_base::{Declared, Params};
+        ) -> Option<configure::Built<P>> {
+            use sluicegate_base::Declared;
             $(
                 if name == <$module::$Type<P> as Declared>::ABOUT.name {
-                    let params = <$module::$Type<P> as Declared>::Params::build(given, link);
-                    return Some(params.map(|params| {
-                        let container = $module::$Type::<P>::with_classes(params, classes);
-                        alloc::boxed::Box::new(container) as alloc::boxed::Box<dyn Discipline<P>>
-                    }));
+                    let new = |params| $module::$Type::<P>::with_classes(params, classes);
+                    return Some(configure::build(given, link, new));
                 }
             )*
             None
         }
     };
 }
-pub(crate) use {containers, registry};
+pub(crate) use {containers, discipline, registry};

@@ -17,11 +17,17 @@
 //! | nothing on the queue that is compared | what the arrival finds, without itself and without the packet in transmission | as in Early Random Drop |
 //! | nothing on a rate for the messages | one for each such arrival; whoever sends them may send fewer | RFC 1812, Sec. 4.3.3.3, forbids them for this reason among others |
 
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, Packet};
-use crate::fifo::Fifo;
-use sluicegate_base::{About, Declared, Range, Size, params};
+use crate::fifo::{Buffer, Fifo};
+use crate::registry::discipline;
+use sluicegate_base::{Range, Size};
 
-params! {
+discipline! {
+    SourceQuench: "source_quench", "Source Quench",
+    source("RFC 792 and RFC 1016, after Floyd & Jacobson 1993, Sec. II-B"),
+    drops(Tail),
+
     /// Parameters of [`SourceQuench`].
     pub struct SourceQuenchParams {
         /// Most that the queue holds, not counting the packet in transmission.
@@ -33,34 +39,15 @@ params! {
     }
     rules {
         "threshold and limit are both in packets or both in bytes" [threshold, limit]
-            |p| p.threshold.is_none_or(|threshold| alike(threshold, p.limit));
+            |p| p.threshold.is_none_or(|threshold| threshold.is_like(p.limit));
     }
 }
-
-fn alike(a: Size, b: Size) -> bool {
-    matches!((a, b), (Size::Packets(_), Size::Packets(_)) | (Size::Bytes(_), Size::Bytes(_)))
-}
-
-/// The reasons for which Source Quench drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail];
 
 /// A first-in-first-out queue that asks for source quenches.
 #[derive(Clone, Debug)]
 pub struct SourceQuench<P> {
     fifo: Fifo<P>,
     threshold: Option<Size>,
-}
-
-impl<P> Declared for SourceQuench<P> {
-    type Params = SourceQuenchParams;
-    const ABOUT: About = About {
-        name: "source_quench",
-        class: "SourceQuench",
-        title: "Source Quench",
-        source: "RFC 792 and RFC 1016, after Floyd & Jacobson 1993, Sec. II-B",
-        tc: "",
-        module: include_str!("source_quench.rs"),
-    };
 }
 
 impl<P: Packet> SourceQuench<P> {
@@ -73,11 +60,7 @@ impl<P: Packet> SourceQuench<P> {
 
 impl<P: Packet> Discipline<P> for SourceQuench<P> {
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
-        let above = match self.threshold {
-            None => false,
-            Some(Size::Packets(n)) => self.fifo.packets() > n,
-            Some(Size::Bytes(n)) => self.fifo.bytes() > n,
-        };
+        let above = self.threshold.is_some_and(|threshold| self.fifo.exceeds(threshold));
         let admitted = self.fifo.has_room(&packet);
         if above || !admitted {
             ctx.quench(packet.flow());
@@ -93,16 +76,15 @@ impl<P: Packet> Discipline<P> for SourceQuench<P> {
         self.fifo.pop()
     }
 
-    fn packets(&self) -> u64 {
-        self.fifo.packets()
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.fifo
     }
+}
 
-    fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.fifo.for_each(visit);
+impl<P: Packet> Configure<P> for SourceQuench<P> {
+    fn configure(&mut self, params: SourceQuenchParams, ctx: &mut Ctx<'_, P>) {
+        self.threshold = params.threshold;
+        self.fifo.resize(params.limit, ctx);
     }
 }
 

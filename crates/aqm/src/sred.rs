@@ -30,18 +30,26 @@
 //! | unresponsive flows lose more | so, while they are a small part: hits raise P, which lowers p_zap by its square. A flow with most of the packets makes SRED a Drop Tail queue: 2 Mbit/s of UDP beside 32 TCPs take all of 1 Mbit/s | the rule's own limit |
 //! | ECN is not known | `action` = mark | RFC 3168, Sec. 5 |
 
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::Fifo;
+use crate::fifo::{Buffer, Fifo};
 use crate::red::Action;
+use crate::registry::discipline;
 use alloc::vec::Vec;
-use sluicegate_base::{About, Declared, Range, Size, Stream, params};
+use sluicegate_base::{Range, Size, Stream};
 
-params! {
+discipline! {
+    Sred: "sred", "SRED",
+    source("Ott, Lakshman & Wong 1999; DCN 2004, Sec. 2"),
+    drops(Tail, Early),
+    // A hit counts against the flow that is hit.
+    proportional(),
+
     /// Parameters of [`Sred`].
     pub struct SredParams {
         /// Flows in the zombie list.
         zombies: u64 = default(1000), unit("flows"), range(Range::from(1.0).to(10_000_000.0)),
-            source("Ott, Lakshman & Wong 1999, as remembered: M");
+            source("Ott, Lakshman & Wong 1999, as remembered: M"), fixed(true);
         /// Probability with which an arrival that is no hit takes the place of what it was compared with.
         overwrite: f64 = default(0.25), unit("1"), range(Range::above(0.0).to(1.0)),
             source("Ott, Lakshman & Wong 1999, as remembered: p");
@@ -61,30 +69,14 @@ params! {
     }
 }
 
-/// The reasons for which SRED drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early];
-
 /// A first-in-first-out queue under SRED.
 #[derive(Clone, Debug)]
 pub struct Sred<P> {
     fifo: Fifo<P>,
     params: SredParams,
-    alpha: f64,
     zombies: Vec<FlowKey>,
     /// The frequency of hits: P in the paper.
     frequency: f64,
-}
-
-impl<P> Declared for Sred<P> {
-    type Params = SredParams;
-    const ABOUT: About = About {
-        name: "sred",
-        class: "Sred",
-        title: "SRED",
-        source: "Ott, Lakshman & Wong 1999; DCN 2004, Sec. 2",
-        tc: "",
-        module: include_str!("sred.rs"),
-    };
 }
 
 impl<P: Packet> Sred<P> {
@@ -93,7 +85,6 @@ impl<P: Packet> Sred<P> {
     pub fn new(params: SredParams) -> Self {
         Sred {
             fifo: Fifo::new(params.limit),
-            alpha: params.alpha.unwrap_or(params.overwrite / params.zombies as f64),
             zombies: Vec::with_capacity(params.zombies as usize),
             frequency: 0.0,
             params,
@@ -121,11 +112,8 @@ impl<P: Packet> Sred<P> {
     }
 
     fn p_sred(&self) -> f64 {
-        let (q, limit) = match self.params.limit {
-            Size::Packets(n) => (self.fifo.packets(), n),
-            Size::Bytes(n) => (self.fifo.bytes(), n),
-        };
-        match (q as f64, limit as f64) {
+        let limit = self.params.limit;
+        match (self.fifo.length_in(limit) as f64, limit.amount() as f64) {
             (q, limit) if q >= limit / 3.0 => self.params.max_p,
             (q, limit) if q >= limit / 6.0 => self.params.max_p / 4.0,
             _ => 0.0,
@@ -142,7 +130,8 @@ impl<P: Packet> Sred<P> {
 impl<P: Packet> Discipline<P> for Sred<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
         let hit = self.hit(packet.flow(), ctx.rng);
-        self.frequency += self.alpha * (f64::from(u8::from(hit)) - self.frequency);
+        let alpha = self.params.alpha.unwrap_or(self.params.overwrite / self.params.zombies as f64);
+        self.frequency += alpha * (f64::from(u8::from(hit)) - self.frequency);
         if ctx.rng.chance(self.p_zap(hit)) && !(self.params.action == Action::Mark && packet.mark()) {
             return ctx.drop(packet, DropReason::Early);
         }
@@ -156,21 +145,15 @@ impl<P: Packet> Discipline<P> for Sred<P> {
         self.fifo.pop()
     }
 
-    fn packets(&self) -> u64 {
-        self.fifo.packets()
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.fifo
     }
+}
 
-    fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    /// A hit counts against the flow that is hit.
-    fn proportional(&self, _packet: &P, _cause: Option<DropReason>) -> bool {
-        false
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.fifo.for_each(visit);
+impl<P: Packet> Configure<P> for Sred<P> {
+    fn configure(&mut self, params: SredParams, ctx: &mut Ctx<'_, P>) {
+        self.fifo.resize(params.limit, ctx);
+        self.params = params;
     }
 }
 

@@ -19,11 +19,19 @@
 //! | the network "responds to the instantaneous queue lengths" | q is what the arrival finds, without itself and without the packet in transmission | as in Early Random Drop |
 //! | nothing on a full queue | the arrival is lost | it must end somewhere |
 
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, Packet};
-use crate::fifo::Fifo;
-use sluicegate_base::{About, Declared, Range, Size, params};
+use crate::fifo::{Buffer, Fifo};
+use crate::registry::discipline;
+use sluicegate_base::{Range, Size};
 
-params! {
+discipline! {
+    UtLt: "ut_lt", "UT/LT",
+    source("Pingali, Tipper & Hammond 1990, after Floyd & Jacobson 1993, Sec. II-B"),
+    drops(Tail),
+    // The queue that a burst finds is mostly its own.
+    proportional(),
+
     /// Parameters of [`UtLt`].
     pub struct UtLtParams {
         /// Most that the queue holds, not counting the packet in transmission.
@@ -37,15 +45,10 @@ params! {
             source("chosen here: RED's max_th in RED 1993, Fig. 3");
     }
     rules {
-        "lt and ut are both in packets or both in bytes, and lt <= ut" [lt, ut] |p| match (p.lt, p.ut) {
-            (Size::Packets(lt), Size::Packets(ut)) | (Size::Bytes(lt), Size::Bytes(ut)) => lt <= ut,
-            _ => false,
-        };
+        "lt and ut are both in packets or both in bytes, and lt <= ut" [lt, ut]
+            |p| p.lt.is_like(p.ut) && p.lt.amount() <= p.ut.amount();
     }
 }
-
-/// The reasons for which UT/LT drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail];
 
 /// The label of a packet that has met light loads only.
 pub const LIGHT: u32 = 0;
@@ -58,33 +61,14 @@ pub const CONGESTED: u32 = 2;
 #[derive(Clone, Debug)]
 pub struct UtLt<P> {
     fifo: Fifo<P>,
-    lt: u64,
-    ut: u64,
-    in_bytes: bool,
-}
-
-impl<P> Declared for UtLt<P> {
-    type Params = UtLtParams;
-    const ABOUT: About = About {
-        name: "ut_lt",
-        class: "UtLt",
-        title: "UT/LT",
-        source: "Pingali, Tipper & Hammond 1990, after Floyd & Jacobson 1993, Sec. II-B",
-        tc: "",
-        module: include_str!("ut_lt.rs"),
-    };
+    params: UtLtParams,
 }
 
 impl<P: Packet> UtLt<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(params: UtLtParams) -> Self {
-        UtLt {
-            fifo: Fifo::new(params.limit),
-            lt: params.lt.amount(),
-            ut: params.ut.amount(),
-            in_bytes: matches!(params.lt, Size::Bytes(_)),
-        }
+        UtLt { fifo: Fifo::new(params.limit), params }
     }
 }
 
@@ -93,9 +77,9 @@ impl<P: Packet> Discipline<P> for UtLt<P> {
         if !self.fifo.has_room(&packet) {
             return ctx.drop(packet, DropReason::Tail);
         }
-        let level = match if self.in_bytes { self.fifo.bytes() } else { self.fifo.packets() } {
-            q if q < self.lt => LIGHT,
-            q if q > self.ut => CONGESTED,
+        let level = match self.fifo.length_in(self.params.lt) {
+            q if q < self.params.lt.amount() => LIGHT,
+            q if q > self.params.ut.amount() => CONGESTED,
             _ => BETWEEN,
         };
         packet.set_label(packet.label().max(level));
@@ -109,21 +93,15 @@ impl<P: Packet> Discipline<P> for UtLt<P> {
         self.fifo.pop()
     }
 
-    fn packets(&self) -> u64 {
-        self.fifo.packets()
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.fifo
     }
+}
 
-    fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.fifo.for_each(visit);
-    }
-
-    /// The queue that a burst finds is mostly its own.
-    fn proportional(&self, _packet: &P, _cause: Option<DropReason>) -> bool {
-        false
+impl<P: Packet> Configure<P> for UtLt<P> {
+    fn configure(&mut self, params: UtLtParams, ctx: &mut Ctx<'_, P>) {
+        self.fifo.resize(params.limit, ctx);
+        self.params = params;
     }
 }
 

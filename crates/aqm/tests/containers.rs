@@ -2,37 +2,12 @@
 
 use proptest::prelude::*;
 use sluicegate_aqm::harness::{Harness, TestPacket};
-use sluicegate_aqm::{Class, ClassParams, Ctx, Discipline, all, build, contain, is_container};
+use sluicegate_aqm::{Class, ClassParams, Discipline, all, build, contain, is_container};
 use sluicegate_base::{Link, Rate, Size, Span, Value};
 
 const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
 
-/// A boxed discipline as one that the harness can hold.
-struct Boxed(Box<dyn Discipline<TestPacket>>);
-
-impl Discipline<TestPacket> for Boxed {
-    fn enqueue(&mut self, packet: TestPacket, ctx: &mut Ctx<'_, TestPacket>) {
-        self.0.enqueue(packet, ctx);
-    }
-    fn dequeue(&mut self, ctx: &mut Ctx<'_, TestPacket>) -> Option<TestPacket> {
-        self.0.dequeue(ctx)
-    }
-    fn next_wakeup(&self) -> Option<sluicegate_base::Time> {
-        self.0.next_wakeup()
-    }
-    fn wake(&mut self, ctx: &mut Ctx<'_, TestPacket>) {
-        self.0.wake(ctx);
-    }
-    fn packets(&self) -> u64 {
-        self.0.packets()
-    }
-    fn bytes(&self) -> u64 {
-        self.0.bytes()
-    }
-    fn for_each(&self, visit: &mut dyn FnMut(&TestPacket)) {
-        self.0.for_each(visit);
-    }
-}
+type Boxed = Box<dyn Discipline<TestPacket>>;
 
 /// The discipline of this name with a short queue and a nervous RED.
 fn child(name: &str) -> Box<dyn Discipline<TestPacket>> {
@@ -65,7 +40,7 @@ fn harness(outer: &str, names: &[&str], seed: u64) -> Harness<Boxed> {
     };
     let classes = names.iter().enumerate().map(class).collect();
     let built = contain(outer, &mut |_| None, &LINK, classes).expect("a container").expect("defaults keep the rules");
-    Harness::new(Boxed(built), seed)
+    Harness::new(built, seed)
 }
 
 proptest! {

@@ -2,46 +2,18 @@
 
 use proptest::prelude::*;
 use sluicegate_aqm::harness::{Harness, TestPacket};
-use sluicegate_aqm::{Ctx, Discipline, DropReason, all, build};
+use sluicegate_aqm::{Discipline, DropReason, all, build};
 use sluicegate_base::params::{DefaultValue, Given, Kind, Problem, Table};
 use sluicegate_base::{Ecn, Link, Params, Rate, Size, Span, Stream, Value};
 
 const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
 
-/// A boxed discipline as one that the harness can hold.
-struct Boxed(Box<dyn Discipline<TestPacket>>);
-
-impl Discipline<TestPacket> for Boxed {
-    fn enqueue(&mut self, packet: TestPacket, ctx: &mut Ctx<'_, TestPacket>) {
-        self.0.enqueue(packet, ctx);
-    }
-    fn dequeue(&mut self, ctx: &mut Ctx<'_, TestPacket>) -> Option<TestPacket> {
-        self.0.dequeue(ctx)
-    }
-    fn next_wakeup(&self) -> Option<sluicegate_base::Time> {
-        self.0.next_wakeup()
-    }
-    fn wake(&mut self, ctx: &mut Ctx<'_, TestPacket>) {
-        self.0.wake(ctx);
-    }
-    fn packets(&self) -> u64 {
-        self.0.packets()
-    }
-    fn bytes(&self) -> u64 {
-        self.0.bytes()
-    }
-    fn for_each(&self, visit: &mut dyn FnMut(&TestPacket)) {
-        self.0.for_each(visit);
-    }
-    fn average(&self) -> Option<f64> {
-        self.0.average()
-    }
-}
+type Boxed = Box<dyn Discipline<TestPacket>>;
 
 /// A harness with these values; `None` when they break a rule of the discipline, such as that its limit counts packets.
 fn harness(name: &str, given: Given<'_>, seed: u64) -> Option<Harness<Boxed>> {
     match build(name, given, &LINK).expect("a known name") {
-        Ok(discipline) => Some(Harness::new(Boxed(discipline), seed)),
+        Ok(discipline) => Some(Harness::new(discipline, seed)),
         Err(Problem::Broken(_)) => None,
         Err(problem) => panic!("{name}: {problem:?}"),
     }

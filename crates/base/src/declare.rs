@@ -27,12 +27,17 @@
 ///
 /// Each field is `name: Type = default, attributes;` where the default is `default(value)`, `derived("how", |link| …)`,
 /// `required` or `optional("what absence means")` (for an `Option`), and the attributes are those of
-/// [`Field`](crate::Field): `unit`, `range`, `source`, `tc`, `positional`.
+/// [`Field`](crate::Field): `unit`, `range`, `source`, `tc`, `positional`, `fixed`.
+///
+/// Parameters that several things share are declared once, and taken in before the others: `..red: RedBlock;` gives a
+/// field `red` in Rust, and its parameters stand in the table as if they were written here. Another default and source
+/// stand in brackets: `..red: RedBlock [min_th: Size::Packets(30), "CHOKe 1999, Sec. 4"];`.
 #[macro_export]
 macro_rules! params {
     (
         $(#[doc = $about:literal])+
         $vis:vis struct $Name:ident {
+            $( .. $part:ident : $Part:ty $([ $($changed:ident : $value:expr, $source:literal);+ $(;)? ])? ; )*
             $(
                 $(#[doc = $doc:literal])+
                 $field:ident : $ty:ty = $how:ident $(( $($arg:tt)* ))? $(, $key:ident ( $val:expr ))* ;
@@ -43,56 +48,76 @@ macro_rules! params {
         $(#[doc = $about])+
         #[derive(Clone, Debug, PartialEq)]
         $vis struct $Name {
+            $( #[doc = "Parameters that others have too."] pub $part: $Part, )*
             $( $(#[doc = $doc])+ pub $field: $ty, )*
         }
 
         impl $crate::Params for $Name {
-            const FIELDS: &'static [$crate::Field] = &[$(
-                $crate::Field {
-                    name: stringify!($field),
-                    kind: <$ty as $crate::params::Parameter>::KIND,
-                    doc: concat!($($doc),+),
-                    default: $crate::params!(@default $ty; $how $(( $($arg)* ))?),
-                    $( $key: $val, )*
-                    ..$crate::Field::BLANK
-                },
-            )*];
-            const RULES: &'static [$crate::Rule] = &[$($(
-                $crate::Rule { text: $rule, fields: &[$(stringify!($named)),+] },
-            )*)?];
+            const FIELDS: &'static [$crate::Field] = {
+                const PARTS: &[&[$crate::Field]] = &[
+                    $( &$crate::params::with_defaults::<{ <$Part as $crate::Params>::FIELDS.len() }>(
+                        <$Part as $crate::Params>::FIELDS,
+                        &[$($( (stringify!($changed), $crate::params!(@value $value), $source) ),+)?],
+                    ), )*
+                    &[$(
+                        $crate::Field {
+                            name: stringify!($field),
+                            kind: <$ty as $crate::params::Parameter>::KIND,
+                            doc: concat!($($doc),+),
+                            default: $crate::params!(@default $ty; $how $(( $($arg)* ))?),
+                            $( $key: $val, )*
+                            ..$crate::Field::BLANK
+                        },
+                    )*],
+                ];
+                &$crate::params::concat::<_, { $crate::params::length(PARTS) }>(PARTS, $crate::Field::BLANK)
+            };
+            const RULES: &'static [$crate::Rule] = {
+                const PARTS: &[&[$crate::Rule]] = &[
+                    $( <$Part as $crate::Params>::RULES, )*
+                    &[$($( $crate::Rule { text: $rule, fields: &[$(stringify!($named)),+] }, )*)?],
+                ];
+                &$crate::params::concat::<_, { $crate::params::length(PARTS) }>(PARTS, $crate::Rule::BLANK)
+            };
 
-            fn build(
-                given: $crate::params::Given<'_>,
-                link: &$crate::Link,
-            ) -> Result<Self, $crate::params::Problem> {
-                let mut fields = Self::FIELDS.iter().enumerate();
+            fn from_values(values: $crate::params::Given<'_>) -> Result<Self, $crate::params::Problem> {
+                let mut at = 0;
                 $(
-                    let (at, field) = fields.next().expect("a table entry for each field");
-                    let value = given(at).or_else(|| field.default_for(link));
-                    let $field = value
+                    let $part = <$Part as $crate::Params>::from_values(&mut |k| values(at + k))?;
+                    at += <$Part as $crate::Params>::FIELDS.len();
+                )*
+                $(
+                    let $field = values(at)
                         .and_then(<$ty as $crate::params::Parameter>::from_value)
                         .or_else(<$ty as $crate::params::Parameter>::absent)
                         .ok_or($crate::params::Problem::Missing(stringify!($field)))?;
+                    at += 1;
                 )*
-                let params = Self { $($field),* };
-                let mut rules = Self::RULES.iter();
+                let params = Self { $($part,)* $($field),* };
+                debug_assert_eq!(at, Self::FIELDS.len());
                 $($(
-                    let rule = rules.next().expect("a table entry for each rule");
                     let holds: fn(&Self) -> bool = $holds;
                     if !holds(&params) {
-                        return Err($crate::params::Problem::Broken(*rule));
+                        let fields = &[$(stringify!($named)),+];
+                        return Err($crate::params::Problem::Broken($crate::Rule { text: $rule, fields }));
                     }
                 )*)?
-                debug_assert!(rules.next().is_none() && fields.next().is_none());
                 Ok(params)
             }
 
             fn values(&self) -> $crate::params::Values {
-                $crate::params::Values::from([$( $crate::params::Parameter::to_value(&self.$field) ),*])
+                [
+                    $( <$Part as $crate::Params>::values(&self.$part), )*
+                    $crate::params::Values::from([$( $crate::params::Parameter::to_value(&self.$field) ),*]),
+                ]
+                .concat()
             }
         }
     };
 
+    (@value $value:expr) => {
+        $crate::params::DefaultValue::Fixed(|| $crate::params::Parameter::to_value(&$value))
+    };
     (@default $ty:ty; default($value:expr)) => {
         $crate::params::DefaultValue::Fixed(|| <$ty as $crate::params::Parameter>::to_value(&$value))
     };

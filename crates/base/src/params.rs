@@ -255,6 +255,8 @@ pub struct Field {
     pub tc: &'static str,
     /// Whether the Python class takes it by position.
     pub positional: bool,
+    /// Whether it stays as it is once the thing has been made: the size of a table, for instance.
+    pub fixed: bool,
 }
 
 impl Field {
@@ -269,6 +271,7 @@ impl Field {
         source: "",
         tc: "",
         positional: false,
+        fixed: false,
     };
 
     /// Reads a value as a document writes it. The error is the rule that it breaks.
@@ -372,6 +375,67 @@ pub struct Rule {
     pub fields: &'static [&'static str],
 }
 
+impl Rule {
+    /// A rule with nothing filled in, for the macro.
+    pub const BLANK: Rule = Rule { text: "", fields: &[] };
+}
+
+/// How many entries the parts of a table have together.
+#[must_use]
+pub const fn length<T>(parts: &[&[T]]) -> usize {
+    let (mut n, mut part) = (0, 0);
+    while part < parts.len() {
+        n += parts[part].len();
+        part += 1;
+    }
+    n
+}
+
+/// One table of several; `N` is their [`length`].
+#[must_use]
+pub const fn concat<T: Copy, const N: usize>(parts: &[&[T]], blank: T) -> [T; N] {
+    let mut all = [blank; N];
+    let (mut n, mut part) = (0, 0);
+    while part < parts.len() {
+        let mut at = 0;
+        while at < parts[part].len() {
+            all[n] = parts[part][at];
+            (n, at) = (n + 1, at + 1);
+        }
+        part += 1;
+    }
+    all
+}
+
+/// A table with other defaults, and their sources, for the fields of these names.
+#[must_use]
+pub const fn with_defaults<const N: usize>(
+    fields: &[Field],
+    changes: &[(&str, DefaultValue, &'static str)],
+) -> [Field; N] {
+    let mut changed: [Field; N] = concat(&[fields], Field::BLANK);
+    let mut change = 0;
+    while change < changes.len() {
+        let (name, default, source) = changes[change];
+        let mut at = 0;
+        while !equal(changed[at].name, name) {
+            at += 1; // past the end for a name that the table does not have: the build stops
+        }
+        (changed[at].default, changed[at].source) = (default, source);
+        change += 1;
+    }
+    changed
+}
+
+const fn equal(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut at = 0;
+    while at < a.len() && at < b.len() && a[at] == b[at] {
+        at += 1;
+    }
+    at == a.len() && at == b.len()
+}
+
 /// Why a set of values makes no parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Problem {
@@ -381,6 +445,17 @@ pub enum Problem {
     Broken(Rule),
 }
 
+impl Problem {
+    /// The rule that is broken.
+    #[must_use]
+    pub fn text(&self) -> &'static str {
+        match self {
+            Problem::Missing(name) => name,
+            Problem::Broken(rule) => rule.text,
+        }
+    }
+}
+
 /// The value of each field of a table, in its order; `None` for an absent optional one.
 pub type Values = Vec<Option<Value>>;
 
@@ -388,15 +463,20 @@ pub type Values = Vec<Option<Value>>;
 pub type Given<'a> = &'a mut dyn FnMut(usize) -> Option<Value>;
 
 /// A declared set of parameters; made by [`params!`](crate::params!).
-pub trait Params: Sized + Clone + fmt::Debug {
+pub trait Params: Sized + Clone + fmt::Debug + Send + 'static {
     /// The table of fields, in the order of declaration.
     const FIELDS: &'static [Field];
     /// The rules between fields.
     const RULES: &'static [Rule];
-    /// Builds the parameters from what is given and the defaults, and tests the rules.
-    fn build(given: Given<'_>, link: &Link) -> Result<Self, Problem>;
+    /// The parameters with these values, of which the rules are tested.
+    fn from_values(values: Given<'_>) -> Result<Self, Problem>;
     /// The value of each field; `None` for an absent optional one.
     fn values(&self) -> Values;
+
+    /// Builds the parameters from what is given and the defaults, and tests the rules.
+    fn build(given: Given<'_>, link: &Link) -> Result<Self, Problem> {
+        Self::from_values(&mut |at| given(at).or_else(|| Self::FIELDS[at].default_for(link)))
+    }
 
     /// The defaults for a link. Fails when a field is required.
     fn defaults(link: &Link) -> Result<Self, Problem> {
@@ -481,6 +561,12 @@ impl Table {
             rules: T::Params::RULES,
             resolve: |given, link| T::Params::build(given, link).map(|params| params.values()),
         }
+    }
+
+    /// The same for the thing whose module has this source text.
+    #[must_use]
+    pub const fn documented(self, module: &'static str) -> Table {
+        Table { about: About { module, ..self.about }, ..self }
     }
 
     /// The index of the field with this name.

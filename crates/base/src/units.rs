@@ -39,6 +39,21 @@ impl Size {
             Size::Packets(n) | Size::Bytes(n) => n,
         }
     }
+
+    /// Half of it, in the same unit.
+    #[must_use]
+    pub fn half(self) -> Size {
+        match self {
+            Size::Packets(n) => Size::Packets(n / 2),
+            Size::Bytes(n) => Size::Bytes(n / 2),
+        }
+    }
+
+    /// Whether both are in packets or both in bytes.
+    #[must_use]
+    pub fn is_like(self, other: Size) -> bool {
+        matches!((self, other), (Size::Packets(_), Size::Packets(_)) | (Size::Bytes(_), Size::Bytes(_)))
+    }
 }
 
 impl Time {

@@ -7,7 +7,9 @@ use crate::foreign::{self, Build, Foreign};
 use crate::scenario::fields;
 use crate::section::{Found, Section, object, value};
 use serde_json::{Map, Value as Json};
-use sluicegate_aqm::{Class, ClassEntry, ClassParams, Discipline, Packet, all, build, contain, is_container};
+use sluicegate_aqm::{
+    Class, ClassEntry, ClassFilter, ClassParams, Discipline, Packet, Proportional, all, build, contain, is_container,
+};
 use sluicegate_base::params::{Raw, Table, did_you_mean};
 use sluicegate_base::{Link, Rate};
 use std::borrow::Cow;
@@ -35,6 +37,22 @@ impl Queueing {
         match self {
             Queueing::Foreign(_) => true,
             Queueing::Ours(_, _, classes) => classes.iter().any(|(_, queue)| queue.is_foreign()),
+        }
+    }
+
+    /// Which of its marks and drops show who sends most.
+    pub(crate) fn proportional(&self) -> Proportional {
+        let Queueing::Ours(table, found, classes) = self else { return Proportional::default() };
+        if classes.is_empty() {
+            let own = all().iter().find(|entry| entry.table.about.name == table.about.name);
+            return Proportional::Queue(own.expect("a known name").proportional);
+        }
+        let class = |(place, (params, queue)): (usize, &(ClassParams, Queueing))| {
+            (ClassFilter::new(place, params), queue.proportional())
+        };
+        Proportional::Classes {
+            limited: table.position("limit").is_some_and(|at| found[at].is_some()),
+            classes: classes.iter().enumerate().map(class).collect(),
         }
     }
 

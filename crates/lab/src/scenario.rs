@@ -10,6 +10,7 @@ use crate::queueing::{Queueing, Unused, queue};
 use crate::section::{Section, fill_from_profile, json, object};
 use crate::topology::{self, LinkSpec};
 use serde_json::{Map, Value as Json};
+use sluicegate_aqm::Proportional;
 use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
 use sluicegate_base::params::{Table, did_you_mean};
 use sluicegate_base::{Declared, Link, Params, Rate, Span, Stream, Time, Value};
@@ -198,10 +199,12 @@ impl Scenario {
         let LinkSpec { name, rate, delay, framing, .. } = spec.clone();
         if let Some(limit) = spec.plain {
             let queue = Box::new(DropTail::new(DropTailParams { limit }));
-            return Ok(LinkPlan { name, rate, delay, framing, discipline: "drop_tail".into(), queue, watched: false });
+            let (discipline, proportional) = ("drop_tail".into(), Proportional::default());
+            return Ok(LinkPlan { name, rate, delay, framing, discipline, queue, watched: false, proportional });
         }
         let (discipline, queue) = self.queue.build(&spec.name, spec.rate, build_foreign)?;
-        Ok(LinkPlan { name, rate, delay, framing, discipline, queue, watched: true })
+        let proportional = self.queue.proportional();
+        Ok(LinkPlan { name, rate, delay, framing, discipline, queue, watched: true, proportional })
     }
 }
 

@@ -2,8 +2,9 @@
 
 use etherparse::{IpEcn, PacketBuilder};
 use proptest::prelude::*;
+use sluicegate_aqm::fifo::{Buffer, Fifo};
 use sluicegate_aqm::{Ctx, Discipline, all};
-use sluicegate_base::{Span, Time};
+use sluicegate_base::{Size, Span, Time};
 use sluicegate_lab::replay::reader::{Capture, Next};
 use sluicegate_lab::replay::results::Report;
 use sluicegate_lab::replay::run::Outcome;
@@ -12,7 +13,6 @@ use sluicegate_lab::replay::{Failure, Progress, Replay, ReplayScenario};
 use sluicegate_lab::results::Cells;
 use sluicegate_lab::{Scenario, ScenarioError};
 use sluicegate_netsim::Sim;
-use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
@@ -158,41 +158,35 @@ type Calls = Arc<Mutex<Vec<(u64, &'static str)>>>;
 
 /// A queue that keeps a record of its calls, and wakes every 8 ms while it has packets.
 struct Recorder<P> {
-    queue: VecDeque<P>,
+    queue: Fifo<P>,
     next: Option<Time>,
     calls: Calls,
 }
 
-fn recorder<P>() -> (Calls, Box<Recorder<P>>) {
+fn recorder<P: sluicegate_aqm::Packet>() -> (Calls, Box<Recorder<P>>) {
     let calls = Calls::default();
-    (calls.clone(), Box::new(Recorder { queue: VecDeque::new(), next: None, calls }))
+    (calls.clone(), Box::new(Recorder { queue: Fifo::new(Size::Packets(1000)), next: None, calls }))
 }
 
 impl<P: sluicegate_aqm::Packet> Discipline<P> for Recorder<P> {
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
         self.calls.lock().unwrap().push((ctx.now.0, "arrival"));
         self.next = self.next.or(Some(ctx.now + Span::from_millis(8)));
-        self.queue.push_back(packet);
+        self.queue.push(packet);
     }
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
         self.calls.lock().unwrap().push((ctx.now.0, "departure"));
-        self.queue.pop_front()
+        self.queue.pop()
     }
     fn next_wakeup(&self) -> Option<Time> {
         self.next
     }
     fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
         self.calls.lock().unwrap().push((ctx.now.0, "wake-up"));
-        self.next = (!self.queue.is_empty()).then_some(ctx.now + Span::from_millis(8));
+        self.next = (self.queue.packets() > 0).then_some(ctx.now + Span::from_millis(8));
     }
-    fn packets(&self) -> u64 {
-        self.queue.len() as u64
-    }
-    fn bytes(&self) -> u64 {
-        self.queue.iter().map(P::bytes).sum()
-    }
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.queue.iter().for_each(visit);
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.queue
     }
 }
 
@@ -299,4 +293,65 @@ proptest! {
         }
         prop_assert!(arrived.len() as u64 <= flows.parse::<u64>().unwrap() + 1);
     }
+}
+
+/// A shaper: it lets a packet go every 10 ms, however fast the link is.
+struct Shaper<P> {
+    queue: Fifo<P>,
+    /// When the next packet may go.
+    next: Time,
+    /// Until when the packets that wait are held back.
+    held: Option<Time>,
+    departures: Arc<Mutex<Vec<u64>>>,
+}
+
+impl<P: sluicegate_aqm::Packet> Discipline<P> for Shaper<P> {
+    fn enqueue(&mut self, packet: P, _ctx: &mut Ctx<'_, P>) {
+        self.queue.push(packet);
+    }
+    fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
+        self.held = (ctx.now < self.next && self.queue.packets() > 0).then_some(self.next);
+        if self.held.is_some() {
+            return None;
+        }
+        let packet = self.queue.pop()?;
+        self.next = ctx.now + Span::from_millis(10);
+        self.departures.lock().unwrap().push(ctx.now.0);
+        Some(packet)
+    }
+    fn next_wakeup(&self) -> Option<Time> {
+        self.held
+    }
+    fn wake(&mut self, _ctx: &mut Ctx<'_, P>) {
+        self.held = None;
+    }
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.queue
+    }
+}
+
+/// A discipline may hold packets back: the link asks again when it wakes, in the replay and in the simulator. Packets that
+/// come every 4 ms leave every 10 ms, the last of them long after the last has come.
+#[test]
+fn a_shaper_is_asked_again_when_it_wakes() {
+    fn shaper<P: sluicegate_aqm::Packet>() -> (Arc<Mutex<Vec<u64>>>, Box<Shaper<P>>) {
+        let departures = Arc::new(Mutex::new(Vec::new()));
+        let queue = Fifo::new(Size::Packets(1000));
+        (departures.clone(), Box::new(Shaper { queue, next: Time::ZERO, held: None, departures }))
+    }
+    let sent: Vec<Sent> = (0..25).map(|at| (at * 4_000_000, 9, 1000 - 28, false)).collect();
+    let setting = ReplayScenario::read(&sets(&[("rate", "100 Mbit/s")])).unwrap().setting();
+    let (file, (replayed, queue)) = (capture(&sent), shaper());
+    let mut run = Replay::new(&file[..], setting, queue, None::<Shared>).unwrap();
+    while run.advance(7).unwrap() != Progress::Done {}
+    let expected: Vec<u64> = (0..25).map(|at| at * 10_000_000).collect();
+    assert_eq!(*replayed.lock().unwrap(), expected);
+
+    let (simulated, queue) = shaper();
+    let mut plan = Scenario::read(SAME_TIMES, "test.toml", &[]).unwrap().plan().unwrap();
+    plan.links.iter_mut().find(|link| link.watched).unwrap().queue = queue;
+    let mut sim = Sim::new(plan);
+    while sim.advance(1 << 16) {}
+    let gaps: Vec<u64> = simulated.lock().unwrap().windows(2).map(|two| two[1] - two[0]).collect();
+    assert!(gaps.len() > 5 && gaps.iter().all(|gap| *gap == 10_000_000), "{gaps:?}");
 }

@@ -6,7 +6,7 @@
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use sluicegate_aqm::{all, build};
+use sluicegate_aqm::{Proportional, all, build};
 use sluicegate_base::{Link, Params, Rate, Size, Span, Time, Value};
 use sluicegate_netsim::source::SourcePlan;
 use sluicegate_netsim::{FlowPlan, Hop, LinkPlan, Plan, Sim};
@@ -34,7 +34,16 @@ fn link(name: &str, discipline: &str, watched: bool) -> LinkPlan {
     let queue = build(discipline, &mut given, &LINK).expect("a known name").expect("valid parameters");
     let discipline = entry.table.about.name.into();
     let delay = Span::from_millis(20);
-    LinkPlan { framing: 0, name: name.into(), rate: LINK.rate, delay, discipline, queue, watched }
+    LinkPlan {
+        framing: 0,
+        name: name.into(),
+        rate: LINK.rate,
+        delay,
+        discipline,
+        queue,
+        watched,
+        proportional: Proportional::default(),
+    }
 }
 
 fn sim(discipline: &str) -> Sim {

@@ -4,7 +4,7 @@ use crate::events::{End, Event, Events};
 use crate::packet::{QueuedPacket, SimPacket};
 use crate::plan::LinkPlan;
 use crate::probe::LinkTotals;
-use sluicegate_aqm::{Ctx, Discipline, DropReason, FlowKey, Recent};
+use sluicegate_aqm::{Ctx, Discipline, DropReason, FlowKey, Proportional, Recent};
 use sluicegate_base::{Rate, Span, Stream, Time, Transmitter};
 use std::borrow::Cow;
 
@@ -27,6 +27,7 @@ pub struct Link {
     pub totals: LinkTotals,
     /// The flows that its queue wants to be sent a source quench, since this was last taken.
     pub quenched: Vec<FlowKey>,
+    proportional: Proportional,
     /// For each group of packets that the queue chooses among, the flows of the packets of data that it has marked or lost
     /// most recently in proportion to what flows send; kept for links under study only.
     pub recent: Vec<Recent>,
@@ -59,8 +60,9 @@ impl Link {
             discipline: plan.discipline,
             watched: plan.watched,
             rate: plan.rate,
-            recent: vec![Recent::new(recent as usize); plan.queue.groups()],
-            senders: vec![Vec::new(); plan.queue.groups()],
+            recent: vec![Recent::new(recent as usize); plan.proportional.groups()],
+            senders: vec![Vec::new(); plan.proportional.groups()],
+            proportional: plan.proportional,
             queue: plan.queue,
             totals: LinkTotals::default(),
             quenched: Vec::new(),
@@ -122,6 +124,10 @@ impl Link {
         if self.waking.take_if(|at| *at <= now).is_some() && due {
             let ctx = Ctx::new(now, &mut self.rng, lost);
             self.queue.wake(&mut ctx.with_quenches(&mut self.quenched));
+            // A shaper may have packets, and let the next one go.
+            if self.sending.is_none() && self.queue.packets() > 0 {
+                self.transmit(now, events, lost);
+            }
         }
         self.arm(now, events);
     }
@@ -160,14 +166,14 @@ impl Link {
 
     /// A packet has been marked, or lost for this cause: whether its flow shows who sends most is the discipline's to say.
     pub fn remember(&mut self, packet: &QueuedPacket, cause: Option<DropReason>) {
-        if self.watched && packet.to == End::Receiver && self.queue.proportional(packet, cause) {
-            self.recent[self.queue.group(packet)].record(FlowKey(u64::from(packet.flow)));
+        if self.watched && packet.to == End::Receiver && self.proportional.shows(packet, cause) {
+            self.recent[self.proportional.group(packet)].record(FlowKey(u64::from(packet.flow)));
         }
     }
 
     /// A packet of data reaches the queue: its flow sends to its group.
     pub fn note_sender(&mut self, packet: &QueuedPacket) {
-        let (senders, flow) = (&mut self.senders[self.queue.group(packet)], packet.flow as usize);
+        let (senders, flow) = (&mut self.senders[self.proportional.group(packet)], packet.flow as usize);
         senders.resize(senders.len().max(flow + 1), false);
         senders[flow] = true;
     }

@@ -2,7 +2,7 @@
 
 use crate::packet::QueuedPacket;
 use crate::source::SourcePlan;
-use sluicegate_aqm::Discipline;
+use sluicegate_aqm::{Discipline, Proportional};
 use sluicegate_base::{Rate, Span, Time};
 use std::borrow::Cow;
 
@@ -22,6 +22,8 @@ pub struct LinkPlan {
     pub queue: Box<dyn Discipline<QueuedPacket>>,
     /// Whether it is under study: counted for each flow, and sampled.
     pub watched: bool,
+    /// Which of its marks and drops show who sends most.
+    pub proportional: Proportional,
 }
 
 /// A link whose buffer has no limit, in one direction: see [`line`](crate::line).

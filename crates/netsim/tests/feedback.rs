@@ -1,14 +1,14 @@
 //! What a gateway tells the senders: DECbit's bits, and source quenches. The gateways here are the simplest that do it.
 
 use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
+use sluicegate_aqm::fifo::{Buffer, Fifo};
 use sluicegate_aqm::ut_lt::{UtLt, UtLtParams};
-use sluicegate_aqm::{Ctx, Discipline, Packet};
+use sluicegate_aqm::{Ctx, Discipline, Packet, Proportional};
 use sluicegate_base::{Link, Params, Rate, Size, Span, Time};
 use sluicegate_netsim::source::SourcePlan;
 use sluicegate_netsim::{FlowPlan, Hop, LinePlan, LinkPlan, Outcome, Plan, QueuedPacket, Sim};
 use sluicegate_tcp::host::ProfileName;
 use sluicegate_tcp::{Algorithm, Host, TcpParams};
-use std::collections::VecDeque;
 
 /// What a gateway does to an arrival that finds more than `threshold` packets.
 #[derive(Clone, Copy, PartialEq)]
@@ -19,36 +19,28 @@ enum Signal {
 
 /// First in, first out, without a limit.
 struct Gateway {
-    queue: VecDeque<QueuedPacket>,
-    threshold: usize,
+    queue: Fifo<QueuedPacket>,
+    threshold: u64,
     signal: Signal,
 }
 
 impl Discipline<QueuedPacket> for Gateway {
     fn enqueue(&mut self, mut packet: QueuedPacket, ctx: &mut Ctx<'_, QueuedPacket>) {
-        if self.queue.len() > self.threshold {
+        if self.queue.packets() > self.threshold {
             match self.signal {
                 Signal::Mark => assert!(packet.mark(), "every packet of a DECbit source is capable"),
                 Signal::Quench => ctx.quench(packet.flow()),
             }
         }
-        self.queue.push_back(packet);
+        self.queue.push(packet);
     }
 
     fn dequeue(&mut self, _ctx: &mut Ctx<'_, QueuedPacket>) -> Option<QueuedPacket> {
-        self.queue.pop_front()
+        self.queue.pop()
     }
 
-    fn packets(&self) -> u64 {
-        self.queue.len() as u64
-    }
-
-    fn bytes(&self) -> u64 {
-        self.queue.iter().map(|packet| u64::from(packet.bytes)).sum()
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&QueuedPacket)) {
-        self.queue.iter().for_each(visit);
+    fn buffer(&self) -> &dyn Buffer<QueuedPacket> {
+        &self.queue
     }
 }
 
@@ -62,8 +54,8 @@ fn host(change: impl FnOnce(&mut TcpParams)) -> Host {
 }
 
 /// Two transfers over a line of 100 Mbit/s and 10 ms to a gateway of 10 Mbit/s and 15 ms, and 25 ms back.
-fn run(signal: Signal, threshold: usize, host: &Host, seconds: u64) -> Outcome {
-    run_with(Box::new(Gateway { queue: VecDeque::new(), threshold, signal }), host, seconds)
+fn run(signal: Signal, threshold: u64, host: &Host, seconds: u64) -> Outcome {
+    run_with(Box::new(Gateway { queue: Fifo::new(Size::Packets(u64::MAX)), threshold, signal }), host, seconds)
 }
 
 /// The same with this queue.
@@ -95,6 +87,7 @@ fn run_with(queue: Box<dyn Discipline<QueuedPacket>>, host: &Host, seconds: u64)
             discipline: "gateway".into(),
             queue,
             watched: true,
+            proportional: Proportional::default(),
         }],
         lines,
         flows,
@@ -210,7 +203,7 @@ fn a_quench_arrives_after_the_way_back_from_the_gateway() {
         params.source_quench = Some(true);
     });
     let line = |name: &str, delay| LinePlan { name: name.into(), rate: Rate(100_000_000), delay, jitter: Span::ZERO };
-    let gateway = Gateway { queue: VecDeque::new(), threshold: 5, signal: Signal::Quench };
+    let gateway = Gateway { queue: Fifo::new(Size::Packets(u64::MAX)), threshold: 5, signal: Signal::Quench };
     let mut sim = Sim::new(Plan {
         links: vec![LinkPlan {
             name: "gateway".into(),
@@ -220,6 +213,7 @@ fn a_quench_arrives_after_the_way_back_from_the_gateway() {
             discipline: "gateway".into(),
             queue: Box::new(gateway),
             watched: true,
+            proportional: Proportional::default(),
         }],
         lines: vec![line("there", Span::from_millis(10)), line("back", Span::from_millis(25))],
         flows: vec![FlowPlan {
@@ -267,6 +261,7 @@ fn without_quenches_heeding_them_changes_nothing() {
             discipline: "drop_tail".into(),
             queue,
             watched: true,
+            proportional: Proportional::default(),
         };
         let line = LinePlan { name: "back".into(), rate: Rate(1_000_000), delay: Span::ZERO, jitter: Span::ZERO };
         let mut sim = Sim::new(Plan {

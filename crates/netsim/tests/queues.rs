@@ -1,5 +1,6 @@
 //! The simulator against closed forms of queueing theory, and against conservation.
 
+use sluicegate_aqm::Proportional;
 use sluicegate_aqm::build;
 use sluicegate_base::{Link, Params, Rate, Size, Span, Time, Value};
 use sluicegate_netsim::probe::PacketEvent;
@@ -21,7 +22,16 @@ fn link(name: &str, discipline: &'static str, rate: u64, limit: u64, watched: bo
     };
     let queue = build(discipline, &mut given, &LINK).unwrap().unwrap();
     let delay = Span::from_millis(5);
-    LinkPlan { framing: 0, name: name.into(), rate: Rate(rate), delay, discipline: discipline.into(), queue, watched }
+    LinkPlan {
+        framing: 0,
+        name: name.into(),
+        rate: Rate(rate),
+        delay,
+        discipline: discipline.into(),
+        queue,
+        watched,
+        proportional: Proportional::default(),
+    }
 }
 
 fn flow(source: SourcePlan, start: u64) -> FlowPlan {

@@ -1,5 +1,6 @@
 //! What flows send, on its way through the simulator: against closed forms, and in order.
 
+use sluicegate_aqm::Proportional;
 use sluicegate_aqm::build;
 use sluicegate_base::{Link, Params, Rate, Size, Span, Time, Value};
 use sluicegate_netsim::source::{OnOffParams, Periods, PoissonParams, Sizes, SourcePlan, UdpParams};
@@ -15,7 +16,16 @@ fn link(discipline: &'static str, rate: u64, limit: u64) -> LinkPlan {
     let mut given = |at: usize| (fields[at].name == "limit").then_some(Value::Size(Size::Packets(limit)));
     let queue = build(discipline, &mut given, &LINK).unwrap().unwrap();
     let (delay, name) = (Span::from_millis(5), "out".to_owned());
-    LinkPlan { framing: 0, name, rate: Rate(rate), delay, discipline: discipline.into(), queue, watched: true }
+    LinkPlan {
+        framing: 0,
+        name,
+        rate: Rate(rate),
+        delay,
+        discipline: discipline.into(),
+        queue,
+        watched: true,
+        proportional: Proportional::default(),
+    }
 }
 
 /// A line of 10 Mbit/s and 5 ms.
@@ -130,7 +140,7 @@ fn point_9_a_link_of_rate_zero_sends_nothing() {
     let outcome = run(vec![link("drop_tail", 0, 5)], vec![flow(udp(1_000_000))], 1);
     let totals = &outcome.links[0].totals;
     // One is in transmission for ever and five are queued, of a packet every 8 ms from 0 on.
-    assert_eq!((totals.arrivals, totals.departures, totals.lost), (126, 0, [120, 0, 0, 0, 0]));
+    assert_eq!((totals.arrivals, totals.departures, totals.lost), (126, 0, [120, 0, 0, 0, 0, 0]));
     // A line of rate zero keeps what it gets.
     let mut still = flow(udp(1_000_000));
     still.path = vec![Hop::Line(1), Hop::Link(0)];

@@ -8,6 +8,7 @@ use crate::lent::{DEPARTED, Faults, Lendable, PyCtx, PyPacket, Queue, named, sho
 use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use sluicegate_aqm::fifo::Buffer;
 use sluicegate_aqm::{Ctx, Discipline};
 use sluicegate_base::params::Raw;
 use sluicegate_base::{Rate, Time};
@@ -43,8 +44,7 @@ pub fn build<P: Lendable>(
         average,
         ctx: Py::new(py, PyCtx::new(queue.clone()))?,
         queue,
-        inside: BTreeMap::new(),
-        bytes: 0,
+        inside: Inside { packets: BTreeMap::new(), bytes: 0 },
         arrived: 0,
         now: Cell::new(Time::ZERO),
     };
@@ -66,6 +66,44 @@ fn dict<'py>(py: Python<'py>, values: &[(String, Raw)]) -> PyResult<Bound<'py, P
     Ok(dict)
 }
 
+/// What is queued, by number: in which order packets will leave, only Python knows.
+struct Inside<P> {
+    packets: BTreeMap<u64, P>,
+    bytes: u64,
+}
+
+impl<P: Lendable> Inside<P> {
+    fn insert(&mut self, number: u64, packet: P) {
+        self.bytes += packet.bytes();
+        self.packets.insert(number, packet);
+    }
+
+    fn remove(&mut self, number: u64) -> Option<P> {
+        let packet = self.packets.remove(&number)?;
+        self.bytes -= packet.bytes();
+        Some(packet)
+    }
+
+    /// The number of the packet that came first.
+    fn first(&self) -> Option<u64> {
+        self.packets.keys().next().copied()
+    }
+}
+
+impl<P: Lendable> Buffer<P> for Inside<P> {
+    fn packets(&self) -> u64 {
+        self.packets.len() as u64
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.packets.values().for_each(visit);
+    }
+}
+
 struct PyDiscipline<P> {
     enqueue: Py<PyAny>,
     dequeue: Py<PyAny>,
@@ -74,9 +112,7 @@ struct PyDiscipline<P> {
     average: Option<Py<PyAny>>,
     ctx: Py<PyCtx>,
     queue: Arc<Queue>,
-    /// What is queued, by number.
-    inside: BTreeMap<u64, P>,
-    bytes: u64,
+    inside: Inside<P>,
     arrived: u64,
     /// The time of the last call.
     now: Cell<Time>,
@@ -122,10 +158,9 @@ impl<P: Lendable> PyDiscipline<P> {
         self.now.set(ctx.now);
         let mut lent = self.ctx.borrow_mut(py);
         (lent.open, lent.now, lent.rng) = (true, ctx.now, ctx.rng.clone());
-        (lent.packets, lent.bytes, lent.arriving) = (self.inside.len() as u64, self.bytes, 0);
+        (lent.packets, lent.bytes, lent.arriving) = (self.inside.packets(), self.inside.bytes(), 0);
         if let Some(packet) = arriving {
             lent.arriving = self.arrived;
-            self.bytes += packet.bytes();
             self.inside.insert(self.arrived, packet);
         }
         drop(lent);
@@ -134,8 +169,7 @@ impl<P: Lendable> PyDiscipline<P> {
         lent.open = false;
         *ctx.rng = lent.rng.clone();
         for (number, cause) in lent.lost.drain(..) {
-            if let Some(packet) = self.inside.remove(&number) {
-                self.bytes -= packet.bytes();
+            if let Some(packet) = self.inside.remove(number) {
                 ctx.drop(packet, cause);
             }
         }
@@ -155,10 +189,17 @@ impl<P: Lendable> PyDiscipline<P> {
     fn departing(&mut self, given: &Bound<'_, PyAny>) -> PyResult<Option<P>> {
         let (py, class) = (given.py(), &self.queue.class);
         if given.is_none() {
-            let Some((&number, packet)) = self.inside.first_key_value() else { return Ok(None) };
-            let (named, all) = (named(number, packet.number()), self.inside.len());
-            let what =
-                format!("{named} is queued ({all} in all), but {class}.dequeue returned None: the queue is empty");
+            let Some((&number, packet)) = self.inside.packets.first_key_value() else { return Ok(None) };
+            // A shaper holds packets back, and says until when.
+            if let Some(hook) = &self.next_wakeup {
+                if self.wakeup(&hook.bind(py).call0()?)?.is_some() {
+                    return Ok(None);
+                }
+            }
+            let (named, all) = (named(number, packet.number()), self.inside.packets());
+            let what = format!(
+                "{named} is queued ({all} in all), but {class}.dequeue returned None, and next_wakeup names no time"
+            );
             return Err(self.queue.violation(py, what));
         }
         let Ok(token) = given.cast::<PyPacket>() else {
@@ -167,8 +208,7 @@ impl<P: Lendable> PyDiscipline<P> {
         };
         let token = token.get();
         token.leave(py, &self.queue, DEPARTED, "was returned from dequeue")?;
-        Ok(self.inside.remove(&token.number).map(|mut packet| {
-            self.bytes -= packet.bytes();
+        Ok(self.inside.remove(token.number).map(|mut packet| {
             packet.take_mark(token.ecn(), token.marked());
             packet
         }))
@@ -196,7 +236,6 @@ impl<P: Lendable> Discipline<P> for PyDiscipline<P> {
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
         self.arrived += 1;
         if self.idle() {
-            self.bytes += packet.bytes();
             self.inside.insert(self.arrived, packet);
             return;
         }
@@ -211,9 +250,8 @@ impl<P: Lendable> Discipline<P> for PyDiscipline<P> {
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
         if self.idle() {
-            let (_, packet) = self.inside.pop_first()?;
-            self.bytes -= packet.bytes();
-            return Some(packet);
+            let first = self.inside.first()?;
+            return self.inside.remove(first);
         }
         Python::attach(|py| {
             let result = self.call(py, ctx, None, |this, lent| this.dequeue.bind(py).call1((lent,)));
@@ -243,17 +281,8 @@ impl<P: Lendable> Discipline<P> for PyDiscipline<P> {
         });
     }
 
-    fn packets(&self) -> u64 {
-        self.inside.len() as u64
-    }
-
-    fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// In the order of arrival: in which order they will leave, only Python knows.
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.inside.values().for_each(visit);
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.inside
     }
 
     fn average(&self) -> Option<f64> {

@@ -128,7 +128,7 @@ fn three_empty_slots_give_the_head() {
         })
     });
     (1..49).for_each(|at| {
-        harness.discipline.ring.kill(at);
+        harness.discipline.ring.remove(at);
     });
     // Two of fifty slots are live: head with 1/50 for each try and (48/50)³ at the end, 49 with the rest.
     let head =

@@ -49,6 +49,11 @@ impl Tables {
         }
     }
 
+    /// These values of what is not a size hold from now on.
+    pub fn configure(&mut self, params: &DcnParams) {
+        (self.threshold, self.clearing) = (params.threshold, params.clearing);
+    }
+
     /// A packet of this flow arrives: where it stands in HB. If it is not there it is counted in SB, and moves to HB with
     /// the next packet above the threshold.
     #[inline]

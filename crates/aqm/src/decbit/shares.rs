@@ -16,6 +16,11 @@ impl Shares {
         Shares { factor, most, flows: BTreeMap::new() }
     }
 
+    /// Another part of the arriving bytes is shared out.
+    pub(super) fn set_factor(&mut self, factor: f64) {
+        self.factor = factor;
+    }
+
     /// The current cycle becomes the last one.
     pub(super) fn begin(&mut self) {
         self.flows.retain(|_, bytes| {

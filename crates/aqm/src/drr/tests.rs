@@ -98,14 +98,8 @@ impl Discipline<TestPacket> for Miser {
     fn dequeue(&mut self, _: &mut Ctx<'_, TestPacket>) -> Option<TestPacket> {
         None
     }
-    fn packets(&self) -> u64 {
-        self.0.packets()
-    }
-    fn bytes(&self) -> u64 {
-        self.0.bytes()
-    }
-    fn for_each(&self, visit: &mut dyn FnMut(&TestPacket)) {
-        self.0.for_each(visit);
+    fn buffer(&self) -> &dyn Buffer<TestPacket> {
+        self.0.buffer()
     }
 }
 

@@ -25,7 +25,7 @@ fn replays_the_rounds() {
     // Round 3: flow 2 has 750, sends one; flow 3 one. Round 4: flow 2 has 500; flow 3 its last.
     // Round 5: flow 2 has 1000, sends one; round 6: 750, its last.
     assert_eq!(departures(&mut harness, 20), [1, 1, 3, 1, 1, 2, 3, 2, 3, 3, 2, 2]);
-    assert_eq!((harness.discipline.flows(), harness.discipline.packets()), (0, 0));
+    assert_eq!((harness.discipline.flows(), harness.discipline.buffer().packets()), (0, 0));
     // Flow 1 is new again: no deficit is left of before.
     harness.arrive(1, 501);
     harness.arrive(2, 100);
@@ -60,7 +60,7 @@ fn a_limit_in_bytes_drops_until_there_is_room() {
     assert_eq!(harness.dropped_flows(), [(1, DropReason::Tail); 5]);
     harness.arrive(2, 1001);
     assert_eq!(harness.dropped_flows()[5..], [(2, DropReason::Tail)], "too long for any queue");
-    assert_eq!((harness.discipline.packets(), harness.discipline.bytes()), (6, 950));
+    assert_eq!((harness.discipline.buffer().packets(), harness.discipline.buffer().bytes()), (6, 950));
     harness.assert_conserved();
 }
 

@@ -147,6 +147,6 @@ fn a_million_flows_cost_what_the_buffer_holds() {
 fn point_9_packets_without_bytes_are_dropped_too() {
     let mut harness = Harness::new(FqCodel::new(FqCodelParams { limit: Size::Packets(3), ..params() }), 1);
     (0..9).for_each(|flow| harness.arrive(flow, 0));
-    assert_eq!((harness.discipline.packets(), harness.dropped.len()), (3, 6));
+    assert_eq!((harness.discipline.buffer().packets(), harness.dropped.len()), (3, 6));
     harness.assert_conserved();
 }

@@ -1,11 +1,21 @@
 use super::*;
 use crate::harness::{Harness, TestPacket};
+use sluicegate_base::Span;
 use sluicegate_base::{Ecn, Link, Params, Rate};
 
 /// w_q = 1, so that the average is the queue that an arrival found, or that a departure left.
 fn params(min_th: u64, max_th: u64) -> FredParams {
     let defaults = FredParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
-    FredParams { min_th: Size::Packets(min_th), max_th: Size::Packets(max_th), w_q: 1.0, max_p: 1e-12, ..defaults }
+    FredParams {
+        red: RedBlock {
+            min_th: Size::Packets(min_th),
+            max_th: Size::Packets(max_th),
+            w_q: 1.0,
+            max_p: 1e-12,
+            ..defaults.red.clone()
+        },
+        ..defaults
+    }
 }
 
 fn arrive(harness: &mut Harness<Fred<TestPacket>>, flows: &[u64]) {
@@ -50,7 +60,10 @@ fn replays_the_pseudocode() {
 /// packets is spared, but counted; a certain mark follows for one with more.
 #[test]
 fn only_flows_with_their_share_are_dropped_by_chance() {
-    let mut harness = Harness::new(Fred::new(FredParams { max_p: 1.0, ..params(4, 8) }), 1);
+    let mut harness = Harness::new(
+        Fred::new(FredParams { red: RedBlock { max_p: 1.0, ..params(4, 8).red.clone() }, ..params(4, 8) }),
+        1,
+    );
     arrive(&mut harness, &[1, 1, 2, 2, 3, 4, 5]);
     // avg = 6, p_b = 1/2; count rose with those that found avg in the band: −1, 0 at avg 4 and 1 at avg 5.
     assert_eq!((harness.discipline.avg, harness.discipline.count, harness.dropped.len()), (6.0, 1, 0));
@@ -59,7 +72,10 @@ fn only_flows_with_their_share_are_dropped_by_chance() {
     // Flow 1 has 2 ≥ max(2, 7/6): count = 3, p_a = 1.
     arrive(&mut harness, &[1]);
     assert_eq!((harness.dropped_flows(), harness.discipline.count), ([(1, DropReason::Early)].into(), 0));
-    let mut harness = Harness::new(Fred::new(FredParams { max_p: 1.0, ecn: true, ..params(4, 8) }), 1);
+    let mut harness = Harness::new(
+        Fred::new(FredParams { red: RedBlock { max_p: 1.0, ..params(4, 8).red.clone() }, ecn: true, ..params(4, 8) }),
+        1,
+    );
     [1, 1, 2, 2, 3, 4, 5, 6, 1].iter().for_each(|flow| harness.offer(*flow, 1000, Ecn::Capable1));
     assert!(harness.dropped.is_empty());
     let departed: alloc::vec::Vec<Ecn> = core::iter::from_fn(|| harness.depart()).map(|packet| packet.ecn).collect();
@@ -68,7 +84,10 @@ fn only_flows_with_their_share_are_dropped_by_chance() {
 
 #[test]
 fn the_average_decays_while_the_link_is_idle() {
-    let mut harness = Harness::new(Fred::new(FredParams { w_q: 0.5, ..params(100, 200) }), 1);
+    let mut harness = Harness::new(
+        Fred::new(FredParams { red: RedBlock { w_q: 0.5, ..params(100, 200).red.clone() }, ..params(100, 200) }),
+        1,
+    );
     arrive(&mut harness, &[1, 2, 3, 4, 5]);
     while harness.depart().is_some() {}
     let before = harness.discipline.avg;
@@ -81,7 +100,13 @@ fn the_average_decays_while_the_link_is_idle() {
 /// A million ids that a plain modulus would put into one place.
 #[test]
 fn a_million_flows_cost_what_the_buffer_holds() {
-    let mut harness = Harness::new(Fred::new(FredParams { limit: Size::Packets(300), ..params(100, 200) }), 1);
+    let mut harness = Harness::new(
+        Fred::new(FredParams {
+            red: RedBlock { limit: Size::Packets(300), ..params(100, 200).red.clone() },
+            ..params(100, 200)
+        }),
+        1,
+    );
     for k in 0..1_000_000u64 {
         harness.arrive(k << 44, 100);
         if k % 3 == 0 {

@@ -3,13 +3,23 @@
 use super::*;
 use crate::discipline::FlowKey;
 use crate::harness::{Harness, TestPacket};
+use crate::red::Action;
 use alloc::vec;
 use alloc::vec::Vec;
 use sluicegate_base::{Ecn, Link, Params};
 
 fn params() -> PenaltyBoxParams {
     let defaults = PenaltyBoxParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
-    PenaltyBoxParams { w_q: 1.0, min_th: Size::Packets(1), max_th: Size::Packets(2), max_p: 1e-12, ..defaults }
+    PenaltyBoxParams {
+        red: RedBlock {
+            w_q: 1.0,
+            min_th: Size::Packets(1),
+            max_th: Size::Packets(2),
+            max_p: 1e-12,
+            ..defaults.red.clone()
+        },
+        ..defaults
+    }
 }
 
 /// A harness whose queue holds two packets of flow 100: what arrives now is lost.
@@ -254,7 +264,8 @@ fn the_box_has_its_share_of_the_link() {
 
 #[test]
 fn marks_enter_the_history_too() {
-    let marker = PenaltyBoxParams { action: Action::Mark, above_max_th: Action::Mark, ..params() };
+    let marker =
+        PenaltyBoxParams { signal: RedSignal { action: Action::Mark, above_max_th: Action::Mark }, ..params() };
     let mut harness = full(marker);
     (0..15).for_each(|_| harness.offer(1, 1000, Ecn::Capable0));
     let report = harness.discipline.history.report(Time(1)).unwrap();

@@ -1,4 +1,5 @@
 use super::*;
+use crate::DropReason;
 use crate::classes::ClassParams;
 use crate::drop_tail::{DropTail, DropTailParams};
 use crate::harness::{Harness, TestPacket};
@@ -72,14 +73,8 @@ impl Discipline<TestPacket> for Spy {
     fn wake(&mut self, ctx: &mut Ctx<'_, TestPacket>) {
         self.due = self.due.map(|due| if due <= ctx.now { due + self.every } else { due });
     }
-    fn packets(&self) -> u64 {
-        self.queue.packets()
-    }
-    fn bytes(&self) -> u64 {
-        self.queue.bytes()
-    }
-    fn for_each(&self, visit: &mut dyn FnMut(&TestPacket)) {
-        self.queue.for_each(visit);
+    fn buffer(&self) -> &dyn Buffer<TestPacket> {
+        self.queue.buffer()
     }
 }
 

@@ -77,6 +77,11 @@ impl Monitor {
         }
     }
 
+    /// The parameters are these from now on; those of the present interval stand.
+    pub(super) fn configure(&mut self, params: RedPdParams) {
+        self.params = params;
+    }
+
     pub(super) fn next(&self) -> Time {
         self.next
     }

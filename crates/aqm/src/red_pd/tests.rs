@@ -4,6 +4,7 @@ use crate::FlowKey;
 use crate::harness::{Harness, TestPacket};
 use alloc::vec;
 use alloc::vec::Vec;
+use sluicegate_base::Size;
 use sluicegate_base::{Link, Params, Rate, Stream};
 
 fn params() -> RedPdParams {
@@ -116,7 +117,11 @@ fn unresponsive_flows_are_told_by_pairs() {
 #[test]
 fn an_unresponsive_flow_is_held_down() {
     // 1 Mbit/s; flow 0 sends 2 Mbit/s, ten others 80 kbit/s each.
-    let mut harness = harness(RedPdParams { w_q: 0.02, max_p: 0.1, gentle: true, ..params() });
+    let mut harness = harness(RedPdParams {
+        red: RedBlock { w_q: 0.02, max_p: 0.1, ..params().red.clone() },
+        gentle: true,
+        ..params()
+    });
     let (mut order, mut sent) = (Stream::new(1, "order"), [0u64; 11]);
     for step in 0..50_000u64 {
         // Steps of 4 ms: the link sends in every second one.
@@ -162,7 +167,10 @@ fn the_filter_waits_for_congestion() {
 /// A million ids that a plain modulus would put into one place, all of them dropped.
 #[test]
 fn a_million_flows_cost_what_is_declared() {
-    let mut harness = harness(RedPdParams { w_q: 1.0, limit: Size::Packets(20), ..params() });
+    let mut harness = harness(RedPdParams {
+        red: RedBlock { w_q: 1.0, limit: Size::Packets(20), ..params().red.clone() },
+        ..params()
+    });
     for k in 0..1_000_000u64 {
         harness.arrive(k << 44, 100);
         harness.wait(Span(100_000));

@@ -67,6 +67,15 @@ impl Meter {
         }
     }
 
+    /// These values hold from now on; L_t stays as it is if it may.
+    pub fn configure(&mut self, most: u64, expiry: Span, interval: Span, ratio: f64, balance: Balance) {
+        (self.most, self.ratio, self.adapts, self.balance) = (most.max(1), ratio, ratio > 0.0, balance);
+        self.l_t = self.l_t.min(self.most);
+        self.expiry = expiry;
+        self.sweeps.set_period(expiry);
+        self.adaptations.set_period(interval);
+    }
+
     /// A packet of so many bytes arrives: whether it is In.
     pub fn is_in(&mut self, flow: FlowKey, bytes: u64, now: Time, rng: &mut Stream) -> bool {
         if self.sweeps.skip_missed(now) > 0 {

@@ -56,7 +56,7 @@ fn depth_and_flows_are_bounds() {
     assert_eq!(harness.dropped[0].0.serial, 2);
     let mut harness = Harness::new(Sfq::new(SfqParams { depth: 2, headdrop: true, ..params() }), 1);
     [1, 1, 1].iter().for_each(|flow| harness.arrive(*flow, 100));
-    assert_eq!((harness.dropped[0].0.serial, harness.discipline.packets()), (0, 2));
+    assert_eq!((harness.dropped[0].0.serial, harness.discipline.buffer().packets()), (0, 2));
     harness.assert_conserved();
 }
 

@@ -263,7 +263,8 @@ impl<R: Read, W: Write> Replay<R, W> {
             }
             let arrival = self.coming.as_ref().map(|(time, _)| *time);
             let departure = self.sending.as_ref().map(|(time, _)| *time);
-            let wake = self.queue.next_wakeup().filter(|_| arrival.is_some() || departure.is_some());
+            let busy = arrival.is_some() || departure.is_some() || self.queue.packets() > 0;
+            let wake = self.queue.next_wakeup().filter(|_| busy);
             // At equal times wake-ups come first, then departures, as the trait `Discipline` says.
             let by = |time: Time, others: &[Option<Time>]| others.iter().flatten().all(|other| time <= *other);
             if let Some(at) = wake.filter(|at| by(*at, &[departure, arrival])) {
@@ -352,6 +353,10 @@ impl<R: Read, W: Write> Replay<R, W> {
         assert!(at > self.now, "the discipline has a wake-up due after a call: see the trait Discipline");
         self.now = at;
         self.queue.wake(&mut Ctx::new(self.now, &mut self.rng, &mut self.lost));
+        // A shaper may have packets, and let the next one go.
+        if self.sending.is_none() && self.queue.packets() > 0 {
+            self.transmit();
+        }
         self.settle();
     }
 

@@ -3,6 +3,7 @@
 //! 1 Mbit/s and 50.137 ms each way, packets of 1000 bytes; the lists count every packet that reaches a link, the SYN and its
 //! answer as 0.
 
+use sluicegate_aqm::fifo::Buffer;
 use sluicegate_aqm::{Ctx, Discipline, DropReason, build};
 use sluicegate_base::{Link, Params, Rate, Size, Span, Stream, Time, Value};
 use sluicegate_netsim::events::End;
@@ -86,14 +87,8 @@ impl Discipline<QueuedPacket> for Tapped {
     fn dequeue(&mut self, ctx: &mut Ctx<'_, QueuedPacket>) -> Option<QueuedPacket> {
         self.inner.dequeue(ctx)
     }
-    fn packets(&self) -> u64 {
-        self.inner.packets()
-    }
-    fn bytes(&self) -> u64 {
-        self.inner.bytes()
-    }
-    fn for_each(&self, visit: &mut dyn FnMut(&QueuedPacket)) {
-        self.inner.for_each(visit);
+    fn buffer(&self) -> &dyn Buffer<QueuedPacket> {
+        self.inner.buffer()
     }
 }
 
@@ -128,6 +123,7 @@ pub fn ours(case: &Case) -> Outcome {
             discipline: "drop_tail".into(),
             queue: Box::new(Tapped { inner, losses, marks, seen: 0, passed: 0, header: host.header }),
             watched: true,
+            proportional: sluicegate_aqm::Proportional::default(),
         }
     };
     let seed = clock(case.algorithm);

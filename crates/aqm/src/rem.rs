@@ -24,13 +24,19 @@
 //! | nothing on a full buffer | `limit` packets are held, and what finds it full is lost with reason `tail` without being drawn for | ns-2 holds one less |
 //! | nothing on idle links | updates are asked for until the price is 0 and would stay there | equal, and an idle link needs no clock |
 
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::Fifo;
+use crate::fifo::{Buffer, Fifo};
 use crate::periodic_timer::PeriodicTimer;
 use crate::red::{Action, Mode};
-use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Time, params};
+use crate::registry::discipline;
+use sluicegate_base::{Range, Rate, Size, Span, Time};
 
-params! {
+discipline! {
+    Rem: "rem", "REM",
+    source("Athuraliya, Li, Low & Yin 2001; ns-2, queue/rem.cc"),
+    drops(Tail, Early),
+
     /// Parameters of [`Rem`].
     pub struct RemParams {
         /// Target length of the queue, b*.
@@ -65,9 +71,6 @@ params! {
     }
 }
 
-/// The reasons for which REM drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early];
-
 /// A first-in-first-out queue under Random Exponential Marking.
 #[derive(Clone, Debug)]
 pub struct Rem<P> {
@@ -89,18 +92,6 @@ pub struct Rem<P> {
     /// In byte mode, max_packet.
     max_packet: Option<f64>,
     marks: bool,
-}
-
-impl<P> Declared for Rem<P> {
-    type Params = RemParams;
-    const ABOUT: About = About {
-        name: "rem",
-        class: "Rem",
-        title: "REM",
-        source: "Athuraliya, Li, Low & Yin 2001; ns-2, queue/rem.cc",
-        tc: "",
-        module: include_str!("mod.rs"),
-    };
 }
 
 impl<P: Packet> Rem<P> {
@@ -187,21 +178,24 @@ impl<P: Packet> Discipline<P> for Rem<P> {
         }
     }
 
-    fn packets(&self) -> u64 {
-        self.fifo.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.fifo.for_each(visit);
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.fifo
     }
 
     fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
         visit(None, "price", self.price);
         visit(None, "p", self.probability());
+    }
+}
+
+impl<P: Packet> Configure<P> for Rem<P> {
+    fn configure(&mut self, params: RemParams, ctx: &mut Ctx<'_, P>) {
+        let (limit, period) = (params.limit, params.t_update);
+        let old = core::mem::replace(self, Rem::new(params));
+        (self.fifo, self.updates) = (old.fifo, old.updates);
+        (self.price, self.p, self.arrived, self.in_avg) = (old.price, None, old.arrived, old.in_avg);
+        self.updates.set_period(period);
+        self.fifo.resize(limit, ctx);
     }
 }
 

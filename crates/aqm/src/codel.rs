@@ -37,11 +37,12 @@
 
 mod rule;
 
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, Packet};
-use crate::fifo::has_room;
-use alloc::collections::VecDeque;
+use crate::fifo::{Buffer, Fifo};
+use crate::registry::discipline;
 pub use rule::{CodelRule, CodelState, Source};
-use sluicegate_base::{About, Declared, Range, Size, Span, Time, choices, params};
+use sluicegate_base::{Range, Size, Span, Time, choices};
 
 choices! {
     /// Whose arithmetic.
@@ -53,7 +54,12 @@ choices! {
     }
 }
 
-params! {
+discipline! {
+    Codel: "codel", "CoDel",
+    source("Nichols, Jacobson, McGregor & Iyengar 2018, RFC 8289; Linux, net/sched/sch_codel.c"),
+    tc("tc qdisc add dev DEV root codel limit LIMIT_PACKETS target TARGET interval INTERVAL [ecn]"),
+    drops(Tail, Early),
+
     /// Parameters of [`Codel`].
     pub struct CodelParams {
         /// The wait that a standing queue may have.
@@ -71,32 +77,27 @@ params! {
         max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
             range(Range::from(0.0)), source("RFC 8289, Sec. 5: maxpacket_; Linux: the MTU");
         /// The RFC's arithmetic, or the kernel's.
-        law: CodelArithmetic = default(CodelArithmetic::Rfc8289), source("RFC 8289, Sec. 5; Linux, include/net/codel_impl.h");
+        law: CodelArithmetic = default(CodelArithmetic::Rfc8289),
+            source("RFC 8289, Sec. 5; Linux, include/net/codel_impl.h"), fixed(true);
     }
     rules {
         "max_packet is in bytes" [max_packet] |p| matches!(p.max_packet, Size::Bytes(_));
     }
 }
 
-/// The reasons for which CoDel drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early];
-
-/// Packets with the times of their arrival.
-#[derive(Clone, Debug)]
-struct Stamped<P> {
-    queue: VecDeque<(P, Time)>,
-    bytes: u64,
+impl CodelParams {
+    fn rule(&self) -> CodelRule {
+        CodelRule::new(self.law, self.target, self.interval, self.max_packet.amount(), self.ecn)
+    }
 }
 
-impl<P: Packet> Source<P> for Stamped<P> {
+impl<P: Packet> Source<P> for Fifo<P, Time> {
     fn take(&mut self) -> Option<(P, Time)> {
-        let (packet, arrived) = self.queue.pop_front()?;
-        self.bytes -= packet.bytes();
-        Some((packet, arrived))
+        self.pop_with()
     }
 
     fn backlog(&self) -> u64 {
-        self.bytes
+        self.bytes()
     }
 }
 
@@ -105,59 +106,40 @@ impl<P: Packet> Source<P> for Stamped<P> {
 pub struct Codel<P> {
     rule: CodelRule,
     state: CodelState,
-    stamped: Stamped<P>,
-    limit: Size,
-}
-
-impl<P> Declared for Codel<P> {
-    type Params = CodelParams;
-    const ABOUT: About = About {
-        name: "codel",
-        class: "Codel",
-        title: "CoDel",
-        source: "Nichols, Jacobson, McGregor & Iyengar 2018, RFC 8289; Linux, net/sched/sch_codel.c",
-        tc: "tc qdisc add dev DEV root codel limit LIMIT_PACKETS target TARGET interval INTERVAL [ecn]",
-        module: include_str!("mod.rs"),
-    };
+    /// Packets, and when each came.
+    fifo: Fifo<P, Time>,
 }
 
 impl<P: Packet> Codel<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(params: CodelParams) -> Self {
-        let CodelParams { target, interval, limit, ecn, max_packet, law } = params;
-        Codel {
-            rule: CodelRule::new(law, target, interval, max_packet.amount(), ecn),
-            state: CodelState::default(),
-            stamped: Stamped { queue: VecDeque::new(), bytes: 0 },
-            limit,
-        }
+        Codel { rule: params.rule(), state: CodelState::default(), fifo: Fifo::new(params.limit) }
     }
 }
 
 impl<P: Packet> Discipline<P> for Codel<P> {
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
-        if !has_room(self.limit, self.packets(), self.stamped.bytes, packet.bytes()) {
-            return ctx.drop(packet, DropReason::Tail);
+        if self.fifo.has_room(&packet) {
+            self.fifo.push_with(packet, ctx.now);
+        } else {
+            ctx.drop(packet, DropReason::Tail);
         }
-        self.stamped.bytes += packet.bytes();
-        self.stamped.queue.push_back((packet, ctx.now));
     }
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
-        self.rule.dequeue(&mut self.state, &mut self.stamped, ctx)
+        self.rule.dequeue(&mut self.state, &mut self.fifo, ctx)
     }
 
-    fn packets(&self) -> u64 {
-        self.stamped.queue.len() as u64
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.fifo
     }
+}
 
-    fn bytes(&self) -> u64 {
-        self.stamped.bytes
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.stamped.queue.iter().for_each(|(packet, _)| visit(packet));
+impl<P: Packet> Configure<P> for Codel<P> {
+    fn configure(&mut self, params: CodelParams, ctx: &mut Ctx<'_, P>) {
+        self.rule = params.rule();
+        self.fifo.resize(params.limit, ctx);
     }
 }
 

@@ -17,41 +17,37 @@
 //! | nothing on an average | none is reported: each class keeps its own | a sum would belong to no queue |
 
 use crate::classes::{self, Class, Classes};
-use crate::discipline::{Ctx, Discipline, DropReason, Packet};
+use crate::configure::Configure;
+use crate::discipline::{Ctx, Discipline, Packet};
+use crate::fifo::Buffer;
+use crate::registry::discipline;
+use alloc::string::String;
 use alloc::vec::Vec;
-use sluicegate_base::{About, Declared, Range, Size, Time, params};
+use sluicegate_base::params::Raw;
+use sluicegate_base::{Link, Range, Size, Time};
 
-params! {
+discipline! {
+    Priority: "priority", "Strict priority",
+    source("Floyd & Jacobson 1993, Sec. XII"),
+    tc("tc qdisc add dev DEV root handle 1: prio bands BANDS"),
+    drops(Tail, Early, Forced, Match, Policed),
+    proportional(),
+
     /// Parameters of [`Priority`].
     pub struct PriorityParams {
         /// Most that all classes together hold, not counting the packet in transmission.
         limit: Option<Size> = optional("each class has its own limit"), unit("packets"), range(Range::from(0.0)),
             source("Sluicegate");
         /// How many classes there are, for flows of class 0, 1, … under Drop Tail, when none are described.
-        bands: Option<u64> = optional("3"), unit("classes"), range(Range::from(1.0).to(256.0)), source("Linux, prio"), tc("bands");
+        bands: Option<u64> = optional("3"), unit("classes"), range(Range::from(1.0).to(256.0)), source("Linux, prio"), tc("bands"), fixed(true);
     }
 }
-
-/// The reasons for which its classes drops packets.
-pub const REASONS: &[DropReason] = classes::REASONS;
 
 /// Classes under strict priority.
 pub struct Priority<P> {
     classes: Classes<P>,
     /// The class that sent last.
     sender: usize,
-}
-
-impl<P> Declared for Priority<P> {
-    type Params = PriorityParams;
-    const ABOUT: About = About {
-        name: "priority",
-        class: "Priority",
-        title: "Strict priority",
-        source: "Floyd & Jacobson 1993, Sec. XII",
-        tc: "tc qdisc add dev DEV root handle 1: prio bands BANDS",
-        module: include_str!("mod.rs"),
-    };
 }
 
 impl<P: Packet + 'static> Priority<P> {
@@ -98,28 +94,22 @@ impl<P: Packet> Discipline<P> for Priority<P> {
         self.classes.wake(ctx);
     }
 
-    fn packets(&self) -> u64 {
-        self.classes.packets()
+    fn set(&mut self, name: &str, value: &Raw, ctx: &mut Ctx<'_, P>) -> Result<(), String> {
+        self.classes.set(name, value, ctx)
     }
 
-    fn bytes(&self) -> u64 {
-        self.classes.bytes()
+    fn link_changed(&mut self, link: &Link, ctx: &mut Ctx<'_, P>) {
+        self.classes.link_changed(link, ctx);
     }
 
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.classes.for_each(visit);
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.classes
     }
+}
 
-    fn proportional(&self, packet: &P, reason: Option<DropReason>) -> bool {
-        self.classes.proportional(packet, reason)
-    }
-
-    fn groups(&self) -> usize {
-        self.classes.groups()
-    }
-
-    fn group(&self, packet: &P) -> usize {
-        self.classes.group(packet)
+impl<P: Packet> Configure<P> for Priority<P> {
+    fn configure(&mut self, params: PriorityParams, _ctx: &mut Ctx<'_, P>) {
+        self.classes.set_limit(params.limit);
     }
 }
 

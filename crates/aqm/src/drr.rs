@@ -21,12 +21,23 @@
 //! | nothing on a queue that has packets and gives none | it goes to the end of the list; when all have refused, so does the container | a class may hold back, as a shaper does |
 
 use crate::classes::{self, Class, Classes};
-use crate::discipline::{Ctx, Discipline, DropReason, Packet};
+use crate::configure::Configure;
+use crate::discipline::{Ctx, Discipline, Packet};
+use crate::fifo::Buffer;
+use crate::registry::discipline;
 use alloc::collections::VecDeque;
+use alloc::string::String;
 use alloc::vec::Vec;
-use sluicegate_base::{About, Declared, Range, Size, Time, params};
+use sluicegate_base::params::Raw;
+use sluicegate_base::{Link, Range, Size, Time};
 
-params! {
+discipline! {
+    Drr: "drr", "Deficit round robin",
+    source("Shreedhar & Varghese 1995; for classes of traffic Floyd & Jacobson 1993, Sec. XII"),
+    tc("tc qdisc add dev DEV root handle 1: drr; tc class add dev DEV parent 1: classid 1:N drr quantum QUANTUM"),
+    drops(Tail, Early, Forced, Match, Policed),
+    proportional(),
+
     /// Parameters of [`Drr`].
     pub struct DrrParams {
         /// How much a class may send in a round, unless it says otherwise.
@@ -37,15 +48,12 @@ params! {
         limit: Option<Size> = optional("each class has its own limit"), unit("packets"), range(Range::from(0.0)),
             source("Sluicegate");
         /// How many classes there are, for flows of class 0, 1, … under Drop Tail, when none are described.
-        bands: Option<u64> = optional("3"), unit("classes"), range(Range::from(1.0).to(256.0)), source("as in priority");
+        bands: Option<u64> = optional("3"), unit("classes"), range(Range::from(1.0).to(256.0)), source("as in priority"), fixed(true);
     }
     rules {
         "quantum is in bytes" [quantum] |p| matches!(p.quantum, Size::Bytes(_));
     }
 }
-
-/// The reasons for which its classes drops packets.
-pub const REASONS: &[DropReason] = classes::REASONS;
 
 /// What a class may still send in this round.
 #[derive(Clone, Copy, Debug)]
@@ -60,18 +68,6 @@ pub struct Drr<P> {
     classes: Classes<P>,
     accounts: Vec<Account>,
     active: VecDeque<usize>,
-}
-
-impl<P> Declared for Drr<P> {
-    type Params = DrrParams;
-    const ABOUT: About = About {
-        name: "drr",
-        class: "Drr",
-        title: "Deficit round robin",
-        source: "Shreedhar & Varghese 1995; for classes of traffic Floyd & Jacobson 1993, Sec. XII",
-        tc: "tc qdisc add dev DEV root handle 1: drr; tc class add dev DEV parent 1: classid 1:N drr quantum QUANTUM",
-        module: include_str!("mod.rs"),
-    };
 }
 
 impl<P: Packet + 'static> Drr<P> {
@@ -144,28 +140,26 @@ impl<P: Packet> Discipline<P> for Drr<P> {
         self.classes.wake(ctx);
     }
 
-    fn packets(&self) -> u64 {
-        self.classes.packets()
+    fn set(&mut self, name: &str, value: &Raw, ctx: &mut Ctx<'_, P>) -> Result<(), String> {
+        self.classes.set(name, value, ctx)
     }
 
-    fn bytes(&self) -> u64 {
-        self.classes.bytes()
+    fn link_changed(&mut self, link: &Link, ctx: &mut Ctx<'_, P>) {
+        self.classes.link_changed(link, ctx);
     }
 
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.classes.for_each(visit);
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.classes
     }
+}
 
-    fn proportional(&self, packet: &P, reason: Option<DropReason>) -> bool {
-        self.classes.proportional(packet, reason)
-    }
-
-    fn groups(&self) -> usize {
-        self.classes.groups()
-    }
-
-    fn group(&self, packet: &P) -> usize {
-        self.classes.group(packet)
+impl<P: Packet> Configure<P> for Drr<P> {
+    fn configure(&mut self, params: DrrParams, _ctx: &mut Ctx<'_, P>) {
+        self.classes.set_limit(params.limit);
+        let quanta = self.classes.quanta(params.quantum.amount());
+        for (account, quantum) in self.accounts.iter_mut().zip(quanta) {
+            account.quantum = i64::try_from(quantum).unwrap_or(i64::MAX / 2);
+        }
     }
 }
 

@@ -24,12 +24,18 @@
 //! | nothing on p beyond 0 and 1 | p is cut to [0, 1]; a change that is cut still starts a freeze_time | so |
 //! | nothing on the buffer | `limit` = 50 packets | ns-2's queue limit |
 
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::Fifo;
+use crate::fifo::{Buffer, Fifo};
 use crate::red::Action;
-use sluicegate_base::{About, Declared, Range, Size, Span, Time, params};
+use crate::registry::discipline;
+use sluicegate_base::{Range, Size, Span, Time};
 
-params! {
+discipline! {
+    Blue: "blue", "BLUE",
+    source("Feng, Kandlur, Saha & Shin 1999"),
+    drops(Tail, Early),
+
     /// Parameters of [`Blue`].
     pub struct BlueParams {
         /// Most that the queue holds, not counting the packet in transmission.
@@ -49,56 +55,27 @@ params! {
     }
 }
 
-/// The reasons for which BLUE drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early];
-
 /// A first-in-first-out queue under BLUE.
 #[derive(Clone, Debug)]
 pub struct Blue<P> {
+    params: BlueParams,
     fifo: Fifo<P>,
     p: f64,
     last_update: Time,
     idle: bool,
-    d1: f64,
-    d2: f64,
-    freeze_time: Span,
-    level: Option<Size>,
-    marks: bool,
-}
-
-impl<P> Declared for Blue<P> {
-    type Params = BlueParams;
-    const ABOUT: About = About {
-        name: "blue",
-        class: "Blue",
-        title: "BLUE",
-        source: "Feng, Kandlur, Saha & Shin 1999",
-        tc: "",
-        module: include_str!("mod.rs"),
-    };
 }
 
 impl<P: Packet> Blue<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(params: BlueParams) -> Self {
-        Blue {
-            fifo: Fifo::new(params.limit),
-            p: 0.0,
-            last_update: Time::ZERO,
-            idle: true,
-            d1: params.d1,
-            d2: params.d2,
-            freeze_time: params.freeze_time,
-            level: params.level,
-            marks: params.action == Action::Mark,
-        }
+        Blue { fifo: Fifo::new(params.limit), p: 0.0, last_update: Time::ZERO, idle: true, params }
     }
 
     /// How often now − last_update > freeze_time holds, if each time moves last_update by freeze_time.
     #[inline]
     fn thawed(&self, now: Time) -> u64 {
-        now.since(self.last_update).0.saturating_sub(1) / self.freeze_time.0
+        now.since(self.last_update).0.saturating_sub(1) / self.params.freeze_time.0
     }
 
     #[inline]
@@ -109,7 +86,7 @@ impl<P: Packet> Blue<P> {
     /// A packet was lost, or the queue is long.
     fn congested(&mut self, now: Time) {
         if self.thawed(now) > 0 {
-            self.move_p(self.d1);
+            self.move_p(self.params.d1);
             self.last_update = now;
         }
     }
@@ -119,17 +96,8 @@ impl<P: Packet> Blue<P> {
     fn busy_again(&mut self, now: Time) {
         if core::mem::take(&mut self.idle) {
             let times = self.thawed(now);
-            self.move_p(-(times as f64) * self.d2);
-            self.last_update += Span(times.saturating_mul(self.freeze_time.0));
-        }
-    }
-
-    #[inline]
-    fn above_level(&self) -> bool {
-        match self.level {
-            None => false,
-            Some(Size::Packets(n)) => self.fifo.packets() > n,
-            Some(Size::Bytes(n)) => self.fifo.bytes() > n,
+            self.move_p(-(times as f64) * self.params.d2);
+            self.last_update += Span(times.saturating_mul(self.params.freeze_time.0));
         }
     }
 }
@@ -138,13 +106,13 @@ impl<P: Packet> Discipline<P> for Blue<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
         self.busy_again(ctx.now);
         let full = !self.fifo.has_room(&packet);
-        if full || self.above_level() {
+        if full || self.params.level.is_some_and(|level| self.fifo.exceeds(level)) {
             self.congested(ctx.now);
         }
         if full {
             return ctx.drop(packet, DropReason::Tail);
         }
-        if ctx.rng.chance(self.p) && !(self.marks && packet.mark()) {
+        if ctx.rng.chance(self.p) && !(self.params.action == Action::Mark && packet.mark()) {
             return ctx.drop(packet, DropReason::Early);
         }
         self.fifo.push(packet);
@@ -155,27 +123,26 @@ impl<P: Packet> Discipline<P> for Blue<P> {
         if packet.is_none() && !self.idle {
             self.idle = true;
             if self.thawed(ctx.now) > 0 {
-                self.move_p(-self.d2);
+                self.move_p(-self.params.d2);
                 self.last_update = ctx.now;
             }
         }
         packet
     }
 
-    fn packets(&self) -> u64 {
-        self.fifo.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.fifo.for_each(visit);
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.fifo
     }
 
     fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
         visit(None, "p", self.p);
+    }
+}
+
+impl<P: Packet> Configure<P> for Blue<P> {
+    fn configure(&mut self, params: BlueParams, ctx: &mut Ctx<'_, P>) {
+        self.fifo.resize(params.limit, ctx);
+        self.params = params;
     }
 }
 

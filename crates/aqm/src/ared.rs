@@ -25,14 +25,23 @@
 //! | RED's law of gaps | `law` and `wait`, as `red` has them; Sec. VII's of RED 1993 by default | `law` = ns2 and `wait` = true are ns-2's |
 //! | marks | `action` and `above_max_th`, as `red` here | ns-2 marks while p_b ≤ `mark_p_` |
 
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::Fifo;
-use crate::red::{Action, GapLaw, Mode, RedArithmetic, RedParams, RedRule};
-use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Time, params};
+use crate::fifo::{Buffer, Fifo};
+use crate::red::{GapLaw, RedBlock, RedRule, RedSignal};
+use crate::registry::discipline;
+use sluicegate_base::{Range, Rate, Size, Span, Time};
 
-params! {
+discipline! {
+    Ared: "ared", "Adaptive RED",
+    source("Floyd, Gummadi & Shenker 2001; ns-2, queue/red.cc"),
+    tc("tc qdisc add dev DEV root red limit LIMIT_BYTES min MIN_BYTES max MAX_BYTES avpkt PACKET_BYTES \
+        burst BURST_PACKETS probability MAX_P bandwidth RATE adaptative"),
+    drops(Tail, Early, Forced),
+
     /// Parameters of [`Ared`].
     pub struct AredParams {
+        ..signal: RedSignal;
         /// Average queueing delay wanted; thresholds follow from it.
         target_delay: Span = default(Span::from_millis(5)), range(Range::POSITIVE),
             source("Floyd, Gummadi & Shenker 2001; ns-2, targetdelay_");
@@ -69,10 +78,6 @@ params! {
         /// Typical time to send a small packet, the unit of the idle decay.
         s: Span = derived("500 bytes at the link rate", |link| Span(link.rate.time_of(500).0.max(1))),
             range(Range::POSITIVE), source("RED 1993, Fig. 17; the length is ns-2's mean_pktsize"), tc("avpkt, bandwidth");
-        /// Drop, or mark the packets that can carry a mark and drop the others.
-        action: Action = default(Action::Drop), source("RED 1993, Sec. IV; RFC 3168, Sec. 5"), tc("ecn");
-        /// What a marker does with a packet that can carry a mark while the average is at max_th or above.
-        above_max_th: Action = default(Action::Drop), source("RFC 3168, Sec. 7: drop"), tc("harddrop");
         /// Length of a packet of C.
         packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
             range(Range::from(1.0)), source("ns-2, mean_pktsize_");
@@ -101,89 +106,59 @@ impl AredParams {
         let min_th = self.min_th.map_or(half.max(5), Size::amount);
         [min_th, self.max_th.map_or(min_th.saturating_mul(3), Size::amount)]
     }
-}
 
-/// The reasons for which ARED drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early, DropReason::Forced];
+    /// The averages between which max_p stays as it is.
+    fn target(&self) -> [f64; 2] {
+        let [min_th, max_th] = self.thresholds();
+        [0.4, 0.6].map(|part| min_th as f64 + part * (max_th - min_th) as f64)
+    }
+
+    /// RED with this max_p.
+    fn rule(&self, max_p: f64) -> RedRule {
+        let [min_th, max_th] = self.thresholds().map(Size::Packets);
+        let w_q = self.w_q.unwrap_or_else(|| 1.0 - libm::exp(-1.0 / self.c()));
+        let red = RedBlock { w_q, min_th, max_th, max_p, limit: self.limit, s: self.s };
+        RedRule::new(&red, &self.signal).with_gaps(self.law, self.wait, self.gentle)
+    }
+}
 
 /// A first-in-first-out queue under RED with a max_p that follows the traffic.
 #[derive(Clone, Debug)]
 pub struct Ared<P> {
+    params: AredParams,
     rule: RedRule,
     fifo: Fifo<P>,
     max_p: f64,
-    bottom: f64,
-    top: f64,
-    alpha: f64,
-    beta: f64,
-    interval: Span,
-    /// The averages between which max_p stays as it is.
     target: [f64; 2],
     /// When max_p was changed last.
     changed: Time,
-}
-
-impl<P> Declared for Ared<P> {
-    type Params = AredParams;
-    const ABOUT: About = About {
-        name: "ared",
-        class: "Ared",
-        title: "Adaptive RED",
-        source: "Floyd, Gummadi & Shenker 2001; ns-2, queue/red.cc",
-        tc: "tc qdisc add dev DEV root red limit LIMIT_BYTES min MIN_BYTES max MAX_BYTES avpkt PACKET_BYTES \
-             burst BURST_PACKETS probability MAX_P bandwidth RATE adaptative",
-        module: include_str!("mod.rs"),
-    };
 }
 
 impl<P: Packet> Ared<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(params: AredParams) -> Self {
-        let [min_th, max_th] = params.thresholds();
-        let (low, width) = (min_th as f64, (max_th - min_th) as f64);
-        let rule = RedRule::new(&RedParams {
-            w_q: params.w_q.unwrap_or_else(|| 1.0 - libm::exp(-1.0 / params.c())),
-            min_th: Size::Packets(min_th),
-            max_th: Size::Packets(max_th),
-            max_p: params.max_p,
-            limit: params.limit,
-            s: params.s,
-            wait: params.wait,
-            gentle: params.gentle,
-            method: 2,
-            law: params.law,
-            arithmetic: RedArithmetic::Float,
-            mode: Mode::Packet,
-            max_packet: Size::Bytes(1),
-            action: params.action,
-            above_max_th: params.above_max_th,
-            short_first: None,
-        });
         Ared {
-            rule,
+            rule: params.rule(params.max_p),
             fifo: Fifo::new(params.limit),
             max_p: params.max_p,
-            bottom: params.bottom,
-            top: params.top,
-            alpha: params.alpha,
-            beta: params.beta,
-            interval: params.interval,
-            target: [low + 0.4 * width, low + 0.6 * width],
+            target: params.target(),
             changed: Time::ZERO,
+            params,
         }
     }
 
     /// Moves max_p, if it is time and the average is not where it should be.
     fn adapt(&mut self, now: Time) {
-        if now <= self.changed + self.interval {
+        if now <= self.changed + self.params.interval {
             return;
         }
+        let AredParams { bottom, top, alpha, beta, .. } = self.params;
         let ([low, high], avg) = (self.target, self.rule.avg());
-        if avg < low && self.max_p > self.bottom {
-            self.max_p *= self.beta;
-        } else if avg > high && self.max_p < self.top {
-            self.max_p = libm::fmin(self.max_p + libm::fmin(self.alpha, self.max_p / 4.0), 1.0);
+        if avg < low && self.max_p > bottom {
+            self.max_p *= beta;
+        } else if avg > high && self.max_p < top {
+            self.max_p = libm::fmin(self.max_p + libm::fmin(alpha, self.max_p / 4.0), 1.0);
         } else {
             return;
         }
@@ -215,16 +190,8 @@ impl<P: Packet> Discipline<P> for Ared<P> {
         packet
     }
 
-    fn packets(&self) -> u64 {
-        self.fifo.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.fifo.for_each(visit);
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.fifo
     }
 
     fn average(&self) -> Option<f64> {
@@ -233,6 +200,18 @@ impl<P: Packet> Discipline<P> for Ared<P> {
 
     fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
         visit(None, "max_p", self.max_p);
+    }
+}
+
+impl<P: Packet> Configure<P> for Ared<P> {
+    fn configure(&mut self, params: AredParams, ctx: &mut Ctx<'_, P>) {
+        if params.max_p != self.params.max_p {
+            self.max_p = params.max_p;
+        }
+        self.rule = params.rule(self.max_p).continuing(&self.rule);
+        self.target = params.target();
+        self.fifo.resize(params.limit, ctx);
+        self.params = params;
     }
 }
 

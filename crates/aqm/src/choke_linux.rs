@@ -36,11 +36,20 @@
 //! | `tc` refuses max above limit, and bursts for which C's arithmetic finds no W; C's shifts overflow where Scell_log exceeds 23, for the defaults below about 14 kbit/s | max above limit is accepted, as in the kernel; the other bursts are refused here too; shifts do not overflow | the same wherever `tc` has a defined answer |
 //! | flows are told apart by protocol, addresses and ports; in older kernels also by filters | by the flow key | what a simulation knows |
 
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, Packet};
+use crate::fifo::Buffer;
+use crate::registry::discipline;
 use crate::ring::Ring;
-use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Stream, Time, params};
+use sluicegate_base::{Range, Rate, Size, Span, Stream, Time};
 
-params! {
+discipline! {
+    ChokeLinux: "choke_linux", "CHOKe (Linux)",
+    source("Linux, net/sched/sch_choke.c and include/net/red.h; iproute2, tc/q_choke.c and tc/tc_red.c"),
+    tc("tc qdisc add dev DEV root choke limit LIMIT_PACKETS min MIN_PACKETS max MAX_PACKETS burst BURST_PACKETS \
+        avpkt PACKET_BYTES probability MAX_P bandwidth RATE [ecn]"),
+    drops(Tail, Early, Forced, Match),
+
     /// Parameters of [`ChokeLinux`].
     pub struct ChokeLinuxParams {
         /// Most packets that the queue holds, not counting the packet in transmission.
@@ -70,39 +79,30 @@ params! {
     rules {
         "limit, min_th and max_th count packets" [limit, min_th, max_th]
             |p| matches!((p.limit, p.min_th, p.max_th), (Size::Packets(_), Size::Packets(_), Size::Packets(_)));
-        "min_th < max_th" [min_th, max_th] |p| count(p.min_th) < count(p.max_th);
+        "min_th < max_th" [min_th, max_th] |p| p.min_th.amount() < p.max_th.amount();
         "avpkt is in bytes" [avpkt] |p| matches!(p.avpkt, Size::Bytes(_));
-        "burst is at least min_th" [burst, min_th] |p| p.burst() >= count(p.min_th);
+        "burst is at least min_th" [burst, min_th] |p| p.burst() >= p.min_th.amount();
         "some W = 1/2, 1/4 … has burst + 1 - min_th <= (1 - (1 - W)^burst)/W and max_th/W < 2^31" [burst, min_th, max_th]
             |p| p.wlog().is_some();
     }
 }
 
-fn count(size: Size) -> u64 {
-    match size {
-        Size::Packets(n) | Size::Bytes(n) => n,
-    }
-}
-
 impl ChokeLinuxParams {
     fn burst(&self) -> u64 {
-        let (min_th, max_th) = (count(self.min_th), count(self.max_th));
+        let (min_th, max_th) = (self.min_th.amount(), self.max_th.amount());
         self.burst.unwrap_or_else(|| (min_th.saturating_mul(2).saturating_add(max_th)) / 3)
     }
 
     /// The exponent of the weight W = 2^−Wlog: `tc_red_eval_ewma`, and the kernel's test of what it gets.
     fn wlog(&self) -> Option<u32> {
-        let a = self.burst() as f64 + 1.0 - count(self.min_th) as f64;
+        let a = self.burst() as f64 + 1.0 - self.min_th.amount() as f64;
         let wlog = (1..32).find(|&wlog| {
             let w = 1.0 / (1u64 << wlog) as f64;
             a <= (1.0 - libm::pow(1.0 - w, self.burst() as f64)) / w
         })?;
-        (count(self.max_th) < 1 << (31 - wlog)).then_some(wlog)
+        (self.max_th.amount() < 1 << (31 - wlog)).then_some(wlog)
     }
 }
-
-/// The reasons for which it drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early, DropReason::Forced, DropReason::Match];
 
 /// How the average decays while the link is idle: `tc_red_eval_idle_damping`.
 #[derive(Clone, Debug)]
@@ -166,34 +166,21 @@ pub struct ChokeLinux<P> {
     qidlestart: Option<Time>,
 }
 
-impl<P> Declared for ChokeLinux<P> {
-    type Params = ChokeLinuxParams;
-    const ABOUT: About = About {
-        name: "choke_linux",
-        class: "ChokeLinux",
-        title: "CHOKe (Linux)",
-        source: "Linux, net/sched/sch_choke.c and include/net/red.h; iproute2, tc/q_choke.c and tc/tc_red.c",
-        tc: "tc qdisc add dev DEV root choke limit LIMIT_PACKETS min MIN_PACKETS max MAX_PACKETS burst BURST_PACKETS \
-             avpkt PACKET_BYTES probability MAX_P bandwidth RATE [ecn]",
-        module: include_str!("mod.rs"),
-    };
-}
-
 impl<P: Packet> ChokeLinux<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(params: ChokeLinuxParams) -> Self {
         let wlog = params.wlog().unwrap_or(1);
-        let (min_th, max_th) = (count(params.min_th), count(params.max_th));
+        let (min_th, max_th) = (params.min_th.amount(), params.max_th.amount());
         let max_p = (params.max_p * (1u64 << 32) as f64) as u64;
         ChokeLinux {
             wlog,
             qth_min: min_th << wlog,
             qth_max: max_th << wlog,
             max_p_delta: (max_p / max_th.saturating_sub(min_th).max(1)).max(1),
-            idle: Idle::new(wlog, count(params.avpkt), params.bandwidth),
+            idle: Idle::new(wlog, params.avpkt.amount(), params.bandwidth),
             ecn: params.ecn,
-            tab_mask: (count(params.limit) as usize + 1).next_power_of_two() - 1,
+            tab_mask: (params.limit.amount() as usize + 1).next_power_of_two() - 1,
             ring: Ring::new(params.limit),
             qavg: 0,
             qcount: -1,
@@ -227,12 +214,12 @@ impl<P: Packet> ChokeLinux<P> {
         if self.ring.packets() == 0 {
             return None;
         }
-        let (at, packet) = self.peek_random(rng)?;
+        let (slot, packet) = self.peek_random(rng)?;
         if packet.flow() != arrival.flow() {
             return None;
         }
-        let victim = self.ring.kill(at);
-        self.ring.skip();
+        let victim = self.ring.remove(slot);
+        self.ring.skip_holes();
         victim
     }
 
@@ -280,7 +267,7 @@ impl<P: Packet> Discipline<P> for ChokeLinux<P> {
             return ctx.drop(packet, DropReason::Tail);
         }
         if self.ring.span() >= self.tab_mask {
-            self.ring.close_gaps();
+            self.ring.close_holes();
         }
         self.ring.push(packet);
     }
@@ -292,20 +279,21 @@ impl<P: Packet> Discipline<P> for ChokeLinux<P> {
         self.ring.pop()
     }
 
-    fn packets(&self) -> u64 {
-        self.ring.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.ring.bytes()
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.ring.for_each(visit);
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.ring
     }
 
     fn average(&self) -> Option<f64> {
         Some(self.qavg as f64 / (1u64 << self.wlog) as f64)
+    }
+}
+
+impl<P: Packet> Configure<P> for ChokeLinux<P> {
+    fn configure(&mut self, params: ChokeLinuxParams, ctx: &mut Ctx<'_, P>) {
+        // choke_change: the average and its count start anew.
+        self.ring.resize(params.limit, ctx);
+        let ring = core::mem::replace(&mut self.ring, Ring::new(params.limit));
+        *self = ChokeLinux { ring, ..ChokeLinux::new(params) };
     }
 }
 

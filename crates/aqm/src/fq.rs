@@ -28,12 +28,14 @@
 //! | the quantum is at least the longest packet (1995); 250 bytes in ns-2, the MTU in Linux's `drr` | the link's typical packet, or any from 64 bytes on | the paper's. It moves the order, hardly the shares: UDP of 2 Mbit/s beside 32 TCPs on 1 Mbit/s gets 3.7 % with 250, 1000 and 1514 bytes. With less, the link goes round the flows more than once for a packet: the shares are the same, the time is not |
 //! | an arrival longer than the whole limit | is refused, and nothing else is dropped | no drop could make room for it |
 
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::has_room;
+use crate::fifo::{Buffer, Limit};
 use crate::flows::FlowMap;
 use crate::longest::Longest;
+use crate::registry::discipline;
 use crate::slab::{List, Slab};
-use sluicegate_base::{About, Declared, Range, Size, choices, params};
+use sluicegate_base::{Range, Size, choices};
 
 choices! {
     /// Which packet of the longest queue is dropped.
@@ -45,7 +47,11 @@ choices! {
     }
 }
 
-params! {
+discipline! {
+    Fq: "fq", "Fair queueing",
+    source("Demers, Keshav & Shenker 1989; Shreedhar & Varghese 1995; CHOKe 1999, Sec. 1"),
+    drops(Tail),
+
     /// Parameters of [`Fq`].
     pub struct FqParams {
         /// How much a flow may send in a round.
@@ -62,9 +68,6 @@ params! {
         "quantum is in bytes" [quantum] |p| matches!(p.quantum, Size::Bytes(_));
     }
 }
-
-/// The reasons for which fair queueing drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail];
 
 /// A flow that has packets.
 #[derive(Clone, Debug)]
@@ -86,22 +89,10 @@ pub struct Fq<P> {
     index: FlowMap<u32>,
     longest: Longest,
     quantum: u64,
-    limit: Size,
+    limit: Limit,
     drop: End,
     queued: u64,
     bytes: u64,
-}
-
-impl<P> Declared for Fq<P> {
-    type Params = FqParams;
-    const ABOUT: About = About {
-        name: "fq",
-        class: "Fq",
-        title: "Fair queueing",
-        source: "Demers, Keshav & Shenker 1989; Shreedhar & Varghese 1995; CHOKe 1999, Sec. 1",
-        tc: "",
-        module: include_str!("mod.rs"),
-    };
 }
 
 impl<P: Packet> Fq<P> {
@@ -115,7 +106,7 @@ impl<P: Packet> Fq<P> {
             index: FlowMap::default(),
             longest: Longest::default(),
             quantum: params.quantum.amount(),
-            limit: params.limit,
+            limit: Limit::of(params.limit),
             drop: params.drop,
             queued: 0,
             bytes: 0,
@@ -146,17 +137,18 @@ impl<P: Packet> Fq<P> {
         Some(packet)
     }
 
-    fn over(&self) -> bool {
-        match self.limit {
-            Size::Packets(n) => self.queued > n,
-            Size::Bytes(n) => self.bytes > n,
+    /// Drops packets of the longest queue while the limit is exceeded.
+    fn drop_excess(&mut self, reason: DropReason, ctx: &mut Ctx<'_, P>) {
+        while self.limit.is_exceeded(self.queued, self.bytes) {
+            let Some(victim) = self.longest.get().and_then(|at| self.take(at, self.drop)) else { break };
+            ctx.drop(victim, reason);
         }
     }
 }
 
 impl<P: Packet> Discipline<P> for Fq<P> {
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
-        if !has_room(self.limit, 0, 0, packet.bytes()) {
+        if !self.limit.has_room(0, 0, packet.bytes()) {
             return ctx.drop(packet, DropReason::Tail);
         }
         let key = packet.flow();
@@ -172,10 +164,7 @@ impl<P: Packet> Discipline<P> for Fq<P> {
         self.bytes += packet.bytes();
         self.longest.set(at, flow.bytes);
         self.packets.push_back(&mut flow.queue, packet);
-        while self.over() {
-            let Some(victim) = self.longest.get().and_then(|at| self.take(at, self.drop)) else { break };
-            ctx.drop(victim, DropReason::Tail);
-        }
+        self.drop_excess(DropReason::Tail, ctx);
     }
 
     fn dequeue(&mut self, _ctx: &mut Ctx<'_, P>) -> Option<P> {
@@ -196,6 +185,12 @@ impl<P: Packet> Discipline<P> for Fq<P> {
         }
     }
 
+    fn buffer(&self) -> &dyn Buffer<P> {
+        self
+    }
+}
+
+impl<P: Packet> Buffer<P> for Fq<P> {
     fn packets(&self) -> u64 {
         self.queued
     }
@@ -208,6 +203,13 @@ impl<P: Packet> Discipline<P> for Fq<P> {
         for flow in self.flows.iter(self.round) {
             self.packets.iter(flow.queue).for_each(&mut *visit);
         }
+    }
+}
+
+impl<P: Packet> Configure<P> for Fq<P> {
+    fn configure(&mut self, params: FqParams, ctx: &mut Ctx<'_, P>) {
+        (self.quantum, self.limit, self.drop) = (params.quantum.amount(), Limit::of(params.limit), params.drop);
+        self.drop_excess(DropReason::Reconfigured, ctx);
     }
 }
 

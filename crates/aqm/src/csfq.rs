@@ -33,11 +33,13 @@
 //! | flows have weights | all are equal | the comparison here knows none |
 //! | labels are in the IP header | in the packet's label, as a number of bit/s in 32-bit floating point | as precise as the estimate; other queues on the path must leave the label alone |
 
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::Fifo;
+use crate::fifo::{Buffer, Fifo};
 use crate::flows::FlowMap;
+use crate::registry::discipline;
 use crate::slab::{List, Slab};
-use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Stream, Time, choices, params};
+use sluicegate_base::{Range, Rate, Size, Span, Stream, Time, choices};
 
 choices! {
     /// What the queue is.
@@ -49,11 +51,17 @@ choices! {
     }
 }
 
-params! {
+discipline! {
+    Csfq: "csfq", "CSFQ",
+    source("Stoica, Shenker & Zhang 1998; CHOKe 1999, Sec. 1"),
+    drops(Tail, Early),
+    // Each flow is judged by its rate.
+    proportional(),
+
     /// Parameters of [`Csfq`].
     pub struct CsfqParams {
         /// Edge and core of one link, or a core that reads the labels of an edge before it.
-        role: Role = default(Role::Both), source("Stoica, Shenker & Zhang 1998, as remembered");
+        role: Role = default(Role::Both), source("Stoica, Shenker & Zhang 1998, as remembered"), fixed(true);
         /// Time constant of a flow's rate.
         k: Span = default(Span::from_millis(100)), range(Range::above(0.0).to(3600.0)),
             source("Stoica, Shenker & Zhang 1998, as remembered: 100 ms");
@@ -70,9 +78,6 @@ params! {
             source("chosen here, as for choke");
     }
 }
-
-/// The reasons for which CSFQ drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early];
 
 /// An exponential average of a rate in bit/s, by the times between packets.
 #[derive(Clone, Copy, Debug)]
@@ -152,18 +157,6 @@ pub struct Csfq<P> {
     start_time: Time,
     arrivals: Average,
     accepted: Average,
-}
-
-impl<P> Declared for Csfq<P> {
-    type Params = CsfqParams;
-    const ABOUT: About = About {
-        name: "csfq",
-        class: "Csfq",
-        title: "CSFQ",
-        source: "Stoica, Shenker & Zhang 1998; CHOKe 1999, Sec. 1",
-        tc: "",
-        module: include_str!("mod.rs"),
-    };
 }
 
 impl<P: Packet> Csfq<P> {
@@ -252,14 +245,6 @@ impl<P: Packet> Discipline<P> for Csfq<P> {
         self.fifo.pop()
     }
 
-    fn packets(&self) -> u64 {
-        self.fifo.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
     fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
         visit(None, "alpha_bps", self.alpha);
         if let Some(edge) = &self.edge {
@@ -267,13 +252,18 @@ impl<P: Packet> Discipline<P> for Csfq<P> {
         }
     }
 
-    /// Each flow is judged by its rate.
-    fn proportional(&self, _packet: &P, _cause: Option<DropReason>) -> bool {
-        false
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.fifo
     }
+}
 
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.fifo.for_each(visit);
+impl<P: Packet> Configure<P> for Csfq<P> {
+    fn configure(&mut self, params: CsfqParams, ctx: &mut Ctx<'_, P>) {
+        (self.c, self.k_alpha) = (params.c.0 as f64, params.k_alpha);
+        if let Some(edge) = &mut self.edge {
+            (edge.k, edge.most) = (params.k, params.flows as usize);
+        }
+        self.fifo.resize(params.limit, ctx);
     }
 }
 

@@ -3,11 +3,13 @@
 //! A container holds one discipline for each class of traffic and decides which class sends next. It works from what a
 //! class's own `dequeue` returned, so that any discipline can be in it, another container too.
 
-use crate::discipline::{Ctx, Discipline, DropReason, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, Packet, unknown};
 use crate::drop_tail::{DropTail, DropTailParams};
-use crate::fifo::has_room;
+use crate::fifo::{Buffer, Limit};
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::vec::Vec;
+use sluicegate_base::params::Raw;
 use sluicegate_base::{About, Declared, Link, Params, Range, Size, Time, params};
 
 params! {
@@ -44,12 +46,38 @@ impl Declared for ClassEntry {
     };
 }
 
-/// A class: what it takes, and its queue.
-pub struct Class<P> {
+/// Which packets a class takes.
+#[derive(Clone, Copy, Debug)]
+pub struct ClassFilter {
     class: Option<u64>,
     max_length: Option<u64>,
+}
+
+impl ClassFilter {
+    /// The filter of the class at this place of the list, counted from 0.
+    #[must_use]
+    pub fn new(place: usize, params: &ClassParams) -> ClassFilter {
+        let place = params.max_length.is_none().then_some(place as u64);
+        ClassFilter { class: params.class.or(place), max_length: params.max_length.map(Size::amount) }
+    }
+
+    fn takes(&self, packet: &impl Packet) -> bool {
+        self.class.is_none_or(|class| class == u64::from(packet.class()))
+            && self.max_length.is_none_or(|longest| packet.bytes() <= longest)
+    }
+}
+
+/// The class of a packet: the first that takes it, or the last.
+pub(crate) fn class_of<'a>(filters: impl ExactSizeIterator<Item = &'a ClassFilter>, packet: &impl Packet) -> usize {
+    let last = filters.len() - 1;
+    filters.take(last).position(|filter| filter.takes(packet)).unwrap_or(last)
+}
+
+/// A class: what it takes, and its queue.
+pub struct Class<P> {
+    filter: ClassFilter,
     /// In bytes; none for the container's own.
-    pub(crate) quantum: Option<u64>,
+    quantum: Option<u64>,
     queue: Box<dyn Discipline<P>>,
 }
 
@@ -57,19 +85,7 @@ impl<P: Packet> Class<P> {
     /// The class at this place of the list, counted from 0.
     #[must_use]
     pub fn new(place: usize, params: &ClassParams, queue: Box<dyn Discipline<P>>) -> Self {
-        let bytes = |size: Option<Size>| size.map(|size| size.amount());
-        let place = params.max_length.is_none().then_some(place as u64);
-        Class {
-            class: params.class.or(place),
-            max_length: bytes(params.max_length),
-            quantum: bytes(params.quantum),
-            queue,
-        }
-    }
-
-    fn takes(&self, packet: &P) -> bool {
-        self.class.is_none_or(|class| class == u64::from(packet.class()))
-            && self.max_length.is_none_or(|longest| packet.bytes() <= longest)
+        Class { filter: ClassFilter::new(place, params), quantum: params.quantum.map(Size::amount), queue }
     }
 }
 
@@ -85,23 +101,14 @@ pub(crate) fn plain<P: Packet + 'static>(count: u64) -> Vec<Class<P>> {
 pub(crate) struct Classes<P> {
     list: Vec<Class<P>>,
     /// For all classes together.
-    limit: Option<Size>,
-    /// Of each class its first group.
-    first: Vec<usize>,
-    groups: usize,
+    limit: Option<Limit>,
 }
 
 impl<P: Packet> Classes<P> {
     /// Panics without any class: there is one at least wherever classes are read.
     pub(crate) fn new(list: Vec<Class<P>>, limit: Option<Size>) -> Self {
         assert!(!list.is_empty(), "a container has one class at least");
-        let mut groups = 0;
-        let mut begin = |class: &Class<P>| {
-            groups += class.queue.groups();
-            groups - class.queue.groups()
-        };
-        let first = list.iter().map(&mut begin).collect();
-        Classes { list, limit, first, groups }
+        Classes { list, limit: limit.map(Limit::of) }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -118,42 +125,18 @@ impl<P: Packet> Classes<P> {
         &mut *self.list[at].queue
     }
 
-    /// Gives an arrival to its class, the first that takes it, or the last; the class's place, unless the limit for all
-    /// of them refuses it.
+    /// Gives an arrival to its class; the class's place, unless the limit for all of them refuses it.
     #[inline]
     pub(crate) fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) -> Option<usize> {
         if let Some(limit) = self.limit {
-            if !has_room(limit, self.packets(), self.bytes(), packet.bytes()) {
+            if !limit.has_room(self.packets(), self.bytes(), packet.bytes()) {
                 ctx.drop(packet, DropReason::Tail);
                 return None;
             }
         }
-        let at = self.place(&packet);
+        let at = class_of(self.list.iter().map(|class| &class.filter), &packet);
         self.list[at].queue.enqueue(packet, ctx);
         Some(at)
-    }
-
-    /// The class of a packet: the first that takes it, or the last.
-    #[inline]
-    fn place(&self, packet: &P) -> usize {
-        let last = self.list.len() - 1;
-        self.list[..last].iter().position(|class| class.takes(packet)).unwrap_or(last)
-    }
-
-    /// As the packet's class says of it; what the limit for all classes refuses is not chosen at all.
-    pub(crate) fn proportional(&self, packet: &P, reason: Option<DropReason>) -> bool {
-        let refused = self.limit.is_some() && reason == Some(DropReason::Tail);
-        !refused && self.list[self.place(packet)].queue.proportional(packet, reason)
-    }
-
-    /// Every class chooses among its own packets.
-    pub(crate) fn groups(&self) -> usize {
-        self.groups
-    }
-
-    pub(crate) fn group(&self, packet: &P) -> usize {
-        let at = self.place(packet);
-        self.first[at] + self.list[at].queue.group(packet)
     }
 
     pub(crate) fn next_wakeup(&self) -> Option<Time> {
@@ -169,21 +152,37 @@ impl<P: Packet> Classes<P> {
         }
     }
 
-    pub(crate) fn packets(&self) -> u64 {
-        self.list.iter().map(|class| class.queue.packets()).sum()
+    /// Another limit for all of them. What is queued stays: none of the classes holds more than it may.
+    pub(crate) fn set_limit(&mut self, limit: Option<Size>) {
+        self.limit = limit.map(Limit::of);
     }
 
-    pub(crate) fn bytes(&self) -> u64 {
-        self.list.iter().map(|class| class.queue.bytes()).sum()
+    /// Changes a parameter of one class: `classes.0.limit`.
+    pub(crate) fn set(&mut self, name: &str, value: &Raw, ctx: &mut Ctx<'_, P>) -> Result<(), String> {
+        let class = name.strip_prefix("classes.").and_then(|rest| rest.split_once('.'));
+        let found = class.and_then(|(at, key)| Some((self.list.get_mut(at.parse::<usize>().ok()?)?, key)));
+        let (class, key) = found.ok_or_else(|| unknown(name, &[]))?;
+        class.queue.set(key, value, ctx)
     }
 
-    pub(crate) fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.list.iter().for_each(|class| class.queue.for_each(visit));
+    pub(crate) fn link_changed(&mut self, link: &Link, ctx: &mut Ctx<'_, P>) {
+        self.list.iter_mut().for_each(|class| class.queue.link_changed(link, ctx));
     }
 }
 
-/// Every reason: whatever the disciplines of the classes give packets up for.
-pub(crate) const REASONS: &[DropReason] = DropReason::ALL;
+impl<P: Packet> Buffer<P> for Classes<P> {
+    fn packets(&self) -> u64 {
+        self.list.iter().map(|class| class.queue.packets()).sum()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.list.iter().map(|class| class.queue.bytes()).sum()
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.list.iter().for_each(|class| class.queue.for_each(visit));
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -198,7 +197,7 @@ mod tests {
     #[test]
     fn a_class_takes_what_it_says_or_its_number() {
         let takes = |class: &Class<TestPacket>, number, bytes| {
-            class.takes(&TestPacket { class: number, bytes, ..TestPacket::default() })
+            class.filter.takes(&TestPacket { class: number, bytes, ..TestPacket::default() })
         };
         let second = class(1, None, None);
         assert!(takes(&second, 1, 1000) && !takes(&second, 0, 1000));

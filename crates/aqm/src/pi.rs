@@ -34,13 +34,19 @@
 //! | buffer of 800 packets (from memory) | `limit` = 800; what a full buffer loses has reason `tail`, and is not drawn for | ns-2 tests the limit first too |
 //! | nothing on the first p | `p_0` = 0 | ns-2; other values shorten the warm-up |
 
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::Fifo;
+use crate::fifo::{Buffer, Fifo};
 use crate::periodic_timer::PeriodicTimer;
 use crate::red::{Action, Mode};
-use sluicegate_base::{About, Declared, Range, Size, Span, Time, params};
+use crate::registry::discipline;
+use sluicegate_base::{Range, Size, Span, Time};
 
-params! {
+discipline! {
+    Pi: "pi", "PI",
+    source("Hollot, Misra, Towsley & Gong 2001; ns-2, queue/pi.cc"),
+    drops(Tail, Early),
+
     /// Parameters of [`Pi`].
     pub struct PiParams {
         /// Target length of the queue.
@@ -56,7 +62,7 @@ params! {
         /// Samples of the queue in a second.
         w: f64 = default(170.0), unit("Hz"), range(Range::above(0.0).to(1e9)), source("Hollot et al. 2001; ns-2, w_");
         /// The probability at the start.
-        p_0: f64 = default(0.0), unit("1"), range(Range::from(0.0).to(1.0)), source("ns-2, prob_");
+        p_0: f64 = default(0.0), unit("1"), range(Range::from(0.0).to(1.0)), source("ns-2, prob_"), fixed(true);
         /// Measure the queue in packets, or in bytes with probabilities proportional to a packet's length.
         mode: Mode = default(Mode::Packet), source("ns-2, queue_in_bytes_ and bytes_");
         /// In byte mode, the length for which the probability is p, and the length of a packet of q and q_ref.
@@ -70,6 +76,21 @@ params! {
         "q_ref counts packets, unless mode is byte" [q_ref, mode]
             |p| p.mode == Mode::Byte || matches!(p.q_ref, Size::Packets(_));
         "max_packet is in bytes" [max_packet] |p| matches!(p.max_packet, Size::Bytes(_));
+    }
+}
+
+impl PiParams {
+    /// Time between samples.
+    fn period(&self) -> Span {
+        Span::from_secs_f64(1.0 / self.w)
+    }
+
+    /// So many packets; bytes count as packets of `max_packet`.
+    fn packets(&self, size: Size) -> f64 {
+        match size {
+            Size::Packets(n) => n as f64,
+            Size::Bytes(n) => n as f64 / self.max_packet.amount() as f64,
+        }
     }
 }
 
@@ -100,54 +121,26 @@ impl Gains {
     }
 }
 
-/// The reasons for which PI drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early];
-
 /// A first-in-first-out queue under a proportional-integral controller.
 #[derive(Clone, Debug)]
 pub struct Pi<P> {
+    params: PiParams,
     fifo: Fifo<P>,
     samples: PeriodicTimer,
     p: f64,
     q_old: f64,
-    q_ref: f64,
-    a: f64,
-    b: f64,
-    /// In byte mode, max_packet.
-    max_packet: Option<f64>,
-    marks: bool,
-}
-
-impl<P> Declared for Pi<P> {
-    type Params = PiParams;
-    const ABOUT: About = About {
-        name: "pi",
-        class: "Pi",
-        title: "PI",
-        source: "Hollot, Misra, Towsley & Gong 2001; ns-2, queue/pi.cc",
-        tc: "",
-        module: include_str!("mod.rs"),
-    };
 }
 
 impl<P: Packet> Pi<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(params: PiParams) -> Self {
-        let max_packet = params.max_packet.amount() as f64;
         Pi {
             fifo: Fifo::new(params.limit),
-            samples: PeriodicTimer::new(Span::from_secs_f64(1.0 / params.w)),
+            samples: PeriodicTimer::new(params.period()),
             p: params.p_0,
             q_old: 0.0,
-            q_ref: match params.q_ref {
-                Size::Packets(n) => n as f64,
-                Size::Bytes(n) => n as f64 / max_packet,
-            },
-            a: params.a,
-            b: params.b,
-            max_packet: (params.mode == Mode::Byte).then_some(max_packet),
-            marks: params.action == Action::Mark,
+            params,
         }
     }
 
@@ -163,8 +156,13 @@ impl<P: Packet> Pi<P> {
     }
 
     fn sample(&mut self) {
-        let q = self.max_packet.map_or(self.fifo.packets() as f64, |length| self.fifo.bytes() as f64 / length);
-        self.move_p(self.a * (q - self.q_ref) - self.b * (self.q_old - self.q_ref));
+        let PiParams { a, b, mode, .. } = self.params;
+        let q = match mode {
+            Mode::Packet => self.fifo.packets() as f64,
+            Mode::Byte => self.params.packets(Size::Bytes(self.fifo.bytes())),
+        };
+        let q_ref = self.params.packets(self.params.q_ref);
+        self.move_p(a * (q - q_ref) - b * (self.q_old - q_ref));
         self.q_old = q;
     }
 }
@@ -173,13 +171,16 @@ impl<P: Packet> Discipline<P> for Pi<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
         if self.quiet() {
             let missed = self.samples.skip_missed(ctx.now);
-            self.move_p(-(missed as f64) * (self.a - self.b) * self.q_ref);
+            self.move_p(-(missed as f64) * (self.params.a - self.params.b) * self.params.packets(self.params.q_ref));
         }
         if !self.fifo.has_room(&packet) {
             return ctx.drop(packet, DropReason::Tail);
         }
-        let p = self.max_packet.map_or(self.p, |length| self.p * packet.bytes() as f64 / length);
-        if ctx.rng.chance(p) && !(self.marks && packet.mark()) {
+        let p = match self.params.mode {
+            Mode::Packet => self.p,
+            Mode::Byte => self.p * packet.bytes() as f64 / self.params.max_packet.amount() as f64,
+        };
+        if ctx.rng.chance(p) && !(self.params.action == Action::Mark && packet.mark()) {
             return ctx.drop(packet, DropReason::Early);
         }
         self.fifo.push(packet);
@@ -199,20 +200,20 @@ impl<P: Packet> Discipline<P> for Pi<P> {
         }
     }
 
-    fn packets(&self) -> u64 {
-        self.fifo.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.fifo.for_each(visit);
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.fifo
     }
 
     fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
         visit(None, "p", self.p);
+    }
+}
+
+impl<P: Packet> Configure<P> for Pi<P> {
+    fn configure(&mut self, params: PiParams, ctx: &mut Ctx<'_, P>) {
+        self.fifo.resize(params.limit, ctx);
+        self.samples.set_period(params.period());
+        self.params = params;
     }
 }
 

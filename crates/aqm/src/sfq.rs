@@ -31,24 +31,33 @@
 //! | Linux has RED in each queue (`redflowlimit`) | not built | of Linux alone |
 //! | an arrival that meets `flows` queues in use | is lost, though there may be room; not with the defaults, which hold fewer packets than queues | so in Linux |
 
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, Packet};
+use crate::fifo::Buffer;
 use crate::flow_hasher::FlowHasher;
 use crate::longest::Longest;
+use crate::registry::discipline;
 use crate::slab::{List, Slab};
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
-use sluicegate_base::{About, Declared, Range, Size, Span, Time, params};
+use sluicegate_base::{Range, Size, Span, Time};
 
-params! {
+discipline! {
+    Sfq: "sfq", "SFQ",
+    source("McKenney 1990; Linux, net/sched/sch_sfq.c"),
+    tc("tc qdisc add dev DEV root sfq limit LIMIT_PACKETS flows FLOWS depth DEPTH divisor DIVISOR \
+        quantum QUANTUM_BYTES perturb SECONDS [headdrop]"),
+    drops(Tail),
+
     /// Parameters of [`Sfq`].
     pub struct SfqParams {
         /// Into how many values flows are hashed.
         divisor: u64 = default(1024), unit("1"), range(Range::from(1.0).to(65_536.0)),
-            source("Linux, net/sched/sch_sfq.c"), tc("divisor");
+            source("Linux, net/sched/sch_sfq.c"), tc("divisor"), fixed(true);
         /// Most queues that have packets at once.
         flows: u64 = default(128), unit("queues"), range(Range::from(1.0).to(65_408.0)),
-            source("Linux, net/sched/sch_sfq.c"), tc("flows");
+            source("Linux, net/sched/sch_sfq.c"), tc("flows"), fixed(true);
         /// Most packets in one queue.
         depth: u64 = default(127), unit("packets"), range(Range::from(1.0).to(65_535.0)),
             source("Linux, net/sched/sch_sfq.c; there at most 127"), tc("depth");
@@ -69,9 +78,6 @@ params! {
         "quantum is in bytes" [quantum] |p| matches!(p.quantum, Size::Bytes(_));
     }
 }
-
-/// The reasons for which SFQ drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail];
 
 /// No queue has this hash.
 const EMPTY_SLOT: u32 = u32::MAX;
@@ -107,19 +113,6 @@ pub struct Sfq<P> {
     bytes: u64,
     /// Packets on their way from one perturbation to the next; kept to save allocations.
     moving: VecDeque<P>,
-}
-
-impl<P> Declared for Sfq<P> {
-    type Params = SfqParams;
-    const ABOUT: About = About {
-        name: "sfq",
-        class: "Sfq",
-        title: "SFQ",
-        source: "McKenney 1990; Linux, net/sched/sch_sfq.c",
-        tc: "tc qdisc add dev DEV root sfq limit LIMIT_PACKETS flows FLOWS depth DEPTH divisor DIVISOR \
-             quantum QUANTUM_BYTES perturb SECONDS [headdrop]",
-        module: include_str!("mod.rs"),
-    };
 }
 
 impl<P: Packet> Sfq<P> {
@@ -295,6 +288,12 @@ impl<P: Packet> Discipline<P> for Sfq<P> {
         }
     }
 
+    fn buffer(&self) -> &dyn Buffer<P> {
+        self
+    }
+}
+
+impl<P: Packet> Buffer<P> for Sfq<P> {
     fn packets(&self) -> u64 {
         self.queued
     }
@@ -306,6 +305,20 @@ impl<P: Packet> Discipline<P> for Sfq<P> {
     fn for_each(&self, visit: &mut dyn FnMut(&P)) {
         for x in &self.round {
             self.pool.iter(self.slots[*x as usize].queue).for_each(&mut *visit);
+        }
+    }
+}
+
+impl<P: Packet> Configure<P> for Sfq<P> {
+    fn configure(&mut self, params: SfqParams, ctx: &mut Ctx<'_, P>) {
+        let SfqParams { depth, quantum, limit, perturb, headdrop, .. } = params;
+        self.quantum = i64::try_from(quantum.amount()).unwrap_or(i64::MAX / 2);
+        (self.depth, self.limit, self.headdrop) = (depth, limit.amount(), headdrop);
+        self.perturb = (perturb > Span::ZERO).then_some(perturb);
+        self.perturb_at = self.perturbation.and(self.perturb).map(|perturb| ctx.now + perturb);
+        while self.queued > self.limit {
+            let Some(victim) = self.drop_one() else { break };
+            ctx.drop(victim, DropReason::Reconfigured);
         }
     }
 }

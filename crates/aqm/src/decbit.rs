@@ -24,10 +24,12 @@
 
 mod shares;
 
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, Packet};
-use crate::fifo::Fifo;
+use crate::fifo::{Buffer, Fifo};
+use crate::registry::discipline;
 use shares::Shares;
-use sluicegate_base::{About, Declared, Range, Size, Span, Time, choices, params};
+use sluicegate_base::{Range, Size, Span, Time, choices};
 
 choices! {
     /// Whose packets get the bit.
@@ -39,7 +41,13 @@ choices! {
     }
 }
 
-params! {
+discipline! {
+    Decbit: "decbit", "DECbit",
+    source("Ramakrishnan & Jain 1990, after Floyd & Jacobson 1993, Sec. II-B"),
+    drops(Tail),
+    // The average reaches back a cycle, which may be one burst: RED 1993, Sec. IX.
+    proportional(),
+
     /// Parameters of [`Decbit`].
     pub struct DecbitParams {
         /// Most that the queue holds, not counting the packet in transmission.
@@ -48,17 +56,15 @@ params! {
         /// Average queue above which the bit is set, the packet in transmission counted.
         threshold: f64 = default(1.0), unit("packets"), range(Range::from(0.0)), source("RED 1993, Sec. II-B");
         /// Set the bit in all packets, or in those of flows with more than their fair share.
-        feedback: Feedback = default(Feedback::All), source("RED 1993, Secs. II-B and IX");
+        feedback: Feedback = default(Feedback::All), source("RED 1993, Secs. II-B and IX"), fixed(true);
         /// With selective feedback, the part of the arriving bytes that is shared out.
         capacity_factor: f64 = default(0.9), unit("1"), range(Range::above(0.0).to(1.0)),
             source("Ramakrishnan, Chiu & Jain 1987 (DEC-TR-510), from memory");
         /// With selective feedback, most flows that are counted.
-        flows: u64 = default(1000), unit("flows"), range(Range::from(1.0).to(100_000.0)), source("chosen here");
+        flows: u64 = default(1000), unit("flows"), range(Range::from(1.0).to(100_000.0)),
+            source("chosen here"), fixed(true);
     }
 }
-
-/// The reasons for which DECbit drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail];
 
 /// What a queue was over some time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -82,18 +88,6 @@ pub struct Decbit<P> {
     busy: bool,
     /// As the last arrival has found it.
     avg: f64,
-}
-
-impl<P> Declared for Decbit<P> {
-    type Params = DecbitParams;
-    const ABOUT: About = About {
-        name: "decbit",
-        class: "Decbit",
-        title: "DECbit",
-        source: "Ramakrishnan & Jain 1990, after Floyd & Jacobson 1993, Sec. II-B",
-        tc: "",
-        module: include_str!("mod.rs"),
-    };
 }
 
 impl<P: Packet> Decbit<P> {
@@ -172,25 +166,22 @@ impl<P: Packet> Discipline<P> for Decbit<P> {
         packet
     }
 
-    fn packets(&self) -> u64 {
-        self.fifo.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.fifo.for_each(visit);
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.fifo
     }
 
     fn average(&self) -> Option<f64> {
         Some(self.avg)
     }
+}
 
-    /// The average reaches back a cycle, which may be one burst: RED 1993, Sec. IX.
-    fn proportional(&self, _packet: &P, _cause: Option<DropReason>) -> bool {
-        false
+impl<P: Packet> Configure<P> for Decbit<P> {
+    fn configure(&mut self, params: DecbitParams, ctx: &mut Ctx<'_, P>) {
+        self.threshold = params.threshold;
+        if let Some(shares) = &mut self.shares {
+            shares.set_factor(params.capacity_factor);
+        }
+        self.fifo.resize(params.limit, ctx);
     }
 }
 

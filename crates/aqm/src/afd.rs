@@ -28,16 +28,24 @@
 //! | drops | `action` = mark: marks what can carry a mark and drops the rest | DCN 2004 ran AFD with ECN |
 //! | nothing on an idle link | samples of an empty queue raise m_fair by (β − α)·q_ref each; they are made up for when the next packet comes | equal, but for rounding, and an idle link needs no clock. So α < β is required |
 
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::Fifo;
+use crate::fifo::{Buffer, Fifo};
 use crate::flow_hasher::FlowHasher;
 use crate::flow_table::FlowTable;
 use crate::periodic_timer::PeriodicTimer;
 use crate::red::Action;
+use crate::registry::discipline;
 use alloc::vec::Vec;
-use sluicegate_base::{About, Declared, Range, Size, Span, Stream, Time, params};
+use sluicegate_base::{Range, Size, Span, Stream, Time};
 
-params! {
+discipline! {
+    Afd: "afd", "AFD",
+    source("Pan, Breslau, Prabhakar & Shenker 2003, after DCN 2004"),
+    drops(Tail, Early),
+    // Each flow is judged by its own share.
+    proportional(),
+
     /// Parameters of [`Afd`].
     pub struct AfdParams {
         /// Target length of the queue.
@@ -48,7 +56,7 @@ params! {
         /// Drop, or mark the packets that can carry a mark and drop the others.
         action: Action = default(Action::Drop), source("DCN 2004, Sec. 5");
         /// Packets in the shadow buffer.
-        b: u64 = default(500), unit("packets"), range(Range::from(1.0).to(65_536.0)), source("AFD 2003, from memory");
+        b: u64 = default(500), unit("packets"), range(Range::from(1.0).to(65_536.0)), source("AFD 2003, from memory"), fixed(true);
         /// Of so many arrivals one, on average, enters the shadow buffer.
         s: f64 = default(5.0), unit("packets"), range(Range::from(1.0)), source("AFD 2003, from memory");
         /// Gain of the queue one interval ago.
@@ -64,8 +72,12 @@ params! {
     }
 }
 
-/// The reasons for which AFD drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early];
+impl AfdParams {
+    /// Time between samples.
+    fn period(&self) -> Span {
+        Span::from_secs_f64(1.0 / self.w)
+    }
+}
 
 /// The sample of recent arrivals.
 #[derive(Clone, Debug)]
@@ -114,28 +126,12 @@ impl Shadow {
 /// A first-in-first-out queue with approximate fairness through differential dropping.
 #[derive(Clone, Debug)]
 pub struct Afd<P> {
+    params: AfdParams,
     fifo: Fifo<P>,
     shadow: Shadow,
     samples: PeriodicTimer,
     m_fair: f64,
     q_old: u64,
-    q_ref: f64,
-    alpha: f64,
-    beta: f64,
-    s: f64,
-    marks: bool,
-}
-
-impl<P> Declared for Afd<P> {
-    type Params = AfdParams;
-    const ABOUT: About = About {
-        name: "afd",
-        class: "Afd",
-        title: "AFD",
-        source: "Pan, Breslau, Prabhakar & Shenker 2003, after DCN 2004",
-        tc: "",
-        module: include_str!("mod.rs"),
-    };
 }
 
 impl<P: Packet> Afd<P> {
@@ -145,14 +141,10 @@ impl<P: Packet> Afd<P> {
         Afd {
             fifo: Fifo::new(params.limit),
             shadow: Shadow::new(params.b as usize),
-            samples: PeriodicTimer::new(Span::from_secs_f64(1.0 / params.w)),
+            samples: PeriodicTimer::new(params.period()),
             m_fair: params.b as f64,
             q_old: 0,
-            q_ref: params.q_ref.amount() as f64,
-            alpha: params.alpha,
-            beta: params.beta,
-            s: params.s,
-            marks: params.action == Action::Mark,
+            params,
         }
     }
 
@@ -168,8 +160,9 @@ impl<P: Packet> Afd<P> {
     }
 
     fn sample(&mut self) {
-        let q = self.fifo.packets();
-        self.move_m_fair(self.alpha * (self.q_old as f64 - self.q_ref) - self.beta * (q as f64 - self.q_ref));
+        let AfdParams { alpha, beta, q_ref, .. } = self.params;
+        let (q, q_ref) = (self.fifo.packets(), q_ref.amount() as f64);
+        self.move_m_fair(alpha * (self.q_old as f64 - q_ref) - beta * (q as f64 - q_ref));
         self.q_old = q;
     }
 }
@@ -178,14 +171,16 @@ impl<P: Packet> Discipline<P> for Afd<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
         if self.quiet() {
             let missed = self.samples.skip_missed(ctx.now);
-            self.move_m_fair(missed as f64 * (self.beta - self.alpha) * self.q_ref);
+            self.move_m_fair(
+                missed as f64 * (self.params.beta - self.params.alpha) * self.params.q_ref.amount() as f64,
+            );
         }
         let m_i = f64::from(self.shadow.count(packet.flow()));
         let signal = m_i > self.m_fair && ctx.rng.chance(1.0 - self.m_fair / m_i);
-        if ctx.rng.chance(1.0 / self.s) {
+        if ctx.rng.chance(1.0 / self.params.s) {
             self.shadow.sample(packet.flow(), ctx.rng);
         }
-        if signal && !(self.marks && packet.mark()) {
+        if signal && !(self.params.action == Action::Mark && packet.mark()) {
             ctx.drop(packet, DropReason::Early);
         } else if self.fifo.has_room(&packet) {
             self.fifo.push(packet);
@@ -208,26 +203,21 @@ impl<P: Packet> Discipline<P> for Afd<P> {
         }
     }
 
-    fn packets(&self) -> u64 {
-        self.fifo.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    /// Each flow is judged by its own share.
-    fn proportional(&self, _packet: &P, _cause: Option<DropReason>) -> bool {
-        false
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.fifo.for_each(visit);
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.fifo
     }
 
     fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
         visit(None, "m_fair", self.m_fair);
         visit(None, "flows", self.shadow.counts.len() as f64);
+    }
+}
+
+impl<P: Packet> Configure<P> for Afd<P> {
+    fn configure(&mut self, params: AfdParams, ctx: &mut Ctx<'_, P>) {
+        self.fifo.resize(params.limit, ctx);
+        self.samples.set_period(params.period());
+        self.params = params;
     }
 }
 

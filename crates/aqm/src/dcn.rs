@@ -50,12 +50,14 @@
 
 mod tables;
 
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::Fifo;
+use crate::fifo::{Buffer, Fifo};
 use crate::flow_table::Place;
 use crate::periodic_timer::PeriodicTimer;
 use crate::red::Action;
-use sluicegate_base::{About, Declared, Range, Size, Span, Time, choices, params};
+use crate::registry::discipline;
+use sluicegate_base::{Range, Size, Span, Time, choices};
 use tables::Tables;
 
 choices! {
@@ -78,7 +80,13 @@ choices! {
     }
 }
 
-params! {
+discipline! {
+    Dcn: "dcn", "DCN",
+    source("Le, Aikat, Jeffay & Smith 2004"),
+    drops(Tail, Early),
+    // Only flows in HB are judged, each by its own count.
+    proportional(),
+
     /// Parameters of [`Dcn`].
     pub struct DcnParams {
         /// Target length of the queue.
@@ -110,13 +118,13 @@ params! {
         /// Most that p_ref can be, and where it starts.
         p_ref_max: f64 = default(1000.0), unit("packets"), range(Range::POSITIVE), source("chosen here");
         /// Entries of SB, the scoreboard.
-        sb_entries: u64 = default(16_384), unit("flows"), range(Range::from(1.0).to(65_536.0)), source("chosen here");
+        sb_entries: u64 = default(16_384), unit("flows"), range(Range::from(1.0).to(65_536.0)), source("chosen here"), fixed(true);
         /// Buckets of HB, the table of high-bandwidth flows.
         hb_buckets: u64 = default(4096), unit("buckets"), range(Range::from(1.0).to(65_536.0)),
-            source("DCN 2004, Sec. 3.1: a few thousand");
+            source("DCN 2004, Sec. 3.1: a few thousand"), fixed(true);
         /// Most flows in HB.
         hb_flows: u64 = default(8192), unit("flows"), range(Range::from(1.0).to(65_536.0)),
-            source("chosen here: four times what DCN 2004 saw");
+            source("chosen here: four times what DCN 2004 saw"), fixed(true);
     }
     rules {
         "q_ref counts packets" [q_ref] |p| matches!(p.q_ref, Size::Packets(_));
@@ -129,44 +137,27 @@ impl DcnParams {
     fn gain_a(&self) -> f64 {
         self.a.unwrap_or(self.b * 1.7 / 1.8)
     }
+
+    /// The target length in packets.
+    fn q_ref(&self) -> f64 {
+        self.q_ref.amount() as f64
+    }
 }
 
 /// Most flows of SB that `state` shows.
 const SB_SHOWN: usize = 1024;
 
-/// The reasons for which DCN drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early];
-
 /// A first-in-first-out queue with Differential Congestion Notification.
 #[derive(Clone, Debug)]
 pub struct Dcn<P> {
+    params: DcnParams,
     fifo: Fifo<P>,
     tables: Tables,
     p_ref: f64,
     q_old: u64,
     updates: PeriodicTimer,
     sweeps: PeriodicTimer,
-    q_ref: f64,
-    a: f64,
-    b: f64,
-    p_ref_min: f64,
-    p_ref_max: f64,
-    printed: bool,
-    counts_arrivals: bool,
-    marks: bool,
     hb_arrivals: u64,
-}
-
-impl<P> Declared for Dcn<P> {
-    type Params = DcnParams;
-    const ABOUT: About = About {
-        name: "dcn",
-        class: "Dcn",
-        title: "DCN",
-        source: "Le, Aikat, Jeffay & Smith 2004",
-        tc: "",
-        module: include_str!("mod.rs"),
-    };
 }
 
 impl<P: Packet> Dcn<P> {
@@ -180,15 +171,8 @@ impl<P: Packet> Dcn<P> {
             q_old: 0,
             updates: PeriodicTimer::new(params.t_update),
             sweeps: PeriodicTimer::new(params.t_dec),
-            q_ref: params.q_ref.amount() as f64,
-            a: params.gain_a(),
-            b: params.b,
-            p_ref_min: params.p_ref_min,
-            p_ref_max: params.p_ref_max,
-            printed: params.law == ControlLaw::Printed,
-            counts_arrivals: params.count == Count::Arrived,
-            marks: params.action == Action::Mark,
             hb_arrivals: 0,
+            params,
         }
     }
 
@@ -202,38 +186,42 @@ impl<P: Packet> Dcn<P> {
     #[inline]
     fn catch_up(&mut self, now: Time) {
         let missed = self.updates.skip_missed(now);
-        self.move_p_ref(missed as f64 * (self.b - self.a) * self.q_ref);
+        self.move_p_ref(missed as f64 * (self.params.b - self.params.gain_a()) * self.params.q_ref());
         // HB was empty: sweeps had nothing to do.
         self.sweeps.skip_missed(now);
     }
 
     #[inline]
     fn move_p_ref(&mut self, by: f64) {
-        self.p_ref = (self.p_ref + by).clamp(self.p_ref_min, self.p_ref_max);
+        self.p_ref = (self.p_ref + by).clamp(self.params.p_ref_min, self.params.p_ref_max);
     }
 
     /// The control law, at one of its instants.
     fn update(&mut self) {
         let q = self.fifo.packets();
-        let (now, before) = (q as f64 - self.q_ref, self.q_old as f64 - self.q_ref);
-        self.move_p_ref(if self.printed { self.a * now - self.b * before } else { self.a * before - self.b * now });
+        let (a, b, q_ref) = (self.params.gain_a(), self.params.b, self.params.q_ref());
+        let (now, before) = (q as f64 - q_ref, self.q_old as f64 - q_ref);
+        self.move_p_ref(match self.params.law {
+            ControlLaw::Corrected => a * before - b * now,
+            ControlLaw::Printed => a * now - b * before,
+        });
         self.q_old = q;
     }
 
     /// Judges a packet of a flow in HB, and counts it if it is forwarded.
     fn judge(&mut self, at: Place, mut packet: P, ctx: &mut Ctx<'_, P>) {
         self.hb_arrivals += 1;
-        if self.counts_arrivals {
+        if self.params.count == Count::Arrived {
             *self.tables.hb.get_mut(at) += 1.0;
         }
         let signal = ctx.rng.chance(1.0 - self.p_ref / self.tables.hb.get(at));
-        if signal && !(self.marks && packet.mark()) {
+        if signal && !(self.params.action == Action::Mark && packet.mark()) {
             return ctx.drop(packet, DropReason::Early);
         }
         if !self.fifo.has_room(&packet) {
             return ctx.drop(packet, DropReason::Tail);
         }
-        if !self.counts_arrivals {
+        if self.params.count == Count::Forwarded {
             *self.tables.hb.get_mut(at) += 1.0;
         }
         self.fifo.push(packet);
@@ -280,21 +268,8 @@ impl<P: Packet> Discipline<P> for Dcn<P> {
         }
     }
 
-    fn packets(&self) -> u64 {
-        self.fifo.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    /// Only flows in HB are judged, each by its own count.
-    fn proportional(&self, _packet: &P, _cause: Option<DropReason>) -> bool {
-        false
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.fifo.for_each(visit);
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.fifo
     }
 
     fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
@@ -306,6 +281,17 @@ impl<P: Packet> Discipline<P> for Dcn<P> {
         visit(None, "hb_exits", (self.tables.entries - self.tables.hb.len() as u64) as f64);
         self.tables.for_each_score(SB_SHOWN, &mut |flow, count| visit(Some(flow), "sb_count", f64::from(count)));
         self.tables.hb.for_each(&mut |flow, pktcount| visit(Some(flow), "pktcount", pktcount));
+    }
+}
+
+impl<P: Packet> Configure<P> for Dcn<P> {
+    fn configure(&mut self, params: DcnParams, ctx: &mut Ctx<'_, P>) {
+        self.fifo.resize(params.limit, ctx);
+        self.updates.set_period(params.t_update);
+        self.sweeps.set_period(params.t_dec);
+        self.tables.configure(&params);
+        self.p_ref = self.p_ref.clamp(params.p_ref_min, params.p_ref_max);
+        self.params = params;
     }
 }
 

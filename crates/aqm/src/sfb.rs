@@ -33,14 +33,15 @@
 //! | nothing on a bound for a bin | `bin_max`, beyond which arrivals are dropped, with reason `forced` | so in Linux, which counts them apart (`bucketdrop`) from those that a full queue loses (`queuedrop`, here `tail`) and from those of unresponsive flows (`penaltydrop`, here `policed`) |
 //! | jiffies | nanoseconds | Linux looks at times in steps of 1 to 10 ms |
 
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, Packet};
-use crate::fifo::has_room;
+use crate::fifo::{Buffer, Fifo};
 use crate::flow_hasher::FlowHasher;
 use crate::red::Action;
-use alloc::collections::VecDeque;
+use crate::registry::discipline;
 use alloc::vec;
 use alloc::vec::Vec;
-use sluicegate_base::{About, Declared, Range, Size, Span, Time, choices, params};
+use sluicegate_base::{Range, Size, Span, Time, choices};
 
 choices! {
     /// How the tokens of unresponsive flows come.
@@ -52,7 +53,15 @@ choices! {
     }
 }
 
-params! {
+discipline! {
+    Sfb: "sfb", "SFB",
+    source("Feng, Kandlur, Saha & Shin 1999 and 2001; Linux, net/sched/sch_sfb.c"),
+    tc("tc qdisc add dev DEV root sfb limit LIMIT_PACKETS max BIN_MAX target BIN_SIZE increment INCREMENT \
+        decrement DECREMENT penalty_rate PACKETS_PER_SECOND penalty_burst PACKETS rehash MILLISECONDS db MILLISECONDS"),
+    drops(Tail, Early, Forced, Policed),
+    // Each flow is judged by its bins.
+    proportional(),
+
     /// Parameters of [`Sfb`].
     pub struct SfbParams {
         /// Drop, or mark the packets that can carry a mark and drop the others.
@@ -60,9 +69,11 @@ params! {
         /// How the tokens of unresponsive flows come.
         tokens: Tokens = default(Tokens::Linux), source("Linux, net/sched/sch_sfb.c; bucket: tc-sfb(8), packets per second");
         /// Levels of the filter.
-        levels: u64 = default(8), unit("levels"), range(Range::from(1.0).to(8.0)), source("Linux, net/sched/sch_sfb.c");
+        levels: u64 = default(8), unit("levels"), range(Range::from(1.0).to(8.0)),
+            source("Linux, net/sched/sch_sfb.c"), fixed(true);
         /// Bins in each level.
-        bins: u64 = default(16), unit("bins"), range(Range::from(2.0).to(256.0)), source("Linux, net/sched/sch_sfb.c");
+        bins: u64 = default(16), unit("bins"), range(Range::from(2.0).to(256.0)),
+            source("Linux, net/sched/sch_sfb.c"), fixed(true);
         /// Packets of a bin from which its probability rises.
         bin_size: u64 = default(20), unit("packets"), range(Range::from(1.0)),
             source("Linux, net/sched/sch_sfb.c"), tc("target");
@@ -93,11 +104,13 @@ params! {
     }
 }
 
-/// The reasons for which SFB drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early, DropReason::Forced, DropReason::Policed];
-
 /// The probability 1.
 const MAX_PROB: u32 = 0xffff;
+
+/// A probability as the bins have it.
+fn scaled(p: f64) -> u32 {
+    libm::floor(p * f64::from(MAX_PROB) + 0.5) as u32
+}
 
 /// A bin.
 #[derive(Clone, Copy, Debug, Default)]
@@ -153,21 +166,7 @@ pub struct Sfb<P> {
     tokens_avail: f64,
     token_time: Time,
     /// Packets with the hashes that they are counted under in each table.
-    queue: VecDeque<(P, [Option<u64>; 2])>,
-    bytes: u64,
-}
-
-impl<P> Declared for Sfb<P> {
-    type Params = SfbParams;
-    const ABOUT: About = About {
-        name: "sfb",
-        class: "Sfb",
-        title: "SFB",
-        source: "Feng, Kandlur, Saha & Shin 1999 and 2001; Linux, net/sched/sch_sfb.c",
-        tc: "tc qdisc add dev DEV root sfb limit LIMIT_PACKETS max BIN_MAX target BIN_SIZE increment INCREMENT \
-             decrement DECREMENT penalty_rate PACKETS_PER_SECOND penalty_burst PACKETS rehash MILLISECONDS db MILLISECONDS",
-        module: include_str!("mod.rs"),
-    };
+    fifo: Fifo<P, [Option<u64>; 2]>,
 }
 
 impl<P: Packet> Sfb<P> {
@@ -176,17 +175,15 @@ impl<P: Packet> Sfb<P> {
     pub fn new(params: SfbParams) -> Self {
         let table =
             Table { key: FlowHasher::default(), bins: vec![Bin::default(); (params.levels * params.bins) as usize] };
-        let probability = |p: f64| libm::floor(p * f64::from(MAX_PROB) + 0.5) as u32;
         Sfb {
-            increment: probability(params.increment),
-            decrement: probability(params.decrement),
+            increment: scaled(params.increment),
+            decrement: scaled(params.decrement),
             tables: [table.clone(), table],
             slot: 0,
             rehash_time: None,
             tokens_avail: params.penalty_burst as f64,
             token_time: Time::ZERO,
-            queue: VecDeque::new(),
-            bytes: 0,
+            fifo: Fifo::new(params.limit),
             params,
         }
     }
@@ -275,7 +272,7 @@ impl<P: Packet> Sfb<P> {
 
 impl<P: Packet> Discipline<P> for Sfb<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
-        if !has_room(self.params.limit, self.packets(), self.bytes, packet.bytes()) {
+        if !self.fifo.has_room(&packet) {
             return ctx.drop(packet, DropReason::Tail);
         }
         let warming = self.rehash(ctx);
@@ -305,32 +302,29 @@ impl<P: Packet> Discipline<P> for Sfb<P> {
             }
         }
         self.count(hashes, |qlen| qlen + 1);
-        self.bytes += packet.bytes();
-        self.queue.push_back((packet, hashes));
+        self.fifo.push_with(packet, hashes);
     }
 
     fn dequeue(&mut self, _ctx: &mut Ctx<'_, P>) -> Option<P> {
-        let (packet, hashes) = self.queue.pop_front()?;
-        self.bytes -= packet.bytes();
+        let (packet, hashes) = self.fifo.pop_with()?;
         self.count(hashes, |qlen| qlen - 1);
         Some(packet)
     }
 
-    fn packets(&self) -> u64 {
-        self.queue.len() as u64
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.fifo
     }
+}
 
-    fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Each flow is judged by its bins.
-    fn proportional(&self, _packet: &P, _cause: Option<DropReason>) -> bool {
-        false
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.queue.iter().for_each(|(packet, _)| visit(packet));
+impl<P: Packet> Configure<P> for Sfb<P> {
+    fn configure(&mut self, params: SfbParams, ctx: &mut Ctx<'_, P>) {
+        (self.increment, self.decrement) = (scaled(params.increment), scaled(params.decrement));
+        self.fifo.set_limit(params.limit);
+        while let Some((packet, hashes)) = self.fifo.pop_excess() {
+            self.count(hashes, |qlen| qlen - 1);
+            ctx.drop(packet, DropReason::Reconfigured);
+        }
+        self.params = params;
     }
 }
 

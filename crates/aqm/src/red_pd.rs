@@ -42,44 +42,33 @@
 
 mod monitor;
 
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::Fifo;
-use crate::red::{Action, GapLaw, Mode, RedArithmetic, RedParams, RedRule, Verdict};
+use crate::fifo::{Buffer, Fifo};
+use crate::red::{GapLaw, RedBlock, RedRule, RedSignal, Verdict};
+use crate::registry::discipline;
 use monitor::Monitor;
-use sluicegate_base::{About, Declared, Range, Size, Span, Time, params};
+use sluicegate_base::{Range, Span, Time};
 
-params! {
+discipline! {
+    RedPd: "red_pd", "RED-PD",
+    source("Mahajan, Floyd & Wetherall 2001; ns-2, queue/red-pd.cc and tcl/ex/red-pd"),
+    drops(Tail, Early, Forced, Policed),
+
     /// Parameters of [`RedPd`].
     pub struct RedPdParams {
-        /// How RED signals: drop, or mark the packets that can carry a mark and drop the others.
-        action: Action = default(Action::Drop), source("RED 1993, Sec. IV; RFC 3168, Sec. 5");
-        /// What a marker does with a packet that can carry a mark while the average is at max_th or above.
-        above_max_th: Action = default(Action::Drop), source("RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark");
+        ..red: RedBlock;
+        ..signal: RedSignal;
         /// RED: raise the probability from max_p to 1 between max_th and 2·max_th, instead of signalling on all.
         gentle: bool = default(false), source("ns-2, gentle_; tcl/ex/red-pd/topology.tcl");
         /// Look for flows that do not send less when more is dropped, and be harder on them.
         unresponsive_test: bool = default(true), source("ns-2, tcl/ex/red-pd/red-pd.tcl: unresponsive_test_");
-        /// RED's queue weight: the weight of the present queue in the average.
-        w_q: f64 = default(0.002), unit("1"), range(Range::above(0.0).to(1.0)), source("RED 1993, Sec. VI and Fig. 3");
-        /// Average below which no packet is dropped or marked.
-        min_th: Size = default(Size::Packets(5)), unit("packets"), range(Range::POSITIVE), source("RED 1993, Fig. 3");
-        /// Average from which RED drops or marks every arrival.
-        max_th: Size = default(Size::Packets(15)), unit("packets"), range(Range::POSITIVE),
-            source("RED 1993, Fig. 3: 3 times min_th");
-        /// RED's probability p_b as the average reaches max_th.
-        max_p: f64 = default(0.02), unit("1"), range(Range::above(0.0).to(1.0)), source("RED 1993, Fig. 3: 1/50");
-        /// Most that the queue holds, not counting the packet in transmission.
-        limit: Size = default(Size::Packets(300)), unit("packets"), range(Range::from(1.0)),
-            source("chosen here: far above max_th, so that RED decides");
-        /// Typical time to send a small packet, the unit of the idle decay.
-        s: Span = derived("500 bytes at the link rate", |link| Span(link.rate.time_of(500).0.max(1))),
-            range(Range::POSITIVE), source("RED 1993, Fig. 17; the length is ns-2's mean_pktsize");
         /// The round-trip time whose TCP at RED's drop rate is the least to be identified.
         r: Span = default(Span::from_millis(40)), range(Range::from(0.0001).to(60.0)),
             source("ns-2, tcl/ex/red-pd/red-pd.tcl: target_rtt_");
         /// Lists of drops that are kept.
         lists: u64 = default(5), unit("lists"), range(Range::from(1.0).to(16.0)),
-            source("ns-2, tcl/ex/red-pd/helper.tcl: MaxHighDRFlowHist_");
+            source("ns-2, tcl/ex/red-pd/helper.tcl: MaxHighDRFlowHist_"), fixed(true);
         /// In how many of them a flow must be to be identified.
         identified: u64 = default(3), unit("lists"), range(Range::from(1.0).to(16.0)),
             source("ns-2, tcl/ex/red-pd/helper.tcl: XinRegular_");
@@ -96,15 +85,15 @@ params! {
         flows: u64 = default(1000), unit("flows"), range(Range::from(1.0).to(1_000_000.0)), source("chosen here");
     }
     rules {
-        "min_th and max_th count packets" [min_th, max_th]
-            |p| matches!((p.min_th, p.max_th), (Size::Packets(_), Size::Packets(_)));
-        "min_th < max_th" [min_th, max_th] |p| p.min_th.amount() < p.max_th.amount();
+        "min_th and max_th count packets" [min_th, max_th] |p| p.red.counts_packets();
+        "min_th < max_th" [min_th, max_th] |p| p.red.is_a_band();
         "identified <= lists" [identified, lists] |p| p.identified <= p.lists;
     }
 }
 
-/// The reasons for which RED-PD drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early, DropReason::Forced, DropReason::Policed];
+fn rule(params: &RedPdParams) -> RedRule {
+    RedRule::new(&params.red, &params.signal).with_gaps(GapLaw::Section7, false, params.gentle)
+}
 
 /// A first-in-first-out queue under RED, with a filter for the flows that have the most drops.
 #[derive(Clone, Debug)]
@@ -114,42 +103,11 @@ pub struct RedPd<P> {
     monitor: Monitor,
 }
 
-impl<P> Declared for RedPd<P> {
-    type Params = RedPdParams;
-    const ABOUT: About = About {
-        name: "red_pd",
-        class: "RedPd",
-        title: "RED-PD",
-        source: "Mahajan, Floyd & Wetherall 2001; ns-2, queue/red-pd.cc and tcl/ex/red-pd",
-        tc: "",
-        module: include_str!("mod.rs"),
-    };
-}
-
 impl<P: Packet> RedPd<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(params: RedPdParams) -> Self {
-        let RedPdParams { action, above_max_th, gentle, w_q, min_th, max_th, max_p, limit, s, .. } = params;
-        let red = RedParams {
-            w_q,
-            min_th,
-            max_th,
-            max_p,
-            limit,
-            s,
-            wait: false,
-            gentle,
-            method: 2,
-            law: GapLaw::Section7,
-            arithmetic: RedArithmetic::Float,
-            mode: Mode::Packet,
-            max_packet: Size::Bytes(1),
-            action,
-            above_max_th,
-            short_first: None,
-        };
-        RedPd { rule: RedRule::new(&red), fifo: Fifo::new(limit), monitor: Monitor::new(&params) }
+        RedPd { rule: rule(&params), fifo: Fifo::new(params.red.limit), monitor: Monitor::new(&params) }
     }
 
     /// The probability with which a flow's packets are dropped before RED; none when it is not monitored.
@@ -200,16 +158,8 @@ impl<P: Packet> Discipline<P> for RedPd<P> {
         }
     }
 
-    fn packets(&self) -> u64 {
-        self.fifo.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.fifo.for_each(visit);
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.fifo
     }
 
     fn average(&self) -> Option<f64> {
@@ -220,6 +170,14 @@ impl<P: Packet> Discipline<P> for RedPd<P> {
         let (flows, monitored) = self.monitor.counts();
         visit(None, "flows", flows as f64);
         visit(None, "monitored", monitored as f64);
+    }
+}
+
+impl<P: Packet> Configure<P> for RedPd<P> {
+    fn configure(&mut self, params: RedPdParams, ctx: &mut Ctx<'_, P>) {
+        self.rule = rule(&params).continuing(&self.rule);
+        self.fifo.resize(params.red.limit, ctx);
+        self.monitor.configure(params);
     }
 }
 

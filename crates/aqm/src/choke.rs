@@ -32,11 +32,14 @@
 //! | nothing on the ring of marked slots | it is compacted when more than half of it, and 16 slots more, are marked | memory stays bounded by the limit, at constant cost per packet |
 //! | nothing on a full buffer | an arrival that would be queued is lost with reason `tail` | a limit above max_th is rarely met |
 
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::red::{Action, GapLaw, Mode, RedArithmetic, RedParams, RedRule, Verdict};
+use crate::fifo::Buffer;
+use crate::red::{RedBlock, RedRule, RedSignal};
+use crate::registry::discipline;
 use crate::ring::Ring;
 use alloc::vec::Vec;
-use sluicegate_base::{About, Declared, Range, Size, Span, Time, choices, params};
+use sluicegate_base::{Range, Size, Stream, choices};
 
 choices! {
     /// Which packets of the queue an arrival is compared with.
@@ -50,15 +53,23 @@ choices! {
     }
 }
 
-params! {
+discipline! {
+    Choke: "choke", "CHOKe",
+    source("Pan & Prabhakar 1999, Sec. 3 and 5"),
+    tc("tc qdisc add dev DEV root choke limit LIMIT_PACKETS min MIN_PACKETS max MAX_PACKETS burst BURST_PACKETS \
+        probability MAX_P bandwidth RATE"),
+    drops(Tail, Early, Forced, Match),
+
     /// Parameters of [`Choke`].
     pub struct ChokeParams {
-        /// Average below which every arrival is queued.
-        min_th: Size = default(Size::Packets(30)), unit("packets"), range(Range::POSITIVE),
-            source("CHOKe 1999, Sec. 4"), tc("min");
-        /// Average from which every arrival is dropped.
-        max_th: Size = default(Size::Packets(60)), unit("packets"), range(Range::POSITIVE),
-            source("CHOKe 1999, Sec. 4"), tc("max");
+        ..red: RedBlock [
+            w_q: 0.002, "RED 1993, Sec. VI; not stated by CHOKe 1999";
+            min_th: Size::Packets(30), "CHOKe 1999, Sec. 4";
+            max_th: Size::Packets(60), "CHOKe 1999, Sec. 4";
+            max_p: 0.02, "RED 1993, Fig. 3; not stated by CHOKe 1999";
+            limit: Size::Packets(300), "chosen here: not stated by CHOKe 1999"
+        ];
+        ..signal: RedSignal;
         /// Packets drawn from the queue for each arrival: the report's "drop m" has m − 1.
         candidates: u64 = default(1), unit("packets"), range(Range::from(1.0).to(64.0)),
             source("CHOKe 1999, Sec. 3; several: Sec. 5");
@@ -68,37 +79,12 @@ params! {
         /// candidates says. 0: not self-adjusting.
         regions: u64 = default(0), unit("1"), range(Range::from(0.0).to(64.0)),
             source("unsourced: as remembered of Pan, Prabhakar & Psounis 2000, there 8; not in CHOKe 1999");
-        /// Queue weight: the weight of the present queue in the average.
-        w_q: f64 = default(0.002), unit("1"), range(Range::above(0.0).to(1.0)),
-            source("RED 1993, Sec. VI; not stated by CHOKe 1999"), tc("burst");
-        /// RED's drop probability as the average reaches max_th.
-        max_p: f64 = default(0.02), unit("1"), range(Range::above(0.0).to(1.0)),
-            source("RED 1993, Fig. 3; not stated by CHOKe 1999"), tc("probability");
-        /// Most that the queue holds, not counting the packet in transmission.
-        limit: Size = default(Size::Packets(300)), unit("packets"), range(Range::from(1.0)),
-            source("chosen here: not stated by CHOKe 1999"), tc("limit");
-        /// Typical time to send a small packet, the unit of the average's idle decay.
-        s: Span = derived("500 bytes at the link rate", |link| Span(link.rate.time_of(500).0.max(1))),
-            range(Range::POSITIVE), source("RED 1993, Fig. 17; the length is ns-2's mean_pktsize"), tc("bandwidth");
-        /// How RED's own decision is signalled: drop, or mark the packets that can carry a mark and drop the others.
-        action: Action = default(Action::Drop), source("RFC 3168, Sec. 5; not in CHOKe 1999"), tc("ecn");
-        /// What a marker does with a packet that can carry a mark while the average is at max_th or above.
-        above_max_th: Action = default(Action::Drop), source("RFC 3168, Sec. 7; CHOKe 1999 knows drops only");
     }
     rules {
-        "min_th and max_th count packets" [min_th, max_th] |p| matches!((p.min_th, p.max_th), (Size::Packets(_), Size::Packets(_)));
-        "min_th < max_th" [min_th, max_th] |p| count(p.min_th) < count(p.max_th);
+        "min_th and max_th count packets" [min_th, max_th] |p| p.red.counts_packets();
+        "min_th < max_th" [min_th, max_th] |p| p.red.is_a_band();
     }
 }
-
-fn count(size: Size) -> u64 {
-    match size {
-        Size::Packets(n) | Size::Bytes(n) => n,
-    }
-}
-
-/// The reasons for which CHOKe drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early, DropReason::Forced, DropReason::Match];
 
 /// A first-in-first-out queue under CHOKe.
 #[derive(Clone, Debug)]
@@ -108,100 +94,20 @@ pub struct Choke<P> {
     candidates: u64,
     draw: Draw,
     regions: u64,
-    /// Whether it is the report's basic form: one packet, drawn from all.
-    basic: bool,
-    /// Slots drawn for the present arrival that hold its flow; kept to save allocations.
+    /// Slots of the candidates that match the present arrival; kept to save allocations.
     matches: Vec<usize>,
-}
-
-impl<P> Declared for Choke<P> {
-    type Params = ChokeParams;
-    const ABOUT: About = About {
-        name: "choke",
-        class: "Choke",
-        title: "CHOKe",
-        source: "Pan & Prabhakar 1999, Sec. 3 and 5",
-        tc: "tc qdisc add dev DEV root choke limit LIMIT_PACKETS min MIN_PACKETS max MAX_PACKETS burst BURST_PACKETS \
-             probability MAX_P bandwidth RATE",
-        module: include_str!("mod.rs"),
-    };
 }
 
 impl<P: Packet> Choke<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(params: ChokeParams) -> Self {
-        let ChokeParams { min_th, max_th, candidates, draw, regions, w_q, max_p, limit, s, action, above_max_th } =
-            params;
-        let red = RedParams {
-            w_q,
-            min_th,
-            max_th,
-            max_p,
-            limit,
-            s,
-            wait: false,
-            gentle: false,
-            method: 2,
-            law: GapLaw::Section7,
-            arithmetic: RedArithmetic::Float,
-            mode: Mode::Packet,
-            max_packet: Size::Bytes(1),
-            action,
-            above_max_th,
-            short_first: None,
-        };
-        let basic = candidates == 1 && draw == Draw::Random && regions == 0;
-        Choke {
-            rule: RedRule::new(&red),
-            ring: Ring::new(limit),
-            candidates,
-            draw,
-            regions,
-            basic,
-            matches: Vec::new(),
-        }
+        let ChokeParams { red, signal, candidates, draw, regions } = params;
+        let rule = RedRule::new(&red, &signal);
+        Choke { rule, ring: Ring::new(red.limit), candidates, draw, regions, matches: Vec::new() }
     }
 
-    /// An arrival in any case.
-    #[inline(never)]
-    fn enqueue_otherwise(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
-        self.rule.arrival(self.ring.packets(), self.ring.bytes(), ctx.now);
-        self.compare(packet, ctx);
-    }
-
-    /// The rest of it, from the comparison on, once the average is up to date.
-    #[inline(never)]
-    fn compare(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
-        if self.rule.above_min_th() && !self.rule.above_max_th() && self.drop_matches(&packet, ctx) {
-            return ctx.drop(packet, DropReason::Match);
-        }
-        let verdict = self.rule.judge(packet.bytes(), ctx.rng);
-        self.signal_on(packet, ctx, verdict);
-    }
-
-    /// The rest of it, once the rule has judged.
-    #[inline(never)]
-    fn signal_on(&mut self, packet: P, ctx: &mut Ctx<'_, P>, verdict: Verdict) {
-        let mut packet = packet;
-        match self.rule.carry_out(verdict, &mut packet) {
-            Some(reason) => ctx.drop(packet, reason),
-            None if self.ring.has_room(&packet) => self.ring.push(packet),
-            None => ctx.drop(packet, DropReason::Tail),
-        }
-    }
-
-    /// There are few packets or none, or gaps.
-    #[inline(never)]
-    fn dequeue_otherwise(&mut self, now: Time) -> Option<P> {
-        if self.ring.packets() == 0 {
-            self.rule.idle(now);
-        }
-        self.ring.pop_tidy()
-    }
-
-    /// How many packets the present arrival is compared with.
-    #[inline]
+    /// With how many packets an arrival is compared, between the thresholds.
     fn candidates(&self) -> u64 {
         if self.regions == 0 {
             return self.candidates;
@@ -210,86 +116,63 @@ impl<P: Packet> Choke<P> {
         2 * (below + 1).min(self.regions)
     }
 
-    /// Draws the candidates and drops those of the arrival's flow. Returns whether there was any.
-    #[inline]
-    fn drop_matches(&mut self, arrival: &P, ctx: &mut Ctx<'_, P>) -> bool {
+    /// Draws the candidates and keeps the slots of those that are of this flow.
+    fn draw_candidates(&mut self, flow: FlowKey, rng: &mut Stream) {
+        let (n, ring) = (self.candidates() as usize, &self.ring);
+        let matches = |slot: &usize| ring.get(*slot).is_some_and(|candidate| candidate.flow() == flow);
+        let slot = |(slot, _)| slot;
         self.matches.clear();
-        let flow = arrival.flow();
-        if self.draw == Draw::Random {
-            for _ in 0..self.candidates() {
-                let Some((at, candidate)) = self.ring.draw(ctx.rng) else { break };
-                if candidate.flow() == flow {
-                    self.matches.push(at);
-                }
-            }
-        } else {
-            self.compare_in_order(flow);
-        }
-        !self.matches.is_empty() && self.drop_matching(ctx)
-    }
-
-    /// Compares with the first or the last packets.
-    #[inline(never)]
-    fn compare_in_order(&mut self, flow: FlowKey) {
-        let candidates = self.candidates() as usize;
-        let matching = |(at, candidate): (usize, &P)| (candidate.flow() == flow).then_some(at);
-        if self.draw == Draw::Front {
-            self.matches.extend(self.ring.live().take(candidates).filter_map(matching));
-        } else {
-            self.matches.extend(self.ring.live().rev().take(candidates).filter_map(matching));
+        match self.draw {
+            Draw::Random => self.matches.extend((0..n).filter_map(|_| ring.draw(rng)).filter(matches)),
+            Draw::Front => self.matches.extend(ring.iter().map(slot).take(n).filter(matches)),
+            Draw::Back => self.matches.extend(ring.iter().map(slot).rev().take(n).filter(matches)),
         }
     }
 
-    /// Drops the packets that match; there are some.
-    #[inline(never)]
-    fn drop_matching(&mut self, ctx: &mut Ctx<'_, P>) -> bool {
-        for &at in &self.matches {
-            if let Some(victim) = self.ring.kill(at) {
-                ctx.drop(victim, DropReason::Match);
+    /// Drops the candidates that match; whether there are any.
+    fn drop_matches(&mut self, ctx: &mut Ctx<'_, P>) -> bool {
+        for &slot in &self.matches {
+            // None where it has been drawn twice.
+            if let Some(candidate) = self.ring.remove(slot) {
+                ctx.drop(candidate, DropReason::Match);
             }
         }
         if self.draw == Draw::Back {
-            self.ring.trim();
+            self.ring.trim_tail();
         }
-        self.ring.tidy();
-        true
+        self.ring.compact();
+        !self.matches.is_empty()
     }
 }
 
 impl<P: Packet> Discipline<P> for Choke<P> {
-    fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
-        // Each way ends in a call or in the push, so that no registers are saved for what rarely happens.
-        if !self.basic || !self.rule.usual() || !self.ring.has_room(&packet) {
-            return self.enqueue_otherwise(packet, ctx);
+    fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
+        self.rule.arrival(self.ring.packets(), self.ring.bytes(), ctx.now);
+        if self.rule.above_min_th() && !self.rule.above_max_th() {
+            self.draw_candidates(packet.flow(), ctx.rng);
+            if self.drop_matches(ctx) {
+                return ctx.drop(packet, DropReason::Match);
+            }
         }
-        self.rule.usual_arrival(self.ring.packets());
-        // On a copy, so that no more of it is written than the end of it, and nothing before a comparison that fails.
-        let mut rng = ctx.rng.clone();
-        if self.rule.usual_between() && !self.ring.draws(&mut rng, |candidate| candidate.flow() != packet.flow()) {
-            return self.compare(packet, ctx);
-        }
-        let verdict = self.rule.usual_judge(&mut rng);
-        *ctx.rng = rng;
-        match verdict {
-            Verdict::Pass => self.ring.push(packet),
-            verdict => self.signal_on(packet, ctx, verdict),
+        let verdict = self.rule.judge(packet.bytes(), ctx.rng);
+        match self.rule.carry_out(verdict, &mut packet) {
+            Some(reason) => ctx.drop(packet, reason),
+            None if self.ring.has_room(&packet) => self.ring.push(packet),
+            None => ctx.drop(packet, DropReason::Tail),
         }
     }
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
-        if self.ring.is_smooth() { self.ring.pop_smooth() } else { self.dequeue_otherwise(ctx.now) }
+        let packet = self.ring.pop();
+        if packet.is_none() {
+            self.rule.idle(ctx.now);
+        }
+        self.ring.compact();
+        packet
     }
 
-    fn packets(&self) -> u64 {
-        self.ring.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.ring.bytes()
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.ring.for_each(visit);
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.ring
     }
 
     fn average(&self) -> Option<f64> {
@@ -297,17 +180,36 @@ impl<P: Packet> Discipline<P> for Choke<P> {
     }
 }
 
+impl<P: Packet> Configure<P> for Choke<P> {
+    fn configure(&mut self, params: ChokeParams, ctx: &mut Ctx<'_, P>) {
+        let ChokeParams { red, signal, candidates, draw, regions } = params;
+        self.rule = RedRule::new(&red, &signal).continuing(&self.rule);
+        (self.candidates, self.draw, self.regions) = (candidates, draw, regions);
+        self.ring.resize(red.limit, ctx);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::harness::{Harness, TestPacket};
+    use crate::red::Action;
     use alloc::vec;
-    use sluicegate_base::{Ecn, Link, Params, Rate, Stream};
+    use sluicegate_base::{Ecn, Link, Params, Rate};
 
     /// w_q = 1, so that the average is the queue that the arrival finds.
     fn params(min_th: u64, max_th: u64) -> ChokeParams {
         let defaults = ChokeParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
-        ChokeParams { min_th: Size::Packets(min_th), max_th: Size::Packets(max_th), w_q: 1.0, max_p: 1e-12, ..defaults }
+        ChokeParams {
+            red: RedBlock {
+                min_th: Size::Packets(min_th),
+                max_th: Size::Packets(max_th),
+                w_q: 1.0,
+                max_p: 1e-12,
+                ..defaults.red.clone()
+            },
+            ..defaults
+        }
     }
 
     fn harness(params: ChokeParams, queued: &[u64]) -> Harness<Choke<TestPacket>> {
@@ -354,34 +256,6 @@ mod tests {
         harness.arrive(9, 1000);
         assert_eq!(harness.dropped_flows()[2..], [(9, DropReason::Forced)]);
         harness.assert_conserved();
-    }
-
-    /// The same arrivals and departures by the usual way and by the one for any case.
-    #[test]
-    fn the_usual_case_is_as_any_other() {
-        let choke = Choke::new(ChokeParams { w_q: 0.05, max_p: 0.2, limit: Size::Packets(25), ..params(5, 22) });
-        let (mut usual, mut any) = (Harness::new(choke.clone(), 5), Harness::new(choke, 5));
-        let mut traffic = Stream::new(1, "traffic");
-        for serial in 0..40_000 {
-            if traffic.chance(0.48) {
-                assert_eq!(usual.depart(), any.depart());
-            } else {
-                let packet = TestPacket { flow: traffic.below(12), bytes: 1000, serial, ..TestPacket::default() };
-                usual.submit(packet);
-                let (discipline, packet) = (&mut any.discipline, TestPacket { serial: any.arrived, ..packet });
-                discipline.enqueue_otherwise(packet, &mut Ctx::new(any.now, &mut any.rng, &mut any.dropped));
-                any.arrived += 1;
-            }
-            assert_eq!(usual.discipline.average(), any.discipline.average());
-            usual.wait(Span(1000));
-            any.wait(Span(1000));
-        }
-        assert_eq!(usual.dropped, any.dropped);
-        assert_eq!((usual.queued_flows(), usual.rng.bits()), (any.queued_flows(), any.rng.bits()));
-        let losses = |reason| usual.dropped.iter().filter(|(_, lost)| *lost == reason).count();
-        let counts = [DropReason::Match, DropReason::Early, DropReason::Forced, DropReason::Tail].map(losses);
-        assert!(counts[0] > 100 && counts[1] > 20, "{counts:?}");
-        usual.assert_conserved();
     }
 
     #[test]
@@ -497,7 +371,11 @@ mod tests {
 
     #[test]
     fn red_marks_and_matches_are_dropped() {
-        let marker = ChokeParams { action: Action::Mark, max_p: 1.0, ..params(2, 4) };
+        let marker = ChokeParams {
+            red: RedBlock { max_p: 1.0, ..params(2, 4).red.clone() },
+            signal: RedSignal { action: Action::Mark, ..params(2, 4).signal.clone() },
+            ..params(2, 4)
+        };
         let mut harness = harness(marker, &[1, 1, 1]);
         harness.offer(1, 1000, Ecn::Capable0);
         assert_eq!(

@@ -37,15 +37,25 @@
 //! | Linux gave each `drop_batch` the least of 1 and what was asked for a time | what is asked for | a slip in the kernel, mended later |
 
 use crate::codel::{CodelArithmetic, CodelRule, CodelState, Source};
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, Packet};
-use crate::fifo::has_room;
+use crate::fifo::{Buffer, Limit};
 use crate::flow_hasher::FlowHasher;
+use crate::registry::discipline;
 use crate::slab::{List, Slab};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use sluicegate_base::{About, Declared, Range, Size, Span, Time, params};
+use sluicegate_base::{Range, Size, Span, Time};
 
-params! {
+discipline! {
+    FqCodel: "fq_codel", "FQ-CoDel",
+    source("Hoeiland-Joergensen, McKenney, Taht, Gettys & Dumazet 2018, RFC 8290; Linux, net/sched/sch_fq_codel.c"),
+    tc("tc qdisc add dev DEV root fq_codel limit LIMIT_PACKETS flows FLOWS target TARGET interval INTERVAL \
+        quantum QUANTUM_BYTES drop_batch DROP_BATCH [ecn|noecn]"),
+    drops(Tail, Early),
+    // Each flow has a queue of its own.
+    proportional(),
+
     /// Parameters of [`FqCodel`].
     pub struct FqCodelParams {
         /// The wait that a standing queue may have.
@@ -56,7 +66,7 @@ params! {
             source("RFC 8290, Sec. 5.2.1: 100 ms"), tc("interval");
         /// Into how many queues flows are hashed.
         flows: u64 = default(1024), unit("queues"), range(Range::from(1.0).to(65_536.0)),
-            source("RFC 8290, Sec. 5.2.5; the bound is Linux's"), tc("flows");
+            source("RFC 8290, Sec. 5.2.5; the bound is Linux's"), tc("flows"), fixed(true);
         /// How much a queue may send in a round.
         quantum: Size = derived("1514 B, or the link's typical packet if that is longer",
             |link| Size::Bytes(link.packet.max(1514))),
@@ -73,16 +83,14 @@ params! {
         max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
             range(Range::from(0.0)), source("RFC 8289, Sec. 5: maxpacket_; Linux: the MTU");
         /// The RFC's arithmetic, or the kernel's.
-        law: CodelArithmetic = default(CodelArithmetic::Rfc8289), source("RFC 8289, Sec. 5; Linux, include/net/codel_impl.h");
+        law: CodelArithmetic = default(CodelArithmetic::Rfc8289),
+            source("RFC 8289, Sec. 5; Linux, include/net/codel_impl.h"), fixed(true);
     }
     rules {
         "quantum and max_packet are in bytes" [quantum, max_packet]
             |p| matches!((p.quantum, p.max_packet), (Size::Bytes(_), Size::Bytes(_)));
     }
 }
-
-/// The reasons for which FQ-CoDel drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early];
 
 /// One of the queues.
 #[derive(Clone, Debug, Default)]
@@ -147,21 +155,8 @@ pub struct FqCodel<P> {
     old_queues: VecDeque<u32>,
     store: Store<P>,
     quantum: i64,
-    limit: Size,
+    limit: Limit,
     drop_batch: u64,
-}
-
-impl<P> Declared for FqCodel<P> {
-    type Params = FqCodelParams;
-    const ABOUT: About = About {
-        name: "fq_codel",
-        class: "FqCodel",
-        title: "FQ-CoDel",
-        source: "Hoeiland-Joergensen, McKenney, Taht, Gettys & Dumazet 2018, RFC 8290; Linux, net/sched/sch_fq_codel.c",
-        tc: "tc qdisc add dev DEV root fq_codel limit LIMIT_PACKETS flows FLOWS target TARGET interval INTERVAL \
-             quantum QUANTUM_BYTES drop_batch DROP_BATCH [ecn|noecn]",
-        module: include_str!("mod.rs"),
-    };
 }
 
 impl<P: Packet> FqCodel<P> {
@@ -178,20 +173,20 @@ impl<P: Packet> FqCodel<P> {
             old_queues: VecDeque::new(),
             store: Store { pool: Slab::default(), packets: 0, bytes: 0 },
             quantum: i64::try_from(quantum.amount()).unwrap_or(i64::MAX / 2),
-            limit,
+            limit: Limit::of(limit),
             drop_batch,
         }
     }
 
-    fn over(&self) -> bool {
-        match self.limit {
-            Size::Packets(n) => self.store.packets > n,
-            Size::Bytes(n) => self.store.bytes > n,
+    /// Drops from the fattest queue while the limit is exceeded.
+    fn drop_excess(&mut self, reason: DropReason, ctx: &mut Ctx<'_, P>) {
+        while self.limit.is_exceeded(self.store.packets, self.store.bytes) {
+            self.drop_from_the_fattest(reason, ctx);
         }
     }
 
     /// Drops half of the bytes of the fattest queue, at its head.
-    fn drop_from_the_fattest(&mut self, ctx: &mut Ctx<'_, P>) {
+    fn drop_from_the_fattest(&mut self, reason: DropReason, ctx: &mut Ctx<'_, P>) {
         let mut fattest = 0;
         // Before all queues that are empty one with packets, though they have no bytes: something has to go.
         let size = |queue: &Queue| (queue.bytes, queue.packets > 0);
@@ -209,7 +204,7 @@ impl<P: Packet> FqCodel<P> {
             };
             packets += 1;
             bytes += packet.bytes();
-            ctx.drop(packet, DropReason::Tail);
+            ctx.drop(packet, reason);
         }
         queue.codel.count = queue.codel.count.wrapping_add(packets as u32);
     }
@@ -217,7 +212,7 @@ impl<P: Packet> FqCodel<P> {
 
 impl<P: Packet> Discipline<P> for FqCodel<P> {
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
-        if !has_room(self.limit, 0, 0, packet.bytes()) {
+        if !self.limit.has_room(0, 0, packet.bytes()) {
             return ctx.drop(packet, DropReason::Tail);
         }
         let hash = *self.hash.get_or_insert_with(|| FlowHasher::new(ctx.rng));
@@ -233,9 +228,7 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
             queue.credits = self.quantum;
             self.new_queues.push_back(at as u32);
         }
-        while self.over() {
-            self.drop_from_the_fattest(ctx);
-        }
+        self.drop_excess(DropReason::Tail, ctx);
     }
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
@@ -269,6 +262,12 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
         }
     }
 
+    fn buffer(&self) -> &dyn Buffer<P> {
+        self
+    }
+}
+
+impl<P: Packet> Buffer<P> for FqCodel<P> {
     fn packets(&self) -> u64 {
         self.store.packets
     }
@@ -277,15 +276,20 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
         self.store.bytes
     }
 
-    /// Each flow has a queue of its own.
-    fn proportional(&self, _packet: &P, _cause: Option<DropReason>) -> bool {
-        false
-    }
-
     fn for_each(&self, visit: &mut dyn FnMut(&P)) {
         for at in self.new_queues.iter().chain(&self.old_queues) {
             self.store.pool.iter(self.queues[*at as usize].list).for_each(|(packet, _)| visit(packet));
         }
+    }
+}
+
+impl<P: Packet> Configure<P> for FqCodel<P> {
+    fn configure(&mut self, params: FqCodelParams, ctx: &mut Ctx<'_, P>) {
+        let FqCodelParams { target, interval, quantum, limit, ecn, drop_batch, max_packet, law, .. } = params;
+        self.rule = CodelRule::new(law, target, interval, max_packet.amount(), ecn);
+        self.quantum = i64::try_from(quantum.amount()).unwrap_or(i64::MAX / 2);
+        (self.limit, self.drop_batch) = (Limit::of(limit), drop_batch);
+        self.drop_excess(DropReason::Reconfigured, ctx);
     }
 }
 

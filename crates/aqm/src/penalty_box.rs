@@ -45,12 +45,14 @@
 mod history;
 mod restricted;
 
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, Packet};
-use crate::fifo::Fifo;
-use crate::red::{Action, GapLaw, Mode, RedArithmetic, RedParams, RedRule, Verdict};
+use crate::fifo::{Buffer, Fifo};
+use crate::red::{RedBlock, RedRule, RedSignal, Verdict};
+use crate::registry::discipline;
 use history::{FLOWBW_FACTOR, History, Report, Responses};
 use restricted::{Reason, Restricted};
-use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Time, choices, params};
+use sluicegate_base::{Range, Rate, Size, Span, Time, choices};
 
 choices! {
     /// What puts a flow into the box.
@@ -66,36 +68,22 @@ choices! {
     }
 }
 
-params! {
+discipline! {
+    PenaltyBox: "penalty_box", "RED with penalty box",
+    source("Floyd & Fall 1997 (reference 8 of CHOKe 1999), by their code in ns-2, tcl/rtmechanisms"),
+    drops(Tail, Early, Forced, Policed),
+
     /// Parameters of [`PenaltyBox`].
     pub struct PenaltyBoxParams {
-        /// Queue weight: the weight of the present queue in the average.
-        w_q: f64 = default(0.002), unit("1"), range(Range::above(0.0).to(1.0)),
-            source("RED 1993, Sec. VI and Fig. 3");
-        /// Average below which no packet is dropped or marked early.
-        min_th: Size = default(Size::Packets(5)), unit("packets"), range(Range::POSITIVE), source("RED 1993, Fig. 3");
-        /// Average from which every arrival is dropped or marked.
-        max_th: Size = default(Size::Packets(15)), unit("packets"), range(Range::POSITIVE),
-            source("RED 1993, Fig. 3: 3 times min_th");
-        /// The probability p_b as the average reaches max_th.
-        max_p: f64 = default(0.02), unit("1"), range(Range::above(0.0).to(1.0)), source("RED 1993, Fig. 3: 1/50");
-        /// Most that the queue holds, not counting the packet in transmission.
-        limit: Size = default(Size::Packets(300)), unit("packets"), range(Range::from(1.0)),
-            source("chosen here: far above max_th, so that RED decides");
-        /// Typical time to send a small packet, the unit of the idle decay.
-        s: Span = derived("500 bytes at the link rate", |link| Span(link.rate.time_of(500).0.max(1))),
-            range(Range::POSITIVE), source("RED 1993, Fig. 17; the length is ns-2's mean_pktsize");
-        /// How RED signals: drop, or mark the packets that can carry a mark and drop the others.
-        action: Action = default(Action::Drop), source("RED 1993, Sec. IV; RFC 3168, Sec. 5");
-        /// What a marker does with a packet that can carry a mark while the average is at max_th or above.
-        above_max_th: Action = default(Action::Drop), source("RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark");
+        ..red: RedBlock;
+        ..signal: RedSignal;
         /// What puts a flow into the box.
         test: Test = default(Test::Disproportionate), source("ns-2, tcl/rtmechanisms/rtm_tests.tcl; the default is chosen here");
         /// Time from one report to the next; restricted flows are looked at then too.
         interval: Span = default(Span::from_secs(5)), range(Range::from(0.5)),
             source("ns-2, tcl/rtmechanisms: Detect_interval_ and Reward_interval_; the least is Mintime_");
         /// Most flows that a history names.
-        flows: u64 = default(1000), unit("flows"), range(Range::from(1.0).to(1_000_000.0)), source("chosen here");
+        flows: u64 = default(1000), unit("flows"), range(Range::from(1.0).to(1_000_000.0)), source("chosen here"), fixed(true);
         /// The rate that no flow is restricted below, times the square root of the drop rate (disproportionate).
         c: Rate = default(Rate(96_000)), range(Range::from(0.0)),
             source("ns-2, tcl/rtmechanisms: High_const_, 12,000 bytes/s");
@@ -113,22 +101,20 @@ params! {
         bandwidth: Rate = derived("the link's rate", |link| link.rate), range(Range::POSITIVE), source("the link");
     }
     rules {
-        "min_th and max_th count packets" [min_th, max_th]
-            |p| matches!((p.min_th, p.max_th), (Size::Packets(_), Size::Packets(_)));
-        "min_th < max_th" [min_th, max_th] |p| amount(p.min_th) < amount(p.max_th);
+        "min_th and max_th count packets" [min_th, max_th] |p| p.red.counts_packets();
+        "min_th < max_th" [min_th, max_th] |p| p.red.is_a_band();
         "packet and depth are in bytes" [packet, depth]
             |p| matches!((p.packet, p.depth), (Size::Bytes(_), Size::Bytes(_)));
     }
 }
 
-fn amount(size: Size) -> u64 {
-    match size {
-        Size::Packets(n) | Size::Bytes(n) => n,
+impl PenaltyBoxParams {
+    /// The share of the link for restricted flows, full at this time.
+    fn bucket(&self, filled: Time) -> Bucket {
+        let depth = self.depth.amount() as f64;
+        Bucket { rate: self.share * self.bandwidth.0 as f64 / 8e9, depth, tokens: depth, filled }
     }
 }
-
-/// The reasons for which it drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early, DropReason::Forced, DropReason::Policed];
 
 /// The share of the link for restricted flows.
 #[derive(Clone, Debug)]
@@ -167,69 +153,24 @@ pub struct PenaltyBox<P> {
     restricted: Restricted,
     responses: Responses,
     bucket: Bucket,
-    test: Test,
-    /// In bytes per second.
-    c: f64,
-    /// B/R, in bytes per second.
-    b_r: f64,
-    interval: Span,
+    params: PenaltyBoxParams,
     /// When the next report is due.
     due: Time,
-}
-
-impl<P> Declared for PenaltyBox<P> {
-    type Params = PenaltyBoxParams;
-    const ABOUT: About = About {
-        name: "penalty_box",
-        class: "PenaltyBox",
-        title: "RED with penalty box",
-        source: "Floyd & Fall 1997 (reference 8 of CHOKe 1999), by their code in ns-2, tcl/rtmechanisms",
-        tc: "",
-        module: include_str!("mod.rs"),
-    };
 }
 
 impl<P: Packet> PenaltyBox<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(params: PenaltyBoxParams) -> Self {
-        let PenaltyBoxParams { w_q, min_th, max_th, max_p, limit, s, action, above_max_th, .. } = params;
-        let red = RedParams {
-            w_q,
-            min_th,
-            max_th,
-            max_p,
-            limit,
-            s,
-            wait: false,
-            gentle: false,
-            method: 2,
-            law: GapLaw::Section7,
-            arithmetic: RedArithmetic::Float,
-            mode: Mode::Packet,
-            max_packet: Size::Bytes(1),
-            action,
-            above_max_th,
-            short_first: None,
-        };
-        let depth = amount(params.depth) as f64;
         PenaltyBox {
-            rule: RedRule::new(&red),
-            fifo: Fifo::new(limit),
+            rule: RedRule::new(&params.red, &params.signal),
+            fifo: Fifo::new(params.red.limit),
             history: History::new(params.flows),
             restricted: Restricted::default(),
             responses: Responses::new(),
-            bucket: Bucket {
-                rate: params.share * params.bandwidth.0 as f64 / 8e9,
-                depth,
-                tokens: depth,
-                filled: Time::ZERO,
-            },
-            test: params.test,
-            c: params.c.0 as f64 / 8.0,
-            b_r: amount(params.packet) as f64 / params.rtt.as_secs(),
-            interval: params.interval,
+            bucket: params.bucket(Time::ZERO),
             due: Time::ZERO + params.interval,
+            params,
         }
     }
 
@@ -241,25 +182,26 @@ impl<P: Packet> PenaltyBox<P> {
     /// Passes over the reports that were not asked for while nothing arrived: there may be very many of them.
     #[cold]
     fn resume(&mut self, now: Time) {
-        let missed = now.since(self.due).0 / self.interval.0.max(1);
-        let since = self.due + Span(missed * self.interval.0);
+        let missed = now.since(self.due).0 / self.params.interval.0.max(1);
+        let since = self.due + Span(missed * self.params.interval.0);
         self.history.begin(since);
         self.restricted.begin(since);
-        self.due = since + self.interval;
+        self.due = since + self.params.interval;
     }
 
     fn uses(&self, test: Test) -> bool {
-        self.test == test || self.test == Test::Any
+        self.params.test == test || self.params.test == Test::Any
     }
 
     /// Whether a flow sends more than a TCP would with so many of its packets lost.
     fn unfriendly(&self, x: f64, p: f64) -> bool {
-        p > 0.0 && x > SAFETY_FACTOR * TCP_CONSTANT * self.b_r / libm::sqrt(p)
+        let b_r = self.params.packet.amount() as f64 / self.params.rtt.as_secs();
+        p > 0.0 && x > SAFETY_FACTOR * TCP_CONSTANT * b_r / libm::sqrt(p)
     }
 
     /// Whether a flow uses a disproportionate part of λ, among n flows.
     fn high(&self, x: f64, p: f64, n: f64, lambda: f64) -> bool {
-        x > libm::log(3.0 * n) / n * lambda && x * libm::sqrt(p) > self.c
+        x > libm::log(3.0 * n) / n * lambda && x * libm::sqrt(p) > self.params.c.0 as f64 / 8.0
     }
 
     /// The test that the top flow of a report fails, if any.
@@ -282,7 +224,7 @@ impl<P: Packet> PenaltyBox<P> {
             Reason::Unresponsive(before) => x > FLOWBW_FACTOR * before,
             Reason::High => {
                 let high = report.lambda > 0.0 && self.high(x, p_b, report.n.max(1.0), report.lambda);
-                high || (self.test == Test::Any && self.unfriendly(x, p_b))
+                high || (self.params.test == Test::Any && self.unfriendly(x, p_b))
             }
         }
     }
@@ -340,23 +282,25 @@ impl<P: Packet> Discipline<P> for PenaltyBox<P> {
         }
         self.restricted = restricted;
         self.history.begin(ctx.now);
-        self.due = ctx.now + self.interval;
+        self.due = ctx.now + self.params.interval;
     }
 
-    fn packets(&self) -> u64 {
-        self.fifo.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.fifo.for_each(visit);
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.fifo
     }
 
     fn average(&self) -> Option<f64> {
         Some(self.rule.avg())
+    }
+}
+
+impl<P: Packet> Configure<P> for PenaltyBox<P> {
+    fn configure(&mut self, params: PenaltyBoxParams, ctx: &mut Ctx<'_, P>) {
+        let bucket = params.bucket(self.bucket.filled);
+        self.bucket = Bucket { tokens: self.bucket.tokens.min(bucket.depth), ..bucket };
+        self.rule = RedRule::new(&params.red, &params.signal).continuing(&self.rule);
+        self.fifo.resize(params.red.limit, ctx);
+        self.params = params;
     }
 }
 

@@ -27,20 +27,28 @@
 //! | nothing on marks | `action` and `above_max_th`, as `red` has them, each kind by its own average | ns-2: `setbit_`, below max_th |
 //! | nothing on `gentle`, byte mode, law of gaps | none of `red`'s variants | the paper has plain RED |
 
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::Fifo;
-use crate::red::{Action, GapLaw, Mode, RedArithmetic, RedParams, RedRule};
-use alloc::collections::VecDeque;
-use sluicegate_base::{About, Declared, Range, Size, Span, params};
+use crate::fifo::{Buffer, Fifo};
+use crate::red::{Action, RedBlock, RedRule, RedSignal};
+use crate::registry::discipline;
+use sluicegate_base::{Range, Size, Span};
 
 /// The label of a packet within its profile.
 pub const IN: u32 = 1;
 /// The label of one beyond it.
 pub const OUT: u32 = 2;
 
-params! {
+discipline! {
+    Rio: "rio", "RIO",
+    source("Clark & Fang 1998; ns-2, queue/rio.cc"),
+    drops(Tail, Early, Forced),
+    // In and Out are not dropped alike.
+    proportional(),
+
     /// Parameters of [`Rio`].
     pub struct RioParams {
+        ..signal: RedSignal [action: Action::Drop, "ns-2, setbit_"];
         /// Queue weight of both averages: the weight of the present queue.
         w_q: f64 = default(0.002), unit("1"), range(Range::above(0.0).to(1.0)), source("ns-2, q_weight_; RED 1993, Sec. VI");
         /// Average of In packets below which no In packet is dropped or marked.
@@ -63,10 +71,6 @@ params! {
         /// Typical time to send a small packet, the unit of the idle decay.
         s: Span = derived("500 bytes at the link rate", |link| Span(link.rate.time_of(500).0.max(1))),
             range(Range::POSITIVE), source("RED 1993, Fig. 17; the length is ns-2's mean_pktsize");
-        /// Drop, or mark the packets that can carry a mark and drop the others.
-        action: Action = default(Action::Drop), source("ns-2, setbit_");
-        /// What a marker does with a packet that can carry a mark while the average that judges it is at its max_th or above.
-        above_max_th: Action = default(Action::Drop), source("RFC 3168, Sec. 7: drop");
     }
     rules {
         "thresholds count packets" [in_min_th, in_max_th, out_min_th, out_max_th]
@@ -76,15 +80,11 @@ params! {
     }
 }
 
-/// The reasons for which RIO drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early, DropReason::Forced];
-
 /// The queue of RIO without what says whether a packet is In: `rio_ps` has it too.
 #[derive(Clone, Debug)]
 pub(crate) struct Core<P> {
-    fifo: Fifo<P>,
-    /// Whether each packet in the queue is In.
-    kinds: VecDeque<bool>,
+    /// Packets, and whether each is In.
+    fifo: Fifo<P, bool>,
     in_packets: u64,
     in_rule: RedRule,
     out_rule: RedRule,
@@ -92,33 +92,8 @@ pub(crate) struct Core<P> {
 
 impl<P: Packet> Core<P> {
     pub fn new(params: &RioParams) -> Core<P> {
-        let rule = |min_th, max_th, max_p| {
-            RedRule::new(&RedParams {
-                w_q: params.w_q,
-                min_th,
-                max_th,
-                max_p,
-                limit: params.limit,
-                s: params.s,
-                wait: false,
-                gentle: false,
-                method: 2,
-                law: GapLaw::Section7,
-                arithmetic: RedArithmetic::Float,
-                mode: Mode::Packet,
-                max_packet: Size::Bytes(1),
-                action: params.action,
-                above_max_th: params.above_max_th,
-                short_first: None,
-            })
-        };
-        Core {
-            fifo: Fifo::new(params.limit),
-            kinds: VecDeque::new(),
-            in_packets: 0,
-            in_rule: rule(params.in_min_th, params.in_max_th, params.in_max_p),
-            out_rule: rule(params.out_min_th, params.out_max_th, params.out_max_p),
-        }
+        let [in_rule, out_rule] = rules(params);
+        Core { fifo: Fifo::new(params.limit), in_packets: 0, in_rule, out_rule }
     }
 
     /// A packet arrives that is In, or Out.
@@ -138,25 +113,33 @@ impl<P: Packet> Core<P> {
         if !self.fifo.has_room(&packet) {
             return ctx.drop(packet, DropReason::Tail);
         }
-        self.fifo.push(packet);
-        self.kinds.push_back(is_in);
+        self.fifo.push_with(packet, is_in);
         self.in_packets += u64::from(is_in);
     }
 
     #[inline]
     pub fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
-        let packet = self.fifo.pop();
-        match self.kinds.pop_front() {
-            Some(is_in) => self.in_packets -= u64::from(is_in),
-            None => {
-                self.in_rule.idle(ctx.now);
-                self.out_rule.idle(ctx.now);
-            }
-        }
-        packet
+        let Some((packet, is_in)) = self.fifo.pop_with() else {
+            self.in_rule.idle(ctx.now);
+            self.out_rule.idle(ctx.now);
+            return None;
+        };
+        self.in_packets -= u64::from(is_in);
+        Some(packet)
     }
 
-    pub fn fifo(&self) -> &Fifo<P> {
+    /// The parameters are these from now on.
+    pub fn configure(&mut self, params: &RioParams, ctx: &mut Ctx<'_, P>) {
+        let [in_rule, out_rule] = rules(params);
+        (self.in_rule, self.out_rule) = (in_rule.continuing(&self.in_rule), out_rule.continuing(&self.out_rule));
+        self.fifo.set_limit(params.limit);
+        while let Some((packet, is_in)) = self.fifo.pop_excess() {
+            self.in_packets -= u64::from(is_in);
+            ctx.drop(packet, DropReason::Reconfigured);
+        }
+    }
+
+    pub fn fifo(&self) -> &Fifo<P, bool> {
         &self.fifo
     }
 
@@ -170,22 +153,20 @@ impl<P: Packet> Core<P> {
     }
 }
 
+/// RED's rule for In and for Out packets.
+fn rules(params: &RioParams) -> [RedRule; 2] {
+    let &RioParams { w_q, limit, s, .. } = params;
+    let rule = |min_th, max_th, max_p| RedRule::new(&RedBlock { w_q, min_th, max_th, max_p, limit, s }, &params.signal);
+    [
+        rule(params.in_min_th, params.in_max_th, params.in_max_p),
+        rule(params.out_min_th, params.out_max_th, params.out_max_p),
+    ]
+}
+
 /// A first-in-first-out queue with RED for In and for Out packets.
 #[derive(Clone, Debug)]
 pub struct Rio<P> {
     core: Core<P>,
-}
-
-impl<P> Declared for Rio<P> {
-    type Params = RioParams;
-    const ABOUT: About = About {
-        name: "rio",
-        class: "Rio",
-        title: "RIO",
-        source: "Clark & Fang 1998; ns-2, queue/rio.cc",
-        tc: "",
-        module: include_str!("mod.rs"),
-    };
 }
 
 impl<P: Packet> Rio<P> {
@@ -210,21 +191,8 @@ impl<P: Packet> Discipline<P> for Rio<P> {
         self.core.dequeue(ctx)
     }
 
-    fn packets(&self) -> u64 {
-        self.core.fifo().packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.core.fifo().bytes()
-    }
-
-    /// In and Out are not dropped alike.
-    fn proportional(&self, _packet: &P, _cause: Option<DropReason>) -> bool {
-        false
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.core.fifo().for_each(visit);
+    fn buffer(&self) -> &dyn Buffer<P> {
+        self.core.fifo()
     }
 
     fn average(&self) -> Option<f64> {
@@ -233,6 +201,12 @@ impl<P: Packet> Discipline<P> for Rio<P> {
 
     fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
         self.core.state(visit);
+    }
+}
+
+impl<P: Packet> Configure<P> for Rio<P> {
+    fn configure(&mut self, params: RioParams, ctx: &mut Ctx<'_, P>) {
+        self.core.configure(&params, ctx);
     }
 }
 
@@ -335,7 +309,8 @@ mod tests {
 
     #[test]
     fn each_kind_is_marked_below_its_own_max_th() {
-        let marker = RioParams { action: Action::Mark, w_q: 1.0, ..params() };
+        let marker =
+            RioParams { signal: RedSignal { action: Action::Mark, ..params().signal.clone() }, w_q: 1.0, ..params() };
         let mut harness = Harness::new(Rio::new(marker), 1);
         let mut offer = |label| {
             let packet = TestPacket { flow: 1, bytes: 1000, label, ecn: Ecn::Capable0, ..TestPacket::default() };

@@ -32,46 +32,40 @@
 //! | strikes are kept with the flow's state | so: they are forgotten when the flow's last packet leaves | the paper's rule |
 //! | nothing on a full buffer | an arrival that is let pass is lost with reason `tail` | as `red` here |
 
-use crate::discipline::{Ctx, Discipline, DropReason, Packet};
-use crate::fifo::Fifo;
+use crate::configure::Configure;
+use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
+use crate::fifo::{Buffer, Fifo};
 use crate::flows::FlowMap;
-use sluicegate_base::{About, Declared, Range, Size, Span, Time, params};
+use crate::red::RedBlock;
+use crate::registry::discipline;
+use sluicegate_base::{Range, Size, Time};
 
-params! {
+discipline! {
+    Fred: "fred", "FRED",
+    source("Lin & Morris 1997; DCN 2004, Sec. 2"),
+    drops(Tail, Early, Policed),
+    // Each flow is judged by what it has queued.
+    proportional(),
+
     /// Parameters of [`Fred`].
     pub struct FredParams {
-        /// Queue weight: the weight of the present queue in the average.
-        w_q: f64 = default(0.002), unit("1"), range(Range::above(0.0).to(1.0)), source("Lin & Morris 1997, as remembered");
-        /// Average below which no packet is dropped by chance, and the most that one flow may have.
-        min_th: Size = default(Size::Packets(5)), unit("packets"), range(Range::POSITIVE), source("RED 1993, Fig. 3");
-        /// Average from which no flow may have more than two packets.
-        max_th: Size = default(Size::Packets(15)), unit("packets"), range(Range::POSITIVE),
-            source("RED 1993, Fig. 3: 3 times min_th");
-        /// The probability p_b as the average reaches max_th.
-        max_p: f64 = default(0.02), unit("1"), range(Range::above(0.0).to(1.0)),
-            source("Lin & Morris 1997, as remembered; RED 1993, Fig. 3");
+        ..red: RedBlock [
+            w_q: 0.002, "Lin & Morris 1997, as remembered";
+            max_p: 0.02, "Lin & Morris 1997, as remembered; RED 1993, Fig. 3";
+            limit: Size::Packets(300), "chosen here: far above max_th, so that FRED decides"
+        ];
         /// Packets that every flow may have without being dropped by chance.
         min_q: u64 = default(2), unit("packets"), range(Range::from(0.0)),
             source("Lin & Morris 1997, as remembered: 2 for small buffers, 4 for large");
-        /// Most that the queue holds, not counting the packet in transmission.
-        limit: Size = default(Size::Packets(300)), unit("packets"), range(Range::from(1.0)),
-            source("chosen here: far above max_th, so that FRED decides");
-        /// Typical time to send a small packet, the unit of the idle decay.
-        s: Span = derived("500 bytes at the link rate", |link| Span(link.rate.time_of(500).0.max(1))),
-            range(Range::POSITIVE), source("RED 1993, Fig. 17; the length is ns-2's mean_pktsize");
         /// Mark packets that can carry a mark where RED's chance would drop them. There is no chance, and so no mark,
         /// above max_th.
         ecn: bool = default(false), source("RFC 3168, Sec. 5; not in Lin & Morris 1997");
     }
     rules {
-        "min_th and max_th count packets" [min_th, max_th]
-            |p| matches!((p.min_th, p.max_th), (Size::Packets(_), Size::Packets(_)));
-        "min_th < max_th" [min_th, max_th] |p| p.min_th.amount() < p.max_th.amount();
+        "min_th and max_th count packets" [min_th, max_th] |p| p.red.counts_packets();
+        "min_th < max_th" [min_th, max_th] |p| p.red.is_a_band();
     }
 }
-
-/// The reasons for which FRED drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early, DropReason::Policed];
 
 /// A flow that has packets.
 #[derive(Clone, Copy, Debug, Default)]
@@ -83,15 +77,11 @@ struct Flow {
 /// A first-in-first-out queue under FRED.
 #[derive(Clone, Debug)]
 pub struct Fred<P> {
+    params: FredParams,
     fifo: Fifo<P>,
     flows: FlowMap<Flow>,
-    w_q: f64,
     min_th: f64,
     max_th: f64,
-    max_p: f64,
-    min_q: f64,
-    s: Span,
-    marks: bool,
     avg: f64,
     avgcq: f64,
     count: i64,
@@ -99,47 +89,41 @@ pub struct Fred<P> {
     q_time: Option<Time>,
 }
 
-impl<P> Declared for Fred<P> {
-    type Params = FredParams;
-    const ABOUT: About = About {
-        name: "fred",
-        class: "Fred",
-        title: "FRED",
-        source: "Lin & Morris 1997; DCN 2004, Sec. 2",
-        tc: "",
-        module: include_str!("mod.rs"),
-    };
-}
-
 impl<P: Packet> Fred<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(params: FredParams) -> Self {
         Fred {
-            fifo: Fifo::new(params.limit),
+            fifo: Fifo::new(params.red.limit),
             flows: FlowMap::default(),
-            w_q: params.w_q,
-            min_th: params.min_th.amount() as f64,
-            max_th: params.max_th.amount() as f64,
-            max_p: params.max_p,
-            min_q: params.min_q as f64,
-            s: params.s,
-            marks: params.ecn,
+            min_th: params.red.min_th.amount() as f64,
+            max_th: params.red.max_th.amount() as f64,
             avg: 0.0,
             avgcq: 1.0,
             count: -1,
             q_time: Some(Time::ZERO),
+            params,
         }
     }
 
     /// Brings the average up to date with a queue of so many packets.
     fn update(&mut self, q: u64) {
-        self.avg = (1.0 - self.w_q) * self.avg + self.w_q * q as f64;
+        self.avg = (1.0 - self.params.red.w_q) * self.avg + self.params.red.w_q * q as f64;
         self.share();
     }
 
     fn share(&mut self) {
         self.avgcq = (self.avg / self.flows.len().max(1) as f64).max(1.0);
+    }
+
+    /// A packet of this flow has left the queue.
+    fn forget(&mut self, flow: FlowKey) {
+        if let Some(state) = self.flows.get_mut(flow) {
+            state.qlen -= 1;
+            if state.qlen == 0 {
+                self.flows.remove(flow);
+            }
+        }
     }
 
     /// Whether RED's chance falls on an arrival of a flow with so many packets.
@@ -149,10 +133,10 @@ impl<P: Packet> Fred<P> {
             return false;
         }
         self.count += 1;
-        if qlen < self.min_q.max(self.avgcq) {
+        if qlen < (self.params.min_q as f64).max(self.avgcq) {
             return false;
         }
-        let p_b = self.max_p * (self.avg - self.min_th) / (self.max_th - self.min_th);
+        let p_b = self.params.red.max_p * (self.avg - self.min_th) / (self.max_th - self.min_th);
         let rest = 1.0 - self.count as f64 * p_b;
         let signal = rest <= 0.0 || ctx.rng.uniform() * rest < p_b;
         if signal {
@@ -165,8 +149,8 @@ impl<P: Packet> Fred<P> {
 impl<P: Packet> Discipline<P> for Fred<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
         if let Some(q_time) = self.q_time.take() {
-            let m = ctx.now.since(q_time).0 as f64 / self.s.0 as f64;
-            self.avg *= libm::pow(1.0 - self.w_q, m);
+            let m = ctx.now.since(q_time).0 as f64 / self.params.red.s.0 as f64;
+            self.avg *= libm::pow(1.0 - self.params.red.w_q, m);
             self.share();
         }
         let Flow { qlen, strike } = self.flows.get(packet.flow()).copied().unwrap_or_default();
@@ -179,7 +163,7 @@ impl<P: Packet> Discipline<P> for Fred<P> {
             }
             return ctx.drop(packet, DropReason::Policed);
         }
-        if self.chance(had, ctx) && !(self.marks && packet.mark()) {
+        if self.chance(had, ctx) && !(self.params.ecn && packet.mark()) {
             return ctx.drop(packet, DropReason::Early);
         }
         if !self.fifo.has_room(&packet) {
@@ -198,35 +182,29 @@ impl<P: Packet> Discipline<P> for Fred<P> {
             self.q_time.get_or_insert(ctx.now);
             return None;
         };
-        if let Some(flow) = self.flows.get_mut(packet.flow()) {
-            flow.qlen -= 1;
-            if flow.qlen == 0 {
-                self.flows.remove(packet.flow());
-            }
-        }
+        self.forget(packet.flow());
         self.update(self.fifo.packets());
         Some(packet)
     }
 
-    fn packets(&self) -> u64 {
-        self.fifo.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    /// Each flow is judged by what it has queued.
-    fn proportional(&self, _packet: &P, _cause: Option<DropReason>) -> bool {
-        false
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.fifo.for_each(visit);
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.fifo
     }
 
     fn average(&self) -> Option<f64> {
         Some(self.avg)
+    }
+}
+
+impl<P: Packet> Configure<P> for Fred<P> {
+    fn configure(&mut self, params: FredParams, ctx: &mut Ctx<'_, P>) {
+        (self.min_th, self.max_th) = (params.red.min_th.amount() as f64, params.red.max_th.amount() as f64);
+        self.fifo.set_limit(params.red.limit);
+        while let Some((packet, ())) = self.fifo.pop_excess() {
+            self.forget(packet.flow());
+            ctx.drop(packet, DropReason::Reconfigured);
+        }
+        self.params = params;
     }
 }
 

@@ -31,19 +31,29 @@ mod meter;
 
 pub use meter::{Balance, Meter};
 
-use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::red::Action;
+use crate::configure::Configure;
+use crate::discipline::{Ctx, Discipline, FlowKey, Packet};
+use crate::fifo::Buffer;
+use crate::red::{Action, RedSignal};
+use crate::registry::discipline;
 use crate::rio::{Core, IN, OUT, RioParams};
-use sluicegate_base::{About, Declared, Range, Size, Span, params};
+use sluicegate_base::{Range, Size, Span};
 
-params! {
+discipline! {
+    RioPs: "rio_ps", "RIO-PS",
+    source("Guo & Matta 2001, after DCN 2004"),
+    drops(Tail, Early, Forced),
+    // In and Out are not dropped alike.
+    proportional(),
+
     /// Parameters of [`RioPs`].
     pub struct RioPsParams {
+        ..signal: RedSignal [action: Action::Drop, "DCN 2004, Sec. 5"];
         /// Most that the queue holds, not counting the packet in transmission: B, of which the thresholds are parts.
         limit: Size = default(Size::Packets(240)), unit("packets"), range(Range::from(1.0)),
             source("DCN 2004, Table 1, for Drop Tail");
         /// L_t at the start: so many packets of a flow are In.
-        l_t: u64 = default(10), unit("packets"), range(Range::from(1.0).to(1e9)), source("chosen here");
+        l_t: u64 = default(10), unit("packets"), range(Range::from(1.0).to(1e9)), source("chosen here"), fixed(true);
         /// Most that L_t can become.
         l_t_max: u64 = default(100), unit("packets"), range(Range::from(1.0).to(1e9)), source("chosen here");
         /// Silence after which a flow is a new one.
@@ -55,7 +65,7 @@ params! {
         /// What of short and of long flows is compared.
         balance: Balance = default(Balance::Load), source("chosen here");
         /// Most flows that the meter remembers.
-        flows: u64 = default(16_384), unit("flows"), range(Range::from(1.0).to(65_536.0)), source("chosen here");
+        flows: u64 = default(16_384), unit("flows"), range(Range::from(1.0).to(65_536.0)), source("chosen here"), fixed(true);
         /// Queue weight of both averages: the weight of the present queue.
         w_q: f64 = default(1.0 / 512.0), unit("1"), range(Range::above(0.0).to(1.0)), source("RIO-PS 2001, from memory");
         /// Average of In packets below which no In packet is dropped or marked, as a part of limit.
@@ -73,10 +83,6 @@ params! {
         /// Typical time to send a small packet, the unit of the idle decay.
         s: Span = derived("500 bytes at the link rate", |link| Span(link.rate.time_of(500).0.max(1))),
             range(Range::POSITIVE), source("RED 1993, Fig. 17; the length is ns-2's mean_pktsize");
-        /// Drop, or mark the packets that can carry a mark and drop the others.
-        action: Action = default(Action::Drop), source("DCN 2004, Sec. 5");
-        /// What a marker does with a packet that can carry a mark while the average that judges it is at its maximum or above.
-        above_max_th: Action = default(Action::Drop), source("RFC 3168, Sec. 7: drop");
     }
     rules {
         "limit counts packets" [limit] |p| matches!(p.limit, Size::Packets(_));
@@ -86,8 +92,28 @@ params! {
     }
 }
 
-/// The reasons for which RIO-PS drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early, DropReason::Forced];
+impl RioPsParams {
+    /// RIO's parameters.
+    fn rio(&self) -> RioParams {
+        let limit = self.limit.amount() as f64;
+        // Whole packets, and the upper threshold above the lower one even in the smallest buffers.
+        let part = |part: f64| libm::round(part * limit) as u64;
+        let band = |low: f64, high: f64| (part(low).max(1), part(high).max(part(low).max(1) + 1));
+        let ((in_min, in_max), (out_min, out_max)) = (band(self.in_min, self.in_max), band(self.out_min, self.out_max));
+        RioParams {
+            w_q: self.w_q,
+            in_min_th: Size::Packets(in_min),
+            in_max_th: Size::Packets(in_max),
+            in_max_p: self.in_max_p,
+            out_min_th: Size::Packets(out_min),
+            out_max_th: Size::Packets(out_max),
+            out_max_p: self.out_max_p,
+            limit: self.limit,
+            s: self.s,
+            signal: self.signal.clone(),
+        }
+    }
+}
 
 /// A first-in-first-out queue under RIO that prefers the beginnings of flows.
 #[derive(Clone, Debug)]
@@ -96,45 +122,14 @@ pub struct RioPs<P> {
     core: Core<P>,
 }
 
-impl<P> Declared for RioPs<P> {
-    type Params = RioPsParams;
-    const ABOUT: About = About {
-        name: "rio_ps",
-        class: "RioPs",
-        title: "RIO-PS",
-        source: "Guo & Matta 2001, after DCN 2004",
-        tc: "",
-        module: include_str!("mod.rs"),
-    };
-}
-
 impl<P: Packet> RioPs<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(params: RioPsParams) -> Self {
-        let limit = params.limit.amount() as f64;
-        // Whole packets, and the upper threshold above the lower one even in the smallest buffers.
-        let part = |part: f64| libm::round(part * limit) as u64;
-        let band = |low: f64, high: f64| (part(low).max(1), part(high).max(part(low).max(1) + 1));
-        let ((in_min, in_max), (out_min, out_max)) =
-            (band(params.in_min, params.in_max), band(params.out_min, params.out_max));
-        let rio = RioParams {
-            w_q: params.w_q,
-            in_min_th: Size::Packets(in_min),
-            in_max_th: Size::Packets(in_max),
-            in_max_p: params.in_max_p,
-            out_min_th: Size::Packets(out_min),
-            out_max_th: Size::Packets(out_max),
-            out_max_p: params.out_max_p,
-            limit: params.limit,
-            s: params.s,
-            action: params.action,
-            above_max_th: params.above_max_th,
-        };
         let l_t = (params.l_t, params.l_t_max);
         RioPs {
             meter: Meter::new(params.flows, l_t, params.expiry, params.interval, params.ratio, params.balance),
-            core: Core::new(&rio),
+            core: Core::new(&params.rio()),
         }
     }
 }
@@ -150,21 +145,8 @@ impl<P: Packet> Discipline<P> for RioPs<P> {
         self.core.dequeue(ctx)
     }
 
-    fn packets(&self) -> u64 {
-        self.core.fifo().packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.core.fifo().bytes()
-    }
-
-    /// In and Out are not dropped alike.
-    fn proportional(&self, _packet: &P, _cause: Option<DropReason>) -> bool {
-        false
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.core.fifo().for_each(visit);
+    fn buffer(&self) -> &dyn Buffer<P> {
+        self.core.fifo()
     }
 
     fn average(&self) -> Option<f64> {
@@ -178,9 +160,17 @@ impl<P: Packet> Discipline<P> for RioPs<P> {
     }
 }
 
+impl<P: Packet> Configure<P> for RioPs<P> {
+    fn configure(&mut self, params: RioPsParams, ctx: &mut Ctx<'_, P>) {
+        self.core.configure(&params.rio(), ctx);
+        self.meter.configure(params.l_t_max, params.expiry, params.interval, params.ratio, params.balance);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::discipline::DropReason;
     use crate::harness::{Harness, TestPacket};
     use crate::rio::Rio;
     use alloc::vec::Vec;

@@ -41,12 +41,13 @@
 //! | nothing on arithmetic | floating point | Linux: parts of 2⁵⁶ and ticks of 64 ns. Against a model of its rules p is the same to 10⁻⁶ after every update while signals are marks; at 1.05 to 1.6 times the link's rate losses agree within 3 %, mean queues within 10 % (`tests/pie_linux.rs`) |
 //! | nothing on idle links | when all is at rest (no packet, p = 0, both delays 0, full burst allowance) nothing changes and no update is asked for | equal, and an idle link needs no clock |
 
+use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::Fifo;
+use crate::fifo::{Buffer, Fifo};
 use crate::periodic_timer::PeriodicTimer;
 use crate::red::{Action, Mode};
-use alloc::collections::VecDeque;
-use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Stream, Time, choices, params};
+use crate::registry::discipline;
+use sluicegate_base::{Range, Rate, Size, Span, Stream, Time, choices};
 
 choices! {
     /// What the queueing delay is taken from.
@@ -58,7 +59,12 @@ choices! {
     }
 }
 
-params! {
+discipline! {
+    Pie: "pie", "PIE",
+    source("RFC 8033 (Pan, Natarajan, Baker & White 2017); Linux, net/sched/sch_pie.c"),
+    tc("tc qdisc add dev DEV root pie limit LIMIT target TARGET tupdate T_UPDATE alpha ALPHA_16THS beta BETA_16THS"),
+    drops(Tail, Early),
+
     /// Parameters of [`Pie`].
     pub struct PieParams {
         /// Queueing delay wanted.
@@ -98,9 +104,6 @@ params! {
     }
 }
 
-/// The reasons for which PIE drops packets.
-pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early];
-
 /// Below each probability, the divisor of the change.
 const SCALES: [(f64, f64); 6] = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (0.1, 2.0)];
 /// A signal is not due before the probabilities have added up to the first, and certain from the second on.
@@ -112,9 +115,8 @@ const STEP: f64 = 0.02;
 #[derive(Clone, Debug)]
 pub struct Pie<P> {
     params: PieParams,
-    fifo: Fifo<P>,
-    /// When each packet in the queue came.
-    arrivals: VecDeque<Time>,
+    /// Packets, and when each came.
+    fifo: Fifo<P, Time>,
     updates: PeriodicTimer,
     p: f64,
     accu_p: f64,
@@ -125,25 +127,12 @@ pub struct Pie<P> {
     max_packet: u64,
 }
 
-impl<P> Declared for Pie<P> {
-    type Params = PieParams;
-    const ABOUT: About = About {
-        name: "pie",
-        class: "Pie",
-        title: "PIE",
-        source: "RFC 8033 (Pan, Natarajan, Baker & White 2017); Linux, net/sched/sch_pie.c",
-        tc: "tc qdisc add dev DEV root pie limit LIMIT target TARGET tupdate T_UPDATE alpha ALPHA_16THS beta BETA_16THS",
-        module: include_str!("mod.rs"),
-    };
-}
-
 impl<P: Packet> Pie<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(params: PieParams) -> Self {
         Pie {
             fifo: Fifo::new(params.limit),
-            arrivals: VecDeque::new(),
             updates: PeriodicTimer::new(params.t_update),
             p: 0.0,
             accu_p: 0.0,
@@ -237,13 +226,11 @@ impl<P: Packet> Discipline<P> for Pie<P> {
                 return ctx.drop(packet, DropReason::Early);
             }
         }
-        self.fifo.push(packet);
-        self.arrivals.push_back(ctx.now);
+        self.fifo.push_with(packet, ctx.now);
     }
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
-        let packet = self.fifo.pop()?;
-        let came = self.arrivals.pop_front().expect("a time of arrival for each packet");
+        let (packet, came) = self.fifo.pop_with()?;
         self.qdelay = if self.fifo.packets() == 0 { Span::ZERO } else { ctx.now.since(came) };
         Some(packet)
     }
@@ -258,22 +245,24 @@ impl<P: Packet> Discipline<P> for Pie<P> {
         }
     }
 
-    fn packets(&self) -> u64 {
-        self.fifo.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        self.fifo.for_each(visit);
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.fifo
     }
 
     fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
         visit(None, "p", self.p);
         visit(None, "qdelay_s", self.current_qdelay().as_secs());
         visit(None, "burst_allowance_s", self.burst_allowance.as_secs());
+    }
+}
+
+impl<P: Packet> Configure<P> for Pie<P> {
+    fn configure(&mut self, params: PieParams, ctx: &mut Ctx<'_, P>) {
+        self.fifo.resize(params.limit, ctx);
+        self.updates.set_period(params.t_update);
+        self.burst_allowance = self.burst_allowance.min(params.max_burst);
+        self.max_packet = params.max_packet.amount();
+        self.params = params;
     }
 }
 
