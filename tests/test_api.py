@@ -293,7 +293,7 @@ def test_every_public_name_is_there() -> None:
     count=st.integers(1, 5),
     seed=st.integers(0, 2**32),
 )
-def test_what_arrives_departs_is_lost_or_waits(discipline: str, limit: int, udp: int, count: int, seed: int) -> None:
+def test_what_arrives_departs_is_dropped_or_waits(discipline: str, limit: int, udp: int, count: int, seed: int) -> None:
     sets = {
         "queue.discipline": discipline,
         "queue.limit": limit,
@@ -303,10 +303,10 @@ def test_what_arrives_departs_is_lost_or_waits(discipline: str, limit: int, udp:
         "run.warmup": "0 s",
     }
     run = run_text(SMALL, sets=sets, seed=seed)
-    causes = [column for column in run.links.columns if column.startswith("lost_") and column != "lost_packets"]
+    reasons = [column for column in run.links.columns if column.startswith("drops_") and column != "drops_packets"]
     for link in run.links.to_dicts():
-        queued = link["arrivals_packets"] - link["departures_packets"] - link["lost_packets"]
+        queued = link["arrivals_packets"] - link["departures_packets"] - link["drops_packets"]
         assert 0 <= queued <= link["queue_packets_max"] + 1
-        assert sum(link[cause] for cause in causes) == link["lost_packets"]
+        assert sum(link[reason] for reason in reasons) == link["drops_packets"]
     for flow in run.flows.to_dicts():
-        assert flow["delivered_packets"] + flow["lost_packets"] <= flow["sent_packets"]
+        assert flow["delivered_packets"] + flow["drops_packets"] <= flow["sent_packets"]

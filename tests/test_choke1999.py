@@ -379,7 +379,7 @@ def test_the_window_ratio_says_whether_flows_are_synchronised(flows: tuple[list[
 def one_run(study: Study, **at: Any) -> pl.DataFrame:
     """The flows of one run at a point."""
     point = next(point for point in study.points if all(point[axis] == value for axis, value in at.items()))
-    needs = {"flows": frozenset({"flow", "group", "kind", "arrivals_packets", "lost_packets", "lost_match"})}
+    needs = {"flows": frozenset({"flow", "group", "kind", "arrivals_packets", "drops_packets", "drops_match"})}
     return run_experiments([study.experiment(point, TINY, None, needs)], [1])["flows"]
 
 
@@ -393,7 +393,7 @@ def test_bursts_come_whole_and_the_smooth_flow_at_the_same_rate() -> None:
 def test_losses_of_bursts_are_counted_over_all_of_them() -> None:
     rows = [("a", 1, 0, "tcp", 500, 400), ("a", 1, 1, "udp", 8, 2), ("a", 1, 2, "udp", 8, 4), ("a", 1, 3, "udp", 20, 1)]
     flows = pl.DataFrame(
-        rows, schema=["experiment", "seed", "group", "kind", "arrivals_packets", "lost_packets"], orient="row"
+        rows, schema=["experiment", "seed", "group", "kind", "arrivals_packets", "drops_packets"], orient="row"
     )
     measures = text_claims.bursts.measure
     assert measures["burst_loss"].evaluate({"flows": flows}) == {("a", 1): pytest.approx(100 * 6 / 16)}
@@ -408,8 +408,8 @@ def test_the_scenario_without_udp_is_the_other_without_its_last_group() -> None:
 
 def test_flows_with_a_window_of_one_never_meet_themselves() -> None:
     flows = one_run(text_claims.single, queue=network.CHOKE)
-    assert flows["lost_packets"].sum() > 0
-    assert flows["lost_match"].sum() == 0
+    assert flows["drops_packets"].sum() > 0
+    assert flows["drops_match"].sum() == 0
 
 
 def test_points_run_what_they_say() -> None:

@@ -227,7 +227,7 @@ def test_vegas_keeps_alpha_to_beta_packets_of_each_flow_in_a_queue_without_losse
             "flows.0.algorithm": "vegas", "flows.0.vegas_rules": "paper", "run.duration": "60 s", "run.warmup": "20 s",
         })  # fmt: skip
         link = run.links.row(0, named=True)
-        assert link["lost_packets"] == 0
+        assert link["drops_packets"] == 0
         assert link["utilisation"] > 0.99
         # The packet in transmission is one of them.
         assert 1.0 <= (link["queue_packets_mean"] + 1) / flows <= most + 1 / flows

@@ -130,7 +130,7 @@ def test_disciplines_explains_one(sluicegate: Program) -> None:
     text = sluicegate("disciplines", "red").stdout
     for field in red["fields"]:
         assert field["name"] in text
-    for part in (*red["rules"], red["tc"], *red["causes"], red["class_name"]):
+    for part in (*red["rules"], red["tc"], *red["drop_reasons"], red["class_name"]):
         assert part in text
 
 

@@ -30,12 +30,12 @@ FILES = ["comparison.parquet", "differences.parquet", "links.svg", "runs.parquet
 T2 = 4.302652729749464  # Student's t, 97.5 %, 2 degrees of freedom (any printed table: 4.303)
 
 FLOWS = [
-    {"kind": "tcp", "algorithm": "reno", "throughput_bps": 100.0, "arrivals_packets": 40, "lost_packets": 4},
-    {"kind": "tcp", "algorithm": "reno", "throughput_bps": 300.0, "arrivals_packets": 60, "lost_packets": 1},
-    {"kind": "udp", "algorithm": "", "throughput_bps": 600.0, "arrivals_packets": 100, "lost_packets": 75},
+    {"kind": "tcp", "algorithm": "reno", "throughput_bps": 100.0, "arrivals_packets": 40, "drops_packets": 4},
+    {"kind": "tcp", "algorithm": "reno", "throughput_bps": 300.0, "arrivals_packets": 60, "drops_packets": 1},
+    {"kind": "udp", "algorithm": "", "throughput_bps": 600.0, "arrivals_packets": 100, "drops_packets": 75},
 ]
 LINK = {
-    "link": "bottleneck", "arrivals_packets": 200, "lost_packets": 80, "lost_tail": 50, "lost_early": 30,
+    "link": "bottleneck", "arrivals_packets": 200, "drops_packets": 80, "drops_tail": 50, "drops_early": 30,
     "marked_packets": 20,
     "queueing_delay_mean_ns": 3e6, "queueing_delay_p99_ns": 9e6, "utilisation": 0.75,
 }  # fmt: skip
@@ -74,8 +74,8 @@ def test_one_run_is_measured_as_by_hand() -> None:
         "jain_tcp": 0.8,  # 400² / (2 · (100² + 300²))
         "jain_all": pytest.approx(1000**2 / (3 * 460000)),
         "loss_ratio": 0.4,
-        "lost_tail_ratio": 0.25,
-        "lost_early_ratio": 0.15,
+        "drops_tail_ratio": 0.25,
+        "drops_early_ratio": 0.15,
         "marked_ratio": 0.1,
         "queueing_delay_mean_ns": 3e6,
         "queueing_delay_p99_ns": 9e6,
@@ -84,7 +84,7 @@ def test_one_run_is_measured_as_by_hand() -> None:
 
 
 def test_several_links_keep_their_names() -> None:
-    second = LINK | {"link": "tcp", "arrivals_packets": 0, "lost_packets": 0, "utilisation": 0.0}
+    second = LINK | {"link": "tcp", "arrivals_packets": 0, "drops_packets": 0, "utilisation": 0.0}
     values = comparison.measure(FLOWS, [LINK, second], KINDS)
     assert values["bottleneck.loss_ratio"] == 0.4
     assert values["tcp.loss_ratio"] is None
@@ -286,7 +286,7 @@ def test_runs_are_those_of_the_same_seed_alone(done: sg.Comparison) -> None:
     assert row["jain_tcp"] == pytest.approx(sum(tcp) ** 2 / (32 * sum(x * x for x in tcp)), rel=1e-12)
     for column in ("utilisation", "queueing_delay_mean_ns", "queueing_delay_p99_ns"):
         assert row[column] == link[column]
-    assert row["lost_match_ratio"] == link["lost_match"] / link["arrivals_packets"]
+    assert row["drops_match_ratio"] == link["drops_match"] / link["arrivals_packets"]
 
 
 def test_the_tables_hold_the_intervals_of_the_runs(done: sg.Comparison) -> None:
@@ -358,7 +358,7 @@ def test_figures_name_axes_with_units_and_every_series(done: sg.Comparison) -> N
     assert (price.get_xlabel(), price.get_ylabel()) == ("utilisation (%)", "mean queueing delay (ms)")
     looks = {(line.get_color(), line.get_marker()) for line in price.lines if not line.get_label().startswith("_")}
     assert len(looks) == 3
-    assert losses.get_legend_handles_labels()[1] == [f"drops: {cause}" for cause in done.causes]
+    assert losses.get_legend_handles_labels()[1] == [f"drops: {reason}" for reason in done.drop_reasons]
 
 
 def test_figures_of_one_seed_and_of_several_links() -> None:
@@ -375,7 +375,7 @@ def test_figures_of_one_seed_and_of_several_links() -> None:
 def test_the_manual_defines_every_quantity_and_file(done: sg.Comparison) -> None:
     text = DOCS.joinpath("compare.md").read_text("utf-8")
     for name in done.runs.columns:
-        generic = re.sub(r"^(tcp|udp)_", "<kind>_", re.sub(r"^lost_\w+_ratio$", "lost_<cause>_ratio", name))
+        generic = re.sub(r"^(tcp|udp)_", "<kind>_", re.sub(r"^drops_\w+_ratio$", "drops_<reason>_ratio", name))
         assert f"`{generic}`" in text, name
     for name in (*done.means.columns, *done.differences.columns, *FILES):
         assert f"`{name}`" in text, name
@@ -475,7 +475,7 @@ def test_a_value_that_some_runs_lack_is_told() -> None:
         "jain_tcp": [0.5, None],
         "jain_all": [1.0, 1.0],
     }
-    others = ("loss_ratio", "lost_tail_ratio", "queueing_delay_mean_ns", "queueing_delay_p99_ns", "utilisation")
+    others = ("loss_ratio", "drops_tail_ratio", "queueing_delay_mean_ns", "queueing_delay_p99_ns", "utilisation")
     columns |= {name: [0.1, 0.2] for name in others}
     runs = fake_runs(**{name: {"red": values} for name, values in columns.items()})
     fake = sg.Comparison(runs, {"red": "red"}, "red", ["x"], ["bottleneck"], {"seeds": [1, 2]})

@@ -38,7 +38,7 @@ class Mine(sg.Aqm):
     def enqueue(self, packet, ctx):
         if self.fault and packet.number == 9:
             raise LookupError("mine")
-        self.queue.append(packet) if len(self.queue) < self.limit else ctx.lost(packet, "tail")
+        self.queue.append(packet) if len(self.queue) < self.limit else ctx.drop(packet, "tail")
 
     def dequeue(self, ctx):
         return self.queue.pop(0) if self.queue else None
@@ -58,7 +58,7 @@ class Mine(sg.Aqm):
         if len(self.queue) < self.limit:
             self.queue.append(packet)
         else:
-            ctx.lost(packet, "tail")
+            ctx.drop(packet, "tail")
 
     def dequeue(self, ctx: sg.Ctx) -> sg.Packet | None:
         return self.queue.pop(0) if self.queue else None

@@ -78,7 +78,7 @@ def small_load(target_bps: float, tolerance: float, **sets: str) -> Load:
     # Without a tail: a single long response would be a large part of so small a load.
     for group in (0, 1):
         base |= {f"flows.{group}.{key}_size": "exponential(mean = 7 kB)" for key in ("response", "embedded")}
-    keep = {"links": ("link", "rate_bps", "utilisation", "lost_packets")}
+    keep = {"links": ("link", "rate_bps", "utilisation", "drops_packets")}
     experiment = Experiment("uncongested", text, name, tuple((base | sets).items()), keep)
     return Load("small", experiment, (target_bps, 0.6 * target_bps), "count", network.EACH_USER_BPS, tolerance)
 

@@ -134,7 +134,7 @@ def test_a_conflict_of_rules_is_said_with_what_gave_way(conflict: str) -> None:
     assert any(all(part in said for part in parts) for said in sg.design_red(**LINK | changed).warnings)
 
 
-def test_the_mend_that_a_warning_names_mends() -> None:
+def test_the_fix_that_a_warning_names_works() -> None:
     [said, *_] = sg.design_red(**LINK | {"burst": 500, "delay_target": "10 ms"}).warnings
     found = re.search(
         r"bursts up to (\d+) packets pass; this one would with min_th = (\d+), a delay target of (.*)$", said
@@ -201,7 +201,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_answered_with_place_and_mend(sluicegate: Program, mistake: str) -> None:
+def test_a_mistake_is_answered_with_place_and_fix(sluicegate: Program, mistake: str) -> None:
     done = sluicegate("design", "red", *OPTIONS, mistake)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: ")

@@ -99,8 +99,8 @@ def test_what_dcn_held_counts_after_the_warmup() -> None:
 
 def test_measures_of_transfers_by_their_length() -> None:
     flows = pl.DataFrame({"experiment": ["a"] * 5, "seed": [1] * 5, "group": [0, 0, 3, 3, 7],
-                          "arrivals_packets": [1, 0, 8, 9, 100], "lost_packets": [0, 0, 0, 2, 10],
-                          "lost_early": [0, 0, 0, 2, 10]})  # fmt: skip
+                          "arrivals_packets": [1, 0, 8, 9, 100], "drops_packets": [0, 0, 0, 2, 10],
+                          "drops_early": [0, 0, 0, 2, 10]})  # fmt: skip
     measured = {name: dcn_study.MEASURES[name].evaluate({"flows": flows})["a", 1]
                 for name in ("short_hit", "never_hit", "long_loss")}  # fmt: skip
     assert measured == {"short_hit": pytest.approx(100 / 3), "never_hit": 0, "long_loss": 10}

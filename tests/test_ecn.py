@@ -58,7 +58,7 @@ CAPABLE = partial(sg.Tcp, ecn=True, handshake=False, min_rto="1 s")
 def test_red_marks_where_it_would_drop_and_nothing_is_sent_again() -> None:
     run = simulate(queue("red", **LIGHT), sg.Tcp(3, ecn=True))
     assert total(run, "marked_packets") == run.links["marked_packets"][0] > 50
-    assert run.links["lost_packets"][0] == total(run, "lost_early") == 0
+    assert run.links["drops_packets"][0] == total(run, "drops_early") == 0
     assert total(run, "retransmissions") == total(run, "timeouts") == 0
     for flow in run.flows.to_dicts():
         assert 0 < flow["mark_responses"] <= flow["marked_packets"]
@@ -69,16 +69,16 @@ def test_without_ecn_the_same_discipline_drops() -> None:
     for capable, marks in [(False, True), (True, False), (False, False)]:
         run = simulate(queue("red", marks=marks, **LIGHT), sg.Tcp(3, ecn=capable))
         assert total(run, "marked_packets") == total(run, "mark_responses") == 0
-        assert total(run, "lost_early") > 50
-        assert total(run, "retransmissions") >= total(run, "lost_early")
+        assert total(run, "drops_early") > 50
+        assert total(run, "retransmissions") >= total(run, "drops_early")
 
 
 def test_capable_flows_beside_others() -> None:
     run = simulate(queue("red", **LIGHT), sg.Tcp(2, ecn=True), sg.Tcp(2))
-    assert total(run, "lost_early", group=0) == total(run, "mark_responses", group=1) == 0
+    assert total(run, "drops_early", group=0) == total(run, "mark_responses", group=1) == 0
     assert total(run, "marked_packets", group=1) == total(run, "retransmissions", group=0) == 0
     # The same rule meets both: what it makes of packets is as frequent, within four standard deviations.
-    marks, drops = total(run, "marked_packets", group=0), total(run, "lost_early", group=1)
+    marks, drops = total(run, "marked_packets", group=0), total(run, "drops_early", group=1)
     arrivals = [total(run, "arrivals_packets", group=group) for group in (0, 1)]
     p = (marks + drops) / sum(arrivals)
     deviation = (p * (1 - p) * sum(1 / n for n in arrivals)) ** 0.5
@@ -91,20 +91,20 @@ def test_udp_is_never_marked() -> None:
     for name in MARKERS:
         run = simulate(queue(name, **HEAVY), *sources, sg.Tcp(1, ecn=True))
         others = run.flows.filter(pl.col("kind") != "tcp")
-        assert others["lost_packets"].min() > 0  # type: ignore[operator]
+        assert others["drops_packets"].min() > 0  # type: ignore[operator]
         assert others["marked_packets"].sum() == others["mark_responses"].sum() == 0
 
 
 @pytest.mark.parametrize("name", MARKERS)
 def test_every_marker_marks(name: str) -> None:
-    """Many flows, so that under CHOKe an arrival seldom meets its own flow; what is lost for that goes out again, and
-    then can be dropped early. That no capable packet is, crates/aqm/tests/every_discipline.rs tests."""
+    """Many flows, so that under CHOKe an arrival seldom meets its own flow; what is dropped for that goes out
+    again, and then can be dropped early. That no capable packet is, crates/aqm/tests/every_discipline.rs tests."""
     run = simulate(queue(name, **LIGHT), CAPABLE(25))
     assert total(run, "marked_packets") > 100
     assert total(run, "mark_responses") > 100
-    assert total(run, "lost_early") < total(run, "retransmissions") / 4
+    assert total(run, "drops_early") < total(run, "retransmissions") / 4
     plain = simulate(queue(name, marks=False, **LIGHT), CAPABLE(25))
-    assert total(plain, "lost_early") > 100
+    assert total(plain, "drops_early") > 100
     assert total(plain, "marked_packets") == 0
 
 
@@ -114,10 +114,10 @@ def test_above_max_th_makes_the_difference_that_it_declares(name: str) -> None:
     for run in (drops, marks):
         assert run.links["average_packets_max"][0] > 15
     assert FIELDS[name]["above_max_th"]["default"] == "drop"
-    assert total(drops, "lost_forced") > 100
+    assert total(drops, "drops_forced") > 100
     assert total(drops, "marked_packets") > 30
     # CHOKe drops matches and RED-PD what it filters in both cases.
-    assert marks.links["lost_packets"][0] == total(marks, "lost_match") + total(marks, "lost_policed")
+    assert marks.links["drops_packets"][0] == total(marks, "drops_match") + total(marks, "drops_policed")
     if name not in ("choke", "red_pd"):
         assert total(marks, "retransmissions") == 0
     # RED-PD's filter takes some of what RED would mark.
@@ -133,16 +133,16 @@ def test_above_max_th_makes_the_difference_that_it_declares(name: str) -> None:
 def test_choke_linux_marks_above_max_th_too() -> None:
     run = simulate(queue("choke_linux", **HEAVY), CAPABLE(40), sg.Tcp(3))
     assert run.links["average_packets_max"][0] > 16
-    # Matches lose capable packets, which go out again without the capability.
-    assert total(run, "lost_forced", group=0) <= total(run, "retransmissions", group=0)
-    assert total(run, "lost_forced", group=0) < total(run, "marked_packets", group=0) / 50
-    assert total(run, "lost_forced", group=1) > 10
+    # Matches drop capable packets, which go out again without the capability.
+    assert total(run, "drops_forced", group=0) <= total(run, "retransmissions", group=0)
+    assert total(run, "drops_forced", group=0) < total(run, "marked_packets", group=0) / 50
+    assert total(run, "drops_forced", group=1) > 10
 
 
-@pytest.mark.parametrize("name", [name for name in MARKERS if "match" in DECLARED[name]["causes"]])
+@pytest.mark.parametrize("name", [name for name in MARKERS if "match" in DECLARED[name]["drop_reasons"]])
 def test_a_match_is_a_loss_though_the_flow_is_capable(name: str) -> None:
     run = simulate(queue(name, **HEAVY), sg.Tcp(3, ecn=True))
-    assert total(run, "lost_match") > 20
+    assert total(run, "drops_match") > 20
 
 
 def test_bare_acknowledgements_are_not_marked() -> None:
@@ -155,7 +155,7 @@ def test_bare_acknowledgements_are_not_marked() -> None:
     net = sg.topology(*links, queue=queue("red", **LIGHT))
     run = sg.simulate(net, sg.Tcp(5, ecn=True, path=["there"], return_path=["back"]), duration="30 s", warmup="0 s")
     back = run.links.filter(link="back")
-    assert back["lost_early"][0] > 20
+    assert back["drops_early"][0] > 20
     assert back["marked_packets"][0] == 0
 
 
@@ -188,7 +188,7 @@ def test_one_cut_for_each_window_of_marks(algorithm: str, numbers: tuple[int, ..
     flow = run.flows.to_dicts()[0]
     assert flow["marked_packets"] == len(numbers)
     assert flow["mark_responses"] == cuts
-    assert flow["lost_packets"] == flow["retransmissions"] == 0
+    assert flow["drops_packets"] == flow["retransmissions"] == 0
 
 
 def test_a_mark_halves_the_window_of_reno() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-MEND = "copy Cargo.lock to fuzz/Cargo.lock, then: cd fuzz && cargo metadata"
+FIX = "copy Cargo.lock to fuzz/Cargo.lock, then: cd fuzz && cargo metadata"
 
 
 def packages(lock: str) -> dict[str, list[dict[str, Any]]]:
@@ -33,7 +33,7 @@ def test_what_is_fuzzed_has_the_versions_of_what_is_shipped() -> None:
         name = manifest["package"]["name"]
         known = {each.split()[0] for package in fuzzed.get(name, []) for each in package.get("dependencies", [])}
         missing = set(manifest["dependencies"]) - known
-        assert name not in needed or not missing, f"{name} {missing}: {MEND}"
+        assert name not in needed or not missing, f"{name} {missing}: {FIX}"
     for name in needed:
         extra = {package["version"] for package in fuzzed[name]} - {package["version"] for package in shipped[name]}
-        assert not extra, f"{name} {extra}: {MEND}"
+        assert not extra, f"{name} {extra}: {FIX}"

@@ -64,7 +64,7 @@ def test_the_files_are_fresh() -> None:
 
 
 @pytest.mark.parametrize("path", GENERATED)
-def test_a_stale_file_is_caught_and_mended(copy: Path, path: str) -> None:
+def test_a_stale_file_is_caught_and_fixed(copy: Path, path: str) -> None:
     with (copy / path).open("a") as file:
         file.write("\n# changed by hand\n")
     done = generate("--check", "--root", copy)

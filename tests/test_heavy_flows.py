@@ -38,9 +38,9 @@ def table(*chances: float | None, shares: float = 0.2) -> pl.DataFrame:
             "recent_share": [shares] * len(chances),
             "recent_expected": [1 / len(chances)] * len(chances),
             "recent_packets": [100.0] * len(chances),
-            "recent_chance": chances,
+            "recent_p_value": chances,
         },
-        schema_overrides={"recent_chance": pl.Float64},
+        schema_overrides={"recent_p_value": pl.Float64},
     )
 
 
@@ -94,7 +94,7 @@ def test_a_full_queue_names_nobody() -> None:
     """Who finds it full is not who sends most (Sec. IX)."""
     text, name = api.read_scenario("unresponsive")
     flows = run_text(text, name, sets=[("queue.discipline", "drop_tail"), ("run.duration", "30 s")]).flows
-    assert flows["lost_packets"].sum() > 100
+    assert flows["drops_packets"].sum() > 100
     assert heavy_flow_lines(flows) == []
 
 
@@ -102,7 +102,7 @@ def test_many_are_cut_to_a_few_lines() -> None:
     text = heavy_flow_lines(table(*[1e-9] * 8))
     assert len(text) == 1 + HEAVY_FLOWS + 1
     assert text[1] == ("  flow 1 (tcp): 20 % of the last 100; expected 12 %; p ≤ 1e-09")
-    assert text[-1] == "  and 3 more; see recent_chance in flows"
+    assert text[-1] == "  and 3 more; see recent_p_value in flows"
 
 
 def test_the_command_says_so(sluicegate: Program) -> None:

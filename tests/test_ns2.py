@@ -85,7 +85,7 @@ $q set setbit_ {ecn}
 def ns2(
     folder: Path, algorithm: str, flows: int, limit: int, red: bool, delayed: bool, seed: int, *, ecn: bool = False
 ) -> tuple[float, float]:
-    """Throughput in Mbit/s and the share of packets lost, from 20 to 120 s."""
+    """Throughput in Mbit/s and the share of packets dropped, from 20 to 120 s."""
     sink = "TCPSink" + ("/Sack1" if algorithm == "sack" else "") + ("/DelAck" if delayed else "")
     script = SCRIPT.format(
         seed=seed, queue="RED" if red else "DropTail", limit=limit,
@@ -95,8 +95,8 @@ def ns2(
     path = folder / "x.tcl"
     path.write_text(script)
     done = subprocess.run(["ns", str(path)], capture_output=True, text=True, check=True)
-    departed, lost, arrived = map(float, done.stdout.split())
-    return departed * 8 / 100e6, lost / arrived
+    departed, dropped, arrived = map(float, done.stdout.split())
+    return departed * 8 / 100e6, dropped / arrived
 
 
 def ours(
@@ -117,7 +117,7 @@ def ours(
     )  # fmt: skip
     run = sg.simulate(net, tcp, duration="120 s", warmup="20 s", seed=seed, series=False)
     [link] = run.links.to_dicts()
-    return link["utilisation"] * 1.5, link["lost_packets"] / link["arrivals_packets"]
+    return link["utilisation"] * 1.5, link["drops_packets"] / link["arrivals_packets"]
 
 
 @pytest.mark.parametrize("algorithm", AGENTS)
@@ -157,7 +157,7 @@ def test_throughput_is_that_of_ns2(
 def test_throughput_with_marks_is_that_of_ns2(tmp_path: Path, flows: int) -> None:
     theirs = [ns2(tmp_path, "newreno", flows, 50, True, False, seed, ecn=True) for seed in SEEDS]
     mine = [ours("newreno", flows, 50, True, False, seed, ecn=True) for seed in SEEDS]
-    # Marks alone steer the window, so almost nothing is lost on either side; throughput as above.
+    # Marks alone steer the window, so almost nothing is dropped on either side; throughput as above.
     assert fmean(run[0] for run in mine) == pytest.approx(fmean(run[0] for run in theirs), rel=0.01)
     assert fmean(run[1] for run in mine) < 0.003
     assert fmean(run[1] for run in theirs) < 0.003

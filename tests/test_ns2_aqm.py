@@ -81,7 +81,7 @@ $ns run
 
 @dataclass(frozen=True)
 class Measured:
-    """Mbit/s that left the link, and of the UDP flow; the part of packets lost; packets in the queue on average."""
+    """Mbit/s that left the link, and of the UDP flow; the part of packets dropped; packets in the queue on average."""
 
     total: float
     udp: float
@@ -130,9 +130,9 @@ def ns2(folder: Path, name: str, udp: bool, seed: int) -> Measured:
     path.write_text(text)
     done = subprocess.run(["ns", str(path)], capture_output=True, text=True, check=True)
     values = [float(word) for word in done.stdout.split()]
-    sent, udp_bytes, lost, arrived, area = (values[k + 5] - values[k] for k in range(5))
+    sent, udp_bytes, dropped, arrived, area = (values[k + 5] - values[k] for k in range(5))
     span = END - START
-    return Measured(sent * 8e-6 / span, udp_bytes * 8e-6 / span, lost / arrived, area / span)
+    return Measured(sent * 8e-6 / span, udp_bytes * 8e-6 / span, dropped / arrived, area / span)
 
 
 def ours(name: str, udp: bool, seed: int) -> Measured:
@@ -144,7 +144,7 @@ def ours(name: str, udp: bool, seed: int) -> Measured:
     run = sg.simulate(net, flows, duration=f"{END} s", warmup=f"{START} s", seed=seed, series=False)
     [link] = run.links.to_dicts()
     fast = run.flows.filter(run.flows["kind"] == "udp")["throughput_bps"].sum() / 1e6
-    loss = link["lost_packets"] / link["arrivals_packets"]
+    loss = link["drops_packets"] / link["arrivals_packets"]
     return Measured(link["utilisation"], fast, loss, link["queue_packets_mean"])
 
 

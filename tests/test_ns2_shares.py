@@ -32,7 +32,7 @@ def ours(case: str, seed: int) -> dict[str, float]:
     tcp = sg.Tcp(32, ALGORITHMS[agent], access_rate="10 Mbit/s", **host)
     udp = sg.Udp(rate=f"{rate} Mbit/s", jitter=1, start="0.5 s", spread="0 s", access_rate="10 Mbit/s")
     run = sg.simulate(net, [tcp, udp], duration="300 s", warmup="100 s", seed=seed, series=False)
-    columns = {"bytes": pl.col("throughput_bps") * 25, "arrivals": "arrivals_packets", "drops": "lost_packets"}
+    columns = {"bytes": pl.col("throughput_bps") * 25, "arrivals": "arrivals_packets", "drops": "drops_packets"}
     kinds = run.flows.group_by("kind").agg(pl.struct(**columns).struct.unnest().sum())
     return {f"{row['kind']}_{name}": row[name] for row in kinds.to_dicts() for name in columns}
 
@@ -43,7 +43,7 @@ def udp_share(run: dict[str, float]) -> float:
 
 # Shares in percent, measured on both sides (ours, ns-2): RED 99.1, 99.0; RED-PD 18.4, 18.4; DRR 3.20, 3.20; SFQ 3.72,
 # 3.59. Allowed is twice what three seeds differ by on either side, as a part of the link. SFQ's is the distance between
-# two rules: who loses a packet when the buffer is full.
+# two rules: whose packet is dropped when the buffer is full.
 @pytest.mark.parametrize(("queue", "allowed"), [("red", 0.005), ("redpd", 0.01), ("drr", 0.001), ("sfq", 0.003)])
 def test_an_unresponsive_flow_gets_what_it_gets_in_ns2(queue: str, allowed: float) -> None:
     case = f"{queue} Reno 2 0"

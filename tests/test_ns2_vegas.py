@@ -38,7 +38,7 @@ def ours(case: str) -> list[dict[str, float]]:
         [link] = run.links.to_dicts()
         rows.append({
             "bytes": link["utilisation"] * float(mbps) * 1e6 * SECONDS / 8, "arrivals": link["arrivals_packets"],
-            "drops": link["lost_packets"], "queue": link["queue_packets_mean"],
+            "drops": link["drops_packets"], "queue": link["queue_packets_mean"],
         })  # fmt: skip
     return rows
 

@@ -1,4 +1,4 @@
-"""A discipline of one's own, in Python: what it is lent, what it gives, and how its mistakes are answered."""
+"""A discipline of one's own, in Python: what it is given, what it gives, and how its mistakes are answered."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Fifo(sg.Aqm):
         if len(self.queue) < self.limit:
             self.queue.append(packet)
         else:
-            ctx.lost(packet, "tail")
+            ctx.drop(packet, "tail")
 
     def dequeue(self, ctx: sg.Ctx) -> sg.Packet | None:
         return self.queue.popleft() if self.queue else None
@@ -82,9 +82,9 @@ def test_the_manuals_choke_gives_the_results_of_the_rust_version(rate: str, udp:
     assert_same_tables(ours, theirs)
     assert ours.links["discipline"].to_list() == ["Choke"]
     [link] = ours.links.to_dicts()
-    assert link["lost_match"] > 100
-    assert link["lost_early"] > 0
-    assert (link["lost_tail"] > 0) == ("limit" in values)
+    assert link["drops_match"] > 100
+    assert link["drops_early"] > 0
+    assert (link["drops_tail"] > 0) == ("limit" in values)
 
 
 PEOPLE = [sg.Http(60, profile="dcn2004", think_time="exponential(mean = 2 s)"), sg.Connections(arrivals=3), sg.Tcp(2)]
@@ -106,7 +106,7 @@ def test_it_tells_the_connections_of_a_group_apart_as_the_rust_version_does() ->
             super().enqueue(packet, ctx)
 
     ours, theirs = run(Watched), run(sg.Choke(min_th=30, max_th=60, limit=300))
-    assert ours.flows["lost_match"].sum() > 50
+    assert ours.flows["drops_match"].sum() > 50
     assert_same_tables(ours, theirs)
     # One user's packets and those of a flow: numbers of flows are as in results, those of connections lie above.
     opened = int(ours.groups["opened_connections"].sum())
@@ -134,7 +134,7 @@ def test_it_needs_no_base_class() -> None:
             self.queue: list[sg.Packet] = []
 
         def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
-            self.queue.append(packet) if len(self.queue) < 20 else ctx.lost(packet, "tail")
+            self.queue.append(packet) if len(self.queue) < 20 else ctx.drop(packet, "tail")
 
         def dequeue(self, ctx: sg.Ctx) -> sg.Packet | None:
             return self.queue.pop(0) if self.queue else None
@@ -142,7 +142,7 @@ def test_it_needs_no_base_class() -> None:
     assert_same_tables(simulate(Bare), simulate(sg.DropTail(limit=20)))
 
 
-# --- what it is lent ---------------------------------------------------------------------------
+# --- what it is given --------------------------------------------------------------------------
 
 
 def test_every_run_and_every_link_has_its_own() -> None:
@@ -165,7 +165,7 @@ def test_every_run_and_every_link_has_its_own() -> None:
         run = sg.simulate(net, sg.Udp(rate="3 Mbit/s", path=["first", "plain", "second"]), duration="2 s", seed=seed)
     assert rates == [2_000_000, 1_000_000] * 2
     assert run.links["discipline"].to_list() == ["Counted"] * 2
-    assert run.links["lost_tail"].min() > 0  # type: ignore[operator]
+    assert run.links["drops_tail"].min() > 0  # type: ignore[operator]
     gc.collect()
     assert [ref() for ref in made] == [None] * 4
 
@@ -272,13 +272,13 @@ def test_it_is_woken_when_it_asks_and_not_when_it_has_put_it_off() -> None:
             woken.append(ctx.now_ns)
             assert ctx.packets == len(self.queue)
             while self.queue:
-                ctx.lost(self.queue.pop(), "early")
+                ctx.drop(self.queue.pop(), "early")
             self.at = ctx.now_ns + NANOS // 4 if ctx.now_ns < 3 * NANOS else None
 
     woken: list[int] = []
     run = simulate(Sleeper)
     assert woken == [2 * NANOS + k * NANOS // 4 for k in range(5)]
-    assert 0 < run.links["lost_early"][0] <= 5 * 20
+    assert 0 < run.links["drops_early"][0] <= 5 * 20
 
 
 def test_point_7_it_is_woken_before_the_first_packet() -> None:
@@ -327,7 +327,7 @@ def test_a_mark_reaches_the_sender() -> None:
     run = sg.simulate(net, sg.Tcp(1, window=100, ecn=True), duration="30 s", warmup="0 s")
     assert len(marked) > 20
     assert 0 <= len(marked) - run.flows["marked_packets"][0] <= 1, "all but one that may still be queued"
-    assert run.flows["lost_packets"][0] == 0
+    assert run.flows["drops_packets"][0] == 0
     # Without marks the window would stand at 100 packets; each mark halves it.
     assert run.flow_series.filter(run.flow_series["time_s"] > 5)["cwnd_segments"].max() < 60  # type: ignore[operator]
 
@@ -362,18 +362,18 @@ class Faulty(Fifo):
             case "forgotten in a list":
                 self.kept.append(packet)
                 return None
-            case "lost twice":
-                ctx.lost(packet, "early")
-                ctx.lost(packet, "tail")
-            case "lost twice, and caught":
-                ctx.lost(packet, "early")
+            case "dropped twice":
+                ctx.drop(packet, "early")
+                ctx.drop(packet, "tail")
+            case "dropped twice, and caught":
+                ctx.drop(packet, "early")
                 with pytest.raises(sg.ConservationError):
-                    ctx.lost(packet, "tail")
-            case "kept and lost":
+                    ctx.drop(packet, "tail")
+            case "kept and dropped":
                 self.queue.appendleft(packet)
-                ctx.lost(packet, "early")
-            case "lost after it departed":
-                ctx.lost(self.kept[0], "early")
+                ctx.drop(packet, "early")
+            case "dropped after it departed":
+                ctx.drop(self.kept[0], "early")
             case "marked after it departed":
                 self.kept[0].mark()
             case "returned":
@@ -406,10 +406,18 @@ class Faulty(Fifo):
         ("forgotten", sg.ConservationError, r"packet 10 of flow \d was forgotten: Faulty neither kept it, nor"),
         ("forgotten in a list", sg.ConservationError, r"packet 10 of flow \d is queued .*dequeue returned None"),
         ("forgotten in dequeue", sg.ConservationError, r"packet 10 of flow \d was forgotten"),
-        ("lost twice", sg.ConservationError, r"packet 10 of flow \d was given .* it had been lost already \(early\)"),
-        ("lost twice, and caught", sg.ConservationError, r"packet 10 .* it had been lost already \(early\)"),
-        ("kept and lost", sg.ConservationError, r"packet \d+ of flow \d was returned from dequeue, but .*lost already"),
-        ("lost after it departed", sg.ConservationError, r"packet 1 of flow \d .* returned from dequeue already"),
+        (
+            "dropped twice",
+            sg.ConservationError,
+            r"packet 10 of flow \d was passed .* it had been dropped already \(early\)",
+        ),
+        ("dropped twice, and caught", sg.ConservationError, r"packet 10 .* it had been dropped already \(early\)"),
+        (
+            "kept and dropped",
+            sg.ConservationError,
+            r"packet \d+ of flow \d was returned from dequeue, but .*dropped already",
+        ),
+        ("dropped after it departed", sg.ConservationError, r"packet 1 of flow \d .* returned from dequeue already"),
         ("marked after it departed", sg.ConservationError, r"packet 1 of flow \d was to be marked, but .* already"),
         ("returned twice", sg.ConservationError, r"packet 1 of flow \d was returned .* returned from dequeue already"),
         ("none while queued", sg.ConservationError, r"packet \d of flow \d is queued \(\d+ in all\), but Faulty"),
@@ -483,15 +491,15 @@ def test_a_wrong_answer_is_named(method: str, value: object, message: str) -> No
         simulate(type("Odd", (Fifo,), methods))
 
 
-def test_an_unknown_cause_is_refused_where_it_stands() -> None:
+def test_an_unknown_reason_is_refused_where_it_stands() -> None:
     class Guess(Fifo):
         def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
             try:
-                ctx.lost(packet, "erly")
+                ctx.drop(packet, "erly")
             except ValueError as error:
                 said.add(str(error))
             with pytest.raises(TypeError, match="expected a packet, not 3"):
-                ctx.lost(3, "early")  # type: ignore[arg-type]
+                ctx.drop(3, "early")  # type: ignore[arg-type]
             with pytest.raises(ValueError, match="at least 1"):
                 ctx.below(0)
             super().enqueue(packet, ctx)
@@ -499,13 +507,13 @@ def test_an_unknown_cause_is_refused_where_it_stands() -> None:
     said: set[str] = set()
     assert_same_tables(simulate(Guess), simulate(Fifo))
     [message] = said
-    assert "no such cause" in message
+    assert "no such reason" in message
     assert 'did you mean "early"?' in message
-    causes = [cause["name"] for cause in json.loads(_core.declarations())["causes"]]
-    assert ", ".join(causes) in message
+    reasons = [reason["name"] for reason in json.loads(_core.declarations())["drop_reasons"]]
+    assert ", ".join(reasons) in message
 
 
-def test_ctx_is_lent_for_one_call() -> None:
+def test_ctx_is_valid_for_one_call() -> None:
     class Hoarder(Fifo):
         def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
             contexts.append(ctx)
@@ -514,7 +522,7 @@ def test_ctx_is_lent_for_one_call() -> None:
     contexts: list[sg.Ctx] = []
     simulate(Hoarder)
     for use in (lambda ctx: ctx.now_ns, lambda ctx: ctx.random(), lambda ctx: ctx.packets):
-        with pytest.raises(RuntimeError, match="lent for the length of a call"):
+        with pytest.raises(RuntimeError, match="valid only during a call"):
             use(contexts[0])
 
 

@@ -49,7 +49,7 @@ class Mine(sg.Aqm):
         if len(self.queue) < self.limit:
             self.queue.append(packet)
         else:
-            ctx.lost(packet, "tail")
+            ctx.drop(packet, "tail")
 
     def dequeue(self, ctx):
         return self.queue.pop(0) if self.queue else None
@@ -214,7 +214,7 @@ class Where(sg.Aqm):
             self.ran = True
         if self.fault and packet.number == 9:
             raise LookupError("mine")
-        self.queue.append(packet) if len(self.queue) < 20 else ctx.lost(packet, "tail")
+        self.queue.append(packet) if len(self.queue) < 20 else ctx.drop(packet, "tail")
 
     def dequeue(self, ctx):
         return self.queue.pop(0) if self.queue else None
@@ -222,7 +222,7 @@ class Where(sg.Aqm):
 
 def experiment(queue):
     text = scenario(sg.dumbbell(rate="1 Mbit/s", queue=queue), sg.Udp(rate="2 Mbit/s"), duration="2 s", warmup="1 s")
-    keep = {"links": ("lost_tail", "utilisation")}
+    keep = {"links": ("drops_tail", "utilisation")}
     return engine.Experiment("x", text, "x", (), keep, None if isinstance(queue, sg.DropTail) else queue)
 
 

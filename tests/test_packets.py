@@ -8,7 +8,7 @@ import pytest
 import sluicegate as sg
 
 SETS = {"run.duration": "3 s", "run.warmup": "0 s"}
-CAUSES = ("tail", "early", "forced", "match", "policed")
+REASONS = ("tail", "early", "forced", "match", "policed")
 
 
 @pytest.fixture(scope="module")
@@ -22,9 +22,9 @@ def test_every_event_is_counted_once(run: sg.Run) -> None:
         events = run.packets.filter(pl.col("link") == row["link"])["event"].to_list()
         assert events.count("arrival") == row["arrivals_packets"]
         assert events.count("departure") == row["departures_packets"]
-        for cause in CAUSES:
-            assert events.count(cause) == row[f"lost_{cause}"], cause
-    assert run.links["lost_packets"].sum() > 0
+        for reason in REASONS:
+            assert events.count(reason) == row[f"drops_{reason}"], reason
+    assert run.links["drops_packets"].sum() > 0
 
 
 def test_an_arrival_finds_what_the_link_says(run: sg.Run) -> None:

@@ -306,7 +306,7 @@ def bursty(shares: list[float], lost: list[tuple[int, int]]) -> pl.DataFrame:
             own = drops[1] if flow == fig12_15.NODE_5 else drops[0] if flow == 1 else 0
             bps = share if flow == fig12_15.NODE_5 else (100 - share) / 4
             rows.append(("red", 1, float(second), flow, bps, own, 0))
-    columns = ("experiment", "seed", "time_s", "flow", "throughput_bps", "lost_packets", "marked_packets")
+    columns = ("experiment", "seed", "time_s", "flow", "throughput_bps", "drops_packets", "marked_packets")
     return pl.DataFrame(rows, schema=columns, orient="row")
 
 
@@ -359,8 +359,8 @@ def test_roughly_on_the_line_has_room_for_a_quarter_of_the_share_and_the_interva
 
 
 def test_decbit_marks_and_does_not_drop() -> None:
-    links = one_run(fig12_15.decbit, "links", "lost_packets", "marked_packets", queue__decbit__feedback="all")
-    assert links["lost_packets"].sum() == 0
+    links = one_run(fig12_15.decbit, "links", "drops_packets", "marked_packets", queue__decbit__feedback="all")
+    assert links["drops_packets"].sum() == 0
     assert links["marked_packets"].min() > 100  # type: ignore[operator]
 
 
@@ -371,7 +371,7 @@ def test_windows_of_drops_are_cut_where_they_are_full() -> None:
     flows = len(fig16.SHARES)
     samples = [[30] * flows] * 5  # 150 in each: every sample is a window of its own
     rows = [(7, 0.05 * at, flow + 1, lost) for at, sample in enumerate(samples) for flow, lost in enumerate(sample)]
-    series = pl.DataFrame(rows, schema=["seed", "time_s", "flow", "lost_packets"], orient="row")
+    series = pl.DataFrame(rows, schema=["seed", "time_s", "flow", "drops_packets"], orient="row")
     windows = fig16.windows_of_drops(series)
     assert windows.tolist() == samples
     assert (

@@ -93,8 +93,8 @@ def test_the_command_prints_writes_and_tells_that_senders_do_not_react(sluicegat
     flows = pl.read_parquet(tmp_path / "out/new/flows.parquet")
     totals = summary["totals"]
     assert flows["arrivals_packets"].sum() == totals["arrivals_packets"] == len(records(DUMBBELL))
-    assert flows["lost_match"].sum() > 0
-    assert totals["arrivals_packets"] == totals["departures_packets"] + totals["lost_packets"]
+    assert flows["drops_match"].sum() > 0
+    assert totals["arrivals_packets"] == totals["departures_packets"] + totals["drops_packets"]
     read = sg.replay(tmp_path / "after.pcapng", rate="10 Gbit/s")
     assert read.summary["capture"]["format"] == "pcapng"
     assert read.summary["capture"]["packets"] == totals["departures_packets"]
@@ -140,7 +140,7 @@ def test_a_discipline_of_ones_own_gives_what_the_same_one_in_rust_gives() -> Non
     own = sg.replay(DUMBBELL, rate="3 Mbit/s", queue=f"{ROOT / 'docs/examples/choke.py'}:Choke:{values}")
     assert own.flows.equals(ours.flows, null_equal=True)
     assert own.summary["own_discipline"]["arguments"]["min_th"] == 5
-    assert ours.links["lost_match"].item() > 0
+    assert ours.links["drops_match"].item() > 0
 
 
 class Raises:

@@ -181,7 +181,7 @@ def test_a_replay_of_what_arrived_is_what_the_simulator_sent(tmp_path: Path) -> 
     # The run ends at 20 s; the replay goes on until its queue is empty.
     assert 0 <= len(replayed) - len(simulated) <= 21
     assert simulated == replayed[: len(simulated)]
-    assert done.links["lost_tail"].item() >= run.links["lost_tail"].item() > 100
+    assert done.links["drops_tail"].item() >= run.links["drops_tail"].item() > 100
 
 
 def test_links_of_a_capture_are_checked_before_the_run(sluicegate: Program, small: Path, tmp_path: Path) -> None:

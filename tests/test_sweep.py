@@ -509,7 +509,7 @@ class Mine(sg.Aqm):
     def __init__(self, limit=20):
         self.queue, self.limit = [], limit
     def enqueue(self, packet, ctx):
-        self.queue.append(packet) if len(self.queue) < self.limit else ctx.lost(packet, "tail")
+        self.queue.append(packet) if len(self.queue) < self.limit else ctx.drop(packet, "tail")
     def dequeue(self, ctx):
         return self.queue.pop(0) if self.queue else None
 """
@@ -548,7 +548,7 @@ class Mine(sg.Aqm):
         if len(self.queue) < self.limit:
             self.queue.append(packet)
         else:
-            ctx.lost(packet, "tail")
+            ctx.drop(packet, "tail")
 
     def dequeue(self, ctx: sg.Ctx) -> sg.Packet | None:
         return self.queue.pop(0) if self.queue else None

@@ -195,7 +195,7 @@ def test_a_discipline_of_the_program_itself_goes_to_the_workers_with_the_request
     (tmp_path / "program.py").write_text(
         f"{MINE}\nnet = sg.dumbbell(rate='1 Mbit/s', queue=Mine)\n"
         f"done = sg.sweep(net, sg.Udp(rate='2 Mbit/s'), over={{'network.delay': '1 ms, 2 ms'}}, seeds=1,"
-        f" duration='1 s', cluster={cluster.address!r})\nprint(done.totals['lost_packets'].min() > 0)\n"
+        f" duration='1 s', cluster={cluster.address!r})\nprint(done.totals['drops_packets'].min() > 0)\n"
     )
     done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.stdout, done.returncode) == ("True\n", 0), done.stderr

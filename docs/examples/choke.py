@@ -14,14 +14,14 @@ class Choke(sg.Aqm):
         between = self.min_th <= self.avg < self.max_th
         victim = self.queue.draw(ctx) if between else None
         if victim is not None and victim.flow == packet.flow:
-            ctx.lost(self.queue.remove(victim), "match")
-            return ctx.lost(packet, "match")
+            ctx.drop(self.queue.remove(victim), "match")
+            return ctx.drop(packet, "match")
         p_b = self.max_p * (self.avg - self.min_th) / (self.max_th - self.min_th)
         p_a = p_b / (1 - self.count * p_b) if self.count * p_b < 1 else 1
         early = between and ctx.random() < p_a
         self.count = self.count + 1 if between and not early else 0  # packets since the last early drop
         full = "forced" if self.avg >= self.max_th else "tail" if ctx.packets >= self.limit else None
-        return ctx.lost(packet, "early" if early else full) if early or full else self.queue.append(packet)
+        return ctx.drop(packet, "early" if early else full) if early or full else self.queue.append(packet)
 
     def dequeue(self, ctx):
         packet = self.queue.pop()

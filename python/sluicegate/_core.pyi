@@ -13,7 +13,7 @@ class ConservationError(RuntimeError):
 
 @final
 class Packet:
-    """A packet in the queue of a discipline written in Python; it is lent, and given back once."""
+    """A packet in the queue of a discipline written in Python; each is returned or dropped exactly once."""
 
     @property
     def number(self) -> int:
@@ -34,7 +34,7 @@ class Packet:
 
 @final
 class Ctx:
-    """What the world lends a discipline for the length of one call."""
+    """What the simulator provides to a discipline during one call."""
 
     @property
     def now_ns(self) -> int:
@@ -51,10 +51,10 @@ class Ctx:
         """Uniform on 0, 1, …, n − 1, from the same stream. Raises ValueError for 0."""
     def pow(self, x: float, y: float) -> float:
         """x to the power y, with the same bits on every machine, which `**` and `math` do not promise."""
-    def lost(self, packet: Packet, cause: str) -> None:
-        """Give a packet up, the arriving one or any that is queued. Causes: docs/reference/results-columns.md, lost_*.
+    def drop(self, packet: Packet, reason: str) -> None:
+        """Drop a packet, the arriving one or any that is queued. Reasons: docs/reference/results-columns.md, drops_*.
 
-        Raises ValueError for an unknown cause, `ConservationError` for a packet that is not in this queue.
+        Raises ValueError for an unknown reason, `ConservationError` for a packet that is not in this queue.
         """
 
 class RawRun(TypedDict):

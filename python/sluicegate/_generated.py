@@ -113,7 +113,7 @@ class Red:
             VII's. (default: false; ns-2, wait_)
         gentle: Raise the probability from max_p to 1 between max_th and 2·max_th, instead of signalling on all.
             (default: false; ns-2, gentle_; Floyd 2000)
-        method: Law of the gaps between signals: 1 is geometric, each packet with p_b; 2 is uniform, with p_a.
+        method: GapLaw of the gaps between signals: 1 is geometric, each packet with p_b; 2 is uniform, with p_a.
             (default: 2; at least 1 and at most 2; RED 1993, Sec. VII)
         law: What method 2 counts: unmarked packets (Sec. VII; Fig. 17), the arrival too (Fig. 2), or what ns-2
             counts and spares. (default: section7; RED 1993, Sec. VII, Figs. 2 and 17; ns-2, red.cc)

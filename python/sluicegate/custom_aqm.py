@@ -33,8 +33,8 @@ class Aqm(ABC):
     """A queue discipline written in Python; the methods are those of the Rust trait `Discipline`.
 
     The packet in transmission belongs to the link, not to the queue. Times are whole nanoseconds since the start of the
-    run. At one time `wake` comes first, then departures, then arrivals; no call may leave a wake-up that is due. A
-    packet is lent: whoever got it in `enqueue` returns it from `dequeue` or gives it to `ctx.lost`, once.
+    run. At one time `wake` comes first, then departures, then arrivals; no call may leave a wake-up that is due. Each
+    packet passed to `enqueue` must later be returned by `dequeue` or passed to `ctx.drop`, exactly once.
     Random numbers come from `ctx`, so that equal runs give equal results; the methods see nothing of the outside.
 
     Subclassing is for the defaults, type checkers and editors: any object with `enqueue` and `dequeue` will do.
@@ -42,7 +42,7 @@ class Aqm(ABC):
 
     @abstractmethod
     def enqueue(self, packet: Packet, ctx: Ctx) -> None:
-        """A packet arrives: keep it, or give it (and perhaps others) to `ctx.lost(packet, cause)`."""
+        """A packet arrives: keep it, or drop it (and perhaps others) with `ctx.drop(packet, reason)`."""
 
     @abstractmethod
     def dequeue(self, ctx: Ctx) -> Packet | None:

@@ -38,12 +38,12 @@ class Results:
 
     @property
     def flows(self) -> pl.DataFrame:
-        """One row for each flow: throughput, arrivals, losses by cause, delay, over the measured window."""
+        """One row for each flow: throughput, arrivals, drops by reason, delay, over the measured window."""
         return self.table("flows")
 
     @property
     def links(self) -> pl.DataFrame:
-        """One row for each link: arrivals, losses by cause, utilisation, queue and delay, over the measured window."""
+        """One row for each link: arrivals, drops by reason, utilisation, queue and delay, over the measured window."""
         return self.table("links")
 
     def table(self, name: str) -> pl.DataFrame:
@@ -98,7 +98,7 @@ class Run(Results):
 
     @property
     def packets(self) -> pl.DataFrame:
-        """Arrivals, departures and losses of single packets at each link: the first `run.packets` of them."""
+        """Arrivals, departures and drops of single packets at each link: the first `run.packets` of them."""
         return self.table("packets")
 
     @property
@@ -136,14 +136,14 @@ def heavy_flows(flows: pl.DataFrame) -> list[dict[str, Any]]:
     largest first: `flow`, `kind`, `link` and the columns that begin with `recent_`.
 
     A gateway that marks or drops at random hits a flow as often as it sends. `flows`: the table of that name. A flow is
-    listed when `recent_chance` times the number of flows that sent is at most `LUCK`, which bounds the chance that any
+    listed when `recent_p_value` times the number of flows that sent is at most `LUCK`, which bounds the chance that any
     flow is listed by luck. A shorter round trip or a larger window gives a large share too, as the paper says.
     """
     import polars as pl
 
-    sent = flows.filter(pl.col("recent_chance").is_not_null())
-    columns = ("flow", "kind", "link", "recent_share", "recent_expected", "recent_packets", "recent_chance")
-    found = sent.filter(pl.col("recent_chance") * sent.height <= LUCK)
+    sent = flows.filter(pl.col("recent_p_value").is_not_null())
+    columns = ("flow", "kind", "link", "recent_share", "recent_expected", "recent_packets", "recent_p_value")
+    found = sent.filter(pl.col("recent_p_value") * sent.height <= LUCK)
     return found.sort("recent_share", "flow", descending=[True, False]).select(columns).to_dicts()
 
 

@@ -1,5 +1,5 @@
 # ns vegas.tcl SEED MBPS FLOWS QUEUE LIMIT OVERHEAD: Vegas flows on a dumbbell, whose packets wait for up to OVERHEAD seconds. Prints, from 20 s to 80 s, the bytes that left the
-# bottleneck, the packets that arrived there and that it lost, and the mean of the packets queued. QUEUE: RED or DropTail.
+# bottleneck, the packets that arrived there and that it dropped, and the mean of the packets queued. QUEUE: RED or DropTail.
 foreach {seed mbps flows kind limit overhead} $argv {}
 set ns [new Simulator]
 ns-random $seed

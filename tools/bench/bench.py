@@ -113,8 +113,8 @@ def dumbbell(scenario: Path) -> tuple[list[dict[str, object]], dict[str, object]
     for seed in SEEDS:
         cost = run(scenario, NEWRENO, str(seed))
         totals = json.loads(cost.output)["totals"]
-        lost = totals["lost_packets"] / totals["arrivals_packets"]
-        ours.append((cost.seconds, totals["throughput_bps"] / RATE, lost, cost.kilobytes))
+        loss = totals["drops_packets"] / totals["arrivals_packets"]
+        ours.append((cost.seconds, totals["throughput_bps"] / RATE, loss, cost.kilobytes))
         if ns:
             cost = run(ns, HERE / "dumbbell.tcl", str(seed))
             before, after = (list(map(float, cost.output.split()[k : k + 4])) for k in (0, 4))
@@ -128,11 +128,11 @@ def dumbbell(scenario: Path) -> tuple[list[dict[str, object]], dict[str, object]
     sent = packets_sent(scenario)
     for name, runs in (("Sluicegate", ours), ("ns-2", theirs)):
         if runs:
-            seconds, used, lost, memory = (fmean(column) for column in zip(*runs, strict=True))
+            seconds, used, loss, memory = (fmean(column) for column in zip(*runs, strict=True))
             per = count / packets_short if count and name == "Sluicegate" else None
             rows.append(
                 [name, round(seconds, 3), round(sent / seconds), digits(per, 0), round(used * 100, 2),
-                 round(lost * 100, 2), round(memory / 1024, 1)]
+                 round(loss * 100, 2), round(memory / 1024, 1)]
             )  # fmt: skip
     result: dict[str, object] = {"cpu_s": fmean(r[0] for r in ours), "packets": sent}
     result["packets_per_cpu_s"] = sent / fmean(r[0] for r in ours)
@@ -154,8 +154,8 @@ def dumbbell(scenario: Path) -> tuple[list[dict[str, object]], dict[str, object]
         "CPU s",
         "packets per CPU s",
         "instructions per packet",
-        "link used, %",
-        "lost, %",
+        "utilisation, %",
+        "loss, %",
         "peak memory, MiB",
     ]
     return [table("A dumbbell", note, columns, rows)], result
@@ -209,7 +209,7 @@ def disciplines(pair: Path) -> tuple[list[dict[str, object]], dict[str, object]]
     note = (
         "One enqueue and one dequeue through the trait object, and the question when it wants to be woken; 40 packets "
         "of 33 flows queued, thresholds of 30 and 60. The least of five runs. The loop that makes the packets, moves "
-        f"the clock and lends what is lent takes {least[LOOP]:.1f} ns and {digits(counts[LOOP], 0)} instructions by "
+        f"the clock and provides the context takes {least[LOOP]:.1f} ns and {digits(counts[LOOP], 0)} instructions by "
         "itself; it is taken off, but for the last column."
     )
     active_note = (
@@ -338,7 +338,7 @@ def machine() -> dict[str, object]:
     }
 
 
-def show(each: dict[str, object]) -> None:
+def print_table(each: dict[str, object]) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -387,7 +387,7 @@ def main() -> None:
         bench["tables"] = tables
         given.output.write_text(json.dumps(bench, indent=2) + "\n")
     for each in tables:
-        show(each)
+        print_table(each)
     if not good:
         sys.exit(
             f"an instruction count has changed by more than {ALLOWED:.0%}: "

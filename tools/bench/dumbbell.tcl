@@ -1,4 +1,4 @@
-# newreno100.toml for ns-2: ns dumbbell.tcl SEED. Prints bytes and packets that left the bottleneck, packets lost and packets
+# newreno100.toml for ns-2: ns dumbbell.tcl SEED. Prints bytes and packets that left the bottleneck, packets dropped and packets
 # that arrived, from 20 s to 100 s.
 set ns [new Simulator]
 ns-random [lindex $argv 0]

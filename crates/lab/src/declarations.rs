@@ -87,7 +87,7 @@ pub fn declarations() -> Json {
         .map(|entry| {
             let mut json = declared(&[entry.table], &[]);
             json["container"] = is_container(entry.table.about.name).into();
-            json["causes"] = entry.reasons.iter().map(|reason| reason.name()).collect();
+            json["drop_reasons"] = entry.reasons.iter().map(|reason| reason.name()).collect();
             json
         })
         .collect();
@@ -134,6 +134,6 @@ pub fn declarations() -> Json {
         "run": declared(&[Table::of::<Run>()], &[]),
         "tables": columns(&tables(&empty)),
         "replay_tables": columns(&replay::results::declared()),
-        "causes": DropReason::ALL.iter().map(|c| json!({"name": c.name(), "doc": c.doc()})).collect::<Vec<_>>(),
+        "drop_reasons": DropReason::ALL.iter().map(|r| json!({"name": r.name(), "doc": r.doc()})).collect::<Vec<_>>(),
     })
 }

@@ -67,10 +67,10 @@ params! {
         series: bool = default(true), source("Sluicegate");
         /// Whether the requests and responses of `http` and `connections` are kept one by one, in the table `exchanges`.
         exchanges: bool = default(false), source("Sluicegate");
-        /// How many of the most recent marks and losses the columns `recent_share` and `recent_chance` look at.
+        /// How many of the most recent marks and drops the columns `recent_share` and `recent_p_value` look at.
         recent: u64 = default(100), unit("packets"), range(Range::from(1.0).to(1e6)),
             source("RED 1993, Sec. X and Fig. 16");
-        /// How many arrivals, departures and losses of single packets the table `packets` keeps, from the start on; the
+        /// How many arrivals, departures and drops of single packets the table `packets` keeps, from the start on; the
         /// rest is not kept.
         packets: u64 = default(0), unit("1"), range(Range::from(0.0).to(2e6)), source("RED 1993, Figs. 3 and 9");
         /// How many packets the table `positions` keeps: which flow holds each place of the queues under study, at every

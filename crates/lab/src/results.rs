@@ -118,12 +118,12 @@ pub(crate) fn strs<'a>(name: &'static str, doc: &'static str, cells: impl Iterat
     Column { name: name.into(), unit: "", doc: doc.into(), cells: Cells::Str(cells.collect()) }
 }
 
-pub(crate) fn lost_by_cause(lost: &[[u64; DropReason::COUNT]]) -> impl Iterator<Item = Column> + '_ {
-    DropReason::ALL.iter().map(|&cause| Column {
-        name: format!("lost_{}", cause.name()).into(),
+pub(crate) fn drops_by_reason(drops: &[[u64; DropReason::COUNT]]) -> impl Iterator<Item = Column> + '_ {
+    DropReason::ALL.iter().map(|&reason| Column {
+        name: format!("drops_{}", reason.name()).into(),
         unit: "packets",
-        doc: format!("those of lost_packets lost because {}", cause.doc()).into(),
-        cells: Cells::U64(lost.iter().map(|lost| lost[cause as usize]).collect()),
+        doc: format!("those of drops_packets with the reason `{}`: {}", reason.name(), reason.doc()).into(),
+        cells: Cells::U64(drops.iter().map(|drops| drops[reason as usize]).collect()),
     })
 }
 
@@ -153,8 +153,8 @@ fn flows(outcome: &Outcome) -> ResultTable {
     let rows = || outcome.flows.iter();
     let window = outcome.window.as_secs();
     let bps = |bytes: u64| bytes as f64 * 8.0 / window;
-    let lost: Vec<[u64; DropReason::COUNT]> = rows().map(|row| row.totals.lost).collect();
-    let all_lost = |row: &FlowRow| row.totals.lost.iter().sum::<u64>();
+    let drops: Vec<[u64; DropReason::COUNT]> = rows().map(|row| row.totals.drops).collect();
+    let all_drops = |row: &FlowRow| row.totals.drops.iter().sum::<u64>();
     let delay = |quantile: f64| rows().map(move |row| row.totals.delays.quantile(quantile));
     let recent = |value: fn(RecentShare) -> f64| rows().map(move |row| row.recent.map_or(f64::NAN, value));
     let mut columns = vec![
@@ -207,22 +207,22 @@ fn flows(outcome: &Outcome) -> ResultTable {
             "packets of its data that reached a queue under study in the measured window",
             rows().map(|row| row.totals.arrivals),
         ),
-        u64s("lost_packets", "packets", "those of arrivals_packets that these queues lost", rows().map(all_lost)),
+        u64s("drops_packets", "packets", "those of arrivals_packets that these queues dropped", rows().map(all_drops)),
     ];
-    columns.extend(lost_by_cause(&lost));
+    columns.extend(drops_by_reason(&drops));
     columns.extend([
         u64s(
-            "lost_elsewhere_packets",
+            "drops_elsewhere_packets",
             "packets",
-            "packets of its data lost at links that are not under study, or on the own ways of connections whose vectors say so; \
-             not counted in lost_packets",
-            rows().map(|row| row.totals.lost_elsewhere),
+            "packets of its data dropped at links that are not under study, or lost on the own ways of connections whose vectors say so; \
+             not counted in drops_packets",
+            rows().map(|row| row.totals.drops_elsewhere),
         ),
         f64s(
             "loss_ratio",
             "1",
-            "lost_packets / arrivals_packets; missing without arrivals",
-            rows().map(|row| ratio(all_lost(row), row.totals.arrivals)),
+            "drops_packets / arrivals_packets; missing without arrivals",
+            rows().map(|row| ratio(all_drops(row), row.totals.arrivals)),
         ),
         u64s(
             "marked_packets",
@@ -278,11 +278,11 @@ fn flows(outcome: &Outcome) -> ResultTable {
             recent(|recent| recent.packets as f64),
         ),
         f64s(
-            "recent_chance",
+            "recent_p_value",
             "1",
-            "upper bound on the chance of so large a part where the expected one is the true one and packets are chosen \
+            "upper bound on the p-value: the chance of so large a part where the expected one is the true one and packets are chosen \
              independently (Hoeffding; RED 1993, Sec. X and eq. 4)",
-            recent(|recent| recent.chance),
+            recent(|recent| recent.p_value),
         ),
     ]);
     ResultTable {
@@ -295,7 +295,7 @@ fn flows(outcome: &Outcome) -> ResultTable {
 fn links(outcome: &Outcome) -> ResultTable {
     let rows = || outcome.links.iter();
     let window = outcome.window.as_secs();
-    let lost: Vec<[u64; DropReason::COUNT]> = rows().map(|row| row.totals.lost).collect();
+    let drops: Vec<[u64; DropReason::COUNT]> = rows().map(|row| row.totals.drops).collect();
     let average = |which: usize| rows().map(move |row: &LinkRow| row.average.summary()[which]);
     let mut columns = vec![
         strs("link", "name of the link", rows().map(|row| row.name.as_str())),
@@ -314,13 +314,13 @@ fn links(outcome: &Outcome) -> ResultTable {
             rows().map(|row| row.totals.departures),
         ),
         u64s(
-            "lost_packets",
+            "drops_packets",
             "packets",
-            "those of arrivals_packets that its queue lost, at once or later",
-            lost.iter().map(|lost| lost.iter().sum()),
+            "those of arrivals_packets that its queue dropped, at once or later",
+            drops.iter().map(|drops| drops.iter().sum()),
         ),
     ];
-    columns.extend(lost_by_cause(&lost));
+    columns.extend(drops_by_reason(&drops));
     columns.extend([
         u64s(
             "marked_packets",
@@ -395,10 +395,10 @@ fn flow_series(outcome: &Outcome) -> ResultTable {
             rows().map(|row| u64::from(row.arrivals)),
         ),
         u64s(
-            "lost_packets",
+            "drops_packets",
             "packets",
-            "packets of its data lost there in the interval",
-            rows().map(|row| u64::from(row.lost)),
+            "packets of its data dropped there in the interval",
+            rows().map(|row| u64::from(row.drops)),
         ),
         u64s(
             "marked_packets",
@@ -492,7 +492,7 @@ fn packets(outcome: &Outcome) -> ResultTable {
         ),
         strs(
             "event",
-            "arrival at the queue; departure, when the last bit is out; or for a loss, its cause",
+            "arrival at the queue; departure, when the last bit is out; or for a drop, its reason",
             rows().map(|row| row.event.name()),
         ),
         u64s("packet_bytes", "bytes", "length of the packet", rows().map(|row| u64::from(row.bytes))),
@@ -559,7 +559,7 @@ pub fn summary(scenario: &Scenario, outcome: &Outcome) -> Json {
             "throughput_bps": delivered as f64 * 8.0 / outcome.window.as_secs(),
             "arrivals_packets": sum(|row| row.totals.arrivals),
             "departures_packets": sum(|row| row.totals.departures),
-            "lost_packets": sum(|row| row.totals.lost.iter().sum()),
+            "drops_packets": sum(|row| row.totals.drops.iter().sum()),
         },
         "events": outcome.events,
     })

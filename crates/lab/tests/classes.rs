@@ -160,7 +160,7 @@ fn losses_are_answered_with_source_quenches() {
     let outcome = run("[queue]\ndiscipline = \"source_quench\"\n");
     let mut all = 0;
     for row in &outcome.flows {
-        let lost: u64 = row.totals.lost.iter().sum();
+        let lost: u64 = row.totals.drops.iter().sum();
         assert!(row.totals.quenches.abs_diff(lost) <= 2, "{} for {lost}", row.totals.quenches);
         all += lost;
     }
@@ -177,8 +177,8 @@ fn recent_drops_show_who_sends_most() {
     assert!((first.share + second.share + third.share - 1.0).abs() < 1e-12);
     assert!([first, second, third].iter().all(|row| row.packets == 100 && row.expected == 1.0 / 3.0));
     // Four standard errors of 5/6 in a hundred are 0.15.
-    assert!((third.share - 10.0 / 12.0).abs() < 0.15 && third.chance < 1e-15, "{third:?}");
-    assert_eq!((first.chance, second.chance), (1.0, 1.0), "less than a third is no cause for suspicion");
+    assert!((third.share - 10.0 / 12.0).abs() < 0.15 && third.p_value < 1e-15, "{third:?}");
+    assert_eq!((first.p_value, second.p_value), (1.0, 1.0), "less than a third is no cause for suspicion");
 }
 
 /// RED 1993, Sec. IX: who finds the queue full, or short of room, is not who sends most.
@@ -186,7 +186,7 @@ fn recent_drops_show_who_sends_most() {
 fn what_does_not_fall_on_flows_as_they_send_shows_nothing() {
     for queue in ["drop_tail", "decbit", "ut_lt", "source_quench", "drop_preference"] {
         let outcome = run(&format!("[queue]\ndiscipline = \"{queue}\"\n"));
-        assert!(outcome.links[0].totals.lost.iter().sum::<u64>() > 1000, "{queue}");
+        assert!(outcome.links[0].totals.drops.iter().sum::<u64>() > 1000, "{queue}");
         assert!(outcome.flows.iter().all(|row| row.recent.is_none()), "{queue}");
     }
 }
@@ -196,10 +196,10 @@ fn what_does_not_fall_on_flows_as_they_send_shows_nothing() {
 fn random_drops_show_who_sends_most() {
     let rows = run("[queue]\ndiscipline = \"random_drop\"\n").flows;
     let third = rows[2].recent.unwrap();
-    assert!((third.share - 10.0 / 12.0).abs() < 0.15 && third.packets == 100 && third.chance < 1e-15, "{third:?}");
+    assert!((third.share - 10.0 / 12.0).abs() < 0.15 && third.packets == 100 && third.p_value < 1e-15, "{third:?}");
     // What no queue could hold is not drawn: with 500 bytes only the short packets of flow 3 are ever queued.
     let rows = run("[queue]\ndiscipline = \"random_drop\"\nlimit = \"500 B\"\n").flows;
-    assert!(rows[0].totals.lost.iter().sum::<u64>() > 1000 && rows[0].recent.is_none_or(|row| row.share == 0.0));
+    assert!(rows[0].totals.drops.iter().sum::<u64>() > 1000 && rows[0].recent.is_none_or(|row| row.share == 0.0));
 }
 
 /// RED in each class chooses among the packets of that class: of flows 2 and 3, which share one, 3 sends ten packets for
@@ -209,7 +209,7 @@ fn with_classes_recent_drops_are_those_of_the_class() {
     let classes = "[[queue.classes]]\ndiscipline = \"red\"\n[[queue.classes]]\ndiscipline = \"red\"\n";
     for (container, first) in [("drr", Some(1.0)), ("priority", None)] {
         let rows = run(&format!("[queue]\ndiscipline = \"{container}\"\n{classes}")).flows;
-        let told = |at: usize| rows[at].recent.map(|row| (row.share, row.expected, row.chance));
+        let told = |at: usize| rows[at].recent.map(|row| (row.share, row.expected, row.p_value));
         // Under strict priority flow 1 loses nothing.
         assert_eq!(told(0), first.map(|part| (part, part, part)), "{container}");
         let [second, third] = [1, 2].map(|at| told(at).unwrap());
@@ -233,7 +233,7 @@ fn what_a_limit_for_all_classes_refuses_does_not_count() {
     };
     let known = |outcome: &Outcome| outcome.flows.iter().filter(|row| row.recent.is_some()).count();
     let (refused, drawn) = (queue("[queue.drr]\nlimit = 10\n"), queue(""));
-    assert!(refused.links[0].totals.lost.iter().sum::<u64>() > 1000);
+    assert!(refused.links[0].totals.drops.iter().sum::<u64>() > 1000);
     assert_eq!((known(&refused), known(&drawn)), (0, 3));
 }
 

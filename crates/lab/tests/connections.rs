@@ -353,7 +353,7 @@ fn point_6_losses_of_vectors_are_drawn_packet_by_packet() {
     let counts = |outcome: &Outcome| {
         let totals = &outcome.flows[0].totals;
         let retransmissions = outcome.flows[0].retransmissions;
-        (totals.sent[0] as f64, totals.lost_elsewhere as f64, totals.arrivals as f64, retransmissions)
+        (totals.sent[0] as f64, totals.drops_elsewhere as f64, totals.arrivals as f64, retransmissions)
     };
     let (sent, lost, arrived, retransmissions) = counts(&run("0.0 0.02", &[]));
     assert!((lost / sent - 0.02).abs() < 4.5 * (0.02 * 0.98 / sent).sqrt(), "{lost} of {sent}");
@@ -408,7 +408,7 @@ fn drawn_connections_are_conserved_pooled_and_the_same_again() {
             let [queued, sending] = link.holds();
             assert_eq!(
                 link.totals.arrivals,
-                link.totals.departures + sending + queued + link.totals.lost.iter().sum::<u64>()
+                link.totals.departures + sending + queued + link.totals.drops.iter().sum::<u64>()
             );
         }
         let [_, places] = sim.places();

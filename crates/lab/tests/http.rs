@@ -161,7 +161,7 @@ fn packets_are_conserved_and_the_window_counts_what_is_in_it() {
     while whole.advance(1 << 16) {}
     for link in whole.links() {
         let [queued, sending] = link.holds();
-        let lost: u64 = link.totals.lost.iter().sum();
+        let lost: u64 = link.totals.drops.iter().sum();
         assert_eq!(link.totals.arrivals, link.totals.departures + sending + queued + lost);
         assert!(lost > 0);
     }

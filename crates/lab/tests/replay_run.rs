@@ -1,4 +1,4 @@
-//! The replay itself: who leaves when, what is lost, marked and written, for every discipline.
+//! The replay itself: who leaves when, what is dropped, marked and written, for every discipline.
 
 use etherparse::{IpEcn, PacketBuilder};
 use proptest::prelude::*;
@@ -100,7 +100,7 @@ fn packets_leave_at_the_links_rate_in_order() {
     assert_eq!(times, [ms, 2 * ms, 6 * ms]);
     assert_eq!(outcome.totals.base, start);
     let flow = |name| column(&report, 0, name)[0];
-    assert_eq!([flow("arrivals_packets"), flow("delivered_packets"), flow("lost_tail")], [4.0, 3.0, 1.0]);
+    assert_eq!([flow("arrivals_packets"), flow("delivered_packets"), flow("drops_tail")], [4.0, 3.0, 1.0]);
     assert_eq!([flow("queueing_delay_max_ns"), flow("queueing_delay_mean_ns")], [900_000.0, 300_000.0]);
     let link = |name| column(&report, 1, name)[0];
     assert_eq!([link("duration_s"), link("utilisation")], [0.006, 0.5]);
@@ -145,7 +145,7 @@ fn a_mark_is_written_and_a_loss_is_not() {
     let marked = written.iter().filter(|(_, data)| data[1] & 3 == 3).count();
     assert!(marked > 5, "{marked}");
     assert_eq!(column(&report, 0, "marked_packets"), [marked as f64, 0.0]);
-    assert!(column(&report, 0, "lost_packets")[1] > 5.0);
+    assert!(column(&report, 0, "drops_packets")[1] > 5.0);
     for (_, data) in &written {
         let ip = etherparse::Ipv4HeaderSlice::from_slice(data).unwrap();
         assert_eq!(ip.to_header().calc_header_checksum(), ip.header_checksum());
@@ -277,14 +277,14 @@ proptest! {
         let settings = [("rate", "2 Mbit/s"), ("queue.discipline", discipline), ("flows", &flows), ("seed", &seed)];
         let (report, _, written) = replay(&capture(&sent), &settings);
         let of = |name: &str| column(&report, 0, name);
-        let (arrived, delivered, lost) = (of("arrivals_packets"), of("delivered_packets"), of("lost_packets"));
+        let (arrived, delivered, lost) = (of("arrivals_packets"), of("delivered_packets"), of("drops_packets"));
         let left = column(&report, 1, "left_packets")[0];
         prop_assert_eq!(left, 0.0, "{} keeps nothing back", discipline);
         for k in 0..arrived.len() {
             prop_assert_eq!(arrived[k], delivered[k] + lost[k]);
         }
         let bytes = |name: &str| of(name).iter().sum::<f64>();
-        prop_assert_eq!(bytes("arrivals_bytes"), bytes("delivered_bytes") + bytes("lost_bytes"));
+        prop_assert_eq!(bytes("arrivals_bytes"), bytes("delivered_bytes") + bytes("drops_bytes"));
         prop_assert_eq!(arrived.iter().sum::<f64>(), sent.len() as f64);
         prop_assert_eq!(written.len() as f64, delivered.iter().sum::<f64>());
         for two in written.windows(2) {

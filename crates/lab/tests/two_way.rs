@@ -89,7 +89,7 @@ fn a_flow_in_reverse_makes_the_network_two_way_with_a_queue_for_each_direction()
     assert_eq!(run(DUMBBELL, &[]).links.len(), 1);
     let asked = run(DUMBBELL, &[("network.two_way", "true")]);
     assert_eq!(asked.links.len(), 2);
-    assert_eq!(asked.links[1].totals.lost.iter().sum::<u64>(), 0);
+    assert_eq!(asked.links[1].totals.drops.iter().sum::<u64>(), 0);
     assert!(asked.links[1].totals.arrivals > 10_000, "acknowledgements cross it");
 }
 
@@ -168,7 +168,7 @@ fn preparation_delays_data_and_keeps_the_throughput() {
     assert!(delays < 12e6, "preparation is no part of the delay: {delays}");
 }
 
-/// Floyd & Jacobson 1992: where senders keep in step with a Drop Tail queue, a millisecond of round trip decides who loses.
+/// Floyd & Jacobson 1992: where senders are synchronised with a Drop Tail queue, a millisecond of round trip decides whose packets are dropped.
 /// Two connections on their network (0.8 Mbit/s, so 10 ms for a packet): with a random time of up to 10 ms over each packet
 /// the shares no longer hang on it.
 #[test]

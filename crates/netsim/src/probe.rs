@@ -20,8 +20,8 @@ pub struct LinkTotals {
     pub departed_bytes: u64,
     /// Of these arrivals the packets that the queue has marked and sent.
     pub marked: u64,
-    /// Of these arrivals the packets dropped, at arrival or later, by cause.
-    pub lost: [u64; DropReason::COUNT],
+    /// Of these arrivals the packets dropped, at arrival or later, by reason.
+    pub drops: [u64; DropReason::COUNT],
     /// The most packets queued at once, since the window began.
     pub most: u64,
     /// Time that packets spent in the queue, in the window, whatever became of them.
@@ -41,7 +41,7 @@ impl Default for LinkTotals {
             departures: 0,
             departed_bytes: 0,
             marked: 0,
-            lost: [0; DropReason::COUNT],
+            drops: [0; DropReason::COUNT],
             most: 0,
             queued: Span::ZERO,
             delays: Delays::default(),
@@ -80,7 +80,7 @@ impl LinkTotals {
 
     /// A packet that arrived at `queued` has been dropped; those from before the window do not count.
     pub(crate) fn lose(&mut self, queued: Time, cause: DropReason) {
-        self.lost[cause as usize] += u64::from(queued >= self.window);
+        self.drops[cause as usize] += u64::from(queued >= self.window);
     }
 
     /// The measured window begins: everything is counted anew.
@@ -107,12 +107,12 @@ pub struct FlowTotals {
     pub delays: Delays,
     /// Their sum in nanoseconds.
     pub delay_sum: u128,
-    /// Of these arrivals the packets dropped there, by cause.
-    pub lost: [u64; DropReason::COUNT],
+    /// Of these arrivals the packets dropped there, by reason.
+    pub drops: [u64; DropReason::COUNT],
     /// Packets dropped and packets marked there that had arrived before the measured window: for series alone.
     pub earlier: [u64; 2],
-    /// Packets of its data lost at links that nobody watches, or on connections' own ways.
-    pub lost_elsewhere: u64,
+    /// Packets of its data dropped at links that nobody watches, or lost on connections' own ways.
+    pub drops_elsewhere: u64,
     /// Source quenches that have reached its sender.
     pub quenches: u64,
 }
@@ -124,9 +124,9 @@ impl Default for FlowTotals {
             delivered: [0; 2],
             arrivals: 0,
             marked: 0,
-            lost: [0; DropReason::COUNT],
+            drops: [0; DropReason::COUNT],
             earlier: [0; 2],
-            lost_elsewhere: 0,
+            drops_elsewhere: 0,
             quenches: 0,
             queued: Span::ZERO,
             delays: Delays::default(),
@@ -236,8 +236,8 @@ pub struct FlowSample {
     pub cwnd: f64,
     /// Packets of its data that reached watched queues.
     pub arrivals: u32,
-    /// Packets of its data lost there.
-    pub lost: u32,
+    /// Packets of its data dropped there.
+    pub drops: u32,
     /// Packets of its data marked there, counted when they leave.
     pub marked: u32,
     /// How often its sender cut its window.
@@ -255,7 +255,7 @@ pub enum PacketEvent {
 }
 
 impl PacketEvent {
-    /// As results name it: a loss by its cause.
+    /// As results name it: a drop by its reason.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -297,17 +297,17 @@ pub struct LinkRow {
     pub average: Spread,
 }
 
-/// A flow's part of the most recent marks and losses of a link.
+/// A flow's part of the most recent marks and drops of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RecentShare {
     /// Its part.
     pub share: f64,
     /// What is expected of it if all flows that send to the link have equal parts of the bandwidth.
     pub expected: f64,
-    /// How many marks and losses are looked at.
+    /// How many marks and drops are looked at.
     pub packets: u64,
     /// The bound on the chance of such a share with what is expected.
-    pub chance: f64,
+    pub p_value: f64,
 }
 
 /// A flow over the measured window.
@@ -376,6 +376,6 @@ mod tests {
             totals.mark(queued);
             totals.lose(queued, DropReason::Match);
         }
-        assert_eq!((totals.marked, totals.lost.iter().sum::<u64>()), (2, 2));
+        assert_eq!((totals.marked, totals.drops.iter().sum::<u64>()), (2, 2));
     }
 }

@@ -346,11 +346,11 @@ impl Sim {
             if packet.to == End::Receiver {
                 let totals = &mut self.flows[packet.flow as usize].totals;
                 if !link.watched {
-                    totals.lost_elsewhere += 1;
+                    totals.drops_elsewhere += 1;
                     continue;
                 }
                 if packet.queued >= start {
-                    totals.lost[cause as usize] += 1;
+                    totals.drops[cause as usize] += 1;
                 } else {
                     totals.earlier[0] += 1;
                 }

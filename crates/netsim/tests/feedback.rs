@@ -116,7 +116,7 @@ fn two_decbit_sources_share_a_link_that_marks_with_hardly_a_queue() {
     let queue = totals.queued.as_secs() / outcome.window.as_secs();
     assert!(utilisation(&outcome) > 0.85, "{}", utilisation(&outcome));
     assert!(queue < 5.0 && totals.most < 20, "mean {queue}, most {}", totals.most);
-    assert_eq!(totals.lost.iter().sum::<u64>(), 0);
+    assert_eq!(totals.drops.iter().sum::<u64>(), 0);
     let share = |k: usize| outcome.flows[k].totals.delivered[0] as f64 / totals.departures as f64;
     assert!((share(0) - 0.5).abs() < 0.1, "fair, as additive increase and multiplicative decrease are: {}", share(0));
     for row in &outcome.flows {
@@ -148,7 +148,7 @@ fn two_ut_lt_sources_hold_the_queue_between_the_thresholds() {
     let outcome = run_with(queue, &host(|params| params.algorithm = Some(Algorithm::UtLt)), 80);
     let totals = &outcome.links[0].totals;
     assert!(utilisation(&outcome) > 0.99, "{}", utilisation(&outcome));
-    assert!(outcome.flows.iter().all(|row| row.retransmissions == 0 && row.totals.lost.iter().sum::<u64>() == 0));
+    assert!(outcome.flows.iter().all(|row| row.retransmissions == 0 && row.totals.drops.iter().sum::<u64>() == 0));
     assert!(totals.most <= 15, "{}", totals.most);
     let late = |time: Time| time > Time(40_000 * MS);
     let queues: Vec<u64> = outcome.queue.iter().filter(|row| late(row.time)).map(|row| row.packets).collect();

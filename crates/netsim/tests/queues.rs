@@ -97,7 +97,7 @@ fn loss_in_m_m_1_k_is_the_textbooks() {
     let (load, k) = (0.9f64, 10);
     let (loss, error) = over_seeds(|seed| {
         let totals = &poisson(load, Sizes::Exponential, k - 1, seed).links[0].totals;
-        totals.lost[0] as f64 / totals.arrivals as f64
+        totals.drops[0] as f64 / totals.arrivals as f64
     });
     let power = |n: u64| (0..n).fold(1.0, |product, _| product * load);
     let expected = (1.0 - load) * power(k) / (1.0 - power(k + 1));
@@ -160,7 +160,7 @@ fn packets_are_conserved_on_every_link() {
             for link in sim.links() {
                 let [queued, sending] = link.holds();
                 let totals = &link.totals;
-                let accounted = totals.departures + totals.lost.iter().sum::<u64>() + queued + sending;
+                let accounted = totals.departures + totals.drops.iter().sum::<u64>() + queued + sending;
                 assert_eq!(totals.arrivals, accounted, "{} under {}", link.name, link.discipline);
             }
         }
@@ -187,7 +187,7 @@ fn flows_and_link_tell_the_same_story() {
     let totals = &outcome.links[0].totals;
     let sum = |measure: fn(&sluicegate_netsim::probe::FlowRow) -> u64| outcome.flows.iter().map(measure).sum::<u64>();
     assert_eq!(sum(|flow| flow.totals.arrivals), totals.arrivals);
-    assert_eq!(sum(|flow| flow.totals.lost.iter().sum()), totals.lost.iter().sum::<u64>());
+    assert_eq!(sum(|flow| flow.totals.drops.iter().sum()), totals.drops.iter().sum::<u64>());
     assert_eq!(outcome.flows.iter().map(|flow| flow.totals.queued.0).sum::<u64>(), totals.queued.0);
     let utilisation = totals.departed_bytes as f64 * 8.0 / 1e6 / outcome.window.as_secs();
     assert!(utilisation > 0.9 && utilisation <= 1.0001, "{utilisation}");
@@ -236,15 +236,15 @@ fn arrivals_of_the_measured_window_are_sent_or_lost_and_nothing_else_is_counted_
             while sim.advance(1 << 20) {}
             let outcome = sim.finish();
             let (totals, sent) = (&outcome.links[0].totals, counted.load(Ordering::Relaxed));
-            let lost: u64 = totals.lost.iter().sum();
+            let lost: u64 = totals.drops.iter().sum();
             assert!(lost <= totals.arrivals && totals.arrivals > 0, "{name}: {lost} of {}", totals.arrivals);
             assert_eq!(totals.arrivals, sent + lost, "{name}: sent {sent}, lost {lost}");
-            let of_flows: u64 = outcome.flows.iter().flat_map(|flow| flow.totals.lost).sum();
+            let of_flows: u64 = outcome.flows.iter().flat_map(|flow| flow.totals.drops).sum();
             assert_eq!(of_flows, lost, "{name}");
             let events = outcome.packets.iter().filter(|row| row.time >= begin);
             let losses = events.filter(|row| matches!(row.event, PacketEvent::Loss(_))).count() as u64;
             // A series tells when a packet was lost, whenever it arrived.
-            let series = outcome.flow_series.iter().filter(|row| row.time > begin).map(|row| u64::from(row.lost));
+            let series = outcome.flow_series.iter().filter(|row| row.time > begin).map(|row| u64::from(row.drops));
             assert_eq!(series.sum::<u64>(), losses, "{name}");
             earlier.push((name, losses - lost));
         }

@@ -140,7 +140,7 @@ fn point_9_a_link_of_rate_zero_sends_nothing() {
     let outcome = run(vec![link("drop_tail", 0, 5)], vec![flow(udp(1_000_000))], 1);
     let totals = &outcome.links[0].totals;
     // One is in transmission for ever and five are queued, of a packet every 8 ms from 0 on.
-    assert_eq!((totals.arrivals, totals.departures, totals.lost), (126, 0, [120, 0, 0, 0, 0, 0]));
+    assert_eq!((totals.arrivals, totals.departures, totals.drops), (126, 0, [120, 0, 0, 0, 0, 0]));
     // A line of rate zero keeps what it gets.
     let mut still = flow(udp(1_000_000));
     still.path = vec![Hop::Line(1), Hop::Link(0)];
@@ -188,7 +188,7 @@ fn limited_transfers_complete_through_losses_and_others_do_not() {
     flows.push(FlowPlan { size: Some(5_000_000), stop: Time(3000 * MS), ..flow(tcp(2.0)) });
     let links = vec![link("drop_tail", 1_000_000, 20)];
     let outcome = run(links, flows, 120);
-    assert!(outcome.links[0].totals.lost[0] > 100, "the queue overflows");
+    assert!(outcome.links[0].totals.drops[0] > 100, "the queue overflows");
     for row in &outcome.flows[..20] {
         let time = row.completion.expect("it completes");
         assert!(time > Span::from_millis(400 + 5), "50 packets take 400 ms: {time}");
@@ -302,7 +302,7 @@ fn every_discipline_meets_the_same_traffic() {
         while sim.advance(1 << 20) {}
         let outcome = sim.finish();
         let deaf = outcome.flows.iter().take(4).map(|row| (row.totals.sent, row.totals.arrivals)).collect::<Vec<_>>();
-        (deaf, outcome.links[0].totals.lost.iter().sum::<u64>())
+        (deaf, outcome.links[0].totals.drops.iter().sum::<u64>())
     };
     let (first, mut losses) = (offered("drop_tail").0, Vec::new());
     for entry in sluicegate_aqm::all() {

@@ -147,7 +147,7 @@ impl<P: Lendable> PyDiscipline<P> {
         None
     }
 
-    /// Calls with the context lent; what was lost meanwhile goes to `ctx`.
+    /// Calls with the context lent; what was dropped meanwhile goes to `ctx`.
     fn call<'py>(
         &mut self,
         py: Python<'py>,
@@ -168,9 +168,9 @@ impl<P: Lendable> PyDiscipline<P> {
         let mut lent = self.ctx.borrow_mut(py);
         lent.open = false;
         *ctx.rng = lent.rng.clone();
-        for (number, cause) in lent.lost.drain(..) {
+        for (number, reason) in lent.dropped.drain(..) {
             if let Some(packet) = self.inside.remove(number) {
-                ctx.drop(packet, cause);
+                ctx.drop(packet, reason);
             }
         }
         result

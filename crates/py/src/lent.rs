@@ -1,4 +1,4 @@
-//! What a discipline written in Python is lent, a token for each packet and a context, and where its errors are kept.
+//! What a discipline written in Python is given, a token for each packet and a context, and where its errors are kept.
 //!
 //! A token says whether its packet is still inside, so that conservation is enforced where it is broken; one that Python
 //! lets go of while its packet is inside was forgotten.
@@ -71,11 +71,11 @@ impl Queue {
 /// Where a packet is: a code for the token.
 const INSIDE: u8 = 0;
 pub(crate) const DEPARTED: u8 = 1;
-const LOST: u8 = 2; // and the number of the cause on top
+const DROPPED: u8 = 2; // and the number of the reason on top
 
 /// A packet in the queue of a discipline written in Python.
 ///
-/// It is lent: a discipline keeps it and gives it back, by returning it from `dequeue` or giving it to `ctx.lost`.
+/// Each packet passed to `enqueue` must later be returned by `dequeue` or passed to `ctx.drop`, exactly once.
 #[pyclass(frozen, module = "sluicegate", name = "Packet")]
 pub struct PyPacket {
     /// Its place in the order of arrival at this queue, from 1.
@@ -100,7 +100,7 @@ fn ecn_of(bits: u8) -> Ecn {
     [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::CongestionExperienced][usize::from(bits & 3)]
 }
 
-/// A packet that a discipline written in Python can be lent.
+/// A packet that a discipline written in Python can be given.
 pub(crate) trait Lendable: sluicegate_aqm::Packet + 'static {
     /// The number of its flow: two packets have the same if and only if a discipline in Rust finds the same key.
     fn number(&self) -> i64;
@@ -176,8 +176,8 @@ impl PyPacket {
         match self.place.load(Ordering::Relaxed) {
             DEPARTED => "it had been returned from dequeue already".to_owned(),
             place => {
-                let cause = DropReason::ALL.get(usize::from(place.wrapping_sub(LOST))).map_or("", |cause| cause.name());
-                format!("it had been lost already ({cause})")
+                let dropped = DropReason::ALL.get(usize::from(place.wrapping_sub(DROPPED)));
+                format!("it had been dropped already ({})", dropped.map_or("", |reason| reason.name()))
             }
         }
     }
@@ -223,13 +223,13 @@ impl Drop for PyPacket {
         if *self.place.get_mut() == INSIDE {
             let class = &self.queue.class;
             let what =
-                format!("{self} was forgotten: {class} neither kept it, nor returned it, nor gave it to ctx.lost");
+                format!("{self} was forgotten: {class} neither kept it, nor returned it, nor passed it to ctx.drop");
             self.queue.faults.keep(ConservationError::new_err(what));
         }
     }
 }
 
-/// What the world lends a discipline for the length of one call.
+/// What the simulator provides to a discipline during one call.
 #[pyclass(module = "sluicegate", name = "Ctx")]
 pub struct PyCtx {
     /// Whether a call is under way.
@@ -240,22 +240,22 @@ pub struct PyCtx {
     pub(crate) bytes: u64,
     /// The number of the packet that arrives in this call: it is not among `packets` and `bytes`.
     pub(crate) arriving: u64,
-    pub(crate) lost: Vec<(u64, DropReason)>,
+    pub(crate) dropped: Vec<(u64, DropReason)>,
     queue: Arc<Queue>,
 }
 
 impl PyCtx {
-    /// A context that is not lent yet.
+    /// A context outside of any call.
     pub(crate) fn new(queue: Arc<Queue>) -> PyCtx {
         let rng = Stream::new(0, ""); // the link's own takes its place at every call
-        PyCtx { open: false, now: Time::ZERO, rng, packets: 0, bytes: 0, arriving: 0, lost: Vec::new(), queue }
+        PyCtx { open: false, now: Time::ZERO, rng, packets: 0, bytes: 0, arriving: 0, dropped: Vec::new(), queue }
     }
 
     fn lent(&mut self) -> PyResult<&mut Self> {
         if self.open {
             return Ok(self);
         }
-        Err(PyRuntimeError::new_err("ctx is lent for the length of a call to enqueue, dequeue or wake, and not beyond"))
+        Err(PyRuntimeError::new_err("ctx is valid only during a call to enqueue, dequeue or wake"))
     }
 }
 
@@ -297,25 +297,25 @@ impl PyCtx {
         libm::pow(x, y)
     }
 
-    /// Gives a packet up, the one that arrives or any that is queued, for a cause: tail, early, …
-    fn lost(&mut self, py: Python<'_>, packet: &Bound<'_, PyAny>, cause: &str) -> PyResult<()> {
+    /// Drops a packet, the one that arrives or any that is queued, for a reason: tail, early, …
+    fn drop(&mut self, py: Python<'_>, packet: &Bound<'_, PyAny>, reason: &str) -> PyResult<()> {
         self.lent()?;
         let Ok(packet) = packet.cast::<PyPacket>() else {
-            return Err(PyTypeError::new_err(format!("ctx.lost: expected a packet, not {}", shown(packet))));
+            return Err(PyTypeError::new_err(format!("ctx.drop: expected a packet, not {}", shown(packet))));
         };
-        let names: Vec<&str> = DropReason::ALL.iter().map(|cause| cause.name()).collect();
-        let Some(cause) = DropReason::ALL.iter().copied().find(|known| known.name() == cause) else {
-            let near = did_you_mean(cause, &names);
+        let names: Vec<&str> = DropReason::ALL.iter().map(|reason| reason.name()).collect();
+        let Some(reason) = DropReason::ALL.iter().copied().find(|known| known.name() == reason) else {
+            let near = did_you_mean(reason, &names);
             let all = names.join(", ");
-            return Err(PyValueError::new_err(format!("ctx.lost: no such cause: {cause:?}; one of {all}{near}")));
+            return Err(PyValueError::new_err(format!("ctx.drop: no such reason: {reason:?}; one of {all}{near}")));
         };
         let packet = packet.get();
-        packet.leave(py, &self.queue, LOST + cause as u8, "was given to ctx.lost")?;
+        packet.leave(py, &self.queue, DROPPED + reason as u8, "was passed to ctx.drop")?;
         if packet.number != self.arriving {
             self.packets -= 1;
             self.bytes -= u64::from(packet.bytes);
         }
-        self.lost.push((packet.number, cause));
+        self.dropped.push((packet.number, reason));
         Ok(())
     }
 }

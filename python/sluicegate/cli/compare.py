@@ -139,7 +139,7 @@ def sections(comparison: Comparison) -> list[tuple[str, list[Column]]]:
 
 def loss_sections(comparison: Comparison) -> list[tuple[str, list[Column]]]:
     """The tables of drops by reason and of marks, one for each link; none without marks and with one reason or none."""
-    shown = [(f"lost_{cause}_ratio", cause) for cause in comparison.causes]
+    shown = [(f"drops_{reason}_ratio", reason) for reason in comparison.drop_reasons]
     if comparison.marks:
         shown.append(("marked_ratio", "marked"))
     elif len(shown) < 2:

@@ -38,7 +38,7 @@ def explain(discipline: dict[str, Any]) -> None:
     print_text(f"Source: {discipline['source']}.")
     rows = [[f["name"], default_text(f), f["range"], f["doc"], f["source"]] for f in discipline["fields"]]
     print_table(["parameter", "default", "range", "meaning", "source"], rows)
-    print(f"\nlosses: {', '.join(discipline['causes'])}")
+    print(f"\ndrop reasons: {', '.join(discipline['drop_reasons'])}")
     for rule in discipline["rules"]:
         print(f"rule: {rule}")
     if discipline["tc"]:

@@ -92,24 +92,24 @@ def replay(
 def print_replay(done: Replay, top: int, places: Sequence[Path]) -> None:
     """Print the largest flows, the sum of the rest, the link, and what was odd about the capture."""
     flows = done.flows
-    lost = [cause for cause in causes(flows) if flows[cause].sum()]
+    drops = [column for column in drop_columns(flows) if flows[column].sum()]
     rows = rows_of(flows, top)
     header = [
         "flow",
         "packets",
         "kB",
         "delivered",
-        *(cause.removeprefix("lost_") for cause in lost),
+        *(column.removeprefix("drops_") for column in drops),
         "loss %",
         "marked",
     ]
     header += ["delay ms", "p95 ms", "p99 ms"]
-    print_table(header, [cells(row, lost) for row in rows], whole=True)
+    print_table(header, [cells(row, drops) for row in rows], whole=True)
     [link] = done.links.to_dicts()
     print(
         f"{link['discipline']} at {fixed(link['rate_bps'], 1e3)} kbit/s for {link['duration_s']:.3f} s: "
         f"{link['arrivals_packets']} packets arrived, {link['departures_packets']} sent on, "
-        f"{link['lost_packets']} dropped, {link['marked_packets']} marked; "
+        f"{link['drops_packets']} dropped, {link['marked_packets']} marked; "
         f"utilisation {fixed(link['utilisation'], 0.01)} %, queue {fixed(link['queue_packets_mean'])} packets "
         f"(at most {link['queue_packets_max']}), queueing delay {fixed(link['queueing_delay_mean_ns'], 1e6)} ms"
     )
@@ -122,9 +122,11 @@ def print_replay(done: Replay, top: int, places: Sequence[Path]) -> None:
         print(f"results in {place}")
 
 
-def causes(flows: pl.DataFrame) -> list[str]:
-    """The columns of losses by cause."""
-    return [name for name in flows.columns if name.startswith("lost_") and name not in ("lost_packets", "lost_bytes")]
+def drop_columns(flows: pl.DataFrame) -> list[str]:
+    """The columns of drops by reason."""
+    return [
+        name for name in flows.columns if name.startswith("drops_") and name not in ("drops_packets", "drops_bytes")
+    ]
 
 
 def rows_of(flows: pl.DataFrame, top: int) -> list[dict[str, Any]]:
@@ -147,13 +149,13 @@ def summed(rest: pl.DataFrame, name: str) -> dict[str, Any]:
     row: dict[str, Any] = rest.select(pl.col(counts).sum()).to_dicts()[0]
     waited = (rest["queueing_delay_mean_ns"] * rest["delivered_packets"]).sum()
     mean = waited / row["delivered_packets"] if row["delivered_packets"] else None
-    ratio = row["lost_packets"] / row["arrivals_packets"]
+    ratio = row["drops_packets"] / row["arrivals_packets"]
     missing = {"queueing_delay_p95_ns": None, "queueing_delay_p99_ns": None}
     return row | missing | {"name": name, "loss_ratio": ratio, "queueing_delay_mean_ns": mean}
 
 
-def cells(row: dict[str, Any], lost: Sequence[str]) -> list[str]:
+def cells(row: dict[str, Any], drops: Sequence[str]) -> list[str]:
     delays = [fixed(row[f"queueing_delay_{which}_ns"], 1e6) for which in ("mean", "p95", "p99")]
     counts = [str(row["arrivals_packets"]), fixed(row["arrivals_bytes"], 1e3), str(row["delivered_packets"])]
-    losses = [*(str(row[cause]) for cause in lost), fixed(row["loss_ratio"], 0.01)]
+    losses = [*(str(row[column]) for column in drops), fixed(row["loss_ratio"], 0.01)]
     return [row["name"], *counts, *losses, str(row["marked_packets"]), *delays]

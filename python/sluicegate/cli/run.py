@@ -110,10 +110,10 @@ def write_files(folder: Path, result: Run, theory: Overlay | None) -> None:
 
 
 def groups(result: Run) -> list[dict[str, Any]]:
-    """One row for each group of like flows: how many, what they got, what they lost, how long packets took."""
+    """One row for each group of like flows: how many, what they got, what was dropped, how long packets took."""
     import polars as pl
 
-    lost, arrived, delivered = pl.col("lost_packets").sum(), pl.col("arrivals_packets").sum(), "delivered_packets"
+    dropped, arrived, delivered = pl.col("drops_packets").sum(), pl.col("arrivals_packets").sum(), "delivered_packets"
     delay = pl.col("delay_mean_ns")
     weight = pl.when(delay.is_not_null()).then(pl.col(delivered))
     return (
@@ -125,7 +125,7 @@ def groups(result: Run) -> list[dict[str, Any]]:
             pl.len().alias("count"),
             pl.col("throughput_bps").sum(),
             pl.col("throughput_bps").mean().alias("throughput_per_flow_bps"),
-            pl.when(arrived > 0).then(lost / arrived).alias("loss_ratio"),
+            pl.when(arrived > 0).then(dropped / arrived).alias("loss_ratio"),
             pl.when(weight.sum() > 0).then((delay * weight).sum() / weight.sum()).alias("delay_mean_ns"),
         )
         .to_dicts()
@@ -177,14 +177,14 @@ def heavy_flow_lines(flows: pl.DataFrame) -> list[str]:
         return []
     lines = ["flows with a disproportionate share of the recent marks and random drops (RED 1993, Sec. X):"]
     for row in found[:HEAVY_FLOWS]:
-        p = row["recent_chance"]  # an upper bound
+        p = row["recent_p_value"]  # an upper bound
         lines.append(
             f"  flow {row['flow']} ({row['kind']}): {100 * row['recent_share']:.0f} % of the last "
             f"{row['recent_packets']:.0f}; expected {100 * row['recent_expected']:.2g} %; "
             f"{f'p ≤ {p:.1g}' if p >= 1e-12 else 'p < 1e-12'}"
         )
     if len(found) > HEAVY_FLOWS:
-        lines.append(f"  and {len(found) - HEAVY_FLOWS} more; see recent_chance in flows")
+        lines.append(f"  and {len(found) - HEAVY_FLOWS} more; see recent_p_value in flows")
     return lines
 
 

@@ -70,7 +70,7 @@ def sweep(
 MOST_ROWS = 40
 """More points than these are left to the files."""
 
-TOTALS = (("throughput_bps", "throughput kbit/s", 1e-3, 1), ("lost", "loss %", 100.0, 2))
+TOTALS = (("throughput_bps", "throughput kbit/s", 1e-3, 1), ("loss_ratio", "loss %", 100.0, 2))
 LINK = (("utilisation", "utilisation %", 100.0, 2), ("queueing_delay_mean_ns", "delay ms", 1e-6, 1))
 
 
@@ -80,8 +80,8 @@ def print_sweep(sweep: Sweep, out: Path | None = None) -> None:
 
     runs = sweep.totals.height
     seeds = len(sweep.summary["seeds"])
-    lost = (pl.col("lost_packets") / pl.col("arrivals_packets")).fill_nan(None).alias("lost")
-    table = sweep.totals.with_columns(lost)
+    loss = (pl.col("drops_packets") / pl.col("arrivals_packets")).fill_nan(None).alias("loss_ratio")
+    table = sweep.totals.with_columns(loss)
     shown = list(TOTALS)
     if sweep.links.height == runs:  # one link
         table = table.with_columns(sweep.links.select(name for name, *_ in LINK))

@@ -95,14 +95,16 @@ class Comparison:
         return f"{link}." if len(self.links) > 1 else ""
 
     @property
-    def causes(self) -> list[str]:
-        """The causes for which any packet was lost, in the order they are declared."""
-        of_link = f"{self.before(self.links[0])}lost_"
-        all_causes = [name[len(of_link) : -len("_ratio")] for name in self.runs.columns if name.startswith(of_link)]
+    def drop_reasons(self) -> list[str]:
+        """The reasons for which any packet was dropped, in the order they are declared."""
+        of_link = f"{self.before(self.links[0])}drops_"
+        all_reasons = [name[len(of_link) : -len("_ratio")] for name in self.runs.columns if name.startswith(of_link)]
         return [
-            cause
-            for cause in all_causes
-            if any((self.runs[f"{self.before(link)}lost_{cause}_ratio"].fill_null(0) > 0).any() for link in self.links)
+            reason
+            for reason in all_reasons
+            if any(
+                (self.runs[f"{self.before(link)}drops_{reason}_ratio"].fill_null(0) > 0).any() for link in self.links
+            )
         ]
 
     @property
@@ -243,11 +245,11 @@ def _with_queue(network: scenario.Network, choice: Choice | None) -> scenario.Ne
 
 def _kept() -> dict[str, tuple[str, ...]]:
     """The tables and columns of a run that `measure` reads."""
-    causes = tuple(f"lost_{cause['name']}" for cause in json.loads(_core.declarations())["causes"])
+    reasons = tuple(f"drops_{reason['name']}" for reason in json.loads(_core.declarations())["drop_reasons"])
     delays = ("queueing_delay_mean_ns", "queueing_delay_p99_ns", "utilisation")
     return {
-        "flows": ("kind", "algorithm", "throughput_bps", "arrivals_packets", "lost_packets"),
-        "links": ("link", "arrivals_packets", "lost_packets", *causes, "marked_packets", *delays),
+        "flows": ("kind", "algorithm", "throughput_bps", "arrivals_packets", "drops_packets"),
+        "links": ("link", "arrivals_packets", "drops_packets", *reasons, "marked_packets", *delays),
     }
 
 
@@ -302,7 +304,7 @@ def measure(
         values[f"{before}loss_ratio"] = _ratio([link])
         arrivals = link["arrivals_packets"]
         for column in link:
-            if column.startswith("lost_") and column != "lost_packets":
+            if column.startswith("drops_") and column != "drops_packets":
                 values[f"{before}{column}_ratio"] = link[column] / arrivals if arrivals else None
         values[f"{before}marked_ratio"] = link["marked_packets"] / arrivals if arrivals else None
         for column in ("queueing_delay_mean_ns", "queueing_delay_p99_ns", "utilisation"):
@@ -311,9 +313,9 @@ def measure(
 
 
 def _ratio(rows: Sequence[Mapping[str, Any]]) -> float | None:
-    """Packets lost over packets that arrived; None without arrivals."""
+    """Packets dropped over packets that arrived; None without arrivals."""
     arrivals = sum(row["arrivals_packets"] for row in rows)
-    return sum(row["lost_packets"] for row in rows) / arrivals if arrivals else None
+    return sum(row["drops_packets"] for row in rows) / arrivals if arrivals else None
 
 
 def means(runs: pl.DataFrame) -> pl.DataFrame:

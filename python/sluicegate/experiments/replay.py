@@ -28,7 +28,7 @@ Progress = Callable[[int, int], object]
 class Replay(Results):
     """What a replay gave: the tables `flows` and `links`, and the summary.
 
-    A recorded sender does not react: it sent what it sent, whatever this queue lost, marked or delayed.
+    A recorded sender does not react: it sent what it sent, whatever this queue dropped, marked or delayed.
 
     Attributes:
         damage: What is wrong with the capture, where reading ended early; None for one that was read to its end.

@@ -38,7 +38,7 @@ class Comparison(Protocol):
     def mean(self, discipline: str, metric: str) -> dict[str, Any]: ...
     def before(self, link: str) -> str: ...
     @property
-    def causes(self) -> list[str]: ...
+    def drop_reasons(self) -> list[str]: ...
     @property
     def marks(self) -> bool: ...
     @property
@@ -70,7 +70,7 @@ def throughput(comparison: Comparison) -> Figure:
 def links(comparison: Comparison) -> Figure:
     """For each link and discipline, drops by reason, queueing delay, and what that delay buys in utilisation."""
     count, disciplines = len(comparison.links), len(comparison.disciplines)
-    entries = disciplines + len(comparison.causes) + comparison.marks + 2
+    entries = disciplines + len(comparison.drop_reasons) + comparison.marks + 2
     height = count * max(2.9, 1.1 + 0.45 * disciplines) + 0.3 + 0.22 * math.ceil(entries / LEGEND)
     figure = Figure(figsize=(10.4, height), layout="constrained")
     grid = figure.subplots(count, 3, squeeze=False, width_ratios=(1.1, 1.1, 1))
@@ -88,15 +88,15 @@ def links(comparison: Comparison) -> Figure:
 
 
 def _losses(axes: Axes, comparison: Comparison, before: str) -> None:
-    """Bars of the loss by cause, one behind the other, and the interval of the whole; marks beside them, if any."""
+    """Bars of the drops by reason, one behind the other, and the interval of the whole; marks beside them, if any."""
     rows = np.arange(len(comparison.disciplines), dtype=float)
     left = np.zeros(len(rows))
     fills = (plot.SKY, plot.ORANGE, plot.PURPLE, plot.GREEN, plot.YELLOW, plot.BLUE, plot.VERMILION, plot.GREY)
-    for index, cause in enumerate(comparison.causes):
-        means = 100 * np.nan_to_num(_values(comparison, f"{before}lost_{cause}_ratio", "mean"))
+    for index, reason in enumerate(comparison.drop_reasons):
+        means = 100 * np.nan_to_num(_values(comparison, f"{before}drops_{reason}_ratio", "mean"))
         hatch = ("", "//", "..", "xx")[index // len(fills) % 4]
         axes.barh(rows, means, 0.6, left, color=fills[index % len(fills)], hatch=hatch, edgecolor="white",
-                  linewidth=0.5, label=f"drops: {cause}")  # fmt: skip
+                  linewidth=0.5, label=f"drops: {reason}")  # fmt: skip
         left += means
     total = 100 * _values(comparison, f"{before}loss_ratio", "mean")
     half = 100 * _values(comparison, f"{before}loss_ratio", "half_width")

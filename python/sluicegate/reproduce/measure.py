@@ -3,7 +3,7 @@
 UDP.sum("queued_packets_mean")                       # over the rows of `flows` with kind "udp"
 percent(LINK["utilisation"])                         # of the link that is called "bottleneck"
 kbps(TCP.mean("throughput_bps"), "mean TCP flow")
-UDP.sum("lost_packets") / UDP.sum("arrivals_packets")
+UDP.sum("drops_packets") / UDP.sum("arrivals_packets")
 each_run(synchronisation, flow_series=("time_s", "flow", "cwnd_segments"))
 """
 

@@ -134,15 +134,15 @@ def overlay(result: Run) -> Overlay:
     link = result.links.filter(pl.col("discipline") == "choke").to_dicts()[0]
     for group in range(len(names)):
         rows = result.flows.filter(pl.col("group") == group)
-        arrived, lost, queued, throughput = (
+        arrived, dropped, queued, throughput = (
             float(rows[column].sum())
-            for column in ("arrivals_packets", "lost_packets", "queued_packets_mean", "throughput_bps")
+            for column in ("arrivals_packets", "drops_packets", "queued_packets_mean", "throughput_bps")
         )
         measured = {
             "throughput": throughput,
             "share": throughput / link["rate_bps"],
             "of queue": queued / link["queue_packets_mean"] if link["queue_packets_mean"] else None,
-            "loss": lost / arrived if arrived else None,
+            "loss": dropped / arrived if arrived else None,
         }
         theory: dict[str, dict[str, float | None]] = {key: {} for key in measured}
         for law, eq in solved.items():

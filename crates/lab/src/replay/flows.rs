@@ -39,19 +39,19 @@ pub struct Row {
     pub delivered: [u64; 2],
     /// Packets that the queue marked and that were sent on.
     pub marked: u64,
-    /// Packets lost, by cause, and the bytes of all of them.
-    pub lost: [u64; DropReason::COUNT],
-    /// Bytes lost.
-    pub lost_bytes: u64,
+    /// Packets dropped, by reason.
+    pub drops: [u64; DropReason::COUNT],
+    /// Bytes dropped.
+    pub drops_bytes: u64,
     /// How long those that were sent on had waited.
     pub delays: Delays,
 }
 
 impl Row {
-    /// Packets lost for any cause.
+    /// Packets dropped for any reason.
     #[must_use]
-    pub fn lost_packets(&self) -> u64 {
-        self.lost.iter().sum()
+    pub fn drops_packets(&self) -> u64 {
+        self.drops.iter().sum()
     }
 }
 

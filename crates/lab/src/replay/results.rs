@@ -5,7 +5,7 @@ use super::packet::Other;
 use super::run::Outcome;
 use super::scenario::ReplayScenario;
 use crate::VERSION;
-use crate::results::{Cells, Column, ResultTable, Texts, f64s, lost_by_cause, ratio, strs, u64s};
+use crate::results::{Cells, Column, ResultTable, Texts, drops_by_reason, f64s, ratio, strs, u64s};
 use serde_json::{Map, Value as Json, json};
 use sluicegate_aqm::DropReason;
 use sluicegate_base::{Rate, Time};
@@ -54,7 +54,7 @@ impl Report {
         let port = |which: fn((u16, u16)) -> u16| {
             rows().map(move |row| row.tuple.and_then(|tuple| tuple.ports).map_or(f64::NAN, |p| f64::from(which(p))))
         };
-        let lost: Vec<[u64; DropReason::COUNT]> = rows().map(|row| row.lost).collect();
+        let drops: Vec<[u64; DropReason::COUNT]> = rows().map(|row| row.drops).collect();
         let numbers =
             self.rows.iter().enumerate().map(|(at, (kind, _))| if *kind == "flow" { at as u64 + 1 } else { 0 });
         let delay = |q: f64| rows().map(move |row| row.delays.quantile(q));
@@ -78,16 +78,16 @@ impl Report {
             u64s("arrivals_bytes", "bytes", "their bytes", rows().map(|row| row.arrived[1])),
             u64s("delivered_packets", "packets", "packets that were sent on", rows().map(|row| row.delivered[0])),
             u64s("delivered_bytes", "bytes", "their bytes", rows().map(|row| row.delivered[1])),
-            u64s("lost_packets", "packets", "packets that the queue lost", rows().map(Row::lost_packets)),
+            u64s("drops_packets", "packets", "packets that the queue dropped", rows().map(Row::drops_packets)),
         ];
-        columns.extend(lost_by_cause(&lost));
+        columns.extend(drops_by_reason(&drops));
         columns.extend([
-            u64s("lost_bytes", "bytes", "bytes of all packets lost", rows().map(|row| row.lost_bytes)),
+            u64s("drops_bytes", "bytes", "bytes of all packets dropped", rows().map(|row| row.drops_bytes)),
             f64s(
                 "loss_ratio",
                 "1",
-                "lost_packets / arrivals_packets",
-                rows().map(|row| ratio(row.lost_packets(), row.arrived[0])),
+                "drops_packets / arrivals_packets",
+                rows().map(|row| ratio(row.drops_packets(), row.arrived[0])),
             ),
             u64s(
                 "marked_packets",
@@ -127,9 +127,9 @@ impl Report {
     fn links(&self) -> ResultTable {
         let totals = &self.outcome.totals;
         let window = self.window();
-        let mut lost = [0; DropReason::COUNT];
+        let mut drops = [0; DropReason::COUNT];
         for (_, row) in &self.rows {
-            lost.iter_mut().zip(row.lost).for_each(|(sum, lost)| *sum += lost);
+            drops.iter_mut().zip(row.drops).for_each(|(sum, count)| *sum += count);
         }
         let one = |name, unit, doc, value: u64| u64s(name, unit, doc, std::iter::once(value));
         let real = |name, unit, doc, value: f64| f64s(name, unit, doc, std::iter::once(value));
@@ -144,9 +144,9 @@ impl Report {
             one("arrivals_bytes", "bytes", "their bytes", self.sum(|row| row.arrived[1])),
             one("departures_packets", "packets", "packets that were sent on", self.sum(|row| row.delivered[0])),
             one("departures_bytes", "bytes", "their bytes", delivered),
-            one("lost_packets", "packets", "packets that the queue lost", self.sum(Row::lost_packets)),
+            one("drops_packets", "packets", "packets that the queue dropped", self.sum(Row::drops_packets)),
         ];
-        columns.extend(lost_by_cause(&[lost]));
+        columns.extend(drops_by_reason(&[drops]));
         columns.extend([
             one("left_packets", "packets", "packets that the queue never gave out", totals.left),
             one("marked_packets", "packets", "packets that the queue marked and sent on", self.sum(|row| row.marked)),
@@ -209,7 +209,7 @@ impl Report {
                 "flows": self.rows.iter().filter(|(kind, _)| *kind == "flow").count(),
                 "arrivals_packets": self.sum(|row| row.arrived[0]),
                 "departures_packets": self.sum(|row| row.delivered[0]),
-                "lost_packets": self.sum(Row::lost_packets),
+                "drops_packets": self.sum(Row::drops_packets),
                 "left_packets": totals.left,
                 "marked_packets": self.sum(|row| row.marked),
             },
@@ -220,7 +220,7 @@ impl Report {
 
 /// What whoever reads the results must know.
 pub const NOTE: &str =
-    "A recorded sender does not react: it sent what it sent, whatever this queue lost, marked or delayed.";
+    "A recorded sender does not react: it sent what it sent, whatever this queue dropped, marked or delayed.";
 
 /// The name of a row, and source, destination and protocol of a flow.
 fn names(kind: &str, row: &Row) -> [String; 4] {

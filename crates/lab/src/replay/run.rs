@@ -201,7 +201,7 @@ pub struct Replay<R: Read, W: Write> {
     setting: Setting,
     queue: Box<dyn Discipline<Packet>>,
     rng: Stream,
-    lost: Vec<(Packet, DropReason)>,
+    dropped: Vec<(Packet, DropReason)>,
     /// The packet that arrives next, with its time.
     coming: Option<(Time, Packet)>,
     ended: bool,
@@ -228,7 +228,7 @@ impl<R: Read, W: Write> Replay<R, W> {
             capture: Capture::new(reader),
             queue,
             rng: Stream::new(setting.seed, "replay/discipline"),
-            lost: Vec::new(),
+            dropped: Vec::new(),
             coming: None,
             ended: false,
             damage: None,
@@ -352,7 +352,7 @@ impl<R: Read, W: Write> Replay<R, W> {
     fn wake(&mut self, at: Time) {
         assert!(at > self.now, "the discipline has a wake-up due after a call: see the trait Discipline");
         self.now = at;
-        self.queue.wake(&mut Ctx::new(self.now, &mut self.rng, &mut self.lost));
+        self.queue.wake(&mut Ctx::new(self.now, &mut self.rng, &mut self.dropped));
         // A shaper may have packets, and let the next one go.
         if self.sending.is_none() && self.queue.packets() > 0 {
             self.transmit();
@@ -361,7 +361,7 @@ impl<R: Read, W: Write> Replay<R, W> {
     }
 
     fn arrive(&mut self, packet: Packet) {
-        self.queue.enqueue(packet, &mut Ctx::new(self.now, &mut self.rng, &mut self.lost));
+        self.queue.enqueue(packet, &mut Ctx::new(self.now, &mut self.rng, &mut self.dropped));
         if self.sending.is_none() {
             self.transmit();
         }
@@ -391,7 +391,7 @@ impl<R: Read, W: Write> Replay<R, W> {
     }
 
     fn transmit(&mut self) {
-        let Some(packet) = self.queue.dequeue(&mut Ctx::new(self.now, &mut self.rng, &mut self.lost)) else {
+        let Some(packet) = self.queue.dequeue(&mut Ctx::new(self.now, &mut self.rng, &mut self.dropped)) else {
             self.transmitter.rest();
             return;
         };
@@ -407,10 +407,10 @@ impl<R: Read, W: Write> Replay<R, W> {
 
     /// Counts what the queue has given up.
     fn settle(&mut self) {
-        while let Some((packet, cause)) = self.lost.pop() {
+        while let Some((packet, reason)) = self.dropped.pop() {
             let row = self.flows.row(packet.row);
-            row.lost[cause as usize] += 1;
-            row.lost_bytes += u64::from(packet.bytes);
+            row.drops[reason as usize] += 1;
+            row.drops_bytes += u64::from(packet.bytes);
             self.totals.queued = self.totals.queued + self.now.since(packet.arrived);
             if self.out.is_some() {
                 self.frames.free.push(packet.frame);

@@ -75,7 +75,7 @@ impl Sim {
         for (at, flow) in self.flows.iter_mut().enumerate() {
             let senders = self.population.counters(at as u32).unwrap_or_else(|| flow.ends.counters());
             let counted = flow.counted(&senders);
-            let [bytes, arrivals, lost, marked, cuts] = changes(counted, flow.sampled);
+            let [bytes, arrivals, drops, marked, cuts] = changes(counted, flow.sampled);
             flow.sampled = counted;
             self.flow_series.push(FlowSample {
                 time: self.now,
@@ -83,7 +83,7 @@ impl Sim {
                 throughput_bps: bytes as f64 * 8.0 / self.sample.as_secs(),
                 cwnd: flow.ends.cwnd(),
                 arrivals: arrivals as u32,
-                lost: lost as u32,
+                drops: drops as u32,
                 marked: marked as u32,
                 cuts: cuts as u32,
             });
@@ -92,13 +92,13 @@ impl Sim {
 }
 
 impl FlowState {
-    /// What samples look at: bytes delivered; packets that reached watched queues, were lost there, were marked there;
+    /// What samples look at: bytes delivered; packets that reached watched queues, were dropped there, were marked there;
     /// windows cut, by these counters of its sender or senders.
     pub(super) fn counted(&self, senders: &SendCounters) -> [u64; 5] {
         let &SendCounters { timeouts, fast_retransmits, mark_responses, quench_responses, .. } = senders;
         let cuts = timeouts + fast_retransmits + mark_responses + quench_responses;
-        let [lost, marked] = self.totals.earlier;
-        let lost = lost + self.totals.lost.iter().sum::<u64>();
-        [self.delivered, self.totals.arrivals, lost, marked + self.totals.marked, cuts]
+        let [drops, marked] = self.totals.earlier;
+        let drops = drops + self.totals.drops.iter().sum::<u64>();
+        [self.delivered, self.totals.arrivals, drops, marked + self.totals.marked, cuts]
     }
 }

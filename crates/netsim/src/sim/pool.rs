@@ -231,7 +231,7 @@ impl Sim {
             state.totals.sent[1] += u64::from(packet.bytes);
         }
         if loss > 0 && self.population.group(flow).losses(loss) {
-            state.totals.lost_elsewhere += u64::from(to == End::Receiver);
+            state.totals.drops_elsewhere += u64::from(to == End::Receiver);
             return self.travelling.release(at);
         }
         (packet.to, packet.leg) = (to, state.first[to as usize]);

@@ -9,7 +9,7 @@ use sluicegate_aqm::recent::chance_of_share;
 impl Sim {
     /// For each flow that has sent to a link under study its part of that link's most recent marks and losses, and what it
     /// would be if all that have sent there had equal parts of the bandwidth. Where a queue has classes, both are of the
-    /// class. Of several queues and classes that a flow crosses, the one with the least chance of so large a part, and of
+    /// class. Of several queues and classes that a flow crosses, the one with the least p-value of so large a part, and of
     /// equal ones the largest part.
     pub(super) fn recent_shares(&self) -> Vec<Option<RecentShare>> {
         let mut chosen: Vec<Option<RecentShare>> = vec![None; self.flows.len()];
@@ -28,9 +28,9 @@ impl Sim {
                 recent.shares().iter().for_each(|&(FlowKey(flow), share)| shares[flow as usize] = share);
                 for flow in senders {
                     let share = shares[flow];
-                    let chance = chance_of_share(packets, share, expected);
-                    let (now, before) = (RecentShare { share, expected, packets, chance }, &mut chosen[flow]);
-                    if before.is_none_or(|b| chance < b.chance || (chance == b.chance && share > b.share)) {
+                    let p_value = chance_of_share(packets, share, expected);
+                    let (now, before) = (RecentShare { share, expected, packets, p_value }, &mut chosen[flow]);
+                    if before.is_none_or(|b| p_value < b.p_value || (p_value == b.p_value && share > b.share)) {
                         *before = Some(now);
                     }
                 }

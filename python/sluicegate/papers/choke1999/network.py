@@ -43,14 +43,14 @@ MEASURES = {
     "tcp": kbps(TCP.sum("throughput_bps"), "throughput of all TCP flows"),
     "tcp_share": (TCP.sum("throughput_bps")).as_("TCP's share of the link", "% of the link", 100 / 1e6),
     "tcp_flow": kbps(TCP.mean("throughput_bps"), "mean TCP flow"),
-    "tcp_loss": percent(TCP.sum("lost_packets") / TCP.sum("arrivals_packets"), "TCP's loss"),
+    "tcp_loss": percent(TCP.sum("drops_packets") / TCP.sum("arrivals_packets"), "TCP's loss"),
     "tcp_queued": packets(TCP.sum("queued_packets_mean"), "TCP's packets in the queue"),
     "average": packets(LINK["average_packets_mean"], "average queue, mean over time"),
     "average_least": packets(LINK["average_packets_min"], "least sample of the average queue"),
     "average_greatest": packets(LINK["average_packets_max"], "greatest sample of the average queue"),
-    "link_used": percent(LINK["utilisation"], "link used"),
-    "link_loss": percent(LINK["lost_packets"] / LINK["arrivals_packets"], "packets lost"),
-    "forced": percent(LINK["lost_forced"] / LINK["lost_packets"], "losses with an average at max_th or above"),
+    "link_used": percent(LINK["utilisation"], "utilisation"),
+    "link_loss": percent(LINK["drops_packets"] / LINK["arrivals_packets"], "packets dropped"),
+    "forced": percent(LINK["drops_forced"] / LINK["drops_packets"], "losses with an average at max_th or above"),
     "udp_queue_share": UDP.sum("queued_packets_mean").as_("UDP's part of the queue"),
 }
 _QUEUED = UDP.sum("queued_packets_mean") + TCP.sum("queued_packets_mean")
@@ -60,7 +60,7 @@ for _name, _fold in (("udp_queue_share", UDP.sum), ("udp_most_queued", UDP.max),
 THROUGHPUT = (
     Panel(["tcp", "udp"], "throughput (kbit/s)", (0, 1060)),
     Panel(["tcp_flow"], "mean TCP flow (kbit/s)"),
-    Panel(["udp_loss"], "UDP packets lost (%)", (0, 105)),
+    Panel(["udp_loss"], "UDP packets dropped (%)", (0, 105)),
 )
 QUEUE = (
     Panel(

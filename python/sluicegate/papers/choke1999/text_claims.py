@@ -57,7 +57,7 @@ single = study(
     keep=lambda queue, tcp_flows, hosts: (tcp_flows == 64) == (queue.min_th == 30),
 )
 
-ALIKE = {"link_used": "fills the link", "average": "keeps the average queue", "link_loss": "loses packets"}
+ALIKE = {"link_used": "fills the link", "average": "keeps the average queue", "link_loss": "drops packets"}
 LOOKS = {
     RED: Style("RED, 30 and 60", plot.VERMILION, "-", "s"),
     RED_LARGE: Style("RED, 100 and 200", plot.VERMILION, "--", "D"),
@@ -68,7 +68,11 @@ LOOKS = {
 
 def over_flows(alone: Runs, checks: Sequence[Check], **_: Runs) -> Drawing:
     """Loss, average queue and utilisation over the number of flows, a line for each discipline."""
-    panels = ("link_loss", "packets lost (%)"), ("average", "average queue (packets)"), ("link_used", "link used (%)")
+    panels = (
+        ("link_loss", "packets dropped (%)"),
+        ("average", "average queue (packets)"),
+        ("link_used", "utilisation (%)"),
+    )
     data = alone.frame("link_loss", "average", "link_used")
 
     @plot.drawing
@@ -227,16 +231,17 @@ def _of_kind(column: str, smooth: bool) -> Measure:
 bursts = Study(
     ALONE, keys=AXES, edit=with_bursts,
     measure={
-        "smooth_loss": _of_kind("lost_packets", True), "burst_loss": _of_kind("lost_packets", False),
-        "smooth_match": _of_kind("lost_match", True), "burst_match": _of_kind("lost_match", False),
+        "smooth_loss": _of_kind("drops_packets", True), "burst_loss": _of_kind("drops_packets", False),
+        "smooth_match": _of_kind("drops_match", True), "burst_match": _of_kind("drops_match", False),
     },
     queue=[DropTail(limit=60), DropTail(limit=200), DROP_TAIL, *FOUR],
 )  # fmt: skip
 
 
 @figure("bursts", "Does a burst lose more?", label="Bursts", source="Sec. 2, goal 3, and Sec. 3", chart=Dots(
-        {"smooth_loss": ("smooth flow: packets lost (%)", None), "burst_loss": ("bursts: packets lost (%)", None),
-         "burst_match": ("bursts: lost by meeting their own flow (%)", None)}, shade=False), bursts=bursts)  # fmt: skip
+        {"smooth_loss": ("smooth flow: packets dropped (%)", None), "burst_loss": ("bursts: packets dropped (%)", None),
+         "burst_match": ("bursts: dropped on meeting their own flow (%)", None)}, shade=False),
+        bursts=bursts)  # fmt: skip
 def no_bias(bursts: Runs) -> Iterator[Check]:
     """32 TCP transfers without UDP, with two flows of 16 kbit/s each, about half an equal share: one sends 8 packets at
     once every 4 s, the other spreads them out. Drop Tail has room for as many packets as RED and CHOKe have at most on
@@ -261,7 +266,7 @@ def no_bias(bursts: Runs) -> Iterator[Check]:
             not_above(0),
             evidence=most,
             because="The packets of a burst meet each other in the queue, as an unresponsive flow's do, which costs "
-            "two for each meeting. Losses for other causes hit bursts and smooth traffic alike.",
+            "two for each meeting. Drops for other reasons hit bursts and smooth traffic alike.",
         )
         yield most
         less = excess(DropTail(limit=choke.max_th)) - more

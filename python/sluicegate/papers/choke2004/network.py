@@ -120,12 +120,12 @@ MEASURES = {
     "used": percent(LINK["utilisation"], "utilisation"),
     "tcp_flow": (ONE.mean("throughput_bps") / PACKET_BITS).as_("throughput of a TCP flow", "packets/s"),
     "x1": (ONE.mean("arrivals_packets") / _SECONDS).as_("rate x₁ that a TCP flow sends", "packets/s"),
-    "p1": percent(ONE.sum("lost_packets") / ONE.sum("arrivals_packets"), "drops of a TCP flow's packets, p₁"),
+    "p1": percent(ONE.sum("drops_packets") / ONE.sum("arrivals_packets"), "drops of a TCP flow's packets, p₁"),
     # The rest holds for one candidate: with several a match does not always drop two packets.
-    "r": (LINK["lost_early"] / (LINK["arrivals_packets"] - LINK["lost_match"] / 2)).as_(
+    "r": (LINK["drops_early"] / (LINK["arrivals_packets"] - LINK["drops_match"] / 2)).as_(
         "congestion drops of the arrivals that no comparison dropped, r"),
-    "hits0": _hits(UDP.sum("arrivals_packets"), UDP.sum("lost_match"), UDP.mean("queued_packets_mean")),
-    "hits1": _hits(ONE.sum("arrivals_packets"), ONE.sum("lost_match"), ONE.mean("queued_packets_mean")),
+    "hits0": _hits(UDP.sum("arrivals_packets"), UDP.sum("drops_match"), UDP.mean("queued_packets_mean")),
+    "hits1": _hits(ONE.sum("arrivals_packets"), ONE.sum("drops_match"), ONE.mean("queued_packets_mean")),
 }  # fmt: skip
 
 QUEUE = {"queue": ("time_s", "queue_packets", "average_packets")}

@@ -24,7 +24,7 @@ from ...reproduce.measure import Needs
 Run = Callable[[Sequence[Experiment], Sequence[int]], Tables]
 """`run_experiments`, workers and progress given."""
 
-NEEDS: Needs = {"links": frozenset({"link", "rate_bps", "utilisation", "lost_packets"})}
+NEEDS: Needs = {"links": frozenset({"link", "rate_bps", "utilisation", "drops_packets"})}
 """What calibration reads of a run; an experiment to calibrate keeps at least this."""
 
 MOST_ROUNDS = 8
@@ -139,7 +139,7 @@ def _nearest(known: Sequence[Amount]) -> Amount:
 
 def _measured(load: Load, seed: int, amounts: Sequence[float], links: pl.DataFrame, rounds: int) -> Amount:
     links = links.filter((pl.col("experiment") == load.experiment.id) & (pl.col("seed") == seed))
-    dropped = links["lost_packets"].sum()
+    dropped = links["drops_packets"].sum()
     if dropped:
         raise ValueError(f"load {load.name}: {dropped} packets were dropped; a link to calibrate on must drop none")
     forward, reverse = (links["utilisation"] * links["rate_bps"]).to_list()

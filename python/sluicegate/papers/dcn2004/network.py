@@ -58,7 +58,7 @@ REVERSE = LINKS.where(link="reverse")
 
 
 def _loss(links: Rows, way: str = "") -> Measure:
-    return percent(links.sum("lost_packets") / links.sum("arrivals_packets"), f"packets dropped{way}")
+    return percent(links.sum("drops_packets") / links.sum("arrivals_packets"), f"packets dropped{way}")
 
 
 def _throughput(link: Rows, way: str = "") -> Measure:

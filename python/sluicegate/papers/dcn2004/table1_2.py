@@ -141,7 +141,7 @@ def table1(runs: Runs) -> Iterator[Check]:
     The paper gives neither its browser model nor its hosts in full. The layout of the rows of PI with ECN and of DCN is
     lost: their last two columns may be swapped."""
     dcn, tail = (runs.at(scheme=each, load=105)["loss"] for each in (DCN, DROP_TAIL))
-    yield claim("a fairly low loss rate even at very high loads: 3.0 % where Drop Tail loses 8.8 %",
+    yield claim("a fairly low loss rate even at very high loads: 3.0 % where Drop Tail drops 8.8 %",
                 (dcn / tail).as_("DCN's loss over Drop Tail's at 105 %", where=""), below(0.5), id="dcn-loss",
                 source="Sec. 5.1, Table 1", remark="Not isolated. Both grow with the length of the run, DCN's no less "
                 "(see Longer runs). DCN's comes from few flows here, which it has to slow down until their users offer "

@@ -210,13 +210,13 @@ class Ranking:
         )
 
     def bursts(self) -> str:
-        """Who loses bursts."""
+        """Who drops bursts."""
         more = {name: of(self.runs["bursts"], name, "burst_excess").mean for name in NAMES}
         order = sorted(more, key=more.__getitem__)
         mild = [name for name in order if more[name] <= more[BASELINE] / 2]
         hard = [name for name in reversed(order) if more[name] > more[BASELINE]]
         return (
-            f"Drop Tail loses {of(self.runs['bursts'], BASELINE, 'burst_loss').mean:.1f} % of the bursts, "
+            f"Drop Tail drops {of(self.runs['bursts'], BASELINE, 'burst_loss').mean:.1f} % of the bursts, "
             f"{more[BASELINE]:.1f} points more than of smooth traffic. At most half of that: "
             f"{', '.join(f'{name} {more[name]:.1f}' for name in mild) or 'none'}. "
             + (f"Harder on bursts than Drop Tail: {', '.join(f'{name} {more[name]:.1f}' for name in hard)}." if hard

@@ -49,8 +49,8 @@ from .dcn_study import (
 )
 from .workloads import DCN_VARIANTS, FAIR, of, unresponsive
 
-QUEUE, LOSS = Shown("queue", "queue (packets)", Q_REF), Shown("loss", "lost (%)")
-USED, SHORT_HIT = Shown("used", "link used (%)"), Shown("short_hit", "short hit (%)")
+QUEUE, LOSS = Shown("queue", "queue (packets)", Q_REF), Shown("loss", "loss (%)")
+USED, SHORT_HIT = Shown("used", "utilisation (%)"), Shown("short_hit", "short hit (%)")
 HB, HB_SHORT = Shown("hb", "flows in HB"), Shown("hb_short", "of these short (%)")
 
 MATERIAL = {"queue": 2.4, "loss": 0.5, "used": 1.0, "short_hit": 0.5}
@@ -90,8 +90,8 @@ def laws_chart(laws: Runs, plain: Runs, checks: Sequence[Check] = (), **_: Runs)
 
     words = (
         f"At {' and '.join(loads)} load the corrected law holds the queue at {both('queue', CORRECTED)} packets, the "
-        f"printed one at {both('queue', PRINTED)}, and loses {both('loss', PRINTED)} % of the packets instead of "
-        f"{both('loss', CORRECTED)} % with less of the link used ({both('used', PRINTED)} % instead of "
+        f"printed one at {both('queue', PRINTED)}, and drops {both('loss', PRINTED)} % of the packets instead of "
+        f"{both('loss', CORRECTED)} % at a lower utilisation ({both('used', PRINTED)} % instead of "
         f"{both('used', CORRECTED)} %); {both('short_hit', PRINTED)} % of the short transfers lose a packet instead of "
         f"{both('short_hit', CORRECTED)} %. Among flows that react the two readings of pktcount differ little: loss of "
         f"{both('loss', 'corrected law, arrived')} % with arrivals. An unresponsive flow tells them apart."
@@ -147,13 +147,13 @@ def laws_and_readings(laws: Runs, plain: Runs, unresponsive: Runs) -> Iterator[C
             id=f"printed-trial-{page}",
             source="trial runs for this project, under HTTP on 100 Mbit/s [D]",
         )
-        loses = (wrong["loss"] - right["loss"]).as_("what the printed law loses more", "percentage points", where="")
+        drops = (wrong["loss"] - right["loss"]).as_("what the printed law drops more", "percentage points", where="")
         yield claim(
-            "derived here: swinging, the printed law also loses more packets than the corrected one",
-            loses,
+            "derived here: swinging, the printed law also drops more packets than the corrected one",
+            drops,
             above(0),
             source="Sec. 3.2, as printed [D]",
-            id=f"printed-loses-{page}",
+            id=f"printed-drops-{page}",
         )
     heavy = LOADS[-1]
     spared = at(plain, DROP_TAIL, heavy)["short_hit"] - at(laws, CORRECTED, heavy)["short_hit"]
@@ -305,7 +305,7 @@ def control(runs: Runs) -> Sequence[Check]:
 
 def changes(runs: Runs, checks: Sequence[Check] = ()) -> Drawing:
     """What each value changes against the default, and which changes matter."""
-    shown = (Shown("queue", "queue (packets)"), Shown("loss", "lost (points)"), Shown("used", "link used (points)"),
+    shown = (Shown("queue", "queue (packets)"), Shown("loss", "loss (points)"), Shown("used", "utilisation (points)"),
              Shown("short_hit", "short hit (points)"))  # fmt: skip
     labels = {(each.key, value): f"{each.name} {each.text(value)}" for each in VARIED for value in each.others}
     table, rows, records = {}, [], []

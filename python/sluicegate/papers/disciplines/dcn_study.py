@@ -131,19 +131,19 @@ def tables_held(tables: dict[str, pl.DataFrame], settings: Settings) -> dict[str
 
 def _hit(flows: pl.DataFrame) -> float:
     chosen = flows.filter(pl.col("group").is_in(SHORT_GROUPS) & (pl.col("arrivals_packets") > 0))
-    return 100 * float((chosen["lost_packets"] > 0).mean())  # type: ignore[arg-type]
+    return 100 * float((chosen["drops_packets"] > 0).mean())  # type: ignore[arg-type]
 
 
 LONG = FLOWS.where(group=LONG_GROUPS)
 MEASURES = {
     "queue": packets(LINK["queue_packets_mean"], "queue, mean"),
-    "loss": percent(LINK["lost_packets"] / LINK["arrivals_packets"], "packets lost"),
-    "used": percent(LINK["utilisation"], "link used"),
-    "tail": packets(LINK["lost_tail"], "packets lost to a full buffer"),
+    "loss": percent(LINK["drops_packets"] / LINK["arrivals_packets"], "packets dropped"),
+    "used": percent(LINK["utilisation"], "utilisation"),
+    "tail": packets(LINK["drops_tail"], "packets dropped by a full buffer"),
     "arrived": packets(LINK["arrivals_packets"], "arrivals"),
-    "short_hit": each_run(_hit, flows=("group", "arrivals_packets", "lost_packets")).as_("short transfers hit", "%"),
-    "never_hit": packets(FLOWS.where(group=NEVER_JUDGED).sum("lost_early"), "packets lost early"),
-    "long_loss": percent(LONG.sum("lost_packets") / LONG.sum("arrivals_packets"), "loss of long transfers"),
+    "short_hit": each_run(_hit, flows=("group", "arrivals_packets", "drops_packets")).as_("short transfers hit", "%"),
+    "never_hit": packets(FLOWS.where(group=NEVER_JUDGED).sum("drops_early"), "packets dropped early"),
+    "long_loss": percent(LONG.sum("drops_packets") / LONG.sum("arrivals_packets"), "loss of long transfers"),
 }
 HELD = {"hb": Rows("held")["hb"].as_("flows in HB"), "hb_short": Rows("held")["hb_short"].as_("of these short", "%"),
         "p_ref": packets(Rows("held")["p_ref"], "p_ref, median")}  # fmt: skip

@@ -146,7 +146,7 @@ def one_unresponsive_flow(runs: Runs) -> Iterator[Check]:
 
 @figure("mixed-round-trips", "Mixed round trips", label="Scenario 2", after=2, runs=mixed, chart=rows_of(
             (Shown("jain", "Jain's index among TCP"), Shown("delay", "TCP's delay, p99 (ms)"),
-             Shown("used", "link used (%)")),
+             Shown("used", "utilisation (%)")),
             {"delay": (30, 50, 100, 200)}, Ranking.mixed, most=True,
         ))  # fmt: skip
 def mixed_round_trips(runs: Runs) -> Iterator[Check]:
@@ -167,7 +167,7 @@ def mixed_round_trips(runs: Runs) -> Iterator[Check]:
 
 @figure("bursts", "Bursts", label="Scenario 3", after=3, runs=bursts, chart=rows_of(
             (Shown("burst_excess", "bursts' loss beyond\nsmooth traffic's (points)", 0),
-             Shown("burst_loss", "bursts' loss (%)"), Shown("used", "link used (%)")),
+             Shown("burst_loss", "bursts' loss (%)"), Shown("used", "utilisation (%)")),
             {}, Ranking.bursts,
         ))  # fmt: skip
 def bursts_(runs: Runs) -> Iterator[Check]:

@@ -86,7 +86,7 @@ STATE: dict[str, tuple[str, str]] = {
     "sfb": (FIXED, "2 tables of 8 × 16 bins"), "afd": (FIXED, "500 packets' flows"),
     "dcn": (FIXED, "16384 + 8192 entries"), "fred": (QUEUED, ""), "fq": (QUEUED, "a queue for each"),
     "sfq": (QUEUED, "128 queues at most"), "fq_codel": (QUEUED, "1024 queues"),
-    "red_pd": (HEARD, "those that lost packets lately"), "penalty_box": (HEARD, "those that lost packets lately"),
+    "red_pd": (HEARD, "those with recent drops"), "penalty_box": (HEARD, "those with recent drops"),
     "rio_ps": (HEARD, "at the edge"), "csfq": (HEARD, "at the edge"),
 }  # fmt: skip
 """What each discipline remembers of flows, by its module's description: the kind, and what it is."""
@@ -107,14 +107,14 @@ def _beyond_half_the_base(flows: pl.DataFrame) -> float:
 
 
 def _loss(kind: str) -> Measure:
-    return percent(FLOWS.where(kind=kind).sum("lost_packets") / FLOWS.where(kind=kind).sum("arrivals_packets"))
+    return percent(FLOWS.where(kind=kind).sum("drops_packets") / FLOWS.where(kind=kind).sum("arrivals_packets"))
 
 
 COMMON = {
     "jain": TCP.fold("throughput_bps", lambda values: jain(values) or 0.0).as_("Jain's index among TCP"),
     "delay": ms(each_run(_beyond_half_the_base, flows=("algorithm", "delay_p99_ns", "base_rtt_ns")),
                 "TCP's delay beyond half the base round trip, 99th percentile"),
-    "used": percent(LINK["utilisation"], "link used"),
+    "used": percent(LINK["utilisation"], "utilisation"),
     "queue": packets(LINK["queue_packets_mean"], "queue, mean"),
     "waiting": ms(LINK["queueing_delay_mean_ns"], "queueing delay, mean"),
 }  # fmt: skip
@@ -122,7 +122,7 @@ COMMON["unused"] = (COMMON["used"] * -1 + 100).as_("link unused", "%")
 COMMON["unfairness"] = (COMMON["jain"] * -1 + 1).as_("1 less Jain's index")
 OF_UDP = {
     "udp_share": percent(UDP.sum("throughput_bps") / FLOWS.sum("throughput_bps"), "UDP's share"),
-    "udp_loss": percent(UDP.sum("lost_packets") / UDP.sum("arrivals_packets"), "UDP's loss"),
+    "udp_loss": percent(UDP.sum("drops_packets") / UDP.sum("arrivals_packets"), "UDP's loss"),
 }
 OF_BURSTS = {
     "burst_loss": _loss("on_off").as_("loss of bursts", "%"),

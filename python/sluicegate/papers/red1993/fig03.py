@@ -241,7 +241,7 @@ def against_unresponsive(flows: Runs) -> Iterator[Check]:
 
 # The choices ------------------------------------------------------------------------------------------------------
 
-dots = Dots({"link_used": ("link used in the second shown (%)", 76.0), "next_used": ("in the next second (%)", 82.0),
+dots = Dots({"link_used": ("utilisation in the second shown (%)", 76.0), "next_used": ("in the next second (%)", 82.0),
              "longest_queue": ("longest queue (packets)", 40.0)})  # fmt: skip
 
 

@@ -78,7 +78,7 @@ heavy = Study(
         for gateway, link, *_ in GATEWAYS
         for name, measure in {
             **average.measures(link, f"_{gateway}"),
-            f"used_{gateway}": percent(LINKS.where(link=link)["utilisation"], "link used"),
+            f"used_{gateway}": percent(LINKS.where(link=link)["utilisation"], "utilisation"),
             f"follows_{gateway}": Rows("congestion").where(link=link)["follows"],
             **{f"{column}_{gateway}": Rows("congestion").where(link=link)[column] for column in COUNTED},
         }.items()

@@ -65,13 +65,13 @@ Chosen here; under gateways that are biased the distance is that whole share and
 BUFFERS, MIN_THS = tuple(range(8, 23)), tuple(range(3, 15))
 """Packets, in Figs. 12 and 13, and in Fig. 14."""
 
-SERIES = ("time_s", "flow", "throughput_bps", "lost_packets", "marked_packets")
+SERIES = ("time_s", "flow", "throughput_bps", "drops_packets", "marked_packets")
 QUEUE = ("time_s", "queue_found_packets_mean")
 
 # What is measured -------------------------------------------------------------------------------------------------
 
 
-def seconds(series: pl.DataFrame, *keys: str, told: str = "lost_packets") -> pl.DataFrame:
+def seconds(series: pl.DataFrame, *keys: str, told: str = "drops_packets") -> pl.DataFrame:
     """One row for each second of each run, which `keys` name: `share` (node 5's part of the throughput, %), `used` (of
     the link), `notices` (packets dropped, or what `told` says) and `notice_share` (node 5's part of them, %; null if
     fewer than three)."""
@@ -106,7 +106,7 @@ def mean_of(column: str) -> Measure:
 MEASURES = {
     "share": mean_of("share").as_("node 5's share of the throughput", "%"),
     "queue": packets(Rows("queue").mean("queue_found_packets_mean"), "average queue"),
-    "used": mean_of("used").as_("link used", "%"),
+    "used": mean_of("used").as_("utilisation", "%"),
     "possible": each_run(possible, flow_series=SERIES, queue=QUEUE).as_("the most that node 5's window allows", "%"),
 }
 
@@ -174,7 +174,7 @@ class Seconds:
         panels = (
             ("share", "node 5's throughput\n(% of the total)", (0, 6)),
             ("queue", "average queue\n(packets)", (0, 16)),
-            ("used", "link used (%)", (80, 101)),
+            ("used", "utilisation (%)", (80, 101)),
         )
         figure, rows = plot.panels(len(panels), 1, width=7.2, height=2.5)
         mean = Style("mean over seeds", plot.BLACK, "-", self.style.marker)
@@ -271,7 +271,7 @@ def fig14(red: Runs, tail: Runs) -> Iterator[Check]:
 
 def notified(runs: Runs) -> pl.DataFrame:
     """The `seconds` of all runs of a study."""
-    told = "marked_packets" if runs.study is decbit else "lost_packets"
+    told = "marked_packets" if runs.study is decbit else "drops_packets"
     return seconds(runs.rows("flow_series"), *runs.study.axes, "seed", told=told)
 
 

@@ -42,7 +42,7 @@ LUCK = (
 )
 luck = Study(
     LUCK, settings=lambda settings: replace(settings, duration_s=20 * settings.duration_s, warmup_s=0, sample_s=0.05),
-    tables={"flow_series": ("time_s", "flow", "lost_packets")},
+    tables={"flow_series": ("time_s", "flow", "drops_packets")},
 )  # fmt: skip
 
 Windows = NDArray[np.int64]
@@ -53,7 +53,7 @@ def windows_of_drops(series: pl.DataFrame) -> Windows:
     are windows, columns flows."""
     found = []
     for _, run in series.group_by("seed", maintain_order=True):
-        total = np.cumsum(run["lost_packets"].to_numpy().astype(np.int64).reshape(-1, len(SHARES)), axis=0)
+        total = np.cumsum(run["drops_packets"].to_numpy().astype(np.int64).reshape(-1, len(SHARES)), axis=0)
         cuts, reached = [], 0
         for at, marks in enumerate(total.sum(axis=1)):
             if marks - reached >= MARKS:

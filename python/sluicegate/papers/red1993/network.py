@@ -29,10 +29,10 @@ NOT_DROPPED = ("arrival", "departure")
 """The events of a packet that are no drop."""
 
 MEASURES: dict[str, Measure] = {
-    "link_used": percent(LINK["utilisation"], "link used"),
+    "link_used": percent(LINK["utilisation"], "utilisation"),
     "queue_found": packets(LINK["queue_found_packets_mean"], "average queue that arrivals find"),
     "longest_queue": packets(LINK["queue_packets_max"], "longest queue of a run"),
-    "dropped_by_buffer": packets(LINK["lost_tail"], "packets dropped by a full buffer"),
+    "dropped_by_buffer": packets(LINK["drops_tail"], "packets dropped by a full buffer"),
 }
 
 

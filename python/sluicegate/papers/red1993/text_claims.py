@@ -162,7 +162,7 @@ def of_poisson_sources(text: str, *_: object) -> str:
 
 def early(rows: Rows) -> Measure:
     """Early drops per arrival."""
-    return rows.sum("lost_early") / rows.sum("arrivals_packets")
+    return rows.sum("drops_early") / rows.sum("arrivals_packets")
 
 
 def length(rows: Rows) -> Measure:

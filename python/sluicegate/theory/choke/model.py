@@ -9,10 +9,10 @@ with replacement; every packet that matches is dropped once, and the arrival if 
     (5')  φ_i in place of h_i = b_i/b;           (6')  Σ b_i = b;          (7')  Σ x_i(1 − p_i) = c
     (8')  x_i = f_i(p_i, τ) for each TCP flow, x_i given for the others;   (9)   r = g(b, τ)
 
-(3'): an arrival is lost with h_i by a match, with (1 − h_i)·r by congestion; each of the b_i packets of its flow is
-among the m drawn with probability 1 − (1 − 1/b)^m, so κ·φ_i of them are lost with it. (4'): an admitted packet outlasts
-x_i·τ arrivals of its own flow, each of which misses it with (1 − 1/b)^m. With m = 1 both are the paper's. Round trips
-enter by f_i alone: the queue knows a flow by its rate.
+(3'): an arrival is dropped with h_i by a match, with (1 − h_i)·r by congestion; each of the b_i packets of its flow is
+among the m drawn with probability 1 − (1 − 1/b)^m, so κ·φ_i of them are dropped with it. (4'): an admitted packet
+outlasts x_i·τ arrivals of its own flow, each of which misses it with (1 − 1/b)^m. With m = 1 both are the paper's.
+Round trips enter by f_i alone: the queue knows a flow by its rate.
 
 Held at max_th (`Red(…, hold=True)`), a share 1 − `admitted` of all arrivals is dropped before the comparison; the
 equations hold for what is admitted, x_i·admitted in place of x_i, and p_i counts both losses.
