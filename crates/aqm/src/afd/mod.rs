@@ -11,9 +11,8 @@
 //! w times in a second:  m_fair ← m_fair + α·(q_old − q_ref) − β·(q − q_ref), kept within 0 and b;   q_old ← q
 //! ```
 //!
-//! Memory is constant: 8 bytes for each of the b places and 16 for each flow among them, 4 for each of b buckets: 14 kB
-//! with the defaults, taken when the first packet is sampled. Places are given by a hash with a secret key. `state` shows
-//! `m_fair` and `flows`, how many different flows the shadow buffer holds.
+//! Memory is bounded: 8 bytes for each of the b places and some 50 for each flow among them, which is found by a hash with a
+//! secret key. `state` shows `m_fair` and `flows`, how many different flows the shadow buffer holds.
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
@@ -30,7 +29,6 @@
 
 use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
 use crate::fifo::Fifo;
-use crate::flow_hasher::FlowHasher;
 use crate::flow_table::FlowTable;
 use crate::periodic_timer::PeriodicTimer;
 use crate::red::Action;
@@ -73,40 +71,28 @@ struct Shadow {
     flows: Vec<FlowKey>,
     /// How many packets of each flow it holds.
     counts: FlowTable<u32>,
-    keyed: Option<FlowHasher>,
     b: usize,
 }
 
 impl Shadow {
     fn new(b: usize) -> Shadow {
-        Shadow { flows: Vec::new(), counts: FlowTable::new(b, b), keyed: None, b }
+        // One more than places, for a flow that comes before another goes.
+        Shadow { flows: Vec::new(), counts: FlowTable::new(b + 1), b }
     }
 
-    /// How many packets of this flow it holds.
-    #[inline]
-    fn count(&self, flow: FlowKey) -> u32 {
-        let found = self.keyed.as_ref().and_then(|keyed| self.counts.find(flow, keyed));
-        found.map_or(0, |at| self.counts.get(at))
-    }
-
-    /// A packet of this flow takes a random place.
-    fn sample(&mut self, flow: FlowKey, rng: &mut Stream) {
-        let keyed = *self.keyed.get_or_insert_with(|| FlowHasher::new(rng));
+    /// A packet of this flow, which is counted `at`, takes a random place.
+    fn sample(&mut self, flow: FlowKey, at: Option<usize>, rng: &mut Stream) {
+        let at = at.or_else(|| self.counts.find_or_insert(flow, rng, || 0)).expect("room for one more");
+        self.counts[at] += 1;
         if self.flows.len() < self.b {
-            self.flows.reserve_exact(self.b - self.flows.len());
-            self.flows.push(flow);
-        } else {
-            let place = rng.below(self.b as u64) as usize;
-            let old = core::mem::replace(&mut self.flows[place], flow);
-            let at = self.counts.find(old, &keyed).expect("every flow in the buffer is counted");
-            *self.counts.get_mut(at) -= 1;
-            if self.counts.get(at) == 0 {
-                self.counts.remove(old, &keyed);
-            }
+            return self.flows.push(flow);
         }
-        match self.counts.find(flow, &keyed) {
-            Some(at) => *self.counts.get_mut(at) += 1,
-            None => drop(self.counts.insert(flow, 1, &keyed)),
+        let place = rng.below(self.b as u64) as usize;
+        let old = core::mem::replace(&mut self.flows[place], flow);
+        let at = self.counts.find(old).expect("every flow in the buffer is counted");
+        self.counts[at] -= 1;
+        if self.counts[at] == 0 {
+            self.counts.remove_at(at);
         }
     }
 }
@@ -180,10 +166,11 @@ impl<P: Packet> Discipline<P> for Afd<P> {
             let missed = self.samples.skip_missed(ctx.now);
             self.move_m_fair(missed as f64 * (self.beta - self.alpha) * self.q_ref);
         }
-        let m_i = f64::from(self.shadow.count(packet.flow()));
+        let at = self.shadow.counts.find(packet.flow());
+        let m_i = at.map_or(0.0, |at| f64::from(self.shadow.counts[at]));
         let signal = m_i > self.m_fair && ctx.rng.chance(1.0 - self.m_fair / m_i);
         if ctx.rng.chance(1.0 / self.s) {
-            self.shadow.sample(packet.flow(), ctx.rng);
+            self.shadow.sample(packet.flow(), at, ctx.rng);
         }
         if signal && !(self.marks && packet.mark()) {
             ctx.drop(packet, DropReason::Early);

@@ -34,7 +34,7 @@
 
 use crate::discipline::{Ctx, Discipline, DropReason, Packet};
 use crate::fifo::Fifo;
-use crate::flows::FlowMap;
+use crate::flow_table::FlowTable;
 use sluicegate_base::{About, Declared, Range, Size, Span, Time, params};
 
 params! {
@@ -73,7 +73,7 @@ params! {
 /// The reasons for which FRED drops packets.
 pub const REASONS: &[DropReason] = &[DropReason::Tail, DropReason::Early, DropReason::Policed];
 
-/// A flow that has packets.
+/// A flow that has packets, or whose first one is judged.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
     qlen: u64,
@@ -84,7 +84,7 @@ struct Flow {
 #[derive(Clone, Debug)]
 pub struct Fred<P> {
     fifo: Fifo<P>,
-    flows: FlowMap<Flow>,
+    flows: FlowTable<Flow>,
     w_q: f64,
     min_th: f64,
     max_th: f64,
@@ -117,7 +117,8 @@ impl<P: Packet> Fred<P> {
     pub fn new(params: FredParams) -> Self {
         Fred {
             fifo: Fifo::new(params.limit),
-            flows: FlowMap::default(),
+            // The buffer bounds them.
+            flows: FlowTable::new(usize::MAX),
             w_q: params.w_q,
             min_th: params.min_th.amount() as f64,
             max_th: params.max_th.amount() as f64,
@@ -160,6 +161,28 @@ impl<P: Packet> Fred<P> {
         }
         signal
     }
+
+    /// Why an arrival of the flow at this position is dropped, if it is.
+    fn judge(&mut self, at: usize, packet: &mut P, ctx: &mut Ctx<'_, P>) -> Option<DropReason> {
+        let Flow { qlen, strike } = self.flows[at];
+        let full = self.avg >= self.max_th;
+        let max_q = if full { 2.0 } else { self.min_th };
+        let had = qlen as f64;
+        if had >= max_q || (full && had > 2.0 * self.avgcq) || (had >= self.avgcq && strike > 1) {
+            self.flows[at].strike += 1;
+            return Some(DropReason::Policed);
+        }
+        if self.chance(had, ctx) && !(self.marks && packet.mark()) {
+            return Some(DropReason::Early);
+        }
+        (!self.fifo.has_room(packet)).then_some(DropReason::Tail)
+    }
+
+    fn forget_if_empty(&mut self, at: usize) {
+        if self.flows[at].qlen == 0 {
+            self.flows.remove_at(at);
+        }
+    }
 }
 
 impl<P: Packet> Discipline<P> for Fred<P> {
@@ -169,26 +192,12 @@ impl<P: Packet> Discipline<P> for Fred<P> {
             self.avg *= libm::pow(1.0 - self.w_q, m);
             self.share();
         }
-        let Flow { qlen, strike } = self.flows.get(packet.flow()).copied().unwrap_or_default();
-        let full = self.avg >= self.max_th;
-        let max_q = if full { 2.0 } else { self.min_th };
-        let had = qlen as f64;
-        if had >= max_q || (full && had > 2.0 * self.avgcq) || (had >= self.avgcq && strike > 1) {
-            if let Some(flow) = self.flows.get_mut(packet.flow()) {
-                flow.strike += 1;
-            }
-            return ctx.drop(packet, DropReason::Policed);
+        let at = self.flows.find_or_insert(packet.flow(), ctx.rng, Flow::default).expect("no bound but the buffer");
+        if let Some(reason) = self.judge(at, &mut packet, ctx) {
+            self.forget_if_empty(at);
+            return ctx.drop(packet, reason);
         }
-        if self.chance(had, ctx) && !(self.marks && packet.mark()) {
-            return ctx.drop(packet, DropReason::Early);
-        }
-        if !self.fifo.has_room(&packet) {
-            return ctx.drop(packet, DropReason::Tail);
-        }
-        match self.flows.get_mut(packet.flow()) {
-            Some(flow) => flow.qlen += 1,
-            None => self.flows.insert(packet.flow(), Flow { qlen: 1, strike: 0 }, ctx.rng),
-        }
+        self.flows[at].qlen += 1;
         self.update(self.fifo.packets());
         self.fifo.push(packet);
     }
@@ -198,12 +207,9 @@ impl<P: Packet> Discipline<P> for Fred<P> {
             self.q_time.get_or_insert(ctx.now);
             return None;
         };
-        if let Some(flow) = self.flows.get_mut(packet.flow()) {
-            flow.qlen -= 1;
-            if flow.qlen == 0 {
-                self.flows.remove(packet.flow());
-            }
-        }
+        let at = self.flows.find(packet.flow()).expect("a flow that has packets");
+        self.flows[at].qlen -= 1;
+        self.forget_if_empty(at);
         self.update(self.fifo.packets());
         Some(packet)
     }

@@ -161,9 +161,8 @@ impl<P: Packet> RedPd<P> {
 
 impl<P: Packet> Discipline<P> for RedPd<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
-        if self.monitor.quiet() {
-            self.monitor.catch_up(ctx.now);
-        }
+        // Intervals that passed unasked changed nothing.
+        self.monitor.timer.skip_missed(ctx.now);
         let (flow, bytes) = (packet.flow(), packet.bytes());
         let may = self.rule.above_min_th() && self.fifo.packets() > 1;
         if self.monitor.arrival(flow, bytes, may, ctx.rng) {
@@ -191,11 +190,11 @@ impl<P: Packet> Discipline<P> for RedPd<P> {
     }
 
     fn next_wakeup(&self) -> Option<Time> {
-        (!self.monitor.quiet()).then(|| self.monitor.next())
+        (!self.monitor.quiet()).then(|| self.monitor.timer.due())
     }
 
     fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
-        if !self.monitor.quiet() && self.monitor.next() <= ctx.now {
+        if self.monitor.timer.tick(ctx.now) {
             self.monitor.interval(ctx.now);
         }
     }
