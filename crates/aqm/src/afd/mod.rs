@@ -142,12 +142,6 @@ impl<P: Packet> Afd<P> {
         }
     }
 
-    /// Whether all that samples would do is to raise m_fair by the same amount each time.
-    #[inline]
-    fn quiet(&self) -> bool {
-        self.fifo.packets() == 0 && self.q_old == 0
-    }
-
     #[inline]
     fn move_m_fair(&mut self, by: f64) {
         self.m_fair = (self.m_fair + by).clamp(0.0, self.shadow.b as f64);
@@ -162,10 +156,9 @@ impl<P: Packet> Afd<P> {
 
 impl<P: Packet> Discipline<P> for Afd<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
-        if self.quiet() {
-            let missed = self.samples.skip_missed(ctx.now);
-            self.move_m_fair(missed as f64 * (self.beta - self.alpha) * self.q_ref);
-        }
+        // Samples that passed unasked were of an empty queue.
+        let missed = self.samples.skip_missed(ctx.now);
+        self.move_m_fair(missed as f64 * (self.beta - self.alpha) * self.q_ref);
         let at = self.shadow.counts.find(packet.flow());
         let m_i = at.map_or(0.0, |at| f64::from(self.shadow.counts[at]));
         let signal = m_i > self.m_fair && ctx.rng.chance(1.0 - self.m_fair / m_i);
@@ -185,12 +178,14 @@ impl<P: Packet> Discipline<P> for Afd<P> {
         self.fifo.pop()
     }
 
+    /// None while all that samples would do is to raise m_fair by the same amount each time.
     fn next_wakeup(&self) -> Option<Time> {
-        (!self.quiet()).then(|| self.samples.due())
+        let quiet = self.fifo.packets() == 0 && self.q_old == 0;
+        (!quiet).then(|| self.samples.due())
     }
 
     fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
-        while !self.quiet() && self.samples.tick(ctx.now) {
+        while self.samples.tick(ctx.now) {
             self.sample();
         }
     }

@@ -188,21 +188,6 @@ impl<P: Packet> Dcn<P> {
         }
     }
 
-    /// Whether all that the clocks would do is to raise p_ref by the same amount each time.
-    #[inline]
-    fn quiet(&self) -> bool {
-        self.fifo.packets() == 0 && self.q_old == 0 && self.tables.hb.is_empty()
-    }
-
-    /// Does what the clocks would have done since the link fell quiet.
-    #[inline]
-    fn catch_up(&mut self, now: Time) {
-        let missed = self.updates.skip_missed(now);
-        self.move_p_ref(missed as f64 * (self.b - self.a) * self.q_ref);
-        // HB was empty: sweeps had nothing to do.
-        self.sweeps.skip_missed(now);
-    }
-
     #[inline]
     fn move_p_ref(&mut self, by: f64) {
         self.p_ref = (self.p_ref + by).clamp(self.p_ref_min, self.p_ref_max);
@@ -238,9 +223,10 @@ impl<P: Packet> Dcn<P> {
 
 impl<P: Packet> Discipline<P> for Dcn<P> {
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
-        if self.quiet() {
-            self.catch_up(ctx.now);
-        }
+        // While the clocks stood still, updates were of an empty queue, and sweeps of an empty HB.
+        let missed = self.updates.skip_missed(ctx.now);
+        self.move_p_ref(missed as f64 * (self.b - self.a) * self.q_ref);
+        self.sweeps.skip_missed(ctx.now);
         let flow = packet.flow();
         if let Some(at) = self.tables.classify(flow, ctx.now, ctx.rng) {
             self.judge(at, packet, ctx);
@@ -255,24 +241,19 @@ impl<P: Packet> Discipline<P> for Dcn<P> {
         self.fifo.pop()
     }
 
+    /// None while all that the clocks would do is to raise p_ref by the same amount each time.
     fn next_wakeup(&self) -> Option<Time> {
-        (!self.quiet()).then(|| self.updates.due().min(self.sweeps.due()))
+        let quiet = self.fifo.packets() == 0 && self.q_old == 0 && self.tables.hb.is_empty();
+        (!quiet).then(|| self.updates.due().min(self.sweeps.due()))
     }
 
     fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
-        while !self.quiet() {
-            // At the same instant p_ref is brought up to date before it is used.
-            if self.updates.due() <= self.sweeps.due() {
-                if !self.updates.tick(ctx.now) {
-                    return;
-                }
-                self.update();
-            } else {
-                if !self.sweeps.tick(ctx.now) {
-                    return;
-                }
-                self.tables.lower(self.p_ref);
-            }
+        // At the same instant p_ref is brought up to date before it is used.
+        while self.updates.tick(ctx.now) {
+            self.update();
+        }
+        while self.sweeps.tick(ctx.now) {
+            self.tables.lower(self.p_ref);
         }
     }
 

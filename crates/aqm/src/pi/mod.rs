@@ -151,12 +151,6 @@ impl<P: Packet> Pi<P> {
         }
     }
 
-    /// Whether all that samples would do is to lower p by the same amount each time.
-    #[inline]
-    fn quiet(&self) -> bool {
-        self.fifo.packets() == 0 && self.q_old == 0.0
-    }
-
     #[inline]
     fn move_p(&mut self, by: f64) {
         self.p = (self.p + by).clamp(0.0, 1.0);
@@ -171,10 +165,9 @@ impl<P: Packet> Pi<P> {
 
 impl<P: Packet> Discipline<P> for Pi<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
-        if self.quiet() {
-            let missed = self.samples.skip_missed(ctx.now);
-            self.move_p(-(missed as f64) * (self.a - self.b) * self.q_ref);
-        }
+        // Samples that passed unasked were of an empty queue.
+        let missed = self.samples.skip_missed(ctx.now);
+        self.move_p(-(missed as f64) * (self.a - self.b) * self.q_ref);
         if !self.fifo.has_room(&packet) {
             return ctx.drop(packet, DropReason::Tail);
         }
@@ -189,12 +182,14 @@ impl<P: Packet> Discipline<P> for Pi<P> {
         self.fifo.pop()
     }
 
+    /// None while all that samples would do is to lower p by the same amount each time.
     fn next_wakeup(&self) -> Option<Time> {
-        (!self.quiet()).then(|| self.samples.due())
+        let quiet = self.fifo.packets() == 0 && self.q_old == 0.0;
+        (!quiet).then(|| self.samples.due())
     }
 
     fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
-        while !self.quiet() && self.samples.tick(ctx.now) {
+        while self.samples.tick(ctx.now) {
             self.sample();
         }
     }

@@ -155,13 +155,6 @@ impl<P: Packet> Pie<P> {
         }
     }
 
-    /// Whether updates would change nothing.
-    #[inline]
-    fn quiet(&self) -> bool {
-        let delays = self.qdelay.0 == 0 && self.qdelay_old.0 == 0;
-        self.fifo.packets() == 0 && self.p == 0.0 && delays && self.burst_allowance == self.params.max_burst
-    }
-
     fn current_qdelay(&self) -> Span {
         match self.params.delay {
             Delay::Timestamp => self.qdelay,
@@ -224,9 +217,8 @@ impl<P: Packet> Pie<P> {
 
 impl<P: Packet> Discipline<P> for Pie<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
-        if self.quiet() {
-            self.updates.skip_missed(ctx.now);
-        }
+        // Updates that passed unasked changed nothing.
+        self.updates.skip_missed(ctx.now);
         if !self.fifo.has_room(&packet) {
             self.accu_p = 0.0;
             return ctx.drop(packet, DropReason::Tail);
@@ -248,12 +240,16 @@ impl<P: Packet> Discipline<P> for Pie<P> {
         Some(packet)
     }
 
+    /// None while updates would change nothing.
     fn next_wakeup(&self) -> Option<Time> {
-        (!self.quiet()).then(|| self.updates.due())
+        let delays = self.qdelay.0 == 0 && self.qdelay_old.0 == 0;
+        let allowance = self.burst_allowance == self.params.max_burst;
+        let quiet = self.fifo.packets() == 0 && self.p == 0.0 && delays && allowance;
+        (!quiet).then(|| self.updates.due())
     }
 
     fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
-        while !self.quiet() && self.updates.tick(ctx.now) {
+        while self.updates.tick(ctx.now) {
             self.update();
         }
     }
