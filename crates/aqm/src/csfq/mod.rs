@@ -89,8 +89,10 @@ impl Average {
         let (bits, k) = (8.0 * bytes as f64, k.as_secs());
         let t = self.last.map_or(0.0, |last| now.since(last).as_secs());
         self.last = Some(now);
-        let fresh = if t > 0.0 { -libm::expm1(-t / k) * bits / t } else { bits / k };
-        self.rate = fresh + libm::exp(-t / k) * self.rate;
+        // 1 − e^(−T/K), which is T/K for the smallest T.
+        let weight = -libm::expm1(-t / k);
+        let fresh = if t > 0.0 { weight * bits / t } else { bits / k };
+        self.rate = fresh + (1.0 - weight) * self.rate;
     }
 }
 

@@ -74,14 +74,14 @@ pub struct Rem<P> {
     fifo: Fifo<P>,
     updates: PeriodicTimer,
     price: f64,
-    /// Of the present price; none since the price has moved.
-    p: Option<f64>,
+    /// Of the present price.
+    p: f64,
     /// Arrivals since the last update, in packets, and their average.
     arrived: f64,
     in_avg: f64,
     b_ref: f64,
     gamma: f64,
-    phi: f64,
+    ln_phi: f64,
     alpha: f64,
     inw: f64,
     /// What the link sends between two updates, in packets.
@@ -112,7 +112,7 @@ impl<P: Packet> Rem<P> {
             fifo: Fifo::new(params.limit),
             updates: PeriodicTimer::new(params.t_update),
             price: 0.0,
-            p: Some(0.0),
+            p: 0.0,
             arrived: 0.0,
             in_avg: 0.0,
             b_ref: match params.b_ref {
@@ -120,7 +120,7 @@ impl<P: Packet> Rem<P> {
                 Size::Bytes(n) => n as f64 / max_packet,
             },
             gamma: params.gamma,
-            phi: params.phi,
+            ln_phi: libm::log(params.phi),
             alpha: params.alpha,
             inw: params.inw,
             c: params.t_update.as_secs() * params.bandwidth.0 as f64 / (8.0 * max_packet),
@@ -135,28 +135,18 @@ impl<P: Packet> Rem<P> {
         self.in_avg + self.alpha * (q - self.b_ref) - self.c
     }
 
-    /// Whether the price is 0 and stays so while nothing arrives: in_avg only falls.
-    #[inline]
-    fn quiet(&self) -> bool {
-        self.fifo.packets() == 0 && self.arrived == 0.0 && self.price == 0.0 && self.excess(0.0) <= 0.0
-    }
-
     fn update(&mut self) {
         let q = self.max_packet.map_or(self.fifo.packets() as f64, |length| self.fifo.bytes() as f64 / length);
         self.in_avg = (1.0 - self.inw) * self.in_avg + self.inw * core::mem::take(&mut self.arrived);
         self.price = libm::fmax(self.price + self.gamma * self.excess(q), 0.0);
-        self.p = None;
-    }
-
-    fn probability(&self) -> f64 {
-        self.p.unwrap_or_else(|| if self.price > 0.0 { 1.0 - libm::pow(self.phi, -self.price) } else { 0.0 })
     }
 }
 
 impl<P: Packet> Discipline<P> for Rem<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
-        if self.quiet() {
-            let missed = self.updates.skip_missed(ctx.now);
+        // Updates that passed unasked found no arrivals, and a price of 0.
+        let missed = self.updates.skip_missed(ctx.now);
+        if missed > 0 {
             self.in_avg *= libm::pow(1.0 - self.inw, missed as f64);
         }
         let part = self.max_packet.map_or(1.0, |length| packet.bytes() as f64 / length);
@@ -164,10 +154,7 @@ impl<P: Packet> Discipline<P> for Rem<P> {
         if !self.fifo.has_room(&packet) {
             return ctx.drop(packet, DropReason::Tail);
         }
-        // There may be many updates between two packets: the power is taken once for each that is judged.
-        let p = self.probability();
-        self.p = Some(p);
-        if ctx.rng.chance(p * part) && !(self.marks && packet.mark()) {
+        if ctx.rng.chance(self.p * part) && !(self.marks && packet.mark()) {
             return ctx.drop(packet, DropReason::Early);
         }
         self.fifo.push(packet);
@@ -177,14 +164,18 @@ impl<P: Packet> Discipline<P> for Rem<P> {
         self.fifo.pop()
     }
 
+    /// None while the price is 0 and stays so if nothing arrives: in_avg only falls.
     fn next_wakeup(&self) -> Option<Time> {
-        (!self.quiet()).then(|| self.updates.due())
+        let quiet = self.fifo.packets() == 0 && self.arrived == 0.0 && self.price == 0.0 && self.excess(0.0) <= 0.0;
+        (!quiet).then(|| self.updates.due())
     }
 
     fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
-        while !self.quiet() && self.updates.tick(ctx.now) {
+        while self.updates.tick(ctx.now) {
             self.update();
         }
+        // 1 − phi^(−price).
+        self.p = 1.0 - libm::exp(-self.ln_phi * self.price);
     }
 
     fn packets(&self) -> u64 {
@@ -201,7 +192,7 @@ impl<P: Packet> Discipline<P> for Rem<P> {
 
     fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
         visit(None, "price", self.price);
-        visit(None, "p", self.probability());
+        visit(None, "p", self.p);
     }
 }
 
