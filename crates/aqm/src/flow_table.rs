@@ -83,6 +83,11 @@ impl<V> FlowTable<V> {
         }
     }
 
+    /// Forgets all flows.
+    pub fn clear(&mut self) {
+        self.map.clear();
+    }
+
     /// How many flows there are.
     #[inline]
     #[must_use]
