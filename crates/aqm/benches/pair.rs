@@ -40,11 +40,11 @@ const TURN: u64 = 264_000_000;
 
 fn list() {
     let names = || all().iter().map(|entry| entry.table.about.name);
-    names().chain(FORMS).for_each(|name| println!("{name}"));
+    ["loop"].into_iter().chain(names()).chain(FORMS).for_each(|name| println!("{name}"));
     for name in names().chain([SELECTIVE]) {
         FLOWS.iter().for_each(|flows| println!("{name}@{flows}"));
     }
-    names().chain([SELECTIVE]).for_each(|name| println!("{name}!{THIN_FLOWS}"));
+    ["loop"].into_iter().chain(names()).chain([SELECTIVE]).for_each(|name| println!("{name}!{THIN_FLOWS}"));
 }
 
 /// What is known of the flows, and the least that it must be with so many of them after the warm-up.
