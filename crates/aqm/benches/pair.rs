@@ -1,12 +1,18 @@
 //! One enqueue and one dequeue of a discipline through the trait object, many times: `pair NAME COUNT` prints the nanoseconds
 //! of CPU time that each of so many took; without arguments, the names. A name may have words for some of the discipline's keys
-//! behind it, `red:law=figure17`, or a number of flows, `fq@1000`. `loop` is the loop alone, which moves the clock, makes
-//! and moves the packets and lends what is lent, without the calls: a pair's cost less this is the discipline's own.
+//! behind it, `red:law=figure17`, and a number of flows, `fq@1000` or `fq!65537`. `loop` is the loop alone, which moves the
+//! clock, makes and moves the packets and lends what is lent, without the calls: a pair's cost less this is the discipline's own.
 //!
-//! The queue holds 40 packets of 33 flows in turn, each flow with a packet in 264 ms. With N flows it holds a packet of each,
-//! 40 at least, as far as the discipline lets it, and no flow sends more seldom: the link's rate and the time between packets go
-//! with N. Averages stay between their thresholds, which are 3/4 and 3/2 of what is queued; tables have room for N flows where
-//! their ranges allow it. Before anything is measured, runs with N assert that the state has been filled.
+//! The queue holds 40 packets of 33 flows in turn, each flow with a packet in 264 ms.
+//!
+//! With N flows, `@N`, it holds a packet of each, 40 at least, as far as the discipline lets it, and no flow sends more seldom:
+//! the link's rate and the time between packets go with N. Averages stay between their thresholds, which are 3/4 and 3/2 of what
+//! is queued; tables are as large as their ranges allow, up to 100,000. Before anything is measured, runs with N assert that the
+//! state has been filled.
+//!
+//! Overload, `!N`, is the same with a limit of N packets and a link that sends only one packet for two arrivals: every other
+//! arrival finds the buffer full, unless the discipline drops enough before. What is measured is one arrival, with half a
+//! departure.
 
 use rustix::time::{ClockId, clock_gettime};
 use sluicegate_aqm::harness::TestPacket;
@@ -20,46 +26,25 @@ use std::hint::black_box;
 const FORMS: [&str; 4] = ["red:law=figure2", "red:law=figure17", "red:law=figure17:arithmetic=shifts", SELECTIVE];
 const SELECTIVE: &str = "decbit:feedback=selective";
 
-/// The disciplines that are measured with numbers of active flows.
-const PER_FLOW: [&str; 27] = [
-    "drop_tail",
-    "random_drop",
-    "early_random_drop",
-    "red",
-    "ared",
-    "penalty_box",
-    "decbit",
-    SELECTIVE,
-    "choke",
-    "choke_linux",
-    "fred",
-    "sred",
-    "sfb",
-    "red_pd",
-    "csfq",
-    "fq",
-    "sfq",
-    "afd",
-    "pi",
-    "rio",
-    "rio_ps",
-    "dcn",
-    "rem",
-    "blue",
-    "codel",
-    "fq_codel",
-    "pie",
-];
+/// Numbers of active flows, and that of the overload: more than the largest tables of queues have, and odd, so that it is not
+/// always the same flows that find room.
 const FLOWS: [u64; 3] = [1, 1000, 100_000];
+const THIN_FLOWS: u64 = 65_537;
+
+/// What parameters count that are sizes of tables; none is made larger than this.
+const TABLES: [&str; 3] = ["flows", "queues", "buckets"];
+const TABLE_MAX: u64 = 100_000;
 
 /// Time between the packets of a flow, where 33 flows or more share the link.
 const TURN: u64 = 264_000_000;
 
 fn list() {
-    all().iter().map(|entry| entry.table.about.name).chain(FORMS).for_each(|name| println!("{name}"));
-    for name in PER_FLOW {
+    let names = || all().iter().map(|entry| entry.table.about.name);
+    ["loop"].into_iter().chain(names()).chain(FORMS).for_each(|name| println!("{name}"));
+    for name in names().chain([SELECTIVE]) {
         FLOWS.iter().for_each(|flows| println!("{name}@{flows}"));
     }
+    ["loop"].into_iter().chain(names()).chain([SELECTIVE]).for_each(|name| println!("{name}!{THIN_FLOWS}"));
 }
 
 /// What is known of the flows, and the least that it must be with so many of them after the warm-up.
@@ -107,6 +92,9 @@ const BATCH: usize = 64;
 struct World {
     now: Time,
     step: Span,
+    /// The link sends when more packets than this are queued, or, in overload, after every other arrival.
+    held: u64,
+    overload: bool,
     flow: u64,
     last: u64,
     rng: Stream,
@@ -115,9 +103,9 @@ struct World {
 }
 
 impl World {
-    fn new(flows: u64, step: Span) -> World {
+    fn new(flows: u64, step: Span, held: u64, overload: bool) -> World {
         let (rng, dropped) = (Stream::new(1, "bench"), Vec::new());
-        World { now: Time::ZERO, step, flow: 0, last: flows - 1, rng, dropped, queued: 0 }
+        World { now: Time::ZERO, step, held, overload, flow: 0, last: flows - 1, rng, dropped, queued: 0 }
     }
 
     /// The loop: hands so many packets to `offer`, one after another.
@@ -148,29 +136,29 @@ impl World {
         Ctx::new(self.now, &mut self.rng, &mut self.dropped)
     }
 
-    /// Whether more than `held` packets are queued, after one that came and what was lost meanwhile.
-    fn exceeds(&mut self, held: u64) -> bool {
+    /// Whether the link sends a packet, after one that came and what was lost meanwhile.
+    fn sends(&mut self, serial: u64) -> bool {
         self.queued = self.queued + 1 - self.dropped.len() as u64;
         self.dropped.clear();
-        self.queued > held
+        if self.overload { serial % 2 == 1 && self.queued > 0 } else { self.queued > self.held }
     }
 }
 
-/// One pair: a packet comes, and one leaves if more than `held` are queued.
-fn offer(discipline: &mut dyn Discipline<TestPacket>, held: u64, world: &mut World, packet: TestPacket) {
+/// One pair: a packet comes, and one leaves if the link sends.
+fn offer(discipline: &mut dyn Discipline<TestPacket>, world: &mut World, packet: TestPacket) {
     if discipline.next_wakeup().is_some_and(|at| at <= world.now) {
         discipline.wake(&mut world.lend());
     }
     discipline.enqueue(packet, &mut world.lend());
-    if world.exceeds(held) {
+    if world.sends(packet.serial) {
         world.queued -= u64::from(black_box(discipline.dequeue(&mut world.lend())).is_some());
     }
 }
 
 /// The same without the calls.
-fn offer_nobody(held: u64, world: &mut World, packet: TestPacket) {
+fn offer_nobody(world: &mut World, packet: TestPacket) {
     black_box((packet, world.lend()));
-    if world.exceeds(held) {
+    if world.sends(packet.serial) {
         black_box(world.lend());
         world.queued -= 1;
     }
@@ -182,21 +170,22 @@ fn main() {
     let (Some(name), Some(count)) = (arguments.next(), arguments.next()) else {
         return list();
     };
+    let overload = name.contains('!');
     let (name, flows) = name
-        .split_once('@')
+        .split_once(['@', '!'])
         .map_or((name.as_str(), None), |(name, flows)| (name, Some(flows.parse::<u64>().expect("a number of flows"))));
     let mut parts = name.split(':');
     let name = parts.next().expect("a name");
     let words: Vec<(&str, &str)> = parts.map(|part| part.split_once('=').expect("KEY=WORD")).collect();
     let count: u64 = count.parse().expect("a whole number");
     let step = Span((TURN / flows.unwrap_or(33).max(33)).max(1));
-    let mut world = World::new(flows.unwrap_or(33), step);
-    if name == "loop" {
-        return println!("{}", world.time(count, |world, packet| offer_nobody(40, world, packet)));
-    }
     // The kernel's average has no room for thresholds above some 10,000 packets.
     let held = if name == "choke_linux" { 40 } else { flows.unwrap_or(0).max(40) };
-    let link = Link { rate: Rate(8_000_000_000_000 / step.0), packet: 1000 };
+    let mut world = World::new(flows.unwrap_or(33), step, held, overload);
+    if name == "loop" {
+        return println!("{}", world.time(count, offer_nobody));
+    }
+    let link = Link { rate: Rate(8_000_000_000_000 / step.0 / if overload { 2 } else { 1 }), packet: 1000 };
     let packets = |n: u64| Some(Value::Size(Size::Packets(n)));
     let fields = all().iter().find(|entry| entry.table.about.name == name).expect("a known name").table.fields;
     let mut given = |at: usize| match (fields[at].name, name) {
@@ -204,20 +193,17 @@ fn main() {
         ("max_th", _) => packets(held * 3 / 2),
         ("in_min_th" | "out_min_th", _) if flows.is_some() => packets(held * 3 / 4),
         ("in_max_th" | "out_max_th", _) if flows.is_some() => packets(held * 3 / 2),
+        ("limit", _) if overload => packets(held),
         // Thresholds are parts of it: 0.15 to 0.35 and 0.5.
-        ("limit", "rio_ps") => flows.map(|_| Value::Size(Size::Packets(4 * held))),
-        ("limit", _) => flows.map(|_| Value::Size(Size::Packets(2 * held))),
-        ("q_ref", "afd") => flows.map(|_| Value::Size(Size::Packets(held))),
-        ("flows", "sfq") => flows.map(|_| Value::Integer(65_408)),
-        ("flows", "rio_ps") => flows.map(|_| Value::Integer(65_536)),
-        ("flows", "fq_codel") => flows.map(|flows| Value::Integer(flows.clamp(1024, 65_536))),
-        // DECbit looks at all that it counts for each packet, and keeps its default.
-        ("flows", "csfq" | "red_pd" | "penalty_box") => flows.map(|flows| Value::Integer(flows.clamp(1000, 100_000))),
-        ("sb_entries" | "hb_buckets" | "hb_flows", _) => flows.map(|_| Value::Integer(65_536)),
+        ("limit", "rio_ps") => flows.and_then(|_| packets(4 * held)),
+        ("limit", _) => flows.and_then(|_| packets(2 * held)),
+        ("q_ref", "afd") => flows.and_then(|_| packets(held)),
         // From 1000 it would take half a minute to fall to where flows stay in HB.
         ("p_ref_max", "dcn") => flows.map(|_| Value::Number(10.0)),
-        ("divisor", _) => flows.map(|_| Value::Integer(65_536)),
         (key, _) => match fields[at].kind {
+            Kind::Integer if flows.is_some() && (TABLES.contains(&fields[at].unit) || key == "divisor") => {
+                (1..=TABLE_MAX).rev().find(|n| fields[at].range.holds(*n as f64)).map(Value::Integer)
+            }
             Kind::Choice(known) => {
                 let (_, given) = words.iter().find(|(name, _)| *name == key)?;
                 Some(Value::Choice(known.iter().find(|word| *word == given).expect("a known word")))
@@ -226,18 +212,15 @@ fn main() {
         },
     };
     let mut discipline = build::<TestPacket>(name, &mut given, &link).expect("a known name").expect("valid parameters");
-    // Four seconds, in which each of 33 flows or more sends 15 packets, and time for the averages; a tenth where each packet looks
-    // at all flows.
+    // Four seconds, in which each of 33 flows or more sends 15 packets, and time for the averages.
     if let Some(flows) = flows {
-        let warmup = (4_000_000_000 / step.0).max(10_000);
-        let warmup = if words.is_empty() { warmup } else { warmup / 10 };
-        world.run(warmup, |world, packet| offer(&mut *discipline, held, world, packet));
-        if let Some((known, least)) = populated(name, flows, &*discipline) {
+        world.run((4_000_000_000 / step.0).max(10_000), |world, packet| offer(&mut *discipline, world, packet));
+        if let Some((known, least)) = populated(name, flows, &*discipline).filter(|_| !overload) {
             assert!(
                 known >= least,
                 "{name}@{flows}: {known} flows are known after the warm-up, at least {least} should be"
             );
         }
     }
-    println!("{}", world.time(count, |world, packet| offer(&mut *discipline, held, world, packet)));
+    println!("{}", world.time(count, |world, packet| offer(&mut *discipline, world, packet)));
 }

@@ -11,9 +11,8 @@
 //! w times in a second:  m_fair ← m_fair + α·(q_old − q_ref) − β·(q − q_ref), kept within 0 and b;   q_old ← q
 //! ```
 //!
-//! Memory is constant: 8 bytes for each of the b places and 16 for each flow among them, 4 for each of b buckets: 14 kB
-//! with the defaults, taken when the first packet is sampled. Places are given by a hash with a secret key. `state` shows
-//! `m_fair` and `flows`, how many different flows the shadow buffer holds.
+//! Memory is bounded: 8 bytes for each of the b places and some 50 for each flow among them, which is found by a hash with a
+//! secret key. `state` shows `m_fair` and `flows`, how many different flows the shadow buffer holds.
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
@@ -31,7 +30,6 @@
 use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
 use crate::fifo::{Buffer, Fifo};
-use crate::flow_hasher::FlowHasher;
 use crate::flow_table::FlowTable;
 use crate::periodic_timer::PeriodicTimer;
 use crate::red::Action;
@@ -85,40 +83,28 @@ struct Shadow {
     flows: Vec<FlowKey>,
     /// How many packets of each flow it holds.
     counts: FlowTable<u32>,
-    keyed: Option<FlowHasher>,
     b: usize,
 }
 
 impl Shadow {
     fn new(b: usize) -> Shadow {
-        Shadow { flows: Vec::new(), counts: FlowTable::new(b, b), keyed: None, b }
+        // One more than places, for a flow that comes before another goes.
+        Shadow { flows: Vec::new(), counts: FlowTable::new(b + 1), b }
     }
 
-    /// How many packets of this flow it holds.
-    #[inline]
-    fn count(&self, flow: FlowKey) -> u32 {
-        let found = self.keyed.as_ref().and_then(|keyed| self.counts.find(flow, keyed));
-        found.map_or(0, |at| self.counts.get(at))
-    }
-
-    /// A packet of this flow takes a random place.
-    fn sample(&mut self, flow: FlowKey, rng: &mut Stream) {
-        let keyed = *self.keyed.get_or_insert_with(|| FlowHasher::new(rng));
+    /// A packet of this flow, which is counted `at`, takes a random place.
+    fn sample(&mut self, flow: FlowKey, at: Option<usize>, rng: &mut Stream) {
+        let at = at.or_else(|| self.counts.find_or_insert(flow, rng, || 0)).expect("room for one more");
+        self.counts[at] += 1;
         if self.flows.len() < self.b {
-            self.flows.reserve_exact(self.b - self.flows.len());
-            self.flows.push(flow);
-        } else {
-            let place = rng.below(self.b as u64) as usize;
-            let old = core::mem::replace(&mut self.flows[place], flow);
-            let at = self.counts.find(old, &keyed).expect("every flow in the buffer is counted");
-            *self.counts.get_mut(at) -= 1;
-            if self.counts.get(at) == 0 {
-                self.counts.remove(old, &keyed);
-            }
+            return self.flows.push(flow);
         }
-        match self.counts.find(flow, &keyed) {
-            Some(at) => *self.counts.get_mut(at) += 1,
-            None => drop(self.counts.insert(flow, 1, &keyed)),
+        let place = rng.below(self.b as u64) as usize;
+        let old = core::mem::replace(&mut self.flows[place], flow);
+        let at = self.counts.find(old).expect("every flow in the buffer is counted");
+        self.counts[at] -= 1;
+        if self.counts[at] == 0 {
+            self.counts.remove_at(at);
         }
     }
 }
@@ -148,15 +134,15 @@ impl<P: Packet> Afd<P> {
         }
     }
 
-    /// Whether all that samples would do is to raise m_fair by the same amount each time.
-    #[inline]
-    fn quiet(&self) -> bool {
-        self.fifo.packets() == 0 && self.q_old == 0
-    }
-
     #[inline]
     fn move_m_fair(&mut self, by: f64) {
         self.m_fair = (self.m_fair + by).clamp(0.0, self.shadow.b as f64);
+    }
+
+    /// Samples that passed unasked were of an empty queue.
+    fn make_up(&mut self, now: Time) {
+        let missed = self.samples.skip_missed(now);
+        self.move_m_fair(missed as f64 * (self.params.beta - self.params.alpha) * self.params.q_ref.amount() as f64);
     }
 
     fn sample(&mut self) {
@@ -169,16 +155,12 @@ impl<P: Packet> Afd<P> {
 
 impl<P: Packet> Discipline<P> for Afd<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
-        if self.quiet() {
-            let missed = self.samples.skip_missed(ctx.now);
-            self.move_m_fair(
-                missed as f64 * (self.params.beta - self.params.alpha) * self.params.q_ref.amount() as f64,
-            );
-        }
-        let m_i = f64::from(self.shadow.count(packet.flow()));
+        self.make_up(ctx.now);
+        let at = self.shadow.counts.find(packet.flow());
+        let m_i = at.map_or(0.0, |at| f64::from(self.shadow.counts[at]));
         let signal = m_i > self.m_fair && ctx.rng.chance(1.0 - self.m_fair / m_i);
         if ctx.rng.chance(1.0 / self.params.s) {
-            self.shadow.sample(packet.flow(), ctx.rng);
+            self.shadow.sample(packet.flow(), at, ctx.rng);
         }
         if signal && !(self.params.action == Action::Mark && packet.mark()) {
             ctx.drop(packet, DropReason::Early);
@@ -193,12 +175,14 @@ impl<P: Packet> Discipline<P> for Afd<P> {
         self.fifo.pop()
     }
 
+    /// None while all that samples would do is to raise m_fair by the same amount each time.
     fn next_wakeup(&self) -> Option<Time> {
-        (!self.quiet()).then(|| self.samples.due())
+        let quiet = self.fifo.packets() == 0 && self.q_old == 0;
+        (!quiet).then(|| self.samples.due())
     }
 
     fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
-        while !self.quiet() && self.samples.tick(ctx.now) {
+        while self.samples.tick(ctx.now) {
             self.sample();
         }
     }
@@ -215,8 +199,9 @@ impl<P: Packet> Discipline<P> for Afd<P> {
 
 impl<P: Packet> Configure<P> for Afd<P> {
     fn configure(&mut self, params: AfdParams, ctx: &mut Ctx<'_, P>) {
+        self.make_up(ctx.now);
+        self.samples.restart(ctx.now, params.period());
         self.fifo.resize(params.limit, ctx);
-        self.samples.set_period(params.period());
         self.params = params;
     }
 }

@@ -36,9 +36,9 @@
 use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
 use crate::fifo::{Buffer, Fifo};
-use crate::flows::FlowMap;
+use crate::flow_table::FlowTable;
 use crate::registry::discipline;
-use crate::slab::{List, Slab};
+use alloc::vec::Vec;
 use sluicegate_base::{Range, Rate, Size, Span, Stream, Time, choices};
 
 choices! {
@@ -72,7 +72,7 @@ discipline! {
         c: Rate = derived("the link's rate", |link| link.rate), range(Range::POSITIVE),
             source("Stoica, Shenker & Zhang 1998, as remembered: C");
         /// Most flows whose rates the edge remembers.
-        flows: u64 = default(65_536), unit("flows"), range(Range::from(1.0).to(1_000_000.0)), source("chosen here");
+        flows: u64 = default(65_536), unit("flows"), range(Range::from(1.0).to(1_000_000.0)), source("chosen here"), fixed(true);
         /// Most that the queue holds, not counting the packet in transmission.
         limit: Size = default(Size::Packets(300)), unit("packets"), range(Range::from(1.0)),
             source("chosen here, as for choke");
@@ -94,50 +94,61 @@ impl Average {
         let (bits, k) = (8.0 * bytes as f64, k.as_secs());
         let t = self.last.map_or(0.0, |last| now.since(last).as_secs());
         self.last = Some(now);
-        let fresh = if t > 0.0 { -libm::expm1(-t / k) * bits / t } else { bits / k };
-        self.rate = fresh + libm::exp(-t / k) * self.rate;
+        // 1 − e^(−T/K), which is T/K for the smallest T.
+        let weight = -libm::expm1(-t / k);
+        let fresh = if t > 0.0 { weight * bits / t } else { bits / k };
+        self.rate = fresh + (1.0 - weight) * self.rate;
     }
 }
 
 /// What the edge knows of the flows.
 #[derive(Clone, Debug)]
 struct Edge {
-    index: FlowMap<u32>,
-    /// Flows with their rates.
-    rates: Slab<(FlowKey, Average)>,
-    /// The one that was silent longest comes first.
-    silent: List,
-    most: usize,
+    rates: FlowTable<Average>,
+    /// Flows and their last packets as they were when room was needed, the one that was silent longest at the end.
+    silent: Vec<(Option<Time>, FlowKey)>,
+    /// When the last packet came.
+    now: Time,
     k: Span,
 }
 
 impl Edge {
-    fn forget_first(&mut self) {
-        if let Some((key, _)) = self.rates.pop_front(&mut self.silent) {
-            self.index.remove(key);
+    /// Whether a flow with this last packet has been silent for so long that it is forgotten.
+    fn forgotten(&self, average: Average) -> bool {
+        average.last.is_some_and(|last| self.now.since(last) > Span(self.k.0.saturating_mul(10)))
+    }
+
+    /// How many flows are remembered.
+    fn flows(&self) -> usize {
+        self.rates.iter().filter(|(_, average)| !self.forgotten(**average)).count()
+    }
+
+    /// Removes the flow that was silent longest. All are put in order once, for as many removals as there were flows.
+    fn make_room(&mut self) {
+        loop {
+            while let Some((last, flow)) = self.silent.pop() {
+                // Whoever has sent since then is not it.
+                if let Some(at) = self.rates.find(flow).filter(|at| self.rates[*at].last == last) {
+                    return self.rates.remove_at(at);
+                }
+            }
+            self.silent.extend(self.rates.iter().map(|(flow, average)| (average.last, flow)));
+            self.silent.sort_unstable_by(|a, b| b.cmp(a));
         }
     }
 
     /// The rate of a flow with a packet of so many bytes.
-    fn estimate(&mut self, key: FlowKey, bytes: u64, now: Time, rng: &mut Stream) -> f64 {
-        let rest = Span(self.k.0.saturating_mul(10));
-        while self.silent.front().and_then(|at| self.rates.get(at)?.1.last).is_some_and(|last| now.since(last) > rest) {
-            self.forget_first();
+    fn estimate(&mut self, flow: FlowKey, bytes: u64, now: Time, rng: &mut Stream) -> f64 {
+        self.now = now;
+        let at = self.rates.find_or_insert(flow, rng, || Average::ZERO).unwrap_or_else(|| {
+            self.make_room();
+            self.rates.find_or_insert(flow, rng, || Average::ZERO).expect("room has been made")
+        });
+        if self.forgotten(self.rates[at]) {
+            self.rates[at] = Average::ZERO;
         }
-        let at = if let Some(&at) = self.index.get(key) {
-            self.rates.move_to_back(&mut self.silent, at);
-            at
-        } else {
-            if self.index.len() >= self.most {
-                self.forget_first();
-            }
-            let at = self.rates.push_back(&mut self.silent, (key, Average::ZERO));
-            self.index.insert(key, at, rng);
-            at
-        };
-        let Some((_, average)) = self.rates.get_mut(at) else { return 0.0 };
-        average.packet(bytes, now, self.k);
-        average.rate
+        self.rates[at].packet(bytes, now, self.k);
+        self.rates[at].rate
     }
 }
 
@@ -164,13 +175,7 @@ impl<P: Packet> Csfq<P> {
     #[must_use]
     pub fn new(params: CsfqParams) -> Self {
         let CsfqParams { role, k, k_alpha, c, flows, limit } = params;
-        let edge = Edge {
-            index: FlowMap::default(),
-            rates: Slab::default(),
-            silent: List::default(),
-            most: flows as usize,
-            k,
-        };
+        let edge = Edge { rates: FlowTable::new(flows as usize), silent: Vec::new(), now: Time::ZERO, k };
         let c = c.0 as f64;
         Csfq {
             fifo: Fifo::new(limit),
@@ -248,7 +253,7 @@ impl<P: Packet> Discipline<P> for Csfq<P> {
     fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
         visit(None, "alpha_bps", self.alpha);
         if let Some(edge) = &self.edge {
-            visit(None, "flows", edge.index.len() as f64);
+            visit(None, "flows", edge.flows() as f64);
         }
     }
 
@@ -261,7 +266,7 @@ impl<P: Packet> Configure<P> for Csfq<P> {
     fn configure(&mut self, params: CsfqParams, ctx: &mut Ctx<'_, P>) {
         (self.c, self.k_alpha) = (params.c.0 as f64, params.k_alpha);
         if let Some(edge) = &mut self.edge {
-            (edge.k, edge.most) = (params.k, params.flows as usize);
+            edge.k = params.k;
         }
         self.fifo.resize(params.limit, ctx);
     }

@@ -19,11 +19,11 @@
 //! every T_dec:     for each flow in HB:  pktcount ← pktcount − p_ref;  a flow at 0 or below leaves HB
 //! ```
 //!
-//! SB is direct-mapped: a collision overwrites. HB chains its collisions. Places are given by a hash with a secret key, so
-//! that nobody can choose flows that collide. Memory is constant: 24 bytes for each entry of SB and each flow of HB, 4 for each
-//! bucket; with the defaults 606 kB, taken when the first packet comes. The work for each packet is constant on average: the
-//! sweep at the end of T_dec takes p_ref from every flow that it visits, so that a flow is not visited more often than its
-//! packets pay for (at most 1/p_ref_min visits for each); beside that it looks once at every bucket.
+//! SB is direct-mapped: a collision overwrites. HB finds its flows by the same hash, which has a secret key, so that nobody can
+//! choose flows that collide. Memory is bounded: 24 bytes for each entry of SB, taken when the first packet comes, and some 50 for
+//! each flow that HB has held at once, `hb_flows` at most. The work for each packet is constant on average: the sweep at the end
+//! of T_dec takes p_ref from every flow that it visits, so that a flow is not visited more often than its packets pay for (at
+//! most 1/p_ref_min visits for each).
 //!
 //! `state` shows `p_ref`, the flows in both tables (`sb_flows` heard of within a clearing interval, `hb_flows`), how many
 //! arrivals were judged so far (`hb_arrivals`) and how many flows entered and left HB (`hb_entries`, `hb_exits`); and the
@@ -42,7 +42,7 @@
 //! | nothing on the first p_ref | `p_ref_max` | no congestion is suspected at first |
 //! | nothing on the range of p_ref | `p_ref_min` = 1 to `p_ref_max` = 1000 packets | it must be positive, and must not run away while the link is idle |
 //! | a, b and T_update were tuned, not told; T_dec is 800 ms | b = 0.3, a = b·1.7/1.8 (AFD's ratio), T_update = 6.25 ms (AFD's 160 Hz) | chosen here |
-//! | HB of "a few thousand entries", about 2000 flows in it; SB has "a fixed number" | 4096 buckets and at most 8192 flows in HB, 16384 entries in SB. A flow that finds HB full stays where it was and is not judged until a sweep has made room | chosen here; the most that HB holds is what makes memory constant |
+//! | HB of "a few thousand entries" that chain collisions, about 2000 flows in it; SB has "a fixed number" | at most 8192 flows in HB, a table that grows with them instead of chains; 16384 entries in SB. A flow that finds HB full stays where it was and is not judged until a sweep has made room | chosen here; the most that HB holds is what bounds memory. Chains or not is a matter of work, not of results |
 //! | SB is overwritten by collisions, so that a fast flow may be missed | so: a flow is found if threshold + 1 of its packets come in a row between which no other flow takes its place. With m packets of ever new flows between two of its own that has the probability e^(−m·threshold/sb_entries): with the defaults 0.69 for m = 1000, and never for m = 100,000 | the paper's table; a flood of ids so much faster than the flow hides it, whatever the hash |
 //! | no ECN | `action` = mark: packets that can carry a mark are marked instead of dropped, and count as forwarded | an extension, as for the other schemes |
 //! | the buffer is "large enough" for no tail drops | `limit` = 1000 packets; what a full buffer loses has reason `tail` and does not count as forwarded | chosen here |
@@ -53,7 +53,6 @@ mod tables;
 use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
 use crate::fifo::{Buffer, Fifo};
-use crate::flow_table::Place;
 use crate::periodic_timer::PeriodicTimer;
 use crate::red::Action;
 use crate::registry::discipline;
@@ -119,10 +118,7 @@ discipline! {
         p_ref_max: f64 = default(1000.0), unit("packets"), range(Range::POSITIVE), source("chosen here");
         /// Entries of SB, the scoreboard.
         sb_entries: u64 = default(16_384), unit("flows"), range(Range::from(1.0).to(65_536.0)), source("chosen here"), fixed(true);
-        /// Buckets of HB, the table of high-bandwidth flows.
-        hb_buckets: u64 = default(4096), unit("buckets"), range(Range::from(1.0).to(65_536.0)),
-            source("DCN 2004, Sec. 3.1: a few thousand"), fixed(true);
-        /// Most flows in HB.
+        /// Most flows in HB, the table of high-bandwidth flows.
         hb_flows: u64 = default(8192), unit("flows"), range(Range::from(1.0).to(65_536.0)),
             source("chosen here: four times what DCN 2004 saw"), fixed(true);
     }
@@ -176,24 +172,16 @@ impl<P: Packet> Dcn<P> {
         }
     }
 
-    /// Whether all that the clocks would do is to raise p_ref by the same amount each time.
-    #[inline]
-    fn quiet(&self) -> bool {
-        self.fifo.packets() == 0 && self.q_old == 0 && self.tables.hb.is_empty()
-    }
-
-    /// Does what the clocks would have done since the link fell quiet.
-    #[inline]
-    fn catch_up(&mut self, now: Time) {
-        let missed = self.updates.skip_missed(now);
-        self.move_p_ref(missed as f64 * (self.params.b - self.params.gain_a()) * self.params.q_ref());
-        // HB was empty: sweeps had nothing to do.
-        self.sweeps.skip_missed(now);
-    }
-
     #[inline]
     fn move_p_ref(&mut self, by: f64) {
         self.p_ref = (self.p_ref + by).clamp(self.params.p_ref_min, self.params.p_ref_max);
+    }
+
+    /// Updates that passed unasked were of an empty queue, and sweeps of an empty HB.
+    fn make_up(&mut self, now: Time) {
+        let missed = self.updates.skip_missed(now);
+        self.move_p_ref(missed as f64 * (self.params.b - self.params.gain_a()) * self.params.q_ref());
+        self.sweeps.skip_missed(now);
     }
 
     /// The control law, at one of its instants.
@@ -209,12 +197,12 @@ impl<P: Packet> Dcn<P> {
     }
 
     /// Judges a packet of a flow in HB, and counts it if it is forwarded.
-    fn judge(&mut self, at: Place, mut packet: P, ctx: &mut Ctx<'_, P>) {
+    fn judge(&mut self, at: usize, mut packet: P, ctx: &mut Ctx<'_, P>) {
         self.hb_arrivals += 1;
         if self.params.count == Count::Arrived {
-            *self.tables.hb.get_mut(at) += 1.0;
+            self.tables.hb[at] += 1.0;
         }
-        let signal = ctx.rng.chance(1.0 - self.p_ref / self.tables.hb.get(at));
+        let signal = ctx.rng.chance(1.0 - self.p_ref / self.tables.hb[at]);
         if signal && !(self.params.action == Action::Mark && packet.mark()) {
             return ctx.drop(packet, DropReason::Early);
         }
@@ -222,7 +210,7 @@ impl<P: Packet> Dcn<P> {
             return ctx.drop(packet, DropReason::Tail);
         }
         if self.params.count == Count::Forwarded {
-            *self.tables.hb.get_mut(at) += 1.0;
+            self.tables.hb[at] += 1.0;
         }
         self.fifo.push(packet);
     }
@@ -230,9 +218,7 @@ impl<P: Packet> Dcn<P> {
 
 impl<P: Packet> Discipline<P> for Dcn<P> {
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
-        if self.quiet() {
-            self.catch_up(ctx.now);
-        }
+        self.make_up(ctx.now);
         let flow = packet.flow();
         if let Some(at) = self.tables.classify(flow, ctx.now, ctx.rng) {
             self.judge(at, packet, ctx);
@@ -247,24 +233,19 @@ impl<P: Packet> Discipline<P> for Dcn<P> {
         self.fifo.pop()
     }
 
+    /// None while all that the clocks would do is to raise p_ref by the same amount each time.
     fn next_wakeup(&self) -> Option<Time> {
-        (!self.quiet()).then(|| self.updates.due().min(self.sweeps.due()))
+        let quiet = self.fifo.packets() == 0 && self.q_old == 0 && self.tables.hb.is_empty();
+        (!quiet).then(|| self.updates.due().min(self.sweeps.due()))
     }
 
     fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
-        while !self.quiet() {
-            // At the same instant p_ref is brought up to date before it is used.
-            if self.updates.due() <= self.sweeps.due() {
-                if !self.updates.tick(ctx.now) {
-                    return;
-                }
-                self.update();
-            } else {
-                if !self.sweeps.tick(ctx.now) {
-                    return;
-                }
-                self.tables.lower(self.p_ref);
-            }
+        // At the same instant p_ref is brought up to date before it is used.
+        while self.updates.tick(ctx.now) {
+            self.update();
+        }
+        while self.sweeps.tick(ctx.now) {
+            self.tables.lower(self.p_ref);
         }
     }
 
@@ -280,18 +261,19 @@ impl<P: Packet> Discipline<P> for Dcn<P> {
         visit(None, "hb_entries", self.tables.entries as f64);
         visit(None, "hb_exits", (self.tables.entries - self.tables.hb.len() as u64) as f64);
         self.tables.for_each_score(SB_SHOWN, &mut |flow, count| visit(Some(flow), "sb_count", f64::from(count)));
-        self.tables.hb.for_each(&mut |flow, pktcount| visit(Some(flow), "pktcount", pktcount));
+        self.tables.hb.iter().for_each(|(flow, pktcount)| visit(Some(flow), "pktcount", *pktcount));
     }
 }
 
 impl<P: Packet> Configure<P> for Dcn<P> {
     fn configure(&mut self, params: DcnParams, ctx: &mut Ctx<'_, P>) {
-        self.fifo.resize(params.limit, ctx);
-        self.updates.set_period(params.t_update);
-        self.sweeps.set_period(params.t_dec);
+        self.make_up(ctx.now);
+        self.updates.restart(ctx.now, params.t_update);
+        self.sweeps.restart(ctx.now, params.t_dec);
         self.tables.configure(&params);
-        self.p_ref = self.p_ref.clamp(params.p_ref_min, params.p_ref_max);
+        self.fifo.resize(params.limit, ctx);
         self.params = params;
+        self.move_p_ref(0.0);
     }
 }
 

@@ -20,6 +20,7 @@
 //! | the bit is set in "arriving packets" when the average exceeds 1 | so, the average being that which the arrival finds; `threshold` can be changed | Ramakrishnan and Jain, as remembered, say "at least 1"; a real average equals 1 hardly ever |
 //! | a bit in the header of any packet | the ECN field: a packet whose transport is not capable is let pass without it | drops are not this gateway's signal |
 //! | selective feedback: the bit only for users with more than their "fair share" of the bandwidth; "we have not run simulations with this algorithm" (Sec. IX) | `feedback` = selective: bytes that arrived are counted for each flow over the time of the average; shares are max-min fair: the share is such that the flows cut down to it have `capacity_factor` of all that arrived | the report (DEC-TR-510) was not at hand: max-min shares and 0.9 are from memory. With 1 no flow would be above its share unless the queue grows |
+//! | the fair share is computed when a cycle ends, from what has been counted in it, and the arrivals of the next one are compared with it (DEC-TR-510, from memory) | so, from the bytes of the last and the current cycle; and anew after as many arrivals as an eighth of the flows. Between, the share is a part of the bytes of all | a queue that is never empty has one cycle without end. An arrival costs the same with any number of flows |
 //! | nothing on how many users | at most `flows` are counted; a packet of any other gets the bit as without selection | chosen here: memory stays bounded |
 
 mod shares;
@@ -146,7 +147,7 @@ impl<P: Packet> Discipline<P> for Decbit<P> {
         self.avg = if length == 0 { 0.0 } else { (self.last.area + self.current.area) as f64 / length as f64 };
         let over = match &mut self.shares {
             None => true,
-            Some(shares) => shares.arrival(packet.flow(), packet.bytes()),
+            Some(shares) => shares.arrival(packet.flow(), packet.bytes(), ctx.rng),
         };
         if !admitted {
             return ctx.drop(packet, DropReason::Tail);

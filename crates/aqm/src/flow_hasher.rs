@@ -32,8 +32,15 @@ impl FlowHasher {
     #[inline]
     #[must_use]
     pub fn bucket(&self, flow: FlowKey, n: usize) -> usize {
+        FlowHasher::bucket_of(self.hash(flow), n)
+    }
+
+    /// The same for a flow whose hash is known.
+    #[inline]
+    #[must_use]
+    pub fn bucket_of(hash: u64, n: usize) -> usize {
         // The upper half of a product instead of a remainder: as even, and without a division.
-        ((u128::from(self.hash(flow)) * n as u128) >> 64) as usize
+        ((u128::from(hash) * n as u128) >> 64) as usize
     }
 }
 

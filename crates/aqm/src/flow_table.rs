@@ -1,172 +1,136 @@
-//! A table of flows with a fixed bound: what a discipline remembers of each flow that it tells apart.
+//! What a discipline keeps for each flow: a dense table of bounded size, found by a keyed hash.
 //!
-//! Flows chain in buckets; places are given by a keyed hash ([`FlowHasher`]), so that chosen flows do not lengthen a chain. All
-//! memory is one block, taken when the first flow is stored: 4 bytes for each bucket, and for each flow its key, its value and
-//! 4 bytes. A full table takes no more flows in. The order of visits is that of buckets and chains, which depends on the seed
-//! alone.
+//! Flows stand side by side, and the last one takes the position of one that is removed. A visit of all flows costs what there
+//! are, however many there once were or could be. The key of the hash is drawn from the discipline's own stream at first use:
+//! runs are repeatable, and nobody who chooses flow ids can choose them to collide. The order of visits is that of insertions
+//! and removals, never that of hashes.
 
 use crate::discipline::FlowKey;
 use crate::flow_hasher::FlowHasher;
-use alloc::vec;
-use alloc::vec::Vec;
+use core::ops::{Index, IndexMut};
+use indexmap::IndexMap;
+use indexmap::map::{Entry, RawEntryApiV1};
+use sluicegate_base::Stream;
 
-/// The end of a chain.
-const NONE: u32 = u32::MAX;
-
-/// A flow, or a free place; `next` is the next of its bucket, or the next free place.
-#[derive(Clone, Copy, Debug)]
-struct Node<V> {
-    flow: FlowKey,
-    value: V,
-    next: u32,
-}
-
-/// A flow's place in a table, good until flows are removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place(u32);
-
-/// A table of at most so many flows.
+/// A value for each of at most so many flows. Positions are good until a flow is removed.
 #[derive(Clone, Debug)]
 pub struct FlowTable<V> {
-    heads: Vec<u32>,
-    nodes: Vec<Node<V>>,
-    free: u32,
-    len: usize,
-    buckets: usize,
-    most: usize,
+    map: IndexMap<FlowKey, V, FlowHasher>,
+    keyed: bool,
+    capacity: usize,
 }
 
-impl<V: Copy> FlowTable<V> {
-    /// An empty table with so many buckets, one at least, for at most so many flows.
+impl<V> FlowTable<V> {
+    /// An empty table for at most so many flows; it takes memory for those that come.
     #[must_use]
-    pub fn new(buckets: usize, most: usize) -> FlowTable<V> {
-        let most = most.min(NONE as usize);
-        FlowTable { heads: Vec::new(), nodes: Vec::new(), free: NONE, len: 0, buckets: buckets.max(1), most }
+    pub fn new(capacity: usize) -> FlowTable<V> {
+        FlowTable { map: IndexMap::with_hasher(FlowHasher::default()), keyed: false, capacity }
     }
 
-    /// Where a flow is; `keyed` must always be the same.
+    fn draw_key(&mut self, rng: &mut Stream) {
+        if !self.keyed {
+            self.map = IndexMap::with_hasher(FlowHasher::new(rng));
+            self.keyed = true;
+        }
+    }
+
+    /// The flow's hash, for [`find_hashed`](Self::find_hashed) and for a table beside this one.
+    #[inline]
+    pub fn hash(&mut self, flow: FlowKey, rng: &mut Stream) -> u64 {
+        self.draw_key(rng);
+        self.map.hasher().hash(flow)
+    }
+
+    /// The position of a flow whose hash is known.
     #[inline]
     #[must_use]
-    pub fn find(&self, flow: FlowKey, keyed: &FlowHasher) -> Option<Place> {
-        if self.len == 0 {
-            return None;
+    pub fn find_hashed(&self, flow: FlowKey, hash: u64) -> Option<usize> {
+        self.map.raw_entry_v1().index_from_hash(hash, |key| *key == flow)
+    }
+
+    /// The position of a flow.
+    #[inline]
+    #[must_use]
+    pub fn find(&self, flow: FlowKey) -> Option<usize> {
+        self.map.get_index_of(&flow)
+    }
+
+    /// The position of a flow, which is taken in with this value if it is not there; none when the table is full.
+    #[inline]
+    pub fn find_or_insert(&mut self, flow: FlowKey, rng: &mut Stream, value: impl FnOnce() -> V) -> Option<usize> {
+        self.draw_key(rng);
+        let full = self.map.len() >= self.capacity;
+        match self.map.entry(flow) {
+            Entry::Occupied(entry) => Some(entry.index()),
+            Entry::Vacant(_) if full => None,
+            Entry::Vacant(entry) => Some(entry.insert_entry(value()).index()),
         }
-        let mut at = self.heads[keyed.bucket(flow, self.buckets)];
-        while at != NONE {
-            let node = &self.nodes[at as usize];
-            if node.flow == flow {
-                return Some(Place(at));
+    }
+
+    /// Removes the flow at a position, which the last flow takes.
+    #[inline]
+    pub fn remove_at(&mut self, at: usize) {
+        self.map.swap_remove_index(at);
+    }
+
+    /// Visits every flow from the last to the first, and removes those of which `keep` says no.
+    pub fn retain(&mut self, mut keep: impl FnMut(&mut V) -> bool) {
+        // Backwards: the flow that takes the position of a removed one has been visited.
+        for at in (0..self.map.len()).rev() {
+            if !keep(&mut self.map[at]) {
+                self.map.swap_remove_index(at);
             }
-            at = node.next;
-        }
-        None
-    }
-
-    /// Takes in a flow that is not there; none when the table is full.
-    pub fn insert(&mut self, flow: FlowKey, value: V, keyed: &FlowHasher) -> Option<Place> {
-        if self.heads.is_empty() {
-            self.heads = vec![NONE; self.buckets];
-            self.nodes.reserve_exact(self.most);
-        }
-        let bucket = keyed.bucket(flow, self.buckets);
-        let node = Node { flow, value, next: self.heads[bucket] };
-        let at = if self.free != NONE {
-            let at = self.free;
-            self.free = self.nodes[at as usize].next;
-            self.nodes[at as usize] = node;
-            at
-        } else if self.nodes.len() < self.most {
-            self.nodes.push(node);
-            self.nodes.len() as u32 - 1
-        } else {
-            return None;
-        };
-        self.heads[bucket] = at;
-        self.len += 1;
-        Some(Place(at))
-    }
-
-    /// The value of the flow at this place.
-    #[inline]
-    #[must_use]
-    pub fn get(&self, place: Place) -> V {
-        self.nodes[place.0 as usize].value
-    }
-
-    /// The same, to be changed.
-    #[inline]
-    pub fn get_mut(&mut self, place: Place) -> &mut V {
-        &mut self.nodes[place.0 as usize].value
-    }
-
-    /// Removes a flow, if it is there.
-    pub fn remove(&mut self, flow: FlowKey, keyed: &FlowHasher) {
-        if self.len > 0 {
-            self.thin(keyed.bucket(flow, self.buckets), &mut |other, _| other != flow);
         }
     }
 
-    /// Visits every flow, and keeps those of which `keep` says so.
-    pub fn retain(&mut self, mut keep: impl FnMut(FlowKey, &mut V) -> bool) {
-        if self.len > 0 {
-            (0..self.heads.len()).for_each(|bucket| self.thin(bucket, &mut keep));
-        }
-    }
-
-    /// The same for one bucket.
-    fn thin(&mut self, bucket: usize, keep: &mut dyn FnMut(FlowKey, &mut V) -> bool) {
-        let (mut at, mut before) = (self.heads[bucket], NONE);
-        while at != NONE {
-            let node = &mut self.nodes[at as usize];
-            let next = node.next;
-            if keep(node.flow, &mut node.value) {
-                before = at;
-            } else {
-                node.next = self.free;
-                (self.free, self.len) = (at, self.len - 1);
-                match before {
-                    NONE => self.heads[bucket] = next,
-                    _ => self.nodes[before as usize].next = next,
-                }
-            }
-            at = next;
-        }
+    /// Forgets all flows.
+    pub fn clear(&mut self) {
+        self.map.clear();
     }
 
     /// How many flows there are.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
-        self.len
+        self.map.len()
     }
 
     /// Whether there is none.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.map.is_empty()
+    }
+
+    /// For how many flows it has taken memory, for tests.
+    #[cfg(test)]
+    pub(crate) fn allocated(&self) -> usize {
+        self.map.capacity()
     }
 
     /// Every flow with its value.
-    pub fn for_each(&self, visit: &mut dyn FnMut(FlowKey, V)) {
-        self.heads.iter().flat_map(|head| self.chain(*head)).for_each(|node| visit(node.flow, node.value));
+    pub fn iter(&self) -> impl Iterator<Item = (FlowKey, &V)> {
+        self.map.iter().map(|(flow, value)| (*flow, value))
     }
 
-    fn chain(&self, head: u32) -> impl Iterator<Item = &Node<V>> {
-        let node = |at: u32| (at != NONE).then(|| &self.nodes[at as usize]);
-        core::iter::successors(node(head), move |before| node(before.next))
+    /// Every value, to be changed.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.map.values_mut()
     }
+}
 
-    /// The length of the longest chain.
-    #[must_use]
-    pub fn longest_chain(&self) -> usize {
-        self.heads.iter().map(|head| self.chain(*head).count()).max().unwrap_or(0)
+impl<V> Index<usize> for FlowTable<V> {
+    type Output = V;
+    #[inline]
+    fn index(&self, at: usize) -> &V {
+        &self.map[at]
     }
+}
 
-    /// The bytes of memory that it has taken.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.heads.capacity() * size_of::<u32>() + self.nodes.capacity() * size_of::<Node<V>>()
+impl<V> IndexMut<usize> for FlowTable<V> {
+    #[inline]
+    fn index_mut(&mut self, at: usize) -> &mut V {
+        &mut self.map[at]
     }
 }
 
@@ -174,43 +138,96 @@ impl<V: Copy> FlowTable<V> {
 mod tests {
     use super::*;
     use alloc::collections::BTreeMap;
-    use sluicegate_base::Stream;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
 
-    /// A hundred thousand random insertions and removals, beside a map.
-    #[test]
-    fn it_is_a_map() {
-        let mut rng = Stream::new(1, "table");
-        let keyed = FlowHasher::new(&mut rng);
-        let (mut table, mut map) = (FlowTable::new(7, 40), BTreeMap::new());
-        for step in 0..100_000u64 {
-            let flow = FlowKey(rng.below(60));
-            let place = table.find(flow, &keyed);
-            assert_eq!(place.map(|place| table.get(place)), map.get(&flow).copied());
-            match (place, rng.below(3)) {
-                (None, _) => {
-                    let full = map.len() == 40;
-                    assert_eq!(table.insert(flow, step, &keyed).is_none(), full);
-                    if !full {
-                        map.insert(flow, step);
+    #[derive(Clone, Debug)]
+    enum Step {
+        Find(u64),
+        Insert(u64),
+        Change(u64),
+        Remove(u64),
+        Retain(u64),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            2 => (0u64..60).prop_map(Step::Find),
+            6 => (0u64..60).prop_map(Step::Insert),
+            2 => (0u64..60).prop_map(Step::Change),
+            2 => (0u64..60).prop_map(Step::Remove),
+            1 => (2u64..6).prop_map(Step::Retain),
+        ];
+        proptest::collection::vec(step, 0..500)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Beside a map of the standard library, which holds no more than the capacity.
+        #[test]
+        fn it_is_a_bounded_map(steps in steps(), seed: u64, capacity in 1usize..50) {
+            let mut rng = Stream::new(seed, "table");
+            let (mut table, mut map) = (FlowTable::new(capacity), BTreeMap::new());
+            for (value, step) in steps.into_iter().enumerate() {
+                match step {
+                    Step::Find(id) => {
+                        let (flow, at) = (FlowKey(id), table.find(FlowKey(id)));
+                        prop_assert_eq!(at.map(|at| table[at]), map.get(&flow).copied());
+                        let hash = table.hash(flow, &mut rng);
+                        prop_assert_eq!(at, table.find_hashed(flow, hash));
+                    }
+                    Step::Insert(id) => {
+                        let full = map.len() == capacity && !map.contains_key(&FlowKey(id));
+                        let at = table.find_or_insert(FlowKey(id), &mut rng, || value);
+                        prop_assert_eq!(at.is_none(), full);
+                        if let Some(at) = at {
+                            prop_assert_eq!(table[at], *map.entry(FlowKey(id)).or_insert(value));
+                        }
+                    }
+                    Step::Change(id) => {
+                        if let Some(at) = table.find(FlowKey(id)) {
+                            table[at] += 1;
+                        }
+                        map.entry(FlowKey(id)).and_modify(|value| *value += 1);
+                    }
+                    Step::Remove(id) => {
+                        if let Some(at) = table.find(FlowKey(id)) {
+                            table.remove_at(at);
+                        }
+                        map.remove(&FlowKey(id));
+                    }
+                    Step::Retain(part) => {
+                        let keep = |value: &mut usize| {
+                            *value += 1;
+                            *value as u64 % part > 0
+                        };
+                        table.retain(keep);
+                        map.retain(|_, value| keep(value));
                     }
                 }
-                (Some(place), 0) => {
-                    *table.get_mut(place) += 1;
-                    *map.get_mut(&flow).unwrap() += 1;
-                }
-                (Some(_), _) => {
-                    table.remove(flow, &keyed);
-                    map.remove(&flow);
-                }
+                let all: BTreeMap<FlowKey, usize> = table.iter().map(|(flow, value)| (flow, *value)).collect();
+                prop_assert_eq!(&all, &map);
+                prop_assert_eq!((table.len(), table.is_empty()), (map.len(), map.is_empty()), "each once");
             }
-            if step % 1000 == 0 {
-                table.retain(|flow, _| flow.0 % 3 > 0);
-                map.retain(|flow, _| flow.0 % 3 > 0);
-            }
-            let mut all = BTreeMap::new();
-            table.for_each(&mut |flow, value| assert_eq!(all.insert(flow, value), None));
-            assert_eq!((&all, table.len()), (&map, map.len()));
         }
-        assert_eq!(table.bytes(), 7 * 4 + 40 * 24);
+
+        /// Equal seeds and steps give equal orders, and the key costs two random numbers, once.
+        #[test]
+        fn visits_are_repeatable(ids in proptest::collection::vec(0u64..40, 1..100), seed: u64) {
+            let run = || {
+                let (mut table, mut rng) = (FlowTable::new(30), Stream::new(seed, "table"));
+                for id in &ids {
+                    match table.find(FlowKey(*id)) {
+                        Some(at) => table.remove_at(at),
+                        None => drop(table.find_or_insert(FlowKey(*id), &mut rng, || ())),
+                    }
+                }
+                (table.iter().map(|(flow, ())| flow).collect::<Vec<_>>(), rng.bits())
+            };
+            let mut rng = Stream::new(seed, "table");
+            let _key = FlowHasher::new(&mut rng);
+            prop_assert_eq!(run(), (run().0, rng.bits()));
+        }
     }
 }

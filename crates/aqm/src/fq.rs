@@ -31,7 +31,7 @@
 use crate::configure::Configure;
 use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
 use crate::fifo::{Buffer, Limit};
-use crate::flows::FlowMap;
+use crate::flow_table::FlowTable;
 use crate::longest::Longest;
 use crate::registry::discipline;
 use crate::slab::{List, Slab};
@@ -86,7 +86,7 @@ pub struct Fq<P> {
     packets: Slab<P>,
     flows: Slab<Flow>,
     round: List,
-    index: FlowMap<u32>,
+    index: FlowTable<u32>,
     longest: Longest,
     quantum: u64,
     limit: Limit,
@@ -103,7 +103,8 @@ impl<P: Packet> Fq<P> {
             packets: Slab::default(),
             flows: Slab::default(),
             round: List::default(),
-            index: FlowMap::default(),
+            // The buffer bounds them.
+            index: FlowTable::new(usize::MAX),
             longest: Longest::default(),
             quantum: params.quantum.amount(),
             limit: Limit::of(params.limit),
@@ -131,7 +132,7 @@ impl<P: Packet> Fq<P> {
         self.bytes -= packet.bytes();
         self.longest.set(at, flow.bytes);
         if flow.queue.is_empty() {
-            self.index.remove(flow.key);
+            self.index.remove_at(self.index.find(flow.key).expect("a flow that has packets"));
             self.flows.remove(&mut self.round, at);
         }
         Some(packet)
@@ -152,12 +153,12 @@ impl<P: Packet> Discipline<P> for Fq<P> {
             return ctx.drop(packet, DropReason::Tail);
         }
         let key = packet.flow();
-        let at = self.index.get(key).copied().unwrap_or_else(|| {
+        let new = || {
             let flow = Flow { key, queue: List::default(), bytes: 0, deficit: 0, served: false };
-            let at = self.flows.push_back(&mut self.round, flow);
-            self.index.insert(key, at, ctx.rng);
-            at
-        });
+            self.flows.push_back(&mut self.round, flow)
+        };
+        let place = self.index.find_or_insert(key, ctx.rng, new).expect("no bound but the buffer");
+        let at = self.index[place];
         let flow = self.flows.get_mut(at).expect("the index names flows that have packets");
         flow.bytes += packet.bytes();
         self.queued += 1;

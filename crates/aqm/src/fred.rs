@@ -33,9 +33,9 @@
 //! | nothing on a full buffer | an arrival that is let pass is lost with reason `tail` | as `red` here |
 
 use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
+use crate::discipline::{Ctx, Discipline, DropReason, Packet};
 use crate::fifo::{Buffer, Fifo};
-use crate::flows::FlowMap;
+use crate::flow_table::FlowTable;
 use crate::red::RedBlock;
 use crate::registry::discipline;
 use sluicegate_base::{Range, Size, Time};
@@ -67,7 +67,7 @@ discipline! {
     }
 }
 
-/// A flow that has packets.
+/// A flow that has packets, or whose first one is judged.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
     qlen: u64,
@@ -79,7 +79,7 @@ struct Flow {
 pub struct Fred<P> {
     params: FredParams,
     fifo: Fifo<P>,
-    flows: FlowMap<Flow>,
+    flows: FlowTable<Flow>,
     min_th: f64,
     max_th: f64,
     avg: f64,
@@ -95,7 +95,8 @@ impl<P: Packet> Fred<P> {
     pub fn new(params: FredParams) -> Self {
         Fred {
             fifo: Fifo::new(params.red.limit),
-            flows: FlowMap::default(),
+            // The buffer bounds them.
+            flows: FlowTable::new(usize::MAX),
             min_th: params.red.min_th.amount() as f64,
             max_th: params.red.max_th.amount() as f64,
             avg: 0.0,
@@ -116,14 +117,11 @@ impl<P: Packet> Fred<P> {
         self.avgcq = (self.avg / self.flows.len().max(1) as f64).max(1.0);
     }
 
-    /// A packet of this flow has left the queue.
-    fn forget(&mut self, flow: FlowKey) {
-        if let Some(state) = self.flows.get_mut(flow) {
-            state.qlen -= 1;
-            if state.qlen == 0 {
-                self.flows.remove(flow);
-            }
-        }
+    /// A packet has left the queue.
+    fn forget(&mut self, packet: &P) {
+        let at = self.flows.find(packet.flow()).expect("a flow that has packets");
+        self.flows[at].qlen -= 1;
+        self.forget_if_empty(at);
     }
 
     /// Whether RED's chance falls on an arrival of a flow with so many packets.
@@ -144,6 +142,28 @@ impl<P: Packet> Fred<P> {
         }
         signal
     }
+
+    /// Why an arrival of the flow at this position is dropped, if it is.
+    fn judge(&mut self, at: usize, packet: &mut P, ctx: &mut Ctx<'_, P>) -> Option<DropReason> {
+        let Flow { qlen, strike } = self.flows[at];
+        let full = self.avg >= self.max_th;
+        let max_q = if full { 2.0 } else { self.min_th };
+        let had = qlen as f64;
+        if had >= max_q || (full && had > 2.0 * self.avgcq) || (had >= self.avgcq && strike > 1) {
+            self.flows[at].strike += 1;
+            return Some(DropReason::Policed);
+        }
+        if self.chance(had, ctx) && !(self.params.ecn && packet.mark()) {
+            return Some(DropReason::Early);
+        }
+        (!self.fifo.has_room(packet)).then_some(DropReason::Tail)
+    }
+
+    fn forget_if_empty(&mut self, at: usize) {
+        if self.flows[at].qlen == 0 {
+            self.flows.remove_at(at);
+        }
+    }
 }
 
 impl<P: Packet> Discipline<P> for Fred<P> {
@@ -153,26 +173,12 @@ impl<P: Packet> Discipline<P> for Fred<P> {
             self.avg *= libm::pow(1.0 - self.params.red.w_q, m);
             self.share();
         }
-        let Flow { qlen, strike } = self.flows.get(packet.flow()).copied().unwrap_or_default();
-        let full = self.avg >= self.max_th;
-        let max_q = if full { 2.0 } else { self.min_th };
-        let had = qlen as f64;
-        if had >= max_q || (full && had > 2.0 * self.avgcq) || (had >= self.avgcq && strike > 1) {
-            if let Some(flow) = self.flows.get_mut(packet.flow()) {
-                flow.strike += 1;
-            }
-            return ctx.drop(packet, DropReason::Policed);
+        let at = self.flows.find_or_insert(packet.flow(), ctx.rng, Flow::default).expect("no bound but the buffer");
+        if let Some(reason) = self.judge(at, &mut packet, ctx) {
+            self.forget_if_empty(at);
+            return ctx.drop(packet, reason);
         }
-        if self.chance(had, ctx) && !(self.params.ecn && packet.mark()) {
-            return ctx.drop(packet, DropReason::Early);
-        }
-        if !self.fifo.has_room(&packet) {
-            return ctx.drop(packet, DropReason::Tail);
-        }
-        match self.flows.get_mut(packet.flow()) {
-            Some(flow) => flow.qlen += 1,
-            None => self.flows.insert(packet.flow(), Flow { qlen: 1, strike: 0 }, ctx.rng),
-        }
+        self.flows[at].qlen += 1;
         self.update(self.fifo.packets());
         self.fifo.push(packet);
     }
@@ -182,7 +188,7 @@ impl<P: Packet> Discipline<P> for Fred<P> {
             self.q_time.get_or_insert(ctx.now);
             return None;
         };
-        self.forget(packet.flow());
+        self.forget(&packet);
         self.update(self.fifo.packets());
         Some(packet)
     }
@@ -201,7 +207,7 @@ impl<P: Packet> Configure<P> for Fred<P> {
         (self.min_th, self.max_th) = (params.red.min_th.amount() as f64, params.red.max_th.amount() as f64);
         self.fifo.set_limit(params.red.limit);
         while let Some((packet, ())) = self.fifo.pop_excess() {
-            self.forget(packet.flow());
+            self.forget(&packet);
             ctx.drop(packet, DropReason::Reconfigured);
         }
         self.params = params;

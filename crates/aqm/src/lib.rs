@@ -26,7 +26,6 @@ pub mod early_random_drop;
 pub mod fifo;
 pub mod flow_hasher;
 pub mod flow_table;
-pub mod flows;
 pub mod fq;
 pub mod fq_codel;
 pub mod fred;

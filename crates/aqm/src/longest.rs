@@ -1,93 +1,102 @@
-//! Which of many queues is the longest: a binary heap that knows where each queue stands in it.
+//! Which of many queues is the longest: a tournament tree.
+//!
+//! The lengths are its leaves, and above each group of leaves or nodes stands their maximum. A length that changes reaches
+//! upwards only as far as it is, or was, a maximum: mostly no further than its own group, where a binary heap would exchange
+//! entries through all its levels whenever the queues are of similar length.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
-/// Not in the heap.
-const NONE: u32 = u32::MAX;
+/// How many have a maximum together.
+const GROUP: usize = 16;
 
-/// The lengths of queues that are known by small numbers. Of several longest, the one whose length changed last.
+/// Which of several longest queues counts as the longest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tie {
+    /// The one whose length changed last.
+    #[default]
+    Latest,
+    /// The one with the lowest number.
+    First,
+}
+
+/// The lengths of queues that are known by small numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Longest {
-    /// Numbers of queues; none is longer than its parent.
-    heap: Vec<u32>,
-    /// By number: the place in the heap, the length and when it was set.
-    queues: Vec<(u32, u64, u64)>,
+    /// By number, a queue's length in the upper half and its rank among equals in the lower; 0 without a length. Then, level
+    /// by level, the maximum of each group of the level before, until one group is left.
+    levels: Vec<Vec<u128>>,
+    tie: Tie,
     changes: u64,
 }
 
+/// The maximum of a group.
+fn maximum(group: &[u128]) -> u128 {
+    group.iter().copied().fold(0, u128::max)
+}
+
 impl Longest {
+    /// No queues; of equals, the longest is the one that `tie` says.
+    #[must_use]
+    pub fn new(tie: Tie) -> Longest {
+        Longest { tie, ..Longest::default() }
+    }
+
     /// The longest queue, if any has a length.
-    #[inline]
     #[must_use]
     pub fn get(&self) -> Option<u32> {
-        self.heap.first().copied()
+        let longest = maximum(self.levels.last()?);
+        let group = |at: usize| at * GROUP..(at + 1) * GROUP;
+        let find = |at: usize, level: &Vec<u128>| {
+            at * GROUP + level[group(at)].iter().position(|each| *each == longest).expect("the maximum of its group")
+        };
+        (longest > 0).then(|| self.levels.iter().rev().fold(0, find) as u32)
     }
 
     /// The length of a queue.
     #[inline]
     #[must_use]
     pub fn length(&self, queue: u32) -> u64 {
-        self.queues.get(queue as usize).map_or(0, |queue| queue.1)
+        let known = self.levels.first().and_then(|lengths| lengths.get(queue as usize));
+        known.map_or(0, |known| (known >> 64) as u64)
     }
 
     /// A queue's length is now this; with 0 it is forgotten.
     #[inline]
     pub fn set(&mut self, queue: u32, length: u64) {
-        if self.queues.len() <= queue as usize {
-            self.queues.resize(queue as usize + 1, (NONE, 0, 0));
-        }
         self.changes += 1;
-        let (place, old, _) = self.queues[queue as usize];
-        self.queues[queue as usize] = (place, length, self.changes);
-        match (place, length) {
-            (NONE, 0) => {}
-            (NONE, _) => {
-                self.heap.push(queue);
-                self.sift_up(self.heap.len() - 1);
-            }
-            (place, 0) => {
-                self.heap.swap_remove(place as usize);
-                self.queues[queue as usize].0 = NONE;
-                if (place as usize) < self.heap.len() {
-                    self.sift_down(place as usize);
-                    self.sift_up(place as usize);
+        let rank = if self.tie == Tie::Latest { self.changes } else { u64::from(!queue) };
+        let mut new = if length == 0 { 0 } else { u128::from(length) << 64 | u128::from(rank) };
+        let mut at = queue as usize;
+        if self.levels.first().is_none_or(|lengths| at >= lengths.len()) {
+            self.grow(at + 1);
+        }
+        let mut old = core::mem::replace(&mut self.levels[0][at], new);
+        for level in 1..self.levels.len() {
+            let (below, above) = self.levels.split_at_mut(level);
+            at /= GROUP;
+            let above = &mut above[0][at];
+            if new < *above {
+                if old < *above {
+                    break;
                 }
+                new = maximum(&below[level - 1][at * GROUP..(at + 1) * GROUP]);
             }
-            (place, _) if length >= old => self.sift_up(place as usize),
-            (place, _) => self.sift_down(place as usize),
+            old = core::mem::replace(above, new);
         }
     }
 
-    fn key(&self, place: usize) -> (u64, u64) {
-        let (_, length, changed) = self.queues[self.heap[place] as usize];
-        (length, changed)
-    }
-
-    fn settle(&mut self, place: usize) {
-        self.queues[self.heap[place] as usize].0 = place as u32;
-    }
-
-    fn sift_up(&mut self, mut place: usize) {
-        while place > 0 && self.key(place) > self.key((place - 1) / 2) {
-            self.heap.swap(place, (place - 1) / 2);
-            self.settle(place);
-            place = (place - 1) / 2;
+    /// Makes room for queues with numbers below `n`.
+    #[cold]
+    fn grow(&mut self, n: usize) {
+        let mut lengths = self.levels.drain(..).next().unwrap_or_default();
+        lengths.resize(n.next_power_of_two().max(GROUP), 0);
+        self.levels = vec![lengths];
+        while let Some(level) = self.levels.last().filter(|level| level.len() > GROUP) {
+            let mut above: Vec<u128> = level.chunks(GROUP).map(maximum).collect();
+            above.resize(above.len().max(GROUP), 0);
+            self.levels.push(above);
         }
-        self.settle(place);
-    }
-
-    fn sift_down(&mut self, mut place: usize) {
-        loop {
-            let children = (2 * place + 1..2 * place + 3).filter(|child| *child < self.heap.len());
-            let Some(child) = children.max_by_key(|child| self.key(*child)) else { break };
-            if self.key(child) <= self.key(place) {
-                break;
-            }
-            self.heap.swap(place, child);
-            self.settle(place);
-            place = child;
-        }
-        self.settle(place);
     }
 }
 
@@ -98,16 +107,18 @@ mod tests {
 
     #[test]
     fn the_longest_is_found() {
-        let (mut longest, mut rng) = (Longest::default(), Stream::new(1, "longest"));
-        let mut plain = [(0, 0); 50];
-        for k in 1..50_000 {
-            let queue = rng.below(50);
-            let length = rng.below(8);
-            longest.set(queue as u32, length);
-            plain[queue as usize] = (length, k);
-            let best = (0..50).max_by_key(|&at| plain[at]).filter(|&at| plain[at].0 > 0);
-            assert_eq!(longest.get(), best.map(|at| at as u32));
-            assert_eq!(longest.length(queue as u32), length);
+        for tie in [Tie::Latest, Tie::First] {
+            let (mut longest, mut rng) = (Longest::new(tie), Stream::new(1, "longest"));
+            let mut plain = [(0, 0); 50];
+            for k in 1..50_000 {
+                let queue = rng.below(50);
+                let length = rng.below(8);
+                longest.set(queue as u32, length);
+                plain[queue as usize] = (length, if tie == Tie::Latest { k } else { 50 - queue });
+                let best = (0..50).max_by_key(|&at| plain[at]).filter(|&at| plain[at].0 > 0);
+                assert_eq!(longest.get(), best.map(|at| at as u32));
+                assert_eq!(longest.length(queue as u32), length);
+            }
         }
     }
 }

@@ -255,7 +255,7 @@ impl<P: Packet> Discipline<P> for PenaltyBox<P> {
         }
         match (signal, restricted) {
             (true, true) => self.restricted.signal(),
-            (true, false) => self.history.signal(flow, bytes),
+            (true, false) => self.history.signal(flow, bytes, ctx.rng),
             (false, _) => {}
         }
     }

@@ -1,7 +1,9 @@
 //! A sampling clock: the instants at multiples of a period, at which a discipline acts on its own.
 //!
-//! A discipline whose state no longer changes asks for no more of them ([`Discipline::next_wakeup`] is then `None`), and when
-//! a packet comes again it is told how many it has passed over: a quiet century costs one step.
+//! A discipline whose state no longer changes, or by the same amount each time, asks for no more of them
+//! ([`Discipline::next_wakeup`] is then `None`). With each packet it passes over what it missed, by
+//! [`skip_missed`](PeriodicTimer::skip_missed): nothing while it is woken, since no call leaves a wake-up that is due, and an idle
+//! century in one step.
 //!
 //! [`Discipline::next_wakeup`]: crate::Discipline::next_wakeup
 
@@ -22,15 +24,22 @@ impl PeriodicTimer {
         PeriodicTimer { period, due: Time::ZERO + period }
     }
 
-    /// Another period, from the next instant on.
-    pub fn set_period(&mut self, period: Span) {
-        self.period = Span(period.0.max(1));
-    }
-
     /// The next instant.
     #[must_use]
     pub fn due(&self) -> Time {
         self.due
+    }
+
+    /// The time from one instant to the next.
+    #[must_use]
+    pub fn period(&self) -> Span {
+        self.period
+    }
+
+    /// From now on this is the period, of one nanosecond at least.
+    pub fn restart(&mut self, now: Time, period: Span) {
+        self.period = Span(period.0.max(1));
+        self.due = now + self.period;
     }
 
     /// Whether an instant has come; the one after it is then the next.

@@ -84,14 +84,6 @@ impl PiParams {
     fn period(&self) -> Span {
         Span::from_secs_f64(1.0 / self.w)
     }
-
-    /// So many packets; bytes count as packets of `max_packet`.
-    fn packets(&self, size: Size) -> f64 {
-        match size {
-            Size::Packets(n) => n as f64,
-            Size::Bytes(n) => n as f64 / self.max_packet.amount() as f64,
-        }
-    }
 }
 
 /// The gains of a controller for a link and its load.
@@ -144,24 +136,26 @@ impl<P: Packet> Pi<P> {
         }
     }
 
-    /// Whether all that samples would do is to lower p by the same amount each time.
-    #[inline]
-    fn quiet(&self) -> bool {
-        self.fifo.packets() == 0 && self.q_old == 0.0
-    }
-
     #[inline]
     fn move_p(&mut self, by: f64) {
         self.p = (self.p + by).clamp(0.0, 1.0);
+    }
+
+    /// Samples that passed unasked were of an empty queue.
+    fn make_up(&mut self, now: Time) {
+        let missed = self.samples.skip_missed(now);
+        self.move_p(
+            -(missed as f64) * (self.params.a - self.params.b) * self.params.q_ref.in_packets(self.params.max_packet),
+        );
     }
 
     fn sample(&mut self) {
         let PiParams { a, b, mode, .. } = self.params;
         let q = match mode {
             Mode::Packet => self.fifo.packets() as f64,
-            Mode::Byte => self.params.packets(Size::Bytes(self.fifo.bytes())),
+            Mode::Byte => Size::Bytes(self.fifo.bytes()).in_packets(self.params.max_packet),
         };
-        let q_ref = self.params.packets(self.params.q_ref);
+        let q_ref = self.params.q_ref.in_packets(self.params.max_packet);
         self.move_p(a * (q - q_ref) - b * (self.q_old - q_ref));
         self.q_old = q;
     }
@@ -169,10 +163,7 @@ impl<P: Packet> Pi<P> {
 
 impl<P: Packet> Discipline<P> for Pi<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
-        if self.quiet() {
-            let missed = self.samples.skip_missed(ctx.now);
-            self.move_p(-(missed as f64) * (self.params.a - self.params.b) * self.params.packets(self.params.q_ref));
-        }
+        self.make_up(ctx.now);
         if !self.fifo.has_room(&packet) {
             return ctx.drop(packet, DropReason::Tail);
         }
@@ -190,12 +181,14 @@ impl<P: Packet> Discipline<P> for Pi<P> {
         self.fifo.pop()
     }
 
+    /// None while all that samples would do is to lower p by the same amount each time.
     fn next_wakeup(&self) -> Option<Time> {
-        (!self.quiet()).then(|| self.samples.due())
+        let quiet = self.fifo.packets() == 0 && self.q_old == 0.0;
+        (!quiet).then(|| self.samples.due())
     }
 
     fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
-        while !self.quiet() && self.samples.tick(ctx.now) {
+        while self.samples.tick(ctx.now) {
             self.sample();
         }
     }
@@ -211,8 +204,9 @@ impl<P: Packet> Discipline<P> for Pi<P> {
 
 impl<P: Packet> Configure<P> for Pi<P> {
     fn configure(&mut self, params: PiParams, ctx: &mut Ctx<'_, P>) {
+        self.make_up(ctx.now);
+        self.samples.restart(ctx.now, params.period());
         self.fifo.resize(params.limit, ctx);
-        self.samples.set_period(params.period());
         self.params = params;
     }
 }

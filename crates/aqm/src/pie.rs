@@ -144,13 +144,6 @@ impl<P: Packet> Pie<P> {
         }
     }
 
-    /// Whether updates would change nothing.
-    #[inline]
-    fn quiet(&self) -> bool {
-        let delays = self.qdelay.0 == 0 && self.qdelay_old.0 == 0;
-        self.fifo.packets() == 0 && self.p == 0.0 && delays && self.burst_allowance == self.params.max_burst
-    }
-
     fn current_qdelay(&self) -> Span {
         match self.params.delay {
             Delay::Timestamp => self.qdelay,
@@ -213,9 +206,8 @@ impl<P: Packet> Pie<P> {
 
 impl<P: Packet> Discipline<P> for Pie<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
-        if self.quiet() {
-            self.updates.skip_missed(ctx.now);
-        }
+        // Updates that passed unasked changed nothing.
+        self.updates.skip_missed(ctx.now);
         if !self.fifo.has_room(&packet) {
             self.accu_p = 0.0;
             return ctx.drop(packet, DropReason::Tail);
@@ -235,12 +227,16 @@ impl<P: Packet> Discipline<P> for Pie<P> {
         Some(packet)
     }
 
+    /// None while updates would change nothing.
     fn next_wakeup(&self) -> Option<Time> {
-        (!self.quiet()).then(|| self.updates.due())
+        let delays = self.qdelay.0 == 0 && self.qdelay_old.0 == 0;
+        let allowance = self.burst_allowance == self.params.max_burst;
+        let quiet = self.fifo.packets() == 0 && self.p == 0.0 && delays && allowance;
+        (!quiet).then(|| self.updates.due())
     }
 
     fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
-        while !self.quiet() && self.updates.tick(ctx.now) {
+        while self.updates.tick(ctx.now) {
             self.update();
         }
     }
@@ -258,10 +254,10 @@ impl<P: Packet> Discipline<P> for Pie<P> {
 
 impl<P: Packet> Configure<P> for Pie<P> {
     fn configure(&mut self, params: PieParams, ctx: &mut Ctx<'_, P>) {
-        self.fifo.resize(params.limit, ctx);
-        self.updates.set_period(params.t_update);
+        self.updates.restart(ctx.now, params.t_update);
         self.burst_allowance = self.burst_allowance.min(params.max_burst);
         self.max_packet = params.max_packet.amount();
+        self.fifo.resize(params.limit, ctx);
         self.params = params;
     }
 }

@@ -82,7 +82,7 @@ discipline! {
         release: f64 = default(0.005), unit("1"), range(Range::from(0.0).to(1.0)),
             source("ns-2, tcl/ex/red-pd/monitoring.tcl: 1 - 0.995");
         /// Most flows with a state.
-        flows: u64 = default(1000), unit("flows"), range(Range::from(1.0).to(1_000_000.0)), source("chosen here");
+        flows: u64 = default(1000), unit("flows"), range(Range::from(1.0).to(1_000_000.0)), source("chosen here"), fixed(true);
     }
     rules {
         "min_th and max_th count packets" [min_th, max_th] |p| p.red.counts_packets();
@@ -119,9 +119,8 @@ impl<P: Packet> RedPd<P> {
 
 impl<P: Packet> Discipline<P> for RedPd<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
-        if self.monitor.quiet() {
-            self.monitor.catch_up(ctx.now);
-        }
+        // Intervals that passed unasked changed nothing.
+        self.monitor.timer.skip_missed(ctx.now);
         let (flow, bytes) = (packet.flow(), packet.bytes());
         let may = self.rule.above_min_th() && self.fifo.packets() > 1;
         if self.monitor.arrival(flow, bytes, may, ctx.rng) {
@@ -149,11 +148,11 @@ impl<P: Packet> Discipline<P> for RedPd<P> {
     }
 
     fn next_wakeup(&self) -> Option<Time> {
-        (!self.monitor.quiet()).then(|| self.monitor.next())
+        (!self.monitor.quiet()).then(|| self.monitor.timer.due())
     }
 
     fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
-        if !self.monitor.quiet() && self.monitor.next() <= ctx.now {
+        if self.monitor.timer.tick(ctx.now) {
             self.monitor.interval(ctx.now);
         }
     }

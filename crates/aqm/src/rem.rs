@@ -74,91 +74,79 @@ discipline! {
 /// A first-in-first-out queue under Random Exponential Marking.
 #[derive(Clone, Debug)]
 pub struct Rem<P> {
+    params: RemParams,
     fifo: Fifo<P>,
     updates: PeriodicTimer,
     price: f64,
-    /// Of the present price; none since the price has moved.
-    p: Option<f64>,
+    /// Of the present price.
+    p: f64,
     /// Arrivals since the last update, in packets, and their average.
     arrived: f64,
     in_avg: f64,
-    b_ref: f64,
-    gamma: f64,
-    phi: f64,
-    alpha: f64,
-    inw: f64,
-    /// What the link sends between two updates, in packets.
-    c: f64,
-    /// In byte mode, max_packet.
-    max_packet: Option<f64>,
-    marks: bool,
 }
 
 impl<P: Packet> Rem<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(params: RemParams) -> Self {
-        let max_packet = params.max_packet.amount() as f64;
         Rem {
             fifo: Fifo::new(params.limit),
             updates: PeriodicTimer::new(params.t_update),
             price: 0.0,
-            p: Some(0.0),
+            p: 0.0,
             arrived: 0.0,
             in_avg: 0.0,
-            b_ref: match params.b_ref {
-                Size::Packets(n) => n as f64,
-                Size::Bytes(n) => n as f64 / max_packet,
-            },
-            gamma: params.gamma,
-            phi: params.phi,
-            alpha: params.alpha,
-            inw: params.inw,
-            c: params.t_update.as_secs() * params.bandwidth.0 as f64 / (8.0 * max_packet),
-            max_packet: (params.mode == Mode::Byte).then_some(max_packet),
-            marks: params.action == Action::Mark,
+            params,
+        }
+    }
+
+    /// A number of packets, or of bytes in byte mode, as a number of packets.
+    #[inline]
+    fn measure(&self, packets: u64, bytes: u64) -> f64 {
+        match self.params.mode {
+            Mode::Packet => packets as f64,
+            Mode::Byte => Size::Bytes(bytes).in_packets(self.params.max_packet),
         }
     }
 
     /// What the price would change by, over gamma, with so long a queue.
-    #[inline]
     fn excess(&self, q: f64) -> f64 {
-        self.in_avg + self.alpha * (q - self.b_ref) - self.c
+        let RemParams { alpha, b_ref, max_packet, t_update, bandwidth, .. } = self.params;
+        // What the link sends between two updates, in packets.
+        let c = t_update.as_secs() * bandwidth.0 as f64 / (8.0 * max_packet.amount() as f64);
+        self.in_avg + alpha * (q - b_ref.in_packets(max_packet)) - c
     }
 
-    /// Whether the price is 0 and stays so while nothing arrives: in_avg only falls.
-    #[inline]
-    fn quiet(&self) -> bool {
-        self.fifo.packets() == 0 && self.arrived == 0.0 && self.price == 0.0 && self.excess(0.0) <= 0.0
+    /// Updates that passed unasked found no arrivals, and a price of 0.
+    fn make_up(&mut self, now: Time) {
+        let missed = self.updates.skip_missed(now);
+        if missed > 0 {
+            self.in_avg *= libm::pow(1.0 - self.params.inw, missed as f64);
+        }
     }
 
     fn update(&mut self) {
-        let q = self.max_packet.map_or(self.fifo.packets() as f64, |length| self.fifo.bytes() as f64 / length);
-        self.in_avg = (1.0 - self.inw) * self.in_avg + self.inw * core::mem::take(&mut self.arrived);
-        self.price = libm::fmax(self.price + self.gamma * self.excess(q), 0.0);
-        self.p = None;
+        let RemParams { gamma, inw, .. } = self.params;
+        let q = self.measure(self.fifo.packets(), self.fifo.bytes());
+        self.in_avg = (1.0 - inw) * self.in_avg + inw * core::mem::take(&mut self.arrived);
+        self.price = libm::fmax(self.price + gamma * self.excess(q), 0.0);
     }
 
+    /// 1 − phi^(−price).
     fn probability(&self) -> f64 {
-        self.p.unwrap_or_else(|| if self.price > 0.0 { 1.0 - libm::pow(self.phi, -self.price) } else { 0.0 })
+        1.0 - libm::exp(-libm::log(self.params.phi) * self.price)
     }
 }
 
 impl<P: Packet> Discipline<P> for Rem<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
-        if self.quiet() {
-            let missed = self.updates.skip_missed(ctx.now);
-            self.in_avg *= libm::pow(1.0 - self.inw, missed as f64);
-        }
-        let part = self.max_packet.map_or(1.0, |length| packet.bytes() as f64 / length);
+        self.make_up(ctx.now);
+        let part = self.measure(1, packet.bytes());
         self.arrived += part;
         if !self.fifo.has_room(&packet) {
             return ctx.drop(packet, DropReason::Tail);
         }
-        // There may be many updates between two packets: the power is taken once for each that is judged.
-        let p = self.probability();
-        self.p = Some(p);
-        if ctx.rng.chance(p * part) && !(self.marks && packet.mark()) {
+        if ctx.rng.chance(self.p * part) && !(self.params.action == Action::Mark && packet.mark()) {
             return ctx.drop(packet, DropReason::Early);
         }
         self.fifo.push(packet);
@@ -168,14 +156,17 @@ impl<P: Packet> Discipline<P> for Rem<P> {
         self.fifo.pop()
     }
 
+    /// None while the price is 0 and stays so if nothing arrives: in_avg only falls.
     fn next_wakeup(&self) -> Option<Time> {
-        (!self.quiet()).then(|| self.updates.due())
+        let quiet = self.fifo.packets() == 0 && self.arrived == 0.0 && self.price == 0.0 && self.excess(0.0) <= 0.0;
+        (!quiet).then(|| self.updates.due())
     }
 
     fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
-        while !self.quiet() && self.updates.tick(ctx.now) {
+        while self.updates.tick(ctx.now) {
             self.update();
         }
+        self.p = self.probability();
     }
 
     fn buffer(&self) -> &dyn Buffer<P> {
@@ -184,18 +175,17 @@ impl<P: Packet> Discipline<P> for Rem<P> {
 
     fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
         visit(None, "price", self.price);
-        visit(None, "p", self.probability());
+        visit(None, "p", self.p);
     }
 }
 
 impl<P: Packet> Configure<P> for Rem<P> {
     fn configure(&mut self, params: RemParams, ctx: &mut Ctx<'_, P>) {
-        let (limit, period) = (params.limit, params.t_update);
-        let old = core::mem::replace(self, Rem::new(params));
-        (self.fifo, self.updates) = (old.fifo, old.updates);
-        (self.price, self.p, self.arrived, self.in_avg) = (old.price, None, old.arrived, old.in_avg);
-        self.updates.set_period(period);
-        self.fifo.resize(limit, ctx);
+        self.make_up(ctx.now);
+        self.updates.restart(ctx.now, params.t_update);
+        self.fifo.resize(params.limit, ctx);
+        self.params = params;
+        self.p = self.probability();
     }
 }
 

@@ -212,14 +212,13 @@ impl<P: Packet> Sfq<P> {
     /// Hashes all packets anew.
     fn rehash(&mut self, hash: FlowHasher, ctx: &mut Ctx<'_, P>) {
         let mut moving = core::mem::take(&mut self.moving);
-        self.round.clear();
-        for x in 0..self.slots.len() as u32 {
-            if self.slots[x as usize].packets > 0 {
-                while let Some(packet) = self.take(x, true) {
-                    moving.push_back(packet);
-                }
-                self.release(x);
+        // In the order of the slots, as Linux does; those without packets are not looked at.
+        self.round.make_contiguous().sort_unstable();
+        while let Some(x) = self.round.pop_front() {
+            while let Some(packet) = self.take(x, true) {
+                moving.push_back(packet);
             }
+            self.release(x);
         }
         for packet in moving.drain(..) {
             match self.slot(hash.bucket(packet.flow(), self.ht.len())) {

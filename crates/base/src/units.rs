@@ -40,6 +40,15 @@ impl Size {
         }
     }
 
+    /// As a number of packets; bytes count as packets of `length`.
+    #[must_use]
+    pub fn in_packets(self, length: Size) -> f64 {
+        match self {
+            Size::Packets(n) => n as f64,
+            Size::Bytes(n) => n as f64 / length.amount() as f64,
+        }
+    }
+
     /// Half of it, in the same unit.
     #[must_use]
     pub fn half(self) -> Size {

@@ -10,7 +10,8 @@ fn params() -> AfdParams {
 }
 
 fn counts(harness: &Harness<Afd<TestPacket>>) -> Vec<u32> {
-    (0..4).map(|flow| harness.discipline.shadow.count(FlowKey(flow))).collect()
+    let counts = &harness.discipline.shadow.counts;
+    (0..4).map(|flow| counts.find(FlowKey(flow)).map_or(0, |at| counts[at])).collect()
 }
 
 /// The buffer fills with flows 1, 1, 2, 1; then each arrival replaces a random one. m_fair = 1 is put in by hand.
@@ -107,6 +108,6 @@ fn a_million_chosen_flows_take_no_more_memory() {
         harness.depart();
     }
     let shadow = &harness.discipline.shadow;
-    assert_eq!(shadow.flows.capacity() * 8 + shadow.counts.bytes(), 500 * 8 + 500 * 4 + 500 * 16);
-    assert!((495..=500).contains(&shadow.counts.len()) && shadow.counts.longest_chain() < 9);
+    assert!(shadow.flows.capacity() < 1000 && shadow.counts.allocated() < 1000, "{}", shadow.counts.allocated());
+    assert!((495..=500).contains(&shadow.counts.len()));
 }

@@ -143,9 +143,32 @@ fn a_million_flows_cost_what_is_declared() {
         harness.depart();
     }
     let edge = harness.discipline.edge.as_ref().unwrap();
-    assert_eq!((edge.index.len(), edge.rates.nodes()), (5000, 5000));
-    assert!(edge.index.capacity() < 4 * 5000);
+    assert_eq!((edge.flows(), edge.rates.len()), (5000, 5000));
+    assert!(edge.rates.allocated() < 2 * 5000 && edge.silent.capacity() < 2 * 5000);
     harness.wait(Span::from_secs(2));
     harness.arrive(1, 100);
-    assert_eq!(harness.discipline.edge.as_ref().unwrap().index.len(), 1);
+    assert_eq!(harness.state("flows"), Some(1.0));
+}
+
+/// Room for three: the flow that was silent longest goes, whatever the order in which they came.
+#[test]
+fn the_flow_that_was_silent_longest_makes_room() {
+    let mut harness = Harness::new(Csfq::new(CsfqParams { flows: 3, ..params() }), 1);
+    let mut known = Vec::new();
+    let mut order = Stream::new(3, "order");
+    for _ in 0..10_000 {
+        let flow = order.below(6);
+        known.retain(|other| *other != flow);
+        known.push(flow);
+        if known.len() > 3 {
+            known.remove(0);
+        }
+        harness.wait(Span(1));
+        harness.arrive(flow, 100);
+        harness.depart();
+        let edge = harness.discipline.edge.as_ref().unwrap();
+        let mut flows: Vec<_> = edge.rates.iter().map(|(flow, average)| (average.last, flow.0)).collect();
+        flows.sort_unstable();
+        assert!(flows.iter().map(|(_, flow)| flow).eq(&known));
+    }
 }

@@ -3,7 +3,7 @@
 use super::DcnParams;
 use crate::discipline::FlowKey;
 use crate::flow_hasher::FlowHasher;
-use crate::flow_table::{FlowTable, Place};
+use crate::flow_table::FlowTable;
 use alloc::vec;
 use alloc::vec::Vec;
 use sluicegate_base::{Span, Stream, Time};
@@ -21,12 +21,10 @@ struct Score {
 pub struct Tables {
     /// SB, direct-mapped.
     sb: Vec<Score>,
-    /// HB, chained: each flow with its pktcount.
+    /// HB: each flow with its pktcount. Its hash gives the places in SB too.
     pub hb: FlowTable<f64>,
     /// How many flows have entered HB so far.
     pub entries: u64,
-    /// The key is drawn with the first packet.
-    keyed: Option<FlowHasher>,
     sb_entries: usize,
     threshold: u64,
     clearing: Span,
@@ -39,9 +37,8 @@ impl Tables {
     pub fn new(params: &DcnParams) -> Tables {
         Tables {
             sb: Vec::new(),
-            hb: FlowTable::new(params.hb_buckets as usize, params.hb_flows as usize),
+            hb: FlowTable::new(params.hb_flows as usize),
             entries: 0,
-            keyed: None,
             sb_entries: params.sb_entries as usize,
             threshold: params.threshold,
             clearing: params.clearing,
@@ -57,17 +54,17 @@ impl Tables {
     /// A packet of this flow arrives: where it stands in HB. If it is not there it is counted in SB, and moves to HB with
     /// the next packet above the threshold.
     #[inline]
-    pub fn classify(&mut self, flow: FlowKey, now: Time, rng: &mut Stream) -> Option<Place> {
+    pub fn classify(&mut self, flow: FlowKey, now: Time, rng: &mut Stream) -> Option<usize> {
         self.now = now;
-        let keyed = *self.keyed.get_or_insert_with(|| FlowHasher::new(rng));
-        let found = self.hb.find(flow, &keyed);
+        let hash = self.hb.hash(flow, rng);
+        let found = self.hb.find_hashed(flow, hash);
         if found.is_some() {
             return found;
         }
         if self.sb.is_empty() {
             self.sb = vec![Score { flow, last: now, count: 0 }; self.sb_entries];
         }
-        let score = &mut self.sb[keyed.bucket(flow, self.sb_entries)];
+        let score = &mut self.sb[FlowHasher::bucket_of(hash, self.sb_entries)];
         if score.flow != flow || now.since(score.last) > self.clearing {
             score.count = 0;
         }
@@ -75,8 +72,8 @@ impl Tables {
         if u64::from(score.count) > self.threshold {
             // A flow that waits for room in HB counts on; these packets are not of the last interval.
             let pktcount = (self.threshold + 1) as f64;
-            if self.hb.insert(flow, pktcount, &keyed).is_some() {
-                self.sb[keyed.bucket(flow, self.sb_entries)].count = 0;
+            if self.hb.find_or_insert(flow, rng, || pktcount).is_some() {
+                score.count = 0;
                 self.entries += 1;
             }
         }
@@ -97,15 +94,15 @@ impl Tables {
 
     /// The end of T_dec: every count is lowered by p_ref, and flows at 0 or below leave HB.
     pub fn lower(&mut self, p_ref: f64) {
-        self.hb.retain(|_, pktcount| {
+        self.hb.retain(|pktcount| {
             *pktcount -= p_ref;
             *pktcount > 0.0
         });
     }
 
-    /// The bytes that both tables take.
+    /// How many entries SB has, for tests.
     #[cfg(test)]
-    pub fn bytes(&self) -> usize {
-        self.sb.capacity() * size_of::<Score>() + self.hb.bytes()
+    pub fn sb_len(&self) -> usize {
+        self.sb.len()
     }
 }

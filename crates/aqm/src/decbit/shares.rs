@@ -1,19 +1,29 @@
 //! Who uses more than a fair share: the counters behind selective feedback.
 
 use crate::discipline::FlowKey;
-use alloc::collections::BTreeMap;
+use crate::flow_table::FlowTable;
+use alloc::vec::Vec;
+use sluicegate_base::Stream;
 
-/// Bytes that have arrived of each flow in the last cycle and in the current one.
+/// Bytes that have arrived of each flow in the last cycle and in the current one, and the fair share of them.
 #[derive(Clone, Debug)]
 pub(super) struct Shares {
     factor: f64,
-    most: usize,
-    flows: BTreeMap<FlowKey, [u64; 2]>,
+    flows: FlowTable<[u64; 2]>,
+    /// Of all flows together.
+    bytes: u64,
+    /// The fair share in bytes, out of so many of all flows, and the arrivals since it was computed.
+    share: f64,
+    shared: u64,
+    arrivals: usize,
+    /// What the flows have sent, sorted; kept to save allocations.
+    demands: Vec<u64>,
 }
 
 impl Shares {
     pub(super) fn new(factor: f64, most: usize) -> Shares {
-        Shares { factor, most, flows: BTreeMap::new() }
+        let flows = FlowTable::new(most);
+        Shares { factor, flows, bytes: 0, share: 0.0, shared: 0, arrivals: 0, demands: Vec::new() }
     }
 
     /// Another part of the arriving bytes is shared out.
@@ -23,61 +33,105 @@ impl Shares {
 
     /// The current cycle becomes the last one.
     pub(super) fn begin(&mut self) {
-        self.flows.retain(|_, bytes| {
+        self.flows.retain(|bytes| {
+            self.bytes -= bytes[0];
             *bytes = [bytes[1], 0];
             bytes[0] > 0
         });
+        self.compute();
     }
 
     /// Counts an arrival: has its flow sent more than its fair share? Always, when there is no place to count it.
-    ///
-    /// A flow with d bytes is above the max-min share of a capacity C if the flows, each cut down to d, have more than C
-    /// together: the share is where they have just that.
-    pub(super) fn arrival(&mut self, flow: FlowKey, bytes: u64) -> bool {
-        if self.flows.len() >= self.most && !self.flows.contains_key(&flow) {
-            return true;
-        }
-        let sum = |[last, current]: [u64; 2]| last + current;
-        let own = self.flows.entry(flow).or_default();
+    pub(super) fn arrival(&mut self, flow: FlowKey, bytes: u64, rng: &mut Stream) -> bool {
+        let Some(at) = self.flows.find_or_insert(flow, rng, || [0, 0]) else { return true };
+        let own = &mut self.flows[at];
         own[1] += bytes;
-        let own = sum(*own);
-        let (mut all, mut cut) = (0, 0);
-        for bytes in self.flows.values() {
-            all += sum(*bytes);
-            cut += sum(*bytes).min(own);
+        let own = own[0] + own[1];
+        self.bytes += bytes;
+        self.arrivals += 1;
+        // A long cycle does not wait for its end. An eighth of the flows pays for all, so that a packet's part does not depend
+        // on their number; up to eight flows, each packet is judged by what all have sent until then.
+        if 8 * self.arrivals >= self.flows.len() {
+            self.compute();
         }
-        cut as f64 > self.factor * all as f64
+        // Both sides have grown since: it is their parts of all bytes that are compared.
+        own as f64 * self.shared as f64 > self.share * self.bytes as f64
+    }
+
+    /// The max-min share of what there is to share: flows that have sent less than an equal part leave the rest to the
+    /// others.
+    fn compute(&mut self) {
+        (self.shared, self.arrivals) = (self.bytes, 0);
+        self.demands.clear();
+        self.demands.extend(self.flows.iter().map(|(_, [last, current])| last + current));
+        self.demands.sort_unstable();
+        let (mut left, mut flows) = (self.factor * self.bytes as f64, self.demands.len() as f64);
+        for demand in &self.demands {
+            let demand = *demand as f64;
+            if demand * flows >= left {
+                break;
+            }
+            (left, flows) = (left - demand, flows - 1.0);
+        }
+        self.share = left / flows.max(1.0);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
+
+    impl Shares {
+        fn over(&mut self, flow: u64, bytes: u64) -> bool {
+            self.arrival(FlowKey(flow), bytes, &mut Stream::new(1, "shares"))
+        }
+    }
 
     /// 100, 300 and 600 bytes, of which 900 are shared out: 100, 300 and 500. Only the last flow has more.
     #[test]
     fn shares_are_max_min_fair() {
         let mut shares = Shares::new(0.9, 10);
         [(1, 99), (2, 299), (3, 599)].iter().for_each(|&(flow, bytes)| {
-            shares.arrival(FlowKey(flow), bytes);
+            shares.over(flow, bytes);
         });
-        assert_eq!([1, 2, 3].map(|flow| shares.arrival(FlowKey(flow), 1)), [false, false, true]);
+        assert_eq!([1, 2, 3].map(|flow| shares.over(flow, 1)), [false, false, true]);
+        assert!(!Shares::new(0.9, 10).over(1, 0), "nobody has sent a byte");
         // Two flows with as much: 450 each of 500, and both have more.
         let mut equal = Shares::new(0.9, 10);
-        equal.arrival(FlowKey(1), 500);
-        assert!(equal.arrival(FlowKey(2), 500) && equal.arrival(FlowKey(1), 0));
+        equal.over(1, 500);
+        assert!(equal.over(2, 500) && equal.over(1, 0));
     }
 
     #[test]
     fn two_cycles_count_and_no_more() {
         let mut shares = Shares::new(0.9, 2);
-        shares.arrival(FlowKey(1), 1000);
+        shares.over(1, 1000);
         shares.begin();
-        assert!(!shares.arrival(FlowKey(2), 10) && shares.arrival(FlowKey(1), 10));
-        assert!(shares.arrival(FlowKey(3), 1), "there is no place for a third");
+        assert!(!shares.over(2, 10) && shares.over(1, 10));
+        assert!(shares.over(3, 1), "there is no place for a third");
         shares.begin();
-        assert!(shares.arrival(FlowKey(2), 100), "110 to 10 bytes");
+        assert!(shares.over(2, 100), "110 to 10 bytes");
         shares.begin();
         assert_eq!(shares.flows.len(), 1, "flow 1 has sent nothing for two cycles");
+    }
+
+    /// Between two computations the share is a part of all bytes: beside a search over all flows at each arrival, few
+    /// packets are judged otherwise, in a cycle that never ends, too.
+    #[test]
+    fn the_share_of_a_while_ago_will_do() {
+        let (mut shares, mut rng) = (Shares::new(0.9, 1000), Stream::new(1, "flows"));
+        let (mut bytes, mut both, mut otherwise) = (vec![0u64; 200], 0, 0);
+        for k in 0..50_000 {
+            // The flow with number n sends in proportion to n.
+            let flow = rng.below(200).max(rng.below(200)) as usize;
+            bytes[flow] += 1000;
+            let all: u64 = bytes.iter().sum();
+            let cut: u64 = bytes.iter().map(|each| *each.min(&bytes[flow])).sum();
+            let (over, exact) = (shares.over(flow as u64, 1000), cut as f64 > 0.9 * all as f64);
+            both += u64::from(over && exact);
+            otherwise += u64::from(over != exact && k > 1000);
+        }
+        assert!(both > 10_000 && otherwise < 100, "{both} over their share, {otherwise} judged otherwise");
     }
 }

@@ -30,7 +30,7 @@ fn replays_the_lists() {
     harness.arrive(3, 600);
     assert_eq!(departures(&mut harness, 9), [1, 2, 3]);
     assert!(harness.discipline.new_queues.is_empty() && harness.discipline.old_queues.is_empty());
-    assert!(harness.discipline.queues.iter().all(|queue| !queue.listed && queue.packets == 0));
+    assert!(harness.discipline.queues.iter().all(|queue| !queue.listed && queue.list.is_empty()));
     harness.assert_conserved();
 }
 
@@ -132,7 +132,7 @@ fn a_million_flows_cost_what_the_buffer_holds() {
             harness.depart();
         }
         if k % 1000 == 0 {
-            used = used.max(harness.discipline.queues.iter().filter(|queue| queue.packets > 0).count());
+            used = used.max(harness.discipline.queues.iter().filter(|queue| !queue.list.is_empty()).count());
         }
     }
     let fq = &harness.discipline;
@@ -148,5 +148,32 @@ fn point_9_packets_without_bytes_are_dropped_too() {
     let mut harness = Harness::new(FqCodel::new(FqCodelParams { limit: Size::Packets(3), ..params() }), 1);
     (0..9).for_each(|flow| harness.arrive(flow, 0));
     assert_eq!((harness.discipline.buffer().packets(), harness.dropped.len()), (3, 6));
+    harness.assert_conserved();
+}
+
+/// The tree is followed only from a drop until all queues are empty, and agrees with a search over all queues meanwhile.
+#[test]
+fn the_tree_finds_what_a_search_finds() {
+    let mut harness = Harness::new(FqCodel::new(FqCodelParams { limit: Size::Packets(60), flows: 40, ..params() }), 4);
+    let (mut followed, mut epochs) = (0, 0);
+    for k in 0..20_000u64 {
+        let before = harness.discipline.follows;
+        let arrives = if (k / 500) % 2 == 0 { 7 } else { 3 };
+        if harness.rng.below(10) < arrives {
+            let (flow, bytes) = (harness.rng.below(100), harness.rng.below(4) * 100);
+            harness.arrive(flow, bytes);
+        } else {
+            harness.depart();
+        }
+        let FqCodel { queues, fattest, follows, .. } = &harness.discipline;
+        if *follows {
+            let most = queues.iter().map(Queue::weight).max().unwrap();
+            let first = queues.iter().position(|queue| queue.weight() == most).unwrap();
+            assert_eq!(fattest.get(), (most > 0).then_some(first as u32));
+        }
+        followed += u64::from(*follows);
+        epochs += u64::from(*follows && !before);
+    }
+    assert!(epochs > 5 && followed > 3000 && followed < 17_000, "{epochs} times, {followed} steps");
     harness.assert_conserved();
 }

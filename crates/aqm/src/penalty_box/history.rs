@@ -2,17 +2,16 @@
 //! responsiveness needs.
 
 use crate::discipline::FlowKey;
+use crate::flow_table::FlowTable;
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
-use sluicegate_base::Time;
+use core::cmp::Reverse;
+use sluicegate_base::{Stream, Time};
 
 /// RED's drop history of one report: signals by flow, and all that arrived meanwhile.
 #[derive(Clone, Debug)]
 pub struct History {
-    /// Flows with the bytes of their signals, ordered by flow.
-    flows: Vec<(FlowKey, u64)>,
-    /// Most flows that it names.
-    most: usize,
+    /// The bytes of their signals.
+    flows: FlowTable<u64>,
     signals: u64,
     signal_bytes: u64,
     packets: u64,
@@ -36,9 +35,8 @@ pub struct Report {
 impl History {
     /// An empty history that names at most so many flows.
     pub fn new(most: u64) -> History {
-        let most = most as usize;
-        let flows = Vec::with_capacity(most);
-        History { flows, most, signals: 0, signal_bytes: 0, packets: 0, bytes: 0, since: Time::ZERO }
+        let flows = FlowTable::new(most as usize);
+        History { flows, signals: 0, signal_bytes: 0, packets: 0, bytes: 0, since: Time::ZERO }
     }
 
     /// A packet of an unrestricted flow arrives.
@@ -53,14 +51,13 @@ impl History {
         self.packets == 0 && self.signals == 0
     }
 
-    /// RED drops or marks a packet of this flow.
-    pub fn signal(&mut self, flow: FlowKey, bytes: u64) {
+    /// RED drops or marks a packet of this flow. The key of the hash comes from a copy of RED's stream: its draws are those
+    /// that it makes without a history.
+    pub fn signal(&mut self, flow: FlowKey, bytes: u64, rng: &Stream) {
         self.signals += 1;
         self.signal_bytes += bytes;
-        match self.flows.binary_search_by_key(&flow, |entry| entry.0) {
-            Ok(at) => self.flows[at].1 += bytes,
-            Err(at) if self.flows.len() < self.most => self.flows.insert(at, (flow, bytes)),
-            Err(_) => {}
+        if let Some(at) = self.flows.find_or_insert(flow, &mut rng.clone(), || 0) {
+            self.flows[at] += bytes;
         }
     }
 
@@ -72,20 +69,14 @@ impl History {
         }
         let lambda = self.bytes as f64 / seconds;
         let part = |bytes| bytes as f64 / self.signal_bytes.max(1) as f64;
-        // Of equals the first, whatever the order in which they came.
-        let top = self.flows.iter().rev().max_by_key(|entry| entry.1);
+        // Of equals the lowest, whatever the order in which they came.
+        let top = self.flows.iter().max_by_key(|&(flow, bytes)| (bytes, Reverse(flow)));
         Some(Report {
             n: self.flows.len() as f64,
             p: ratio(self.signals, self.packets),
             lambda,
-            top: top.map(|&(flow, bytes)| (flow, part(bytes) * lambda)),
+            top: top.map(|(flow, bytes)| (flow, part(*bytes) * lambda)),
         })
-    }
-
-    /// The bytes that the flows take.
-    #[cfg(test)]
-    pub fn memory(&self) -> usize {
-        self.flows.capacity() * size_of::<(FlowKey, u64)>()
     }
 
     /// Begins the next report.

@@ -2,10 +2,11 @@
 
 use super::RedPdParams;
 use crate::discipline::FlowKey;
-use crate::flows::FlowMap;
-use crate::slab::{List, Slab};
+use crate::flow_table::FlowTable;
+use crate::periodic_timer::PeriodicTimer;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 use sluicegate_base::{Span, Stream, Time};
 
 /// Changes of a flow's probability that are remembered.
@@ -30,7 +31,8 @@ pub(super) struct Monitored {
 /// A flow with drops, or a monitored one. Bytes are those of the present interval.
 #[derive(Clone, Debug)]
 struct Flow {
-    key: FlowKey,
+    /// How many flows had a state before it.
+    serial: u64,
     arrived: u64,
     /// Lost before RED, and to RED.
     filtered: u64,
@@ -45,33 +47,31 @@ struct Flow {
 #[derive(Clone, Debug)]
 pub(super) struct Monitor {
     params: RedPdParams,
-    index: FlowMap<u32>,
-    flows: Slab<Flow>,
-    all: List,
+    flows: FlowTable<Flow>,
+    /// How many flows have had a state so far.
+    seen: u64,
     /// Bytes that came to RED and that it signalled on, in this interval.
     arrived: u64,
     signalled: u64,
     p_avg: Option<f64>,
-    start: Time,
-    next: Time,
+    /// Strikes at the end of each interval; its period is the present one's length.
+    pub(super) timer: PeriodicTimer,
     /// The lengths of the last intervals, the newest last.
     intervals: VecDeque<Span>,
-    /// Nodes and drops of an interval; kept to save allocations.
-    ranking: Vec<(u64, u32)>,
+    /// Drops in an interval, serial number and position of each flow that has some; kept to save allocations.
+    ranking: Vec<(Reverse<u64>, u64, usize)>,
 }
 
 impl Monitor {
     pub(super) fn new(params: &RedPdParams) -> Self {
         Monitor {
             params: params.clone(),
-            index: FlowMap::default(),
-            flows: Slab::default(),
-            all: List::default(),
+            flows: FlowTable::new(params.flows as usize),
+            seen: 0,
             arrived: 0,
             signalled: 0,
             p_avg: None,
-            start: Time::ZERO,
-            next: Time::ZERO + Span(params.r.0 * 10),
+            timer: PeriodicTimer::new(Span(params.r.0 * 10)),
             intervals: VecDeque::new(),
             ranking: Vec::new(),
         }
@@ -82,41 +82,24 @@ impl Monitor {
         self.params = params;
     }
 
-    pub(super) fn next(&self) -> Time {
-        self.next
-    }
-
     /// Whether intervals would change nothing: no flow has a state, nothing has arrived, and p_avg is 0.
-    #[inline]
     pub(super) fn quiet(&self) -> bool {
-        self.arrived == 0 && self.index.is_empty() && self.p_avg == Some(0.0)
-    }
-
-    /// Passes over the intervals since the link fell quiet, each of the greatest length.
-    pub(super) fn catch_up(&mut self, now: Time) {
-        if now >= self.next {
-            let longest = (self.params.r.0 * 10).max(1);
-            self.start = self.next + Span(now.since(self.next).0 / longest * longest);
-            self.next = self.start + Span(longest);
-        }
+        self.arrived == 0 && self.flows.is_empty() && self.p_avg == Some(0.0)
     }
 
     /// How many flows have a state, and how many of them are monitored.
     pub(super) fn counts(&self) -> (usize, usize) {
-        (self.index.len(), self.flows.iter(self.all).filter(|flow| flow.monitored.is_some()).count())
-    }
-
-    fn monitored(&self, flow: FlowKey) -> Option<&Monitored> {
-        self.flows.get(*self.index.get(flow)?)?.monitored.as_ref()
+        (self.flows.len(), self.flows.iter().filter(|(_, flow)| flow.monitored.is_some()).count())
     }
 
     pub(super) fn probability(&self, flow: FlowKey) -> Option<f64> {
-        self.monitored(flow).map(|monitored| monitored.p)
+        self.flows[self.flows.find(flow)?].monitored.as_ref().map(|monitored| monitored.p)
     }
 
     /// A packet arrives: whether it is to be dropped before RED, which it may be if its flow is responsive.
     pub(super) fn arrival(&mut self, key: FlowKey, bytes: u64, may: bool, rng: &mut Stream) -> bool {
-        if let Some(flow) = self.index.get(key).and_then(|at| self.flows.get_mut(*at)) {
+        if let Some(at) = self.flows.find(key) {
+            let flow = &mut self.flows[at];
             flow.arrived += bytes;
             if let Some(monitored) = flow.monitored.as_mut().filter(|monitored| monitored.p > 0.0) {
                 let rest = 1.0 - monitored.count as f64 * monitored.p;
@@ -136,48 +119,32 @@ impl Monitor {
     /// RED has dropped or marked a packet of this flow, or the queue was full.
     pub(super) fn signal(&mut self, key: FlowKey, bytes: u64, rng: &mut Stream) {
         self.signalled += bytes;
-        let at = match self.index.get(key) {
-            Some(at) => *at,
-            None if self.index.len() >= self.params.flows as usize => return,
-            None => {
-                let flow = Flow {
-                    key,
-                    arrived: bytes,
-                    filtered: 0,
-                    signalled: 0,
-                    lists: [None; 16],
-                    monitored: None,
-                    last_change: None,
-                };
-                let at = self.flows.push_back(&mut self.all, flow);
-                self.index.insert(key, at, rng);
-                at
-            }
+        let serial = self.seen;
+        let new = || {
+            self.seen += 1;
+            let (filtered, signalled, lists) = (0, 0, [None; 16]);
+            Flow { serial, arrived: bytes, filtered, signalled, lists, monitored: None, last_change: None }
         };
-        if let Some(flow) = self.flows.get_mut(at) {
-            flow.signalled += bytes;
+        if let Some(at) = self.flows.find_or_insert(key, rng, new) {
+            self.flows[at].signalled += bytes;
         }
     }
 
     /// Makes the list of this interval.
     fn make_list(&mut self) {
+        let lists = self.params.lists as usize;
         self.ranking.clear();
-        let (mut node, lists) = (self.all.front(), self.params.lists as usize);
-        while let Some(at) = node {
-            node = self.flows.next(at);
-            let Some(flow) = self.flows.get_mut(at) else { continue };
+        for (at, flow) in self.flows.values_mut().enumerate() {
             flow.lists[..lists].rotate_left(1);
             flow.lists[lists - 1] = None;
             if flow.signalled > 0 {
-                self.ranking.push((flow.signalled, at));
+                self.ranking.push((Reverse(flow.signalled), flow.serial, at));
             }
         }
         // The most first; of equal ones, that which was known first.
-        self.ranking.sort_by_key(|(bytes, _)| core::cmp::Reverse(*bytes));
-        for &(signalled, at) in self.ranking.iter().take(self.params.list_flows as usize) {
-            if let Some(flow) = self.flows.get_mut(at) {
-                flow.lists[lists - 1] = Some(signalled);
-            }
+        self.ranking.sort_unstable();
+        for &(Reverse(signalled), _, at) in self.ranking.iter().take(self.params.list_flows as usize) {
+            self.flows[at].lists[lists - 1] = Some(signalled);
         }
     }
 
@@ -196,18 +163,13 @@ impl Monitor {
             self.raise(now, p_now.min(p_avg));
         }
         self.lower(now);
-        let mut node = self.all.front();
-        while let Some(at) = node {
-            node = self.flows.next(at);
-            let Some(flow) = self.flows.get_mut(at) else { continue };
+        self.flows.retain(|flow| {
             (flow.arrived, flow.filtered, flow.signalled) = (0, 0, 0);
-            if flow.monitored.is_none() && flow.lists.iter().all(Option::is_none) {
-                self.index.remove(flow.key);
-                self.flows.remove(&mut self.all, at);
-            }
-        }
-        (self.arrived, self.signalled, self.start) = (0, 0, now);
-        self.next = now + self.next_interval(p_avg);
+            flow.monitored.is_some() || flow.lists.iter().any(Option::is_some)
+        });
+        (self.arrived, self.signalled) = (0, 0);
+        let span = self.next_interval(p_avg);
+        self.timer.restart(now, span);
     }
 
     /// The length of the next interval: what a TCP with the round-trip time R needs for as many drops as there are lists
@@ -229,22 +191,17 @@ impl Monitor {
 
     /// Raises the probabilities of identified flows.
     fn raise(&mut self, now: Time, usable: f64) {
+        let least = self.params.identified as usize;
         let identified = |flow: &Flow| {
             let lists = flow.lists.iter().flatten();
-            (lists.clone().count() >= self.params.identified as usize).then(|| lists.sum::<u64>())
+            (lists.clone().count() >= least).then(|| lists.sum::<u64>())
         };
-        let (mut sum, mut n) = (0, 0);
-        self.flows.iter(self.all).filter_map(identified).for_each(|drops| {
-            sum += drops;
-            n += 1;
-        });
+        let drops = self.flows.iter().filter_map(|(_, flow)| identified(flow));
+        let (sum, n) = drops.fold((0, 0u32), |(sum, n), drops| (sum + drops, n + 1));
         let mean = sum as f64 / f64::from(n.max(1));
-        let (rest, elapsed) = (self.since(4), now.since(self.start).as_secs());
-        let mut node = self.all.front();
-        while let Some(at) = node {
-            node = self.flows.next(at);
-            let Some(drops) = self.flows.get(at).and_then(identified) else { continue };
-            let Some(flow) = self.flows.get_mut(at) else { continue };
+        let (rest, elapsed) = (self.since(4), self.timer.period().as_secs());
+        for flow in self.flows.values_mut() {
+            let Some(drops) = identified(flow) else { continue };
             let lost = flow.filtered + flow.signalled;
             let early = flow.last_change.is_some_and(|last| now.since(last) < rest) || now.since(Time::ZERO) < rest;
             if early || lost == 0 {
@@ -280,10 +237,7 @@ impl Monitor {
     fn lower(&mut self, now: Time) {
         let (rest, unresponsive_rest) = (self.since(3), self.since(5));
         let (step, release) = (self.params.step, self.params.release);
-        let mut node = self.all.front();
-        while let Some(at) = node {
-            node = self.flows.next(at);
-            let Some(flow) = self.flows.get_mut(at) else { continue };
+        for flow in self.flows.values_mut() {
             let Some(monitored) = &mut flow.monitored else { continue };
             let rest = if monitored.unresponsive { unresponsive_rest } else { rest };
             let early = flow.last_change.is_some_and(|last| now.since(last) < rest);
@@ -303,7 +257,7 @@ impl Monitor {
     /// How many flows have a state, for tests.
     #[cfg(test)]
     pub(super) fn state(&self) -> (usize, usize) {
-        (self.index.len(), self.flows.nodes())
+        (self.flows.len(), self.flows.allocated())
     }
 
     /// The lengths of the last intervals, for tests.

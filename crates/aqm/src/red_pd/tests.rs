@@ -28,7 +28,7 @@ fn interval(harness: &mut Harness<RedPd<TestPacket>>, flows: &[(u64, u64, u64)])
             monitor.arrival(FlowKey(*flow), 1000, false, &mut rng);
         }
     }
-    let next = monitor.next();
+    let next = monitor.timer.due();
     harness.wait(next.since(harness.now));
 }
 
@@ -176,8 +176,8 @@ fn a_million_flows_cost_what_is_declared() {
         harness.wait(Span(100_000));
     }
     assert!(harness.dropped.len() > 900_000);
-    let (flows, nodes) = harness.discipline.monitor.state();
-    assert!(flows <= 1000 && nodes == 1000, "{flows} {nodes}");
+    let (flows, allocated) = harness.discipline.monitor.state();
+    assert!(flows <= 1000 && (1000..2000).contains(&allocated), "{flows} {allocated}");
     let names: Vec<u64> = harness.queued_flows();
     assert!(names.len() <= 20);
 }

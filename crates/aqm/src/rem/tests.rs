@@ -78,7 +78,7 @@ fn byte_mode_counts_bytes() {
     (0..6).for_each(|_| harness.arrive(1, 500));
     // (3 + (3 − 2)/2 − 2)/4.
     assert_eq!(update(&mut harness).0, 0.375);
-    (harness.discipline.p, harness.dropped) = (Some(0.5), alloc::vec::Vec::new());
+    (harness.discipline.p, harness.dropped) = (0.5, alloc::vec::Vec::new());
     (0..10_000).for_each(|_| {
         harness.depart();
         harness.arrive(1, 500);
@@ -90,7 +90,7 @@ fn byte_mode_counts_bytes() {
 #[test]
 fn a_marker_marks_what_it_can() {
     let mut harness = Harness::new(Rem::new(RemParams { action: Action::Mark, ..params() }), 1);
-    harness.discipline.p = Some(1.0);
+    harness.discipline.p = 1.0;
     [Ecn::Capable0, Ecn::NotCapable].into_iter().for_each(|ecn| harness.offer(1, 1000, ecn));
     assert_eq!(harness.dropped_flows(), [(1, DropReason::Early)]);
     assert_eq!(harness.depart().unwrap().ecn, Ecn::CongestionExperienced);

@@ -29,7 +29,7 @@ PAPER = Paper(
         Choice("DCN: a, b, T_update; bounds of p_ref", "a < b; no values", "b = 0.3, a = b·1.7/1.8, 6.25 ms; 1 to 1000 "
                "packets", "AFD's ratio and frequency [D]; varied above"),
         Choice("DCN: T_dec", "800 ms", "800 ms", "as printed; varied above"),
-        Choice("DCN: SB, HB", "a fixed number; a few thousand entries", "16384 entries; 8192 flows in 4096 buckets",
+        Choice("DCN: SB, HB", "a fixed number; a few thousand entries", "16384 entries; 8192 flows",
                "chosen here [D]; varied above"),
         Choice("DCN: sign of the proportional term", "pushes the wrong way as printed", "AFD's order; the printed one "
                "beside it", "see “Laws and readings”"),

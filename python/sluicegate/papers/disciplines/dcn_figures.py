@@ -29,7 +29,6 @@ from ...reproduce import (
 from . import charts
 from .charts import Shown
 from .dcn_study import (
-    BUCKETS,
     CLASSIFICATION,
     CONTROL,
     DEFAULT,
@@ -254,24 +253,11 @@ def ends(runs: Runs, each: Varied, column: str, unit: str) -> list[str]:
                 ("sb_entries", "queue", "packets"),
             "An HB that is full leaves the rest unjudged; the queue is": ("hb_flows", "queue", "packets"),
         }))  # fmt: skip
-def classification(runs: Runs) -> Iterator[Check]:
+def classification(runs: Runs) -> Sequence[Check]:
     """The load is 102 %. Each parameter is varied alone; the large point is the default. Bars are 95 % intervals over
     seeds, dotted is q_ref. A flow counts as high-bandwidth above a threshold of packets within a clearing interval;
     HB has a few thousand entries, SB a fixed number. No value is given for the first two and for SB."""
-    buckets = [at(runs, f"hb_buckets={value}") for value in BUCKETS]
-    same = max(
-        abs(difference)
-        for column in ("queue", "loss", "used", "short_hit", "arrived", "hb", "p_ref")
-        for each in buckets
-        for difference in (each[column] - at(runs, DEFAULT)[column]).values
-    )
-    yield exact(
-        "the number of HB's buckets changes the work, not the results: collisions in HB are chained",
-        number(same, "", "the greatest difference of any quantity of any seed"),
-        within(None, 0, "none"),
-        id="buckets",
-        tested="1, 64, 1024 and 65,536 buckets instead of 4096",
-    )
+    return []
 
 
 @figure("never-judged", "A flow below the threshold is never told of congestion", label="Never judged", after=11.1,

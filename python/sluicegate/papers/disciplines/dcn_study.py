@@ -88,7 +88,6 @@ CONTROL = (
 )
 VARIED = (*CLASSIFICATION, *CONTROL)
 DEFAULT = "default"
-BUCKETS = (1, 64, 1024, 65_536)
 LAWS, COUNTS = ("corrected", "printed"), ("forwarded", "arrived")
 
 
@@ -180,7 +179,6 @@ plain_queues = study(
 )
 alone = study([ALONE], {
     DEFAULT: (),
-    **{f"hb_buckets={value}": (("queue.dcn.hb_buckets", str(value)),) for value in BUCKETS},
     **{each.at(value): each.sets(value) for each in VARIED for value in each.others},
 })  # fmt: skip
 
