@@ -109,11 +109,15 @@ class Red:
             least 1; chosen here: far above max_th, so that RED decides)
         s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
             above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RED 1993,
+            Sec. IV; RFC 3168, Sec. 5)
+        above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
+            above. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
         wait: Wait 1/p_b packets after a signal before the next may come: ns-2's law of gaps instead of Sec.
             VII's. (default: false; ns-2, wait_)
         gentle: Raise the probability from max_p to 1 between max_th and 2·max_th, instead of signalling on all.
             (default: false; ns-2, gentle_; Floyd 2000)
-        method: GapLaw of the gaps between signals: 1 is geometric, each packet with p_b; 2 is uniform, with p_a.
+        method: Law of the gaps between signals: 1 is geometric, each packet with p_b; 2 is uniform, with p_a.
             (default: 2; at least 1 and at most 2; RED 1993, Sec. VII)
         law: What method 2 counts: unmarked packets (Sec. VII; Fig. 17), the arrival too (Fig. 2), or what ns-2
             counts and spares. (default: section7; RED 1993, Sec. VII, Figs. 2 and 17; ns-2, red.cc)
@@ -124,10 +128,6 @@ class Red:
         max_packet: In byte mode, the length for which the probability is p_b, and the length of a packet in
             min_th and max_th. (packets; default: the link's typical packet; at least 1; RED 1993, Sec. IV:
             MaximumPacketSize; ns-2: mean_pktsize_)
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RED 1993,
-            Sec. IV; RFC 3168, Sec. 5)
-        above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
-            above. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
         short_first: Length up to which packets are sent before all longer ones, such as "64 B" for
             acknowledgements. (packets; default: first in, first out; at least 1; RED 1993, Sec. XII: priority
             service for short control packets)
@@ -142,6 +142,8 @@ class Red:
     max_p: float = 0.02
     limit: int | str = 300
     s: str | None = None
+    action: Literal["drop", "mark"] = "drop"
+    above_max_th: Literal["drop", "mark"] = "drop"
     wait: bool = False
     gentle: bool = False
     method: int = 2
@@ -149,8 +151,6 @@ class Red:
     arithmetic: Literal["float", "shifts"] = "float"
     mode: Literal["packet", "byte"] = "packet"
     max_packet: int | str | None = None
-    action: Literal["drop", "mark"] = "drop"
-    above_max_th: Literal["drop", "mark"] = "drop"
     short_first: int | str | None = None
 
 
@@ -179,8 +179,8 @@ class PenaltyBox:
             least 1; chosen here: far above max_th, so that RED decides)
         s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
             above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
-        action: How RED signals: drop, or mark the packets that can carry a mark and drop the others. (default:
-            drop; RED 1993, Sec. IV; RFC 3168, Sec. 5)
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RED 1993,
+            Sec. IV; RFC 3168, Sec. 5)
         above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
             above. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
         test: What puts a flow into the box. (default: disproportionate; ns-2, tcl/rtmechanisms/rtm_tests.tcl; the
@@ -350,8 +350,22 @@ class Choke:
     Rules: min_th and max_th count packets; min_th < max_th
 
     Attributes:
-        min_th: Average below which every arrival is queued. (packets; default: 30; above 0; CHOKe 1999, Sec. 4)
-        max_th: Average from which every arrival is dropped. (packets; default: 60; above 0; CHOKe 1999, Sec. 4)
+        w_q: Queue weight: the weight of the present queue in the average. (default: 0.002; above 0 and at most 1;
+            RED 1993, Sec. VI; not stated by CHOKe 1999)
+        min_th: Average below which no packet is dropped or marked early. (packets; default: 30; above 0; CHOKe
+            1999, Sec. 4)
+        max_th: Average from which every arrival is dropped or marked. (packets; default: 60; above 0; CHOKe 1999,
+            Sec. 4)
+        max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED 1993,
+            Fig. 3; not stated by CHOKe 1999)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
+            least 1; chosen here: not stated by CHOKe 1999)
+        s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
+            above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RED 1993,
+            Sec. IV; RFC 3168, Sec. 5)
+        above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
+            above. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
         candidates: Packets drawn from the queue for each arrival: the report's "drop m" has m − 1. (packets;
             default: 1; at least 1 and at most 64 packets; CHOKe 1999, Sec. 3; several: Sec. 5)
         draw: Where the candidates are drawn: anywhere, at the head (Front CHOKe) or at the tail (Back CHOKe).
@@ -359,34 +373,22 @@ class Choke:
         regions: Self-adjusting CHOKe: equal parts of [min_th, max_th), in the i-th of which 2·i packets are
             drawn, whatever candidates says. 0: not self-adjusting. (default: 0; at least 0 and at most 64;
             unsourced: as remembered of Pan, Prabhakar & Psounis 2000, there 8; not in CHOKe 1999)
-        w_q: Queue weight: the weight of the present queue in the average. (default: 0.002; above 0 and at most 1;
-            RED 1993, Sec. VI; not stated by CHOKe 1999)
-        max_p: RED's drop probability as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED
-            1993, Fig. 3; not stated by CHOKe 1999)
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
-            least 1; chosen here: not stated by CHOKe 1999)
-        s: Typical time to send a small packet, the unit of the average's idle decay. (default: 500 bytes at the
-            link rate; above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
-        action: How RED's own decision is signalled: drop, or mark the packets that can carry a mark and drop the
-            others. (default: drop; RFC 3168, Sec. 5; not in CHOKe 1999)
-        above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
-            above. (default: drop; RFC 3168, Sec. 7; CHOKe 1999 knows drops only)
     """
 
     name: ClassVar[str] = "choke"
 
     _: KW_ONLY
+    w_q: float = 0.002
     min_th: int | str = 30
     max_th: int | str = 60
-    candidates: int = 1
-    draw: Literal["random", "front", "back"] = "random"
-    regions: int = 0
-    w_q: float = 0.002
     max_p: float = 0.02
     limit: int | str = 300
     s: str | None = None
     action: Literal["drop", "mark"] = "drop"
     above_max_th: Literal["drop", "mark"] = "drop"
+    candidates: int = 1
+    draw: Literal["random", "front", "back"] = "random"
+    regions: int = 0
 
 
 @dataclass(frozen=True)
@@ -472,10 +474,8 @@ class Dcn:
             here)
         sb_entries: Entries of SB, the scoreboard. (flows; default: 16384; at least 1 and at most 65536 flows;
             chosen here)
-        hb_buckets: Buckets of HB, the table of high-bandwidth flows. (buckets; default: 4096; at least 1 and at
-            most 65536 buckets; DCN 2004, Sec. 3.1: a few thousand)
-        hb_flows: Most flows in HB. (flows; default: 8192; at least 1 and at most 65536 flows; chosen here: four
-            times what DCN 2004 saw)
+        hb_flows: Most flows in HB, the table of high-bandwidth flows. (flows; default: 8192; at least 1 and at
+            most 65536 flows; chosen here: four times what DCN 2004 saw)
     """
 
     name: ClassVar[str] = "dcn"
@@ -495,7 +495,6 @@ class Dcn:
     p_ref_min: float = 1.0
     p_ref_max: float = 1000.0
     sb_entries: int = 16384
-    hb_buckets: int = 4096
     hb_flows: int = 8192
 
 
@@ -596,6 +595,10 @@ class Rio:
     Rules: thresholds count packets; in_min_th < in_max_th; out_min_th < out_max_th
 
     Attributes:
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; ns-2,
+            setbit_)
+        above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
+            above. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
         w_q: Queue weight of both averages: the weight of the present queue. (default: 0.002; above 0 and at most
             1; ns-2, q_weight_; RED 1993, Sec. VI)
         in_min_th: Average of In packets below which no In packet is dropped or marked. (packets; default: 15;
@@ -614,15 +617,13 @@ class Rio:
             least 1; chosen here: far above the thresholds, so that RED decides)
         s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
             above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; ns-2,
-            setbit_)
-        above_max_th: What a marker does with a packet that can carry a mark while the average that judges it is
-            at its max_th or above. (default: drop; RFC 3168, Sec. 7: drop)
     """
 
     name: ClassVar[str] = "rio"
 
     _: KW_ONLY
+    action: Literal["drop", "mark"] = "drop"
+    above_max_th: Literal["drop", "mark"] = "drop"
     w_q: float = 0.002
     in_min_th: int | str = 15
     in_max_th: int | str = 30
@@ -632,8 +633,6 @@ class Rio:
     out_max_p: float = 0.1
     limit: int | str = 300
     s: str | None = None
-    action: Literal["drop", "mark"] = "drop"
-    above_max_th: Literal["drop", "mark"] = "drop"
 
 
 @dataclass(frozen=True)
@@ -648,6 +647,10 @@ class RioPs:
     Rules: limit counts packets; in_min < in_max; out_min < out_max; l_t <= l_t_max
 
     Attributes:
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; DCN 2004,
+            Sec. 5)
+        above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
+            above. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
         limit: Most that the queue holds, not counting the packet in transmission: B, of which the thresholds are
             parts. (packets; default: 240; at least 1; DCN 2004, Table 1, for Drop Tail)
         l_t: L_t at the start: so many packets of a flow are In. (packets; default: 10; at least 1 and at most
@@ -678,15 +681,13 @@ class RioPs:
             most 1; RIO-PS 2001, from memory)
         s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
             above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; DCN 2004,
-            Sec. 5)
-        above_max_th: What a marker does with a packet that can carry a mark while the average that judges it is
-            at its maximum or above. (default: drop; RFC 3168, Sec. 7: drop)
     """
 
     name: ClassVar[str] = "rio_ps"
 
     _: KW_ONLY
+    action: Literal["drop", "mark"] = "drop"
+    above_max_th: Literal["drop", "mark"] = "drop"
     limit: int | str = 240
     l_t: int = 10
     l_t_max: int = 100
@@ -703,8 +704,6 @@ class RioPs:
     out_max: float = 0.5
     out_max_p: float = 0.1
     s: str | None = None
-    action: Literal["drop", "mark"] = "drop"
-    above_max_th: Literal["drop", "mark"] = "drop"
 
 
 @dataclass(frozen=True)
@@ -721,6 +720,10 @@ class Ared:
     without wait
 
     Attributes:
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RED 1993,
+            Sec. IV; RFC 3168, Sec. 5)
+        above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
+            above. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
         target_delay: Average queueing delay wanted; thresholds follow from it. (default: 5 ms; above 0 s; Floyd,
             Gummadi & Shenker 2001; ns-2, targetdelay_)
         limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
@@ -748,10 +751,6 @@ class Ared:
         law: What `count` counts. (default: section7; RED 1993, Sec. VII; ns-2, red.cc)
         s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
             above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RED 1993,
-            Sec. IV; RFC 3168, Sec. 5)
-        above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
-            above. (default: drop; RFC 3168, Sec. 7: drop)
         packet: Length of a packet of C. (packets; default: the link's typical packet; at least 1; ns-2,
             mean_pktsize_)
         bandwidth: The rate of the link, from which C follows. (default: the link's rate; above 0 bit/s; the link)
@@ -760,6 +759,8 @@ class Ared:
     name: ClassVar[str] = "ared"
 
     _: KW_ONLY
+    action: Literal["drop", "mark"] = "drop"
+    above_max_th: Literal["drop", "mark"] = "drop"
     target_delay: str = "5 ms"
     limit: int | str = 300
     w_q: float | None = None
@@ -775,8 +776,6 @@ class Ared:
     wait: bool = False
     law: Literal["section7", "figure2", "ns2", "figure17"] = "section7"
     s: str | None = None
-    action: Literal["drop", "mark"] = "drop"
-    above_max_th: Literal["drop", "mark"] = "drop"
     packet: int | str | None = None
     bandwidth: str | None = None
 
@@ -933,18 +932,18 @@ class Fred:
     Attributes:
         w_q: Queue weight: the weight of the present queue in the average. (default: 0.002; above 0 and at most 1;
             Lin & Morris 1997, as remembered)
-        min_th: Average below which no packet is dropped by chance, and the most that one flow may have. (packets;
-            default: 5; above 0; RED 1993, Fig. 3)
-        max_th: Average from which no flow may have more than two packets. (packets; default: 15; above 0; RED
-            1993, Fig. 3: 3 times min_th)
+        min_th: Average below which no packet is dropped or marked early. (packets; default: 5; above 0; RED 1993,
+            Fig. 3)
+        max_th: Average from which every arrival is dropped or marked. (packets; default: 15; above 0; RED 1993,
+            Fig. 3: 3 times min_th)
         max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; Lin &
             Morris 1997, as remembered; RED 1993, Fig. 3)
-        min_q: Packets that every flow may have without being dropped by chance. (packets; default: 2; at least 0
-            packets; Lin & Morris 1997, as remembered: 2 for small buffers, 4 for large)
         limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
             least 1; chosen here: far above max_th, so that FRED decides)
         s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
             above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
+        min_q: Packets that every flow may have without being dropped by chance. (packets; default: 2; at least 0
+            packets; Lin & Morris 1997, as remembered: 2 for small buffers, 4 for large)
         ecn: Mark packets that can carry a mark where RED's chance would drop them. There is no chance, and so no
             mark, above max_th. (default: false; RFC 3168, Sec. 5; not in Lin & Morris 1997)
     """
@@ -956,9 +955,9 @@ class Fred:
     min_th: int | str = 5
     max_th: int | str = 15
     max_p: float = 0.02
-    min_q: int = 2
     limit: int | str = 300
     s: str | None = None
+    min_q: int = 2
     ecn: bool = False
 
 
@@ -1071,26 +1070,26 @@ class RedPd:
     Rules: min_th and max_th count packets; min_th < max_th; identified <= lists
 
     Attributes:
-        action: How RED signals: drop, or mark the packets that can carry a mark and drop the others. (default:
-            drop; RED 1993, Sec. IV; RFC 3168, Sec. 5)
+        w_q: Queue weight: the weight of the present queue in the average. (default: 0.002; above 0 and at most 1;
+            RED 1993, Sec. VI and Fig. 3)
+        min_th: Average below which no packet is dropped or marked early. (packets; default: 5; above 0; RED 1993,
+            Fig. 3)
+        max_th: Average from which every arrival is dropped or marked. (packets; default: 15; above 0; RED 1993,
+            Fig. 3: 3 times min_th)
+        max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED 1993,
+            Fig. 3: 1/50)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
+            least 1; chosen here: far above max_th, so that RED decides)
+        s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
+            above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RED 1993,
+            Sec. IV; RFC 3168, Sec. 5)
         above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
             above. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
         gentle: RED: raise the probability from max_p to 1 between max_th and 2·max_th, instead of signalling on
             all. (default: false; ns-2, gentle_; tcl/ex/red-pd/topology.tcl)
         unresponsive_test: Look for flows that do not send less when more is dropped, and be harder on them.
             (default: true; ns-2, tcl/ex/red-pd/red-pd.tcl: unresponsive_test_)
-        w_q: RED's queue weight: the weight of the present queue in the average. (default: 0.002; above 0 and at
-            most 1; RED 1993, Sec. VI and Fig. 3)
-        min_th: Average below which no packet is dropped or marked. (packets; default: 5; above 0; RED 1993, Fig.
-            3)
-        max_th: Average from which RED drops or marks every arrival. (packets; default: 15; above 0; RED 1993,
-            Fig. 3: 3 times min_th)
-        max_p: RED's probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; RED
-            1993, Fig. 3: 1/50)
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
-            least 1; chosen here: far above max_th, so that RED decides)
-        s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
-            above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
         r: The round-trip time whose TCP at RED's drop rate is the least to be identified. (default: 40 ms; at
             least 0.0001 and at most 60 s; ns-2, tcl/ex/red-pd/red-pd.tcl: target_rtt_)
         lists: Lists of drops that are kept. (lists; default: 5; at least 1 and at most 16 lists; ns-2,
@@ -1109,16 +1108,16 @@ class RedPd:
     name: ClassVar[str] = "red_pd"
 
     _: KW_ONLY
-    action: Literal["drop", "mark"] = "drop"
-    above_max_th: Literal["drop", "mark"] = "drop"
-    gentle: bool = False
-    unresponsive_test: bool = True
     w_q: float = 0.002
     min_th: int | str = 5
     max_th: int | str = 15
     max_p: float = 0.02
     limit: int | str = 300
     s: str | None = None
+    action: Literal["drop", "mark"] = "drop"
+    above_max_th: Literal["drop", "mark"] = "drop"
+    gentle: bool = False
+    unresponsive_test: bool = True
     r: str = "40 ms"
     lists: int = 5
     identified: int = 3
