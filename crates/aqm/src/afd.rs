@@ -27,15 +27,11 @@
 //! | drops | `action` = mark: marks what can carry a mark and drops the rest | DCN 2004 ran AFD with ECN |
 //! | nothing on an idle link | samples of an empty queue raise m_fair by (β − α)·q_ref each; they are made up for when the next packet comes | equal, but for rounding, and an idle link needs no clock. So α < β is required |
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::{Buffer, Fifo};
 use crate::flow_table::FlowTable;
 use crate::periodic_timer::PeriodicTimer;
+use crate::prelude::*;
 use crate::red::Action;
-use crate::registry::discipline;
 use alloc::vec::Vec;
-use sluicegate_base::{Range, Size, Span, Stream, Time};
 
 discipline! {
     Afd: "afd", "AFD",
@@ -164,10 +160,8 @@ impl<P: Packet> Discipline<P> for Afd<P> {
         }
         if signal && !(self.params.action == Action::Mark && packet.mark()) {
             ctx.drop(packet, DropReason::Early);
-        } else if self.fifo.has_room(&packet) {
-            self.fifo.push(packet);
         } else {
-            ctx.drop(packet, DropReason::Tail);
+            self.fifo.admit(packet, ctx);
         }
     }
 

@@ -25,12 +25,8 @@
 //! | RED's law of gaps | `law` and `wait`, as `red` has them; Sec. VII's of RED 1993 by default | `law` = ns2 and `wait` = true are ns-2's |
 //! | marks | `action` and `above_max_th`, as `red` here | ns-2 marks while p_b ≤ `mark_p_` |
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::{Buffer, Fifo};
+use crate::prelude::*;
 use crate::red::{GapLaw, RedBlock, RedRule, RedSignal};
-use crate::registry::discipline;
-use sluicegate_base::{Range, Rate, Size, Span, Time};
 
 discipline! {
     Ared: "ared", "Adaptive RED",

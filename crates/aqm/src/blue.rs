@@ -4,7 +4,7 @@
 //! every arrival is dropped or marked with `p`. Neither the length of the queue nor an average of it matters.
 //!
 //! ```text
-//! when a packet is lost to a full buffer, or (with `level`) finds more than that in the queue:
+//! when a full buffer drops a packet, or (with `level`) finds more than that in the queue:
 //!     if now − last_update > freeze_time:   p ← p + d1;  last_update ← now     (Feng, Kandlur, Saha & Shin 1999; ToN 2002)
 //! when the link is idle:
 //!     if now − last_update > freeze_time:   p ← p − d2;  last_update ← now
@@ -17,19 +17,15 @@
 //! |---|---|---|
 //! | the values: d1 much larger than d2, freeze_time long enough for a change to take effect | d1 = 0.02, d2 = 0.002, freeze_time = 100 ms | from memory of the paper's experiments, which vary them from 0.0025 and 0.00025 up, at 10 ms and 100 ms; the paper was not at hand, and neither ns-2 2.35 nor Linux has BLUE alone (Linux's `sfb` has it in each bin) |
 //! | "upon link idle event" | when the link asks and finds nothing, and once more after each freeze_time that it stays idle | the event goes on as long as the idleness, as in the authors' code for ns (from memory); what falls due while nothing arrives is made up for with the next arrival |
-//! | "upon packet loss (or q > L) event" | when a full buffer loses an arrival; `level` is off by default | so |
+//! | "upon packet loss (or q > L) event" | when a full buffer drops an arrival; `level` is off by default | so |
 //! | marks or drops with p | drops by default, `action` = mark marks what can carry a mark | the paper has both |
 //! | early drops are losses too | they do not raise p | p would raise itself |
 //! | nothing on the order of tests | the full buffer first, then p | as in ns |
 //! | nothing on p beyond 0 and 1 | p is cut to [0, 1]; a change that is cut still starts a freeze_time | so |
 //! | nothing on the buffer | `limit` = 50 packets | ns-2's queue limit |
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::{Buffer, Fifo};
+use crate::prelude::*;
 use crate::red::Action;
-use crate::registry::discipline;
-use sluicegate_base::{Range, Size, Span, Time};
 
 discipline! {
     Blue: "blue", "BLUE",
@@ -83,7 +79,7 @@ impl<P: Packet> Blue<P> {
         self.p = (self.p + by).clamp(0.0, 1.0);
     }
 
-    /// A packet was lost, or the queue is long.
+    /// A packet was dropped, or the queue is long.
     fn congested(&mut self, now: Time) {
         if self.thawed(now) > 0 {
             self.move_p(self.params.d1);

@@ -30,16 +30,12 @@
 //! | nothing on ECN | `action` = mark: RED's own decision marks where it can; a match is always dropped; at avg ≥ max_th `above_max_th` decides, by default a drop | a mark on a match would leave the unresponsive flow its place in the queue; so in Linux |
 //! | "greater than the maximum threshold, every arriving packet is dropped" | at avg ≥ max_th, without a comparison | as RED here; Linux compares there too (`choke_linux`) |
 //! | nothing on the ring of marked slots | it is compacted when more than half of it, and 16 slots more, are marked | memory stays bounded by the limit, at constant cost per packet |
-//! | nothing on a full buffer | an arrival that would be queued is lost with reason `tail` | a limit above max_th is rarely met |
+//! | nothing on a full buffer | an arrival that would be queued is dropped with reason `tail` | a limit above max_th is rarely met |
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::Buffer;
+use crate::prelude::*;
 use crate::red::{RedBlock, RedRule, RedSignal};
-use crate::registry::discipline;
 use crate::ring::Ring;
 use alloc::vec::Vec;
-use sluicegate_base::{Range, Size, Stream, choices};
 
 choices! {
     /// Which packets of the queue an arrival is compared with.
@@ -157,8 +153,7 @@ impl<P: Packet> Discipline<P> for Choke<P> {
         let verdict = self.rule.judge(packet.bytes(), ctx.rng);
         match self.rule.carry_out(verdict, &mut packet) {
             Some(reason) => ctx.drop(packet, reason),
-            None if self.ring.has_room(&packet) => self.ring.push(packet),
-            None => ctx.drop(packet, DropReason::Tail),
+            None => self.ring.admit(packet, ctx),
         }
     }
 

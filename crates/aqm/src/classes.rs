@@ -211,10 +211,10 @@ mod tests {
     fn the_first_that_takes_it_or_the_last() {
         let list = [class(0, None, Some(64)), class(1, Some(5), None), class(2, Some(6), None)].into();
         let mut classes = Classes::new(list, None);
-        let (mut rng, mut lost) = (sluicegate_base::Stream::new(1, "classes"), Vec::new());
+        let (mut rng, mut dropped) = (sluicegate_base::Stream::new(1, "classes"), Vec::new());
         let mut place = |class, bytes| {
             let packet = TestPacket { class, bytes, ..TestPacket::default() };
-            classes.enqueue(packet, &mut Ctx::new(Time::ZERO, &mut rng, &mut lost))
+            classes.enqueue(packet, &mut Ctx::new(Time::ZERO, &mut rng, &mut dropped))
         };
         let placed = [place(5, 40), place(5, 1000), place(6, 1000), place(0, 1000)];
         assert_eq!(placed, [Some(0), Some(1), Some(2), Some(2)]);

@@ -29,7 +29,7 @@
 //! | draft-nichols-tsvwg-codel-01: a new spell of drops begins with count − 2 if the last one ended within 8 intervals | count − lastcount, 16 intervals | the later drafts, and the kernel |
 //! | `maxpacket_` is a constant of 512 bytes, with the remark that it should be the interface's MTU | `max_packet`: the link's typical packet, or as given | so in Linux, where it is the device's MTU with its link header |
 //! | nothing on ECN in the pseudocode | `ecn`: the packet is marked, leaves, and the next mark is due at drop_next; one mark for a call | so in Linux |
-//! | nothing on the limit | `limit`, counted without the packet in transmission; an arrival beyond it is lost with reason `tail` | Linux has 1000 packets |
+//! | nothing on the limit | `limit`, counted without the packet in transmission; an arrival beyond it is dropped with reason `tail` | Linux has 1000 packets |
 //! | times and 1/√count are real | nanoseconds and a real root; `law` = linux: times in units of 1024 ns, 1/√count in 16 bits by one Newton step for each drop, first_above_time exceeded and not only reached | the kernel's arithmetic. Its root lags: at the second, third and fourth drop it has 0.50, 0.56 and 0.49 for 0.71, 0.58 and 0.50 |
 //! | 32-bit times in Linux wrap after 73 minutes | times do not wrap | in Linux a queue that was quiet for 37 minutes may take an old drop_next for a new one |
 //! | Linux has `ce_threshold` | not built | a threshold mark for data centres, not of the RFC |
@@ -37,12 +37,8 @@
 
 mod rule;
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, Packet};
-use crate::fifo::{Buffer, Fifo};
-use crate::registry::discipline;
+use crate::prelude::*;
 pub use rule::{CodelRule, CodelState, Source};
-use sluicegate_base::{Range, Size, Span, Time, choices};
 
 choices! {
     /// Whose arithmetic.

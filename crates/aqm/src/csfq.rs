@@ -33,13 +33,9 @@
 //! | flows have weights | all are equal | the comparison here knows none |
 //! | labels are in the IP header | in the packet's label, as a number of bit/s in 32-bit floating point | as precise as the estimate; other queues on the path must leave the label alone |
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::{Buffer, Fifo};
 use crate::flow_table::FlowTable;
-use crate::registry::discipline;
+use crate::prelude::*;
 use alloc::vec::Vec;
-use sluicegate_base::{Range, Rate, Size, Span, Stream, Time, choices};
 
 choices! {
     /// What the queue is.

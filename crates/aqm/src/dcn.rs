@@ -35,7 +35,7 @@
 //! | p_ref(k) = p_ref(k−1) + a·(q_k − q_ref) − b·(q_{k−1} − q_ref), with a < b | `law` = corrected (default): a·(q_{k−1} − q_ref) − b·(q_k − q_ref), as AFD has it; = printed: as printed | both fall while the queue is long, but the printed proportional part pushes the wrong way: a growing queue raises p_ref. In trial runs it held the queue at 87 and 150 packets instead of 24 |
 //! | pktcount counts forwarded packets (Sec. 3.1), or packets that have arrived (Sec. 3.2) | `count` = forwarded (default); = arrived: the arrival counts before it is judged | with forwarded packets a flow gets p_ref in each T_dec, as the text wants; with arrivals an unresponsive flow's count grows without bound and it gets nothing |
 //! | the count of a flow in SB is reset after a clearing interval without packets; neither that interval nor the threshold has a value | `clearing` = 0.5 s, `threshold` = 6 packets; the count starts anew with the first packet after the silence | the values are this project's. A slow flow that is never silent for so long is found too, in time: the rule as it is written |
-//! | SB stores the "recent forwarded packet count"; the threshold is for packets "arriving" | arrivals count in SB, also those that a full buffer loses | the paper's buffers never fill |
+//! | SB stores the "recent forwarded packet count"; the threshold is for packets "arriving" | arrivals count in SB, also those that a full buffer drops | the paper's buffers never fill |
 //! | nothing on pktcount of a flow that enters HB | threshold + 1: what SB has counted then; no more for a flow that had to wait for room | these packets were forwarded lately |
 //! | "after each interval T_dec", without saying whose | one clock for all flows | one timer. A flow that enters just before the clock strikes can leave at once, if p_ref is above its count: the paper chose T_dec long to make that rare |
 //! | deleted when "negative"; kept "as long as positive" | deleted at 0 | 0 is not positive |
@@ -45,18 +45,14 @@
 //! | HB of "a few thousand entries" that chain collisions, about 2000 flows in it; SB has "a fixed number" | at most 8192 flows in HB, a table that grows with them instead of chains; 16384 entries in SB. A flow that finds HB full stays where it was and is not judged until a sweep has made room | chosen here; the most that HB holds is what bounds memory. Chains or not is a matter of work, not of results |
 //! | SB is overwritten by collisions, so that a fast flow may be missed | so: a flow is found if threshold + 1 of its packets come in a row between which no other flow takes its place. With m packets of ever new flows between two of its own that has the probability e^(−m·threshold/sb_entries): with the defaults 0.69 for m = 1000, and never for m = 100,000 | the paper's table; a flood of ids so much faster than the flow hides it, whatever the hash |
 //! | no ECN | `action` = mark: packets that can carry a mark are marked instead of dropped, and count as forwarded | an extension, as for the other schemes |
-//! | the buffer is "large enough" for no tail drops | `limit` = 1000 packets; what a full buffer loses has reason `tail` and does not count as forwarded | chosen here |
+//! | the buffer is "large enough" for no tail drops | `limit` = 1000 packets; what a full buffer drops has reason `tail` and does not count as forwarded | chosen here |
 //! | 5-tuples | the flow's key: two flows with one key are one flow | nothing else is known of it here |
 
 mod tables;
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::{Buffer, Fifo};
 use crate::periodic_timer::PeriodicTimer;
+use crate::prelude::*;
 use crate::red::Action;
-use crate::registry::discipline;
-use sluicegate_base::{Range, Size, Span, Time, choices};
 use tables::Tables;
 
 choices! {
@@ -222,10 +218,8 @@ impl<P: Packet> Discipline<P> for Dcn<P> {
         let flow = packet.flow();
         if let Some(at) = self.tables.classify(flow, ctx.now, ctx.rng) {
             self.judge(at, packet, ctx);
-        } else if self.fifo.has_room(&packet) {
-            self.fifo.push(packet);
         } else {
-            ctx.drop(packet, DropReason::Tail);
+            self.fifo.admit(packet, ctx);
         }
     }
 

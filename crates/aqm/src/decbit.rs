@@ -25,12 +25,8 @@
 
 mod shares;
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, Packet};
-use crate::fifo::{Buffer, Fifo};
-use crate::registry::discipline;
+use crate::prelude::*;
 use shares::Shares;
-use sluicegate_base::{Range, Size, Span, Time, choices};
 
 choices! {
     /// Whose packets get the bit.

@@ -15,16 +15,12 @@
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | "optional" packets are dropped first "when the queue exceeds a certain size" | `level`, half of the limit by default: above it optional arrivals are dropped, with reason `forced` | the text names no size; the arrivals are the optional packets at hand |
-//! | nothing on a full queue | the optional packet nearest to the tail makes room, with reason `tail`; if there is none, the arrival is lost | "dropped first" holds there too. The last one has waited least |
+//! | nothing on a full queue | the optional packet nearest to the tail makes room, with reason `tail`; if there is none, the arrival is dropped | "dropped first" holds there too. The last one has waited least |
 //! | nothing on an essential packet in bytes larger than all optional ones | it is refused, and none is dropped for it, if dropping all of them would not make room | no loss without a gain |
 //! | packets are essential or optional | priority 0 or any other | one bit is all that the rule needs |
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, Packet};
-use crate::fifo::{Buffer, Limit};
-use crate::registry::discipline;
+use crate::prelude::*;
 use crate::ring::Ring;
-use sluicegate_base::{Range, Size};
 
 discipline! {
     DropPreference: "drop_preference", "Drop preference",

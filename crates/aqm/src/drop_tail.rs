@@ -10,11 +10,7 @@
 //! | nothing on the packet in transmission | it does not count towards the limit | so in ns-2 and Linux |
 //! | nothing on a packet larger than the room left in bytes | refused, the queue is left as it is | so in `bfifo`; a smaller packet behind it may still enter |
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, Packet};
-use crate::fifo::{Buffer, Fifo};
-use crate::registry::discipline;
-use sluicegate_base::{Range, Size};
+use crate::prelude::*;
 
 discipline! {
     DropTail: "drop_tail", "Drop Tail",
@@ -45,7 +41,6 @@ impl<P: Packet> DropTail<P> {
 }
 
 impl<P: Packet> Discipline<P> for DropTail<P> {
-    #[inline]
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
         if self.fifo.has_room(&packet) {
             self.fifo.push(packet);
@@ -54,7 +49,6 @@ impl<P: Packet> Discipline<P> for DropTail<P> {
         }
     }
 
-    #[inline]
     fn dequeue(&mut self, _ctx: &mut Ctx<'_, P>) -> Option<P> {
         self.fifo.pop()
     }

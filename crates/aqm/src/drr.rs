@@ -4,7 +4,7 @@
 //! their quanta, whatever the lengths of their packets.
 //!
 //! ```text
-//! for each arrival:  the first class that takes it, or else the last, queues it or loses it;
+//! for each arrival:  the first class that takes it, or else the last, queues it or drops it;
 //!     a class not in the list of active ones goes to its end, deficit ← min(deficit, 0) + quantum
 //! the link can send, and i is the class at the head of the list:       (Shreedhar & Varghese 1995; RFC 8290, Sec. 4.2)
 //!     if deficit_i ≤ 0:   deficit_i ← deficit_i + quantum_i, i to the end of the list, and on with the next
@@ -21,15 +21,12 @@
 //! | nothing on a queue that has packets and gives none | it goes to the end of the list; when all have refused, so does the container | a class may hold back, as a shaper does |
 
 use crate::classes::{self, Class, Classes};
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, Packet};
-use crate::fifo::Buffer;
-use crate::registry::discipline;
+use crate::prelude::*;
 use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
+use sluicegate_base::Link;
 use sluicegate_base::params::Raw;
-use sluicegate_base::{Link, Range, Size, Time};
 
 discipline! {
     Drr: "drr", "Deficit round robin",

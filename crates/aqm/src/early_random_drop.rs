@@ -16,14 +16,10 @@
 //! | "if the queue length exceeds a certain drop level" (Hashem), "more than half full" (Zhang) | q > drop_level, where q is the queue that the arrival finds, without itself and without the packet in transmission | the words taken literally; half of an odd limit makes no difference between 2 q > limit and q > ⌊limit/2⌋ |
 //! | Hashem's values are not given | the defaults are Zhang's: half of the limit, 0.02 | the only numbers in the paper |
 //! | Hashem: level and probability "should be adjusted dynamically" in future | they are fixed | that future is RED |
-//! | nothing on a full queue | an arrival that passes the draw is lost with reason `tail` | early drops are meant to come before overflow, not instead of it |
+//! | nothing on a full queue | an arrival that passes the draw is dropped with reason `tail` | early drops are meant to come before overflow, not instead of it |
 //! | nothing on the unit of the level | that of the limit, packets or bytes | one queue has one measure |
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, Packet};
-use crate::fifo::{Buffer, Fifo};
-use crate::registry::discipline;
-use sluicegate_base::{Range, Size};
+use crate::prelude::*;
 
 discipline! {
     EarlyRandomDrop: "early_random_drop", "Early Random Drop",
@@ -79,10 +75,8 @@ impl<P: Packet> Discipline<P> for EarlyRandomDrop<P> {
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
         if self.fifo.exceeds(self.drop_level) && ctx.rng.chance(self.drop_probability) {
             ctx.drop(packet, DropReason::Early);
-        } else if self.fifo.has_room(&packet) {
-            self.fifo.push(packet);
         } else {
-            ctx.drop(packet, DropReason::Tail);
+            self.fifo.admit(packet, ctx);
         }
     }
 

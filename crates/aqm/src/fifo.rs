@@ -116,6 +116,16 @@ impl<P: Packet> Fifo<P> {
         self.push_with(packet, ());
     }
 
+    /// Appends a packet, or drops it with reason `tail` where there is no room.
+    #[inline]
+    pub fn admit(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
+        if self.has_room(&packet) {
+            self.push(packet);
+        } else {
+            ctx.drop(packet, DropReason::Tail);
+        }
+    }
+
     /// Takes the packet at the head.
     #[inline]
     pub fn pop(&mut self) -> Option<P> {

@@ -1,7 +1,7 @@
 //! # Fair queueing
 //!
 //! A queue for each flow, served by deficit round robin: each flow with packets gets the same share of the link, whatever
-//! the lengths of its packets. When the buffer is full, the longest queue loses a packet, so that who sends too much
+//! the lengths of its packets. When the buffer is full, the longest queue drops a packet, so that who sends too much
 //! harms nobody else.
 //!
 //! ```text
@@ -28,14 +28,10 @@
 //! | the quantum is at least the longest packet (1995); 250 bytes in ns-2, the MTU in Linux's `drr` | the link's typical packet, or any from 64 bytes on | the paper's. It moves the order, hardly the shares: UDP of 2 Mbit/s beside 32 TCPs on 1 Mbit/s gets 3.7 % with 250, 1000 and 1514 bytes. With less, the link goes round the flows more than once for a packet: the shares are the same, the time is not |
 //! | an arrival longer than the whole limit | is refused, and nothing else is dropped | no drop could make room for it |
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::{Buffer, Limit};
 use crate::flow_table::FlowTable;
 use crate::longest::Longest;
-use crate::registry::discipline;
+use crate::prelude::*;
 use crate::slab::{List, Slab};
-use sluicegate_base::{Range, Size, choices};
 
 choices! {
     /// Which packet of the longest queue is dropped.

@@ -37,16 +37,12 @@
 //! | Linux gave each `drop_batch` the least of 1 and what was asked for a time | what is asked for | a slip in the kernel, mended later |
 
 use crate::codel::{CodelArithmetic, CodelRule, CodelState, Source};
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, Packet};
-use crate::fifo::{Buffer, Limit};
 use crate::flow_hasher::FlowHasher;
 use crate::longest::{Longest, Tie};
-use crate::registry::discipline;
+use crate::prelude::*;
 use crate::slab::{List, Slab};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use sluicegate_base::{Range, Size, Span, Time};
 
 discipline! {
     FqCodel: "fq_codel", "FQ-CoDel",

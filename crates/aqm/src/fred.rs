@@ -30,15 +30,11 @@
 //! | q counts the packets in the buffer | without the packet in transmission | as `red` here |
 //! | ECN is not known | `ecn` marks what RED's chance would drop, and nothing else: a flow beyond max_q, or with strikes, is dropped | what is dropped for want of a share must not enter the queue. There is no drop by the average alone, so no choice above max_th |
 //! | strikes are kept with the flow's state | so: they are forgotten when the flow's last packet leaves | the paper's rule |
-//! | nothing on a full buffer | an arrival that is let pass is lost with reason `tail` | as `red` here |
+//! | nothing on a full buffer | an arrival that is let pass is dropped with reason `tail` | as `red` here |
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, Packet};
-use crate::fifo::{Buffer, Fifo};
 use crate::flow_table::FlowTable;
+use crate::prelude::*;
 use crate::red::RedBlock;
-use crate::registry::discipline;
-use sluicegate_base::{Range, Size, Time};
 
 discipline! {
     Fred: "fred", "FRED",

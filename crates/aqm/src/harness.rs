@@ -158,6 +158,11 @@ impl<D: Discipline<TestPacket>> Harness<D> {
         self.call(|discipline, ctx| discipline.set(name, value, ctx))
     }
 
+    /// The link is another from now on.
+    pub fn link_changed(&mut self, link: &Link) {
+        self.call(|discipline, ctx| discipline.link_changed(link, ctx));
+    }
+
     /// The flow and reason of each drop so far.
     pub fn dropped_flows(&self) -> Vec<(u64, DropReason)> {
         self.dropped.iter().map(|(packet, reason)| (packet.flow, *reason)).collect()

@@ -1,4 +1,4 @@
-//! Queue disciplines: who waits and who is lost when more arrives than a link can carry.
+//! Queue disciplines: who waits and who is dropped when more arrives than a link can carry.
 //!
 //! One file holds one discipline; [`discipline`] says what a discipline is, [`harness`] drives one by hand, in tests and
 //! benches. To add one: write its file after the pattern of `drop_tail.rs`, add its line to the registry below, run
@@ -35,6 +35,7 @@ pub mod penalty_box;
 pub mod periodic_timer;
 pub mod pi;
 pub mod pie;
+pub mod prelude;
 pub mod priority;
 pub mod proportional;
 pub mod random_drop;

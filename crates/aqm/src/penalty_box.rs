@@ -39,20 +39,16 @@
 //! | the history knows all flows | at most `flows` of them; the drops of more still count in p | chosen here: memory stays bounded whatever arrives |
 //! | out of the box: one flow per look, the one with the smallest part of the box's drops, if it passes the test that it had failed with p_B for p; if it had been disproportionate it must be TCP-friendly as well | every flow that passes, n and λ being those of the unrestricted flows; TCP-friendly as well only if `test` = any | a flow's arrivals are counted while it is restricted; without `any` there is no round-trip time to judge by. Where nobody else had a drop, n is 1; where nobody else sent, it is free |
 //! | out of the box, if it had been unresponsive: no rule that works (the code's constants are never set) | when it sends at most 0.8 of what it was put in for | chosen here, after `Unresp_flowbw_factor_` |
-//! | restricted flows have a class of their own under class-based queueing, with half of 1.22·B/(R·√p), or of the flow's own rate, for each of them, to be capped at 46,750 bytes/s on a link of 187,500 (a slip in the Tcl leaves it uncapped), which may borrow what the others leave | a token bucket before RED: `share` of the link for all restricted flows together, 5 %, and `depth`; what exceeds it is lost with reason `policed` | chosen here: one queue, as in the other disciplines here; half of its own rate is no restriction for a flow of twice the link. share = 0 drops all. Restricted packets that pass do not enter the history |
+//! | restricted flows have a class of their own under class-based queueing, with half of 1.22·B/(R·√p), or of the flow's own rate, for each of them, to be capped at 46,750 bytes/s on a link of 187,500 (a slip in the Tcl leaves it uncapped), which may borrow what the others leave | a token bucket before RED: `share` of the link for all restricted flows together, 5 %, and `depth`; what exceeds it is dropped with reason `policed` | chosen here: one queue, as in the other disciplines here; half of its own rate is no restriction for a flow of twice the link. share = 0 drops all. Restricted packets that pass do not enter the history |
 //! | R is twice the propagation delay of the link (`rtm_reclass.tcl`) | `rtt`: 50 ms | chosen here: a queue does not know the delay of its link |
 
 mod history;
 mod restricted;
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, Packet};
-use crate::fifo::{Buffer, Fifo};
+use crate::prelude::*;
 use crate::red::{RedBlock, RedRule, RedSignal, Verdict};
-use crate::registry::discipline;
 use history::{FLOWBW_FACTOR, History, Report, Responses};
 use restricted::{Reason, Restricted};
-use sluicegate_base::{Range, Rate, Size, Span, Time, choices};
 
 choices! {
     /// What puts a flow into the box.

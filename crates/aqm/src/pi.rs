@@ -34,13 +34,9 @@
 //! | buffer of 800 packets (from memory) | `limit` = 800; what a full buffer loses has reason `tail`, and is not drawn for | ns-2 tests the limit first too |
 //! | nothing on the first p | `p_0` = 0 | ns-2; other values shorten the warm-up |
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::{Buffer, Fifo};
 use crate::periodic_timer::PeriodicTimer;
+use crate::prelude::*;
 use crate::red::{Action, Mode};
-use crate::registry::discipline;
-use sluicegate_base::{Range, Size, Span, Time};
 
 discipline! {
     Pi: "pi", "PI",

@@ -32,7 +32,7 @@
 //! | burst_allowance shrinks by t_update at each update, and returns when p = 0 and both delays are below target/2 (Sec. 4.4) | so, at updates; p moves meanwhile | FreeBSD looks for its return at arrivals, Linux lowers it by the time between departures, and ns-3 holds p at 0 meanwhile |
 //! | mark if p is at most mark_ecnth = 0.1, else drop (Sec. 5.1) | `mark_th` = 0.1 | Linux too: `MAX_PROB/10` |
 //! | derandomisation (Sec. 5.4) is optional | `derandomise` = true; off, every arrival is judged by p alone | Linux always has it |
-//! | accu_p is reset when a packet is dropped; nothing on a full buffer | when it is signalled on, and when a full buffer loses it | Linux resets it for every loss, and for marks by chance |
+//! | accu_p is reset when a packet is dropped; nothing on a full buffer | when it is signalled on, and when a full buffer drops it | Linux resets it for every loss, and for marks by chance |
 //! | nothing on lengths in the sources above but ns-3's, which scales p by the length | `mode` = byte: p·length/max_packet, up to p | Linux: packets above its MTU have p |
 //! | PIE becomes active only above a third of the buffer (Sec. 5.3, optional) | no | Linux neither |
 //! | target 15 ms, t_update 15 ms, alpha 0.125, beta 1.25, max_burst 150 ms | so; alpha and beta per second of delay | Linux: `alpha 2` and `beta 20`, in sixteenths |
@@ -41,13 +41,9 @@
 //! | nothing on arithmetic | floating point | Linux: parts of 2⁵⁶ and ticks of 64 ns. Against a model of its rules p is the same to 10⁻⁶ after every update while signals are marks; at 1.05 to 1.6 times the link's rate losses agree within 3 %, mean queues within 10 % (`tests/pie_linux.rs`) |
 //! | nothing on idle links | when all is at rest (no packet, p = 0, both delays 0, full burst allowance) nothing changes and no update is asked for | equal, and an idle link needs no clock |
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::{Buffer, Fifo};
 use crate::periodic_timer::PeriodicTimer;
+use crate::prelude::*;
 use crate::red::{Action, Mode};
-use crate::registry::discipline;
-use sluicegate_base::{Range, Rate, Size, Span, Stream, Time, choices};
 
 choices! {
     /// What the queueing delay is taken from.

@@ -4,7 +4,7 @@
 //! list have nothing to send.
 //!
 //! ```text
-//! for each arrival:  the first class that takes it, or else the last, queues it or loses it
+//! for each arrival:  the first class that takes it, or else the last, queues it or drops it
 //! the link can send:  for each class in order:  if its queue gives a packet, send it
 //! ```
 //!
@@ -17,14 +17,11 @@
 //! | nothing on an average | none is reported: each class keeps its own | a sum would belong to no queue |
 
 use crate::classes::{self, Class, Classes};
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, Packet};
-use crate::fifo::Buffer;
-use crate::registry::discipline;
+use crate::prelude::*;
 use alloc::string::String;
 use alloc::vec::Vec;
+use sluicegate_base::Link;
 use sluicegate_base::params::Raw;
-use sluicegate_base::{Link, Range, Size, Time};
 
 discipline! {
     Priority: "priority", "Strict priority",

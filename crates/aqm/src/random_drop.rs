@@ -16,12 +16,8 @@
 //! | nothing on the packet in transmission | it is not in the queue: it neither counts towards the limit nor can be drawn | so in ns-2 and Linux |
 //! | nothing on how a packet leaves the middle of a queue | its slot is emptied and skipped later; draws are uniform over the packets still queued | constant cost per packet |
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, Packet};
-use crate::fifo::Buffer;
-use crate::registry::discipline;
+use crate::prelude::*;
 use crate::ring::Ring;
-use sluicegate_base::{Range, Size};
 
 discipline! {
     RandomDrop: "random_drop", "Random Drop",

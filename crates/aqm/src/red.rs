@@ -25,7 +25,7 @@
 //! | the text drops when avg "exceeds" max_th, Figs. 1 and 17 print ≤ | drop at avg ≥ max_th | as the figures |
 //! | `f(t)`, a linear function of time, gives m | m is real, not rounded | the decay is then smooth in the length of the idle period; ns-2 truncates it and Linux tabulates it |
 //! | `q_time` is when the queue becomes empty | the idle period starts when the link asks and finds nothing | the packet in transmission is not in our queue; so in ns-2 and Linux |
-//! | nothing on a full buffer | an arrival that RED would queue is lost with reason `tail`; `count` still counts it as unmarked, and starts anew with `law` = ns2 | the law of gaps is RED's own, whatever the buffer does |
+//! | nothing on a full buffer | an arrival that RED would queue is dropped with reason `tail`; `count` still counts it as unmarked, and starts anew with `law` = ns2 | the law of gaps is RED's own, whatever the buffer does |
 //! | every packet is marked at avg ≥ max_th (Fig. 1), but only dropping bounds the average (Sec. III) | `above_max_th` = drop by default: a marker marks below max_th and drops from there on; = mark: it marks there too, and only a full buffer drops | RFC 3168, Sec. 7, asks for drops there, as protection from senders that ignore marks; Linux marks unless `harddrop` is set; ns-2 drops there, and marks below only while p_b ≤ `mark_p_` (0.1) |
 //! | nothing on `gentle` and marks | the band from max_th to 2·max_th counts as above max_th | the condition is on avg; with ns-2's `mark_p_` = 0.1 nearly the same |
 //! | nothing on the unit of thresholds in byte mode | bytes, or packets of `max_packet` bytes each | so in ns-2, with `mean_pktsize_`; Linux knows bytes alone |
@@ -41,13 +41,10 @@
 mod rule;
 mod shifts;
 
+use crate::prelude::*;
 pub use rule::{RedRule, Verdict};
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, Packet};
-use crate::fifo::{Buffer, Fifo};
-use crate::registry::discipline;
-use sluicegate_base::{Range, Size, Span, choices, params};
+use sluicegate_base::params;
 
 choices! {
     /// What RED measures.

@@ -42,13 +42,9 @@
 
 mod monitor;
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::{Buffer, Fifo};
+use crate::prelude::*;
 use crate::red::{GapLaw, RedBlock, RedRule, RedSignal, Verdict};
-use crate::registry::discipline;
 use monitor::Monitor;
-use sluicegate_base::{Range, Span, Time};
 
 discipline! {
     RedPd: "red_pd", "RED-PD",

@@ -21,16 +21,12 @@
 //! | gamma 0.001, phi 1.001, b* 20 packets, updates every 2 ms | so, whatever the link | ns-2's defaults; `b_ref` is ns-2's `pbo_` |
 //! | packets of one length | `max_packet` bytes, the link's typical packet | ns-2: `mean_pktsize_` 1000; it is what c counts |
 //! | marks | at the arrival, and what cannot carry a mark is dropped | ns-2 with `markpkts_` marks at the departure, and then drops nothing early |
-//! | nothing on a full buffer | `limit` packets are held, and what finds it full is lost with reason `tail` without being drawn for | ns-2 holds one less |
+//! | nothing on a full buffer | `limit` packets are held, and what finds it full is dropped with reason `tail` without being drawn for | ns-2 holds one less |
 //! | nothing on idle links | updates are asked for until the price is 0 and would stay there | equal, and an idle link needs no clock |
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::{Buffer, Fifo};
 use crate::periodic_timer::PeriodicTimer;
+use crate::prelude::*;
 use crate::red::{Action, Mode};
-use crate::registry::discipline;
-use sluicegate_base::{Range, Rate, Size, Span, Time};
 
 discipline! {
     Rem: "rem", "REM",

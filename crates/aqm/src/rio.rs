@@ -2,7 +2,7 @@
 //!
 //! RED with In and Out tells packets within their sender's profile ("In") from those beyond it ("Out") and runs RED twice:
 //! In packets are judged by the average number of In packets in the queue, Out packets by the average of all, with lower
-//! thresholds and a higher probability. Out packets are lost first and long before In packets.
+//! thresholds and a higher probability. Out packets are dropped first and long before In packets.
 //!
 //! ```text
 //! for each arrival:                                                                       (Clark & Fang 1998, Fig. 4)
@@ -23,16 +23,12 @@
 //! | nothing on the idle decay | both averages decay while the link is idle; avg_in then goes on to decay until the next In packet comes | no In packet can be in the queue before |
 //! | the law of gaps is RED's | Sec. VII's of RED 1993, for each kind by itself | as `red` here; ns-2 has its own, with `wait_` |
 //! | thresholds are an operator's | In 15, 30, 1/50; Out 5, 15, 1/10 | ns-2's defaults (`in_thresh_` and so on; its Out takes `linterm_` 10, `out_linterm_` is not read) |
-//! | nothing on a full buffer | what the rule lets pass is lost with reason `tail`, In or Out | as `red` here; ns-2 too |
+//! | nothing on a full buffer | what the rule lets pass is dropped with reason `tail`, In or Out | as `red` here; ns-2 too |
 //! | nothing on marks | `action` and `above_max_th`, as `red` has them, each kind by its own average | ns-2: `setbit_`, below max_th |
 //! | nothing on `gentle`, byte mode, law of gaps | none of `red`'s variants | the paper has plain RED |
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::{Buffer, Fifo};
+use crate::prelude::*;
 use crate::red::{Action, RedBlock, RedRule, RedSignal};
-use crate::registry::discipline;
-use sluicegate_base::{Range, Size, Span};
 
 /// The label of a packet within its profile.
 pub const IN: u32 = 1;

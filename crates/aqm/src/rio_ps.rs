@@ -1,7 +1,7 @@
 //! # RIO-PS
 //!
 //! RED with In and Out, with Preferential treatment to Short flows: a meter marks the first L_t packets of each flow In and
-//! the rest Out, and RIO loses Out packets first. Short flows thus lose less than long ones.
+//! the rest Out, and RIO drops Out packets first. Short flows thus lose less than long ones.
 //!
 //! ```text
 //! at the edge, for each arrival of flow i:                                (Guo & Matta 2001, as DCN 2004 describes it)
@@ -28,15 +28,11 @@
 
 mod meter;
 
+use crate::prelude::*;
 pub use meter::{Balance, Meter};
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, FlowKey, Packet};
-use crate::fifo::Buffer;
 use crate::red::{Action, RedSignal};
-use crate::registry::discipline;
 use crate::rio::{Core, IN, OUT, RioParams};
-use sluicegate_base::{Range, Size, Span};
 
 discipline! {
     RioPs: "rio_ps", "RIO-PS",

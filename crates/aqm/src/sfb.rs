@@ -30,18 +30,14 @@
 //! | nothing on how tokens accrue | `tokens` = linux (default): the count is looked at when none is left and starts anew at each look. = bucket: tokens come at penalty_rate | Linux is the reference for what the paper leaves open. In the kernel a flow that comes faster than penalty_rate never lets a whole token come together: after the first burst it gets nothing while it goes on. 2 Mbit/s of UDP beside 32 TCPs on 1 Mbit/s get 2.8 to 7.5 % in eight seeds, 5.2 % on average, for it depends on which TCPs share its bins; with bucket 8.0 % in all |
 //! | marks, if asked for, whatever p is | `action` = mark; above p = 1/2 a part that grows to all at p = 1 is dropped | so in Linux, against flows that ignore marks. `action` = drop never marks |
 //! | the hash is changed, and the bins of the next are warmed up by all flows | in the last `warmup` by flows with p_min = 1 alone; bins keep what they had when their table last served | so in Linux |
-//! | nothing on a bound for a bin | `bin_max`, beyond which arrivals are dropped, with reason `forced` | so in Linux, which counts them apart (`bucketdrop`) from those that a full queue loses (`queuedrop`, here `tail`) and from those of unresponsive flows (`penaltydrop`, here `policed`) |
+//! | nothing on a bound for a bin | `bin_max`, beyond which arrivals are dropped, with reason `forced` | so in Linux, which counts them apart (`bucketdrop`) from those that a full queue drops (`queuedrop`, here `tail`) and from those of unresponsive flows (`penaltydrop`, here `policed`) |
 //! | jiffies | nanoseconds | Linux looks at times in steps of 1 to 10 ms |
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, Packet};
-use crate::fifo::{Buffer, Fifo};
 use crate::flow_hasher::FlowHasher;
+use crate::prelude::*;
 use crate::red::Action;
-use crate::registry::discipline;
 use alloc::vec;
 use alloc::vec::Vec;
-use sluicegate_base::{Range, Size, Span, Time, choices};
 
 choices! {
     /// How the tokens of unresponsive flows come.
@@ -77,7 +73,7 @@ discipline! {
         /// Packets of a bin from which its probability rises.
         bin_size: u64 = default(20), unit("packets"), range(Range::from(1.0)),
             source("Linux, net/sched/sch_sfb.c"), tc("target");
-        /// Packets in each of a flow's bins from which its arrivals are lost.
+        /// Packets in each of a flow's bins from which its arrivals are dropped.
         bin_max: u64 = default(25), unit("packets"), range(Range::from(1.0)),
             source("Linux, net/sched/sch_sfb.c"), tc("max");
         /// What a bin's probability rises by.

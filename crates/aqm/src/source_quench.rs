@@ -13,15 +13,11 @@
 //! |---|---|---|
 //! | gateways "could send Source Quench messages … before the buffer space at the gateway reaches capacity", "when the queue size exceeds a certain threshold" (RFC 1016), without a value | `threshold`; none by default: then one message for each packet that is lost | RFC 792: "the gateway may send a source quench message for every message that it discards" |
 //! | near the maximum the gateway "could discard arriving packets other than ICMP packets" | not done | all packets here carry data or acknowledgements; a quench does not wait in the queue that it speaks of |
-//! | nothing on two reasons at once | an arrival reasons one message at most | its sender learns the same from both |
+//! | nothing on two reasons at once | an arrival causes one message at most | its sender learns the same from both |
 //! | nothing on the queue that is compared | what the arrival finds, without itself and without the packet in transmission | as in Early Random Drop |
 //! | nothing on a rate for the messages | one for each such arrival; whoever sends them may send fewer | RFC 1812, Sec. 4.3.3.3, forbids them for this reason among others |
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, Packet};
-use crate::fifo::{Buffer, Fifo};
-use crate::registry::discipline;
-use sluicegate_base::{Range, Size};
+use crate::prelude::*;
 
 discipline! {
     SourceQuench: "source_quench", "Source Quench",

@@ -30,13 +30,9 @@
 //! | unresponsive flows lose more | so, while they are a small part: hits raise P, which lowers p_zap by its square. A flow with most of the packets makes SRED a Drop Tail queue: 2 Mbit/s of UDP beside 32 TCPs take all of 1 Mbit/s | the rule's own limit |
 //! | ECN is not known | `action` = mark | RFC 3168, Sec. 5 |
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::{Buffer, Fifo};
+use crate::prelude::*;
 use crate::red::Action;
-use crate::registry::discipline;
 use alloc::vec::Vec;
-use sluicegate_base::{Range, Size, Stream};
 
 discipline! {
     Sred: "sred", "SRED",
@@ -135,10 +131,7 @@ impl<P: Packet> Discipline<P> for Sred<P> {
         if ctx.rng.chance(self.p_zap(hit)) && !(self.params.action == Action::Mark && packet.mark()) {
             return ctx.drop(packet, DropReason::Early);
         }
-        if !self.fifo.has_room(&packet) {
-            return ctx.drop(packet, DropReason::Tail);
-        }
-        self.fifo.push(packet);
+        self.fifo.admit(packet, ctx);
     }
 
     fn dequeue(&mut self, _ctx: &mut Ctx<'_, P>) -> Option<P> {

@@ -17,13 +17,9 @@
 //! | nothing on hosts that know one bit | above UT a packet whose transport is capable is marked too | "the source node decreases its window": what a mark means to any transport; hosts with `algorithm` = ut_lt read the label too |
 //! | nothing on the thresholds | `lt` = 5, `ut` = 15 | chosen here: those of RED in Fig. 3, so that the two can be compared |
 //! | the network "responds to the instantaneous queue lengths" | q is what the arrival finds, without itself and without the packet in transmission | as in Early Random Drop |
-//! | nothing on a full queue | the arrival is lost | it must end somewhere |
+//! | nothing on a full queue | the arrival is dropped | it must end somewhere |
 
-use crate::configure::Configure;
-use crate::discipline::{Ctx, Discipline, DropReason, Packet};
-use crate::fifo::{Buffer, Fifo};
-use crate::registry::discipline;
-use sluicegate_base::{Range, Size};
+use crate::prelude::*;
 
 discipline! {
     UtLt: "ut_lt", "UT/LT",

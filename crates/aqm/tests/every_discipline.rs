@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use sluicegate_aqm::harness::{Harness, TestPacket};
 use sluicegate_aqm::{Discipline, DropReason, all, build};
-use sluicegate_base::params::{DefaultValue, Given, Kind, Problem, Table};
-use sluicegate_base::{Ecn, Link, Params, Rate, Size, Span, Stream, Value};
+use sluicegate_base::params::{DefaultValue, Given, Kind, Problem, Raw, Table};
+use sluicegate_base::{Ecn, Field, Link, Params, Rate, Size, Span, Stream, Value};
 
 const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
 
@@ -44,6 +44,19 @@ fn any_value(table: &Table, choice: u64, sizes: impl Fn(&str) -> Option<Value>) 
         }));
     }
     move |at| values[at].clone()
+}
+
+/// A value for this field as a document writes it, valid or not.
+fn raw_value(field: &Field, choice: u64) -> Raw {
+    match field.kind {
+        Kind::Choice(words) => Raw::Text(words[choice as usize % words.len()].into()),
+        Kind::Switch => Raw::Switch(choice % 2 == 1),
+        Kind::Integer | Kind::Size => Raw::Integer((choice % 40) as i64),
+        Kind::Number => Raw::Number((choice % 1000) as f64 / 500.0),
+        Kind::Time => Raw::Text(format!("{} ms", choice % 300)),
+        Kind::Rate => Raw::Text(format!("{} kbit/s", choice % 3000)),
+        Kind::Text | Kind::Texts | Kind::Times => unreachable!("no discipline has one"),
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -196,6 +209,28 @@ proptest! {
         }
     }
 
+    /// Any parameter, but the fixed ones, may change while the queue is in use: packets are conserved, a refused value changes
+    /// nothing, and what a smaller limit leaves no room for is dropped with a reason of its own.
+    #[test]
+    fn parameters_change_in_mid_run(steps in steps(), seed: u64, choices in proptest::collection::vec(any::<u64>(), 8)) {
+        for entry in all() {
+            let (name, fields) = (entry.table.about.name, entry.table.fields);
+            let mut harness = defaults(name, seed);
+            for (part, choice) in steps.chunks(steps.len() / choices.len() + 1).zip(&choices) {
+                play(&mut harness, part);
+                let field = &fields[(*choice % fields.len() as u64) as usize];
+                let (before, held) = (harness.dropped.len(), harness.discipline.packets());
+                let changed = harness.set(field.name, &raw_value(field, choice >> 8));
+                prop_assert!(!(field.fixed && changed.is_ok()), "{name}.{} is fixed", field.name);
+                let gone = &harness.dropped[before..];
+                prop_assert!(gone.iter().all(|(_, reason)| *reason == DropReason::Reconfigured), "{name}.{}", field.name);
+                prop_assert!(changed.is_ok() || gone.is_empty(), "{name}.{}", field.name);
+                prop_assert_eq!(harness.discipline.packets(), held - gone.len() as u64);
+                harness.assert_conserved();
+            }
+        }
+    }
+
     /// The same seed and the same arrivals give the same departures and losses.
     #[test]
     fn runs_are_repeatable(steps in steps(), seed: u64) {
@@ -330,4 +365,62 @@ fn every_word_and_switch_is_tried() {
             }
         }
     }
+}
+
+/// A smaller limit takes effect at once, a larger one with the next arrival; the packets that go are the discipline's choice.
+#[test]
+fn a_limit_may_change() {
+    for entry in all() {
+        let name = entry.table.about.name;
+        let mut harness = defaults(name, 1);
+        if !harness.set("limit", &Raw::Integer(40)).is_ok_and(|()| name != "priority" && name != "drr") {
+            continue;
+        }
+        (0..2000).for_each(|k| harness.arrive(k, 1000));
+        let held = harness.discipline.packets();
+        assert!(held <= 40, "{name} holds {held}");
+        harness.set("limit", &Raw::Integer(3)).unwrap();
+        let gone = harness.dropped.iter().filter(|(_, reason)| *reason == DropReason::Reconfigured).count() as u64;
+        assert_eq!((harness.discipline.packets(), gone), (held.min(3), held.saturating_sub(3)), "{name}");
+        harness.assert_conserved();
+    }
+}
+
+/// What was derived from the link's rate follows it, and what was given stays: RED's average decays by s in an idle period.
+#[test]
+fn derived_parameters_follow_the_link() {
+    let table = all().iter().find(|entry| entry.table.about.name == "red").unwrap().table;
+    let average = |given_s: Option<Span>, rate: u64| {
+        let mut given = |at: usize| match table.fields[at].name {
+            "s" => given_s.map(Value::Time),
+            "w_q" => Some(Value::Number(0.5)),
+            "min_th" | "max_th" => Some(Value::Size(Size::Packets(100 + at as u64))),
+            _ => None,
+        };
+        let mut harness = harness("red", &mut given, 1).unwrap();
+        harness.link_changed(&Link { rate: Rate(rate), packet: 1000 });
+        (0..10).for_each(|_| harness.arrive(1, 1000));
+        while harness.depart().is_some() {}
+        let before = harness.discipline.average().unwrap();
+        harness.wait(Span::from_millis(8));
+        harness.arrive(1, 1000);
+        harness.discipline.average().unwrap() / before
+    };
+    // 8 ms are two times of 500 bytes at 1 Mbit/s, and four at 2 Mbit/s.
+    assert_eq!(average(None, 1_000_000), 0.25);
+    assert_eq!(average(None, 2_000_000), 0.0625);
+    assert_eq!(average(Some(Span::from_millis(4)), 2_000_000), 0.25, "it was given");
+}
+
+#[test]
+fn what_cannot_change_says_why() {
+    let mut harness = defaults("choke", 1);
+    let mut refused = |name: &str, value| harness.set(name, &value).unwrap_err();
+    assert_eq!(refused("candidate", Raw::Integer(2)), "no such parameter: \"candidate\"; did you mean \"candidates\"?");
+    assert_eq!(refused("candidates", Raw::Integer(0)), "must be at least 1 and at most 64 packets");
+    assert_eq!(refused("min_th", Raw::Integer(60)), "min_th < max_th");
+    assert_eq!(
+        defaults("dcn", 1).set("hb_flows", &Raw::Integer(9)).unwrap_err(),
+        "cannot change while the queue is in use"
+    );
 }
