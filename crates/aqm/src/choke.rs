@@ -112,21 +112,28 @@ impl<P: Packet> Choke<P> {
         2 * (below + 1).min(self.regions)
     }
 
-    /// Draws the candidates and keeps the slots of those that are of this flow.
+    /// Draws the candidates, and keeps the slots of those that are of this flow.
     fn draw_candidates(&mut self, flow: FlowKey, rng: &mut Stream) {
         let (n, ring) = (self.candidates() as usize, &self.ring);
-        let matches = |slot: &usize| ring.get(*slot).is_some_and(|candidate| candidate.flow() == flow);
-        let slot = |(slot, _)| slot;
         self.matches.clear();
+        if self.draw == Draw::Random {
+            for _ in 0..n {
+                let Some((slot, candidate)) = ring.draw(rng) else { break };
+                if candidate.flow() == flow {
+                    self.matches.push(slot);
+                }
+            }
+            return;
+        }
+        let matching = |(slot, candidate): (usize, &P)| (candidate.flow() == flow).then_some(slot);
         match self.draw {
-            Draw::Random => self.matches.extend((0..n).filter_map(|_| ring.draw(rng)).filter(matches)),
-            Draw::Front => self.matches.extend(ring.iter().map(slot).take(n).filter(matches)),
-            Draw::Back => self.matches.extend(ring.iter().map(slot).rev().take(n).filter(matches)),
+            Draw::Back => self.matches.extend(ring.iter().rev().take(n).filter_map(matching)),
+            _ => self.matches.extend(ring.iter().take(n).filter_map(matching)),
         }
     }
 
-    /// Drops the candidates that match; whether there are any.
-    fn drop_matches(&mut self, ctx: &mut Ctx<'_, P>) -> bool {
+    /// Drops the candidates that match.
+    fn drop_matches(&mut self, ctx: &mut Ctx<'_, P>) {
         for &slot in &self.matches {
             // None where it has been drawn twice.
             if let Some(candidate) = self.ring.remove(slot) {
@@ -137,7 +144,6 @@ impl<P: Packet> Choke<P> {
             self.ring.trim_tail();
         }
         self.ring.compact();
-        !self.matches.is_empty()
     }
 }
 
@@ -146,7 +152,8 @@ impl<P: Packet> Discipline<P> for Choke<P> {
         self.rule.arrival(self.ring.packets(), self.ring.bytes(), ctx.now);
         if self.rule.above_min_th() && !self.rule.above_max_th() {
             self.draw_candidates(packet.flow(), ctx.rng);
-            if self.drop_matches(ctx) {
+            if !self.matches.is_empty() {
+                self.drop_matches(ctx);
                 return ctx.drop(packet, DropReason::Match);
             }
         }

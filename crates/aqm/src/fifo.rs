@@ -68,8 +68,9 @@ impl<P: Packet, Tag> Fifo<P, Tag> {
     /// Takes the packet at the head, with its tag.
     #[inline]
     pub fn pop_with(&mut self) -> Option<(P, Tag)> {
-        self.bytes -= self.queue.front()?.0.bytes();
-        self.queue.pop_front()
+        let (packet, tag) = self.queue.pop_front()?;
+        self.bytes -= packet.bytes();
+        Some((packet, tag))
     }
 
     /// Another limit. What it leaves no room for comes out of [`pop_excess`](Fifo::pop_excess).

@@ -54,7 +54,8 @@ impl<P: Packet> Discipline<P> for RandomDrop<P> {
             return ctx.drop(packet, DropReason::Forced);
         }
         while !self.ring.has_room(&packet) {
-            let Some(victim) = self.ring.draw(ctx.rng).and_then(|slot| self.ring.remove(slot)) else { break };
+            let slot = self.ring.draw(ctx.rng).map(|(slot, _)| slot);
+            let Some(victim) = slot.and_then(|slot| self.ring.remove(slot)) else { break };
             ctx.drop(victim, DropReason::Tail);
             self.ring.compact();
         }

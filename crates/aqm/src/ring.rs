@@ -97,18 +97,18 @@ impl<P: Packet> Ring<P> {
         self.slots.get(slot)?.as_ref()
     }
 
-    /// Draws a packet, each with the same probability, and gives its slot; none if there is no packet.
+    /// Draws a packet, each with the same probability, and gives it with its slot; none if there is no packet.
     ///
     /// A draw that hits a hole is repeated: two draws on average at most, while the ring is kept [compact](Ring::compact).
     #[inline]
-    pub fn draw(&self, rng: &mut Stream) -> Option<usize> {
+    pub fn draw(&self, rng: &mut Stream) -> Option<(usize, &P)> {
         if self.packets() == 0 {
             return None;
         }
         loop {
             let slot = rng.below(self.slots.len() as u64) as usize;
-            if self.slots[slot].is_some() {
-                return Some(slot);
+            if let Some(packet) = self.get(slot) {
+                return Some((slot, packet));
             }
         }
     }
@@ -222,7 +222,7 @@ mod tests {
             ring.remove(slot);
         }
         let (mut counts, mut rng) = ([0.0f64; 10], Stream::new(5, "ring"));
-        (0..70_000).for_each(|_| counts[ring.draw(&mut rng).unwrap()] += 1.0);
+        (0..70_000).for_each(|_| counts[ring.draw(&mut rng).unwrap().0] += 1.0);
         let left = [0, 1, 4, 5, 6, 8, 9];
         let chi2: f64 = left.iter().map(|&k| (counts[k] - 1e4) * (counts[k] - 1e4) / 1e4).sum();
         // 6 degrees of freedom: 22.46 is exceeded once in a thousand.
@@ -242,7 +242,7 @@ mod tests {
                 }
                 4 | 5 => assert_eq!(ring.pop(), plain.pop_front()),
                 _ => {
-                    if let Some(slot) = ring.draw(&mut rng) {
+                    if let Some(slot) = ring.draw(&mut rng).map(|(slot, _)| slot) {
                         let at = ring.iter().position(|(other, _)| other == slot).unwrap();
                         assert_eq!(ring.remove(slot), plain.remove(at));
                         assert!(ring.remove(slot).is_none(), "a packet is removed once");

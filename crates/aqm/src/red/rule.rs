@@ -28,9 +28,11 @@ pub struct RedRule {
     c_1: f64,
     s: Span,
     law: GapLaw,
-    wait: bool,
+    /// Whether gaps are geometric, each packet having p_b: Sec. VII's method 1.
+    geometric: bool,
+    /// With ns-2's wait, 1: what it takes off count·p_b.
+    wait: f64,
     gentle: bool,
-    method: u64,
     /// In byte mode, the paper's MaximumPacketSize in bytes.
     max_packet: Option<f64>,
     signal: RedSignal,
@@ -63,9 +65,9 @@ impl RedRule {
             c_1: red.max_p / (max_th - min_th),
             s: red.s,
             law: GapLaw::Section7,
-            wait: false,
+            geometric: false,
+            wait: 0.0,
             gentle: false,
-            method: 2,
             max_packet: None,
             signal: signal.clone(),
             shifts: None,
@@ -87,7 +89,7 @@ impl RedRule {
             params.wait,
             params.gentle,
         );
-        rule.method = params.method;
+        rule.geometric = params.method == 1;
         rule.max_packet = (params.mode == Mode::Byte).then_some(params.max_packet.amount() as f64);
         if params.arithmetic == RedArithmetic::Shifts {
             rule.shifts = Some(Box::new(Shifts::new(rule.w_q, rule.c_1, rule.min_th, rule.s)));
@@ -98,7 +100,7 @@ impl RedRule {
     /// The same with another law of gaps.
     #[must_use]
     pub fn with_gaps(self, law: GapLaw, wait: bool, gentle: bool) -> Self {
-        RedRule { law, wait, gentle, ..self }
+        RedRule { law, wait: f64::from(u8::from(wait)), gentle, ..self }
     }
 
     /// The same at the point where another rule stands: parameters have been changed while the queue was in use.
@@ -165,7 +167,7 @@ impl RedRule {
     }
 
     /// Judges an arrival of so many bytes by the average.
-    #[inline]
+    #[inline(always)]
     pub fn judge(&mut self, bytes: u64, rng: &mut Stream) -> Verdict {
         if !self.above_min_th() || (self.law == GapLaw::Ns2 && self.queued < 2) {
             (self.count, self.in_band) = (-1, false);
@@ -222,11 +224,7 @@ impl RedRule {
             Some(max_packet) => self.p_b() * (bytes as f64 / max_packet),
             None => self.p_b(),
         };
-        match (self.method, self.wait) {
-            (1, _) => p_b,
-            (_, false) => p_a(p_b, self.count as f64 * p_b),
-            (_, true) => p_a(p_b, self.count as f64 * p_b - 1.0),
-        }
+        if self.geometric { p_b } else { p_a(p_b, self.count as f64 * p_b - self.wait) }
     }
 
     /// The probability before the corrections for the packet's length and for `count`.
