@@ -554,3 +554,38 @@ def test_the_summary_says_what_was_run() -> None:
         "sha256": sha256(Path(__file__).read_bytes()).hexdigest(),
     }
     assert "own_discipline" not in simulate(sg.DropTail()).summary
+
+
+class Shaper(sg.Aqm):
+    """Lets a packet go every 50 ms, however fast the link is."""
+
+    def __init__(self) -> None:
+        self.queue, self.next_ns, self.held_ns = sg.PacketQueue(), 0, None
+
+    def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
+        if ctx.packets >= 20:
+            ctx.drop(packet, "tail")
+        else:
+            self.queue.append(packet)
+
+    def dequeue(self, ctx: sg.Ctx) -> sg.Packet | None:
+        self.held_ns = self.next_ns if ctx.packets and ctx.now_ns < self.next_ns else None
+        if self.held_ns is not None:
+            return None
+        packet = self.queue.pop()
+        if packet is not None:
+            self.next_ns = ctx.now_ns + 50_000_000
+        return packet
+
+    def next_wakeup(self) -> int | None:
+        return self.held_ns
+
+    def wake(self, ctx: sg.Ctx) -> None:
+        self.held_ns = None
+
+
+def test_a_shaper_holds_packets_back() -> None:
+    """1000-byte packets of a source of 1 Mbit/s at a link of 10 Mbit/s leave 20 times a second: 160 kbit/s."""
+    net = sg.dumbbell(rate="10 Mbit/s", queue=Shaper)
+    run = sg.simulate(net, [sg.Udp(rate="1 Mbit/s")], duration="20 s", warmup="5 s")
+    assert run.flows["throughput_bps"].item() == pytest.approx(160_000, abs=8000 / 15)

@@ -588,7 +588,7 @@ class Rio:
 
     RED with In and Out tells packets within their sender's profile ("In") from those beyond it ("Out") and runs RED
     twice: In packets are judged by the average number of In packets in the queue, Out packets by the average of all,
-    with lower thresholds and a higher probability. Out packets are lost first and long before In packets.
+    with lower thresholds and a higher probability. Out packets are dropped first and long before In packets.
 
     Source: Clark & Fang 1998; ns-2, queue/rio.cc
 
@@ -640,7 +640,7 @@ class RioPs:
     """RIO-PS
 
     RED with In and Out, with Preferential treatment to Short flows: a meter marks the first L_t packets of each flow
-    In and the rest Out, and RIO loses Out packets first. Short flows thus lose less than long ones.
+    In and the rest Out, and RIO drops Out packets first. Short flows thus lose less than long ones.
 
     Source: Guo & Matta 2001, after DCN 2004
 
@@ -1021,7 +1021,7 @@ class Sfb:
         bins: Bins in each level. (bins; default: 16; at least 2 and at most 256 bins; Linux, net/sched/sch_sfb.c)
         bin_size: Packets of a bin from which its probability rises. (packets; default: 20; at least 1 packets;
             Linux, net/sched/sch_sfb.c)
-        bin_max: Packets in each of a flow's bins from which its arrivals are lost. (packets; default: 25; at
+        bin_max: Packets in each of a flow's bins from which its arrivals are dropped. (packets; default: 25; at
             least 1 packets; Linux, net/sched/sch_sfb.c)
         increment: What a bin's probability rises by. (default: 0.001; above 0 and at most 1; Linux,
             net/sched/sch_sfb.c)
@@ -1168,7 +1168,7 @@ class Fq:
     """Fair queueing
 
     A queue for each flow, served by deficit round robin: each flow with packets gets the same share of the link,
-    whatever the lengths of its packets. When the buffer is full, the longest queue loses a packet, so that who sends
+    whatever the lengths of its packets. When the buffer is full, the longest queue drops a packet, so that who sends
     too much harms nobody else.
 
     Source: Demers, Keshav & Shenker 1989; Shreedhar & Varghese 1995; CHOKe 1999, Sec. 1
@@ -1198,7 +1198,7 @@ class Sfq:
 
     Stochastic fairness queueing hashes flows into queues that are served in turn, a quantum of bytes each, and
     changes the hash now and then, so that two flows that share a queue do so for a while only. When the buffer is
-    full, the longest queue loses a packet.
+    full, the longest queue drops a packet.
 
     Source: McKenney 1990; Linux, net/sched/sch_sfq.c
 
