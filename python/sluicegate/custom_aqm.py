@@ -47,8 +47,10 @@ class Aqm(ABC):
     @abstractmethod
     def dequeue(self, ctx: Ctx) -> Packet | None:
         """The link can send: return the packet that leaves. None says that the queue is empty and that the link's idle
-        period begins, or, while `next_wakeup` names a time, that packets are held back; the link asks again after the next
-        arrival and the next wake-up."""
+        period begins, or, while `next_wakeup` names a time, that packets are held back.
+
+        The link asks again after the next arrival and the next wake-up.
+        """
 
     def next_wakeup(self) -> int | None:
         """When to call `wake`, in nanoseconds, later than the last call; None for never.
