@@ -165,7 +165,7 @@ impl<P: Packet> Ared<P> {
 
 impl<P: Packet> Discipline<P> for Ared<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
-        self.rule.arrival(self.fifo.packets(), self.fifo.bytes(), ctx.now);
+        self.rule.update_avg(self.fifo.packets(), self.fifo.bytes(), ctx.now);
         self.adapt(ctx.now);
         let verdict = self.rule.judge(packet.bytes(), ctx.rng);
         match self.rule.carry_out(verdict, &mut packet) {

@@ -8,28 +8,32 @@
 //! for each arrival:                                                   (Pan & Prabhakar 1999, Sec. 3 and 5)
 //!     update avg as RED does
 //!     if avg ≥ max_th:       drop
-//!     else if avg ≥ min_th:  draw `candidates` queued packets         (draw = random: uniformly; front: the first ones;
-//!                                                                      back: the last ones. regions = k: 2·i of them
-//!                                                                      in the i-th k-th of [min_th, max_th))
+//!     else if avg ≥ min_th:  draw `candidates` packets of the queue at random
 //!                            those of the arrival's flow: drop them, and the arrival
 //!                            none: drop or mark the arrival with RED's probability, else queue it
 //!     else:                  queue it
 //! ```
 //!
-//! A victim is not unlinked: its slot is marked, and a marked slot is skipped when it reaches the head, as Sec. 3
-//! proposes. To everything else (queue length, bytes, limit, average, draws, probes) it is gone at once.
+//! With one candidate, the default, this is Sec. 3; with m − 1 it is Sec. 5's "drop m". Not in the report: `draw` = front compares
+//! with the first packets of the queue, back with the last ones; `regions` = k makes it 2·i candidates in the i-th k-th of
+//! [min_th, max_th).
+//!
+//! A victim is not unlinked. Where the report sets a bit in its header, here its slot becomes a hole, which is skipped when it
+//! reaches the head; to everything else (queue length, bytes, limit, average, draws, probes) it is gone at once.
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | drawing "a random address"; nothing on marked victims | a marked slot that is drawn is drawn again: draws are uniform over the packets that will still be sent | a dead packet would let a flow escape; Linux tries three times, then takes the head |
+//! | drawing "a random address"; nothing on a draw that hits a marked victim | it is repeated: draws are uniform over the packets that will still be sent; where there are none, nothing is drawn | a packet that is gone already would let a flow escape; Linux tries three times, then takes the head |
 //! | several candidates, nothing on drawing one twice | draws are independent; a packet drawn twice is dropped once | the simplest reading of "multiple victim candidates" |
 //! | Front and Back CHOKe compare with the head and with the tail (Tang, Wang & Low 2004, Sec. VI); nothing on several candidates | the first or the last `candidates` packets that will still be sent, each once | with one candidate it is the paper's |
 //! | no automatic choice of the number of candidates: Sec. 5 sets it by hand, Sec. 6 says that it must grow with the number of unresponsive flows | `regions` = 0 by default: `candidates`, by hand | so in the report |
 //! | nothing on regions | `regions` = k: k equal parts of [min_th, max_th), 2·i candidates in the i-th, whatever `candidates` says | unsourced: self-adjusting CHOKe as remembered of the conference paper (Pan, Prabhakar & Psounis, INFOCOM 2000; there k = 8), whose text was not at hand |
+//! | a probability "the same as the one used in RED" | p_a of RED 1993, Sec. VII, with `count` | the text's law of gaps, not Fig. 2's: as `red` here |
+//! | Sec. 5: the arrival is enqueued "only if" none of several matches | then RED decides, as in Sec. 3 | "only if", not "if" |
 //! | nothing on RED's `count` when a packet matches | `count` counts only arrivals that reach RED's own test | so in Linux |
 //! | nothing on ECN | `action` = mark: RED's own decision marks where it can; a match is always dropped; at avg ≥ max_th `above_max_th` decides, by default a drop | a mark on a match would leave the unresponsive flow its place in the queue; so in Linux |
 //! | "greater than the maximum threshold, every arriving packet is dropped" | at avg ≥ max_th, without a comparison | as RED here; Linux compares there too (`choke_linux`) |
-//! | nothing on the ring of marked slots | it is compacted when more than half of it, and 16 slots more, are marked | memory stays bounded by the limit, at constant cost per packet |
+//! | nothing on the marked victims' places | the ring is compacted when more than half of its slots, and 8 more, are holes | memory stays bounded by the limit, at constant cost per packet |
 //! | nothing on a full buffer | an arrival that would be queued is dropped with reason `tail` | a limit above max_th is rarely met |
 
 use crate::prelude::*;
@@ -104,7 +108,7 @@ impl<P: Packet> Choke<P> {
     }
 
     /// With how many packets an arrival is compared, between the thresholds.
-    fn candidates(&self) -> u64 {
+    fn number_to_draw(&self) -> u64 {
         if self.regions == 0 {
             return self.candidates;
         }
@@ -114,21 +118,13 @@ impl<P: Packet> Choke<P> {
 
     /// Draws the candidates, and keeps the slots of those that are of this flow.
     fn draw_candidates(&mut self, flow: FlowKey, rng: &mut Stream) {
-        let (n, ring) = (self.candidates() as usize, &self.ring);
+        let (n, ring) = (self.number_to_draw() as usize, &self.ring);
         self.matches.clear();
-        if self.draw == Draw::Random {
-            for _ in 0..n {
-                let Some((slot, candidate)) = ring.draw(rng) else { break };
-                if candidate.flow() == flow {
-                    self.matches.push(slot);
-                }
-            }
-            return;
-        }
         let matching = |(slot, candidate): (usize, &P)| (candidate.flow() == flow).then_some(slot);
         match self.draw {
+            Draw::Random => (0..n).for_each(|_| self.matches.extend(ring.draw(rng).and_then(matching))),
+            Draw::Front => self.matches.extend(ring.iter().take(n).filter_map(matching)),
             Draw::Back => self.matches.extend(ring.iter().rev().take(n).filter_map(matching)),
-            _ => self.matches.extend(ring.iter().take(n).filter_map(matching)),
         }
     }
 
@@ -140,6 +136,7 @@ impl<P: Packet> Choke<P> {
                 ctx.drop(candidate, DropReason::Match);
             }
         }
+        // Back compares with the tail: holes there would be walked over at each arrival.
         if self.draw == Draw::Back {
             self.ring.trim_tail();
         }
@@ -149,7 +146,8 @@ impl<P: Packet> Choke<P> {
 
 impl<P: Packet> Discipline<P> for Choke<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
-        self.rule.arrival(self.ring.packets(), self.ring.bytes(), ctx.now);
+        self.rule.update_avg(self.ring.packets(), self.ring.bytes(), ctx.now);
+        // min_th ≤ avg < max_th: packets of one flow that meet are both dropped.
         if self.rule.above_min_th() && !self.rule.above_max_th() {
             self.draw_candidates(packet.flow(), ctx.rng);
             if !self.matches.is_empty() {
@@ -157,6 +155,7 @@ impl<P: Packet> Discipline<P> for Choke<P> {
                 return ctx.drop(packet, DropReason::Match);
             }
         }
+        // As in RED: below min_th it is queued, from max_th on dropped, between them dropped with probability p_a.
         let verdict = self.rule.judge(packet.bytes(), ctx.rng);
         match self.rule.carry_out(verdict, &mut packet) {
             Some(reason) => ctx.drop(packet, reason),
@@ -227,7 +226,7 @@ mod tests {
             harness.arrived += 1;
             harness.discipline.ring.push(packet);
         });
-        harness.discipline.rule.arrival(0, 0, harness.now);
+        harness.discipline.rule.update_avg(0, 0, harness.now); // the link is busy
         harness
     }
 
@@ -252,7 +251,7 @@ mod tests {
         // Arrival of flow 9: nothing of its flow to meet, and max_p ~ 0: queued.
         harness.arrive(9, 1000);
         assert_eq!(harness.queued_flows().last(), Some(&9));
-        // Two more of new flows bring the queue to 6; avg = 5 ≥ max_th is dropped without a comparison.
+        // One more of a new flow brings the queue to 5; at avg = 5 ≥ max_th an arrival is dropped without a comparison.
         harness.arrive(10, 1000);
         assert_eq!(harness.queued_flows().len(), 5);
         harness.arrive(9, 1000);
@@ -282,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn dead_packets_are_invisible() {
+    fn holes_are_invisible() {
         let mut harness = harness(params(1, 1000), &[7; 3]);
         harness.discipline.ring.push(TestPacket {
             flow: 8,
@@ -292,14 +291,14 @@ mod tests {
             ..TestPacket::default()
         });
         harness.arrived += 1;
-        // Flow 7 kills itself one by one; whatever slots stay dead, nothing shows them.
+        // Flow 7 meets itself again and again; whatever holes there are, nothing shows them.
         while harness.discipline.packets() > 1 {
             harness.arrive(7, 1000);
             harness.assert_conserved();
         }
         assert_eq!((harness.discipline.packets(), harness.discipline.bytes()), (1, 500));
         assert_eq!(harness.queued_flows(), [8]);
-        assert_eq!(harness.depart().map(|p| p.flow), Some(8), "dead slots before it are skipped");
+        assert_eq!(harness.depart().map(|p| p.flow), Some(8), "holes before it are skipped");
         assert_eq!(harness.depart(), None);
     }
 
@@ -339,11 +338,7 @@ mod tests {
             (0..burst).for_each(|_| harness.arrive(9, 1000));
             let left = if burst % 2 == 1 { vec![1, 2, 3, 9] } else { vec![1, 2, 3] };
             assert_eq!(harness.queued_flows(), left, "a burst of {burst}");
-            assert_eq!(
-                harness.discipline.ring.span() as u64,
-                harness.discipline.packets(),
-                "no empty slots at the tail"
-            );
+            assert_eq!(harness.discipline.ring.span() as u64, harness.discipline.packets(), "no holes at the tail");
         }
     }
 
@@ -364,11 +359,11 @@ mod tests {
         let mut harness = harness(ChokeParams { regions: 8, ..params(16, 32) }, &[]);
         // w_q = 1: the average is the queue. Regions of two packets: 16 and 17 draw 2, 18 and 19 draw 4, … 31 draws 16.
         for (q, candidates) in [(16, 2), (17, 2), (18, 4), (24, 10), (30, 16), (31, 16)] {
-            harness.discipline.rule.arrival(q, 0, harness.now);
-            assert_eq!(harness.discipline.candidates(), candidates, "at {q}");
+            harness.discipline.rule.update_avg(q, 0, harness.now);
+            assert_eq!(harness.discipline.number_to_draw(), candidates, "at {q}");
         }
         let plain = self::harness(ChokeParams { candidates: 3, ..params(16, 32) }, &[]);
-        assert_eq!(plain.discipline.candidates(), 3);
+        assert_eq!(plain.discipline.number_to_draw(), 3);
     }
 
     #[test]

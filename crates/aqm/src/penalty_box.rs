@@ -237,7 +237,7 @@ impl<P: Packet> Discipline<P> for PenaltyBox<P> {
             self.restricted.signal();
             return ctx.drop(packet, DropReason::Policed);
         }
-        self.rule.arrival(self.fifo.packets(), self.fifo.bytes(), ctx.now);
+        self.rule.update_avg(self.fifo.packets(), self.fifo.bytes(), ctx.now);
         let verdict = self.rule.judge(bytes, ctx.rng);
         let reason = self.rule.carry_out(verdict, &mut packet);
         let reason = reason.or_else(|| (!self.fifo.has_room(&packet)).then_some(DropReason::Tail));

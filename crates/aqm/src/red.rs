@@ -225,7 +225,7 @@ impl<P: Packet> Red<P> {
 
 impl<P: Packet> Discipline<P> for Red<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
-        self.rule.arrival(self.fifo.packets(), self.fifo.bytes(), ctx.now);
+        self.rule.update_avg(self.fifo.packets(), self.fifo.bytes(), ctx.now);
         let verdict = self.rule.judge(packet.bytes(), ctx.rng);
         match self.rule.carry_out(verdict, &mut packet) {
             Some(reason) => ctx.drop(packet, reason),

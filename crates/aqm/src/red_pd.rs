@@ -122,7 +122,7 @@ impl<P: Packet> Discipline<P> for RedPd<P> {
         if self.monitor.arrival(flow, bytes, may, ctx.rng) {
             return ctx.drop(packet, DropReason::Policed);
         }
-        self.rule.arrival(self.fifo.packets(), self.fifo.bytes(), ctx.now);
+        self.rule.update_avg(self.fifo.packets(), self.fifo.bytes(), ctx.now);
         let verdict = self.rule.judge(bytes, ctx.rng);
         let reason = self.rule.carry_out(verdict, &mut packet);
         let reason = reason.or_else(|| (!self.fifo.has_room(&packet)).then_some(DropReason::Tail));

@@ -95,9 +95,9 @@ impl<P: Packet> Core<P> {
     /// A packet arrives that is In, or Out.
     #[inline]
     pub fn enqueue(&mut self, mut packet: P, is_in: bool, ctx: &mut Ctx<'_, P>) {
-        self.out_rule.arrival(self.fifo.packets(), self.fifo.bytes(), ctx.now);
+        self.out_rule.update_avg(self.fifo.packets(), self.fifo.bytes(), ctx.now);
         let rule = if is_in {
-            self.in_rule.arrival(self.in_packets, 0, ctx.now);
+            self.in_rule.update_avg(self.in_packets, 0, ctx.now);
             &mut self.in_rule
         } else {
             &mut self.out_rule

@@ -1,4 +1,4 @@
-//! Laws of chance that people write down by name: how sizes, times and counts are distributed.
+//! Distributions of sizes, times and counts, as people write them by name.
 //!
 //! | written | meaning |
 //! |---|---|
@@ -7,11 +7,11 @@
 //! | `lognormal(median = 1 kB, sigma = 2, low = 10 B, high = 10 kB)` | the logarithm is normal with this deviation; what would lie outside low and high, which may be left out, is drawn again |
 //! | `bounded_pareto(shape = 1.2, low = 10 kB, high = 70 MB)` | exceeded with probability ((low/x)^shape − (low/high)^shape)/(1 − (low/high)^shape) |
 //! | `table(0 B: 0, 1 kB: 0.6, 10 kB: 1)` | at most each value with the probability after it, uniform between two values |
-//! | `mixture(0.9: lognormal(…), 0.1: bounded_pareto(…))` | each law with this probability |
+//! | `mixture(0.9: lognormal(…), 0.1: bounded_pareto(…))` | each distribution with this probability |
 //!
-//! Sizes and times have their unit, counts have none. Every law gives in closed form how often and how much lies below a
-//! value ([`Distribution::below`], [`Distribution::part`]), so that what is drawn can be checked against what was written. The shape of
-//! `bounded_pareto` is from 0.01 to 100, and no law is taken whose mean is not a number.
+//! Sizes and times have their unit, counts have none. Every distribution has its cdf and its partial mean in
+//! closed form ([`Distribution::cdf`], [`Distribution::partial_mean`]), so that what is drawn can be checked against what was
+//! written. The shape of `bounded_pareto` is from 0.01 to 100; a distribution whose mean is not a number is refused.
 
 use crate::quantity;
 use crate::random::Stream;
@@ -23,7 +23,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use libm::{cos, erfc, exp, log, pow, sqrt};
 
-/// What the values of a law are.
+/// What the values of a distribution are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// Sizes in bytes, written with their unit.
@@ -43,7 +43,7 @@ pub enum Distribution {
     Exponential(f64),
     /// Lognormal between bounds.
     LogNormal {
-        /// The median of the law without bounds.
+        /// The median of the distribution without bounds.
         median: f64,
         /// The standard deviation of the logarithm.
         sigma: f64,
@@ -63,37 +63,37 @@ pub enum Distribution {
     },
     /// Values, and the probability of at most each; both ascend, and probabilities end at 1.
     Table(Box<[(f64, f64)]>),
-    /// Laws with their probabilities, which add up to 1. None of them is a mixture.
+    /// Distributions with their probabilities, which add up to 1. None of them is a mixture.
     Mixture(Box<[(f64, Distribution)]>),
 }
 
-/// The least share of a lognormal law that its bounds may leave: what lies outside is drawn again.
+/// The least share of a lognormal distribution that its bounds may leave: what lies outside is drawn again.
 const LEAST_SHARE: f64 = 0.01;
 
-/// The most values of a table, and laws of a mixture.
+/// The most values of a table, and distributions of a mixture.
 const MOST: usize = 10_000;
 
 impl Distribution {
-    /// Reads a law as the table of this module writes it. The error is the rule that the text breaks.
+    /// Reads a distribution as the table of this module writes it. The error is the rule that the text breaks.
     pub fn parse(text: &str, measure: Measure) -> Result<Distribution, String> {
         let (word, inner) = call(text)?;
         if word != "mixture" {
             return with_a_mean(simple(word, inner, measure)?);
         }
-        let mut laws = Vec::new();
+        let mut distributions = Vec::new();
         for part in parts(inner)? {
-            let (weight, law) = pair(part)?;
-            let (word, inner) = call(law)?;
+            let (weight, distribution) = pair(part)?;
+            let (word, inner) = call(distribution)?;
             if word == "mixture" {
                 return Err("a mixture holds no mixtures".to_owned());
             }
-            laws.push((probability(weight)?, with_a_mean(simple(word, inner, measure)?)?));
+            distributions.push((probability(weight)?, with_a_mean(simple(word, inner, measure)?)?));
         }
-        let sum: f64 = laws.iter().map(|(weight, _)| weight).sum();
+        let sum: f64 = distributions.iter().map(|(weight, _)| weight).sum();
         if (sum - 1.0).abs() >= 1e-9 {
             return Err(format!("the probabilities of a mixture must add up to 1, not {sum}"));
         }
-        Ok(Distribution::Mixture(laws.into()))
+        Ok(Distribution::Mixture(distributions.into()))
     }
 
     /// One value.
@@ -119,15 +119,15 @@ impl Distribution {
                 let Some(&(x0, p0)) = at.checked_sub(1).and_then(|before| rows.get(before)) else { return x1 };
                 if p1 > p0 { x0 + (x1 - x0) * ((p - p0) / (p1 - p0)) } else { x1 }
             }
-            Distribution::Mixture(laws) => {
+            Distribution::Mixture(distributions) => {
                 let mut p = rng.uniform();
-                for (weight, law) in &laws[..laws.len() - 1] {
+                for (weight, distribution) in &distributions[..distributions.len() - 1] {
                     if p < *weight {
-                        return law.draw(rng);
+                        return distribution.draw(rng);
                     }
                     p -= weight;
                 }
-                laws[laws.len() - 1].1.draw(rng)
+                distributions[distributions.len() - 1].1.draw(rng)
             }
         }
     }
@@ -157,7 +157,9 @@ impl Distribution {
                     (Some((x0, p0)), Some(&(x1, p1))) => p0 + (p1 - p0) * (x - x0) / (x1 - x0),
                 }
             }
-            Distribution::Mixture(laws) => laws.iter().map(|(weight, law)| weight * law.cdf(x)).sum(),
+            Distribution::Mixture(distributions) => {
+                distributions.iter().map(|(weight, distribution)| weight * distribution.cdf(x)).sum()
+            }
         }
     }
 
@@ -200,7 +202,9 @@ impl Distribution {
                 });
                 first + between.sum::<f64>()
             }
-            Distribution::Mixture(laws) => laws.iter().map(|(weight, law)| weight * law.partial_mean(x)).sum(),
+            Distribution::Mixture(distributions) => {
+                distributions.iter().map(|(weight, distribution)| weight * distribution.partial_mean(x)).sum()
+            }
         }
     }
 
@@ -233,7 +237,9 @@ impl Distribution {
             Distribution::Exponential(_) => f64::INFINITY,
             Distribution::LogNormal { high, .. } | Distribution::BoundedPareto { high, .. } => *high,
             Distribution::Table(rows) => rows[rows.len() - 1].0,
-            Distribution::Mixture(laws) => laws.iter().map(|(_, law)| law.max()).fold(0.0, f64::max),
+            Distribution::Mixture(distributions) => {
+                distributions.iter().map(|(_, distribution)| distribution.max()).fold(0.0, f64::max)
+            }
         }
     }
 }
@@ -249,21 +255,22 @@ fn normal(rng: &mut Stream) -> f64 {
     radius * cos(2.0 * core::f64::consts::PI * rng.uniform())
 }
 
-/// The law, if its closed forms can say what its mean is: not so where bounds are too close, or values too far apart, for
+/// The distribution, if its closed forms can say what its mean is: not so where bounds are too close, or values too far apart, for
 /// floating point.
-fn with_a_mean(law: Distribution) -> Result<Distribution, String> {
-    let mean = law.mean();
+fn with_a_mean(distribution: Distribution) -> Result<Distribution, String> {
+    let mean = distribution.mean();
     // Rounding may carry the mean of nearly equal values past the greatest.
-    if mean.is_finite() && mean <= law.max() * (1.0 + 1e-6) {
-        return Ok(law);
+    if mean.is_finite() && mean <= distribution.max() * (1.0 + 1e-6) {
+        return Ok(distribution);
     }
-    Err("the mean of this law cannot be computed: its values are too far apart, or its bounds too close".to_owned())
+    Err("the mean of this distribution cannot be computed: its values are too far apart, or its bounds too close"
+        .to_owned())
 }
 
-/// The shapes that Pareto's law may have: below, its closed forms lose their digits; above, it is a constant.
+/// The shapes that Pareto's distribution may have: below, its closed forms lose their digits; above, it is a constant.
 const SHAPES: core::ops::RangeInclusive<f64> = 0.01..=100.0;
 
-/// A law that is no mixture.
+/// A distribution that is no mixture.
 fn simple(word: &str, inner: &str, measure: Measure) -> Result<Distribution, String> {
     let all = parts(inner)?;
     let known: &[&str] = match word {
@@ -277,7 +284,7 @@ fn simple(word: &str, inner: &str, measure: Measure) -> Result<Distribution, Str
         "bounded_pareto" => &["shape", "low", "high"],
         _ => {
             return Err(format!(
-                "no such law: {word:?}; one of constant, exponential, lognormal, bounded_pareto, table, mixture"
+                "no such distribution: {word:?}; one of constant, exponential, lognormal, bounded_pareto, table, mixture"
             ));
         }
     };
@@ -343,7 +350,9 @@ fn table(all: &[&str], measure: Measure) -> Result<Distribution, String> {
 fn call(text: &str) -> Result<(&str, &str), String> {
     let text = text.trim();
     let inner = text.split_once('(').and_then(|(word, rest)| Some((word.trim(), rest.strip_suffix(')')?)));
-    inner.ok_or_else(|| format!("must be a law with its values, such as \"exponential(mean = …)\", not {text:?}"))
+    inner.ok_or_else(|| {
+        format!("must be a distribution with its values, such as \"exponential(mean = …)\", not {text:?}")
+    })
 }
 
 /// What commas outside of parentheses part.
@@ -400,7 +409,7 @@ fn value_of(text: &str, measure: Measure) -> Result<f64, String> {
 mod tests {
     use super::*;
 
-    const LAWS: &[&str] = &[
+    const DISTRIBUTIONS: &[&str] = &[
         "constant(3)",
         "exponential(mean = 4)",
         "lognormal(median = 5, sigma = 0.5)",
@@ -415,13 +424,13 @@ mod tests {
     /// Draws against closed forms: shares and parts of the mean, within four and a half standard errors.
     #[test]
     fn what_is_drawn_follows_what_is_written() {
-        for text in LAWS {
-            let law = Distribution::parse(text, Measure::Count).unwrap();
+        for text in DISTRIBUTIONS {
+            let distribution = Distribution::parse(text, Measure::Count).unwrap();
             let (mut rng, n) = (Stream::new(1, text), 200_000);
-            let values: Vec<f64> = (0..n).map(|_| law.draw(&mut rng)).collect();
+            let values: Vec<f64> = (0..n).map(|_| distribution.draw(&mut rng)).collect();
             for x in [0.5, 1.5, 2.2, 3.0, 5.0, 9.0, 30.0, f64::INFINITY] {
                 let below = values.iter().filter(|value| **value <= x).count() as f64 / f64::from(n);
-                let p = law.cdf(x);
+                let p = distribution.cdf(x);
                 let error = 4.5 * sqrt(p * (1.0 - p) / f64::from(n)) + 1e-12;
                 assert!((below - p).abs() <= error, "{text}: P(≤ {x}) = {below}, not {p}");
                 let capped: Vec<f64> = values.iter().map(|v| if *v <= x { *v } else { 0.0 }).collect();
@@ -429,12 +438,12 @@ mod tests {
                 let variance = capped.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / f64::from(n);
                 let error = 4.5 * sqrt(variance / f64::from(n)) + 1e-9;
                 assert!(
-                    (mean - law.partial_mean(x)).abs() <= error,
+                    (mean - distribution.partial_mean(x)).abs() <= error,
                     "{text}: E(≤ {x}) = {mean}, not {}",
-                    law.partial_mean(x)
+                    distribution.partial_mean(x)
                 );
             }
-            assert!((law.cdf(law.max()) - 1.0).abs() < 1e-12 && law.cdf(-1.0) == 0.0);
+            assert!((distribution.cdf(distribution.max()) - 1.0).abs() < 1e-12 && distribution.cdf(-1.0) == 0.0);
         }
     }
 
@@ -448,46 +457,50 @@ mod tests {
             ("lognormal(median = 2, sigma = 0.5)", exp(1.5 * 0.25)),
             ("mixture(0.5: constant(1), 0.5: constant(3))", 10.0 / 8.0),
         ] {
-            let law = Distribution::parse(text, Measure::Count).unwrap();
+            let distribution = Distribution::parse(text, Measure::Count).unwrap();
             let (mut rng, n) = (Stream::new(1, text), 40_000);
-            let values: Vec<f64> = (0..n).map(|_| law.residual(&mut rng)).collect();
+            let values: Vec<f64> = (0..n).map(|_| distribution.residual(&mut rng)).collect();
             let found = values.iter().sum::<f64>() / f64::from(n);
             let squares = values.iter().map(|v| (v - found) * (v - found)).sum::<f64>() / f64::from(n);
             assert!((found - mean).abs() < 4.5 * sqrt(squares / f64::from(n)), "{text}: {found}, not {mean}");
         }
     }
 
-    /// By hand: 1 − 1/e below its mean; the median; (1 − 1/2)/(1 − 1/25) of Pareto's law below twice the least.
+    /// By hand: 1 − 1/e below its mean; the median; (1 − 1/2)/(1 − 1/25) of Pareto's distribution below twice the least.
     #[test]
     fn closed_forms_by_hand() {
-        let law = |text| Distribution::parse(text, Measure::Count).unwrap();
-        assert!((law(LAWS[1]).cdf(4.0) - (1.0 - exp(-1.0))).abs() < 1e-15);
-        assert!((law(LAWS[2]).cdf(5.0) - 0.5).abs() < 1e-15);
-        assert!((law(LAWS[2]).mean() - 5.0 * exp(0.125)).abs() < 1e-14);
-        assert!((law(LAWS[5]).cdf(4.0) - 0.5 / 0.96).abs() < 1e-15);
-        assert!((law(LAWS[5]).mean() - 2.0 / 0.96 * log(25.0)).abs() < 1e-14);
+        let distribution = |text| Distribution::parse(text, Measure::Count).unwrap();
+        assert!((distribution(DISTRIBUTIONS[1]).cdf(4.0) - (1.0 - exp(-1.0))).abs() < 1e-15);
+        assert!((distribution(DISTRIBUTIONS[2]).cdf(5.0) - 0.5).abs() < 1e-15);
+        assert!((distribution(DISTRIBUTIONS[2]).mean() - 5.0 * exp(0.125)).abs() < 1e-14);
+        assert!((distribution(DISTRIBUTIONS[5]).cdf(4.0) - 0.5 / 0.96).abs() < 1e-15);
+        assert!((distribution(DISTRIBUTIONS[5]).mean() - 2.0 / 0.96 * log(25.0)).abs() < 1e-14);
         // Half of it 1.5 on average, half of it 6.25.
-        assert!((law(LAWS[6]).mean() - 3.875).abs() < 1e-15);
+        assert!((distribution(DISTRIBUTIONS[6]).mean() - 3.875).abs() < 1e-15);
     }
 
-    /// At the ends of the shapes, against the mean of the values that the law has at evenly spaced probabilities.
+    /// At the ends of the shapes, against the mean of the values that the distribution has at evenly spaced probabilities.
     #[test]
     fn point_9_shapes_have_the_means_of_their_values() {
         for shape in [0.01, 1.0 - 1e-9, 1.0, 2.0, 100.0] {
-            let law =
+            let distribution =
                 Distribution::parse(&format!("bounded_pareto(shape = {shape}, low = 2, high = 50)"), Measure::Count);
-            let (law, n) = (law.unwrap(), 30_000);
+            let (distribution, n) = (distribution.unwrap(), 30_000);
             // Halved until the probability is met: `draw` is not what is tested.
             let value = |p: f64| {
                 let (mut low, mut high) = (2.0, 50.0);
                 for _ in 0..50 {
                     let middle = (low + high) / 2.0;
-                    if law.cdf(middle) < p { low = middle } else { high = middle }
+                    if distribution.cdf(middle) < p { low = middle } else { high = middle }
                 }
                 low
             };
             let mean = (0..n).map(|at| value((f64::from(at) + 0.5) / f64::from(n))).sum::<f64>() / f64::from(n);
-            assert!((law.mean() / mean - 1.0).abs() < 1e-6, "shape {shape}: {} and {mean}", law.mean());
+            assert!(
+                (distribution.mean() / mean - 1.0).abs() < 1e-6,
+                "shape {shape}: {} and {mean}",
+                distribution.mean()
+            );
         }
     }
 
@@ -506,8 +519,8 @@ mod tests {
     #[test]
     fn a_law_that_makes_no_sense_is_refused_with_its_rule() {
         let cases = [
-            ("", "must be a law"),
-            ("poisson(mean = 3)", "no such law"),
+            ("", "must be a distribution"),
+            ("poisson(mean = 3)", "no such distribution"),
             ("exponential(3)", "name = value"),
             ("exponential(mean = 0)", "above zero"),
             ("exponential(mean = 1, mean = 2)", "twice"),
@@ -518,9 +531,9 @@ mod tests {
             ("bounded_pareto(shape = 1, low = 5, high = 2)", "low < high"),
             ("bounded_pareto(shape = 1e-18, low = 1, high = 2)", "shape must be from 0.01 to 100"),
             ("bounded_pareto(shape = 101, low = 1, high = 2)", "shape must be from 0.01 to 100"),
-            ("bounded_pareto(shape = 0.01, low = 1, high = 1.0000000000000002)", "mean of this law"),
-            ("lognormal(median = 3, sigma = 40)", "mean of this law"),
-            ("mixture(0.5: constant(1), 0.5: lognormal(median = 3, sigma = 40))", "mean of this law"),
+            ("bounded_pareto(shape = 0.01, low = 1, high = 1.0000000000000002)", "mean of this distribution"),
+            ("lognormal(median = 3, sigma = 40)", "mean of this distribution"),
+            ("mixture(0.5: constant(1), 0.5: lognormal(median = 3, sigma = 40))", "mean of this distribution"),
             ("table(1: 0, 2: 0.5)", "must be 1"),
             ("table(2: 0, 1: 1)", "ascend"),
             ("table(1: 2)", "probability"),

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`units`] | [`Time`], [`Span`], [`Rate`], [`Size`]: integers with a meaning, never a bare float |
 //! | [`ecn`] | the two ECN bits of an IP header |
-//! | [`law`] | how sizes, times and counts are distributed, as people write it: `"exponential(mean = 2 s)"` |
+//! | [`distribution`] | how sizes, times and counts are distributed, as people write it: `"exponential(mean = 2 s)"` |
 //! | [`random`] | [`Stream`]: random numbers keyed by a stable name |
 //! | [`quantity`] | how a person writes a time, a rate or a size: `"10 ms"`, `"1 Mbit/s"`, `"64 kB"` |
 //! | [`params`] | the declaration of a parameter: name, unit, default, range, source |

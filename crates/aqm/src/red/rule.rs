@@ -40,7 +40,8 @@ pub struct RedRule {
     shifts: Option<Box<Shifts>>,
     /// In packets, in byte mode in bytes.
     pub(super) avg: f64,
-    /// What the law of gaps counts, up to and with the last packet in the band; −1 before the first.
+    /// Packets since the last signal; −1 below min_th. It is incremented before it is used: after a signal in the band Figs. 2
+    /// and 17 leave 0, so that the next packet is tested with 1, and Sec. VII leaves −1, for gaps from 1 to 1/p_b.
     pub(super) count: i64,
     /// With law = figure17, R: drawn once for each signal, above 0 and up to 1.
     pub(super) r: f64,
@@ -143,11 +144,13 @@ impl RedRule {
         (self.avg - self.min_th) / (self.max_th - self.min_th)
     }
 
-    /// A packet arrives to a queue of so many packets and bytes: calculates the new average queue size.
+    /// A packet arrives to a queue of so many packets and bytes: calculates the new average queue size avg.
     #[inline]
-    pub fn arrival(&mut self, packets: u64, bytes: u64, now: Time) {
+    pub fn update_avg(&mut self, packets: u64, bytes: u64, now: Time) {
         self.queued = packets;
         let q = if self.max_packet.is_some() { bytes } else { packets };
+        // Fig. 2's "if the queue is nonempty" is a link that is busy, though nothing may wait: q_time is none. An arrival ends
+        // the idle period, queued or not.
         let idle = self.q_time.take().map(|q_time| now.since(q_time));
         self.avg = match (&mut self.shifts, idle) {
             (None, None) => (1.0 - self.w_q) * self.avg + self.w_q * q as f64,
@@ -169,26 +172,38 @@ impl RedRule {
     /// Judges an arrival of so many bytes by the average.
     #[inline(always)]
     pub fn judge(&mut self, bytes: u64, rng: &mut Stream) -> Verdict {
+        // The last branch of Figs. 2 and 17 first: else count ← −1.
         if !self.above_min_th() || (self.law == GapLaw::Ns2 && self.queued < 2) {
             (self.count, self.in_band) = (-1, false);
             return Verdict::Pass;
         }
+        // ns-2 alone: the first packet of the band passes.
         if self.law == GapLaw::Ns2 && !self.in_band {
             (self.count, self.in_band) = (1, true);
             return Verdict::Pass;
         }
+        // max_th ≤ avg: mark the arriving packet.
         if self.above_max_th() {
-            self.count = if matches!(self.law, GapLaw::Figure2 | GapLaw::Ns2) { 0 } else { -1 };
+            self.count = match self.law {
+                GapLaw::Section7 | GapLaw::Figure17 => -1,
+                GapLaw::Figure2 | GapLaw::Ns2 => 0,
+            };
             return Verdict::Forced;
         }
+        // min_th ≤ avg < max_th: increment count.
         self.count += 1;
         let signal = match self.law {
-            GapLaw::Figure17 => self.count > 0 && self.count as f64 * self.p_b() >= self.r,
             GapLaw::Section7 | GapLaw::Figure2 | GapLaw::Ns2 => rng.uniform() < self.p_a(bytes),
+            // count > 0 and count ≥ R/p_b, without the division.
+            GapLaw::Figure17 => self.count > 0 && self.count as f64 * self.p_b() >= self.r,
         };
         if signal {
-            self.count = if self.law == GapLaw::Section7 { -1 } else { 0 };
+            self.count = match self.law {
+                GapLaw::Section7 => -1,
+                GapLaw::Figure2 | GapLaw::Ns2 | GapLaw::Figure17 => 0,
+            };
         }
+        // Fig. 17: if count = 0, R ← Random[0, 1].
         if self.law == GapLaw::Figure17 && self.count == 0 {
             self.r = 1.0 - rng.uniform();
         }
@@ -224,7 +239,7 @@ impl RedRule {
             Some(max_packet) => self.p_b() * (bytes as f64 / max_packet),
             None => self.p_b(),
         };
-        if self.geometric { p_b } else { p_a(p_b, self.count as f64 * p_b - self.wait) }
+        if self.geometric { p_b } else { uniform_gaps(p_b, self.count as f64 * p_b - self.wait) }
     }
 
     /// The probability before the corrections for the packet's length and for `count`.
@@ -243,7 +258,7 @@ impl RedRule {
 /// Sec. VII: p_b/(1 − count·p_b), where `x` is count·p_b; certain where that exceeds 1, and 0 where the wait of ns-2, which
 /// takes 1 off `x`, is not over.
 #[inline]
-pub(crate) fn p_a(p_b: f64, x: f64) -> f64 {
+fn uniform_gaps(p_b: f64, x: f64) -> f64 {
     if x < 0.0 {
         0.0
     } else if x < 1.0 {

@@ -1,4 +1,6 @@
 //! RED's arithmetic in whole numbers, as Sec. XI and Fig. 17 suggest: shifts for the weights, a table for the idle decay.
+//!
+//! Here are avg and p_b only; what Fig. 17 does with count and R is law = figure17 in `rule.rs`.
 
 use alloc::vec::Vec;
 use sluicegate_base::Span;
@@ -13,9 +15,9 @@ const LONGEST: u64 = 1 << 30;
 #[derive(Clone, Debug)]
 pub(super) struct Shifts {
     /// w_q is 2 to the power of minus this.
-    w_q: u32,
+    w_q_shift: u32,
     /// C1, the slope of p_b, is 2 to the power of minus this.
-    c_1: u32,
+    c_1_shift: u32,
     min_th: i64,
     avg: i64,
     decay: Decay,
@@ -33,9 +35,9 @@ fn scaled(x: f64) -> i64 {
 impl Shifts {
     /// With the average at zero.
     pub(super) fn new(w_q: f64, c_1: f64, min_th: f64, s: Span) -> Shifts {
-        let w_q = exponent(w_q);
-        let decay = Decay::new(libm::exp2(-f64::from(w_q)), s);
-        Shifts { w_q, c_1: exponent(c_1), min_th: scaled(min_th), avg: 0, decay }
+        let w_q_shift = exponent(w_q);
+        let decay = Decay::new(libm::exp2(-f64::from(w_q_shift)), s);
+        Shifts { w_q_shift, c_1_shift: exponent(c_1), min_th: scaled(min_th), avg: 0, decay }
     }
 
     /// The same with this average, in packets.
@@ -46,7 +48,7 @@ impl Shifts {
     /// The average, in packets, after one more look at a queue of `q` packets.
     #[inline]
     pub(super) fn average(&mut self, q: u64) -> f64 {
-        self.avg += (((q.min(LONGEST) << PLACES) as i64) - self.avg) >> self.w_q;
+        self.avg += (((q.min(LONGEST) << PLACES) as i64) - self.avg) >> self.w_q_shift;
         self.avg as f64 / ONE
     }
 
@@ -59,7 +61,7 @@ impl Shifts {
     /// C1·avg − C2.
     #[inline]
     pub(super) fn p_b(&self) -> f64 {
-        ((self.avg - self.min_th) >> self.c_1) as f64 / ONE
+        ((self.avg - self.min_th) >> self.c_1_shift) as f64 / ONE
     }
 }
 
@@ -118,10 +120,10 @@ mod tests {
     fn weights_are_the_nearest_powers_of_two() {
         // 0.002 is nearest to 1/512; C1 = 0.02/10 too. 0.003 is nearer to 1/256 than to 1/512, by their ratio.
         let red = shifts(0.002, 0.02, [5, 15]);
-        assert_eq!((red.w_q, red.c_1), (9, 9));
-        assert_eq!(shifts(0.003, 1.0, [5, 6]).w_q, 8);
-        assert_eq!(shifts(1.0, 1.0, [5, 6]).w_q, 0);
-        assert_eq!(shifts(1.0, 1.0, [5, 6]).c_1, 0);
+        assert_eq!((red.w_q_shift, red.c_1_shift), (9, 9));
+        assert_eq!(shifts(0.003, 1.0, [5, 6]).w_q_shift, 8);
+        assert_eq!(shifts(1.0, 1.0, [5, 6]).w_q_shift, 0);
+        assert_eq!(shifts(1.0, 1.0, [5, 6]).c_1_shift, 0);
     }
 
     /// The average agrees with the exact one to a millionth of a packet, over any queue.

@@ -104,7 +104,7 @@ impl RoundTrip {
         }
     }
 
-    /// The longest that can come; for an exponential law, what only one in a thousand exceeds.
+    /// The longest that can come; for an exponential distribution, what only one in a thousand exceeds.
     #[must_use]
     pub fn most(&self) -> Span {
         match self {

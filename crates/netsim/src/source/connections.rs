@@ -28,15 +28,15 @@ params! {
         lossless: bool = default(false), source("ns-2, Tmix_DelayBox: set-lossless");
         /// How many connections begin in a second, at random times.
         arrivals: f64 = default(10.0), unit("connections/s"), range(Range::POSITIVE.to(1e6)), source("chosen here");
-        /// How many exchanges a sequential connection has: a law of counts, rounded, at least one.
+        /// How many exchanges a sequential connection has: a distribution of counts, rounded, at least one.
         exchanges: String = default("exponential(mean = 4)".into()), source("chosen here");
-        /// Length of each request: a law of sizes.
+        /// Length of each request: a distribution of sizes.
         request_size: String = default("lognormal(median = 350 B, sigma = 1.5, high = 1 MB)".into()), source("chosen here");
-        /// Length of each response: a law of sizes.
+        /// Length of each response: a distribution of sizes.
         response_size: String = default(super::http::RESPONSES_NAME.into()), source("chosen here: as web users'");
-        /// How long the acceptor takes to answer: a law of times.
+        /// How long the acceptor takes to answer: a distribution of times.
         answer_time: String = default("exponential(mean = 20 ms)".into()), source("chosen here");
-        /// How long the initiator takes between a response and its next request: a law of times.
+        /// How long the initiator takes between a response and its next request: a distribution of times.
         think_time: String = default("lognormal(median = 300 ms, sigma = 1.5, high = 100 s)".into()), source("chosen here");
         /// The probability that a connection is concurrent: both ends then send as many units, each after its own times.
         concurrent: f64 = default(0.05), unit("1"), range(Range::from(0.0).to(1.0)), source("chosen here");
@@ -141,16 +141,16 @@ pub struct ConnectionsPlan {
 impl ConnectionsParams {
     /// The laws, read. The error is the key and the rule that it breaks.
     pub fn laws(&self) -> Result<Laws, (&'static str, String)> {
-        let law = |key, text: &str, measure| {
+        let distribution = |key, text: &str, measure| {
             Distribution::parse(super::http::named(text), measure).map_err(|rule| (key, rule))
         };
         Ok(Laws {
             arrivals: self.arrivals,
-            exchanges: law("exchanges", &self.exchanges, Measure::Count)?,
-            request_size: law("request_size", &self.request_size, Measure::Bytes)?,
-            response_size: law("response_size", &self.response_size, Measure::Bytes)?,
-            answer_time: law("answer_time", &self.answer_time, Measure::Seconds)?,
-            think_time: law("think_time", &self.think_time, Measure::Seconds)?,
+            exchanges: distribution("exchanges", &self.exchanges, Measure::Count)?,
+            request_size: distribution("request_size", &self.request_size, Measure::Bytes)?,
+            response_size: distribution("response_size", &self.response_size, Measure::Bytes)?,
+            answer_time: distribution("answer_time", &self.answer_time, Measure::Seconds)?,
+            think_time: distribution("think_time", &self.think_time, Measure::Seconds)?,
             concurrent: self.concurrent,
         })
     }
@@ -198,9 +198,13 @@ impl Laws {
     fn draw(&self, id: u64, start: Time, rng: &mut Stream) -> Vector {
         let concurrent = rng.chance(self.concurrent);
         let exchanges = (self.exchanges.draw(rng) + 0.5).clamp(1.0, MOST_EXCHANGES) as usize;
-        let bytes = |law: &Distribution, rng: &mut Stream| (law.draw(rng) + 0.5).clamp(1.0, MOST_BYTES) as u32;
+        let bytes = |distribution: &Distribution, rng: &mut Stream| {
+            (distribution.draw(rng) + 0.5).clamp(1.0, MOST_BYTES) as u32
+        };
         // Whole microseconds, as files have them.
-        let wait = |law: &Distribution, rng: &mut Stream| Span((law.draw(rng) * 1e6 + 0.5).min(1e12) as u64 * 1000);
+        let wait = |distribution: &Distribution, rng: &mut Stream| {
+            Span((distribution.draw(rng) * 1e6 + 0.5).min(1e12) as u64 * 1000)
+        };
         let mut units = Vec::with_capacity(2 * exchanges);
         for at in 0..exchanges {
             let think = if at == 0 { Span::ZERO } else { wait(&self.think_time, rng) };

@@ -11,7 +11,7 @@
 //! | browsers fetch embedded objects in parallel | up to `parallel` connections at once, or `persistent_parallel` that stay; the first object alone | what browsers of that time did, four and two |
 //! | servers close idle connections | a user closes one after the page if it stays with the server for less than `keep_alive` or not at all | the time is known beforehand; only that of an exchange of FINs differs |
 //! | each flow has a least delay of its own | drawn anew whenever a user turns to another server, for all connections there; half of what links leave of it on each way, before the first link | dummynet delayed what machines sent |
-//! | users start together, and 20 minutes are left out | each is found thinking, as at a random moment: what is left of a think time follows from its law | the load is right from the first seconds |
+//! | users start together, and 20 minutes are left out | each is found thinking, as at a random moment: what is left of a think time follows from its distribution | the load is right from the first seconds |
 //! | servers take time to answer | none | response times are to show the network |
 //! | response time: from the request until the last byte of the response | from when the browser turns to the connection, so the opening counts for the first request on it | what a user waits for |
 
@@ -22,17 +22,17 @@ use sluicegate_tcp::Host;
 params! {
     /// Parameters of a group of web users; `count` says how many.
     pub struct HttpParams {
-        /// Length of each request: a law of sizes.
+        /// Length of each request: a distribution of sizes.
         request_size: String = default("lognormal(median = 350 B, sigma = 0.4, high = 8 kB)".into()), source("chosen here");
-        /// Length of each top-level response, headers of HTTP included: a law of sizes.
+        /// Length of each top-level response, headers of HTTP included: a distribution of sizes.
         response_size: String = default(RESPONSES_NAME.into()), source("chosen here to meet DCN 2004, Figs. 1 and 2");
-        /// Length of each embedded response: a law of sizes.
+        /// Length of each embedded response: a distribution of sizes.
         embedded_size: String = default(RESPONSES_NAME.into()), source("chosen here to meet DCN 2004, Figs. 1 and 2");
-        /// How many objects are embedded in a page: a law of counts, rounded.
+        /// How many objects are embedded in a page: a distribution of counts, rounded.
         embedded_objects: String = default("exponential(mean = 4)".into()), source("chosen here");
-        /// How many pages a user gets from one server before it turns to another: a law of counts, rounded, at least one.
+        /// How many pages a user gets from one server before it turns to another: a distribution of counts, rounded, at least one.
         pages_per_server: String = default("exponential(mean = 3)".into()), source("chosen here");
-        /// How long a user thinks between pages: a law of times.
+        /// How long a user thinks between pages: a distribution of times.
         think_time: String = default("lognormal(median = 13.4 s, sigma = 1.3, high = 1000 s)".into()),
             source("chosen here: 0.16 requests/s for each user, DCN 2004, Table 1");
         /// The probability that a server keeps connections open.
@@ -101,7 +101,7 @@ pub struct HttpPlan {
     pub keep: bool,
 }
 
-/// The law that a name stands for; any other text is a law itself.
+/// The distribution that a name stands for; any other text is a distribution itself.
 #[must_use]
 pub fn named(text: &str) -> &str {
     if text.trim() == RESPONSES_NAME { RESPONSES } else { text }
@@ -113,22 +113,23 @@ pub const MOST_BYTES: f64 = u32::MAX as f64;
 impl HttpParams {
     /// The model with its laws read. The error is the key and the rule that it breaks.
     pub fn model(&self) -> Result<Model, (&'static str, String)> {
-        let law = |key, text: &str, measure| Distribution::parse(named(text), measure).map_err(|rule| (key, rule));
+        let distribution =
+            |key, text: &str, measure| Distribution::parse(named(text), measure).map_err(|rule| (key, rule));
         let sizes = |key, text: &str| {
-            let law = law(key, text, Measure::Bytes)?;
-            let most = law.max();
+            let distribution = distribution(key, text, Measure::Bytes)?;
+            let most = distribution.max();
             if most.is_finite() && most > MOST_BYTES {
                 return Err((key, format!("no size may exceed {MOST_BYTES} B")));
             }
-            Ok(law)
+            Ok(distribution)
         };
         Ok(Model {
             request_size: sizes("request_size", &self.request_size)?,
             response_size: sizes("response_size", &self.response_size)?,
             embedded_size: sizes("embedded_size", &self.embedded_size)?,
-            embedded_objects: law("embedded_objects", &self.embedded_objects, Measure::Count)?,
-            pages_per_server: law("pages_per_server", &self.pages_per_server, Measure::Count)?,
-            think_time: law("think_time", &self.think_time, Measure::Seconds)?,
+            embedded_objects: distribution("embedded_objects", &self.embedded_objects, Measure::Count)?,
+            pages_per_server: distribution("pages_per_server", &self.pages_per_server, Measure::Count)?,
+            think_time: distribution("think_time", &self.think_time, Measure::Seconds)?,
             persistent: self.persistent,
             parallel: [self.parallel as u32, self.persistent_parallel as u32],
             keep_alive: self.keep_alive,
@@ -149,7 +150,7 @@ impl Model {
         (1.0 + self.embedded_objects.mean()) / self.think_time.mean().max(1e-3)
     }
 
-    /// The law of top-level responses.
+    /// The distribution of top-level responses.
     #[must_use]
     pub fn response_size(&self) -> &Distribution {
         &self.response_size
@@ -188,7 +189,7 @@ pub struct Session {
     pub phase: u32,
 }
 
-/// A value as a whole number of bytes or things; what a law cannot mean is the nearest that it can.
+/// A value as a whole number of bytes or things; what a distribution cannot mean is the nearest that it can.
 fn whole(x: f64, least: u32) -> u32 {
     (x + 0.5).clamp(f64::from(least), f64::from(u32::MAX)) as u32
 }
@@ -258,20 +259,20 @@ mod tests {
     /// What DCN 2004, Sec. 3, says of Figs. 1 and 2, and Sec. 5.1 of Fig. 10.
     #[test]
     fn response_sizes_meet_what_the_paper_says_of_its_figures() {
-        let law = responses();
-        let bytes = |x: f64| law.partial_mean(x) / law.mean();
+        let distribution = responses();
+        let bytes = |x: f64| distribution.partial_mean(x) / distribution.mean();
         let (kb, mb) = (1e3, 1e6);
-        assert!((law.cdf(10.0 * kb) - 0.9).abs() < 1e-12, "approximately 90 % are 10,000 bytes or less");
+        assert!((distribution.cdf(10.0 * kb) - 0.9).abs() < 1e-12, "approximately 90 % are 10,000 bytes or less");
         assert!(bytes(10.0 * kb) < 0.25, "and account for less than 25 % of the bytes: {}", bytes(10.0 * kb));
         assert!((bytes(10.0 * kb) - 0.2).abs() < 0.025, "approximately 20 % (Fig. 10)");
-        assert!(1.0 - law.cdf(mb) < 0.01, "those above 1 MB are less than 1 %");
+        assert!(1.0 - distribution.cdf(mb) < 0.01, "those above 1 MB are less than 1 %");
         assert!((1.0 - bytes(mb) - 0.25).abs() < 0.005, "but 25 % of the bytes: {}", 1.0 - bytes(mb));
-        let few = law.cdf(3.0 * kb);
+        let few = distribution.cdf(3.0 * kb);
         assert!((few - 0.7).abs() < 0.05, "2,000 to 3,000 bytes: approximately 70 %: {few}");
         assert!((0.06..=0.08).contains(&bytes(3.0 * kb)), "only 6 to 8 % of the bytes: {}", bytes(3.0 * kb));
-        assert!(1.0 - law.cdf(100.0 * kb) < 0.01, "above 100,000 bytes: less than 1 %");
+        assert!(1.0 - distribution.cdf(100.0 * kb) < 0.01, "above 100,000 bytes: less than 1 %");
         // What was derived for this project.
-        assert!((law.mean() - 7180.0).abs() < 10.0, "{}", law.mean());
+        assert!((distribution.mean() - 7180.0).abs() < 10.0, "{}", distribution.mean());
         assert!((few - 0.718).abs() < 0.001 && (bytes(10.0 * kb) - 0.215).abs() < 0.001);
     }
 

@@ -21,11 +21,11 @@ fn at(params: &RedParams, avg: f64) -> RedRule {
 #[test]
 fn the_idle_period_starts_when_the_link_first_finds_nothing() {
     let mut rule = RedRule::of(&RedParams { red: RedBlock { w_q: 0.5, ..params().red.clone() }, ..params() });
-    rule.arrival(0, 0, Time::ZERO);
-    rule.arrival(8, 8000, Time::ZERO);
+    rule.update_avg(0, 0, Time::ZERO);
+    rule.update_avg(8, 8000, Time::ZERO);
     rule.idle(Time(4_000_000));
     rule.idle(Time(8_000_000));
-    rule.arrival(0, 0, Time(12_000_000));
+    rule.update_avg(0, 0, Time(12_000_000));
     assert_eq!(rule.avg, 4.0 * 0.25, "two small packets since 4 ms");
 }
 
@@ -128,7 +128,7 @@ fn ns2_spares_short_queues_and_the_first_of_the_band() {
         queues
             .iter()
             .map(|&queued| {
-                rule.arrival(queued, 1000 * queued, Time::ZERO);
+                rule.update_avg(queued, 1000 * queued, Time::ZERO);
                 rule.judge(1000, &mut rng)
             })
             .collect()
@@ -228,8 +228,8 @@ fn byte_mode_scales_the_probability_by_the_length() {
     rule.count = 5;
     assert!((rule.p_a(500) - 0.05 / (1.0 - 5.0 * 0.05)).abs() < 1e-15, "the scaled p_b enters p_a");
     rule.avg = 0.0;
-    rule.arrival(3, 0, Time::ZERO);
-    rule.arrival(3, 1234, Time::ZERO);
+    rule.update_avg(3, 0, Time::ZERO);
+    rule.update_avg(3, 1234, Time::ZERO);
     assert_eq!(rule.avg, 0.002 * 1234.0, "the queue is measured in bytes");
     // A threshold in bytes means what it says.
     let bytes = RedParams {
@@ -268,7 +268,7 @@ fn replays_figure_17() {
         let mut rule = RedRule::of(&RedParams { red, law: GapLaw::Figure17, arithmetic, ..params() });
         let mut rng = Stream::new(5, "figure 17");
         let mut step = |rule: &mut RedRule, q, expected, avg: f64, count| {
-            rule.arrival(q, 0, Time::ZERO);
+            rule.update_avg(q, 0, Time::ZERO);
             assert_eq!((rule.judge(0, &mut rng), rule.avg(), rule.count), (expected, avg, count));
         };
         // The link is idle, then q = 1: avg = 0 and 1/2, below the band.
