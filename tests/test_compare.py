@@ -180,7 +180,7 @@ def test_objects_state_every_value_and_are_named_by_what_is_not_default() -> Non
     found = disciplines.choices([sg.Red(), sg.Choke(candidates=2, s="4 ms"), sg.Red(wait=True), "drop_tail:limit=7"])
     assert [choice.label for choice in found] == [
         "red",
-        "choke:candidates=2:s=4 ms",
+        "choke:s=4 ms:candidates=2",
         "red:wait=true",
         "drop_tail:limit=7",
     ]

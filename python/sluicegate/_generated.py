@@ -362,10 +362,10 @@ class Choke:
             least 1; chosen here: not stated by CHOKe 1999)
         s: Typical time to send a small packet, the unit of the idle decay. (default: 500 bytes at the link rate;
             above 0 s; RED 1993, Fig. 17; the length is ns-2's mean_pktsize)
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RED 1993,
-            Sec. IV; RFC 3168, Sec. 5)
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RFC 3168,
+            Sec. 5; not in CHOKe 1999)
         above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
-            above. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
+            above. (default: drop; RFC 3168, Sec. 7; CHOKe 1999 knows drops only)
         candidates: Packets drawn from the queue for each arrival: the report's "drop m" has m − 1. (packets;
             default: 1; at least 1 and at most 64 packets; CHOKe 1999, Sec. 3; several: Sec. 5)
         draw: Where the candidates are drawn: anywhere, at the head (Front CHOKe) or at the tail (Back CHOKe).
@@ -1777,18 +1777,18 @@ class Http:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
             Sluicegate)
         algorithm: The sender's congestion control. (default: as the profile says; CHOKe 1999 does not say; ns-2)
-        request_size: Length of each request: a law of sizes. (default: lognormal(median = 350 B, sigma = 0.4,
-            high = 8 kB); chosen here)
-        response_size: Length of each top-level response, headers of HTTP included: a law of sizes. (default:
-            dcn2004_responses; chosen here to meet DCN 2004, Figs. 1 and 2)
-        embedded_size: Length of each embedded response: a law of sizes. (default: dcn2004_responses; chosen here
-            to meet DCN 2004, Figs. 1 and 2)
-        embedded_objects: How many objects are embedded in a page: a law of counts, rounded. (default:
+        request_size: Length of each request: a distribution of sizes. (default: lognormal(median = 350 B, sigma =
+            0.4, high = 8 kB); chosen here)
+        response_size: Length of each top-level response, headers of HTTP included: a distribution of sizes.
+            (default: dcn2004_responses; chosen here to meet DCN 2004, Figs. 1 and 2)
+        embedded_size: Length of each embedded response: a distribution of sizes. (default: dcn2004_responses;
+            chosen here to meet DCN 2004, Figs. 1 and 2)
+        embedded_objects: How many objects are embedded in a page: a distribution of counts, rounded. (default:
             exponential(mean = 4); chosen here)
-        pages_per_server: How many pages a user gets from one server before it turns to another: a law of counts,
-            rounded, at least one. (default: exponential(mean = 3); chosen here)
-        think_time: How long a user thinks between pages: a law of times. (default: lognormal(median = 13.4 s,
-            sigma = 1.3, high = 1000 s); chosen here: 0.16 requests/s for each user, DCN 2004, Table 1)
+        pages_per_server: How many pages a user gets from one server before it turns to another: a distribution of
+            counts, rounded, at least one. (default: exponential(mean = 3); chosen here)
+        think_time: How long a user thinks between pages: a distribution of times. (default: lognormal(median =
+            13.4 s, sigma = 1.3, high = 1000 s); chosen here: 0.16 requests/s for each user, DCN 2004, Table 1)
         persistent: The probability that a server keeps connections open. (default: 0.15; at least 0 and at most
             1; chosen here)
         parallel: How many connections a user has at once for embedded objects, where each serves one.
@@ -1965,15 +1965,15 @@ class Connections:
             (default: false; ns-2, Tmix_DelayBox: set-lossless)
         arrivals: How many connections begin in a second, at random times. (connections/s; default: 10.0; above 0
             and at most 1000000 connections/s; chosen here)
-        exchanges: How many exchanges a sequential connection has: a law of counts, rounded, at least one.
-            (default: exponential(mean = 4); chosen here)
-        request_size: Length of each request: a law of sizes. (default: lognormal(median = 350 B, sigma = 1.5,
-            high = 1 MB); chosen here)
-        response_size: Length of each response: a law of sizes. (default: dcn2004_responses; chosen here: as web
-            users')
-        answer_time: How long the acceptor takes to answer: a law of times. (default: exponential(mean = 20 ms);
-            chosen here)
-        think_time: How long the initiator takes between a response and its next request: a law of times.
+        exchanges: How many exchanges a sequential connection has: a distribution of counts, rounded, at least
+            one. (default: exponential(mean = 4); chosen here)
+        request_size: Length of each request: a distribution of sizes. (default: lognormal(median = 350 B, sigma =
+            1.5, high = 1 MB); chosen here)
+        response_size: Length of each response: a distribution of sizes. (default: dcn2004_responses; chosen here:
+            as web users')
+        answer_time: How long the acceptor takes to answer: a distribution of times. (default: exponential(mean =
+            20 ms); chosen here)
+        think_time: How long the initiator takes between a response and its next request: a distribution of times.
             (default: lognormal(median = 300 ms, sigma = 1.5, high = 100 s); chosen here)
         concurrent: The probability that a connection is concurrent: both ends then send as many units, each after
             its own times. (default: 0.05; at least 0 and at most 1; chosen here)

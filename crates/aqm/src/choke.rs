@@ -37,7 +37,7 @@
 //! | nothing on a full buffer | an arrival that would be queued is dropped with reason `tail` | a limit above max_th is rarely met |
 
 use crate::prelude::*;
-use crate::red::{RedBlock, RedRule, RedSignal};
+use crate::red::{Action, RedBlock, RedRule, RedSignal};
 use crate::ring::Ring;
 use alloc::vec::Vec;
 
@@ -69,7 +69,10 @@ discipline! {
             max_p: 0.02, "RED 1993, Fig. 3; not stated by CHOKe 1999";
             limit: Size::Packets(300), "chosen here: not stated by CHOKe 1999"
         ];
-        ..signal: RedSignal;
+        ..signal: RedSignal [
+            action: Action::Drop, "RFC 3168, Sec. 5; not in CHOKe 1999";
+            above_max_th: Action::Drop, "RFC 3168, Sec. 7; CHOKe 1999 knows drops only", tc("")
+        ];
         /// Packets drawn from the queue for each arrival: the report's "drop m" has m − 1.
         candidates: u64 = default(1), unit("packets"), range(Range::from(1.0).to(64.0)),
             source("CHOKe 1999, Sec. 3; several: Sec. 5");
@@ -194,7 +197,6 @@ impl<P: Packet> Configure<P> for Choke<P> {
 mod tests {
     use super::*;
     use crate::harness::{Harness, TestPacket};
-    use crate::red::Action;
     use alloc::vec;
     use sluicegate_base::{Ecn, Link, Params, Rate};
 

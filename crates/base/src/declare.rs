@@ -30,14 +30,15 @@
 /// [`Field`](crate::Field): `unit`, `range`, `source`, `tc`, `positional`, `fixed`.
 ///
 /// Parameters that several things share are declared once, and taken in before the others: `..red: RedBlock;` gives a
-/// field `red` in Rust, and its parameters stand in the table as if they were written here. Another default and source
-/// stand in brackets: `..red: RedBlock [min_th: Size::Packets(30), "CHOKe 1999, Sec. 4"];`.
+/// field `red` in Rust, and its parameters stand in the table as if they were written here. Another default and source, and
+/// another word of `tc`, stand in brackets: `..red: RedBlock [min_th: Size::Packets(30), "CHOKe 1999, Sec. 4", tc("min")];`.
 #[macro_export]
 macro_rules! params {
     (
         $(#[doc = $about:literal])+
         $vis:vis struct $Name:ident {
-            $( .. $part:ident : $Part:ty $([ $($changed:ident : $value:expr, $source:literal);+ $(;)? ])? ; )*
+            $( .. $part:ident : $Part:ty
+                $([ $($changed:ident : $value:expr, $source:literal $(, tc($tc:literal))?);+ $(;)? ])? ; )*
             $(
                 $(#[doc = $doc:literal])+
                 $field:ident : $ty:ty = $how:ident $(( $($arg:tt)* ))? $(, $key:ident ( $val:expr ))* ;
@@ -55,9 +56,15 @@ macro_rules! params {
         impl $crate::Params for $Name {
             const FIELDS: &'static [$crate::Field] = {
                 const PARTS: &[&[$crate::Field]] = &[
-                    $( &$crate::params::with_defaults::<{ <$Part as $crate::Params>::FIELDS.len() }>(
+                    $( &$crate::params::with_changes::<{ <$Part as $crate::Params>::FIELDS.len() }>(
                         <$Part as $crate::Params>::FIELDS,
-                        &[$($( (stringify!($changed), $crate::params!(@value $value), $source) ),+)?],
+                        &[$($( $crate::Field {
+                            name: stringify!($changed),
+                            default: $crate::params!(@value $value),
+                            source: $source,
+                            $( tc: $tc, )?
+                            ..$crate::params::field(<$Part as $crate::Params>::FIELDS, stringify!($changed))
+                        } ),+)?],
                     ), )*
                     &[$(
                         $crate::Field {

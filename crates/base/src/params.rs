@@ -407,24 +407,30 @@ pub const fn concat<T: Copy, const N: usize>(parts: &[&[T]], blank: T) -> [T; N]
     all
 }
 
-/// A table with other defaults, and their sources, for the fields of these names.
+/// The field of this name, which the table has: otherwise the build stops.
 #[must_use]
-pub const fn with_defaults<const N: usize>(
-    fields: &[Field],
-    changes: &[(&str, DefaultValue, &'static str)],
-) -> [Field; N] {
+pub const fn field(fields: &[Field], name: &str) -> Field {
+    fields[position(fields, name)]
+}
+
+/// A table with other fields for those of the same names.
+#[must_use]
+pub const fn with_changes<const N: usize>(fields: &[Field], changes: &[Field]) -> [Field; N] {
     let mut changed: [Field; N] = concat(&[fields], Field::BLANK);
     let mut change = 0;
     while change < changes.len() {
-        let (name, default, source) = changes[change];
-        let mut at = 0;
-        while !equal(changed[at].name, name) {
-            at += 1; // past the end for a name that the table does not have: the build stops
-        }
-        (changed[at].default, changed[at].source) = (default, source);
+        changed[position(fields, changes[change].name)] = changes[change];
         change += 1;
     }
     changed
+}
+
+const fn position(fields: &[Field], name: &str) -> usize {
+    let mut at = 0;
+    while !equal(fields[at].name, name) {
+        at += 1;
+    }
+    at
 }
 
 const fn equal(a: &str, b: &str) -> bool {
