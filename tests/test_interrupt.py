@@ -17,7 +17,7 @@ from interrupting import interrupt
     [
         ["run", "unresponsive", "-o", "out", "--set", "run.duration=1000000 s", "--set", "run.series=false"],
         ["run", "unresponsive", "-o", "out", "--set", "run.duration=1000000 s", "--set", "run.sample=1 s", "--quiet"],
-        ["reproduce", "choke1999", "--full", "-o", "out"],
+        ["reproduce", "dcn2004", "--full", "-o", "out"],  # no run of it ends within two seconds
         [
             "compare",
             "unresponsive",
