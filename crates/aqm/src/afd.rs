@@ -194,7 +194,7 @@ impl<P: Packet> Discipline<P> for Afd<P> {
 impl<P: Packet> Configure<P> for Afd<P> {
     fn configure(&mut self, params: AfdParams, ctx: &mut Ctx<'_, P>) {
         self.make_up(ctx.now);
-        self.samples.restart(ctx.now, params.period());
+        self.samples.set_period(ctx.now, params.period());
         self.fifo.resize(params.limit, ctx);
         self.params = params;
     }

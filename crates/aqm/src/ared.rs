@@ -54,7 +54,7 @@ discipline! {
         max_th: Option<Size> = optional("3·min_th"), unit("packets"), range(Range::POSITIVE),
             source("Floyd, Gummadi & Shenker 2001"), tc("max");
         /// The probability p_b as the average reaches max_th, at first.
-        max_p: f64 = default(0.1), unit("1"), range(Range::above(0.0).to(1.0)), source("ns-2, linterm_"), tc("probability");
+        max_p: f64 = default(0.1), unit("1"), range(Range::above(0.0).to(1.0)), source("ns-2, linterm_"), tc("probability"), fixed(true);
         /// Least that max_p is lowered from.
         bottom: f64 = default(0.01), unit("1"), range(Range::above(0.0).to(1.0)), source("Floyd, Gummadi & Shenker 2001");
         /// Most that max_p is raised from.
@@ -201,9 +201,6 @@ impl<P: Packet> Discipline<P> for Ared<P> {
 
 impl<P: Packet> Configure<P> for Ared<P> {
     fn configure(&mut self, params: AredParams, ctx: &mut Ctx<'_, P>) {
-        if params.max_p != self.params.max_p {
-            self.max_p = params.max_p;
-        }
         self.rule = params.rule(self.max_p).continuing(&self.rule);
         self.target = params.target();
         self.fifo.resize(params.limit, ctx);

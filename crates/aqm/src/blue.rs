@@ -137,6 +137,10 @@ impl<P: Packet> Discipline<P> for Blue<P> {
 
 impl<P: Packet> Configure<P> for Blue<P> {
     fn configure(&mut self, params: BlueParams, ctx: &mut Ctx<'_, P>) {
+        // An idle period so far counts with d2 and freeze_time as they were.
+        let idle = self.idle;
+        self.busy_again(ctx.now);
+        self.idle = idle;
         self.fifo.resize(params.limit, ctx);
         self.params = params;
     }

@@ -286,10 +286,11 @@ impl<P: Packet> Discipline<P> for ChokeLinux<P> {
 
 impl<P: Packet> Configure<P> for ChokeLinux<P> {
     fn configure(&mut self, params: ChokeLinuxParams, ctx: &mut Ctx<'_, P>) {
-        // choke_change: the average and its count start anew.
         self.ring.resize(params.limit, ctx);
-        let ring = core::mem::replace(&mut self.ring, Ring::new(params.limit));
-        *self = ChokeLinux { ring, ..ChokeLinux::new(params) };
+        let old = core::mem::replace(self, ChokeLinux::new(params));
+        // The average goes on, in the new scale; choke_change would have it start anew.
+        self.qavg = (old.qavg << self.wlog) >> old.wlog;
+        (self.ring, self.qidlestart) = (old.ring, old.qidlestart);
     }
 }
 

@@ -3,9 +3,11 @@
 //! A container holds one discipline for each class of traffic and decides which class sends next. It works from what a
 //! class's own `dequeue` returned, so that any discipline can be in it, another container too.
 
+use crate::configure;
 use crate::discipline::{Ctx, Discipline, DropReason, Packet, unknown};
-use crate::drop_tail::{DropTail, DropTailParams};
+use crate::drop_tail::DropTail;
 use crate::fifo::{Buffer, Limit};
+use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -93,8 +95,8 @@ impl<P: Packet> Class<P> {
 pub(crate) fn plain<P: Packet + 'static>(count: u64) -> Vec<Class<P>> {
     let link = Link { rate: sluicegate_base::Rate(1), packet: 1 };
     let any = ClassParams { class: None, max_length: None, quantum: None };
-    let queue = || DropTail::new(DropTailParams::defaults(&link).expect("every value has a default"));
-    (0..count as usize).map(|place| Class::new(place, &any, Box::new(queue()))).collect()
+    let queue = || configure::build(&mut |_| None, &link, DropTail::new).expect("every value has a default");
+    (0..count as usize).map(|place| Class::new(place, &any, queue())).collect()
 }
 
 /// The classes of a container.
@@ -152,9 +154,14 @@ impl<P: Packet> Classes<P> {
         }
     }
 
-    /// Another limit for all of them. What is queued stays: none of the classes holds more than it may.
-    pub(crate) fn set_limit(&mut self, limit: Option<Size>) {
+    /// Another limit for all of them; what it leaves no room for is taken from the class with the most packets.
+    pub(crate) fn resize(&mut self, limit: Option<Size>, ctx: &mut Ctx<'_, P>) {
         self.limit = limit.map(Limit::of);
+        while self.limit.is_some_and(|limit| limit.is_exceeded(self.packets(), self.bytes())) {
+            let longest = self.list.iter_mut().max_by_key(|class| class.queue.packets());
+            let Some(packet) = longest.and_then(|class| class.queue.dequeue(ctx)) else { break };
+            ctx.drop(packet, DropReason::Reconfigured);
+        }
     }
 
     /// Changes a parameter of one class: `classes.0.limit`.
@@ -162,6 +169,9 @@ impl<P: Packet> Classes<P> {
         let class = name.strip_prefix("classes.").and_then(|rest| rest.split_once('.'));
         let found = class.and_then(|(at, key)| Some((self.list.get_mut(at.parse::<usize>().ok()?)?, key)));
         let (class, key) = found.ok_or_else(|| unknown(name, &[]))?;
+        if ClassParams::FIELDS.iter().any(|field| field.name == key) {
+            return Err("cannot change while the queue is in use".to_owned());
+        }
         class.queue.set(key, value, ctx)
     }
 
@@ -187,6 +197,7 @@ impl<P: Packet> Buffer<P> for Classes<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::drop_tail::DropTailParams;
     use crate::harness::TestPacket;
 
     fn class(place: usize, class: Option<u64>, max_length: Option<u64>) -> Class<TestPacket> {

@@ -11,8 +11,8 @@ use sluicegate_base::{Declared, Field, Link, Params, Time};
 
 /// A discipline whose parameters may change while it is in use.
 pub trait Configure<P>: Discipline<P> + Declared {
-    /// The parameters are these from now on; fields that are [`fixed`](Field::fixed) have not changed. What a smaller limit
-    /// leaves no room for is dropped with the reason `reconfigured`.
+    /// Applies new parameters; fields that are [`fixed`](Field::fixed) have not changed. What a smaller limit leaves no room for
+    /// is dropped with the reason `reconfigured`.
     fn configure(&mut self, params: Self::Params, ctx: &mut Ctx<'_, P>);
 }
 
@@ -94,6 +94,9 @@ impl<P, D: Configure<P>> Discipline<P> for Configured<D> {
         self.discipline.link_changed(link, ctx);
         let mut values = self.params.values();
         self.derived.iter().for_each(|&at| values[at] = fields::<D>()[at].default_for(link));
+        if values == self.params.values() {
+            return;
+        }
         // Where the values derived from the link break a rule with those that were given, they stay as they are.
         if let Ok(params) = D::Params::from_values(&mut |at| values[at].clone()) {
             self.params = params.clone();

@@ -262,8 +262,8 @@ impl<P: Packet> Discipline<P> for Dcn<P> {
 impl<P: Packet> Configure<P> for Dcn<P> {
     fn configure(&mut self, params: DcnParams, ctx: &mut Ctx<'_, P>) {
         self.make_up(ctx.now);
-        self.updates.restart(ctx.now, params.t_update);
-        self.sweeps.restart(ctx.now, params.t_dec);
+        self.updates.set_period(ctx.now, params.t_update);
+        self.sweeps.set_period(ctx.now, params.t_dec);
         self.tables.configure(&params);
         self.fifo.resize(params.limit, ctx);
         self.params = params;

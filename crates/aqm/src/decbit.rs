@@ -174,6 +174,10 @@ impl<P: Packet> Discipline<P> for Decbit<P> {
 
 impl<P: Packet> Configure<P> for Decbit<P> {
     fn configure(&mut self, params: DecbitParams, ctx: &mut Ctx<'_, P>) {
+        // The time so far counts with the queue as it was.
+        if self.counted.is_some() {
+            self.count(ctx.now);
+        }
         self.threshold = params.threshold;
         if let Some(shares) = &mut self.shares {
             shares.set_factor(params.capacity_factor);

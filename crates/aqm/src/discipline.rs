@@ -187,7 +187,7 @@ pub trait Discipline<P>: Send {
         Err(unknown(name, &[]))
     }
 
-    /// The rate of the link, or its typical packet, is another from now on: what was derived from it follows.
+    /// The link's rate or its typical packet has changed: parameters derived from it are computed anew.
     fn link_changed(&mut self, _link: &Link, _ctx: &mut Ctx<'_, P>) {}
 
     /// The discipline's own average of the queue, in packets, if it keeps one.

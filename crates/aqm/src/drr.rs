@@ -151,8 +151,8 @@ impl<P: Packet> Discipline<P> for Drr<P> {
 }
 
 impl<P: Packet> Configure<P> for Drr<P> {
-    fn configure(&mut self, params: DrrParams, _ctx: &mut Ctx<'_, P>) {
-        self.classes.set_limit(params.limit);
+    fn configure(&mut self, params: DrrParams, ctx: &mut Ctx<'_, P>) {
+        self.classes.resize(params.limit, ctx);
         let quanta = self.classes.quanta(params.quantum.amount());
         for (account, quantum) in self.accounts.iter_mut().zip(quanta) {
             account.quantum = i64::try_from(quantum).unwrap_or(i64::MAX / 2);

@@ -192,7 +192,7 @@ impl<P: Packet> FqCodel<P> {
         }
     }
 
-    /// Drops half of the bytes of the fattest queue, at its head.
+    /// Drops half of the bytes of the fattest queue, at its head; for a smaller limit no more than it must.
     fn drop_from_the_fattest(&mut self, reason: DropReason, ctx: &mut Ctx<'_, P>) {
         if !self.follows {
             self.follows = true;
@@ -201,9 +201,10 @@ impl<P: Packet> FqCodel<P> {
         }
         let at = self.fattest.get().expect("more is queued than the limit");
         let queue = &mut self.queues[at as usize];
+        let batch = if reason == DropReason::Tail { self.drop_batch } else { 1 };
         let half = queue.bytes / 2;
         let (mut packets, mut bytes) = (0, 0);
-        while packets == 0 || (packets < self.drop_batch && bytes < half) {
+        while packets == 0 || (packets < batch && bytes < half) {
             let Some((packet, _)) = self.store.take(&mut queue.list, &mut queue.bytes) else {
                 break;
             };
@@ -211,7 +212,9 @@ impl<P: Packet> FqCodel<P> {
             bytes += packet.bytes();
             ctx.drop(packet, reason);
         }
-        queue.codel.count = queue.codel.count.wrapping_add(packets as u32);
+        if reason == DropReason::Tail {
+            queue.codel.count = queue.codel.count.wrapping_add(packets as u32);
+        }
         self.fattest.set(at, queue.weight());
     }
 }

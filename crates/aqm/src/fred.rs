@@ -206,6 +206,7 @@ impl<P: Packet> Configure<P> for Fred<P> {
             self.forget(&packet);
             ctx.drop(packet, DropReason::Reconfigured);
         }
+        self.share();
         self.params = params;
     }
 }

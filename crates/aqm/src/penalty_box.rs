@@ -292,10 +292,15 @@ impl<P: Packet> Discipline<P> for PenaltyBox<P> {
 
 impl<P: Packet> Configure<P> for PenaltyBox<P> {
     fn configure(&mut self, params: PenaltyBoxParams, ctx: &mut Ctx<'_, P>) {
-        let bucket = params.bucket(self.bucket.filled);
+        // What the bucket has gained so far came at the old rate.
+        self.bucket.admits(0, ctx.now);
+        let bucket = params.bucket(ctx.now);
         self.bucket = Bucket { tokens: self.bucket.tokens.min(bucket.depth), ..bucket };
         self.rule = RedRule::new(&params.red, &params.signal).continuing(&self.rule);
         self.fifo.resize(params.red.limit, ctx);
+        if params.interval != self.params.interval {
+            self.due = ctx.now + params.interval;
+        }
         self.params = params;
     }
 }

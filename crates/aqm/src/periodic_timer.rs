@@ -36,6 +36,13 @@ impl PeriodicTimer {
         self.period
     }
 
+    /// Another period: the next instant is so long from now. The same period changes nothing.
+    pub fn set_period(&mut self, now: Time, period: Span) {
+        if Span(period.0.max(1)) != self.period {
+            self.restart(now, period);
+        }
+    }
+
     /// From now on this is the period, of one nanosecond at least.
     pub fn restart(&mut self, now: Time, period: Span) {
         self.period = Span(period.0.max(1));
@@ -52,7 +59,7 @@ impl PeriodicTimer {
         come
     }
 
-    /// Passes over every instant that has come, and says how many these were.
+    /// Skips the instants that have come; returns how many.
     #[inline]
     pub fn skip_missed(&mut self, now: Time) -> u64 {
         if now < self.due {

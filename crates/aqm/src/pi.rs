@@ -201,7 +201,7 @@ impl<P: Packet> Discipline<P> for Pi<P> {
 impl<P: Packet> Configure<P> for Pi<P> {
     fn configure(&mut self, params: PiParams, ctx: &mut Ctx<'_, P>) {
         self.make_up(ctx.now);
-        self.samples.restart(ctx.now, params.period());
+        self.samples.set_period(ctx.now, params.period());
         self.fifo.resize(params.limit, ctx);
         self.params = params;
     }

@@ -250,10 +250,14 @@ impl<P: Packet> Discipline<P> for Pie<P> {
 
 impl<P: Packet> Configure<P> for Pie<P> {
     fn configure(&mut self, params: PieParams, ctx: &mut Ctx<'_, P>) {
-        self.updates.restart(ctx.now, params.t_update);
+        self.updates.skip_missed(ctx.now);
+        self.updates.set_period(ctx.now, params.t_update);
         self.burst_allowance = self.burst_allowance.min(params.max_burst);
         self.max_packet = params.max_packet.amount();
         self.fifo.resize(params.limit, ctx);
+        if self.fifo.packets() == 0 {
+            self.qdelay = Span::ZERO;
+        }
         self.params = params;
     }
 }

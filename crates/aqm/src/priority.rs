@@ -105,8 +105,8 @@ impl<P: Packet> Discipline<P> for Priority<P> {
 }
 
 impl<P: Packet> Configure<P> for Priority<P> {
-    fn configure(&mut self, params: PriorityParams, _ctx: &mut Ctx<'_, P>) {
-        self.classes.set_limit(params.limit);
+    fn configure(&mut self, params: PriorityParams, ctx: &mut Ctx<'_, P>) {
+        self.classes.resize(params.limit, ctx);
     }
 }
 

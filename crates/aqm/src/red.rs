@@ -13,8 +13,8 @@
 //!         p_b ← max_p·(avg − min_th)/(max_th − min_th)
 //!         p_b ← p_b·PacketSize/max_packet                   (mode = byte: q, avg and the thresholds are in bytes)
 //!         p_a ← p_b/(1 − count·p_b)                         (method = 2; p_a ← p_b in method 1)
-//!         with probability p_a: signal, count ← −1
-//!     else if avg ≥ max_th:  signal, count ← −1         (0 after a signal with law = figure2)
+//!         with probability p_a: signal, count ← −1          (0 with law = figure2, figure17 and ns2)
+//!     else if avg ≥ max_th:  signal, count ← −1                        (0 with law = figure2 and ns2)
 //!     else:                  count ← −1
 //! signal:  drop the arrival; or (action = mark) mark it and queue it, if its transport is capable
 //! ```

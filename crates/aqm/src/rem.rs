@@ -178,7 +178,7 @@ impl<P: Packet> Discipline<P> for Rem<P> {
 impl<P: Packet> Configure<P> for Rem<P> {
     fn configure(&mut self, params: RemParams, ctx: &mut Ctx<'_, P>) {
         self.make_up(ctx.now);
-        self.updates.restart(ctx.now, params.t_update);
+        self.updates.set_period(ctx.now, params.t_update);
         self.fifo.resize(params.limit, ctx);
         self.params = params;
         self.p = self.probability();

@@ -315,6 +315,7 @@ impl<P: Packet> Discipline<P> for Sfb<P> {
 impl<P: Packet> Configure<P> for Sfb<P> {
     fn configure(&mut self, params: SfbParams, ctx: &mut Ctx<'_, P>) {
         (self.increment, self.decrement) = (scaled(params.increment), scaled(params.decrement));
+        self.tokens_avail = self.tokens_avail.min(params.penalty_burst as f64);
         self.fifo.set_limit(params.limit);
         while let Some((packet, hashes)) = self.fifo.pop_excess() {
             self.count(hashes, |qlen| qlen - 1);

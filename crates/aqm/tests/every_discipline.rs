@@ -367,21 +367,84 @@ fn every_word_and_switch_is_tried() {
     }
 }
 
-/// A smaller limit takes effect at once, a larger one with the next arrival; the packets that go are the discipline's choice.
+/// A smaller limit takes effect at once, for many flows and for one, and pushes out no more than it must.
 #[test]
 fn a_limit_may_change() {
     for entry in all() {
         let name = entry.table.about.name;
-        let mut harness = defaults(name, 1);
-        if !harness.set("limit", &Raw::Integer(40)).is_ok_and(|()| name != "priority" && name != "drr") {
-            continue;
+        for flows in [1000, 1] {
+            let mut harness = defaults(name, 1);
+            harness.set("limit", &Raw::Integer(40)).unwrap_or_else(|rule| panic!("{name}: {rule}"));
+            (0..2000).for_each(|k| harness.arrive(k % flows, 1000));
+            let held = harness.discipline.packets();
+            assert!((2..=40).contains(&held), "{name} holds {held}");
+            harness.set("limit", &Raw::Integer(held as i64 - 1)).unwrap_or_else(|rule| panic!("{name}: {rule}"));
+            let gone = harness.dropped.iter().filter(|(_, reason)| *reason == DropReason::Reconfigured).count();
+            assert_eq!((harness.discipline.packets(), gone), (held - 1, 1), "{name}, {flows} flows");
+            harness.assert_conserved();
         }
-        (0..2000).for_each(|k| harness.arrive(k, 1000));
+    }
+}
+
+/// Every field that is not fixed takes its own default again, and nothing happens.
+#[test]
+fn a_value_may_be_set_to_what_it_is() {
+    for entry in all() {
+        let mut harness = defaults(entry.table.about.name, 1);
+        (0..20).for_each(|k| harness.arrive(k, 1000));
         let held = harness.discipline.packets();
-        assert!(held <= 40, "{name} holds {held}");
-        harness.set("limit", &Raw::Integer(3)).unwrap();
-        let gone = harness.dropped.iter().filter(|(_, reason)| *reason == DropReason::Reconfigured).count() as u64;
-        assert_eq!((harness.discipline.packets(), gone), (held.min(3), held.saturating_sub(3)), "{name}");
+        for field in entry.table.fields.iter().filter(|field| !field.fixed) {
+            let raw = match field.default_for(&LINK) {
+                Some(Value::Number(x)) => Raw::Number(x),
+                Some(Value::Integer(n) | Value::Size(Size::Packets(n))) => Raw::Integer(n as i64),
+                Some(Value::Switch(on)) => Raw::Switch(on),
+                Some(value) => Raw::Text(value.to_string()),
+                None => continue,
+            };
+            assert_eq!(harness.set(field.name, &raw), Ok(()), "{}.{}", entry.table.about.name, field.name);
+        }
+        assert_eq!(harness.discipline.packets(), held);
+    }
+}
+
+/// A link whose rate changes every millisecond does not stop the clocks: what is done by the clock is done as often.
+#[test]
+fn notices_of_the_link_leave_the_clocks_alone() {
+    for entry in all() {
+        let name = entry.table.about.name;
+        let wakes = |notices: bool| {
+            let (mut harness, mut times) = (defaults(name, 1), Vec::new());
+            for k in 0..3000u64 {
+                harness.arrive(k % 7, 1000);
+                if k > 10 {
+                    let _ = harness.depart();
+                }
+                if notices {
+                    harness.link_changed(&Link { rate: Rate(1_000_000 + k % 2), packet: 1000 });
+                }
+                let next = harness.discipline.next_wakeup();
+                harness.wait(Span::from_millis(1));
+                times.extend(next.filter(|at| *at <= harness.now));
+            }
+            times
+        };
+        assert_eq!(wakes(true), wakes(false), "{name}");
+    }
+}
+
+/// A container's classes have their own parameters: `classes.1.limit`.
+#[test]
+fn parameters_of_a_class_change_too() {
+    for name in ["priority", "drr"] {
+        let mut harness = defaults(name, 1);
+        (0..30).for_each(|_| harness.submit(TestPacket { bytes: 1000, class: 1, ..TestPacket::default() }));
+        assert_eq!(harness.set("classes.1.limit", &Raw::Integer(10)), Ok(()));
+        assert_eq!((harness.discipline.packets(), harness.dropped.len()), (10, 20), "{name}");
+        assert_eq!(
+            harness.set("classes.1.class", &Raw::Integer(2)).unwrap_err(),
+            "cannot change while the queue is in use"
+        );
+        assert!(harness.set("classes.7.limit", &Raw::Integer(2)).unwrap_err().starts_with("no such parameter"));
         harness.assert_conserved();
     }
 }

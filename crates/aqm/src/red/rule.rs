@@ -107,7 +107,9 @@ impl RedRule {
     /// The same at the point where another rule stands: parameters have been changed while the queue was in use.
     #[must_use]
     pub fn continuing(self, other: &RedRule) -> Self {
-        let &RedRule { avg, count, r, queued, in_band, q_time, .. } = other;
+        let &RedRule { avg, r, queued, q_time, .. } = other;
+        // Laws of gaps count differently.
+        let (count, in_band) = if self.law == other.law { (other.count, other.in_band) } else { (-1, false) };
         let shifts = self.shifts.map(|shifts| Box::new(shifts.at(avg)));
         RedRule { shifts, avg, count, r, queued, in_band, q_time, ..self }
     }

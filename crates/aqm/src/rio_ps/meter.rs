@@ -69,8 +69,8 @@ impl Meter {
         (self.most, self.ratio, self.adapts, self.balance) = (most.max(1), ratio, ratio > 0.0, balance);
         self.l_t = self.l_t.min(self.most);
         self.expiry = expiry;
-        self.sweeps.restart(now, expiry);
-        self.adaptations.restart(now, interval);
+        self.sweeps.set_period(now, expiry);
+        self.adaptations.set_period(now, interval);
     }
 
     /// A packet of so many bytes arrives: whether it is In.
