@@ -99,7 +99,7 @@ impl<P: Packet> Ring<P> {
 
     /// Draws a packet, each with the same probability, and gives it with its slot; none if there is no packet.
     ///
-    /// A draw that hits a hole is repeated: two draws on average at most, while the ring is kept [compact](Ring::compact).
+    /// A draw that hits a hole is repeated; [`compact`](Ring::compact) keeps holes to about half of the slots.
     #[inline]
     pub fn draw(&self, rng: &mut Stream) -> Option<(usize, &P)> {
         if self.packets() == 0 {

@@ -174,42 +174,46 @@ impl RedRule {
     /// Judges an arrival of so many bytes by the average.
     #[inline(always)]
     pub fn judge(&mut self, bytes: u64, rng: &mut Stream) -> Verdict {
-        // The last branch of Figs. 2 and 17 first: else count ← −1.
-        if !self.above_min_th() || (self.law == GapLaw::Ns2 && self.queued < 2) {
-            (self.count, self.in_band) = (-1, false);
+        if self.law == GapLaw::Ns2 && self.ns2_spares() {
             return Verdict::Pass;
         }
-        // ns-2 alone: the first packet of the band passes.
-        if self.law == GapLaw::Ns2 && !self.in_band {
-            (self.count, self.in_band) = (1, true);
-            return Verdict::Pass;
-        }
-        // max_th ≤ avg: mark the arriving packet.
-        if self.above_max_th() {
-            self.count = match self.law {
-                GapLaw::Section7 | GapLaw::Figure17 => -1,
-                GapLaw::Figure2 | GapLaw::Ns2 => 0,
+        let verdict = if self.above_min_th() && !self.above_max_th() {
+            self.count += 1;
+            let signal = match self.law {
+                GapLaw::Section7 | GapLaw::Figure2 | GapLaw::Ns2 => rng.uniform() < self.p_a(bytes),
+                // Fig. 17: count > 0 and count ≥ R/p_b, without the division.
+                GapLaw::Figure17 => self.count > 0 && self.count as f64 * self.p_b() >= self.r,
             };
-            return Verdict::Forced;
-        }
-        // min_th ≤ avg < max_th: increment count.
-        self.count += 1;
-        let signal = match self.law {
-            GapLaw::Section7 | GapLaw::Figure2 | GapLaw::Ns2 => rng.uniform() < self.p_a(bytes),
-            // count > 0 and count ≥ R/p_b, without the division.
-            GapLaw::Figure17 => self.count > 0 && self.count as f64 * self.p_b() >= self.r,
+            if signal { Verdict::Early } else { Verdict::Pass }
+        } else if self.above_min_th() {
+            Verdict::Forced
+        } else {
+            self.count = -1;
+            return Verdict::Pass;
         };
-        if signal {
-            self.count = match self.law {
-                GapLaw::Section7 => -1,
-                GapLaw::Figure2 | GapLaw::Ns2 | GapLaw::Figure17 => 0,
-            };
+        match (verdict, self.law) {
+            (Verdict::Pass, _) => {}
+            (_, GapLaw::Section7) | (Verdict::Forced, GapLaw::Figure17) => self.count = -1,
+            (_, GapLaw::Figure2 | GapLaw::Ns2 | GapLaw::Figure17) => self.count = 0,
         }
         // Fig. 17: if count = 0, R ← Random[0, 1].
         if self.law == GapLaw::Figure17 && self.count == 0 {
             self.r = 1.0 - rng.uniform();
         }
-        if signal { Verdict::Early } else { Verdict::Pass }
+        verdict
+    }
+
+    /// ns-2 spares an arrival that finds fewer than two packets, and the first of the band.
+    fn ns2_spares(&mut self) -> bool {
+        if !self.above_min_th() || self.queued < 2 {
+            (self.count, self.in_band) = (-1, false);
+            return true;
+        }
+        let first = !core::mem::replace(&mut self.in_band, true);
+        if first {
+            self.count = 1;
+        }
+        first
     }
 
     /// The queue had no room for an arrival that the rule let pass.
