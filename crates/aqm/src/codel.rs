@@ -38,7 +38,7 @@
 mod rule;
 
 use crate::prelude::*;
-pub use rule::{CodelRule, CodelState, Source};
+pub use rule::{CodelRule, CodelState};
 
 choices! {
     /// Whose arithmetic.
@@ -87,16 +87,6 @@ impl CodelParams {
     }
 }
 
-impl<P: Packet> Source<P> for Fifo<P, Time> {
-    fn take(&mut self) -> Option<(P, Time)> {
-        self.pop_with()
-    }
-
-    fn backlog(&self) -> u64 {
-        self.bytes()
-    }
-}
-
 /// A first-in-first-out queue under CoDel.
 #[derive(Clone, Debug)]
 pub struct Codel<P> {
@@ -124,7 +114,7 @@ impl<P: Packet> Discipline<P> for Codel<P> {
     }
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
-        self.rule.dequeue(&mut self.state, &mut self.fifo, ctx)
+        self.rule.dequeue(&mut self.state, &mut self.fifo, 0, ctx)
     }
 
     fn buffer(&self) -> &dyn Buffer<P> {

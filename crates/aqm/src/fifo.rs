@@ -14,6 +14,10 @@ pub trait Buffer<P> {
     fn for_each(&self, visit: &mut dyn FnMut(&P));
 }
 
+/// For how many packets each of many queues keeps memory when it is empty: none is allocated for a few packets, and those
+/// that are long one after another do not add up.
+pub(crate) const KEPT: usize = 16;
+
 /// Packets in order, each with what its discipline notes of it (`Tag`), with their bytes counted and a limit.
 #[derive(Clone, Debug)]
 pub struct Fifo<P, Tag = ()> {
@@ -71,6 +75,11 @@ impl<P: Packet, Tag> Fifo<P, Tag> {
         let (packet, tag) = self.queue.pop_front()?;
         self.bytes -= packet.bytes();
         Some((packet, tag))
+    }
+
+    /// Gives back memory, but for [`KEPT`] packets.
+    pub(crate) fn shrink(&mut self) {
+        self.queue.shrink_to(KEPT);
     }
 
     /// Another limit. What it leaves no room for comes out of [`pop_excess`](Fifo::pop_excess).

@@ -14,9 +14,10 @@
 //!     else:  i from new_queues to the end of old_queues, if there are any; from old_queues it leaves
 //! ```
 //!
-//! The queues are fixed in number, and so is their memory, beside that of the packets. Where a flow goes is a keyed hash.
-//! The text of the RFC could not be had; what is said of it is what its authors' draft says (the source of
-//! draft-ietf-aqm-fq-codel, whose sections have the RFC's numbers), and the rest follows `net/sched/sch_fq_codel.c`.
+//! The queues are fixed in number, and so is their memory, beside that of the packets; an idle queue keeps room for a few.
+//! Where a flow goes is a keyed hash. The text of the RFC could not be had; what is said of it is what its authors' draft
+//! says (the source of draft-ietf-aqm-fq-codel, whose sections have the RFC's numbers), and the rest follows
+//! `net/sched/sch_fq_codel.c`.
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
@@ -36,11 +37,10 @@
 //! | ECN is on by default (Sec. 5.2.6) | `ecn` is on by default | so in Linux |
 //! | Linux gave each `drop_batch` the least of 1 and what was asked for a time | what is asked for | a slip in the kernel, mended later |
 
-use crate::codel::{CodelArithmetic, CodelRule, CodelState, Source};
+use crate::codel::{CodelArithmetic, CodelRule, CodelState};
 use crate::flow_hasher::FlowHasher;
 use crate::longest::{Longest, Tie};
 use crate::prelude::*;
-use crate::slab::{List, Slab};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -90,104 +90,78 @@ discipline! {
 }
 
 /// One of the queues.
-#[derive(Clone, Debug, Default)]
-struct Queue {
-    list: List,
-    bytes: u64,
+#[derive(Clone, Debug)]
+struct Queue<P> {
+    /// Packets, and when each came.
+    fifo: Fifo<P, Time>,
     credits: i64,
     codel: CodelState,
     /// Whether it is in one of the lists.
     listed: bool,
 }
 
-impl Queue {
+impl<P: Packet> Queue<P> {
     /// What the fattest queue has most of: bytes, and 1 for any packets, so that one whose packets have no bytes is still
     /// fatter than those that are empty.
     fn weight(&self) -> u64 {
-        self.bytes + u64::from(!self.list.is_empty())
+        self.fifo.bytes() + u64::from(self.fifo.packets() > 0)
     }
 }
 
-/// Packets in all queues.
-#[derive(Clone, Debug)]
-struct Store<P> {
-    pool: Slab<(P, Time)>,
-    packets: u64,
-    bytes: u64,
-}
-
-impl<P: Packet> Store<P> {
-    fn take(&mut self, list: &mut List, bytes: &mut u64) -> Option<(P, Time)> {
-        let (packet, arrived) = self.pool.pop_front(list)?;
-        *bytes -= packet.bytes();
-        self.packets -= 1;
-        self.bytes -= packet.bytes();
-        Some((packet, arrived))
-    }
-}
-
-/// One queue as CoDel sees it.
-struct View<'a, P> {
-    store: &'a mut Store<P>,
-    list: &'a mut List,
-    bytes: &'a mut u64,
-    /// Whether the backlog is that of all queues.
-    shared: bool,
-}
-
-impl<P: Packet> Source<P> for View<'_, P> {
-    fn take(&mut self) -> Option<(P, Time)> {
-        self.store.take(self.list, self.bytes)
+impl FqCodelParams {
+    fn rule(&self) -> CodelRule {
+        CodelRule::new(self.law, self.target, self.interval, self.max_packet.amount(), self.ecn)
     }
 
-    fn backlog(&self) -> u64 {
-        if self.shared { self.store.bytes } else { *self.bytes }
+    fn quantum(&self) -> i64 {
+        i64::try_from(self.quantum.amount()).unwrap_or(i64::MAX / 2)
     }
 }
 
 /// Hashed queues under CoDel and deficit round robin.
 #[derive(Clone, Debug)]
 pub struct FqCodel<P> {
+    params: FqCodelParams,
     rule: CodelRule,
-    /// Whether CoDel is given the backlog of all queues, as in the kernel.
-    shared: bool,
     hash: Option<FlowHasher>,
-    queues: Vec<Queue>,
+    queues: Vec<Queue<P>>,
     new_queues: VecDeque<u32>,
     old_queues: VecDeque<u32>,
-    store: Store<P>,
+    packets: u64,
+    bytes: u64,
     /// The queues by weight, while it is kept up to date: from a drop for want of room until all queues are empty.
     fattest: Longest,
     follows: bool,
-    quantum: i64,
-    limit: Limit,
-    drop_batch: u64,
 }
 
 impl<P: Packet> FqCodel<P> {
     /// Empty queues.
     #[must_use]
     pub fn new(params: FqCodelParams) -> Self {
-        let FqCodelParams { target, interval, flows, quantum, limit, ecn, drop_batch, max_packet, law } = params;
+        // The limit is one on all queues together.
+        let queue = |_| Queue {
+            fifo: Fifo::new(Size::Packets(u64::MAX)),
+            credits: 0,
+            codel: CodelState::default(),
+            listed: false,
+        };
         FqCodel {
-            rule: CodelRule::new(law, target, interval, max_packet.amount(), ecn),
-            shared: law == CodelArithmetic::Linux,
+            rule: params.rule(),
             hash: None,
-            queues: (0..flows).map(|_| Queue::default()).collect(),
+            queues: (0..params.flows).map(queue).collect(),
             new_queues: VecDeque::new(),
             old_queues: VecDeque::new(),
-            store: Store { pool: Slab::default(), packets: 0, bytes: 0 },
+            packets: 0,
+            bytes: 0,
             fattest: Longest::new(Tie::First),
             follows: false,
-            quantum: i64::try_from(quantum.amount()).unwrap_or(i64::MAX / 2),
-            limit: Limit::of(limit),
-            drop_batch,
+            params,
         }
     }
 
     /// Drops from the fattest queue while the limit is exceeded.
     fn drop_excess(&mut self, reason: DropReason, ctx: &mut Ctx<'_, P>) {
-        while self.limit.is_exceeded(self.store.packets, self.store.bytes) {
+        while Limit::of(self.params.limit).is_exceeded(self.packets, self.bytes) {
             self.drop_from_the_fattest(reason, ctx);
         }
     }
@@ -201,17 +175,17 @@ impl<P: Packet> FqCodel<P> {
         }
         let at = self.fattest.get().expect("more is queued than the limit");
         let queue = &mut self.queues[at as usize];
-        let batch = if reason == DropReason::Tail { self.drop_batch } else { 1 };
-        let half = queue.bytes / 2;
+        let batch = if reason == DropReason::Tail { self.params.drop_batch } else { 1 };
+        let half = queue.fifo.bytes() / 2;
         let (mut packets, mut bytes) = (0, 0);
         while packets == 0 || (packets < batch && bytes < half) {
-            let Some((packet, _)) = self.store.take(&mut queue.list, &mut queue.bytes) else {
-                break;
-            };
+            let Some((packet, _)) = queue.fifo.pop_with() else { break };
             packets += 1;
             bytes += packet.bytes();
             ctx.drop(packet, reason);
         }
+        self.packets -= packets;
+        self.bytes -= bytes;
         if reason == DropReason::Tail {
             queue.codel.count = queue.codel.count.wrapping_add(packets as u32);
         }
@@ -221,19 +195,18 @@ impl<P: Packet> FqCodel<P> {
 
 impl<P: Packet> Discipline<P> for FqCodel<P> {
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
-        if !self.limit.has_room(0, 0, packet.bytes()) {
+        if !Limit::of(self.params.limit).has_room(0, 0, packet.bytes()) {
             return ctx.drop(packet, DropReason::Tail);
         }
         let hash = *self.hash.get_or_insert_with(|| FlowHasher::new(ctx.rng));
         let at = hash.bucket(packet.flow(), self.queues.len());
         let queue = &mut self.queues[at];
-        queue.bytes += packet.bytes();
-        self.store.packets += 1;
-        self.store.bytes += packet.bytes();
-        self.store.pool.push_back(&mut queue.list, (packet, ctx.now));
+        self.packets += 1;
+        self.bytes += packet.bytes();
+        queue.fifo.push_with(packet, ctx.now);
         if !queue.listed {
             queue.listed = true;
-            queue.credits = self.quantum;
+            queue.credits = self.params.quantum();
             self.new_queues.push_back(at as u32);
         }
         if self.follows {
@@ -251,12 +224,15 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
             };
             let queue = &mut self.queues[at as usize];
             let leaves = if queue.credits <= 0 {
-                queue.credits += self.quantum;
+                queue.credits += self.params.quantum();
                 false
             } else {
-                let Queue { list, bytes, codel, .. } = queue;
-                let mut view = View { store: &mut self.store, list, bytes, shared: self.shared };
-                let packet = self.rule.dequeue(codel, &mut view, ctx);
+                let (packets, bytes) = (queue.fifo.packets(), queue.fifo.bytes());
+                // The kernel gives CoDel the backlog of all queues.
+                let others = if self.params.law == CodelArithmetic::Linux { self.bytes - bytes } else { 0 };
+                let packet = self.rule.dequeue(&mut queue.codel, &mut queue.fifo, others, ctx);
+                self.packets -= packets - queue.fifo.packets();
+                self.bytes -= bytes - queue.fifo.bytes();
                 if self.follows {
                     self.fattest.set(at, queue.weight());
                 }
@@ -267,13 +243,11 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
                 // A new queue passes through the old ones once, so that new ones cannot starve them.
                 !new || self.old_queues.is_empty()
             };
-            if new {
-                self.new_queues.pop_front();
-            } else {
-                self.old_queues.pop_front();
-            }
+            let list = if new { &mut self.new_queues } else { &mut self.old_queues };
+            list.pop_front();
             if leaves {
                 queue.listed = false;
+                queue.fifo.shrink();
             } else {
                 self.old_queues.push_back(at);
             }
@@ -287,26 +261,23 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
 
 impl<P: Packet> Buffer<P> for FqCodel<P> {
     fn packets(&self) -> u64 {
-        self.store.packets
+        self.packets
     }
 
     fn bytes(&self) -> u64 {
-        self.store.bytes
+        self.bytes
     }
 
     fn for_each(&self, visit: &mut dyn FnMut(&P)) {
         for at in self.new_queues.iter().chain(&self.old_queues) {
-            self.store.pool.iter(self.queues[*at as usize].list).for_each(|(packet, _)| visit(packet));
+            self.queues[*at as usize].fifo.for_each(visit);
         }
     }
 }
 
 impl<P: Packet> Configure<P> for FqCodel<P> {
     fn configure(&mut self, params: FqCodelParams, ctx: &mut Ctx<'_, P>) {
-        let FqCodelParams { target, interval, quantum, limit, ecn, drop_batch, max_packet, law, .. } = params;
-        self.rule = CodelRule::new(law, target, interval, max_packet.amount(), ecn);
-        self.quantum = i64::try_from(quantum.amount()).unwrap_or(i64::MAX / 2);
-        (self.limit, self.drop_batch) = (Limit::of(limit), drop_batch);
+        (self.rule, self.params) = (params.rule(), params);
         self.drop_excess(DropReason::Reconfigured, ctx);
     }
 }

@@ -2,15 +2,8 @@
 
 use super::CodelArithmetic;
 use crate::discipline::{Ctx, DropReason, Packet};
+use crate::fifo::Fifo;
 use sluicegate_base::{Span, Time};
-
-/// A queue that CoDel works on.
-pub trait Source<P> {
-    /// Takes the packet at the head, with the time when it arrived.
-    fn take(&mut self) -> Option<(P, Time)>;
-    /// The bytes that are left.
-    fn backlog(&self) -> u64;
-}
 
 /// What one queue or many have in common.
 #[derive(Clone, Debug)]
@@ -73,13 +66,19 @@ impl CodelRule {
     }
 
     /// Takes the head and says whether it may be dropped: the sojourn time has been above target for an interval.
-    fn dodequeue<P>(&self, state: &mut CodelState, now: u64, source: &mut impl Source<P>) -> (Option<P>, bool) {
-        let Some((packet, arrived)) = source.take() else {
+    fn dodequeue<P: Packet>(
+        &self,
+        state: &mut CodelState,
+        now: u64,
+        fifo: &mut Fifo<P, Time>,
+        others: u64,
+    ) -> (Option<P>, bool) {
+        let Some((packet, arrived)) = fifo.pop_with() else {
             state.first_above_time = None;
             return (None, false);
         };
         let sojourn_time = now - self.ticks(arrived);
-        if sojourn_time < self.target || source.backlog() <= self.max_packet {
+        if sojourn_time < self.target || fifo.bytes() + others <= self.max_packet {
             state.first_above_time = None;
             return (Some(packet), false);
         }
@@ -99,15 +98,17 @@ impl CodelRule {
         self.ecn && packet.as_mut().is_some_and(Packet::mark)
     }
 
-    /// The packet that leaves; those that are dropped on the way go to `ctx`.
+    /// The packet that leaves a queue, of which each has the time when it arrived; those that are dropped on the way go to
+    /// `ctx`. The backlog is what is left in the queue, and so many bytes in others.
     pub fn dequeue<P: Packet>(
         &self,
         state: &mut CodelState,
-        source: &mut impl Source<P>,
+        fifo: &mut Fifo<P, Time>,
+        others: u64,
         ctx: &mut Ctx<'_, P>,
     ) -> Option<P> {
         let now = self.ticks(ctx.now);
-        let (mut packet, mut ok_to_drop) = self.dodequeue(state, now, source);
+        let (mut packet, mut ok_to_drop) = self.dodequeue(state, now, fifo, others);
         if state.dropping {
             if !ok_to_drop {
                 state.dropping = false;
@@ -122,7 +123,7 @@ impl CodelRule {
                 if let Some(packet) = packet {
                     ctx.drop(packet, DropReason::Early);
                 }
-                (packet, ok_to_drop) = self.dodequeue(state, now, source);
+                (packet, ok_to_drop) = self.dodequeue(state, now, fifo, others);
                 if ok_to_drop {
                     state.drop_next = self.control_law(state.drop_next, state);
                 } else {
@@ -134,7 +135,7 @@ impl CodelRule {
                 if let Some(packet) = packet {
                     ctx.drop(packet, DropReason::Early);
                 }
-                (packet, _) = self.dodequeue(state, now, source);
+                (packet, _) = self.dodequeue(state, now, fifo, others);
             }
             state.dropping = true;
             // Was it in the dropping state a short while ago? Then its rate of drops is a good one to start with.
