@@ -53,14 +53,6 @@ impl Longest {
         (longest > 0).then(|| self.levels.iter().rev().fold(0, find) as u32)
     }
 
-    /// The length of a queue.
-    #[inline]
-    #[must_use]
-    pub fn length(&self, queue: u32) -> u64 {
-        let known = self.levels.first().and_then(|lengths| lengths.get(queue as usize));
-        known.map_or(0, |known| (known >> 64) as u64)
-    }
-
     /// A queue's length is now this; with 0 it is forgotten.
     #[inline]
     pub fn set(&mut self, queue: u32, length: u64) {
@@ -117,7 +109,6 @@ mod tests {
                 plain[queue as usize] = (length, if tie == Tie::Latest { k } else { 50 - queue });
                 let best = (0..50).max_by_key(|&at| plain[at]).filter(|&at| plain[at].0 > 0);
                 assert_eq!(longest.get(), best.map(|at| at as u32));
-                assert_eq!(longest.length(queue as u32), length);
             }
         }
     }

@@ -15,8 +15,8 @@
 //! every `perturb`:  a new perturbation; all packets are queued anew, so that no flow is reordered
 //! ```
 //!
-//! Memory is fixed: `divisor` places, `flows` queues, `limit` packets. The perturbation is the key of the hash. The papers
-//! of 1990 and 1991 were not at hand; the reference is Linux.
+//! Memory is bounded: `divisor` places, `flows` queues, and in each room for what it held since it was last empty. The
+//! perturbation is the key of the hash. The papers of 1990 and 1991 were not at hand; the reference is Linux.
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
@@ -31,10 +31,10 @@
 //! | Linux has RED in each queue (`redflowlimit`) | not built | of Linux alone |
 //! | an arrival that meets `flows` queues in use | is dropped, though there may be room; not with the defaults, which hold fewer packets than queues | so in Linux |
 
+use crate::fifo::KEPT;
 use crate::flow_hasher::FlowHasher;
 use crate::longest::Longest;
 use crate::prelude::*;
-use crate::slab::{List, Slab};
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -75,14 +75,23 @@ discipline! {
     }
 }
 
+impl SfqParams {
+    fn quantum(&self) -> i64 {
+        i64::try_from(self.quantum.amount()).unwrap_or(i64::MAX / 2)
+    }
+
+    fn perturb_at(&self, now: Time) -> Option<Time> {
+        (self.perturb > Span::ZERO).then(|| now + self.perturb)
+    }
+}
+
 /// No queue has this hash.
 const EMPTY_SLOT: u32 = u32::MAX;
 
 /// A queue.
-#[derive(Clone, Copy, Debug, Default)]
-struct Slot {
-    queue: List,
-    packets: u64,
+#[derive(Clone, Debug)]
+struct Slot<P> {
+    queue: VecDeque<P>,
     allot: i64,
     hash: usize,
 }
@@ -90,8 +99,8 @@ struct Slot {
 /// Hashed queues that are served in turn.
 #[derive(Clone, Debug)]
 pub struct Sfq<P> {
-    pool: Slab<P>,
-    slots: Vec<Slot>,
+    params: SfqParams,
+    slots: Vec<Slot<P>>,
     /// Slots without packets, the next to be used last.
     free: Vec<u32>,
     /// The slot of each hash.
@@ -99,155 +108,135 @@ pub struct Sfq<P> {
     round: VecDeque<u32>,
     longest: Longest,
     perturbation: Option<FlowHasher>,
-    perturb: Option<Span>,
     perturb_at: Option<Time>,
-    quantum: i64,
-    depth: u64,
-    limit: u64,
-    headdrop: bool,
-    queued: u64,
+    packets: u64,
     bytes: u64,
-    /// Packets on their way from one perturbation to the next; kept to save allocations.
-    moving: VecDeque<P>,
 }
 
 impl<P: Packet> Sfq<P> {
     /// Empty queues.
     #[must_use]
     pub fn new(params: SfqParams) -> Self {
-        let SfqParams { divisor, flows, depth, quantum, limit, perturb, headdrop } = params;
+        let slot = |_| Slot { queue: VecDeque::new(), allot: 0, hash: 0 };
         Sfq {
-            pool: Slab::default(),
-            slots: vec![Slot::default(); flows as usize],
-            free: (0..flows as u32).collect(),
-            ht: vec![EMPTY_SLOT; divisor as usize],
+            slots: (0..params.flows).map(slot).collect(),
+            free: (0..params.flows as u32).collect(),
+            ht: vec![EMPTY_SLOT; params.divisor as usize],
             round: VecDeque::new(),
             longest: Longest::default(),
             perturbation: None,
-            perturb: (perturb > Span::ZERO).then_some(perturb),
             perturb_at: None,
-            quantum: i64::try_from(quantum.amount()).unwrap_or(i64::MAX / 2),
-            depth,
-            limit: limit.amount(),
-            headdrop,
-            queued: 0,
+            packets: 0,
             bytes: 0,
-            moving: VecDeque::new(),
+            params,
         }
     }
 
     /// The slot for a packet, which is free before if no other has its hash; none if none is free.
     fn slot(&mut self, hash: usize) -> Option<u32> {
-        match self.ht[hash] {
-            EMPTY_SLOT => {
-                let x = self.free.pop()?;
-                self.ht[hash] = x;
-                self.slots[x as usize] = Slot { hash, allot: self.quantum, ..Slot::default() };
-                self.round.push_back(x);
-                Some(x)
-            }
-            x => Some(x),
+        if self.ht[hash] == EMPTY_SLOT {
+            let x = self.free.pop()?;
+            self.ht[hash] = x;
+            let slot = &mut self.slots[x as usize];
+            (slot.hash, slot.allot) = (hash, self.params.quantum());
+            self.round.push_back(x);
         }
+        Some(self.ht[hash])
+    }
+
+    fn is_full(&self, x: u32) -> bool {
+        self.slots[x as usize].queue.len() as u64 >= self.params.depth
     }
 
     fn push(&mut self, x: u32, packet: P) {
         let slot = &mut self.slots[x as usize];
-        slot.packets += 1;
-        self.queued += 1;
+        self.packets += 1;
         self.bytes += packet.bytes();
-        self.longest.set(x, slot.packets);
-        self.pool.push_back(&mut slot.queue, packet);
+        slot.queue.push_back(packet);
+        self.longest.set(x, slot.queue.len() as u64);
     }
 
     /// Takes a packet from a slot; the caller sees to a slot that is empty then.
     fn take(&mut self, x: u32, first: bool) -> Option<P> {
-        let slot = &mut self.slots[x as usize];
-        let packet = if first { self.pool.pop_front(&mut slot.queue) } else { self.pool.pop_back(&mut slot.queue) }?;
-        slot.packets -= 1;
-        self.queued -= 1;
+        let queue = &mut self.slots[x as usize].queue;
+        let packet = if first { queue.pop_front() } else { queue.pop_back() }?;
+        self.packets -= 1;
         self.bytes -= packet.bytes();
-        self.longest.set(x, slot.packets);
+        self.longest.set(x, queue.len() as u64);
         Some(packet)
     }
 
     /// The slot at the head of the round has no packets.
     fn leave(&mut self) {
         if let Some(x) = self.round.pop_front() {
-            self.release(x);
+            let slot = &mut self.slots[x as usize];
+            slot.queue.shrink_to(KEPT);
+            self.ht[slot.hash] = EMPTY_SLOT;
+            self.free.push(x);
         }
-    }
-
-    fn release(&mut self, x: u32) {
-        self.ht[self.slots[x as usize].hash] = EMPTY_SLOT;
-        self.free.push(x);
     }
 
     /// Puts a packet in the place of the first of a slot. Its length does not change, and so has not changed last.
-    fn replace_first(&mut self, x: u32, packet: P) -> Option<P> {
-        let slot = &mut self.slots[x as usize];
+    fn replace_first(&mut self, x: u32, packet: P) -> P {
+        let queue = &mut self.slots[x as usize].queue;
         self.bytes += packet.bytes();
-        self.pool.push_back(&mut slot.queue, packet);
-        let first = self.pool.pop_front(&mut slot.queue)?;
+        queue.push_back(packet);
+        let first = queue.pop_front().expect("a packet has joined it");
         self.bytes -= first.bytes();
-        Some(first)
+        first
     }
 
-    /// The buffer is too full by one packet.
-    fn drop_one(&mut self) -> Option<P> {
-        let longest = self.longest.get()?;
-        if self.longest.length(longest) > 1 {
-            return self.take(longest, self.headdrop);
+    /// Drops a packet of the longest queue while the limit is exceeded.
+    fn drop_excess(&mut self, reason: DropReason, ctx: &mut Ctx<'_, P>) {
+        while self.packets > self.params.limit.amount() {
+            let longest = self.longest.get().expect("more is queued than the limit");
+            let victim = if self.slots[longest as usize].queue.len() > 1 {
+                self.take(longest, self.params.headdrop)
+            } else {
+                // All have one packet.
+                let victim = self.take(self.round[0], true);
+                self.leave();
+                victim
+            };
+            ctx.drop(victim.expect("a slot of the round has packets"), reason);
         }
-        // All have one packet.
-        let x = *self.round.front()?;
-        let packet = self.take(x, true);
-        self.leave();
-        packet
     }
 
-    /// Hashes all packets anew.
-    fn rehash(&mut self, hash: FlowHasher, ctx: &mut Ctx<'_, P>) {
-        let mut moving = core::mem::take(&mut self.moving);
+    /// Draws another hash, and queues all packets anew.
+    fn perturb(&mut self, ctx: &mut Ctx<'_, P>) -> FlowHasher {
+        let hash = FlowHasher::new(ctx.rng);
+        (self.perturbation, self.perturb_at) = (Some(hash), self.params.perturb_at(ctx.now));
+        let mut moving = Vec::new();
         // In the order of the slots, as Linux does; those without packets are not looked at.
         self.round.make_contiguous().sort_unstable();
-        while let Some(x) = self.round.pop_front() {
+        while let Some(&x) = self.round.front() {
             while let Some(packet) = self.take(x, true) {
-                moving.push_back(packet);
+                moving.push(packet);
             }
-            self.release(x);
+            self.leave();
         }
-        for packet in moving.drain(..) {
+        for packet in moving {
             match self.slot(hash.bucket(packet.flow(), self.ht.len())) {
-                Some(x) if self.slots[x as usize].packets < self.depth => self.push(x, packet),
+                Some(x) if !self.is_full(x) => self.push(x, packet),
                 _ => ctx.drop(packet, DropReason::Tail),
             }
         }
-        self.moving = moving;
+        hash
     }
 }
 
 impl<P: Packet> Discipline<P> for Sfq<P> {
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
-        if self.perturbation.is_none() {
-            self.perturb_at = self.perturb.map(|perturb| ctx.now + perturb);
-        }
-        let hash = *self.perturbation.get_or_insert_with(|| FlowHasher::new(ctx.rng));
+        let hash = self.perturbation.unwrap_or_else(|| self.perturb(ctx));
         let Some(x) = self.slot(hash.bucket(packet.flow(), self.ht.len())) else {
             return ctx.drop(packet, DropReason::Tail);
         };
-        if self.slots[x as usize].packets >= self.depth {
-            let lost = if self.headdrop { self.replace_first(x, packet) } else { Some(packet) };
-            if let Some(lost) = lost {
-                ctx.drop(lost, DropReason::Tail);
-            }
-            return;
+        if self.is_full(x) {
+            let lost = if self.params.headdrop { self.replace_first(x, packet) } else { packet };
+            return ctx.drop(lost, DropReason::Tail);
         }
         self.push(x, packet);
-        if self.queued > self.limit {
-            if let Some(victim) = self.drop_one() {
-                ctx.drop(victim, DropReason::Tail);
-            }
-        }
+        self.drop_excess(DropReason::Tail, ctx);
     }
 
     fn dequeue(&mut self, _ctx: &mut Ctx<'_, P>) -> Option<P> {
@@ -255,16 +244,15 @@ impl<P: Packet> Discipline<P> for Sfq<P> {
             let x = *self.round.front()?;
             let slot = &mut self.slots[x as usize];
             if slot.allot <= 0 {
-                slot.allot += self.quantum;
+                slot.allot += self.params.quantum();
                 self.round.rotate_left(1);
                 continue;
             }
             let packet = self.take(x, true)?;
             let slot = &mut self.slots[x as usize];
-            if slot.packets == 0 {
+            slot.allot -= packet.bytes() as i64;
+            if slot.queue.is_empty() {
                 self.leave();
-            } else {
-                slot.allot -= packet.bytes() as i64;
             }
             return Some(packet);
         }
@@ -276,10 +264,7 @@ impl<P: Packet> Discipline<P> for Sfq<P> {
 
     fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
         if self.perturb_at.is_some_and(|at| at <= ctx.now) {
-            let hash = FlowHasher::new(ctx.rng);
-            self.perturbation = Some(hash);
-            self.perturb_at = self.perturb.map(|perturb| ctx.now + perturb);
-            self.rehash(hash, ctx);
+            self.perturb(ctx);
         }
     }
 
@@ -290,7 +275,7 @@ impl<P: Packet> Discipline<P> for Sfq<P> {
 
 impl<P: Packet> Buffer<P> for Sfq<P> {
     fn packets(&self) -> u64 {
-        self.queued
+        self.packets
     }
 
     fn bytes(&self) -> u64 {
@@ -298,23 +283,15 @@ impl<P: Packet> Buffer<P> for Sfq<P> {
     }
 
     fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        for x in &self.round {
-            self.pool.iter(self.slots[*x as usize].queue).for_each(&mut *visit);
-        }
+        self.round.iter().flat_map(|x| &self.slots[*x as usize].queue).for_each(visit);
     }
 }
 
 impl<P: Packet> Configure<P> for Sfq<P> {
     fn configure(&mut self, params: SfqParams, ctx: &mut Ctx<'_, P>) {
-        let SfqParams { depth, quantum, limit, perturb, headdrop, .. } = params;
-        self.quantum = i64::try_from(quantum.amount()).unwrap_or(i64::MAX / 2);
-        (self.depth, self.limit, self.headdrop) = (depth, limit.amount(), headdrop);
-        self.perturb = (perturb > Span::ZERO).then_some(perturb);
-        self.perturb_at = self.perturbation.and(self.perturb).map(|perturb| ctx.now + perturb);
-        while self.queued > self.limit {
-            let Some(victim) = self.drop_one() else { break };
-            ctx.drop(victim, DropReason::Reconfigured);
-        }
+        self.perturb_at = self.perturbation.and_then(|_| params.perturb_at(ctx.now));
+        self.params = params;
+        self.drop_excess(DropReason::Reconfigured, ctx);
     }
 }
 
