@@ -28,10 +28,13 @@
 //! | the quantum is at least the longest packet (1995); 250 bytes in ns-2, the MTU in Linux's `drr` | the link's typical packet, or any from 64 bytes on | the paper's. It moves the order, hardly the shares: UDP of 2 Mbit/s beside 32 TCPs on 1 Mbit/s gets 3.7 % with 250, 1000 and 1514 bytes. With less, the link goes round the flows more than once for a packet: the shares are the same, the time is not |
 //! | an arrival longer than the whole limit | is refused, and nothing else is dropped | no drop could make room for it |
 
+use crate::fifo::KEPT;
 use crate::flow_table::FlowTable;
 use crate::longest::Longest;
 use crate::prelude::*;
-use crate::slab::{List, Slab};
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
 
 choices! {
     /// Which packet of the longest queue is dropped.
@@ -65,29 +68,53 @@ discipline! {
     }
 }
 
-/// A flow that has packets.
+/// A flow that has packets, or the place of one that had.
 #[derive(Clone, Debug)]
-struct Flow {
-    key: FlowKey,
-    queue: List,
+struct Flow<P> {
+    queue: VecDeque<P>,
     bytes: u64,
     deficit: u64,
     /// Whether its turn has begun and the quantum is added.
     served: bool,
+    /// Its neighbours in the round.
+    prev: u32,
+    next: u32,
+}
+
+impl<P> Flow<P> {
+    /// Without packets; when many flows are active, most have one.
+    fn new() -> Self {
+        Flow { queue: VecDeque::with_capacity(1), bytes: 0, deficit: 0, served: false, prev: 0, next: 0 }
+    }
+}
+
+/// Puts a flow at the end of the round, its turn to come.
+fn link<P>(flows: &mut [Flow<P>], at: u32) {
+    let last = core::mem::replace(&mut flows[0].prev, at);
+    flows[last as usize].next = at;
+    let flow = &mut flows[at as usize];
+    (flow.prev, flow.next, flow.served) = (last, 0, false);
+}
+
+/// Takes a flow out of the round.
+fn unlink<P>(flows: &mut [Flow<P>], at: u32) {
+    let Flow { prev, next, .. } = flows[at as usize];
+    flows[prev as usize].next = next;
+    flows[next as usize].prev = prev;
 }
 
 /// A queue for each flow under deficit round robin.
 #[derive(Clone, Debug)]
 pub struct Fq<P> {
-    packets: Slab<P>,
-    flows: Slab<Flow>,
-    round: List,
+    params: FqParams,
+    /// The first is none: it closes the ring of those that are in the round. A flow may leave the ring anywhere, since it
+    /// may lose its last packet to a drop.
+    flows: Vec<Flow<P>>,
+    /// Places of flows that had packets, which serve again.
+    free: Vec<u32>,
     index: FlowTable<u32>,
     longest: Longest,
-    quantum: u64,
-    limit: Limit,
-    drop: End,
-    queued: u64,
+    packets: u64,
     bytes: u64,
 }
 
@@ -96,16 +123,13 @@ impl<P: Packet> Fq<P> {
     #[must_use]
     pub fn new(params: FqParams) -> Self {
         Fq {
-            packets: Slab::default(),
-            flows: Slab::default(),
-            round: List::default(),
+            params,
+            flows: vec![Flow::new()],
+            free: Vec::new(),
             // The buffer bounds them.
             index: FlowTable::new(usize::MAX),
             longest: Longest::default(),
-            quantum: params.quantum.amount(),
-            limit: Limit::of(params.limit),
-            drop: params.drop,
-            queued: 0,
+            packets: 0,
             bytes: 0,
         }
     }
@@ -118,26 +142,29 @@ impl<P: Packet> Fq<P> {
 
     /// Takes a packet from a flow; one without packets is forgotten.
     fn take(&mut self, at: u32, end: End) -> Option<P> {
-        let flow = self.flows.get_mut(at)?;
+        let flow = &mut self.flows[at as usize];
         let packet = match end {
-            End::Tail => self.packets.pop_back(&mut flow.queue),
-            End::Head => self.packets.pop_front(&mut flow.queue),
+            End::Tail => flow.queue.pop_back(),
+            End::Head => flow.queue.pop_front(),
         }?;
         flow.bytes -= packet.bytes();
-        self.queued -= 1;
+        self.packets -= 1;
         self.bytes -= packet.bytes();
         self.longest.set(at, flow.bytes);
         if flow.queue.is_empty() {
-            self.index.remove_at(self.index.find(flow.key).expect("a flow that has packets"));
-            self.flows.remove(&mut self.round, at);
+            self.index.remove_at(self.index.find(packet.flow()).expect("a flow that has packets"));
+            flow.queue.shrink_to(KEPT);
+            flow.deficit = 0;
+            unlink(&mut self.flows, at);
+            self.free.push(at);
         }
         Some(packet)
     }
 
     /// Drops packets of the longest queue while the limit is exceeded.
     fn drop_excess(&mut self, reason: DropReason, ctx: &mut Ctx<'_, P>) {
-        while self.limit.is_exceeded(self.queued, self.bytes) {
-            let Some(victim) = self.longest.get().and_then(|at| self.take(at, self.drop)) else { break };
+        while Limit::of(self.params.limit).is_exceeded(self.packets, self.bytes) {
+            let Some(victim) = self.longest.get().and_then(|at| self.take(at, self.params.drop)) else { break };
             ctx.drop(victim, reason);
         }
     }
@@ -145,40 +172,44 @@ impl<P: Packet> Fq<P> {
 
 impl<P: Packet> Discipline<P> for Fq<P> {
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
-        if !self.limit.has_room(0, 0, packet.bytes()) {
+        if !Limit::of(self.params.limit).has_room(0, 0, packet.bytes()) {
             return ctx.drop(packet, DropReason::Tail);
         }
-        let key = packet.flow();
         let new = || {
-            let flow = Flow { key, queue: List::default(), bytes: 0, deficit: 0, served: false };
-            self.flows.push_back(&mut self.round, flow)
+            let at = self.free.pop().unwrap_or_else(|| {
+                self.flows.push(Flow::new());
+                self.flows.len() as u32 - 1
+            });
+            link(&mut self.flows, at);
+            at
         };
-        let place = self.index.find_or_insert(key, ctx.rng, new).expect("no bound but the buffer");
+        let place = self.index.find_or_insert(packet.flow(), ctx.rng, new).expect("no bound but the buffer");
         let at = self.index[place];
-        let flow = self.flows.get_mut(at).expect("the index names flows that have packets");
+        let flow = &mut self.flows[at as usize];
         flow.bytes += packet.bytes();
-        self.queued += 1;
+        self.packets += 1;
         self.bytes += packet.bytes();
         self.longest.set(at, flow.bytes);
-        self.packets.push_back(&mut flow.queue, packet);
+        flow.queue.push_back(packet);
         self.drop_excess(DropReason::Tail, ctx);
     }
 
     fn dequeue(&mut self, _ctx: &mut Ctx<'_, P>) -> Option<P> {
         loop {
-            let at = self.round.front()?;
-            let flow = self.flows.get_mut(at)?;
+            let at = self.flows[0].next;
+            let flow = &mut self.flows[at as usize];
+            // An empty round gives the first of all flows, which never has a packet.
+            let first = flow.queue.front()?.bytes();
             if !flow.served {
-                flow.deficit += self.quantum;
+                flow.deficit += self.params.quantum.amount();
                 flow.served = true;
             }
-            let first = self.packets.get(flow.queue.front()?)?.bytes();
             if first <= flow.deficit {
                 flow.deficit -= first;
                 return self.take(at, End::Head);
             }
-            flow.served = false;
-            self.flows.rotate(&mut self.round);
+            unlink(&mut self.flows, at);
+            link(&mut self.flows, at);
         }
     }
 
@@ -189,7 +220,7 @@ impl<P: Packet> Discipline<P> for Fq<P> {
 
 impl<P: Packet> Buffer<P> for Fq<P> {
     fn packets(&self) -> u64 {
-        self.queued
+        self.packets
     }
 
     fn bytes(&self) -> u64 {
@@ -197,15 +228,17 @@ impl<P: Packet> Buffer<P> for Fq<P> {
     }
 
     fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        for flow in self.flows.iter(self.round) {
-            self.packets.iter(flow.queue).for_each(&mut *visit);
+        let mut flow = &self.flows[self.flows[0].next as usize];
+        while !flow.queue.is_empty() {
+            flow.queue.iter().for_each(&mut *visit);
+            flow = &self.flows[flow.next as usize];
         }
     }
 }
 
 impl<P: Packet> Configure<P> for Fq<P> {
     fn configure(&mut self, params: FqParams, ctx: &mut Ctx<'_, P>) {
-        (self.quantum, self.limit, self.drop) = (params.quantum.amount(), Limit::of(params.limit), params.drop);
+        self.params = params;
         self.drop_excess(DropReason::Reconfigured, ctx);
     }
 }

@@ -49,7 +49,6 @@ pub mod rio;
 pub mod rio_ps;
 pub mod sfb;
 pub mod sfq;
-pub mod slab;
 pub mod source_quench;
 pub mod sred;
 pub mod ut_lt;

@@ -97,9 +97,19 @@ fn a_million_flows_cost_what_the_buffer_holds() {
         }
     }
     let fq = &harness.discipline;
-    assert_eq!((fq.flows(), fq.packets.nodes(), fq.flows.nodes()), (299, 301, 301), "after a departure");
+    assert_eq!((fq.flows(), fq.flows.len()), (299, 302), "after a departure");
+    assert!(fq.flows.iter().all(|flow| flow.queue.capacity() == 1));
     assert!(fq.index.allocated() <= 2 * 300 + 512, "{}", fq.index.allocated());
     harness.assert_conserved();
+}
+
+#[test]
+fn flows_that_leave_give_memory_back() {
+    let mut harness = harness(1000, Size::Packets(1000), End::Tail);
+    (0..1000).for_each(|k| harness.arrive(k % 10, 1000));
+    assert!(harness.discipline.flows[1..].iter().all(|flow| flow.queue.capacity() >= 100));
+    while harness.depart().is_some() {}
+    assert!(harness.discipline.flows[1..].iter().all(|flow| flow.queue.capacity() == KEPT));
 }
 
 #[test]
