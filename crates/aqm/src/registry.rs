@@ -62,19 +62,21 @@ pub trait Drops {
     const PROPORTIONAL: &'static [DropReason] = &[DropReason::Early, DropReason::Forced];
 }
 
-/// Makes `all()` and `build()` from one line for each discipline.
+/// Makes `all()` and `build()` from one line for each discipline, and its name in the crate.
 macro_rules! registry {
     ($($module:ident :: $Type:ident),* $(,)?) => {
+        $(pub use $module::$Type;)*
+
         /// Every discipline, in the order in which they are listed to people.
         #[must_use]
         pub fn all() -> &'static [Entry] {
             use crate::registry::Drops;
             const ALL: &[Entry] = &[$(
                 Entry {
-                    table: sluicegate_base::params::Table::of::<$module::$Type<()>>()
+                    table: sluicegate_base::params::Table::of::<$Type<()>>()
                         .documented(include_str!(concat!(stringify!($module), ".rs"))),
-                    reasons: $module::$Type::<()>::REASONS,
-                    proportional: $module::$Type::<()>::PROPORTIONAL,
+                    reasons: $Type::<()>::REASONS,
+                    proportional: $Type::<()>::PROPORTIONAL,
                 },
             )*];
             ALL
@@ -90,8 +92,8 @@ macro_rules! registry {
         ) -> Option<configure::Built<P>> {
             use sluicegate_base::Declared;
             $(
-                if name == <$module::$Type<P> as Declared>::ABOUT.name {
-                    return Some(configure::build(given, link, $module::$Type::<P>::new));
+                if name == <$Type<P> as Declared>::ABOUT.name {
+                    return Some(configure::build(given, link, $Type::<P>::new));
                 }
             )*
             None
@@ -106,7 +108,7 @@ macro_rules! containers {
         #[must_use]
         pub fn is_container(name: &str) -> bool {
             use sluicegate_base::Declared;
-            [$(<$module::$Type<()> as Declared>::ABOUT.name),*].contains(&name)
+            [$(<$Type<()> as Declared>::ABOUT.name),*].contains(&name)
         }
 
         /// Builds the container of this name with these classes, one at least, from given values.
@@ -120,8 +122,8 @@ macro_rules! containers {
         ) -> Option<configure::Built<P>> {
             use sluicegate_base::Declared;
             $(
-                if name == <$module::$Type<P> as Declared>::ABOUT.name {
-                    let new = |params| $module::$Type::<P>::with_classes(params, classes);
+                if name == <$Type<P> as Declared>::ABOUT.name {
+                    let new = |params| $Type::<P>::with_classes(params, classes);
                     return Some(configure::build(given, link, new));
                 }
             )*
