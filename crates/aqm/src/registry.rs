@@ -43,23 +43,24 @@ macro_rules! discipline {
                 title: $title,
                 source: $source,
                 tc: concat!($($tc)?),
-                module: "", // the registry has it
+                module: "", // its registry entry has it
             };
         }
 
-        impl<P> crate::registry::Drops for $Type<P> {
-            const REASONS: &'static [crate::DropReason] = &[$(crate::DropReason::$reason),+];
-            $(const PROPORTIONAL: &'static [crate::DropReason] = &[$(crate::DropReason::$proportional),*];)?
+        impl<P> $Type<P> {
+            /// Its entry in the registry; `module` is the source text of its module.
+            pub(crate) const fn entry(module: &'static str) -> crate::Entry {
+                crate::Entry {
+                    table: sluicegate_base::params::Table::of::<Self>().documented(module),
+                    reasons: &[$(crate::DropReason::$reason),+],
+                    proportional: crate::registry::discipline!(@proportional $(($($proportional),*))?),
+                }
+            }
         }
     };
-}
 
-/// Why a discipline drops packets.
-pub trait Drops {
-    /// All reasons, beside `reconfigured`.
-    const REASONS: &'static [DropReason];
-    /// Those that fall on flows in proportion to what they send.
-    const PROPORTIONAL: &'static [DropReason] = &[DropReason::Early, DropReason::Forced];
+    (@proportional) => { &[crate::DropReason::Early, crate::DropReason::Forced] };
+    (@proportional ($($reason:ident),*)) => { &[$(crate::DropReason::$reason),*] };
 }
 
 /// Makes `all()` and `build()` from one line for each discipline, and its name in the crate.
@@ -70,15 +71,7 @@ macro_rules! registry {
         /// Every discipline, in the order in which they are listed to people.
         #[must_use]
         pub fn all() -> &'static [Entry] {
-            use crate::registry::Drops;
-            const ALL: &[Entry] = &[$(
-                Entry {
-                    table: sluicegate_base::params::Table::of::<$Type<()>>()
-                        .documented(include_str!(concat!(stringify!($module), ".rs"))),
-                    reasons: $Type::<()>::REASONS,
-                    proportional: $Type::<()>::PROPORTIONAL,
-                },
-            )*];
+            const ALL: &[Entry] = &[$($Type::<()>::entry(include_str!(concat!(stringify!($module), ".rs")))),*];
             ALL
         }
 
