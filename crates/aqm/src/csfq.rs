@@ -11,7 +11,7 @@
 //!     A ← the rate of arrivals, F ← that of what is let through, both averaged as above with K_α
 //!     A ≥ C:  congested from now on?  a window starts;    K_α since it started?  α ← α·C/F, a window starts
 //!     A < C:  uncongested from now on?  a window starts;  K_α since?  α ← the largest label of the window, a window starts
-//!     queue it, with label ← min(label, the new α) if it could have been dropped;  the buffer is full?  lose it, α ← 0.99·α  (tail)
+//!     queue it, with label ← min(label, the new α) if it could have been dropped;  the buffer is full?  drop it, α ← 0.99·α  (tail)
 //! ```
 //!
 //! At one link the edge and the core may sit in the same queue: `role` = both, the default. On a path of several links the
@@ -28,7 +28,7 @@
 //! | uncongested, α is the largest label of the last window, and still drops what exceeds it | nothing is dropped while uncongested | so that a flow that speeds up on a link with room is not dropped. α is taken up when congestion begins |
 //! | nothing on a window without packets | α is at least the label of the packet that ends the window | else the first packet after a pause would leave α = 0, which drops everything |
 //! | α at first | C | no flow can have more |
-//! | α is lowered by 1 % for each loss to a full buffer, by at most 25 % between two estimates | so | the paper's |
+//! | α is lowered by 1 % for each drop at a full buffer, by at most 25 % between two estimates | so | the paper's |
 //! | a packet that could have been dropped is relabelled α after α has been estimated (Fig. 3) | so, but with no more than its own label | where α rises above the label just then, the flow has not become faster |
 //! | flows have weights | all are equal | the comparison here knows none |
 //! | labels are in the IP header | in the packet's label, as a number of bit/s in 32-bit floating point | as precise as the estimate; other queues on the path must leave the label alone |
@@ -151,12 +151,12 @@ impl Edge {
 /// A first-in-first-out queue under CSFQ.
 #[derive(Clone, Debug)]
 pub struct Csfq<P> {
+    params: CsfqParams,
     fifo: Fifo<P>,
     edge: Option<Edge>,
-    c: f64,
-    k_alpha: Span,
+    /// The fair rate in bit/s.
     alpha: f64,
-    /// What losses to a full buffer may lower α to.
+    /// What drops at a full buffer may lower α to.
     floor: f64,
     /// The largest label of the present window, while uncongested.
     tmp_alpha: f64,
@@ -170,14 +170,12 @@ impl<P: Packet> Csfq<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(params: CsfqParams) -> Self {
-        let CsfqParams { role, k, k_alpha, c, flows, limit } = params;
-        let edge = Edge { rates: FlowTable::new(flows as usize), silent: Vec::new(), now: Time::ZERO, k };
-        let c = c.0 as f64;
+        let rates = FlowTable::new(params.flows as usize);
+        let edge = Edge { rates, silent: Vec::new(), now: Time::ZERO, k: params.k };
+        let c = params.c.0 as f64;
         Csfq {
-            fifo: Fifo::new(limit),
-            edge: (role == Role::Both).then_some(edge),
-            c,
-            k_alpha,
+            fifo: Fifo::new(params.limit),
+            edge: (params.role == Role::Both).then_some(edge),
             alpha: c,
             floor: 0.75 * c,
             tmp_alpha: 0.0,
@@ -185,28 +183,24 @@ impl<P: Packet> Csfq<P> {
             start_time: Time::ZERO,
             arrivals: Average::ZERO,
             accepted: Average::ZERO,
+            params,
         }
-    }
-
-    /// The fair rate α in bit/s.
-    #[must_use]
-    pub fn alpha(&self) -> f64 {
-        self.alpha
     }
 
     fn estimate_alpha(&mut self, bytes: u64, label: f64, dropped: bool, now: Time) {
-        self.arrivals.packet(bytes, now, self.k_alpha);
+        let (c, k_alpha) = (self.params.c.0 as f64, self.params.k_alpha);
+        self.arrivals.packet(bytes, now, k_alpha);
         if !dropped {
-            self.accepted.packet(bytes, now, self.k_alpha);
+            self.accepted.packet(bytes, now, k_alpha);
         }
-        let congested = self.arrivals.rate >= self.c;
-        let over = now > self.start_time + self.k_alpha;
+        let congested = self.arrivals.rate >= c;
+        let over = now > self.start_time + k_alpha;
         if congested != self.congested {
             self.congested = congested;
             (self.start_time, self.tmp_alpha) = (now, 0.0);
         } else if congested && over {
             if self.accepted.rate > 0.0 {
-                self.alpha *= self.c / self.accepted.rate;
+                self.alpha *= c / self.accepted.rate;
             }
             (self.start_time, self.floor) = (now, 0.75 * self.alpha);
         } else if !congested {
@@ -260,11 +254,11 @@ impl<P: Packet> Discipline<P> for Csfq<P> {
 
 impl<P: Packet> Configure<P> for Csfq<P> {
     fn configure(&mut self, params: CsfqParams, ctx: &mut Ctx<'_, P>) {
-        (self.c, self.k_alpha) = (params.c.0 as f64, params.k_alpha);
         if let Some(edge) = &mut self.edge {
             edge.k = params.k;
         }
         self.fifo.resize(params.limit, ctx);
+        self.params = params;
     }
 }
 

@@ -180,7 +180,7 @@ impl<P: Packet> Configure<P> for Decbit<P> {
         }
         self.threshold = params.threshold;
         if let Some(shares) = &mut self.shares {
-            shares.set_factor(params.capacity_factor);
+            shares.factor = params.capacity_factor;
         }
         self.fifo.resize(params.limit, ctx);
     }

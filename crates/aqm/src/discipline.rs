@@ -5,7 +5,7 @@ use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
 use sluicegate_base::params::Raw;
-use sluicegate_base::{Ecn, Link, Stream, Time};
+use sluicegate_base::{Ecn, Link, Stream, Time, choices};
 
 /// Which flow a packet belongs to: a flow number in the simulator, a keyed hash of the 5-tuple for real packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,65 +41,27 @@ pub trait Packet: Send {
     fn set_label(&mut self, _label: u32) {}
 }
 
-/// Why a packet was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum DropReason {
-    /// The queue was full.
-    Tail,
-    /// An early drop, with the discipline's probability.
-    Early,
-    /// A certain drop, because the discipline's measure of congestion, or of the flow's part of the buffer, stood at its
-    /// upper bound.
-    Forced,
-    /// It met a packet of its own flow (CHOKe), as the arrival or as the one found in the queue.
-    Match,
-    /// It exceeded what its flow was restricted to.
-    Policed,
-    /// The queue was changed while it was in use: a smaller limit, or another discipline, left no room for it.
-    Reconfigured,
+choices! {
+    /// Why a packet was dropped. The word is that of column names: `drops_<word>`.
+    pub enum DropReason {
+        /// The queue was full.
+        Tail = "tail",
+        /// An early drop, with the discipline's probability.
+        Early = "early",
+        /// A certain drop: the measure of congestion, or of its flow's part of the buffer, stood at its upper bound.
+        Forced = "forced",
+        /// It met a packet of its own flow, as the arrival or as the one found in the queue.
+        Match = "match",
+        /// It exceeded what its flow was restricted to.
+        Policed = "policed",
+        /// The queue was changed while it was in use, and had no room for it any more.
+        Reconfigured = "reconfigured",
+    }
 }
 
 impl DropReason {
-    /// All reasons, in the order of their columns.
-    pub const ALL: &'static [DropReason] = &[
-        DropReason::Tail,
-        DropReason::Early,
-        DropReason::Forced,
-        DropReason::Match,
-        DropReason::Policed,
-        DropReason::Reconfigured,
-    ];
     /// How many there are.
     pub const COUNT: usize = DropReason::ALL.len();
-
-    /// The name in column names: `drops_<name>`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            DropReason::Tail => "tail",
-            DropReason::Early => "early",
-            DropReason::Forced => "forced",
-            DropReason::Match => "match",
-            DropReason::Policed => "policed",
-            DropReason::Reconfigured => "reconfigured",
-        }
-    }
-
-    /// What the reason means, for the manual.
-    #[must_use]
-    pub fn doc(self) -> &'static str {
-        match self {
-            DropReason::Tail => "the queue was full",
-            DropReason::Early => "an early drop, with the discipline's probability",
-            DropReason::Forced => {
-                "a certain drop: the measure of congestion, or of its flow's part of the buffer, stood at its upper bound"
-            }
-            DropReason::Match => "it met a packet of its own flow, as the arrival or as the one found in the queue",
-            DropReason::Policed => "it exceeded what its flow was restricted to",
-            DropReason::Reconfigured => "the queue was changed while it was in use, and had no room for it any more",
-        }
-    }
 }
 
 /// What the driver provides for one call: the time, random numbers, and a place for dropped packets.
@@ -215,7 +177,7 @@ pub trait Discipline<P>: Send {
     }
 }
 
-/// The message for a parameter that there is not.
+/// Error message for an unknown parameter.
 pub(crate) fn unknown(name: &str, known: &[&str]) -> String {
     "no such parameter: \"".to_owned() + name + "\"" + &sluicegate_base::params::did_you_mean(name, known)
 }

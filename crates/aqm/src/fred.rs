@@ -76,8 +76,6 @@ pub struct Fred<P> {
     params: FredParams,
     fifo: Fifo<P>,
     flows: FlowTable<Flow>,
-    min_th: f64,
-    max_th: f64,
     avg: f64,
     avgcq: f64,
     count: i64,
@@ -93,8 +91,6 @@ impl<P: Packet> Fred<P> {
             fifo: Fifo::new(params.red.limit),
             // The buffer bounds them.
             flows: FlowTable::new(usize::MAX),
-            min_th: params.red.min_th.amount() as f64,
-            max_th: params.red.max_th.amount() as f64,
             avg: 0.0,
             avgcq: 1.0,
             count: -1,
@@ -121,8 +117,8 @@ impl<P: Packet> Fred<P> {
     }
 
     /// Whether RED's chance falls on an arrival of a flow with so many packets.
-    fn chance(&mut self, qlen: f64, ctx: &mut Ctx<'_, P>) -> bool {
-        if !(self.min_th..self.max_th).contains(&self.avg) {
+    fn chance(&mut self, qlen: f64, band: core::ops::Range<f64>, ctx: &mut Ctx<'_, P>) -> bool {
+        if !band.contains(&self.avg) {
             self.count = -1;
             return false;
         }
@@ -130,7 +126,7 @@ impl<P: Packet> Fred<P> {
         if qlen < (self.params.min_q as f64).max(self.avgcq) {
             return false;
         }
-        let p_b = self.params.red.max_p * (self.avg - self.min_th) / (self.max_th - self.min_th);
+        let p_b = self.params.red.max_p * (self.avg - band.start) / (band.end - band.start);
         let rest = 1.0 - self.count as f64 * p_b;
         let signal = rest <= 0.0 || ctx.rng.uniform() * rest < p_b;
         if signal {
@@ -142,14 +138,15 @@ impl<P: Packet> Fred<P> {
     /// Why an arrival of the flow at this position is dropped, if it is.
     fn judge(&mut self, at: usize, packet: &mut P, ctx: &mut Ctx<'_, P>) -> Option<DropReason> {
         let Flow { qlen, strike } = self.flows[at];
-        let full = self.avg >= self.max_th;
-        let max_q = if full { 2.0 } else { self.min_th };
+        let band = self.params.red.min_th.amount() as f64..self.params.red.max_th.amount() as f64;
+        let full = self.avg >= band.end;
+        let max_q = if full { 2.0 } else { band.start };
         let had = qlen as f64;
         if had >= max_q || (full && had > 2.0 * self.avgcq) || (had >= self.avgcq && strike > 1) {
             self.flows[at].strike += 1;
             return Some(DropReason::Policed);
         }
-        if self.chance(had, ctx) && !(self.params.ecn && packet.mark()) {
+        if self.chance(had, band, ctx) && !(self.params.ecn && packet.mark()) {
             return Some(DropReason::Early);
         }
         (!self.fifo.has_room(packet)).then_some(DropReason::Tail)
@@ -200,7 +197,6 @@ impl<P: Packet> Discipline<P> for Fred<P> {
 
 impl<P: Packet> Configure<P> for Fred<P> {
     fn configure(&mut self, params: FredParams, ctx: &mut Ctx<'_, P>) {
-        (self.min_th, self.max_th) = (params.red.min_th.amount() as f64, params.red.max_th.amount() as f64);
         self.fifo.set_limit(params.red.limit);
         while let Some((packet, ())) = self.fifo.pop_excess() {
             self.forget(&packet);

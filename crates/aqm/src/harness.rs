@@ -1,7 +1,6 @@
 //! A harness to drive one discipline by hand: in unit tests, property tests and benches.
 
 use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-use crate::fifo::Buffer;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -15,7 +14,7 @@ pub struct TestPacket {
     pub flow: u64,
     /// Its length in bytes.
     pub bytes: u64,
-    /// Its place in the order of arrival, from 0.
+    /// Its position in the order of arrival, from 0.
     pub serial: u64,
     /// Its ECN field.
     pub ecn: Ecn,
@@ -54,41 +53,10 @@ impl Packet for TestPacket {
     }
 }
 
-/// A discipline of any kind is one, too, so that the harness can hold what the registry builds.
-impl<P> Discipline<P> for Box<dyn Discipline<P>> {
-    fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
-        (**self).enqueue(packet, ctx);
-    }
-    fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
-        (**self).dequeue(ctx)
-    }
-    fn buffer(&self) -> &dyn Buffer<P> {
-        (**self).buffer()
-    }
-    fn next_wakeup(&self) -> Option<Time> {
-        (**self).next_wakeup()
-    }
-    fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
-        (**self).wake(ctx);
-    }
-    fn set(&mut self, name: &str, value: &Raw, ctx: &mut Ctx<'_, P>) -> Result<(), String> {
-        (**self).set(name, value, ctx)
-    }
-    fn link_changed(&mut self, link: &Link, ctx: &mut Ctx<'_, P>) {
-        (**self).link_changed(link, ctx);
-    }
-    fn average(&self) -> Option<f64> {
-        (**self).average()
-    }
-    fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
-        (**self).state(visit);
-    }
-}
-
 /// A discipline on the bench, with a clock that the test turns.
-pub struct Harness<D> {
+pub struct Harness<D: ?Sized> {
     /// The discipline.
-    pub discipline: D,
+    pub discipline: Box<D>,
     /// The clock.
     pub now: Time,
     /// What it dropped, in order.
@@ -106,6 +74,13 @@ pub struct Harness<D> {
 impl<D: Discipline<TestPacket>> Harness<D> {
     /// Puts a discipline on the bench.
     pub fn new(discipline: D, seed: u64) -> Self {
+        Harness::boxed(Box::new(discipline), seed)
+    }
+}
+
+impl<D: Discipline<TestPacket> + ?Sized> Harness<D> {
+    /// The same for one that the registry has built.
+    pub fn boxed(discipline: Box<D>, seed: u64) -> Self {
         let rng = Stream::new(seed, "queue");
         Harness { discipline, now: Time::ZERO, dropped: Vec::new(), rng, arrived: 0, departed: 0, quenched: Vec::new() }
     }
@@ -130,7 +105,7 @@ impl<D: Discipline<TestPacket>> Harness<D> {
         self.submit(TestPacket { flow, bytes, ecn, ..TestPacket::default() });
     }
 
-    /// This packet arrives; it gets its place in the order.
+    /// This packet arrives; it gets its position in the order.
     pub fn submit(&mut self, packet: TestPacket) {
         let packet = TestPacket { serial: self.arrived, ..packet };
         self.arrived += 1;
@@ -186,7 +161,7 @@ impl<D: Discipline<TestPacket>> Harness<D> {
         found
     }
 
-    /// Panics unless arrivals = departures + losses + queued, in packets, and the discipline's counters agree with
+    /// Panics unless arrivals = departures + drops + queued, in packets, and the discipline's counters agree with
     /// what it holds.
     pub fn assert_conserved(&self) {
         let (mut packets, mut bytes) = (0, 0);

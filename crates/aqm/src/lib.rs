@@ -53,43 +53,12 @@ pub mod source_quench;
 pub mod sred;
 pub mod ut_lt;
 
-pub use afd::Afd;
-pub use ared::Ared;
-pub use blue::Blue;
-pub use choke::Choke;
-pub use choke_linux::ChokeLinux;
 pub use classes::{Class, ClassEntry, ClassFilter, ClassParams};
-pub use codel::Codel;
 pub use configure::Configure;
-pub use csfq::Csfq;
-pub use dcn::Dcn;
-pub use decbit::Decbit;
 pub use discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
-pub use drop_preference::DropPreference;
-pub use drop_tail::DropTail;
-pub use drr::Drr;
-pub use early_random_drop::EarlyRandomDrop;
-pub use fq::Fq;
-pub use fq_codel::FqCodel;
-pub use fred::Fred;
-pub use penalty_box::PenaltyBox;
-pub use pi::Pi;
-pub use pie::Pie;
-pub use priority::Priority;
 pub use proportional::Proportional;
-pub use random_drop::RandomDrop;
 pub use recent::Recent;
-pub use red::Red;
-pub use red_pd::RedPd;
-pub use registry::{Drops, Entry};
-pub use rem::Rem;
-pub use rio::Rio;
-pub use rio_ps::RioPs;
-pub use sfb::Sfb;
-pub use sfq::Sfq;
-pub use source_quench::SourceQuench;
-pub use sred::Sred;
-pub use ut_lt::UtLt;
+pub use registry::Entry;
 
 registry::registry! {
     drop_tail::DropTail,

@@ -189,7 +189,7 @@ impl<P: Packet> PenaltyBox<P> {
         self.params.test == test || self.params.test == Test::Any
     }
 
-    /// Whether a flow sends more than a TCP would with so many of its packets lost.
+    /// Whether a flow sends more than a TCP would with so many of its packets dropped.
     fn unfriendly(&self, x: f64, p: f64) -> bool {
         let b_r = self.params.packet.amount() as f64 / self.params.rtt.as_secs();
         p > 0.0 && x > SAFETY_FACTOR * TCP_CONSTANT * b_r / libm::sqrt(p)

@@ -120,7 +120,6 @@ pub struct Pie<P> {
     qdelay: Span,
     qdelay_old: Span,
     burst_allowance: Span,
-    max_packet: u64,
 }
 
 impl<P: Packet> Pie<P> {
@@ -135,7 +134,6 @@ impl<P: Packet> Pie<P> {
             qdelay: Span::ZERO,
             qdelay_old: Span::ZERO,
             burst_allowance: params.max_burst,
-            max_packet: params.max_packet.amount(),
             params,
         }
     }
@@ -149,15 +147,15 @@ impl<P: Packet> Pie<P> {
 
     /// Whether this arrival is to be signalled on.
     fn drop_early(&mut self, bytes: u64, rng: &mut Stream) -> bool {
-        let short = Span(self.params.target.0 / 2);
+        let (short, max_packet) = (Span(self.params.target.0 / 2), self.params.max_packet.amount());
         if self.burst_allowance.0 > 0
             || (self.qdelay_old < short && self.p < 0.2)
-            || self.fifo.bytes() <= 2 * self.max_packet
+            || self.fifo.bytes() <= 2 * max_packet
         {
             return false;
         }
         let p = match self.params.mode {
-            Mode::Byte if bytes <= self.max_packet => self.p * bytes as f64 / self.max_packet as f64,
+            Mode::Byte if bytes <= max_packet => self.p * bytes as f64 / max_packet as f64,
             _ => self.p,
         };
         if self.params.derandomise {
@@ -253,7 +251,6 @@ impl<P: Packet> Configure<P> for Pie<P> {
         self.updates.skip_missed(ctx.now);
         self.updates.set_period(ctx.now, params.t_update);
         self.burst_allowance = self.burst_allowance.min(params.max_burst);
-        self.max_packet = params.max_packet.amount();
         self.fifo.resize(params.limit, ctx);
         if self.fifo.packets() == 0 {
             self.qdelay = Span::ZERO;

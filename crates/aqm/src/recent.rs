@@ -1,4 +1,4 @@
-//! Which flows have a large share of the packets that a queue marked or dropped lately, and how likely that is by luck.
+//! Which flows have a large share of the packets that a queue marked or dropped lately, and how likely that is by chance.
 //!
 //! A queue that chooses at random whom to mark or drop chooses a flow as often as the flow sends: a large share of the n
 //! most recent marks means a large share of the bandwidth (Floyd & Jacobson 1993, Sec. X and Appendix). Of a flow with the
@@ -11,8 +11,8 @@
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | "the gateway could easily keep a list of the n most recently marked packets" | so: the flow of each, in a ring; shares are counted when they are asked for | constant work for each mark |
-//! | Sec. X and Fig. 16 use the second bound, with s = c·p | the first of the same theorem; `chance_of_multiple` is Fig. 16's | the second says little where shares are small: 12 of 100 marks with p = 0.03 are bounded by 0.2, and by 0.0003 with the first |
-//! | each mark falls on flow i with probability exactly p_i, independently | the same, for the bound; whoever records leaves out losses that do not fall on flows in proportion to what they send | marks that come in clusters on one flow, as its packets do, are less independent; spaced by Method 2 they are less clustered than drops of a full queue |
+//! | Sec. X and Fig. 16 use the second bound, with s = c·p | the first of the same theorem; a test has the second, as Fig. 16 draws it | the second says little where shares are small: 12 of 100 marks with p = 0.03 are bounded by 0.2, and by 0.0003 with the first |
+//! | each mark falls on flow i with probability exactly p_i, independently | the same, for the bound; whoever records leaves out drops that do not fall on flows in proportion to what they send | marks that come in clusters on one flow, as its packets do, are less independent; spaced by Method 2 they are less clustered than drops of a full queue |
 //! | a share of the bandwidth | what a flow is marked for: its packets; its bytes where marks count bytes (RED in bytes) | so is the chance of a mark; with packets of one length there is no difference |
 //! | "a large fraction", without a value | the caller says what part of the bandwidth is fair, and how small a chance counts | both are policy |
 
@@ -33,28 +33,6 @@ pub fn chance_of_share(n: u64, share: f64, p: f64) -> f64 {
     let rest = 1.0 - share;
     let others = if rest > 0.0 { rest * libm::log((1.0 - p) / rest) } else { 0.0 };
     libm::exp(n as f64 * (share * libm::log(p / share) + others).min(0.0))
-}
-
-/// The bound of Fig. 16 on the chance of at least `c` times as many of `n` marks as are expected: exp(−2n(c − 1)²p²), 0
-/// when that is more than all.
-#[must_use]
-pub fn chance_of_multiple(n: u64, c: f64, p: f64) -> f64 {
-    if c * p > 1.0 {
-        return 0.0;
-    }
-    let t = libm::fmax(c - 1.0, 0.0) * p;
-    libm::exp(-2.0 * n as f64 * t * t)
-}
-
-/// A flow with a large share.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Suspect {
-    /// The flow.
-    pub flow: FlowKey,
-    /// Its part of the most recent marks.
-    pub share: f64,
-    /// The bound on the chance that a flow with the fair part of the bandwidth has so large a share.
-    pub chance: f64,
 }
 
 /// The flows of the n most recent marks or drops.
@@ -104,14 +82,6 @@ impl Recent {
         self.flows.iter().for_each(|flow| *counts.entry(*flow).or_insert(0u64) += 1);
         counts.into_iter().map(|(flow, count)| (flow, count as f64 / self.flows.len() as f64)).collect()
     }
-
-    /// The flows whose share would be no more likely than `chance` if they had the part `fair` of the bandwidth. Among
-    /// many flows each has that chance: divide it by their number for one that is wrong about none.
-    #[must_use]
-    pub fn suspects(&self, fair: f64, chance: f64) -> Vec<Suspect> {
-        let suspect = |(flow, share)| Suspect { flow, share, chance: chance_of_share(self.len(), share, fair) };
-        self.shares().into_iter().map(suspect).filter(|suspect| suspect.chance <= chance).collect()
-    }
 }
 
 #[cfg(test)]
@@ -121,6 +91,16 @@ mod tests {
     use crate::harness::Harness;
     use crate::red::{Red, RedBlock, RedParams};
     use sluicegate_base::{Link, Params, Rate, Size, Stream};
+
+    /// The bound of Fig. 16 on the chance of at least `c` times as many of `n` marks as are expected: exp(−2n(c − 1)²p²), 0
+    /// when that is more than all.
+    fn chance_of_multiple(n: u64, c: f64, p: f64) -> f64 {
+        if c * p > 1.0 {
+            return 0.0;
+        }
+        let t = libm::fmax(c - 1.0, 0.0) * p;
+        libm::exp(-2.0 * n as f64 * t * t)
+    }
 
     /// Fig. 16, n = 100: at C = 2 the bound is exp(−200·p²), at C = 4 exp(−1800·p²).
     #[test]
@@ -171,7 +151,7 @@ mod tests {
     #[test]
     fn the_most_recent_count() {
         let mut recent = Recent::new(4);
-        assert!(recent.is_empty() && recent.shares().is_empty() && recent.suspects(0.1, 1.0).is_empty());
+        assert!(recent.is_empty() && recent.shares().is_empty());
         [9, 9, 9, 1, 2, 1].iter().for_each(|flow| recent.record(FlowKey(*flow)));
         assert_eq!(recent.shares(), [(FlowKey(1), 0.5), (FlowKey(2), 0.25), (FlowKey(9), 0.25)]);
         recent.clear();
@@ -196,7 +176,8 @@ mod tests {
             harness.dropped[seen..].iter().for_each(|(packet, _)| recent.record(FlowKey(packet.flow)));
             seen = harness.dropped.len();
         }
-        let suspects = recent.suspects(0.1, 1e-3);
-        assert_eq!(suspects.iter().map(|suspect| suspect.flow).collect::<Vec<_>>(), [FlowKey(0)], "{suspects:?}");
+        let chance = |share| chance_of_share(recent.len(), share, 0.1);
+        let suspects: Vec<_> = recent.shares().into_iter().filter(|(_, share)| chance(*share) <= 1e-3).collect();
+        assert!(matches!(suspects[..], [(FlowKey(0), _)]), "{suspects:?}");
     }
 }

@@ -105,12 +105,6 @@ impl<P: Packet> RedPd<P> {
     pub fn new(params: RedPdParams) -> Self {
         RedPd { rule: rule(&params), fifo: Fifo::new(params.red.limit), monitor: Monitor::new(&params) }
     }
-
-    /// The probability with which a flow's packets are dropped before RED; none when it is not monitored.
-    #[must_use]
-    pub fn probability(&self, flow: crate::FlowKey) -> Option<f64> {
-        self.monitor.probability(flow)
-    }
 }
 
 impl<P: Packet> Discipline<P> for RedPd<P> {

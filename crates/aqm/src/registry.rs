@@ -43,40 +43,35 @@ macro_rules! discipline {
                 title: $title,
                 source: $source,
                 tc: concat!($($tc)?),
-                module: "", // the registry has it
+                module: "", // its registry entry has it
             };
         }
 
-        impl<P> crate::registry::Drops for $Type<P> {
-            const REASONS: &'static [crate::DropReason] = &[$(crate::DropReason::$reason),+];
-            $(const PROPORTIONAL: &'static [crate::DropReason] = &[$(crate::DropReason::$proportional),*];)?
+        impl<P> $Type<P> {
+            /// Its entry in the registry; `module` is the source text of its module.
+            pub(crate) const fn entry(module: &'static str) -> crate::Entry {
+                crate::Entry {
+                    table: sluicegate_base::params::Table::of::<Self>().documented(module),
+                    reasons: &[$(crate::DropReason::$reason),+],
+                    proportional: crate::registry::discipline!(@proportional $(($($proportional),*))?),
+                }
+            }
         }
     };
+
+    (@proportional) => { &[crate::DropReason::Early, crate::DropReason::Forced] };
+    (@proportional ($($reason:ident),*)) => { &[$(crate::DropReason::$reason),*] };
 }
 
-/// Why a discipline drops packets.
-pub trait Drops {
-    /// All reasons, beside `reconfigured`.
-    const REASONS: &'static [DropReason];
-    /// Those that fall on flows in proportion to what they send.
-    const PROPORTIONAL: &'static [DropReason] = &[DropReason::Early, DropReason::Forced];
-}
-
-/// Makes `all()` and `build()` from one line for each discipline.
+/// Makes `all()` and `build()` from one line for each discipline, and its name in the crate.
 macro_rules! registry {
     ($($module:ident :: $Type:ident),* $(,)?) => {
+        $(pub use $module::$Type;)*
+
         /// Every discipline, in the order in which they are listed to people.
         #[must_use]
         pub fn all() -> &'static [Entry] {
-            use crate::registry::Drops;
-            const ALL: &[Entry] = &[$(
-                Entry {
-                    table: sluicegate_base::params::Table::of::<$module::$Type<()>>()
-                        .documented(include_str!(concat!(stringify!($module), ".rs"))),
-                    reasons: $module::$Type::<()>::REASONS,
-                    proportional: $module::$Type::<()>::PROPORTIONAL,
-                },
-            )*];
+            const ALL: &[Entry] = &[$($Type::<()>::entry(include_str!(concat!(stringify!($module), ".rs")))),*];
             ALL
         }
 
@@ -90,8 +85,8 @@ macro_rules! registry {
         ) -> Option<configure::Built<P>> {
             use sluicegate_base::Declared;
             $(
-                if name == <$module::$Type<P> as Declared>::ABOUT.name {
-                    return Some(configure::build(given, link, $module::$Type::<P>::new));
+                if name == <$Type<P> as Declared>::ABOUT.name {
+                    return Some(configure::build(given, link, $Type::<P>::new));
                 }
             )*
             None
@@ -106,7 +101,7 @@ macro_rules! containers {
         #[must_use]
         pub fn is_container(name: &str) -> bool {
             use sluicegate_base::Declared;
-            [$(<$module::$Type<()> as Declared>::ABOUT.name),*].contains(&name)
+            [$(<$Type<()> as Declared>::ABOUT.name),*].contains(&name)
         }
 
         /// Builds the container of this name with these classes, one at least, from given values.
@@ -120,8 +115,8 @@ macro_rules! containers {
         ) -> Option<configure::Built<P>> {
             use sluicegate_base::Declared;
             $(
-                if name == <$module::$Type<P> as Declared>::ABOUT.name {
-                    let new = |params| $module::$Type::<P>::with_classes(params, classes);
+                if name == <$Type<P> as Declared>::ABOUT.name {
+                    let new = |params| $Type::<P>::with_classes(params, classes);
                     return Some(configure::build(given, link, new));
                 }
             )*

@@ -76,9 +76,9 @@ discipline! {
     }
 }
 
-/// The queue of RIO without what says whether a packet is In: `rio_ps` has it too.
+/// A first-in-first-out queue with RED for In and for Out packets.
 #[derive(Clone, Debug)]
-pub(crate) struct Core<P> {
+pub struct Rio<P> {
     /// Packets, and whether each is In.
     fifo: Fifo<P, bool>,
     in_packets: u64,
@@ -86,15 +86,27 @@ pub(crate) struct Core<P> {
     out_rule: RedRule,
 }
 
-impl<P: Packet> Core<P> {
-    pub fn new(params: &RioParams) -> Core<P> {
-        let [in_rule, out_rule] = rules(params);
-        Core { fifo: Fifo::new(params.limit), in_packets: 0, in_rule, out_rule }
+/// RED's rule for In and for Out packets.
+fn rules(params: &RioParams) -> [RedRule; 2] {
+    let &RioParams { w_q, limit, s, .. } = params;
+    let rule = |min_th, max_th, max_p| RedRule::new(&RedBlock { w_q, min_th, max_th, max_p, limit, s }, &params.signal);
+    [
+        rule(params.in_min_th, params.in_max_th, params.in_max_p),
+        rule(params.out_min_th, params.out_max_th, params.out_max_p),
+    ]
+}
+
+impl<P: Packet> Rio<P> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(params: RioParams) -> Self {
+        let [in_rule, out_rule] = rules(&params);
+        Rio { fifo: Fifo::new(params.limit), in_packets: 0, in_rule, out_rule }
     }
 
     /// A packet arrives that is In, or Out.
     #[inline]
-    pub fn enqueue(&mut self, mut packet: P, is_in: bool, ctx: &mut Ctx<'_, P>) {
+    pub(crate) fn enqueue_as(&mut self, mut packet: P, is_in: bool, ctx: &mut Ctx<'_, P>) {
         self.out_rule.update_avg(self.fifo.packets(), self.fifo.bytes(), ctx.now);
         let rule = if is_in {
             self.in_rule.update_avg(self.in_packets, 0, ctx.now);
@@ -112,65 +124,6 @@ impl<P: Packet> Core<P> {
         self.fifo.push_with(packet, is_in);
         self.in_packets += u64::from(is_in);
     }
-
-    #[inline]
-    pub fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
-        let Some((packet, is_in)) = self.fifo.pop_with() else {
-            self.in_rule.idle(ctx.now);
-            self.out_rule.idle(ctx.now);
-            return None;
-        };
-        self.in_packets -= u64::from(is_in);
-        Some(packet)
-    }
-
-    /// The parameters are these from now on.
-    pub fn configure(&mut self, params: &RioParams, ctx: &mut Ctx<'_, P>) {
-        let [in_rule, out_rule] = rules(params);
-        (self.in_rule, self.out_rule) = (in_rule.continuing(&self.in_rule), out_rule.continuing(&self.out_rule));
-        self.fifo.set_limit(params.limit);
-        while let Some((packet, is_in)) = self.fifo.pop_excess() {
-            self.in_packets -= u64::from(is_in);
-            ctx.drop(packet, DropReason::Reconfigured);
-        }
-    }
-
-    pub fn fifo(&self) -> &Fifo<P, bool> {
-        &self.fifo
-    }
-
-    pub fn average(&self) -> f64 {
-        self.out_rule.avg()
-    }
-
-    pub fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
-        visit(None, "avg_in", self.in_rule.avg());
-        visit(None, "in_packets", self.in_packets as f64);
-    }
-}
-
-/// RED's rule for In and for Out packets.
-fn rules(params: &RioParams) -> [RedRule; 2] {
-    let &RioParams { w_q, limit, s, .. } = params;
-    let rule = |min_th, max_th, max_p| RedRule::new(&RedBlock { w_q, min_th, max_th, max_p, limit, s }, &params.signal);
-    [
-        rule(params.in_min_th, params.in_max_th, params.in_max_p),
-        rule(params.out_min_th, params.out_max_th, params.out_max_p),
-    ]
-}
-
-/// A first-in-first-out queue with RED for In and for Out packets.
-#[derive(Clone, Debug)]
-pub struct Rio<P> {
-    core: Core<P>,
-}
-
-impl<P: Packet> Rio<P> {
-    /// An empty queue.
-    #[must_use]
-    pub fn new(params: RioParams) -> Self {
-        Rio { core: Core::new(&params) }
-    }
 }
 
 impl<P: Packet> Discipline<P> for Rio<P> {
@@ -180,29 +133,43 @@ impl<P: Packet> Discipline<P> for Rio<P> {
             OUT => false,
             _ => packet.priority() == 0,
         };
-        self.core.enqueue(packet, is_in, ctx);
+        self.enqueue_as(packet, is_in, ctx);
     }
 
+    #[inline]
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
-        self.core.dequeue(ctx)
+        let Some((packet, is_in)) = self.fifo.pop_with() else {
+            self.in_rule.idle(ctx.now);
+            self.out_rule.idle(ctx.now);
+            return None;
+        };
+        self.in_packets -= u64::from(is_in);
+        Some(packet)
     }
 
     fn buffer(&self) -> &dyn Buffer<P> {
-        self.core.fifo()
+        &self.fifo
     }
 
     fn average(&self) -> Option<f64> {
-        Some(self.core.average())
+        Some(self.out_rule.avg())
     }
 
     fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
-        self.core.state(visit);
+        visit(None, "avg_in", self.in_rule.avg());
+        visit(None, "in_packets", self.in_packets as f64);
     }
 }
 
 impl<P: Packet> Configure<P> for Rio<P> {
     fn configure(&mut self, params: RioParams, ctx: &mut Ctx<'_, P>) {
-        self.core.configure(&params, ctx);
+        let [in_rule, out_rule] = rules(&params);
+        (self.in_rule, self.out_rule) = (in_rule.continuing(&self.in_rule), out_rule.continuing(&self.out_rule));
+        self.fifo.set_limit(params.limit);
+        while let Some((packet, is_in)) = self.fifo.pop_excess() {
+            self.in_packets -= u64::from(is_in);
+            ctx.drop(packet, DropReason::Reconfigured);
+        }
     }
 }
 
@@ -246,16 +213,16 @@ mod tests {
         // In, In: the second finds one In packet, avg_in = avg_total = 1/2.
         assert_eq!((submit(&mut harness, IN, 0), submit(&mut harness, IN, 0), averages(&harness)), (0, 0, (0.5, 0.5)));
         // Out finds two: avg_total = 1.25, p_b = 0.125 with count 0. avg_in stays.
-        let lost = usize::from(draws.uniform() < 0.125);
-        assert_eq!((submit(&mut harness, OUT, 0), averages(&harness)), (lost, (0.5, 1.25)));
-        assert_eq!(lost, 0, "this seed queues it");
+        let drops = usize::from(draws.uniform() < 0.125);
+        assert_eq!((submit(&mut harness, OUT, 0), averages(&harness)), (drops, (0.5, 1.25)));
+        assert_eq!(drops, 0, "this seed queues it");
         // Out finds three: avg_total = 2.125, p_b = 0.5625; with count 1, p_a is 0.5625/0.4375: certain.
         assert_eq!((submit(&mut harness, OUT, 0), averages(&harness)), (1, (0.5, 2.125)));
         draws.uniform();
         // In finds three of which two are In: avg_in = 1.25, p_b = 0.25/3; avg_total = 2.5625.
-        let lost = 1 + usize::from(draws.uniform() < 0.25 / 3.0);
-        assert_eq!((submit(&mut harness, IN, 0), averages(&harness)), (lost, (1.25, 2.5625)));
-        assert_eq!(lost, 1, "this seed queues it");
+        let drops = 1 + usize::from(draws.uniform() < 0.25 / 3.0);
+        assert_eq!((submit(&mut harness, IN, 0), averages(&harness)), (drops, (1.25, 2.5625)));
+        assert_eq!(drops, 1, "this seed queues it");
         // Out finds four: avg_total = 3.28, above 3: forced. In is still between its thresholds.
         assert_eq!((submit(&mut harness, OUT, 0), averages(&harness)), (2, (1.25, 3.28125)));
         assert_eq!(harness.dropped_flows(), [(2, DropReason::Early), (2, DropReason::Forced)]);
@@ -287,10 +254,10 @@ mod tests {
 
     /// Twice the link's rate, half of it In: In packets pass, Out packets make room.
     #[test]
-    fn out_packets_are_lost_first() {
+    fn out_packets_are_dropped_first() {
         let defaults = RioParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
         let mut harness = Harness::new(Rio::new(defaults), 1);
-        let mut lost = [0u64; 2];
+        let mut drops = [0u64; 2];
         for _ in 0..20_000 {
             submit(&mut harness, IN, 0);
             submit(&mut harness, OUT, 0);
@@ -299,8 +266,8 @@ mod tests {
                 let _ = harness.depart();
             }
         }
-        harness.dropped.iter().for_each(|(packet, _)| lost[packet.flow as usize - 1] += 1);
-        assert!(lost[0] == 0 && (19_900..20_100).contains(&lost[1]), "{lost:?}");
+        harness.dropped.iter().for_each(|(packet, _)| drops[packet.flow as usize - 1] += 1);
+        assert!(drops[0] == 0 && (19_900..20_100).contains(&drops[1]), "{drops:?}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! # RIO-PS
 //!
 //! RED with In and Out, with Preferential treatment to Short flows: a meter marks the first L_t packets of each flow In and
-//! the rest Out, and RIO drops Out packets first. Short flows thus lose less than long ones.
+//! the rest Out, and RIO drops Out packets first. Short flows thus have fewer drops than long ones.
 //!
 //! ```text
 //! at the edge, for each arrival of flow i:                                (Guo & Matta 2001, as DCN 2004 describes it)
@@ -29,10 +29,10 @@
 mod meter;
 
 use crate::prelude::*;
-pub use meter::{Balance, Meter};
-
 use crate::red::{Action, RedSignal};
-use crate::rio::{Core, IN, OUT, RioParams};
+use crate::rio::{IN, OUT, Rio, RioParams};
+pub use meter::Balance;
+use meter::Meter;
 
 discipline! {
     RioPs: "rio_ps", "RIO-PS",
@@ -114,18 +114,14 @@ impl RioPsParams {
 #[derive(Clone, Debug)]
 pub struct RioPs<P> {
     meter: Meter,
-    core: Core<P>,
+    rio: Rio<P>,
 }
 
 impl<P: Packet> RioPs<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(params: RioPsParams) -> Self {
-        let l_t = (params.l_t, params.l_t_max);
-        RioPs {
-            meter: Meter::new(params.flows, l_t, params.expiry, params.interval, params.ratio, params.balance),
-            core: Core::new(&params.rio()),
-        }
+        RioPs { rio: Rio::new(params.rio()), meter: Meter::new(params) }
     }
 }
 
@@ -133,32 +129,32 @@ impl<P: Packet> Discipline<P> for RioPs<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
         let is_in = self.meter.is_in(packet.flow(), packet.bytes(), ctx.now, ctx.rng);
         packet.set_label(if is_in { IN } else { OUT });
-        self.core.enqueue(packet, is_in, ctx);
+        self.rio.enqueue_as(packet, is_in, ctx);
     }
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
-        self.core.dequeue(ctx)
+        self.rio.dequeue(ctx)
     }
 
     fn buffer(&self) -> &dyn Buffer<P> {
-        self.core.fifo()
+        self.rio.buffer()
     }
 
     fn average(&self) -> Option<f64> {
-        Some(self.core.average())
+        self.rio.average()
     }
 
     fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
-        visit(None, "l_t", self.meter.l_t() as f64);
-        visit(None, "flows", self.meter.len() as f64);
-        self.core.state(visit);
+        visit(None, "l_t", self.meter.l_t as f64);
+        visit(None, "flows", self.meter.flows.len() as f64);
+        self.rio.state(visit);
     }
 }
 
 impl<P: Packet> Configure<P> for RioPs<P> {
     fn configure(&mut self, params: RioPsParams, ctx: &mut Ctx<'_, P>) {
-        self.core.configure(&params.rio(), ctx);
-        self.meter.configure(ctx.now, params.l_t_max, params.expiry, params.interval, params.ratio, params.balance);
+        self.rio.configure(params.rio(), ctx);
+        self.meter.configure(params, ctx.now);
     }
 }
 
@@ -167,7 +163,6 @@ mod tests {
     use super::*;
     use crate::discipline::DropReason;
     use crate::harness::{Harness, TestPacket};
-    use crate::rio::Rio;
     use alloc::vec::Vec;
     use sluicegate_base::{Link, Params, Rate};
 
@@ -204,7 +199,7 @@ mod tests {
             harness.depart();
         }
         let meter = &harness.discipline.meter;
-        assert!(meter.len() == 16_384 && meter.allocated() < 2 * 16_384, "{}", meter.allocated());
+        assert!(meter.flows.len() == 16_384 && meter.flows.allocated() < 2 * 16_384, "{}", meter.flows.allocated());
         while harness.depart().is_some() {}
         [7, 3 << 60].iter().for_each(|flow| harness.arrive(*flow, 1000));
         let labels: Vec<u32> = core::iter::from_fn(|| harness.depart()).map(|packet| packet.label).collect();
@@ -212,10 +207,10 @@ mod tests {
         harness.assert_conserved();
     }
 
-    /// One flow at the link's rate and many of five packets at half of it: the long one loses about half of its packets, the short
-    /// ones no more than in_max_p, 5 % of 30,000.
+    /// One flow at the link's rate and many of five packets at half of it: about half of the long one's packets are dropped, of
+    /// the short ones' no more than in_max_p, 5 % of 30,000.
     #[test]
-    fn short_flows_lose_less_than_long_ones() {
+    fn short_flows_have_fewer_drops_than_long_ones() {
         let mut harness = Harness::new(RioPs::new(RioPsParams { ratio: 0.0, ..params() }), 1);
         for k in 0..60_000u64 {
             harness.arrive(0, 1000);

@@ -87,12 +87,6 @@ impl<P: Packet> Sred<P> {
         }
     }
 
-    /// The estimate of the number of flows, 1/P; none before the first hit.
-    #[must_use]
-    pub fn flows(&self) -> Option<f64> {
-        (self.frequency > 0.0).then(|| 1.0 / self.frequency)
-    }
-
     /// Compares a flow with a zombie.
     fn hit(&mut self, flow: FlowKey, rng: &mut Stream) -> bool {
         if self.zombies.len() < self.params.zombies as usize {

@@ -7,10 +7,10 @@ use sluicegate_base::{Link, Rate, Size, Span, Value};
 
 const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
 
-type Boxed = Box<dyn Discipline<TestPacket>>;
+type AnyDiscipline = dyn Discipline<TestPacket>;
 
 /// The discipline of this name with a short queue and a nervous RED.
-fn child(name: &str) -> Box<dyn Discipline<TestPacket>> {
+fn child(name: &str) -> Box<AnyDiscipline> {
     let fields = all().iter().find(|entry| entry.table.about.name == name).expect("a known name").table.fields;
     let mut given = |at: usize| match fields[at].name {
         "limit" => Some(Value::Size(Size::Packets(12))),
@@ -29,7 +29,7 @@ fn containers() -> impl Iterator<Item = &'static str> {
     all().iter().map(|entry| entry.table.about.name).filter(|name| is_container(name))
 }
 
-fn harness(outer: &str, names: &[&str], seed: u64) -> Harness<Boxed> {
+fn harness(outer: &str, names: &[&str], seed: u64) -> Harness<AnyDiscipline> {
     let class = |(place, name): (usize, &&str)| {
         let params = ClassParams {
             class: None,
@@ -40,7 +40,7 @@ fn harness(outer: &str, names: &[&str], seed: u64) -> Harness<Boxed> {
     };
     let classes = names.iter().enumerate().map(class).collect();
     let built = contain(outer, &mut |_| None, &LINK, classes).expect("a container").expect("defaults keep the rules");
-    Harness::new(built, seed)
+    Harness::boxed(built, seed)
 }
 
 proptest! {

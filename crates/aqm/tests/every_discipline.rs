@@ -8,18 +8,18 @@ use sluicegate_base::{Ecn, Field, Link, Params, Rate, Size, Span, Stream, Value}
 
 const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
 
-type Boxed = Box<dyn Discipline<TestPacket>>;
+type AnyDiscipline = dyn Discipline<TestPacket>;
 
 /// A harness with these values; `None` when they break a rule of the discipline, such as that its limit counts packets.
-fn harness(name: &str, given: Given<'_>, seed: u64) -> Option<Harness<Boxed>> {
+fn harness(name: &str, given: Given<'_>, seed: u64) -> Option<Harness<AnyDiscipline>> {
     match build(name, given, &LINK).expect("a known name") {
-        Ok(discipline) => Some(Harness::new(discipline, seed)),
+        Ok(discipline) => Some(Harness::boxed(discipline, seed)),
         Err(Problem::Broken(_)) => None,
         Err(problem) => panic!("{name}: {problem:?}"),
     }
 }
 
-fn defaults(name: &str, seed: u64) -> Harness<Boxed> {
+fn defaults(name: &str, seed: u64) -> Harness<AnyDiscipline> {
     harness(name, &mut |_| None, seed).expect("defaults keep the rules")
 }
 
@@ -79,11 +79,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// An arrival of one of four classes, essential or optional.
-fn offer(harness: &mut Harness<Boxed>, flow: u64, bytes: u64, ecn: Ecn, sort: u8) {
+fn offer(harness: &mut Harness<AnyDiscipline>, flow: u64, bytes: u64, ecn: Ecn, sort: u8) {
     harness.submit(TestPacket { flow, bytes, ecn, class: sort / 2, priority: sort % 2, ..TestPacket::default() });
 }
 
-fn play(harness: &mut Harness<Boxed>, steps: &[Step]) -> Vec<(u64, Option<u64>)> {
+fn play(harness: &mut Harness<AnyDiscipline>, steps: &[Step]) -> Vec<(u64, Option<u64>)> {
     let mut departures = Vec::new();
     for step in steps {
         match *step {
@@ -328,7 +328,7 @@ fn every_declaration_is_complete() {
 }
 
 #[test]
-fn every_cause_has_its_place() {
+fn every_reason_has_its_position() {
     for (at, reason) in DropReason::ALL.iter().enumerate() {
         assert_eq!(*reason as usize, at);
     }

@@ -149,15 +149,21 @@ macro_rules! choices {
         $vis enum $Name { $( $(#[doc = $doc])+ $Variant ),+ }
 
         impl $Name {
-            /// The words, in the order of declaration.
+            /// The values, in the order of declaration.
+            pub const ALL: &'static [$Name] = &[$($Name::$Variant),+];
+            /// The word of each.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
-            /// What each of them means.
-            pub const DOCS: &'static [&'static str] = &[$(concat!($($doc),+)),+];
 
             /// The word of this value.
             #[must_use]
             pub fn word(self) -> &'static str {
                 Self::WORDS[self as usize]
+            }
+
+            /// What this value means.
+            #[must_use]
+            pub fn doc(self) -> &'static str {
+                [$(concat!($($doc),+)),+][self as usize].trim_start()
             }
         }
 

@@ -27,4 +27,4 @@ pub use distribution::{Distribution, Measure};
 pub use ecn::Ecn;
 pub use params::{About, Declared, Field, Link, Params, Range, Rule, Value};
 pub use random::Stream;
-pub use units::{Pace, Rate, Size, Span, Time, Transmitter};
+pub use units::{Rate, Size, Span, Time, Transmitter};

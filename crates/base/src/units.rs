@@ -124,6 +124,7 @@ impl Rate {
     ///
     /// `remainder` is what earlier calls left, in units of `1/rate` nanoseconds; it is brought up to date, so that a
     /// long series of packets takes exactly as long as the rate says. At a rate of zero it takes for ever.
+    #[inline]
     #[must_use]
     pub fn time_to_send(self, bytes: u64, remainder: &mut u64) -> Span {
         let exact = bytes.checked_mul(8 * NANOS).and_then(|exact| exact.checked_add(*remainder));
@@ -152,44 +153,10 @@ impl Rate {
     }
 }
 
-/// How long packets take at a rate: [`Rate::time_to_send`], without a division while they have the length of the one
-/// before.
-#[derive(Clone, Debug)]
-pub struct Pace {
-    rate: Rate,
-    /// The length of the last packet, and the whole nanoseconds and the rest that it takes.
-    bytes: u64,
-    whole: u64,
-    rest: u64,
-}
-
-impl Pace {
-    /// That of this rate.
-    #[must_use]
-    pub fn new(rate: Rate) -> Pace {
-        Pace { rate, bytes: 0, whole: 0, rest: 0 }
-    }
-
-    /// The time to send `bytes`. `remainder` is what whole nanoseconds have left over of past transmissions, in units of
-    /// `1/rate` nanoseconds.
-    #[inline]
-    pub fn send(&mut self, bytes: u64, remainder: &mut u64) -> Span {
-        if bytes != self.bytes {
-            (self.bytes, self.rest) = (bytes, 0);
-            self.whole = self.rate.time_to_send(bytes, &mut self.rest).0;
-        }
-        // Both are below the rate, or zero with it.
-        let missing = self.rate.0 - *remainder;
-        let carry = self.rest >= missing;
-        *remainder = if carry { self.rest - missing } else { *remainder + self.rest };
-        Span(self.whole.saturating_add(u64::from(carry)))
-    }
-}
-
 /// What sends packets at a rate, one after the other, exact over any number of them.
 #[derive(Clone, Debug)]
 pub struct Transmitter {
-    pace: Pace,
+    rate: Rate,
     remainder: u64,
 }
 
@@ -197,13 +164,13 @@ impl Transmitter {
     /// A transmitter at rest.
     #[must_use]
     pub fn new(rate: Rate) -> Transmitter {
-        Transmitter { pace: Pace::new(rate), remainder: 0 }
+        Transmitter { rate, remainder: 0 }
     }
 
     /// The time to send `bytes`.
     #[inline]
     pub fn send(&mut self, bytes: u64) -> Span {
-        self.pace.send(bytes, &mut self.remainder)
+        self.rate.time_to_send(bytes, &mut self.remainder)
     }
 
     /// It has nothing to send: the next packet starts on a whole nanosecond.

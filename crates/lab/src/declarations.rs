@@ -87,13 +87,12 @@ pub fn declarations() -> Json {
         .map(|entry| {
             let mut json = declared(&[entry.table], &[]);
             json["container"] = is_container(entry.table.about.name).into();
-            json["drop_reasons"] = entry.reasons.iter().map(|reason| reason.name()).collect();
+            json["drop_reasons"] = entry.reasons.iter().map(|reason| reason.word()).collect();
             json
         })
         .collect();
     let sources: Vec<Json> = SOURCES.iter().map(|tables| declared(tables, COMMON)).collect();
-    let algorithms = Algorithm::WORDS.iter().zip(Algorithm::DOCS);
-    let algorithms: Vec<Json> = algorithms.map(|(name, doc)| json!({"name": name, "doc": doc.trim()})).collect();
+    let algorithms: Vec<Json> = Algorithm::ALL.iter().map(|a| json!({"name": a.word(), "doc": a.doc()})).collect();
     let profiles: Vec<Json> = PROFILES
         .iter()
         .map(|profile| {
@@ -134,6 +133,6 @@ pub fn declarations() -> Json {
         "run": declared(&[Table::of::<Run>()], &[]),
         "tables": columns(&tables(&empty)),
         "replay_tables": columns(&replay::results::declared()),
-        "drop_reasons": DropReason::ALL.iter().map(|r| json!({"name": r.name(), "doc": r.doc()})).collect::<Vec<_>>(),
+        "drop_reasons": DropReason::ALL.iter().map(|r| json!({"name": r.word(), "doc": r.doc()})).collect::<Vec<_>>(),
     })
 }

@@ -120,9 +120,9 @@ pub(crate) fn strs<'a>(name: &'static str, doc: &'static str, cells: impl Iterat
 
 pub(crate) fn drops_by_reason(drops: &[[u64; DropReason::COUNT]]) -> impl Iterator<Item = Column> + '_ {
     DropReason::ALL.iter().map(|&reason| Column {
-        name: format!("drops_{}", reason.name()).into(),
+        name: format!("drops_{}", reason.word()).into(),
         unit: "packets",
-        doc: format!("those of drops_packets with the reason `{}`: {}", reason.name(), reason.doc()).into(),
+        doc: format!("those of drops_packets with the reason `{}`. {}", reason.word(), reason.doc()).into(),
         cells: Cells::U64(drops.iter().map(|drops| drops[reason as usize]).collect()),
     })
 }

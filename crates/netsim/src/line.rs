@@ -9,7 +9,7 @@ use crate::jitter::Jitter;
 use crate::link::Observer;
 use crate::packet::SimPacket;
 use crate::plan::LinePlan;
-use sluicegate_base::{Pace, Span, Stream, Time};
+use sluicegate_base::{Rate, Span, Stream, Time};
 
 /// A line as it runs. With many flows there are many lines, each used once in a while: what is one line's own is small.
 #[derive(Default)]
@@ -30,7 +30,7 @@ struct More {
 
 /// What lines of one rate and delay have in common.
 pub struct Kind {
-    pace: Pace,
+    rate: Rate,
     delay: Span,
 }
 
@@ -38,7 +38,7 @@ impl Kind {
     /// That of the line of this plan.
     #[must_use]
     pub fn new(plan: &LinePlan) -> Kind {
-        Kind { pace: Pace::new(plan.rate), delay: plan.delay }
+        Kind { rate: plan.rate, delay: plan.delay }
     }
 }
 
@@ -58,11 +58,11 @@ impl Line {
 
     /// A packet enters at `time`: when it arrives at the far end of this line, which is of that kind.
     #[inline]
-    pub fn cross(&mut self, kind: &mut Kind, packet: &SimPacket, time: Time) -> Time {
+    pub fn cross(&mut self, kind: &Kind, packet: &SimPacket, time: Time) -> Time {
         if self.free < time {
             (self.free, self.remainder) = (time, 0);
         }
-        self.free += kind.pace.send(u64::from(packet.bytes), &mut self.remainder);
+        self.free += kind.rate.time_to_send(u64::from(packet.bytes), &mut self.remainder);
         let arrival = self.free + kind.delay;
         match &mut self.more {
             None => arrival,
@@ -84,7 +84,6 @@ impl More {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sluicegate_base::Rate;
     use std::sync::mpsc::channel;
 
     fn packet(bytes: u32) -> SimPacket {
@@ -95,15 +94,15 @@ mod tests {
     fn packets_wait_for_those_before_and_then_travel() {
         let (rate, delay, jitter) = (Rate(8_000_000), Span::from_millis(5), Span::ZERO);
         let plan = LinePlan { name: "line".into(), rate, delay, jitter };
-        let (mut line, mut kind) = (Line::new(&plan, 1), Kind::new(&plan));
+        let (mut line, kind) = (Line::new(&plan, 1), Kind::new(&plan));
         let ms = |time: f64| Time((time * 1e6) as u64);
         let (seen, sees) = channel();
         line.observe(Box::new(move |time, packet| seen.send((time, packet.bytes)).unwrap()));
         // A packet of 1000 bytes takes 1 ms.
-        assert_eq!(line.cross(&mut kind, &packet(1000), ms(0.0)), ms(6.0));
-        assert_eq!(line.cross(&mut kind, &packet(1000), ms(0.25)), ms(7.0), "it waits for the first");
-        assert_eq!(line.cross(&mut kind, &packet(500), ms(2.0)), ms(7.5), "the transmitter has just fallen free");
-        assert_eq!(line.cross(&mut kind, &packet(1000), ms(10.0)), ms(16.0), "an idle line");
+        assert_eq!(line.cross(&kind, &packet(1000), ms(0.0)), ms(6.0));
+        assert_eq!(line.cross(&kind, &packet(1000), ms(0.25)), ms(7.0), "it waits for the first");
+        assert_eq!(line.cross(&kind, &packet(500), ms(2.0)), ms(7.5), "the transmitter has just fallen free");
+        assert_eq!(line.cross(&kind, &packet(1000), ms(10.0)), ms(16.0), "an idle line");
         let sent: Vec<(Time, u32)> = sees.try_iter().collect();
         assert_eq!(sent, [(ms(1.0), 1000), (ms(2.0), 1000), (ms(2.5), 500), (ms(11.0), 1000)], "its last bits");
     }

@@ -261,7 +261,7 @@ impl PacketEvent {
         match self {
             PacketEvent::Arrival => "arrival",
             PacketEvent::Departure => "departure",
-            PacketEvent::Loss(cause) => cause.name(),
+            PacketEvent::Loss(cause) => cause.word(),
         }
     }
 }

@@ -177,7 +177,7 @@ impl PyPacket {
             DEPARTED => "it had been returned from dequeue already".to_owned(),
             place => {
                 let dropped = DropReason::ALL.get(usize::from(place.wrapping_sub(DROPPED)));
-                format!("it had been dropped already ({})", dropped.map_or("", |reason| reason.name()))
+                format!("it had been dropped already ({})", dropped.map_or("", |reason| reason.word()))
             }
         }
     }
@@ -303,10 +303,9 @@ impl PyCtx {
         let Ok(packet) = packet.cast::<PyPacket>() else {
             return Err(PyTypeError::new_err(format!("ctx.drop: expected a packet, not {}", shown(packet))));
         };
-        let names: Vec<&str> = DropReason::ALL.iter().map(|reason| reason.name()).collect();
-        let Some(reason) = DropReason::ALL.iter().copied().find(|known| known.name() == reason) else {
-            let near = did_you_mean(reason, &names);
-            let all = names.join(", ");
+        let Some(reason) = DropReason::ALL.iter().copied().find(|known| known.word() == reason) else {
+            let near = did_you_mean(reason, DropReason::WORDS);
+            let all = DropReason::WORDS.join(", ");
             return Err(PyValueError::new_err(format!("ctx.drop: no such reason: {reason:?}; one of {all}{near}")));
         };
         let packet = packet.get();

@@ -78,7 +78,7 @@ fn what_exceeds_the_fair_rate_is_dropped() {
     // 90 s at 250 kbit/s are 2812 packets, at 50 kbit/s 562.
     assert!(sent[..10].iter().all(|n| (480..640).contains(n)), "{sent:?}");
     assert!(sent[10..].iter().all(|n| (2300..3300).contains(n)), "{sent:?}");
-    assert!((150e3..350e3).contains(&harness.discipline.alpha()), "{}", harness.discipline.alpha());
+    assert!((150e3..350e3).contains(&harness.discipline.alpha), "{}", harness.discipline.alpha);
     harness.assert_conserved();
 }
 

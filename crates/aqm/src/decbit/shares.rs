@@ -8,7 +8,8 @@ use sluicegate_base::Stream;
 /// Bytes that have arrived of each flow in the last cycle and in the current one, and the fair share of them.
 #[derive(Clone, Debug)]
 pub(super) struct Shares {
-    factor: f64,
+    /// The part of the arriving bytes that is shared out.
+    pub(super) factor: f64,
     flows: FlowTable<[u64; 2]>,
     /// Of all flows together.
     bytes: u64,
@@ -21,14 +22,9 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    pub(super) fn new(factor: f64, most: usize) -> Shares {
-        let flows = FlowTable::new(most);
+    pub(super) fn new(factor: f64, max_flows: usize) -> Shares {
+        let flows = FlowTable::new(max_flows);
         Shares { factor, flows, bytes: 0, share: 0.0, shared: 0, arrivals: 0, demands: Vec::new() }
-    }
-
-    /// Another part of the arriving bytes is shared out.
-    pub(super) fn set_factor(&mut self, factor: f64) {
-        self.factor = factor;
     }
 
     /// The current cycle becomes the last one.

@@ -165,7 +165,7 @@ fn the_tree_finds_what_a_search_finds() {
         } else {
             harness.depart();
         }
-        let FqCodel { queues, fattest, follows, .. } = &harness.discipline;
+        let FqCodel { queues, fattest, follows, .. } = &*harness.discipline;
         if *follows {
             let most = queues.iter().map(Queue::weight).max().unwrap();
             let first = queues.iter().position(|queue| queue.weight() == most).unwrap();

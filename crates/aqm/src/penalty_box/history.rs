@@ -34,8 +34,8 @@ pub struct Report {
 
 impl History {
     /// An empty history that names at most so many flows.
-    pub fn new(most: u64) -> History {
-        let flows = FlowTable::new(most as usize);
+    pub fn new(max_flows: u64) -> History {
+        let flows = FlowTable::new(max_flows as usize);
         History { flows, signals: 0, signal_bytes: 0, packets: 0, bytes: 0, since: Time::ZERO }
     }
 
@@ -86,9 +86,9 @@ impl History {
     }
 }
 
-/// The part of the packets that were signalled or lost; 0 when there are none.
-pub fn ratio(lost: u64, packets: u64) -> f64 {
-    if packets == 0 { 0.0 } else { (lost as f64 / packets as f64).min(1.0) }
+/// The part of the packets that were dropped or marked; 0 when there are none.
+pub fn ratio(signals: u64, packets: u64) -> f64 {
+    if packets == 0 { 0.0 } else { (signals as f64 / packets as f64).min(1.0) }
 }
 
 /// How many reports are remembered for the test of responsiveness: ns-2, `Hist_max_`.
@@ -100,9 +100,9 @@ pub const FLOWBW_FACTOR: f64 = 0.8;
 /// A suspect flow is convicted when neither p nor its rate is below this part of what they were: ns-2, `PUFrac_`.
 const AGAIN: f64 = 0.98;
 
-/// A flow in a report: the share p of packets lost, and its rate x.
+/// The top flow of a report: the part p of packets that got a signal, and its rate x.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct TopFlow {
     flow: FlowKey,
     p: f64,
     x: f64,
@@ -111,8 +111,8 @@ struct Entry {
 /// The top flows of the last reports, and those of them that did not respond.
 #[derive(Clone, Debug)]
 pub struct Responses {
-    entries: VecDeque<Entry>,
-    suspects: VecDeque<Entry>,
+    entries: VecDeque<TopFlow>,
+    suspects: VecDeque<TopFlow>,
 }
 
 impl Responses {
@@ -128,7 +128,7 @@ impl Responses {
         }
         let own = self.entries.iter().filter(|entry| entry.flow == flow);
         let least = own.min_by(|a, b| a.p.total_cmp(&b.p)).copied();
-        let entry = Entry { flow, p, x };
+        let entry = TopFlow { flow, p, x };
         remember(&mut self.entries, entry);
         if least.is_some_and(|least| p > DROPRATE_FACTOR * least.p && x > FLOWBW_FACTOR * least.x) {
             remember(&mut self.suspects, entry);
@@ -144,7 +144,7 @@ impl Responses {
 }
 
 /// Appends an entry; the oldest gives way.
-fn remember(entries: &mut VecDeque<Entry>, entry: Entry) {
+fn remember(entries: &mut VecDeque<TopFlow>, entry: TopFlow) {
     if entries.len() == REMEMBERED {
         entries.pop_front();
     }

@@ -44,7 +44,7 @@ fn send(harness: &mut Harness<PenaltyBox<TestPacket>>, sent: &[(u64, u64)]) {
 const MOSTLY_ONE: [(u64, u64); 5] = [(1, 60), (2, 5), (3, 5), (4, 5), (5, 5)];
 
 fn boxed(harness: &Harness<PenaltyBox<TestPacket>>) -> Vec<u64> {
-    harness.discipline.restricted.flows()
+    harness.discipline.restricted.flows.keys().map(|flow| flow.0).collect()
 }
 
 /// A capture may leave out a century. The reports stay at multiples of their interval.

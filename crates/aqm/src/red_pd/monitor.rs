@@ -16,7 +16,7 @@ const LEAST_RATE: f64 = 0.001;
 /// The least time between changes of a flow's probability.
 const LEAST_TIME: Span = Span::from_millis(400);
 
-/// What is known of a flow at a change of its probability: its rate in bytes per second, and the part that was lost.
+/// What is known of a flow at a change of its probability: its rate in bytes per second, and the part that was dropped.
 type Sample = (f64, f64);
 
 /// What a monitored flow has beside the others.
@@ -30,16 +30,16 @@ pub(super) struct Monitored {
 
 /// A flow with drops, or a monitored one. Bytes are those of the present interval.
 #[derive(Clone, Debug)]
-struct Flow {
+pub(super) struct Flow {
     /// How many flows had a state before it.
     serial: u64,
     arrived: u64,
-    /// Lost before RED, and to RED.
+    /// Dropped before RED, and dropped or marked by RED.
     filtered: u64,
     signalled: u64,
     /// Drops in each of the lists, the newest last; none when the flow is not in it.
     lists: [Option<u64>; 16],
-    monitored: Option<Monitored>,
+    pub(super) monitored: Option<Monitored>,
     last_change: Option<Time>,
 }
 
@@ -47,17 +47,17 @@ struct Flow {
 #[derive(Clone, Debug)]
 pub(super) struct Monitor {
     params: RedPdParams,
-    flows: FlowTable<Flow>,
+    pub(super) flows: FlowTable<Flow>,
     /// How many flows have had a state so far.
     seen: u64,
     /// Bytes that came to RED and that it signalled on, in this interval.
     arrived: u64,
     signalled: u64,
     p_avg: Option<f64>,
-    /// Strikes at the end of each interval; its period is the present one's length.
+    /// Fires at the end of each interval; its period is the present one's length.
     pub(super) timer: PeriodicTimer,
     /// The lengths of the last intervals, the newest last.
-    intervals: VecDeque<Span>,
+    pub(super) intervals: VecDeque<Span>,
     /// Drops in an interval, serial number and position of each flow that has some; kept to save allocations.
     ranking: Vec<(Reverse<u64>, u64, usize)>,
 }
@@ -77,7 +77,7 @@ impl Monitor {
         }
     }
 
-    /// The parameters are these from now on; those of the present interval stand.
+    /// Applies new parameters; those of the present interval stand.
     pub(super) fn configure(&mut self, params: RedPdParams) {
         self.params = params;
     }
@@ -90,10 +90,6 @@ impl Monitor {
     /// How many flows have a state, and how many of them are monitored.
     pub(super) fn counts(&self) -> (usize, usize) {
         (self.flows.len(), self.flows.iter().filter(|(_, flow)| flow.monitored.is_some()).count())
-    }
-
-    pub(super) fn probability(&self, flow: FlowKey) -> Option<f64> {
-        self.flows[self.flows.find(flow)?].monitored.as_ref().map(|monitored| monitored.p)
     }
 
     /// A packet arrives: whether it is to be dropped before RED, which it may be if its flow is responsive.
@@ -201,13 +197,13 @@ impl Monitor {
         let mean = sum as f64 / f64::from(n.max(1));
         let (rest, elapsed) = (self.since(4), self.timer.period().as_secs());
         for flow in self.flows.values_mut() {
-            let Some(drops) = identified(flow) else { continue };
-            let lost = flow.filtered + flow.signalled;
+            let Some(listed) = identified(flow) else { continue };
+            let drops = flow.filtered + flow.signalled;
             let early = flow.last_change.is_some_and(|last| now.since(last) < rest) || now.since(Time::ZERO) < rest;
-            if early || lost == 0 {
+            if early || drops == 0 {
                 continue;
             }
-            let p_pre = usable * drops as f64 / mean;
+            let p_pre = usable * listed as f64 / mean;
             match &mut flow.monitored {
                 Some(monitored) => {
                     if self.params.unresponsive_test && !monitored.unresponsive {
@@ -228,7 +224,7 @@ impl Monitor {
                     monitored.history.pop_front();
                 }
                 let arrived = flow.arrived.max(1) as f64;
-                monitored.history.push_back((arrived / elapsed, lost as f64 / arrived));
+                monitored.history.push_back((arrived / elapsed, drops as f64 / arrived));
             }
         }
     }
@@ -252,18 +248,6 @@ impl Monitor {
             }
             flow.last_change = Some(now);
         }
-    }
-
-    /// How many flows have a state, for tests.
-    #[cfg(test)]
-    pub(super) fn state(&self) -> (usize, usize) {
-        (self.flows.len(), self.flows.allocated())
-    }
-
-    /// The lengths of the last intervals, for tests.
-    #[cfg(test)]
-    pub(super) fn intervals(&self) -> Vec<Span> {
-        self.intervals.iter().copied().collect()
     }
 }
 

@@ -1,9 +1,10 @@
 //! The meter at the edge: the first L_t packets of a flow are In, the others Out, and L_t follows the traffic.
 
+use super::RioPsParams;
 use crate::discipline::FlowKey;
 use crate::flow_table::FlowTable;
 use crate::periodic_timer::PeriodicTimer;
-use sluicegate_base::{Span, Stream, Time, choices};
+use sluicegate_base::{Stream, Time, choices};
 
 choices! {
     /// What is compared of short and of long flows.
@@ -17,69 +18,52 @@ choices! {
 
 /// What the meter remembers of a flow.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+pub(super) struct Sent {
     packets: u64,
     last: Time,
 }
 
 /// A meter. It never has to be woken: what its clocks would do is done when the next packet comes.
 #[derive(Clone, Debug)]
-pub struct Meter {
-    flows: FlowTable<Sent>,
-    l_t: u64,
-    most: u64,
-    ratio: f64,
-    balance: Balance,
-    expiry: Span,
+pub(super) struct Meter {
+    params: RioPsParams,
+    /// The flows that it remembers.
+    pub flows: FlowTable<Sent>,
+    /// L_t, in packets.
+    pub l_t: u64,
     sweeps: PeriodicTimer,
     adaptations: PeriodicTimer,
-    adapts: bool,
     /// Bytes since the last adaptation, In and Out.
     load: [u64; 2],
 }
 
 impl Meter {
-    /// A meter for at most so many flows at a time. `l_t` is L_t at the start, `most` the most that it can become; every
-    /// `interval` it moves by one towards short:long = `ratio`, unless that is zero.
-    #[must_use]
-    pub fn new(
-        flows: u64,
-        (l_t, most): (u64, u64),
-        expiry: Span,
-        interval: Span,
-        ratio: f64,
-        balance: Balance,
-    ) -> Meter {
+    /// A meter that knows no flow.
+    pub fn new(params: RioPsParams) -> Meter {
         Meter {
-            flows: FlowTable::new(flows as usize),
-            l_t: l_t.clamp(1, most.max(1)),
-            most: most.max(1),
-            ratio,
-            balance,
-            expiry,
-            sweeps: PeriodicTimer::new(expiry),
-            adaptations: PeriodicTimer::new(interval),
-            adapts: ratio > 0.0,
+            flows: FlowTable::new(params.flows as usize),
+            l_t: params.l_t,
+            sweeps: PeriodicTimer::new(params.expiry),
+            adaptations: PeriodicTimer::new(params.interval),
             load: [0; 2],
+            params,
         }
     }
 
-    /// These values hold from now on; L_t stays as it is if it may.
-    pub fn configure(&mut self, now: Time, most: u64, expiry: Span, interval: Span, ratio: f64, balance: Balance) {
-        (self.most, self.ratio, self.adapts, self.balance) = (most.max(1), ratio, ratio > 0.0, balance);
-        self.l_t = self.l_t.min(self.most);
-        self.expiry = expiry;
-        self.sweeps.set_period(now, expiry);
-        self.adaptations.set_period(now, interval);
+    /// Applies new parameters; L_t stays as it is if it may.
+    pub fn configure(&mut self, params: RioPsParams, now: Time) {
+        self.l_t = self.l_t.min(params.l_t_max);
+        self.sweeps.set_period(now, params.expiry);
+        self.adaptations.set_period(now, params.interval);
+        self.params = params;
     }
 
     /// A packet of so many bytes arrives: whether it is In.
     pub fn is_in(&mut self, flow: FlowKey, bytes: u64, now: Time, rng: &mut Stream) -> bool {
         if self.sweeps.skip_missed(now) > 0 {
-            let expiry = self.expiry;
-            self.flows.retain(|sent| now.since(sent.last) <= expiry);
+            self.flows.retain(|sent| now.since(sent.last) <= self.params.expiry);
         }
-        if self.adaptations.skip_missed(now) > 0 && self.adapts {
+        if self.adaptations.skip_missed(now) > 0 && self.params.ratio > 0.0 {
             self.adapt();
         }
         let packets = self.count(flow, now, rng);
@@ -93,7 +77,7 @@ impl Meter {
     fn count(&mut self, flow: FlowKey, now: Time, rng: &mut Stream) -> Option<u64> {
         let at = self.flows.find_or_insert(flow, rng, || Sent { packets: 0, last: now })?;
         let sent = &mut self.flows[at];
-        if now.since(sent.last) > self.expiry {
+        if now.since(sent.last) > self.params.expiry {
             sent.packets = 0;
         }
         *sent = Sent { packets: sent.packets + 1, last: now };
@@ -102,7 +86,7 @@ impl Meter {
 
     /// The end of an interval: L_t moves by one towards the ratio that is wanted; not at all when nothing was sent.
     fn adapt(&mut self) {
-        let [short, long] = match self.balance {
+        let [short, long] = match self.params.balance {
             Balance::Load => self.load,
             Balance::Flows => {
                 let mut counts = [0; 2];
@@ -111,36 +95,12 @@ impl Meter {
             }
         };
         self.load = [0; 2];
-        let wanted = self.ratio * long as f64;
+        let wanted = self.params.ratio * long as f64;
         if (short as f64) < wanted {
-            self.l_t = (self.l_t + 1).min(self.most);
+            self.l_t = (self.l_t + 1).min(self.params.l_t_max);
         } else if short as f64 > wanted {
             self.l_t = (self.l_t - 1).max(1);
         }
-    }
-
-    /// L_t, in packets.
-    #[must_use]
-    pub fn l_t(&self) -> u64 {
-        self.l_t
-    }
-
-    /// How many flows it remembers.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.flows.len()
-    }
-
-    /// Whether it remembers none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.flows.is_empty()
-    }
-
-    /// For how many flows it has taken memory, for tests.
-    #[cfg(test)]
-    pub(super) fn allocated(&self) -> usize {
-        self.flows.allocated()
     }
 }
 
@@ -148,9 +108,11 @@ impl Meter {
 mod tests {
     use super::*;
     use alloc::vec::Vec;
+    use sluicegate_base::{Link, Params, Rate, Span};
 
     fn meter(balance: Balance) -> Meter {
-        Meter::new(1000, (3, 5), Span::from_secs(1), Span::from_secs(10), 3.0, balance)
+        let defaults = RioPsParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
+        Meter::new(RioPsParams { flows: 1000, l_t: 3, l_t_max: 5, balance, ..defaults })
     }
 
     /// Which of so many packets of one flow, a time apart, are In.
@@ -177,10 +139,10 @@ mod tests {
     fn l_t_follows_the_load() {
         let (mut meter, mut now) = (meter(Balance::Load), Time::ZERO);
         send(&mut meter, 1, 9, Span::from_secs(1), &mut now);
-        assert_eq!(meter.l_t(), 3);
+        assert_eq!(meter.l_t, 3);
         for expected in [4, 5, 5] {
             send(&mut meter, 1, 10, Span::from_secs(1), &mut now);
-            assert_eq!(meter.l_t(), expected);
+            assert_eq!(meter.l_t, expected);
         }
         let mut flow = 100;
         // The load of an interval counts when the next one begins.
@@ -189,13 +151,13 @@ mod tests {
                 flow += 1;
                 send(&mut meter, flow, 1, Span::from_secs(1), &mut now);
             });
-            assert_eq!(meter.l_t(), expected);
+            assert_eq!(meter.l_t, expected);
         }
         // A day without packets: the load before it counts once, then nothing moves.
         send(&mut meter, 1, 9, Span(1), &mut now);
         now += Span::from_secs(86_400);
         send(&mut meter, 1, 1, Span(1), &mut now);
-        assert_eq!((meter.l_t(), meter.len()), (2, 1));
+        assert_eq!((meter.l_t, meter.flows.len()), (2, 1));
     }
 
     /// Load in the ratio 3:1 leaves L_t alone.
@@ -204,7 +166,7 @@ mod tests {
         // The packet at 10 s is the first of a flow.
         let (mut meter, mut now) = (meter(Balance::Load), Time(300_000_000));
         (0..30).for_each(|flow| drop(send(&mut meter, flow, 4, Span::from_millis(100), &mut now)));
-        assert_eq!(meter.l_t(), 3);
+        assert_eq!(meter.l_t, 3);
     }
 
     /// By the number of flows: 3 short and one long is as wanted, 4 are too many and 2 too few.
@@ -215,7 +177,7 @@ mod tests {
             send(&mut meter, 0, 50, Span(1), &mut now);
             (1..=short).for_each(|flow| drop(send(&mut meter, flow, 2, Span(1), &mut now)));
             send(&mut meter, 0, 1, Span::from_millis(600), &mut now);
-            assert_eq!(meter.l_t(), expected, "{short} short flows");
+            assert_eq!(meter.l_t, expected, "{short} short flows");
         }
     }
 
@@ -228,9 +190,9 @@ mod tests {
         for k in 0..1_000_000u64 {
             ins += u64::from(meter.is_in(FlowKey(k * 1000), 40, Time(k * 900), &mut rng));
         }
-        assert_eq!((ins, meter.len()), (1000, 1000));
-        assert!(meter.allocated() < 2000, "{}", meter.allocated());
+        assert_eq!((ins, meter.flows.len()), (1000, 1000));
+        assert!(meter.flows.allocated() < 2000, "{}", meter.flows.allocated());
         assert!(meter.is_in(FlowKey(7), 40, Time(3_000_000_000), &mut rng));
-        assert_eq!(meter.len(), 1);
+        assert_eq!(meter.flows.len(), 1);
     }
 }

@@ -103,16 +103,16 @@ fn a_new_hash_takes_over_with_what_it_was_warmed_up_with() {
     harness.wait(Span::from_secs(539));
     harness.arrive(1, 100);
     let other =
-        |harness: &Harness<Sfb<TestPacket>>| harness.discipline.tables[1].bins.iter().map(|bin| bin.qlen).sum::<u64>();
+        |harness: &Harness<Sfb<TestPacket>>| harness.discipline.filters[1].bins.iter().map(|bin| bin.qlen).sum::<u64>();
     assert_eq!(other(&harness), 0, "no warm-up yet");
     harness.wait(Span::from_secs(2));
     (0..3).for_each(|_| harness.arrive(1, 100));
-    assert_eq!(other(&harness), 3 * 8, "counted in both tables");
+    assert_eq!(other(&harness), 3 * 8, "counted in both filters");
     harness.wait(Span::from_secs(60));
     harness.arrive(2, 100);
     assert_eq!((harness.discipline.slot, p(&harness, 1)), (1, 1.0), "and so known at once under the new hash");
     while harness.depart().is_some() {}
-    assert!(harness.discipline.tables.iter().all(|table| table.bins.iter().all(|bin| bin.qlen == 0)));
+    assert!(harness.discipline.filters.iter().all(|filter| filter.bins.iter().all(|bin| bin.qlen == 0)));
     harness.assert_conserved();
 }
 
@@ -127,9 +127,9 @@ fn a_million_chosen_ids_share_the_bins_evenly() {
             harness.depart();
         }
     }
-    let table = &harness.discipline.tables[0];
-    assert_eq!(table.bins.len(), 128);
+    let filter = &harness.discipline.filters[0];
+    assert_eq!(filter.bins.len(), 128);
     // 1000 packets for each bin: five standard deviations are 153.
-    assert!(table.bins.iter().all(|bin| bin.qlen.abs_diff(1000) < 160));
+    assert!(filter.bins.iter().all(|bin| bin.qlen.abs_diff(1000) < 160));
     assert!(harness.dropped.is_empty());
 }

@@ -152,7 +152,7 @@ impl Paths {
             let leg = &mut self.legs[packet.leg as usize];
             packet.leg += 1;
             if let Some((line, kind)) = &mut leg.line {
-                time = line.cross(&mut self.kinds[kind.get() as usize - 1], packet, time);
+                time = line.cross(&self.kinds[kind.get() as usize - 1], packet, time);
             }
             match leg.to {
                 Then::End => return (time, Event::Delivery(place)),
