@@ -640,7 +640,7 @@ class RioPs:
     """RIO-PS
 
     RED with In and Out, with Preferential treatment to Short flows: a meter marks the first L_t packets of each flow
-    In and the rest Out, and RIO drops Out packets first. Short flows thus lose less than long ones.
+    In and the rest Out, and RIO drops Out packets first. Short flows thus have fewer drops than long ones.
 
     Source: Guo & Matta 2001, after DCN 2004
 
