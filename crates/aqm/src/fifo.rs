@@ -103,20 +103,6 @@ impl<P: Packet, Tag> Fifo<P, Tag> {
             ctx.drop(packet, DropReason::Reconfigured);
         }
     }
-
-    /// How many packets it holds.
-    #[inline]
-    #[must_use]
-    pub fn packets(&self) -> u64 {
-        self.queue.len() as u64
-    }
-
-    /// How many bytes it holds.
-    #[inline]
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
 }
 
 impl<P: Packet> Fifo<P> {
@@ -150,10 +136,12 @@ impl<P: Packet> Fifo<P> {
 }
 
 impl<P: Packet, Tag> Buffer<P> for Fifo<P, Tag> {
+    #[inline]
     fn packets(&self) -> u64 {
-        self.packets()
+        self.queue.len() as u64
     }
 
+    #[inline]
     fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -24,20 +24,6 @@ impl<P: Packet> Ring<P> {
         Ring { slots: VecDeque::new(), holes: 0, bytes: 0, limit: Limit::of(limit) }
     }
 
-    /// How many packets it holds.
-    #[inline]
-    #[must_use]
-    pub fn packets(&self) -> u64 {
-        (self.slots.len() - self.holes) as u64
-    }
-
-    /// How many bytes it holds.
-    #[inline]
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
     /// How many slots it spans, holes included.
     #[inline]
     #[must_use]
@@ -185,10 +171,12 @@ impl<P: Packet> Ring<P> {
 }
 
 impl<P: Packet> Buffer<P> for Ring<P> {
+    #[inline]
     fn packets(&self) -> u64 {
-        self.packets()
+        (self.slots.len() - self.holes) as u64
     }
 
+    #[inline]
     fn bytes(&self) -> u64 {
         self.bytes
     }

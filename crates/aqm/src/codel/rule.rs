@@ -2,7 +2,7 @@
 
 use super::CodelArithmetic;
 use crate::discipline::{Ctx, DropReason, Packet};
-use crate::fifo::Fifo;
+use crate::fifo::{Buffer, Fifo};
 use sluicegate_base::{Span, Time};
 
 /// What one queue or many have in common.
