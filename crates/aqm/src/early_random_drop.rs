@@ -6,7 +6,7 @@
 //! ```text
 //! for each arrival:                                                            (Floyd & Jacobson 1993, Sec. II-A)
 //!     if q > drop_level:  with probability drop_probability drop the arrival
-//!     queue it, or lose it if the queue is full
+//!     queue it, or drop it if the queue is full
 //! ```
 //!
 //! The defaults are Zhang's: above half full, 0.02. Hashem's version is the same rule with both values left open.
@@ -113,11 +113,11 @@ mod tests {
         (1..=3).for_each(|flow| harness.arrive(flow, 1000));
         assert_eq!(harness.queued_flows(), [1, 2, 3], "they find 0, 1 and 2: none exceeds 2, and nothing is drawn");
         for flow in 4..30 {
-            let (queued, lost) = (harness.discipline.packets(), harness.dropped.len());
+            let (queued, dropped) = (harness.discipline.packets(), harness.dropped.len());
             harness.arrive(flow, 1000);
             let expected =
                 if draws.chance(0.5) { Some(DropReason::Early) } else { (queued == 5).then_some(DropReason::Tail) };
-            assert_eq!(harness.dropped.get(lost).map(|(_, reason)| *reason), expected, "flow {flow}");
+            assert_eq!(harness.dropped.get(dropped).map(|(_, reason)| *reason), expected, "flow {flow}");
         }
         assert!(harness.dropped_flows().iter().any(|(_, reason)| *reason == DropReason::Tail), "the queue did fill");
         harness.assert_conserved();

@@ -255,7 +255,7 @@ pub struct Field {
     pub tc: &'static str,
     /// Whether the Python class takes it by position.
     pub positional: bool,
-    /// Whether it stays as it is once the thing has been made: the size of a table, for instance.
+    /// Whether it cannot change after construction: the size of a table, for instance.
     pub fixed: bool,
 }
 

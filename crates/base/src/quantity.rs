@@ -64,7 +64,7 @@ fn split(text: &str) -> (&str, &str) {
     (text[..at].trim_end(), &text[at..])
 }
 
-fn scaled(text: &str, units: &[(&str, f64)], expected: &str, most: f64) -> Result<u64, String> {
+fn scaled(text: &str, units: &[(&str, f64)], expected: &str, max: f64) -> Result<u64, String> {
     let (number, unit) = split(text);
     let value: f64 = number.parse().map_err(|_| format!("must be {expected}"))?;
     let Some((_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
@@ -82,7 +82,7 @@ fn scaled(text: &str, units: &[(&str, f64)], expected: &str, most: f64) -> Resul
         });
     };
     let scaled = libm::round(value * factor);
-    if !(0.0..=most).contains(&scaled) {
+    if !(0.0..=max).contains(&scaled) {
         return Err(format!("must be {expected}, not negative and not absurdly large"));
     }
     Ok(scaled as u64)
