@@ -55,25 +55,20 @@ impl EarlyRandomDropParams {
 #[derive(Clone, Debug)]
 pub struct EarlyRandomDrop<P> {
     fifo: Fifo<P>,
-    drop_level: Size,
-    drop_probability: f64,
+    params: EarlyRandomDropParams,
 }
 
 impl<P: Packet> EarlyRandomDrop<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(params: EarlyRandomDropParams) -> Self {
-        EarlyRandomDrop {
-            fifo: Fifo::new(params.limit),
-            drop_level: params.level(),
-            drop_probability: params.drop_probability,
-        }
+        EarlyRandomDrop { fifo: Fifo::new(params.limit), params }
     }
 }
 
 impl<P: Packet> Discipline<P> for EarlyRandomDrop<P> {
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
-        if self.fifo.exceeds(self.drop_level) && ctx.rng.chance(self.drop_probability) {
+        if self.fifo.exceeds(self.params.level()) && ctx.rng.chance(self.params.drop_probability) {
             ctx.drop(packet, DropReason::Early);
         } else {
             self.fifo.admit(packet, ctx);
@@ -91,8 +86,8 @@ impl<P: Packet> Discipline<P> for EarlyRandomDrop<P> {
 
 impl<P: Packet> Configure<P> for EarlyRandomDrop<P> {
     fn configure(&mut self, params: EarlyRandomDropParams, ctx: &mut Ctx<'_, P>) {
-        (self.drop_level, self.drop_probability) = (params.level(), params.drop_probability);
         self.fifo.resize(params.limit, ctx);
+        self.params = params;
     }
 }
 

@@ -167,13 +167,7 @@ impl Distribution {
     #[must_use]
     pub fn partial_mean(&self, x: f64) -> f64 {
         match self {
-            Distribution::Constant(value) => {
-                if x >= *value {
-                    *value
-                } else {
-                    0.0
-                }
-            }
+            Distribution::Constant(value) => value * self.cdf(x),
             Distribution::Exponential(mean) => {
                 let t = x.max(0.0) / mean;
                 if t.is_infinite() { *mean } else { mean * (1.0 - exp(-t) * (1.0 + t)) }

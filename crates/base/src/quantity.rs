@@ -12,6 +12,7 @@
 use crate::units::{NANOS, Rate, Size, Span};
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 /// The units of a time: names, and nanoseconds.
 pub const TIMES: &[(&str, f64)] =
@@ -68,13 +69,7 @@ fn scaled(text: &str, units: &[(&str, f64)], expected: &str, max: f64) -> Result
     let (number, unit) = split(text);
     let value: f64 = number.parse().map_err(|_| format!("must be {expected}"))?;
     let Some((_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
-        let mut known = String::new();
-        for (name, _) in units {
-            if !known.is_empty() {
-                known.push_str(", ");
-            }
-            known.push_str(name);
-        }
+        let known = units.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
         return Err(if unit.is_empty() {
             format!("must be {expected}")
         } else {
