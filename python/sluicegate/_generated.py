@@ -38,7 +38,8 @@ class RandomDrop:
     """Random Drop
 
     A first-in-first-out queue that, when it is full, drops a packet drawn at random from the queue and admits the
-    arrival. A flow loses packets in proportion to its share of the queue, not to its luck in finding it full.
+    arrival. The drops of a flow are in proportion to its share of the queue, not to how often it happens to find it
+    full.
 
     Source: Floyd & Jacobson 1993, Sec. II, footnote 2
 
@@ -262,8 +263,9 @@ class Decbit:
 class SourceQuench:
     """Source Quench
 
-    A first-in-first-out queue that sends its losses' senders an ICMP Source Quench, and perhaps, before it is full,
-    every sender whose packet finds the queue above a threshold. What a sender does about it is the sender's part.
+    A first-in-first-out queue that sends an ICMP Source Quench to the sender of each packet that it drops, and
+    perhaps, before it is full, to every sender whose packet finds the queue above a threshold. What a sender does
+    about it is the sender's part.
 
     Source: RFC 792 and RFC 1016, after Floyd & Jacobson 1993, Sec. II-B
 
@@ -273,7 +275,7 @@ class SourceQuench:
         limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 50; at least
             0; default: ns-2's queue limit)
         threshold: Queue length above which each arrival's sender is sent a source quench. (packets; default: a
-            source quench for each loss alone; at least 0; RED 1993, Sec. II-B, after RFC 1016, without a value)
+            source quench for each drop alone; at least 0; RED 1993, Sec. II-B, after RFC 1016, without a value)
     """
 
     name: ClassVar[str] = "source_quench"
@@ -793,11 +795,12 @@ class Blue:
     Attributes:
         limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 50; at least
             0; default: ns-2's queue limit)
-        d1: What a loss adds to p. (default: 0.02; at least 0 and at most 1; BLUE 2002, from memory)
+        d1: What a drop at a full buffer adds to p. (default: 0.02; at least 0 and at most 1; BLUE 2002, from
+            memory)
         d2: What idleness takes from p. (default: 0.002; at least 0 and at most 1; BLUE 2002, from memory)
         freeze_time: Least time between two changes of p. (default: 100 ms; above 0 s; BLUE 2002, from memory)
-        level: Queue length above which an arrival raises p like a loss. (packets; default: only losses count; at
-            least 0; BLUE 2002: L)
+        level: Queue length above which an arrival raises p like a drop at a full buffer. (packets; default: only
+            drops at a full buffer count; at least 0; BLUE 2002: L)
         action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; BLUE 2002)
     """
 
@@ -975,7 +978,7 @@ class Sred:
     Attributes:
         zombies: Flows in the zombie list. (flows; default: 1000; at least 1 and at most 10000000 flows; Ott,
             Lakshman & Wong 1999, as remembered: M)
-        overwrite: Probability with which an arrival that is no hit takes the place of what it was compared with.
+        overwrite: Probability with which an arrival that is no hit replaces the flow that it was compared with.
             (default: 0.25; above 0 and at most 1; Ott, Lakshman & Wong 1999, as remembered: p)
         alpha: Weight of the present hit in their frequency. (default: overwrite/zombies; above 0 and at most 1;
             Ott, Lakshman & Wong 1999, as remembered)

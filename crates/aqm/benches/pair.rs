@@ -1,7 +1,8 @@
 //! One enqueue and one dequeue of a discipline through the trait object, many times: `pair NAME COUNT` prints the nanoseconds
 //! of CPU time that each of so many took; without arguments, the names. A name may have words for some of the discipline's keys
 //! behind it, `red:law=figure17`, and a number of flows, `fq@1000` or `fq!65537`. `loop` is the loop alone, which moves the
-//! clock, makes and moves the packets and lends what is lent, without the calls: a pair's cost less this is the discipline's own.
+//! clock, makes and moves the packets and provides the context, without the calls: a pair's cost less this is the
+//! discipline's own.
 //!
 //! The queue holds 40 packets of 33 flows in turn, each flow with a packet in 264 ms.
 //!
@@ -64,14 +65,14 @@ fn populated(name: &str, flows: u64, discipline: &dyn Discipline<TestPacket>) ->
         seen.len() as u64
     };
     Some(match name {
-        // SB has 65,536 places, of which 100,000 flows in turn leave a fifth to one flow alone.
+        // SB has 65,536 buckets, of which 100,000 flows in turn leave a fifth to one flow alone.
         "dcn" => (state("hb_flows"), if flows > 65_536 { 10_000 } else { flows / 2 }),
         "csfq" => (state("flows"), flows),
         "rio_ps" => (state("flows"), flows.min(65_536)),
         "afd" => (state("flows"), flows.min(300)),
         "red_pd" => (state("flows"), flows.min(20)),
         "fred" | "fq" => (queued(), flows * 9 / 10),
-        // Flows with the same hash share a queue, and lose its packets when it is the longest.
+        // Flows with the same hash share a queue, and its packets are dropped when it is the longest.
         "sfq" => (queued(), (flows * 9 / 10).min(40_000)),
         // A queue may hold several flows.
         "fq_codel" => (queued(), flows.min(500)),
@@ -88,7 +89,7 @@ fn cpu_time() -> u64 {
 /// Packets that are made at a time: none is handed on while it is still on its way from the registers to the cache.
 const BATCH: usize = 64;
 
-/// What goes on around a discipline: the time, the flows in turn, and what a discipline is lent.
+/// What goes on around a discipline: the time, the flows in turn, and what a discipline is provided with.
 struct World {
     now: Time,
     step: Span,
@@ -132,11 +133,11 @@ impl World {
         (cpu_time() - start) as f64 / packets as f64
     }
 
-    fn lend(&mut self) -> Ctx<'_, TestPacket> {
+    fn provide(&mut self) -> Ctx<'_, TestPacket> {
         Ctx::new(self.now, &mut self.rng, &mut self.dropped)
     }
 
-    /// Whether the link sends a packet, after one that came and what was lost meanwhile.
+    /// Whether the link sends a packet, after one that came and what was dropped meanwhile.
     fn sends(&mut self, serial: u64) -> bool {
         self.queued = self.queued + 1 - self.dropped.len() as u64;
         self.dropped.clear();
@@ -147,19 +148,19 @@ impl World {
 /// One pair: a packet comes, and one leaves if the link sends.
 fn offer(discipline: &mut dyn Discipline<TestPacket>, world: &mut World, packet: TestPacket) {
     if discipline.next_wakeup().is_some_and(|at| at <= world.now) {
-        discipline.wake(&mut world.lend());
+        discipline.wake(&mut world.provide());
     }
-    discipline.enqueue(packet, &mut world.lend());
+    discipline.enqueue(packet, &mut world.provide());
     if world.sends(packet.serial) {
-        world.queued -= u64::from(black_box(discipline.dequeue(&mut world.lend())).is_some());
+        world.queued -= u64::from(black_box(discipline.dequeue(&mut world.provide())).is_some());
     }
 }
 
 /// The same without the calls.
 fn offer_nobody(world: &mut World, packet: TestPacket) {
-    black_box((packet, world.lend()));
+    black_box((packet, world.provide()));
     if world.sends(packet.serial) {
-        black_box(world.lend());
+        black_box(world.provide());
         world.queued -= 1;
     }
 }

@@ -276,7 +276,7 @@ mod tests {
         let mut harness = Harness::new(Ared::new(AredParams { max_p: 0.02, ..params(1_000_000) }), 1);
         harness.discipline.rule.set_max_p(0.4);
         harness.arrive(1, 1000);
-        let mut lost = 0;
+        let mut drops = 0;
         let (w_q, n) = (AredParams { w_q: Some(1.0), max_p: 0.4, ..params(1_000_000) }, 50_000);
         let mut harness = Harness::new(Ared::new(w_q), 1);
         harness.arrive(1, 1000);
@@ -289,9 +289,9 @@ mod tests {
             }
             let before = harness.dropped.len();
             harness.arrive(1, 1000);
-            lost += harness.dropped.len() - before;
+            drops += harness.dropped.len() - before;
         }
         // p_b = 0.2: gaps uniform on 1 … 5, mean 3.
-        assert!((lost as f64 / f64::from(n) - 1.0 / 3.0).abs() < 0.01, "{lost}");
+        assert!((drops as f64 / f64::from(n) - 1.0 / 3.0).abs() < 0.01, "{drops}");
     }
 }

@@ -19,7 +19,7 @@
 //! | "upon link idle event" | when the link asks and finds nothing, and once more after each freeze_time that it stays idle | the event goes on as long as the idleness, as in the authors' code for ns (from memory); what falls due while nothing arrives is made up for with the next arrival |
 //! | "upon packet loss (or q > L) event" | when a full buffer drops an arrival; `level` is off by default | so |
 //! | marks or drops with p | drops by default, `action` = mark marks what can carry a mark | the paper has both |
-//! | early drops are losses too | they do not raise p | p would raise itself |
+//! | early drops are packet loss too | they do not raise p | p would raise itself |
 //! | nothing on the order of tests | the full buffer first, then p | as in ns |
 //! | nothing on p beyond 0 and 1 | p is cut to [0, 1]; a change that is cut still starts a freeze_time | so |
 //! | nothing on the buffer | `limit` = 50 packets | ns-2's queue limit |
@@ -37,14 +37,14 @@ discipline! {
         /// Most that the queue holds, not counting the packet in transmission.
         limit: Size = default(Size::Packets(50)), unit("packets"), range(Range::from(0.0)),
             source("default: ns-2's queue limit");
-        /// What a loss adds to p.
+        /// What a drop at a full buffer adds to p.
         d1: f64 = default(0.02), unit("1"), range(Range::from(0.0).to(1.0)), source("BLUE 2002, from memory");
         /// What idleness takes from p.
         d2: f64 = default(0.002), unit("1"), range(Range::from(0.0).to(1.0)), source("BLUE 2002, from memory");
         /// Least time between two changes of p.
         freeze_time: Span = default(Span::from_millis(100)), range(Range::POSITIVE), source("BLUE 2002, from memory");
-        /// Queue length above which an arrival raises p like a loss.
-        level: Option<Size> = optional("only losses count"), unit("packets"), range(Range::from(0.0)),
+        /// Queue length above which an arrival raises p like a drop at a full buffer.
+        level: Option<Size> = optional("only drops at a full buffer count"), unit("packets"), range(Range::from(0.0)),
             source("BLUE 2002: L");
         /// Drop, or mark the packets that can carry a mark and drop the others.
         action: Action = default(Action::Drop), source("BLUE 2002");
@@ -167,7 +167,7 @@ mod tests {
     fn replays_the_papers_rule() {
         let mut harness = Harness::new(Blue::new(params()), 1);
         (0..2).for_each(|_| harness.arrive(1, 1000));
-        // The third is lost: at 0 s and at 1 s that is too early, a nanosecond later it is not, and then not again at once.
+        // The third is dropped: at 0 s and at 1 s that is too early, a nanosecond later it is not, and then not again at once.
         for (wait, expected) in [(0, 0.0), (1_000_000_000, 0.0), (1, 0.25), (1_000_000_000, 0.25), (1, 0.5)] {
             harness.wait(Span(wait));
             harness.arrive(1, 1000);
@@ -182,7 +182,7 @@ mod tests {
         let mut draws = harness.rng.clone();
         harness.arrive(1, 1000);
         assert_eq!((p(&harness), harness.dropped.len()), (0.375, 5 + usize::from(draws.uniform() < 0.375)));
-        // The second change was 2 s after the loss: idle at 3.1 s counts at once.
+        // The second change was 2 s after the drop: idle at 3.1 s counts at once.
         harness.wait(Span::from_millis(500));
         while harness.depart().is_some() {}
         assert_eq!(p(&harness), 0.3125);

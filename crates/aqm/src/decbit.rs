@@ -10,7 +10,7 @@
 //!     if q = 0:  a busy period begins: the last cycle ← the busy and the idle period before it
 //!     avg ← (area of the last cycle + area of the current busy period)/(length of both)
 //!     if avg > threshold:  set the bit           (feedback = selective: if its flow uses more than its fair share)
-//!     queue the arrival, or lose it if the queue is full
+//!     queue the arrival, or drop it if the queue is full
 //! ```
 //!
 //! | what the paper says | what we do | why |

@@ -64,7 +64,7 @@ impl DropReason {
     pub const COUNT: usize = DropReason::ALL.len();
 }
 
-/// What the driver provides for one call: the time, random numbers, and a place for dropped packets.
+/// What the driver provides for one call: the time, random numbers, and a list for dropped packets.
 pub struct Ctx<'a, P> {
     /// The present.
     pub now: Time,

@@ -6,7 +6,7 @@
 //! ```text
 //! for each arrival:                                                            (Floyd & Jacobson 1993, Sec. II-A)
 //!     if q > drop_level:  with probability drop_probability drop the arrival
-//!     queue it, or lose it if the queue is full
+//!     queue it, or drop it if the queue is full
 //! ```
 //!
 //! The defaults are Zhang's: above half full, 0.02. Hashem's version is the same rule with both values left open.
@@ -55,25 +55,20 @@ impl EarlyRandomDropParams {
 #[derive(Clone, Debug)]
 pub struct EarlyRandomDrop<P> {
     fifo: Fifo<P>,
-    drop_level: Size,
-    drop_probability: f64,
+    params: EarlyRandomDropParams,
 }
 
 impl<P: Packet> EarlyRandomDrop<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(params: EarlyRandomDropParams) -> Self {
-        EarlyRandomDrop {
-            fifo: Fifo::new(params.limit),
-            drop_level: params.level(),
-            drop_probability: params.drop_probability,
-        }
+        EarlyRandomDrop { fifo: Fifo::new(params.limit), params }
     }
 }
 
 impl<P: Packet> Discipline<P> for EarlyRandomDrop<P> {
     fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
-        if self.fifo.exceeds(self.drop_level) && ctx.rng.chance(self.drop_probability) {
+        if self.fifo.exceeds(self.params.level()) && ctx.rng.chance(self.params.drop_probability) {
             ctx.drop(packet, DropReason::Early);
         } else {
             self.fifo.admit(packet, ctx);
@@ -91,8 +86,8 @@ impl<P: Packet> Discipline<P> for EarlyRandomDrop<P> {
 
 impl<P: Packet> Configure<P> for EarlyRandomDrop<P> {
     fn configure(&mut self, params: EarlyRandomDropParams, ctx: &mut Ctx<'_, P>) {
-        (self.drop_level, self.drop_probability) = (params.level(), params.drop_probability);
         self.fifo.resize(params.limit, ctx);
+        self.params = params;
     }
 }
 
@@ -113,11 +108,11 @@ mod tests {
         (1..=3).for_each(|flow| harness.arrive(flow, 1000));
         assert_eq!(harness.queued_flows(), [1, 2, 3], "they find 0, 1 and 2: none exceeds 2, and nothing is drawn");
         for flow in 4..30 {
-            let (queued, lost) = (harness.discipline.packets(), harness.dropped.len());
+            let (queued, dropped) = (harness.discipline.packets(), harness.dropped.len());
             harness.arrive(flow, 1000);
             let expected =
                 if draws.chance(0.5) { Some(DropReason::Early) } else { (queued == 5).then_some(DropReason::Tail) };
-            assert_eq!(harness.dropped.get(lost).map(|(_, reason)| *reason), expected, "flow {flow}");
+            assert_eq!(harness.dropped.get(dropped).map(|(_, reason)| *reason), expected, "flow {flow}");
         }
         assert!(harness.dropped_flows().iter().any(|(_, reason)| *reason == DropReason::Tail), "the queue did fill");
         harness.assert_conserved();

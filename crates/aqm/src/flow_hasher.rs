@@ -1,4 +1,4 @@
-//! Places of flows in tables, by a keyed hash: nobody who does not know the key can choose flows that share a place.
+//! Buckets of flows in tables, by a keyed hash: nobody who does not know the key can choose flows that share a bucket.
 //!
 //! The hash is SipHash-1-3, made for this purpose (Aumasson & Bernstein 2012), and its key is drawn from the discipline's own
 //! random stream, so that equal seeds give equal tables.
@@ -28,7 +28,7 @@ impl FlowHasher {
         hasher.finish()
     }
 
-    /// The place of a flow in a table of `n` places; `n` must not be zero.
+    /// The bucket of a flow in a table of `n` buckets; `n` must not be zero.
     #[inline]
     #[must_use]
     pub fn bucket(&self, flow: FlowKey, n: usize) -> usize {
@@ -57,9 +57,9 @@ mod tests {
     use super::*;
     use alloc::vec;
 
-    /// A million flows whose numbers are all multiples of the table's size fall on its places like random ones.
+    /// A million flows whose numbers are all multiples of the table's size fall on its buckets like random ones.
     #[test]
-    fn chosen_flows_do_not_share_a_place() {
+    fn chosen_flows_do_not_share_a_bucket() {
         let keyed = FlowHasher::new(&mut Stream::new(1, "keyed"));
         let n = 1000;
         let mut counts = vec![0.0f64; n];

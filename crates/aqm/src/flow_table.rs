@@ -55,7 +55,7 @@ impl<V> FlowTable<V> {
         self.map.get_index_of(&flow)
     }
 
-    /// The position of a flow, which is taken in with this value if it is not there; none when the table is full.
+    /// The position of a flow, which is inserted with this value if it is not there; none when the table is full.
     #[inline]
     pub fn find_or_insert(&mut self, flow: FlowKey, rng: &mut Stream, value: impl FnOnce() -> V) -> Option<usize> {
         self.draw_key(rng);

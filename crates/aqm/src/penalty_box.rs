@@ -9,7 +9,7 @@
 //!     if the box's share of the link has room for it:  on to RED;   else: drop
 //! for each other arrival:  RED; if RED drops or marks it, it enters the history
 //! every `interval`:
-//!     for each flow in the box, with x what it sent per second and p_B the part of the box's packets that were lost:
+//!     for each flow in the box, with x what it sent per second and p_B the part of the box's packets dropped or marked:
 //!         if it passes the test that it failed, by x and p_B:  out of the box
 //!     n flows have drops in the history; p of the packets were dropped; λ bytes arrived per second
 //!     i is the flow with the largest part of the drops;  x ← that part·λ

@@ -1,7 +1,7 @@
 //! # Random Drop
 //!
 //! A first-in-first-out queue that, when it is full, drops a packet drawn at random from the queue and admits the
-//! arrival. A flow loses packets in proportion to its share of the queue, not to its luck in finding it full.
+//! arrival. The drops of a flow are in proportion to its share of the queue, not to how often it happens to find it full.
 //!
 //! ```text
 //! for each arrival:                                                    (Floyd & Jacobson 1993, Sec. II, footnote 2)

@@ -1,17 +1,17 @@
 //! # Source Quench
 //!
-//! A first-in-first-out queue that sends its losses' senders an ICMP Source Quench, and perhaps, before it is full, every
-//! sender whose packet finds the queue above a threshold. What a sender does about it is the sender's part.
+//! A first-in-first-out queue that sends an ICMP Source Quench to the sender of each packet that it drops, and perhaps, before
+//! it is full, to every sender whose packet finds the queue above a threshold. What a sender does about it is the sender's part.
 //!
 //! ```text
 //! for each arrival:                                                    (Floyd & Jacobson 1993, Sec. II-B; RFC 792)
 //!     if q > threshold:  source quench to its sender                   (only with a threshold)
-//!     queue it, or if the queue is full lose it, with a source quench to its sender
+//!     queue it, or if the queue is full drop it, with a source quench to its sender
 //! ```
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | gateways "could send Source Quench messages … before the buffer space at the gateway reaches capacity", "when the queue size exceeds a certain threshold" (RFC 1016), without a value | `threshold`; none by default: then one message for each packet that is lost | RFC 792: "the gateway may send a source quench message for every message that it discards" |
+//! | gateways "could send Source Quench messages … before the buffer space at the gateway reaches capacity", "when the queue size exceeds a certain threshold" (RFC 1016), without a value | `threshold`; none by default: then one message for each packet that is dropped | RFC 792: "the gateway may send a source quench message for every message that it discards" |
 //! | near the maximum the gateway "could discard arriving packets other than ICMP packets" | not done | all packets here carry data or acknowledgements; a quench does not wait in the queue that it speaks of |
 //! | nothing on two reasons at once | an arrival causes one message at most | its sender learns the same from both |
 //! | nothing on the queue that is compared | what the arrival finds, without itself and without the packet in transmission | as in Early Random Drop |
@@ -30,7 +30,7 @@ discipline! {
         limit: Size = default(Size::Packets(50)), unit("packets"), range(Range::from(0.0)),
             source("default: ns-2's queue limit");
         /// Queue length above which each arrival's sender is sent a source quench.
-        threshold: Option<Size> = optional("a source quench for each loss alone"), unit("packets"),
+        threshold: Option<Size> = optional("a source quench for each drop alone"), unit("packets"),
             range(Range::from(0.0)), source("RED 1993, Sec. II-B, after RFC 1016, without a value");
     }
     rules {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_is_answered_with_a_quench() {
+    fn a_drop_is_answered_with_a_quench() {
         assert_eq!(quenched(Size::Packets(2), None, &[1000; 4]), [34, 2]);
     }
 

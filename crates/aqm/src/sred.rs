@@ -8,12 +8,12 @@
 //! for each arrival of flow i:                                            (Ott, Lakshman & Wong 1999, as remembered)
 //!     the list is not full?  i joins it, hit ← 0
 //!     else draw one of its `zombies` flows:  is it i?  hit ← 1
-//!         else hit ← 0, and with probability `overwrite` i takes its place
+//!         else hit ← 0, and with probability `overwrite` i replaces it
 //!     P ← (1 − α)·P + α·hit                                       (1/P is about the number of flows)
 //!     p_sred ← max_p if q ≥ limit/3, max_p/4 if limit/6 ≤ q < limit/3, 0 if q < limit/6
 //!     p_zap ← p_sred·min(1, 1/(256·P)²)·(1 + hit/P)
 //!     with probability p_zap:  signal                                                                       (early)
-//!     queue it, or lose it if the queue is full                                                             (tail)
+//!     queue it, or drop it if the queue is full                                                             (tail)
 //! ```
 //!
 //! Memory is fixed: `zombies` flows. They are compared and never hashed, so that chosen ids gain nothing.
@@ -27,7 +27,7 @@
 //! | while the list fills, flows join it | so; hit is 0 meanwhile, and P stays 0: p_zap is p_sred | as if there were very many flows |
 //! | P = 0 | hit/P is 0 when hit is; else P is at least α | P is updated before it is used |
 //! | q and B in bytes or packets | as `limit` is written | one queue has one measure |
-//! | unresponsive flows lose more | so, while they are a small part: hits raise P, which lowers p_zap by its square. A flow with most of the packets makes SRED a Drop Tail queue: 2 Mbit/s of UDP beside 32 TCPs take all of 1 Mbit/s | the rule's own limit |
+//! | unresponsive flows have more drops | so, while they are a small part: hits raise P, which lowers p_zap by its square. A flow with most of the packets makes SRED a Drop Tail queue: 2 Mbit/s of UDP beside 32 TCPs take all of 1 Mbit/s | the rule's own limit |
 //! | ECN is not known | `action` = mark | RFC 3168, Sec. 5 |
 
 use crate::prelude::*;
@@ -46,7 +46,7 @@ discipline! {
         /// Flows in the zombie list.
         zombies: u64 = default(1000), unit("flows"), range(Range::from(1.0).to(10_000_000.0)),
             source("Ott, Lakshman & Wong 1999, as remembered: M"), fixed(true);
-        /// Probability with which an arrival that is no hit takes the place of what it was compared with.
+        /// Probability with which an arrival that is no hit replaces the flow that it was compared with.
         overwrite: f64 = default(0.25), unit("1"), range(Range::above(0.0).to(1.0)),
             source("Ott, Lakshman & Wong 1999, as remembered: p");
         /// Weight of the present hit in their frequency.
@@ -182,7 +182,7 @@ mod tests {
         // Both zombies are flow 1: a hit. P = 1/2; q = 0, so it is queued whatever P is.
         harness.arrive(1, 100);
         assert_eq!((harness.discipline.frequency, harness.discipline.packets()), (0.5, 1));
-        // Flow 2 is no hit, and takes a place. P = 1/4; q = 1: p_zap = 1/4·(1/64)² = 6·10⁻⁵.
+        // Flow 2 is no hit, and replaces a zombie. P = 1/4; q = 1: p_zap = 1/4·(1/64)² = 6·10⁻⁵.
         harness.arrive(2, 100);
         assert_eq!((harness.discipline.frequency, harness.discipline.packets()), (0.25, 2));
         assert!(harness.discipline.zombies.contains(&FlowKey(2)) && harness.discipline.zombies.contains(&FlowKey(1)));
@@ -214,10 +214,10 @@ mod tests {
     /// One flow with a twentieth of the packets among 500 others: P = 0.05² + 0.95²/500 = 0.0043, so that p_zap is
     /// 0.15·0.825 = 0.124 without a hit and 1 with one. The flow hits with 0.05, the others with 0.002.
     #[test]
-    fn a_flow_that_is_often_hit_loses_more() {
+    fn a_flow_that_is_often_hit_has_more_drops() {
         let mut harness = Harness::new(Sred::new(params()), 1);
         let mut order = Stream::new(2, "order");
-        let (mut offered, mut lost) = ([0.0; 2], [0.0; 2]);
+        let (mut offered, mut drops) = ([0.0; 2], [0.0; 2]);
         for _ in 0..300_000 {
             let flow = if order.chance(0.05) { 0 } else { 1 + order.below(500) };
             offered[usize::from(flow > 0)] += 1.0;
@@ -226,20 +226,20 @@ mod tests {
                 harness.depart();
             }
         }
-        harness.dropped.iter().for_each(|(packet, _)| lost[usize::from(packet.flow > 0)] += 1.0);
-        let [heavy, light] = [lost[0] / offered[0], lost[1] / offered[1]];
+        harness.dropped.iter().for_each(|(packet, _)| drops[usize::from(packet.flow > 0)] += 1.0);
+        let [heavy, light] = [drops[0] / offered[0], drops[1] / offered[1]];
         let expected = |hits: f64| 0.124 + hits * (1.0 - 0.124);
         assert!((heavy - expected(0.05)).abs() < 0.02 && (light - expected(0.002)).abs() < 0.02, "{heavy} {light}");
         assert!(heavy > 1.15 * light);
     }
 
-    /// A million ids that a plain modulus would put into one place: the list stays as long as it is, each has as good a chance of
-    /// a place as any, and the flow that was there first is gone.
+    /// A million ids that a plain modulus would put into one bucket: the list stays as long as it is, each is as likely to be
+    /// in it as any, and the flow that was there first is gone.
     #[test]
     fn a_million_flows_take_no_more_memory() {
         let mut harness = Harness::new(Sred::new(params()), 1);
-        let most = params().zombies as usize;
-        (0..most).for_each(|_| {
+        let capacity = params().zombies as usize;
+        (0..capacity).for_each(|_| {
             harness.arrive(7, 100);
             harness.depart();
         });
@@ -249,8 +249,8 @@ mod tests {
             harness.depart();
         }
         let zombies = &harness.discipline.zombies;
-        assert_eq!((zombies.len(), zombies.capacity()), (most, taken));
-        assert!(taken < 2 * most && !zombies.contains(&FlowKey(7)) && harness.discipline.frequency < 1e-6);
+        assert_eq!((zombies.len(), zombies.capacity()), (capacity, taken));
+        assert!(taken < 2 * capacity && !zombies.contains(&FlowKey(7)) && harness.discipline.frequency < 1e-6);
         harness.assert_conserved();
     }
 

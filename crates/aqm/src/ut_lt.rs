@@ -8,7 +8,7 @@
 //! for each arrival, which finds a queue of q:            (Pingali, Tipper & Hammond 1990, after RED 1993, Sec. II-B)
 //!     level ← 0 if q < LT,  2 if q > UT,  1 otherwise
 //!     label ← the greater of label and level;  if level = 2: mark
-//!     queue it, or lose it if the queue is full
+//!     queue it, or drop it if the queue is full
 //! ```
 //!
 //! | what the paper says | what we do | why |

@@ -1,7 +1,7 @@
 //! `choke_linux` against a model of the kernel's CHOKe, packet for packet.
 //!
 //! Both meet the same arrivals, departures and idle times, and draw from copies of one stream. After each step all that can
-//! be seen must agree: what was lost and why, what left and with which mark, the queue's contents and the average
+//! be seen must agree: what was dropped and why, what left and with which mark, the queue's contents and the average
 //! to the last bit; at the end, how many random numbers were drawn.
 //!
 //! They differ on purpose in one case: an arrival that is to be queued while the kernel's table has a single free slot. The

@@ -1,6 +1,6 @@
 //! `codel` with `law` = linux against a model of the kernel's CoDel, packet for packet.
 //!
-//! Both meet the same arrivals, departures and rests. After each step all that can be seen must agree: what was lost,
+//! Both meet the same arrivals, departures and rests. After each step all that can be seen must agree: what was dropped,
 //! what left and with which mark, and the queue's contents. Traces end before the kernel's 32 bits of time wrap (73
 //! minutes). And `law` = rfc8289 on the same traces: its counts of drops, which differ by the kernel's rounding of the root.
 
@@ -57,7 +57,7 @@ fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
     trace(steps, seed, |wait, packet| {
         ours.wait(wait);
         assert!(ours.now.0 >> 10 < 1 << 31, "within the kernel's clock");
-        let (left, lost): (_, Vec<(TestPacket, DropReason)>) = if let Some((flow, bytes, ecn)) = packet {
+        let (left, dropped): (_, Vec<(TestPacket, DropReason)>) = if let Some((flow, bytes, ecn)) = packet {
             let packet = TestPacket { flow, bytes, ecn, serial: ours.arrived, ..TestPacket::default() };
             let queued = kernels.enqueue(packet, ours.now.0);
             ours.submit(packet);
@@ -67,7 +67,7 @@ fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
             assert_eq!(ours.depart(), left);
             (left, dropped.into_iter().map(|packet| (packet, DropReason::Early)).collect())
         };
-        assert_eq!(ours.dropped[seen..], lost, "beside {left:?}");
+        assert_eq!(ours.dropped[seen..], dropped, "beside {left:?}");
         seen = ours.dropped.len();
         assert_eq!(ours.discipline.packets(), kernels.queued().len() as u64);
     });
@@ -99,7 +99,7 @@ fn long_traces_agree() {
 /// The RFC's law drops as many as the kernel's, to within the lag of its root: a tenth here.
 #[test]
 fn the_rfcs_law_drops_about_as_many() {
-    let losses = |law| {
+    let drops = |law| {
         let mut harness = ours(&PLAIN, law);
         trace(300_000, 9, |wait, packet| {
             harness.wait(wait);
@@ -110,7 +110,7 @@ fn the_rfcs_law_drops_about_as_many() {
         });
         harness.dropped.iter().filter(|(_, reason)| *reason == DropReason::Early).count() as f64
     };
-    let (rfc, linux) = (losses(CodelArithmetic::Rfc8289), losses(CodelArithmetic::Linux));
+    let (rfc, linux) = (drops(CodelArithmetic::Rfc8289), drops(CodelArithmetic::Linux));
     assert!(rfc > 500.0 && (rfc / linux - 1.0).abs() < 0.1, "RFC {rfc}, Linux {linux}");
 }
 

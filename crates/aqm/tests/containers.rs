@@ -30,13 +30,13 @@ fn containers() -> impl Iterator<Item = &'static str> {
 }
 
 fn harness(outer: &str, names: &[&str], seed: u64) -> Harness<AnyDiscipline> {
-    let class = |(place, name): (usize, &&str)| {
+    let class = |(at, name): (usize, &&str)| {
         let params = ClassParams {
             class: None,
-            max_length: (place == 0).then_some(Size::Bytes(200)),
-            quantum: Some(Size::Bytes(400 * (place as u64 + 1))),
+            max_length: (at == 0).then_some(Size::Bytes(200)),
+            quantum: Some(Size::Bytes(400 * (at as u64 + 1))),
         };
-        Class::new(place, &params, child(name))
+        Class::new(at, &params, child(name))
     };
     let classes = names.iter().enumerate().map(class).collect();
     let built = contain(outer, &mut |_| None, &LINK, classes).expect("a container").expect("defaults keep the rules");

@@ -99,7 +99,7 @@ fn play(harness: &mut Harness<AnyDiscipline>, steps: &[Step]) -> Vec<(u64, Optio
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Conservation, and a packet departs or is lost at most once; reasons are the declared ones. Whatever the words,
+    /// Conservation, and a packet departs or is dropped at most once; reasons are the declared ones. Whatever the words,
     /// switches and counts of the discipline say.
     #[test]
     fn packets_are_conserved(
@@ -169,8 +169,8 @@ proptest! {
         }
     }
 
-    /// A discipline that is told to mark loses no capable packet early, and one that is told to mark above max_th too
-    /// loses none there; only a full buffer does. Each packet has a flow of its own, so that none matches.
+    /// A discipline that is told to mark drops no capable packet early, and one that is told to mark above max_th too
+    /// drops none there; only a full buffer does. Each packet has a flow of its own, so that none matches.
     #[test]
     fn markers_do_not_drop_what_they_can_mark(steps in steps(), seed: u64, above: bool) {
         for entry in all() {
@@ -231,7 +231,7 @@ proptest! {
         }
     }
 
-    /// The same seed and the same arrivals give the same departures and losses.
+    /// The same seed and the same arrivals give the same departures and drops.
     #[test]
     fn runs_are_repeatable(steps in steps(), seed: u64) {
         for entry in all() {

@@ -1,7 +1,7 @@
 //! `fq_codel` with `law` = linux against a model of the kernel's FQ-CoDel, packet for packet.
 //!
 //! Both meet the same arrivals, departures and rests and use the same hash. After each step all that can be seen must
-//! agree: what was lost, what left and with which mark, and the contents in the order of their turns.
+//! agree: what was dropped, what left and with which mark, and the contents in the order of their turns.
 
 #[path = "kernel/codel.rs"]
 mod codel;
@@ -61,14 +61,14 @@ fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
             let (bytes, ecn) = (40 + trace.below(1461), kinds[trace.below(4) as usize]);
             let packet = TestPacket { flow, bytes, ecn, serial: ours.arrived, ..TestPacket::default() };
             ours.submit(packet);
-            let lost = theirs.enqueue(packet, hash.bucket(FlowKey(flow), tc.flows), ours.now.0);
-            let dropped: Vec<_> = lost.into_iter().map(|packet| (packet, DropReason::Tail)).collect();
+            let dropped = theirs.enqueue(packet, hash.bucket(FlowKey(flow), tc.flows), ours.now.0);
+            let dropped: Vec<_> = dropped.into_iter().map(|packet| (packet, DropReason::Tail)).collect();
             assert_eq!(ours.dropped[seen..], dropped);
         } else {
             let left = ours.depart();
-            let (expected, lost) = theirs.dequeue(ours.now.0);
+            let (expected, dropped) = theirs.dequeue(ours.now.0);
             assert_eq!(left, expected);
-            let dropped: Vec<_> = lost.into_iter().map(|packet| (packet, DropReason::Early)).collect();
+            let dropped: Vec<_> = dropped.into_iter().map(|packet| (packet, DropReason::Early)).collect();
             assert_eq!(ours.dropped[seen..], dropped);
         }
         seen = ours.dropped.len();

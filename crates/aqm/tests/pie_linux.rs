@@ -2,8 +2,8 @@
 //!
 //! The two differ by rule in a few places (the table of `pie` has them), so that they part after a while. What they share
 //! is tested where nothing else can part them: while every signal is a mark, both queues are the same, packet for packet,
-//! and p has to be the same after every update, to the rounding of the kernel's whole numbers. With losses they are compared
-//! by how many are lost and how long packets wait.
+//! and p has to be the same after every update, to the rounding of the kernel's whole numbers. With drops they are compared
+//! by how many there are and how long packets wait.
 
 #[path = "kernel/pie.rs"]
 mod kernel;
@@ -142,7 +142,7 @@ fn p_agrees_after_every_update_while_signals_are_marks() {
 
 /// Loads beyond the link: the probability settles where it takes off the excess.
 #[test]
-fn as_many_are_lost_and_wait_as_long() {
+fn as_many_are_dropped_and_wait_as_long() {
     for (seed, load) in (1..).zip([1.05, 1.25, 1.6]) {
         let tc = Tc { ecn: false, ..PLAIN };
         let (mut ours, mut theirs) = (ours(&tc, seed), Kernel::new(tc));
@@ -161,7 +161,7 @@ fn as_many_are_lost_and_wait_as_long() {
             },
         );
         let (mine, other) = (ours.dropped.len() as f64, theirs.counts.dropped as f64);
-        assert!(other > 1000.0 && (mine / other - 1.0).abs() < 0.03, "load {load}: lost {mine}, Linux {other}");
+        assert!(other > 1000.0 && (mine / other - 1.0).abs() < 0.03, "load {load}: dropped {mine}, Linux {other}");
         let [mine, other] = queued.map(|packets| packets / steps as f64);
         assert!((mine / other - 1.0).abs() < 0.1, "load {load}: {mine} packets wait on average, Linux {other}");
     }

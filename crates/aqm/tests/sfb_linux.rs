@@ -1,7 +1,7 @@
 //! `sfb` with `tokens` = linux against a model of the kernel's SFB, packet for packet.
 //!
 //! Both meet the same arrivals, departures and rests, draw from copies of one stream and use the same hash. After each step
-//! all that can be seen must agree: what was lost and why, what left and with which mark, the queue's contents and the
+//! all that can be seen must agree: what was dropped and why, what left and with which mark, the queue's contents and the
 //! arrival's probability; at the end, how many random numbers were drawn.
 
 #[path = "kernel/sfb.rs"]

@@ -1,7 +1,7 @@
 //! `sfq` against a model of the kernel's SFQ, packet for packet.
 //!
 //! Both meet the same arrivals, departures and perturbations and use the same hash. After each step all that can be seen
-//! must agree: what was lost, what left, and the contents in the order of their turns. Lengths and quantum are multiples of
+//! must agree: what was dropped, what left, and the contents in the order of their turns. Lengths and quantum are multiples of
 //! 8 bytes, which is how the kernel counts.
 
 #[path = "kernel/sfq.rs"]
@@ -47,9 +47,9 @@ fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
         ours.wait(wait);
         if due.is_some() {
             hash = FlowHasher::new(&mut random);
-            let lost = theirs.perturb(|flow| hash.bucket(FlowKey(flow), tc.divisor));
+            let dropped = theirs.perturb(|flow| hash.bucket(FlowKey(flow), tc.divisor));
             let mine: Vec<TestPacket> = ours.dropped[seen..].iter().map(|(packet, _)| *packet).collect();
-            assert_eq!(mine, lost, "by a perturbation");
+            assert_eq!(mine, dropped, "by a perturbation");
             seen = ours.dropped.len();
         }
         if ours.arrived > 0 && !trace.chance(load) {
@@ -60,9 +60,9 @@ fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
         let bytes = 8 * (5 + trace.below(183));
         let packet = TestPacket { flow, bytes, serial: ours.arrived, ..TestPacket::default() };
         ours.submit(packet);
-        let lost = theirs.enqueue(packet, hash.bucket(FlowKey(flow), tc.divisor));
+        let dropped = theirs.enqueue(packet, hash.bucket(FlowKey(flow), tc.divisor));
         let expected: Vec<(TestPacket, DropReason)> =
-            lost.into_iter().map(|packet| (packet, DropReason::Tail)).collect();
+            dropped.into_iter().map(|packet| (packet, DropReason::Tail)).collect();
         assert_eq!(ours.dropped[seen..], expected);
         seen = ours.dropped.len();
         let mut contents = Vec::new();
@@ -86,8 +86,8 @@ fn long_traces_agree() {
     ];
     let mut sum = [0; 6];
     for (seed, tc) in (1..).zip(sets) {
-        let Counts { no_slot, depth, longest, all_of_one, turns, rehash_lost } = compare(tc, 30_000, seed);
-        let counts = [no_slot, depth, longest, all_of_one, turns, rehash_lost];
+        let Counts { no_slot, depth, longest, all_of_one, turns, rehash_dropped } = compare(tc, 30_000, seed);
+        let counts = [no_slot, depth, longest, all_of_one, turns, rehash_dropped];
         sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
     }
     assert!(sum.iter().all(|&times| times >= 30), "each case many times: {sum:?}");

@@ -71,7 +71,7 @@ pub enum Distribution {
 const LEAST_SHARE: f64 = 0.01;
 
 /// The most values of a table, and distributions of a mixture.
-const MOST: usize = 10_000;
+const MAX_PARTS: usize = 10_000;
 
 impl Distribution {
     /// Reads a distribution as the table of this module writes it. The error is the rule that the text breaks.
@@ -167,13 +167,7 @@ impl Distribution {
     #[must_use]
     pub fn partial_mean(&self, x: f64) -> f64 {
         match self {
-            Distribution::Constant(value) => {
-                if x >= *value {
-                    *value
-                } else {
-                    0.0
-                }
-            }
+            Distribution::Constant(value) => value * self.cdf(x),
             Distribution::Exponential(mean) => {
                 let t = x.max(0.0) / mean;
                 if t.is_infinite() { *mean } else { mean * (1.0 - exp(-t) * (1.0 + t)) }
@@ -323,8 +317,8 @@ fn simple(word: &str, inner: &str, measure: Measure) -> Result<Distribution, Str
                 return Err("bounded_pareto: low < high".to_owned());
             }
             if !SHAPES.contains(&shape) {
-                let (least, most) = (SHAPES.start(), SHAPES.end());
-                return Err(format!("bounded_pareto: shape must be from {least} to {most}, not {shape}"));
+                let (min, max) = (SHAPES.start(), SHAPES.end());
+                return Err(format!("bounded_pareto: shape must be from {min} to {max}, not {shape}"));
             }
             Ok(Distribution::BoundedPareto { shape, low, high })
         }
@@ -355,7 +349,7 @@ fn call(text: &str) -> Result<(&str, &str), String> {
     })
 }
 
-/// What commas outside of parentheses part.
+/// The parts between commas outside of parentheses.
 fn parts(text: &str) -> Result<Vec<&str>, String> {
     let (mut depth, mut start, mut all) = (0u32, 0, Vec::new());
     for (at, c) in text.char_indices() {
@@ -373,8 +367,8 @@ fn parts(text: &str) -> Result<Vec<&str>, String> {
         return Err("a \")\" is missing".to_owned());
     }
     all.push(text[start..].trim());
-    if all.len() > MOST {
-        return Err(format!("must have at most {MOST} parts"));
+    if all.len() > MAX_PARTS {
+        return Err(format!("must have at most {MAX_PARTS} parts"));
     }
     Ok(all)
 }
@@ -517,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn a_law_that_makes_no_sense_is_refused_with_its_rule() {
+    fn a_distribution_that_makes_no_sense_is_refused_with_its_rule() {
         let cases = [
             ("", "must be a distribution"),
             ("poisson(mean = 3)", "no such distribution"),

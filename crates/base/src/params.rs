@@ -255,7 +255,7 @@ pub struct Field {
     pub tc: &'static str,
     /// Whether the Python class takes it by position.
     pub positional: bool,
-    /// Whether it stays as it is once the thing has been made: the size of a table, for instance.
+    /// Whether it cannot change after construction: the size of a table, for instance.
     pub fixed: bool,
 }
 
@@ -511,12 +511,8 @@ impl About {
     /// The first paragraph of the module comment, after its title.
     #[must_use]
     pub fn summary(&self) -> String {
-        let mut lines = self.comment().skip_while(|line| line.is_empty() || line.starts_with('#'));
-        let mut paragraph = Vec::new();
-        for line in lines.by_ref().take_while(|line| !line.is_empty()) {
-            paragraph.push(line);
-        }
-        paragraph.join(" ")
+        let lines = self.comment().skip_while(|line| line.is_empty() || line.starts_with('#'));
+        lines.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
     /// The rows of the deviations table that ends the module comment: what the paper says, what we do, why.

@@ -12,6 +12,7 @@
 use crate::units::{NANOS, Rate, Size, Span};
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 /// The units of a time: names, and nanoseconds.
 pub const TIMES: &[(&str, f64)] =
@@ -64,17 +65,11 @@ fn split(text: &str) -> (&str, &str) {
     (text[..at].trim_end(), &text[at..])
 }
 
-fn scaled(text: &str, units: &[(&str, f64)], expected: &str, most: f64) -> Result<u64, String> {
+fn scaled(text: &str, units: &[(&str, f64)], expected: &str, max: f64) -> Result<u64, String> {
     let (number, unit) = split(text);
     let value: f64 = number.parse().map_err(|_| format!("must be {expected}"))?;
     let Some((_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
-        let mut known = String::new();
-        for (name, _) in units {
-            if !known.is_empty() {
-                known.push_str(", ");
-            }
-            known.push_str(name);
-        }
+        let known = units.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
         return Err(if unit.is_empty() {
             format!("must be {expected}")
         } else {
@@ -82,7 +77,7 @@ fn scaled(text: &str, units: &[(&str, f64)], expected: &str, most: f64) -> Resul
         });
     };
     let scaled = libm::round(value * factor);
-    if !(0.0..=most).contains(&scaled) {
+    if !(0.0..=max).contains(&scaled) {
         return Err(format!("must be {expected}, not negative and not absurdly large"));
     }
     Ok(scaled as u64)

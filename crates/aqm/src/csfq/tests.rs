@@ -132,7 +132,7 @@ fn a_full_buffer_lowers_alpha_by_a_quarter_at_most() {
     assert!(close(harness.discipline.alpha, 0.75e6));
 }
 
-/// A million ids that a plain modulus would put into one place: no more than `flows` are remembered, and silence frees
+/// A million ids that a plain modulus would put into one bucket: no more than `flows` are remembered, and silence frees
 /// them.
 #[test]
 fn a_million_flows_cost_what_is_declared() {

@@ -8,7 +8,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use sluicegate_base::{Span, Stream, Time};
 
-/// An entry of SB. Its place is empty while `count` is 0.
+/// An entry of SB. Its bucket is empty while `count` is 0.
 #[derive(Clone, Copy, Debug)]
 struct Score {
     flow: FlowKey,
@@ -21,7 +21,7 @@ struct Score {
 pub struct Tables {
     /// SB, direct-mapped.
     sb: Vec<Score>,
-    /// HB: each flow with its pktcount. Its hash gives the places in SB too.
+    /// HB: each flow with its pktcount. Its hash gives the buckets in SB too.
     pub hb: FlowTable<f64>,
     /// How many flows have entered HB so far.
     pub entries: u64,
@@ -86,10 +86,10 @@ impl Tables {
         self.sb.iter().filter(heard).count() as u64
     }
 
-    /// The flows of SB that were heard of within a clearing interval, with their counts; the first so many places of them.
-    pub fn for_each_score(&self, most: usize, visit: &mut dyn FnMut(FlowKey, u32)) {
+    /// The flows of SB that were heard of within a clearing interval, with their counts; the first `max_scores` of them.
+    pub fn for_each_score(&self, max_scores: usize, visit: &mut dyn FnMut(FlowKey, u32)) {
         let heard = |score: &&Score| score.count > 0 && self.now.since(score.last) <= self.clearing;
-        self.sb.iter().filter(heard).take(most).for_each(|score| visit(score.flow, score.count));
+        self.sb.iter().filter(heard).take(max_scores).for_each(|score| visit(score.flow, score.count));
     }
 
     /// The end of T_dec: every count is lowered by p_ref, and flows at 0 or below leave HB.

@@ -37,7 +37,7 @@ impl Shares {
         self.compute();
     }
 
-    /// Counts an arrival: has its flow sent more than its fair share? Always, when there is no place to count it.
+    /// Counts an arrival: has its flow sent more than its fair share? Always, when the table has no room to count it.
     pub(super) fn arrival(&mut self, flow: FlowKey, bytes: u64, rng: &mut Stream) -> bool {
         let Some(at) = self.flows.find_or_insert(flow, rng, || [0, 0]) else { return true };
         let own = &mut self.flows[at];
@@ -105,7 +105,7 @@ mod tests {
         shares.over(1, 1000);
         shares.begin();
         assert!(!shares.over(2, 10) && shares.over(1, 10));
-        assert!(shares.over(3, 1), "there is no place for a third");
+        assert!(shares.over(3, 1), "there is no room for a third");
         shares.begin();
         assert!(shares.over(2, 100), "110 to 10 bytes");
         shares.begin();

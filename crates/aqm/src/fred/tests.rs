@@ -97,7 +97,7 @@ fn the_average_decays_while_the_link_is_idle() {
     assert!((harness.discipline.avg - before * libm::pow(0.5, 3.5)).abs() < 1e-12);
 }
 
-/// A million ids that a plain modulus would put into one place.
+/// A million ids that a plain modulus would put into one bucket.
 #[test]
 fn a_million_flows_cost_what_the_buffer_holds() {
     let mut harness = Harness::new(

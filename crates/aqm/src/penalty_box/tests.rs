@@ -1,4 +1,4 @@
-//! The rule by hand, with w_q = 1 and max_th = 2: a queue of two loses every arrival, so that the test sets the history.
+//! The rule by hand, with w_q = 1 and max_th = 2: a queue of two drops every arrival, so that the test sets the history.
 
 use super::*;
 use crate::discipline::FlowKey;
@@ -22,7 +22,7 @@ fn params() -> PenaltyBoxParams {
     }
 }
 
-/// A harness whose queue holds two packets of flow 100: what arrives now is lost.
+/// A harness whose queue holds two packets of flow 100: what arrives now is dropped.
 fn full(params: PenaltyBoxParams) -> Harness<PenaltyBox<TestPacket>> {
     let mut harness = Harness::new(PenaltyBox::new(params), 1);
     harness.arrive(100, 1000);
@@ -76,7 +76,7 @@ fn a_disproportionate_flow_goes_into_the_box() {
     assert!(boxed(&harness).is_empty());
     harness.wait(Span::from_secs(5));
     assert_eq!(boxed(&harness), [1]);
-    // Flow 1 now has the bucket's ten packets, which RED loses; then it is policed. Flow 2 is RED's alone.
+    // Flow 1 now has the bucket's ten packets, which RED drops; then it is policed. Flow 2 is RED's alone.
     let before = harness.dropped.len();
     (0..12).for_each(|_| harness.arrive(1, 1000));
     harness.arrive(2, 1000);
@@ -117,7 +117,7 @@ fn the_largest_part_of_the_drops_is_counted_in_bytes() {
     (0..60).for_each(|_| harness.arrive(1, 40));
     (0..20).for_each(|_| harness.arrive(2, 1500));
     let report = harness.discipline.history.report(Time::ZERO + Span::from_secs(5)).unwrap();
-    // 34,400 bytes arrived, 32,400 of them lost, 30,000 of flow 2.
+    // 34,400 bytes arrived, 32,400 of them dropped, 30,000 of flow 2.
     assert_eq!(report.top, Some((FlowKey(2), 30_000.0 / 32_400.0 * 6_880.0)));
 }
 
@@ -148,13 +148,13 @@ fn one_flow_goes_into_the_box_at_a_time() {
     }
 }
 
-/// Of so many packets of flow 1 the queue takes the first and loses the others.
-fn offer(harness: &mut Harness<PenaltyBox<TestPacket>>, taken: u64, lost: u64) {
+/// Of so many packets of flow 1 the queue takes the first and drops the others.
+fn offer(harness: &mut Harness<PenaltyBox<TestPacket>>, taken: u64, dropped: u64) {
     for _ in 0..taken {
         harness.depart().unwrap();
         harness.arrive(1, 1000);
     }
-    send(harness, &[(1, lost)]);
+    send(harness, &[(1, dropped)]);
 }
 
 /// The first report: 22 packets with the two of the start, p = 5/22 = 0.227, x = 4,400 bytes/s. The second must have
@@ -170,9 +170,9 @@ fn a_flow_that_does_not_respond_twice_goes_into_the_box() {
     ];
     for (second, third, convicted) in cases {
         let mut harness = full(PenaltyBoxParams { test: Test::Unresponsive, ..params() });
-        for (taken, lost) in [(15, 5), second, third] {
+        for (taken, dropped) in [(15, 5), second, third] {
             assert!(boxed(&harness).is_empty());
-            offer(&mut harness, taken, lost);
+            offer(&mut harness, taken, dropped);
         }
         assert_eq!(!boxed(&harness).is_empty(), convicted, "{second:?}, then {third:?}");
     }
@@ -183,14 +183,14 @@ fn a_flow_that_does_not_respond_twice_goes_into_the_box() {
 fn an_unresponsive_flow_is_free_when_it_responds() {
     for (packets, free) in [(16, true), (17, false)] {
         let mut harness = full(PenaltyBoxParams { test: Test::Unresponsive, ..params() });
-        [(15, 5), (10, 10), (10, 10)].iter().for_each(|&(taken, lost)| offer(&mut harness, taken, lost));
+        [(15, 5), (10, 10), (10, 10)].iter().for_each(|&(taken, dropped)| offer(&mut harness, taken, dropped));
         assert_eq!(boxed(&harness), [1]);
         send(&mut harness, &[(1, packets)]);
         assert_eq!(boxed(&harness).is_empty(), free, "{packets} packets in 5 s");
     }
 }
 
-/// All that flow 1 sends is lost, p_B = 1: with x·√p_B it must come down to 12,000 bytes/s, or to ln(3)/1 = 1.0986 of what
+/// All that flow 1 sends is dropped, p_B = 1: with x·√p_B it must come down to 12,000 bytes/s, or to ln(3)/1 = 1.0986 of what
 /// the only other flow sends.
 #[test]
 fn a_disproportionate_flow_is_free_when_it_sends_less() {
@@ -203,7 +203,7 @@ fn a_disproportionate_flow_is_free_when_it_sends_less() {
     }
 }
 
-/// At R = 121 ms a TCP that loses all has 1.2·1.22·1000/0.121 = 12,099 bytes/s.
+/// At R = 121 ms a TCP all of whose packets are dropped has 1.2·1.22·1000/0.121 = 12,099 bytes/s.
 #[test]
 fn an_unfriendly_flow_is_free_when_it_is_friendly() {
     for (packets, free) in [(60, true), (61, false), (0, true)] {
@@ -276,7 +276,7 @@ fn marks_enter_the_history_too() {
 #[test]
 fn many_flows_do_not_fill_the_memory() {
     let mut harness = full(params());
-    // Ids that a plain modulus would put into one place, each before all that are known.
+    // Ids that a plain modulus would put into one bucket, each before all that are known.
     (1..=1_000_000u64).rev().for_each(|k| harness.arrive(k << 44, 1000));
     let report = harness.discipline.history.report(Time(1)).unwrap();
     assert_eq!((report.n, report.p), (1000.0, 1_000_000.0 / 1_000_002.0));

@@ -165,7 +165,7 @@ fn the_filter_waits_for_congestion() {
     assert!(n.abs_diff(3333) < 150, "{n}");
 }
 
-/// A million ids that a plain modulus would put into one place, all of them dropped.
+/// A million ids that a plain modulus would put into one bucket, all of them dropped.
 #[test]
 fn a_million_flows_cost_what_is_declared() {
     let mut harness = harness(RedPdParams {

@@ -67,7 +67,7 @@ fn unresponsive_flows_get_the_penalty_rate() {
         }
         let passed = harness.departed - before;
         assert!(passed.abs_diff(expected) <= 1, "{tokens:?}: {passed}");
-        assert!(harness.dropped_flows()[1..].iter().all(|loss| *loss == (1, DropReason::Policed)));
+        assert!(harness.dropped_flows()[1..].iter().all(|drop| *drop == (1, DropReason::Policed)));
     }
 }
 
@@ -75,21 +75,21 @@ fn unresponsive_flows_get_the_penalty_rate() {
 #[test]
 fn marks_give_way_to_drops() {
     for (increment, action) in [(0.4, Action::Mark), (0.4, Action::Drop), (0.95, Action::Mark)] {
-        let (mut marked, mut lost) = (0, 0);
+        let (mut marked, mut dropped) = (0, 0);
         for seed in 0..200 {
             let mut harness = Harness::new(Sfb::new(SfbParams { bin_size: 1, increment, action, ..params() }), seed);
             harness.offer(1, 100, Ecn::Capable0);
             harness.offer(1, 100, Ecn::Capable0);
             harness.depart();
             marked += i32::from(harness.depart().is_some_and(|packet| packet.ecn == Ecn::CongestionExperienced));
-            lost += harness.dropped.len();
+            dropped += harness.dropped.len();
         }
         match (increment < 0.5, action) {
             // 0.4 of 200: four standard errors are 28.
-            (true, Action::Mark) => assert!((52..108).contains(&marked) && lost == 0, "{marked} {lost}"),
-            (true, Action::Drop) => assert!((52..108).contains(&lost) && marked == 0, "{marked} {lost}"),
-            // r < 0.95, of which r < 0.9 is dropped: 180 of 200 lost, 10 marked.
-            _ => assert!((163..197).contains(&lost) && (1..23).contains(&marked), "{marked} {lost}"),
+            (true, Action::Mark) => assert!((52..108).contains(&marked) && dropped == 0, "{marked} {dropped}"),
+            (true, Action::Drop) => assert!((52..108).contains(&dropped) && marked == 0, "{marked} {dropped}"),
+            // r < 0.95, of which r < 0.9 is dropped: 180 of 200 dropped, 10 marked.
+            _ => assert!((163..197).contains(&dropped) && (1..23).contains(&marked), "{marked} {dropped}"),
         }
     }
 }

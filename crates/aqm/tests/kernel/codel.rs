@@ -106,9 +106,9 @@ impl Codel {
     /// FQ-CoDel, too full: the head of this queue goes, and counts as a drop.
     #[allow(dead_code)]
     pub fn lose_head(&mut self) -> Option<TestPacket> {
-        let lost = self.take();
-        self.count = self.count.wrapping_add(u32::from(lost.is_some()));
-        lost.map(|(packet, _)| packet)
+        let dropped = self.take();
+        self.count = self.count.wrapping_add(u32::from(dropped.is_some()));
+        dropped.map(|(packet, _)| packet)
     }
 
     /// False when it is refused.

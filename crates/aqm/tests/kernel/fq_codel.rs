@@ -70,7 +70,7 @@ impl FqCodel {
         result
     }
 
-    /// An arrival for this queue: what is lost.
+    /// An arrival for this queue: what is dropped.
     pub fn enqueue(&mut self, packet: TestPacket, at: usize, now: u64) -> Vec<TestPacket> {
         self.on(at, |codel| codel.enqueue(packet, now));
         if !self.new_flows.contains(&at) && !self.old_flows.contains(&at) {
@@ -84,17 +84,17 @@ impl FqCodel {
         let bytes: Vec<u32> = self.flows.iter().map(|flow| flow.codel.own_bytes()).collect();
         let most = *bytes.iter().max().expect("there are flows");
         let fattest = bytes.iter().position(|each| *each == most).expect("one has the most");
-        let (mut lost, mut gone) = (vec![], 0);
+        let (mut dropped, mut gone) = (vec![], 0);
         loop {
             let packet = self.on(fattest, Codel::lose_head).expect("it holds packets");
             gone += packet.bytes as u32;
-            lost.push(packet);
-            if lost.len() >= self.tc.drop_batch || gone >= most >> 1 {
+            dropped.push(packet);
+            if dropped.len() >= self.tc.drop_batch || gone >= most >> 1 {
                 break;
             }
         }
-        self.counts.batches += u64::from(lost.len() > 1);
-        lost
+        self.counts.batches += u64::from(dropped.len() > 1);
+        dropped
     }
 
     /// The link asks for a packet: the one that leaves, and those that CoDel drops.

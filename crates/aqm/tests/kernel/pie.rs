@@ -103,7 +103,7 @@ impl Pie {
         hit
     }
 
-    /// An arrival: false when it is lost.
+    /// An arrival: false when it is dropped.
     pub fn enqueue(&mut self, mut packet: TestPacket, now: u64, random: &mut Stream) -> bool {
         if self.queue.len() >= self.tc.limit {
             self.counts.overlimit += 1;

@@ -25,7 +25,7 @@ pub struct Counts {
     pub longest: u64,
     pub all_of_one: u64,
     pub turns: u64,
-    pub rehash_lost: u64,
+    pub rehash_dropped: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -114,7 +114,7 @@ impl Sfq {
         Some(slot)
     }
 
-    /// An arrival with this hash: the packet that is lost, if one is.
+    /// An arrival with this hash: the packet that is dropped, if one is.
     pub fn enqueue(&mut self, packet: TestPacket, hash: usize) -> Option<TestPacket> {
         let Some(slot) = self.find(hash) else {
             self.counts.no_slot += 1;
@@ -166,7 +166,7 @@ impl Sfq {
         }
     }
 
-    /// A new perturbation, and the hash of each packet under it: those that are lost.
+    /// A new perturbation, and the hash of each packet under it: those that are dropped.
     pub fn perturb(&mut self, hash: impl Fn(u64) -> usize) -> Vec<TestPacket> {
         let mut moving = Vec::new();
         for slot in 0..self.slots.len() {
@@ -177,14 +177,14 @@ impl Sfq {
                 self.empty(slot);
             }
         }
-        let mut lost = Vec::new();
+        let mut dropped = Vec::new();
         for packet in moving {
             match self.find(hash(packet.flow)) {
                 Some(slot) if self.slots[slot].packets.len() < self.tc.depth => self.add(slot, packet),
-                _ => lost.push(packet),
+                _ => dropped.push(packet),
             }
         }
-        self.counts.rehash_lost += lost.len() as u64;
-        lost
+        self.counts.rehash_dropped += dropped.len() as u64;
+        dropped
     }
 }
