@@ -179,7 +179,7 @@ def test_its_exception_ends_the_comparison_with_its_own_traceback(
     sluicegate: Program, here: Executor, small: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "mine.py").write_text(MINE)
-    done = sluicegate("compare", small, "--disciplines", "red,mine.py:Mine:fault=true", "--seeds", "1", "-o", "out")
+    done = sluicegate("compare", small, "--disciplines", "mine.py:Mine:fault=true", "--seeds", "1", "-o", "out")
     assert (done.returncode, done.stdout) == (1, "")
     assert "LookupError: mine" in done.stderr
     assert "in Mine.enqueue" in done.stderr
