@@ -21,7 +21,7 @@ DIGEST = "d884f20dc62be89881ced47dc6c5322796ec6b97b7754081b8e4f0f5b30bb52b"
 # The same of the scenario `traffic`: all kinds but `web`'s two, drawn round trips, jitter and transfers that end.
 TRAFFIC_DIGEST = "552aa2a2f0dffeb942ae56191561753b3bf78c66ca8e3d1275ba5ad593a874c6"
 # The same of the scenario `web`: users and connections that come and go, both ways.
-WEB_DIGEST = "1fcff4fffaec0a6a74d2d5bc7bee2ac2ce9c12ab385d46b8d9e614b881a16f1d"
+WEB_DIGEST = "fb47d0832a9bcb1462ae5286c30b63affaa0c8a0100e6d97a55dd7f58596fe04"
 SCENARIOS = [(discipline, seed) for discipline in ("drop_tail", "red", "choke") for seed in (1, 2)]
 
 

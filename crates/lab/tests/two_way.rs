@@ -192,7 +192,7 @@ fn preparation_avoids_traffic_phase_effects() {
         };
         ["1", "2", "3"].map(of).iter().sum::<f64>() / 3.0
     };
-    let jump = |overhead| (share(250, overhead) - share(251, overhead)).abs();
+    let jump = |overhead| (share(249, overhead) - share(250, overhead)).abs();
     let (in_step, prepared) = (jump("0 s"), jump("10 ms"));
     assert!(in_step > 0.3, "a round trip longer by 1 ms moves the share by {in_step}");
     assert!(prepared < 0.1, "with preparation by {prepared}");

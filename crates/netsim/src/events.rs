@@ -1,4 +1,6 @@
-//! What happens next. Ties break by class, then by the number that the event took.
+//! What happens next. At equal times a canonical key decides: the class of the event, then the number of the link, flow or
+//! connection that it belongs to, and only among events of one of these the order in which they were added. So the order in
+//! which things are evaluated, and what else happens in a run, cannot change the result.
 //!
 //! Most events come after a constant time: departures one after the other, packets that have crossed a line or wait for a
 //! propagation delay. Those of a kind are then pushed in the order in which they come, and wait in lanes, each a queue.
@@ -69,15 +71,23 @@ impl Event {
         }
     }
 
-    /// At equal times disciplines act first and departures come next, as [`Discipline`](sluicegate_aqm::Discipline) says;
-    /// probes look last, and the rest goes by insertion.
+    /// The order of what happens at one time. Links come first, a link's discipline before its transmitter, as
+    /// [`Discipline`](sluicegate_aqm::Discipline) says; then packets on their way, the ends of connections and the sources;
+    /// probes look last.
     #[inline]
     fn class(self) -> u64 {
         match self {
-            Event::Wake(_) => 0,
-            Event::Departure(_) => 1,
-            Event::Sample => 3,
-            _ => 2,
+            Event::Wake(_) | Event::Departure(_) => 0,
+            Event::Arrival(_) => 1,
+            Event::Crossing(_) => 2,
+            Event::Delivery(_) => 3,
+            Event::Quench(..) => 4,
+            Event::Timer(..) | Event::PoolTimer(..) => 5,
+            Event::Burst(..) | Event::PoolBurst(..) => 6,
+            Event::Act(..) => 7,
+            Event::Source(_) => 8,
+            Event::User(_) => 9,
+            Event::Sample => 10,
         }
     }
 
@@ -109,8 +119,8 @@ pub struct Events {
     /// The first event of each lane, and those behind it.
     heads: [Entry; LANES],
     lanes: [Lane; LANES],
-    /// The time of the last one that each had: an event before that finds no place. Never, while the lanes are closed.
-    lasts: [Time; LANES],
+    /// The time and order of the last one that each had: an event before that finds no place. Never, while the lanes are closed.
+    lasts: [(Time, u64); LANES],
     /// Whether events may go to the lanes, and whether there may be some.
     open: bool,
     filled: bool,
@@ -131,7 +141,7 @@ impl Events {
         Events {
             heads: [Entry::NONE; LANES],
             lanes: Default::default(),
-            lasts: [Time::ZERO; LANES],
+            lasts: [(Time::ZERO, 0); LANES],
             open: true,
             filled: true,
             missed: 0,
@@ -142,14 +152,14 @@ impl Events {
         }
     }
 
-    /// Adds an event. Among equals it comes after those that were added before.
+    /// Adds an event of this link, flow, packet's flow or connection.
     #[inline(always)]
-    pub fn push(&mut self, time: Time, event: Event) {
+    pub fn push(&mut self, time: Time, event: Event, owner: u64) {
         self.ties += 1;
-        let entry = Entry { time, order: event.class() << 62 | self.ties, event };
+        let entry = Entry { time, order: event.class() << 60 | owner, added: self.ties, event };
         if let Some([first, second]) = event.lanes() {
             // What never comes goes to the wheel.
-            let behind = |last: Time| last.0 < time.0.wrapping_add(1);
+            let behind = |last: (Time, u64)| last <= (time, entry.order) && time < Time::NEVER;
             if behind(self.lasts[first]) {
                 return self.append(first, entry);
             }
@@ -163,7 +173,7 @@ impl Events {
 
     #[inline(always)]
     fn append(&mut self, lane: usize, entry: Entry) {
-        self.lasts[lane] = entry.time;
+        self.lasts[lane] = (entry.time, entry.order);
         if self.heads[lane].time == Time::NEVER {
             self.heads[lane] = entry;
         } else {
@@ -205,12 +215,12 @@ impl Events {
             return;
         }
         if self.open && self.missed > added / MISSED {
-            (self.open, self.lasts) = (false, [Time::NEVER; LANES]);
+            (self.open, self.lasts) = (false, [(Time::NEVER, 0); LANES]);
         } else if !self.open && added >= CLOSED * TRIAL {
             self.open = true;
             self.lasts = core::array::from_fn(|at| match self.heads[at].time {
-                Time::NEVER => Time::ZERO,
-                head => self.lanes[at].last().map_or(head, |last| last.time),
+                Time::NEVER => (Time::ZERO, 0),
+                head => self.lanes[at].last().map_or((head, self.heads[at].order), |last| (last.time, last.order)),
             });
         } else if !self.open {
             return self.see_whether_filled();
@@ -261,18 +271,23 @@ mod tests {
     use sluicegate_base::Stream;
 
     #[test]
-    fn ties_break_by_class_and_then_by_number() {
+    fn ties_break_by_class_then_by_owner_and_then_by_number() {
         for (bucket, reach) in [(1, 0), (4, 1 << 40), (1 << 20, 1)] {
             let mut events = Events::new(Span(bucket), Span(reach));
-            events.push(Time(5), Event::Sample);
-            events.push(Time(5), Event::Source(1));
-            events.push(Time(5), Event::Arrival(2));
-            events.push(Time(5), Event::Departure(3));
-            events.push(Time(5), Event::Wake(4));
-            events.push(Time(4), Event::Sample);
-            events.push(Time(9), Event::Sample);
+            events.push(Time(5), Event::Sample, 0);
+            events.push(Time(5), Event::Source(1), 1);
+            events.push(Time(5), Event::Arrival(2), 9);
+            events.push(Time(5), Event::Arrival(7), 4);
+            events.push(Time(5), Event::Arrival(6), 9);
+            events.push(Time(5), Event::Departure(3), 7);
+            events.push(Time(5), Event::Wake(4), 8);
+            events.push(Time(5), Event::Wake(3), 6);
+            events.push(Time(4), Event::Sample, 0);
+            events.push(Time(9), Event::Sample, 0);
             let order: Vec<Event> = std::iter::from_fn(|| events.pop(Time(5)).map(|(_, event)| event)).collect();
-            let expected = [Event::Wake(4), Event::Departure(3), Event::Source(1), Event::Arrival(2), Event::Sample];
+            let ports = [Event::Wake(3), Event::Departure(3), Event::Wake(4)];
+            let others = [Event::Arrival(7), Event::Arrival(2), Event::Arrival(6), Event::Source(1), Event::Sample];
+            let expected = [&ports[..], &others].concat();
             assert_eq!((order[0], &order[1..]), (Event::Sample, &expected[..]));
             assert_eq!(events.pop(Time(9)), Some((Time(9), Event::Sample)));
         }
@@ -288,8 +303,8 @@ mod tests {
         {
             let (mut events, mut rng, mut now) =
                 (Events::new(Span(bucket), Span(reach)), Stream::new(seed, "events"), Time::ZERO);
-            let mut expected: Vec<(Time, u64, u32, usize)> = Vec::new();
-            let take = |events: &mut Events, (time, _, id, kind): (Time, u64, u32, usize)| {
+            let mut expected: Vec<(Time, u64, u64, u32, usize)> = Vec::new();
+            let take = |events: &mut Events, (time, _, _, id, kind): (Time, u64, u64, u32, usize)| {
                 if time > Time::ZERO {
                     assert_eq!(events.pop(Time(time.0 - 1)), None, "not before its time");
                 }
@@ -312,9 +327,9 @@ mod tests {
                     }
                     _ => [80, 1000, 5000, 40_000, 200_000][kind],
                 };
-                let (time, event) = (now + Span(after), kinds[kind](id));
-                events.push(time, event);
-                expected.push((time, event.class(), id, kind));
+                let (time, event, owner) = (now + Span(after), kinds[kind](id), rng.below(50));
+                events.push(time, event, owner);
+                expected.push((time, event.class(), owner, id, kind));
                 if rng.below(3) == 0 {
                     let (at, &first) = expected.iter().enumerate().min_by_key(|(_, entry)| **entry).unwrap();
                     expected.swap_remove(at);
@@ -345,14 +360,14 @@ mod tests {
             events.missed = missed;
             events.judge_lanes();
         };
-        events.push(Time(5), Event::Arrival(0));
-        (1..5).for_each(|packet| events.push(Time::NEVER, Event::Arrival(packet)));
+        events.push(Time(5), Event::Arrival(0), 0);
+        (1..5).for_each(|packet| events.push(Time::NEVER, Event::Arrival(packet), 0));
         judge(&mut events, u64::MAX);
         assert!(!events.open);
         assert_eq!(events.pop(Time(9)), Some((Time(5), Event::Arrival(0))));
         judge(&mut events, 0);
         assert!(events.open);
-        (5..9).for_each(|packet| events.push(Time(u64::from(packet)), Event::Arrival(packet)));
+        (5..9).for_each(|packet| events.push(Time(u64::from(packet)), Event::Arrival(packet), 0));
         for packet in 5..9 {
             assert_eq!(events.pop(Time(9)), Some((Time(u64::from(packet)), Event::Arrival(packet))));
         }

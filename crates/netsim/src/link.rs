@@ -146,7 +146,7 @@ impl Link {
             self.remember(&packet, None);
         }
         let time = self.transmitter.send(u64::from(packet.bytes + self.framing));
-        events.push(now + time, Event::Departure(self.index));
+        events.push(now + time, Event::Departure(self.index), u64::from(self.index) << 1 | 1);
         self.sending = Some(packet);
         self.begun = true;
     }
@@ -192,7 +192,7 @@ impl Link {
             assert!(at > now, "{} has a wake-up due after a call: see the trait Discipline", self.discipline);
             if self.waking.is_none_or(|waking| at < waking) {
                 self.waking = Some(at);
-                events.push(at, Event::Wake(self.index));
+                events.push(at, Event::Wake(self.index), u64::from(self.index) << 1);
             }
         }
     }

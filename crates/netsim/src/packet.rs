@@ -73,7 +73,13 @@ impl SimPacket {
 /// The two directions of a connection are two flows to a queue, as two 5-tuples are.
 #[inline]
 fn key(connection: u32, to: End) -> FlowKey {
-    FlowKey(u64::from(connection) << 1 | to as u64)
+    FlowKey(owner(connection, to))
+}
+
+/// The number of one end of a connection, or of what travels to it.
+#[inline]
+pub(crate) fn owner(connection: u32, end: End) -> u64 {
+    u64::from(connection) << 1 | end as u64
 }
 
 /// What a queue holds of a packet, and may change.

@@ -103,7 +103,7 @@ impl Sim {
             .enumerate()
             .map(|(at, flow)| {
                 let mut ends = Ends::new(&flow.source, seed, at);
-                events.push(flow.start + ends.first(), Event::Source(at as u32));
+                events.push(flow.start + ends.first(), Event::Source(at as u32), at as u64);
                 FlowState {
                     ends,
                     first: [End::Sender, End::Receiver].map(|to| paths.lay(flow, to, &plan)),
@@ -127,7 +127,7 @@ impl Sim {
             .map(|(at, link)| Link::new(at as u32, link, plan.recent, seed))
             .collect();
         links.iter_mut().for_each(|link| link.arm(Time::ZERO, &mut events));
-        events.push(Time::ZERO + plan.sample, Event::Sample);
+        events.push(Time::ZERO + plan.sample, Event::Sample, 0);
         Sim {
             averages: vec![Spread::default(); links.len()],
             found: vec![[0; 2]; links.len()],
@@ -256,7 +256,7 @@ impl Sim {
             Event::Crossing(place) => {
                 let packet = self.travelling.get(place);
                 let (time, event) = self.paths.cross(place, packet, self.now);
-                self.events.push(time, event);
+                self.events.push(time, event, packet.key().0);
             }
             Event::Delivery(place) => self.deliver(place),
             Event::Wake(link) => {
@@ -288,7 +288,7 @@ impl Sim {
         self.settle(at);
         let packet = self.travelling.get(queued.place);
         let (time, event) = self.paths.travel(queued.place, packet, arrival);
-        self.events.push(time, event);
+        self.events.push(time, event, packet.key().0);
     }
 
     /// A packet reaches the queue of a link.

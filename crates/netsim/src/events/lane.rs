@@ -81,7 +81,7 @@ mod tests {
         for number in 0..100_000 {
             // It grows for a while, and then shrinks.
             if rng.below(100) < if number % 20_000 < 10_000 { 60 } else { 40 } {
-                lane.push(Entry { time: Time(number), order: number, event: Event::Sample });
+                lane.push(Entry { time: Time(number), order: number, added: 0, event: Event::Sample });
                 expected.push_back(number);
             } else {
                 assert_eq!(lane.pop().order, expected.pop_front().unwrap_or(u64::MAX));

@@ -14,17 +14,19 @@ use std::collections::{BTreeMap, BinaryHeap};
 pub struct Entry {
     /// When it comes.
     pub time: Time,
-    /// Class in the top two bits, tie number below.
+    /// What decides at equal times: class and owner.
     pub order: u64,
+    /// What decides between events of one owner: how many were added before.
+    pub added: u64,
     /// What happens then.
     pub event: Event,
 }
 
 impl Entry {
     /// None: it would come after all others.
-    pub const NONE: Entry = Entry { time: Time::NEVER, order: u64::MAX, event: Event::Sample };
+    pub const NONE: Entry = Entry { time: Time::NEVER, order: u64::MAX, added: u64::MAX, event: Event::Sample };
 
-    /// What orders entries.
+    /// What orders entries of different owners.
     #[inline(always)]
     pub fn key(&self) -> u128 {
         u128::from(self.time.0) << 64 | u128::from(self.order)
@@ -34,7 +36,7 @@ impl Entry {
 impl Ord for Entry {
     /// The earliest entry is the greatest, because the heap gives the greatest.
     fn cmp(&self, other: &Entry) -> Ordering {
-        other.key().cmp(&self.key())
+        (other.key(), other.added).cmp(&(self.key(), self.added))
     }
 }
 

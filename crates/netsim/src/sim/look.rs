@@ -9,7 +9,7 @@ use sluicegate_tcp::send::SendCounters;
 impl Sim {
     /// Takes a sample of every link under study and of every flow.
     pub(super) fn look(&mut self) {
-        self.events.push(self.now + self.sample, Event::Sample);
+        self.events.push(self.now + self.sample, Event::Sample, 0);
         for (at, link) in self.links.iter().enumerate().filter(|(_, link)| link.watched) {
             let average = link.queue.average();
             if let (true, Some(average)) = (self.measuring(), average) {

@@ -8,7 +8,7 @@ use super::Sim;
 use super::population::Script;
 use super::transport::BURST;
 use crate::events::{End, Event};
-use crate::packet::Pooled;
+use crate::packet::{Pooled, owner};
 use crate::source::way::{Mile, Way};
 use sluicegate_base::{Ecn, Span, Time};
 use sluicegate_tcp::send::SendCounters;
@@ -206,7 +206,7 @@ impl Sim {
                     let armed = &mut slot.armed[end as usize];
                     if armed.is_none_or(|time| at < time) {
                         *armed = Some(at);
-                        self.events.push(at, Event::PoolTimer(place, end));
+                        self.events.push(at, Event::PoolTimer(place, end), owner(slot.id, end));
                     }
                 }
                 return;
@@ -214,7 +214,8 @@ impl Sim {
             self.work += 1;
             self.send_pooled(place, to, at);
         }
-        self.events.push(self.now, Event::PoolBurst(place, end));
+        let id = self.population.pool.get(place).id;
+        self.events.push(self.now, Event::PoolBurst(place, end), owner(id, end));
     }
 
     /// Sends the packet in this place, whose segment is written.

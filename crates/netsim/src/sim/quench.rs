@@ -7,6 +7,7 @@
 use super::Sim;
 use crate::ends::Ends;
 use crate::events::{End, Event};
+use crate::packet::owner;
 use crate::plan::Hop;
 use sluicegate_aqm::FlowKey;
 use sluicegate_base::Span;
@@ -39,7 +40,7 @@ impl Sim {
                     Hop::Line(at) => self.paths.delay(at),
                 }
             });
-            self.events.push(self.now + delay, Event::Quench(connection, sender));
+            self.events.push(self.now + delay, Event::Quench(connection, sender), owner(connection, sender));
         }
     }
 

@@ -3,7 +3,7 @@
 use super::{FlowState, Sim};
 use crate::ends::Ends;
 use crate::events::{End, Event};
-use crate::packet::SimPacket;
+use crate::packet::{SimPacket, owner};
 use sluicegate_base::{Ecn, Time};
 use sluicegate_tcp::{Flags, Segment};
 
@@ -53,7 +53,7 @@ impl Sim {
                     let armed = &mut tcp.armed[end as usize];
                     if armed.is_none_or(|time| at < time) {
                         *armed = Some(at);
-                        self.events.push(at, Event::Timer(id, end));
+                        self.events.push(at, Event::Timer(id, end), owner(id, end));
                     }
                 }
                 return;
@@ -64,7 +64,7 @@ impl Sim {
             let sent = packet.sent;
             self.launch(place, sent);
         }
-        self.events.push(self.now, Event::Burst(id, end));
+        self.events.push(self.now, Event::Burst(id, end), owner(id, end));
     }
 
     /// A packet leaves its host at `sent`, now or later.
@@ -77,7 +77,7 @@ impl Sim {
             self.enter(place, link);
         } else {
             let (time, event) = self.paths.travel(place, packet, sent);
-            self.events.push(time, event);
+            self.events.push(time, event, packet.key().0);
         }
     }
 
@@ -93,7 +93,7 @@ impl Sim {
                     return self.pump(flow, End::Sender);
                 }
                 if self.now == state.plan.start && state.plan.stop < self.end {
-                    self.events.push(state.plan.stop, Event::Source(flow));
+                    self.events.push(state.plan.stop, Event::Source(flow), flow.into());
                 }
                 let (bytes, gap) = match &mut tcp.typing {
                     Some(typing) => typing.next(),
@@ -101,7 +101,7 @@ impl Sim {
                 };
                 sender.write(bytes);
                 match gap {
-                    Some(gap) => self.events.push(self.now + gap, Event::Source(flow)),
+                    Some(gap) => self.events.push(self.now + gap, Event::Source(flow), flow.into()),
                     None if state.plan.size.is_some() => sender.close(),
                     None => {}
                 }
@@ -112,7 +112,7 @@ impl Sim {
                     return;
                 }
                 let (bytes, gap) = source.next();
-                self.events.push(self.now + gap, Event::Source(flow));
+                self.events.push(self.now + gap, Event::Source(flow), flow.into());
                 let written = |packet: &mut SimPacket| {
                     (packet.bytes, packet.segment) = (bytes, Segment::default());
                     true

@@ -3,6 +3,7 @@
 use super::super::pool::{Opening, Pending, phase};
 use super::{Sim, Uses};
 use crate::events::{End, Event};
+use crate::packet::owner;
 use crate::source::connections::{Arrivals, ConnectionsPlan, Side, Unit, Vector};
 use sluicegate_base::{Span, Stream, Time};
 use sluicegate_tcp::Host;
@@ -117,7 +118,7 @@ impl Sim {
         let due = coming.next.take();
         coming.next = coming.arrivals.next();
         if let Some(next) = &coming.next {
-            self.events.push((start + next.start.since(Time::ZERO)).max(self.now), Event::Source(flow));
+            self.events.push((start + next.start.since(Time::ZERO)).max(self.now), Event::Source(flow), flow.into());
         }
         let Some(vector) = due else { return };
         let plan = coming.plan.clone();
@@ -163,7 +164,8 @@ impl Sim {
                 if let Some(script) = &mut slot.script {
                     script.sides[end as usize].timed = true;
                 }
-                self.events.push(self.now + unit.wait, Event::Act(place, end));
+                let owner = owner(slot.id, end);
+                self.events.push(self.now + unit.wait, Event::Act(place, end), owner);
                 return sent;
             }
             self.send_unit(place, end, unit);

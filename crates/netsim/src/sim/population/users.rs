@@ -36,7 +36,7 @@ impl Sim {
             let state = &mut self.population.users[user as usize];
             let begins = state.session.begin(plan);
             state.phase = phase(plan.host.rto.tick, state.session.bits());
-            self.events.push(self.now + begins, Event::User(user));
+            self.events.push(self.now + begins, Event::User(user), user.into());
         }
     }
 
@@ -80,7 +80,7 @@ impl Sim {
         if state.session.leaves() || thinks > plan.model.keep_alive {
             self.hang_up(user);
         }
-        self.events.push(self.now + thinks, Event::User(user));
+        self.events.push(self.now + thinks, Event::User(user), user.into());
     }
 
     /// A user asks for an object, over a connection that waits for work or a new one.
