@@ -158,19 +158,59 @@ impl Rate {
 pub struct Transmitter {
     rate: Rate,
     remainder: u64,
+    /// What is left of a packet that stands still, at a rate of zero: bits times 10⁹.
+    stalled: u128,
 }
 
 impl Transmitter {
     /// A transmitter at rest.
     #[must_use]
     pub fn new(rate: Rate) -> Transmitter {
-        Transmitter { rate, remainder: 0 }
+        Transmitter { rate, remainder: 0, stalled: 0 }
+    }
+
+    /// Its rate.
+    #[must_use]
+    pub fn rate(&self) -> Rate {
+        self.rate
     }
 
     /// The time to send `bytes`.
     #[inline]
     pub fn send(&mut self, bytes: u64) -> Span {
+        if self.rate.0 == 0 {
+            return self.stall(bytes);
+        }
         self.rate.time_to_send(bytes, &mut self.remainder)
+    }
+
+    #[cold]
+    fn stall(&mut self, bytes: u64) -> Span {
+        self.resume(u128::from(bytes) * 8 * u128::from(NANOS) + u128::from(self.remainder))
+    }
+
+    /// The rate changes while the packet in transmission, which at the old rate would take `left` more, is being sent: the
+    /// time that what is left of it takes at the new rate.
+    pub fn change_rate(&mut self, rate: Rate, left: Span) -> Span {
+        let work = match self.rate.0 {
+            0 => self.stalled,
+            old => u128::from(left.0) * u128::from(old) + u128::from(self.remainder),
+        };
+        self.rate = rate;
+        self.resume(work)
+    }
+
+    /// The time for so many bits times 10⁹.
+    fn resume(&mut self, work: u128) -> Span {
+        let rate = u128::from(self.rate.0);
+        self.remainder = work.checked_rem(rate).unwrap_or(0) as u64;
+        self.stalled = if rate == 0 { work } else { 0 };
+        Span(work.checked_div(rate).and_then(|time| time.try_into().ok()).unwrap_or(u64::MAX))
+    }
+
+    /// The rate changes while nothing is being sent.
+    pub fn set_rate(&mut self, rate: Rate) {
+        *self = Transmitter::new(rate);
     }
 
     /// It has nothing to send: the next packet starts on a whole nanosecond.
@@ -297,6 +337,33 @@ mod tests {
         assert_eq!((Rate(0).time_of(0), never), (Span(u64::MAX), Time::NEVER));
         let mut transmitter = Transmitter::new(Rate(0));
         assert_eq!([40, 1500, 1500].map(|bytes| transmitter.send(bytes)), [Span(u64::MAX); 3]);
+    }
+
+    /// 1500 bytes are 12,000 bits: a third of them at 7 Mbit/s, a pause, the rest at 3 Mbit/s and then at 11.
+    #[test]
+    fn a_rate_that_changes_loses_no_bit() {
+        let mut transmitter = Transmitter::new(Rate(7_000_000));
+        assert_eq!(transmitter.send(1500), Span(1_714_285), "and 5/7 ns");
+        // After 571,428 ns, 12,000 − 3999.996 bits are left.
+        assert_eq!(transmitter.change_rate(Rate(0), Span(1_714_285 - 571_428)), Span(u64::MAX));
+        assert_eq!(transmitter.change_rate(Rate(0), Span(u64::MAX)), Span(u64::MAX));
+        assert_eq!(transmitter.change_rate(Rate(3_000_000), Span(u64::MAX)), Span(2_666_668), "8000.004 bits");
+        // After 1 ms, 5000.004 bits: 454,545 9/11 ns.
+        assert_eq!(transmitter.change_rate(Rate(11_000_000), Span(1_666_668)), Span(454_545));
+        // The next packet has the 9/11 ns before it: 1,090,909 1/11 + 9/11.
+        assert_eq!(transmitter.send(1500), Span(1_090_909));
+        assert_eq!(transmitter.send(1500), Span(1_090_910), "10/11 + 1/11 = 1");
+    }
+
+    #[test]
+    fn what_begins_at_a_rate_of_zero_is_sent_whole_later() {
+        let mut transmitter = Transmitter::new(Rate(7_000_000));
+        let _ = transmitter.send(1500);
+        let _ = transmitter.change_rate(Rate(0), Span(0));
+        assert_eq!(transmitter.change_rate(Rate(7_000_000), Span(u64::MAX)), Span(0), "5/7 ns");
+        transmitter.set_rate(Rate(0));
+        assert_eq!(transmitter.send(1500), Span(u64::MAX));
+        assert_eq!(transmitter.change_rate(Rate(8_000_000), Span(u64::MAX)), Span(1_500_000));
     }
 
     #[test]

@@ -1,0 +1,145 @@
+//! How spans are distributed.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// A histogram of spans, and the longest span exactly.
+///
+/// Each power of two has 2^`BINS` bins, and none is shorter than 2^`UNIT` ns: with 7 bits a quantile is at most 1/128 too
+/// high, which is two significant digits; with 4 bits 1/16, one digit.
+///
+/// Bins and quantiles are those of the crate `hdrhistogram`, with which the tests compare. It keeps every bin from zero on
+/// and takes several times as long to count a span; here each packet may have two of them and each flow a histogram, and the
+/// bins that one needs are few: those from its least to its greatest power of two.
+#[derive(Clone, Debug, Default)]
+pub struct DelayHistogram<const BINS: u32 = 7, const UNIT: u32 = 6> {
+    /// The number of the first bin that is kept, and how many spans each has.
+    first: usize,
+    counts: Vec<u32>,
+    longest: u64,
+}
+
+impl<const BINS: u32, const UNIT: u32> DelayHistogram<BINS, UNIT> {
+    /// Adds a span.
+    #[inline]
+    pub fn record(&mut self, nanoseconds: u64) {
+        self.longest = self.longest.max(nanoseconds);
+        let bin = Self::bin(nanoseconds);
+        match self.counts.get_mut(bin.wrapping_sub(self.first)) {
+            Some(count) => *count = count.saturating_add(1),
+            None => self.grow(bin),
+        }
+    }
+
+    /// The counts, and the place among them where a span will be counted, if it is kept yet: for those who fetch it
+    /// beforehand.
+    #[inline]
+    #[must_use]
+    pub fn slot(&self, nanoseconds: u64) -> (&[u32], usize) {
+        (&self.counts, Self::bin(nanoseconds).wrapping_sub(self.first))
+    }
+
+    /// The longest span; zero when there are none.
+    #[must_use]
+    pub fn longest(&self) -> u64 {
+        self.longest
+    }
+
+    /// How many bins it keeps.
+    #[must_use]
+    pub fn bins(&self) -> usize {
+        self.counts.len()
+    }
+
+    /// Adds a span in a bin that is not kept yet.
+    #[cold]
+    fn grow(&mut self, bin: usize) {
+        let (from, to) = (bin >> BINS << BINS, ((bin >> BINS) + 1) << BINS);
+        let kept = self.first..self.first + self.counts.len();
+        let range = if kept.is_empty() { from..to } else { from.min(kept.start)..to.max(kept.end) };
+        let mut counts = vec![0; range.len()];
+        counts[kept.start.saturating_sub(range.start)..][..kept.len()].copy_from_slice(&self.counts);
+        counts[bin - range.start] = 1;
+        (self.first, self.counts) = (range.start, counts);
+    }
+
+    /// The span in nanoseconds that the fraction `q` does not exceed: the upper end of its bin, but never more than the
+    /// longest span; the upper end of the shortest span's bin for zero. NaN when there are no spans.
+    #[must_use]
+    pub fn quantile(&self, q: f64) -> f64 {
+        let spans: u64 = self.counts.iter().map(|count| u64::from(*count)).sum();
+        let mut left = (libm::ceil(q * spans as f64) as u64).max(1);
+        for (bin, &count) in (self.first..).zip(&self.counts) {
+            if u64::from(count) >= left {
+                return (Self::least(bin) + (1 << (Self::octave(bin) + UNIT)) - 1).min(self.longest) as f64;
+            }
+            left -= u64::from(count);
+        }
+        f64::NAN
+    }
+
+    /// The bin of a span: the shortest ones up to the power of two that has 2^`BINS` of them, twice as wide for each above.
+    #[inline]
+    fn bin(nanoseconds: u64) -> usize {
+        let octave = 63 - (nanoseconds | 1 << (BINS + UNIT)).leading_zeros() - (BINS + UNIT);
+        ((octave << BINS) as usize) + (nanoseconds >> (octave + UNIT)) as usize
+    }
+
+    /// How often the width of this bin is twice that of the shortest.
+    fn octave(bin: usize) -> u32 {
+        ((bin >> BINS) as u32).saturating_sub(1)
+    }
+
+    /// The shortest span of a bin.
+    fn least(bin: usize) -> u64 {
+        let octave = Self::octave(bin);
+        ((bin - ((octave as usize) << BINS)) as u64) << (octave + UNIT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hdrhistogram::Histogram;
+    use sluicegate_base::Stream;
+
+    #[test]
+    fn no_quantile_exceeds_the_longest_span() {
+        let mut delays = DelayHistogram::<7, 6>::default();
+        assert!(delays.quantile(0.5).is_nan());
+        for span in [9_000_001, 10_000_001] {
+            delays.record(span);
+        }
+        assert_eq!(delays.quantile(0.99), 10_000_001.0, "its bin ends at 10 027 007");
+        let median = delays.quantile(0.5);
+        assert!((9_000_001.0..9_000_001.0 * 1.01).contains(&median), "{median}");
+    }
+
+    /// Spans of all lengths, in any order.
+    fn compare<const BINS: u32, const UNIT: u32>(mut expected: Histogram<u32>) {
+        let mut rng = Stream::new(1, "delays");
+        let mut delays = DelayHistogram::<BINS, UNIT>::default();
+        expected.auto(true);
+        let mut spans: Vec<u64> = (0..62).flat_map(|bit| [(1 << bit) - 1, 1 << bit, (1 << bit) + 1]).collect();
+        spans.extend((0..20_000).map(|_| rng.bits() >> (2 + rng.below(62))));
+        for (k, span) in spans.into_iter().enumerate() {
+            let bin = DelayHistogram::<BINS, UNIT>::bin(span);
+            assert_eq!(expected.lowest_equivalent(span), DelayHistogram::<BINS, UNIT>::least(bin), "{span}");
+            delays.record(span);
+            expected.record(span).unwrap();
+            if k % 500 == 0 {
+                for q in [0.001, 0.01, 0.25, 0.5, 0.9, 0.99, 0.999, 1.0] {
+                    let value = expected.value_at_quantile(q).min(delays.longest());
+                    assert_eq!(delays.quantile(q), value as f64, "{q} of {k}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bins_and_quantiles_are_those_of_hdrhistogram() {
+        compare::<7, 6>(Histogram::new_with_bounds(64, 128, 2).unwrap());
+        compare::<7, 0>(Histogram::new(2).unwrap());
+        compare::<4, 0>(Histogram::new(1).unwrap());
+    }
+}

@@ -1,0 +1,426 @@
+//! The port: what arrives waits under a discipline, and a transmitter of some rate sends what the discipline gives it.
+
+use crate::counters::Counters;
+use crate::ring::Ring;
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::mem;
+use core::ops::DerefMut;
+use sluicegate_aqm::{Ctx, Discipline, DropReason, FlowKey, Packet};
+use sluicegate_base::params::Raw;
+use sluicegate_base::{Link, Rate, Size, Stream, Time, Transmitter};
+
+/// What a port asks of a packet, beyond what disciplines ask.
+pub trait PortPacket: Packet {
+    /// When it arrived at the port.
+    fn arrived(&self) -> Time;
+    /// Whether the queue of this port has marked it.
+    fn marked(&self) -> bool;
+}
+
+/// How a port is made.
+#[derive(Clone, Debug)]
+pub struct PortConfig {
+    /// The rate of its transmitter.
+    pub rate: Rate,
+    /// Bytes that it sends around each packet: their time counts, they do not.
+    pub framing: u32,
+    /// How much of what the discipline has given up may wait for the transmitter, the packet in transmission not counted;
+    /// where there is no ring, the discipline is asked when the transmitter falls free.
+    pub tx_ring: Option<Size>,
+    /// The length of a typical packet in bytes, for parameters that follow the link when its rate changes.
+    pub packet: u64,
+    /// The name of the discipline, for messages.
+    pub name: Cow<'static, str>,
+}
+
+impl PortConfig {
+    /// A port of this rate without framing and ring, for packets of 1000 bytes.
+    #[must_use]
+    pub fn new(rate: Rate) -> PortConfig {
+        PortConfig { rate, framing: 0, tx_ring: None, packet: 1000, name: Cow::Borrowed("the discipline") }
+    }
+}
+
+/// What happens to a packet.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome<'a, P> {
+    /// The discipline has given it to the transmitter, or to the transmit ring: its queueing delay ends.
+    /// [`PortPacket::marked`] tells whether it has been marked.
+    Started(&'a P),
+    /// Its last bit is out.
+    Sent(P),
+    /// The discipline has dropped it.
+    Dropped(P, DropReason),
+    /// The discipline asks for a source quench to the sender of this flow.
+    Quenched(FlowKey),
+}
+
+/// A queue with a transmitter. The caller keeps the time: he hands over each packet that arrives, and calls
+/// [`advance`](Port::advance) at each [`next_deadline`](Port::next_deadline). The fate of each packet goes to `out`.
+///
+/// The order of what happens at one time is that of the trait [`Discipline`]: wake-ups, departures, then arrivals and
+/// changes. Of one call first comes what is sent, then what starts, then what is dropped, the last drop first, then the
+/// source quenches.
+pub struct Port<P, Q = Box<dyn Discipline<P>>> {
+    /// What it has counted.
+    pub counters: Counters,
+    queue: Q,
+    /// When the packet in transmission departs; never, if there is none.
+    departs: Time,
+    /// When the discipline is woken; never, if it has not asked.
+    wakes: Time,
+    /// How many packets the queue holds, by what it has been given and has given back.
+    held: u64,
+    transmitter: Transmitter,
+    framing: u32,
+    sending: Option<P>,
+    ring: Option<Box<Ring<P>>>,
+    rng: Stream,
+    dropped: Vec<(P, DropReason)>,
+    quenched: Vec<FlowKey>,
+    packet: u64,
+    name: Cow<'static, str>,
+}
+
+impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
+    /// An idle port. `rng` is the discipline's random stream.
+    ///
+    /// # Panics
+    ///
+    /// When the discipline has a wake-up that is due at the start.
+    #[must_use]
+    pub fn new(config: PortConfig, queue: Q, rng: Stream) -> Self {
+        let PortConfig { rate, framing, tx_ring, packet, name } = config;
+        let mut port = Port {
+            counters: Counters::default(),
+            queue,
+            departs: Time::NEVER,
+            wakes: Time::NEVER,
+            held: 0,
+            transmitter: Transmitter::new(rate),
+            framing,
+            sending: None,
+            ring: tx_ring.map(|limit| Box::new(Ring::new(limit))),
+            rng,
+            dropped: Vec::new(),
+            quenched: Vec::new(),
+            packet,
+            name,
+        };
+        port.arm(Time::ZERO);
+        port
+    }
+
+    /// A packet arrives.
+    #[inline]
+    pub fn arrive(&mut self, packet: P, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) {
+        self.check(now);
+        self.counters.arrive(self.held);
+        self.held += 1;
+        self.call(now, |queue, ctx| queue.enqueue(packet, ctx));
+        if self.asks() {
+            self.start(now, out);
+        }
+        self.settle(now, out);
+        self.counters.hold(self.held);
+        self.arm(now);
+    }
+
+    /// Does what is due now: a wake-up, then a departure. [`next_deadline`](Port::next_deadline) is now again when the
+    /// next packet takes no time to send.
+    ///
+    /// # Panics
+    ///
+    /// When the discipline leaves a wake-up due: time would stand still, or run backwards.
+    #[inline]
+    pub fn advance(&mut self, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) {
+        debug_assert!(self.next_deadline() >= now, "{} has been passed by time", self.name);
+        if self.wakes <= now {
+            self.wake(now, out);
+        }
+        if self.departs <= now {
+            self.depart(now, out);
+        }
+    }
+
+    /// When [`advance`](Port::advance) is to be called next; never, if nothing is to come.
+    #[inline]
+    #[must_use]
+    pub fn next_deadline(&self) -> Time {
+        self.wakes.min(self.departs)
+    }
+
+    /// When the packet in transmission departs; never, if there is none or the rate is zero.
+    #[inline]
+    #[must_use]
+    pub fn next_departure(&self) -> Time {
+        self.departs
+    }
+
+    /// When the discipline acts on its own; never, if it has not asked.
+    #[inline]
+    #[must_use]
+    pub fn next_wakeup(&self) -> Time {
+        self.wakes
+    }
+
+    #[inline(always)]
+    fn depart(&mut self, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) {
+        self.check(now);
+        self.departs = Time::NEVER;
+        if let Some(packet) = self.sending.take() {
+            self.counters.depart(packet.bytes());
+            out(Outcome::Sent(packet));
+        }
+        self.start(now, out);
+        self.settle(now, out);
+        self.arm(now);
+    }
+
+    #[inline(never)]
+    fn wake(&mut self, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) {
+        self.call(now, |queue, ctx| queue.wake(ctx));
+        self.changed(now, out);
+    }
+
+    /// The discipline has acted without an arrival or departure. A shaper may have packets, and let the next one go.
+    fn changed(&mut self, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) {
+        if self.asks() && self.held > self.dropped.len() as u64 {
+            self.start(now, out);
+        }
+        self.settle(now, out);
+        self.arm(now);
+    }
+
+    /// Calls the discipline.
+    #[inline(always)]
+    fn call<T>(&mut self, now: Time, work: impl FnOnce(&mut Q::Target, &mut Ctx<'_, P>) -> T) -> T {
+        let ctx = Ctx::new(now, &mut self.rng, &mut self.dropped);
+        work(&mut self.queue, &mut ctx.with_quenches(&mut self.quenched))
+    }
+
+    /// Whether the discipline may be asked for a packet.
+    #[inline(always)]
+    fn asks(&self) -> bool {
+        self.sending.is_none() || self.ring.is_some()
+    }
+
+    /// Asks the discipline for a packet to send.
+    #[inline(always)]
+    fn start(&mut self, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) {
+        if self.ring.is_some() {
+            return self.fill(now, out);
+        }
+        match self.take(now, out) {
+            Some(packet) => self.send(packet, now),
+            None => self.transmitter.rest(),
+        }
+    }
+
+    /// Sends from the ring, and asks the discipline for packets as long as it has room.
+    #[cold]
+    fn fill(&mut self, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) {
+        loop {
+            let Some(ring) = &mut self.ring else { return };
+            if self.sending.is_none() {
+                if let Some(packet) = ring.pop() {
+                    self.send(packet, now);
+                    continue;
+                }
+            } else if !ring.has_room() {
+                return;
+            }
+            let packet = self.take(now, out);
+            match (packet, &self.sending, &mut self.ring) {
+                (None, None, _) => return self.transmitter.rest(),
+                (None, ..) => return,
+                (Some(packet), Some(_), Some(ring)) => ring.push(packet),
+                (Some(packet), ..) => self.send(packet, now),
+            }
+        }
+    }
+
+    /// The packet that the discipline gives, if it gives one.
+    #[inline(always)]
+    fn take(&mut self, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) -> Option<P> {
+        let packet = self.call(now, |queue, ctx| queue.dequeue(ctx))?;
+        self.held -= 1;
+        self.counters.start(packet.arrived(), packet.marked(), now);
+        out(Outcome::Started(&packet));
+        Some(packet)
+    }
+
+    #[inline(always)]
+    fn send(&mut self, packet: P, now: Time) {
+        self.departs = now + self.transmitter.send(packet.bytes() + u64::from(self.framing));
+        self.sending = Some(packet);
+    }
+
+    /// Hands out what the discipline has dropped, and the quenches that it has asked for.
+    #[inline(always)]
+    fn settle(&mut self, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) {
+        if !self.dropped.is_empty() || !self.quenched.is_empty() {
+            self.settle_all(now, out);
+        }
+    }
+
+    #[inline(never)]
+    fn settle_all(&mut self, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) {
+        while let Some((packet, reason)) = self.dropped.pop() {
+            self.held -= 1;
+            self.counters.drop(packet.arrived(), reason, now);
+            out(Outcome::Dropped(packet, reason));
+        }
+        while let Some(flow) = self.quenched.pop() {
+            out(Outcome::Quenched(flow));
+        }
+    }
+
+    /// Asks when the discipline is to be woken.
+    #[inline(always)]
+    fn arm(&mut self, now: Time) {
+        self.wakes = self.queue.next_wakeup().unwrap_or(Time::NEVER);
+        if self.wakes <= now {
+            self.due();
+        }
+    }
+
+    #[cold]
+    fn due(&self) -> ! {
+        panic!("{} has a wake-up due after a call: see the trait Discipline", self.name);
+    }
+
+    /// Whether the caller has kept the order of calls.
+    #[inline(always)]
+    fn check(&self, now: Time) {
+        debug_assert!(self.wakes > now && self.departs >= now, "{} has been passed by time", self.name);
+    }
+
+    /// The rate changes. What is left of the packet in transmission goes at the new rate, to the nanosecond; at a rate of
+    /// zero it stands still. The discipline hears of it, but not of a rate of zero: what follows a rate has no value then.
+    pub fn set_rate(&mut self, rate: Rate, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) {
+        self.check(now);
+        if self.sending.is_some() {
+            self.departs = now + self.transmitter.change_rate(rate, self.departs.since(now));
+        } else {
+            self.transmitter.set_rate(rate);
+        }
+        if rate > Rate(0) {
+            let link = Link { rate, packet: self.packet };
+            self.call(now, |queue, ctx| queue.link_changed(&link, ctx));
+            self.changed(now, out);
+        }
+    }
+
+    /// Changes a parameter of the discipline; what a smaller limit leaves no room for is dropped. The error is the rule that
+    /// the value breaks, and nothing has changed.
+    pub fn set(
+        &mut self,
+        name: &str,
+        value: &Raw,
+        now: Time,
+        out: &mut impl FnMut(Outcome<'_, P>),
+    ) -> Result<(), String> {
+        self.check(now);
+        let result = self.call(now, |queue, ctx| queue.set(name, value, ctx));
+        self.changed(now, out);
+        result
+    }
+
+    /// Another discipline takes over, built for this port and empty. It is offered the packets that wait, in the order of
+    /// their arrival; what it refuses is dropped as reconfigured, whatever its own reason. What has gone to the transmitter
+    /// or the ring stays there. Gives the old discipline as it was.
+    ///
+    /// The new one has been idle since the start of time: it is woken until now as often as it asks, so that this costs what
+    /// that would have cost.
+    ///
+    /// # Panics
+    ///
+    /// When one of the two leaves a wake-up due.
+    pub fn replace(&mut self, queue: Q, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) -> Q
+    where
+        P: Clone,
+    {
+        self.check(now);
+        let mut waiting = Vec::new();
+        self.queue.for_each(&mut |packet| waiting.push(packet.clone()));
+        waiting.sort_by_key(P::arrived);
+        let old = mem::replace(&mut self.queue, queue);
+        self.arm(Time::ZERO);
+        while self.wakes <= now {
+            let due = self.wakes;
+            self.call(due, |queue, ctx| queue.wake(ctx));
+            self.arm(due);
+        }
+        for packet in waiting {
+            self.call(now, |queue, ctx| queue.enqueue(packet, ctx));
+        }
+        self.dropped.iter_mut().for_each(|(_, reason)| *reason = DropReason::Reconfigured);
+        self.changed(now, out);
+        old
+    }
+
+    /// The discipline.
+    #[must_use]
+    pub fn queue(&self) -> &Q::Target {
+        &self.queue
+    }
+
+    /// The discipline, for what is no part of the trait. What it holds and when it asks to be woken must stay as they are:
+    /// the port keeps count.
+    #[must_use]
+    pub fn queue_mut(&mut self) -> &mut Q::Target {
+        &mut self.queue
+    }
+
+    /// How many packets the queue holds, the ring and the transmitter not counted.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.held
+    }
+
+    /// Whether the queue holds no packet.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.held == 0
+    }
+
+    /// How many packets the port holds: in the queue, in the ring, in transmission.
+    #[must_use]
+    pub fn holds(&self) -> [u64; 3] {
+        [self.held, self.ring.as_ref().map_or(0, |ring| ring.len()), u64::from(self.sending.is_some())]
+    }
+
+    /// The packet in transmission.
+    #[must_use]
+    pub fn sending(&self) -> Option<&P> {
+        self.sending.as_ref()
+    }
+
+    /// The rate of the transmitter.
+    #[must_use]
+    pub fn rate(&self) -> Rate {
+        self.transmitter.rate()
+    }
+
+    /// The discipline's own average of the queue, in packets, if it keeps one.
+    #[must_use]
+    pub fn average(&self) -> Option<f64> {
+        self.queue.average()
+    }
+
+    /// What the discipline has to show of itself.
+    pub fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
+        self.queue.state(visit);
+    }
+
+    /// Calls `visit` for every packet in the queue, from the head to the tail.
+    pub fn for_each(&self, visit: &mut dyn FnMut(&P)) {
+        self.queue.for_each(visit);
+    }
+}
