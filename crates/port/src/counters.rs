@@ -81,7 +81,7 @@ impl Counters {
     #[inline]
     pub(crate) fn start(&mut self, arrived: Time, marked: bool, now: Time) {
         self.leave(arrived, now);
-        self.delay_sum += now.since(arrived).0;
+        self.delay_sum = self.delay_sum.saturating_add(now.since(arrived).0);
         self.marked += u64::from(marked & (arrived >= self.window));
     }
 

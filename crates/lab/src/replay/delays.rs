@@ -1,6 +1,6 @@
 //! How long packets waited, in little memory.
 
-use hdrhistogram::Histogram;
+use sluicegate_port::DelayHistogram;
 
 /// So many waiting times are kept as they are; a flow with more gets a histogram.
 const EXACT: usize = 16;
@@ -18,7 +18,10 @@ pub struct Delays {
 #[derive(Clone, Debug)]
 enum Kept {
     Exact(Vec<u64>),
-    Histogram(Box<Histogram<u32>>),
+    /// To one significant digit.
+    Coarse(Box<DelayHistogram<4, 0>>),
+    /// To two.
+    Fine(Box<DelayHistogram<7, 0>>),
 }
 
 impl Default for Kept {
@@ -31,7 +34,7 @@ impl Delays {
     /// Those of a whole link: to two significant digits (at most 1/128 too high).
     #[must_use]
     pub fn finer() -> Delays {
-        Delays { kept: Kept::Histogram(histogram(2)), ..Delays::default() }
+        Delays { kept: Kept::Fine(Box::default()), ..Delays::default() }
     }
 
     /// Adds a waiting time in nanoseconds.
@@ -42,12 +45,13 @@ impl Delays {
         match &mut self.kept {
             Kept::Exact(all) if all.len() < EXACT => all.push(nanoseconds),
             Kept::Exact(all) => {
-                let mut histogram = histogram(1);
-                all.iter().for_each(|&each| add(&mut histogram, each));
-                add(&mut histogram, nanoseconds);
-                self.kept = Kept::Histogram(histogram);
+                let mut histogram = Box::<DelayHistogram<4, 0>>::default();
+                all.iter().for_each(|&each| histogram.record(each));
+                histogram.record(nanoseconds);
+                self.kept = Kept::Coarse(histogram);
             }
-            Kept::Histogram(histogram) => add(histogram, nanoseconds),
+            Kept::Coarse(histogram) => histogram.record(nanoseconds),
+            Kept::Fine(histogram) => histogram.record(nanoseconds),
         }
     }
 
@@ -76,18 +80,10 @@ impl Delays {
                 let place = libm::ceil(q * all.len() as f64) as usize;
                 all[place.clamp(1, all.len()) - 1] as f64
             }
-            Kept::Histogram(histogram) => histogram.value_at_quantile(q).min(self.longest) as f64,
+            Kept::Coarse(histogram) => histogram.quantile(q),
+            Kept::Fine(histogram) => histogram.quantile(q),
         }
     }
-}
-
-fn histogram(digits: u8) -> Box<Histogram<u32>> {
-    Box::new(Histogram::new(digits).expect("one and two digits are valid"))
-}
-
-/// `saturating_record` would not let it grow, but cut the value.
-fn add(histogram: &mut Histogram<u32>, nanoseconds: u64) {
-    histogram.record(nanoseconds).expect("the histogram grows by itself");
 }
 
 #[cfg(test)]
@@ -117,8 +113,8 @@ mod tests {
             assert!((1.0..=1.0 + 1.0 / 128.0).contains(&(link.quantile(q) / exact)), "{q}");
         }
         assert_eq!(flow.longest(), 997_300_000.0);
-        let Kept::Histogram(histogram) = &flow.kept else { panic!("many") };
-        let bytes = histogram.distinct_values() * size_of::<u32>();
+        let Kept::Coarse(histogram) = &flow.kept else { panic!("many") };
+        let bytes = histogram.bins() * size_of::<u32>();
         assert!(bytes <= 2048, "{bytes} bytes for waiting times up to a second");
     }
 }

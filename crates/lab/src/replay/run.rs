@@ -14,8 +14,9 @@ use super::flows::Flows;
 use super::packet::{Decoded, decode, set_ecn};
 use super::reader::{Capture, Damage, Next, Record, Trouble};
 use super::writer::Writer;
-use sluicegate_aqm::{Ctx, Discipline, DropReason, FlowKey};
-use sluicegate_base::{Ecn, Rate, Span, Stream, Time, Transmitter};
+use sluicegate_aqm::{Discipline, FlowKey};
+use sluicegate_base::{Ecn, Rate, Span, Stream, Time};
+use sluicegate_port::{Outcome as PortOutcome, Port, PortConfig, PortPacket};
 use std::io::{self, Read, Write};
 
 /// A captured packet in a queue.
@@ -50,6 +51,17 @@ impl sluicegate_aqm::Packet for Packet {
     }
     fn mark(&mut self) -> bool {
         self.marked = self.ecn.mark();
+        self.marked
+    }
+}
+
+impl PortPacket for Packet {
+    #[inline]
+    fn arrived(&self) -> Time {
+        self.arrived
+    }
+    #[inline]
+    fn marked(&self) -> bool {
         self.marked
     }
 }
@@ -91,7 +103,7 @@ pub struct Totals {
     pub most: u64,
     /// Time that packets spent in the queue, whatever became of them.
     pub queued: Span,
-    /// Packets that the queue kept to the end without giving them up or out.
+    /// Packets that were kept to the end: neither dropped nor sent.
     pub left: u64,
     /// How long those that were sent on had waited.
     pub delays: Delays,
@@ -195,25 +207,26 @@ impl Frames {
     }
 }
 
-/// A replay in progress.
-pub struct Replay<R: Read, W: Write> {
-    capture: Capture<R>,
-    setting: Setting,
-    queue: Box<dyn Discipline<Packet>>,
-    rng: Stream,
-    dropped: Vec<(Packet, DropReason)>,
-    /// The packet that arrives next, with its time.
-    coming: Option<(Time, Packet)>,
-    ended: bool,
-    damage: Option<Damage>,
-    /// The packet in transmission, and when its last bit is sent.
-    sending: Option<(Time, Packet)>,
-    transmitter: Transmitter,
-    now: Time,
+/// Counts the outcome of each packet, and writes those that are sent.
+struct Recorder<W: Write> {
     flows: Flows,
     totals: Totals,
     frames: Frames,
     out: Option<Writer<W>>,
+    failure: Option<io::Error>,
+}
+
+/// A replay in progress.
+pub struct Replay<R: Read, W: Write> {
+    capture: Capture<R>,
+    setting: Setting,
+    port: Port<Packet>,
+    /// The packet that arrives next, with its time.
+    coming: Option<(Time, Packet)>,
+    ended: bool,
+    damage: Option<Damage>,
+    now: Time,
+    recorder: Recorder<W>,
 }
 
 impl<R: Read, W: Write> Replay<R, W> {
@@ -224,21 +237,21 @@ impl<R: Read, W: Write> Replay<R, W> {
         queue: Box<dyn Discipline<Packet>>,
         out: Option<W>,
     ) -> Result<Self, Failure> {
+        let rng = Stream::new(setting.seed, "replay/discipline");
         Ok(Replay {
             capture: Capture::new(reader),
-            queue,
-            rng: Stream::new(setting.seed, "replay/discipline"),
-            dropped: Vec::new(),
+            port: Port::new(PortConfig::new(setting.rate), queue, rng),
             coming: None,
             ended: false,
             damage: None,
-            sending: None,
-            transmitter: Transmitter::new(setting.rate),
             now: Time::ZERO,
-            flows: Flows::new(setting.seed, setting.flows),
-            totals: Totals::default(),
-            frames: Frames::default(),
-            out: out.map(Writer::new).transpose().map_err(Failure::Write)?,
+            recorder: Recorder {
+                flows: Flows::new(setting.seed, setting.flows),
+                totals: Totals::default(),
+                frames: Frames::default(),
+                out: out.map(Writer::new).transpose().map_err(Failure::Write)?,
+                failure: None,
+            },
             setting,
         })
     }
@@ -246,7 +259,7 @@ impl<R: Read, W: Write> Replay<R, W> {
     /// How many bytes of the capture have been used, and how many packets have been read.
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
-        (self.capture.offset(), self.totals.packets)
+        (self.capture.offset(), self.recorder.totals.packets)
     }
 
     /// The time since the first packet.
@@ -261,19 +274,19 @@ impl<R: Read, W: Write> Replay<R, W> {
             if self.coming.is_none() && !self.ended && !self.read()? {
                 return Ok(Progress::Interrupted);
             }
-            let arrival = self.coming.as_ref().map(|(time, _)| *time);
-            let departure = self.sending.as_ref().map(|(time, _)| *time);
-            let busy = arrival.is_some() || departure.is_some() || self.queue.packets() > 0;
-            let wake = self.queue.next_wakeup().filter(|_| busy);
-            // At equal times wake-ups come first, then departures, as the trait `Discipline` says.
-            let by = |time: Time, others: &[Option<Time>]| others.iter().flatten().all(|other| time <= *other);
-            if let Some(at) = wake.filter(|at| by(*at, &[departure, arrival])) {
-                self.wake(at);
-            } else if departure.is_some_and(|at| by(at, &[arrival])) {
-                self.depart()?;
+            // At equal times the port goes first, as the trait `Discipline` says.
+            let arrival = self.coming.as_ref().map_or(Time::NEVER, |(time, _)| *time);
+            let due = if self.is_busy() { self.port.next_deadline() } else { Time::NEVER };
+            let recorder = &mut self.recorder;
+            if due <= arrival && due < Time::NEVER {
+                self.now = due;
+                self.port.advance(due, &mut |outcome| recorder.record(outcome, due));
+                if let Some(error) = recorder.failure.take() {
+                    return Err(Failure::Write(error));
+                }
             } else if let Some((time, packet)) = self.coming.take() {
                 self.now = time;
-                self.arrive(packet);
+                self.port.arrive(packet, time, &mut |outcome| recorder.record(outcome, time));
             } else {
                 return Ok(Progress::Done);
             }
@@ -281,18 +294,27 @@ impl<R: Read, W: Write> Replay<R, W> {
         Ok(Progress::Going)
     }
 
+    /// Whether a packet has yet to arrive or to leave. A discipline may ask for wake-ups for ever: they alone do not count.
+    fn is_busy(&self) -> bool {
+        let departs = match self.port.sending() {
+            Some(_) => self.port.next_departure() < Time::NEVER,
+            None => !self.port.is_empty(),
+        };
+        departs || self.coming.is_some()
+    }
+
     /// Reads the next packet; false when there is none yet.
     fn read(&mut self) -> Result<bool, Failure> {
         let record = match self.capture.next() {
             Ok(Next::Record(record)) => record,
             Ok(Next::Interrupted) => return Ok(false),
-            Ok(Next::End) if self.totals.packets > 0 => {
+            Ok(Next::End) if self.recorder.totals.packets > 0 => {
                 self.ended = true;
                 return Ok(true);
             }
             Ok(Next::End) => return Err(Failure::Unusable("holds no packet".to_owned())),
             Err(Trouble::NotACapture(what)) => return Err(Failure::Unusable(what)),
-            Err(Trouble::Damage(Damage { offset, what })) if self.totals.packets == 0 => {
+            Err(Trouble::Damage(Damage { offset, what })) if self.recorder.totals.packets == 0 => {
                 let what = format!("is damaged at byte {offset}, before the first packet: {what}");
                 return Err(Failure::Unusable(what));
             }
@@ -301,7 +323,7 @@ impl<R: Read, W: Write> Replay<R, W> {
                 return Ok(true);
             }
         };
-        let totals = &mut self.totals;
+        let totals = &mut self.recorder.totals;
         let latest = totals.last.0;
         let ahead = record.time.map_or(0, |time| time.saturating_sub(totals.base + latest.0));
         if totals.packets > 0 && ahead > LONGEST_SILENCE.0 {
@@ -325,19 +347,19 @@ impl<R: Read, W: Write> Replay<R, W> {
         totals.last.0 = time;
 
         let seen: Decoded = decode(record.link_type, record.data, record.original);
-        let (key, row) = self.flows.find(&seen, time);
+        let (key, row) = self.recorder.flows.find(&seen, time);
         let bytes = match self.setting.length {
             Length::Ip => seen.bytes,
             Length::Frame => record.original.max(1),
         };
-        let frame = match &mut self.out {
+        let frame = match &mut self.recorder.out {
             Some(out) => {
                 out.interface(record.link_type).map_err(Failure::Write)?;
-                self.frames.keep(&record, seen.ip)
+                self.recorder.frames.keep(&record, seen.ip)
             }
             None => 0,
         };
-        let counted = self.flows.row(row);
+        let counted = self.recorder.flows.row(row);
         if counted.arrived[0] == 0 {
             counted.seen.0 = time;
         }
@@ -348,91 +370,60 @@ impl<R: Read, W: Write> Replay<R, W> {
         Ok(true)
     }
 
-    /// Panics when this should have been before: time would stand still, or run backwards.
-    fn wake(&mut self, at: Time) {
-        assert!(at > self.now, "the discipline has a wake-up due after a call: see the trait Discipline");
-        self.now = at;
-        self.queue.wake(&mut Ctx::new(self.now, &mut self.rng, &mut self.dropped));
-        // A shaper may have packets, and let the next one go.
-        if self.sending.is_none() && self.queue.packets() > 0 {
-            self.transmit();
-        }
-        self.settle();
-    }
-
-    fn arrive(&mut self, packet: Packet) {
-        self.queue.enqueue(packet, &mut Ctx::new(self.now, &mut self.rng, &mut self.dropped));
-        if self.sending.is_none() {
-            self.transmit();
-        }
-        self.totals.most = self.totals.most.max(self.queue.packets());
-        self.settle();
-    }
-
-    fn depart(&mut self) -> Result<(), Failure> {
-        let (time, packet) = self.sending.take().expect("a packet in transmission");
-        self.now = time;
-        self.totals.last.1 = time;
-        let row = self.flows.row(packet.row);
-        row.delivered[0] += 1;
-        row.delivered[1] += u64::from(packet.bytes);
-        if let Some(out) = &mut self.out {
-            let frame = &mut self.frames.all[packet.frame as usize];
-            if let (true, Some(at)) = (packet.marked, frame.ip) {
-                set_ecn(&mut frame.data, at, packet.ecn);
-            }
-            let at = self.totals.base.saturating_add(time.0);
-            out.packet(frame.link_type, at, frame.original, &frame.data).map_err(Failure::Write)?;
-            self.frames.free.push(packet.frame);
-        }
-        self.transmit();
-        self.settle();
-        Ok(())
-    }
-
-    fn transmit(&mut self) {
-        let Some(packet) = self.queue.dequeue(&mut Ctx::new(self.now, &mut self.rng, &mut self.dropped)) else {
-            self.transmitter.rest();
-            return;
-        };
-        let waited = self.now.since(packet.arrived);
-        self.totals.queued = self.totals.queued + waited;
-        self.totals.delays.record(waited.0);
-        let row = self.flows.row(packet.row);
-        row.delays.record(waited.0);
-        row.marked += u64::from(packet.marked);
-        let time = self.transmitter.send(u64::from(packet.bytes));
-        self.sending = Some((self.now + time, packet));
-    }
-
-    /// Counts what the queue has given up.
-    fn settle(&mut self) {
-        while let Some((packet, reason)) = self.dropped.pop() {
-            let row = self.flows.row(packet.row);
-            row.drops[reason as usize] += 1;
-            row.drops_bytes += u64::from(packet.bytes);
-            self.totals.queued = self.totals.queued + self.now.since(packet.arrived);
-            if self.out.is_some() {
-                self.frames.free.push(packet.frame);
-            }
-        }
-    }
-
     /// Ends the replay and gives what it has measured.
-    pub fn finish(mut self) -> Result<Outcome, Failure> {
-        if let Some(out) = self.out.take() {
+    pub fn finish(self) -> Result<Outcome, Failure> {
+        let (now, Recorder { flows, mut totals, out, .. }) = (self.now, self.recorder);
+        if let Some(out) = out {
             out.finish().map_err(Failure::Write)?;
         }
-        let (now, totals) = (self.now, &mut self.totals);
-        self.queue.for_each(&mut |packet| totals.queued = totals.queued + now.since(packet.arrived));
-        totals.left = self.queue.packets();
-        Ok(Outcome {
-            format: self.capture.format(),
-            read: self.capture.offset(),
-            damage: self.damage,
-            totals: self.totals,
-            flows: self.flows,
-        })
+        let mut counters = self.port.counters.clone();
+        self.port.for_each(&mut |packet| counters.leave(packet.arrived, now));
+        (totals.most, totals.queued) = (counters.max_packets, counters.queueing);
+        totals.left = self.port.holds().iter().sum();
+        Ok(Outcome { format: self.capture.format(), read: self.capture.offset(), damage: self.damage, totals, flows })
+    }
+}
+
+impl<W: Write> Recorder<W> {
+    fn record(&mut self, outcome: PortOutcome<'_, Packet>, now: Time) {
+        match outcome {
+            PortOutcome::Started(packet) => {
+                let waited = now.since(packet.arrived).0;
+                self.totals.delays.record(waited);
+                let row = self.flows.row(packet.row);
+                row.delays.record(waited);
+                row.marked += u64::from(packet.marked);
+            }
+            PortOutcome::Sent(packet) => {
+                self.totals.last.1 = now;
+                let row = self.flows.row(packet.row);
+                row.delivered[0] += 1;
+                row.delivered[1] += u64::from(packet.bytes);
+                self.failure = self.write(&packet, now).err();
+            }
+            PortOutcome::Dropped(packet, reason) => {
+                let row = self.flows.row(packet.row);
+                row.drops[reason as usize] += 1;
+                row.drops_bytes += u64::from(packet.bytes);
+                if self.out.is_some() {
+                    self.frames.free.push(packet.frame);
+                }
+            }
+            // A recorded sender does not react.
+            PortOutcome::Quenched(_) => {}
+        }
+    }
+
+    fn write(&mut self, packet: &Packet, now: Time) -> io::Result<()> {
+        let Some(out) = &mut self.out else { return Ok(()) };
+        let frame = &mut self.frames.all[packet.frame as usize];
+        if let (true, Some(at)) = (packet.marked, frame.ip) {
+            set_ecn(&mut frame.data, at, packet.ecn);
+        }
+        let at = self.totals.base.saturating_add(now.0);
+        out.packet(frame.link_type, at, frame.original, &frame.data)?;
+        self.frames.free.push(packet.frame);
+        Ok(())
     }
 }
 
