@@ -114,8 +114,8 @@ impl<'a, P> Ctx<'a, P> {
 ///
 /// # The order of calls
 ///
-/// Time never runs backwards from one call to the next. A driver (the simulator's link, the replay, the test harness) asks
-/// for [`next_wakeup`](Discipline::next_wakeup) at the start and after each call, and calls [`wake`](Discipline::wake) at
+/// Time never runs backwards from one call to the next. A driver (a port, the test harness) asks for
+/// [`next_wakeup`](Discipline::next_wakeup) at the start and after each call, and calls [`wake`](Discipline::wake) at
 /// that time, neither before nor after, and before any other call at the same time. What happens at one time happens in
 /// this order: wake-ups, departures, arrivals.
 ///
