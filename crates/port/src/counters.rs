@@ -82,7 +82,9 @@ impl Counters {
     pub(crate) fn start(&mut self, arrived: Time, marked: bool, now: Time) {
         self.leave(arrived, now);
         self.delay_sum = self.delay_sum.saturating_add(now.since(arrived).0);
-        self.marked += u64::from(marked & (arrived >= self.window));
+        if marked {
+            self.marked += u64::from(arrived >= self.window);
+        }
     }
 
     /// The last bit of a packet is out.

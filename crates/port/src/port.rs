@@ -118,11 +118,14 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
     #[inline]
     pub fn arrive(&mut self, packet: P, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) {
         self.check(now);
+        let ctx = Ctx::new(now, &mut self.rng, &mut self.dropped);
+        self.queue.enqueue(packet, &mut ctx.with_quenches(&mut self.quenched));
         self.counters.arrive(self.held);
         self.held += 1;
-        self.call(now, |queue, ctx| queue.enqueue(packet, ctx));
-        if self.asks() {
+        if self.sending.is_none() {
             self.start(now, out);
+        } else if self.ring.is_some() {
+            self.fill(now, out);
         }
         self.settle(now, out);
         self.counters.hold(self.held);
@@ -170,7 +173,6 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
     #[inline(always)]
     fn depart(&mut self, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) {
         self.check(now);
-        self.departs = Time::NEVER;
         if let Some(packet) = self.sending.take() {
             self.counters.depart(packet.bytes());
             out(Outcome::Sent(packet));
@@ -188,7 +190,8 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
 
     /// The discipline has acted without an arrival or departure. A shaper may have packets, and let the next one go.
     fn changed(&mut self, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) {
-        if self.asks() && self.held > self.dropped.len() as u64 {
+        let asks = self.sending.is_none() || self.ring.is_some();
+        if asks && self.held > self.dropped.len() as u64 {
             self.start(now, out);
         }
         self.settle(now, out);
@@ -202,29 +205,32 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
         work(&mut self.queue, &mut ctx.with_quenches(&mut self.quenched))
     }
 
-    /// Whether the discipline may be asked for a packet.
-    #[inline(always)]
-    fn asks(&self) -> bool {
-        self.sending.is_none() || self.ring.is_some()
-    }
-
-    /// Asks the discipline for a packet to send.
+    /// Asks the discipline for a packet to send. There is none in transmission, or there is a ring.
     #[inline(always)]
     fn start(&mut self, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) {
         if self.ring.is_some() {
             return self.fill(now, out);
         }
-        match self.take(now, out) {
-            Some(packet) => self.send(packet, now),
-            None => self.transmitter.rest(),
-        }
+        let ctx = Ctx::new(now, &mut self.rng, &mut self.dropped);
+        self.sending = self.queue.dequeue(&mut ctx.with_quenches(&mut self.quenched));
+        let Some(packet) = &self.sending else { return self.rest() };
+        self.held -= 1;
+        self.departs = now + self.transmitter.send(packet.bytes() + u64::from(self.framing));
+        self.counters.start(packet.arrived(), packet.marked(), now);
+        out(Outcome::Started(packet));
+    }
+
+    /// There is nothing to send.
+    #[inline(always)]
+    fn rest(&mut self) {
+        self.departs = Time::NEVER;
+        self.transmitter.rest();
     }
 
     /// Sends from the ring, and asks the discipline for packets as long as it has room.
     #[cold]
     fn fill(&mut self, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) {
-        loop {
-            let Some(ring) = &mut self.ring else { return };
+        while let Some(ring) = &mut self.ring {
             if self.sending.is_none() {
                 if let Some(packet) = ring.pop() {
                     self.send(packet, now);
@@ -233,27 +239,22 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
             } else if !ring.has_room() {
                 return;
             }
-            let packet = self.take(now, out);
-            match (packet, &self.sending, &mut self.ring) {
-                (None, None, _) => return self.transmitter.rest(),
-                (None, ..) => return,
-                (Some(packet), Some(_), Some(ring)) => ring.push(packet),
-                (Some(packet), ..) => self.send(packet, now),
+            let Some(packet) = self.call(now, |queue, ctx| queue.dequeue(ctx)) else {
+                if self.sending.is_none() {
+                    self.rest();
+                }
+                return;
+            };
+            self.held -= 1;
+            self.counters.start(packet.arrived(), packet.marked(), now);
+            out(Outcome::Started(&packet));
+            match &mut self.ring {
+                Some(ring) if self.sending.is_some() => ring.push(packet),
+                _ => self.send(packet, now),
             }
         }
     }
 
-    /// The packet that the discipline gives, if it gives one.
-    #[inline(always)]
-    fn take(&mut self, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) -> Option<P> {
-        let packet = self.call(now, |queue, ctx| queue.dequeue(ctx))?;
-        self.held -= 1;
-        self.counters.start(packet.arrived(), packet.marked(), now);
-        out(Outcome::Started(&packet));
-        Some(packet)
-    }
-
-    #[inline(always)]
     fn send(&mut self, packet: P, now: Time) {
         self.departs = now + self.transmitter.send(packet.bytes() + u64::from(self.framing));
         self.sending = Some(packet);
@@ -282,9 +283,10 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
     /// Asks when the discipline is to be woken.
     #[inline(always)]
     fn arm(&mut self, now: Time) {
-        self.wakes = self.queue.next_wakeup().unwrap_or(Time::NEVER);
-        if self.wakes <= now {
-            self.due();
+        match self.queue.next_wakeup() {
+            None => self.wakes = Time::NEVER,
+            Some(at) if at <= now => self.due(),
+            Some(at) => self.wakes = at,
         }
     }
 
