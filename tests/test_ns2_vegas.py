@@ -21,7 +21,7 @@ SECONDS = 60
 @cache
 def ours(case: str) -> list[dict[str, float]]:
     """The columns of tests/ns2/vegas.tcl, a row for each seed."""
-    mbps, flows, queue, limit, overhead = case.split()
+    mbps, flows, queue, limit, send_jitter = case.split()
     # ns-2's DropTail refuses the packet that would fill its limit; s is the time to send its mean_pktsize_.
     discipline: object = sg.DropTail(limit=int(limit) - 1)
     if queue == "RED":
@@ -30,7 +30,7 @@ def ours(case: str) -> list[dict[str, float]]:
     net = sg.dumbbell(rate=f"{mbps} Mbit/s", delay="20 ms", queue=discipline)
     tcp = sg.Tcp(
         int(flows), "vegas", profile="ns2", window=100, access_rate="10 Mbit/s", access_delay="5 ms",
-        overhead=f"{overhead} s",
+        send_jitter=f"{send_jitter} s",
     )  # fmt: skip
     rows = []
     for seed in SEEDS:

@@ -1483,8 +1483,8 @@ class Tcp:
             said here. (default: as the profile says; RFC 3168)
         source_quench: Whether the sender closes its window to one segment for each source quench of a gateway.
             (default: as the profile says; 4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
-        overhead: Most of the time that each packet of data takes to prepare, uniform between zero and this, one
-            after another; with `ns2_rules` one time for all that the window lets out, and none for
+        send_jitter: Most of the time that each packet of data takes to prepare, uniform between zero and this,
+            one after another; with `ns2_rules` one time for all that the window lets out, and none for
             retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
             overhead_)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
@@ -1560,7 +1560,7 @@ class Tcp:
     delayed_ack: str | None = None
     ecn: bool | None = None
     source_quench: bool | None = None
-    overhead: str = "0 s"
+    send_jitter: str = "0 s"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
     vegas_rules: Literal["paper", "ns2"] | None = None
@@ -1652,8 +1652,8 @@ class Telnet:
             said here. (default: as the profile says; RFC 3168)
         source_quench: Whether the sender closes its window to one segment for each source quench of a gateway.
             (default: as the profile says; 4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
-        overhead: Most of the time that each packet of data takes to prepare, uniform between zero and this, one
-            after another; with `ns2_rules` one time for all that the window lets out, and none for
+        send_jitter: Most of the time that each packet of data takes to prepare, uniform between zero and this,
+            one after another; with `ns2_rules` one time for all that the window lets out, and none for
             retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
             overhead_)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
@@ -1735,7 +1735,7 @@ class Telnet:
     delayed_ack: str | None = None
     ecn: bool | None = None
     source_quench: bool | None = None
-    overhead: str = "0 s"
+    send_jitter: str = "0 s"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
     vegas_rules: Literal["paper", "ns2"] | None = None
@@ -1831,8 +1831,8 @@ class Http:
             said here. (default: as the profile says; RFC 3168)
         source_quench: Whether the sender closes its window to one segment for each source quench of a gateway.
             (default: as the profile says; 4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
-        overhead: Most of the time that each packet of data takes to prepare, uniform between zero and this, one
-            after another; with `ns2_rules` one time for all that the window lets out, and none for
+        send_jitter: Most of the time that each packet of data takes to prepare, uniform between zero and this,
+            one after another; with `ns2_rules` one time for all that the window lets out, and none for
             retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
             overhead_)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
@@ -1916,7 +1916,7 @@ class Http:
     delayed_ack: str | None = None
     ecn: bool | None = None
     source_quench: bool | None = None
-    overhead: str = "0 s"
+    send_jitter: str = "0 s"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
     vegas_rules: Literal["paper", "ns2"] | None = None
@@ -2011,8 +2011,8 @@ class Connections:
             said here. (default: as the profile says; RFC 3168)
         source_quench: Whether the sender closes its window to one segment for each source quench of a gateway.
             (default: as the profile says; 4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9)
-        overhead: Most of the time that each packet of data takes to prepare, uniform between zero and this, one
-            after another; with `ns2_rules` one time for all that the window lets out, and none for
+        send_jitter: Most of the time that each packet of data takes to prepare, uniform between zero and this,
+            one after another; with `ns2_rules` one time for all that the window lets out, and none for
             retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
             overhead_)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
@@ -2095,7 +2095,7 @@ class Connections:
     delayed_ack: str | None = None
     ecn: bool | None = None
     source_quench: bool | None = None
-    overhead: str = "0 s"
+    send_jitter: str = "0 s"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
     vegas_rules: Literal["paper", "ns2"] | None = None

@@ -80,8 +80,8 @@ fn host(section: &Section<'_>, rate: Rate, map: &mut Map<String, Json>) -> Resul
         }
     }
     let mut host = Host::new(&fields::<Tcp>(section, rate, map)?);
-    if host.overhead > Span::ZERO {
-        return Err(section.error("overhead", "only kind tcp and kind telnet prepare packets"));
+    if host.send_jitter > Span::ZERO {
+        return Err(section.error("send_jitter", "only kind tcp and kind telnet prepare packets"));
     }
     (host.handshake, host.closing) = (true, true);
     for key in ["handshake", "closing"] {

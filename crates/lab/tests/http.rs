@@ -298,7 +298,7 @@ fn what_makes_no_sense_is_refused_at_its_line() {
         ("think_time", "exponential(mean = 3)", "3"),
         ("response_size", "weibull(mean = 3 kB)", "no such distribution"),
         ("closing", "false", "open and close"),
-        ("overhead", "1 ms", "prepare"),
+        ("send_jitter", "1 ms", "prepare"),
         ("access_jitter", "1 ms", "none"),
         ("size", "3", "no such key for kind http"),
     ] {

@@ -153,16 +153,16 @@ fn a_telnet_session_sends_small_packets_at_its_interval_and_ends_after_its_messa
 /// RED 1993, Sec. V: up to the service time for each packet. At half of it on average a host keeps up with the link.
 #[test]
 fn preparation_delays_data_and_keeps_the_throughput() {
-    let alone = |overhead: &str, window: &str| {
-        let sets = [("flows.0.overhead", overhead), ("flows.0.count", "1"), ("flows.0.window", window)];
+    let alone = |send_jitter: &str, window: &str| {
+        let sets = [("flows.0.send_jitter", send_jitter), ("flows.0.count", "1"), ("flows.0.window", window)];
         run(DUMBBELL, &sets)
     };
-    // With one packet under way each takes a round trip: 1 ms of overhead adds 0.5 ms.
-    let round_trip = |overhead| 16.0 / alone(overhead, "1").flows[0].totals.delivered[0] as f64 * 1e3;
+    // With one packet under way each takes a round trip: 1 ms of send jitter adds 0.5 ms.
+    let round_trip = |send_jitter| 16.0 / alone(send_jitter, "1").flows[0].totals.delivered[0] as f64 * 1e3;
     let added = round_trip("1 ms") - round_trip("0 s");
     assert!((added - 0.5).abs() < 0.05, "{added} ms");
     // A window of 30 packets fills 20 ms of the link; the packet's delay counts from when the host has it ready.
-    let throughput = |overhead| utilisation(&alone(overhead, "30"), 0);
+    let throughput = |send_jitter| utilisation(&alone(send_jitter, "30"), 0);
     assert!(throughput("1 ms") > 0.97 && throughput("0 s") > 0.97, "{}", throughput("1 ms"));
     let delays = alone("20 ms", "1").flows[0].totals.delays.quantile(1.0);
     assert!(delays < 12e6, "preparation is no part of the delay: {delays}");
@@ -176,15 +176,15 @@ fn preparation_avoids_traffic_phase_effects() {
     let network = "[network]\nrate = \"0.8 Mbit/s\"\ndelay = \"100 ms\"\naccess_rate = \"8 Mbit/s\"\n\
                    [queue]\ndiscipline = \"drop_tail\"\nlimit = 15\n\
                    [run]\nduration = \"200 s\"\nwarmup = \"50 s\"\nseries = false\n";
-    let flow = |rtt: u32, start: u32, overhead: &str| {
+    let flow = |rtt: u32, start: u32, send_jitter: &str| {
         format!(
             "[[flows]]\nkind = \"tcp\"\nprofile = \"red1993\"\nwindow = 32\nspread = \"0 s\"\nstart = \"{start} s\"\n\
-             rtt = \"{rtt} ms\"\noverhead = \"{overhead}\"\n"
+             rtt = \"{rtt} ms\"\nsend_jitter = \"{send_jitter}\"\n"
         )
     };
     // The second connection's share of what is delivered, mean over three seeds.
-    let share = |rtt, overhead| {
-        let text = format!("{}{}{network}", flow(230, 0, overhead), flow(rtt, 1, overhead));
+    let share = |rtt, send_jitter| {
+        let text = format!("{}{}{network}", flow(230, 0, send_jitter), flow(rtt, 1, send_jitter));
         let of = |seed| {
             let outcome = run(&text, &[("run.seed", seed)]);
             let delivered = |k: usize| outcome.flows[k].totals.delivered[0] as f64;
@@ -192,7 +192,7 @@ fn preparation_avoids_traffic_phase_effects() {
         };
         ["1", "2", "3"].map(of).iter().sum::<f64>() / 3.0
     };
-    let jump = |overhead| (share(249, overhead) - share(250, overhead)).abs();
+    let jump = |send_jitter| (share(249, send_jitter) - share(250, send_jitter)).abs();
     let (in_step, prepared) = (jump("0 s"), jump("10 ms"));
     assert!(in_step > 0.3, "a round trip longer by 1 ms moves the share by {in_step}");
     assert!(prepared < 0.1, "with preparation by {prepared}");

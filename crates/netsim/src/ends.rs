@@ -60,9 +60,9 @@ impl Ends {
             let mut phase = || Span(rng.below(host.rto.tick.0));
             let mut ends = [Connection::opener(host, phase()), Connection::listener(host, phase())];
             let mut preparation = None;
-            match host.overhead {
+            match host.send_jitter {
                 Span::ZERO => {}
-                most if host.ns2_rules => ends[0].delay(most, stream("preparation")),
+                most if host.ns2_rules => ends[0].set_send_jitter(most, stream("preparation")),
                 most => preparation = Preparation::new(most, || stream("preparation")),
             }
             Ends::Tcp(Box::new(Tcp { ends, header: host.header, armed: [None; 2], typing, preparation }))

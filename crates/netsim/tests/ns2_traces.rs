@@ -167,8 +167,8 @@ fn what_ns2_sends_at_once_does_not_wait_for_the_host() {
         for window in [20, 100] {
             for lost in LOSSES {
                 // Shorter than what two acknowledgements are apart, so that the two random numbers need not be the same.
-                let overhead = Span::from_millis(5);
-                let case = Case { overhead, ..patient(scheme, window, lost) };
+                let send_jitter = Span::from_millis(5);
+                let case = Case { send_jitter, ..patient(scheme, window, lost) };
                 let Some((_, theirs)) = theirs(&case) else {
                     println!("ns-2 is not installed: nothing compared");
                     return;

@@ -81,8 +81,8 @@ impl Connection {
 
     /// From now on what it sends as its window allows waits for a random time up to `most`, as in ns-2; what does not wait
     /// there does not wait here.
-    pub fn delay(&mut self, most: Span, rng: Stream) {
-        self.sender.delay(most, rng);
+    pub fn set_send_jitter(&mut self, most: Span, rng: Stream) {
+        self.sender.set_send_jitter(most, rng);
     }
 
     /// The application writes `bytes` more; `u64::MAX` writes without end.

@@ -15,7 +15,7 @@
 //! | RFC 1122, Sec. 4.2.3.9: a source quench should start slow start as a timeout does, and so halve the threshold | the window closes to one segment, the threshold stays | 4.3BSD, `tcp_quench`; RFC 1122 leaves the procedure open |
 //! | RFC 792: the quench is a packet, and may be lost | it always arrives, after the propagation delays of the way back | 56 bytes, and gateways send few |
 //! | RFC 1016: packets leave at intervals that quenches lengthen | not built | a proposal that RED 1993 (Sec. II) mentions; what hosts did is 4.3BSD's |
-//! | RED 1993: a source takes a random time to prepare a packet | `overhead`: packets of data are prepared one after another, each for its own time; acknowledgements are not | ns-2's `overhead_` waits once for all that a window lets out at once, and so do ends with `ns2_rules` |
+//! | RED 1993: a source takes a random time to prepare a packet | `send_jitter`: packets of data are prepared one after another, each for its own time; acknowledgements are not | ns-2's `overhead_` waits once for all that a window lets out at once, and so do ends with `ns2_rules` |
 //! | RFC 7661 and Linux close a window that was not used for some time | with `cwnd_validation` it does not grow; only a silence closes it, to `restart_window` | what was once the limit has been measured |
 //! | RFC 2018: n ranges take 2 + 8n bytes | padded to 4 + 8n | as stacks align options; ns-2 adds 8n |
 //!
@@ -27,7 +27,7 @@
 //! | what the RFC says, and we do otherwise | what ns-2 does |
 //! |---|---|
 //! | 3168, Sec. 6.1.2: marks of data sent before a timeout are not answered again, nor keep the window from growing | both |
-//! | 3168, Sec. 6.1: only new data may be marked and tells of a cut (CWR) | retransmissions too |
+//! | 3168, Sec. 6.1: only new data may be marked and announces a reduction (CWR) | retransmissions too |
 //! | 3168, Sec. 6.1.2: a mark halves the window to one segment at the least; a mark at one segment waits for the timer | it halves down to less than one segment, which waits for the timer |
 //! | 3168, Sec. 6.1.3: a segment with CWR ends the echo | not of a mark that the same delayed acknowledgement reports |
 //! | marks are answered at once | not before the first data is acknowledged |
@@ -36,20 +36,20 @@
 //! | 5681, Sec. 2: duplicates count while data is under way | always |
 //! | 5681, Sec. 4.2: what is no new data is acknowledged at once | a repetition of the last segment in order may wait |
 //! | 6582, Sec. 3.2: duplicates after a timeout bring no fast retransmit until what was sent before is acknowledged | they do while nothing is acknowledged (`bugfix_ss_`) |
-//! | nothing on `overhead` | the window's packets wait; limited transmit does not, nor do retransmissions that duplicate and partial acknowledgements bring, except Tahoe's |
+//! | nothing on `send_jitter` | the window's packets wait; limited transmit does not, nor do retransmissions that duplicate and partial acknowledgements bring, except Tahoe's |
 //! | 3168, Sec. 6.1.2: a mark of what was sent in a recovery cuts the window when that ends | and to SACK the recovery goes on |
 //! | 5681, Sec. 3.1: after a lost SYN the window is one segment | and the threshold two |
 //! | 6298, Sec. 3: what is sent again is not measured | a segment that SACK recovery sent first and again is |
 
-use crate::cc::{self, Law, VegasLaw, VegasRules};
-use crate::recovery::{self, Pipe, Scheme};
+use crate::cc::{self, CongestionController, VegasParams, VegasRules};
+use crate::recovery::{self, LossRecovery, Pipe};
 use crate::rtt::RtoConfig;
 use alloc::boxed::Box;
 use sluicegate_base::params::Parameter;
 use sluicegate_base::{About, Declared, Range, Size, Span, Value, choices, params};
 
 choices! {
-    /// The congestion control of a sender: a scheme of loss recovery and a law of the window.
+    /// The congestion control of a sender: a loss recovery and a congestion controller.
     pub enum Algorithm {
         /// Fast retransmit into slow start.
         Tahoe = "tahoe",
@@ -157,7 +157,7 @@ params! {
         source_quench: Option<bool> = optional("as the profile says"), source("4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9");
         /// Most of the time that each packet of data takes to prepare, uniform between zero and this, one after another; with
         /// `ns2_rules` one time for all that the window lets out, and none for retransmissions.
-        overhead: Span = default(Span::ZERO), source("RED 1993, Secs. V and IX: the bottleneck's service time; ns-2, overhead_");
+        send_jitter: Span = default(Span::ZERO), source("RED 1993, Secs. V and IX: the bottleneck's service time; ns-2, overhead_");
         /// Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module lists where.
         ns2_rules: Option<bool> = optional("as the profile says"), source("ns-2, tcp.cc and tcp-sink.cc");
         /// How SACK recovery knows what is under way.
@@ -187,7 +187,7 @@ params! {
         "header_size < packet_size" [packet_size, header_size] |p| Host::sizes(p).is_some();
         "decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s" [delayed_ack, algorithm, profile] |p| {
             let host = Host::new(p);
-            !host.copies_bits() || host.delayed_ack == Span::ZERO
+            !host.per_packet_feedback() || host.delayed_ack == Span::ZERO
         };
         "vegas_alpha <= vegas_beta" [vegas_alpha, vegas_beta] |p| p.vegas_alpha <= p.vegas_beta;
         "2 clock_tick <= max_rto" [clock_tick, max_rto] |p| {
@@ -231,7 +231,7 @@ pub struct ProfileValue {
     pub source: &'static str,
 }
 
-/// What a kind of host uses unless told otherwise.
+/// What a kind of host uses by default.
 #[derive(Clone, Copy)]
 pub struct Profile {
     /// Its name in scenarios.
@@ -279,13 +279,13 @@ pub struct Host {
     /// Whether a source quench closes the window.
     pub source_quench: bool,
     /// The most that a packet of data takes to prepare; whoever drives the ends makes them wait.
-    pub overhead: Span,
+    pub send_jitter: Span,
     /// Whether the ends follow ns-2 where its hosts depart from the RFCs.
     pub ns2_rules: bool,
     /// How SACK recovery knows what is under way.
     pub pipe: Pipe,
     /// What Vegas keeps in queues, and what a loss costs it.
-    pub vegas: VegasLaw,
+    pub vegas: VegasParams,
     /// Whose Vegas it is.
     pub vegas_rules: VegasRules,
     /// Whether connections open with an exchange.
@@ -327,10 +327,10 @@ impl Host {
             delayed_ack: pick(&params.delayed_ack, profile, "delayed_ack"),
             ecn: pick(&params.ecn, profile, "ecn"),
             source_quench: pick(&params.source_quench, profile, "source_quench"),
-            overhead: params.overhead,
+            send_jitter: params.send_jitter,
             ns2_rules: pick(&params.ns2_rules, profile, "ns2_rules"),
             pipe: pick(&params.pipe, profile, "pipe"),
-            vegas: VegasLaw {
+            vegas: VegasParams {
                 alpha: params.vegas_alpha,
                 beta: params.vegas_beta,
                 gamma: params.vegas_gamma,
@@ -357,16 +357,16 @@ impl Host {
         matches!(self.algorithm, Algorithm::Sack | Algorithm::Cubic)
     }
 
-    /// Whether each acknowledgement says what the packet that it answers has met, and all packets may be marked.
+    /// Whether each acknowledgement carries the congestion signal of its packet, and all packets may be marked.
     #[must_use]
-    pub fn copies_bits(&self) -> bool {
+    pub fn per_packet_feedback(&self) -> bool {
         matches!(self.algorithm, Algorithm::DecBit | Algorithm::UtLt)
     }
 
     /// Whether RFC 3168's answers to marks are in force.
     #[must_use]
     pub fn answers_marks(&self) -> bool {
-        self.ecn && !self.copies_bits()
+        self.ecn && !self.per_packet_feedback()
     }
 
     /// Whether its senders are ns-2's Vegas.
@@ -384,34 +384,38 @@ impl Host {
 
     /// A new window for a connection of this host.
     #[must_use]
-    pub fn congestion_control(&self) -> Law {
+    pub fn congestion_control(&self) -> CongestionController {
         let most = self.window as f64 / f64::from(self.mss);
         match self.algorithm {
-            Algorithm::Cubic => Law::other(cc::Cubic::new(self.initial_window, self.initial_ssthresh)),
-            Algorithm::DecBit => Law::other(cc::DecBit::new(self.initial_window, most)),
-            Algorithm::UtLt => Law::other(cc::UtLt::new(self.initial_window, most)),
-            Algorithm::Fixed => Law::other(cc::Fixed::new(most)),
+            Algorithm::Cubic => CongestionController::other(cc::Cubic::new(self.initial_window, self.initial_ssthresh)),
+            Algorithm::DecBit => CongestionController::other(cc::DecBit::new(self.initial_window, most)),
+            Algorithm::UtLt => CongestionController::other(cc::UtLt::new(self.initial_window, most)),
+            Algorithm::Fixed => CongestionController::other(cc::Fixed::new(most)),
             Algorithm::Vegas if self.vegas_of_ns2() => {
                 let opening = if self.handshake { 1.0 } else { self.initial_window };
-                Law::other(cc::VegasNs2::new(opening, self.initial_ssthresh, self.vegas))
+                CongestionController::other(cc::VegasNs2::new(opening, self.initial_ssthresh, self.vegas))
             }
-            Algorithm::Vegas => Law::other(cc::Vegas::new(self.initial_window, self.initial_ssthresh, self.vegas)),
-            _ => Law::Reno(cc::Reno::new(self.initial_window, self.initial_ssthresh)),
+            Algorithm::Vegas => {
+                CongestionController::other(cc::Vegas::new(self.initial_window, self.initial_ssthresh, self.vegas))
+            }
+            _ => CongestionController::Reno(cc::Reno::new(self.initial_window, self.initial_ssthresh)),
         }
     }
 
     /// A new loss recovery for a connection of this host.
     #[must_use]
-    pub fn recovery(&self) -> Scheme {
+    pub fn recovery(&self) -> LossRecovery {
         match self.algorithm {
-            Algorithm::Tahoe | Algorithm::DecBit | Algorithm::UtLt => Scheme::Tahoe(recovery::Tahoe),
-            Algorithm::Reno => Scheme::Reno(recovery::Reno::default()),
+            Algorithm::Tahoe | Algorithm::DecBit | Algorithm::UtLt => LossRecovery::Tahoe(recovery::Tahoe),
+            Algorithm::Reno => LossRecovery::Reno(recovery::Reno::default()),
             Algorithm::Vegas if self.vegas_of_ns2() => {
                 let window = self.window / u64::from(self.mss);
-                Scheme::VegasNs2(Box::new(recovery::VegasNs2::new(window, self.initial_window, self.vegas.cut)))
+                LossRecovery::VegasNs2(Box::new(recovery::VegasNs2::new(window, self.initial_window, self.vegas.cut)))
             }
-            Algorithm::NewReno | Algorithm::Fixed | Algorithm::Vegas => Scheme::NewReno(recovery::NewReno::default()),
-            Algorithm::Sack | Algorithm::Cubic => Scheme::other(recovery::Sack::new(self.pipe)),
+            Algorithm::NewReno | Algorithm::Fixed | Algorithm::Vegas => {
+                LossRecovery::NewReno(recovery::NewReno::default())
+            }
+            Algorithm::Sack | Algorithm::Cubic => LossRecovery::other(recovery::Sack::new(self.pipe)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The receiving half of a connection: what has come, and what to acknowledge.
 
-use crate::cc::Load;
+use crate::cc::CongestionSignal;
 use crate::host::Host;
 use crate::segment::{Flags, SACK_BLOCKS, Segment};
 use alloc::vec::Vec;
@@ -15,8 +15,8 @@ pub struct Receiver {
     ns2_rules: bool,
     /// Whether the first data opens the connection.
     opened_by_data: bool,
-    /// Whether each acknowledgement says what the packet that it answers has met, instead of echoing until answered.
-    bits: bool,
+    /// Whether each acknowledgement carries the signal of its packet (DECbit, UT/LT), instead of echoing until answered.
+    per_packet_feedback: bool,
     /// The label of the packet that arrives, until it is read, and whether the last one was between the thresholds.
     label: u32,
     between: bool,
@@ -47,7 +47,7 @@ impl Receiver {
             sack: host.sack(),
             ns2_rules: host.ns2_rules,
             opened_by_data: host.vegas_of_ns2(),
-            bits: host.copies_bits(),
+            per_packet_feedback: host.per_packet_feedback(),
             label: 0,
             between: false,
             next: 0,
@@ -87,9 +87,9 @@ impl Receiver {
             // In ns-2 a sender's answer does not cover a mark that the same acknowledgement reports.
             self.echo = self.ns2_rules && self.deadline.is_some() && self.waiting_marked;
         }
-        if self.bits {
-            let met = Load::met(core::mem::take(&mut self.label), ce);
-            (self.echo, self.between) = (met == Load::Congested, met == Load::Between);
+        if self.per_packet_feedback {
+            let signal = CongestionSignal::new(core::mem::take(&mut self.label), ce);
+            (self.echo, self.between) = (signal == CongestionSignal::Congested, signal == CongestionSignal::Between);
         } else {
             self.echo |= ce;
         }
@@ -101,7 +101,7 @@ impl Receiver {
         // ns-2 lets the acknowledgement of a repeated segment wait too, if that was the last one in order.
         let in_order = segment.seq <= self.next && (end > self.next || (self.ns2_rules && end == self.next));
         let gaps = !self.beyond.is_empty();
-        self.place(segment.seq.min(end), end);
+        self.reassemble(segment.seq.min(end), end);
         let opening = self.opened_by_data && segment.seq == 0;
         let wait =
             in_order && !opening && !gaps && self.deadline.is_none() && !self.finished() && self.delay > Span::ZERO;
@@ -119,7 +119,7 @@ impl Receiver {
         self.label = label;
     }
 
-    fn place(&mut self, mut start: u64, mut end: u64) {
+    fn reassemble(&mut self, mut start: u64, mut end: u64) {
         if start > self.next {
             // Merge with every range that it touches; there are few, because a window is.
             let first = self.beyond.partition_point(|&(_, e)| e < start);

@@ -1,21 +1,21 @@
-//! The sending half of a connection: what all schemes of loss recovery share, and the [sender](Sender) that has them.
+//! The sending half of a connection: what all loss recoveries share, and the [sender](Sender) that has them.
 
-mod delay;
+mod jitter;
 mod sender;
 
 pub use sender::Sender;
 
-use crate::cc::{Ack, CongestionControl, Law, RoundTrip};
+use crate::cc::{Ack, CongestionControl, CongestionController, RoundTrip};
 use crate::recovery::DUP_THRESH;
 use crate::rtt::Rtt;
 use crate::segment::{Flags, Segment};
 use alloc::boxed::Box;
-use delay::Delay;
+use jitter::SendJitter;
 use sluicegate_base::Time;
 
-/// What the last event lets out besides retransmissions.
+/// What the last event allows to be sent besides retransmissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Permit {
+pub enum SendQuota {
     /// Nothing.
     Nothing,
     /// One new segment, for a first or second duplicate acknowledgement (RFC 3042).
@@ -28,29 +28,29 @@ pub enum Permit {
     Delayed,
 }
 
-impl Permit {
+impl SendQuota {
     /// What a duplicate acknowledgement lets out under Reno.
     #[must_use]
-    pub fn after_dup(core: &Core) -> Permit {
+    pub fn after_dup(core: &Core) -> SendQuota {
         match core.dupacks {
-            n if n >= DUP_THRESH => Permit::Window,
-            _ if core.limited_transmit => Permit::One,
-            _ => Permit::Nothing,
+            n if n >= DUP_THRESH => SendQuota::Window,
+            _ if core.limited_transmit => SendQuota::One,
+            _ => SendQuota::Nothing,
         }
     }
 }
 
-/// Why the window was last cut, until that is over.
+/// Why the window was last reduced, until that is over; the names are those of Linux's `tcp_ca_state`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
-    /// It was not, or its recovery is over.
-    Nothing,
+pub enum CongestionState {
+    /// It was not, or the recovery is over.
+    Open,
     /// For duplicate acknowledgements.
-    Loss,
+    Recovery,
     /// For a mark (RFC 3168).
-    Mark,
+    Cwr,
     /// For a timeout.
-    Timeout,
+    Loss,
 }
 
 /// What a sender has counted.
@@ -98,18 +98,18 @@ impl Usage {
 
     /// Whether the congestion window was the limit; in slow start, whether half of it was used.
     #[inline]
-    fn limits(&self, cc: &Law, mss: u32) -> bool {
+    fn limits(&self, cc: &CongestionController, mss: u32) -> bool {
         let slow_start = || cc.cwnd() < cc.ssthresh() && cc.cwnd() < 2.0 * self.most as f64 / f64::from(mss);
         !self.validated || self.full || slow_start()
     }
 }
 
-/// What all schemes of loss recovery share: sequence numbers, timer, round trip, window. What every segment touches comes
+/// What all loss recoveries share: sequence numbers, timer, round trip, window. What every segment touches comes
 /// first, so that it lies together.
 #[repr(C)]
 pub struct Core {
     /// The congestion window.
-    pub cc: Law,
+    pub cc: CongestionController,
     /// The first byte not acknowledged.
     pub una: u64,
     /// The next byte to send.
@@ -125,16 +125,17 @@ pub struct Core {
     /// Duplicate acknowledgements in a row.
     pub dupacks: u32,
     /// What may go out now.
-    pub permit: Permit,
-    /// Why the window was last cut.
-    pub cut: Cut,
+    pub quota: SendQuota,
+    /// Why the window was last reduced.
+    pub state: CongestionState,
     /// Whether the first two duplicate acknowledgements let a new segment out.
     pub limited_transmit: bool,
     /// Whether the application writes no more.
     closed: bool,
-    /// Whether marks are answered as RFC 3168 says, or every packet's answer counts (DECbit, UT/LT).
+    /// Whether marks are answered as RFC 3168 says.
     ecn: bool,
-    bits: bool,
+    /// Whether the acknowledgement of each packet carries its own signal (DECbit, UT/LT).
+    per_packet_feedback: bool,
     /// Whether ns-2 is followed where it departs from the RFCs.
     pub ns2_rules: bool,
     /// Whether the timer goes on while nothing is under way, as that of ns-2's Vegas.
@@ -162,7 +163,7 @@ pub struct Core {
     repeated_timeout_cut: bool,
     /// The first byte not acknowledged at the last timeout.
     timed_out: Option<u64>,
-    delay: Option<Box<Delay>>,
+    jitter: Option<Box<SendJitter>>,
     /// Bytes that the acknowledgement being worked on covers, and the round trip that it ends.
     acked: u64,
     round: Option<RoundTrip>,
@@ -182,7 +183,7 @@ impl Core {
         (self.ns2_rules && self.una == 0) || self.recover.is_none_or(|recover| self.una > recover)
     }
 
-    /// New data is acknowledged: the round trip, the timer, the place in the stream.
+    /// New data is acknowledged: the round trip, the timer, the position in the stream.
     #[inline]
     pub fn acknowledge(&mut self, ack: u64, now: Time) {
         self.dupacks = 0;
@@ -204,7 +205,7 @@ impl Core {
         self.idle_since = all.then_some(now);
     }
 
-    /// The place in the stream alone.
+    /// The position in the stream alone.
     #[inline]
     pub fn advance(&mut self, ack: u64) {
         self.una = ack;
@@ -215,7 +216,8 @@ impl Core {
     #[inline]
     pub fn grow(&mut self, segment: &Segment, now: Time) {
         // The timeout has answered the marks before it, but no new data has gone out yet to say so.
-        let answered = self.cut == Cut::Timeout && self.recover.is_some_and(|recover| segment.ack <= recover);
+        let answered =
+            self.state == CongestionState::Loss && self.recover.is_some_and(|recover| segment.ack <= recover);
         if !(self.ecn && segment.flags.has(Flags::ECE)) || (answered && !self.ns2_rules) {
             let limited = self.usage.limits(&self.cc, self.mss);
             if !limited {
@@ -238,14 +240,14 @@ impl Core {
             self.cc.on_congestion(window, least);
             self.announce_cut = true;
         }
-        self.cut = Cut::Loss;
+        self.state = CongestionState::Recovery;
         self.counters.fast_retransmits += 1;
         self.resend = Some(self.una);
         self.restart_timer(now);
         u64::from(DUP_THRESH)
     }
 
-    /// The next new segment tells the receiver that the window was cut (RFC 3168, CWR).
+    /// The next new segment announces the reduction to the receiver (RFC 3168, CWR).
     pub fn announce_cut(&mut self) {
         self.announce_cut = true;
     }
@@ -297,18 +299,18 @@ impl Core {
     /// The next byte that the window lets out, given what recovery adds to it.
     #[inline(always)]
     pub fn next_in_window(&mut self, inflation: u64) -> Option<u64> {
-        let more = match self.permit {
-            Permit::Nothing => return None,
-            Permit::Window | Permit::Delayed | Permit::Burst(_) => inflation,
-            Permit::One => u64::from(self.dupacks),
+        let more = match self.quota {
+            SendQuota::Nothing => return None,
+            SendQuota::Window | SendQuota::Delayed | SendQuota::Burst(_) => inflation,
+            SendQuota::One => u64::from(self.dupacks),
         };
         if !self.fits(more) {
-            self.permit = Permit::Nothing;
+            self.quota = SendQuota::Nothing;
             return None;
         }
-        self.permit = match self.permit {
-            Permit::Burst(n) if n > 1 => Permit::Burst(n - 1),
-            Permit::Burst(_) | Permit::One => Permit::Nothing,
+        self.quota = match self.quota {
+            SendQuota::Burst(n) if n > 1 => SendQuota::Burst(n - 1),
+            SendQuota::Burst(_) | SendQuota::One => SendQuota::Nothing,
             all => all,
         };
         let at = self.nxt;
@@ -375,7 +377,7 @@ impl Core {
             flags = self.label(flags);
         } else {
             self.counters.retransmissions += 1;
-            if self.ns2_rules || self.bits {
+            if self.ns2_rules || self.per_packet_feedback {
                 flags = self.label(flags);
             }
             if !self.ns2_rules {
@@ -395,7 +397,7 @@ impl Core {
     #[inline]
     fn label(&mut self, flags: Flags) -> Flags {
         let answer = core::mem::take(&mut self.announce_cut) && self.ecn;
-        flags.with_if(self.ecn || self.bits, Flags::ECT).with_if(answer, Flags::CWR)
+        flags.with_if(self.ecn || self.per_packet_feedback, Flags::ECT).with_if(answer, Flags::CWR)
     }
 
     /// RFC 3168, Section 6.1.2: a mark halves the window, once for each window of data.
@@ -403,9 +405,9 @@ impl Core {
         // Nothing recovered from is byte 0 to ns-2: marks wait for the first data to be acknowledged.
         let recover = self.recover.or(self.ns2_rules.then_some(0));
         // A timeout has answered what was sent before it; ns-2 answers that again.
-        if recover.is_none_or(|recover| ack > recover) || (self.ns2_rules && self.cut == Cut::Timeout) {
+        if recover.is_none_or(|recover| ack > recover) || (self.ns2_rules && self.state == CongestionState::Loss) {
             self.recover = Some(self.max);
-            self.cut = Cut::Mark;
+            self.state = CongestionState::Cwr;
             // A window of one segment waits for the timer, for twice as long at each further mark.
             let at_one = self.cc.cwnd() <= 1.0;
             if at_one && self.marked_at_one {

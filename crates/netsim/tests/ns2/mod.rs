@@ -35,7 +35,7 @@ pub struct Case {
     pub ack_losses: Vec<u64>,
     /// Whether acknowledgements wait 100 ms for a second one.
     pub delayed: bool,
-    pub overhead: Span,
+    pub send_jitter: Span,
     pub min_rto: Span,
     pub seconds: u64,
 }
@@ -43,15 +43,15 @@ pub struct Case {
 impl Case {
     pub fn new(algorithm: Algorithm, window: u64, losses: &[u64]) -> Case {
         let losses = losses.to_vec();
-        let (overhead, min_rto, ack_losses) = (Span::ZERO, Span::from_millis(200), Vec::new());
-        Case { algorithm, window, losses, marks: None, ack_losses, delayed: false, overhead, min_rto, seconds: 8 }
+        let (send_jitter, min_rto, ack_losses) = (Span::ZERO, Span::from_millis(200), Vec::new());
+        Case { algorithm, window, losses, marks: None, ack_losses, delayed: false, send_jitter, min_rto, seconds: 8 }
     }
 
     pub fn host(&self) -> Host {
         let params = TcpParams { window: Some(Size::Packets(self.window)), ..TcpParams::defaults(&LINK).unwrap() };
         let delayed_ack = if self.delayed { Span::from_millis(100) } else { Span::ZERO };
-        let (algorithm, overhead, ecn) = (self.algorithm, self.overhead, self.marks.is_some());
-        let mut host = Host { algorithm, delayed_ack, ecn, overhead, ..Host::new(&params) };
+        let (algorithm, send_jitter, ecn) = (self.algorithm, self.send_jitter, self.marks.is_some());
+        let mut host = Host { algorithm, delayed_ack, ecn, send_jitter, ..Host::new(&params) };
         host.rto.min = self.min_rto;
         host
     }
@@ -226,7 +226,7 @@ set tcp [new Agent/{agent}]
 $tcp set window_ {window}
 $tcp set packetSize_ {bytes}
 $tcp set ecn_ {ecn}
-$tcp set overhead_ {overhead}
+$tcp set overhead_ {send_jitter}
 $tcp set minrto_ {min_rto}
 set sink [new Agent/TCPSink{sack}{delayed}]
 $ns attach-agent $a $tcp
@@ -245,7 +245,7 @@ $ns run
         ack_losses = list(&case.ack_losses),
         window = case.window,
         ecn = case.marks.is_some(),
-        overhead = case.overhead.as_secs(),
+        send_jitter = case.send_jitter.as_secs(),
         min_rto = case.min_rto.as_secs(),
         delayed = if case.delayed { "/DelAck" } else { "" },
         seconds = case.seconds,

@@ -15,7 +15,7 @@
 //! | nothing on losses; the transport below was DNA or ISO TP4 | a timeout or three duplicates close the window to one segment and send on from the lost one, as Tahoe; it then grows by the rule above, without slow start | Jain's CUTE (1986), which DNA used with it, closes the window to one; waiting for timers alone would punish this transport for a recovery that is not its subject |
 //! | the window starts at one packet and stays below the receiver's | at the host's `initial_window`; never above the advertised window | the other hosts' start; above it no decision would change what is sent |
 
-use super::{Ack, CongestionControl, Load, whole};
+use super::{Ack, CongestionControl, CongestionSignal, whole};
 
 /// The share of set bits from which the window shrinks, and what it shrinks to.
 const SHARE: f64 = 0.5;
@@ -61,13 +61,13 @@ impl CongestionControl for DecBit {
     /// The window follows the bits alone.
     fn on_ack(&mut self, _ack: &Ack) {}
 
-    fn on_load(&mut self, load: Load) -> bool {
+    fn on_signal(&mut self, signal: CongestionSignal) -> bool {
         if self.skip > 0 {
             self.skip -= 1;
             return false;
         }
         self.counted += 1;
-        self.set += u64::from(load == Load::Congested);
+        self.set += u64::from(signal == CongestionSignal::Congested);
         if (self.counted as f64) < whole(self.cwnd) {
             return false;
         }
@@ -102,7 +102,7 @@ mod tests {
     fn replay(window: &mut DecBit, bits: &[u8]) -> Vec<f64> {
         bits.iter()
             .map(|bit| {
-                window.on_load(Load::met(0, *bit == 1));
+                window.on_signal(CongestionSignal::new(0, *bit == 1));
                 window.cwnd()
             })
             .collect()

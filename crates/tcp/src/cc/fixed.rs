@@ -46,7 +46,7 @@ impl CongestionControl for Fixed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::Load;
+    use crate::cc::CongestionSignal;
 
     #[test]
     fn nothing_changes_it() {
@@ -54,6 +54,9 @@ mod tests {
         window.on_congestion(12.0, 2.0);
         window.on_timeout(12.0, true);
         window.set_cwnd(1.0);
-        assert_eq!((window.cwnd(), window.ssthresh(), window.on_load(Load::Congested)), (12.0, 12.0, false));
+        assert_eq!(
+            (window.cwnd(), window.ssthresh(), window.on_signal(CongestionSignal::Congested)),
+            (12.0, 12.0, false)
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! The congestion window: how it grows with acknowledgements and shrinks with losses and marks.
 //!
-//! One file holds one law. When a loss is noticed, and what is then sent again, is [`crate::recovery`]'s business.
+//! One file holds one algorithm. When a loss is noticed, and what is then sent again, is [`crate::recovery`]'s business.
 
 mod cubic;
 mod decbit;
@@ -15,7 +15,7 @@ pub use decbit::DecBit;
 pub use fixed::Fixed;
 pub use reno::Reno;
 pub use ut_lt::UtLt;
-pub use vegas::{Vegas, VegasLaw, VegasRules};
+pub use vegas::{Vegas, VegasParams, VegasRules};
 pub use vegas_ns2::VegasNs2;
 
 use alloc::boxed::Box;
@@ -69,10 +69,10 @@ pub struct TimedAck {
     pub recovered: bool,
 }
 
-/// How the queues on the way of a packet stood, as its acknowledgement says where every packet is answered by itself.
+/// How the queues on a packet's path stood, as reported by its own acknowledgement (DECbit, UT/LT).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Load {
-    /// Nothing was said against sending more.
+pub enum CongestionSignal {
+    /// All were below their thresholds.
     Light,
     /// One was between the thresholds of UT/LT, and none above.
     Between,
@@ -80,20 +80,20 @@ pub enum Load {
     Congested,
 }
 
-impl Load {
+impl CongestionSignal {
     /// What the label of a packet means that has crossed queues under UT/LT (0, 1 or 2), and whether it was marked.
     #[must_use]
-    pub fn met(label: u32, marked: bool) -> Load {
+    pub fn new(label: u32, marked: bool) -> CongestionSignal {
         match label {
-            _ if marked => Load::Congested,
-            0 => Load::Light,
-            1 => Load::Between,
-            _ => Load::Congested,
+            _ if marked => CongestionSignal::Congested,
+            0 => CongestionSignal::Light,
+            1 => CongestionSignal::Between,
+            _ => CongestionSignal::Congested,
         }
     }
 }
 
-/// A law of the congestion window. Windows are in segments.
+/// A congestion control algorithm. Windows are in segments.
 pub trait CongestionControl: Send {
     /// The congestion window.
     fn cwnd(&self) -> f64;
@@ -110,8 +110,8 @@ pub trait CongestionControl: Send {
     /// For so long the window was not to grow, because something else limited the sender.
     fn on_pause(&mut self, _pause: Span) {}
 
-    /// An acknowledgement says what the packet that it answers has met (DECbit, UT/LT). Whether the window shrinks.
-    fn on_load(&mut self, _load: Load) -> bool {
+    /// An acknowledgement carries the signal of its packet (DECbit, UT/LT). Whether the window shrinks.
+    fn on_signal(&mut self, _signal: CongestionSignal) -> bool {
         false
     }
 
@@ -127,68 +127,69 @@ pub trait CongestionControl: Send {
     fn set_cwnd(&mut self, cwnd: f64);
 }
 
-/// A law as a sender holds it: the usual one by its type, so that a look at its window is no call, any other behind a pointer.
-pub enum Law {
+/// A congestion control as a sender holds it: the usual one by its type, so that reading its window is no call, any other
+/// behind a pointer.
+pub enum CongestionController {
     /// Reno's, which Tahoe, NewReno and SACK share.
     Reno(Reno),
     /// Any other.
     Other(Box<dyn CongestionControl>),
 }
 
-impl Law {
-    /// Any law but Reno's.
+impl CongestionController {
+    /// Any congestion control but Reno's.
     #[must_use]
-    pub fn other(law: impl CongestionControl + 'static) -> Law {
-        Law::Other(Box::new(law))
+    pub fn other(controller: impl CongestionControl + 'static) -> CongestionController {
+        CongestionController::Other(Box::new(controller))
     }
 }
 
 macro_rules! of_each {
-    ($self:ident, $law:ident => $what:expr) => {
+    ($self:ident, $controller:ident => $what:expr) => {
         match $self {
-            Law::Reno($law) => $what,
-            Law::Other($law) => $what,
+            CongestionController::Reno($controller) => $what,
+            CongestionController::Other($controller) => $what,
         }
     };
 }
 
-impl CongestionControl for Law {
+impl CongestionControl for CongestionController {
     #[inline]
     fn cwnd(&self) -> f64 {
-        of_each!(self, law => law.cwnd())
+        of_each!(self, controller => controller.cwnd())
     }
 
     fn ssthresh(&self) -> f64 {
-        of_each!(self, law => law.ssthresh())
+        of_each!(self, controller => controller.ssthresh())
     }
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
-        of_each!(self, law => law.on_ack(ack));
+        of_each!(self, controller => controller.on_ack(ack));
     }
 
     fn on_timed_ack(&mut self, ack: &TimedAck) {
-        of_each!(self, law => law.on_timed_ack(ack));
+        of_each!(self, controller => controller.on_timed_ack(ack));
     }
 
     fn on_pause(&mut self, pause: Span) {
-        of_each!(self, law => law.on_pause(pause));
+        of_each!(self, controller => controller.on_pause(pause));
     }
 
-    fn on_load(&mut self, load: Load) -> bool {
-        of_each!(self, law => law.on_load(load))
+    fn on_signal(&mut self, signal: CongestionSignal) -> bool {
+        of_each!(self, controller => controller.on_signal(signal))
     }
 
     fn on_congestion(&mut self, window: f64, least: f64) {
-        of_each!(self, law => law.on_congestion(window, least));
+        of_each!(self, controller => controller.on_congestion(window, least));
     }
 
     fn on_timeout(&mut self, window: f64, cut: bool) {
-        of_each!(self, law => law.on_timeout(window, cut));
+        of_each!(self, controller => controller.on_timeout(window, cut));
     }
 
     fn set_cwnd(&mut self, cwnd: f64) {
-        of_each!(self, law => law.set_cwnd(cwnd));
+        of_each!(self, controller => controller.set_cwnd(cwnd));
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | "increases", "decreases", without numbers | by one segment in a round trip of light load, to 7/8 for congestion | chosen here: as DECbit's window, so that the two schemes differ in their feedback alone |
+//! | "increases", "decreases", without numbers | by one segment in a round trip of light load, to 7/8 for congestion | chosen here: as DECbit's window, so that the two algorithms differ in their feedback alone |
 //! | nothing on when a source decides | each acknowledgement moves the window by its own label; after a decrease those of what was sent before it are passed over | one label is enough to act on, and one congestion one decrease; an increase is 1/window for each acknowledgement |
 //! | information "is added to each packet" | the label of the packet (`crates/aqm/src/ut_lt.rs`), of which the acknowledgement carries one bit, and another for congestion, which is ECN's echo | three values need two bits |
 //! | nothing on other gateways | all packets may be marked; a mark counts as a queue above its upper threshold | what a mark says; without it a queue that only marks would seem light |
@@ -15,7 +15,7 @@
 //! | nothing on losses | a timeout or three duplicates close the window to one segment, as with DECbit's; it then grows by the rule above | the same recovery for both |
 //! | nothing on the start | the host's `initial_window`; no slow start, never above the advertised window | as DECbit's. A connection that starts while queues stand between the thresholds stays at that: the rule gives the window to who came first |
 
-use super::{Ack, CongestionControl, Load};
+use super::{Ack, CongestionControl, CongestionSignal};
 
 /// What the window shrinks to.
 const DECREASE: f64 = 0.875;
@@ -61,17 +61,17 @@ impl CongestionControl for UtLt {
     /// The window follows the labels alone.
     fn on_ack(&mut self, _ack: &Ack) {}
 
-    fn on_load(&mut self, load: Load) -> bool {
+    fn on_signal(&mut self, signal: CongestionSignal) -> bool {
         if self.skip > 0 {
             self.skip -= 1;
             return false;
         }
-        match load {
-            Load::Light => self.change(self.cwnd + 1.0 / self.cwnd),
-            Load::Between => {}
-            Load::Congested => self.shrink(self.cwnd * DECREASE),
+        match signal {
+            CongestionSignal::Light => self.change(self.cwnd + 1.0 / self.cwnd),
+            CongestionSignal::Between => {}
+            CongestionSignal::Congested => self.shrink(self.cwnd * DECREASE),
         }
-        load == Load::Congested
+        signal == CongestionSignal::Congested
     }
 
     fn on_congestion(&mut self, _window: f64, least: f64) {
@@ -101,7 +101,7 @@ mod tests {
         labels
             .iter()
             .map(|label| {
-                window.on_load(Load::met(*label, false));
+                window.on_signal(CongestionSignal::new(*label, false));
                 window.cwnd()
             })
             .collect()
@@ -115,8 +115,11 @@ mod tests {
         assert_eq!(replay(&mut window, &[0, 0, 1, 1, 2]), [2.5, 2.9, 2.9, 2.9, 2.5375]);
         // Two were under way, whatever they met; the third speaks for the new window.
         assert_eq!(replay(&mut window, &[2, 0, 2]), [2.5375, 2.5375, 2.5375 * 0.875]);
-        assert!(!window.on_load(Load::Congested) && !window.on_load(Load::Congested), "passed over");
-        assert!(window.on_load(Load::met(0, true)), "a mark is congestion, whatever the label says");
+        assert!(
+            !window.on_signal(CongestionSignal::Congested) && !window.on_signal(CongestionSignal::Congested),
+            "passed over"
+        );
+        assert!(window.on_signal(CongestionSignal::new(0, true)), "a mark is congestion, whatever the label says");
     }
 
     #[test]

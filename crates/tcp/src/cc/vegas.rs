@@ -39,7 +39,7 @@ choices! {
 
 /// What Vegas keeps in queues, and what a loss costs it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct VegasLaw {
+pub struct VegasParams {
     /// α: with fewer packets in queues the window grows.
     pub alpha: f64,
     /// β: with more it shrinks.
@@ -56,7 +56,7 @@ const LEAST: f64 = 2.0;
 /// The state of the window.
 #[derive(Clone, Debug)]
 pub struct Vegas {
-    law: VegasLaw,
+    params: VegasParams,
     cwnd: f64,
     ssthresh: f64,
     /// BaseRTT; none before the first measurement.
@@ -71,8 +71,8 @@ pub struct Vegas {
 impl Vegas {
     /// A window and a threshold, in segments.
     #[must_use]
-    pub fn new(initial_window: f64, initial_ssthresh: f64, law: VegasLaw) -> Vegas {
-        Vegas { law, cwnd: initial_window, ssthresh: initial_ssthresh, base: None, growth: 1.0, kept: None }
+    pub fn new(initial_window: f64, initial_ssthresh: f64, params: VegasParams) -> Vegas {
+        Vegas { params, cwnd: initial_window, ssthresh: initial_ssthresh, base: None, growth: 1.0, kept: None }
     }
 
     /// The decision of one round trip.
@@ -83,16 +83,16 @@ impl Vegas {
         let diff = round.flight - round.sent * base.as_secs() / round.rtt.as_secs().max(1e-9);
         if self.cwnd < self.ssthresh {
             self.growth = if self.growth > 0.0 { 0.0 } else { 1.0 };
-            if diff > self.law.gamma {
+            if diff > self.params.gamma {
                 self.ssthresh = LEAST;
                 self.growth = 0.0;
                 self.shrink_to(self.cwnd * 7.0 / 8.0);
             }
-        } else if diff > self.law.beta {
+        } else if diff > self.params.beta {
             self.growth = 0.0;
             self.shrink_to(self.cwnd - 1.0);
         } else {
-            self.growth = if diff < self.law.alpha { 1.0 / self.cwnd.max(1.0) } else { 0.0 };
+            self.growth = if diff < self.params.alpha { 1.0 / self.cwnd.max(1.0) } else { 0.0 };
         }
     }
 
@@ -124,7 +124,7 @@ impl CongestionControl for Vegas {
     }
 
     fn on_congestion(&mut self, window: f64, least: f64) {
-        self.cwnd = (self.cwnd.min(window) * (1.0 - self.law.cut)).max(least);
+        self.cwnd = (self.cwnd.min(window) * (1.0 - self.params.cut)).max(least);
         self.kept = Some(self.cwnd);
         // ns-2: a loss ends slow start, too.
         self.ssthresh = LEAST;
@@ -151,7 +151,7 @@ mod tests {
     use proptest::prelude::*;
     use sluicegate_base::Time;
 
-    const LAW: VegasLaw = VegasLaw { alpha: 1.0, beta: 3.0, gamma: 1.0, cut: 0.25 };
+    const PARAMS: VegasParams = VegasParams { alpha: 1.0, beta: 3.0, gamma: 1.0, cut: 0.25 };
 
     fn ack(round: Option<RoundTrip>) -> Ack {
         Ack { segments: 1.0, now: Time::ZERO, srtt: Span::ZERO, round, limited: true }
@@ -169,7 +169,7 @@ mod tests {
     /// By hand, BaseRTT 100 ms throughout.
     #[test]
     fn follows_the_rule_by_hand() {
-        let mut vegas = Vegas::new(2.0, 64.0, LAW);
+        let mut vegas = Vegas::new(2.0, 64.0, PARAMS);
         // Without a delay slow start doubles in every other round trip: the first one of which is the initial doubling,
         // before anything was measured.
         vegas.on_ack(&ack(None));
@@ -207,7 +207,7 @@ mod tests {
     /// A window that is not the limit is still measured by: it does not grow, but it shrinks.
     #[test]
     fn a_window_that_is_not_the_limit_only_shrinks() {
-        let mut vegas = Vegas::new(8.0, 2.0, LAW);
+        let mut vegas = Vegas::new(8.0, 2.0, PARAMS);
         let unlimited = |round| Ack { limited: false, ..ack(round) };
         let trip = |ms| Some(RoundTrip { rtt: Span::from_millis(ms), sent: 8.0, flight: 8.0 });
         vegas.on_ack(&unlimited(trip(100)));
@@ -219,7 +219,7 @@ mod tests {
     /// Tang, Wang & Low 2004: "it does not halve the sending window when there is a loss".
     #[test]
     fn a_loss_may_cost_nothing() {
-        let mut vegas = Vegas::new(9.5, 2.0, VegasLaw { cut: 0.0, ..LAW });
+        let mut vegas = Vegas::new(9.5, 2.0, VegasParams { cut: 0.0, ..PARAMS });
         vegas.on_congestion(9.5, 2.0);
         vegas.set_cwnd(4.0);
         vegas.on_ack(&ack(None));
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn the_window_of_a_standing_queue_stops_at_two() {
-        let mut vegas = Vegas::new(4.0, 2.0, VegasLaw { beta: 1.0, ..LAW });
+        let mut vegas = Vegas::new(4.0, 2.0, VegasParams { beta: 1.0, ..PARAMS });
         round(&mut vegas, 1);
         (0..9).for_each(|_| round(&mut vegas, 1000));
         assert_eq!(vegas.cwnd, 2.0, "2 − 2/1000 is above β");
@@ -243,8 +243,8 @@ mod tests {
         fn keeps_alpha_to_beta_packets_in_the_queue(
             pipe in 3.0f64..200.0, alpha in 1.0f64..20.0, more in 1.0f64..5.0, start in 2.0f64..400.0, slow in any::<bool>(),
         ) {
-            let law = VegasLaw { alpha, beta: alpha + more, gamma: 1.0, cut: 0.25 };
-            let mut vegas = Vegas::new(start, if slow { 1e9 } else { 2.0 }, law);
+            let params = VegasParams { alpha, beta: alpha + more, gamma: 1.0, cut: 0.25 };
+            let mut vegas = Vegas::new(start, if slow { 1e9 } else { 2.0 }, params);
             vegas.base = Some(Span(100_000_000));
             for n in 0..900 {
                 let window = whole(vegas.cwnd);
@@ -261,7 +261,7 @@ mod tests {
         /// Whatever comes, the window is a number of at least one segment, BaseRTT the shortest round trip.
         #[test]
         fn stays_a_window(events in proptest::collection::vec((0u8..5, 1u64..10_000, 0.0f64..50.0), 1..200)) {
-            let mut vegas = Vegas::new(2.0, 20.0, LAW);
+            let mut vegas = Vegas::new(2.0, 20.0, PARAMS);
             let mut shortest = None;
             for (kind, ms, x) in events {
                 let rtt = Span::from_millis(ms);

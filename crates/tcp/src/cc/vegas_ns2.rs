@@ -14,7 +14,7 @@
 //! | a timeout closes the window to one segment | to two; what the last round decided goes on |
 //! | nothing on marks | a mark halves window and threshold; ns-2's Vegas lets no packet be marked, ours with `ecn` |
 
-use super::{CongestionControl, TimedAck, TimedRound, VegasLaw, whole};
+use super::{CongestionControl, TimedAck, TimedRound, VegasParams, whole};
 use crate::cc::Ack;
 
 /// The least window that Diff leaves, the window after a timeout, and the threshold that keeps slow start from coming back.
@@ -23,7 +23,7 @@ const LEAST: f64 = 2.0;
 /// The state of the window.
 #[derive(Clone, Debug)]
 pub struct VegasNs2 {
-    law: VegasLaw,
+    params: VegasParams,
     cwnd: f64,
     ssthresh: f64,
     /// What each acknowledgement adds (`v_incr_`).
@@ -35,8 +35,8 @@ pub struct VegasNs2 {
 impl VegasNs2 {
     /// A window and a threshold, in segments.
     #[must_use]
-    pub fn new(initial_window: f64, initial_ssthresh: f64, law: VegasLaw) -> VegasNs2 {
-        VegasNs2 { law, cwnd: initial_window, ssthresh: whole(initial_ssthresh), growth: 0.0, doubles: true }
+    pub fn new(initial_window: f64, initial_ssthresh: f64, params: VegasParams) -> VegasNs2 {
+        VegasNs2 { params, cwnd: initial_window, ssthresh: whole(initial_ssthresh), growth: 0.0, doubles: true }
     }
 
     /// The decision of one round.
@@ -45,16 +45,16 @@ impl VegasNs2 {
         let diff = (flight - round.sent * (round.base.0 as f64 / round.rtt.0 as f64) + 0.5) as i64 as f64;
         if self.cwnd < self.ssthresh {
             self.doubles = !self.doubles;
-            self.growth = f64::from(u8::from(self.doubles && diff <= self.law.gamma));
-            if self.doubles && diff > self.law.gamma {
+            self.growth = f64::from(u8::from(self.doubles && diff <= self.params.gamma));
+            if self.doubles && diff > self.params.gamma {
                 self.ssthresh = LEAST;
                 self.cwnd = (self.cwnd * 7.0 / 8.0).max(LEAST);
             }
-        } else if diff > self.law.beta {
+        } else if diff > self.params.beta {
             self.growth = 0.0;
             self.cwnd = (self.cwnd - 1.0).max(LEAST);
         } else {
-            self.growth = if diff < self.law.alpha { 1.0 / self.cwnd } else { 0.0 };
+            self.growth = if diff < self.params.alpha { 1.0 / self.cwnd } else { 0.0 };
         }
     }
 }
@@ -109,7 +109,7 @@ mod tests {
     use proptest::prelude::*;
     use sluicegate_base::Span;
 
-    const LAW: VegasLaw = VegasLaw { alpha: 1.0, beta: 3.0, gamma: 1.0, cut: 0.25 };
+    const PARAMS: VegasParams = VegasParams { alpha: 1.0, beta: 3.0, gamma: 1.0, cut: 0.25 };
 
     /// A round of so many milliseconds with a full window, above a shortest one of 100 ms.
     fn round(vegas: &mut VegasNs2, ms: u64) {
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn follows_the_rule_by_hand() {
-        let mut vegas = VegasNs2::new(2.0, 64.5, LAW);
+        let mut vegas = VegasNs2::new(2.0, 64.5, PARAMS);
         assert_eq!(vegas.ssthresh, 64.0);
         // The first round rests, every other one doubles.
         let windows = [100, 100, 100, 100].map(|ms| {
@@ -159,13 +159,13 @@ mod tests {
 
     #[test]
     fn does_not_grow_far_beyond_what_is_under_way() {
-        let mut vegas = VegasNs2::new(8.0, 2.0, LAW);
+        let mut vegas = VegasNs2::new(8.0, 2.0, PARAMS);
         vegas.growth = 0.5;
         for flight in [5.0, 6.0] {
             vegas.on_timed_ack(&TimedAck { flight, round: None, recovered: false });
         }
         assert_eq!(vegas.cwnd, 8.5);
-        let mut slow = VegasNs2::new(8.0, 9.0, LAW);
+        let mut slow = VegasNs2::new(8.0, 9.0, PARAMS);
         slow.growth = 1.0;
         (0..3).for_each(|_| slow.on_timed_ack(&TimedAck { flight: 8.0, round: None, recovered: false }));
         assert_eq!((slow.cwnd, slow.growth), (9.0, 0.0), "slow start stops at its threshold");
@@ -181,8 +181,8 @@ mod tests {
             pipe in 3.0f64..200.0, alpha in 1u32..20, more in 1u32..5, start in 2.0f64..400.0, slow in any::<bool>(),
         ) {
             let (alpha, beta) = (f64::from(alpha), f64::from(alpha + more));
-            let law = VegasLaw { alpha, beta, ..LAW };
-            let mut vegas = VegasNs2::new(start, if slow { 1e9 } else { 2.0 }, law);
+            let params = VegasParams { alpha, beta, ..PARAMS };
+            let mut vegas = VegasNs2::new(start, if slow { 1e9 } else { 2.0 }, params);
             for n in 0..900 {
                 let ms = 100.0 * (whole(vegas.cwnd) / pipe).max(1.0);
                 round(&mut vegas, ms as u64);
@@ -198,7 +198,7 @@ mod tests {
         /// Whatever comes, the window is a number, and two segments at the least unless it was set to less.
         #[test]
         fn stays_a_window(events in proptest::collection::vec((0u8..4, 1u64..10_000, 1.0f64..50.0), 1..200)) {
-            let mut vegas = VegasNs2::new(2.0, 20.0, LAW);
+            let mut vegas = VegasNs2::new(2.0, 20.0, PARAMS);
             for (kind, ms, x) in events {
                 let round = TimedRound { rtt: Span::from_millis(ms), base: Span::from_millis(ms.min(50)), sent: x };
                 match kind {

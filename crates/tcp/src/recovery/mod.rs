@@ -1,6 +1,6 @@
 //! Loss recovery: what three duplicate acknowledgements mean, and what is then sent.
 //!
-//! One file holds one scheme. A scheme drives the [`Core`] that it is lent: it says what is acknowledged, when the window
+//! One file holds one algorithm. It drives the [`Core`] of its sender: it says what is acknowledged, when the window
 //! is cut, which byte is sent next. The windows themselves are [`crate::cc`]'s business.
 
 mod newreno;
@@ -16,7 +16,7 @@ pub use tahoe::Tahoe;
 pub use vegas_ns2::VegasNs2;
 
 use crate::segment::Segment;
-use crate::send::{Core, Cut};
+use crate::send::{CongestionState, Core};
 use alloc::boxed::Box;
 use sluicegate_base::Time;
 
@@ -37,7 +37,7 @@ impl FastRecovery {
         core.dupacks += 1;
         if core.dupacks == DUP_THRESH {
             let halve = core.recovered();
-            if halve || core.cut == Cut::Mark {
+            if halve || core.state == CongestionState::Cwr {
                 // A window that a mark has just halved is not halved again (RFC 3168, Section 6.1.2).
                 self.inflation = core.enter(halve, self.inflation, now);
                 self.recovering = true;
@@ -51,8 +51,8 @@ impl FastRecovery {
     #[inline]
     fn exit(&mut self, core: &mut Core, segment: &Segment, now: Time) {
         let recovering = core::mem::take(self).recovering;
-        if core.cut == Cut::Loss {
-            core.cut = Cut::Nothing;
+        if core.state == CongestionState::Recovery {
+            core.state = CongestionState::Open;
         }
         core.acknowledge(segment.ack, now);
         if recovering {
@@ -62,7 +62,7 @@ impl FastRecovery {
     }
 }
 
-/// A scheme of loss recovery.
+/// A loss recovery algorithm.
 pub trait Recovery: Send {
     /// Segments that may be under way beyond the congestion window (fast recovery's inflation).
     fn inflation(&self) -> u64 {
@@ -83,74 +83,74 @@ pub trait Recovery: Send {
         core.fits(self.inflation())
     }
 
-    /// The byte to send next; `None` when nothing may be sent now, as always while the core permits nothing.
+    /// The byte to send next; `None` when nothing may be sent now, as always while the send quota is empty.
     #[inline]
     fn next(&mut self, core: &mut Core) -> Option<u64> {
         core.next_in_window(self.inflation())
     }
 }
 
-/// A scheme as a sender holds it: small ones by their type, so that asking them is no call through a pointer.
-pub enum Scheme {
+/// A loss recovery as a sender holds it: small ones by their type, so that using them is no call through a pointer.
+pub enum LossRecovery {
     /// Tahoe's.
     Tahoe(Tahoe),
     /// Reno's.
     Reno(Reno),
     /// NewReno's.
     NewReno(NewReno),
-    /// That of ns-2's Vegas, which is told what leaves.
+    /// That of ns-2's Vegas, which notes what is sent.
     VegasNs2(Box<VegasNs2>),
     /// Any other.
     Other(Box<dyn Recovery>),
 }
 
-impl Scheme {
-    /// Any scheme that has no case of its own.
+impl LossRecovery {
+    /// Any loss recovery without a case of its own.
     #[must_use]
-    pub fn other(scheme: impl Recovery + 'static) -> Scheme {
-        Scheme::Other(Box::new(scheme))
+    pub fn other(recovery: impl Recovery + 'static) -> LossRecovery {
+        LossRecovery::Other(Box::new(recovery))
     }
 }
 
 macro_rules! of_each {
-    ($self:ident, $scheme:ident => $what:expr) => {
+    ($self:ident, $recovery:ident => $what:expr) => {
         match $self {
-            Scheme::Tahoe($scheme) => $what,
-            Scheme::Reno($scheme) => $what,
-            Scheme::NewReno($scheme) => $what,
-            Scheme::VegasNs2($scheme) => $what,
-            Scheme::Other($scheme) => $what,
+            LossRecovery::Tahoe($recovery) => $what,
+            LossRecovery::Reno($recovery) => $what,
+            LossRecovery::NewReno($recovery) => $what,
+            LossRecovery::VegasNs2($recovery) => $what,
+            LossRecovery::Other($recovery) => $what,
         }
     };
 }
 
-impl Recovery for Scheme {
+impl Recovery for LossRecovery {
     #[inline]
     fn inflation(&self) -> u64 {
-        of_each!(self, scheme => scheme.inflation())
+        of_each!(self, recovery => recovery.inflation())
     }
 
     #[inline]
     fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
-        of_each!(self, scheme => scheme.on_new_ack(core, segment, now));
+        of_each!(self, recovery => recovery.on_new_ack(core, segment, now));
     }
 
     fn on_dup_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
-        of_each!(self, scheme => scheme.on_dup_ack(core, segment, now));
+        of_each!(self, recovery => recovery.on_dup_ack(core, segment, now));
     }
 
     fn on_timeout(&mut self, core: &mut Core, now: Time) {
-        of_each!(self, scheme => scheme.on_timeout(core, now));
+        of_each!(self, recovery => recovery.on_timeout(core, now));
     }
 
     fn open(&self, core: &Core) -> bool {
-        of_each!(self, scheme => scheme.open(core))
+        of_each!(self, recovery => recovery.open(core))
     }
 
     #[inline]
     fn next(&mut self, core: &mut Core) -> Option<u64> {
         match self {
-            Scheme::Other(scheme) => scheme.next(core),
+            LossRecovery::Other(recovery) => recovery.next(core),
             // The others leave this to the window.
             _ => core.next_in_window(self.inflation()),
         }

@@ -13,7 +13,7 @@
 use super::{FastRecovery, Recovery};
 use crate::cc::CongestionControl;
 use crate::segment::Segment;
-use crate::send::{Core, Cut, Permit};
+use crate::send::{CongestionState, Core, SendQuota};
 use sluicegate_base::Time;
 
 /// Segments that one acknowledgement lets out during recovery.
@@ -49,7 +49,8 @@ impl Recovery for NewReno {
     #[inline]
     fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
         // An acknowledgement that brings a mark from beyond the recovery has ended it.
-        let partial = core.cut == Cut::Loss && core.recover.is_some_and(|recover| segment.ack < recover);
+        let partial =
+            core.state == CongestionState::Recovery && core.recover.is_some_and(|recover| segment.ack < recover);
         if self.fast.recovering && partial {
             self.deflate(core, segment.ack - core.una);
             core.advance(segment.ack);
@@ -59,18 +60,18 @@ impl Recovery for NewReno {
             }
             core.forget_sample(segment.ack);
             core.resend = Some(core.una);
-            core.permit = Permit::Burst(BURST);
+            core.quota = SendQuota::Burst(BURST);
             return;
         }
         self.partial = false;
         self.fast.exit(core, segment, now);
-        core.permit = Permit::Window;
+        core.quota = SendQuota::Window;
     }
 
     fn on_dup_ack(&mut self, core: &mut Core, _segment: &Segment, now: Time) {
         self.fast.on_dup_ack(core, now);
-        core.permit = match Permit::after_dup(core) {
-            Permit::Window => Permit::Burst(BURST),
+        core.quota = match SendQuota::after_dup(core) {
+            SendQuota::Window => SendQuota::Burst(BURST),
             other => other,
         };
     }

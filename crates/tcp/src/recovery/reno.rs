@@ -10,7 +10,7 @@
 
 use super::{FastRecovery, Recovery};
 use crate::segment::Segment;
-use crate::send::{Core, Permit};
+use crate::send::{Core, SendQuota};
 use sluicegate_base::Time;
 
 /// The state of Reno's fast recovery.
@@ -26,12 +26,12 @@ impl Recovery for Reno {
     #[inline]
     fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
         self.0.exit(core, segment, now);
-        core.permit = Permit::Window;
+        core.quota = SendQuota::Window;
     }
 
     fn on_dup_ack(&mut self, core: &mut Core, _segment: &Segment, now: Time) {
         self.0.on_dup_ack(core, now);
-        core.permit = Permit::after_dup(core);
+        core.quota = SendQuota::after_dup(core);
     }
 
     fn on_timeout(&mut self, core: &mut Core, _now: Time) {

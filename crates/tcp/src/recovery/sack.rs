@@ -14,7 +14,7 @@
 use super::{DUP_THRESH, Recovery};
 use crate::cc::CongestionControl;
 use crate::segment::Segment;
-use crate::send::{Core, Cut, Permit};
+use crate::send::{CongestionState, Core, SendQuota};
 use alloc::vec::Vec;
 use sluicegate_base::{Time, choices};
 
@@ -119,7 +119,7 @@ impl Sack {
         self.counter = (core.max - core.una).div_ceil(u64::from(core.mss)) as i64 - i64::from(DUP_THRESH);
         self.high = core.end_of(core.una);
         core.enter(halve, 0, now);
-        core.permit = if self.pipe == Pipe::Rfc6675 { Permit::Window } else { Permit::Nothing };
+        core.quota = if self.pipe == Pipe::Rfc6675 { SendQuota::Window } else { SendQuota::Nothing };
     }
 }
 
@@ -127,7 +127,7 @@ impl Recovery for Sack {
     fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
         self.timed_out = false;
         // A mark from beyond the recovery has ended it, though it has moved `recover`; to ns-2 it goes on.
-        let marked = core.cut != Cut::Loss && !core.ns2_rules;
+        let marked = core.state != CongestionState::Recovery && !core.ns2_rules;
         if !self.recovering {
             core.acknowledge(segment.ack, now);
             core.grow(segment, now);
@@ -140,7 +140,7 @@ impl Recovery for Sack {
             // What was first sent during this recovery may be lost too, and is to be recovered as quickly (RFC 6675;
             // ns-2), unless the window has just been cut for its mark.
             if !marked {
-                core.cut = Cut::Nothing;
+                core.state = CongestionState::Open;
                 core.recover = None;
             }
             core.acknowledge(segment.ack, now);
@@ -149,28 +149,28 @@ impl Recovery for Sack {
                 self.board.clear();
             }
         } else {
-            // A partial acknowledgement: the segment that was lost and the one that filled its place have both left.
+            // A partial acknowledgement: the segment that was lost and the one that replaced it have both left.
             self.counter -= 2;
             core.advance(segment.ack);
             core.end_back_off();
             core.restart_timer_only(now);
             self.update(core.una, core.max, segment);
         }
-        core.permit = Permit::Window;
+        core.quota = SendQuota::Window;
     }
 
     fn on_dup_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
         self.counter -= 1;
         if self.timed_out {
-            core.permit = Permit::Window;
+            core.quota = SendQuota::Window;
             return;
         }
         let news = self.update(core.una, core.max, segment);
         if self.recovering {
-            core.permit = Permit::Window;
+            core.quota = SendQuota::Window;
             return;
         }
-        core.permit = Permit::Nothing;
+        core.quota = SendQuota::Nothing;
         if !news {
             return;
         }
@@ -179,11 +179,11 @@ impl Recovery for Sack {
         if core.dupacks == DUP_THRESH || (core.dupacks < DUP_THRESH && shown) {
             core.dupacks = DUP_THRESH;
             let halve = core.recovered();
-            if halve || core.cut == Cut::Mark {
+            if halve || core.state == CongestionState::Cwr {
                 self.begin(core, halve, now);
             }
         } else if core.dupacks < DUP_THRESH && core.limited_transmit {
-            core.permit = Permit::One;
+            core.quota = SendQuota::One;
         }
     }
 
@@ -202,7 +202,7 @@ impl Recovery for Sack {
     }
 
     fn next(&mut self, core: &mut Core) -> Option<u64> {
-        if !self.recovering || !matches!(core.permit, Permit::Window | Permit::Delayed) {
+        if !self.recovering || !matches!(core.quota, SendQuota::Window | SendQuota::Delayed) {
             return core.next_in_window(0);
         }
         let within = |core: &Core, at: u64| at + u64::from(core.length_at(at)) <= core.una.saturating_add(core.wnd);
@@ -217,7 +217,7 @@ impl Recovery for Sack {
             (None, Pipe::Counted) => new,
         };
         let Some(at) = at.filter(|_| self.open(core)) else {
-            core.permit = Permit::Nothing;
+            core.quota = SendQuota::Nothing;
             return None;
         };
         self.counter += 1;

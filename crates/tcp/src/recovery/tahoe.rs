@@ -13,7 +13,7 @@
 use super::{DUP_THRESH, Recovery};
 use crate::cc::CongestionControl;
 use crate::segment::Segment;
-use crate::send::{Core, Cut, Permit};
+use crate::send::{CongestionState, Core, SendQuota};
 use sluicegate_base::Time;
 
 /// Tahoe keeps nothing beyond the core.
@@ -25,7 +25,7 @@ impl Recovery for Tahoe {
     fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
         core.acknowledge(segment.ack, now);
         core.grow(segment, now);
-        core.permit = Permit::Window;
+        core.quota = SendQuota::Window;
     }
 
     fn on_dup_ack(&mut self, core: &mut Core, _segment: &Segment, now: Time) {
@@ -33,14 +33,14 @@ impl Recovery for Tahoe {
         if core.dupacks == DUP_THRESH {
             if core.recovered() {
                 core.recover = Some(core.max);
-                core.cut = Cut::Loss;
+                core.state = CongestionState::Recovery;
                 core.cc.on_timeout(core.window(0), true);
                 core.announce_cut();
                 core.counters.fast_retransmits += 1;
                 core.restart_timer(now);
                 core.nxt = core.una;
-            } else if core.cut == Cut::Mark {
-                core.cut = Cut::Loss;
+            } else if core.state == CongestionState::Cwr {
+                core.state = CongestionState::Recovery;
                 core.cc.on_timeout(core.window(0), false);
                 core.announce_cut();
                 core.restart_timer(now);
@@ -48,7 +48,7 @@ impl Recovery for Tahoe {
             }
         }
         let one = core.dupacks < DUP_THRESH && core.limited_transmit;
-        core.permit = if one { Permit::One } else { Permit::Window };
+        core.quota = if one { SendQuota::One } else { SendQuota::Window };
     }
 
     fn on_timeout(&mut self, _core: &mut Core, _now: Time) {}

@@ -22,7 +22,7 @@
 use super::{DUP_THRESH, Recovery};
 use crate::cc::{CongestionControl, TimedAck, TimedRound, whole};
 use crate::segment::Segment;
-use crate::send::{Core, Cut, Permit};
+use crate::send::{CongestionState, Core, SendQuota};
 use alloc::{vec, vec::Vec};
 use sluicegate_base::{Span, Time};
 
@@ -61,8 +61,8 @@ pub struct VegasNs2 {
     changed: Span,
     /// The window that the last cut left.
     kept: f64,
-    /// Acknowledgements that are yet to look for an expired segment.
-    worried: u64,
+    /// Acknowledgements that have yet to check for an expired segment.
+    checks_left: u64,
 }
 
 impl VegasNs2 {
@@ -84,11 +84,11 @@ impl VegasNs2 {
             began: Span::ZERO,
             changed: Span::ZERO,
             kept: 0.0,
-            worried: 0,
+            checks_left: 0,
         }
     }
 
-    fn place(&self, core: &Core, at: u64) -> usize {
+    fn slot(&self, core: &Core, at: u64) -> usize {
         (at / u64::from(core.mss) % self.ring.len() as u64) as usize
     }
 
@@ -100,13 +100,13 @@ impl VegasNs2 {
             }
             self.ring.fill(Slot::default());
         }
-        let place = self.place(core, at);
-        let slot = &mut self.ring[place];
+        let at = self.slot(core, at);
+        let slot = &mut self.ring[at];
         *slot = Slot { sent: Some(now.since(self.origin)), times: slot.times + 1 };
     }
 
     /// The time since the opening; the first acknowledgement makes it the first measurement.
-    fn hear(&mut self, now: Time) -> Span {
+    fn since_opening(&mut self, now: Time) -> Span {
         let now = now.since(self.origin);
         if self.timeout.is_none() {
             self.base = now;
@@ -119,7 +119,7 @@ impl VegasNs2 {
     /// Whether the first segment not acknowledged has been under way for longer than the fine-grained timeout. One that was
     /// never sent left a second before the opening, to ns-2.
     fn expired(&self, core: &Core, now: Span) -> bool {
-        let elapsed = match self.ring[self.place(core, core.una)].sent {
+        let elapsed = match self.ring[self.slot(core, core.una)].sent {
             Some(sent) => now - sent,
             None => now + Span::from_secs(1),
         };
@@ -171,7 +171,7 @@ fn segments(core: &Core, bytes: u64) -> f64 {
 
 impl Recovery for VegasNs2 {
     fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
-        let heard = self.hear(now);
+        let elapsed = self.since_opening(now);
         let first = core.una;
         // Whatever the opening began with.
         if first == u64::from(core.mss) {
@@ -183,40 +183,40 @@ impl Recovery for VegasNs2 {
         }
         core.acknowledge(segment.ack, now);
 
-        let round = self.round(core, heard);
+        let round = self.round(core, elapsed);
         let flight = segments(core, core.nxt - core.una) + 1.0;
         core.cc.on_timed_ack(&TimedAck { flight, round, recovered });
 
-        let (from, to) = (self.place(core, first), self.place(core, core.una - 1));
+        let (from, to) = (self.slot(core, first), self.slot(core, core.una - 1));
         let slot = self.ring[to];
         if from <= to {
             self.ring[from..=to].fill(Slot::default());
         }
         if let Some(sent) = slot.sent.filter(|&sent| slot.times == 1 && sent > Span::ZERO) {
-            self.sample(heard - sent);
+            self.sample(elapsed - sent);
         }
-        if self.worried > 0 {
-            self.worried -= 1;
-            if self.expired(core, heard) {
+        if self.checks_left > 0 {
+            self.checks_left -= 1;
+            if self.expired(core, elapsed) {
                 core.dupacks = DUP_THRESH;
                 VegasNs2::resend(core);
             } else {
-                self.worried = 0;
+                self.checks_left = 0;
             }
         }
-        core.permit = Permit::Window;
+        core.quota = SendQuota::Window;
     }
 
     fn on_dup_ack(&mut self, core: &mut Core, _segment: &Segment, now: Time) {
-        let heard = self.hear(now);
+        let elapsed = self.since_opening(now);
         core.dupacks += 1;
-        if self.expired(core, heard) || core.dupacks == DUP_THRESH {
-            if core.cut != Cut::Timeout || core.recover.is_none_or(|recover| core.una > recover) {
-                let Slot { sent, times } = self.ring[self.place(core, core.una)];
+        if self.expired(core, elapsed) || core.dupacks == DUP_THRESH {
+            if core.state != CongestionState::Loss || core.recover.is_none_or(|recover| core.una > recover) {
+                let Slot { sent, times } = self.ring[self.slot(core, core.una)];
                 let window = whole(core.window(0));
                 core.recover = Some(core.max);
-                core.cut = Cut::Loss;
-                self.worried = ((core.nxt - core.una) / u64::from(core.mss) + 1).min(2);
+                core.state = CongestionState::Recovery;
+                self.checks_left = ((core.nxt - core.una) / u64::from(core.mss) + 1).min(2);
                 self.timeout = self.timeout.map(|t| if times > 1 { 2.0 * t } else { t + t / 8.0 });
                 if sent.is_some_and(|sent| self.changed < sent) {
                     self.kept = match window {
@@ -225,7 +225,7 @@ impl Recovery for VegasNs2 {
                         _ => window - whole(window * self.cut),
                     };
                     core.cc.set_cwnd(self.kept + f64::from(core.dupacks));
-                    self.changed = heard;
+                    self.changed = elapsed;
                 }
                 core.announce_cut();
                 core.counters.fast_retransmits += 1;
@@ -239,7 +239,7 @@ impl Recovery for VegasNs2 {
         } else if core.dupacks > DUP_THRESH {
             core.cc.set_cwnd(core.cc.cwnd() + 1.0);
         }
-        core.permit = if core.dupacks < DUP_THRESH { Permit::Nothing } else { Permit::Window };
+        core.quota = if core.dupacks < DUP_THRESH { SendQuota::Nothing } else { SendQuota::Window };
     }
 
     fn on_timeout(&mut self, core: &mut Core, now: Time) {

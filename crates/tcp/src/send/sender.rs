@@ -1,9 +1,9 @@
 //! The sender: what its application, its peer and its clock do to it, and what it sends.
 
-use super::{Core, Cut, Delay, Permit, SendCounters, Usage};
-use crate::cc::{CongestionControl, Load};
+use super::{CongestionState, Core, SendCounters, SendJitter, SendQuota, Usage};
+use crate::cc::{CongestionControl, CongestionSignal};
 use crate::host::{CwndValidation, Host};
-use crate::recovery::{Recovery, Scheme};
+use crate::recovery::{LossRecovery, Recovery};
 use crate::rtt::Rtt;
 use crate::segment::{Flags, Segment};
 use core::fmt;
@@ -12,7 +12,7 @@ use sluicegate_base::{Span, Stream, Time};
 /// The sending half.
 #[repr(C)]
 pub struct Sender {
-    recovery: Scheme,
+    recovery: LossRecovery,
     core: Core,
 }
 
@@ -39,8 +39,8 @@ impl Sender {
                 max: 0,
                 dupacks: 0,
                 recover: None,
-                cut: Cut::Nothing,
-                permit: Permit::Nothing,
+                state: CongestionState::Open,
+                quota: SendQuota::Nothing,
                 resend: None,
                 counters: SendCounters::default(),
                 rtt: Rtt::new(host.rto, phase),
@@ -54,9 +54,9 @@ impl Sender {
                 asked: Time::ZERO,
                 repeated_timeout_cut: host.repeated_timeout_cut,
                 timed_out: None,
-                delay: None,
+                jitter: None,
                 ecn: host.answers_marks(),
-                bits: host.copies_bits(),
+                per_packet_feedback: host.per_packet_feedback(),
                 ns2_rules: host.ns2_rules,
                 timer_runs_on: host.vegas_of_ns2(),
                 announce_cut: false,
@@ -68,8 +68,8 @@ impl Sender {
     }
 
     /// From now on what the window lets out waits for a random time up to `most` (ns-2, `overhead_`).
-    pub fn delay(&mut self, most: Span, rng: Stream) {
-        self.core.delay = Some(Delay::new(most, rng));
+    pub fn set_send_jitter(&mut self, most: Span, rng: Stream) {
+        self.core.jitter = Some(SendJitter::new(most, rng));
     }
 
     /// The application writes `bytes` more; `u64::MAX` writes without end.
@@ -78,7 +78,7 @@ impl Sender {
             // Far from the end of the number range, so that sums of positions and lengths do not overflow.
             self.core.written = self.core.written.saturating_add(bytes).min(u64::MAX / 4);
         }
-        self.core.permit = Permit::Window;
+        self.core.quota = SendQuota::Window;
     }
 
     /// The application writes no more: what was never sent is forgotten.
@@ -89,7 +89,7 @@ impl Sender {
     /// The application writes no more and the stream ends after what it has written.
     pub fn close(&mut self) {
         self.core.closed = true;
-        self.core.permit = Permit::Window;
+        self.core.quota = SendQuota::Window;
     }
 
     /// The peer answered the opening of the connection, which took from `sent` until now, once or not at first.
@@ -102,7 +102,7 @@ impl Sender {
                 self.core.rtt.fall_back();
             }
         }
-        self.core.permit = Permit::Window;
+        self.core.quota = SendQuota::Window;
     }
 
     /// A segment with an acknowledgement arrives.
@@ -119,9 +119,10 @@ impl Sender {
         }
         // Duplicates in recovery answer what was sent before the loss, and data that repeats an acknowledgement no packet.
         let again = segment.occupies() || core.recover.is_some_and(|recover| ack <= recover);
-        if core.bits && (ack > core.una || !again) {
+        if core.per_packet_feedback && (ack > core.una || !again) {
             let label = u32::from(segment.flags.has(Flags::BETWEEN));
-            core.counters.mark_responses += u64::from(core.cc.on_load(Load::met(label, segment.flags.has(Flags::ECE))));
+            core.counters.mark_responses +=
+                u64::from(core.cc.on_signal(CongestionSignal::new(label, segment.flags.has(Flags::ECE))));
         }
         if ack > core.una {
             core.acked = ack - core.una;
@@ -136,8 +137,8 @@ impl Sender {
     /// What waited may go, and the retransmission timer may have expired: goes back to the first unacknowledged byte if so.
     pub fn on_timer(&mut self, now: Time) {
         let core = &mut self.core;
-        if core.delay.as_mut().is_some_and(|delay| delay.due.take_if(|due| *due <= now).is_some()) {
-            core.permit = Permit::Delayed;
+        if core.jitter.as_mut().is_some_and(|jitter| jitter.due.take_if(|due| *due <= now).is_some()) {
+            core.quota = SendQuota::Delayed;
         }
         if core.deadline.is_none_or(|deadline| now < deadline) {
             return;
@@ -154,7 +155,7 @@ impl Sender {
             core.counters.timeouts += u64::from(!idle);
             // RFC 5681, Section 3.1: what the timer has sent again before does not lower the threshold again.
             let again = core.timed_out.replace(core.una) == Some(core.una) && !core.repeated_timeout_cut;
-            core.cc.on_timeout(window, !(again || (core.cut == Cut::Mark && marked_under_way)));
+            core.cc.on_timeout(window, !(again || (core.state == CongestionState::Cwr && marked_under_way)));
             core.rtt.back_off();
             core.restart_timer(now);
             if idle {
@@ -163,11 +164,11 @@ impl Sender {
             }
         }
         core.recover = Some(core.max);
-        core.cut = Cut::Timeout;
+        core.state = CongestionState::Loss;
         core.resend = None;
         core.announce_cut = true;
         core.nxt = core.una;
-        core.permit = Permit::Window;
+        core.quota = SendQuota::Window;
         self.recovery.on_timeout(core, now);
     }
 
@@ -176,7 +177,7 @@ impl Sender {
     #[must_use]
     pub fn may_send(&self) -> bool {
         let core = &self.core;
-        core.permit != Permit::Nothing || core.resend.is_some() || core.idle_since.is_some()
+        core.quota != SendQuota::Nothing || core.resend.is_some() || core.idle_since.is_some()
     }
 
     /// Writes the next segment to send now over `segment`, if there is any. Call it after each event until there is none.
@@ -189,14 +190,14 @@ impl Sender {
                 if self.core.idle_since.is_some() {
                     self.after_idling(now);
                 }
-                if self.core.delay.is_some() && self.waits(now) {
+                if self.core.jitter.is_some() && self.waits(now) {
                     return false;
                 }
                 let Some(at) = self.recovery.next(&mut self.core) else { return false };
                 at
             }
         };
-        if let Scheme::VegasNs2(vegas) = &mut self.recovery {
+        if let LossRecovery::VegasNs2(vegas) = &mut self.recovery {
             vegas.on_send(&self.core, at, resend.is_some(), now);
         }
         self.core.emit(at, now, segment);
@@ -225,10 +226,10 @@ impl Sender {
     /// Whether what the window would let out now waits for the host; it goes when [`on_timer`](Sender::on_timer) is due.
     #[cold]
     fn waits(&mut self, now: Time) -> bool {
-        if !matches!(self.core.permit, Permit::Window | Permit::Burst(_)) {
+        if !matches!(self.core.quota, SendQuota::Window | SendQuota::Burst(_)) {
             return false;
         }
-        self.core.permit = Permit::Nothing;
+        self.core.quota = SendQuota::Nothing;
         if self.recovery.open(&self.core) {
             self.hold(now);
         }
@@ -236,15 +237,15 @@ impl Sender {
     }
 
     fn hold(&mut self, now: Time) {
-        if let Some(delay) = &mut self.core.delay {
-            delay.hold(now);
+        if let Some(jitter) = &mut self.core.jitter {
+            jitter.hold(now);
         }
     }
 
     /// Whether the opening of the connection may go out, which waits as data does.
     pub fn may_call(&mut self, now: Time) -> bool {
-        let ready = self.core.delay.is_none() || self.core.permit == Permit::Delayed;
-        self.core.permit = Permit::Nothing;
+        let ready = self.core.jitter.is_none() || self.core.quota == SendQuota::Delayed;
+        self.core.quota = SendQuota::Nothing;
         if !ready {
             self.hold(now);
         }
@@ -264,7 +265,7 @@ impl Sender {
     #[must_use]
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
-        let due = self.core.delay.as_ref().and_then(|delay| delay.due);
+        let due = self.core.jitter.as_ref().and_then(|jitter| jitter.due);
         [self.core.deadline, due].into_iter().flatten().min()
     }
 

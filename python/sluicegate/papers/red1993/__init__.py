@@ -24,11 +24,11 @@ PAPER = Paper(
         'sluicegate run red1993_fig3 --set run.duration="2 s" --set run.warmup="1 s" --seed 1',
         "sluicegate run red1993_fig5 --set queue.min_th=5 --set queue.max_th=15",
         "sluicegate run red1993_fig5 --set queue.discipline=drop_tail --set queue.limit=65 "
-        '--set flows.0.overhead="0.178 ms"',
+        '--set flows.0.send_jitter="0.178 ms"',
         "sluicegate design red --rate '45 Mbit/s' --rtt '20 ms' --burst 50",
         "sluicegate run red1993_fig9 --seed 1",
         "sluicegate run red1993_fig11 --set queue.discipline=drop_tail --set queue.limit=12 "
-        '--set flows.0.overhead="0.17 ms" --set flows.1.overhead="0.17 ms"',
+        '--set flows.0.send_jitter="0.17 ms" --set flows.1.send_jitter="0.17 ms"',
         "sluicegate run red1993_fig11 --set queue.discipline=random_drop --set queue.limit=12",
         "sluicegate run red1993_fig11 --set queue.min_th=7 --set queue.max_th=14 --set queue.limit=28",
         "sluicegate run red1993_fig11 --set queue.discipline=decbit --set queue.limit=200 "

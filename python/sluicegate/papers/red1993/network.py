@@ -63,4 +63,4 @@ def of_group(group: int) -> Measure:
 
 def prepared(groups: Sequence[int], time: str) -> Sets:
     """A random time to prepare each packet, uniform up to `time`: the paper's remedy for Drop Tail's phase effects."""
-    return tuple((f"flows.{group}.overhead", time) for group in groups)
+    return tuple((f"flows.{group}.send_jitter", time) for group in groups)

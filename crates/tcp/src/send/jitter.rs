@@ -9,22 +9,22 @@ use alloc::boxed::Box;
 use sluicegate_base::{Span, Stream, Time};
 
 /// The delay of one sender.
-pub(super) struct Delay {
+pub(super) struct SendJitter {
     most: Span,
     rng: Stream,
     /// Until when what the window lets out waits.
     pub due: Option<Time>,
 }
 
-impl Delay {
+impl SendJitter {
     /// A delay of up to `most`, from its own random stream.
-    pub fn new(most: Span, rng: Stream) -> Box<Delay> {
-        Box::new(Delay { most, rng, due: None })
+    pub fn new(most: Span, rng: Stream) -> Box<SendJitter> {
+        Box::new(SendJitter { most, rng, due: None })
     }
 
     /// Something is to be sent from `now` on: it waits, or what waits already takes it along.
     pub fn hold(&mut self, now: Time) {
-        let Delay { most, rng, due } = self;
+        let SendJitter { most, rng, due } = self;
         due.get_or_insert_with(|| now + Span(rng.below(most.0.saturating_add(1))));
     }
 }
