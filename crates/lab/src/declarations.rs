@@ -12,7 +12,8 @@ use sluicegate_base::{Span, quantity};
 use sluicegate_netsim::Outcome;
 use sluicegate_netsim::exchanges::Exchanges;
 use sluicegate_netsim::probe::Positions;
-use sluicegate_tcp::host::{Algorithm, PROFILES};
+use sluicegate_tcp::Algorithm;
+use sluicegate_tcp::profiles::PROFILES;
 
 fn field(field: &Field) -> Json {
     let (derived, required) = match field.default {

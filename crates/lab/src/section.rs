@@ -4,7 +4,7 @@ use crate::document::{Document, Item, Node, Place, ScenarioError, shown};
 use serde_json::{Map, Value as Json};
 use sluicegate_base::params::{DefaultValue, Problem, Raw, Rule, Table, Values, did_you_mean};
 use sluicegate_base::{Link, Value};
-use sluicegate_tcp::host::{PROFILES, Profile};
+use sluicegate_tcp::profiles::{PROFILES, Profile};
 
 /// A table of the document, and what it is called in messages.
 #[derive(Clone, Copy)]

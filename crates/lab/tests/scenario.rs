@@ -65,7 +65,7 @@ fn a_resolved_scenario_shows_every_value_in_force() {
     let resolved = read(SMALL, &[("flows.0.min_rto", "1 s")]).unwrap().resolved;
     let tcp = &resolved["flows"][0];
     assert_eq!(tcp["min_rto"], "1 s", "a given value beats the profile");
-    for profile in sluicegate_tcp::host::PROFILES.iter().filter(|profile| tcp["profile"] == profile.name) {
+    for profile in sluicegate_tcp::profiles::PROFILES.iter().filter(|profile| tcp["profile"] == profile.name) {
         for value in profile.values {
             assert!(!tcp[value.field].is_null(), "{}", value.field);
         }

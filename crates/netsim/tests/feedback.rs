@@ -7,7 +7,7 @@ use sluicegate_aqm::{Ctx, Discipline, Packet, Proportional};
 use sluicegate_base::{Link, Params, Rate, Size, Span, Time};
 use sluicegate_netsim::source::SourcePlan;
 use sluicegate_netsim::{FlowPlan, Hop, LinePlan, LinkPlan, Outcome, Plan, QueuedPacket, Sim};
-use sluicegate_tcp::host::ProfileName;
+use sluicegate_tcp::ProfileName;
 use sluicegate_tcp::{Algorithm, Host, TcpParams};
 
 /// What a gateway does to an arrival that finds more than `threshold` packets.

@@ -1,7 +1,56 @@
 //! Whom a host stands for, value by value with its source.
 
-use crate::host::{Profile, ProfileValue};
-use sluicegate_base::{Size, Span, Value};
+use sluicegate_base::{Size, Span, Value, choices};
+
+choices! {
+    /// Whose defaults a host has.
+    pub enum ProfileName {
+        /// ns-2 version 2.35.
+        Ns2 = "ns2",
+        /// 4.3BSD-Tahoe, 1988.
+        Bsd43Tahoe = "bsd43-tahoe",
+        /// The simulated hosts of RED 1993.
+        Red1993 = "red1993",
+        /// FreeBSD 4.5, 2002.
+        FreeBsd45 = "freebsd45",
+        /// The end hosts of DCN 2004.
+        Dcn2004 = "dcn2004",
+        /// Linux as it ships in the 2020s.
+        Modern = "modern",
+    }
+}
+
+/// One value of a profile: the field that it fills, the value, and where it comes from.
+#[derive(Clone, Copy)]
+pub struct ProfileValue {
+    /// The field of [`TcpParams`](crate::params::TcpParams).
+    pub field: &'static str,
+    /// Its value.
+    pub value: fn() -> Value,
+    /// Where that comes from.
+    pub source: &'static str,
+}
+
+/// What a kind of host uses by default.
+#[derive(Clone, Copy)]
+pub struct Profile {
+    /// Its name in scenarios.
+    pub name: &'static str,
+    /// Whom it stands for.
+    pub summary: &'static str,
+    /// The slow-start threshold at the start, as a share of the advertised window.
+    pub initial_ssthresh: f64,
+    /// Its values.
+    pub values: &'static [ProfileValue],
+}
+
+impl Profile {
+    /// Its value for a field.
+    #[must_use]
+    pub fn value(&self, field: &str) -> Option<Value> {
+        self.values.iter().find(|value| value.field == field).map(|value| (value.value)())
+    }
+}
 
 const fn value(field: &'static str, value: fn() -> Value, source: &'static str) -> ProfileValue {
     ProfileValue { field, value, source }
@@ -11,8 +60,8 @@ fn ms(n: u64) -> Value {
     Value::Time(Span::from_millis(n))
 }
 
-/// All profiles, in the order of [`crate::host::ProfileName`].
-pub(crate) const ALL: &[Profile] = &[NS2, BSD43_TAHOE, RED1993, FREEBSD45, DCN2004, MODERN];
+/// All profiles, in the order of [`ProfileName`].
+pub const PROFILES: &[Profile] = &[NS2, BSD43_TAHOE, RED1993, FREEBSD45, DCN2004, MODERN];
 
 const NS2: Profile = Profile {
     name: "ns2",

@@ -225,7 +225,7 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::TcpParams;
+    use crate::params::TcpParams;
     use sluicegate_base::{Link, Params, Rate};
 
     fn receiver() -> Receiver {

@@ -1,424 +1,329 @@
-//! The sending half of a connection: what all loss recoveries share, and the [sender](Sender) that has them.
+//! The sender: what its application, its peer and its clock do to it, and what it sends.
 
 mod jitter;
-mod sender;
 
-pub use sender::Sender;
+pub use crate::send_core::SendCounters;
 
-use crate::cc::{Ack, CongestionControl, CongestionController, RoundTrip};
-use crate::recovery::DUP_THRESH;
+use crate::cc::{CongestionControl, CongestionSignal};
+use crate::host::Host;
+use crate::params::CwndValidation;
+use crate::recovery::{LossRecovery, Recovery};
 use crate::rtt::Rtt;
 use crate::segment::{Flags, Segment};
+use crate::send_core::{CongestionState, Core, CwndUsage, SendQuota};
 use alloc::boxed::Box;
+use core::fmt;
 use jitter::SendJitter;
-use sluicegate_base::Time;
+use sluicegate_base::{Span, Stream, Time};
 
-/// What the last event allows to be sent besides retransmissions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SendQuota {
-    /// Nothing.
-    Nothing,
-    /// One new segment, for a first or second duplicate acknowledgement (RFC 3042).
-    One,
-    /// Whatever the window allows, up to so many segments.
-    Burst(u32),
-    /// Whatever the window allows.
-    Window,
-    /// The same, after the host's random delay where ns-2's rules have one.
-    Delayed,
+/// The sending half.
+#[repr(C)]
+pub struct Sender {
+    recovery: LossRecovery,
+    core: Core,
+    jitter: Option<Box<SendJitter>>,
 }
 
-impl SendQuota {
-    /// What a duplicate acknowledgement lets out under Reno.
-    #[must_use]
-    pub fn after_dup(core: &Core) -> SendQuota {
-        match core.dupacks {
-            n if n >= DUP_THRESH => SendQuota::Window,
-            _ if core.limited_transmit => SendQuota::One,
-            _ => SendQuota::Nothing,
-        }
+impl fmt::Debug for Sender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let core = &self.core;
+        f.debug_struct("Sender").field("una", &core.una).field("nxt", &core.nxt).field("max", &core.max).finish()
     }
 }
 
-/// Why the window was last reduced, until that is over; the names are those of Linux's `tcp_ca_state`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CongestionState {
-    /// It was not, or the recovery is over.
-    Open,
-    /// For duplicate acknowledgements.
-    Recovery,
-    /// For a mark (RFC 3168).
-    Cwr,
-    /// For a timeout.
-    Loss,
-}
+impl Sender {
+    /// A sender with nothing written. `phase` shifts its clock within a tick.
+    #[must_use]
+    pub fn new(host: &Host, phase: Span) -> Sender {
+        Sender {
+            recovery: host.recovery(),
+            core: Core {
+                mss: host.mss,
+                wnd: host.window,
+                limited_transmit: host.limited_transmit,
+                cc: host.congestion_control(),
+                una: 0,
+                nxt: 0,
+                max: 0,
+                dupacks: 0,
+                recover: None,
+                state: CongestionState::Open,
+                quota: SendQuota::Nothing,
+                resend: None,
+                counters: SendCounters::default(),
+                rtt: Rtt::new(host.rto, phase),
+                written: 0,
+                closed: false,
+                timed: None,
+                deadline: None,
+                idle_since: None,
+                restart_window: host.restart_window,
+                usage: CwndUsage::new(host.cwnd_validation == CwndValidation::Linux),
+                asked: Time::ZERO,
+                repeated_timeout_cut: host.repeated_timeout_cut,
+                timed_out: None,
+                ecn: host.answers_marks(),
+                per_packet_feedback: host.per_packet_feedback(),
+                ns2_rules: host.ns2_rules,
+                timer_runs_on: host.vegas_of_ns2(),
+                announce_cut: false,
+                marked_at_one: false,
+                acked: 0,
+                round: None,
+            },
+            jitter: None,
+        }
+    }
 
-/// What a sender has counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SendCounters {
-    /// Segments sent, retransmissions included.
-    pub segments: u64,
-    /// Segments sent again.
-    pub retransmissions: u64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: u64,
-    /// Fast retransmits.
-    pub fast_retransmits: u64,
-    /// Windows cut for a mark.
-    pub mark_responses: u64,
-    /// Windows closed for a source quench.
-    pub quench_responses: u64,
-}
+    /// From now on what the window lets out waits for a random time up to `most` (ns-2, `overhead_`).
+    pub fn set_send_jitter(&mut self, most: Span, rng: Stream) {
+        self.jitter = Some(SendJitter::new(most, rng));
+    }
 
-/// How far the last window of data used the congestion window, where that is asked before it grows (Linux,
-/// `tcp_cwnd_validate`).
-#[derive(Clone, Copy, Debug, Default)]
-struct Usage {
-    validated: bool,
-    /// Whether the congestion window was full, and otherwise the most that was under way, in bytes.
-    full: bool,
-    most: u64,
-    /// The byte that ends that window of data.
-    end: u64,
-}
+    /// The application writes `bytes` more; `u64::MAX` writes without end.
+    pub fn write(&mut self, bytes: u64) {
+        if !self.core.closed {
+            // Far from the end of the number range, so that sums of positions and lengths do not overflow.
+            self.core.written = self.core.written.saturating_add(bytes).min(u64::MAX / 4);
+        }
+        self.core.quota = SendQuota::Window;
+    }
 
-impl Usage {
-    /// A segment has been sent; all before `nxt` is under way from `una` on.
+    /// The application writes no more: what was never sent is forgotten.
+    pub fn stop(&mut self) {
+        self.core.written = self.core.written.min(self.core.max);
+    }
+
+    /// The application writes no more and the stream ends after what it has written.
+    pub fn close(&mut self) {
+        self.core.closed = true;
+        self.core.quota = SendQuota::Window;
+    }
+
+    /// The peer answered the opening of the connection, which took from `sent` until now, once or not at first.
+    pub fn opened(&mut self, sent: Option<Time>, now: Time) {
+        match sent {
+            Some(sent) => self.core.rtt.sample(sent, now),
+            // RFC 5681, Section 3.1: after a lost SYN the window starts at one segment.
+            None => {
+                self.core.cc.set_cwnd(1.0);
+                self.core.rtt.fall_back();
+            }
+        }
+        self.core.quota = SendQuota::Window;
+    }
+
+    /// A segment with an acknowledgement arrives.
     #[inline]
-    fn note(&mut self, una: u64, nxt: u64, cwnd: f64, mss: u32) {
-        if !self.validated {
+    pub fn on_ack(&mut self, segment: &Segment, now: Time) {
+        let (core, ack) = (&mut self.core, segment.ack);
+        if ack < core.una || ack > core.max {
             return;
         }
-        let under_way = nxt - una;
-        let full = under_way.div_ceil(u64::from(mss)) >= cwnd as u64;
-        if full || una >= self.end || (!self.full && under_way > self.most) {
-            *self = Usage { full, most: under_way, end: nxt, ..*self };
+        if core.ecn && segment.flags.has(Flags::ECE) {
+            core.on_mark(ack, self.recovery.inflation());
+        } else if ack > core.una {
+            core.marked_at_one = false;
+        }
+        // Duplicates in recovery answer what was sent before the loss, and data that repeats an acknowledgement no packet.
+        let again = segment.occupies() || core.recover.is_some_and(|recover| ack <= recover);
+        if core.per_packet_feedback && (ack > core.una || !again) {
+            let label = u32::from(segment.flags.has(Flags::BETWEEN));
+            core.counters.mark_responses +=
+                u64::from(core.cc.on_signal(CongestionSignal::new(label, segment.flags.has(Flags::ECE))));
+        }
+        if ack > core.una {
+            core.acked = ack - core.una;
+            self.recovery.on_new_ack(core, segment, now);
+        } else if (core.max > core.una || (core.ns2_rules && core.sendable(core.nxt))) && !segment.occupies() {
+            // Only a segment without data can be a duplicate acknowledgement, and only while data is under way (RFC 5681,
+            // Section 2). To ns-2 it is one always, and ends the wait of a window below one segment.
+            self.recovery.on_dup_ack(core, segment, now);
         }
     }
 
-    /// Whether the congestion window was the limit; in slow start, whether half of it was used.
-    #[inline]
-    fn limits(&self, cc: &CongestionController, mss: u32) -> bool {
-        let slow_start = || cc.cwnd() < cc.ssthresh() && cc.cwnd() < 2.0 * self.most as f64 / f64::from(mss);
-        !self.validated || self.full || slow_start()
-    }
-}
-
-/// What all loss recoveries share: sequence numbers, timer, round trip, window. What every segment touches comes
-/// first, so that it lies together.
-#[repr(C)]
-pub struct Core {
-    /// The congestion window.
-    pub cc: CongestionController,
-    /// The first byte not acknowledged.
-    pub una: u64,
-    /// The next byte to send.
-    pub nxt: u64,
-    /// The byte after the highest ever sent.
-    pub max: u64,
-    /// The end of the stream as far as the application has written it.
-    written: u64,
-    /// The receiver's window in bytes.
-    pub wnd: u64,
-    /// Bytes of a full segment.
-    pub mss: u32,
-    /// Duplicate acknowledgements in a row.
-    pub dupacks: u32,
-    /// What may go out now.
-    pub quota: SendQuota,
-    /// Why the window was last reduced.
-    pub state: CongestionState,
-    /// Whether the first two duplicate acknowledgements let a new segment out.
-    pub limited_transmit: bool,
-    /// Whether the application writes no more.
-    closed: bool,
-    /// Whether marks are answered as RFC 3168 says.
-    ecn: bool,
-    /// Whether the acknowledgement of each packet carries its own signal (DECbit, UT/LT).
-    per_packet_feedback: bool,
-    /// Whether ns-2 is followed where it departs from the RFCs.
-    pub ns2_rules: bool,
-    /// Whether the timer goes on while nothing is under way, as that of ns-2's Vegas.
-    timer_runs_on: bool,
-    /// Whether the next new segment says that the window was cut.
-    announce_cut: bool,
-    /// Whether the last mark came at a window of one segment: the next one there backs the timer off.
-    marked_at_one: bool,
-    /// What an acknowledgement must pass before the window is cut again.
-    pub recover: Option<u64>,
-    /// A segment to send again before anything else.
-    pub resend: Option<u64>,
-    deadline: Option<Time>,
-    /// Since when nothing has been under way, once something was.
-    idle_since: Option<Time>,
-    /// The end of the segment whose round trip is being measured, and when it was sent.
-    timed: Option<(u64, Time)>,
-    /// What has been counted.
-    pub counters: SendCounters,
-    rtt: Rtt,
-    restart_window: f64,
-    usage: Usage,
-    /// When it was last asked whether the window may grow.
-    asked: Time,
-    repeated_timeout_cut: bool,
-    /// The first byte not acknowledged at the last timeout.
-    timed_out: Option<u64>,
-    jitter: Option<Box<SendJitter>>,
-    /// Bytes that the acknowledgement being worked on covers, and the round trip that it ends.
-    acked: u64,
-    round: Option<RoundTrip>,
-}
-
-impl Core {
-    /// The most that could be under way with so much inflation, in segments, as windows are cut from.
-    #[must_use]
-    pub fn window(&self, inflation: u64) -> f64 {
-        (self.cc.cwnd() + inflation as f64).min(self.wnd as f64 / f64::from(self.mss))
-    }
-
-    /// Whether duplicate acknowledgements may cut the window: everything sent before the last cut has been acknowledged,
-    /// or nothing at all has (ns-2, `bugfix_ss_`: the first segment was lost).
-    #[must_use]
-    pub fn recovered(&self) -> bool {
-        (self.ns2_rules && self.una == 0) || self.recover.is_none_or(|recover| self.una > recover)
-    }
-
-    /// New data is acknowledged: the round trip, the timer, the position in the stream.
-    #[inline]
-    pub fn acknowledge(&mut self, ack: u64, now: Time) {
-        self.dupacks = 0;
-        let flight = self.max - self.una;
-        self.advance(ack);
-        self.round = None;
-        if let Some((end, sent)) = self.timed.take_if(|(end, _)| ack >= *end) {
-            self.rtt.sample(sent, now);
-            let mss = f64::from(self.mss);
-            let since = (self.max - end) as f64 / mss + 1.0;
-            self.round = Some(RoundTrip { rtt: now.since(sent), sent: since, flight: flight as f64 / mss });
-            if !self.marked_at_one {
-                self.rtt.end_back_off();
-            }
+    /// What waited may go, and the retransmission timer may have expired: goes back to the first unacknowledged byte if so.
+    pub fn on_timer(&mut self, now: Time) {
+        if self.jitter.as_mut().is_some_and(|jitter| jitter.due.take_if(|due| *due <= now).is_some()) {
+            self.core.quota = SendQuota::Delayed;
         }
-        let all = self.max <= self.una;
-        let wait = !all || self.cc.cwnd() < 1.0;
-        self.deadline = wait.then(|| now + self.rtt.timeout());
-        self.idle_since = all.then_some(now);
-    }
-
-    /// The position in the stream alone.
-    #[inline]
-    pub fn advance(&mut self, ack: u64) {
-        self.una = ack;
-        self.nxt = self.nxt.max(ack);
-    }
-
-    /// The window grows by an acknowledgement, unless that reports a mark or the window was not what limited the sender.
-    #[inline]
-    pub fn grow(&mut self, segment: &Segment, now: Time) {
-        // The timeout has answered the marks before it, but no new data has gone out yet to say so.
-        let answered =
-            self.state == CongestionState::Loss && self.recover.is_some_and(|recover| segment.ack <= recover);
-        if !(self.ecn && segment.flags.has(Flags::ECE)) || (answered && !self.ns2_rules) {
-            let limited = self.usage.limits(&self.cc, self.mss);
-            if !limited {
-                self.cc.on_pause(now.since(self.asked));
-            }
-            let segments = self.acked as f64 / f64::from(self.mss);
-            self.cc.on_ack(&Ack { segments, now, srtt: self.rtt.srtt(), round: self.round, limited });
+        let core = &mut self.core;
+        if core.deadline.is_none_or(|deadline| now < deadline) {
+            return;
         }
-        self.asked = now;
-    }
-
-    /// Fast retransmit: the lost segment goes again, and the window is halved if it has not been for these data. Gives the
-    /// inflation for the duplicates seen.
-    pub fn enter(&mut self, halve: bool, inflation: u64, now: Time) -> u64 {
-        if halve {
-            self.recover = Some(self.max);
-            // RFC 5681, eq. 4: two segments at the least.
-            let least = if self.ns2_rules { 0.0 } else { 2.0 };
-            let window = self.window(inflation);
-            self.cc.on_congestion(window, least);
-            self.announce_cut = true;
-        }
-        self.state = CongestionState::Recovery;
-        self.counters.fast_retransmits += 1;
-        self.resend = Some(self.una);
-        self.restart_timer(now);
-        u64::from(DUP_THRESH)
-    }
-
-    /// The next new segment announces the reduction to the receiver (RFC 3168, CWR).
-    pub fn announce_cut(&mut self) {
-        self.announce_cut = true;
-    }
-
-    /// The timer starts anew, and what was being measured is not (Karn's rule: it may be sent again).
-    pub fn restart_timer(&mut self, now: Time) {
-        self.timed = None;
-        self.restart_timer_only(now);
-    }
-
-    /// The timer alone.
-    pub fn restart_timer_only(&mut self, now: Time) {
-        self.deadline = Some(now + self.rtt.timeout());
-    }
-
-    /// The acknowledgement ends a recovery: what filled the hole brought it, not the segment that was being timed.
-    pub fn forget_round(&mut self) {
-        self.round = None;
-    }
-
-    /// A measurement that this acknowledgement ends counts for the back-off, not for the estimate.
-    pub fn forget_sample(&mut self, ack: u64) {
-        if self.timed.take_if(|(end, _)| ack >= *end).is_some() {
-            self.rtt.end_back_off();
-        }
-    }
-
-    /// The next timeout is twice as long.
-    pub fn back_off(&mut self) {
-        self.rtt.back_off();
-    }
-
-    /// New data got through: the timer is no longer backed off.
-    pub fn end_back_off(&mut self) {
-        self.rtt.end_back_off();
-    }
-
-    /// Whether there is a next byte that the window lets out, given what recovery adds to it.
-    #[must_use]
-    #[inline(always)]
-    pub fn fits(&self, inflation: u64) -> bool {
-        // Far fewer segments than 2^32 fill the receiver's window.
-        let segments = u64::from(self.cc.cwnd() as u32) + inflation;
-        let usable = segments.saturating_mul(u64::from(self.mss)).min(self.wnd);
-        let end = self.nxt + u64::from(self.length_at(self.nxt));
-        self.sendable(self.nxt) && end <= self.una.saturating_add(usable)
-    }
-
-    /// The next byte that the window lets out, given what recovery adds to it.
-    #[inline(always)]
-    pub fn next_in_window(&mut self, inflation: u64) -> Option<u64> {
-        let more = match self.quota {
-            SendQuota::Nothing => return None,
-            SendQuota::Window | SendQuota::Delayed | SendQuota::Burst(_) => inflation,
-            SendQuota::One => u64::from(self.dupacks),
-        };
-        if !self.fits(more) {
-            self.quota = SendQuota::Nothing;
-            return None;
-        }
-        self.quota = match self.quota {
-            SendQuota::Burst(n) if n > 1 => SendQuota::Burst(n - 1),
-            SendQuota::Burst(_) | SendQuota::One => SendQuota::Nothing,
-            all => all,
-        };
-        let at = self.nxt;
-        self.nxt = self.end_of(at);
-        Some(at)
-    }
-
-    /// Whether there is anything to send at this byte: data, or the end of the stream.
-    #[must_use]
-    #[inline]
-    pub fn sendable(&self, at: u64) -> bool {
-        at < self.written || (self.closed && at == self.written)
-    }
-
-    #[inline]
-    fn ends_at(&self, end: u64) -> bool {
-        self.closed && end == self.written
-    }
-
-    /// A full segment, or what is left of the stream.
-    #[must_use]
-    #[inline]
-    pub fn length_at(&self, at: u64) -> u32 {
-        u64::from(self.mss).min(self.written.saturating_sub(at)) as u32
-    }
-
-    /// What follows the segment that would be sent at this byte.
-    #[must_use]
-    #[inline]
-    pub fn end_of(&self, at: u64) -> u64 {
-        let end = at + u64::from(self.length_at(at));
-        end + u64::from(self.ends_at(end))
-    }
-
-    /// The window starts anew after an idle timeout, once there is something to send.
-    #[cold]
-    fn restart_if_idle(&mut self, now: Time) {
-        if self.idle_since.is_some_and(|since| now.since(since) > self.rtt.timeout()) && self.sendable(self.nxt) {
-            self.end_idle(now);
-            let window = self.restart_window.min(self.cc.cwnd());
-            self.cc.set_cwnd(window);
-        }
-    }
-
-    #[inline]
-    fn end_idle(&mut self, now: Time) {
-        if let Some(since) = self.idle_since.take() {
-            self.cc.on_pause(now.since(since));
-            self.asked = now;
-        }
-    }
-
-    #[inline(always)]
-    fn emit(&mut self, seq: u64, now: Time, segment: &mut Segment) {
-        let len = self.length_at(seq);
-        let fin = self.ends_at(seq + u64::from(len));
-        let end = seq + u64::from(len) + u64::from(fin);
-        let mut flags = Flags::default().with_if(fin, Flags::FIN);
-        let nothing_under_way = self.una == self.max;
-        self.counters.segments += 1;
-        if end > self.max {
-            self.max = end;
-            self.timed.get_or_insert((end, now));
-            flags = self.label(flags);
+        let window = core.window(0).max(1.0);
+        let marked_under_way = core.ns2_rules || core.recover.is_some_and(|recover| core.una < recover);
+        let idle = core.una == core.max;
+        if idle && !core.timer_runs_on {
+            // Nothing was lost: a window below one segment has waited long enough.
+            core.cc.set_cwnd(1.0);
+            core.restart_timer(now);
+            core.deadline = None;
         } else {
-            self.counters.retransmissions += 1;
-            if self.ns2_rules || self.per_packet_feedback {
-                flags = self.label(flags);
-            }
-            if !self.ns2_rules {
-                // Karn's rule: what is sent again is not measured.
-                self.timed.take_if(|(timed, _)| seq < *timed && *timed <= end);
+            core.counters.timeouts += u64::from(!idle);
+            // RFC 5681, Section 3.1: what the timer has sent again before does not lower the threshold again.
+            let again = core.timed_out.replace(core.una) == Some(core.una) && !core.repeated_timeout_cut;
+            core.cc.on_timeout(window, !(again || (core.state == CongestionState::Cwr && marked_under_way)));
+            core.rtt.back_off();
+            core.restart_timer(now);
+            if idle {
+                // What else it does while nothing is under way is seen when there is something to send.
+                (core.deadline, core.idle_since) = (None, Some(now));
             }
         }
-        if self.deadline.is_none() || (nothing_under_way && !self.timer_runs_on) {
-            self.deadline = Some(now + self.rtt.timeout());
-        }
-        self.end_idle(now);
-        self.usage.note(self.una, self.nxt, self.cc.cwnd(), self.mss);
-        *segment = Segment { seq, len, flags, ..Segment::default() };
+        core.recover = Some(core.max);
+        core.state = CongestionState::Loss;
+        core.resend = None;
+        core.announce_cut = true;
+        core.nxt = core.una;
+        core.quota = SendQuota::Window;
+        self.recovery.on_timeout(core, now);
     }
 
-    /// RFC 3168, Sec. 6.1.2 and 6.1.5: only new data answers a mark, and only new data may be marked.
+    /// Whether [`poll_into`](Sender::poll_into) may give a segment; if not, it would change nothing either.
     #[inline]
-    fn label(&mut self, flags: Flags) -> Flags {
-        let answer = core::mem::take(&mut self.announce_cut) && self.ecn;
-        flags.with_if(self.ecn || self.per_packet_feedback, Flags::ECT).with_if(answer, Flags::CWR)
+    #[must_use]
+    pub fn may_send(&self) -> bool {
+        let core = &self.core;
+        core.quota != SendQuota::Nothing || core.resend.is_some() || core.idle_since.is_some()
     }
 
-    /// RFC 3168, Section 6.1.2: a mark halves the window, once for each window of data.
-    fn on_mark(&mut self, ack: u64, inflation: u64) {
-        // Nothing recovered from is byte 0 to ns-2: marks wait for the first data to be acknowledged.
-        let recover = self.recover.or(self.ns2_rules.then_some(0));
-        // A timeout has answered what was sent before it; ns-2 answers that again.
-        if recover.is_none_or(|recover| ack > recover) || (self.ns2_rules && self.state == CongestionState::Loss) {
-            self.recover = Some(self.max);
-            self.state = CongestionState::Cwr;
-            // A window of one segment waits for the timer, for twice as long at each further mark.
-            let at_one = self.cc.cwnd() <= 1.0;
-            if at_one && self.marked_at_one {
-                self.rtt.back_off();
+    /// Writes the next segment to send now over `segment`, if there is any. Call it after each event until there is none.
+    #[inline(always)]
+    pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
+        let resend = self.core.resend.take();
+        let at = match resend {
+            Some(at) => at,
+            None => {
+                if self.core.idle_since.is_some() {
+                    self.after_idling(now);
+                }
+                if self.jitter.is_some() && self.waits(now) {
+                    return false;
+                }
+                let Some(at) = self.recovery.next(&mut self.core) else { return false };
+                at
             }
-            self.marked_at_one = at_one;
-            let least = if self.ns2_rules || at_one { 0.0 } else { 1.0 };
-            let window = self.window(inflation);
-            self.cc.on_congestion(window, least);
-            self.announce_cut = true;
-            self.counters.mark_responses += 1;
+        };
+        if let LossRecovery::VegasNs2(vegas) = &mut self.recovery {
+            vegas.on_send(&self.core, at, resend.is_some(), now);
         }
+        self.core.emit(at, now, segment);
+        true
+    }
+
+    /// Nothing has been under way. RFC 5681, Section 4.1: after an idle timeout the window starts anew. A timer that runs
+    /// on has expired once or more.
+    #[cold]
+    fn after_idling(&mut self, now: Time) {
+        if !self.core.timer_runs_on {
+            return self.core.restart_if_idle(now);
+        }
+        if !self.core.sendable(self.core.nxt) {
+            return;
+        }
+        while let Some(expiry) = self.core.idle_since.map(|since| since + self.core.rtt.timeout()) {
+            self.core.deadline = Some(expiry);
+            if expiry >= now {
+                break;
+            }
+            self.on_timer(expiry);
+        }
+    }
+
+    /// Whether what the window would let out now waits for the host; it goes when [`on_timer`](Sender::on_timer) is due.
+    #[cold]
+    fn waits(&mut self, now: Time) -> bool {
+        if !matches!(self.core.quota, SendQuota::Window | SendQuota::Burst(_)) {
+            return false;
+        }
+        self.core.quota = SendQuota::Nothing;
+        if self.recovery.open(&self.core) {
+            self.hold(now);
+        }
+        true
+    }
+
+    fn hold(&mut self, now: Time) {
+        if let Some(jitter) = &mut self.jitter {
+            jitter.hold(now);
+        }
+    }
+
+    /// Whether the opening of the connection may go out, which waits as data does.
+    pub fn may_call(&mut self, now: Time) -> bool {
+        let ready = self.jitter.is_none() || self.core.quota == SendQuota::Delayed;
+        self.core.quota = SendQuota::Nothing;
+        if !ready {
+            self.hold(now);
+        }
+        ready
+    }
+
+    /// A gateway asks for less: slow start from one segment, up to the threshold as it is.
+    pub fn on_quench(&mut self) {
+        // One below a segment waits for the timer already.
+        if self.core.cc.cwnd() > 1.0 {
+            self.core.cc.on_timeout(self.core.cc.cwnd(), false);
+        }
+        self.core.counters.quench_responses += 1;
+    }
+
+    /// When it next wants [`on_timer`](Sender::on_timer): the retransmission timer expires, or what waits may go.
+    #[must_use]
+    #[inline]
+    pub fn deadline(&self) -> Option<Time> {
+        let due = self.jitter.as_ref().and_then(|jitter| jitter.due);
+        [self.core.deadline, due].into_iter().flatten().min()
+    }
+
+    /// The timeout as it stands.
+    #[must_use]
+    pub fn timeout(&self) -> Span {
+        self.core.rtt.timeout()
+    }
+
+    /// The opening of the connection was not answered: the next wait is longer.
+    pub fn back_off(&mut self) {
+        if self.core.ns2_rules {
+            self.core.cc.on_timeout(self.core.cc.cwnd(), true);
+        }
+        self.core.rtt.back_off();
+    }
+
+    /// The congestion window in segments.
+    #[must_use]
+    pub fn cwnd(&self) -> f64 {
+        self.core.cc.cwnd()
+    }
+
+    /// What it has counted.
+    #[must_use]
+    pub fn counters(&self) -> SendCounters {
+        self.core.counters
+    }
+
+    /// Whether everything written has been acknowledged, the end of the stream included if it was closed.
+    #[must_use]
+    pub fn done(&self) -> bool {
+        self.core.una >= self.core.written + u64::from(self.core.closed)
+    }
+
+    /// Whether everything written has been sent at least once.
+    #[must_use]
+    pub fn all_sent(&self) -> bool {
+        self.core.max >= self.core.written
+    }
+
+    /// Whether the stream is closed and its end acknowledged.
+    #[must_use]
+    pub fn finished(&self) -> bool {
+        self.core.closed && self.done()
+    }
+
+    /// Whether the application has anything for the other end.
+    #[must_use]
+    pub fn wants(&self) -> bool {
+        self.core.written > 0 || self.core.closed
     }
 }

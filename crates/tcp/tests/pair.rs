@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use sluicegate_base::{Link, Params, Rate, Span, Time};
-use sluicegate_tcp::host::ProfileName;
+use sluicegate_tcp::ProfileName;
 use sluicegate_tcp::recovery::Pipe;
 use sluicegate_tcp::{Algorithm, Connection, Flags, Host, Segment, TcpParams};
 

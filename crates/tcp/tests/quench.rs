@@ -1,8 +1,8 @@
 //! Source quenches, by hand.
 
 use sluicegate_base::{Link, Params, Rate, Span, Time};
+use sluicegate_tcp::ProfileName;
 use sluicegate_tcp::cc::VegasRules;
-use sluicegate_tcp::host::ProfileName;
 use sluicegate_tcp::{Algorithm, Connection, Host, TcpParams};
 
 fn host(source_quench: Option<bool>, profile: ProfileName) -> Host {

@@ -1,7 +1,7 @@
 //! Timeouts of a sender that is fed by hand.
 
 use sluicegate_base::{Link, Params, Rate, Span, Time};
-use sluicegate_tcp::host::ProfileName;
+use sluicegate_tcp::ProfileName;
 use sluicegate_tcp::{Algorithm, Connection, Flags, Host, Segment, TcpParams};
 
 /// A sender with a window of 20 segments, all of them under way, and the length of one.

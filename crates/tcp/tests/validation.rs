@@ -1,7 +1,8 @@
 //! Whether the window grows while it is not what limits the sender, and what CUBIC makes of that time.
 
 use sluicegate_base::{Link, Params, Rate, Span, Time};
-use sluicegate_tcp::host::{CwndValidation, ProfileName};
+use sluicegate_tcp::ProfileName;
+use sluicegate_tcp::params::CwndValidation;
 use sluicegate_tcp::{Algorithm, Connection, Flags, Host, Segment, TcpParams};
 
 const MSS: u64 = 960;

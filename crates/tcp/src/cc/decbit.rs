@@ -15,87 +15,47 @@
 //! | nothing on losses; the transport below was DNA or ISO TP4 | a timeout or three duplicates close the window to one segment and send on from the lost one, as Tahoe; it then grows by the rule above, without slow start | Jain's CUTE (1986), which DNA used with it, closes the window to one; waiting for timers alone would punish this transport for a recovery that is not its subject |
 //! | the window starts at one packet and stays below the receiver's | at the host's `initial_window`; never above the advertised window | the other hosts' start; above it no decision would change what is sent |
 
-use super::{Ack, CongestionControl, CongestionSignal, whole};
+use super::feedback::{Decision, FeedbackRule, FeedbackWindow};
+use super::{CongestionSignal, whole};
 
-/// The share of set bits from which the window shrinks, and what it shrinks to.
+/// The share of set bits from which the window shrinks.
 const SHARE: f64 = 0.5;
-const DECREASE: f64 = 0.875;
 
-/// The state of the window.
-#[derive(Clone, Debug)]
-pub struct DecBit {
-    cwnd: f64,
-    /// The receiver's window, in segments.
-    most: f64,
-    /// Acknowledgements still to be passed over: those of what was sent before the last change.
-    skip: u64,
-    /// Acknowledgements counted since, and those with the bit set.
+/// DECbit's window.
+pub type DecBit = FeedbackWindow<MajorityOfBits>;
+
+/// The bits of a window, as they come.
+#[derive(Clone, Debug, Default)]
+pub struct MajorityOfBits {
+    /// Acknowledgements counted since the last change, and those with the bit set.
     counted: u64,
     set: u64,
 }
 
-impl DecBit {
-    /// A window, and the most that it may become, in segments.
-    #[must_use]
-    pub fn new(initial_window: f64, most: f64) -> DecBit {
-        DecBit { cwnd: initial_window.min(most), most, skip: 0, counted: 0, set: 0 }
-    }
+impl FeedbackRule for MajorityOfBits {
+    const INCREASES_SKIP: bool = true;
 
-    /// A new window: what was sent under the old one is passed over.
-    fn change(&mut self, cwnd: f64) {
-        self.skip = self.cwnd as u64;
-        (self.counted, self.set) = (0, 0);
-        self.cwnd = cwnd.clamp(1.0, self.most.max(1.0));
-    }
-}
-
-impl CongestionControl for DecBit {
-    fn cwnd(&self) -> f64 {
-        self.cwnd
-    }
-
-    fn ssthresh(&self) -> f64 {
-        1.0
-    }
-
-    /// The window follows the bits alone.
-    fn on_ack(&mut self, _ack: &Ack) {}
-
-    fn on_signal(&mut self, signal: CongestionSignal) -> bool {
-        if self.skip > 0 {
-            self.skip -= 1;
-            return false;
-        }
+    fn decide(&mut self, signal: CongestionSignal, cwnd: f64) -> Decision {
         self.counted += 1;
         self.set += u64::from(signal == CongestionSignal::Congested);
-        if (self.counted as f64) < whole(self.cwnd) {
-            return false;
-        }
-        let shrink = self.set as f64 >= SHARE * self.counted as f64;
-        self.change(if shrink { self.cwnd * DECREASE } else { self.cwnd + 1.0 });
-        shrink
-    }
-
-    fn on_congestion(&mut self, _window: f64, least: f64) {
-        self.change((self.cwnd * DECREASE).max(least));
-    }
-
-    fn on_timeout(&mut self, _window: f64, cut: bool) {
-        self.change(1.0);
-        if cut {
-            // What was sent before is sent again: its acknowledgements belong to the new window.
-            self.skip = 0;
+        if (self.counted as f64) < whole(cwnd) {
+            Decision::Hold
+        } else if self.set as f64 >= SHARE * self.counted as f64 {
+            Decision::Decrease
+        } else {
+            Decision::Increase(1.0)
         }
     }
 
-    fn set_cwnd(&mut self, cwnd: f64) {
-        self.change(cwnd);
+    fn restart(&mut self) {
+        *self = MajorityOfBits::default();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::CongestionControl;
     use alloc::vec::Vec;
 
     /// Gives bits (1 set, 0 clear) and notes the window after each.

@@ -4,6 +4,7 @@
 
 mod cubic;
 mod decbit;
+mod feedback;
 mod fixed;
 mod reno;
 mod ut_lt;
@@ -12,6 +13,7 @@ mod vegas_ns2;
 
 pub use cubic::Cubic;
 pub use decbit::DecBit;
+pub use feedback::{Decision, FeedbackRule, FeedbackWindow};
 pub use fixed::Fixed;
 pub use reno::Reno;
 pub use ut_lt::UtLt;

@@ -15,85 +15,34 @@
 //! | nothing on losses | a timeout or three duplicates close the window to one segment, as with DECbit's; it then grows by the rule above | the same recovery for both |
 //! | nothing on the start | the host's `initial_window`; no slow start, never above the advertised window | as DECbit's. A connection that starts while queues stand between the thresholds stays at that: the rule gives the window to who came first |
 
-use super::{Ack, CongestionControl, CongestionSignal};
+use super::CongestionSignal;
+use super::feedback::{Decision, FeedbackRule, FeedbackWindow};
 
-/// What the window shrinks to.
-const DECREASE: f64 = 0.875;
+/// UT/LT's window.
+pub type UtLt = FeedbackWindow<EachLabel>;
 
-/// The state of the window.
-#[derive(Clone, Debug)]
-pub struct UtLt {
-    cwnd: f64,
-    /// The receiver's window, in segments.
-    most: f64,
-    /// Acknowledgements still to be passed over: those of what was sent before the last decrease.
-    skip: u64,
-}
+/// Every label decides by itself.
+#[derive(Clone, Debug, Default)]
+pub struct EachLabel;
 
-impl UtLt {
-    /// A window, and the most that it may become, in segments.
-    #[must_use]
-    pub fn new(initial_window: f64, most: f64) -> UtLt {
-        UtLt { cwnd: initial_window.min(most), most, skip: 0 }
-    }
+impl FeedbackRule for EachLabel {
+    const INCREASES_SKIP: bool = false;
 
-    /// A new window, between one segment and the receiver's.
-    fn change(&mut self, cwnd: f64) {
-        self.cwnd = cwnd.min(self.most).max(1.0);
-    }
-
-    /// A smaller window: what was sent under the old one is passed over.
-    fn shrink(&mut self, cwnd: f64) {
-        self.skip = self.cwnd as u64;
-        self.change(cwnd);
-    }
-}
-
-impl CongestionControl for UtLt {
-    fn cwnd(&self) -> f64 {
-        self.cwnd
-    }
-
-    fn ssthresh(&self) -> f64 {
-        1.0
-    }
-
-    /// The window follows the labels alone.
-    fn on_ack(&mut self, _ack: &Ack) {}
-
-    fn on_signal(&mut self, signal: CongestionSignal) -> bool {
-        if self.skip > 0 {
-            self.skip -= 1;
-            return false;
-        }
+    fn decide(&mut self, signal: CongestionSignal, cwnd: f64) -> Decision {
         match signal {
-            CongestionSignal::Light => self.change(self.cwnd + 1.0 / self.cwnd),
-            CongestionSignal::Between => {}
-            CongestionSignal::Congested => self.shrink(self.cwnd * DECREASE),
-        }
-        signal == CongestionSignal::Congested
-    }
-
-    fn on_congestion(&mut self, _window: f64, least: f64) {
-        self.shrink((self.cwnd * DECREASE).max(least));
-    }
-
-    fn on_timeout(&mut self, _window: f64, cut: bool) {
-        self.shrink(1.0);
-        if cut {
-            // What was sent before is sent again: its acknowledgements belong to the new window.
-            self.skip = 0;
+            CongestionSignal::Light => Decision::Increase(1.0 / cwnd),
+            CongestionSignal::Between => Decision::Hold,
+            CongestionSignal::Congested => Decision::Decrease,
         }
     }
 
-    fn set_cwnd(&mut self, cwnd: f64) {
-        self.change(cwnd);
-    }
+    fn restart(&mut self) {}
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::CongestionControl;
     use alloc::vec::Vec;
 
     /// Gives labels and notes the window after each.

@@ -16,12 +16,9 @@ pub use tahoe::Tahoe;
 pub use vegas_ns2::VegasNs2;
 
 use crate::segment::Segment;
-use crate::send::{CongestionState, Core};
+use crate::send_core::{CongestionState, Core, DUP_THRESH};
 use alloc::boxed::Box;
 use sluicegate_base::Time;
-
-/// Duplicate acknowledgements that show a loss (RFC 5681, Section 3.2).
-pub const DUP_THRESH: u32 = 3;
 
 /// Fast recovery as Reno and NewReno have it: duplicates inflate the window.
 #[derive(Clone, Copy, Debug, Default)]

@@ -13,7 +13,7 @@
 use super::{FastRecovery, Recovery};
 use crate::cc::CongestionControl;
 use crate::segment::Segment;
-use crate::send::{CongestionState, Core, SendQuota};
+use crate::send_core::{CongestionState, Core, SendQuota};
 use sluicegate_base::Time;
 
 /// Segments that one acknowledgement lets out during recovery.

@@ -10,7 +10,7 @@
 
 use super::{FastRecovery, Recovery};
 use crate::segment::Segment;
-use crate::send::{Core, SendQuota};
+use crate::send_core::{Core, SendQuota};
 use sluicegate_base::Time;
 
 /// The state of Reno's fast recovery.

@@ -11,10 +11,10 @@
 //! | RFC 6675, Sec. 5.1: after a timeout the scoreboard may be kept | it is cleared, and everything is sent again | RFC 2018, Sec. 8: the receiver may have given it up; ns-2 |
 //! | RFC 6675: at the end the window is the threshold | so, and it does not grow by that acknowledgement | ns-2 |
 
-use super::{DUP_THRESH, Recovery};
+use super::Recovery;
 use crate::cc::CongestionControl;
 use crate::segment::Segment;
-use crate::send::{CongestionState, Core, SendQuota};
+use crate::send_core::{CongestionState, Core, DUP_THRESH, SendQuota};
 use alloc::vec::Vec;
 use sluicegate_base::{Time, choices};
 

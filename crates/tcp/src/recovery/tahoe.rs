@@ -10,10 +10,10 @@
 //! | 4.3BSD forgets duplicates at a timeout | they count on until new data is acknowledged | ns-2; duplicates of what was sent before the timeout then let nothing out |
 //! | no limited transmit | as the host says | RFC 3042 came later; ns-2's default has it |
 
-use super::{DUP_THRESH, Recovery};
+use super::Recovery;
 use crate::cc::CongestionControl;
 use crate::segment::Segment;
-use crate::send::{CongestionState, Core, SendQuota};
+use crate::send_core::{CongestionState, Core, DUP_THRESH, SendQuota};
 use sluicegate_base::Time;
 
 /// Tahoe keeps nothing beyond the core.

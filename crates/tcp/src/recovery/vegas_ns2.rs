@@ -19,10 +19,10 @@
 //!
 //! Not so here: past the end of a transfer nothing is sent.
 
-use super::{DUP_THRESH, Recovery};
+use super::Recovery;
 use crate::cc::{CongestionControl, TimedAck, TimedRound, whole};
 use crate::segment::Segment;
-use crate::send::{CongestionState, Core, SendQuota};
+use crate::send_core::{CongestionState, Core, DUP_THRESH, SendQuota};
 use alloc::{vec, vec::Vec};
 use sluicegate_base::{Span, Time};
 

@@ -1,0 +1,388 @@
+//! What all loss recoveries share of a sender: sequence numbers, timer, round trip, window, what may be sent.
+
+mod usage;
+
+pub(crate) use usage::CwndUsage;
+
+use crate::cc::{Ack, CongestionControl, CongestionController, RoundTrip};
+use crate::rtt::Rtt;
+use crate::segment::{Flags, Segment};
+use sluicegate_base::Time;
+
+/// Duplicate acknowledgements that show a loss (RFC 5681, Section 3.2).
+pub const DUP_THRESH: u32 = 3;
+
+/// What the last event allows to be sent besides retransmissions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendQuota {
+    /// Nothing.
+    Nothing,
+    /// One new segment, for a first or second duplicate acknowledgement (RFC 3042).
+    One,
+    /// Whatever the window allows, up to so many segments.
+    Burst(u32),
+    /// Whatever the window allows.
+    Window,
+    /// The same, after the host's random delay where ns-2's rules have one.
+    Delayed,
+}
+
+impl SendQuota {
+    /// What a duplicate acknowledgement lets out under Reno.
+    #[must_use]
+    pub fn after_dup(core: &Core) -> SendQuota {
+        match core.dupacks {
+            n if n >= DUP_THRESH => SendQuota::Window,
+            _ if core.limited_transmit => SendQuota::One,
+            _ => SendQuota::Nothing,
+        }
+    }
+}
+
+/// Why the window was last reduced, until that is over; the names are those of Linux's `tcp_ca_state`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CongestionState {
+    /// It was not, or the recovery is over.
+    Open,
+    /// For duplicate acknowledgements.
+    Recovery,
+    /// For a mark (RFC 3168).
+    Cwr,
+    /// For a timeout.
+    Loss,
+}
+
+/// What a sender has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SendCounters {
+    /// Segments sent, retransmissions included.
+    pub segments: u64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Fast retransmits.
+    pub fast_retransmits: u64,
+    /// Windows cut for a mark.
+    pub mark_responses: u64,
+    /// Windows closed for a source quench.
+    pub quench_responses: u64,
+}
+
+/// What all loss recoveries share: sequence numbers, timer, round trip, window. What every segment touches comes
+/// first, so that it lies together.
+#[repr(C)]
+pub struct Core {
+    /// The congestion window.
+    pub cc: CongestionController,
+    /// The first byte not acknowledged.
+    pub una: u64,
+    /// The next byte to send.
+    pub nxt: u64,
+    /// The byte after the highest ever sent.
+    pub max: u64,
+    /// The end of the stream as far as the application has written it.
+    pub(crate) written: u64,
+    /// The receiver's window in bytes.
+    pub wnd: u64,
+    /// Bytes of a full segment.
+    pub mss: u32,
+    /// Duplicate acknowledgements in a row.
+    pub dupacks: u32,
+    /// What may go out now.
+    pub quota: SendQuota,
+    /// Why the window was last reduced.
+    pub state: CongestionState,
+    /// Whether the first two duplicate acknowledgements let a new segment out.
+    pub limited_transmit: bool,
+    /// Whether the application writes no more.
+    pub(crate) closed: bool,
+    /// Whether marks are answered as RFC 3168 says.
+    pub(crate) ecn: bool,
+    /// Whether the acknowledgement of each packet carries its own signal (DECbit, UT/LT).
+    pub(crate) per_packet_feedback: bool,
+    /// Whether ns-2 is followed where it departs from the RFCs.
+    pub ns2_rules: bool,
+    /// Whether the timer goes on while nothing is under way, as that of ns-2's Vegas.
+    pub(crate) timer_runs_on: bool,
+    /// Whether the next new segment says that the window was cut.
+    pub(crate) announce_cut: bool,
+    /// Whether the last mark came at a window of one segment: the next one there backs the timer off.
+    pub(crate) marked_at_one: bool,
+    /// What an acknowledgement must pass before the window is cut again.
+    pub recover: Option<u64>,
+    /// A segment to send again before anything else.
+    pub resend: Option<u64>,
+    pub(crate) deadline: Option<Time>,
+    /// Since when nothing has been under way, once something was.
+    pub(crate) idle_since: Option<Time>,
+    /// The end of the segment whose round trip is being measured, and when it was sent.
+    pub(crate) timed: Option<(u64, Time)>,
+    /// What has been counted.
+    pub counters: SendCounters,
+    pub(crate) rtt: Rtt,
+    pub(crate) restart_window: f64,
+    pub(crate) usage: CwndUsage,
+    /// When it was last asked whether the window may grow.
+    pub(crate) asked: Time,
+    pub(crate) repeated_timeout_cut: bool,
+    /// The first byte not acknowledged at the last timeout.
+    pub(crate) timed_out: Option<u64>,
+    /// Bytes that the acknowledgement being worked on covers, and the round trip that it ends.
+    pub(crate) acked: u64,
+    pub(crate) round: Option<RoundTrip>,
+}
+
+impl Core {
+    /// The most that could be under way with so much inflation, in segments, as windows are cut from.
+    #[must_use]
+    pub fn window(&self, inflation: u64) -> f64 {
+        (self.cc.cwnd() + inflation as f64).min(self.wnd as f64 / f64::from(self.mss))
+    }
+
+    /// Whether duplicate acknowledgements may cut the window: everything sent before the last cut has been acknowledged,
+    /// or nothing at all has (ns-2, `bugfix_ss_`: the first segment was lost).
+    #[must_use]
+    pub fn recovered(&self) -> bool {
+        (self.ns2_rules && self.una == 0) || self.recover.is_none_or(|recover| self.una > recover)
+    }
+
+    /// New data is acknowledged: the round trip, the timer, the position in the stream.
+    #[inline]
+    pub fn acknowledge(&mut self, ack: u64, now: Time) {
+        self.dupacks = 0;
+        let flight = self.max - self.una;
+        self.advance(ack);
+        self.round = None;
+        if let Some((end, sent)) = self.timed.take_if(|(end, _)| ack >= *end) {
+            self.rtt.sample(sent, now);
+            let mss = f64::from(self.mss);
+            let since = (self.max - end) as f64 / mss + 1.0;
+            self.round = Some(RoundTrip { rtt: now.since(sent), sent: since, flight: flight as f64 / mss });
+            if !self.marked_at_one {
+                self.rtt.end_back_off();
+            }
+        }
+        let all = self.max <= self.una;
+        let wait = !all || self.cc.cwnd() < 1.0;
+        self.deadline = wait.then(|| now + self.rtt.timeout());
+        self.idle_since = all.then_some(now);
+    }
+
+    /// The position in the stream alone.
+    #[inline]
+    pub fn advance(&mut self, ack: u64) {
+        self.una = ack;
+        self.nxt = self.nxt.max(ack);
+    }
+
+    /// The window grows by an acknowledgement, unless that reports a mark or the window was not what limited the sender.
+    #[inline]
+    pub fn grow(&mut self, segment: &Segment, now: Time) {
+        // The timeout has answered the marks before it, but no new data has gone out yet to say so.
+        let answered =
+            self.state == CongestionState::Loss && self.recover.is_some_and(|recover| segment.ack <= recover);
+        if !(self.ecn && segment.flags.has(Flags::ECE)) || (answered && !self.ns2_rules) {
+            let limited = self.usage.limits(&self.cc, self.mss);
+            if !limited {
+                self.cc.on_pause(now.since(self.asked));
+            }
+            let segments = self.acked as f64 / f64::from(self.mss);
+            self.cc.on_ack(&Ack { segments, now, srtt: self.rtt.srtt(), round: self.round, limited });
+        }
+        self.asked = now;
+    }
+
+    /// Fast retransmit: the lost segment goes again, and the window is halved if it has not been for these data. Gives the
+    /// inflation for the duplicates seen.
+    pub fn enter(&mut self, halve: bool, inflation: u64, now: Time) -> u64 {
+        if halve {
+            self.recover = Some(self.max);
+            // RFC 5681, eq. 4: two segments at the least.
+            let least = if self.ns2_rules { 0.0 } else { 2.0 };
+            let window = self.window(inflation);
+            self.cc.on_congestion(window, least);
+            self.announce_cut = true;
+        }
+        self.state = CongestionState::Recovery;
+        self.counters.fast_retransmits += 1;
+        self.resend = Some(self.una);
+        self.restart_timer(now);
+        u64::from(DUP_THRESH)
+    }
+
+    /// The next new segment announces the reduction to the receiver (RFC 3168, CWR).
+    pub fn announce_cut(&mut self) {
+        self.announce_cut = true;
+    }
+
+    /// The timer starts anew, and what was being measured is not (Karn's rule: it may be sent again).
+    pub fn restart_timer(&mut self, now: Time) {
+        self.timed = None;
+        self.restart_timer_only(now);
+    }
+
+    /// The timer alone.
+    pub fn restart_timer_only(&mut self, now: Time) {
+        self.deadline = Some(now + self.rtt.timeout());
+    }
+
+    /// The acknowledgement ends a recovery: what filled the hole brought it, not the segment that was being timed.
+    pub fn forget_round(&mut self) {
+        self.round = None;
+    }
+
+    /// A measurement that this acknowledgement ends counts for the back-off, not for the estimate.
+    pub fn forget_sample(&mut self, ack: u64) {
+        if self.timed.take_if(|(end, _)| ack >= *end).is_some() {
+            self.rtt.end_back_off();
+        }
+    }
+
+    /// The next timeout is twice as long.
+    pub fn back_off(&mut self) {
+        self.rtt.back_off();
+    }
+
+    /// New data got through: the timer is no longer backed off.
+    pub fn end_back_off(&mut self) {
+        self.rtt.end_back_off();
+    }
+
+    /// Whether there is a next byte that the window lets out, given what recovery adds to it.
+    #[must_use]
+    #[inline(always)]
+    pub fn fits(&self, inflation: u64) -> bool {
+        // Far fewer segments than 2^32 fill the receiver's window.
+        let segments = u64::from(self.cc.cwnd() as u32) + inflation;
+        let usable = segments.saturating_mul(u64::from(self.mss)).min(self.wnd);
+        let end = self.nxt + u64::from(self.length_at(self.nxt));
+        self.sendable(self.nxt) && end <= self.una.saturating_add(usable)
+    }
+
+    /// The next byte that the window lets out, given what recovery adds to it.
+    #[inline(always)]
+    pub fn next_in_window(&mut self, inflation: u64) -> Option<u64> {
+        let more = match self.quota {
+            SendQuota::Nothing => return None,
+            SendQuota::Window | SendQuota::Delayed | SendQuota::Burst(_) => inflation,
+            SendQuota::One => u64::from(self.dupacks),
+        };
+        if !self.fits(more) {
+            self.quota = SendQuota::Nothing;
+            return None;
+        }
+        self.quota = match self.quota {
+            SendQuota::Burst(n) if n > 1 => SendQuota::Burst(n - 1),
+            SendQuota::Burst(_) | SendQuota::One => SendQuota::Nothing,
+            all => all,
+        };
+        let at = self.nxt;
+        self.nxt = self.end_of(at);
+        Some(at)
+    }
+
+    /// Whether there is anything to send at this byte: data, or the end of the stream.
+    #[must_use]
+    #[inline]
+    pub fn sendable(&self, at: u64) -> bool {
+        at < self.written || (self.closed && at == self.written)
+    }
+
+    #[inline]
+    fn ends_at(&self, end: u64) -> bool {
+        self.closed && end == self.written
+    }
+
+    /// A full segment, or what is left of the stream.
+    #[must_use]
+    #[inline]
+    pub fn length_at(&self, at: u64) -> u32 {
+        u64::from(self.mss).min(self.written.saturating_sub(at)) as u32
+    }
+
+    /// What follows the segment that would be sent at this byte.
+    #[must_use]
+    #[inline]
+    pub fn end_of(&self, at: u64) -> u64 {
+        let end = at + u64::from(self.length_at(at));
+        end + u64::from(self.ends_at(end))
+    }
+
+    /// The window starts anew after an idle timeout, once there is something to send.
+    #[cold]
+    pub(crate) fn restart_if_idle(&mut self, now: Time) {
+        if self.idle_since.is_some_and(|since| now.since(since) > self.rtt.timeout()) && self.sendable(self.nxt) {
+            self.end_idle(now);
+            let window = self.restart_window.min(self.cc.cwnd());
+            self.cc.set_cwnd(window);
+        }
+    }
+
+    #[inline]
+    fn end_idle(&mut self, now: Time) {
+        if let Some(since) = self.idle_since.take() {
+            self.cc.on_pause(now.since(since));
+            self.asked = now;
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn emit(&mut self, seq: u64, now: Time, segment: &mut Segment) {
+        let len = self.length_at(seq);
+        let fin = self.ends_at(seq + u64::from(len));
+        let end = seq + u64::from(len) + u64::from(fin);
+        let mut flags = Flags::default().with_if(fin, Flags::FIN);
+        let nothing_under_way = self.una == self.max;
+        self.counters.segments += 1;
+        if end > self.max {
+            self.max = end;
+            self.timed.get_or_insert((end, now));
+            flags = self.label(flags);
+        } else {
+            self.counters.retransmissions += 1;
+            if self.ns2_rules || self.per_packet_feedback {
+                flags = self.label(flags);
+            }
+            if !self.ns2_rules {
+                // Karn's rule: what is sent again is not measured.
+                self.timed.take_if(|(timed, _)| seq < *timed && *timed <= end);
+            }
+        }
+        if self.deadline.is_none() || (nothing_under_way && !self.timer_runs_on) {
+            self.deadline = Some(now + self.rtt.timeout());
+        }
+        self.end_idle(now);
+        self.usage.note(self.una, self.nxt, self.cc.cwnd(), self.mss);
+        *segment = Segment { seq, len, flags, ..Segment::default() };
+    }
+
+    /// RFC 3168, Sec. 6.1.2 and 6.1.5: only new data answers a mark, and only new data may be marked.
+    #[inline]
+    fn label(&mut self, flags: Flags) -> Flags {
+        let answer = core::mem::take(&mut self.announce_cut) && self.ecn;
+        flags.with_if(self.ecn || self.per_packet_feedback, Flags::ECT).with_if(answer, Flags::CWR)
+    }
+
+    /// RFC 3168, Section 6.1.2: a mark halves the window, once for each window of data.
+    pub(crate) fn on_mark(&mut self, ack: u64, inflation: u64) {
+        // Nothing recovered from is byte 0 to ns-2: marks wait for the first data to be acknowledged.
+        let recover = self.recover.or(self.ns2_rules.then_some(0));
+        // A timeout has answered what was sent before it; ns-2 answers that again.
+        if recover.is_none_or(|recover| ack > recover) || (self.ns2_rules && self.state == CongestionState::Loss) {
+            self.recover = Some(self.max);
+            self.state = CongestionState::Cwr;
+            // A window of one segment waits for the timer, for twice as long at each further mark.
+            let at_one = self.cc.cwnd() <= 1.0;
+            if at_one && self.marked_at_one {
+                self.rtt.back_off();
+            }
+            self.marked_at_one = at_one;
+            let least = if self.ns2_rules || at_one { 0.0 } else { 1.0 };
+            let window = self.window(inflation);
+            self.cc.on_congestion(window, least);
+            self.announce_cut = true;
+            self.counters.mark_responses += 1;
+        }
+    }
+}
