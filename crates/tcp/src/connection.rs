@@ -1,5 +1,8 @@
 //! One end of a connection: how it opens and closes, and a sending and a receiving half that share acknowledgements.
 
+#[cfg(test)]
+mod prediction;
+
 use crate::host::Host;
 use crate::receive::Receiver;
 use crate::segment::{Flags, Segment};
@@ -18,8 +21,10 @@ enum State {
     Called { sent: Time, deadline: Time, tries: u32 },
     /// The other end, before the SYN.
     Listening,
-    /// Open; `answer`: the other end's answer to a SYN is to be sent.
-    Open { answer: bool },
+    /// The other end, after the SYN: its answer is to be sent.
+    Answering,
+    /// Open.
+    Established,
     /// The opener, closed before it had anything to say: there never was a connection.
     NeverOpened,
 }
@@ -30,14 +35,14 @@ enum State {
 #[repr(C)]
 pub struct Connection {
     state: State,
-    ecn: bool,
-    closing: bool,
-    /// Whether it closes by itself after the other end.
-    follows: bool,
-    heeds_quench: bool,
     /// Whether the sending half has ever had anything to do, and the receiving half.
     sends: bool,
     receives: bool,
+    /// Whether it closes by itself after the other end.
+    follows: bool,
+    closing: bool,
+    ecn: bool,
+    heeds_quench: bool,
     receiver: Receiver,
     sender: Sender,
 }
@@ -49,20 +54,20 @@ impl Connection {
     /// An established end of a connection. `phase` shifts the retransmission clock within a tick.
     #[must_use]
     pub fn established(host: &Host, phase: Span) -> Connection {
-        Connection::new(host, phase, State::Open { answer: false })
+        Connection::new(host, phase, State::Established)
     }
 
     /// The end that opens a connection when its application first writes, or the same as `established` for a host
     /// without handshakes.
     #[must_use]
     pub fn opener(host: &Host, phase: Span) -> Connection {
-        Connection::new(host, phase, if host.opens() { State::Idle } else { State::Open { answer: false } })
+        Connection::new(host, phase, if host.opens() { State::Idle } else { State::Established })
     }
 
     /// The end that waits for the other to open.
     #[must_use]
     pub fn listener(host: &Host, phase: Span) -> Connection {
-        Connection::new(host, phase, if host.opens() { State::Listening } else { State::Open { answer: false } })
+        Connection::new(host, phase, if host.opens() { State::Listening } else { State::Established })
     }
 
     fn new(host: &Host, phase: Span, state: State) -> Connection {
@@ -131,24 +136,19 @@ impl Connection {
     }
 
     /// The same of a packet on which queues have written `label`; 0 when none has.
-    #[inline]
+    #[inline(always)]
     pub fn on_labelled(&mut self, segment: &Segment, ce: bool, label: u32, now: Time) {
         if segment.flags.has(Flags::SYN) {
             return self.on_syn(segment, now);
         }
-        match self.state {
-            State::Open { .. } => {}
-            // Without the SYN there is no connection, and before its answer nothing of the other end's is valid.
-            _ => return,
+        // Without the SYN there is no connection, and before its answer nothing of the other end's is valid.
+        if !self.open() {
+            return;
         }
         if segment.occupies() {
             self.receives = true;
-            if label != 0 {
-                self.receiver.on_label(label);
-            }
-            self.receiver.on_data(segment, ce, now);
-            if self.follows && self.receiver.finished() && self.sender.done() {
-                self.end();
+            if ce || !self.receiver.on_predicted_data(segment) {
+                self.on_data(segment, ce, label, now);
             }
         }
         if self.sends && segment.flags.has(Flags::ACK) {
@@ -156,14 +156,29 @@ impl Connection {
         }
     }
 
+    #[inline(never)]
+    fn on_data(&mut self, segment: &Segment, ce: bool, label: u32, now: Time) {
+        self.receiver.on_data(segment, ce, label, now);
+        if self.follows && self.receiver.finished() && self.sender.done() {
+            self.end();
+        }
+    }
+
+    /// Whether both ends know of the connection.
+    #[inline]
+    fn open(&self) -> bool {
+        matches!(self.state, State::Established | State::Answering)
+    }
+
+    #[cold]
     fn on_syn(&mut self, segment: &Segment, now: Time) {
         let answer = segment.flags.has(Flags::ACK);
         match self.state {
-            State::Listening if !answer => self.state = State::Open { answer: true },
+            State::Listening if !answer => self.state = State::Answering,
             // The answer was lost.
-            State::Open { .. } if !answer => self.state = State::Open { answer: true },
+            State::Established if !answer => self.state = State::Answering,
             State::Called { sent, tries, .. } if answer => {
-                self.state = State::Open { answer: false };
+                self.state = State::Established;
                 self.sender.opened((tries == 1).then_some(sent), now);
                 if !self.sender.wants() {
                     self.receives = true;
@@ -177,7 +192,7 @@ impl Connection {
     /// A source quench for what this end sends arrives (RFC 792). A host that heeds it closes its window to one segment, as
     /// 4.3BSD does; before the connection is open there is no window to close.
     pub fn on_quench(&mut self) {
-        if self.heeds_quench && matches!(self.state, State::Open { .. }) {
+        if self.heeds_quench && self.open() {
             self.sender.on_quench();
         }
     }
@@ -204,7 +219,7 @@ impl Connection {
     /// The same, written over `segment` where it is to be; false, and nothing that counts there, when there is none.
     #[inline(always)]
     pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
-        if self.state != (State::Open { answer: false }) {
+        if !self.is_established() {
             return self.poll_opening(now, segment);
         }
         if self.sends && self.sender.poll_into(now, segment) {
@@ -220,12 +235,15 @@ impl Connection {
     }
 
     /// Whether [`poll_into`](Connection::poll_into) may give a segment; if not, it would change nothing either.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn may_send(&self) -> bool {
-        (self.receives && self.receiver.owes())
-            || (self.sends && self.sender.may_send())
-            || self.state != (State::Open { answer: false })
+        !self.is_established() || (self.sends && self.sender.may_send()) || (self.receives && self.receiver.owes())
+    }
+
+    #[inline(always)]
+    fn is_established(&self) -> bool {
+        matches!(self.state, State::Established)
     }
 
     /// The same while the connection opens.
@@ -240,13 +258,13 @@ impl Connection {
                 self.state = State::Called { sent: now, deadline, tries: tries + 1 };
                 Flags::SYN.with_if(self.ecn, Flags::ECE.with(Flags::CWR))
             }
-            State::Open { .. } => {
-                self.state = State::Open { answer: false };
+            State::Answering => {
+                self.state = State::Established;
                 Flags::SYN.with(Flags::ACK).with_if(self.ecn, Flags::ECE)
             }
-            State::Idle | State::Called { .. } | State::Listening | State::NeverOpened => return false,
+            _ => return false,
         };
-        *segment = Segment { flags, ..Segment::default() };
+        segment.set(0, 0, flags);
         true
     }
 
@@ -254,14 +272,14 @@ impl Connection {
     #[must_use]
     #[inline(always)]
     pub fn next_timer(&self) -> Option<Time> {
-        let earlier = |a: Option<Time>, b: Option<Time>| match (a, b) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
-        let sends = if self.sends { self.sender.deadline() } else { None };
-        let receives = if self.receives { self.receiver.deadline() } else { None };
-        let ends = earlier(sends, receives);
-        if let State::Called { deadline, .. } = self.state { earlier(Some(deadline), ends) } else { ends }
+        let mut next = if self.sends { self.sender.deadline() } else { Time::NEVER };
+        if self.receives {
+            next = next.min(self.receiver.deadline());
+        }
+        if let State::Called { deadline, .. } = self.state {
+            next = next.min(deadline);
+        }
+        (next != Time::NEVER).then_some(next)
     }
 
     /// The congestion window in segments.

@@ -149,7 +149,7 @@ impl Host {
     pub fn recovery(&self) -> LossRecovery {
         match self.algorithm {
             Algorithm::Tahoe | Algorithm::DecBit | Algorithm::UtLt => LossRecovery::Tahoe(recovery::Tahoe),
-            Algorithm::Reno => LossRecovery::Reno(recovery::Reno::default()),
+            Algorithm::Reno => LossRecovery::Reno(recovery::Reno),
             Algorithm::Vegas if self.vegas_of_ns2() => {
                 let window = self.window / u64::from(self.mss);
                 LossRecovery::VegasNs2(Box::new(recovery::VegasNs2::new(window, self.initial_window, self.vegas.cut)))

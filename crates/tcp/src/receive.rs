@@ -8,58 +8,67 @@ use sluicegate_base::{Span, Time};
 
 /// The receiving half. Every second segment in order is acknowledged at once, as is every one out of order or that
 /// fills a gap (RFC 5681, Section 4.2); the first of two waits for the delay, which is zero when each is acknowledged.
+///
+/// What every segment touches comes first; no time is [`Time::NEVER`] there.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Receiver {
-    delay: Span,
+    next: u64,
+    /// When an acknowledgement that is delayed must go.
+    deadline: Time,
+    /// Where the stream ends, once that is known.
+    fin: u64,
+    /// Ranges received beyond `next`, disjoint, in order.
+    out_of_order: Vec<(u64, u64)>,
+    /// Acknowledgements to send now.
+    owed: u32,
+    /// Whether header prediction may be used at all.
+    predictable: bool,
     sack: bool,
+    /// The flags of acknowledgements: ECE while a mark has been seen that the sender has not answered yet (RFC 3168,
+    /// Section 6.1.3), or with BETWEEN the signal of the last packet.
+    reply: Flags,
+    /// The ranges that changed last, the latest first (RFC 2018, Section 4), if they are reported.
+    recents: usize,
+    recent: [(u64, u64); SACK_BLOCKS],
+    delay: Span,
     ns2_rules: bool,
     /// Whether the first data opens the connection.
     opened_by_data: bool,
     /// Whether each acknowledgement carries the signal of its packet (DECbit, UT/LT), instead of echoing until answered.
     per_packet_feedback: bool,
-    /// The label of the packet that arrives, until it is read, and whether the last one was between the thresholds.
-    label: u32,
-    between: bool,
-    next: u64,
-    /// Ranges received beyond `next`, disjoint, in order.
-    beyond: Vec<(u64, u64)>,
-    /// The ranges that changed last, the latest first (RFC 2018, Section 4).
-    recent: [(u64, u64); SACK_BLOCKS],
-    recents: usize,
-    /// Acknowledgements to send now.
-    owed: u32,
-    /// When one that is delayed must go.
-    deadline: Option<Time>,
-    /// Whether a mark has been seen that the sender has not answered yet (RFC 3168, Section 6.1.3).
-    echo: bool,
     /// Whether the segment whose acknowledgement waits was marked.
     waiting_marked: bool,
-    /// The end of the stream, once it has come.
-    fin: Option<u64>,
 }
 
 impl Receiver {
     /// A receiver that has nothing yet.
     #[must_use]
     pub fn new(host: &Host) -> Receiver {
+        let per_packet_feedback = host.per_packet_feedback();
         Receiver {
-            delay: host.delayed_ack,
+            next: 0,
+            deadline: Time::NEVER,
+            fin: u64::MAX,
+            out_of_order: Vec::new(),
+            owed: 0,
+            predictable: host.delayed_ack == Span::ZERO && !per_packet_feedback,
             sack: host.sack(),
+            reply: Flags::ACK,
+            recents: 0,
+            recent: [(0, 0); SACK_BLOCKS],
+            delay: host.delayed_ack,
             ns2_rules: host.ns2_rules,
             opened_by_data: host.vegas_of_ns2(),
-            per_packet_feedback: host.per_packet_feedback(),
-            label: 0,
-            between: false,
-            next: 0,
-            beyond: Vec::new(),
-            recent: [(0, 0); SACK_BLOCKS],
-            recents: 0,
-            owed: 0,
-            deadline: None,
-            echo: false,
+            per_packet_feedback,
             waiting_marked: false,
-            fin: None,
         }
+    }
+
+    /// From now on every segment takes the general path.
+    #[cfg(test)]
+    pub(crate) fn predict_nothing(&mut self) {
+        self.predictable = false;
     }
 
     /// The next byte that it expects.
@@ -77,66 +86,89 @@ impl Receiver {
     /// Whether the whole stream and its end have come.
     #[must_use]
     pub fn finished(&self) -> bool {
-        self.fin.is_some_and(|fin| self.next >= fin)
+        self.next >= self.fin
     }
 
-    /// A segment with data, or with the end of the stream, arrives; `ce`: its packet was marked.
-    #[inline]
-    pub fn on_data(&mut self, segment: &Segment, ce: bool, now: Time) {
+    /// Data arrives, if it is as predicted (header prediction, Jacobson 1990): each segment is acknowledged at once, and it is
+    /// the next of the stream, or while one is missing the next after all that has come. False, and nothing is done, if not.
+    #[inline(always)]
+    pub(crate) fn on_predicted_data(&mut self, segment: &Segment) -> bool {
+        if !self.predictable || self.fin != u64::MAX || segment.flags.has_any(Flags::CWR.with(Flags::FIN)) {
+            return false;
+        }
+        match self.out_of_order.last_mut() {
+            None if segment.seq == self.next => self.next += u64::from(segment.len),
+            // With SACK the range is to be reported first.
+            Some((_, end)) if segment.seq == *end && !self.sack => *end += u64::from(segment.len),
+            _ => return false,
+        }
+        self.owed += 1;
+        true
+    }
+
+    /// A segment with data, or with the end of the stream, arrives; `ce`: its packet was marked; `label`: what queues have
+    /// written on it.
+    pub fn on_data(&mut self, segment: &Segment, ce: bool, label: u32, now: Time) {
+        let mut echo = self.reply.has(Flags::ECE);
         if segment.flags.has(Flags::CWR) {
             // In ns-2 a sender's answer does not cover a mark that the same acknowledgement reports.
-            self.echo = self.ns2_rules && self.deadline.is_some() && self.waiting_marked;
+            echo = self.ns2_rules && self.deadline != Time::NEVER && self.waiting_marked;
         }
+        let mut between = false;
         if self.per_packet_feedback {
-            let signal = CongestionSignal::new(core::mem::take(&mut self.label), ce);
-            (self.echo, self.between) = (signal == CongestionSignal::Congested, signal == CongestionSignal::Between);
+            let signal = CongestionSignal::new(label, ce);
+            (echo, between) = (signal == CongestionSignal::Congested, signal == CongestionSignal::Between);
         } else {
-            self.echo |= ce;
+            echo |= ce;
         }
-        let end = self.fin.map_or(segment.end(), |fin| segment.end().min(fin));
-        if segment.flags.has(Flags::FIN) && self.beyond.last().is_none_or(|&(_, last)| last <= end) && end >= self.next
+        self.reply = Flags::ACK.with_if(echo, Flags::ECE).with_if(between, Flags::BETWEEN);
+        let end = segment.end().min(self.fin);
+        if segment.flags.has(Flags::FIN)
+            && self.out_of_order.last().is_none_or(|&(_, last)| last <= end)
+            && end >= self.next
         {
-            self.fin.get_or_insert(end);
+            self.fin = if self.fin == u64::MAX { end } else { self.fin };
         }
         // ns-2 lets the acknowledgement of a repeated segment wait too, if that was the last one in order.
         let in_order = segment.seq <= self.next && (end > self.next || (self.ns2_rules && end == self.next));
-        let gaps = !self.beyond.is_empty();
+        let gaps = !self.out_of_order.is_empty();
         self.reassemble(segment.seq.min(end), end);
         let opening = self.opened_by_data && segment.seq == 0;
-        let wait =
-            in_order && !opening && !gaps && self.deadline.is_none() && !self.finished() && self.delay > Span::ZERO;
+        let wait = in_order
+            && !opening
+            && !gaps
+            && self.deadline == Time::NEVER
+            && !self.finished()
+            && self.delay > Span::ZERO;
         if wait {
-            self.deadline = Some(now + self.delay);
+            self.deadline = now + self.delay;
             self.waiting_marked = ce;
         } else {
             self.owed += 1;
-            self.deadline = None;
+            self.deadline = Time::NEVER;
         }
-    }
-
-    /// Queues have written this on the packet whose data arrive next.
-    pub fn on_label(&mut self, label: u32) {
-        self.label = label;
     }
 
     fn reassemble(&mut self, mut start: u64, mut end: u64) {
         if start > self.next {
             // Merge with every range that it touches; there are few, because a window is.
-            let first = self.beyond.partition_point(|&(_, e)| e < start);
-            let last = self.beyond.partition_point(|&(s, _)| s <= end);
+            let first = self.out_of_order.partition_point(|&(_, e)| e < start);
+            let last = self.out_of_order.partition_point(|&(s, _)| s <= end);
             if first < last {
-                start = start.min(self.beyond[first].0);
-                end = end.max(self.beyond[last - 1].1);
+                start = start.min(self.out_of_order[first].0);
+                end = end.max(self.out_of_order[last - 1].1);
             }
-            self.beyond.splice(first..last, [(start, end)]);
-            self.remember((start, end));
+            self.out_of_order.splice(first..last, [(start, end)]);
+            if self.sack {
+                self.remember((start, end));
+            }
             return;
         }
         self.next = self.next.max(end);
-        let reached = self.beyond.partition_point(|&(s, _)| s <= self.next);
+        let reached = self.out_of_order.partition_point(|&(s, _)| s <= self.next);
         if reached > 0 {
-            self.next = self.next.max(self.beyond[reached - 1].1);
-            self.beyond.drain(..reached);
+            self.next = self.next.max(self.out_of_order[reached - 1].1);
+            self.out_of_order.drain(..reached);
         }
         self.forget((0, self.next));
     }
@@ -164,8 +196,8 @@ impl Receiver {
 
     /// The delay of an acknowledgement may be over.
     pub fn on_timer(&mut self, now: Time) {
-        if self.deadline.is_some_and(|deadline| now >= deadline) {
-            self.deadline = None;
+        if now >= self.deadline {
+            self.deadline = Time::NEVER;
             self.owed += 1;
         }
     }
@@ -173,7 +205,7 @@ impl Receiver {
     /// When a delayed acknowledgement must go.
     #[must_use]
     #[inline]
-    pub fn deadline(&self) -> Option<Time> {
+    pub fn deadline(&self) -> Time {
         self.deadline
     }
 
@@ -190,7 +222,7 @@ impl Receiver {
         let owed = self.owed > 0;
         if owed {
             self.owed -= 1;
-            *segment = Segment::default();
+            segment.set(0, 0, Flags::default());
             self.fill(segment);
         }
         owed
@@ -200,12 +232,16 @@ impl Receiver {
     #[inline]
     pub fn fill(&self, segment: &mut Segment) {
         segment.ack = self.next;
-        segment.flags =
-            segment.flags.with(Flags::ACK).with_if(self.echo, Flags::ECE).with_if(self.between, Flags::BETWEEN);
-        if self.sack {
-            for &range in &self.recent[..self.recents] {
-                segment.sacks.push(self.next, range);
-            }
+        segment.flags = segment.flags.with(self.reply);
+        if self.recents > 0 {
+            self.report(segment);
+        }
+    }
+
+    #[inline(never)]
+    fn report(&self, segment: &mut Segment) {
+        for &range in &self.recent[..self.recents] {
+            segment.sacks.push(self.next, range);
         }
     }
 
@@ -213,7 +249,7 @@ impl Receiver {
     #[inline]
     pub fn acknowledged(&mut self) {
         self.owed = 0;
-        self.deadline = None;
+        self.deadline = Time::NEVER;
     }
 
     /// One acknowledgement is owed although no data has come.
@@ -249,7 +285,7 @@ mod tests {
     }
 
     fn give(receiver: &mut Receiver, segment: &Segment) {
-        receiver.on_data(segment, false, Time::ZERO);
+        receiver.on_data(segment, false, 0, Time::ZERO);
     }
 
     #[test]
@@ -262,7 +298,7 @@ mod tests {
         }
         assert_eq!(acks, [1, 1, 1, 1, 4, 6]);
         assert_eq!(poll(&mut receiver), None);
-        assert!(receiver.beyond.is_empty() && receiver.recents == 0);
+        assert!(receiver.out_of_order.is_empty() && receiver.recents == 0);
     }
 
     /// RFC 2018, Section 7, the third case of the second example: every other segment of eight is lost.
@@ -288,17 +324,17 @@ mod tests {
     fn delays_the_first_of_two_and_nothing_out_of_order() {
         let mut receiver = Receiver { delay: Span::from_millis(100), ..receiver() };
         let at = |ms| Time::ZERO + Span::from_millis(ms);
-        receiver.on_data(&data(0, 100), false, at(0));
-        assert_eq!((poll(&mut receiver), receiver.deadline()), (None, Some(at(100))));
-        receiver.on_data(&data(100, 100), false, at(1));
+        receiver.on_data(&data(0, 100), false, 0, at(0));
+        assert_eq!((poll(&mut receiver), receiver.deadline()), (None, at(100)));
+        receiver.on_data(&data(100, 100), false, 0, at(1));
         assert_eq!(poll(&mut receiver).unwrap().ack, 200);
-        receiver.on_data(&data(200, 100), false, at(2));
+        receiver.on_data(&data(200, 100), false, 0, at(2));
         receiver.on_timer(at(101));
         assert_eq!(poll(&mut receiver), None);
         receiver.on_timer(at(102));
         assert_eq!(poll(&mut receiver).unwrap().ack, 300);
         for (seq, ack) in [(400, 300), (500, 300), (300, 600)] {
-            receiver.on_data(&data(seq, 100), false, at(3));
+            receiver.on_data(&data(seq, 100), false, 0, at(3));
             assert_eq!(poll(&mut receiver).unwrap().ack, ack, "at once: out of order, or into a gap");
         }
     }
@@ -307,10 +343,10 @@ mod tests {
     fn echoes_a_mark_until_the_sender_has_answered() {
         let mut receiver = receiver();
         let echoes = |receiver: &Receiver| acknowledgement(receiver).flags.has(Flags::ECE);
-        receiver.on_data(&data(0, 100), true, Time::ZERO);
-        receiver.on_data(&data(100, 100), false, Time::ZERO);
+        receiver.on_data(&data(0, 100), true, 0, Time::ZERO);
+        receiver.on_data(&data(100, 100), false, 0, Time::ZERO);
         assert!(echoes(&receiver));
-        receiver.on_data(&Segment { flags: Flags::CWR, ..data(200, 100) }, false, Time::ZERO);
+        receiver.on_data(&Segment { flags: Flags::CWR, ..data(200, 100) }, false, 0, Time::ZERO);
         assert!(!echoes(&receiver));
     }
 
@@ -322,11 +358,11 @@ mod tests {
             give(&mut receiver, &data(100, 100));
             assert_eq!(poll(&mut receiver).unwrap().ack, 200);
             give(&mut receiver, &data(100, 100));
-            assert_eq!((poll(&mut receiver).is_none(), receiver.deadline().is_some()), (ns2_rules, ns2_rules));
+            assert_eq!((poll(&mut receiver).is_none(), receiver.deadline() != Time::NEVER), (ns2_rules, ns2_rules));
             receiver.on_timer(Time(100_000_000));
             receiver.acknowledged();
-            receiver.on_data(&data(200, 100), true, Time::ZERO);
-            receiver.on_data(&Segment { flags: Flags::CWR, ..data(300, 100) }, false, Time::ZERO);
+            receiver.on_data(&data(200, 100), true, 0, Time::ZERO);
+            receiver.on_data(&Segment { flags: Flags::CWR, ..data(300, 100) }, false, 0, Time::ZERO);
             assert_eq!(poll(&mut receiver).unwrap().flags.has(Flags::ECE), ns2_rules);
         }
     }
@@ -363,7 +399,7 @@ mod tests {
                 (seq..seq + u64::from(len)).for_each(|byte| seen[byte as usize] = true);
                 let expected = seen.iter().position(|&got| !got).unwrap() as u64;
                 proptest::prop_assert_eq!(receiver.next(), expected);
-                proptest::prop_assert!(receiver.beyond.windows(2).all(|w| w[0].1 < w[1].0));
+                proptest::prop_assert!(receiver.out_of_order.windows(2).all(|w| w[0].1 < w[1].0));
                 let ack = acknowledgement(&receiver);
                 for (start, end) in ack.sacks.ranges(ack.ack) {
                     proptest::prop_assert!(start > expected && end > start);

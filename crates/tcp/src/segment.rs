@@ -29,6 +29,13 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
+    /// Whether any of these is set.
+    #[must_use]
+    #[inline]
+    pub fn has_any(self, other: Flags) -> bool {
+        self.0 & other.0 != 0
+    }
+
     /// Both sets.
     #[must_use]
     pub fn with(self, other: Flags) -> Flags {
@@ -44,15 +51,27 @@ impl Flags {
 
 /// Ranges received beyond the acknowledgement (RFC 2018), the one that changed last first. Packed, so that their number
 /// lies with what else every segment has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 #[repr(C, packed)]
 pub struct Sacks {
     count: u8,
-    /// Start and end, as distances in bytes from the acknowledgement.
+    /// Start and end, as distances in bytes from the acknowledgement. Those beyond `count` mean nothing.
     blocks: [(u32, u32); SACK_BLOCKS],
 }
 
+impl PartialEq for Sacks {
+    fn eq(&self, other: &Sacks) -> bool {
+        self.distances().eq(other.distances())
+    }
+}
+
+impl Eq for Sacks {}
+
 impl Sacks {
+    fn distances(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.blocks.into_iter().take(self.count.into())
+    }
+
     /// Adds a range beyond `ack`; what does not fit is left out.
     pub fn push(&mut self, ack: u64, (start, end): (u64, u64)) {
         let distance = |at: u64| u32::try_from(at.wrapping_sub(ack)).ok();
@@ -66,8 +85,7 @@ impl Sacks {
 
     /// The ranges, given the acknowledgement that they came with.
     pub fn ranges(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let blocks = self.blocks.into_iter().take(self.count.into());
-        blocks.map(move |(start, end)| (ack.saturating_add(start.into()), ack.saturating_add(end.into())))
+        self.distances().map(move |(start, end)| (ack.saturating_add(start.into()), ack.saturating_add(end.into())))
     }
 
     /// Bytes of the option that carries them (RFC 2018: 2 and 8 for each, padded to 4).
@@ -95,6 +113,13 @@ pub struct Segment {
 }
 
 impl Segment {
+    /// Makes it a segment with nothing but these; cheaper than a new one.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, seq: u64, len: u32, flags: Flags) {
+        (self.seq, self.ack, self.len, self.flags) = (seq, 0, len, flags);
+        self.sacks.count = 0;
+    }
+
     /// What follows the last byte that it carries, the end of the stream counted.
     #[must_use]
     pub fn end(&self) -> u64 {
@@ -104,7 +129,7 @@ impl Segment {
     /// Whether it takes space in the stream, and so wants an acknowledgement.
     #[must_use]
     pub fn occupies(&self) -> bool {
-        self.end() > self.seq
+        self.len > 0 || self.flags.has(Flags::FIN)
     }
 
     /// Its options in bytes.

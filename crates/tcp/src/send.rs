@@ -4,13 +4,13 @@ mod jitter;
 
 pub use crate::send_core::SendCounters;
 
-use crate::cc::{CongestionControl, CongestionSignal};
+use crate::cc::{CongestionControl, CongestionController, CongestionSignal};
 use crate::host::Host;
 use crate::params::CwndValidation;
 use crate::recovery::{LossRecovery, Recovery};
 use crate::rtt::Rtt;
 use crate::segment::{Flags, Segment};
-use crate::send_core::{CongestionState, Core, CwndUsage, SendQuota};
+use crate::send_core::{CongestionState, Core, CwndUsage, NONE, SendQuota};
 use alloc::boxed::Box;
 use core::fmt;
 use jitter::SendJitter;
@@ -19,8 +19,10 @@ use sluicegate_base::{Span, Stream, Time};
 /// The sending half.
 #[repr(C)]
 pub struct Sender {
-    recovery: LossRecovery,
     core: Core,
+    /// When what waits for the host may be sent.
+    release: Time,
+    recovery: LossRecovery,
     jitter: Option<Box<SendJitter>>,
 }
 
@@ -35,49 +37,65 @@ impl Sender {
     /// A sender with nothing written. `phase` shifts its clock within a tick.
     #[must_use]
     pub fn new(host: &Host, phase: Span) -> Sender {
-        Sender {
-            recovery: host.recovery(),
-            core: Core {
-                mss: host.mss,
-                wnd: host.window,
-                limited_transmit: host.limited_transmit,
-                cc: host.congestion_control(),
-                una: 0,
-                nxt: 0,
-                max: 0,
-                dupacks: 0,
-                recover: None,
-                state: CongestionState::Open,
-                quota: SendQuota::Nothing,
-                resend: None,
-                counters: SendCounters::default(),
-                rtt: Rtt::new(host.rto, phase),
-                written: 0,
-                closed: false,
-                timed: None,
-                deadline: None,
-                idle_since: None,
-                restart_window: host.restart_window,
-                usage: CwndUsage::new(host.cwnd_validation == CwndValidation::Linux),
-                asked: Time::ZERO,
-                repeated_timeout_cut: host.repeated_timeout_cut,
-                timed_out: None,
-                ecn: host.answers_marks(),
-                per_packet_feedback: host.per_packet_feedback(),
-                ns2_rules: host.ns2_rules,
-                timer_runs_on: host.vegas_of_ns2(),
-                announce_cut: false,
-                marked_at_one: false,
-                acked: 0,
-                round: None,
-            },
-            jitter: None,
-        }
+        let (cc, recovery) = (host.congestion_control(), host.recovery());
+        let usage = CwndUsage::new(host.cwnd_validation == CwndValidation::Linux);
+        let per_packet_feedback = host.per_packet_feedback();
+        let core = Core {
+            una: 0,
+            nxt: 0,
+            max: 0,
+            wnd: host.window,
+            written: 0,
+            deadline: Time::NEVER,
+            edge: 0,
+            mss: host.mss,
+            inflation: 0,
+            dupacks: 0,
+            quota: SendQuota::Nothing,
+            predictable: matches!(cc, CongestionController::Reno(_))
+                && recovery.predictable()
+                && !usage.validated()
+                && !per_packet_feedback,
+            straight: false,
+            announce_cut: false,
+            ect: Flags::default().with_if(host.answers_marks() || per_packet_feedback, Flags::ECT),
+            cc,
+            timed_end: NONE,
+            timed_sent: Time::ZERO,
+            idle_since: Time::NEVER,
+            resend: None,
+            counters: SendCounters::default(),
+            rtt: Rtt::new(host.rto, phase),
+            state: CongestionState::Open,
+            limited_transmit: host.limited_transmit,
+            closed: false,
+            ecn: host.answers_marks(),
+            per_packet_feedback,
+            ns2_rules: host.ns2_rules,
+            timer_runs_on: host.vegas_of_ns2(),
+            marked_at_one: false,
+            recover: None,
+            restart_window: host.restart_window,
+            usage,
+            asked: Time::ZERO,
+            repeated_timeout_cut: host.repeated_timeout_cut,
+            timed_out: None,
+            acked: 0,
+            round: None,
+        };
+        Sender { core, release: Time::NEVER, recovery, jitter: None }
     }
 
     /// From now on what the window lets out waits for a random time up to `most` (ns-2, `overhead_`).
     pub fn set_send_jitter(&mut self, most: Span, rng: Stream) {
-        self.jitter = Some(SendJitter::new(most, rng));
+        self.jitter = Some(Box::new(SendJitter::new(most, rng)));
+        self.core.predictable = false;
+    }
+
+    /// From now on every segment takes the general path.
+    #[cfg(test)]
+    pub(crate) fn predict_nothing(&mut self) {
+        self.core.predictable = false;
     }
 
     /// The application writes `bytes` more; `u64::MAX` writes without end.
@@ -92,6 +110,7 @@ impl Sender {
     /// The application writes no more: what was never sent is forgotten.
     pub fn stop(&mut self) {
         self.core.written = self.core.written.min(self.core.max);
+        self.core.straight = false;
     }
 
     /// The application writes no more and the stream ends after what it has written.
@@ -114,23 +133,32 @@ impl Sender {
     }
 
     /// A segment with an acknowledgement arrives.
-    #[inline]
+    #[inline(always)]
     pub fn on_ack(&mut self, segment: &Segment, now: Time) {
-        let (core, ack) = (&mut self.core, segment.ack);
+        if segment.flags.has(Flags::ECE) || !self.core.on_predicted_ack(segment.ack, now) {
+            self.on_any_ack(segment, now);
+        }
+    }
+
+    #[inline(never)]
+    fn on_any_ack(&mut self, segment: &Segment, now: Time) {
+        let (core, ack, ece) = (&mut self.core, segment.ack, segment.flags.has(Flags::ECE));
+        core.straight = false;
         if ack < core.una || ack > core.max {
             return;
         }
-        if core.ecn && segment.flags.has(Flags::ECE) {
-            core.on_mark(ack, self.recovery.inflation());
+        if core.ecn && ece {
+            core.on_mark(ack);
         } else if ack > core.una {
             core.marked_at_one = false;
         }
-        // Duplicates in recovery answer what was sent before the loss, and data that repeats an acknowledgement no packet.
-        let again = segment.occupies() || core.recover.is_some_and(|recover| ack <= recover);
-        if core.per_packet_feedback && (ack > core.una || !again) {
-            let label = u32::from(segment.flags.has(Flags::BETWEEN));
-            core.counters.mark_responses +=
-                u64::from(core.cc.on_signal(CongestionSignal::new(label, segment.flags.has(Flags::ECE))));
+        if core.per_packet_feedback {
+            // Duplicates in recovery answer what was sent before the loss, and data that repeats an acknowledgement no packet.
+            let again = segment.occupies() || core.recover.is_some_and(|recover| ack <= recover);
+            if ack > core.una || !again {
+                let signal = CongestionSignal::new(u32::from(segment.flags.has(Flags::BETWEEN)), ece);
+                core.counters.mark_responses += u64::from(core.cc.on_signal(signal));
+            }
         }
         if ack > core.una {
             core.acked = ack - core.una;
@@ -144,11 +172,13 @@ impl Sender {
 
     /// What waited may go, and the retransmission timer may have expired: goes back to the first unacknowledged byte if so.
     pub fn on_timer(&mut self, now: Time) {
-        if self.jitter.as_mut().is_some_and(|jitter| jitter.due.take_if(|due| *due <= now).is_some()) {
+        self.core.straight = false;
+        if self.release <= now {
+            self.release = Time::NEVER;
             self.core.quota = SendQuota::Delayed;
         }
         let core = &mut self.core;
-        if core.deadline.is_none_or(|deadline| now < deadline) {
+        if now < core.deadline {
             return;
         }
         let window = core.window(0).max(1.0);
@@ -158,7 +188,7 @@ impl Sender {
             // Nothing was lost: a window below one segment has waited long enough.
             core.cc.set_cwnd(1.0);
             core.restart_timer(now);
-            core.deadline = None;
+            core.deadline = Time::NEVER;
         } else {
             core.counters.timeouts += u64::from(!idle);
             // RFC 5681, Section 3.1: what the timer has sent again before does not lower the threshold again.
@@ -168,7 +198,7 @@ impl Sender {
             core.restart_timer(now);
             if idle {
                 // What else it does while nothing is under way is seen when there is something to send.
-                (core.deadline, core.idle_since) = (None, Some(now));
+                (core.deadline, core.idle_since) = (Time::NEVER, now);
             }
         }
         core.recover = Some(core.max);
@@ -185,17 +215,27 @@ impl Sender {
     #[must_use]
     pub fn may_send(&self) -> bool {
         let core = &self.core;
-        core.quota != SendQuota::Nothing || core.resend.is_some() || core.idle_since.is_some()
+        core.straight || core.quota != SendQuota::Nothing || core.resend.is_some() || core.idle_since != Time::NEVER
     }
 
     /// Writes the next segment to send now over `segment`, if there is any. Call it after each event until there is none.
     #[inline(always)]
     pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
+        if self.core.straight {
+            self.core.emit_predicted(now, segment);
+            return true;
+        }
+        self.poll_any_into(now, segment)
+    }
+
+    #[inline(never)]
+    fn poll_any_into(&mut self, now: Time, segment: &mut Segment) -> bool {
+        self.core.straight = false;
         let resend = self.core.resend.take();
         let at = match resend {
             Some(at) => at,
             None => {
-                if self.core.idle_since.is_some() {
+                if self.core.idle_since != Time::NEVER {
                     self.after_idling(now);
                 }
                 if self.jitter.is_some() && self.waits(now) {
@@ -222,8 +262,9 @@ impl Sender {
         if !self.core.sendable(self.core.nxt) {
             return;
         }
-        while let Some(expiry) = self.core.idle_since.map(|since| since + self.core.rtt.timeout()) {
-            self.core.deadline = Some(expiry);
+        while self.core.idle_since != Time::NEVER {
+            let expiry = self.core.idle_since + self.core.rtt.timeout();
+            self.core.deadline = expiry;
             if expiry >= now {
                 break;
             }
@@ -245,8 +286,9 @@ impl Sender {
     }
 
     fn hold(&mut self, now: Time) {
-        if let Some(jitter) = &mut self.jitter {
-            jitter.hold(now);
+        // What waits already takes the rest along.
+        if let (Some(jitter), Time::NEVER) = (&mut self.jitter, self.release) {
+            self.release = now + jitter.draw();
         }
     }
 
@@ -262,6 +304,7 @@ impl Sender {
 
     /// A gateway asks for less: slow start from one segment, up to the threshold as it is.
     pub fn on_quench(&mut self) {
+        self.core.straight = false;
         // One below a segment waits for the timer already.
         if self.core.cc.cwnd() > 1.0 {
             self.core.cc.on_timeout(self.core.cc.cwnd(), false);
@@ -272,9 +315,8 @@ impl Sender {
     /// When it next wants [`on_timer`](Sender::on_timer): the retransmission timer expires, or what waits may go.
     #[must_use]
     #[inline]
-    pub fn deadline(&self) -> Option<Time> {
-        let due = self.jitter.as_ref().and_then(|jitter| jitter.due);
-        [self.core.deadline, due].into_iter().flatten().min()
+    pub fn deadline(&self) -> Time {
+        self.core.deadline.min(self.release)
     }
 
     /// The timeout as it stands.

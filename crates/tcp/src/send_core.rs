@@ -1,5 +1,6 @@
 //! What all loss recoveries share of a sender: sequence numbers, timer, round trip, window, what may be sent.
 
+mod prediction;
 mod usage;
 
 pub(crate) use usage::CwndUsage;
@@ -7,6 +8,7 @@ pub(crate) use usage::CwndUsage;
 use crate::cc::{Ack, CongestionControl, CongestionController, RoundTrip};
 use crate::rtt::Rtt;
 use crate::segment::{Flags, Segment};
+use core::mem;
 use sluicegate_base::Time;
 
 /// Duplicate acknowledgements that show a loss (RFC 5681, Section 3.2).
@@ -20,7 +22,7 @@ pub enum SendQuota {
     /// One new segment, for a first or second duplicate acknowledgement (RFC 3042).
     One,
     /// Whatever the window allows, up to so many segments.
-    Burst(u32),
+    Burst(u8),
     /// Whatever the window allows.
     Window,
     /// The same, after the host's random delay where ns-2's rules have one.
@@ -69,28 +71,55 @@ pub struct SendCounters {
     pub quench_responses: u64,
 }
 
-/// What all loss recoveries share: sequence numbers, timer, round trip, window. What every segment touches comes
-/// first, so that it lies together.
+/// Beyond every byte of a stream: none.
+pub(crate) const NONE: u64 = u64::MAX;
+
+/// What all loss recoveries share: sequence numbers, timer, round trip, window. What every segment touches comes first, so
+/// that it lies together; there no time is [`Time::NEVER`] and no byte [`NONE`].
 #[repr(C)]
 pub struct Core {
-    /// The congestion window.
-    pub cc: CongestionController,
     /// The first byte not acknowledged.
     pub una: u64,
     /// The next byte to send.
     pub nxt: u64,
     /// The byte after the highest ever sent.
     pub max: u64,
-    /// The end of the stream as far as the application has written it.
-    pub(crate) written: u64,
     /// The receiver's window in bytes.
     pub wnd: u64,
+    /// The end of the stream as far as the application has written it.
+    pub(crate) written: u64,
+    /// When the retransmission timer expires.
+    pub(crate) deadline: Time,
+    /// The right edge of the window after a predicted acknowledgement.
+    pub(crate) edge: u64,
     /// Bytes of a full segment.
     pub mss: u32,
+    /// Segments that fast recovery allows beyond the congestion window; zero outside.
+    pub inflation: u32,
     /// Duplicate acknowledgements in a row.
     pub dupacks: u32,
-    /// What may go out now.
+    /// What may be sent now.
     pub quota: SendQuota,
+    /// Whether header prediction may be used at all.
+    pub(crate) predictable: bool,
+    /// Whether the next segment is predicted: after a predicted acknowledgement, new, full and in the window.
+    pub(crate) straight: bool,
+    /// Whether the next new segment says that the window was reduced.
+    pub(crate) announce_cut: bool,
+    /// The flags of data that may be marked: ECT, or none.
+    pub(crate) ect: Flags,
+    /// The congestion window.
+    pub cc: CongestionController,
+    /// The end of the segment whose round trip is being measured, and when it was sent.
+    pub(crate) timed_end: u64,
+    pub(crate) timed_sent: Time,
+    /// Since when nothing has been under way, once something was.
+    pub(crate) idle_since: Time,
+    /// A segment to send again before anything else.
+    pub resend: Option<u64>,
+    /// What has been counted.
+    pub counters: SendCounters,
+    pub(crate) rtt: Rtt,
     /// Why the window was last reduced.
     pub state: CongestionState,
     /// Whether the first two duplicate acknowledgements let a new segment out.
@@ -105,22 +134,10 @@ pub struct Core {
     pub ns2_rules: bool,
     /// Whether the timer goes on while nothing is under way, as that of ns-2's Vegas.
     pub(crate) timer_runs_on: bool,
-    /// Whether the next new segment says that the window was cut.
-    pub(crate) announce_cut: bool,
     /// Whether the last mark came at a window of one segment: the next one there backs the timer off.
     pub(crate) marked_at_one: bool,
-    /// What an acknowledgement must pass before the window is cut again.
+    /// What an acknowledgement must pass before the window is reduced again.
     pub recover: Option<u64>,
-    /// A segment to send again before anything else.
-    pub resend: Option<u64>,
-    pub(crate) deadline: Option<Time>,
-    /// Since when nothing has been under way, once something was.
-    pub(crate) idle_since: Option<Time>,
-    /// The end of the segment whose round trip is being measured, and when it was sent.
-    pub(crate) timed: Option<(u64, Time)>,
-    /// What has been counted.
-    pub counters: SendCounters,
-    pub(crate) rtt: Rtt,
     pub(crate) restart_window: f64,
     pub(crate) usage: CwndUsage,
     /// When it was last asked whether the window may grow.
@@ -136,8 +153,8 @@ pub struct Core {
 impl Core {
     /// The most that could be under way with so much inflation, in segments, as windows are cut from.
     #[must_use]
-    pub fn window(&self, inflation: u64) -> f64 {
-        (self.cc.cwnd() + inflation as f64).min(self.wnd as f64 / f64::from(self.mss))
+    pub fn window(&self, inflation: u32) -> f64 {
+        (self.cc.cwnd() + f64::from(inflation)).min(self.wnd as f64 / f64::from(self.mss))
     }
 
     /// Whether duplicate acknowledgements may cut the window: everything sent before the last cut has been acknowledged,
@@ -154,19 +171,37 @@ impl Core {
         let flight = self.max - self.una;
         self.advance(ack);
         self.round = None;
-        if let Some((end, sent)) = self.timed.take_if(|(end, _)| ack >= *end) {
-            self.rtt.sample(sent, now);
+        if ack >= self.timed_end {
+            let (end, sent) = self.end_measurement(now);
             let mss = f64::from(self.mss);
             let since = (self.max - end) as f64 / mss + 1.0;
             self.round = Some(RoundTrip { rtt: now.since(sent), sent: since, flight: flight as f64 / mss });
-            if !self.marked_at_one {
-                self.rtt.end_back_off();
+        }
+        self.set_timer(now);
+    }
+
+    /// The segment that was timed is acknowledged: its end, and when it was sent.
+    fn end_measurement(&mut self, now: Time) -> (u64, Time) {
+        let (end, sent) = (mem::replace(&mut self.timed_end, NONE), self.timed_sent);
+        self.rtt.sample(sent, now);
+        if !self.marked_at_one {
+            self.rtt.end_back_off();
+        }
+        (end, sent)
+    }
+
+    /// New data was acknowledged: the timer starts anew, or stops when nothing is under way. A window below one segment
+    /// waits for it even then.
+    #[inline(always)]
+    fn set_timer(&mut self, now: Time) {
+        self.deadline = now + self.rtt.timeout();
+        self.idle_since = Time::NEVER;
+        if self.max <= self.una {
+            self.idle_since = now;
+            if self.cc.cwnd() >= 1.0 {
+                self.deadline = Time::NEVER;
             }
         }
-        let all = self.max <= self.una;
-        let wait = !all || self.cc.cwnd() < 1.0;
-        self.deadline = wait.then(|| now + self.rtt.timeout());
-        self.idle_since = all.then_some(now);
     }
 
     /// The position in the stream alone.
@@ -193,14 +228,13 @@ impl Core {
         self.asked = now;
     }
 
-    /// Fast retransmit: the lost segment goes again, and the window is halved if it has not been for these data. Gives the
-    /// inflation for the duplicates seen.
-    pub fn enter(&mut self, halve: bool, inflation: u64, now: Time) -> u64 {
+    /// Fast retransmit: the lost segment goes again, and the window is halved if it has not been for these data.
+    pub fn enter(&mut self, halve: bool, now: Time) {
         if halve {
             self.recover = Some(self.max);
             // RFC 5681, eq. 4: two segments at the least.
             let least = if self.ns2_rules { 0.0 } else { 2.0 };
-            let window = self.window(inflation);
+            let window = self.window(self.inflation);
             self.cc.on_congestion(window, least);
             self.announce_cut = true;
         }
@@ -208,7 +242,6 @@ impl Core {
         self.counters.fast_retransmits += 1;
         self.resend = Some(self.una);
         self.restart_timer(now);
-        u64::from(DUP_THRESH)
     }
 
     /// The next new segment announces the reduction to the receiver (RFC 3168, CWR).
@@ -218,13 +251,13 @@ impl Core {
 
     /// The timer starts anew, and what was being measured is not (Karn's rule: it may be sent again).
     pub fn restart_timer(&mut self, now: Time) {
-        self.timed = None;
+        self.timed_end = NONE;
         self.restart_timer_only(now);
     }
 
     /// The timer alone.
     pub fn restart_timer_only(&mut self, now: Time) {
-        self.deadline = Some(now + self.rtt.timeout());
+        self.deadline = now + self.rtt.timeout();
     }
 
     /// The acknowledgement ends a recovery: what filled the hole brought it, not the segment that was being timed.
@@ -234,7 +267,8 @@ impl Core {
 
     /// A measurement that this acknowledgement ends counts for the back-off, not for the estimate.
     pub fn forget_sample(&mut self, ack: u64) {
-        if self.timed.take_if(|(end, _)| ack >= *end).is_some() {
+        if ack >= self.timed_end {
+            self.timed_end = NONE;
             self.rtt.end_back_off();
         }
     }
@@ -252,23 +286,35 @@ impl Core {
     /// Whether there is a next byte that the window lets out, given what recovery adds to it.
     #[must_use]
     #[inline(always)]
-    pub fn fits(&self, inflation: u64) -> bool {
+    pub fn fits(&self, inflation: u32) -> bool {
         // Far fewer segments than 2^32 fill the receiver's window.
-        let segments = u64::from(self.cc.cwnd() as u32) + inflation;
+        let segments = u64::from(self.cc.cwnd() as u32) + u64::from(inflation);
         let usable = segments.saturating_mul(u64::from(self.mss)).min(self.wnd);
         let end = self.nxt + u64::from(self.length_at(self.nxt));
         self.sendable(self.nxt) && end <= self.una.saturating_add(usable)
     }
 
+    /// Segments beyond the congestion window that the quota allows.
+    #[inline(always)]
+    fn allowance(&self) -> u32 {
+        if self.quota == SendQuota::One { self.dupacks } else { self.inflation }
+    }
+
+    /// Nothing may be sent if the window holds no more. After idling that is not known yet.
+    #[inline]
+    pub fn close_full_window(&mut self) {
+        if self.quota != SendQuota::Nothing && self.idle_since == Time::NEVER && !self.fits(self.allowance()) {
+            self.quota = SendQuota::Nothing;
+        }
+    }
+
     /// The next byte that the window lets out, given what recovery adds to it.
     #[inline(always)]
-    pub fn next_in_window(&mut self, inflation: u64) -> Option<u64> {
-        let more = match self.quota {
-            SendQuota::Nothing => return None,
-            SendQuota::Window | SendQuota::Delayed | SendQuota::Burst(_) => inflation,
-            SendQuota::One => u64::from(self.dupacks),
-        };
-        if !self.fits(more) {
+    pub fn next_in_window(&mut self) -> Option<u64> {
+        if self.quota == SendQuota::Nothing {
+            return None;
+        }
+        if !self.fits(self.allowance()) {
             self.quota = SendQuota::Nothing;
             return None;
         }
@@ -312,7 +358,8 @@ impl Core {
     /// The window starts anew after an idle timeout, once there is something to send.
     #[cold]
     pub(crate) fn restart_if_idle(&mut self, now: Time) {
-        if self.idle_since.is_some_and(|since| now.since(since) > self.rtt.timeout()) && self.sendable(self.nxt) {
+        // None is later than now.
+        if now.since(self.idle_since) > self.rtt.timeout() && self.sendable(self.nxt) {
             self.end_idle(now);
             let window = self.restart_window.min(self.cc.cwnd());
             self.cc.set_cwnd(window);
@@ -321,8 +368,9 @@ impl Core {
 
     #[inline]
     fn end_idle(&mut self, now: Time) {
-        if let Some(since) = self.idle_since.take() {
-            self.cc.on_pause(now.since(since));
+        if self.idle_since != Time::NEVER {
+            self.cc.on_pause(now.since(self.idle_since));
+            self.idle_since = Time::NEVER;
             self.asked = now;
         }
     }
@@ -337,7 +385,9 @@ impl Core {
         self.counters.segments += 1;
         if end > self.max {
             self.max = end;
-            self.timed.get_or_insert((end, now));
+            if self.timed_end == NONE {
+                (self.timed_end, self.timed_sent) = (end, now);
+            }
             flags = self.label(flags);
         } else {
             self.counters.retransmissions += 1;
@@ -346,26 +396,28 @@ impl Core {
             }
             if !self.ns2_rules {
                 // Karn's rule: what is sent again is not measured.
-                self.timed.take_if(|(timed, _)| seq < *timed && *timed <= end);
+                if seq < self.timed_end && self.timed_end <= end {
+                    self.timed_end = NONE;
+                }
             }
         }
-        if self.deadline.is_none() || (nothing_under_way && !self.timer_runs_on) {
-            self.deadline = Some(now + self.rtt.timeout());
+        if self.deadline == Time::NEVER || (nothing_under_way && !self.timer_runs_on) {
+            self.deadline = now + self.rtt.timeout();
         }
         self.end_idle(now);
         self.usage.note(self.una, self.nxt, self.cc.cwnd(), self.mss);
-        *segment = Segment { seq, len, flags, ..Segment::default() };
+        segment.set(seq, len, flags);
     }
 
     /// RFC 3168, Sec. 6.1.2 and 6.1.5: only new data answers a mark, and only new data may be marked.
     #[inline]
     fn label(&mut self, flags: Flags) -> Flags {
-        let answer = core::mem::take(&mut self.announce_cut) && self.ecn;
-        flags.with_if(self.ecn || self.per_packet_feedback, Flags::ECT).with_if(answer, Flags::CWR)
+        let answer = mem::take(&mut self.announce_cut) && self.ecn;
+        flags.with(self.ect).with_if(answer, Flags::CWR)
     }
 
     /// RFC 3168, Section 6.1.2: a mark halves the window, once for each window of data.
-    pub(crate) fn on_mark(&mut self, ack: u64, inflation: u64) {
+    pub(crate) fn on_mark(&mut self, ack: u64) {
         // Nothing recovered from is byte 0 to ns-2: marks wait for the first data to be acknowledged.
         let recover = self.recover.or(self.ns2_rules.then_some(0));
         // A timeout has answered what was sent before it; ns-2 answers that again.
@@ -379,7 +431,7 @@ impl Core {
             }
             self.marked_at_one = at_one;
             let least = if self.ns2_rules || at_one { 0.0 } else { 1.0 };
-            let window = self.window(inflation);
+            let window = self.window(self.inflation);
             self.cc.on_congestion(window, least);
             self.announce_cut = true;
             self.counters.mark_responses += 1;

@@ -24,6 +24,18 @@ impl Reno {
     pub fn new(initial_window: f64, initial_ssthresh: f64) -> Reno {
         Reno { cwnd: initial_window, ssthresh: whole(initial_ssthresh) }
     }
+
+    /// The whole segments that the window holds.
+    #[inline]
+    pub(crate) fn segments(&self) -> u32 {
+        self.cwnd as u32
+    }
+
+    /// An acknowledgement lets the window grow.
+    #[inline]
+    pub(crate) fn grow(&mut self) {
+        self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
+    }
 }
 
 impl CongestionControl for Reno {
@@ -39,7 +51,7 @@ impl CongestionControl for Reno {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         if ack.limited {
-            self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
+            self.grow();
         }
     }
 

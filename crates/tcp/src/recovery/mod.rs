@@ -20,52 +20,43 @@ use crate::send_core::{CongestionState, Core, DUP_THRESH};
 use alloc::boxed::Box;
 use sluicegate_base::Time;
 
-/// Fast recovery as Reno and NewReno have it: duplicates inflate the window.
-#[derive(Clone, Copy, Debug, Default)]
-struct FastRecovery {
-    /// Segments that duplicate acknowledgements have added, less what partial ones have taken.
-    inflation: u64,
-    /// Whether a fast retransmit is being recovered from.
-    recovering: bool,
+/// Fast recovery as Reno and NewReno have it: duplicates inflate the window, which is what says that it goes on.
+#[inline]
+fn on_dup_ack(core: &mut Core, now: Time) {
+    core.dupacks += 1;
+    if core.dupacks == DUP_THRESH {
+        let halve = core.recovered();
+        if halve || core.state == CongestionState::Cwr {
+            // A window that a mark has just halved is not halved again (RFC 3168, Section 6.1.2).
+            core.enter(halve, now);
+            core.inflation = DUP_THRESH;
+        }
+    } else if core.dupacks > DUP_THRESH && core.inflation > 0 {
+        core.inflation += 1;
+    }
 }
 
-impl FastRecovery {
-    fn on_dup_ack(&mut self, core: &mut Core, now: Time) {
-        core.dupacks += 1;
-        if core.dupacks == DUP_THRESH {
-            let halve = core.recovered();
-            if halve || core.state == CongestionState::Cwr {
-                // A window that a mark has just halved is not halved again (RFC 3168, Section 6.1.2).
-                self.inflation = core.enter(halve, self.inflation, now);
-                self.recovering = true;
-            }
-        } else if core.dupacks > DUP_THRESH && self.recovering {
-            self.inflation += 1;
-        }
+/// New data is acknowledged and nothing of the recovery is left.
+#[inline]
+fn exit(core: &mut Core, segment: &Segment, now: Time) {
+    let recovering = core::mem::take(&mut core.inflation) > 0;
+    if core.state == CongestionState::Recovery {
+        core.state = CongestionState::Open;
     }
+    core.acknowledge(segment.ack, now);
+    if recovering {
+        core.forget_round();
+    }
+    core.grow(segment, now);
+}
 
-    /// New data is acknowledged and nothing of the recovery is left.
-    #[inline]
-    fn exit(&mut self, core: &mut Core, segment: &Segment, now: Time) {
-        let recovering = core::mem::take(self).recovering;
-        if core.state == CongestionState::Recovery {
-            core.state = CongestionState::Open;
-        }
-        core.acknowledge(segment.ack, now);
-        if recovering {
-            core.forget_round();
-        }
-        core.grow(segment, now);
-    }
+/// The timer has expired: what duplicates said is forgotten.
+fn forget_dup_acks(core: &mut Core) {
+    (core.dupacks, core.inflation) = (0, 0);
 }
 
 /// A loss recovery algorithm.
 pub trait Recovery: Send {
-    /// Segments that may be under way beyond the congestion window (fast recovery's inflation).
-    fn inflation(&self) -> u64 {
-        0
-    }
-
     /// An acknowledgement of new data.
     fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time);
 
@@ -77,13 +68,13 @@ pub trait Recovery: Send {
 
     /// Whether the window lets anything out.
     fn open(&self, core: &Core) -> bool {
-        core.fits(self.inflation())
+        core.fits(core.inflation)
     }
 
     /// The byte to send next; `None` when nothing may be sent now, as always while the send quota is empty.
     #[inline]
     fn next(&mut self, core: &mut Core) -> Option<u64> {
-        core.next_in_window(self.inflation())
+        core.next_in_window()
     }
 }
 
@@ -107,6 +98,12 @@ impl LossRecovery {
     pub fn other(recovery: impl Recovery + 'static) -> LossRecovery {
         LossRecovery::Other(Box::new(recovery))
     }
+
+    /// Whether it leaves to the core what happens outside recovery, so that header prediction may stand for it.
+    #[must_use]
+    pub fn predictable(&self) -> bool {
+        matches!(self, LossRecovery::Tahoe(_) | LossRecovery::Reno(_) | LossRecovery::NewReno(_))
+    }
 }
 
 macro_rules! of_each {
@@ -123,15 +120,11 @@ macro_rules! of_each {
 
 impl Recovery for LossRecovery {
     #[inline]
-    fn inflation(&self) -> u64 {
-        of_each!(self, recovery => recovery.inflation())
-    }
-
-    #[inline]
     fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
         of_each!(self, recovery => recovery.on_new_ack(core, segment, now));
     }
 
+    #[inline]
     fn on_dup_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
         of_each!(self, recovery => recovery.on_dup_ack(core, segment, now));
     }
@@ -149,7 +142,7 @@ impl Recovery for LossRecovery {
         match self {
             LossRecovery::Other(recovery) => recovery.next(core),
             // The others leave this to the window.
-            _ => core.next_in_window(self.inflation()),
+            _ => core.next_in_window(),
         }
     }
 }

@@ -10,49 +10,42 @@
 //! | RFC 6582: at the end cwnd = min(ssthresh, max(flight, 1) + 1), or ssthresh | cwnd as the deflations left it | ns-2 with `exit_recovery_fix_` off; below ssthresh slow start makes up for it |
 //! | RFC 6582: the window limits what is sent in recovery | and no acknowledgement there lets out more than two segments beside a retransmission | ns-2, `send_much(0, 0, 2)` |
 
-use super::{FastRecovery, Recovery};
+use super::{Recovery, exit, forget_dup_acks, on_dup_ack};
 use crate::cc::CongestionControl;
 use crate::segment::Segment;
 use crate::send_core::{CongestionState, Core, SendQuota};
 use sluicegate_base::Time;
 
 /// Segments that one acknowledgement lets out during recovery.
-const BURST: u32 = 2;
+const BURST: u8 = 2;
 
 /// The state of NewReno's fast recovery.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NewReno {
-    fast: FastRecovery,
     /// Whether a partial acknowledgement has come in this recovery.
     partial: bool,
 }
 
-impl NewReno {
-    /// RFC 6582, Section 3.2, step 3: the window shrinks by what has left it, less the segment that is sent again.
-    fn deflate(&mut self, core: &mut Core, acked: u64) {
-        let segments = acked.div_ceil(u64::from(core.mss)).max(1);
-        if self.fast.inflation > segments {
-            self.fast.inflation -= segments - 1;
-        } else {
-            core.cc.set_cwnd(core.cc.cwnd() - (segments - self.fast.inflation) as f64);
-            self.fast.inflation = 1;
-        }
+/// RFC 6582, Section 3.2, step 3: the window shrinks by what has left it, less the segment that is sent again.
+fn deflate(core: &mut Core, acked: u64) {
+    let segments = acked.div_ceil(u64::from(core.mss)).max(1);
+    let inflation = u64::from(core.inflation);
+    if inflation > segments {
+        core.inflation -= (segments - 1) as u32;
+    } else {
+        core.cc.set_cwnd(core.cc.cwnd() - (segments - inflation) as f64);
+        core.inflation = 1;
     }
 }
 
 impl Recovery for NewReno {
     #[inline]
-    fn inflation(&self) -> u64 {
-        self.fast.inflation
-    }
-
-    #[inline]
     fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
         // An acknowledgement that brings a mark from beyond the recovery has ended it.
         let partial =
             core.state == CongestionState::Recovery && core.recover.is_some_and(|recover| segment.ack < recover);
-        if self.fast.recovering && partial {
-            self.deflate(core, segment.ack - core.una);
+        if core.inflation > 0 && partial {
+            deflate(core, segment.ack - core.una);
             core.advance(segment.ack);
             if !self.partial {
                 self.partial = true;
@@ -64,20 +57,22 @@ impl Recovery for NewReno {
             return;
         }
         self.partial = false;
-        self.fast.exit(core, segment, now);
+        exit(core, segment, now);
         core.quota = SendQuota::Window;
     }
 
+    #[inline]
     fn on_dup_ack(&mut self, core: &mut Core, _segment: &Segment, now: Time) {
-        self.fast.on_dup_ack(core, now);
+        on_dup_ack(core, now);
         core.quota = match SendQuota::after_dup(core) {
             SendQuota::Window => SendQuota::Burst(BURST),
             other => other,
         };
+        core.close_full_window();
     }
 
     fn on_timeout(&mut self, core: &mut Core, _now: Time) {
-        core.dupacks = 0;
-        *self = NewReno::default();
+        forget_dup_acks(core);
+        self.partial = false;
     }
 }

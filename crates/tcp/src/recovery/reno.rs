@@ -8,34 +8,30 @@
 //! | RFC 2581: cwnd = ssthresh + 3 on entry, deflated to ssthresh on exit | cwnd is the half, the inflation is counted apart and dropped at the first new acknowledgement | the same window; ns-2's `dupwnd_` |
 //! | nothing on several losses in a window | no second halving until an acknowledgement passes the highest byte sent at the last one | ns-2, `bugFix_`; RFC 6582's "recover" |
 
-use super::{FastRecovery, Recovery};
+use super::{Recovery, exit, forget_dup_acks, on_dup_ack};
 use crate::segment::Segment;
 use crate::send_core::{Core, SendQuota};
 use sluicegate_base::Time;
 
-/// The state of Reno's fast recovery.
+/// Reno keeps nothing beyond the core.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Reno(FastRecovery);
+pub struct Reno;
 
 impl Recovery for Reno {
     #[inline]
-    fn inflation(&self) -> u64 {
-        self.0.inflation
-    }
-
-    #[inline]
     fn on_new_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
-        self.0.exit(core, segment, now);
+        exit(core, segment, now);
         core.quota = SendQuota::Window;
     }
 
+    #[inline]
     fn on_dup_ack(&mut self, core: &mut Core, _segment: &Segment, now: Time) {
-        self.0.on_dup_ack(core, now);
+        on_dup_ack(core, now);
         core.quota = SendQuota::after_dup(core);
+        core.close_full_window();
     }
 
     fn on_timeout(&mut self, core: &mut Core, _now: Time) {
-        core.dupacks = 0;
-        *self = Reno::default();
+        forget_dup_acks(core);
     }
 }

@@ -118,7 +118,7 @@ impl Sack {
         // The duplicates have left the network; the lost segment is sent again without counting.
         self.counter = (core.max - core.una).div_ceil(u64::from(core.mss)) as i64 - i64::from(DUP_THRESH);
         self.high = core.end_of(core.una);
-        core.enter(halve, 0, now);
+        core.enter(halve, now);
         core.quota = if self.pipe == Pipe::Rfc6675 { SendQuota::Window } else { SendQuota::Nothing };
     }
 }
@@ -203,7 +203,7 @@ impl Recovery for Sack {
 
     fn next(&mut self, core: &mut Core) -> Option<u64> {
         if !self.recovering || !matches!(core.quota, SendQuota::Window | SendQuota::Delayed) {
-            return core.next_in_window(0);
+            return core.next_in_window();
         }
         let within = |core: &Core, at: u64| at + u64::from(core.length_at(at)) <= core.una.saturating_add(core.wnd);
         let lost = self.lost_below(core.mss);

@@ -5,26 +5,22 @@
 //! not wait: the segment of limited transmit, and the retransmissions of Reno, NewReno and SACK (`output` in `send_one`,
 //! `dupack_action` and `partialnewack_helper`).
 
-use alloc::boxed::Box;
-use sluicegate_base::{Span, Stream, Time};
+use sluicegate_base::{Span, Stream};
 
-/// The delay of one sender.
+/// The random delays of one sender.
 pub(super) struct SendJitter {
-    most: Span,
+    max: Span,
     rng: Stream,
-    /// Until when what the window lets out waits.
-    pub due: Option<Time>,
 }
 
 impl SendJitter {
-    /// A delay of up to `most`, from its own random stream.
-    pub fn new(most: Span, rng: Stream) -> Box<SendJitter> {
-        Box::new(SendJitter { most, rng, due: None })
+    /// Delays of up to `max`, from their own random stream.
+    pub fn new(max: Span, rng: Stream) -> SendJitter {
+        SendJitter { max, rng }
     }
 
-    /// Something is to be sent from `now` on: it waits, or what waits already takes it along.
-    pub fn hold(&mut self, now: Time) {
-        let SendJitter { most, rng, due } = self;
-        due.get_or_insert_with(|| now + Span(rng.below(most.0.saturating_add(1))));
+    /// The next delay.
+    pub fn draw(&mut self) -> Span {
+        Span(self.rng.below(self.max.0.saturating_add(1)))
     }
 }

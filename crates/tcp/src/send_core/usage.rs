@@ -20,6 +20,11 @@ impl CwndUsage {
         CwndUsage { validated, ..CwndUsage::default() }
     }
 
+    /// Whether it is asked at all.
+    pub fn validated(&self) -> bool {
+        self.validated
+    }
+
     /// A segment has been sent; all before `nxt` is under way from `una` on.
     #[inline]
     pub fn note(&mut self, una: u64, nxt: u64, cwnd: f64, mss: u32) {
