@@ -1,10 +1,13 @@
 //! A host as its connections use it: parameters with the profile filled in, and the algorithms that they choose.
 
-use crate::cc::{self, CongestionController, VegasParams, VegasRules};
+use crate::cc::{self, CongestionControl, CongestionController, VegasParams, VegasRules};
 use crate::params::{Algorithm, CwndValidation, TcpParams};
 use crate::recovery::{self, LossRecovery, Pipe};
 use crate::rtt::RtoConfig;
 use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::fmt;
 use sluicegate_base::Span;
 
 /// A host as its connections use it: parameters with the profile filled in.
@@ -52,6 +55,31 @@ pub struct Host {
     pub handshake: bool,
     /// Whether a limited transfer ends with an exchange.
     pub closing: bool,
+    /// A congestion controller of one's own; `algorithm` then chooses the loss recovery alone.
+    pub controller: Option<OwnController>,
+}
+
+/// Makes the congestion controller of a connection.
+pub type MakeController = dyn Fn(&Host) -> Box<dyn CongestionControl> + Send + Sync;
+
+/// How a host makes a congestion controller that is not part of the package.
+#[derive(Clone)]
+pub struct OwnController {
+    name: String,
+    make: Arc<MakeController>,
+}
+
+impl fmt::Debug for OwnController {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// Two are equal if they are the same one.
+impl PartialEq for OwnController {
+    fn eq(&self, other: &OwnController) -> bool {
+        Arc::ptr_eq(&self.make, &other.make)
+    }
 }
 
 impl Host {
@@ -90,7 +118,58 @@ impl Host {
             vegas_rules: params.resolve(&params.vegas_rules, "vegas_rules"),
             handshake: params.resolve(&params.handshake, "handshake"),
             closing: params.resolve(&params.closing, "closing"),
+            controller: None,
         }
+    }
+
+    /// This host with a congestion controller of one's own for each connection, and the loss recovery of its algorithm. The
+    /// controller is shown what is sent, may pace it, and may ask for rate samples.
+    ///
+    /// ```
+    /// use sluicegate_base::{Link, Params, Rate};
+    /// use sluicegate_tcp::cc::{Ack, CongestionControl};
+    /// use sluicegate_tcp::{Host, TcpParams};
+    /// use std::sync::Arc;
+    ///
+    /// /// A window of two bandwidth-delay products, paced at the greatest delivery rate seen.
+    /// struct Greatest {
+    ///     rate: Option<Rate>,
+    ///     cwnd: f64,
+    /// }
+    ///
+    /// impl CongestionControl for Greatest {
+    ///     fn cwnd(&self) -> f64 {
+    ///         self.cwnd
+    ///     }
+    ///     fn ssthresh(&self) -> f64 {
+    ///         self.cwnd
+    ///     }
+    ///     fn wants_rate_samples(&self) -> bool {
+    ///         true
+    ///     }
+    ///     fn on_ack(&mut self, ack: &Ack) {
+    ///         if let Some(sample) = ack.rate.filter(|sample| Some(sample.rate()) > self.rate) {
+    ///             self.rate = Some(sample.rate());
+    ///             self.cwnd = (2 * sample.delivered / 960).max(4) as f64;
+    ///         }
+    ///     }
+    ///     fn pacing_rate(&self) -> Option<Rate> {
+    ///         self.rate
+    ///     }
+    ///     fn on_congestion(&mut self, _window: f64, _least: f64) {}
+    ///     fn on_timeout(&mut self, _window: f64, _cut: bool) {}
+    ///     fn set_cwnd(&mut self, _cwnd: f64) {}
+    /// }
+    ///
+    /// let params = TcpParams::defaults(&Link { rate: Rate(10_000_000), packet: 1000 })?;
+    /// let make = |_: &Host| -> Box<dyn CongestionControl> { Box::new(Greatest { rate: None, cwnd: 10.0 }) };
+    /// let host = Host::new(&params).with_controller("greatest", Arc::new(make));
+    /// # assert_eq!(sluicegate_tcp::Connection::opener(&host, sluicegate_base::Span::ZERO).cwnd(), 10.0);
+    /// # Ok::<(), sluicegate_base::params::Problem>(())
+    /// ```
+    #[must_use]
+    pub fn with_controller(self, name: &str, make: Arc<MakeController>) -> Host {
+        Host { controller: Some(OwnController { name: name.into(), make }), ..self }
     }
 
     /// Whether acknowledgements report what has come out of order.
@@ -127,6 +206,9 @@ impl Host {
     /// A new window for a connection of this host.
     #[must_use]
     pub fn congestion_control(&self) -> CongestionController {
+        if let Some(own) = &self.controller {
+            return CongestionController::Observer((own.make)(self));
+        }
         let most = self.window as f64 / f64::from(self.mss);
         match self.algorithm {
             Algorithm::Cubic => CongestionController::other(cc::Cubic::new(self.initial_window, self.initial_ssthresh)),

@@ -10,7 +10,7 @@ use crate::params::CwndValidation;
 use crate::recovery::{LossRecovery, Recovery};
 use crate::rtt::Rtt;
 use crate::segment::{Flags, Segment};
-use crate::send_core::{CongestionState, Core, CwndUsage, NONE, SendQuota};
+use crate::send_core::{CongestionState, Core, CwndUsage, NONE, Observation, SendQuota};
 use alloc::boxed::Box;
 use core::fmt;
 use jitter::SendJitter;
@@ -20,10 +20,13 @@ use sluicegate_base::{Span, Stream, Time};
 #[repr(C)]
 pub struct Sender {
     core: Core,
-    /// When what waits for the host may be sent.
+    /// When what waits may be sent: the earlier of the two below.
     release: Time,
     recovery: LossRecovery,
     jitter: Option<Box<SendJitter>>,
+    /// When what waits for the host's jitter may be sent, and what waits for the pace.
+    jitter_due: Time,
+    pace_due: Time,
 }
 
 impl fmt::Debug for Sender {
@@ -38,6 +41,10 @@ impl Sender {
     #[must_use]
     pub fn new(host: &Host, phase: Span) -> Sender {
         let (cc, recovery) = (host.congestion_control(), host.recovery());
+        let observation = match &cc {
+            CongestionController::Observer(controller) => Some(Box::new(Observation::new(&**controller, host.sack()))),
+            _ => None,
+        };
         let usage = CwndUsage::new(host.cwnd_validation == CwndValidation::Linux);
         let per_packet_feedback = host.per_packet_feedback();
         let core = Core {
@@ -82,8 +89,10 @@ impl Sender {
             timed_out: None,
             acked: 0,
             round: None,
+            observation,
         };
-        Sender { core, release: Time::NEVER, recovery, jitter: None }
+        let never = Time::NEVER;
+        Sender { core, release: never, recovery, jitter: None, jitter_due: never, pace_due: never }
     }
 
     /// From now on what the window lets out waits for a random time up to `most` (ns-2, `overhead_`).
@@ -152,6 +161,10 @@ impl Sender {
         } else if ack > core.una {
             core.marked_at_one = false;
         }
+        core.acked = ack - core.una;
+        if core.observation.is_some() {
+            core.sample_rate(segment, now);
+        }
         if core.per_packet_feedback {
             // Duplicates in recovery answer what was sent before the loss, and data that repeats an acknowledgement no packet.
             let again = segment.occupies() || core.recover.is_some_and(|recover| ack <= recover);
@@ -161,12 +174,14 @@ impl Sender {
             }
         }
         if ack > core.una {
-            core.acked = ack - core.una;
             self.recovery.on_new_ack(core, segment, now);
         } else if (core.max > core.una || (core.ns2_rules && core.sendable(core.nxt))) && !segment.occupies() {
             // Only a segment without data can be a duplicate acknowledgement, and only while data is under way (RFC 5681,
             // Section 2). To ns-2 it is one always, and ends the wait of a window below one segment.
             self.recovery.on_dup_ack(core, segment, now);
+        }
+        if core.observation.is_some() {
+            core.report_rate(now);
         }
     }
 
@@ -174,8 +189,7 @@ impl Sender {
     pub fn on_timer(&mut self, now: Time) {
         self.core.straight = false;
         if self.release <= now {
-            self.release = Time::NEVER;
-            self.core.quota = SendQuota::Delayed;
+            self.release_due(now);
         }
         let core = &mut self.core;
         if now < core.deadline {
@@ -210,6 +224,19 @@ impl Sender {
         self.recovery.on_timeout(core, now);
     }
 
+    /// What waited may be sent.
+    #[cold]
+    fn release_due(&mut self, now: Time) {
+        if self.jitter_due <= now {
+            self.jitter_due = Time::NEVER;
+            self.core.quota = SendQuota::Delayed;
+        }
+        if self.pace_due <= now {
+            self.pace_due = Time::NEVER;
+        }
+        self.release = self.jitter_due.min(self.pace_due);
+    }
+
     /// Whether [`poll_into`](Sender::poll_into) may give a segment; if not, it would change nothing either.
     #[inline]
     #[must_use]
@@ -231,6 +258,9 @@ impl Sender {
     #[inline(never)]
     fn poll_any_into(&mut self, now: Time, segment: &mut Segment) -> bool {
         self.core.straight = false;
+        if self.core.observation.is_some() && self.paced(now) {
+            return false;
+        }
         let resend = self.core.resend.take();
         let at = match resend {
             Some(at) => at,
@@ -241,7 +271,12 @@ impl Sender {
                 if self.jitter.is_some() && self.waits(now) {
                     return false;
                 }
-                let Some(at) = self.recovery.next(&mut self.core) else { return false };
+                let Some(at) = self.recovery.next(&mut self.core) else {
+                    if self.core.observation.is_some() {
+                        self.core.check_app_limited();
+                    }
+                    return false;
+                };
                 at
             }
         };
@@ -285,10 +320,21 @@ impl Sender {
         true
     }
 
+    /// Whether what may be sent has to wait for the pace; it goes when [`on_timer`](Sender::on_timer) is due.
+    #[cold]
+    fn paced(&mut self, now: Time) -> bool {
+        let next = self.core.observation.as_ref().map_or(now, |observation| observation.next);
+        let waits = now < next && (self.core.resend.is_some() || self.core.quota != SendQuota::Nothing);
+        self.pace_due = if waits { next } else { Time::NEVER };
+        self.release = self.jitter_due.min(self.pace_due);
+        waits
+    }
+
     fn hold(&mut self, now: Time) {
         // What waits already takes the rest along.
-        if let (Some(jitter), Time::NEVER) = (&mut self.jitter, self.release) {
-            self.release = now + jitter.draw();
+        if let (Some(jitter), Time::NEVER) = (&mut self.jitter, self.jitter_due) {
+            self.jitter_due = now + jitter.draw();
+            self.release = self.jitter_due.min(self.pace_due);
         }
     }
 

@@ -1,13 +1,17 @@
 //! What all loss recoveries share of a sender: sequence numbers, timer, round trip, window, what may be sent.
 
+mod observation;
 mod prediction;
+mod rate;
 mod usage;
 
+pub(crate) use observation::Observation;
 pub(crate) use usage::CwndUsage;
 
 use crate::cc::{Ack, CongestionControl, CongestionController, RoundTrip};
 use crate::rtt::Rtt;
 use crate::segment::{Flags, Segment};
+use alloc::boxed::Box;
 use core::mem;
 use sluicegate_base::Time;
 
@@ -148,6 +152,8 @@ pub struct Core {
     /// Bytes that the acknowledgement being worked on covers, and the round trip that it ends.
     pub(crate) acked: u64,
     pub(crate) round: Option<RoundTrip>,
+    /// What a controller that observes needs.
+    pub(crate) observation: Option<Box<Observation>>,
 }
 
 impl Core {
@@ -222,10 +228,16 @@ impl Core {
             if !limited {
                 self.cc.on_pause(now.since(self.asked));
             }
-            let segments = self.acked as f64 / f64::from(self.mss);
-            self.cc.on_ack(&Ack { segments, now, srtt: self.rtt.srtt(), round: self.round, limited });
+            let ack = self.ack(limited, now);
+            self.cc.on_ack(&ack);
         }
         self.asked = now;
+    }
+
+    fn ack(&mut self, limited: bool, now: Time) -> Ack {
+        let segments = self.acked as f64 / f64::from(self.mss);
+        let rate = self.observation.as_mut().and_then(|observation| observation.sample.take());
+        Ack { segments, now, srtt: self.rtt.srtt(), round: self.round, limited, rate }
     }
 
     /// Fast retransmit: the lost segment goes again, and the window is halved if it has not been for these data.
@@ -383,7 +395,8 @@ impl Core {
         let mut flags = Flags::default().with_if(fin, Flags::FIN);
         let nothing_under_way = self.una == self.max;
         self.counters.segments += 1;
-        if end > self.max {
+        let retransmission = end <= self.max;
+        if !retransmission {
             self.max = end;
             if self.timed_end == NONE {
                 (self.timed_end, self.timed_sent) = (end, now);
@@ -407,6 +420,9 @@ impl Core {
         self.end_idle(now);
         self.usage.note(self.una, self.nxt, self.cc.cwnd(), self.mss);
         segment.set(seq, len, flags);
+        if self.observation.is_some() {
+            self.observe(seq, len, end, retransmission, now);
+        }
     }
 
     /// RFC 3168, Sec. 6.1.2 and 6.1.5: only new data answers a mark, and only new data may be marked.

@@ -138,7 +138,7 @@ mod tests {
         let mut now = Time::ZERO;
         while now.since(Time::ZERO).as_secs() < k {
             let segments = cubic.cwnd;
-            cubic.on_ack(&Ack { segments, now, srtt, round: None, limited: true });
+            cubic.on_ack(&Ack { segments, now, srtt, round: None, limited: true, rate: None });
             now += srtt;
             let t = now.since(Time::ZERO).as_secs();
             let expected = 0.4 * (t - k) * (t - k) * (t - k) + 1000.0;
@@ -155,7 +155,14 @@ mod tests {
         let mut cubic = Cubic::new(10.0, 10.0);
         cubic.on_congestion(20.0, 2.0);
         for n in 0..14 {
-            cubic.on_ack(&Ack { segments: 1.0, now: Time(n), srtt: Span::from_millis(1), round: None, limited: true });
+            cubic.on_ack(&Ack {
+                segments: 1.0,
+                now: Time(n),
+                srtt: Span::from_millis(1),
+                round: None,
+                limited: true,
+                rate: None,
+            });
         }
         assert!((cubic.cwnd - (14.0 + ALPHA)).abs() < 0.02, "{}", cubic.cwnd);
     }
@@ -169,7 +176,14 @@ mod tests {
         cubic.on_timeout(50.0, true);
         assert_eq!((cubic.cwnd, cubic.ssthresh), (1.0, 35.0));
         cubic.set_cwnd(35.0);
-        cubic.on_ack(&Ack { segments: 1.0, now: Time::ZERO, srtt: Span::from_millis(100), round: None, limited: true });
+        cubic.on_ack(&Ack {
+            segments: 1.0,
+            now: Time::ZERO,
+            srtt: Span::from_millis(100),
+            round: None,
+            limited: true,
+            rate: None,
+        });
         assert_eq!((cubic.w_max, cubic.epoch), (35.0, Some((Time::ZERO, 0.0))), "RFC 9438, Sec. 4.8: K = 0");
     }
 }

@@ -21,7 +21,7 @@ pub use vegas::{Vegas, VegasParams, VegasRules};
 pub use vegas_ns2::VegasNs2;
 
 use alloc::boxed::Box;
-use sluicegate_base::{Span, Time};
+use sluicegate_base::{Rate, Span, Time};
 
 /// One round trip, measured by a segment that was sent once: from when it was sent until it was acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,6 +47,50 @@ pub struct Ack {
     pub round: Option<RoundTrip>,
     /// Whether the window was what limited the sender; if not it may shrink, but is not to grow.
     pub limited: bool,
+    /// How fast data was delivered, if the controller [asks](CongestionControl::wants_rate_samples) for it.
+    pub rate: Option<RateSample>,
+}
+
+/// How fast the network delivered data while one segment was under way (draft-cheng-iccrg-delivery-rate-estimation-02,
+/// Sec. 3.1.2). The segment is the one delivered now that was sent last.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateSample {
+    /// Bytes delivered from when the segment was sent until now.
+    pub delivered: u64,
+    /// The time that took: the longer of the time in which those bytes were sent and that in which they were acknowledged.
+    pub interval: Span,
+    /// Whether the application had less to send than the window allowed, so that the path may be faster.
+    pub is_app_limited: bool,
+    /// The round trip of the segment, unless it was sent more than once.
+    pub rtt: Option<Span>,
+    /// Bytes delivered on this connection until the segment was sent, and until now: where one is at least what the other
+    /// was, a round trip has passed.
+    pub prior_delivered: u64,
+    /// Bytes delivered on this connection until now.
+    pub total_delivered: u64,
+    /// Bytes delivered by this acknowledgement alone.
+    pub newly_delivered: u64,
+}
+
+impl RateSample {
+    /// Bytes of the stream delivered, over time.
+    #[must_use]
+    pub fn rate(&self) -> Rate {
+        Rate((self.delivered as f64 * 8.0 / self.interval.as_secs()) as u64)
+    }
+}
+
+/// A segment that has just been sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// When.
+    pub now: Time,
+    /// Bytes of the stream that it carries.
+    pub bytes: u32,
+    /// Bytes sent and not acknowledged, these included; after a timeout those that were sent again.
+    pub in_flight: u64,
+    /// Whether it was sent before.
+    pub retransmission: bool,
 }
 
 /// A round trip of which every segment was timed by itself.
@@ -127,6 +171,24 @@ pub trait CongestionControl: Send {
 
     /// Sets the window without a loss: the start, a restart after idling, a partial deflation.
     fn set_cwnd(&mut self, cwnd: f64);
+
+    /// A segment with data or the end of the stream was sent. This and what follows is for controllers that
+    /// [observe](CongestionController::Observer).
+    fn on_sent(&mut self, _sent: &Sent) {}
+
+    /// An acknowledgement gave a rate sample but lets no window grow: it was a duplicate, came in recovery or with a mark.
+    fn on_delivery(&mut self, _ack: &Ack) {}
+
+    /// Whether acknowledgements are to bring rate samples. Asked once, when the connection begins.
+    fn wants_rate_samples(&self) -> bool {
+        false
+    }
+
+    /// The rate at which the sender is to space what it sends, retransmissions included, in bits of the stream per second;
+    /// `None` for as the window allows. Asked after each segment.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
 }
 
 /// A congestion control as a sender holds it: the usual one by its type, so that reading its window is no call, any other
@@ -136,6 +198,8 @@ pub enum CongestionController {
     Reno(Reno),
     /// Any other.
     Other(Box<dyn CongestionControl>),
+    /// One that is also shown what is sent, may pace it, and may ask for rate samples.
+    Observer(Box<dyn CongestionControl>),
 }
 
 impl CongestionController {
@@ -150,7 +214,7 @@ macro_rules! of_each {
     ($self:ident, $controller:ident => $what:expr) => {
         match $self {
             CongestionController::Reno($controller) => $what,
-            CongestionController::Other($controller) => $what,
+            CongestionController::Other($controller) | CongestionController::Observer($controller) => $what,
         }
     };
 }
@@ -192,6 +256,22 @@ impl CongestionControl for CongestionController {
 
     fn set_cwnd(&mut self, cwnd: f64) {
         of_each!(self, controller => controller.set_cwnd(cwnd));
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        of_each!(self, controller => controller.on_sent(sent));
+    }
+
+    fn on_delivery(&mut self, ack: &Ack) {
+        of_each!(self, controller => controller.on_delivery(ack));
+    }
+
+    fn wants_rate_samples(&self) -> bool {
+        of_each!(self, controller => controller.wants_rate_samples())
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        of_each!(self, controller => controller.pacing_rate())
     }
 }
 

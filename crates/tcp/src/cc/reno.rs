@@ -77,7 +77,7 @@ mod tests {
     use super::*;
     use sluicegate_base::{Span, Time};
 
-    const ACK: Ack = Ack { segments: 1.0, now: Time::ZERO, srtt: Span::ZERO, round: None, limited: true };
+    const ACK: Ack = Ack { segments: 1.0, now: Time::ZERO, srtt: Span::ZERO, round: None, limited: true, rate: None };
 
     /// RFC 5681 by hand.
     #[test]

@@ -154,7 +154,7 @@ mod tests {
     const PARAMS: VegasParams = VegasParams { alpha: 1.0, beta: 3.0, gamma: 1.0, cut: 0.25 };
 
     fn ack(round: Option<RoundTrip>) -> Ack {
-        Ack { segments: 1.0, now: Time::ZERO, srtt: Span::ZERO, round, limited: true }
+        Ack { segments: 1.0, now: Time::ZERO, srtt: Span::ZERO, round, limited: true, rate: None }
     }
 
     /// A round trip of so many milliseconds with a full window: its first acknowledgement ends the measurement.
