@@ -2,8 +2,7 @@
 
 use crate::document::ScenarioError;
 use crate::network::NetworkParams;
-use crate::scenario::fields;
-use crate::section::{Section, json};
+use crate::section::{Section, fields, json};
 use serde_json::{Map, Value as Json};
 use sluicegate_base::{Rate, Span, Stream, Value};
 use sluicegate_netsim::source::{self, RoundTrip, Way};

@@ -1,8 +1,7 @@
 //! Groups whose connections come and go: their keys read, and what of a host they need.
 
 use crate::document::ScenarioError;
-use crate::scenario::fields;
-use crate::section::Section;
+use crate::section::{Section, fields};
 use crate::vectors;
 use serde_json::{Map, Value as Json};
 use sluicegate_base::params::{Params, Raw};

@@ -4,8 +4,7 @@
 
 use crate::document::{Item, Node, Place, ScenarioError};
 use crate::foreign::{self, Build, Foreign};
-use crate::scenario::fields;
-use crate::section::{Found, Section, object, value};
+use crate::section::{Found, Section, fields, object, value};
 use serde_json::{Map, Value as Json};
 use sluicegate_aqm::{
     Class, ClassEntry, ClassFilter, ClassParams, Discipline, Packet, Proportional, all, build, contain, is_container,

@@ -7,13 +7,13 @@ use crate::memory::{Memory, Path};
 use crate::network::{NetworkParams, Run, RunParams};
 use crate::population;
 use crate::queueing::{Queueing, Unused, queue};
-use crate::section::{Section, fill_from_profile, json, object};
+use crate::section::{Section, fields, json, typed};
 use crate::topology::{self, LinkSpec};
 use serde_json::{Map, Value as Json};
 use sluicegate_aqm::Proportional;
 use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
 use sluicegate_base::params::{Table, did_you_mean};
-use sluicegate_base::{Declared, Link, Params, Rate, Span, Stream, Time, Value};
+use sluicegate_base::{Rate, Span, Stream, Time, Value};
 use sluicegate_netsim::source::{
     self, Connections, Flow, FlowParams, Ftp, Http, OnOff, Poisson, SourcePlan, Telnet, Udp, Way,
 };
@@ -80,10 +80,10 @@ impl Scenario {
         let root = Section { document: &document, path: "", place: Place::Line(1), entries: &document.root };
         root.refuse_unknown(&[], &["network", "queue", "flows", "run"])?;
         let mut resolved = Map::new();
-        let (links, dumbbell) = topology::read(&root, &section(&root, "network")?, &mut resolved)?;
-        let (queue, unused) = queue(&section(&root, "queue")?, links[0].rate, &mut resolved)?;
+        let (links, dumbbell) = topology::read(&root, &root.table("network")?, &mut resolved)?;
+        let (queue, unused) = queue(&root.table("queue")?, links[0].rate, &mut resolved)?;
         let mut groups = flows(&root, &links, dumbbell.as_ref(), &mut resolved)?;
-        let run_section = section(&root, "run")?;
+        let run_section = root.table("run")?;
         run_section.refuse_unknown(&[Table::of::<Run>()], &[])?;
         let run: RunParams = typed::<Run>(&run_section, links[0].rate, "run", &mut resolved)?;
         resolved["run"]["sample"] = json(&Value::Time(run.interval()));
@@ -206,44 +206,6 @@ impl Scenario {
         let proportional = self.queue.proportional();
         Ok(LinkPlan { name, rate, delay, framing, discipline, queue, watched: true, proportional })
     }
-}
-
-/// The table at `key` of the root; an absent one is empty.
-fn section<'a>(root: &Section<'a>, key: &'static str) -> Result<Section<'a>, ScenarioError> {
-    let (place, entries): (Place, &'a [(String, Item)]) = match root.get(key) {
-        None => (Place::Line(1), &[]),
-        Some(Item { place, node: Node::Table(entries) }) => (*place, entries),
-        Some(_) => return Err(root.error(key, &format!("must be a table: [{key}]"))),
-    };
-    Ok(Section { document: root.document, path: key, place, entries })
-}
-
-/// Reads one declared thing into its typed parameters and its resolved form.
-pub(crate) fn typed<T: Declared>(
-    section: &Section<'_>,
-    rate: Rate,
-    name: &str,
-    resolved: &mut Map<String, Json>,
-) -> Result<T::Params, ScenarioError> {
-    let mut map = Map::new();
-    let params = fields::<T>(section, rate, &mut map)?;
-    resolved.insert(name.to_owned(), Json::Object(map));
-    Ok(params)
-}
-
-pub(crate) fn fields<T: Declared>(
-    section: &Section<'_>,
-    rate: Rate,
-    map: &mut Map<String, Json>,
-) -> Result<T::Params, ScenarioError> {
-    let table = Table::of::<T>();
-    let link = Link { rate, packet: 1000 };
-    let found = section.read(&table)?;
-    let values = section.resolve(&table, &found, &link)?;
-    object(&table, &values, map);
-    fill_from_profile(&table, &found, map);
-    let built = T::Params::build(&mut |at| values[at].clone(), &link);
-    Ok(built.unwrap_or_else(|problem| unreachable!("resolved values build: {problem:?}")))
 }
 
 fn flows(

@@ -3,7 +3,7 @@
 use crate::document::{Document, Item, Node, Place, ScenarioError, shown};
 use serde_json::{Map, Value as Json};
 use sluicegate_base::params::{DefaultValue, Problem, Raw, Rule, Table, Values, did_you_mean};
-use sluicegate_base::{Link, Value};
+use sluicegate_base::{Declared, Link, Params, Rate, Value};
 use sluicegate_tcp::profiles::{PROFILES, Profile};
 
 /// A table of the document, and what it is called in messages.
@@ -58,6 +58,16 @@ impl<'a> Section<'a> {
             Node::Leaf(raw) => Some(raw),
             _ => None,
         }
+    }
+
+    /// The table at a key of the root; an absent one is empty.
+    pub fn table(&self, key: &'static str) -> Result<Section<'a>, ScenarioError> {
+        let (place, entries): (Place, &'a [(String, Item)]) = match self.get(key) {
+            None => (Place::Line(1), &[]),
+            Some(Item { place, node: Node::Table(entries) }) => (*place, entries),
+            Some(_) => return Err(self.error(key, &format!("must be a table: [{key}]"))),
+        };
+        Ok(Section { document: self.document, path: key, place, entries })
     }
 
     /// An error at a key of this section, or at its beginning when the key is not there.
@@ -127,6 +137,35 @@ impl<'a> Section<'a> {
             None => self.document.error(self.place, self.path, &why),
         }
     }
+}
+
+/// Reads one declared thing into its typed parameters and its resolved form.
+pub(crate) fn typed<T: Declared>(
+    section: &Section<'_>,
+    rate: Rate,
+    name: &str,
+    resolved: &mut Map<String, Json>,
+) -> Result<T::Params, ScenarioError> {
+    let mut map = Map::new();
+    let params = fields::<T>(section, rate, &mut map)?;
+    resolved.insert(name.to_owned(), Json::Object(map));
+    Ok(params)
+}
+
+/// The same, where the resolved values go into a map that holds others too.
+pub(crate) fn fields<T: Declared>(
+    section: &Section<'_>,
+    rate: Rate,
+    map: &mut Map<String, Json>,
+) -> Result<T::Params, ScenarioError> {
+    let table = Table::of::<T>();
+    let link = Link { rate, packet: 1000 };
+    let found = section.read(&table)?;
+    let values = section.resolve(&table, &found, &link)?;
+    object(&table, &values, map);
+    fill_from_profile(&table, &found, map);
+    let built = T::Params::build(&mut |at| values[at].clone(), &link);
+    Ok(built.unwrap_or_else(|problem| unreachable!("resolved values build: {problem:?}")))
 }
 
 /// The host profile that these values choose; `None` for a declaration without profiles.

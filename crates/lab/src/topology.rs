@@ -2,8 +2,7 @@
 
 use crate::document::{Node, Place, ScenarioError};
 use crate::network::{LinkParams, Network, NetworkLink, NetworkParams};
-use crate::scenario::{fields, typed};
-use crate::section::Section;
+use crate::section::{Section, fields, typed};
 use serde_json::{Map, Value as Json};
 use sluicegate_base::params::{Raw, Table, did_you_mean};
 use sluicegate_base::{Rate, Size, Span};
