@@ -4,14 +4,14 @@
 //! class's own `dequeue` returned, so that any discipline can be in it, another container too.
 
 use crate::configure;
-use crate::discipline::{Ctx, Discipline, DropReason, Packet, unknown};
+use crate::discipline::{Ctx, Discipline, DropReason, Packet};
 use crate::drop_tail::DropTail;
 use crate::fifo::{Buffer, Limit};
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
-use sluicegate_base::params::Raw;
+use sluicegate_base::params::{FIXED, Raw, unknown};
 use sluicegate_base::{About, Declared, Link, Params, Range, Size, Time, params};
 
 params! {
@@ -170,7 +170,7 @@ impl<P: Packet> Classes<P> {
         let found = class.and_then(|(at, key)| Some((self.list.get_mut(at.parse::<usize>().ok()?)?, key)));
         let (class, key) = found.ok_or_else(|| unknown(name, &[]))?;
         if ClassParams::FIELDS.iter().any(|field| field.name == key) {
-            return Err("cannot change while the queue is in use".to_owned());
+            return Err(FIXED.to_owned());
         }
         class.queue.set(key, value, ctx)
     }

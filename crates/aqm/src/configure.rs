@@ -1,12 +1,11 @@
 //! Parameters changed while a queue is in use: one mechanism for all disciplines of the registry.
 
-use crate::discipline::{Ctx, Discipline, FlowKey, unknown};
+use crate::discipline::{Ctx, Discipline, FlowKey};
 use crate::fifo::Buffer;
-use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
-use sluicegate_base::params::{DefaultValue, Given, Problem, Raw};
+use sluicegate_base::params::{DefaultValue, Given, Problem, Raw, changed};
 use sluicegate_base::{Declared, Field, Link, Params, Time};
 
 /// A discipline whose parameters may change while it is in use.
@@ -75,15 +74,7 @@ impl<P, D: Configure<P>> Discipline<P> for Configured<D> {
         if name.contains('.') {
             return self.discipline.set(name, value, ctx); // of a class, if it holds classes
         }
-        let names: Vec<&str> = fields::<D>().iter().map(|field| field.name).collect();
-        let at = names.iter().position(|known| *known == name).ok_or_else(|| unknown(name, &names))?;
-        if fields::<D>()[at].fixed {
-            return Err("cannot change while the queue is in use".to_owned());
-        }
-        let mut values = self.params.values();
-        values[at] = Some(fields::<D>()[at].read(value)?);
-        let params =
-            D::Params::from_values(&mut |at| values[at].clone()).map_err(|problem| problem.text().to_owned())?;
+        let (at, params) = changed(&self.params, name, value)?;
         self.params = params.clone();
         self.derived.retain(|follows| *follows != at);
         self.discipline.configure(params, ctx);

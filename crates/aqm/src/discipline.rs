@@ -1,10 +1,9 @@
 //! What a queue discipline is, what it needs to know of a packet, and what its driver provides.
 
 use crate::fifo::Buffer;
-use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
-use sluicegate_base::params::Raw;
+use sluicegate_base::params::{Raw, unknown};
 use sluicegate_base::{Ecn, Link, Stream, Time, choices};
 
 /// Which flow a packet belongs to: a flow number in the simulator, a keyed hash of the 5-tuple for real packets.
@@ -175,9 +174,4 @@ pub trait Discipline<P>: Send {
     fn for_each(&self, visit: &mut dyn FnMut(&P)) {
         self.buffer().for_each(visit);
     }
-}
-
-/// Error message for an unknown parameter.
-pub(crate) fn unknown(name: &str, known: &[&str]) -> String {
-    "no such parameter: \"".to_owned() + name + "\"" + &sluicegate_base::params::did_you_mean(name, known)
 }

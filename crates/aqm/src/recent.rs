@@ -49,6 +49,12 @@ impl Recent {
         Recent { n: n.max(1), flows: VecDeque::new() }
     }
 
+    /// How many it remembers at the most.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.n
+    }
+
     /// A packet of this flow was marked or dropped.
     #[inline]
     pub fn record(&mut self, flow: FlowKey) {

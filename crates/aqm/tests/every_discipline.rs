@@ -440,10 +440,7 @@ fn parameters_of_a_class_change_too() {
         (0..30).for_each(|_| harness.submit(TestPacket { bytes: 1000, class: 1, ..TestPacket::default() }));
         assert_eq!(harness.set("classes.1.limit", &Raw::Integer(10)), Ok(()));
         assert_eq!((harness.discipline.packets(), harness.dropped.len()), (10, 20), "{name}");
-        assert_eq!(
-            harness.set("classes.1.class", &Raw::Integer(2)).unwrap_err(),
-            "cannot change while the queue is in use"
-        );
+        assert_eq!(harness.set("classes.1.class", &Raw::Integer(2)).unwrap_err(), "cannot change while it is in use");
         assert!(harness.set("classes.7.limit", &Raw::Integer(2)).unwrap_err().starts_with("no such parameter"));
         harness.assert_conserved();
     }
@@ -482,8 +479,5 @@ fn what_cannot_change_says_why() {
     assert_eq!(refused("candidate", Raw::Integer(2)), "no such parameter: \"candidate\"; did you mean \"candidates\"?");
     assert_eq!(refused("candidates", Raw::Integer(0)), "must be at least 1 and at most 64 packets");
     assert_eq!(refused("min_th", Raw::Integer(60)), "min_th < max_th");
-    assert_eq!(
-        defaults("dcn", 1).set("hb_flows", &Raw::Integer(9)).unwrap_err(),
-        "cannot change while the queue is in use"
-    );
+    assert_eq!(defaults("dcn", 1).set("hb_flows", &Raw::Integer(9)).unwrap_err(), "cannot change while it is in use");
 }

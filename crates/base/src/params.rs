@@ -578,6 +578,29 @@ impl Table {
     }
 }
 
+/// The same parameters but for one, read from what a document writes; also gives which one it is. The error is the rule
+/// that this breaks.
+pub fn changed<P: Params>(params: &P, name: &str, raw: &Raw) -> Result<(usize, P), String> {
+    let names: Vec<&str> = P::FIELDS.iter().map(|field| field.name).collect();
+    let at = names.iter().position(|known| *known == name).ok_or_else(|| unknown(name, &names))?;
+    if P::FIELDS[at].fixed {
+        return Err(FIXED.to_owned());
+    }
+    let mut values = params.values();
+    values[at] = Some(P::FIELDS[at].read(raw)?);
+    let params = P::from_values(&mut |at| values[at].clone()).map_err(|problem| problem.text().to_owned())?;
+    Ok((at, params))
+}
+
+/// What to say of a parameter that is [`fixed`](Field::fixed).
+pub const FIXED: &str = "cannot change while it is in use";
+
+/// What to say of a name that no parameter has.
+#[must_use]
+pub fn unknown(name: &str, known: &[&str]) -> String {
+    format!("no such parameter: {name:?}{}", did_you_mean(name, known))
+}
+
 /// ` (did you mean "…"?)` with the nearest of `known`, or nothing when none is near.
 #[must_use]
 pub fn did_you_mean(given: &str, known: &[&str]) -> String {

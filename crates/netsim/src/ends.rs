@@ -5,6 +5,7 @@ use crate::preparation::Preparation;
 use crate::source::telnet::Typing;
 use crate::source::{Clocked, SourcePlan};
 use prefetch_index::prefetch_index;
+use sluicegate_base::params::{FIXED, Raw};
 use sluicegate_base::{Span, Stream, Time};
 use sluicegate_tcp::send::SendCounters;
 use sluicegate_tcp::{Connection, Host};
@@ -91,6 +92,14 @@ impl Ends {
         match self {
             Ends::Tcp(tcp) if to == End::Receiver => tcp.preparation.as_mut().map_or(now, |p| p.ready(data, now)),
             _ => now,
+        }
+    }
+
+    /// Changes a parameter of a source that sends by the clock; the error says why it cannot.
+    pub fn set(&mut self, name: &str, value: &Raw) -> Result<(), String> {
+        match self {
+            Ends::Clocked(source) => source.set(name, value),
+            Ends::Tcp(_) | Ends::Many => Err(FIXED.to_owned()),
         }
     }
 

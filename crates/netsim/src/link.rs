@@ -27,7 +27,8 @@ pub struct Link {
     pub totals: LinkTotals,
     /// The flows that its queue wants to be sent a source quench, since this was last taken.
     pub quenched: Vec<FlowKey>,
-    proportional: Proportional,
+    /// Which of its marks and drops show who sends most.
+    pub proportional: Proportional,
     /// For each group of packets that the queue chooses among, the flows of the packets of data that it has marked or lost
     /// most recently in proportion to what flows send; kept for links under study only.
     pub recent: Vec<Recent>,
@@ -130,6 +131,23 @@ impl Link {
             }
         }
         self.arm(now, events);
+    }
+
+    /// Lets `work` change the queue or put another in its place; the transmitter then takes what may go.
+    pub fn change<T>(
+        &mut self,
+        now: Time,
+        events: &mut Events,
+        lost: &mut Vec<(QueuedPacket, DropReason)>,
+        work: impl FnOnce(&mut Box<dyn Discipline<QueuedPacket>>, &mut Ctx<'_, QueuedPacket>) -> T,
+    ) -> T {
+        let ctx = Ctx::new(now, &mut self.rng, lost);
+        let done = work(&mut self.queue, &mut ctx.with_quenches(&mut self.quenched));
+        if self.sending.is_none() && self.queue.packets() > 0 {
+            self.transmit(now, events, lost);
+        }
+        self.arm(now, events);
+        done
     }
 
     #[inline(always)]

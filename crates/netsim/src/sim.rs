@@ -1,6 +1,7 @@
 //! The run: events in order until the end, packets from link to link and end to end.
 
 mod ahead;
+mod control;
 mod log;
 mod look;
 mod outcome;
@@ -164,23 +165,7 @@ impl Sim {
     /// Each segment that one event sends, and each flow and packet that a probe looks at, counts as an event too, so
     /// that a call takes about equally long whatever the events are.
     pub fn advance(&mut self, budget: u64) -> bool {
-        self.events.judge_lanes();
-        let until = (self.count + self.work).saturating_add(budget);
-        while self.count + self.work < until {
-            let Some((time, event)) = self.events.pop(self.end) else {
-                self.now = self.end;
-                self.begin_window_if_due();
-                return false;
-            };
-            self.now = time;
-            self.begin_window_if_due();
-            self.count += 1;
-            if self.many {
-                self.fetch();
-            }
-            self.handle(event);
-        }
-        true
+        self.advance_until(self.end, budget)
     }
 
     /// Lets `observer` see what the link or line of this name sends, in order, each packet with the time when its last

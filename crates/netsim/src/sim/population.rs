@@ -48,7 +48,7 @@ pub(super) struct Population {
     groups: Vec<Group>,
     users: Vec<User>,
     /// Exchanges one by one, of groups that keep them.
-    kept: Exchanges,
+    pub kept: Exchanges,
 }
 
 impl Population {
@@ -122,9 +122,9 @@ impl Population {
         self.pool.size()
     }
 
-    /// What is left of it when the run is over.
-    pub fn finish(self) -> (Vec<GroupRow>, Exchanges) {
-        let row = |group: Group| GroupRow {
+    /// What each group has counted.
+    pub fn rows(&self) -> Vec<GroupRow> {
+        let row = |group: &Group| GroupRow {
             group: group.entry,
             kind: group.kind,
             users: match &group.uses {
@@ -133,9 +133,9 @@ impl Population {
             },
             open: group.open,
             most_open: group.most_open,
-            totals: group.totals,
+            totals: group.totals.clone(),
         };
-        (self.groups.into_iter().map(row).collect(), self.kept)
+        self.groups.iter().map(row).collect()
     }
 
     fn open(&mut self, at: u32, opening: &Opening<'_>) -> u32 {

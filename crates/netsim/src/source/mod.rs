@@ -35,6 +35,7 @@ pub use telnet::{Telnet, TelnetParams};
 pub use udp::{Udp, UdpParams};
 pub use way::Way;
 
+use sluicegate_base::params::Raw;
 use sluicegate_base::units::NANOS;
 use sluicegate_base::{Rate, Size, Span, Stream};
 use sluicegate_tcp::Host;
@@ -122,6 +123,14 @@ impl Pace {
         Pace { rate, bytes: bytes(packet_size), remainder: 0, fraction: 0.0 }
     }
 
+    /// Another rate and length, from the next gap on.
+    fn change(&mut self, rate: Rate, packet_size: Size) {
+        if rate != self.rate {
+            (self.rate, self.remainder) = (rate, 0); // a part of the old rate's bit
+        }
+        self.bytes = bytes(packet_size);
+    }
+
     /// The next gap; what whole nanoseconds leave over goes to the one after.
     fn gap(&mut self) -> Span {
         self.rate.time_to_send(self.bytes, &mut self.remainder)
@@ -163,6 +172,16 @@ impl Clocked {
         match self {
             Clocked::Udp(_) | Clocked::Poisson(_) => Span::ZERO,
             Clocked::OnOff(clock) => clock.first(),
+        }
+    }
+
+    /// Changes a declared parameter, from the next packet on. The error is the rule that the value breaks, and nothing has
+    /// changed.
+    pub(crate) fn set(&mut self, name: &str, value: &Raw) -> Result<(), String> {
+        match self {
+            Clocked::Udp(clock) => clock.set(name, value),
+            Clocked::Poisson(clock) => clock.set(name, value),
+            Clocked::OnOff(clock) => clock.set(name, value),
         }
     }
 

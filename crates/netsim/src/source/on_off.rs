@@ -13,6 +13,7 @@
 //! | ns-2: 210 bytes, 64 kbit/s | 1000 bytes, and the rate must be given | as the other sources; the means of 500 ms and the shape of 1.5 are ns-2's |
 
 use super::Pace;
+use sluicegate_base::params::{Raw, changed};
 use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Stream, choices, params};
 
 choices! {
@@ -68,11 +69,8 @@ impl Declared for OnOff {
 
 /// When an on-off source sends.
 pub(crate) struct Clock {
+    params: OnOffParams,
     pace: Pace,
-    on_mean: Span,
-    off_mean: Span,
-    law: Periods,
-    shape: f64,
     /// What is left of the present burst.
     left: Span,
     rng: Stream,
@@ -80,21 +78,20 @@ pub(crate) struct Clock {
 
 impl Clock {
     pub(super) fn new(params: &OnOffParams, rng: Stream) -> Clock {
-        Clock {
-            pace: Pace::new(params.rate, params.packet_size),
-            on_mean: params.on_mean,
-            off_mean: params.off_mean,
-            law: params.distribution,
-            shape: params.shape,
-            left: Span::ZERO,
-            rng,
-        }
+        let pace = Pace::new(params.rate, params.packet_size);
+        Clock { params: params.clone(), pace, left: Span::ZERO, rng }
+    }
+
+    pub(super) fn set(&mut self, name: &str, value: &Raw) -> Result<(), String> {
+        (_, self.params) = changed(&self.params, name, value)?;
+        self.pace.change(self.params.rate, self.params.packet_size);
+        Ok(())
     }
 
     /// A silence, and the first burst begins.
     pub(super) fn first(&mut self) -> Span {
-        let off = self.length(self.off_mean);
-        self.left = self.length(self.on_mean);
+        let off = self.length(self.params.off_mean);
+        self.left = self.length(self.params.on_mean);
         off
     }
 
@@ -103,9 +100,9 @@ impl Clock {
         let mut gap = Span::ZERO;
         // A mean burst holds a gap at least (a rule of the declaration), so this ends after a few rounds.
         while on > self.left {
-            gap = gap + self.left + self.length(self.off_mean);
+            gap = gap + self.left + self.length(self.params.off_mean);
             on = on - self.left;
-            self.left = self.length(self.on_mean);
+            self.left = self.length(self.params.on_mean);
         }
         self.left = self.left - on;
         (self.pace.bytes as u32, gap + on)
@@ -113,9 +110,9 @@ impl Clock {
 
     /// The length of a burst or a silence, to the nearest nanosecond.
     fn length(&mut self, mean: Span) -> Span {
-        let x = match self.law {
+        let x = match self.params.distribution {
             Periods::Exponential => self.rng.exponential(),
-            Periods::Pareto => self.rng.pareto(self.shape),
+            Periods::Pareto => self.rng.pareto(self.params.shape),
         };
         mean.scaled(x)
     }
@@ -165,7 +162,7 @@ mod tests {
                 let rates: Vec<f64> = (1..=8)
                     .map(|seed| {
                         let mut clock = clock(law, shape, seed);
-                        (clock.on_mean, clock.off_mean) = (Span::from_millis(on), Span::from_millis(off));
+                        (clock.params.on_mean, clock.params.off_mean) = (Span::from_millis(on), Span::from_millis(off));
                         let n = 100_000;
                         let time = (0..n).fold(clock.first().0, |time, _| time + clock.next().1.0);
                         f64::from(n) * GAP / time as f64
@@ -212,7 +209,7 @@ mod tests {
     #[test]
     fn no_silence_is_a_constant_rate() {
         let mut clock = clock(Periods::Exponential, 1.5, 3);
-        clock.off_mean = Span::ZERO;
+        clock.params.off_mean = Span::ZERO;
         assert_eq!(clock.first(), Span::ZERO);
         assert!((0..10_000).all(|_| clock.next() == (1000, Span::from_millis(1))));
     }

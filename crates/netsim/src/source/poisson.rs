@@ -8,6 +8,7 @@
 //! | ns-2 has no such source: an exponential on-off source whose bursts have no length stands in | a source of its own | its rate is then the mean rate |
 
 use super::Pace;
+use sluicegate_base::params::{Raw, changed};
 use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Stream, choices, params};
 
 choices! {
@@ -53,19 +54,25 @@ impl Declared for Poisson {
 
 /// When a Poisson source sends.
 pub(crate) struct Clock {
+    params: PoissonParams,
     pace: Pace,
-    sizes: Sizes,
     rng: Stream,
 }
 
 impl Clock {
     pub(super) fn new(params: &PoissonParams, rng: Stream) -> Clock {
-        Clock { pace: Pace::new(params.rate, params.packet_size), sizes: params.sizes, rng }
+        Clock { pace: Pace::new(params.rate, params.packet_size), params: params.clone(), rng }
+    }
+
+    pub(super) fn set(&mut self, name: &str, value: &Raw) -> Result<(), String> {
+        (_, self.params) = changed(&self.params, name, value)?;
+        self.pace.change(self.params.rate, self.params.packet_size);
+        Ok(())
     }
 
     pub(super) fn next(&mut self) -> (u32, Span) {
         let gap = self.pace.random_gap(self.rng.exponential());
-        let bytes = match self.sizes {
+        let bytes = match self.params.sizes {
             Sizes::Fixed => self.pace.bytes,
             Sizes::Exponential => ((self.pace.bytes as f64 * self.rng.exponential() + 0.5) as u64).max(1),
         };

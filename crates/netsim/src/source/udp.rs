@@ -8,6 +8,7 @@
 //! | ns-2: `random_` draws each gap from 1 ± ½ times the mean | `jitter` scales that: 1 is `random_`, 0 is none | small jitter keeps sources from falling into step without blurring the rate |
 
 use super::Pace;
+use sluicegate_base::params::{Raw, changed};
 use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Stream, params};
 
 params! {
@@ -43,21 +44,27 @@ impl Declared for Udp {
 
 /// When a constant-bit-rate source sends.
 pub(crate) struct Clock {
+    params: UdpParams,
     pace: Pace,
-    jitter: f64,
     rng: Stream,
 }
 
 impl Clock {
     pub(super) fn new(params: &UdpParams, rng: Stream) -> Clock {
-        Clock { pace: Pace::new(params.rate, params.packet_size), jitter: params.jitter, rng }
+        Clock { pace: Pace::new(params.rate, params.packet_size), params: params.clone(), rng }
+    }
+
+    pub(super) fn set(&mut self, name: &str, value: &Raw) -> Result<(), String> {
+        (_, self.params) = changed(&self.params, name, value)?;
+        self.pace.change(self.params.rate, self.params.packet_size);
+        Ok(())
     }
 
     pub(super) fn next(&mut self) -> (u32, Span) {
-        let gap = if self.jitter == 0.0 {
+        let gap = if self.params.jitter == 0.0 {
             self.pace.gap()
         } else {
-            self.pace.random_gap(1.0 + self.jitter * (self.rng.uniform() - 0.5))
+            self.pace.random_gap(1.0 + self.params.jitter * (self.rng.uniform() - 0.5))
         };
         (self.pace.bytes as u32, gap)
     }
