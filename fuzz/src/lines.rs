@@ -5,7 +5,7 @@
 use sluicegate_base::Stream;
 use sluicegate_base::params::{Field, Kind, Table};
 use sluicegate_lab::network::{Network, NetworkLink, Run};
-use sluicegate_lab::scenario::{COMMON, SOURCES};
+use sluicegate_lab::flows::{COMMON, SOURCES};
 
 const HEADERS: &[&str] = &["[network]", "[[network.links]]", "[queue]", "[queue.python]", "[[flows]]", "[run]"];
 

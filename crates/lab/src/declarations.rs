@@ -1,8 +1,8 @@
 //! Everything declared, as JSON: what the generated classes, the manual and `disciplines --json` are made from.
 
+use crate::flows::{COMMON, SOURCES};
 use crate::network::{Network, NetworkLink, Run};
 use crate::results::{ResultTable, tables};
-use crate::scenario::{COMMON, SOURCES};
 use crate::section::{default_json, json as value_json};
 use crate::{VERSION, replay};
 use serde_json::{Value as Json, json};

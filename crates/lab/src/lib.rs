@@ -6,6 +6,7 @@
 //! | [`section`] | one table of a document read against its declarations |
 //! | [`network`] | the declarations of the network and the run |
 //! | [`access`] | each flow's own way to the network, its round trip drawn |
+//! | [`flows`] | the groups of flows, read |
 //! | [`foreign`] | a discipline that is written elsewhere, such as in Python |
 //! | [`population`] | groups whose connections come and go, read |
 //! | [`queueing`] | the discipline of a queue, and of its classes, read and built |
@@ -20,6 +21,7 @@
 pub mod access;
 pub mod declarations;
 pub mod document;
+pub mod flows;
 pub mod foreign;
 pub mod memory;
 pub mod network;
