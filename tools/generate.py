@@ -237,6 +237,8 @@ def json_schema(declarations: Declaration) -> Declaration:
     dumbbell = json_table(declarations["network"]["fields"])
     links = {"type": "array", "minItems": 1, "items": json_table(declarations["link"]["fields"])}
     flows = [json_table(source["fields"], kind={"const": source["name"]}) for source in declarations["sources"]]
+    change = json_table(declarations["change"]["fields"], value={"description": "The value that it gets."})
+    change["required"].append("value")
     for flow in flows:
         flow["required"] = ["kind", *flow.get("required", [])]
     return {
@@ -260,6 +262,7 @@ def json_schema(declarations: Declaration) -> Declaration:
             "queue": queue,
             "flows": {"type": "array", "minItems": 1, "items": {"oneOf": flows}},
             "run": json_table(declarations["run"]["fields"]),
+            "changes": {"type": "array", "items": change},
         },
         "required": ["network", "flows"],
         "additionalProperties": False,

@@ -4,10 +4,12 @@
 
 use sluicegate_base::Stream;
 use sluicegate_base::params::{Field, Kind, Table};
-use sluicegate_lab::network::{Network, NetworkLink, Run};
+use sluicegate_lab::changes::ChangeEntry;
 use sluicegate_lab::flows::{COMMON, SOURCES};
+use sluicegate_lab::network::{Network, NetworkLink, Run};
 
-const HEADERS: &[&str] = &["[network]", "[[network.links]]", "[queue]", "[queue.python]", "[[flows]]", "[run]"];
+const HEADERS: &[&str] =
+    &["[network]", "[[network.links]]", "[queue]", "[queue.python]", "[[flows]]", "[run]", "[[changes]]"];
 
 /// Values of no kind in particular, and at the edges of all.
 const ODD: &[&str] =
@@ -19,6 +21,7 @@ fn tables() -> Vec<(String, Table)> {
         ("network.".to_owned(), Table::of::<Network>()),
         ("network.links.0.".to_owned(), Table::of::<NetworkLink>()),
         ("run.".to_owned(), Table::of::<Run>()),
+        ("changes.0.".to_owned(), Table::of::<ChangeEntry>()),
     ];
     for entry in sluicegate_aqm::all() {
         all.push((format!("queue.{}.", entry.table.about.name), entry.table));
@@ -99,6 +102,7 @@ fn complete(lines: &mut Vec<String>, at: usize, rng: &mut Stream) {
     let kind = section.iter().find_map(|line| line.strip_prefix("kind")).unwrap_or_default();
     let fits = |(prefix, table): &(String, Table)| match name.as_str() {
         "network.links" => prefix == "network.links.0.",
+        "changes" => prefix == "changes.0.",
         "flows" if prefix == "flows.0." => {
             let source = SOURCES.iter().find(|tables| tables.iter().any(|each| each.about.name == table.about.name));
             source.is_none_or(|tables| kind.contains(&format!("{:?}", tables[0].about.name)))

@@ -5,12 +5,12 @@
 
 use sluicegate_aqm::Discipline;
 use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
-use sluicegate_base::{Rate, Size, quantity};
+use sluicegate_base::{Rate, Size, Time, quantity};
 use sluicegate_lab::replay::reader::{Capture, Next};
 use sluicegate_lab::replay::results::Report;
 use sluicegate_lab::replay::{Failure, Progress, Replay, ReplayScenario};
-use sluicegate_lab::{Foreign, Scenario, ScenarioError};
-use sluicegate_netsim::{QueuedPacket, Sim};
+use sluicegate_lab::{Foreign, Scenario, ScenarioError, Simulation};
+use sluicegate_netsim::QueuedPacket;
 use std::cell::RefCell;
 use std::io::{self, Write};
 use std::rc::Rc;
@@ -149,11 +149,13 @@ fn read_and_begin(text: &str, sets: &[(String, String)]) {
         return;
     }
     let plan = scenario.plan_with(&mut stand_in);
-    let mut sim = Sim::new(plan.expect("the stand-in is always built"));
-    if !sim.advance(EVENTS) {
-        let outcome = sim.finish();
-        let _ = sluicegate_lab::results::summary(&scenario, &outcome);
-        let _ = sluicegate_lab::results::tables(&outcome);
+    let mut simulation = Simulation::new(scenario, plan.expect("the stand-in is always built"));
+    // A change ends a call too.
+    for _ in 0..3 {
+        if !simulation.advance(Time::NEVER, EVENTS / 3, &mut stand_in).expect("the changes have been tried") {
+            let _ = simulation.finish();
+            return;
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Everything declared, as JSON: what the generated classes, the manual and `disciplines --json` are made from.
 
+use crate::changes::ChangeEntry;
 use crate::flows::{COMMON, SOURCES};
 use crate::network::{Network, NetworkLink, Run};
 use crate::results::{ResultTable, tables};
@@ -132,6 +133,7 @@ pub fn declarations() -> Json {
         "link": declared(&[Table::of::<NetworkLink>()], &[]),
         "class": declared(&[Table::of::<ClassEntry>()], &[]),
         "run": declared(&[Table::of::<Run>()], &[]),
+        "change": declared(&[Table::of::<ChangeEntry>()], &[]),
         "tables": columns(&tables(&empty)),
         "replay_tables": columns(&replay::results::declared()),
         "drop_reasons": DropReason::ALL.iter().map(|r| json!({"name": r.word(), "doc": r.doc()})).collect::<Vec<_>>(),

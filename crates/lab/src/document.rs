@@ -90,29 +90,28 @@ impl Document {
 
     /// Puts `value` at a dotted key such as `flows.1.rate`, reading it as TOML if it is, else as a text.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), ScenarioError> {
-        let fail = |rule: &str| Err(ScenarioError(format!("sets: {key}: {rule}")));
-        let node = match Document::parse(&format!("value = {value}"), "").map(|parsed| parsed.root) {
-            Ok(mut root) if root.len() == 1 => root.remove(0).1.into_set().node,
-            Ok(_) => return fail("must be one value"),
-            Err(_) => Node::Leaf(Raw::Text(value.to_owned())),
-        };
+        self.put(key, given(key, value)?)
+    }
+
+    /// Puts an item at a dotted key, with the place that it has.
+    pub fn put(&mut self, key: &str, item: Item) -> Result<(), ScenarioError> {
+        let Document { name, root } = self;
+        let fail = |rule: &str| Err(error_at(name, item.place, key, rule));
         let parts: Vec<&str> = key.split('.').collect();
         if parts.iter().any(|part| part.is_empty()) {
             return fail("must be a dotted key, such as queue.discipline");
         }
         if parts.len() > DEEPEST {
             let short: String = key.chars().take(40).collect();
-            return Err(ScenarioError(format!(
-                "sets: {short}…: must have at most {DEEPEST} parts, not {}",
-                parts.len()
-            )));
+            let rule = format!("must have at most {DEEPEST} parts, not {}", parts.len());
+            return Err(error_at(name, item.place, &format!("{short}…"), &rule));
         }
         let (last, way) = parts.split_last().expect("split gives one part at least");
-        let mut table = &mut self.root;
+        let mut table = root;
         let mut way = way.iter();
         while let Some(part) = way.next() {
             let at = table.iter().position(|(name, _)| name == part).unwrap_or_else(|| {
-                table.push(((*part).to_owned(), Item { place: Place::Set, node: Node::Table(Vec::new()) }));
+                table.push(((*part).to_owned(), Item { place: item.place, node: Node::Table(Vec::new()) }));
                 table.len() - 1
             });
             table = match &mut table[at].1.node {
@@ -129,18 +128,45 @@ impl Document {
             };
         }
         table.retain(|(name, _)| name != last);
-        table.push(((*last).to_owned(), Item { place: Place::Set, node }));
+        table.push(((*last).to_owned(), item));
         Ok(())
+    }
+
+    /// The item at a dotted key.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Item> {
+        let mut parts = key.split('.');
+        let first = parts.next()?;
+        let find = |table: &'_ [(String, Item)], part: &str| table.iter().position(|(name, _)| name == part);
+        let item = &self.root[find(&self.root, first)?].1;
+        parts.try_fold(item, |item, part| match &item.node {
+            Node::Table(table) => Some(&table[find(table, part)?].1),
+            Node::Array(items) => items.get(part.parse::<usize>().ok()?),
+            Node::Leaf(_) => None,
+        })
     }
 
     /// An error at a place: `file:line: path: rule`.
     #[must_use]
     pub fn error(&self, place: Place, path: &str, rule: &str) -> ScenarioError {
-        ScenarioError(match place {
-            Place::Line(line) => format!("{}: {path}: {rule}", at_line(&self.name, line)),
-            Place::Set => format!("sets: {path}: {rule}"),
-        })
+        error_at(&self.name, place, path, rule)
     }
+}
+
+/// The value that an override gives to `key`: TOML if it is, else a text.
+pub fn given(key: &str, value: &str) -> Result<Item, ScenarioError> {
+    match Document::parse(&format!("value = {value}"), "").map(|parsed| parsed.root) {
+        Ok(mut root) if root.len() == 1 => Ok(root.remove(0).1.into_set()),
+        Ok(_) => Err(error_at("", Place::Set, key, "must be one value")),
+        Err(_) => Ok(Item { place: Place::Set, node: Node::Leaf(Raw::Text(value.to_owned())) }),
+    }
+}
+
+fn error_at(name: &str, place: Place, path: &str, rule: &str) -> ScenarioError {
+    ScenarioError(match place {
+        Place::Line(line) => format!("{}: {path}: {rule}", at_line(name, line)),
+        Place::Set => format!("sets: {path}: {rule}"),
+    })
 }
 
 /// The text of a document, and the line of each place in it.

@@ -79,6 +79,12 @@ pub(crate) fn flows(
     Ok(groups)
 }
 
+/// The declaration of a source.
+pub(crate) fn table(source: &SourcePlan) -> Table {
+    let found = SOURCES.iter().find(|tables| tables[0].about.name == source.kind());
+    found.expect("every source is declared")[0]
+}
+
 /// The path of an entry of `[[flows]]`.
 pub(crate) fn path(at: usize) -> String {
     format!("flows.{at}")

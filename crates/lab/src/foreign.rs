@@ -94,7 +94,8 @@ fn leaf(item: &Item) -> Option<Raw> {
     }
 }
 
-fn json(raw: &Raw) -> Json {
+/// A value as it is written, as JSON.
+pub(crate) fn json(raw: &Raw) -> Json {
     match raw {
         Raw::Switch(on) => Json::from(*on),
         Raw::Integer(n) => Json::from(*n),

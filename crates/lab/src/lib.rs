@@ -2,6 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`changes`] | changes while a scenario runs, read and checked |
 //! | [`document`] | TOML with the line of every key, and overrides on top of it |
 //! | [`section`] | one table of a document read against its declarations |
 //! | [`network`] | the declarations of the network and the run |
@@ -12,6 +13,7 @@
 //! | [`queueing`] | the discipline of a queue, and of its classes, read and built |
 //! | [`scenario`] | a whole scenario: read, checked, resolved, turned into a plan |
 //! | [`topology`] | the links of a network, and which of them a flow crosses |
+//! | [`simulation`] | a scenario as it runs: driven, looked at, changed |
 //! | [`memory`] | how much memory a scenario would take |
 //! | [`replay`] | captures of real packets, replayed through a discipline |
 //! | [`results`] | the tables of results, every column declared |
@@ -19,6 +21,7 @@
 //! | [`declarations`] | everything declared, as JSON |
 
 pub mod access;
+pub mod changes;
 pub mod declarations;
 pub mod document;
 pub mod flows;
@@ -31,12 +34,14 @@ pub mod replay;
 pub mod results;
 pub mod scenario;
 pub mod section;
+pub mod simulation;
 mod topology;
 pub mod vectors;
 
 pub use document::ScenarioError;
 pub use foreign::Foreign;
 pub use scenario::Scenario;
+pub use simulation::Simulation;
 
 /// The version of the program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -10,7 +10,7 @@ use sluicegate_aqm::{
     Class, ClassEntry, ClassFilter, ClassParams, Discipline, Packet, Proportional, all, build, contain, is_container,
 };
 use sluicegate_base::params::{Raw, Table, did_you_mean};
-use sluicegate_base::{Link, Rate};
+use sluicegate_base::{Field, Link, Rate};
 use std::borrow::Cow;
 
 /// The key of the classes of a container.
@@ -36,6 +36,38 @@ impl Queueing {
         match self {
             Queueing::Foreign(_) => true,
             Queueing::Ours(_, _, classes) => classes.iter().any(|(_, queue)| queue.is_foreign()),
+        }
+    }
+
+    /// Whether its values hold at a link of this rate too; the error is the rule that they break there.
+    pub(crate) fn check(&self, rate: Rate) -> Result<(), String> {
+        let Queueing::Ours(table, found, classes) = self else { return Ok(()) };
+        let resolved = (table.resolve)(&mut |at| value(found, at), &Link { rate, packet: 1000 });
+        resolved.map_err(|problem| problem.text().to_owned())?;
+        classes.iter().try_for_each(|(_, queue)| queue.check(rate))
+    }
+
+    /// The parameter whose value stands at `key`, such as `queue.choke.candidates`: as [`Discipline::set`] names it, and
+    /// its declaration. None when no value in force stands there.
+    pub(crate) fn parameter(&self, key: &str) -> Option<(String, &'static Field)> {
+        let Queueing::Ours(table, found, classes) = self else { return None };
+        if let Some(at) = found.iter().position(|given| given.as_ref().is_some_and(|given| given.key == key)) {
+            return Some((table.fields[at].name.to_owned(), &table.fields[at]));
+        }
+        classes.iter().enumerate().find_map(|(at, (_, queue))| {
+            let (name, field) = queue.parameter(key)?;
+            Some((format!("{CLASSES}.{at}.{name}"), field))
+        })
+    }
+
+    /// The name of its discipline, and the key in force of its parameter of this name, if one was given.
+    pub(crate) fn given_at(&self, name: &str) -> (&str, Option<&str>) {
+        match self {
+            Queueing::Foreign(foreign) => (&foreign.reference, None),
+            Queueing::Ours(table, found, _) => {
+                let given = table.position(name).and_then(|at| found[at].as_ref());
+                (table.about.name, given.map(|given| given.key.as_str()))
+            }
         }
     }
 

@@ -1,7 +1,8 @@
 //! A whole scenario: read, checked, resolved, turned into a plan.
 
+use crate::changes::{Change, Effect, Standing, TABLES, changes};
 use crate::document::{Document, Place, ScenarioError};
-use crate::flows::{Group, flows, refuse_too_large};
+use crate::flows::{flows, refuse_too_large};
 use crate::foreign::Build;
 use crate::network::{Run, RunParams};
 use crate::population;
@@ -23,11 +24,12 @@ pub struct Scenario {
     pub resolved: Json,
     /// What `[queue]` holds that does nothing.
     pub unused: Vec<Unused>,
-    run: RunParams,
+    /// What it is at the start, and the changes that come while it runs.
+    pub(crate) standing: Standing,
+    pub(crate) changes: Vec<Change>,
     queue: Queueing,
-    links: Vec<LinkSpec>,
-    groups: Vec<Group>,
-    far_access: Option<(Rate, Span)>,
+    /// The disciplines that changes bring.
+    later: Vec<Queueing>,
 }
 
 impl Scenario {
@@ -38,7 +40,7 @@ impl Scenario {
             document.set(key, value)?;
         }
         let root = Section { document: &document, path: "", place: Place::Line(1), entries: &document.root };
-        root.refuse_unknown(&[], &["network", "queue", "flows", "run"])?;
+        root.refuse_unknown(&[], TABLES)?;
         let mut resolved = Map::new();
         let (links, dumbbell) = topology::read(&root, &root.table("network")?, &mut resolved)?;
         let (queue, unused) = queue(&root.table("queue")?, links[0].rate, &mut resolved)?;
@@ -48,29 +50,35 @@ impl Scenario {
         let run: RunParams = typed::<Run>(&run_section, links[0].rate, "run", &mut resolved)?;
         resolved["run"]["sample"] = json(&Value::Time(run.interval()));
         groups.iter_mut().for_each(|group| population::set_keep(&mut group.source, run.exchanges));
-        let far_access = dumbbell.map(|params| (params.access_rate, params.access_delay));
-        let far_delay = far_access.map_or(Span::ZERO, |(_, delay)| delay);
+        let far_delay = dumbbell.as_ref().map_or(Span::ZERO, |network| network.access_delay);
         refuse_too_large(&root, &groups, &links, far_delay, &run)?;
+        let mut changes = changes(&root)?;
+        document.root.retain(|(name, _)| name != "changes"); // what changes apply to is copied for each
+        let standing = Standing { document, links, dumbbell, groups, run };
+        let later = rehearse(&standing, &mut changes)?;
+        if !changes.is_empty() {
+            resolved.insert("changes".to_owned(), changes.iter().map(Change::resolved).collect());
+        }
         let name = name.to_owned();
-        Ok(Scenario { name, resolved: Json::Object(resolved), unused, run, queue, links, groups, far_access })
+        Ok(Scenario { name, resolved: Json::Object(resolved), unused, standing, changes, queue, later })
     }
 
     /// The seed of the run.
     #[must_use]
     pub fn seed(&self) -> u64 {
-        self.run.seed
+        self.standing.run.seed
     }
 
     /// The length of the run.
     #[must_use]
     pub fn duration(&self) -> Span {
-        self.run.duration
+        self.standing.run.duration
     }
 
-    /// Whether its discipline is written elsewhere, so that only `plan_with` gives a plan.
+    /// Whether a discipline of it is written elsewhere, so that only `plan_with` gives a plan.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
-        self.queue.is_foreign()
+        self.queue.is_foreign() || self.later.iter().any(Queueing::is_foreign)
     }
 
     /// A plan of this scenario, ready to run. An error when its discipline is written elsewhere: see
@@ -79,14 +87,17 @@ impl Scenario {
         self.plan_with(&mut |foreign, _, _| Err(foreign.error("is written elsewhere, and nothing here builds it")))
     }
 
-    /// Builds the discipline for every link that it manages, and gives it up: does it take its values?
+    /// Builds the disciplines for every link that they manage, and gives them up: do they take their values?
     pub fn try_foreign<E>(&self, build: &mut Build<'_, E>) -> Result<(), E> {
-        self.links.iter().filter(|spec| spec.plain.is_none()).try_for_each(|spec| self.link(spec, build).map(drop))
+        let mut queues = [&self.queue].into_iter().chain(&self.later);
+        queues.try_for_each(|queue| self.standing.build(queue, build).map(drop))
     }
 
     /// A plan of this scenario, ready to run; `build` builds a discipline that is written elsewhere.
     pub fn plan_with<E>(&self, build: &mut Build<'_, E>) -> Result<Plan, E> {
-        let links = self.links.iter().map(|spec| self.link(spec, build)).collect::<Result<Vec<LinkPlan>, E>>()?;
+        let Standing { links: specs, dumbbell, groups, run, .. } = &self.standing;
+        let far_access = dumbbell.as_ref().map(|params| (params.access_rate, params.access_delay));
+        let links = specs.iter().map(|spec| self.link(spec, build)).collect::<Result<Vec<LinkPlan>, E>>()?;
         // Each link's way back, with a buffer that does not fill.
         let back = |spec: &LinkSpec| LinePlan {
             name: format!("{}/back", spec.name),
@@ -94,12 +105,12 @@ impl Scenario {
             delay: spec.delay,
             jitter: Span::ZERO,
         };
-        let mut lines: Vec<LinePlan> = self.links.iter().map(back).collect();
+        let mut lines: Vec<LinePlan> = specs.iter().map(back).collect();
         let mut flows = Vec::new();
-        for (at, group) in self.groups.iter().enumerate() {
+        for (at, group) in groups.iter().enumerate() {
             for member in 0..group.members() {
                 let id = flows.len();
-                let mut start = Stream::new(self.run.seed, &format!("flow/{id}/start"));
+                let mut start = Stream::new(run.seed, &format!("flow/{id}/start"));
                 let one = group.source.way().is_none();
                 let spread = if one { group.common.spread.0.saturating_add(1) } else { 1 };
                 let mut path: Vec<Hop> = group.path.iter().map(|link| Hop::Link(*link)).collect();
@@ -121,10 +132,10 @@ impl Scenario {
                     }
                 };
                 if let Some(access) = group.access.as_ref().filter(|_| one) {
-                    let delay = access.delay_of(self.run.seed, id, member);
+                    let delay = access.delay_of(run.seed, id, member);
                     attach("access", access.rate, delay, access.jitter, true);
                 }
-                if let Some((rate, delay)) = self.far_access.filter(|_| one) {
+                if let Some((rate, delay)) = far_access.filter(|_| one) {
                     attach("far access", rate, delay, Span::ZERO, false);
                 }
                 flows.push(FlowPlan {
@@ -144,14 +155,14 @@ impl Scenario {
             links,
             lines,
             flows,
-            seed: self.run.seed,
-            duration: self.run.duration,
-            warmup: self.run.warmup,
-            sample: self.run.interval(),
-            series: self.run.series,
-            recent: self.run.recent,
-            packets: self.run.packets,
-            positions: self.run.positions,
+            seed: run.seed,
+            duration: run.duration,
+            warmup: run.warmup,
+            sample: run.interval(),
+            series: run.series,
+            recent: run.recent,
+            packets: run.packets,
+            positions: run.positions,
         })
     }
 
@@ -166,4 +177,19 @@ impl Scenario {
         let proportional = self.queue.proportional();
         Ok(LinkPlan { name, rate, delay, framing, discipline, queue, watched: true, proportional })
     }
+}
+
+/// Tries the changes one after another; gives the disciplines that they bring.
+fn rehearse(start: &Standing, changes: &mut [Change]) -> Result<Vec<Queueing>, ScenarioError> {
+    let mut later = Vec::new();
+    let mut standing = None;
+    for change in changes {
+        let changed = standing.as_ref().unwrap_or(start).changed(&change.key, change.item.clone())?;
+        if let Effect::Discipline(queue) = changed.effect {
+            later.push(*queue);
+        }
+        change.resolved = Some(changed.resolved);
+        standing = Some(changed.standing);
+    }
+    Ok(later)
 }

@@ -1,0 +1,239 @@
+//! Changes while a scenario runs, of its discipline and of sources that send by the clock: each is an override at a time,
+//! read and checked as overrides are before anything has changed.
+
+use crate::document::{Document, Item, Node, Place, ScenarioError};
+use crate::flows::{self, Group, refuse_too_large};
+use crate::foreign::{self, Build, Foreign};
+use crate::network::{NetworkParams, RunParams};
+use crate::queueing::{Built, Queueing, queue};
+use crate::section::{Section, fields, json as value_json};
+use crate::topology::LinkSpec;
+use serde_json::{Map, Value as Json, json};
+use sluicegate_base::params::{FIXED, Raw, Table};
+use sluicegate_base::{About, Declared, Field, Rate, Span, Time, params};
+use sluicegate_netsim::QueuedPacket;
+
+/// The tables of a scenario.
+pub(crate) const TABLES: &[&str] = &["network", "queue", "flows", "run", "changes"];
+
+params! {
+    /// A change while the scenario runs.
+    pub struct ChangeParams {
+        /// When it comes, after everything else that happens at that time; one that is not before the end never does.
+        time: Span = required, source("Sluicegate");
+        /// What changes, as an override names it: queue.discipline, queue, a parameter of the queue or of its classes, or
+        /// one of a udp, poisson or on_off source, such as flows.1.rate.
+        key: String = required, source("Sluicegate");
+    }
+}
+
+/// An entry of `[[changes]]` as a declared thing; beside its fields it has a `value`.
+pub struct ChangeEntry;
+
+impl Declared for ChangeEntry {
+    type Params = ChangeParams;
+    const ABOUT: About = About {
+        name: "change",
+        class: "Change",
+        title: "A change while the scenario runs",
+        source: "Sluicegate",
+        tc: "",
+        module: "//! A change while the scenario runs.",
+    };
+}
+
+/// A change: when, what, and its value with its place.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub time: Time,
+    pub key: String,
+    pub item: Item,
+    /// What it comes to: key and value that do the same to a resolved scenario.
+    pub resolved: Option<(String, Json)>,
+}
+
+impl Change {
+    /// As it was given.
+    pub fn given(&self) -> Json {
+        entry(self.time, &self.key, written(&self.item.node))
+    }
+
+    /// As a scenario resolves to it.
+    pub fn resolved(&self) -> Json {
+        self.resolved.as_ref().map_or_else(|| self.given(), |(key, value)| entry(self.time, key, value.clone()))
+    }
+}
+
+fn entry(time: Time, key: &str, value: Json) -> Json {
+    json!({ "time": Span(time.0).to_string(), "key": key, "value": value })
+}
+
+fn written(node: &Node) -> Json {
+    match node {
+        Node::Leaf(raw) => foreign::json(raw),
+        Node::Table(entries) => entries.iter().map(|(key, item)| (key.clone(), written(&item.node))).collect(),
+        Node::Array(items) => items.iter().map(|item| written(&item.node)).collect(),
+    }
+}
+
+/// Reads `[[changes]]`, in the order of their times.
+pub(crate) fn changes(root: &Section<'_>) -> Result<Vec<Change>, ScenarioError> {
+    let items = match root.get("changes").map(|item| &item.node) {
+        None => &[][..],
+        Some(Node::Array(items)) => items,
+        Some(Node::Leaf(Raw::List(list))) if list.is_empty() => &[][..],
+        Some(_) => return Err(root.error("changes", "must be tables: [[changes]]")),
+    };
+    let mut list = Vec::new();
+    for (at, item) in items.iter().enumerate() {
+        let Node::Table(entries) = &item.node else { unreachable!("an array of tables") };
+        let path = format!("changes.{at}");
+        let section = Section { document: root.document, path: &path, place: item.place, entries };
+        section.refuse_unknown(&[Table::of::<ChangeEntry>()], &["value"])?;
+        let ChangeParams { time, key } = fields::<ChangeEntry>(&section, Rate(1), &mut Map::new())?;
+        let value = section.get("value").ok_or_else(|| section.error("value", "must be given"))?;
+        list.push(Change { time: Time(time.0), key, item: value.clone(), resolved: None });
+    }
+    list.sort_by_key(|change| change.time);
+    Ok(list)
+}
+
+/// What a change does to a run.
+pub(crate) enum Effect {
+    /// Another discipline at every link under study.
+    Discipline(Box<Queueing>),
+    /// A parameter of that discipline.
+    Queue { name: String, value: Raw },
+    /// A parameter of the sources of a group.
+    Source { group: usize, name: String, value: Raw },
+}
+
+/// A change that has passed every check: how the scenario stands after it, what it does to the run, and what it comes to.
+pub(crate) struct Changed {
+    pub standing: Standing,
+    pub effect: Effect,
+    pub resolved: (String, Json),
+}
+
+/// A scenario as it stands while it runs: what changes apply to.
+#[derive(Clone)]
+pub(crate) struct Standing {
+    pub document: Document,
+    pub links: Vec<LinkSpec>,
+    pub dumbbell: Option<NetworkParams>,
+    pub groups: Vec<Group>,
+    pub run: RunParams,
+}
+
+impl Standing {
+    /// What a change makes of it.
+    pub fn changed(&self, key: &str, item: Item) -> Result<Changed, ScenarioError> {
+        let mut next = self.clone();
+        let place = item.place;
+        next.document.put(key, item)?;
+        let root = Section { document: &next.document, path: "", place: Place::Set, entries: &next.document.root };
+        root.refuse_unknown(&[], TABLES)?;
+        let refuse = |rule: &str| Err(next.document.error(place, key, rule));
+        let parts: Vec<&str> = key.split('.').collect();
+        let leaf = match next.document.get(key).map(|item| &item.node) {
+            Some(Node::Leaf(raw)) => Some(raw.clone()),
+            _ => None,
+        };
+        // Where a value has been read before, it is read again for its resolved form.
+        let resolve =
+            |field: &Field, value: &Raw| field.read(value).map_or_else(Json::from, |value| value_json(&value));
+        let (effect, resolved) = match (parts.as_slice(), leaf) {
+            (["queue"] | ["queue", "discipline"], _) => {
+                let (queue, resolved) = self.queue(&root, place, key)?;
+                (Effect::Discipline(Box::new(queue)), ("queue".to_owned(), resolved))
+            }
+            (["queue", ..], Some(value)) => {
+                let (queue, _) = self.queue(&root, place, key)?;
+                match queue.parameter(key) {
+                    Some((_, field)) if field.fixed => return refuse(FIXED),
+                    Some((name, field)) => {
+                        let resolved = (format!("queue.{name}"), resolve(field, &value));
+                        (Effect::Queue { name, value }, resolved)
+                    }
+                    None => return refuse(&without_effect(&queue, parts[parts.len() - 1])),
+                }
+            }
+            (["flows", at, name], Some(value)) => {
+                let (at, group) = self.group(&root, at)?;
+                let table = flows::table(&group.source);
+                let hears = group.source.host().is_some();
+                let Some(field) = table.position(name).filter(|_| !hears) else {
+                    return refuse(&fixed_of(&table, hears));
+                };
+                next.groups[at] = group;
+                refuse_too_large(&root, &next.groups, &self.links, self.far_delay(), &self.run)?;
+                let resolved = (key.to_owned(), resolve(&table.fields[field], &value));
+                (Effect::Source { group: at, name: (*name).to_owned(), value }, resolved)
+            }
+            _ => return refuse(&format!("{FIXED}: {WHAT_CAN}")),
+        };
+        Ok(Changed { standing: next, effect, resolved })
+    }
+
+    /// The delay of the far access links.
+    pub fn far_delay(&self) -> Span {
+        self.dumbbell.as_ref().map_or(Span::ZERO, |network| network.access_delay)
+    }
+
+    /// Builds a discipline for every link that it manages: the link's name, the name that results bear, and the queue.
+    pub fn build<E>(
+        &self,
+        queue: &Queueing,
+        build: &mut Build<'_, E>,
+    ) -> Result<Vec<(String, Built<QueuedPacket>)>, E> {
+        let links = self.links.iter().filter(|link| link.plain.is_none());
+        links.map(|link| Ok((link.name.clone(), queue.build(&link.name, link.rate, build)?))).collect()
+    }
+
+    /// The queue, whose values hold at every link that it manages, and its resolved form.
+    fn queue(&self, root: &Section<'_>, place: Place, key: &str) -> Result<(Queueing, Json), ScenarioError> {
+        let mut resolved = Map::new();
+        let (queue, _) = queue(&root.table("queue")?, self.links[0].rate, &mut resolved)?;
+        for link in self.links.iter().filter(|link| link.plain.is_none()) {
+            queue.check(link.rate).map_err(|rule| {
+                root.document.error(place, key, &format!("breaks the rule {rule} at link {:?}", link.name))
+            })?;
+        }
+        Ok((queue, resolved["queue"].take()))
+    }
+
+    /// The group at this place, which the document has.
+    fn group(&self, root: &Section<'_>, at: &str) -> Result<(usize, Group), ScenarioError> {
+        let at: usize = at.parse().expect("the document has it");
+        let Some(Item { node: Node::Array(items), .. }) = root.get("flows") else { unreachable!("it was read") };
+        let path = flows::path(at);
+        let section = flows::entry(root, &items[at], &path);
+        Ok((at, flows::group(&section, &self.links, self.dumbbell.as_ref(), &mut Map::new())?))
+    }
+}
+
+/// What can change.
+const WHAT_CAN: &str =
+    "what can are queue.discipline, parameters of the queue, and those of udp, poisson and on_off sources";
+
+/// Why a key of `[queue]` that is valid changes nothing.
+fn without_effect(queue: &Queueing, name: &str) -> String {
+    match queue.given_at(name) {
+        (_, Some(other)) => format!("changes nothing: {other} is given too, and counts"),
+        (discipline, None) if Foreign::is_name(discipline) => {
+            format!("{FIXED}: {discipline} has got its values already; queue.discipline makes it anew")
+        }
+        (discipline, None) => {
+            format!("changes nothing while the discipline is {discipline}: switch with queue.discipline first")
+        }
+    }
+}
+
+/// Why a key of a group cannot change.
+fn fixed_of(table: &Table, hears: bool) -> String {
+    if hears {
+        return format!("{FIXED}: {WHAT_CAN}");
+    }
+    let names: Vec<&str> = table.fields.iter().map(|field| field.name).collect();
+    format!("{FIXED}: of a {} source, {} can", table.about.name, names.join(", "))
+}

@@ -1,0 +1,170 @@
+//! A scenario as it runs: driven to any time, looked at, changed, and repeated from what was recorded.
+
+use crate::changes::{Change, Changed, Effect, Standing};
+use crate::document::{Item, ScenarioError, given};
+use crate::foreign::Build;
+use crate::results::{ResultTable, summary, tables};
+use crate::scenario::Scenario;
+use serde_json::Value as Json;
+use sluicegate_base::{Span, Time};
+use sluicegate_netsim::{Outcome, Plan, Sim};
+use std::collections::VecDeque;
+
+/// Why a change was not made: nothing has changed.
+#[derive(Debug)]
+pub enum Refusal<E> {
+    /// It breaks a rule.
+    Scenario(ScenarioError),
+    /// A discipline that is written elsewhere could not be built.
+    Build(E),
+}
+
+impl<E> From<ScenarioError> for Refusal<E> {
+    fn from(error: ScenarioError) -> Self {
+        Refusal::Scenario(error)
+    }
+}
+
+/// A run of a scenario in progress.
+pub struct Simulation {
+    scenario: Scenario,
+    standing: Standing,
+    /// Changes that the scenario has for later.
+    planned: VecDeque<Change>,
+    /// Changes that have been made.
+    made: Vec<Change>,
+    sim: Sim,
+}
+
+impl Simulation {
+    /// A run of this plan of a scenario; nothing has happened yet.
+    #[must_use]
+    pub fn new(scenario: Scenario, plan: Plan) -> Simulation {
+        let (standing, planned) = (scenario.standing.clone(), scenario.changes.clone().into());
+        Simulation { scenario, standing, planned, made: Vec::new(), sim: Sim::new(plan) }
+    }
+
+    /// Runs about `budget` events, up to and including the time `until`, with the changes that the scenario has for then;
+    /// false when that is reached. `build` builds a discipline that is written elsewhere.
+    pub fn advance<E>(&mut self, until: Time, budget: u64, build: &mut Build<'_, E>) -> Result<bool, Refusal<E>> {
+        let until = until.min(self.sim.end());
+        let due = self.planned.front().map(|change| change.time).filter(|due| *due <= until && *due < self.sim.end());
+        if self.sim.advance_until(due.unwrap_or(until), budget) {
+            return Ok(true);
+        }
+        if due.is_none() {
+            return Ok(false);
+        }
+        let Change { key, item, .. } = self.planned.pop_front().expect("one is due");
+        self.make(key, item, build)?;
+        Ok(true)
+    }
+
+    /// Makes a change at the present time, after everything else that happens then: `key` and `value` as an override has
+    /// them. If it is refused, nothing has changed.
+    pub fn set<E>(&mut self, key: &str, value: &str, build: &mut Build<'_, E>) -> Result<(), Refusal<E>> {
+        self.set_item(key, value, build).map_err(|refusal| match refusal {
+            // Nobody has given an override.
+            Refusal::Scenario(ScenarioError(text)) => {
+                Refusal::Scenario(ScenarioError(text.strip_prefix("sets: ").unwrap_or(&text).to_owned()))
+            }
+            other => other,
+        })
+    }
+
+    fn set_item<E>(&mut self, key: &str, value: &str, build: &mut Build<'_, E>) -> Result<(), Refusal<E>> {
+        if self.is_done() {
+            return Err(ScenarioError(format!("{key}: cannot change: the run is over")).into());
+        }
+        // What else happens at this time, if the run was interrupted, comes first, as when this is repeated.
+        while self.sim.advance_until(self.sim.now(), u64::MAX) {}
+        self.make(key.to_owned(), given(key, value)?, build)
+    }
+
+    fn make<E>(&mut self, key: String, item: Item, build: &mut Build<'_, E>) -> Result<(), Refusal<E>> {
+        let Changed { standing: next, effect, resolved } = self.standing.changed(&key, item.clone())?;
+        let refuse = |rule: String| next.document.error(item.place, &key, &rule);
+        match effect {
+            Effect::Discipline(queue) => {
+                for (link, (name, built)) in next.build(&queue, build).map_err(Refusal::Build)? {
+                    self.sim.replace_queue(&link, built, name, queue.proportional()).map_err(refuse)?;
+                }
+            }
+            Effect::Queue { name, value } => {
+                for link in next.links.iter().filter(|link| link.plain.is_none()) {
+                    self.sim.set_queue(&link.name, &name, &value).map_err(refuse)?;
+                }
+            }
+            Effect::Source { group, name, value } => {
+                let before: u64 = next.groups[..group].iter().map(|group| group.members()).sum();
+                for flow in before..before + next.groups[group].members() {
+                    self.sim.set_source(flow as usize, &name, &value).map_err(refuse)?;
+                }
+            }
+        }
+        self.standing = next;
+        self.made.push(Change { time: self.sim.now(), key, item, resolved: Some(resolved) });
+        Ok(())
+    }
+
+    /// What has been changed, and what the scenario has for later: each with time, key and value as they were given. As
+    /// `[[changes]]` of the same scenario they repeat this run; results have what they came to in the resolved one.
+    #[must_use]
+    pub fn changes(&self) -> Json {
+        self.made.iter().chain(&self.planned).map(Change::given).collect()
+    }
+
+    fn resolved(&self) -> Vec<Json> {
+        self.made.iter().chain(&self.planned).map(Change::resolved).collect()
+    }
+
+    /// The simulated time.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.sim.now()
+    }
+
+    /// How long the run is.
+    #[must_use]
+    pub fn duration(&self) -> Span {
+        self.scenario.duration()
+    }
+
+    /// Whether the run is over.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.sim.now() >= self.sim.end()
+    }
+
+    /// Events so far.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.sim.events()
+    }
+
+    /// The simulator, for observers of its links.
+    pub fn sim(&mut self) -> &mut Sim {
+        &mut self.sim
+    }
+
+    /// Summary and tables of what was measured so far; the run goes on unchanged.
+    #[must_use]
+    pub fn results(&self) -> (Json, Vec<ResultTable>) {
+        report(&self.scenario, self.resolved(), &self.sim.snapshot())
+    }
+
+    /// Ends the run where it is: summary and tables.
+    #[must_use]
+    pub fn finish(self) -> (Json, Vec<ResultTable>) {
+        let changes = self.resolved();
+        report(&self.scenario, changes, &self.sim.finish())
+    }
+}
+
+fn report(scenario: &Scenario, changes: Vec<Json>, outcome: &Outcome) -> (Json, Vec<ResultTable>) {
+    let mut summary = summary(scenario, outcome);
+    if !changes.is_empty() {
+        summary["scenario"]["changes"] = changes.into();
+    }
+    (summary, tables(outcome))
+}
