@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from .experiments.compare import Comparison, compare
     from .experiments.replay import Replay, replay
     from .experiments.run import run, simulate
+    from .experiments.simulation import Simulation
     from .experiments.sweep import Sweep, sweep
     from .results import Run
     from .scenario import ScenarioWarning, Topology, check, dumbbell, topology
@@ -122,6 +123,7 @@ __all__ = [
     "ScenarioWarning",
     "Sfb",
     "Sfq",
+    "Simulation",
     "SourceQuench",
     "Sred",
     "Sweep",
@@ -155,6 +157,7 @@ _HOMES = {
     "experiments.compare": ("Comparison", "compare"),
     "experiments.replay": ("Replay", "replay"),
     "experiments.run": ("run", "simulate"),
+    "experiments.simulation": ("Simulation",),
     "experiments.sweep": ("Sweep", "sweep"),
     "results": ("Run",),
     "scenario": ("ScenarioWarning", "Topology", "check", "dumbbell", "topology"),

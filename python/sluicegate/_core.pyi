@@ -63,6 +63,28 @@ class RawRun(TypedDict):
     summary: str
     tables: dict[str, list[tuple[str, str, bytes | tuple[list[str], bytes]]]]
 
+@final
+class Simulation:
+    """A run that Python drives. Its methods raise RuntimeError when it has ended, or is at work in another thread."""
+
+    def __new__(
+        cls, text: str, name: str, sets: Sequence[tuple[str, str]], make: Maker | None = None
+    ) -> Simulation: ...
+    def advance(self, until_ns: int, progress: Callable[[float, float, int], object] | None = None) -> None:
+        """Run up to and including a time, or the end."""
+    def set(self, key: str, value: str) -> None:
+        """Make a change at the present time, as an override says it. Raises `ScenarioError`, and changes nothing then."""
+    def results(self) -> RawRun:
+        """What was measured so far."""
+    def finish(self) -> RawRun:
+        """End the run where it is."""
+    def close(self) -> None:
+        """Give up what it holds."""
+    def changes(self) -> str:
+        """What has been changed, and what the scenario has for later, as JSON: time, key, value as they were given."""
+    def clock(self) -> tuple[int, int, int]:
+        """The simulated time and the length of the run in nanoseconds, and events so far."""
+
 def version() -> str: ...
 def declarations() -> str: ...
 def pi_gains(n: float, r: float, c: float, w: float) -> tuple[float, float]: ...

@@ -146,7 +146,8 @@ class Maker:
 
     `factory` makes what the API was given; without one, the scenario names a file. `about` then says, for the summary,
     what was made: its class, its arguments, and the SHA-256 of the file that defines it, if there is one; of several
-    disciplines, the last. `made` has class and digest of each. With `expected`, no other may be made.
+    disciplines, the last. `made` has class and digest of each. With `expected`, no other may be made. `factories` has
+    those of a run that changes its discipline, by the name that stands for each in the scenario.
     """
 
     def __init__(self, factory: AqmFactory | None = None, expected: Made | None = None) -> None:
@@ -154,7 +155,24 @@ class Maker:
         self.expected = expected
         self.about: dict[str, Any] = {}
         self.made: set[tuple[str, str | None]] = set()
+        self.factories: dict[str, AqmFactory] = {}
         self._loaded: dict[tuple[str, str | None], tuple[AqmFactory, str]] = {}
+
+    def name(self, factory: AqmFactory) -> str:
+        """The name that stands for `factory` from now on: that of `described`, with a number where another has it."""
+        plain = described(factory)
+        if not self.factories and self.factory is not None:
+            self.factories[described(self.factory)] = self.factory
+        for name in (plain, *(f"{plain}#{number}" for number in range(2, len(self.factories) + 3))):
+            if self.factories.setdefault(name, factory) is factory:
+                return name
+        raise AssertionError("there are more names than factories")
+
+    def summary(self, raw: RawRun) -> RawRun:
+        """What a run gave, whose summary then says what was made."""
+        if self.about:
+            raw["summary"] = json.dumps(json.loads(raw["summary"]) | {"own_discipline": self.about})
+        return raw
 
     def __call__(
         self, reference: str, file: str | None, given: Mapping[str, object], offered: Mapping[str, object]
@@ -164,8 +182,9 @@ class Maker:
         `given` must be taken, `offered` may be. Raises `ScenarioError`, and whatever the discipline raises.
         """
         digest = None
-        if self.factory is not None and ".py:" not in reference:
-            factory = self.factory
+        given_here = self.factories.get(reference, self.factory if ".py:" not in reference else None)
+        if given_here is not None:
+            factory = given_here
         else:
             key = (reference, file)
             if key not in self._loaded:
@@ -227,10 +246,7 @@ def run(
     from . import _core
 
     maker = Maker(queue, expected)
-    raw = _core.run(text, name, sets, progress, maker, pcap)
-    if maker.about:
-        raw["summary"] = json.dumps(json.loads(raw["summary"]) | {"own_discipline": maker.about})
-    return raw
+    return maker.summary(_core.run(text, name, sets, progress, maker, pcap))
 
 
 def importable(factory: AqmFactory | None) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 
 UNITS = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9, "B": 1}
 UNITS |= {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
@@ -32,6 +33,16 @@ run = { duration = "1 s" }
 def toml_text(value: object) -> str:
     """A value as an override takes it: a text as it is, anything else as JSON, which is TOML for such values."""
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def toml_inline(value: object) -> str:
+    """A value of any depth as it stands behind a key of a TOML file; what is None is left out of tables."""
+    if isinstance(value, Mapping):
+        entries = (f"{json.dumps(key)} = {toml_inline(item)}" for key, item in value.items() if item is not None)
+        return f"{{{', '.join(entries)}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(toml_inline(item) for item in value)}]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def checked(name: str, value: object, key: str) -> object:

@@ -73,20 +73,25 @@ def scenario(network: Network, flows: Source | Sequence[Source], **run: object) 
     document: dict[str, Any] = {"network": _table(network)}
     if (own_queue := factory(network.queue)) is not None:
         document["queue"] = {"discipline": custom_aqm.described(own_queue)}
-    elif (queue := network.queue) is not None:
-        if isinstance(queue, Aqm):
-            raise TypeError(f"queue: expected the class {type(queue).__name__}, not one of its objects")
-        if not isinstance(queue, get_args(Discipline)):
-            expected = "a discipline such as sluicegate.Choke(...), or a class of your own"
-            raise TypeError(f"queue: expected {expected}, not {what_is(queue)}")
-        document["queue"] = {"discipline": queue.name, queue.name: _table(queue)}
+    elif network.queue is not None:
+        document["queue"] = queue_table(network.queue)
     document["flows"] = []
     for flow in flows if isinstance(flows, Iterable) else [flows]:
         if not isinstance(flow, Source):
             raise TypeError(f"flows: expected a source such as sluicegate.Tcp(...), not {what_is(flow)}")
         document["flows"].append({"kind": flow.name} | _table(flow))
-    document["run"] = {key: _plain(value) for key, value in run.items() if value is not None}
+    document["run"] = {key: plain(value) for key, value in run.items() if value is not None}
     return tomli_w.dumps(document)
+
+
+def queue_table(queue: object) -> dict[str, Any]:
+    """The table [queue] for a discipline of the package. Raises TypeError for anything else."""
+    if isinstance(queue, Aqm):
+        raise TypeError(f"queue: expected the class {type(queue).__name__}, not one of its objects")
+    if not isinstance(queue, get_args(Discipline)):
+        expected = "a discipline such as sluicegate.Choke(...), or a class of your own"
+        raise TypeError(f"queue: expected {expected}, not {what_is(queue)}")
+    return {"discipline": queue.name, queue.name: _table(queue)}
 
 
 def what_is(thing: object) -> str:
@@ -102,7 +107,7 @@ def _table(thing: Network | Discipline | Source | Link | Class) -> dict[str, Any
     name = type(thing).__name__
     if "classes" in values:
         values["classes"] = [_class(each) for each in values["classes"]] or None
-    return {key: _writable(_plain(value), f"{name}.{key}") for key, value in values.items() if value is not None}
+    return {key: _writable(plain(value), f"{name}.{key}") for key, value in values.items() if value is not None}
 
 
 def _class(given: Class | Discipline) -> dict[str, Any]:
@@ -124,12 +129,12 @@ def _writable(value: object, key: str) -> object:
     return value
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
     """A value as TOML knows it: NumPy's scalars become Python's, tuples lists, links tables."""
     if isinstance(value, Link):
         return _table(value)
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     item = getattr(value, "item", None)
     return item() if callable(item) else value
 
@@ -165,7 +170,7 @@ def override_texts(sets: Sets | None, seed: int | None = None) -> list[tuple[str
     pairs = list(sets.items() if isinstance(sets, Mapping) else sets or [])
     if seed is not None:
         pairs.append(("run.seed", seed))
-    return [(key, toml_text(_plain(value))) for key, value in pairs]
+    return [(key, toml_text(plain(value))) for key, value in pairs]
 
 
 @contextmanager

@@ -155,7 +155,7 @@ impl Standing {
                         let resolved = (format!("queue.{name}"), resolve(field, &value));
                         (Effect::Queue { name, value }, resolved)
                     }
-                    None => return refuse(&without_effect(&queue, parts[parts.len() - 1])),
+                    None => return refuse(&without_effect(&queue, &parts)),
                 }
             }
             (["flows", at, name], Some(value)) => {
@@ -217,13 +217,16 @@ const WHAT_CAN: &str =
     "what can are queue.discipline, parameters of the queue, and those of udp, poisson and on_off sources";
 
 /// Why a key of `[queue]` that is valid changes nothing.
-fn without_effect(queue: &Queueing, name: &str) -> String {
-    match queue.given_at(name) {
-        (_, Some(other)) => format!("changes nothing: {other} is given too, and counts"),
-        (discipline, None) if Foreign::is_name(discipline) => {
+fn without_effect(queue: &Queueing, parts: &[&str]) -> String {
+    let of_another = |discipline: &str| parts.len() > 2 && parts[1] != discipline && parts[1] != "classes";
+    match queue.given_at(parts[parts.len() - 1]) {
+        (discipline, Some(other)) if !of_another(discipline) => {
+            format!("changes nothing: {other} is given too, and counts")
+        }
+        (discipline, _) if Foreign::is_name(discipline) => {
             format!("{FIXED}: {discipline} has got its values already; queue.discipline makes it anew")
         }
-        (discipline, None) => {
+        (discipline, _) => {
             format!("changes nothing while the discipline is {discipline}: switch with queue.discipline first")
         }
     }

@@ -214,6 +214,7 @@ impl Sim {
     #[cold]
     fn begin_window(&mut self) {
         self.window_due = Time::NEVER;
+        self.averages.fill(Spread::default());
         for (link, found) in self.links.iter_mut().zip(&mut self.found) {
             *found = changes(*found, link.found());
             link.totals.begin(self.warmup);

@@ -16,6 +16,7 @@ use sluicegate_lab::Foreign;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Name, `enqueue`, `dequeue`, and `next_wakeup`, `wake`, `average` where they are there.
 type Hooks = (String, Py<PyAny>, Py<PyAny>, Option<Py<PyAny>>, Option<Py<PyAny>>, Option<Py<PyAny>>);
@@ -35,7 +36,8 @@ pub fn build<P: Lendable>(
     offered.set_item("rate_bps", rate.0)?;
     let made = make.call1((&foreign.reference, file, dict(py, &foreign.given)?, offered))?;
     let (class, enqueue, dequeue, next_wakeup, wake, average): Hooks = made.extract()?;
-    let queue = Arc::new(Queue { class: class.clone(), link: link.to_owned(), faults: faults.clone() });
+    let (link, faults, gone) = (link.to_owned(), faults.clone(), AtomicBool::new(false));
+    let queue = Arc::new(Queue { class: class.clone(), link, faults, gone });
     let discipline = PyDiscipline {
         enqueue,
         dequeue,
@@ -116,6 +118,12 @@ struct PyDiscipline<P> {
     arrived: u64,
     /// The time of the last call.
     now: Cell<Time>,
+}
+
+impl<P> Drop for PyDiscipline<P> {
+    fn drop(&mut self) {
+        self.queue.gone.store(true, Ordering::Relaxed);
+    }
 }
 
 impl<P: Lendable> PyDiscipline<P> {

@@ -57,6 +57,8 @@ pub(crate) struct Queue {
     pub class: String,
     pub link: String,
     pub faults: Arc<Faults>,
+    /// Whether it is there no more: another discipline has its packets, or the run is over.
+    pub gone: AtomicBool,
 }
 
 impl Queue {
@@ -220,7 +222,7 @@ impl PyPacket {
 
 impl Drop for PyPacket {
     fn drop(&mut self) {
-        if *self.place.get_mut() == INSIDE {
+        if *self.place.get_mut() == INSIDE && !self.queue.gone.load(Ordering::Relaxed) {
             let class = &self.queue.class;
             let what =
                 format!("{self} was forgotten: {class} neither kept it, nor returned it, nor passed it to ctx.drop");

@@ -3,23 +3,25 @@
 mod discipline;
 mod lent;
 mod replay;
+mod simulation;
 
 use lent::{ConservationError, Faults, PyCtx, PyPacket};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
-use sluicegate_lab::replay::trace::{Trace, attach, observable};
-use sluicegate_lab::replay::{ReplayScenario, Shapes};
-use sluicegate_lab::results::{Cells, ResultTable, summary, tables};
+use simulation::{Driver, PySimulation};
+use sluicegate_base::Time;
+use sluicegate_lab::replay::ReplayScenario;
+use sluicegate_lab::replay::trace::{Trace, attach};
+use sluicegate_lab::results::{Cells, ResultTable};
 use sluicegate_lab::vectors::{Format, text_of, write};
 use sluicegate_lab::{Foreign, Scenario, declarations};
-use sluicegate_netsim::{Plan, Sim};
 use std::fs::File;
 use std::io::BufWriter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pyo3::create_exception!(
     sluicegate, // where Python finds it, other processes included
@@ -153,80 +155,27 @@ fn run<'py>(
     make: Option<Bound<'py, PyAny>>,
     pcap: Vec<(String, String)>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let scenario = read(text, name, &sets)?;
-    let total = scenario.duration().as_secs();
-    let faults = Arc::new(Faults::default());
-    let python = scenario.is_foreign();
     let links: Vec<String> = pcap.iter().map(|(link, _)| link.clone()).collect();
-    let begin = move |plan: Plan| -> Result<_, sluicegate_lab::ScenarioError> {
-        links.iter().try_for_each(|link| observable(&plan, link))?;
-        let shapes = (!links.is_empty()).then(|| Shapes::of(&plan));
-        Ok((Sim::new(plan), shapes))
-    };
-    let (scenario, sim) = if python {
-        let plan = caught(|| {
-            scenario.plan_with(&mut |foreign, link, rate| {
-                let Some(make) = &make else {
-                    let rule = "is written in Python, and nothing that makes it was given";
-                    return Err(ScenarioError::new_err(foreign.error(rule).0));
-                };
-                discipline::build(make, foreign, name, link, rate, &faults).map_err(|error| placed(py, foreign, error))
-            })
-        })??;
-        (scenario, caught(|| begin(plan))?)
-    } else {
-        let (scenario, sim) = aside(py, move || {
-            let sim = scenario.plan().and_then(begin);
-            (scenario, sim)
-        })?;
-        (scenario, sim)
-    };
-    let (mut sim, shapes) = sim.map_err(|error| ScenarioError::new_err(error.0))?;
+    let (mut driver, shapes) = Driver::begin(py, text, name, &sets, make.as_ref(), links)?;
     let mut traces = Vec::new();
     for ((link, path), shapes) in pcap.iter().zip(shapes.iter().cycle()) {
         let trace = File::create(path).and_then(|file| Trace::new(BufWriter::new(file), shapes.clone()));
         let trace = trace.map_err(|error| replay::failed(&error, path))?;
-        traces.push((attach(&mut sim, link, trace), path));
+        traces.push((attach(driver.simulation.sim(), link, trace), path));
     }
-    // A discipline in Python takes microseconds for what takes nanoseconds here, and an error is to be seen at once.
-    let budget = if python { EVENTS / 64 } else { EVENTS };
-    loop {
-        let going = py.detach(|| {
-            let begun = Instant::now();
-            caught(|| {
-                while begun.elapsed() < SLICE {
-                    if !sim.advance(budget) {
-                        return false;
-                    }
-                    if python && faults.any() {
-                        break;
-                    }
-                }
-                true
-            })
-        })?;
-        if let Some(error) = faults.take() {
-            return Err(error);
-        }
-        py.check_signals()?;
-        if let Some(progress) = &progress {
-            progress.call1((sim.now().as_secs(), total, sim.events()))?;
-        }
-        if !going {
-            break;
-        }
-    }
+    driver.advance(py, Time::NEVER, progress.as_ref())?;
     for (trace, path) in traces {
         let trace = trace.lock().ok().and_then(|mut trace| trace.take());
         trace.map_or(Ok(()), |trace| trace.finish().map(drop)).map_err(|error| replay::failed(&error, path))?;
     }
-    let (summary, tables) = aside(py, move || {
-        let outcome = sim.finish();
-        (summary(&scenario, &outcome).to_string(), tables(&outcome))
-    })?;
+    let (summary, tables) = aside(py, move || driver.simulation.finish())?;
+    result_of(py, &summary.to_string(), &tables)
+}
+
+fn result_of<'py>(py: Python<'py>, summary: &str, tables: &[ResultTable]) -> PyResult<Bound<'py, PyDict>> {
     let result = PyDict::new(py);
     result.set_item("summary", summary)?;
-    result.set_item("tables", tables_of(py, &tables)?)?;
+    result.set_item("tables", tables_of(py, tables)?)?;
     Ok(result)
 }
 
@@ -268,6 +217,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ConservationError", module.py().get_type::<ConservationError>())?;
     module.add_class::<PyPacket>()?;
     module.add_class::<PyCtx>()?;
+    module.add_class::<PySimulation>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(declarations_json, module)?)?;
     module.add_function(wrap_pyfunction!(pi_gains, module)?)?;

@@ -1,7 +1,7 @@
 //! The replay of a capture, as Python calls it.
 
 use crate::lent::Faults;
-use crate::{EVENTS, SLICE, ScenarioError, aside, caught, discipline, placed, tables_of};
+use crate::{EVENTS, SLICE, ScenarioError, aside, caught, discipline, placed, result_of};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -84,10 +84,7 @@ pub fn replay<'py>(
         Ok((report.summary(&scenario, &file).to_string(), report.tables()))
     })?;
     let (summary, tables) = done.map_err(answer)?;
-    let result = PyDict::new(py);
-    result.set_item("summary", summary)?;
-    result.set_item("tables", tables_of(py, &tables)?)?;
-    Ok(result)
+    result_of(py, &summary, &tables)
 }
 
 /// An error of the system, with the file that it is about.

@@ -12,7 +12,7 @@ impl Sim {
         self.events.push(self.now + self.sample, Event::Sample, 0);
         for (at, link) in self.links.iter().enumerate().filter(|(_, link)| link.watched) {
             let average = link.queue.average();
-            if let (true, Some(average)) = (self.measuring(), average) {
+            if let Some(average) = average {
                 self.averages[at].add(average);
             }
             let (time, link_at) = (self.now, at as u32);

@@ -1,0 +1,229 @@
+"""A run that one drives: it stops where one likes, is looked at and changed, and goes on."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from .. import _core, custom_aqm
+from ..quantities import checked, in_base_unit, toml_inline, toml_text
+from ..results import Run
+from ..scenario import (
+    PYTHON,
+    Network,
+    Sets,
+    arguments,
+    factory,
+    override_texts,
+    plain,
+    queue_table,
+    read_scenario,
+    warn_unused,
+    what_is,
+)
+from ..scenario import scenario as described
+
+if TYPE_CHECKING:
+    from .._generated import Source
+    from .run import Progress
+
+
+class Simulation:
+    """A run in progress.
+
+    Where it stops, and who looks at it, changes nothing: advanced in steps it ends as `simulate` and `run` end. What
+    `set` changes is recorded, so that the run can be repeated.
+    """
+
+    def __init__(
+        self,
+        scenario: Network | str | Path | Mapping[str, Any],
+        flows: Source | Sequence[Source] | None = None,
+        *,
+        sets: Sets | None = None,
+        seed: int | None = None,
+        changes: Iterable[Mapping[str, Any]] | None = None,
+        duration: str | None = None,
+        warmup: str | None = None,
+        sample: str | None = None,
+        series: bool | None = None,
+        exchanges: bool | None = None,
+        recent: int | None = None,
+        packets: int | None = None,
+        positions: int | None = None,
+    ) -> None:
+        """Begin a run; nothing has happened yet.
+
+        `scenario`: a network, with `flows` and the values that `simulate` takes; or a file or the name of a bundled
+        scenario, as `run` takes it; or a scenario as a mapping, such as `summary["scenario"]` of a run, which repeats
+        that run with its changes. `sets` and then `seed` override what a scenario says.
+        `changes`: what to change and when, each with `time`, `key` and `value`: those of another simulation of the same
+        scenario repeat it. They take the place of those that the scenario has.
+
+        Raises `ScenarioError`, OSError, and TypeError when something is no network, discipline or source.
+        """
+        settings: dict[str, object] = {"duration": duration, "warmup": warmup, "sample": sample, "series": series}
+        settings |= {"exchanges": exchanges, "recent": recent, "packets": packets, "positions": positions}
+        own_queue = None
+        if isinstance(scenario, Network):
+            if flows is None:
+                raise TypeError("flows: a network needs sources, such as sluicegate.Tcp(...)")
+            text, name = described(scenario, flows, **settings), PYTHON
+            own_queue = factory(scenario.queue)
+        else:
+            text, name = _read(scenario)
+            if wrong := next((key for key, value in settings.items() if value is not None), None):
+                raise TypeError(f'{wrong}: the scenario has it; override it with sets={{"run.{wrong}": ...}}')
+            if flows is not None:
+                raise TypeError("flows: the scenario has them")
+        self._maker = custom_aqm.Maker(own_queue)
+        pairs = override_texts(sets, seed)
+        if changes is not None:
+            pairs.append(("changes", toml_inline([self._change(change) for change in changes])))
+        with arguments(seed=seed, **settings):
+            warn_unused([_core.unused(text, name, pairs)])
+            self._core = _core.Simulation(text, name, pairs, self._maker)
+        self._finished: tuple[Run, list[dict[str, Any]]] | None = None
+        self._duration = self._core.clock()[1]
+
+    # --- time ----------------------------------------------------------------------------------
+
+    @property
+    def now(self) -> float:
+        """The simulated time in seconds."""
+        return self.duration if self._finished else self._core.clock()[0] / 1e9
+
+    @property
+    def duration(self) -> float:
+        """The length of the run in seconds."""
+        return self._duration / 1e9
+
+    @property
+    def done(self) -> bool:
+        """Whether the run has reached its end."""
+        return self.now >= self.duration
+
+    def advance(
+        self, to: float | str | None = None, *, by: float | str | None = None, progress: Progress | None = None
+    ) -> Self:
+        """Run up to and including the time `to`, or for the time `by`, and at most to the end; return this object.
+
+        Both are seconds, or texts such as "100 ms". A time that has passed does nothing. Ctrl-C ends it early, and the
+        run can go on; an exception of a discipline written in Python is raised here, and ends the run.
+        """
+        if (to is None) == (by is None):
+            raise TypeError("advance needs either a time `to` or a time `by`")
+        time = _nanoseconds("by" if to is None else "to", by if to is None else to)
+        if not self._finished:
+            until = time + (self._core.clock()[0] if to is None else 0)
+            self._core.advance(min(until, self._duration), progress)
+        return self
+
+    # --- looking -------------------------------------------------------------------------------
+
+    def results(self) -> Run:
+        """What was measured so far, as `finish` gives it: since the end of the warm-up, or before that since the start.
+
+        The run goes on unchanged.
+        """
+        return self._finished[0] if self._finished else Run(self._maker.summary(self._core.results()))
+
+    def finish(self, progress: Progress | None = None) -> Run:
+        """Run to the end, and return the results. Another call returns them again."""
+        if self._finished is None:
+            self._core.advance(self._duration, progress)
+            changes = self.changes
+            self._finished = Run(self._maker.summary(self._core.finish())), changes
+        return self._finished[0]
+
+    # --- changing ------------------------------------------------------------------------------
+
+    def set(self, key: str, value: object) -> None:
+        """Change a value at the present time, after everything else that happens then.
+
+        `key` is named as an override names it: a parameter of the discipline under study ("queue.choke.candidates"), at
+        all links that it manages; one of a udp, poisson or on_off source ("flows.1.rate"), from its next packet on; or
+        "queue.discipline". The value of that is a name, for which the scenario may have values; a discipline such as
+        `sluicegate.Red(max_p=0.1)`; or a class of one's own. The new discipline is offered the queued packets in order,
+        and what it refuses is dropped with the reason `reconfigured`.
+
+        Raises `ScenarioError` when the key or the value is wrong, or cannot change; nothing has changed then.
+        """
+        written = self._change({"key": key, "value": value})
+        value = written["value"]
+        text = toml_text(value) if not isinstance(value, Mapping | list) else toml_inline(value)
+        self._core.set(written["key"], text)
+
+    @property
+    def changes(self) -> list[dict[str, Any]]:
+        """What was changed, and what the scenario has for later: `time`, `key` and `value`, in order.
+
+        `Simulation(..., changes=...)` with the same scenario repeats the run. `summary["scenario"]` of the results has
+        them too, in a form that needs nothing else.
+        """
+        if self._finished:
+            return self._finished[1]
+        found: list[dict[str, Any]] = json.loads(self._core.changes())
+        for change in found:
+            if isinstance(change["value"], str):
+                change["value"] = self._maker.factories.get(change["value"], change["value"])
+        return found
+
+    def _change(self, change: Mapping[str, Any]) -> dict[str, Any]:
+        """A change as a scenario has it: disciplines as tables or by name, times with their unit."""
+        written = dict(change)
+        if not isinstance(written.get("time", ""), str):
+            written["time"] = f"{_nanoseconds('time', written['time'])} ns"
+        key, value = written.get("key"), plain(written.get("value"))
+        if key in ("queue", "queue.discipline") and not isinstance(value, str | Mapping):
+            own = factory(value)
+            if own is None:
+                key, value = "queue", queue_table(value)
+            else:
+                key, value = "queue.discipline", self._maker.name(own)
+        return written | {"key": key, "value": value}
+
+    # --- ending --------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Give up the run, and the memory that it holds."""
+        self._core.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        try:
+            return f"<sluicegate.Simulation at {self.now:g} s of {self.duration:g} s>"
+        except RuntimeError as error:
+            return f"<sluicegate.Simulation: {error}>"
+
+
+def _read(given: str | Path | Mapping[str, Any]) -> tuple[str, str]:
+    """The text of a scenario and its name for messages."""
+    if isinstance(given, str | Path):
+        return read_scenario(given)
+    if not isinstance(given, Mapping):
+        raise TypeError(f"scenario: expected a network, a file or a mapping, not {what_is(given)}")
+    import tomli_w
+
+    return tomli_w.dumps(given), PYTHON
+
+
+def _nanoseconds(name: str, time: object) -> int:
+    """A time in seconds or with its unit, in nanoseconds. Raises `ScenarioError`."""
+    time = plain(time)
+    if isinstance(time, int | float) and not isinstance(time, bool):
+        if not (math.isfinite(time) and 0 <= time <= 1e9):
+            raise _core.ScenarioError(f"{name} = {time}: must be at least 0 and at most 1e9 seconds")
+        return round(time * 1e9)
+    return in_base_unit(str(checked(name, time, "network.delay")))
