@@ -116,6 +116,14 @@ def schema() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(document)
 
 
+def test_the_schema_knows_changes(schema: jsonschema.Draft202012Validator) -> None:
+    change = {"time": "2 s", "key": "queue.limit", "value": 9}
+    for wrong in ({}, {"value": None}, {"time": "2"}, {"when": "2 s"}):
+        entry = {key: value for key, value in (change | wrong).items() if value is not None}
+        document = tomllib.loads(SMALL) | {"changes": [entry]}
+        assert schema.is_valid(document) == (not wrong)
+
+
 @pytest.mark.parametrize("name", [*api.scenarios(), "small"])
 def test_the_schema_takes_valid_scenarios(schema: jsonschema.Draft202012Validator, name: str) -> None:
     text = SMALL if name == "small" else api.read_scenario(name)[0]

@@ -55,7 +55,9 @@ def test_a_discipline_is_added_in_rust_as_the_manual_says(checkout: Path, monkey
     assert "| [`drop_front`](#drop_front) | `sluicegate.DropFront` | Drop Front |" in page
 
 
-@pytest.mark.parametrize("page", ["first-scenario", "own-discipline", "choosing-red", "theory-choke", "sweeps"])
+@pytest.mark.parametrize(
+    "page", ["first-scenario", "own-discipline", "driving", "choosing-red", "theory-choke", "sweeps"]
+)
 def test_a_page_is_right_to_the_letter(tmp_path: Path, page: str) -> None:
     follow(DOCS / f"{page}.md", tmp_path)
 

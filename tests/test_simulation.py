@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from steps import blocks
 
 import sluicegate as sg
 
@@ -301,3 +302,24 @@ def test_what_is_no_discipline_is_a_type_error() -> None:
     sim.finish()
     with pytest.raises(RuntimeError, match="has ended"):
         sim.set("queue.discipline", "red")
+
+
+# --- the manual --------------------------------------------------------------------------------
+
+
+def test_the_environment_of_the_manual_passes_gymnasiums_checks() -> None:
+    from gymnasium.utils.env_checker import check_env
+
+    page = Path(__file__).parents[1].joinpath("docs/driving.md").read_text("utf-8")
+    [code] = [block.text for block in blocks(page) if "class RedEnv" in block.text]
+    names: dict[str, Any] = {}
+    exec(code, names)
+    environment = names["RedEnv"]()
+    check_env(environment, skip_render_check=True)
+    # The queue grows with a small max_p, and equal seeds and actions give equal steps.
+    queues = []
+    for action in (0.1, 0.1, 0.9):
+        environment.reset(seed=3)
+        queues.append([environment.step(np.array([action]))[0][0] for _ in range(50)])
+    assert queues[0] == queues[1]
+    assert np.mean(queues[0][20:]) > np.mean(queues[2][20:])
