@@ -73,7 +73,7 @@ class Simulation:
     def advance(self, until_ns: int, progress: Callable[[float, float, int], object] | None = None) -> None:
         """Run up to and including a time, or the end."""
     def set(self, key: str, value: str) -> None:
-        """Make a change at the present time, as an override says it. Raises `ScenarioError`, and changes nothing then."""
+        """Make a change now, as an override says it. Raises `ScenarioError`; then nothing has changed."""
     def results(self) -> RawRun:
         """What was measured so far."""
     def finish(self) -> RawRun:

@@ -9,7 +9,7 @@ use crate::queueing::{Built, Queueing, queue};
 use crate::section::{Section, fields, json as value_json};
 use crate::topology::LinkSpec;
 use serde_json::{Map, Value as Json, json};
-use sluicegate_base::params::{FIXED, Raw, Table};
+use sluicegate_base::params::{Raw, Table};
 use sluicegate_base::{About, Declared, Field, Rate, Span, Time, params};
 use sluicegate_netsim::QueuedPacket;
 
@@ -48,7 +48,7 @@ pub(crate) struct Change {
     pub time: Time,
     pub key: String,
     pub item: Item,
-    /// What it comes to: key and value that do the same to a resolved scenario.
+    /// Its resolved form: key and value that do the same to the resolved scenario.
     pub resolved: Option<(String, Json)>,
 }
 
@@ -108,16 +108,16 @@ pub(crate) enum Effect {
     Source { group: usize, name: String, value: Raw },
 }
 
-/// A change that has passed every check: how the scenario stands after it, what it does to the run, and what it comes to.
+/// A change that has passed every check: the scenario after it, what it does to the run, and its resolved form.
 pub(crate) struct Changed {
-    pub standing: Standing,
+    pub state: ScenarioState,
     pub effect: Effect,
     pub resolved: (String, Json),
 }
 
-/// A scenario as it stands while it runs: what changes apply to.
+/// The part of a scenario that changes apply to.
 #[derive(Clone)]
-pub(crate) struct Standing {
+pub(crate) struct ScenarioState {
     pub document: Document,
     pub links: Vec<LinkSpec>,
     pub dumbbell: Option<NetworkParams>,
@@ -125,7 +125,7 @@ pub(crate) struct Standing {
     pub run: RunParams,
 }
 
-impl Standing {
+impl ScenarioState {
     /// What a change makes of it.
     pub fn changed(&self, key: &str, item: Item) -> Result<Changed, ScenarioError> {
         let mut next = self.clone();
@@ -139,7 +139,6 @@ impl Standing {
             Some(Node::Leaf(raw)) => Some(raw.clone()),
             _ => None,
         };
-        // Where a value has been read before, it is read again for its resolved form.
         let resolve =
             |field: &Field, value: &Raw| field.read(value).map_or_else(Json::from, |value| value_json(&value));
         let (effect, resolved) = match (parts.as_slice(), leaf) {
@@ -172,7 +171,7 @@ impl Standing {
             }
             _ => return refuse(&format!("{FIXED}: {WHAT_CAN}")),
         };
-        Ok(Changed { standing: next, effect, resolved })
+        Ok(Changed { state: next, effect, resolved })
     }
 
     /// The delay of the far access links.
@@ -212,7 +211,10 @@ impl Standing {
     }
 }
 
-/// What can change.
+/// What to say of a key that cannot change.
+const FIXED: &str = "cannot change during a run";
+
+/// What can.
 const WHAT_CAN: &str =
     "what can are queue.discipline, parameters of the queue, and those of udp, poisson and on_off sources";
 

@@ -90,7 +90,7 @@ impl Document {
 
     /// Puts `value` at a dotted key such as `flows.1.rate`, reading it as TOML if it is, else as a text.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), ScenarioError> {
-        self.put(key, given(key, value)?)
+        self.put(key, override_value(key, value)?)
     }
 
     /// Puts an item at a dotted key, with the place that it has.
@@ -154,7 +154,7 @@ impl Document {
 }
 
 /// The value that an override gives to `key`: TOML if it is, else a text.
-pub fn given(key: &str, value: &str) -> Result<Item, ScenarioError> {
+pub fn override_value(key: &str, value: &str) -> Result<Item, ScenarioError> {
     match Document::parse(&format!("value = {value}"), "").map(|parsed| parsed.root) {
         Ok(mut root) if root.len() == 1 => Ok(root.remove(0).1.into_set()),
         Ok(_) => Err(error_at("", Place::Set, key, "must be one value")),

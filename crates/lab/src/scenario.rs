@@ -1,6 +1,6 @@
 //! A whole scenario: read, checked, resolved, turned into a plan.
 
-use crate::changes::{Change, Effect, Standing, TABLES, changes};
+use crate::changes::{Change, Effect, ScenarioState, TABLES, changes};
 use crate::document::{Document, Place, ScenarioError};
 use crate::flows::{flows, refuse_too_large};
 use crate::foreign::Build;
@@ -24,8 +24,8 @@ pub struct Scenario {
     pub resolved: Json,
     /// What `[queue]` holds that does nothing.
     pub unused: Vec<Unused>,
-    /// What it is at the start, and the changes that come while it runs.
-    pub(crate) standing: Standing,
+    /// Its state at the start, and the changes that come while it runs.
+    pub(crate) state: ScenarioState,
     pub(crate) changes: Vec<Change>,
     queue: Queueing,
     /// The disciplines that changes bring.
@@ -54,25 +54,25 @@ impl Scenario {
         refuse_too_large(&root, &groups, &links, far_delay, &run)?;
         let mut changes = changes(&root)?;
         document.root.retain(|(name, _)| name != "changes"); // what changes apply to is copied for each
-        let standing = Standing { document, links, dumbbell, groups, run };
-        let later = rehearse(&standing, &mut changes)?;
+        let state = ScenarioState { document, links, dumbbell, groups, run };
+        let later = check_changes(&state, &mut changes)?;
         if !changes.is_empty() {
             resolved.insert("changes".to_owned(), changes.iter().map(Change::resolved).collect());
         }
         let name = name.to_owned();
-        Ok(Scenario { name, resolved: Json::Object(resolved), unused, standing, changes, queue, later })
+        Ok(Scenario { name, resolved: Json::Object(resolved), unused, state, changes, queue, later })
     }
 
     /// The seed of the run.
     #[must_use]
     pub fn seed(&self) -> u64 {
-        self.standing.run.seed
+        self.state.run.seed
     }
 
     /// The length of the run.
     #[must_use]
     pub fn duration(&self) -> Span {
-        self.standing.run.duration
+        self.state.run.duration
     }
 
     /// Whether a discipline of it is written elsewhere, so that only `plan_with` gives a plan.
@@ -90,12 +90,12 @@ impl Scenario {
     /// Builds the disciplines for every link that they manage, and gives them up: do they take their values?
     pub fn try_foreign<E>(&self, build: &mut Build<'_, E>) -> Result<(), E> {
         let mut queues = [&self.queue].into_iter().chain(&self.later);
-        queues.try_for_each(|queue| self.standing.build(queue, build).map(drop))
+        queues.try_for_each(|queue| self.state.build(queue, build).map(drop))
     }
 
     /// A plan of this scenario, ready to run; `build` builds a discipline that is written elsewhere.
     pub fn plan_with<E>(&self, build: &mut Build<'_, E>) -> Result<Plan, E> {
-        let Standing { links: specs, dumbbell, groups, run, .. } = &self.standing;
+        let ScenarioState { links: specs, dumbbell, groups, run, .. } = &self.state;
         let far_access = dumbbell.as_ref().map(|params| (params.access_rate, params.access_delay));
         let links = specs.iter().map(|spec| self.link(spec, build)).collect::<Result<Vec<LinkPlan>, E>>()?;
         // Each link's way back, with a buffer that does not fill.
@@ -180,16 +180,16 @@ impl Scenario {
 }
 
 /// Tries the changes one after another; gives the disciplines that they bring.
-fn rehearse(start: &Standing, changes: &mut [Change]) -> Result<Vec<Queueing>, ScenarioError> {
+fn check_changes(start: &ScenarioState, changes: &mut [Change]) -> Result<Vec<Queueing>, ScenarioError> {
     let mut later = Vec::new();
-    let mut standing = None;
+    let mut state = None;
     for change in changes {
-        let changed = standing.as_ref().unwrap_or(start).changed(&change.key, change.item.clone())?;
+        let changed = state.as_ref().unwrap_or(start).changed(&change.key, change.item.clone())?;
         if let Effect::Discipline(queue) = changed.effect {
             later.push(*queue);
         }
         change.resolved = Some(changed.resolved);
-        standing = Some(changed.standing);
+        state = Some(changed.state);
     }
     Ok(later)
 }

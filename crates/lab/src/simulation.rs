@@ -1,7 +1,7 @@
 //! A scenario as it runs: driven to any time, looked at, changed, and repeated from what was recorded.
 
-use crate::changes::{Change, Changed, Effect, Standing};
-use crate::document::{Item, ScenarioError, given};
+use crate::changes::{Change, Changed, Effect, ScenarioState};
+use crate::document::{Item, ScenarioError, override_value};
 use crate::foreign::Build;
 use crate::results::{ResultTable, summary, tables};
 use crate::scenario::Scenario;
@@ -28,11 +28,11 @@ impl<E> From<ScenarioError> for Refusal<E> {
 /// A run of a scenario in progress.
 pub struct Simulation {
     scenario: Scenario,
-    standing: Standing,
+    state: ScenarioState,
     /// Changes that the scenario has for later.
     planned: VecDeque<Change>,
-    /// Changes that have been made.
-    made: Vec<Change>,
+    /// Changes that have been applied.
+    applied: Vec<Change>,
     sim: Sim,
 }
 
@@ -40,8 +40,8 @@ impl Simulation {
     /// A run of this plan of a scenario; nothing has happened yet.
     #[must_use]
     pub fn new(scenario: Scenario, plan: Plan) -> Simulation {
-        let (standing, planned) = (scenario.standing.clone(), scenario.changes.clone().into());
-        Simulation { scenario, standing, planned, made: Vec::new(), sim: Sim::new(plan) }
+        let (state, planned) = (scenario.state.clone(), scenario.changes.clone().into());
+        Simulation { scenario, state, planned, applied: Vec::new(), sim: Sim::new(plan) }
     }
 
     /// Runs about `budget` events, up to and including the time `until`, with the changes that the scenario has for then;
@@ -56,7 +56,7 @@ impl Simulation {
             return Ok(false);
         }
         let Change { key, item, .. } = self.planned.pop_front().expect("one is due");
-        self.make(key, item, build)?;
+        self.apply(key, item, build)?;
         Ok(true)
     }
 
@@ -64,7 +64,7 @@ impl Simulation {
     /// them. If it is refused, nothing has changed.
     pub fn set<E>(&mut self, key: &str, value: &str, build: &mut Build<'_, E>) -> Result<(), Refusal<E>> {
         self.set_item(key, value, build).map_err(|refusal| match refusal {
-            // Nobody has given an override.
+            // It is no override of a file.
             Refusal::Scenario(ScenarioError(text)) => {
                 Refusal::Scenario(ScenarioError(text.strip_prefix("sets: ").unwrap_or(&text).to_owned()))
             }
@@ -78,11 +78,11 @@ impl Simulation {
         }
         // What else happens at this time, if the run was interrupted, comes first, as when this is repeated.
         while self.sim.advance_until(self.sim.now(), u64::MAX) {}
-        self.make(key.to_owned(), given(key, value)?, build)
+        self.apply(key.to_owned(), override_value(key, value)?, build)
     }
 
-    fn make<E>(&mut self, key: String, item: Item, build: &mut Build<'_, E>) -> Result<(), Refusal<E>> {
-        let Changed { standing: next, effect, resolved } = self.standing.changed(&key, item.clone())?;
+    fn apply<E>(&mut self, key: String, item: Item, build: &mut Build<'_, E>) -> Result<(), Refusal<E>> {
+        let Changed { state: next, effect, resolved } = self.state.changed(&key, item.clone())?;
         let refuse = |rule: String| next.document.error(item.place, &key, &rule);
         match effect {
             Effect::Discipline(queue) => {
@@ -102,20 +102,20 @@ impl Simulation {
                 }
             }
         }
-        self.standing = next;
-        self.made.push(Change { time: self.sim.now(), key, item, resolved: Some(resolved) });
+        self.state = next;
+        self.applied.push(Change { time: self.sim.now(), key, item, resolved: Some(resolved) });
         Ok(())
     }
 
     /// What has been changed, and what the scenario has for later: each with time, key and value as they were given. As
-    /// `[[changes]]` of the same scenario they repeat this run; results have what they came to in the resolved one.
+    /// `[[changes]]` of the same scenario they repeat this run; the results have them in the form of the resolved scenario.
     #[must_use]
     pub fn changes(&self) -> Json {
-        self.made.iter().chain(&self.planned).map(Change::given).collect()
+        self.applied.iter().chain(&self.planned).map(Change::given).collect()
     }
 
     fn resolved(&self) -> Vec<Json> {
-        self.made.iter().chain(&self.planned).map(Change::resolved).collect()
+        self.applied.iter().chain(&self.planned).map(Change::resolved).collect()
     }
 
     /// The simulated time.

@@ -76,6 +76,13 @@ const CHANGES: &[(u64, &str, &str)] = &[
     (3_001, "queue", r#"{discipline = "red", red = {min_th = 5, max_th = 15, max_p = 0.1}}"#),
     (4_000, "queue.red.max_p", "0.5"),
     (4_500, "queue.discipline", "priority"),
+    (
+        5_000,
+        "queue",
+        r#"{discipline = "drr", classes = [{discipline = "red", red = {max_p = 0.5}}, {discipline = "codel"}]}"#,
+    ),
+    (5_500, "queue.classes.0.red.max_p", "0.9"),
+    (5_600, "queue.classes.1.limit", "7"),
 ];
 
 /// The run with these changes made by hand.
@@ -165,13 +172,13 @@ fn what_is_refused_says_why_and_changes_nothing() {
         (
             "flows.1.count",
             "3",
-            "flows.1.count: cannot change while it is in use: of a udp source, rate, packet_size, jitter can",
+            "flows.1.count: cannot change during a run: of a udp source, rate, packet_size, jitter can",
         ),
-        ("flows.0.window", "3", &format!("flows.0.window: cannot change while it is in use: {can}")),
+        ("flows.0.window", "3", &format!("flows.0.window: cannot change during a run: {can}")),
         ("flows.2.rate", "3", "flows.2.rate: flows needs a number from 0 to 1"),
-        ("network.rate", "2 Mbit/s", &format!("network.rate: cannot change while it is in use: {can}")),
+        ("network.rate", "2 Mbit/s", &format!("network.rate: cannot change during a run: {can}")),
         ("flow.1.rate", "2 Mbit/s", "flow: no such key; did you mean \"flows\"?"),
-        ("queue.red", "{}", &format!("queue.red: cannot change while it is in use: {can}")),
+        ("queue.red", "{}", &format!("queue.red: cannot change during a run: {can}")),
     ] {
         assert_eq!(refusal(&mut simulation, key, value), rule);
     }
@@ -198,7 +205,7 @@ fn changes_in_a_file_are_checked_before_the_run_and_name_their_line() {
         ),
         (
             "key = \"run.seed\"\nvalue = 5",
-            "small.toml:33: run.seed: cannot change while it is in use: what can are queue.discipline, parameters of the queue, and those of udp, poisson and on_off sources",
+            "small.toml:33: run.seed: cannot change during a run: what can are queue.discipline, parameters of the queue, and those of udp, poisson and on_off sources",
         ),
         ("key = \"queue.limit\"", "small.toml:30: changes.0.value: must be given"),
         ("value = 3", "small.toml:30: changes.0.key: must be given"),
