@@ -16,7 +16,7 @@ fn main() {
     while sim.advance(1 << 16) {}
     let outcome = sim.finish();
     let mut all = summary(&scenario, &outcome);
-    all["sent"] = outcome.links.iter().map(|link| link.totals.departures).sum::<u64>().into();
+    all["sent"] = outcome.links.iter().map(|link| link.counters.departures).sum::<u64>().into();
     if let Some(kilobytes) = peak_memory() {
         all["peak_memory_kb"] = kilobytes.into();
     }

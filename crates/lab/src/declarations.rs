@@ -11,8 +11,8 @@ use sluicegate_aqm::{ClassEntry, DropReason, all, is_container};
 use sluicegate_base::params::{DefaultValue, Field, Kind, Table};
 use sluicegate_base::{Span, quantity};
 use sluicegate_netsim::Outcome;
-use sluicegate_netsim::exchanges::Exchanges;
-use sluicegate_netsim::probe::Positions;
+use sluicegate_netsim::counters::Positions;
+use sluicegate_netsim::workloads::exchanges::Exchanges;
 use sluicegate_tcp::Algorithm;
 use sluicegate_tcp::profiles::PROFILES;
 

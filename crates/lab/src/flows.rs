@@ -14,6 +14,7 @@ use sluicegate_netsim::source::{
     self, Connections, Flow, FlowParams, Ftp, Http, OnOff, Poisson, SourcePlan, Telnet, Udp, Way,
 };
 use sluicegate_tcp::{Host, Tcp};
+use std::sync::Arc;
 
 /// The sources of traffic, in the order in which they are listed to people: each with its keys, in one table or more.
 pub const SOURCES: &[&[Table]] = &[
@@ -143,12 +144,12 @@ pub(crate) fn group(
         "tcp" => {
             let host = Host::new(&fields::<Tcp>(section, rate, map)?);
             size = fields::<Ftp>(section, rate, map)?.bytes(host.mss);
-            SourcePlan::Tcp(host)
+            SourcePlan::Tcp(Arc::new(host))
         }
         "telnet" => {
             let params = fields::<Telnet>(section, rate, map)?;
             size = params.bytes();
-            SourcePlan::Telnet(Host::new(&fields::<Tcp>(section, rate, map)?), params)
+            SourcePlan::Telnet(Arc::new(Host::new(&fields::<Tcp>(section, rate, map)?)), params)
         }
         "http" => population::http(section, &common, rate, map)?,
         "connections" => population::connections(section, &common, rate, map)?,

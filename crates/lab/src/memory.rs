@@ -131,7 +131,7 @@ fn waiting(source: &SourcePlan, access: Option<&Access>, path: Path, lifetime: f
             return host.initial_window.max(on_the_way).min(window);
         }
         // The packets of its connections are counted with these.
-        SourcePlan::Http(_) | SourcePlan::Connections(_) => return 0.0,
+        SourcePlan::Http(_) | SourcePlan::Connections(_) | SourcePlan::Custom(_) => return 0.0,
         SourcePlan::Udp(params) => (params.rate, params.packet_size),
         SourcePlan::Poisson(params) => (params.rate, params.packet_size),
         // While it is on; the least that makes sure.

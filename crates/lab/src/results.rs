@@ -6,9 +6,8 @@ use crate::{Scenario, VERSION};
 use exchanges::{exchanges, groups, response_times};
 use serde_json::{Value as Json, json};
 use sluicegate_aqm::DropReason;
-use sluicegate_netsim::Outcome;
-use sluicegate_netsim::events::End;
-use sluicegate_netsim::probe::{FlowRow, LinkRow, RecentShare};
+use sluicegate_netsim::counters::{FlowRow, LinkRow, RecentShare};
+use sluicegate_netsim::{End, Outcome};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -234,7 +233,7 @@ fn flows(outcome: &Outcome) -> ResultTable {
             "queued_packets_mean",
             "packets",
             "time average of its packets in the queues under study",
-            rows().map(|row| row.totals.queued.as_secs() / window),
+            rows().map(|row| row.totals.queueing.as_secs() / window),
         ),
         f64s(
             "delay_mean_ns",
@@ -295,7 +294,7 @@ fn flows(outcome: &Outcome) -> ResultTable {
 fn links(outcome: &Outcome) -> ResultTable {
     let rows = || outcome.links.iter();
     let window = outcome.window.as_secs();
-    let drops: Vec<[u64; DropReason::COUNT]> = rows().map(|row| row.totals.drops).collect();
+    let drops: Vec<[u64; DropReason::COUNT]> = rows().map(|row| row.counters.drops).collect();
     let average = |which: usize| rows().map(move |row: &LinkRow| row.average.summary()[which]);
     let mut columns = vec![
         strs("link", "name of the link", rows().map(|row| row.name.as_str())),
@@ -305,13 +304,13 @@ fn links(outcome: &Outcome) -> ResultTable {
             "arrivals_packets",
             "packets",
             "packets that reached its queue in the measured window",
-            rows().map(|row| row.totals.arrivals),
+            rows().map(|row| row.counters.arrivals),
         ),
         u64s(
             "departures_packets",
             "packets",
             "packets that it sent in the measured window, some of which may have arrived before",
-            rows().map(|row| row.totals.departures),
+            rows().map(|row| row.counters.departures),
         ),
         u64s(
             "drops_packets",
@@ -326,27 +325,27 @@ fn links(outcome: &Outcome) -> ResultTable {
             "marked_packets",
             "packets",
             "those of arrivals_packets that its queue marked and sent",
-            rows().map(|row| row.totals.marked),
+            rows().map(|row| row.counters.marked),
         ),
         f64s(
             "utilisation",
             "1",
             "bits sent per second, over the rate",
-            rows().map(|row| row.totals.departed_bytes as f64 * 8.0 / window / row.rate.0 as f64),
+            rows().map(|row| row.counters.departed_bytes as f64 * 8.0 / window / row.rate.0 as f64),
         ),
         f64s(
             "queue_packets_mean",
             "packets",
             "time average of the queue, the packet in transmission not counted",
-            rows().map(|row| row.totals.queued.as_secs() / window),
+            rows().map(|row| row.counters.queueing.as_secs() / window),
         ),
         f64s(
             "queue_found_packets_mean",
             "packets",
             "mean of the queue that arriving packets found, the one in transmission not counted",
-            rows().map(|row| ratio(row.totals.found, row.totals.arrivals)),
+            rows().map(|row| ratio(row.counters.found, row.counters.arrivals)),
         ),
-        u64s("queue_packets_max", "packets", "the longest queue", rows().map(|row| row.totals.most)),
+        u64s("queue_packets_max", "packets", "the longest queue", rows().map(|row| row.counters.max_packets)),
         f64s(
             "average_packets_mean",
             "packets",
@@ -359,13 +358,13 @@ fn links(outcome: &Outcome) -> ResultTable {
             "queueing_delay_mean_ns",
             "ns",
             "mean waiting time of packets that were sent",
-            rows().map(|row| row.totals.delay_sum as f64 / row.totals.departures as f64),
+            rows().map(|row| row.counters.delay_sum as f64 / row.counters.departures as f64),
         ),
         f64s(
             "queueing_delay_p99_ns",
             "ns",
             "99th percentile of it, to two digits",
-            rows().map(|row| row.totals.delays.quantile(0.99)),
+            rows().map(|row| row.delays.quantile(0.99)),
         ),
     ]);
     ResultTable { name: "links", summary: "One row for each link under study, over the measured window.", columns }
@@ -557,9 +556,9 @@ pub fn summary(scenario: &Scenario, outcome: &Outcome) -> Json {
         "totals": {
             "measured_s": outcome.window.as_secs(),
             "throughput_bps": delivered as f64 * 8.0 / outcome.window.as_secs(),
-            "arrivals_packets": sum(|row| row.totals.arrivals),
-            "departures_packets": sum(|row| row.totals.departures),
-            "drops_packets": sum(|row| row.totals.drops.iter().sum()),
+            "arrivals_packets": sum(|row| row.counters.arrivals),
+            "departures_packets": sum(|row| row.counters.departures),
+            "drops_packets": sum(|row| row.counters.drops.iter().sum()),
         },
         "events": outcome.events,
     })

@@ -171,11 +171,21 @@ impl Scenario {
         if let Some(limit) = spec.plain {
             let queue = Box::new(DropTail::new(DropTailParams { limit }));
             let (discipline, proportional) = ("drop_tail".into(), Proportional::default());
-            return Ok(LinkPlan { name, rate, delay, framing, discipline, queue, watched: false, proportional });
+            return Ok(LinkPlan {
+                name,
+                rate,
+                delay,
+                framing,
+                discipline,
+                queue,
+                monitored: false,
+                tx_ring: None,
+                proportional,
+            });
         }
         let (discipline, queue) = self.queue.build(&spec.name, spec.rate, build_foreign)?;
         let proportional = self.queue.proportional();
-        Ok(LinkPlan { name, rate, delay, framing, discipline, queue, watched: true, proportional })
+        Ok(LinkPlan { name, rate, delay, framing, discipline, queue, monitored: true, tx_ring: None, proportional })
     }
 }
 

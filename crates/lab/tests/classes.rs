@@ -1,7 +1,7 @@
 //! Queues with classes, from the text of a scenario to its results; and what the flows of a run are told or suspected of.
 
 use sluicegate_lab::Scenario;
-use sluicegate_netsim::probe::FlowRow;
+use sluicegate_netsim::counters::FlowRow;
 use sluicegate_netsim::{Outcome, Sim};
 
 /// Three flows of 600 kbit/s on 1 Mbit/s: classes 0, 1 and 2.
@@ -186,7 +186,7 @@ fn recent_drops_show_who_sends_most() {
 fn what_does_not_fall_on_flows_as_they_send_shows_nothing() {
     for queue in ["drop_tail", "decbit", "ut_lt", "source_quench", "drop_preference"] {
         let outcome = run(&format!("[queue]\ndiscipline = \"{queue}\"\n"));
-        assert!(outcome.links[0].totals.drops.iter().sum::<u64>() > 1000, "{queue}");
+        assert!(outcome.links[0].counters.drops.iter().sum::<u64>() > 1000, "{queue}");
         assert!(outcome.flows.iter().all(|row| row.recent.is_none()), "{queue}");
     }
 }
@@ -233,7 +233,7 @@ fn what_a_limit_for_all_classes_refuses_does_not_count() {
     };
     let known = |outcome: &Outcome| outcome.flows.iter().filter(|row| row.recent.is_some()).count();
     let (refused, drawn) = (queue("[queue.drr]\nlimit = 10\n"), queue(""));
-    assert!(refused.links[0].totals.drops.iter().sum::<u64>() > 1000);
+    assert!(refused.links[0].counters.drops.iter().sum::<u64>() > 1000);
     assert_eq!((known(&refused), known(&drawn)), (0, 3));
 }
 

@@ -307,7 +307,7 @@ fn file(text: &str) -> String {
 /// When exchanges begin and how long they take, in milliseconds.
 fn exchanges(outcome: &Outcome) -> Vec<(u64, u64, u32)> {
     let ms = |s: f64| (s * 1e3).round() as u64;
-    let row = |row: &sluicegate_netsim::exchanges::ExchangeRow| {
+    let row = |row: &sluicegate_netsim::workloads::exchanges::ExchangeRow| {
         (ms(row.time.as_secs()), ms(row.response_time.as_secs()), row.response)
     };
     outcome.exchanges.iter().map(row).collect()
@@ -405,13 +405,13 @@ fn drawn_connections_are_conserved_pooled_and_the_same_again() {
         let mut sim = Sim::new(plan(DRAWN, &[("run.seed", seed)]));
         while sim.advance(budget) {}
         for link in sim.links() {
-            let [queued, sending] = link.holds();
+            let [queued, _, sending] = link.port.holds();
             assert_eq!(
-                link.totals.arrivals,
-                link.totals.departures + sending + queued + link.totals.drops.iter().sum::<u64>()
+                link.port.counters.arrivals,
+                link.port.counters.departures + sending + queued + link.port.counters.drops.iter().sum::<u64>()
             );
         }
-        let [_, places] = sim.places();
+        let [_, places] = sim.slots();
         let outcome = sim.finish();
         for group in &outcome.groups {
             assert_eq!(group.totals.opened, group.totals.closed + u64::from(group.open));

@@ -2,7 +2,7 @@
 
 use sluicegate_base::Time;
 use sluicegate_lab::Scenario;
-use sluicegate_netsim::exchanges::ExchangeRow;
+use sluicegate_netsim::workloads::exchanges::ExchangeRow;
 use sluicegate_netsim::{Outcome, Sim};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -160,9 +160,9 @@ fn packets_are_conserved_and_the_window_counts_what_is_in_it() {
     let mut whole = sim(BUSY, &[("run.warmup", "0 s")]);
     while whole.advance(1 << 16) {}
     for link in whole.links() {
-        let [queued, sending] = link.holds();
-        let lost: u64 = link.totals.drops.iter().sum();
-        assert_eq!(link.totals.arrivals, link.totals.departures + sending + queued + lost);
+        let [queued, _, sending] = link.port.holds();
+        let lost: u64 = link.port.counters.drops.iter().sum();
+        assert_eq!(link.port.counters.arrivals, link.port.counters.departures + sending + queued + lost);
         assert!(lost > 0);
     }
     let (whole, late) = (whole.finish(), run(BUSY, &[]));
@@ -230,9 +230,9 @@ fn every_connection_is_a_flow_of_its_own_to_queues() {
     let seen: Arc<Mutex<BTreeMap<u32, u32>>> = Arc::default();
     let shared = seen.clone();
     let note = move |_: Time, packet: &sluicegate_netsim::SimPacket| {
-        assert_eq!(packet.key().0, u64::from(packet.connection()) << 1 | packet.to as u64);
+        assert_eq!(packet.key().0, u64::from(packet.connection) << 1 | packet.to as u64);
         let first = packet.segment.seq == 0 && packet.segment.len > 0 && packet.flow == 0;
-        *shared.lock().unwrap().entry(packet.connection()).or_default() += u32::from(first);
+        *shared.lock().unwrap().entry(packet.connection).or_default() += u32::from(first);
     };
     assert!(sim.observe("bottleneck", Box::new(note)));
     while sim.advance(1 << 16) {}
@@ -254,7 +254,7 @@ fn places_follow_the_connections_that_there_are_at_once() {
         let sets = [("run.duration", duration), ("network.rate", "1 Gbit/s"), ("run.warmup", "0 s")];
         let mut sim = sim(BUSY, &[&sets[..], &[("run.exchanges", "false")]].concat());
         while sim.advance(1 << 16) {}
-        let [used, all] = sim.places();
+        let [used, all] = sim.slots();
         let outcome = sim.finish();
         let (open, opened) = outcome.groups.iter().fold((0, 0), |sum, group| {
             assert!(all >= group.most_open as usize);

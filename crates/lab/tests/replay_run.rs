@@ -203,7 +203,7 @@ fn point_7_the_replay_and_the_simulator_order_ties_alike() {
 
     let (calls, queue) = recorder();
     let mut plan = Scenario::read(SAME_TIMES, "test.toml", &[]).unwrap().plan().unwrap();
-    plan.links.iter_mut().find(|link| link.watched).unwrap().queue = queue;
+    plan.links.iter_mut().find(|link| link.monitored).unwrap().queue = queue;
     let mut sim = Sim::new(plan);
     while sim.advance(1 << 16) {}
     let simulated = calls.lock().unwrap().clone();
@@ -349,7 +349,7 @@ fn a_shaper_is_asked_again_when_it_wakes() {
 
     let (simulated, queue) = shaper();
     let mut plan = Scenario::read(SAME_TIMES, "test.toml", &[]).unwrap().plan().unwrap();
-    plan.links.iter_mut().find(|link| link.watched).unwrap().queue = queue;
+    plan.links.iter_mut().find(|link| link.monitored).unwrap().queue = queue;
     let mut sim = Sim::new(plan);
     while sim.advance(1 << 16) {}
     let gaps: Vec<u64> = simulated.lock().unwrap().windows(2).map(|two| two[1] - two[0]).collect();

@@ -355,7 +355,7 @@ fn a_discipline_written_elsewhere_is_named_with_its_values_and_built_by_the_call
         Ok::<_, ScenarioError>(("Mine".to_owned(), Box::new(sluicegate_aqm::DropTail::new(tail)) as Box<_>))
     });
     let plan = plan.unwrap();
-    assert_eq!((plan.links[0].discipline.as_ref(), plan.links[0].watched), ("Mine", true));
+    assert_eq!((plan.links[0].discipline.as_ref(), plan.links[0].monitored), ("Mine", true));
     assert_eq!(asked, [("mine.py:Mine".to_owned(), false, "bottleneck".to_owned(), 1_000_000)]);
     // Its table is read whether or not it is used, and an override is its own place.
     assert!(read(&text, &[("queue.discipline", "red")]).unwrap().plan().is_ok());

@@ -1,7 +1,7 @@
 //! Two-way traffic, TELNET sessions and hosts that take their time, from scenarios.
 
 use sluicegate_lab::{Scenario, ScenarioError};
-use sluicegate_netsim::events::End;
+use sluicegate_netsim::End;
 use sluicegate_netsim::{Outcome, Sim};
 use std::sync::{Arc, Mutex};
 
@@ -44,7 +44,7 @@ fn both_ways() -> String {
 
 fn utilisation(outcome: &Outcome, link: usize) -> f64 {
     let link = &outcome.links[link];
-    link.totals.departed_bytes as f64 * 8.0 / outcome.window.as_secs() / link.rate.0 as f64
+    link.counters.departed_bytes as f64 * 8.0 / outcome.window.as_secs() / link.rate.0 as f64
 }
 
 /// The gaps in nanoseconds between acknowledgements of new data, flow by flow, as they leave the last link on their way to
@@ -79,7 +79,7 @@ fn a_flow_in_reverse_makes_the_network_two_way_with_a_queue_for_each_direction()
     // Each queue holds both the data of one direction and the acknowledgements of the other.
     for (link, flows) in [(0, 0..3), (1, 3..6)] {
         let data: u64 = outcome.flows[flows].iter().map(|row| row.totals.delivered[0]).sum();
-        let departures = outcome.links[link].totals.departures;
+        let departures = outcome.links[link].counters.departures;
         assert!(departures > data + data / 2, "{departures} packets, {data} of data");
     }
     assert!(outcome.flows.iter().all(|row| row.base_rtt.map(|span| span.0) == Some(20_000_000)));
@@ -89,8 +89,8 @@ fn a_flow_in_reverse_makes_the_network_two_way_with_a_queue_for_each_direction()
     assert_eq!(run(DUMBBELL, &[]).links.len(), 1);
     let asked = run(DUMBBELL, &[("network.two_way", "true")]);
     assert_eq!(asked.links.len(), 2);
-    assert_eq!(asked.links[1].totals.drops.iter().sum::<u64>(), 0);
-    assert!(asked.links[1].totals.arrivals > 10_000, "acknowledgements cross it");
+    assert_eq!(asked.links[1].counters.drops.iter().sum::<u64>(), 0);
+    assert!(asked.links[1].counters.arrivals > 10_000, "acknowledgements cross it");
 }
 
 /// Zhang, Shenker & Clark 1991: acknowledgements that wait behind data of the other direction leave the queue together.

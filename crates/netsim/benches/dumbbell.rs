@@ -23,7 +23,7 @@ fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// A link with thresholds of 30 and 60 packets, where its discipline has any.
-fn link(name: &str, discipline: &str, watched: bool) -> LinkPlan {
+fn link(name: &str, discipline: &str, monitored: bool) -> LinkPlan {
     let entry = all().iter().find(|entry| entry.table.about.name == discipline).expect("a known name");
     let mut given = |at: usize| match entry.table.fields[at].name {
         "min_th" => Some(Value::Size(Size::Packets(30))),
@@ -41,7 +41,8 @@ fn link(name: &str, discipline: &str, watched: bool) -> LinkPlan {
         delay,
         discipline,
         queue,
-        watched,
+        monitored,
+        tx_ring: None,
         proportional: Proportional::default(),
     }
 }
@@ -50,7 +51,7 @@ fn sim(discipline: &str) -> Sim {
     let host = Host::new(&TcpParams::defaults(&LINK).expect("valid parameters"));
     let flow = |k: u64| FlowPlan {
         group: 0,
-        source: SourcePlan::Tcp(host.clone()),
+        source: SourcePlan::Tcp(host.clone().into()),
         size: None,
         class: 0,
         priority: 0,
@@ -81,6 +82,6 @@ fn run(mut sim: Sim) -> Sim {
 
 #[divan::bench(args = names())]
 fn tcp_32(bencher: Bencher, discipline: &str) {
-    let packets = run(sim(discipline)).links()[0].totals.departures;
+    let packets = run(sim(discipline)).links()[0].port.counters.departures;
     bencher.counter(ItemsCount::new(packets)).with_inputs(|| sim(discipline)).bench_local_values(run);
 }

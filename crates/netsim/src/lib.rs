@@ -1,36 +1,29 @@
-//! The packet-level simulator.
+//! The packet-level simulator. Each room stands on those below it and knows nothing of those above:
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`events`] | simulated time: what happens next, and in which order at equal times |
-//! | [`packet`] | a packet on its way |
-//! | [`link`] | a link: its queue, its transmitter, its wire |
-//! | [`line`] | a link whose buffer has no limit, which needs no events of its own |
-//! | [`preparation`] | the random time that a host takes over each packet |
-//! | [`delays`] | how spans are distributed |
-//! | [`ends`] | what sends and receives at the ends of a flow |
-//! | [`exchanges`] | requests and their responses, as they are counted |
-//! | [`jitter`] | a random delay that keeps the order of packets |
-//! | [`source`] | what the flows send, and the declarations of the sources |
+//! | [`sim`] | the run: events in order until the end |
+//! | [`probes`] | what a run looks at, sample by sample, and what it has measured |
+//! | [`workloads`] | users and connections that come and go, and what is counted of them |
+//! | [`endpoints`] | what sends and receives at the ends of a flow |
+//! | [`network`] | links, delay lines, paths, and the packets on their way |
+//! | [`engine`] | simulated time: what happens next, and in which order at equal times |
+//! | [`counters`] | what is counted, and the rows of results |
 //! | [`plan`] | a network and its flows, ready to run |
-//! | [`sim`] | the run itself |
-//! | [`probe`] | counters and samples |
+//! | [`source`] | what the flows send: the declarations of the sources |
 
-pub mod delays;
-pub mod ends;
-pub mod events;
-pub mod exchanges;
-pub mod jitter;
-pub mod line;
-pub mod link;
-pub mod packet;
+pub mod counters;
+pub mod endpoints;
+pub mod engine;
+pub mod network;
 pub mod plan;
-pub mod preparation;
-pub mod probe;
+pub mod probes;
 pub mod sim;
 pub mod source;
+pub mod workloads;
 
-pub use packet::{QueuedPacket, SimPacket};
+pub use counters::Outcome;
+pub use network::Observer;
+pub use network::packet::{End, QueuedPacket, SimPacket};
 pub use plan::{FlowPlan, Hop, LinePlan, LinkPlan, Plan};
-pub use probe::Outcome;
 pub use sim::Sim;

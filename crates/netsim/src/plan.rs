@@ -1,9 +1,9 @@
 //! A network and its flows, ready to run.
 
-use crate::packet::QueuedPacket;
+use crate::network::packet::QueuedPacket;
 use crate::source::SourcePlan;
 use sluicegate_aqm::{Discipline, Proportional};
-use sluicegate_base::{Rate, Span, Time};
+use sluicegate_base::{Rate, Size, Span, Time};
 use std::borrow::Cow;
 
 /// One link, in one direction.
@@ -21,12 +21,15 @@ pub struct LinkPlan {
     /// Its queue.
     pub queue: Box<dyn Discipline<QueuedPacket>>,
     /// Whether it is under study: counted for each flow, and sampled.
-    pub watched: bool,
+    pub monitored: bool,
+    /// How much of what the discipline has given up may wait for the transmitter, in a driver's ring; none when it is asked as
+    /// the transmitter falls free.
+    pub tx_ring: Option<Size>,
     /// Which of its marks and drops show who sends most.
     pub proportional: Proportional,
 }
 
-/// A link whose buffer has no limit, in one direction: see [`line`](crate::line).
+/// A link whose buffer has no limit, in one direction: see [`delay_line`](crate::network::delay_line).
 #[derive(Clone, Debug)]
 pub struct LinePlan {
     /// Its name: it keys the line's random stream.
@@ -99,15 +102,15 @@ pub struct Plan {
 
 impl Plan {
     /// The propagation delays of a flow's path, there and back; there twice for a source that hears nothing.
-    /// None where each connection has its own.
-    pub(crate) fn base_rtt(&self, flow: &FlowPlan) -> Option<Span> {
+    /// None where each connection has its own. `links` are the links' propagation delays.
+    pub(crate) fn base_rtt(&self, flow: &FlowPlan, links: &[Span]) -> Option<Span> {
         if flow.source.way().is_some() {
             return None;
         }
         let along = |path: &[Hop]| {
             path.iter().fold(Span::ZERO, |sum, hop| {
                 sum + match *hop {
-                    Hop::Link(at) => self.links[at as usize].delay,
+                    Hop::Link(at) => links[at as usize],
                     Hop::Line(at) => self.lines[at as usize].delay,
                 }
             })

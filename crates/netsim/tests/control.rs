@@ -15,7 +15,7 @@ fn discipline(name: &str) -> Box<dyn sluicegate_aqm::Discipline<QueuedPacket>> {
 
 /// Four transfers and three sources without ears over a link of 2 Mbit/s.
 fn plan(duration: Span, queue: &'static str, seed: u64) -> Plan {
-    let tcp = || SourcePlan::Tcp(Host::new(&TcpParams::defaults(&LINK).unwrap()));
+    let tcp = || SourcePlan::Tcp(Host::new(&TcpParams::defaults(&LINK).unwrap()).into());
     let (rate, packet_size) = (Rate(300_000), Size::Bytes(500));
     let clocked = [
         SourcePlan::Udp(UdpParams { rate, packet_size, jitter: 0.3 }),
@@ -47,7 +47,8 @@ fn plan(duration: Span, queue: &'static str, seed: u64) -> Plan {
         framing: 0,
         discipline: queue.into(),
         queue: discipline(queue),
-        watched: true,
+        monitored: true,
+        tx_ring: None,
         proportional: Proportional::default(),
     };
     Plan {
@@ -112,15 +113,15 @@ fn no_packet_is_lost_count_of_when_disciplines_change() {
         let name = entry.table.about.name;
         at += Span::from_millis(1_300);
         while sim.advance_until(at, 10_000) {}
-        let before = sim.links()[0].queue.packets();
+        let before = sim.links()[0].port.len();
         sim.replace_queue("out", discipline(name), name.into(), Proportional::Queue(entry.proportional)).unwrap();
-        assert!(sim.links()[0].queue.packets() <= before);
+        assert!(sim.links()[0].port.len() <= before);
         while sim.advance_until(at + Span::from_millis(100), 10_000) {}
         sim.replace_queue("out", discipline("drop_tail"), "drop_tail".into(), Proportional::default()).unwrap();
         sim.set_queue("out", "limit", &Raw::Integer(3)).unwrap();
-        let totals = &sim.links()[0].totals;
+        let totals = &sim.links()[0].port.counters;
         refused |= totals.drops[DropReason::Reconfigured as usize] > 0;
-        assert!(sim.links()[0].queue.packets() <= 3, "{name}");
+        assert!(sim.links()[0].port.len() <= 3, "{name}");
         sim.set_queue("out", "limit", &Raw::Integer(60)).unwrap();
     }
     assert!(refused);
@@ -128,8 +129,8 @@ fn no_packet_is_lost_count_of_when_disciplines_change() {
     for (at, name) in [(1, "codel"), (2, "fq"), (3, "dcn"), (4, "red_pd")] {
         while sim.advance_until(Time(at * 1_000_000_000), 10_000) {}
         sim.replace_queue("out", discipline(name), name.into(), Proportional::default()).unwrap();
-        let (link, totals) = (&sim.links()[0], &sim.links()[0].totals);
-        let [queued, sending] = link.holds();
+        let (link, totals) = (&sim.links()[0], &sim.links()[0].port.counters);
+        let [queued, _, sending] = link.port.holds();
         assert_eq!(totals.arrivals, totals.departures + totals.drops.iter().sum::<u64>() + queued + sending, "{name}");
         assert_eq!(link.discipline, name);
     }

@@ -69,7 +69,7 @@ fn run_with(queue: Box<dyn Discipline<QueuedPacket>>, host: &Host, seconds: u64)
             group: 0,
             class: 0,
             priority: 0,
-            source: SourcePlan::Tcp(host.clone()),
+            source: SourcePlan::Tcp(host.clone().into()),
             size: None,
             path: vec![Hop::Line(2 * k), Hop::Link(0)],
             return_path: vec![Hop::Line(2 * k + 1)],
@@ -86,7 +86,8 @@ fn run_with(queue: Box<dyn Discipline<QueuedPacket>>, host: &Host, seconds: u64)
             delay: Span::from_millis(15),
             discipline: "gateway".into(),
             queue,
-            watched: true,
+            monitored: true,
+            tx_ring: None,
             proportional: Proportional::default(),
         }],
         lines,
@@ -105,17 +106,17 @@ fn run_with(queue: Box<dyn Discipline<QueuedPacket>>, host: &Host, seconds: u64)
 }
 
 fn utilisation(outcome: &Outcome) -> f64 {
-    outcome.links[0].totals.departed_bytes as f64 * 8.0 / outcome.window.as_secs() / 10e6
+    outcome.links[0].counters.departed_bytes as f64 * 8.0 / outcome.window.as_secs() / 10e6
 }
 
 /// A bandwidth-delay product of 62 packets: the bits alone keep the link nearly full and the queue short.
 #[test]
 fn two_decbit_sources_share_a_link_that_marks_with_hardly_a_queue() {
     let outcome = run(Signal::Mark, 1, &host(|params| params.algorithm = Some(Algorithm::DecBit)), 80);
-    let totals = &outcome.links[0].totals;
-    let queue = totals.queued.as_secs() / outcome.window.as_secs();
+    let totals = &outcome.links[0].counters;
+    let queue = totals.queueing.as_secs() / outcome.window.as_secs();
     assert!(utilisation(&outcome) > 0.85, "{}", utilisation(&outcome));
-    assert!(queue < 5.0 && totals.most < 20, "mean {queue}, most {}", totals.most);
+    assert!(queue < 5.0 && totals.max_packets < 20, "mean {queue}, most {}", totals.max_packets);
     assert_eq!(totals.drops.iter().sum::<u64>(), 0);
     let share = |k: usize| outcome.flows[k].totals.delivered[0] as f64 / totals.departures as f64;
     assert!((share(0) - 0.5).abs() < 0.1, "fair, as additive increase and multiplicative decrease are: {}", share(0));
@@ -146,10 +147,10 @@ fn two_ut_lt_sources_hold_the_queue_between_the_thresholds() {
     let [limit, lt, ut] = [50, 5, 15].map(Size::Packets);
     let queue = Box::new(UtLt::new(UtLtParams { limit, lt, ut }));
     let outcome = run_with(queue, &host(|params| params.algorithm = Some(Algorithm::UtLt)), 80);
-    let totals = &outcome.links[0].totals;
+    let totals = &outcome.links[0].counters;
     assert!(utilisation(&outcome) > 0.99, "{}", utilisation(&outcome));
     assert!(outcome.flows.iter().all(|row| row.retransmissions == 0 && row.totals.drops.iter().sum::<u64>() == 0));
-    assert!(totals.most <= 15, "{}", totals.most);
+    assert!(totals.max_packets <= 15, "{}", totals.max_packets);
     let late = |time: Time| time > Time(40_000 * MS);
     let queues: Vec<u64> = outcome.queue.iter().filter(|row| late(row.time)).map(|row| row.packets).collect();
     assert!(queues.len() > 3000 && queues.iter().all(|q| (4..=15).contains(q)), "{:?}", queues.iter().min());
@@ -175,15 +176,15 @@ fn ut_lt_sources_answer_congestion_and_others_do_not_see_it() {
     };
     let (heeding, deaf) = (of(Algorithm::UtLt), of(Algorithm::Reno));
     assert!(heeding.flows.iter().all(|row| row.retransmissions == 0) && utilisation(&heeding) > 0.8);
-    assert!(heeding.links[0].totals.most < 20, "{}", heeding.links[0].totals.most);
-    assert!(deaf.links[0].totals.most == 100 && deaf.flows.iter().all(|row| row.mark_responses == 0));
+    assert!(heeding.links[0].counters.max_packets < 20, "{}", heeding.links[0].counters.max_packets);
+    assert!(deaf.links[0].counters.max_packets == 100 && deaf.flows.iter().all(|row| row.mark_responses == 0));
 }
 
 #[test]
 fn who_heeds_source_quenches_keeps_the_queue_short_and_who_does_not_keeps_sending() {
     let heeding = run(Signal::Quench, 20, &host(|params| params.source_quench = Some(true)), 40);
     let deaf = run(Signal::Quench, 20, &host(|params| params.source_quench = Some(false)), 40);
-    let queue = |outcome: &Outcome| outcome.links[0].totals.queued.as_secs() / outcome.window.as_secs();
+    let queue = |outcome: &Outcome| outcome.links[0].counters.queueing.as_secs() / outcome.window.as_secs();
     assert!(queue(&deaf) > 100.0, "nothing stops two windows of 200 packets: {}", queue(&deaf));
     // The threshold of slow start stays, so each window overshoots again: the queue is short by comparison only.
     assert!(queue(&heeding) < queue(&deaf) / 3.0, "{} and {}", queue(&heeding), queue(&deaf));
@@ -212,7 +213,8 @@ fn a_quench_arrives_after_the_way_back_from_the_gateway() {
             delay: Span::from_millis(15),
             discipline: "gateway".into(),
             queue: Box::new(gateway),
-            watched: true,
+            monitored: true,
+            tx_ring: None,
             proportional: Proportional::default(),
         }],
         lines: vec![line("there", Span::from_millis(10)), line("back", Span::from_millis(25))],
@@ -220,7 +222,7 @@ fn a_quench_arrives_after_the_way_back_from_the_gateway() {
             group: 0,
             class: 0,
             priority: 0,
-            source: SourcePlan::Tcp(host),
+            source: SourcePlan::Tcp(host.into()),
             size: None,
             path: vec![Hop::Line(0), Hop::Link(0)],
             return_path: vec![Hop::Line(1)],
@@ -260,7 +262,8 @@ fn without_quenches_heeding_them_changes_nothing() {
             delay: Span::from_millis(15),
             discipline: "drop_tail".into(),
             queue,
-            watched: true,
+            monitored: true,
+            tx_ring: None,
             proportional: Proportional::default(),
         };
         let line = LinePlan { name: "back".into(), rate: Rate(1_000_000), delay: Span::ZERO, jitter: Span::ZERO };
@@ -271,7 +274,7 @@ fn without_quenches_heeding_them_changes_nothing() {
                 group: 0,
                 class: 0,
                 priority: 0,
-                source: SourcePlan::Tcp(host),
+                source: SourcePlan::Tcp(host.into()),
                 size: None,
                 path: vec![Hop::Link(0)],
                 return_path: vec![Hop::Line(0)],

@@ -3,7 +3,7 @@
 use sluicegate_aqm::Proportional;
 use sluicegate_aqm::build;
 use sluicegate_base::{Link, Params, Rate, Size, Span, Time, Value};
-use sluicegate_netsim::probe::PacketEvent;
+use sluicegate_netsim::counters::PacketFate;
 use sluicegate_netsim::source::{PoissonParams, Sizes, SourcePlan, UdpParams};
 use sluicegate_netsim::{FlowPlan, Hop, LinkPlan, Outcome, Plan, Sim};
 use sluicegate_tcp::{Host, TcpParams};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
 
-fn link(name: &str, discipline: &'static str, rate: u64, limit: u64, watched: bool) -> LinkPlan {
+fn link(name: &str, discipline: &'static str, rate: u64, limit: u64, monitored: bool) -> LinkPlan {
     let fields = sluicegate_aqm::all().iter().find(|entry| entry.table.about.name == discipline).unwrap().table.fields;
     let mut given = |at: usize| match fields[at].name {
         "limit" => Some(Value::Size(Size::Packets(limit))),
@@ -29,7 +29,8 @@ fn link(name: &str, discipline: &'static str, rate: u64, limit: u64, watched: bo
         delay,
         discipline: discipline.into(),
         queue,
-        watched,
+        monitored,
+        tx_ring: None,
         proportional: Proportional::default(),
     }
 }
@@ -83,7 +84,7 @@ fn over_seeds(measure: impl Fn(u64) -> f64) -> (f64, f64) {
 fn waiting_in_m_d_1_is_pollaczek_khinchine() {
     for load in [0.5, 0.8] {
         let (wait, error) = over_seeds(|seed| {
-            let totals = &poisson(load, Sizes::Fixed, 1_000_000, seed).links[0].totals;
+            let totals = &poisson(load, Sizes::Fixed, 1_000_000, seed).links[0].counters;
             totals.delay_sum as f64 / totals.departures as f64 / 1e9
         });
         let expected = load / (2.0 * (1.0 - load)) * 0.008;
@@ -96,7 +97,7 @@ fn loss_in_m_m_1_k_is_the_textbooks() {
     // K counts the packet in service: the queue's limit is K − 1.
     let (load, k) = (0.9f64, 10);
     let (loss, error) = over_seeds(|seed| {
-        let totals = &poisson(load, Sizes::Exponential, k - 1, seed).links[0].totals;
+        let totals = &poisson(load, Sizes::Exponential, k - 1, seed).links[0].counters;
         totals.drops[0] as f64 / totals.arrivals as f64
     });
     let power = |n: u64| (0..n).fold(1.0, |product, _| product * load);
@@ -111,7 +112,7 @@ fn quantiles_of_waiting_in_m_m_1_are_the_textbooks() {
     for q in [0.5, 0.99] {
         let quantile = |seed| {
             let outcome = poisson(load, Sizes::Exponential, 1_000_000, seed);
-            outcome.links[0].totals.delays.quantile(q) / 1e9
+            outcome.links[0].delays.quantile(q) / 1e9
         };
         let (wait, error) = over_seeds(quantile);
         let expected = libm::log(load / (1.0 - q)) / (1.0 - load) * 0.008;
@@ -126,8 +127,8 @@ fn quantiles_of_waiting_in_m_m_1_are_the_textbooks() {
 #[test]
 fn the_mean_queue_obeys_littles_law() {
     let outcome = poisson(0.8, Sizes::Fixed, 1_000_000, 1);
-    let totals = &outcome.links[0].totals;
-    let mean_queue = totals.queued.as_secs() / outcome.window.as_secs();
+    let totals = &outcome.links[0].counters;
+    let mean_queue = totals.queueing.as_secs() / outcome.window.as_secs();
     let by_little = totals.delay_sum as f64 / 1e9 / outcome.window.as_secs();
     assert!((mean_queue - by_little).abs() < 1e-3 * mean_queue, "{mean_queue} and {by_little}");
 }
@@ -135,7 +136,8 @@ fn the_mean_queue_obeys_littles_law() {
 fn mixed(discipline: &'static str, seed: u64, warmup: u64) -> Sim {
     let host = Host::new(&TcpParams::defaults(&LINK).unwrap());
     let udp = UdpParams { rate: Rate(600_000), packet_size: Size::Bytes(1000), jitter: 0.5 };
-    let mut flows: Vec<FlowPlan> = (0..8).map(|k| flow(SourcePlan::Tcp(host.clone()), k * 100_000_000)).collect();
+    let mut flows: Vec<FlowPlan> =
+        (0..8).map(|k| flow(SourcePlan::Tcp(host.clone().into()), k * 100_000_000)).collect();
     flows.push(FlowPlan { return_path: vec![], ..flow(SourcePlan::Udp(udp), 0) });
     Sim::new(Plan {
         links: vec![link("out", discipline, 1_000_000, 60, true), link("back", "drop_tail", 10_000_000, 1000, false)],
@@ -158,13 +160,13 @@ fn packets_are_conserved_on_every_link() {
         let mut sim = mixed(entry.table.about.name, 3, 61);
         while sim.advance(1000) {
             for link in sim.links() {
-                let [queued, sending] = link.holds();
-                let totals = &link.totals;
+                let [queued, _, sending] = link.port.holds();
+                let totals = &link.port.counters;
                 let accounted = totals.departures + totals.drops.iter().sum::<u64>() + queued + sending;
                 assert_eq!(totals.arrivals, accounted, "{} under {}", link.name, link.discipline);
             }
         }
-        assert!(sim.links()[0].totals.departures > 5000);
+        assert!(sim.links()[0].port.counters.departures > 5000);
     }
 }
 
@@ -184,11 +186,12 @@ fn flows_and_link_tell_the_same_story() {
     let mut sim = mixed("red", 5, 10);
     while sim.advance(1 << 20) {}
     let outcome = sim.finish();
-    let totals = &outcome.links[0].totals;
-    let sum = |measure: fn(&sluicegate_netsim::probe::FlowRow) -> u64| outcome.flows.iter().map(measure).sum::<u64>();
+    let totals = &outcome.links[0].counters;
+    let sum =
+        |measure: fn(&sluicegate_netsim::counters::FlowRow) -> u64| outcome.flows.iter().map(measure).sum::<u64>();
     assert_eq!(sum(|flow| flow.totals.arrivals), totals.arrivals);
     assert_eq!(sum(|flow| flow.totals.drops.iter().sum()), totals.drops.iter().sum::<u64>());
-    assert_eq!(outcome.flows.iter().map(|flow| flow.totals.queued.0).sum::<u64>(), totals.queued.0);
+    assert_eq!(outcome.flows.iter().map(|flow| flow.totals.queueing.0).sum::<u64>(), totals.queueing.0);
     let utilisation = totals.departed_bytes as f64 * 8.0 / 1e6 / outcome.window.as_secs();
     assert!(utilisation > 0.9 && utilisation <= 1.0001, "{utilisation}");
     assert!(outcome.flows.iter().all(|flow| flow.totals.delivered[0] > 0));
@@ -235,14 +238,14 @@ fn arrivals_of_the_measured_window_are_sent_or_lost_and_nothing_else_is_counted_
             ));
             while sim.advance(1 << 20) {}
             let outcome = sim.finish();
-            let (totals, sent) = (&outcome.links[0].totals, counted.load(Ordering::Relaxed));
+            let (totals, sent) = (&outcome.links[0].counters, counted.load(Ordering::Relaxed));
             let lost: u64 = totals.drops.iter().sum();
             assert!(lost <= totals.arrivals && totals.arrivals > 0, "{name}: {lost} of {}", totals.arrivals);
             assert_eq!(totals.arrivals, sent + lost, "{name}: sent {sent}, lost {lost}");
             let of_flows: u64 = outcome.flows.iter().flat_map(|flow| flow.totals.drops).sum();
             assert_eq!(of_flows, lost, "{name}");
             let events = outcome.packets.iter().filter(|row| row.time >= begin);
-            let losses = events.filter(|row| matches!(row.event, PacketEvent::Loss(_))).count() as u64;
+            let losses = events.filter(|row| matches!(row.event, PacketFate::Drop(_))).count() as u64;
             // A series tells when a packet was lost, whenever it arrived.
             let series = outcome.flow_series.iter().filter(|row| row.time > begin).map(|row| u64::from(row.drops));
             assert_eq!(series.sum::<u64>(), losses, "{name}");
@@ -257,7 +260,7 @@ fn arrivals_of_the_measured_window_are_sent_or_lost_and_nothing_else_is_counted_
 
 #[test]
 fn a_flow_stops_when_told() {
-    let mut plan_flow = flow(SourcePlan::Tcp(Host::new(&TcpParams::defaults(&LINK).unwrap())), 0);
+    let mut plan_flow = flow(SourcePlan::Tcp(Host::new(&TcpParams::defaults(&LINK).unwrap()).into()), 0);
     plan_flow.stop = Time(10_000_000_000);
     let mut sim = Sim::new(Plan {
         links: vec![link("out", "drop_tail", 1_000_000, 60, true), link("back", "drop_tail", 10_000_000, 9, false)],
@@ -290,7 +293,7 @@ fn a_window_that_is_sent_at_once_uses_up_the_budget() {
             link("back", "drop_tail", 1_000_000, 100, false),
         ],
         lines: vec![],
-        flows: (0..10).map(|_| flow(SourcePlan::Tcp(Host::new(&params)), 0)).collect(),
+        flows: (0..10).map(|_| flow(SourcePlan::Tcp(Host::new(&params).into()), 0)).collect(),
         seed: 1,
         duration: Span::from_secs(10),
         warmup: Span::ZERO,
@@ -301,9 +304,13 @@ fn a_window_that_is_sent_at_once_uses_up_the_budget() {
         positions: 0,
     });
     assert!(sim.advance(4096));
-    assert_eq!(sim.events(), 1, "one flow has sent its window, the others wait for the next call");
+    assert_eq!(
+        sim.events(),
+        2,
+        "the measured window has begun; one flow has sent its own, the others wait for the next call"
+    );
     assert!(sim.advance(4096));
-    assert_eq!(sim.events(), 2);
+    assert_eq!(sim.events(), 3);
 }
 
 #[test]
@@ -328,7 +335,7 @@ fn a_link_that_nobody_watches_keeps_no_histogram() {
         positions: 0,
     });
     while sim.advance(4096) {}
-    let kept: Vec<bool> = sim.links().iter().map(|link| !link.totals.delays.quantile(0.5).is_nan()).collect();
+    let kept: Vec<bool> = sim.links().iter().map(|link| !link.monitor.delays.quantile(0.5).is_nan()).collect();
     assert_eq!(kept, [false, true]);
-    assert!(sim.links().iter().all(|link| link.totals.departures > 60));
+    assert!(sim.links().iter().all(|link| link.port.counters.departures > 60));
 }

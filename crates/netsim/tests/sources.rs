@@ -23,7 +23,8 @@ fn link(discipline: &'static str, rate: u64, limit: u64) -> LinkPlan {
         delay,
         discipline: discipline.into(),
         queue,
-        watched: true,
+        monitored: true,
+        tx_ring: None,
         proportional: Proportional::default(),
     }
 }
@@ -56,7 +57,7 @@ fn udp(rate: u64) -> SourcePlan {
 
 fn tcp(initial_window: f64) -> SourcePlan {
     let defaults = TcpParams::defaults(&LINK).unwrap();
-    SourcePlan::Tcp(Host::new(&TcpParams { initial_window: Some(initial_window), ..defaults }))
+    SourcePlan::Tcp(Host::new(&TcpParams { initial_window: Some(initial_window), ..defaults }).into())
 }
 
 fn on_off(rate: u64, on: Span, off: Span, distribution: Periods, bytes: u64) -> SourcePlan {
@@ -107,7 +108,7 @@ fn the_queue_of_an_on_off_source_is_the_fluid_models() {
         let mut sim = sim(vec![link("drop_tail", c as u64, 1 << 40)], vec![], vec![flow(source)], (20_000, 100), seed);
         while sim.advance(1 << 20) {}
         let outcome = sim.finish();
-        outcome.links[0].totals.queued.as_secs() / outcome.window.as_secs() * 800.0
+        outcome.links[0].counters.queueing.as_secs() / outcome.window.as_secs() * 800.0
     };
     let values: Vec<f64> = (1..=5).map(mean).collect();
     let queue = values.iter().sum::<f64>() / 5.0;
@@ -138,7 +139,7 @@ fn a_source_sends_from_its_start_until_its_stop() {
 #[test]
 fn point_9_a_link_of_rate_zero_sends_nothing() {
     let outcome = run(vec![link("drop_tail", 0, 5)], vec![flow(udp(1_000_000))], 1);
-    let totals = &outcome.links[0].totals;
+    let totals = &outcome.links[0].counters;
     // One is in transmission for ever and five are queued, of a packet every 8 ms from 0 on.
     assert_eq!((totals.arrivals, totals.departures, totals.drops), (126, 0, [120, 0, 0, 0, 0, 0]));
     // A line of rate zero keeps what it gets.
@@ -147,7 +148,7 @@ fn point_9_a_link_of_rate_zero_sends_nothing() {
     let lines = vec![line("back", 0), LinePlan { rate: Rate(0), ..line("still", 0) }];
     let mut sim = sim(vec![link("drop_tail", 1_000_000, 5)], lines, vec![still], (1, 0), 1);
     while sim.advance(1 << 20) {}
-    assert_eq!(sim.finish().links[0].totals.arrivals, 0);
+    assert_eq!(sim.finish().links[0].counters.arrivals, 0);
 }
 
 #[test]
@@ -188,7 +189,7 @@ fn limited_transfers_complete_through_losses_and_others_do_not() {
     flows.push(FlowPlan { size: Some(5_000_000), stop: Time(3000 * MS), ..flow(tcp(2.0)) });
     let links = vec![link("drop_tail", 1_000_000, 20)];
     let outcome = run(links, flows, 120);
-    assert!(outcome.links[0].totals.drops[0] > 100, "the queue overflows");
+    assert!(outcome.links[0].counters.drops[0] > 100, "the queue overflows");
     for row in &outcome.flows[..20] {
         let time = row.completion.expect("it completes");
         assert!(time > Span::from_millis(400 + 5), "50 packets take 400 ms: {time}");
@@ -282,12 +283,12 @@ fn no_call_takes_long_however_much_a_window_lets_out_at_once() {
         window: Some(Size::Packets(50_000)),
         ..TcpParams::defaults(&LINK).unwrap()
     };
-    let flows = vec![flow(SourcePlan::Tcp(Host::new(&large)))];
+    let flows = vec![flow(SourcePlan::Tcp(Host::new(&large).into()))];
     let mut sim = sim(vec![link("drop_tail", 10_000_000, 100)], vec![line("back", 0)], flows, (20, 0), 1);
     let (budget, burst) = (1000, 4096);
     let mut seen = 0;
     while sim.advance(budget) {
-        let arrivals = sim.links()[0].totals.arrivals;
+        let arrivals = sim.links()[0].port.counters.arrivals;
         assert!(arrivals - seen <= budget + burst, "{} at {:?}", arrivals - seen, sim.now());
         seen = arrivals;
     }
@@ -302,7 +303,7 @@ fn every_discipline_meets_the_same_traffic() {
         while sim.advance(1 << 20) {}
         let outcome = sim.finish();
         let deaf = outcome.flows.iter().take(4).map(|row| (row.totals.sent, row.totals.arrivals)).collect::<Vec<_>>();
-        (deaf, outcome.links[0].totals.drops.iter().sum::<u64>())
+        (deaf, outcome.links[0].counters.drops.iter().sum::<u64>())
     };
     let (first, mut losses) = (offered("drop_tail").0, Vec::new());
     for entry in sluicegate_aqm::all() {

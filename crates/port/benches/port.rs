@@ -51,10 +51,12 @@ fn run(mut port: Port<Sample>) -> u64 {
         at += Span(rng.below(2 * gap));
         while port.next_deadline() <= at {
             let now = port.next_deadline();
-            port.advance(now, &mut |outcome| count(&outcome, now, &mut waited));
+            port.advance(now, &mut |outcome: Outcome<'_, Sample>| count(&outcome, now, &mut waited));
         }
         let inner = TestPacket { flow: serial % 40, bytes: 1000, serial, ..TestPacket::default() };
-        port.arrive(Sample { inner, arrived: at, marked: false }, at, &mut |outcome| count(&outcome, at, &mut waited));
+        port.arrive(Sample { inner, arrived: at, marked: false }, at, &mut |outcome: Outcome<'_, Sample>| {
+            count(&outcome, at, &mut waited)
+        });
     }
     black_box(waited)
 }

@@ -77,4 +77,4 @@ pub mod ring;
 
 pub use counters::Counters;
 pub use histogram::DelayHistogram;
-pub use port::{Outcome, Port, PortConfig, PortPacket};
+pub use port::{Outcome, Outcomes, Port, PortConfig, PortPacket};

@@ -58,6 +58,40 @@ pub enum Outcome<'a, P> {
     Quenched(FlowKey),
 }
 
+/// Who is told what happens to packets: a closure that takes each [`Outcome`], or a type with a method for each.
+pub trait Outcomes<P> {
+    /// See [`Outcome::Started`].
+    fn started(&mut self, packet: &P);
+    /// See [`Outcome::Sent`].
+    fn sent(&mut self, packet: P);
+    /// See [`Outcome::Dropped`].
+    fn dropped(&mut self, packet: P, reason: DropReason);
+    /// See [`Outcome::Quenched`].
+    fn quenched(&mut self, flow: FlowKey);
+}
+
+impl<P, F: FnMut(Outcome<'_, P>)> Outcomes<P> for F {
+    #[inline]
+    fn started(&mut self, packet: &P) {
+        self(Outcome::Started(packet));
+    }
+
+    #[inline]
+    fn sent(&mut self, packet: P) {
+        self(Outcome::Sent(packet));
+    }
+
+    #[inline]
+    fn dropped(&mut self, packet: P, reason: DropReason) {
+        self(Outcome::Dropped(packet, reason));
+    }
+
+    #[inline]
+    fn quenched(&mut self, flow: FlowKey) {
+        self(Outcome::Quenched(flow));
+    }
+}
+
 /// A queue with a transmitter. The caller keeps the time: he hands over each packet that arrives, and calls
 /// [`advance`](Port::advance) at each [`next_deadline`](Port::next_deadline). The fate of each packet goes to `out`.
 ///
@@ -116,7 +150,7 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
 
     /// A packet arrives.
     #[inline]
-    pub fn arrive(&mut self, packet: P, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) {
+    pub fn arrive(&mut self, packet: P, now: Time, out: &mut impl Outcomes<P>) {
         self.check(now);
         let ctx = Ctx::new(now, &mut self.rng, &mut self.dropped);
         self.queue.enqueue(packet, &mut ctx.with_quenches(&mut self.quenched));
@@ -139,7 +173,7 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
     ///
     /// When the discipline leaves a wake-up due: time would stand still, or run backwards.
     #[inline]
-    pub fn advance(&mut self, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) {
+    pub fn advance(&mut self, now: Time, out: &mut impl Outcomes<P>) {
         debug_assert!(self.next_deadline() >= now, "{} has been passed by time", self.name);
         if self.wakes <= now {
             self.wake(now, out);
@@ -171,11 +205,11 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
     }
 
     #[inline(always)]
-    fn depart(&mut self, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) {
+    fn depart(&mut self, now: Time, out: &mut impl Outcomes<P>) {
         self.check(now);
         if let Some(packet) = self.sending.take() {
             self.counters.depart(packet.bytes());
-            out(Outcome::Sent(packet));
+            out.sent(packet);
         }
         self.start(now, out);
         self.settle(now, out);
@@ -183,13 +217,13 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
     }
 
     #[inline(never)]
-    fn wake(&mut self, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) {
+    fn wake(&mut self, now: Time, out: &mut impl Outcomes<P>) {
         self.call(now, |queue, ctx| queue.wake(ctx));
         self.changed(now, out);
     }
 
     /// The discipline has acted without an arrival or departure. A shaper may have packets, and let the next one go.
-    fn changed(&mut self, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) {
+    fn changed(&mut self, now: Time, out: &mut impl Outcomes<P>) {
         let asks = self.sending.is_none() || self.ring.is_some();
         if asks && self.held > self.dropped.len() as u64 {
             self.start(now, out);
@@ -207,7 +241,7 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
 
     /// Asks the discipline for a packet to send. There is none in transmission, or there is a ring.
     #[inline(always)]
-    fn start(&mut self, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) {
+    fn start(&mut self, now: Time, out: &mut impl Outcomes<P>) {
         if self.ring.is_some() {
             return self.fill(now, out);
         }
@@ -217,7 +251,7 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
         self.held -= 1;
         self.departs = now + self.transmitter.send(packet.bytes() + u64::from(self.framing));
         self.counters.start(packet.arrived(), packet.marked(), now);
-        out(Outcome::Started(packet));
+        out.started(packet);
     }
 
     /// There is nothing to send.
@@ -229,7 +263,7 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
 
     /// Sends from the ring, and asks the discipline for packets as long as it has room.
     #[cold]
-    fn fill(&mut self, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) {
+    fn fill(&mut self, now: Time, out: &mut impl Outcomes<P>) {
         while let Some(ring) = &mut self.ring {
             if self.sending.is_none() {
                 if let Some(packet) = ring.pop() {
@@ -247,7 +281,7 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
             };
             self.held -= 1;
             self.counters.start(packet.arrived(), packet.marked(), now);
-            out(Outcome::Started(&packet));
+            out.started(&packet);
             match &mut self.ring {
                 Some(ring) if self.sending.is_some() => ring.push(packet),
                 _ => self.send(packet, now),
@@ -262,21 +296,21 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
 
     /// Hands out what the discipline has dropped, and the quenches that it has asked for.
     #[inline(always)]
-    fn settle(&mut self, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) {
+    fn settle(&mut self, now: Time, out: &mut impl Outcomes<P>) {
         if !self.dropped.is_empty() || !self.quenched.is_empty() {
             self.settle_all(now, out);
         }
     }
 
     #[inline(never)]
-    fn settle_all(&mut self, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) {
+    fn settle_all(&mut self, now: Time, out: &mut impl Outcomes<P>) {
         while let Some((packet, reason)) = self.dropped.pop() {
             self.held -= 1;
             self.counters.drop(packet.arrived(), reason, now);
-            out(Outcome::Dropped(packet, reason));
+            out.dropped(packet, reason);
         }
         while let Some(flow) = self.quenched.pop() {
-            out(Outcome::Quenched(flow));
+            out.quenched(flow);
         }
     }
 
@@ -303,7 +337,7 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
 
     /// The rate changes. What is left of the packet in transmission goes at the new rate, to the nanosecond; at a rate of
     /// zero it stands still. The discipline hears of it, but not of a rate of zero: what follows a rate has no value then.
-    pub fn set_rate(&mut self, rate: Rate, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) {
+    pub fn set_rate(&mut self, rate: Rate, now: Time, out: &mut impl Outcomes<P>) {
         self.check(now);
         if self.sending.is_some() {
             self.departs = now + self.transmitter.change_rate(rate, self.departs.since(now));
@@ -319,13 +353,7 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
 
     /// Changes a parameter of the discipline; what a smaller limit leaves no room for is dropped. The error is the rule that
     /// the value breaks, and nothing has changed.
-    pub fn set(
-        &mut self,
-        name: &str,
-        value: &Raw,
-        now: Time,
-        out: &mut impl FnMut(Outcome<'_, P>),
-    ) -> Result<(), String> {
+    pub fn set(&mut self, name: &str, value: &Raw, now: Time, out: &mut impl Outcomes<P>) -> Result<(), String> {
         self.check(now);
         let result = self.call(now, |queue, ctx| queue.set(name, value, ctx));
         self.changed(now, out);
@@ -342,7 +370,7 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
     /// # Panics
     ///
     /// When one of the two leaves a wake-up due.
-    pub fn replace(&mut self, queue: Q, now: Time, out: &mut impl FnMut(Outcome<'_, P>)) -> Q
+    pub fn replace(&mut self, queue: Q, now: Time, out: &mut impl Outcomes<P>) -> Q
     where
         P: Clone,
     {

@@ -9,8 +9,7 @@ use sluicegate_aqm::DropReason;
 use sluicegate_base::params::did_you_mean;
 use sluicegate_base::{Ecn, Stream, Time};
 use sluicegate_lab::replay::Packet;
-use sluicegate_netsim::QueuedPacket;
-use sluicegate_netsim::events::End;
+use sluicegate_netsim::{End, QueuedPacket};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -234,6 +234,13 @@ impl Connection {
         self.receives && self.receiver.poll_into(segment)
     }
 
+    /// Whether it has nothing to send but acknowledgements, each at once: then it has no timers.
+    #[inline]
+    #[must_use]
+    pub fn only_receives(&self) -> bool {
+        !self.sends && self.is_established()
+    }
+
     /// Whether [`poll_into`](Connection::poll_into) may give a segment; if not, it would change nothing either.
     #[inline(always)]
     #[must_use]

@@ -280,13 +280,13 @@ impl<R: Read, W: Write> Replay<R, W> {
             let recorder = &mut self.recorder;
             if due <= arrival && due < Time::NEVER {
                 self.now = due;
-                self.port.advance(due, &mut |outcome| recorder.record(outcome, due));
+                self.port.advance(due, &mut |outcome: PortOutcome<'_, Packet>| recorder.record(outcome, due));
                 if let Some(error) = recorder.failure.take() {
                     return Err(Failure::Write(error));
                 }
             } else if let Some((time, packet)) = self.coming.take() {
                 self.now = time;
-                self.port.arrive(packet, time, &mut |outcome| recorder.record(outcome, time));
+                self.port.arrive(packet, time, &mut |outcome: PortOutcome<'_, Packet>| recorder.record(outcome, time));
             } else {
                 return Ok(Progress::Done);
             }

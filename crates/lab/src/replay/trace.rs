@@ -16,9 +16,8 @@ use super::writer::Writer;
 use crate::ScenarioError;
 use sluicegate_base::Time;
 use sluicegate_base::params::did_you_mean;
-use sluicegate_netsim::events::End;
 use sluicegate_netsim::source::SourcePlan;
-use sluicegate_netsim::{Plan, Sim, SimPacket};
+use sluicegate_netsim::{End, Plan, Sim, SimPacket};
 use sluicegate_tcp::{Flags, Segment};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -158,7 +157,7 @@ fn headers(shape: Shape, packet: &SimPacket) -> ([u8; MOST], usize, u32) {
     };
     let original = (length as u32 + data).min(65_535);
 
-    let (number, connection) = (packet.connection() % (1 << 20) + 1, packet.connection());
+    let (number, connection) = (packet.connection % (1 << 20) + 1, packet.connection);
     let (source, destination) = (0x0a00_0000 + number, 0xac10_0000 + number);
     let (port, service) = (10_000 + (connection % 50_000) as u16, 5001);
     let forward = packet.to == End::Receiver;
@@ -293,8 +292,9 @@ mod tests {
             let ecn = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::CongestionExperienced][usize::from(ecn)];
             let segment = segment(seq, ack, len, flags, if flags & 1 == 1 || header > 92 { &[] } else { &blocks });
             let mut packet = SimPacket::default();
-            (packet.flow, packet.bytes, packet.ecn, packet.segment) = (flow, 28 + len, ecn, segment);
-            packet.to = if forward { End::Receiver } else { End::Sender };
+            (packet.header.flow, packet.bytes, packet.header.ecn, packet.segment) = (flow, 28 + len, ecn, segment);
+            packet.header.connection = flow;
+            packet.header.to = if forward { End::Receiver } else { End::Sender };
             let (bytes, length, original) = headers(shape, &packet);
             let ip = etherparse::Ipv4HeaderSlice::from_slice(&bytes[..length]).unwrap();
             prop_assert_eq!(ip.to_header().calc_header_checksum(), ip.header_checksum());

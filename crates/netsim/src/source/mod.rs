@@ -35,19 +35,20 @@ pub use telnet::{Telnet, TelnetParams};
 pub use udp::{Udp, UdpParams};
 pub use way::Way;
 
-use sluicegate_base::params::Raw;
+use sluicegate_base::params::{Raw, unknown};
 use sluicegate_base::units::NANOS;
 use sluicegate_base::{Rate, Size, Span, Stream};
 use sluicegate_tcp::Host;
+use std::fmt;
 use std::sync::Arc;
 
 /// What one flow sends.
 #[derive(Clone, Debug)]
 pub enum SourcePlan {
     /// A TCP transfer.
-    Tcp(Host),
+    Tcp(Arc<Host>),
     /// A TELNET session over TCP.
-    Telnet(Host, TelnetParams),
+    Telnet(Arc<Host>, TelnetParams),
     /// Users who browse.
     Http(Arc<HttpPlan>),
     /// Connections that come by themselves.
@@ -58,6 +59,8 @@ pub enum SourcePlan {
     Poisson(PoissonParams),
     /// Bursts and silences.
     OnOff(OnOffParams),
+    /// One of one's own.
+    Custom(CustomSource),
 }
 
 impl SourcePlan {
@@ -72,6 +75,7 @@ impl SourcePlan {
             SourcePlan::Udp(_) => "udp",
             SourcePlan::Poisson(_) => "poisson",
             SourcePlan::OnOff(_) => "on_off",
+            SourcePlan::Custom(source) => source.kind,
         }
     }
 
@@ -88,7 +92,18 @@ impl SourcePlan {
             SourcePlan::Tcp(host) | SourcePlan::Telnet(host, _) => Some(host),
             SourcePlan::Http(plan) => Some(&plan.host),
             SourcePlan::Connections(plan) => Some(&plan.host),
-            SourcePlan::Udp(_) | SourcePlan::Poisson(_) | SourcePlan::OnOff(_) => None,
+            SourcePlan::Udp(_) | SourcePlan::Poisson(_) | SourcePlan::OnOff(_) | SourcePlan::Custom(_) => None,
+        }
+    }
+
+    /// Its source, if it sends by the clock; `rng` makes its random stream.
+    pub(crate) fn clock(&self, rng: impl FnOnce() -> Stream) -> Option<Box<dyn Source>> {
+        match self {
+            SourcePlan::Udp(params) => Some(Box::new(udp::Clock::new(params, rng()))),
+            SourcePlan::Poisson(params) => Some(Box::new(poisson::Clock::new(params, rng()))),
+            SourcePlan::OnOff(params) => Some(Box::new(on_off::Clock::new(params, rng()))),
+            SourcePlan::Custom(source) => Some((source.make)(rng())),
+            SourcePlan::Tcp(_) | SourcePlan::Telnet(..) | SourcePlan::Http(_) | SourcePlan::Connections(_) => None,
         }
     }
 
@@ -147,50 +162,37 @@ impl Pace {
     }
 }
 
-/// A source that sends by the clock: the length of its next packet, and the gap after it.
-pub(crate) enum Clocked {
-    Udp(udp::Clock),
-    Poisson(poisson::Clock),
-    OnOff(on_off::Clock),
+/// A source that sends by the clock and hears nothing of what becomes of its packets.
+pub trait Source: Send {
+    /// How long after its start it sends its first packet.
+    fn first(&mut self) -> Span {
+        Span::ZERO
+    }
+
+    /// The length of the next packet in bytes, IP header included, and the gap after it.
+    fn next(&mut self) -> (u32, Span);
+
+    /// Changes a parameter, from the next packet on. The error is the rule that the value breaks, and nothing has changed.
+    fn set(&mut self, name: &str, _value: &Raw) -> Result<(), String> {
+        Err(unknown(name, &[]))
+    }
 }
 
-impl Clocked {
-    pub(crate) fn udp(params: &UdpParams, rng: Stream) -> Clocked {
-        Clocked::Udp(udp::Clock::new(params, rng))
-    }
+/// Makes a source of one's own, given its random stream.
+pub type MakeSource = dyn Fn(Stream) -> Box<dyn Source> + Send + Sync;
 
-    pub(crate) fn poisson(params: &PoissonParams, rng: Stream) -> Clocked {
-        Clocked::Poisson(poisson::Clock::new(params, rng))
-    }
+/// A source of one's own.
+#[derive(Clone)]
+pub struct CustomSource {
+    /// What results call its kind.
+    pub kind: &'static str,
+    /// Makes it, once for each flow.
+    pub make: Arc<MakeSource>,
+}
 
-    pub(crate) fn on_off(params: &OnOffParams, rng: Stream) -> Clocked {
-        Clocked::OnOff(on_off::Clock::new(params, rng))
-    }
-
-    /// How long after its start it sends its first packet.
-    pub(crate) fn first(&mut self) -> Span {
-        match self {
-            Clocked::Udp(_) | Clocked::Poisson(_) => Span::ZERO,
-            Clocked::OnOff(clock) => clock.first(),
-        }
-    }
-
-    /// Changes a declared parameter, from the next packet on. The error is the rule that the value breaks, and nothing has
-    /// changed.
-    pub(crate) fn set(&mut self, name: &str, value: &Raw) -> Result<(), String> {
-        match self {
-            Clocked::Udp(clock) => clock.set(name, value),
-            Clocked::Poisson(clock) => clock.set(name, value),
-            Clocked::OnOff(clock) => clock.set(name, value),
-        }
-    }
-
-    pub(crate) fn next(&mut self) -> (u32, Span) {
-        match self {
-            Clocked::Udp(clock) => clock.next(),
-            Clocked::Poisson(clock) => clock.next(),
-            Clocked::OnOff(clock) => clock.next(),
-        }
+impl fmt::Debug for CustomSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CustomSource").field("kind", &self.kind).finish_non_exhaustive()
     }
 }
 
@@ -203,22 +205,25 @@ mod tests {
     fn point_6_random_gaps_keep_the_mean_rate() {
         let (rate, packet_size, n) = (Rate(3_000_000_000), Size::Bytes(1000), 1_000_000);
         let rng = || Stream::new(1, "flow/0/packets");
-        let total = |mut clock: Clocked| (0..n).map(|_| clock.next().1.0).sum::<u64>() as f64;
+        let total = |mut clock: Box<dyn Source>| (0..n).map(|_| clock.next().1.0).sum::<u64>() as f64;
         let udp = UdpParams { rate, packet_size, jitter: 1e-6 };
         let mean = 8e12 / 3e9;
         // A factor spreads by 1e-6/√12, and so the sum by 1e-6/√12/√n of itself.
-        assert!((total(Clocked::udp(&udp, rng())) / (mean * f64::from(n)) - 1.0).abs() < 4.5e-6 / libm::sqrt(12e6));
+        assert!(
+            (total(Box::new(udp::Clock::new(&udp, rng()))) / (mean * f64::from(n)) - 1.0).abs()
+                < 4.5e-6 / libm::sqrt(12e6)
+        );
         // The same draws, in real numbers: no more than the last nanosecond is missing, and what floating point rounds.
         let poisson = PoissonParams { rate, packet_size, sizes: Sizes::Fixed };
         let mut draws = rng();
         let exact: f64 = (0..n).map(|_| mean * draws.exponential()).sum();
-        assert!((total(Clocked::poisson(&poisson, rng())) - exact).abs() < 2.0);
+        assert!((total(Box::new(poisson::Clock::new(&poisson, rng()))) - exact).abs() < 2.0);
     }
 
     #[test]
     fn point_6_random_lengths_keep_their_mean() {
         let params = PoissonParams { rate: Rate(1_000_000), packet_size: Size::Bytes(10), sizes: Sizes::Exponential };
-        let mut clock = Clocked::poisson(&params, Stream::new(1, "flow/0/packets"));
+        let mut clock = poisson::Clock::new(&params, Stream::new(1, "flow/0/packets"));
         let n = 1_000_000;
         let mean = (0..n).map(|_| f64::from(clock.next().0)).sum::<f64>() / f64::from(n);
         // Rounded, and one at least: 1 + Σ exp(−(k − ½)/10) from k = 2 on.

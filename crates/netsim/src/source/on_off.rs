@@ -12,7 +12,7 @@
 //! | ns-2: a Pareto silence is never shorter than (shape − 1)/shape of its mean | the same, and the same for bursts | it is Pareto's law with this mean |
 //! | ns-2: 210 bytes, 64 kbit/s | 1000 bytes, and the rate must be given | as the other sources; the means of 500 ms and the shape of 1.5 are ns-2's |
 
-use super::Pace;
+use super::{Pace, Source};
 use sluicegate_base::params::{Raw, changed};
 use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Stream, choices, params};
 
@@ -78,24 +78,28 @@ pub(crate) struct Clock {
 
 impl Clock {
     pub(super) fn new(params: &OnOffParams, rng: Stream) -> Clock {
-        let pace = Pace::new(params.rate, params.packet_size);
-        Clock { params: params.clone(), pace, left: Span::ZERO, rng }
+        Clock { params: params.clone(), pace: Pace::new(params.rate, params.packet_size), left: Span::ZERO, rng }
     }
 
-    pub(super) fn set(&mut self, name: &str, value: &Raw) -> Result<(), String> {
-        (_, self.params) = changed(&self.params, name, value)?;
-        self.pace.change(self.params.rate, self.params.packet_size);
-        Ok(())
+    /// The length of a burst or a silence, to the nearest nanosecond.
+    fn length(&mut self, mean: Span) -> Span {
+        let x = match self.params.distribution {
+            Periods::Exponential => self.rng.exponential(),
+            Periods::Pareto => self.rng.pareto(self.params.shape),
+        };
+        mean.scaled(x)
     }
+}
 
+impl Source for Clock {
     /// A silence, and the first burst begins.
-    pub(super) fn first(&mut self) -> Span {
+    fn first(&mut self) -> Span {
         let off = self.length(self.params.off_mean);
         self.left = self.length(self.params.on_mean);
         off
     }
 
-    pub(super) fn next(&mut self) -> (u32, Span) {
+    fn next(&mut self) -> (u32, Span) {
         let mut on = self.pace.gap();
         let mut gap = Span::ZERO;
         // A mean burst holds a gap at least (a rule of the declaration), so this ends after a few rounds.
@@ -108,13 +112,10 @@ impl Clock {
         (self.pace.bytes as u32, gap + on)
     }
 
-    /// The length of a burst or a silence, to the nearest nanosecond.
-    fn length(&mut self, mean: Span) -> Span {
-        let x = match self.params.distribution {
-            Periods::Exponential => self.rng.exponential(),
-            Periods::Pareto => self.rng.pareto(self.params.shape),
-        };
-        mean.scaled(x)
+    fn set(&mut self, name: &str, value: &Raw) -> Result<(), String> {
+        (_, self.params) = changed(&self.params, name, value)?;
+        self.pace.change(self.params.rate, self.params.packet_size);
+        Ok(())
     }
 }
 

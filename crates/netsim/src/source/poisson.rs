@@ -7,7 +7,7 @@
 //! | textbooks: exponential lengths are real numbers | to the nearest whole byte, at least one | a packet has whole bytes; the mean length is exact to a thousandth of a byte at the default of 1000 B |
 //! | ns-2 has no such source: an exponential on-off source whose bursts have no length stands in | a source of its own | its rate is then the mean rate |
 
-use super::Pace;
+use super::{Pace, Source};
 use sluicegate_base::params::{Raw, changed};
 use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Stream, choices, params};
 
@@ -61,21 +61,23 @@ pub(crate) struct Clock {
 
 impl Clock {
     pub(super) fn new(params: &PoissonParams, rng: Stream) -> Clock {
-        Clock { pace: Pace::new(params.rate, params.packet_size), params: params.clone(), rng }
+        Clock { params: params.clone(), pace: Pace::new(params.rate, params.packet_size), rng }
     }
+}
 
-    pub(super) fn set(&mut self, name: &str, value: &Raw) -> Result<(), String> {
-        (_, self.params) = changed(&self.params, name, value)?;
-        self.pace.change(self.params.rate, self.params.packet_size);
-        Ok(())
-    }
-
-    pub(super) fn next(&mut self) -> (u32, Span) {
+impl Source for Clock {
+    fn next(&mut self) -> (u32, Span) {
         let gap = self.pace.random_gap(self.rng.exponential());
         let bytes = match self.params.sizes {
             Sizes::Fixed => self.pace.bytes,
             Sizes::Exponential => ((self.pace.bytes as f64 * self.rng.exponential() + 0.5) as u64).max(1),
         };
         (bytes.min(1 << 24) as u32, gap)
+    }
+
+    fn set(&mut self, name: &str, value: &Raw) -> Result<(), String> {
+        (_, self.params) = changed(&self.params, name, value)?;
+        self.pace.change(self.params.rate, self.params.packet_size);
+        Ok(())
     }
 }

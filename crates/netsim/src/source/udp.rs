@@ -7,7 +7,7 @@
 //! | CHOKe 1999: a UDP source with a sending rate | a packet at the start, then one every `packet_size`/`rate` | as ns-2's `Application/Traffic/CBR` |
 //! | ns-2: `random_` draws each gap from 1 ± ½ times the mean | `jitter` scales that: 1 is `random_`, 0 is none | small jitter keeps sources from falling into step without blurring the rate |
 
-use super::Pace;
+use super::{Pace, Source};
 use sluicegate_base::params::{Raw, changed};
 use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Stream, params};
 
@@ -51,21 +51,23 @@ pub(crate) struct Clock {
 
 impl Clock {
     pub(super) fn new(params: &UdpParams, rng: Stream) -> Clock {
-        Clock { pace: Pace::new(params.rate, params.packet_size), params: params.clone(), rng }
+        Clock { params: params.clone(), pace: Pace::new(params.rate, params.packet_size), rng }
     }
+}
 
-    pub(super) fn set(&mut self, name: &str, value: &Raw) -> Result<(), String> {
-        (_, self.params) = changed(&self.params, name, value)?;
-        self.pace.change(self.params.rate, self.params.packet_size);
-        Ok(())
-    }
-
-    pub(super) fn next(&mut self) -> (u32, Span) {
+impl Source for Clock {
+    fn next(&mut self) -> (u32, Span) {
         let gap = if self.params.jitter == 0.0 {
             self.pace.gap()
         } else {
             self.pace.random_gap(1.0 + self.params.jitter * (self.rng.uniform() - 0.5))
         };
         (self.pace.bytes as u32, gap)
+    }
+
+    fn set(&mut self, name: &str, value: &Raw) -> Result<(), String> {
+        (_, self.params) = changed(&self.params, name, value)?;
+        self.pace.change(self.params.rate, self.params.packet_size);
+        Ok(())
     }
 }

@@ -1,8 +1,8 @@
-//! The way of pooled connections to the links that all share: a link of its own for each connection and direction, at
-//! the sending end.
+//! The way of connections that come and go to the links that all share: an access link of its own for each connection and
+//! direction, at the sending end.
 
 use super::RoundTrip;
-use sluicegate_base::{Rate, Span, Time, Transmitter};
+use sluicegate_base::{Rate, Span};
 
 /// The ways of a group's connections.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,32 +20,5 @@ impl Way {
     #[must_use]
     pub fn fixed(round_trip: Span) -> Way {
         Way { rate: None, round_trip: RoundTrip::Uniform(round_trip, round_trip), shared: Span::ZERO }
-    }
-}
-
-/// One direction of one connection's way.
-#[derive(Clone, Debug)]
-pub(crate) struct Mile {
-    transmitter: Option<Transmitter>,
-    free: Time,
-    pub(crate) delay: Span,
-}
-
-impl Mile {
-    /// The way of a connection with this base round trip, idle: half of what the shared links leave.
-    pub(crate) fn new(way: &Way, round_trip: Span) -> Mile {
-        let delay = Span((round_trip - way.shared).0 / 2);
-        Mile { transmitter: way.rate.map(Transmitter::new), free: Time::ZERO, delay }
-    }
-
-    /// A packet enters at `time`: when it reaches the first shared link. Packets keep their order.
-    pub(crate) fn cross(&mut self, bytes: u32, time: Time) -> Time {
-        let Some(transmitter) = &mut self.transmitter else { return time + self.delay };
-        if self.free < time {
-            self.free = time;
-            transmitter.rest();
-        }
-        self.free += transmitter.send(u64::from(bytes));
-        self.free + self.delay
     }
 }

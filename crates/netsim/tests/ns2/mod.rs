@@ -6,7 +6,7 @@
 use sluicegate_aqm::fifo::Buffer;
 use sluicegate_aqm::{Ctx, Discipline, DropReason, build};
 use sluicegate_base::{Link, Params, Rate, Size, Span, Stream, Time, Value};
-use sluicegate_netsim::events::End;
+use sluicegate_netsim::End;
 use sluicegate_netsim::source::SourcePlan;
 use sluicegate_netsim::{FlowPlan, Hop, LinePlan, LinkPlan, Plan, QueuedPacket, Sim, SimPacket};
 use sluicegate_tcp::{Algorithm, Host, TcpParams};
@@ -122,7 +122,8 @@ pub fn ours(case: &Case) -> Outcome {
             delay: Span(50_137_000),
             discipline: "drop_tail".into(),
             queue: Box::new(Tapped { inner, losses, marks, seen: 0, passed: 0, header: host.header }),
-            watched: true,
+            monitored: true,
+            tx_ring: None,
             proportional: sluicegate_aqm::Proportional::default(),
         }
     };
@@ -135,7 +136,7 @@ pub fn ours(case: &Case) -> Outcome {
         lines: vec![tap("acknowledged"), tap("sent"), tap("heard")],
         flows: vec![FlowPlan {
             group: 0,
-            source: SourcePlan::Tcp(host.clone()),
+            source: SourcePlan::Tcp(host.clone().into()),
             path: vec![Hop::Line(1), Hop::Link(0)],
             return_path: vec![Hop::Line(0), Hop::Link(1), Hop::Line(2)],
             start: Time::ZERO,

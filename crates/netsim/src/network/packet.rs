@@ -1,27 +1,71 @@
-//! A packet on its way.
+//! A packet on its way, and the pool of all of them.
 
-use crate::events::End;
 use prefetch_index::prefetch_index;
 use sluicegate_aqm::{FlowKey, Packet};
 use sluicegate_base::{Ecn, Time};
+use sluicegate_port::PortPacket;
 use sluicegate_tcp::Segment;
-use std::num::NonZeroU32;
+use std::ops::Deref;
 
-/// A packet of the simulator, from when it is sent until it is delivered or lost. It stays in its place among those that
-/// are [on their way](Travelling); what moves is the number of that place. It lies in two cache lines, of which the second
-/// only has selective acknowledgements.
+/// The ends of a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum End {
+    /// Where the data comes from.
+    #[default]
+    Sender = 0,
+    /// Where it goes.
+    Receiver = 1,
+}
+
+impl End {
+    /// The end to which this one sends.
+    #[must_use]
+    #[inline]
+    pub fn other(self) -> End {
+        match self {
+            End::Sender => End::Receiver,
+            End::Receiver => End::Sender,
+        }
+    }
+}
+
+/// No slot.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// A packet of the simulator, from when it is sent until it is delivered or dropped. It stays in its place in the
+/// [pool](PacketPool); what moves is the number of that place. It lies in two cache lines, of which the second only has
+/// selective acknowledgements.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
 pub struct SimPacket {
-    /// The index of its flow: where results count it.
-    pub flow: u32,
-    /// Its connection, when that is one of many that its flow has one after another.
-    pub pooled: Option<Pooled>,
+    /// Whose it is, and where it goes.
+    pub header: Header,
     /// Its length in bytes, IP header included.
     pub bytes: u32,
-    /// The next leg of its path, and the link or line to which the one before leads.
-    pub(crate) leg: u32,
+    /// The link or line that it reaches next.
     pub(crate) next: u32,
+    /// When its source sent it.
+    pub sent: Time,
+    /// What it carries, for TCP.
+    pub segment: Segment,
+}
+
+/// What all packets that one end of a flow sends begin with.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Header {
+    /// The index of its flow: where results count it.
+    pub flow: u32,
+    /// What tells its connection from all others: the index of its flow, or the number of one of many that its flow has one
+    /// after another.
+    pub connection: u32,
+    /// The slot of its connection while that lasts; `u32::MAX` for a source without connections.
+    pub(crate) slot: u32,
+    /// The next leg of its path.
+    pub(crate) leg: u32,
+    /// What queues have written on it.
+    pub label: u32,
     /// The end that it travels to.
     pub to: End,
     /// Its ECN field.
@@ -30,36 +74,23 @@ pub struct SimPacket {
     pub class: u8,
     /// How much it may be spared.
     pub priority: u8,
-    /// What queues have written on it.
-    pub label: u32,
-    /// When its source sent it.
-    pub sent: Time,
-    /// What it carries, for TCP.
-    pub segment: Segment,
 }
 
-/// A connection that comes and goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pooled {
-    /// Its number: no other connection of the run has it, and no flow.
-    pub id: NonZeroU32,
-    /// The place that it has while it lasts.
-    pub place: u32,
+impl Deref for SimPacket {
+    type Target = Header;
+
+    #[inline(always)]
+    fn deref(&self) -> &Header {
+        &self.header
+    }
 }
 
 impl SimPacket {
-    /// What tells its connection from all others: the index of its flow, or the number of a pooled connection.
-    #[must_use]
-    #[inline]
-    pub fn connection(&self) -> u32 {
-        self.pooled.map_or(self.flow, |pooled| pooled.id.get())
-    }
-
     /// What queues know its connection and direction by.
     #[must_use]
     #[inline]
     pub fn key(&self) -> FlowKey {
-        key(self.connection(), self.to)
+        FlowKey(owner(self.connection, self.to))
     }
 
     /// The connection, and the end that its packets travel to, of this key.
@@ -70,13 +101,8 @@ impl SimPacket {
     }
 }
 
-/// The two directions of a connection are two flows to a queue, as two 5-tuples are.
-#[inline]
-fn key(connection: u32, to: End) -> FlowKey {
-    FlowKey(owner(connection, to))
-}
-
-/// The number of one end of a connection, or of what travels to it.
+/// The number of one end of a connection, and of what travels to it. The two directions of a connection are two flows to a
+/// queue, as two 5-tuples are.
 #[inline]
 pub(crate) fn owner(connection: u32, end: End) -> u64 {
     u64::from(connection) << 1 | end as u64
@@ -85,10 +111,9 @@ pub(crate) fn owner(connection: u32, end: End) -> u64 {
 /// What a queue holds of a packet, and may change.
 #[derive(Clone, Copy, Debug)]
 pub struct QueuedPacket {
-    /// Where the packet itself is.
+    /// Where the packet itself is, and the slot of its connection.
     pub(crate) place: u32,
-    /// The leg of its path behind the queue.
-    pub(crate) leg: u32,
+    pub(crate) slot: u32,
     /// The index of its flow: where results count it.
     pub flow: u32,
     connection: u32,
@@ -114,9 +139,9 @@ impl QueuedPacket {
     pub(crate) fn new(place: u32, packet: &SimPacket, queued: Time) -> QueuedPacket {
         QueuedPacket {
             place,
-            leg: packet.leg,
+            slot: packet.slot,
             flow: packet.flow,
-            connection: packet.connection(),
+            connection: packet.connection,
             bytes: packet.bytes,
             queued,
             label: packet.label,
@@ -138,7 +163,7 @@ impl QueuedPacket {
 impl Packet for QueuedPacket {
     #[inline]
     fn flow(&self) -> FlowKey {
-        key(self.connection, self.to)
+        FlowKey(owner(self.connection, self.to))
     }
 
     #[inline]
@@ -178,25 +203,37 @@ impl Packet for QueuedPacket {
     }
 }
 
+impl PortPacket for QueuedPacket {
+    #[inline]
+    fn arrived(&self) -> Time {
+        self.queued
+    }
+
+    #[inline]
+    fn marked(&self) -> bool {
+        self.marked
+    }
+}
+
 /// How many packets are moved in no time when memory for more is needed, 16 MiB of them, and the most that memory is
 /// reserved for then, 2 GiB.
-const LITTLE_ROOM: usize = 1 << 17;
-const MOST_ROOM: usize = 1 << 24;
+const SMALL: usize = 1 << 17;
+const MAX_RESERVED: usize = 1 << 24;
 
 /// Packets on their way, each in a numbered place that is used again.
 #[derive(Debug, Default)]
-pub struct Travelling {
+pub struct PacketPool {
     places: Vec<SimPacket>,
     /// How many there may be.
-    room: usize,
+    capacity: usize,
     free: Vec<u32>,
 }
 
-impl Travelling {
+impl PacketPool {
     /// No packets, of which there may be so many at once.
     #[must_use]
-    pub fn with_room(packets: usize) -> Travelling {
-        Travelling { room: packets.min(MOST_ROOM), ..Travelling::default() }
+    pub fn with_capacity(packets: usize) -> PacketPool {
+        PacketPool { capacity: packets.min(MAX_RESERVED), ..PacketPool::default() }
     }
 
     /// Lets `write` fill a vacant place, whatever was last in it. When it says so, there is a packet then: its number,
@@ -204,7 +241,7 @@ impl Travelling {
     #[inline(always)]
     pub fn put(&mut self, write: impl FnOnce(&mut SimPacket) -> bool) -> Option<(u32, &mut SimPacket)> {
         if self.free.is_empty() {
-            self.add();
+            self.grow();
         }
         let place = *self.free.last()?;
         let packet = &mut self.places[place as usize];
@@ -215,38 +252,49 @@ impl Travelling {
         Some((place, packet))
     }
 
+    /// Adds a packet; its number.
+    #[inline]
+    pub fn add(&mut self, packet: SimPacket) -> u32 {
+        if self.free.is_empty() {
+            self.grow();
+        }
+        let place = self.free.pop().unwrap_or_default();
+        self.places[place as usize] = packet;
+        place
+    }
+
     #[cold]
-    fn add(&mut self) {
-        if self.places.len() == LITTLE_ROOM {
+    fn grow(&mut self) {
+        if self.places.len() == SMALL {
             // Reserved, it costs nothing until it is used. Where the system refuses, packets move as they become more.
-            let _ = self.places.try_reserve(self.room.saturating_sub(LITTLE_ROOM));
+            let _ = self.places.try_reserve(self.capacity.saturating_sub(SMALL));
         }
         self.free.push(self.places.len() as u32);
         self.places.push(SimPacket::default());
     }
 
     /// Fetches the first cache line of the packet with this number.
-    #[inline]
-    pub fn fetch(&self, place: u32) {
+    #[inline(always)]
+    pub fn prefetch(&self, place: u32) {
         prefetch_index(&self.places, place as usize);
     }
 
     /// The packet with this number.
-    #[inline]
+    #[inline(always)]
     pub fn get(&mut self, place: u32) -> &mut SimPacket {
         &mut self.places[place as usize]
     }
 
     /// A packet leaves a queue: what the queue has written on it counts from now on.
-    #[inline]
+    #[inline(always)]
     pub fn leaves_queue(&mut self, packet: &QueuedPacket) -> &mut SimPacket {
         let place = self.get(packet.place);
-        (place.ecn, place.label) = (packet.ecn, packet.label);
+        (place.header.ecn, place.header.label) = (packet.ecn, packet.label);
         place
     }
 
     /// Gives a place up.
-    #[inline]
+    #[inline(always)]
     pub fn release(&mut self, place: u32) {
         self.free.push(place);
     }

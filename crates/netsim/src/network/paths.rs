@@ -1,43 +1,35 @@
 //! The paths of all flows: how a packet gets from one place where something must happen in the order of time to the next.
 
-use crate::events::{End, Event};
-use crate::line::{Kind, Line};
-use crate::packet::SimPacket;
+use crate::engine::PacketEvent;
+use crate::network::delay_line::{DelayLine, Kind};
+use crate::network::packet::{End, SimPacket};
 use crate::plan::{FlowPlan, Hop, LinePlan, Plan};
 use prefetch_index::prefetch_index;
 use sluicegate_base::{Rate, Span, Time};
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
 
 /// One leg of a path as it runs: over a line that is this path's own, if there is one, to where something must happen in
 /// the order of time.
-pub(super) struct Leg {
-    /// The line, and the number of its kind.
-    line: Option<(Line, NonZeroU32)>,
-    to: Then,
-}
-
-/// What is at the end of a leg.
-#[derive(Clone, Copy)]
-enum Then {
-    Link(u32),
-    /// A line that several paths share.
-    Shared(u32),
-    /// Another line of this path's own.
-    Own,
-    End,
+pub struct Leg {
+    line: DelayLine,
+    /// The number of the line's kind; zero where there is no line.
+    kind: u32,
+    /// The link, or the line that several paths share, at the end of the leg.
+    next: u32,
+    /// What happens there; nothing, where another line of this path's own begins.
+    event: Option<PacketEvent>,
 }
 
 /// All paths.
-pub(super) struct Paths {
+pub struct Paths {
     /// Leg by leg.
     legs: Vec<Leg>,
     /// Lines that several paths share; none in the place of one that is a path's own.
-    shared: Vec<Option<(Line, Kind)>>,
+    shared: Vec<Option<(DelayLine, Kind)>>,
     /// The kinds of the others, from number 1 on, by rate, delay, the end that they lead to and the group of their flows,
     /// whose packets mostly have one length.
     kinds: Vec<Kind>,
-    numbers: BTreeMap<(Rate, Span, End, u32), NonZeroU32>,
+    numbers: BTreeMap<(Rate, Span, End, u32), u32>,
     /// The names and propagation delays of all lines.
     names: Vec<String>,
     delays: Vec<Span>,
@@ -56,7 +48,7 @@ impl Paths {
                 }
             }
         }
-        let shared = |(line, uses): (_, &u32)| (*uses > 1).then(|| (Line::new(line, plan.seed), Kind::new(line)));
+        let shared = |(line, uses): (_, &u32)| (*uses > 1).then(|| (DelayLine::new(line, plan.seed), Kind::new(line)));
         Paths {
             legs: Vec::new(),
             kinds: Vec::new(),
@@ -73,30 +65,35 @@ impl Paths {
         let first = self.legs.len() as u32;
         let mut line = None;
         for hop in path {
-            let to = match *hop {
-                Hop::Link(at) => Then::Link(at),
-                Hop::Line(at) if self.shared[at as usize].is_some() => Then::Shared(at),
+            let (event, next) = match *hop {
+                Hop::Link(at) => (PacketEvent::Arrival, at),
+                Hop::Line(at) if self.shared[at as usize].is_some() => (PacketEvent::Crossing, at),
                 Hop::Line(at) => {
                     let own = self.line_of(&plan.lines[at as usize], (to, flow.group), plan.seed);
                     if let Some(before) = line.replace(own) {
-                        self.legs.push(Leg { line: Some(before), to: Then::Own });
+                        self.push(Some(before), None, 0);
                     }
                     continue;
                 }
             };
-            self.legs.push(Leg { line: line.take(), to });
+            self.push(line.take(), Some(event), next);
         }
-        self.legs.push(Leg { line, to: Then::End });
+        self.push(line, Some(PacketEvent::Delivery), 0);
         first
     }
 
+    fn push(&mut self, line: Option<(DelayLine, u32)>, event: Option<PacketEvent>, next: u32) {
+        let (line, kind) = line.unwrap_or_default();
+        self.legs.push(Leg { line, kind, next, event });
+    }
+
     /// The line of this plan, and its kind.
-    fn line_of(&mut self, plan: &LinePlan, (to, group): (End, u32), seed: u64) -> (Line, NonZeroU32) {
+    fn line_of(&mut self, plan: &LinePlan, (to, group): (End, u32), seed: u64) -> (DelayLine, u32) {
         let kind = self.numbers.entry((plan.rate, plan.delay, to, group)).or_insert_with(|| {
             self.kinds.push(Kind::new(plan));
-            NonZeroU32::MIN.saturating_add(self.kinds.len() as u32 - 1)
+            self.kinds.len() as u32
         });
-        (Line::new(plan, seed), *kind)
+        (DelayLine::new(plan, seed), *kind)
     }
 
     /// The line of this name, by its index in the plan.
@@ -110,7 +107,7 @@ impl Paths {
     }
 
     /// The line with this index of the plan, given all paths with their first legs; none when no path crosses it.
-    pub fn line<'a>(&mut self, at: u32, paths: impl Iterator<Item = (&'a [Hop], u32)>) -> Option<&mut Line> {
+    pub fn line<'a>(&mut self, at: u32, paths: impl Iterator<Item = (&'a [Hop], u32)>) -> Option<&mut DelayLine> {
         if self.shared[at as usize].is_some() {
             return self.shared[at as usize].as_mut().map(|(line, _)| line);
         }
@@ -121,59 +118,49 @@ impl Paths {
             let before = path[..place].iter().filter(own).count();
             return self.legs[first as usize..]
                 .iter_mut()
-                .filter_map(|leg| leg.line.as_mut())
+                .filter(|leg| leg.kind > 0)
                 .nth(before)
-                .map(|(line, _)| line);
+                .map(|leg| &mut leg.line);
         }
         None
     }
 
     /// Fetches a leg.
-    #[inline]
-    pub fn fetch(&self, leg: u32) {
+    #[inline(always)]
+    pub fn prefetch(&self, leg: u32) {
         prefetch_index(&self.legs, leg as usize);
         // It may lie in two cache lines.
         prefetch_index(&self.legs, leg as usize + 1);
     }
 
     /// The link with which this leg begins, if it begins with one.
-    #[inline]
+    #[inline(always)]
     pub fn link_at(&self, leg: u32) -> Option<u32> {
-        match self.legs[leg as usize] {
-            Leg { line: None, to: Then::Link(at) } => Some(at),
-            _ => None,
-        }
+        let leg = &self.legs[leg as usize];
+        (leg.kind == 0 && leg.event == Some(PacketEvent::Arrival)).then_some(leg.next)
     }
 
     /// A packet starts on a leg of its path at `time`, over the lines that are its own: what happens next, and when.
     #[inline(always)]
-    pub fn travel(&mut self, place: u32, packet: &mut SimPacket, mut time: Time) -> (Time, Event) {
+    pub fn travel(&mut self, packet: &mut SimPacket, mut time: Time) -> (PacketEvent, Time) {
         loop {
-            let leg = &mut self.legs[packet.leg as usize];
-            packet.leg += 1;
-            if let Some((line, kind)) = &mut leg.line {
-                time = line.cross(&self.kinds[kind.get() as usize - 1], packet, time);
+            let leg = &mut self.legs[packet.header.leg as usize];
+            packet.header.leg += 1;
+            packet.next = leg.next;
+            if leg.kind > 0 {
+                time = leg.line.cross(&mut self.kinds[leg.kind as usize - 1], packet, time);
             }
-            match leg.to {
-                Then::End => return (time, Event::Delivery(place)),
-                Then::Link(at) => {
-                    packet.next = at;
-                    return (time, Event::Arrival(place));
-                }
-                Then::Shared(at) => {
-                    packet.next = at;
-                    return (time, Event::Crossing(place));
-                }
-                Then::Own => {}
+            if let Some(event) = leg.event {
+                return (event, time);
             }
         }
     }
 
     /// A packet has reached a line that several paths share: what happens beyond, and when.
     #[inline(always)]
-    pub fn cross(&mut self, place: u32, packet: &mut SimPacket, now: Time) -> (Time, Event) {
+    pub fn cross(&mut self, packet: &mut SimPacket, now: Time) -> (PacketEvent, Time) {
         let (line, kind) = self.shared[packet.next as usize].as_mut().expect("a shared line");
         let time = line.cross(kind, packet, now);
-        self.travel(place, packet, time)
+        self.travel(packet, time)
     }
 }

@@ -1,16 +1,16 @@
 //! Connections that come by themselves, and do what their vectors say.
 
-use super::super::pool::{Opening, Pending, phase};
-use super::{Sim, Uses};
-use crate::events::{End, Event};
-use crate::packet::owner;
+use super::{Request, Workload, Workloads, phase};
+use crate::endpoints::slot::Opening;
+use crate::engine::Event;
+use crate::network::packet::{End, NONE, owner};
 use crate::source::connections::{Arrivals, ConnectionsPlan, Side, Unit, Vector};
 use sluicegate_base::{Span, Stream, Time};
 use sluicegate_tcp::Host;
 use std::sync::Arc;
 
 /// A group's connections as they come.
-pub(super) struct Coming {
+pub struct ArrivalProcess {
     pub plan: Arc<ConnectionsPlan>,
     arrivals: Arrivals,
     next: Option<Arc<Vector>>,
@@ -19,9 +19,9 @@ pub(super) struct Coming {
     count: u64,
 }
 
-impl Coming {
-    pub fn new(plan: &Arc<ConnectionsPlan>, seed: u64, flow: usize) -> Coming {
-        Coming {
+impl ArrivalProcess {
+    pub fn new(plan: &Arc<ConnectionsPlan>, seed: u64, flow: usize) -> ArrivalProcess {
+        ArrivalProcess {
             arrivals: Arrivals::new(plan.vectors.clone(), seed, flow),
             plan: plan.clone(),
             next: None,
@@ -32,7 +32,7 @@ impl Coming {
 }
 
 /// How far the ends of a connection have come with its vector.
-pub(in super::super) struct Script {
+pub struct Script {
     vector: Arc<Vector>,
     sides: [Part; 2],
 }
@@ -106,26 +106,27 @@ fn host(plan: &Host, vector: &Vector, side: Side) -> Host {
     host
 }
 
-impl Sim {
+impl Workloads {
     /// The next of a group's connections opens, if it is time for one, and the one after it is waited for.
-    pub(super) fn come(&mut self, flow: u32) {
-        let (start, stop) = (self.flows[flow as usize].plan.start, self.flows[flow as usize].plan.stop);
-        if self.now >= stop {
+    pub(super) fn open_next(&mut self, flow: u32) {
+        let (start, stop, now) = (self.plan(flow).start, self.plan(flow).stop, self.now());
+        if now >= stop {
             return;
         }
-        let Some(at) = self.population.position(flow) else { return };
-        let Uses::Connections(coming) = &mut self.population.groups[at as usize].uses else { return };
-        let due = coming.next.take();
-        coming.next = coming.arrivals.next();
-        if let Some(next) = &coming.next {
-            self.events.push((start + next.start.since(Time::ZERO)).max(self.now), Event::Source(flow), flow.into());
+        let Some(at) = self.position(flow) else { return };
+        let Workload::Connections(arrivals) = &mut self.groups[at as usize].workload else { return };
+        let due = arrivals.next.take();
+        arrivals.next = arrivals.arrivals.next();
+        if let Some(next) = &arrivals.next {
+            let time = (start + next.start.since(Time::ZERO)).max(now);
+            self.ends.network.engine.push(time, Event::Source(flow), flow.into());
         }
         let Some(vector) = due else { return };
-        let plan = coming.plan.clone();
-        let drawn = plan.way.round_trip.draw(coming.count, &mut coming.rng);
-        coming.count += 1;
+        let plan = arrivals.plan.clone();
+        let drawn = plan.way.round_trip.draw(arrivals.count, &mut arrivals.rng);
+        arrivals.count += 1;
         let mut phases = [Span::ZERO; 2];
-        phases.iter_mut().for_each(|it| *it = phase(plan.host.rto.tick, (coming.rng.bits() >> 32) as u32));
+        phases.iter_mut().for_each(|it| *it = phase(plan.host.rto.tick, (arrivals.rng.bits() >> 32) as u32));
         let hosts = [Side::Acceptor, Side::Initiator].map(|side| host(&plan.host, &vector, side));
         let opening = Opening {
             flow,
@@ -135,45 +136,40 @@ impl Sim {
             // What the initiator sends leads to the sender, and what the acceptor sends to the receiver.
             losses: vector.losses.unwrap_or_default(),
             phases,
-            owner: 0,
         };
-        let place = self.population.open(at, &opening);
-        let slot = self.population.pool.get(place);
-        slot.script = Some(Script::new(vector));
+        let slot = self.open(at, &opening, NONE);
+        self.applications[slot as usize].script = Some(Script::new(vector));
         // Its first unit may take a while, or be the other end's.
-        slot.ends[End::Receiver as usize].write(0);
-        self.play(place, End::Receiver);
-        self.pump_pooled(place, End::Receiver);
+        self.ends.slots.get(slot).ends[End::Receiver as usize].write(0);
+        self.play(slot, End::Receiver);
+        self.pump(slot, End::Receiver);
     }
 
     /// One end of a connection does what its vector says, as far as it can now; whether it did anything.
-    pub(in super::super) fn play(&mut self, place: u32, end: End) -> bool {
+    pub(super) fn play(&mut self, slot: u32, end: End) -> bool {
         let mut sent = false;
         loop {
-            let slot = self.population.pool.get(place);
-            let Some(script) = &slot.script else { return sent };
+            let Some(script) = &mut self.applications[slot as usize].script else { return sent };
             let Some(unit) = script.unit(end) else { break };
-            let part = script.sides[end as usize];
-            let connection = &slot.ends[end as usize];
+            let part = &mut script.sides[end as usize];
+            let of_slot = self.ends.slots.get(slot);
+            let connection = &of_slot.ends[end as usize];
             let ready = if unit.answers { connection.received() >= part.expects } else { connection.all_sent() };
             if part.timed || (!part.begun && end == End::Sender) || !ready {
                 return sent;
             }
             if unit.wait > Span::ZERO {
-                let slot = self.population.pool.get(place);
-                if let Some(script) = &mut slot.script {
-                    script.sides[end as usize].timed = true;
-                }
-                let owner = owner(slot.id, end);
-                self.events.push(self.now + unit.wait, Event::Act(place, end), owner);
+                part.timed = true;
+                let owner = owner(of_slot.id, end);
+                let time = self.now() + unit.wait;
+                self.ends.network.engine.push(time, Event::Act(slot, end), owner);
                 return sent;
             }
-            self.send_unit(place, end, unit);
+            self.send_unit(slot, end, unit);
             sent = true;
         }
-        let slot = self.population.pool.get(place);
-        let Some(script) = &mut slot.script else { return sent };
-        let connection = &mut slot.ends[end as usize];
+        let Some(script) = &mut self.applications[slot as usize].script else { return sent };
+        let connection = &mut self.ends.slots.get(slot).ends[end as usize];
         if !script.sides[end as usize].closed && (script.closes(end) || connection.other_ended()) {
             script.sides[end as usize].closed = true;
             connection.close();
@@ -183,33 +179,33 @@ impl Sim {
     }
 
     /// A segment that does not open the connection has come to one end: its first unit may count its time.
-    pub(in super::super) fn begin_script(&mut self, place: u32, end: End) {
-        if let Some(script) = &mut self.population.pool.get(place).script {
+    pub(super) fn begin_script(&mut self, slot: u32, end: End) {
+        if let Some(script) = &mut self.applications[slot as usize].script {
             script.sides[end as usize].begun = true;
         }
     }
 
     /// The time before an end's next unit is over.
-    pub(in super::super) fn act_in_time(&mut self, place: u32, end: End) {
-        let slot = self.population.pool.get(place);
-        let Some(script) = &mut slot.script else { return };
+    pub fn act(&mut self, slot: u32, end: End) {
+        let Some(script) = &mut self.applications[slot as usize].script else { return };
         script.sides[end as usize].timed = false;
         let Some(unit) = script.unit(end) else { return };
-        self.send_unit(place, end, unit);
-        self.play(place, end);
-        self.pump_pooled(place, end);
+        self.send_unit(slot, end, unit);
+        self.play(slot, end);
+        self.pump(slot, end);
     }
 
-    fn send_unit(&mut self, place: u32, end: End, unit: Unit) {
-        let now = self.now;
-        let slot = self.population.pool.get(place);
-        let Some(script) = &mut slot.script else { return };
+    fn send_unit(&mut self, slot: u32, end: End, unit: Unit) {
+        let now = self.now();
+        let application = &mut self.applications[slot as usize];
+        let of_slot = self.ends.slots.get(slot);
+        let Some(script) = &mut application.script else { return };
         let at = script.sides[end as usize].next as usize;
         if unit.bytes == 0 {
             script.sides[end as usize].closed = true;
-            slot.ends[end as usize].close();
+            of_slot.ends[end as usize].close();
         } else {
-            slot.ends[end as usize].write(u64::from(unit.bytes));
+            of_slot.ends[end as usize].write(u64::from(unit.bytes));
         }
         let answer = script.vector.units.get(at + 1).copied();
         script.seek(end, at + 1);
@@ -221,17 +217,17 @@ impl Sim {
             .iter()
             .map(|unit| u64::from(unit.bytes))
             .sum();
-        slot.pending = Pending {
+        application.request = Request {
             asked: now,
-            request: unit.bytes,
-            request_end: 0,
+            bytes: unit.bytes,
+            end: 0,
             response: answer.bytes,
             response_end: before - run + u64::from(answer.bytes),
             last: false,
             answered: true,
             complete: false,
         };
-        let flow = slot.flow;
-        self.population.group(flow).totals.asked += 1;
+        let flow = of_slot.flow;
+        self.group(flow).totals.asked += 1;
     }
 }

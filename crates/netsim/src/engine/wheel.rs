@@ -5,7 +5,7 @@
 //! each bucket the cost of one does not grow with their number; with all of them in one bucket it is that of sorting.
 
 use super::Event;
-use sluicegate_base::{Span, Time};
+use sluicegate_base::Span;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// When it comes.
-    pub time: Time,
+    pub time: u64,
     /// What decides at equal times: class and owner.
     pub order: u64,
     /// What decides between events of one owner: how many were added before.
@@ -22,21 +22,10 @@ pub struct Entry {
     pub event: Event,
 }
 
-impl Entry {
-    /// None: it would come after all others.
-    pub const NONE: Entry = Entry { time: Time::NEVER, order: u64::MAX, added: u64::MAX, event: Event::Sample };
-
-    /// What orders entries of different owners.
-    #[inline(always)]
-    pub fn key(&self) -> u128 {
-        u128::from(self.time.0) << 64 | u128::from(self.order)
-    }
-}
-
 impl Ord for Entry {
     /// The earliest entry is the greatest, because the heap gives the greatest.
     fn cmp(&self, other: &Entry) -> Ordering {
-        (other.key(), other.added).cmp(&(self.key(), self.added))
+        (other.time, other.order, other.added).cmp(&(self.time, self.order, self.added))
     }
 }
 
@@ -85,9 +74,8 @@ struct Buckets {
 /// Entries that wait for their time.
 #[derive(Debug)]
 pub struct Wheel {
-    /// No entry comes before this: the first one's key or, while its bucket is not open, the bucket's start. `take`
-    /// leaves it as it is, so that it may be too low.
-    bound: u128,
+    /// No entry comes before this: the first one's time or, while its bucket is not open, the bucket's start.
+    bound: u64,
     /// A bucket holds 2^shift nanoseconds.
     shift: u32,
     /// One less than the number of buckets.
@@ -119,7 +107,7 @@ impl Wheel {
         let buckets =
             (reach.0 >> shift).saturating_add(1).checked_next_power_of_two().unwrap_or(most).clamp(least, most);
         Wheel {
-            bound: u128::MAX,
+            bound: u64::MAX,
             shift,
             mask: buckets - 1,
             bucket: 0,
@@ -133,15 +121,21 @@ impl Wheel {
         }
     }
 
-    /// Adds an entry.
+    /// No entry comes before this time.
     #[inline(always)]
+    pub fn bound(&self) -> u64 {
+        self.bound
+    }
+
+    /// Adds an entry.
+    #[inline]
     pub fn put(&mut self, entry: Entry) {
-        let bucket = entry.time.0 >> self.shift;
+        let bucket = entry.time >> self.shift;
         // Not for the present bucket, nor for the past, whose distance is enormous.
         if bucket.wrapping_sub(self.bucket).wrapping_sub(1) >= self.mask {
             return self.put_aside(entry);
         }
-        self.bound = self.bound.min(self.start(bucket));
+        self.bound = self.bound.min(bucket << self.shift);
         let place = self.free;
         let buckets = &mut self.wheel[((bucket & self.mask) / 64) as usize];
         buckets.filled |= 1 << (bucket % 64);
@@ -162,12 +156,6 @@ impl Wheel {
         self.nodes.push(node);
     }
 
-    /// What no key in this bucket is less than.
-    #[inline(always)]
-    fn start(&self, bucket: u64) -> u128 {
-        u128::from(bucket << self.shift) << 64
-    }
-
     /// The first node of a bucket's list.
     fn first(&mut self, bucket: u64) -> &mut u32 {
         &mut self.wheel[((bucket & self.mask) / 64) as usize].first[(bucket % 64) as usize]
@@ -175,9 +163,9 @@ impl Wheel {
 
     /// Keeps an entry that has no place on the wheel.
     fn put_aside(&mut self, entry: Entry) {
-        let bucket = entry.time.0 >> self.shift;
+        let bucket = entry.time >> self.shift;
         if bucket <= self.bucket {
-            self.bound = self.bound.min(entry.key());
+            self.bound = self.bound.min(entry.time);
             if self.present.len() < FEW && self.added.is_empty() {
                 let at = self.present.partition_point(|later| *later < entry);
                 self.present.insert(at, entry);
@@ -187,139 +175,60 @@ impl Wheel {
         } else {
             let turn = bucket >> self.mask.count_ones();
             self.later_bucket = self.later_bucket.min(turn << self.mask.count_ones());
-            self.bound = self.bound.min(self.start(self.later_bucket));
+            self.bound = self.bound.min(self.later_bucket << self.shift);
             self.later.entry(turn).or_default().push(entry);
         }
     }
 
-    /// Takes the next entry, if it is no later than `until`.
+    /// The first entry, if it is no later than `until`; its bucket is open then.
     #[inline]
-    pub fn take(&mut self, until: Time) -> Option<(Time, Event)> {
-        if !self.added.is_empty() {
-            return self.take_added(until);
-        }
-        if self.present.is_empty() {
-            let start = self.bucket + 1;
-            let buckets = &mut self.wheel[((start & self.mask) / 64) as usize];
-            let bits = buckets.filled >> (start % 64);
-            let bucket = start + u64::from(bits.trailing_zeros());
-            if bits == 0 || bucket >= self.later_bucket {
-                self.open_next(start)?;
-                return self.take(until);
+    pub fn head(&mut self, until: u64) -> Option<&Entry> {
+        while self.bound <= until && self.present.is_empty() && self.added.is_empty() {
+            if self.bound == u64::MAX {
+                return None;
             }
-            // Most buckets hold one event.
-            let place = buckets.first[(bucket % 64) as usize];
-            let node = &mut self.nodes[place as usize];
-            if node.next != NONE || node.entry.time > until {
-                self.open(bucket);
-                return self.take(until);
-            }
-            buckets.first[(bucket % 64) as usize] = NONE;
-            buckets.filled &= !(1 << (bucket % 64));
-            node.next = std::mem::replace(&mut self.free, place);
-            self.bucket = bucket;
-            return Some((node.entry.time, node.entry.event));
+            self.open(self.bound >> self.shift);
+            self.find_bound();
         }
-        self.take_present(until)
-    }
-
-    /// Whether no entry comes before `least`. If one does, its bucket is open then.
-    #[inline]
-    pub fn open_until(&mut self, least: u128) -> bool {
-        while self.bound < least {
-            if !self.present.is_empty() || !self.added.is_empty() {
-                return false;
-            }
-            self.open((self.bound >> 64) as u64 >> self.shift);
-            self.look();
-        }
-        true
-    }
-
-    /// Takes the first entry, whose bucket is open, if it is no later than `until`.
-    #[inline]
-    pub fn take_open(&mut self, until: Time) -> Option<(Time, Event)> {
-        let taken = if self.added.is_empty() { self.take_present(until) } else { self.take_added(until) };
-        self.look();
-        taken
-    }
-
-    #[inline]
-    fn take_present(&mut self, until: Time) -> Option<(Time, Event)> {
-        if self.present.last()?.time > until {
+        if self.bound > until {
             return None;
         }
-        self.present.pop().map(|entry| (entry.time, entry.event))
+        let (present, added) = (self.present.last(), self.added.peek());
+        match (present, added) {
+            (Some(one), Some(other)) => Some(if one > other { one } else { other }),
+            (one, other) => one.or(other),
+        }
     }
 
-    /// Looks anew what comes first.
+    /// Takes what [`head`](Wheel::head) has given.
     #[inline]
-    pub fn look(&mut self) {
+    pub fn pop(&mut self) -> Event {
+        let from_added = match (self.present.last(), self.added.peek()) {
+            (Some(one), Some(other)) => other > one,
+            (one, _) => one.is_none(),
+        };
+        let entry = if from_added { self.added.pop() } else { self.present.pop() };
+        self.find_bound();
+        entry.expect("an entry was there").event
+    }
+
+    /// Finds out what comes first.
+    #[inline]
+    fn find_bound(&mut self) {
         self.bound = match (self.present.last(), self.added.peek()) {
             (None, None) => self.next_start(),
-            (Some(entry), None) | (None, Some(entry)) => entry.key(),
-            (Some(one), Some(other)) => one.key().min(other.key()),
+            (Some(entry), None) | (None, Some(entry)) => entry.time,
+            (Some(one), Some(other)) => one.time.min(other.time),
         };
     }
 
     /// The start of the first bucket, from the one after the present on, that is to be opened.
     #[inline]
-    fn next_start(&self) -> u128 {
-        let start = self.bucket + 1;
-        let bits = self.wheel[((start & self.mask) / 64) as usize].filled >> (start % 64);
-        let next = if bits == 0 { self.next_filled(start) } else { start + u64::from(bits.trailing_zeros()) };
-        match next.min(self.later_bucket) {
-            NEVER => u128::MAX,
-            bucket => self.start(bucket),
+    fn next_start(&self) -> u64 {
+        match self.next_filled(self.bucket + 1).min(self.later_bucket) {
+            NEVER => u64::MAX,
+            bucket => bucket << self.shift,
         }
-    }
-
-    /// The events of the present bucket that are left, the last one first.
-    pub fn present(&self) -> impl Iterator<Item = Event> {
-        self.present.iter().map(|entry| entry.event)
-    }
-
-    /// The events of the next bucket, in any order.
-    pub fn next_bucket(&self) -> impl Iterator<Item = Event> {
-        let bucket = self.next_start() >> 64 >> self.shift;
-        let buckets = &self.wheel[((bucket as u64 & self.mask) / 64) as usize];
-        let mut place = buckets.first[(bucket % 64) as usize];
-        std::iter::from_fn(move || {
-            let node = self.nodes.get(place as usize)?;
-            place = node.next;
-            Some(node.entry.event)
-        })
-    }
-
-    /// The number of the present bucket.
-    #[inline]
-    pub fn bucket(&self) -> u64 {
-        self.bucket
-    }
-
-    /// The same when something was added to the present bucket.
-    #[cold]
-    fn take_added(&mut self, until: Time) -> Option<(Time, Event)> {
-        let added = self.added.peek()?;
-        let first = self.present.last().is_none_or(|entry| added > entry);
-        let entry = if first { added } else { self.present.last()? };
-        let (time, event) = (entry.time, entry.event);
-        if time > until {
-            return None;
-        }
-        if first {
-            self.added.pop();
-        } else {
-            self.present.pop();
-        }
-        Some((time, event))
-    }
-
-    /// Makes the first bucket from `start` on that is not empty the present one; none when there is none.
-    #[cold]
-    fn open_next(&mut self, start: u64) -> Option<()> {
-        let bucket = self.next_filled(start).min(self.later_bucket);
-        (bucket != NEVER).then(|| self.open(bucket))
     }
 
     /// Makes a bucket the present one, its entries sorted.

@@ -1,4 +1,4 @@
-//! Preparation: the random time that a host takes over each packet before it sends it.
+//! SendJitter: the random time that a host takes over each packet before it sends it.
 //!
 //! Where senders answer the bottleneck's clock exactly, packets arrive in step with it, and a full queue always meets the
 //! same connections (Floyd & Jacobson 1992, traffic phase effects). RED 1993 avoids that: "the source node takes a random
@@ -8,18 +8,18 @@
 use sluicegate_base::{Span, Stream, Time};
 
 /// One host's preparation of packets.
-pub struct Preparation {
+pub struct SendJitter {
     most: Span,
     rng: Stream,
     /// When the last packet was ready.
     ready: Time,
 }
 
-impl Preparation {
+impl SendJitter {
     /// Takes up to `most` over a packet, from its own random stream; none at all when that is zero.
     #[must_use]
-    pub fn new(most: Span, rng: impl FnOnce() -> Stream) -> Option<Box<Preparation>> {
-        (most > Span::ZERO).then(|| Box::new(Preparation { most, rng: rng(), ready: Time::ZERO }))
+    pub fn new(most: Span, rng: impl FnOnce() -> Stream) -> Option<Box<SendJitter>> {
+        (most > Span::ZERO).then(|| Box::new(SendJitter { most, rng: rng(), ready: Time::ZERO }))
     }
 
     /// When a packet that is handed over now can leave: one of data is prepared after those before it, any other only
@@ -39,14 +39,14 @@ mod tests {
 
     const MOST: u64 = 170_000;
 
-    fn preparation() -> Box<Preparation> {
-        Preparation::new(Span(MOST), || Stream::new(1, "flow/0/preparation")).unwrap()
+    fn jitter() -> Box<SendJitter> {
+        SendJitter::new(Span(MOST), || Stream::new(1, "flow/0/preparation")).unwrap()
     }
 
     #[test]
     fn a_packet_takes_a_time_uniform_up_to_the_most() {
-        let (mut preparation, n) = (preparation(), 100_000);
-        let times: Vec<u64> = (0..n).map(|k| preparation.ready(true, Time(k * 2 * MOST)).0 - k * 2 * MOST).collect();
+        let (mut jitter, n) = (jitter(), 100_000);
+        let times: Vec<u64> = (0..n).map(|k| jitter.ready(true, Time(k * 2 * MOST)).0 - k * 2 * MOST).collect();
         for tenth in 1..10 {
             let p = tenth as f64 / 10.0;
             let share = times.iter().filter(|time| **time < MOST / 10 * tenth).count() as f64 / n as f64;
@@ -58,16 +58,16 @@ mod tests {
 
     #[test]
     fn packets_of_one_window_are_prepared_one_after_another() {
-        let (mut preparation, n) = (preparation(), 10_000);
+        let (mut jitter, n) = (jitter(), 10_000);
         let mut last = Time::ZERO;
         for _ in 0..n {
-            let ready = preparation.ready(true, Time::ZERO);
+            let ready = jitter.ready(true, Time::ZERO);
             assert!(ready >= last && ready.since(last) <= Span(MOST));
             last = ready;
         }
         // n/2 of the most, within four standard errors of a sum of uniform times.
         let (mean, error) = ((n * MOST / 2) as f64, 4.0 * MOST as f64 * libm::sqrt(n as f64 / 12.0));
         assert!((last.0 as f64 - mean).abs() < error, "{last:?}");
-        assert_eq!(preparation.ready(false, Time::ZERO), last, "what is no data waits, and takes no time");
+        assert_eq!(jitter.ready(false, Time::ZERO), last, "what is no data waits, and takes no time");
     }
 }

@@ -1,7 +1,7 @@
 //! Requests and their responses, as they are counted.
 
-use crate::delays::Delays;
 use sluicegate_base::{Span, Time};
+use sluicegate_port::DelayHistogram;
 use std::collections::BTreeMap;
 
 /// A request with its response, once that has come.
@@ -103,7 +103,7 @@ pub struct GroupTotals {
     /// Bytes of those requests and responses.
     pub bytes: [u64; 2],
     /// Response times, from the first on.
-    pub response_times: Option<Box<Delays>>,
+    pub response_times: Option<Box<DelayHistogram>>,
     /// Their sum in nanoseconds.
     pub response_time_sum: u128,
     /// How sizes and times are distributed together.

@@ -1,8 +1,9 @@
 //! Users who think and browse.
 
-use super::super::pool::{NONE, Opening, Pending, phase};
-use super::Sim;
-use crate::events::{End, Event};
+use super::{Request, Workloads, phase};
+use crate::endpoints::slot::Opening;
+use crate::engine::Event;
+use crate::network::packet::{End, NONE};
 use crate::source::http::{Exchange, HttpPlan, Session};
 use sluicegate_base::Span;
 
@@ -29,41 +30,42 @@ impl User {
     }
 }
 
-impl Sim {
+impl Workloads {
     /// Each of a group's users begins to think, at a time of its own.
     pub(super) fn begin_users(&mut self, plan: &HttpPlan, first: u32) {
         for user in first..first + plan.users {
-            let state = &mut self.population.users[user as usize];
+            let state = &mut self.users[user as usize];
             let begins = state.session.begin(plan);
             state.phase = phase(plan.host.rto.tick, state.session.bits());
-            self.events.push(self.now + begins, Event::User(user), user.into());
+            let time = self.now() + begins;
+            self.ends.network.engine.push(time, Event::User(user), user.into());
         }
     }
 
     /// A user has thought: the next page, its top-level object first.
-    pub(in super::super) fn browse(&mut self, user: u32) {
-        let group = self.population.users[user as usize].group;
-        if self.now >= self.flows[self.population.groups[group as usize].flow as usize].plan.stop {
+    pub fn browse(&mut self, user: u32) {
+        let group = self.users[user as usize].group;
+        if self.now() >= self.plan(self.groups[group as usize].flow).stop {
             return;
         }
-        let Some(plan) = self.population.browsing(group).cloned() else { return };
-        let state = &mut self.population.users[user as usize];
+        let Some(plan) = self.browsing(group).cloned() else { return };
+        let state = &mut self.users[user as usize];
         let page = state.session.page(&plan, state.number);
         state.left = page.embedded;
         self.ask(user, page.top);
     }
 
-    /// One of a user's responses has come, over the connection at this place.
-    pub(super) fn served(&mut self, user: u32, place: u32) {
-        let state = &mut self.population.users[user as usize];
+    /// One of a user's responses has come, over the connection in this slot.
+    pub(super) fn served(&mut self, user: u32, slot: u32) {
+        let state = &mut self.users[user as usize];
         state.waiting -= 1;
         if state.session.persistent {
-            self.population.pool.get(place).next = std::mem::replace(&mut state.idle, place);
+            self.applications[slot as usize].next = std::mem::replace(&mut state.idle, slot);
         }
         let group = state.group;
-        let Some(plan) = self.population.browsing(group).cloned() else { return };
+        let Some(plan) = self.browsing(group).cloned() else { return };
         loop {
-            let state = &mut self.population.users[user as usize];
+            let state = &mut self.users[user as usize];
             let most = plan.model.parallel[usize::from(state.session.persistent)];
             if state.left == 0 || state.waiting >= most {
                 break;
@@ -72,7 +74,7 @@ impl Sim {
             let exchange = state.session.object(&plan.model);
             self.ask(user, exchange);
         }
-        let state = &mut self.population.users[user as usize];
+        let state = &mut self.users[user as usize];
         if state.waiting > 0 {
             return;
         }
@@ -80,20 +82,19 @@ impl Sim {
         if state.session.leaves() || thinks > plan.model.keep_alive {
             self.hang_up(user);
         }
-        self.events.push(self.now + thinks, Event::User(user), user.into());
+        let time = self.now() + thinks;
+        self.ends.network.engine.push(time, Event::User(user), user.into());
     }
 
     /// A user asks for an object, over a connection that waits for work or a new one.
     fn ask(&mut self, user: u32, Exchange { request, response }: Exchange) {
-        let population = &mut self.population;
-        let state = &mut population.users[user as usize];
+        let state = &mut self.users[user as usize];
         state.waiting += 1;
-        let mut place = state.idle;
-        if place == NONE {
-            let at = state.group;
-            let flow = population.groups[at as usize].flow;
-            let Some(plan) = population.browsing(at).cloned() else { return };
-            let state = &population.users[user as usize];
+        let (at, mut slot) = (state.group, state.idle);
+        if slot == NONE {
+            let flow = self.groups[at as usize].flow;
+            let Some(plan) = self.browsing(at).cloned() else { return };
+            let state = &self.users[user as usize];
             let opening = Opening {
                 flow,
                 hosts: [&plan.host; 2],
@@ -101,43 +102,39 @@ impl Sim {
                 round_trip: state.session.round_trip,
                 phases: [phase(plan.host.rto.tick, state.session.phase), state.phase],
                 losses: [0; 2],
-                owner: user,
             };
-            place = population.open(at, &opening);
+            slot = self.open(at, &opening, user);
         } else {
-            state.idle = population.pool.get(place).next;
+            state.idle = self.applications[slot as usize].next;
         }
-        let last = !population.users[user as usize].session.persistent;
-        let slot = population.pool.get(place);
-        let before = slot.pending;
-        slot.pending = Pending {
-            asked: self.now,
-            request,
-            request_end: before.request_end + u64::from(request),
+        let (last, asked) = (!self.users[user as usize].session.persistent, self.now());
+        let before = self.applications[slot as usize].request;
+        self.applications[slot as usize].request = Request {
+            asked,
+            bytes: request,
+            end: before.end + u64::from(request),
             response,
             response_end: before.response_end + u64::from(response),
             last,
             answered: false,
             complete: false,
         };
-        slot.ends[End::Receiver as usize].write(u64::from(request));
-        let flow = slot.flow;
-        population.group(flow).totals.asked += 1;
-        self.pump_pooled(place, End::Receiver);
+        self.ends.slots.get(slot).ends[End::Receiver as usize].write(u64::from(request));
+        self.groups[at as usize].totals.asked += 1;
+        self.pump(slot, End::Receiver);
     }
 
     /// A user closes its open connections.
     fn hang_up(&mut self, user: u32) {
         loop {
-            let state = &mut self.population.users[user as usize];
-            let place = state.idle;
-            if place == NONE {
+            let state = &mut self.users[user as usize];
+            let slot = state.idle;
+            if slot == NONE {
                 return;
             }
-            let slot = self.population.pool.get(place);
-            state.idle = slot.next;
-            slot.ends[End::Receiver as usize].close();
-            self.pump_pooled(place, End::Receiver);
+            state.idle = self.applications[slot as usize].next;
+            self.ends.slots.get(slot).ends[End::Receiver as usize].close();
+            self.pump(slot, End::Receiver);
         }
     }
 }

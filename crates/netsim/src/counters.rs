@@ -1,93 +1,11 @@
 //! Counters and samples: what a run leaves behind.
 
-use crate::delays::Delays;
-use crate::events::End;
-use crate::exchanges::{Exchanges, GroupRow};
+use crate::network::packet::End;
+use crate::workloads::exchanges::{Exchanges, GroupRow};
 use sluicegate_aqm::DropReason;
 use sluicegate_base::{Rate, Span, Time};
+use sluicegate_port::{Counters, DelayHistogram};
 use std::borrow::Cow;
-
-/// What a link has counted since the measured window began (before that, since the start).
-#[derive(Clone, Debug)]
-pub struct LinkTotals {
-    /// Packets that reached the queue.
-    pub arrivals: u64,
-    /// The sum over them of the packets that each found in the queue.
-    pub found: u64,
-    /// Packets sent, and their bytes.
-    pub departures: u64,
-    /// Bytes sent.
-    pub departed_bytes: u64,
-    /// Of these arrivals the packets that the queue has marked and sent.
-    pub marked: u64,
-    /// Of these arrivals the packets dropped, at arrival or later, by reason.
-    pub drops: [u64; DropReason::COUNT],
-    /// The most packets queued at once, since the window began.
-    pub most: u64,
-    /// Time that packets spent in the queue, in the window, whatever became of them.
-    pub queued: Span,
-    /// Waiting times of packets that were sent; kept for links under study only.
-    pub delays: Delays,
-    /// The sum of the same, and where the window begins.
-    pub delay_sum: u128,
-    window: Time,
-}
-
-impl Default for LinkTotals {
-    fn default() -> Self {
-        LinkTotals {
-            arrivals: 0,
-            found: 0,
-            departures: 0,
-            departed_bytes: 0,
-            marked: 0,
-            drops: [0; DropReason::COUNT],
-            most: 0,
-            queued: Span::ZERO,
-            delays: Delays::default(),
-            delay_sum: 0,
-            window: Time::ZERO,
-        }
-    }
-}
-
-impl LinkTotals {
-    #[inline]
-    pub(crate) fn see(&mut self, packets: u64) {
-        self.most = self.most.max(packets);
-    }
-
-    #[inline]
-    pub(crate) fn waited(&mut self, queued: Time, now: Time, watched: bool) {
-        self.left(queued, now);
-        let delay = now.since(queued).0;
-        if watched {
-            self.delays.record(delay);
-        }
-        self.delay_sum += u128::from(delay);
-    }
-
-    /// A packet that was queued leaves the queue, for the wire or for good.
-    #[inline]
-    pub(crate) fn left(&mut self, queued: Time, now: Time) {
-        self.queued = self.queued + now.since(queued.max(self.window));
-    }
-
-    /// A packet that arrived at `queued` has been marked and sent; those from before the window do not count.
-    pub(crate) fn mark(&mut self, queued: Time) {
-        self.marked += u64::from(queued >= self.window);
-    }
-
-    /// A packet that arrived at `queued` has been dropped; those from before the window do not count.
-    pub(crate) fn lose(&mut self, queued: Time, cause: DropReason) {
-        self.drops[cause as usize] += u64::from(queued >= self.window);
-    }
-
-    /// The measured window begins: everything is counted anew.
-    pub(crate) fn begin(&mut self, now: Time) {
-        *self = LinkTotals { window: now, ..LinkTotals::default() };
-    }
-}
 
 /// What a flow has counted. What most packets change comes first, so that it lies together.
 #[derive(Clone, Debug)]
@@ -97,21 +15,21 @@ pub struct FlowTotals {
     pub sent: [u64; 2],
     /// Packets and IP bytes that its receiver has got.
     pub delivered: [u64; 2],
-    /// Packets of its data that reached watched queues.
+    /// Packets of its data that reached monitored queues.
     pub arrivals: u64,
     /// Of these the packets marked there and sent.
     pub marked: u64,
-    /// Time that packets of its data spent at watched queues.
-    pub queued: Span,
+    /// Time that packets of its data spent at monitored queues.
+    pub queueing: Span,
     /// One-way delays of what was delivered, and their sum.
-    pub delays: Delays,
+    pub delays: DelayHistogram,
     /// Their sum in nanoseconds.
-    pub delay_sum: u128,
+    pub delay_sum: u64,
     /// Of these arrivals the packets dropped there, by reason.
     pub drops: [u64; DropReason::COUNT],
     /// Packets dropped and packets marked there that had arrived before the measured window: for series alone.
     pub earlier: [u64; 2],
-    /// Packets of its data dropped at links that nobody watches, or lost on connections' own ways.
+    /// Packets of its data dropped at links that are not monitored, or lost on connections' own ways.
     pub drops_elsewhere: u64,
     /// Source quenches that have reached its sender.
     pub quenches: u64,
@@ -128,33 +46,33 @@ impl Default for FlowTotals {
             earlier: [0; 2],
             drops_elsewhere: 0,
             quenches: 0,
-            queued: Span::ZERO,
-            delays: Delays::default(),
+            queueing: Span::ZERO,
+            delays: DelayHistogram::default(),
             delay_sum: 0,
         }
     }
 }
 
 impl FlowTotals {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn deliver(&mut self, bytes: u32, delay: Span) {
         self.delivered[0] += 1;
         self.delivered[1] += u64::from(bytes);
-        self.delay_sum += u128::from(delay.0);
+        self.delay_sum += delay.0;
         self.delays.record(delay.0);
     }
 }
 
 /// The mean and extremes of samples.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Spread {
+pub struct SummaryStats {
     n: u64,
     sum: f64,
     low: f64,
     high: f64,
 }
 
-impl Spread {
+impl SummaryStats {
     pub(crate) fn add(&mut self, x: f64) {
         (self.low, self.high) = if self.n == 0 { (x, x) } else { (self.low.min(x), self.high.max(x)) };
         self.n += 1;
@@ -204,7 +122,7 @@ pub struct StateSample {
     pub value: f64,
 }
 
-/// Who stood where in queues: at each sample of each watched link the flows of its packets, from the head to the tail.
+/// Who stood where in queues: at each sample of each monitored link the flows of its packets, from the head to the tail.
 #[derive(Clone, Debug, Default)]
 pub struct Positions {
     /// Time, link and how many packets the queue held, sample by sample.
@@ -234,7 +152,7 @@ pub struct FlowSample {
     pub throughput_bps: f64,
     /// NaN for a source without a window.
     pub cwnd: f64,
-    /// Packets of its data that reached watched queues.
+    /// Packets of its data that reached monitored queues.
     pub arrivals: u32,
     /// Packets of its data dropped there.
     pub drops: u32,
@@ -247,26 +165,26 @@ pub struct FlowSample {
 /// What may happen to a packet at a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub enum PacketEvent {
+pub enum PacketFate {
     Arrival,
     /// Its last bit is out.
     Departure,
-    Loss(DropReason),
+    Drop(DropReason),
 }
 
-impl PacketEvent {
+impl PacketFate {
     /// As results name it: a drop by its reason.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            PacketEvent::Arrival => "arrival",
-            PacketEvent::Departure => "departure",
-            PacketEvent::Loss(cause) => cause.word(),
+            PacketFate::Arrival => "arrival",
+            PacketFate::Departure => "departure",
+            PacketFate::Drop(reason) => reason.word(),
         }
     }
 }
 
-/// One event of one packet at a watched link.
+/// One event of one packet at a monitored link.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub struct PacketRow {
@@ -274,7 +192,7 @@ pub struct PacketRow {
     pub link: u32,
     pub flow: u32,
     pub to: End,
-    pub event: PacketEvent,
+    pub event: PacketFate,
     pub bytes: u32,
     /// The first byte of its flow's stream that it carries, and how many; zero for a source without a stream.
     pub first: u64,
@@ -285,7 +203,7 @@ pub struct PacketRow {
     pub average: f64,
 }
 
-/// A watched link over the measured window.
+/// A monitored link over the measured window.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub struct LinkRow {
@@ -293,8 +211,10 @@ pub struct LinkRow {
     pub name: String,
     pub rate: Rate,
     pub discipline: Cow<'static, str>,
-    pub totals: LinkTotals,
-    pub average: Spread,
+    pub counters: Counters,
+    /// Queueing delays of packets that were sent.
+    pub delays: DelayHistogram,
+    pub average: SummaryStats,
 }
 
 /// A flow's part of the most recent marks and drops of a link.
@@ -317,7 +237,7 @@ pub struct FlowRow {
     pub group: u32,
     pub kind: &'static str,
     pub algorithm: &'static str,
-    /// The first watched link that its data crosses.
+    /// The first monitored link that its data crosses.
     pub link: Option<u32>,
     /// When it was to start.
     pub start: Time,
@@ -337,7 +257,7 @@ pub struct FlowRow {
 }
 
 /// Everything that a run leaves.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct Outcome {
     pub window: Span,
@@ -355,27 +275,9 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The name of the watched link with this index.
+    /// The name of the monitored link with this index.
     #[must_use]
     pub fn link_name(&self, index: u32) -> &str {
         self.links.iter().find(|link| link.index == index).map_or("", |link| &link.name)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::LinkTotals;
-    use sluicegate_aqm::DropReason;
-    use sluicegate_base::Time;
-
-    #[test]
-    fn drops_and_marks_of_packets_from_before_the_window_do_not_count() {
-        let mut totals = LinkTotals::default();
-        totals.begin(Time(5));
-        for queued in [Time(4), Time(5), Time(6)] {
-            totals.mark(queued);
-            totals.lose(queued, DropReason::Match);
-        }
-        assert_eq!((totals.marked, totals.drops.iter().sum::<u64>()), (2, 2));
     }
 }

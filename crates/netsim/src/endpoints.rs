@@ -1,0 +1,479 @@
+//! The ends of flows: connections and sources by the clock, which drive the network below them. What applications do with the
+//! connections that come and go is the workloads' affair.
+
+pub mod flow;
+mod prefetch;
+pub mod send_jitter;
+pub mod slot;
+
+use crate::engine::{Event, PacketEvent};
+use crate::network::packet::{End, Header, NONE, SimPacket, owner};
+use crate::network::{Network, Observer, Shared};
+use crate::plan::{FlowPlan, Plan};
+use crate::source::SourcePlan;
+use flow::FlowState;
+use send_jitter::SendJitter;
+use slot::{Opening, Slot, Slots};
+use sluicegate_base::{Ecn, Span, Stream, Time};
+use sluicegate_tcp::send::SendCounters;
+use sluicegate_tcp::{Connection, Flags, Host, Segment};
+use std::sync::Arc;
+
+/// The segments after which one event ends; the rest of a longer burst follows at the same time in an event of its own, so
+/// that no event takes long (an interrupt is heard between events).
+pub const BURST: u32 = 4096;
+
+/// The ends of all flows as they run.
+pub struct Endpoints {
+    /// The network between them.
+    pub network: Network,
+    /// The flows, in the order of the plan.
+    pub flows: Vec<FlowState>,
+    /// Their connections.
+    pub slots: Slots,
+    /// The flows as they were planned.
+    pub plans: Arc<[FlowPlan]>,
+    /// Up to when a receiver's part in a delivery may be evaluated before its time: no sample looks at it, and no window
+    /// begins, before that.
+    pub horizon: Time,
+    /// When the run ends.
+    pub end: Time,
+    /// Whether there are so many flows that it pays to fetch what events to come are about.
+    many: bool,
+}
+
+/// A connection whose application is to look at what has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Heard {
+    /// Its slot.
+    pub slot: u32,
+    /// The end to which something has come.
+    pub end: End,
+    /// Whether that opens the connection.
+    pub opens: bool,
+}
+
+impl Endpoints {
+    /// The ends of this plan's flows, which it takes, as its links; nothing has happened yet.
+    #[must_use]
+    pub fn new(plan: &mut Plan) -> Endpoints {
+        let mut network = Network::new(plan);
+        let mut slots = Slots::new(plan.flows.len());
+        let delays = network.link_delays();
+        let mut flows = Vec::with_capacity(plan.flows.len());
+        for (at, flow) in plan.flows.iter().enumerate() {
+            let header = |to| Header {
+                flow: at as u32,
+                connection: at as u32,
+                slot: NONE,
+                leg: network.paths.lay(flow, to, plan),
+                label: 0,
+                to,
+                ecn: Ecn::NotCapable,
+                class: flow.class,
+                priority: flow.priority,
+            };
+            let headers = [End::Sender, End::Receiver].map(header);
+            let mut state = FlowState::new(&flow.source, headers, plan.seed, at);
+            state.base_rtt = plan.base_rtt(flow, &delays);
+            if let SourcePlan::Tcp(host) | SourcePlan::Telnet(host, _) = &flow.source {
+                state.slot = slots.add(lasting(host, flow, headers, plan.seed, at));
+            }
+            let first = state.source.as_mut().map_or(Span::ZERO, |source| source.first());
+            network.engine.push(flow.start + first, Event::Source(at as u32), at as u64);
+            flows.push(state);
+        }
+        let (end, many) = (Time::ZERO + plan.duration, plan.flows.len() >= prefetch::MANY);
+        let plans = std::mem::take(&mut plan.flows).into();
+        Endpoints { network, flows, slots, plans, horizon: Time::ZERO, end, many }
+    }
+
+    /// The present.
+    #[inline(always)]
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.network.now()
+    }
+
+    /// What the senders of a flow's connections have counted, those of its past not included.
+    #[must_use]
+    pub fn counters(&self, flow: u32) -> SendCounters {
+        match self.slots.of(self.flows[flow as usize].slot) {
+            Some(slot) => slot.ends[0].counters(),
+            None => SendCounters::default(),
+        }
+    }
+
+    /// The congestion window of a flow's sender in segments; not a number where it has none, or many.
+    #[must_use]
+    pub fn cwnd(&self, flow: u32) -> f64 {
+        self.slots.of(self.flows[flow as usize].slot).map_or(f64::NAN, |slot| slot.ends[0].cwnd())
+    }
+
+    /// Lets `observer` see what the link or line of this name sends; false when nothing has the name.
+    pub fn observe(&mut self, name: &str, mut observer: Observer) -> bool {
+        if let Some(link) = self.network.links.iter_mut().find(|link| link.name == name) {
+            link.monitor.observer = Some(observer);
+            return true;
+        }
+        let Some(at) = self.network.paths.named(name) else { return false };
+        let end = self.end;
+        let crossed = self.plans.iter().zip(&self.flows).flat_map(|(plan, flow)| {
+            [&plan.return_path, &plan.path].into_iter().map(Vec::as_slice).zip(flow.headers.map(|header| header.leg))
+        });
+        if let Some(line) = self.network.paths.line(at, crossed) {
+            // A line knows beforehand what it will have sent; what it sends after the end is not sent.
+            line.observe(Box::new(move |time, packet| {
+                if time <= end {
+                    observer(time, packet);
+                }
+            }));
+        }
+        true
+    }
+
+    /// The deadline of the port has come whose turn it is.
+    #[inline(always)]
+    pub fn port(&mut self) {
+        let at = self.network.engine.port();
+        if let Some((place, time)) = self.network.advance_port() {
+            self.will_arrive(place, time);
+        }
+        self.prefetch_sending(at);
+    }
+
+    /// The packet whose turn it is has reached the next link of its path.
+    #[inline(always)]
+    pub fn arrive(&mut self) {
+        let packet = self.network.engine.take(PacketEvent::Arrival);
+        self.prefetch(PacketEvent::Arrival);
+        self.network.arrive(packet);
+    }
+
+    /// The packet whose turn it is has reached a line that several paths share.
+    #[inline(always)]
+    pub fn cross(&mut self) {
+        let packet = self.network.engine.take(PacketEvent::Crossing);
+        self.prefetch(PacketEvent::Crossing);
+        self.cross_packet(packet);
+    }
+
+    /// A packet has reached a line that several paths share.
+    #[inline(always)]
+    pub fn cross_packet(&mut self, place: u32) {
+        if let Some(time) = self.network.cross(place) {
+            self.will_arrive(place, time);
+        }
+    }
+
+    /// A packet leaves its host at `sent`, now or later.
+    #[inline(always)]
+    fn launch(&mut self, place: u32, sent: Time) {
+        if let Some(time) = self.network.launch(place, sent) {
+            self.will_arrive(place, time);
+        }
+    }
+
+    /// A packet will be at its end at `time`. What a receiver does that only acknowledges depends on nothing that may happen
+    /// until then: it is evaluated now. Otherwise it is an event.
+    #[inline(always)]
+    fn will_arrive(&mut self, place: u32, time: Time) {
+        let packet = self.network.packets.get(place);
+        if packet.to == End::Receiver {
+            if packet.slot == NONE {
+                if time <= self.horizon {
+                    return self.count_delivery(place, time);
+                }
+            } else {
+                let slot = self.slots.get(packet.slot);
+                if slot.early {
+                    let plain = !packet.segment.flags.has(Flags::SYN) && !packet.segment.flags.has(Flags::FIN);
+                    if time <= self.horizon && slot.expected == 0 && plain && slot.ends[1].only_receives() {
+                        return self.receive(place, time);
+                    }
+                    slot.expected += 1;
+                }
+            }
+        }
+        self.network.push_delivery(place, time);
+    }
+
+    /// A packet of a source without connections has come.
+    #[inline(always)]
+    fn count_delivery(&mut self, place: u32, time: Time) {
+        let Shared { engine, packets, flows, .. } = &mut self.network.shared;
+        engine.evaluated();
+        let packet = packets.get(place);
+        flows[packet.flow as usize].deliver(packet.bytes, time.since(packet.sent));
+        self.network.packets.release(place);
+    }
+
+    /// A packet comes at `time`, from now on, to a receiver that only acknowledges: the acknowledgement takes its place.
+    #[inline(always)]
+    fn receive(&mut self, place: u32, time: Time) {
+        let Shared { engine, packets, flows, .. } = &mut self.network.shared;
+        engine.evaluated();
+        let packet = packets.get(place);
+        flows[packet.flow as usize].deliver(packet.bytes, time.since(packet.sent));
+        let at = packet.slot;
+        let slot = self.slots.get(at);
+        let ce = packet.ecn == Ecn::CongestionExperienced;
+        let receiver = &mut slot.ends[1];
+        receiver.on_labelled(&packet.segment, ce, packet.label, time);
+        if receiver.received() >= slot.awaited {
+            slot.awaited = u64::MAX;
+            self.flows[slot.flow as usize].completed = Some(time);
+        }
+        if !receiver.may_send() || !receiver.poll_into(time, &mut packet.segment) {
+            return self.network.packets.release(place);
+        }
+        address(packet, slot, End::Sender, time);
+        let more = slot.ends[1].may_send();
+        if let Some(time) = self.network.launch(place, time) {
+            self.network.push_delivery(place, time);
+        }
+        if more {
+            self.acknowledge_again(at, time);
+        }
+    }
+
+    /// Sends what else a receiver has to say at `time`.
+    #[cold]
+    fn acknowledge_again(&mut self, at: u32, time: Time) {
+        while self.send_one(at, End::Receiver, time) {}
+    }
+
+    /// A packet has reached the end of its path; the connection whose application is to look at it, if it has one that comes
+    /// and goes.
+    #[inline(always)]
+    pub fn deliver(&mut self, place: u32) -> Option<Heard> {
+        let Shared { engine, packets, flows, .. } = &mut self.network.shared;
+        let now = engine.now();
+        packets.release(place);
+        let packet = packets.get(place);
+        let (to, at) = (packet.to, packet.slot);
+        if to == End::Receiver {
+            flows[packet.flow as usize].deliver(packet.bytes, now.since(packet.sent));
+        }
+        if at == NONE {
+            return None;
+        }
+        let slot = self.slots.get(at);
+        if slot.id != packet.connection {
+            return None;
+        }
+        let ce = packet.ecn == Ecn::CongestionExperienced;
+        slot.ends[to as usize].on_labelled(&packet.segment, ce, packet.label, now);
+        if slot.transient.is_some() {
+            return Some(Heard { slot: at, end: to, opens: packet.segment.flags.has(Flags::SYN) });
+        }
+        if to == End::Receiver {
+            slot.expected -= u32::from(slot.early);
+            if slot.ends[1].received() >= slot.awaited {
+                slot.awaited = u64::MAX;
+                self.flows[slot.flow as usize].completed = Some(now);
+            }
+        }
+        self.pump(at, to);
+        None
+    }
+
+    /// Sends what one end of a connection has to send, and sets its timer; false when there is more, which an event will send.
+    #[inline(always)]
+    pub fn pump(&mut self, at: u32, end: End) -> bool {
+        let now = self.network.now();
+        for _ in 0..BURST {
+            if !self.send_one(at, end, now) {
+                let slot = self.slots.get(at);
+                if let Some(time) = slot.arm(end) {
+                    self.network.engine.push(time, Event::Timer(at, end), owner(slot.id, end));
+                }
+                return true;
+            }
+            self.network.engine.work(1);
+        }
+        let slot = self.slots.get(at);
+        self.network.engine.push(now, Event::Burst(at, end), owner(slot.id, end));
+        false
+    }
+
+    /// Sends one segment of a connection's end, if it has one to send now.
+    #[inline(always)]
+    fn send_one(&mut self, at: u32, end: End, now: Time) -> bool {
+        let slot = self.slots.get(at);
+        let connection = &mut slot.ends[end as usize];
+        if !connection.may_send() {
+            return false;
+        }
+        let Some((place, packet)) =
+            self.network.shared.packets.put(|packet| connection.poll_into(now, &mut packet.segment))
+        else {
+            return false;
+        };
+        let to = end.other();
+        address(packet, slot, to, now);
+        if to == End::Receiver {
+            let sent = &mut self.network.shared.flows[slot.flow as usize].sent;
+            sent[0] += 1;
+            sent[1] += u64::from(packet.bytes);
+            if let Some(jitter) = &mut slot.jitter {
+                packet.sent = jitter.ready(packet.segment.len > 0, now);
+            }
+        }
+        let mut sent = packet.sent;
+        if let Some(transient) = &mut slot.transient {
+            sent = transient.access[to as usize].cross(packet.bytes, now);
+            let flow = slot.flow as usize;
+            if self.flows[flow].loses(transient.losses[to as usize]) {
+                self.network.flows[flow].drops_elsewhere += u64::from(to == End::Receiver);
+                self.network.packets.release(place);
+                return true;
+            }
+        }
+        self.launch(place, sent);
+        true
+    }
+
+    /// A source that sends by the clock, or the application of a flow's one connection, starts, goes on or stops; false when
+    /// the flow has neither.
+    pub fn source(&mut self, flow: u32) -> bool {
+        let now = self.now();
+        let (state, plan) = (&mut self.flows[flow as usize], &self.plans[flow as usize]);
+        if let Some(source) = &mut state.source {
+            if now >= plan.stop {
+                return true;
+            }
+            let (bytes, gap) = source.next();
+            self.network.engine.push(now + gap, Event::Source(flow), flow.into());
+            let sent = &mut self.network.flows[flow as usize].sent;
+            sent[0] += 1;
+            sent[1] += u64::from(bytes);
+            let header = state.headers[End::Receiver as usize];
+            let packet = SimPacket { header, bytes, next: 0, sent: now, segment: Segment::default() };
+            let place = self.network.packets.add(packet);
+            self.launch(place, now);
+            return true;
+        }
+        if state.slot == NONE {
+            return false;
+        }
+        let (at, size) = (state.slot, plan.size);
+        let sender = &mut self.slots.get(at).ends[0];
+        if now >= plan.stop {
+            sender.stop();
+            sender.close();
+            self.pump(at, End::Sender);
+            return true;
+        }
+        if now == plan.start && plan.stop < self.end {
+            self.network.engine.push(plan.stop, Event::Source(flow), flow.into());
+        }
+        let (bytes, gap) = match &mut state.typing {
+            Some(typing) => typing.next(),
+            None => (size.unwrap_or(u64::MAX), None),
+        };
+        sender.write(bytes);
+        match gap {
+            Some(gap) => self.network.engine.push(now + gap, Event::Source(flow), flow.into()),
+            None if size.is_some() => sender.close(),
+            None => {}
+        }
+        self.pump(at, End::Sender);
+        true
+    }
+
+    /// The timer of one end of a connection may have expired: whether it had been set for a time that has come. An event for a
+    /// later time than the one armed is stale; the timer is lazy and may have moved on. A connection that is over has none
+    /// armed, and one that has taken its slot arms its own.
+    pub fn timer(&mut self, at: u32, end: End) -> bool {
+        let now = self.now();
+        let slot = self.slots.get(at);
+        let due = slot.armed[end as usize] <= now;
+        if due {
+            slot.armed[end as usize] = Time::NEVER;
+            slot.ends[end as usize].on_timer(now);
+        }
+        due
+    }
+
+    /// A link asks for a source quench. It is a control message that waits nowhere: it takes the delays of the packet's way
+    /// from its sender to the link, and no bandwidth: 56 bytes for one packet among many.
+    pub fn send_quench(&mut self, link: u32, connection: u32, to: End) {
+        let (flow, access) = match self.find(connection) {
+            Some(at) => (self.slots.get(at).flow, self.slots.get(at).access_delay(to)),
+            None if (connection as usize) < self.flows.len() => (connection, Span::ZERO),
+            // One that is over hears nothing any more.
+            None => return,
+        };
+        let plan = &self.plans[flow as usize];
+        let path = if to == End::Receiver { &plan.path } else { &plan.return_path };
+        let time = self.now() + access + self.network.delay_before(path, link);
+        self.network.engine.push(time, Event::Quench(connection, to.other()), owner(connection, to.other()));
+    }
+
+    /// The slot of the connection with this number.
+    fn find(&self, connection: u32) -> Option<u32> {
+        match self.flows.get(connection as usize) {
+            Some(flow) => Some(flow.slot).filter(|slot| *slot != NONE),
+            None => self.slots.find(connection),
+        }
+    }
+
+    /// A source quench reaches one end of a connection: it is counted there, and what else happens is the host's part. The slot
+    /// of the connection that has heard it.
+    pub fn quench(&mut self, connection: u32, end: End) -> Option<u32> {
+        let at = self.find(connection);
+        let flow = at.map_or(connection, |at| self.slots.get(at).flow);
+        if let Some(totals) = self.network.flows.get_mut(flow as usize) {
+            totals.quenches += u64::from(end == End::Sender);
+        }
+        if let Some(at) = at {
+            self.slots.get(at).ends[end as usize].on_quench();
+        }
+        at
+    }
+
+    /// Opens a connection that comes and goes; its slot.
+    pub fn open(&mut self, opening: &Opening<'_>) -> u32 {
+        let flow = &self.flows[opening.flow as usize];
+        self.slots.open(opening, flow.headers)
+    }
+}
+
+/// The packet whose segment is written leaves one end of a connection, for the other, at `sent`.
+#[inline(always)]
+fn address(packet: &mut SimPacket, slot: &Slot, to: End, sent: Time) {
+    packet.header = slot.headers[to as usize];
+    packet.bytes = slot.header_bytes + packet.segment.option_bytes() + packet.segment.len;
+    if packet.segment.flags.has(Flags::ECT) {
+        packet.header.ecn = Ecn::Capable0;
+    }
+    packet.sent = sent;
+}
+
+/// The one connection of a flow.
+fn lasting(host: &Host, flow: &FlowPlan, headers: [Header; 2], seed: u64, at: usize) -> Slot {
+    let stream = |purpose| Stream::new(seed, &format!("flow/{at}/{purpose}"));
+    let mut rng = stream("clock");
+    let mut phase = || Span(rng.below(host.rto.tick.0));
+    let mut ends = [Connection::opener(host, phase()), Connection::listener(host, phase())];
+    let mut jitter = None;
+    match host.send_jitter {
+        Span::ZERO => {}
+        most if host.ns2_rules => ends[0].set_send_jitter(most, stream("preparation")),
+        most => jitter = SendJitter::new(most, || stream("preparation")),
+    }
+    Slot {
+        headers,
+        id: at as u32,
+        flow: at as u32,
+        header_bytes: host.header,
+        expected: 0,
+        early: host.delayed_ack == Span::ZERO,
+        armed: [Time::NEVER; 2],
+        awaited: flow.size.unwrap_or(u64::MAX),
+        ends,
+        jitter,
+        transient: None,
+    }
+}

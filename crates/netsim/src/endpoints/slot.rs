@@ -1,0 +1,227 @@
+//! A connection as it runs, in a slot that is used again: memory follows how many there are at once.
+//!
+//! To a queue each connection is a flow of its own, by a number that no other one of the run has: the index of its flow or,
+//! of connections that come and go, the next one after those; results count it with its flow. A packet names flow, number
+//! and slot: what arrives for a connection that is over is dropped by its host, because the slot's number is another one by
+//! then.
+
+use crate::endpoints::send_jitter::SendJitter;
+use crate::network::access_link::AccessLink;
+use crate::network::packet::{End, Header, NONE};
+use crate::source::Way;
+use sluicegate_base::{Span, Time};
+use sluicegate_tcp::send::SendCounters;
+use sluicegate_tcp::{Connection, Host};
+use std::collections::BTreeMap;
+
+/// A connection. The first end is its flow's sender; of connections that come and go it answers, and the second end has
+/// opened it: what users wait for comes from the sender to the receiver, as the data of any flow.
+#[repr(C)]
+pub struct Slot {
+    /// What its packets begin with, by the end that they lead to.
+    pub headers: [Header; 2],
+    /// What queues know it by; none when the slot is free.
+    pub id: u32,
+    /// Its flow.
+    pub flow: u32,
+    /// Bytes of IP and TCP header.
+    pub header_bytes: u32,
+    /// Deliveries to its receiver that wait as events.
+    pub expected: u32,
+    /// Whether what comes to the receiver may be evaluated when it leaves the network.
+    pub early: bool,
+    /// When each end will be woken; never, when it has not asked.
+    pub armed: [Time; 2],
+    /// How much data its receiver waits for; `u64::MAX` when that does not matter, or no more.
+    pub awaited: u64,
+    /// The sender, and the receiver.
+    pub ends: [Connection; 2],
+    /// The time that the sender takes over each packet, if any.
+    pub jitter: Option<Box<SendJitter>>,
+    /// What it has as one that comes and goes.
+    pub transient: Option<Box<Transient>>,
+}
+
+/// What connections that come and go have of their own.
+pub struct Transient {
+    /// Its ways to the shared links, by the end that they lead to.
+    pub access: [AccessLink; 2],
+    /// The share of packets that its ways lose, in millionths, by the end that they lead to.
+    pub losses: [u32; 2],
+}
+
+/// The hosts and the way of a new connection that comes and goes.
+pub struct Opening<'a> {
+    /// Its flow.
+    pub flow: u32,
+    /// Of the end that answers, and of the one that opens.
+    pub hosts: [&'a Host; 2],
+    /// Its way to the shared links.
+    pub way: &'a Way,
+    /// Its base round trip.
+    pub round_trip: Span,
+    /// The share of packets that each of its ways loses, in millionths, by the end that it leads to.
+    pub losses: [u32; 2],
+    /// When ticks of the ends' clocks begin.
+    pub phases: [Span; 2],
+}
+
+impl Opening<'_> {
+    /// The connection with this number, whose flow has these legs, class and priority.
+    fn slot(&self, id: u32, headers: [Header; 2]) -> Slot {
+        let [answers, opens] = self.hosts;
+        let mut ends = [Connection::listener(answers, self.phases[0]), Connection::opener(opens, self.phases[1])];
+        // The applications say when.
+        ends.iter_mut().for_each(Connection::close_alone);
+        let access = || AccessLink::new(self.way, self.round_trip);
+        Slot {
+            headers,
+            id,
+            flow: self.flow,
+            header_bytes: answers.header,
+            expected: 0,
+            early: false,
+            armed: [Time::NEVER; 2],
+            awaited: u64::MAX,
+            ends,
+            jitter: None,
+            transient: Some(Box::new(Transient { access: [access(), access()], losses: self.losses })),
+        }
+    }
+}
+
+/// All connections.
+pub struct Slots {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// The slots of connections that come and go, by their numbers.
+    places: BTreeMap<u32, u32>,
+    /// The number of the next one, and the first that one may have.
+    next_id: u32,
+    first_id: u32,
+    /// How many connections last as long as their flow.
+    lasting: usize,
+}
+
+impl Slots {
+    /// No connections. The numbers of those that come and go begin after those of so many flows.
+    #[must_use]
+    pub fn new(flows: usize) -> Slots {
+        let first_id = flows as u32;
+        let (slots, free, places) = (Vec::new(), Vec::new(), BTreeMap::new());
+        Slots { slots, free, places, next_id: first_id, first_id, lasting: 0 }
+    }
+
+    /// Adds a connection that lasts as long as its flow, whose number it has; its slot.
+    pub fn add(&mut self, mut slot: Slot) -> u32 {
+        let at = self.slots.len() as u32;
+        slot.headers.iter_mut().for_each(|header| header.slot = at);
+        self.slots.push(slot);
+        self.lasting += 1;
+        at
+    }
+
+    /// A new connection that comes and goes; its slot.
+    pub fn open(&mut self, opening: &Opening<'_>, headers: [Header; 2]) -> u32 {
+        let id = self.next_id;
+        self.next_id = if id + 1 == NONE { self.first_id } else { id + 1 };
+        let slot = self.free.last().copied().unwrap_or(self.slots.len() as u32);
+        let slot = opening.slot(id, headers.map(|header| Header { connection: id, slot, ..header }));
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.slots[at as usize] = slot;
+                at
+            }
+            None => {
+                self.slots.push(slot);
+                self.slots.len() as u32 - 1
+            }
+        };
+        self.places.insert(id, at);
+        at
+    }
+
+    /// The connection in this slot.
+    #[inline(always)]
+    pub fn get(&mut self, at: u32) -> &mut Slot {
+        &mut self.slots[at as usize]
+    }
+
+    /// The same to look at.
+    #[must_use]
+    pub fn of(&self, at: u32) -> Option<&Slot> {
+        self.slots.get(at as usize)
+    }
+
+    /// The slot of the connection that comes and goes with this number.
+    #[must_use]
+    pub fn find(&self, id: u32) -> Option<u32> {
+        self.places.get(&id).copied()
+    }
+
+    /// Gives the slot of a connection up; what its first end has counted.
+    pub fn close(&mut self, at: u32) -> SendCounters {
+        let slot = &mut self.slots[at as usize];
+        self.places.remove(&slot.id);
+        slot.id = NONE;
+        slot.armed = [Time::NEVER; 2];
+        self.free.push(at);
+        slot.ends[0].counters()
+    }
+
+    /// How many connections that come and go there are, and how many slots for them.
+    #[must_use]
+    pub fn size(&self) -> [usize; 2] {
+        let slots = self.slots.len() - self.lasting;
+        [slots - self.free.len(), slots]
+    }
+
+    /// What the first ends of a flow's open connections have counted.
+    pub fn counters(&self, flow: u32) -> impl Iterator<Item = SendCounters> + '_ {
+        let of_flow = self.slots.iter().filter(move |slot| slot.id != NONE && slot.flow == flow);
+        of_flow.map(|slot| slot.ends[0].counters())
+    }
+}
+
+impl Slot {
+    /// How long a packet is on its own way to the first shared link, sending not counted.
+    #[must_use]
+    pub fn access_delay(&self, to: End) -> Span {
+        self.transient.as_ref().map_or(Span::ZERO, |transient| transient.access[to as usize].delay)
+    }
+
+    /// When an end asks to be woken earlier than it will be: then.
+    #[inline(always)]
+    pub fn arm(&mut self, end: End) -> Option<Time> {
+        let at = self.ends[end as usize].next_timer()?;
+        let armed = &mut self.armed[end as usize];
+        (at < *armed).then(|| {
+            *armed = at;
+            at
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sluicegate_base::{Link, Params, Rate};
+    use sluicegate_tcp::TcpParams;
+
+    fn open(slots: &mut Slots) -> u32 {
+        let host = Host::new(&TcpParams::defaults(&Link { rate: Rate(1), packet: 1 }).unwrap());
+        let way = Way::fixed(Span::ZERO);
+        let (hosts, phases) = ([&host, &host], [Span::ZERO; 2]);
+        let opening = Opening { flow: 0, hosts, way: &way, round_trip: Span::ZERO, losses: [0; 2], phases };
+        slots.open(&opening, [Header::default(); 2])
+    }
+
+    #[test]
+    fn point_6_a_connection_is_found_while_it_is_open() {
+        let mut slots = Slots::new(3);
+        let [first, second] = [open(&mut slots), open(&mut slots)];
+        assert_eq!([3, 4, 5].map(|id| slots.find(id)), [Some(first), Some(second), None]);
+        slots.close(first);
+        assert_eq!((open(&mut slots), [3, 4, 5].map(|id| slots.find(id))), (first, [None, Some(second), Some(first)]));
+    }
+}

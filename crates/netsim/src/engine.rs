@@ -1,0 +1,416 @@
+//! The engine: simulated time, and what happens next.
+//!
+//! At equal times a canonical key decides: the class of the event, then the number of the link, flow or connection that it
+//! belongs to, and only among events of one of these the order in which they were added. So neither the order in which things
+//! are evaluated nor what else happens in a run can change a result.
+//!
+//! There are three kinds of waiting:
+//!
+//! | what | where it waits |
+//! |---|---|
+//! | a port's next departure or wake-up | one field for each port, the earliest at the root of a [tree](Deadlines) |
+//! | packets on their way, mostly for a time that is the same for all of a kind | a [lane](Lane) for each kind: a ring that is all but sorted as it comes |
+//! | timers, sources, and packets that would be far from the end of their lane | a [wheel](Wheel) of buckets |
+
+mod deadlines;
+mod lane;
+mod wheel;
+
+use crate::network::packet::End;
+use deadlines::Deadlines;
+use lane::Lane;
+use sluicegate_base::{Span, Time};
+use wheel::{Entry, Wheel};
+
+/// What can happen beside ports. Numbers are indices of links, packets, flows, slots of connections and users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The measured window begins.
+    Window,
+    /// A packet is somewhere.
+    Packet(PacketEvent, u32),
+    /// A source quench leaves this link for one end of this connection.
+    QuenchSent(u32, u32, End),
+    /// A source quench reaches one end of this connection.
+    Quench(u32, End),
+    /// The timer of one end of the connection in this slot may have expired.
+    Timer(u32, End),
+    /// One end of the connection in this slot goes on with what it sends at one time.
+    Burst(u32, End),
+    /// What one end of the connection in this slot does by itself is due.
+    Act(u32, End),
+    /// A flow's source starts, or sends.
+    Source(u32),
+    /// A user of a group has thought.
+    User(u32),
+    /// The probes take a sample.
+    Sample,
+}
+
+/// Packets on their way wait in lanes, one for each of the first classes of events after the ports'.
+const LANES: usize = 3;
+
+/// The kinds of packets' events; the order is that of their classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum PacketEvent {
+    /// It reaches its end.
+    Delivery = 0,
+    /// It reaches the next link of its path.
+    Arrival = 1,
+    /// It reaches a delay line that several paths share.
+    Crossing = 2,
+}
+
+/// Where the next event waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// A port's discipline wakes up, or its transmitter has sent a packet's last bit: see [`Engine::port`].
+    Port,
+    /// A packet is somewhere: see [`Engine::take`].
+    Packet(PacketEvent),
+    /// Anything else.
+    Event(Event),
+}
+
+impl Event {
+    /// The order of what happens at one time: the measured window begins, then ports; then timers, which in ns-2 expire before
+    /// what comes at that time, as they were set before it was sent; then deliveries, so that what a receiver answers meets the
+    /// others' arrivals of that time in the order of their owners, whenever it was evaluated; then other packets, and the
+    /// sources; probes come last.
+    fn class(self) -> u64 {
+        match self {
+            Event::Window => 0,
+            Event::Timer(..) => TIMERS,
+            Event::Packet(event, _) => class_at(1 + event as u64),
+            Event::QuenchSent(..) | Event::Quench(..) => 6,
+            Event::Burst(..) => 7,
+            Event::Act(..) => 8,
+            Event::Source(_) => 9,
+            Event::User(_) => 10,
+            Event::Sample => 11,
+        }
+    }
+}
+
+/// The classes of ports and timers; those of packets follow.
+const PORTS: u64 = 1;
+const TIMERS: u64 = 2;
+
+/// The class of what comes first at a port (0) or in a lane (from 1 on).
+#[inline(always)]
+fn class_at(head: u64) -> u64 {
+    if head == 0 { PORTS } else { TIMERS + head }
+}
+
+/// A time and one of the first four classes as one number that orders events: times below 2^62 ns, which is 146 years.
+#[inline(always)]
+fn key(time: u64, class: usize) -> u64 {
+    time << CLASS_BITS | class as u64
+}
+
+const CLASS_BITS: u32 = 2;
+
+/// A time that a lane does not take.
+const FAR: u64 = 1 << (64 - CLASS_BITS);
+
+/// A class and an owner as one number that orders events of one time.
+#[inline(always)]
+fn order(class: u64, owner: u64) -> u64 {
+    class << 60 | owner
+}
+
+/// The clock, and the events to come.
+#[derive(Debug)]
+pub struct Engine {
+    now: Time,
+    /// What comes first at a port and in each lane: the [key](key) of its time and class.
+    heads: [u64; 1 + LANES],
+    ports: Deadlines,
+    lanes: [Lane; LANES],
+    wheel: Wheel,
+    added: u64,
+    /// Events and other work so far, and the other work.
+    spent: u64,
+    worked: u64,
+}
+
+impl Engine {
+    /// Time zero, so many ports, none of which waits for anything, and no events. The wheel's buckets are of about this length;
+    /// what lies no further ahead than `reach` should find its place there, for which buckets are made longer if need be.
+    #[must_use]
+    pub fn new(ports: usize, bucket: Span, reach: Span) -> Engine {
+        Engine {
+            now: Time::ZERO,
+            heads: core::array::from_fn(|class| key(u64::MAX, class)),
+            ports: Deadlines::new(ports),
+            lanes: Default::default(),
+            wheel: Wheel::new(bucket, reach),
+            added: 0,
+            spent: 0,
+            worked: 0,
+        }
+    }
+
+    /// The present.
+    #[inline(always)]
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// An event to come has been evaluated before its time: it counts as any other.
+    #[inline(always)]
+    pub fn evaluated(&mut self) {
+        self.spent += 1;
+    }
+
+    /// Does as much work as so many events beside the present one.
+    #[inline(always)]
+    pub fn work(&mut self, events: u64) {
+        self.spent += events;
+        self.worked += events;
+    }
+
+    /// Events and other work so far.
+    #[inline(always)]
+    #[must_use]
+    pub fn spent(&self) -> u64 {
+        self.spent
+    }
+
+    /// Events so far.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.spent - self.worked
+    }
+
+    /// A port's next departure or wake-up; `Time::NEVER` for none.
+    #[inline(always)]
+    pub fn set_port(&mut self, port: u32, deadline: Time) {
+        self.ports.set(port, deadline.0);
+        self.heads[0] = key(self.ports.first(), 0);
+    }
+
+    /// A packet whose flow and direction have this number will be somewhere at `time`.
+    #[inline(always)]
+    pub fn push_packet(&mut self, time: Time, event: PacketEvent, packet: u32, owner: u64) {
+        let lane = event as usize;
+        if time.0 >= FAR || !self.lanes[lane].push(time.0, packet, owner) {
+            return self.push_aside(time, Event::Packet(event, packet), owner);
+        }
+        self.heads[1 + lane] = key(self.lanes[lane].head(), 1 + lane);
+    }
+
+    /// Adds any event but a port's, of this flow, user or end of a connection.
+    pub fn push(&mut self, time: Time, event: Event, owner: u64) {
+        self.push_aside(time, event, owner);
+    }
+
+    fn push_aside(&mut self, time: Time, event: Event, owner: u64) {
+        self.added += 1;
+        self.wheel.put(Entry { time: time.0, order: order(event.class(), owner), added: self.added, event });
+    }
+
+    /// Goes on to the next event, if it is no later than `until`.
+    #[inline(always)]
+    pub fn pop(&mut self, until: Time) -> Option<Next> {
+        let [a, b, c, d] = self.heads;
+        let first = a.min(b).min(c.min(d));
+        let time = first >> CLASS_BITS;
+        if self.wheel.bound() <= time {
+            if let Some(event) = self.pop_aside(first, until) {
+                return Some(Next::Event(event));
+            }
+        }
+        if time > until.0 {
+            return None;
+        }
+        self.now = Time(time);
+        self.spent += 1;
+        Some(match first % (1 << CLASS_BITS) {
+            0 => Next::Port,
+            1 => Next::Packet(PacketEvent::Delivery),
+            2 => Next::Packet(PacketEvent::Arrival),
+            _ => Next::Packet(PacketEvent::Crossing),
+        })
+    }
+
+    /// The port whose turn it is.
+    #[inline(always)]
+    #[must_use]
+    pub fn port(&self) -> u32 {
+        self.ports.first_at()
+    }
+
+    /// The packet whose turn it is.
+    #[inline(always)]
+    pub fn take(&mut self, event: PacketEvent) -> u32 {
+        let lane = event as usize;
+        let packet = self.lanes[lane].pop();
+        self.heads[1 + lane] = key(self.lanes[lane].head(), 1 + lane);
+        packet
+    }
+
+    /// A packet that follows in the lane of these events, so many places on.
+    #[inline(always)]
+    #[must_use]
+    pub fn following(&self, event: PacketEvent, places: usize) -> Option<u32> {
+        self.lanes[event as usize].get(places)
+    }
+
+    /// The next event of the wheel, if it comes before the first one elsewhere and no later than `until`.
+    #[inline(never)]
+    fn pop_aside(&mut self, first: u64, until: Time) -> Option<Event> {
+        let (time, at) = (first >> CLASS_BITS, (first % (1 << CLASS_BITS)) as usize);
+        let head = self.wheel.head(time.min(until.0))?;
+        if head.time == time {
+            let owner = if at == 0 { self.ports.first_at().into() } else { self.lanes[at - 1].owner() };
+            if order(class_at(at as u64), owner) <= head.order {
+                return None;
+            }
+        }
+        self.now = Time(head.time);
+        self.spent += 1;
+        Some(self.wheel.pop())
+    }
+
+    /// Nothing more happens before `time`: that is the present.
+    pub fn advance_to(&mut self, time: Time) {
+        self.now = self.now.max(time);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sluicegate_base::Stream;
+
+    #[test]
+    fn ties_break_by_class_then_by_owner_and_then_by_number() {
+        for (bucket, reach) in [(1, 0), (4, 1 << 40), (1 << 20, 1)] {
+            let mut engine = Engine::new(5, Span(bucket), Span(reach));
+            engine.push(Time(5), Event::Sample, 0);
+            engine.push(Time(5), Event::Source(1), 1);
+            for (packet, owner) in [(2, 9), (7, 4), (6, 9)] {
+                engine.push_packet(Time(5), PacketEvent::Arrival, packet, owner);
+            }
+            engine.push_packet(Time(5), PacketEvent::Crossing, 1, 3);
+            engine.push_packet(Time(5), PacketEvent::Delivery, 8, 9);
+            engine.push(Time(5), Event::Window, 0);
+            engine.push(Time(5), Event::Timer(0, End::Sender), 100);
+            engine.set_port(4, Time(5));
+            engine.set_port(3, Time(5));
+            engine.push(Time(4), Event::Sample, 0);
+            engine.push(Time(9), Event::Sample, 0);
+            let mut order = Vec::new();
+            while let Some(next) = engine.pop(Time(5)) {
+                order.push(match next {
+                    Next::Port => {
+                        let port = engine.port();
+                        engine.set_port(port, Time::NEVER);
+                        format!("port {port}")
+                    }
+                    Next::Packet(event) => format!("{event:?} {}", engine.take(event)),
+                    Next::Event(Event::Packet(event, packet)) => format!("{event:?} {packet}"),
+                    Next::Event(event) => format!("{event:?}"),
+                });
+            }
+            let expected = [
+                "Sample",
+                "Window",
+                "port 3",
+                "port 4",
+                "Timer(0, Sender)",
+                "Delivery 8",
+                "Arrival 7",
+                "Arrival 2",
+                "Arrival 6",
+                "Crossing 1",
+                "Source(1)",
+                "Sample",
+            ];
+            assert_eq!(order, expected);
+            assert_eq!((engine.pop(Time(9)), engine.now()), (Some(Next::Event(Event::Sample)), Time(9)));
+            assert_eq!(engine.count(), 13);
+        }
+    }
+
+    /// Takes the next event, no later than `until`, as a number.
+    fn take(engine: &mut Engine, until: Time) -> Option<u32> {
+        Some(match engine.pop(until)? {
+            Next::Packet(event) => engine.take(event),
+            Next::Event(Event::Packet(_, id) | Event::Source(id)) => id,
+            other => unreachable!("{other:?}"),
+        })
+    }
+
+    /// Against a sorted list, with events of the present, the next buckets and far beyond the wheel's turn, of kinds that
+    /// wait in lanes and of such that do not, in order and out of it.
+    #[test]
+    fn gives_the_same_order_as_sorting() {
+        let packets = [PacketEvent::Delivery, PacketEvent::Arrival, PacketEvent::Crossing];
+        for (bucket, reach, seed, count) in
+            [(1, 1, 1, 40_000), (64, 1 << 20, 2, 400_000), (4096, u64::MAX, 3, 40_000), (1 << 40, 0, 4, 40_000)]
+        {
+            let (mut engine, mut rng) = (Engine::new(1, Span(bucket), Span(reach)), Stream::new(seed, "events"));
+            let mut expected: Vec<(Time, usize, u64, u32)> = Vec::new();
+            let check = |engine: &mut Engine, (time, _, _, id): (Time, usize, u64, u32)| {
+                if time > Time::ZERO {
+                    assert_eq!(take(engine, Time(time.0 - 1)), None, "not before its time");
+                }
+                assert_eq!((take(engine, time), engine.now()), (Some(id), time));
+            };
+            for id in 0..count {
+                let kind = rng.below(4) as usize;
+                // A constant time for each kind, about that, or any.
+                let after = match rng.below(10) {
+                    0 | 1 => {
+                        let reach = [1, 100, 10_000, 100_000_000, 10_000_000_000][rng.below(5) as usize];
+                        rng.below(reach)
+                    }
+                    2 => [80, 1000, 5000, 40_000][kind] + rng.below(20),
+                    _ => [80, 1000, 5000, 40_000][kind],
+                };
+                // The same owner's events of one time keep their order, which the list has from their numbers.
+                let (time, owner) = (engine.now() + Span(after), u64::from(id % 50));
+                match packets.get(kind) {
+                    Some(event) => engine.push_packet(time, *event, id, owner),
+                    None => engine.push(time, Event::Source(id), owner),
+                }
+                expected.push((time, kind, owner, id));
+                if rng.below(3) == 0 {
+                    let (at, &first) = expected.iter().enumerate().min_by_key(|(_, entry)| **entry).unwrap();
+                    expected.swap_remove(at);
+                    check(&mut engine, first);
+                }
+                if expected.len() > 200 {
+                    expected.sort_unstable();
+                    for first in expected.drain(..150) {
+                        check(&mut engine, first);
+                    }
+                }
+            }
+            expected.sort_unstable();
+            for first in expected {
+                check(&mut engine, first);
+            }
+            assert_eq!(engine.pop(Time(1 << 61)), None);
+        }
+    }
+
+    /// Events that never come are of no account to the others.
+    #[test]
+    fn what_never_comes_hides_nothing() {
+        let mut engine = Engine::new(1, Span(64), Span(1 << 20));
+        engine.push_packet(Time(5), PacketEvent::Arrival, 0, 0);
+        (1..5).for_each(|packet| engine.push_packet(Time::NEVER, PacketEvent::Arrival, packet, 0));
+        engine.push(Time::NEVER, Event::Sample, 0);
+        assert_eq!(take(&mut engine, Time(9)), Some(0));
+        (5..9).for_each(|packet| engine.push_packet(Time(u64::from(packet)), PacketEvent::Arrival, packet, 0));
+        for packet in 5..9 {
+            assert_eq!(take(&mut engine, Time(9)), Some(packet));
+        }
+        assert_eq!(engine.pop(Time(9)), None);
+    }
+}

@@ -1,0 +1,237 @@
+//! The network: links, delay lines and the paths over them, with the packets on their way. It knows the engine below it, and
+//! nothing of who sends.
+
+pub mod access_link;
+pub mod delay_line;
+pub mod jitter;
+pub mod link;
+pub mod log;
+pub mod packet;
+pub mod paths;
+
+use crate::counters::{FlowTotals, PacketFate};
+use crate::engine::{Engine, PacketEvent};
+use crate::plan::{Hop, Plan};
+use crate::source::SourcePlan;
+use link::{Link, Sink};
+use log::Log;
+use packet::{End, NONE, PacketPool, QueuedPacket, SimPacket, owner};
+use paths::Paths;
+use sluicegate_base::{Rate, Span, Time};
+use sluicegate_port::Port;
+use std::ops::{Deref, DerefMut};
+
+/// Sees each packet that a link or line has sent, when its last bit is out.
+pub type Observer = Box<dyn FnMut(Time, &SimPacket) + Send>;
+
+/// The network as it runs.
+pub struct Network {
+    /// What links share.
+    pub shared: Shared,
+    /// The links, in the order of the plan.
+    pub links: Vec<Link>,
+    /// The paths of all flows.
+    pub paths: Paths,
+}
+
+/// What all links of a network share.
+pub struct Shared {
+    /// The clock, and what happens next.
+    pub engine: Engine,
+    /// The packets on their way.
+    pub packets: PacketPool,
+    /// What each flow has counted.
+    pub flows: Vec<FlowTotals>,
+    /// Packet by packet, what happens at links under study.
+    pub log: Log,
+    /// When the measured window began; zero before that.
+    pub window: Time,
+}
+
+impl Deref for Network {
+    type Target = Shared;
+
+    #[inline(always)]
+    fn deref(&self) -> &Shared {
+        &self.shared
+    }
+}
+
+impl DerefMut for Network {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Shared {
+        &mut self.shared
+    }
+}
+
+impl Network {
+    /// The network of this plan, whose links it takes, without a packet.
+    #[must_use]
+    pub fn new(plan: &mut Plan) -> Network {
+        let mut engine = Engine::new(plan.links.len(), bucket(plan), reach(plan));
+        let (packets, paths) = (PacketPool::with_capacity(in_flight(plan)), Paths::new(plan));
+        let links = std::mem::take(&mut plan.links).into_iter().map(|link| Link::new(link, plan.recent, plan.seed));
+        let links: Vec<Link> = links.collect();
+        for (at, link) in links.iter().enumerate() {
+            engine.set_port(at as u32, link.port.next_deadline());
+        }
+        let flows = vec![FlowTotals::default(); plan.flows.len()];
+        let shared = Shared { engine, packets, flows, log: Log::new(plan.packets), window: Time::ZERO };
+        Network { shared, links, paths }
+    }
+
+    /// The present.
+    #[inline(always)]
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.engine.now()
+    }
+
+    /// The measured window has begun at `start`: links and flows are counted anew.
+    pub fn begin_window(&mut self, start: Time) {
+        self.window = start;
+        self.links.iter_mut().for_each(|link| link.begin_window(start));
+        self.flows.iter_mut().for_each(|flow| *flow = FlowTotals::default());
+    }
+
+    /// A packet leaves its host at `sent`, now or later; when it will be at its end, if nothing must happen before in the
+    /// order of time. What a sender sends may start at a queue; what a receiver answers is an arrival among those of its time.
+    #[inline(always)]
+    pub fn launch(&mut self, place: u32, sent: Time) -> Option<Time> {
+        let packet = self.shared.packets.get(place);
+        match self.paths.link_at(packet.leg) {
+            Some(link) if packet.to == End::Receiver && sent == self.shared.engine.now() => {
+                packet.header.leg += 1;
+                let queued = QueuedPacket::new(place, packet, sent);
+                self.enter(queued, link);
+                None
+            }
+            _ => {
+                let (event, time) = self.paths.travel(packet, sent);
+                go_on(&mut self.shared.engine, place, packet, event, time)
+            }
+        }
+    }
+
+    /// A packet has reached a line that several paths share; when it will be at its end, if it gets there.
+    #[inline(always)]
+    pub fn cross(&mut self, place: u32) -> Option<Time> {
+        let packet = self.shared.packets.get(place);
+        let (event, time) = self.paths.cross(packet, self.shared.engine.now());
+        go_on(&mut self.shared.engine, place, packet, event, time)
+    }
+
+    /// A packet will be at its end at `time`: that is an event.
+    #[inline(always)]
+    pub fn push_delivery(&mut self, place: u32, time: Time) {
+        let packet = self.shared.packets.get(place);
+        self.shared.engine.push_packet(time, PacketEvent::Delivery, place, owner(packet.connection, packet.to));
+    }
+
+    /// A packet has reached the next link of its path.
+    #[inline(always)]
+    pub fn arrive(&mut self, place: u32) {
+        let packet = self.shared.packets.get(place);
+        let queued = QueuedPacket::new(place, packet, self.shared.engine.now());
+        let at = packet.next;
+        self.enter(queued, at);
+    }
+
+    /// A packet reaches the queue of a link.
+    #[inline(always)]
+    fn enter(&mut self, queued: QueuedPacket, at: u32) {
+        let link = &mut self.links[at as usize];
+        if link.monitor.monitored {
+            if queued.to == End::Receiver {
+                self.shared.flows[queued.flow as usize].arrivals += 1;
+                if link.monitor.recent.len() > 1 {
+                    link.monitor.note_sender(&queued);
+                }
+            }
+            if self.shared.log.is_open() {
+                let packet = self.shared.packets.get(queued.place);
+                self.shared.log.note(at, queued.queued, packet, PacketFate::Arrival, link.port.len());
+            }
+        }
+        self.act(at, |port, now, sink| port.arrive(queued, now, sink));
+    }
+
+    /// The deadline of the port has come whose turn it is; the packet that it has sent, and when that will be at its end, if it
+    /// gets there.
+    #[inline(always)]
+    pub fn advance_port(&mut self) -> Option<(u32, Time)> {
+        let at = self.engine.port();
+        let (sent, arrival) = self.act(at, |port, now, sink| port.advance(now, sink))?;
+        let packet = self.shared.packets.get(sent);
+        let (event, time) = self.paths.travel(packet, arrival);
+        go_on(&mut self.shared.engine, sent, packet, event, time).map(|time| (sent, time))
+    }
+
+    /// Lets a port do something at the present; the packet that it has sent, and when that arrives.
+    #[inline(always)]
+    pub fn act(
+        &mut self,
+        at: u32,
+        work: impl FnOnce(&mut Port<QueuedPacket>, Time, &mut Sink<'_>),
+    ) -> Option<(u32, Time)> {
+        let link = &mut self.links[at as usize];
+        let now = self.shared.engine.now();
+        let mut sink = Sink { link: at, monitor: &mut link.monitor, shared: &mut self.shared, sent: NONE };
+        work(&mut link.port, now, &mut sink);
+        let sent = sink.sent;
+        if self.shared.log.is_incomplete() {
+            self.shared.log.complete(&link.port);
+        }
+        self.shared.engine.set_port(at, link.port.next_deadline());
+        (sent != NONE).then(|| (sent, now + link.delay))
+    }
+
+    /// The propagation delays of the links.
+    #[must_use]
+    pub fn link_delays(&self) -> Vec<Span> {
+        self.links.iter().map(|link| link.delay).collect()
+    }
+
+    /// The propagation delay of a path before this link.
+    #[must_use]
+    pub fn delay_before(&self, path: &[Hop], link: u32) -> Span {
+        path.iter().take_while(|hop| **hop != Hop::Link(link)).fold(Span::ZERO, |sum, hop| {
+            sum + match *hop {
+                Hop::Link(at) => self.links[at as usize].delay,
+                Hop::Line(at) => self.paths.delay(at),
+            }
+        })
+    }
+}
+
+/// What happens next to a packet; when it will be at its end, if that is next.
+#[inline(always)]
+fn go_on(engine: &mut Engine, place: u32, packet: &SimPacket, event: PacketEvent, time: Time) -> Option<Time> {
+    if event == PacketEvent::Delivery {
+        return Some(time);
+    }
+    engine.push_packet(time, event, place, owner(packet.connection, packet.to));
+    None
+}
+
+/// The length of the wheel's buckets: the time in which the fastest link sends 1000 bytes.
+fn bucket(plan: &Plan) -> Span {
+    let fastest = plan.links.iter().map(|link| link.rate).max().unwrap_or(Rate(1_000_000));
+    fastest.time_of(1000)
+}
+
+/// How many packets of transfers may be on their way: as many as the receivers' windows let out.
+fn in_flight(plan: &Plan) -> usize {
+    let windows = plan.flows.iter().map(|flow| match &flow.source {
+        SourcePlan::Tcp(host) => host.window / u64::from(host.mss).max(1) + 1,
+        _ => 0,
+    });
+    windows.fold(0, u64::saturating_add).try_into().unwrap_or(usize::MAX)
+}
+
+/// How far ahead most events lie: the longest way that a packet travels without one, with some time to be sent.
+fn reach(plan: &Plan) -> Span {
+    let own = plan.flows.iter().filter_map(|flow| flow.source.way()).map(|way| Span(way.round_trip.most().0 / 2));
+    let delays = plan.links.iter().map(|link| link.delay).chain(plan.lines.iter().map(|line| line.delay)).chain(own);
+    Span(delays.max().unwrap_or_default().0.saturating_mul(3) / 2)
+}

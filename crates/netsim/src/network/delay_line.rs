@@ -1,0 +1,146 @@
+//! A delay line: a transmitter with an unlimited first-in-first-out buffer, and a wire with a constant delay and perhaps jitter.
+//!
+//! Such a buffer loses nothing and keeps the order, so the time at which a packet arrives is known as soon as it enters:
+//! a line needs no events of its own. Packets must enter in the order of their times. Access links are lines, and so are
+//! ways back that nobody studies. Who observes a line sees each packet as it enters, with the time when its last bit will be
+//! out: observing changes nothing.
+
+use crate::network::Observer;
+use crate::network::jitter::Jitter;
+use crate::network::packet::SimPacket;
+use crate::plan::LinePlan;
+use sluicegate_base::{Rate, Span, Stream, Time};
+
+/// A line as it runs. With many flows there are many lines, each used once in a while: what is one line's own is small.
+#[derive(Default)]
+pub struct DelayLine {
+    /// When the transmitter has sent all that has entered, and what whole nanoseconds have left over of that.
+    free: Time,
+    remainder: u64,
+    extras: Option<Box<Extras>>,
+}
+
+/// What few lines have.
+#[derive(Default)]
+struct Extras {
+    jitter: Option<Jitter>,
+    /// Who looks at what it sends.
+    observer: Option<Observer>,
+}
+
+/// What lines of one rate and delay have in common.
+pub struct Kind {
+    rate: Rate,
+    delay: Span,
+    /// The length of the last packet that began on a whole nanosecond, the time that it took and what that left over: most
+    /// packets of a kind have one length, and a division takes long.
+    bytes: u32,
+    time: Span,
+    remainder: u64,
+}
+
+impl Kind {
+    /// That of the line of this plan.
+    #[must_use]
+    pub fn new(plan: &LinePlan) -> Kind {
+        Kind { rate: plan.rate, delay: plan.delay, bytes: 0, time: plan.rate.time_of(0), remainder: 0 }
+    }
+
+    /// The time to send so many bytes after what `remainder` says is left over, which is brought up to date.
+    #[inline(always)]
+    fn time_to_send(&mut self, bytes: u32, remainder: &mut u64) -> Span {
+        if *remainder != 0 {
+            return self.rate.time_to_send(bytes.into(), remainder);
+        }
+        if bytes != self.bytes {
+            self.divide(bytes);
+        }
+        *remainder = self.remainder;
+        self.time
+    }
+
+    #[cold]
+    fn divide(&mut self, bytes: u32) {
+        (self.bytes, self.remainder) = (bytes, 0);
+        self.time = self.rate.time_to_send(bytes.into(), &mut self.remainder);
+    }
+}
+
+impl DelayLine {
+    /// The line of this plan, idle.
+    #[must_use]
+    pub fn new(plan: &LinePlan, seed: u64) -> DelayLine {
+        let jitter = Jitter::new(plan.jitter, || Stream::new(seed, &format!("link/{}/jitter", plan.name)));
+        let extras = jitter.map(|jitter| Box::new(Extras { jitter: Some(jitter), observer: None }));
+        DelayLine { extras, ..DelayLine::default() }
+    }
+
+    /// Lets `observer` see what it sends.
+    pub fn observe(&mut self, observer: Observer) {
+        self.extras.get_or_insert_default().observer = Some(observer);
+    }
+
+    /// A packet enters at `time`: when it arrives at the far end of this line, which is of that kind.
+    #[inline(always)]
+    pub fn cross(&mut self, kind: &mut Kind, packet: &SimPacket, time: Time) -> Time {
+        if self.free < time {
+            (self.free, self.remainder) = (time, 0);
+        }
+        self.free += kind.time_to_send(packet.bytes, &mut self.remainder);
+        let arrival = self.free + kind.delay;
+        match &mut self.extras {
+            None => arrival,
+            Some(extras) => extras.pass(packet, self.free, arrival),
+        }
+    }
+}
+
+impl Extras {
+    /// A packet has been sent at `sent` and would arrive at `arrival`: when it does.
+    #[cold]
+    fn pass(&mut self, packet: &SimPacket, sent: Time, arrival: Time) -> Time {
+        if let Some(observer) = &mut self.observer {
+            observer(sent, packet);
+        }
+        self.jitter.as_mut().map_or(arrival, |jitter| jitter.delay(arrival))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    fn packet(bytes: u32) -> SimPacket {
+        SimPacket { bytes, ..SimPacket::default() }
+    }
+
+    #[test]
+    fn packets_wait_for_those_before_and_then_travel() {
+        let (rate, delay, jitter) = (Rate(8_000_000), Span::from_millis(5), Span::ZERO);
+        let plan = LinePlan { name: "line".into(), rate, delay, jitter };
+        let (mut line, mut kind) = (DelayLine::new(&plan, 1), Kind::new(&plan));
+        let ms = |time: f64| Time((time * 1e6) as u64);
+        let (seen, sees) = channel();
+        line.observe(Box::new(move |time, packet| seen.send((time, packet.bytes)).unwrap()));
+        let mut cross = |bytes, time| line.cross(&mut kind, &packet(bytes), ms(time));
+        // A packet of 1000 bytes takes 1 ms.
+        assert_eq!(cross(1000, 0.0), ms(6.0));
+        assert_eq!(cross(1000, 0.25), ms(7.0), "it waits for the first");
+        assert_eq!(cross(500, 2.0), ms(7.5), "the transmitter has just fallen free");
+        assert_eq!(cross(1000, 10.0), ms(16.0), "an idle line");
+        let sent: Vec<(Time, u32)> = sees.try_iter().collect();
+        assert_eq!(sent, [(ms(1.0), 1000), (ms(2.0), 1000), (ms(2.5), 500), (ms(11.0), 1000)], "its last bits");
+    }
+
+    /// 1000 B at 3 Gbit/s take 2666 2/3 ns.
+    #[test]
+    fn what_whole_nanoseconds_leave_over_goes_to_the_next_packet() {
+        let (rate, delay, jitter) = (Rate(3_000_000_000), Span::ZERO, Span::ZERO);
+        let plan = LinePlan { name: "line".into(), rate, delay, jitter };
+        let (mut line, mut kind) = (DelayLine::new(&plan, 1), Kind::new(&plan));
+        let times: Vec<u64> = (0..7).map(|_| line.cross(&mut kind, &packet(1000), Time::ZERO).0).collect();
+        assert_eq!(times, [2666, 5333, 8000, 10_666, 13_333, 16_000, 18_666]);
+        assert_eq!(line.cross(&mut kind, &packet(1000), Time(20_000)).0, 22_666, "an idle line begins anew");
+    }
+}

@@ -1,0 +1,197 @@
+//! A link: a port and the wire behind it, and what is watched there.
+
+use crate::counters::PacketFate;
+use crate::engine::Event;
+use crate::network::packet::{End, QueuedPacket, SimPacket};
+use crate::network::{Observer, Shared};
+use crate::plan::LinkPlan;
+use sluicegate_aqm::{DropReason, FlowKey, Proportional, Recent};
+use sluicegate_base::{Span, Stream, Time};
+use sluicegate_port::{DelayHistogram, Outcomes, Port, PortConfig};
+use std::borrow::Cow;
+
+/// A link as it runs.
+pub struct Link {
+    /// Its name, for results.
+    pub name: String,
+    /// The discipline's name.
+    pub discipline: Cow<'static, str>,
+    /// Its queue and transmitter.
+    pub port: Port<QueuedPacket>,
+    /// Its propagation delay.
+    pub delay: Span,
+    /// What is kept of it beside the port's counters.
+    pub monitor: Monitor,
+}
+
+/// What is kept of a link's packets.
+pub struct Monitor {
+    /// Whether the link is under study.
+    pub monitored: bool,
+    /// Queueing delays of packets that were sent; kept for links under study only.
+    pub delays: DelayHistogram,
+    proportional: Proportional,
+    /// For each group of packets that the queue chooses among, the flows of the packets of data that it has marked or dropped
+    /// most recently in proportion to what flows send; kept for links under study only.
+    pub recent: Vec<Recent>,
+    /// Of more groups than one, the flows that have sent to each.
+    pub senders: Vec<Vec<bool>>,
+    /// Who looks at what it sends.
+    pub observer: Option<Observer>,
+}
+
+impl Link {
+    /// The link of this plan, idle, that remembers so many marks and drops.
+    #[must_use]
+    pub fn new(plan: LinkPlan, recent: u64, seed: u64) -> Link {
+        let rng = Stream::new(seed, &format!("link/{}/discipline", plan.name));
+        let config = PortConfig {
+            framing: plan.framing,
+            tx_ring: plan.tx_ring,
+            name: plan.discipline.clone(),
+            ..PortConfig::new(plan.rate)
+        };
+        Link {
+            name: plan.name,
+            discipline: plan.discipline,
+            port: Port::new(config, plan.queue, rng),
+            delay: plan.delay,
+            monitor: Monitor {
+                monitored: plan.monitored,
+                delays: DelayHistogram::default(),
+                recent: vec![Recent::new(recent as usize); plan.proportional.groups()],
+                senders: vec![Vec::new(); plan.proportional.groups()],
+                proportional: plan.proportional,
+                observer: None,
+            },
+        }
+    }
+
+    /// The measured window begins.
+    pub fn begin_window(&mut self, now: Time) {
+        self.port.counters.begin_window(now);
+        self.monitor.delays = DelayHistogram::default();
+        self.monitor.recent.iter_mut().for_each(Recent::clear);
+        self.monitor.senders.iter_mut().for_each(Vec::clear);
+    }
+
+    /// Another discipline has taken over. Whom the old one has hit says nothing of the new one's choice.
+    pub fn change_discipline(&mut self, discipline: Cow<'static, str>, proportional: Proportional) {
+        let monitor = &mut self.monitor;
+        self.discipline = discipline;
+        let none = Recent::new(monitor.recent[0].capacity());
+        monitor.recent = vec![none; proportional.groups()];
+        monitor.senders = vec![Vec::new(); proportional.groups()];
+        monitor.proportional = proportional;
+    }
+
+    /// The packets that arrivals have found in the queue, summed, and the arrivals.
+    #[must_use]
+    pub fn found(&self) -> [u64; 2] {
+        [self.port.counters.found, self.port.counters.arrivals]
+    }
+}
+
+impl Monitor {
+    /// A packet has been marked, or dropped for this reason: whether its flow shows who sends most is the discipline's to say.
+    fn remember(&mut self, packet: &QueuedPacket, reason: Option<DropReason>) {
+        if self.monitored && packet.to == End::Receiver && self.proportional.shows(packet, reason) {
+            self.recent[self.proportional.group(packet)].record(FlowKey(u64::from(packet.flow)));
+        }
+    }
+
+    /// A packet of data reaches the queue: its flow sends to its group.
+    pub fn note_sender(&mut self, packet: &QueuedPacket) {
+        let (senders, flow) = (&mut self.senders[self.proportional.group(packet)], packet.flow as usize);
+        senders.resize(senders.len().max(flow + 1), false);
+        senders[flow] = true;
+    }
+}
+
+/// Takes what happens to packets at a port.
+pub struct Sink<'a> {
+    /// The link's index.
+    pub link: u32,
+    /// What is kept of it.
+    pub monitor: &'a mut Monitor,
+    /// The engine, the packets, and what is counted.
+    pub shared: &'a mut Shared,
+    /// The packet that has been sent; `u32::MAX` for none.
+    pub sent: u32,
+}
+
+impl Outcomes<QueuedPacket> for Sink<'_> {
+    #[inline(always)]
+    fn sent(&mut self, packet: QueuedPacket) {
+        self.shared.packets.leaves_queue(&packet);
+        self.sent = packet.place;
+        if self.monitor.observer.is_some() || self.shared.log.is_open() {
+            self.show(packet.place);
+        }
+    }
+
+    #[inline(always)]
+    fn started(&mut self, packet: &QueuedPacket) {
+        if !self.monitor.monitored {
+            return;
+        }
+        let now = self.shared.engine.now();
+        self.monitor.delays.record(now.since(packet.queued).0);
+        if packet.to == End::Receiver {
+            let totals = &mut self.shared.flows[packet.flow as usize];
+            totals.queueing = totals.queueing + now.since(packet.queued.max(self.shared.window));
+            if packet.marked {
+                let counted = packet.queued >= self.shared.window;
+                *(if counted { &mut totals.marked } else { &mut totals.earlier[1] }) += 1;
+                self.monitor.remember(packet, None);
+            }
+        }
+    }
+
+    #[cold]
+    fn dropped(&mut self, packet: QueuedPacket, reason: DropReason) {
+        let Shared { engine, packets, flows, log, window } = &mut *self.shared;
+        let place = packets.leaves_queue(&packet);
+        if self.monitor.monitored {
+            log.note(self.link, engine.now(), place, PacketFate::Drop(reason), 0);
+        }
+        packets.release(packet.place);
+        if packet.to == End::Receiver {
+            let totals = &mut flows[packet.flow as usize];
+            if !self.monitor.monitored {
+                totals.drops_elsewhere += 1;
+                return;
+            }
+            if packet.queued >= *window {
+                totals.drops[reason as usize] += 1;
+            } else {
+                totals.earlier[0] += 1;
+            }
+            self.monitor.remember(&packet, Some(reason));
+            totals.queueing = totals.queueing + engine.now().since(packet.queued.max(*window));
+        }
+    }
+
+    #[cold]
+    fn quenched(&mut self, key: FlowKey) {
+        if let Some((connection, to)) = SimPacket::of_key(key) {
+            let engine = &mut self.shared.engine;
+            engine.push(engine.now(), Event::QuenchSent(self.link, connection, to), key.0);
+        }
+    }
+}
+
+impl Sink<'_> {
+    /// Shows a packet that has been sent to those who want to see it.
+    #[cold]
+    fn show(&mut self, place: u32) {
+        let Shared { engine, packets, log, .. } = &mut *self.shared;
+        let packet = packets.get(place);
+        if let Some(observer) = &mut self.monitor.observer {
+            observer(engine.now(), packet);
+        }
+        if self.monitor.monitored {
+            log.note(self.link, engine.now(), packet, PacketFate::Departure, 0);
+        }
+    }
+}

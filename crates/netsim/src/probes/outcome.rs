@@ -1,0 +1,96 @@
+//! What a run has measured so far.
+
+use super::Probes;
+use crate::counters::{FlowRow, LinkRow, Outcome};
+use crate::plan::Hop;
+use crate::workloads::Workloads;
+use sluicegate_tcp::send::SendCounters;
+
+impl Probes {
+    /// What the run has measured up to now; it goes on as if nothing had been asked.
+    #[must_use]
+    pub fn snapshot(&self, workloads: &Workloads) -> Outcome {
+        let mut outcome = self.rows(workloads);
+        outcome.queue.clone_from(&self.queue);
+        outcome.occupancy.clone_from(&self.occupancy);
+        outcome.state.clone_from(&self.state);
+        outcome.flow_series.clone_from(&self.flow_series);
+        outcome.positions.clone_from(&self.positions);
+        outcome.packets.clone_from(&workloads.ends.network.log.rows);
+        outcome
+    }
+
+    /// The same at the end of the run.
+    #[must_use]
+    pub fn finish(self, mut workloads: Workloads) -> Outcome {
+        let outcome = self.rows(&workloads);
+        let packets = std::mem::take(&mut workloads.ends.network.log.rows);
+        let Probes { queue, occupancy, state, flow_series, positions, .. } = self;
+        Outcome { queue, occupancy, state, flow_series, positions, packets, ..outcome }
+    }
+
+    /// Everything but series.
+    fn rows(&self, workloads: &Workloads) -> Outcome {
+        let ends = &workloads.ends;
+        let (network, now) = (&ends.network, ends.now());
+        let start = network.window;
+        let mut queueing = vec![0; ends.flows.len()];
+        let mut links = Vec::new();
+        for (at, link) in network.links.iter().enumerate().filter(|(_, link)| link.monitor.monitored) {
+            let mut counters = link.port.counters.clone();
+            link.port.queue().for_each(&mut |packet| {
+                counters.leave(packet.queued, now);
+                if packet.to == crate::network::packet::End::Receiver {
+                    queueing[packet.flow as usize] += now.since(packet.queued.max(start)).0;
+                }
+            });
+            links.push(LinkRow {
+                index: at as u32,
+                name: link.name.clone(),
+                rate: link.port.rate(),
+                discipline: link.discipline.clone(),
+                counters,
+                delays: link.monitor.delays.clone(),
+                average: self.averages[at],
+            });
+        }
+        let monitored = |hop: &Hop| match *hop {
+            Hop::Link(at) if network.links[at as usize].monitor.monitored => Some(at),
+            _ => None,
+        };
+        let recent = super::recent_shares::recent_shares(network, &ends.plans);
+        let flows = recent.into_iter().enumerate().map(|(at, recent)| {
+            let (flow, plan, senders) = (&ends.flows[at], &ends.plans[at], workloads.counters(at as u32));
+            let since = |count: fn(&SendCounters) -> u64| count(&senders) - count(&flow.before);
+            let mut totals = network.flows[at].clone();
+            totals.queueing.0 += queueing[at];
+            FlowRow {
+                group: plan.group,
+                kind: plan.source.kind(),
+                algorithm: plan.source.algorithm(),
+                link: plan.path.iter().find_map(monitored),
+                start: plan.start,
+                base_rtt: flow.base_rtt,
+                completion: flow.completed.map(|time| time.since(plan.start)),
+                totals,
+                retransmissions: since(|counters| counters.retransmissions),
+                timeouts: since(|counters| counters.timeouts),
+                fast_retransmits: since(|counters| counters.fast_retransmits),
+                mark_responses: since(|counters| counters.mark_responses),
+                quench_responses: since(|counters| counters.quench_responses),
+                recent,
+            }
+        });
+        let flows = flows.collect();
+        let (groups, exchanges) = workloads.rows();
+        Outcome {
+            window: now.since(start),
+            flows,
+            links,
+            groups,
+            exchanges,
+            events: network.engine.count(),
+            ..Outcome::default()
+        }
+    }
+}
