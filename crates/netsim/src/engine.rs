@@ -196,7 +196,8 @@ impl Engine {
     #[inline(always)]
     pub fn push_packet(&mut self, time: Time, event: PacketEvent, packet: u32, owner: u64) {
         let lane = event as usize;
-        if time.0 >= FAR || !self.lanes[lane].push(time.0, packet, owner) {
+        self.added += 1;
+        if time.0 >= FAR || !self.lanes[lane].push(time.0, packet, owner, self.added) {
             return self.push_aside(time, Event::Packet(event, packet), owner);
         }
         self.heads[1 + lane] = key(self.lanes[lane].head(), 1 + lane);
@@ -265,8 +266,11 @@ impl Engine {
         let (time, at) = (first >> CLASS_BITS, (first % (1 << CLASS_BITS)) as usize);
         let head = self.wheel.head(time.min(until.0))?;
         if head.time == time {
-            let owner = if at == 0 { self.ports.first_at().into() } else { self.lanes[at - 1].owner() };
-            if order(class_at(at as u64), owner) <= head.order {
+            let first = match at {
+                0 => order(PORTS, self.ports.first_at().into()),
+                _ => order(class_at(at as u64), self.lanes[at - 1].owner()),
+            };
+            if first < head.order || (first == head.order && at > 0 && self.lanes[at - 1].is_older(head.added)) {
                 return None;
             }
         }

@@ -7,11 +7,13 @@ struct Entry {
     /// The number of its flow and direction, which decides at equal times.
     owner: u64,
     packet: u32,
+    /// How many events had been added before, as far as 32 bits tell, which decides between packets of one owner.
+    added: u32,
 }
 
 impl Entry {
     /// None: it would come after all others.
-    const NONE: Entry = Entry { time: u64::MAX, owner: u64::MAX, packet: u32::MAX };
+    const NONE: Entry = Entry { time: u64::MAX, owner: u64::MAX, packet: u32::MAX, added: 0 };
 
     #[inline(always)]
     fn before(&self, other: &Entry) -> bool {
@@ -53,8 +55,8 @@ impl Lane {
     /// Adds a packet, behind all of its owner at the same time; false when its place is too far from the end, and it has not
     /// been added.
     #[inline(always)]
-    pub fn push(&mut self, time: u64, packet: u32, owner: u64) -> bool {
-        let entry = Entry { time, owner, packet };
+    pub fn push(&mut self, time: u64, packet: u32, owner: u64, added: u64) -> bool {
+        let entry = Entry { time, owner, packet, added: added as u32 };
         if self.head.time == u64::MAX {
             (self.head, self.last) = (entry, entry);
             return true;
@@ -128,6 +130,11 @@ impl Lane {
         self.head.owner
     }
 
+    /// Whether the first packet was added before an event that had so many before it; within 2^31 events of each other.
+    pub fn is_older(&self, added: u64) -> bool {
+        (self.head.added.wrapping_sub(added as u32) as i32) < 0
+    }
+
     /// The packet that has so many others between the first and itself, if there is one.
     #[inline(always)]
     pub fn get(&self, place: usize) -> Option<u32> {
@@ -163,7 +170,7 @@ mod tests {
             if rng.below(100) < if number % 20_000 < 10_000 { 60 } else { 40 } {
                 let (time, owner) = (u64::from(number) + rng.below(30), rng.below(4));
                 let place = expected.partition_point(|&(t, o, _)| (t, o) <= (time, owner));
-                let added = lane.push(time, number, owner);
+                let added = lane.push(time, number, owner, number.into());
                 assert!(added || expected.len() - place >= STEPS, "at most {STEPS} come behind it");
                 if added {
                     inserted += usize::from(place < expected.len());
