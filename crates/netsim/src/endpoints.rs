@@ -170,29 +170,34 @@ impl Endpoints {
     #[inline(always)]
     fn launch(&mut self, place: u32, sent: Time) {
         if let Some(time) = self.network.launch(place, sent) {
-            self.will_arrive(place, time);
+            self.will_arrive_straight(place, time);
         }
     }
 
-    /// A packet will be at its end at `time`. What a receiver does that only acknowledges depends on nothing that may happen
-    /// until then: it is evaluated now. Otherwise it is an event.
+    /// The same of one whose path has nothing but lines of its own.
+    #[inline(never)]
+    fn will_arrive_straight(&mut self, place: u32, time: Time) {
+        self.will_arrive(place, time);
+    }
+
+    /// A packet will be at its end at `time`. What an end does that only acknowledges, or only hears acknowledgements, depends
+    /// on nothing else that may happen until then, unless a timer expires: it is evaluated now. Otherwise it is an event.
     #[inline(always)]
     fn will_arrive(&mut self, place: u32, time: Time) {
         let packet = self.network.packets.get(place);
-        if packet.to == End::Receiver {
-            if packet.slot == NONE {
-                if time <= self.horizon {
-                    return self.count_delivery(place, time);
+        let (to, soon) = (packet.to, time <= self.horizon);
+        if packet.slot == NONE {
+            if soon {
+                return self.count_delivery(place, time);
+            }
+        } else {
+            let slot = self.slots.get(packet.slot);
+            if slot.early[to as usize] {
+                let plain = !packet.segment.flags.has(Flags::SYN) && !packet.segment.flags.has(Flags::FIN);
+                if soon && plain && slot.hears_next(to, time) {
+                    return if to == End::Receiver { self.receive(place, time) } else { self.acknowledge(place, time) };
                 }
-            } else {
-                let slot = self.slots.get(packet.slot);
-                if slot.early {
-                    let plain = !packet.segment.flags.has(Flags::SYN) && !packet.segment.flags.has(Flags::FIN);
-                    if time <= self.horizon && slot.expected == 0 && plain && slot.ends[1].only_receives() {
-                        return self.receive(place, time);
-                    }
-                    slot.expected += 1;
-                }
+                slot.expected[to as usize] += 1;
             }
         }
         self.network.push_delivery(place, time);
@@ -237,6 +242,19 @@ impl Endpoints {
         }
     }
 
+    /// An acknowledgement comes at `time`, from now on, to a sender that hears nothing else.
+    #[inline(never)]
+    fn acknowledge(&mut self, place: u32, time: Time) {
+        let Shared { engine, packets, .. } = &mut self.network.shared;
+        engine.evaluated();
+        packets.release(place);
+        let packet = packets.get(place);
+        let at = packet.slot;
+        let ce = packet.ecn == Ecn::CongestionExperienced;
+        self.slots.get(at).ends[0].on_labelled(&packet.segment, ce, packet.label, time);
+        self.pump_at(at, End::Sender, time);
+    }
+
     /// Sends what else a receiver has to say at `time`.
     #[cold]
     fn acknowledge_again(&mut self, at: u32, time: Time) {
@@ -267,8 +285,8 @@ impl Endpoints {
         if slot.transient.is_some() {
             return Some(Heard { slot: at, end: to, opens: packet.segment.flags.has(Flags::SYN) });
         }
+        slot.expected[to as usize] -= u32::from(slot.early[to as usize]);
         if to == End::Receiver {
-            slot.expected -= u32::from(slot.early);
             if slot.ends[1].received() >= slot.awaited {
                 slot.awaited = u64::MAX;
                 self.flows[slot.flow as usize].completed = Some(now);
@@ -279,9 +297,14 @@ impl Endpoints {
     }
 
     /// Sends what one end of a connection has to send, and sets its timer; false when there is more, which an event will send.
-    #[inline(always)]
+    #[inline(never)]
     pub fn pump(&mut self, at: u32, end: End) -> bool {
-        let now = self.network.now();
+        self.pump_at(at, end, self.network.now())
+    }
+
+    /// The same at `now`, which may be to come.
+    #[inline(always)]
+    fn pump_at(&mut self, at: u32, end: End, now: Time) -> bool {
         for _ in 0..BURST {
             if !self.send_one(at, end, now) {
                 let slot = self.slots.get(at);
@@ -293,8 +316,14 @@ impl Endpoints {
             self.network.engine.work(1);
         }
         let slot = self.slots.get(at);
+        slot.expected[end as usize] += 1;
         self.network.engine.push(now, Event::Burst(at, end), owner(slot.id, end));
         false
+    }
+
+    /// One end of a connection goes on with what it sends at one time.
+    pub fn go_on(&mut self, at: u32, end: End) {
+        self.slots.get(at).expected[end as usize] -= 1;
     }
 
     /// Sends one segment of a connection's end, if it has one to send now.
@@ -457,6 +486,7 @@ fn lasting(host: &Host, flow: &FlowPlan, headers: [Header; 2], seed: u64, at: us
     let mut rng = stream("clock");
     let mut phase = || Span(rng.below(host.rto.tick.0));
     let mut ends = [Connection::opener(host, phase()), Connection::listener(host, phase())];
+    let typed = matches!(flow.source, SourcePlan::Telnet(..));
     let mut jitter = None;
     match host.send_jitter {
         Span::ZERO => {}
@@ -468,9 +498,11 @@ fn lasting(host: &Host, flow: &FlowPlan, headers: [Header; 2], seed: u64, at: us
         id: at as u32,
         flow: at as u32,
         header_bytes: host.header,
-        expected: 0,
-        early: host.delayed_ack == Span::ZERO,
+        expected: [0; 2],
+        // A source quench, or what is typed, would come between.
+        early: [!host.source_quench && !typed, host.delayed_ack == Span::ZERO],
         armed: [Time::NEVER; 2],
+        stop: flow.stop,
         awaited: flow.size.unwrap_or(u64::MAX),
         ends,
         jitter,

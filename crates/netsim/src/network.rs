@@ -95,22 +95,12 @@ impl Network {
     }
 
     /// A packet leaves its host at `sent`, now or later; when it will be at its end, if nothing must happen before in the
-    /// order of time. What a sender sends may start at a queue; what a receiver answers is an arrival among those of its time.
+    /// order of time.
     #[inline(always)]
     pub fn launch(&mut self, place: u32, sent: Time) -> Option<Time> {
         let packet = self.shared.packets.get(place);
-        match self.paths.link_at(packet.leg) {
-            Some(link) if packet.to == End::Receiver && sent == self.shared.engine.now() => {
-                packet.header.leg += 1;
-                let queued = QueuedPacket::new(place, packet, sent);
-                self.enter(queued, link);
-                None
-            }
-            _ => {
-                let (event, time) = self.paths.travel(packet, sent);
-                go_on(&mut self.shared.engine, place, packet, event, time)
-            }
-        }
+        let (event, time) = self.paths.travel(packet, sent);
+        go_on(&mut self.shared.engine, place, packet, event, time)
     }
 
     /// A packet has reached a line that several paths share; when it will be at its end, if it gets there.

@@ -95,7 +95,7 @@ impl Sim {
             Event::QuenchSent(link, connection, to) => workloads.ends.send_quench(link, connection, to),
             Event::Quench(connection, end) => workloads.quench(connection, end),
             Event::Timer(slot, end) => workloads.timer(slot, end),
-            Event::Burst(slot, end) => workloads.pump(slot, end),
+            Event::Burst(slot, end) => workloads.go_on(slot, end),
             Event::Act(slot, end) => workloads.act(slot, end),
             Event::Source(flow) => workloads.source(flow),
             Event::User(user) => workloads.browse(user),

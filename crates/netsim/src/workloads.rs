@@ -258,6 +258,12 @@ impl Workloads {
         self.applications.get(slot as usize).is_some_and(|application| application.script.is_some())
     }
 
+    /// One end of a connection goes on with what it sends at one time.
+    pub fn go_on(&mut self, slot: u32, end: End) {
+        self.ends.go_on(slot, end);
+        self.pump(slot, end);
+    }
+
     /// The timer of one end of a connection may have expired.
     pub fn timer(&mut self, slot: u32, end: End) {
         if self.ends.timer(slot, end) {

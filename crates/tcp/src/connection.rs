@@ -241,6 +241,13 @@ impl Connection {
         !self.sends && self.is_established()
     }
 
+    /// Whether it has nothing to receive but acknowledgements: then its one timer is the sender's.
+    #[inline]
+    #[must_use]
+    pub fn only_sends(&self) -> bool {
+        !self.receives && self.is_established()
+    }
+
     /// Whether [`poll_into`](Connection::poll_into) may give a segment; if not, it would change nothing either.
     #[inline(always)]
     #[must_use]

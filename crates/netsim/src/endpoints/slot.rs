@@ -26,12 +26,14 @@ pub struct Slot {
     pub flow: u32,
     /// Bytes of IP and TCP header.
     pub header_bytes: u32,
-    /// Deliveries to its receiver that wait as events.
-    pub expected: u32,
-    /// Whether what comes to the receiver may be evaluated when it leaves the network.
-    pub early: bool,
+    /// Deliveries to each end, and bursts of it, that wait as events.
+    pub expected: [u32; 2],
+    /// Whether what comes to each end may be evaluated as it leaves the network.
+    pub early: [bool; 2],
     /// When each end will be woken; never, when it has not asked.
     pub armed: [Time; 2],
+    /// When its sender stops; never, if it does not.
+    pub stop: Time,
     /// How much data its receiver waits for; `u64::MAX` when that does not matter, or no more.
     pub awaited: u64,
     /// The sender, and the receiver.
@@ -79,9 +81,10 @@ impl Opening<'_> {
             id,
             flow: self.flow,
             header_bytes: answers.header,
-            expected: 0,
-            early: false,
+            expected: [0; 2],
+            early: [false; 2],
             armed: [Time::NEVER; 2],
+            stop: Time::NEVER,
             awaited: u64::MAX,
             ends,
             jitter: None,
@@ -188,6 +191,18 @@ impl Slot {
     #[must_use]
     pub fn access_delay(&self, to: End) -> Span {
         self.transient.as_ref().map_or(Span::ZERO, |transient| transient.access[to as usize].delay)
+    }
+
+    /// Whether an end hears of a segment at `time` before anything else happens to it, and then only of that.
+    #[inline(always)]
+    #[must_use]
+    pub fn hears_next(&self, end: End, time: Time) -> bool {
+        let [sender, receiver] = &self.ends;
+        self.expected[end as usize] == 0
+            && match end {
+                End::Receiver => receiver.only_receives(),
+                End::Sender => time < self.stop && sender.only_sends() && sender.next_timer().is_none_or(|at| time < at),
+            }
     }
 
     /// When an end asks to be woken earlier than it will be: then.

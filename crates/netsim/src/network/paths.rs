@@ -133,13 +133,6 @@ impl Paths {
         prefetch_index(&self.legs, leg as usize + 1);
     }
 
-    /// The link with which this leg begins, if it begins with one.
-    #[inline(always)]
-    pub fn link_at(&self, leg: u32) -> Option<u32> {
-        let leg = &self.legs[leg as usize];
-        (leg.kind == 0 && leg.event == Some(PacketEvent::Arrival)).then_some(leg.next)
-    }
-
     /// A packet starts on a leg of its path at `time`, over the lines that are its own: what happens next, and when.
     #[inline(always)]
     pub fn travel(&mut self, packet: &mut SimPacket, mut time: Time) -> (PacketEvent, Time) {
