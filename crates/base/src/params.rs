@@ -462,6 +462,17 @@ impl Problem {
     }
 }
 
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Problem::Missing(name) => write!(f, "{name} must be given"),
+            Problem::Broken(rule) => f.write_str(rule.text),
+        }
+    }
+}
+
+impl core::error::Error for Problem {}
+
 /// The value of each field of a table, in its order; `None` for an absent optional one.
 pub type Values = Vec<Option<Value>>;
 

@@ -2,6 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`builder`] | a plan, described step by step and checked |
 //! | [`sim`] | the run: events in order until the end |
 //! | [`probes`] | what a run looks at, sample by sample, and what it has measured |
 //! | [`workloads`] | users and connections that come and go, and what is counted of them |
@@ -12,6 +13,7 @@
 //! | [`plan`] | a network and its flows, ready to run |
 //! | [`source`] | what the flows send: the declarations of the sources |
 
+pub mod builder;
 pub mod counters;
 pub mod endpoints;
 pub mod engine;
@@ -22,6 +24,7 @@ pub mod sim;
 pub mod source;
 pub mod workloads;
 
+pub use builder::{BuildError, HopId, NetworkBuilder};
 pub use counters::Outcome;
 pub use network::Observer;
 pub use network::packet::{End, QueuedPacket, SimPacket};

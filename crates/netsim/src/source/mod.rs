@@ -118,6 +118,25 @@ impl SourcePlan {
     }
 }
 
+macro_rules! into_plan {
+    ($($From:ty : $of:expr),* $(,)?) => {$(
+        impl From<$From> for SourcePlan {
+            fn from(source: $From) -> SourcePlan {
+                $of(source)
+            }
+        }
+    )*};
+}
+
+into_plan! {
+    Arc<Host>: SourcePlan::Tcp,
+    Host: |host| SourcePlan::Tcp(Arc::new(host)),
+    UdpParams: SourcePlan::Udp,
+    PoissonParams: SourcePlan::Poisson,
+    OnOffParams: SourcePlan::OnOff,
+    CustomSource: SourcePlan::Custom,
+}
+
 fn bytes(size: Size) -> u64 {
     match size {
         Size::Bytes(n) | Size::Packets(n) => n,
@@ -188,6 +207,16 @@ pub struct CustomSource {
     pub kind: &'static str,
     /// Makes it, once for each flow.
     pub make: Arc<MakeSource>,
+}
+
+impl CustomSource {
+    /// A source of this kind, made once for each flow and given its random stream.
+    pub fn new<S: Source + 'static>(
+        kind: &'static str,
+        make: impl Fn(Stream) -> S + Send + Sync + 'static,
+    ) -> CustomSource {
+        CustomSource { kind, make: Arc::new(move |rng| Box::new(make(rng))) }
+    }
 }
 
 impl fmt::Debug for CustomSource {

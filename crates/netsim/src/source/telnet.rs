@@ -85,7 +85,7 @@ impl TelnetParams {
 const TAIL: f64 = 0.03;
 
 /// What is typed, and when.
-pub(crate) struct Typing {
+pub struct Typing {
     params: TelnetParams,
     /// Messages still to come.
     left: u64,
