@@ -164,6 +164,21 @@ fn losses_do_not_raise_a_sample_above_the_rate_of_the_bottleneck() {
     }
 }
 
+/// After a timeout much is sent again that has arrived. Without SACK its duplicate acknowledgements do not say what they are
+/// of, which may be a segment that has just left.
+#[test]
+fn no_round_trip_is_shorter_than_the_path() {
+    let lost: Vec<usize> = (120..200).step_by(2).collect();
+    for algorithm in [Algorithm::NewReno, Algorithm::Sack, Algorithm::Tahoe] {
+        let (host, seen) = toy(algorithm, 50.0, None, true);
+        let (sender, _) = run(&host, GREEDY, Rate(960_000), &lost, 9000);
+        let seen = seen.lock().unwrap();
+        let shortest = seen.samples.iter().filter_map(|(_, sample)| sample.rtt).min();
+        assert!(shortest >= Some(Span::from_millis(48)), "{algorithm:?}: {shortest:?}");
+        assert!(sender.counters().retransmissions >= 40 && seen.deliveries > 40, "{algorithm:?}");
+    }
+}
+
 #[test]
 fn samples_of_an_application_with_little_to_send_say_so() {
     let (host, seen) = toy(Algorithm::NewReno, 50.0, None, true);

@@ -61,7 +61,8 @@ pub struct RateSample {
     pub interval: Span,
     /// Whether the application had less to send than the window allowed, so that the path may be faster.
     pub is_app_limited: bool,
-    /// The round trip of the segment, unless it was sent more than once.
+    /// The round trip of the segment, unless it was sent more than once or a duplicate acknowledgement does not say which one it
+    /// was.
     pub rtt: Option<Span>,
     /// Bytes delivered on this connection until the segment was sent, and until now: where one is at least what the other
     /// was, a round trip has passed.

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | a sample shorter than the least round trip means nothing | none is given | such a one comes of repeated data acknowledged by what was sent first |
 //! | packets have what is known of them | segments as they were first cut; a repetition is a new transmission of all that it touches | a repetition may have other boundaries |
-//! | SACK tells what was delivered out of order | without SACK a duplicate stands for the next segment after the missing one | how many were delivered is right, which ones is a guess; Linux counts them, too (`tcp_add_reno_sack`) |
+//! | SACK tells what was delivered out of order | without SACK a duplicate stands for the next segment after the missing one | how many were delivered is right, which ones is a guess, so that there is no round trip; Linux counts them, too (`tcp_add_reno_sack`) |
 
 use crate::cc::RateSample;
 use crate::segment::Segment;
@@ -115,7 +115,8 @@ impl RateSampler {
                 record.arrived = true;
             }
         }
-        if duplicate && !self.sack {
+        let guessed = duplicate && !self.sack;
+        if guessed {
             if let Some(record) = self.records.iter_mut().skip(1).find(|record| !record.arrived) {
                 arrive(record, &mut self.delivered);
                 record.arrived = true;
@@ -127,7 +128,7 @@ impl RateSampler {
         if self.app_limited_until > 0 && self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
         }
-        let rtt = (!newest.retransmitted).then(|| now.since(newest.sent));
+        let rtt = (!newest.retransmitted && !guessed).then(|| now.since(newest.sent));
         self.min_rtt = rtt.map_or(self.min_rtt, |rtt| rtt.min(self.min_rtt));
         let send_elapsed = newest.sent.since(newest.first_sent);
         let interval = send_elapsed.max(now.since(newest.delivered_time));
