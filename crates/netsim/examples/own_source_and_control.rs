@@ -6,19 +6,20 @@ use sluicegate_base::{Link, Params, Rate, Size, Span, Stream};
 use sluicegate_netsim::source::{CustomSource, Source};
 use sluicegate_netsim::{NetworkBuilder, QueuedPacket, Sim};
 use sluicegate_tcp::cc::{Ack, CongestionControl};
-use sluicegate_tcp::{Host, TcpParams};
+use sluicegate_tcp::{Algorithm, Host, TcpParams};
 use std::error::Error;
 use std::sync::Arc;
 
-/// Drops an arrival with a probability that grows with the queue: none when it is empty, 1 when it is full.
-struct Linear {
+/// Drops an arrival with a probability that grows as the square of the queue's length: 0 when it is empty, 1 when it is full.
+struct Quadratic {
     queue: Fifo<QueuedPacket>,
     limit: u64,
 }
 
-impl Discipline<QueuedPacket> for Linear {
+impl Discipline<QueuedPacket> for Quadratic {
     fn enqueue(&mut self, packet: QueuedPacket, ctx: &mut Ctx<'_, QueuedPacket>) {
-        if ctx.rng.chance(self.queue.packets() as f64 / self.limit as f64) {
+        let full = self.queue.packets() as f64 / self.limit as f64;
+        if ctx.rng.chance(full * full) {
             ctx.drop(packet, DropReason::Early);
         } else {
             self.queue.push(packet);
@@ -123,12 +124,12 @@ fn run(own: bool) -> Result<String, Box<dyn Error>> {
     let link = network.link("bottleneck", rate, Span::from_millis(20));
     let bottleneck = match own {
         false => link.discipline("drop_tail", &[("limit", &100)]).id(),
-        true => link.queue("linear", Box::new(Linear { queue: Fifo::new(Size::Packets(100)), limit: 100 })).id(),
+        true => link.queue("quadratic", Box::new(Quadratic { queue: Fifo::new(Size::Packets(100)), limit: 100 })).id(),
     };
     let back = network.line("back", Rate(100_000_000), Span::from_millis(20)).id();
 
     let host = Host::new(&TcpParams::defaults(&Link { rate, packet: 1000 })?);
-    let host = Host { window: 1_000_000, ..host };
+    let host = Host { algorithm: Algorithm::Sack, window: 1_000_000, ..host };
     let paced = host.clone().with_controller("paced", Arc::new(|host: &Host| Box::new(Paced::new(host))));
     network.flow(host).path([bottleneck]).return_path([back]);
     network.flow(paced).path([bottleneck]).return_path([back]).start(Span::from_secs(1));
@@ -140,7 +141,7 @@ fn run(own: bool) -> Result<String, Box<dyn Error>> {
     let outcome = sim.finish();
 
     let mut table = String::new();
-    for (name, flow) in ["new_reno", "paced", "camera"].iter().zip(&outcome.flows) {
+    for (name, flow) in ["sack", "paced", "camera"].iter().zip(&outcome.flows) {
         let [packets, bytes] = flow.totals.delivered;
         let mbps = bytes as f64 * 8e-6 / outcome.window.as_secs();
         let drops: u64 = flow.totals.drops.iter().sum();
