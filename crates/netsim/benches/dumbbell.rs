@@ -6,11 +6,12 @@
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use sluicegate_aqm::{Proportional, all, build};
-use sluicegate_base::{Link, Params, Rate, Size, Span, Time, Value};
-use sluicegate_netsim::source::SourcePlan;
-use sluicegate_netsim::{FlowPlan, Hop, LinkPlan, Plan, Sim};
+use sluicegate_aqm::all;
+use sluicegate_base::{Link, Params, Rate, Span};
+use sluicegate_netsim::{NetworkBuilder, Sim};
 use sluicegate_tcp::{Host, TcpParams};
+use std::fmt::Display;
+use std::sync::Arc;
 
 const LINK: Link = Link { rate: Rate(10_000_000), packet: 1000 };
 
@@ -22,57 +23,22 @@ fn names() -> impl Iterator<Item = &'static str> {
     all().iter().map(|entry| entry.table.about.name)
 }
 
-/// A link with thresholds of 30 and 60 packets, where its discipline has any.
-fn link(name: &str, discipline: &str, monitored: bool) -> LinkPlan {
-    let entry = all().iter().find(|entry| entry.table.about.name == discipline).expect("a known name");
-    let mut given = |at: usize| match entry.table.fields[at].name {
-        "min_th" => Some(Value::Size(Size::Packets(30))),
-        "max_th" => Some(Value::Size(Size::Packets(60))),
-        "limit" => Some(Value::Size(Size::Packets(300))),
-        _ => None,
-    };
-    let queue = build(discipline, &mut given, &LINK).expect("a known name").expect("valid parameters");
-    let discipline = entry.table.about.name.into();
-    let delay = Span::from_millis(20);
-    LinkPlan {
-        framing: 0,
-        name: name.into(),
-        rate: LINK.rate,
-        delay,
-        discipline,
-        queue,
-        monitored,
-        tx_ring: None,
-        proportional: Proportional::default(),
-    }
-}
-
+/// With thresholds of 30 and 60 packets, where the discipline has any.
 fn sim(discipline: &str) -> Sim {
-    let host = Host::new(&TcpParams::defaults(&LINK).expect("valid parameters"));
-    let flow = |k: u64| FlowPlan {
-        group: 0,
-        source: SourcePlan::Tcp(host.clone().into()),
-        size: None,
-        class: 0,
-        priority: 0,
-        path: vec![Hop::Link(0)],
-        return_path: vec![Hop::Link(1)],
-        start: Time(k * 30_000_000),
-        stop: Time::NEVER,
-    };
-    Sim::new(Plan {
-        links: vec![link("bottleneck", discipline, true), link("back", "drop_tail", false)],
-        lines: vec![],
-        flows: (0..32).map(flow).collect(),
-        seed: 1,
-        duration: Span::from_secs(20),
-        warmup: Span::ZERO,
-        sample: Span::from_secs(1),
-        series: false,
-        recent: 100,
-        packets: 0,
-        positions: 0,
-    })
+    let entry = all().iter().find(|entry| entry.table.about.name == discipline).expect("a known name");
+    let given: [(&str, &dyn Display); 3] = [("min_th", &30), ("max_th", &60), ("limit", &300)];
+    let given = given.map(|(name, value)| entry.table.position(name).map(|_| (name, value)));
+    let given: Vec<_> = given.into_iter().flatten().collect();
+    let mut network = NetworkBuilder::new();
+    let delay = Span::from_millis(20);
+    let bottleneck = network.link("bottleneck", LINK.rate, delay).discipline(discipline, &given).id();
+    let back = network.link("back", LINK.rate, delay).discipline("drop_tail", &[("limit", &300)]).monitored(false).id();
+    let host = Arc::new(Host::new(&TcpParams::defaults(&LINK).expect("valid parameters")));
+    for k in 0..32 {
+        network.flow(host.clone()).path([bottleneck]).return_path([back]).start(Span::from_millis(30 * k));
+    }
+    let network = network.duration(Span::from_secs(20)).sample(Span::from_secs(1));
+    Sim::new(network.build().expect("a valid network"))
 }
 
 fn run(mut sim: Sim) -> Sim {

@@ -1,12 +1,10 @@
 //! What a gateway tells the senders: DECbit's bits, and source quenches. The gateways here are the simplest that do it.
 
-use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
 use sluicegate_aqm::fifo::{Buffer, Fifo};
 use sluicegate_aqm::ut_lt::{UtLt, UtLtParams};
-use sluicegate_aqm::{Ctx, Discipline, Packet, Proportional};
+use sluicegate_aqm::{Ctx, Discipline, Packet};
 use sluicegate_base::{Link, Params, Rate, Size, Span, Time};
-use sluicegate_netsim::source::SourcePlan;
-use sluicegate_netsim::{FlowPlan, Hop, LinePlan, LinkPlan, Outcome, Plan, QueuedPacket, Sim};
+use sluicegate_netsim::{NetworkBuilder, Outcome, QueuedPacket, Sim};
 use sluicegate_tcp::ProfileName;
 use sluicegate_tcp::{Algorithm, Host, TcpParams};
 
@@ -45,6 +43,7 @@ impl Discipline<QueuedPacket> for Gateway {
 }
 
 const MS: u64 = 1_000_000;
+const RATE: Rate = Rate(10_000_000);
 
 fn host(change: impl FnOnce(&mut TcpParams)) -> Host {
     let mut params = TcpParams::defaults(&Link { rate: Rate(10_000_000), packet: 1000 }).unwrap();
@@ -60,47 +59,20 @@ fn run(signal: Signal, threshold: u64, host: &Host, seconds: u64) -> Outcome {
 
 /// The same with this queue.
 fn run_with(queue: Box<dyn Discipline<QueuedPacket>>, host: &Host, seconds: u64) -> Outcome {
-    let line = |name: String, delay| LinePlan { name, rate: Rate(100_000_000), delay, jitter: Span::ZERO };
-    let mut lines = Vec::new();
-    let flows = (0..2).map(|k| {
-        lines.push(line(format!("there {k}"), Span::from_millis(10)));
-        lines.push(line(format!("back {k}"), Span::from_millis(25)));
-        FlowPlan {
-            group: 0,
-            class: 0,
-            priority: 0,
-            source: SourcePlan::Tcp(host.clone().into()),
-            size: None,
-            path: vec![Hop::Line(2 * k), Hop::Link(0)],
-            return_path: vec![Hop::Line(2 * k + 1)],
-            start: Time(u64::from(k) * 137 * MS),
-            stop: Time::NEVER,
-        }
-    });
-    let flows = flows.collect();
-    let mut sim = Sim::new(Plan {
-        links: vec![LinkPlan {
-            name: "gateway".into(),
-            framing: 0,
-            rate: Rate(10_000_000),
-            delay: Span::from_millis(15),
-            discipline: "gateway".into(),
-            queue,
-            monitored: true,
-            tx_ring: None,
-            proportional: Proportional::default(),
-        }],
-        lines,
-        flows,
-        seed: 1,
-        duration: Span::from_secs(seconds),
-        warmup: Span::from_secs(seconds / 4),
-        sample: Span::from_millis(10),
-        series: true,
-        recent: 100,
-        packets: 0,
-        positions: 0,
-    });
+    let mut network = NetworkBuilder::new();
+    let gateway = network.link("gateway", RATE, Span::from_millis(15)).queue("gateway", queue).id();
+    for k in 0..2 {
+        let there = network.line(format!("there {k}"), Rate(100_000_000), Span::from_millis(10)).id();
+        let back = network.line(format!("back {k}"), Rate(100_000_000), Span::from_millis(25)).id();
+        let flow = network.flow(host.clone()).path([there, gateway]).return_path([back]);
+        flow.start(Span::from_millis(137 * k));
+    }
+    let network = network.warmup(Span::from_secs(seconds / 4)).sample(Span::from_millis(10)).series(true);
+    finished(network.duration(Span::from_secs(seconds)))
+}
+
+fn finished(network: NetworkBuilder) -> Outcome {
+    let mut sim = Sim::new(network.build().unwrap());
     while sim.advance(1 << 20) {}
     sim.finish()
 }
@@ -203,43 +175,13 @@ fn a_quench_arrives_after_the_way_back_from_the_gateway() {
         params.initial_window = Some(30.0);
         params.source_quench = Some(true);
     });
-    let line = |name: &str, delay| LinePlan { name: name.into(), rate: Rate(100_000_000), delay, jitter: Span::ZERO };
-    let gateway = Gateway { queue: Fifo::new(Size::Packets(u64::MAX)), threshold: 5, signal: Signal::Quench };
-    let mut sim = Sim::new(Plan {
-        links: vec![LinkPlan {
-            name: "gateway".into(),
-            framing: 0,
-            rate: Rate(10_000_000),
-            delay: Span::from_millis(15),
-            discipline: "gateway".into(),
-            queue: Box::new(gateway),
-            monitored: true,
-            tx_ring: None,
-            proportional: Proportional::default(),
-        }],
-        lines: vec![line("there", Span::from_millis(10)), line("back", Span::from_millis(25))],
-        flows: vec![FlowPlan {
-            group: 0,
-            class: 0,
-            priority: 0,
-            source: SourcePlan::Tcp(host.into()),
-            size: None,
-            path: vec![Hop::Line(0), Hop::Link(0)],
-            return_path: vec![Hop::Line(1)],
-            start: Time::ZERO,
-            stop: Time::NEVER,
-        }],
-        seed: 1,
-        duration: Span::from_millis(25),
-        warmup: Span::ZERO,
-        sample: Span(10_000),
-        series: true,
-        recent: 100,
-        packets: 0,
-        positions: 0,
-    });
-    while sim.advance(1 << 20) {}
-    let outcome = sim.finish();
+    let queue = Gateway { queue: Fifo::new(Size::Packets(u64::MAX)), threshold: 5, signal: Signal::Quench };
+    let mut network = NetworkBuilder::new();
+    let gateway = network.link("gateway", RATE, Span::from_millis(15)).queue("gateway", Box::new(queue)).id();
+    let there = network.line("there", Rate(100_000_000), Span::from_millis(10)).id();
+    let back = network.line("back", Rate(100_000_000), Span::from_millis(25)).id();
+    network.flow(host).path([there, gateway]).return_path([back]);
+    let outcome = finished(network.duration(Span::from_millis(25)).sample(Span(10_000)).series(true));
     let closed = outcome.flow_series.iter().find(|row| row.cwnd == 1.0).expect("the window closes").time;
     // Packet 7 arrives at 10.56 ms and finds 5 queued; packet 8 at 10.64 ms finds 6: its quench arrives at 20.64 ms.
     assert_eq!(closed, Time(20_640_000));
@@ -253,45 +195,12 @@ fn without_quenches_heeding_them_changes_nothing() {
             params.profile = ProfileName::Bsd43Tahoe;
             params.source_quench = Some(source_quench);
         });
-        let queue: Box<dyn Discipline<QueuedPacket>> =
-            Box::new(DropTail::new(DropTailParams { limit: Size::Packets(10) }));
-        let link = LinkPlan {
-            name: "gateway".into(),
-            framing: 0,
-            rate: Rate(10_000_000),
-            delay: Span::from_millis(15),
-            discipline: "drop_tail".into(),
-            queue,
-            monitored: true,
-            tx_ring: None,
-            proportional: Proportional::default(),
-        };
-        let line = LinePlan { name: "back".into(), rate: Rate(1_000_000), delay: Span::ZERO, jitter: Span::ZERO };
-        let mut sim = Sim::new(Plan {
-            links: vec![link],
-            lines: vec![line],
-            flows: vec![FlowPlan {
-                group: 0,
-                class: 0,
-                priority: 0,
-                source: SourcePlan::Tcp(host.into()),
-                size: None,
-                path: vec![Hop::Link(0)],
-                return_path: vec![Hop::Line(0)],
-                start: Time::ZERO,
-                stop: Time::NEVER,
-            }],
-            seed: 1,
-            duration: Span::from_secs(20),
-            warmup: Span::ZERO,
-            sample: Span::from_millis(100),
-            series: false,
-            recent: 100,
-            packets: 0,
-            positions: 0,
-        });
-        while sim.advance(1 << 20) {}
-        let row = &sim.finish().flows[0];
+        let mut network = NetworkBuilder::new();
+        let gateway =
+            network.link("gateway", RATE, Span::from_millis(15)).discipline("drop_tail", &[("limit", &10)]).id();
+        let back = network.line("back", Rate(1_000_000), Span::ZERO).id();
+        network.flow(host).path([gateway]).return_path([back]);
+        let row = &finished(network.duration(Span::from_secs(20))).flows[0];
         (row.totals.delivered, row.retransmissions, row.quench_responses)
     };
     assert_eq!(outcome(true), outcome(false));

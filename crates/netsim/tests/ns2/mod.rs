@@ -7,8 +7,7 @@ use sluicegate_aqm::fifo::Buffer;
 use sluicegate_aqm::{Ctx, Discipline, DropReason, build};
 use sluicegate_base::{Link, Params, Rate, Size, Span, Stream, Time, Value};
 use sluicegate_netsim::End;
-use sluicegate_netsim::source::SourcePlan;
-use sluicegate_netsim::{FlowPlan, Hop, LinePlan, LinkPlan, Plan, QueuedPacket, Sim, SimPacket};
+use sluicegate_netsim::{NetworkBuilder, QueuedPacket, Sim, SimPacket};
 use sluicegate_tcp::{Algorithm, Host, TcpParams};
 use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -104,56 +103,23 @@ pub fn ours(case: &Case) -> Outcome {
     let host = &case.host();
     let acks = Arc::new(Mutex::new(Vec::new()));
     let (sent, heard) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
-    // Takes no time; shows what passes.
-    let tap = |name: &str| LinePlan {
-        name: name.into(),
-        rate: Rate(1_000_000_000_000_000),
-        delay: Span::ZERO,
-        jitter: Span::ZERO,
-    };
-    let link = |name: &str, losses: &[u64], marks: &[u64]| {
+    let mut network = NetworkBuilder::new();
+    // Take no time; show what passes.
+    let [acknowledged, tap, ear] =
+        ["acknowledged", "sent", "heard"].map(|name| network.line(name, Rate(1_000_000_000_000_000), Span::ZERO).id());
+    let mut link = |name: &str, losses: &[u64], marks: &[u64]| {
         let mut given = |_| Some(Value::Size(Size::Packets(1000)));
         let inner = build("drop_tail", &mut given, &LINK).unwrap().unwrap();
         let (losses, marks) = (losses.to_vec(), marks.to_vec());
-        LinkPlan {
-            name: name.into(),
-            framing: 0,
-            rate: LINK.rate,
-            delay: Span(50_137_000),
-            discipline: "drop_tail".into(),
-            queue: Box::new(Tapped { inner, losses, marks, seen: 0, passed: 0, header: host.header }),
-            monitored: true,
-            tx_ring: None,
-            proportional: sluicegate_aqm::Proportional::default(),
-        }
+        let queue = Tapped { inner, losses, marks, seen: 0, passed: 0, header: host.header };
+        network.link(name, LINK.rate, Span(50_137_000)).queue("drop_tail", Box::new(queue)).id()
     };
-    let seed = clock(case.algorithm);
-    let mut sim = Sim::new(Plan {
-        links: vec![
-            link("out", &case.losses, case.marks.as_deref().unwrap_or_default()),
-            link("back", &case.ack_losses, &[]),
-        ],
-        lines: vec![tap("acknowledged"), tap("sent"), tap("heard")],
-        flows: vec![FlowPlan {
-            group: 0,
-            source: SourcePlan::Tcp(host.clone().into()),
-            path: vec![Hop::Line(1), Hop::Link(0)],
-            return_path: vec![Hop::Line(0), Hop::Link(1), Hop::Line(2)],
-            start: Time::ZERO,
-            stop: Time::NEVER,
-            size: None,
-            class: 0,
-            priority: 0,
-        }],
-        seed,
-        duration: Span::from_secs(case.seconds),
-        warmup: Span::ZERO,
-        sample: Span::from_secs(1),
-        series: false,
-        recent: 100,
-        packets: 0,
-        positions: 0,
-    });
+    let out = link("out", &case.losses, case.marks.as_deref().unwrap_or_default());
+    let back = link("back", &case.ack_losses, &[]);
+    network.flow(host.clone()).path([tap, out]).return_path([acknowledged, back, ear]);
+    let network =
+        network.duration(Span::from_secs(case.seconds)).seed(clock(case.algorithm)).sample(Span::from_secs(1));
+    let mut sim = Sim::new(network.build().unwrap());
     let (noted, mss) = (acks.clone(), u64::from(host.mss));
     let note = move |time: Time, packet: &SimPacket| {
         noted.lock().unwrap().push((time.0 as f64 / 1e9, packet.segment.ack / mss));
