@@ -1,74 +1,57 @@
 //! The simulator against closed forms of queueing theory, and against conservation.
 
-use sluicegate_aqm::Proportional;
-use sluicegate_aqm::build;
-use sluicegate_base::{Link, Params, Rate, Size, Span, Time, Value};
+use sluicegate_aqm::all;
+use sluicegate_base::{Link, Params, Rate, Size, Span, Time};
 use sluicegate_netsim::counters::PacketFate;
-use sluicegate_netsim::source::{PoissonParams, Sizes, SourcePlan, UdpParams};
-use sluicegate_netsim::{FlowPlan, Hop, LinkPlan, Outcome, Plan, Sim};
+use sluicegate_netsim::source::{PoissonParams, Sizes, UdpParams};
+use sluicegate_netsim::{HopId, NetworkBuilder, Outcome, Plan, Sim};
 use sluicegate_tcp::{Host, TcpParams};
+use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
 
-fn link(name: &str, discipline: &'static str, rate: u64, limit: u64, monitored: bool) -> LinkPlan {
-    let fields = sluicegate_aqm::all().iter().find(|entry| entry.table.about.name == discipline).unwrap().table.fields;
-    let mut given = |at: usize| match fields[at].name {
-        "limit" => Some(Value::Size(Size::Packets(limit))),
-        "drop" => Some(Value::Choice("head")), // fq and sfq then lose packets that have long been queued
-        "headdrop" => Some(Value::Switch(true)),
-        _ => None,
-    };
-    let queue = build(discipline, &mut given, &LINK).unwrap().unwrap();
-    let delay = Span::from_millis(5);
-    LinkPlan {
-        framing: 0,
-        name: name.into(),
-        rate: Rate(rate),
-        delay,
-        discipline: discipline.into(),
-        queue,
-        monitored,
-        tx_ring: None,
-        proportional: Proportional::default(),
-    }
+/// Adds a link of 5 ms with room for `limit` packets.
+fn link(
+    network: &mut NetworkBuilder,
+    name: &str,
+    discipline: &'static str,
+    rate: u64,
+    limit: u64,
+    monitored: bool,
+) -> HopId {
+    let table = all().iter().find(|entry| entry.table.about.name == discipline).unwrap().table;
+    // With drop or headdrop fq and sfq lose packets that have long been queued.
+    let given: [(&str, &dyn Display); 3] = [("limit", &limit), ("drop", &"head"), ("headdrop", &true)];
+    let given: Vec<_> = given.into_iter().filter(|(name, _)| table.position(name).is_some()).collect();
+    let link = network.link(name, Rate(rate), Span::from_millis(5)).discipline(discipline, &given);
+    link.monitored(monitored).id()
 }
 
-fn flow(source: SourcePlan, start: u64) -> FlowPlan {
-    let (path, return_path) = (vec![Hop::Link(0)], vec![Hop::Link(1)]);
-    FlowPlan {
-        group: 0,
-        source,
-        size: None,
-        class: 0,
-        priority: 0,
-        path,
-        return_path,
-        start: Time(start),
-        stop: Time::NEVER,
-    }
+/// A network with a link to queue at, that of [`link`].
+fn one_link(discipline: &'static str, limit: u64) -> (NetworkBuilder, HopId) {
+    let mut network = NetworkBuilder::new();
+    let out = link(&mut network, "out", discipline, 1_000_000, limit, true);
+    (network, out)
+}
+
+fn udp(rate: u64, jitter: f64) -> UdpParams {
+    UdpParams { rate: Rate(rate), packet_size: Size::Bytes(1000), jitter }
+}
+
+fn finished(mut sim: Sim) -> Outcome {
+    while sim.advance(1 << 20) {}
+    sim.finish()
 }
 
 /// One Poisson flow on a 1 Mbit/s link for 20,000 s, a packet of 1000 bytes being served in 8 ms.
 fn poisson(load: f64, sizes: Sizes, limit: u64, seed: u64) -> Outcome {
+    let (mut network, server) = one_link("drop_tail", limit);
     let rate = Rate((load * 1e6) as u64);
-    let params = PoissonParams { rate, packet_size: Size::Bytes(1000), sizes };
-    let mut sim = Sim::new(Plan {
-        links: vec![link("server", "drop_tail", 1_000_000, limit, true)],
-        lines: vec![],
-        flows: vec![FlowPlan { return_path: vec![], ..flow(SourcePlan::Poisson(params), 0) }],
-        seed,
-        duration: Span::from_secs(20_000),
-        warmup: Span::from_secs(100),
-        sample: Span::from_secs(1000),
-        series: false,
-        recent: 100,
-        packets: 0,
-        positions: 0,
-    });
-    while sim.advance(1 << 20) {}
-    sim.finish()
+    network.flow(PoissonParams { rate, packet_size: Size::Bytes(1000), sizes }).path([server]);
+    let network = network.duration(Span::from_secs(20_000)).warmup(Span::from_secs(100)).seed(seed);
+    finished(Sim::new(network.sample(Span::from_secs(1000)).build().unwrap()))
 }
 
 /// The mean over seeds, and four standard errors of it.
@@ -134,29 +117,21 @@ fn the_mean_queue_obeys_littles_law() {
 }
 
 fn mixed(discipline: &'static str, seed: u64, warmup: u64) -> Sim {
+    let (mut network, out) = one_link(discipline, 60);
+    let back = link(&mut network, "back", "drop_tail", 10_000_000, 1000, false);
     let host = Host::new(&TcpParams::defaults(&LINK).unwrap());
-    let udp = UdpParams { rate: Rate(600_000), packet_size: Size::Bytes(1000), jitter: 0.5 };
-    let mut flows: Vec<FlowPlan> =
-        (0..8).map(|k| flow(SourcePlan::Tcp(host.clone().into()), k * 100_000_000)).collect();
-    flows.push(FlowPlan { return_path: vec![], ..flow(SourcePlan::Udp(udp), 0) });
-    Sim::new(Plan {
-        links: vec![link("out", discipline, 1_000_000, 60, true), link("back", "drop_tail", 10_000_000, 1000, false)],
-        lines: vec![],
-        flows,
-        seed,
-        duration: Span::from_secs(60),
-        warmup: Span::from_secs(warmup),
-        sample: Span::from_millis(100),
-        series: true,
-        recent: 100,
-        packets: 0,
-        positions: 0,
-    })
+    for k in 0..8 {
+        network.flow(host.clone()).path([out]).return_path([back]).start(Span::from_millis(100 * k));
+    }
+    network.flow(udp(600_000, 0.5)).path([out]);
+    let plan = network.duration(Span::from_secs(60)).seed(seed).series(true).build().unwrap();
+    // The measured window may begin after the end.
+    Sim::new(Plan { warmup: Span::from_secs(warmup), ..plan })
 }
 
 #[test]
 fn packets_are_conserved_on_every_link() {
-    for entry in sluicegate_aqm::all() {
+    for entry in all() {
         let mut sim = mixed(entry.table.about.name, 3, 61);
         while sim.advance(1000) {
             for link in sim.links() {
@@ -202,31 +177,19 @@ fn flows_and_link_tell_the_same_story() {
 #[test]
 fn arrivals_of_the_measured_window_are_sent_or_lost_and_nothing_else_is_counted_as_lost() {
     let mut earlier = Vec::new();
-    for entry in sluicegate_aqm::all() {
+    for entry in all() {
         let name = entry.table.about.name;
         // Samples are taken then, and departures, every 8 ms, fall between.
         for (seed, begins) in [(1, 5_001), (2, 5_003), (3, 5_042)] {
             // UDP of 4 Mbit/s in all on 1 Mbit/s, until shortly after the window begins; then the queue runs empty.
-            let udp = UdpParams { rate: Rate(1_000_000), packet_size: Size::Bytes(1000), jitter: 0.5 };
-            let stop = Time::ZERO + Span::from_millis(5_100);
-            let flows = (0..4).map(|k| {
-                let source = SourcePlan::Udp(udp.clone());
-                FlowPlan { return_path: vec![], stop, ..flow(source, k * 1_000_000) }
-            });
+            let (mut network, out) = one_link(name, 60);
+            for k in 0..4 {
+                let flow = network.flow(udp(1_000_000, 0.5)).path([out]).start(Span::from_millis(k));
+                flow.stop(Span::from_millis(5_100));
+            }
             let warmup = Span::from_millis(begins);
-            let mut sim = Sim::new(Plan {
-                links: vec![link("out", name, 1_000_000, 60, true)],
-                lines: vec![],
-                flows: flows.collect(),
-                seed,
-                duration: Span::from_secs(7),
-                warmup,
-                sample: Span::from_millis(1),
-                series: true,
-                recent: 100,
-                packets: 1_000_000,
-                positions: 0,
-            });
+            let network = network.duration(Span::from_secs(7)).warmup(warmup).sample(Span::from_millis(1)).seed(seed);
+            let mut sim = Sim::new(network.series(true).packets(1_000_000).build().unwrap());
             // The path has no line before the link: a packet arrives when it is sent.
             let (counted, begin) = (Arc::new(AtomicU64::new(0)), Time::ZERO + warmup);
             let sent = Arc::clone(&counted);
@@ -260,23 +223,13 @@ fn arrivals_of_the_measured_window_are_sent_or_lost_and_nothing_else_is_counted_
 
 #[test]
 fn a_flow_stops_when_told() {
-    let mut plan_flow = flow(SourcePlan::Tcp(Host::new(&TcpParams::defaults(&LINK).unwrap()).into()), 0);
-    plan_flow.stop = Time(10_000_000_000);
-    let mut sim = Sim::new(Plan {
-        links: vec![link("out", "drop_tail", 1_000_000, 60, true), link("back", "drop_tail", 10_000_000, 9, false)],
-        lines: vec![],
-        flows: vec![plan_flow],
-        seed: 1,
-        duration: Span::from_secs(60),
-        warmup: Span::from_secs(12),
-        sample: Span::from_secs(1),
-        series: false,
-        recent: 100,
-        packets: 0,
-        positions: 0,
-    });
-    while sim.advance(1 << 20) {}
-    assert_eq!(sim.finish().flows[0].totals.delivered[0], 0, "nothing is left to deliver two seconds later");
+    let (mut network, out) = one_link("drop_tail", 60);
+    let back = link(&mut network, "back", "drop_tail", 10_000_000, 9, false);
+    let host = Host::new(&TcpParams::defaults(&LINK).unwrap());
+    network.flow(host).path([out]).return_path([back]).stop(Span::from_secs(10));
+    let plan = network.duration(Span::from_secs(60)).warmup(Span::from_secs(12)).build().unwrap();
+    let row = &finished(Sim::new(plan)).flows[0];
+    assert_eq!(row.totals.delivered[0], 0, "nothing is left to deliver two seconds later");
 }
 
 #[test]
@@ -287,22 +240,12 @@ fn a_window_that_is_sent_at_once_uses_up_the_budget() {
         handshake: Some(false),
         ..TcpParams::defaults(&LINK).unwrap()
     };
-    let mut sim = Sim::new(Plan {
-        links: vec![
-            link("there", "drop_tail", 1_000_000, 100_000, true),
-            link("back", "drop_tail", 1_000_000, 100, false),
-        ],
-        lines: vec![],
-        flows: (0..10).map(|_| flow(SourcePlan::Tcp(Host::new(&params).into()), 0)).collect(),
-        seed: 1,
-        duration: Span::from_secs(10),
-        warmup: Span::ZERO,
-        sample: Span::from_secs(1),
-        series: true,
-        recent: 100,
-        packets: 0,
-        positions: 0,
-    });
+    let (mut network, there) = one_link("drop_tail", 100_000);
+    let back = link(&mut network, "back", "drop_tail", 1_000_000, 100, false);
+    for _ in 0..10 {
+        network.flow(Host::new(&params)).path([there]).return_path([back]);
+    }
+    let mut sim = Sim::new(network.duration(Span::from_secs(10)).series(true).build().unwrap());
     assert!(sim.advance(4096));
     assert_eq!(
         sim.events(),
@@ -315,25 +258,11 @@ fn a_window_that_is_sent_at_once_uses_up_the_budget() {
 
 #[test]
 fn a_link_that_nobody_watches_keeps_no_histogram() {
-    let params = UdpParams { rate: Rate(500_000), packet_size: Size::Bytes(1000), jitter: 0.0 };
-    let both =
-        FlowPlan { path: vec![Hop::Link(0), Hop::Link(1)], return_path: vec![], ..flow(SourcePlan::Udp(params), 0) };
-    let mut sim = Sim::new(Plan {
-        links: vec![
-            link("access", "drop_tail", 1_000_000, 100, false),
-            link("there", "drop_tail", 1_000_000, 100, true),
-        ],
-        lines: vec![],
-        flows: vec![both],
-        seed: 1,
-        duration: Span::from_secs(2),
-        warmup: Span::from_secs(1),
-        sample: Span::from_secs(1),
-        series: false,
-        recent: 100,
-        packets: 0,
-        positions: 0,
-    });
+    let mut network = NetworkBuilder::new();
+    let path = [("access", false), ("there", true)]
+        .map(|(name, monitored)| link(&mut network, name, "drop_tail", 1_000_000, 100, monitored));
+    network.flow(udp(500_000, 0.0)).path(path);
+    let mut sim = Sim::new(network.duration(Span::from_secs(2)).warmup(Span::from_secs(1)).build().unwrap());
     while sim.advance(4096) {}
     let kept: Vec<bool> = sim.links().iter().map(|link| !link.monitor.delays.quantile(0.5).is_nan()).collect();
     assert_eq!(kept, [false, true]);
