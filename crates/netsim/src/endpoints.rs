@@ -235,6 +235,9 @@ impl Endpoints {
         address(packet, slot, End::Sender, time);
         let more = slot.ends[1].may_send();
         if let Some(time) = self.network.launch(place, time) {
+            // An event, lest both ends of a path without a queue go on for ever.
+            let slot = self.slots.get(at);
+            slot.expected[0] += u32::from(slot.early[0]);
             self.network.push_delivery(place, time);
         }
         if more {

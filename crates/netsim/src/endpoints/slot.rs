@@ -201,7 +201,9 @@ impl Slot {
         self.expected[end as usize] == 0
             && match end {
                 End::Receiver => receiver.only_receives(),
-                End::Sender => time < self.stop && sender.only_sends() && sender.next_timer().is_none_or(|at| time < at),
+                End::Sender => {
+                    time < self.stop && sender.only_sends() && sender.next_timer().is_none_or(|at| time < at)
+                }
             }
     }
 
