@@ -111,47 +111,53 @@ fn disciplines_are_read_by_name() {
     assert!(first.starts_with("link \"a\": no such discipline: \"none\""), "{first}");
 }
 
-#[test]
-fn flows_have_ways_that_exist() {
-    let flow = |change: &dyn Fn(&mut NetworkBuilder, HopId, HopId)| {
-        said(|mut network, link, line| {
-            change(&mut network, link, line);
-            network
+/// What `build` says of the valid network with one more flow.
+macro_rules! with_flow {
+    ($network:ident, $link:pat, $line:pat => $flow:expr) => {
+        said(|mut $network, $link, $line| {
+            $flow;
+            $network
         })
     };
-    let udp_flow = |network: &mut NetworkBuilder, rest: &dyn Fn(sluicegate_netsim::builder::FlowBuilder<'_>)| {
-        rest(network.flow(udp()));
-    };
-    assert_eq!(flow(&|network, link, line| drop(network.flow(host()).path([link]).return_path([line]))), "");
+}
+
+#[test]
+fn flows_have_ways_that_exist() {
+    assert_eq!(with_flow!(network, link, line => network.flow(host()).path([link]).return_path([line])), "");
     let rule = "flow 1 (udp): it has no path: say path([…]) with the links and lines that its data crosses";
-    assert_eq!(flow(&|network, _, _| drop(network.flow(udp()))), rule);
+    assert_eq!(with_flow!(network, _, _ => network.flow(udp())), rule);
     let rule = "flow 1 (tcp): its acknowledgements have no way: say return_path([…])";
-    assert_eq!(flow(&|network, link, _| drop(network.flow(host()).path([link]))), rule);
+    assert_eq!(with_flow!(network, link, _ => network.flow(host()).path([link])), rule);
     let rule = "flow 1 (udp): it hears nothing: leave return_path out";
-    assert_eq!(flow(&|network, link, line| drop(network.flow(udp()).path([link]).return_path([line]))), rule);
-    let (_, foreign, _) = self::network();
+    assert_eq!(with_flow!(network, link, line => network.flow(udp()).path([link]).return_path([line])), rule);
+    let (_, foreign, _) = network();
     let rule = "flow 1: path: a link or line of another NetworkBuilder: use the ids that this one gave";
-    assert_eq!(flow(&|network, _, _| drop(network.flow(udp()).path([foreign]))), rule);
+    assert_eq!(with_flow!(network, _, _ => network.flow(udp()).path([foreign])), rule);
+    let rule = "flow 1: return_path: a link or line of another NetworkBuilder: use the ids that this one gave";
+    assert_eq!(with_flow!(network, link, _ => network.flow(host()).path([link]).return_path([foreign])), rule);
+}
+
+#[test]
+fn flows_have_sizes_and_times_that_make_sense() {
     let rule = "flow 1 (udp): only a TCP transfer has a size";
-    assert_eq!(flow(&|network, link, _| udp_flow(network, &|flow| drop(flow.path([link]).size(1000)))), rule);
+    assert_eq!(with_flow!(network, link, _ => network.flow(udp()).path([link]).size(1000)), rule);
     let rule = "flow 1 (tcp): size: must be at least 1 byte";
-    assert_eq!(flow(&|network, link, line| drop(network.flow(host()).path([link]).return_path([line]).size(0))), rule);
+    assert_eq!(with_flow!(network, link, line => network.flow(host()).path([link]).return_path([line]).size(0)), rule);
     let rule = "flow 1 (udp): start < stop: 2 s is not before 2 s";
     let [at, later] = [2, 3].map(Span::from_secs);
-    assert_eq!(flow(&|network, link, _| udp_flow(network, &|flow| drop(flow.path([link]).start(at).stop(at)))), rule);
-    assert_eq!(flow(&|network, link, _| udp_flow(network, &|flow| drop(flow.path([link]).start(at).stop(later)))), "");
+    assert_eq!(with_flow!(network, link, _ => network.flow(udp()).path([link]).start(at).stop(at)), rule);
+    assert_eq!(with_flow!(network, link, _ => network.flow(udp()).path([link]).start(at).stop(later)), "");
     let rule = "flow 1 (udp): the run and the delays of a path must take less than 146 years together";
     let century = Span::from_secs(100 * 365 * 86_400);
-    let far = |network: &mut NetworkBuilder, link, _| {
+    let far = with_flow!(network, link, _ => {
         let far = network.line("far", RATE, century).id();
-        network.flow(udp()).path([link, far, far]);
-    };
-    assert_eq!(flow(&far), rule);
-    let jittered = |network: &mut NetworkBuilder, _, _| {
+        network.flow(udp()).path([link, far, far])
+    });
+    let jittered = with_flow!(network, _, _ => {
         let far = network.line("far", RATE, century).jitter(Span(u64::MAX)).id();
-        network.flow(udp()).path([far]);
-    };
-    assert_eq!(flow(&jittered), rule);
+        network.flow(udp()).path([far])
+    });
+    assert_eq!([far, jittered], [rule; 2]);
 }
 
 #[test]

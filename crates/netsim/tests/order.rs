@@ -256,9 +256,10 @@ fn what_happens_elsewhere_decides_no_tie() {
         let meeting = network.link("meeting", Rate(1_000_000), delay).id();
         let back = network.line("back", Rate(100_000_000), delay).id();
         for way in ways {
-            match tcp {
-                true => drop(network.flow(host.clone()).path([way, meeting]).return_path([back]).group(9)),
-                false => drop(network.flow(udp()).path([way, meeting]).group(9)),
+            if tcp {
+                network.flow(host.clone()).path([way, meeting]).return_path([back]).group(9);
+            } else {
+                network.flow(udp()).path([way, meeting]).group(9);
             }
         }
         if third == "after" {
