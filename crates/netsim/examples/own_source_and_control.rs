@@ -35,7 +35,7 @@ impl Discipline<QueuedPacket> for Quadratic {
     }
 }
 
-/// A camera: a large picture each second as 30 packets, and between the pictures a packet every 20 ms, give or take 5 ms.
+/// A camera: a large picture about once a second as 30 packets, and between the pictures a packet every 20 ms, give or take 5 ms.
 struct Camera {
     rng: Stream,
     sent: u64,
