@@ -289,11 +289,9 @@ impl Endpoints {
             return Some(Heard { slot: at, end: to, opens: packet.segment.flags.has(Flags::SYN) });
         }
         slot.expected[to as usize] -= u32::from(slot.early[to as usize]);
-        if to == End::Receiver {
-            if slot.ends[1].received() >= slot.awaited {
-                slot.awaited = u64::MAX;
-                self.flows[slot.flow as usize].completed = Some(now);
-            }
+        if to == End::Receiver && slot.ends[1].received() >= slot.awaited {
+            slot.awaited = u64::MAX;
+            self.flows[slot.flow as usize].completed = Some(now);
         }
         self.pump(at, to);
         None

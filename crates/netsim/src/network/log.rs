@@ -14,6 +14,8 @@ pub struct Log {
 }
 
 impl Log {
+    /// A log of so many events at most.
+    #[must_use]
     pub fn new(capacity: u64) -> Log {
         Log { capacity: usize::try_from(capacity).unwrap_or(usize::MAX), rows: Vec::new(), complete: 0 }
     }
