@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-#: Instructions for each packet that leaves the bottleneck, with its acknowledgement, in the dumbbell of `make bench`. Issue 19
-#: asks for 1100; docs/performance.md says what is in the way. A change that makes packets dearer shows here first; one that
+#: Instructions for each packet that leaves the bottleneck, with its acknowledgement, in `make bench`'s dumbbell. The goal
+#: is 1100; docs/performance.md says what is in the way. A change that makes packets dearer shows here first, and one that
 #: makes them cheaper lowers it.
 MOST = 1870
 
