@@ -55,8 +55,9 @@ impl Simulation {
         if due.is_none() {
             return Ok(false);
         }
-        let Change { key, item, .. } = self.planned.pop_front().expect("one is due");
+        let Change { key, item, .. } = self.planned.front().expect("one is due").clone();
         self.apply(key, item, build)?;
+        self.planned.pop_front();
         Ok(true)
     }
 
@@ -76,8 +77,6 @@ impl Simulation {
         if self.is_done() {
             return Err(ScenarioError(format!("{key}: cannot change: the run is over")).into());
         }
-        // What else happens at this time, if the run was interrupted, comes first, as when this is repeated.
-        while self.sim.advance_until(self.sim.now(), u64::MAX) {}
         self.apply(key.to_owned(), override_value(key, value)?, build)
     }
 

@@ -174,7 +174,7 @@ impl Endpoints {
         }
     }
 
-    /// The same of one whose path has nothing but lines of its own.
+    /// The same of one whose path has nothing but lines of its own: rare, and apart so that neither end's code is in the other's.
     #[inline(never)]
     fn will_arrive_straight(&mut self, place: u32, time: Time) {
         self.will_arrive(place, time);
@@ -243,6 +243,10 @@ impl Endpoints {
         if more {
             self.acknowledge_again(at, time);
         }
+        if !self.slots.get(at).ends[1].only_receives() {
+            // What filled a gap has brought the end of the stream, and it closes too.
+            self.arm(at, End::Receiver);
+        }
     }
 
     /// An acknowledgement comes at `time`, from now on, to a sender that hears nothing else.
@@ -308,10 +312,7 @@ impl Endpoints {
     fn pump_at(&mut self, at: u32, end: End, now: Time) -> bool {
         for _ in 0..BURST {
             if !self.send_one(at, end, now) {
-                let slot = self.slots.get(at);
-                if let Some(time) = slot.arm(end) {
-                    self.network.engine.push(time, Event::Timer(at, end), owner(slot.id, end));
-                }
+                self.arm(at, end);
                 return true;
             }
             self.network.engine.work(1);
@@ -322,9 +323,20 @@ impl Endpoints {
         false
     }
 
+    /// Sets the timer of one end of a connection, if it asks for an earlier time than it has been set to.
+    #[inline(always)]
+    fn arm(&mut self, at: u32, end: End) {
+        let slot = self.slots.get(at);
+        if let Some(time) = slot.arm(end) {
+            self.network.engine.push(time, Event::Timer(at, end), owner(slot.id, end));
+        }
+    }
+
     /// One end of a connection goes on with what it sends at one time.
     pub fn go_on(&mut self, at: u32, end: End) {
-        self.slots.get(at).expected[end as usize] -= 1;
+        let expected = &mut self.slots.get(at).expected[end as usize];
+        // Another connection may have taken the slot.
+        *expected = expected.saturating_sub(1);
     }
 
     /// Sends one segment of a connection's end, if it has one to send now.
@@ -419,9 +431,13 @@ impl Endpoints {
         let now = self.now();
         let slot = self.slots.get(at);
         let due = slot.armed[end as usize] <= now;
+        let connection = &mut slot.ends[end as usize];
+        if !due || connection.next_timer().is_none_or(|at| at > now) {
+            self.network.shared.engine.passed_over();
+        }
         if due {
             slot.armed[end as usize] = Time::NEVER;
-            slot.ends[end as usize].on_timer(now);
+            connection.on_timer(now);
         }
         due
     }

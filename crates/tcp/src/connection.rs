@@ -234,7 +234,7 @@ impl Connection {
         self.receives && self.receiver.poll_into(segment)
     }
 
-    /// Whether it has nothing to send but acknowledgements, each at once: then it has no timers.
+    /// Whether it has nothing to send but acknowledgements: then its one timer is that of a delayed acknowledgement.
     #[inline]
     #[must_use]
     pub fn only_receives(&self) -> bool {

@@ -178,7 +178,12 @@ impl Sender {
         } else if (core.max > core.una || (core.ns2_rules && core.sendable(core.nxt))) && !segment.occupies() {
             // Only a segment without data can be a duplicate acknowledgement, and only while data is under way (RFC 5681,
             // Section 2). To ns-2 it is one always, and ends the wait of a window below one segment.
+            let (waits, state) = (self.pace_due != Time::NEVER && core.quota == SendQuota::Window, core.state);
             self.recovery.on_dup_ack(core, segment, now);
+            if waits && core.state == state && core.resend.is_none() {
+                // What the window has let out, and waits for its pace, is not taken back.
+                core.quota = SendQuota::Window;
+            }
         }
         if core.observation.is_some() {
             core.report_rate(now);

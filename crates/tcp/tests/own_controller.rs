@@ -2,7 +2,7 @@
 
 use sluicegate_base::{Link, Params, Rate, Span, Time};
 use sluicegate_tcp::cc::{Ack, CongestionControl, RateSample, Sent};
-use sluicegate_tcp::{Algorithm, Connection, Host, Segment, TcpParams};
+use sluicegate_tcp::{Algorithm, Connection, Flags, Host, Segment, TcpParams};
 use std::sync::{Arc, Mutex};
 
 const MSS: u64 = 960;
@@ -212,4 +212,49 @@ fn hosts_are_equal_if_they_share_the_controller() {
     let (host, _) = toy(Algorithm::NewReno, 1.0, None, false);
     let (other, _) = toy(Algorithm::NewReno, 1.0, None, false);
     assert!(host == host.clone() && host != other && format!("{host:?}").contains("toy"));
+}
+
+/// Whose window lets out twenty segments, one in every 9.6 ms.
+struct Paced;
+
+impl CongestionControl for Paced {
+    fn cwnd(&self) -> f64 {
+        20.0
+    }
+    fn ssthresh(&self) -> f64 {
+        1e9
+    }
+    fn on_ack(&mut self, _ack: &Ack) {}
+    fn on_congestion(&mut self, _window: f64, _least: f64) {}
+    fn on_timeout(&mut self, _window: f64, _cut: bool) {}
+    fn set_cwnd(&mut self, _cwnd: f64) {}
+    fn pacing_rate(&self) -> Option<Rate> {
+        Some(Rate(800_000))
+    }
+}
+
+#[test]
+fn one_duplicate_acknowledgement_does_not_take_back_what_waits_for_its_pace() {
+    for algorithm in [Algorithm::Reno, Algorithm::NewReno, Algorithm::Sack] {
+        for limited_transmit in [false, true] {
+            let mut host = Host::new(&TcpParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap());
+            (host.algorithm, host.window, host.limited_transmit) = (algorithm, 1_000_000, limited_transmit);
+            let host = host.with_controller("paced", Arc::new(|_: &Host| Box::new(Paced)));
+            let mut connection = Connection::established(&host, Span::ZERO);
+            connection.write(u64::MAX);
+            let (mut times, mut now) = (Vec::new(), Time::ZERO);
+            for round in 0..10 {
+                while connection.poll(now).is_some() {
+                    times.push(now.0);
+                }
+                if round == 4 {
+                    connection.on_segment(&Segment { flags: Flags::ACK, ..Segment::default() }, false, now + Span(1));
+                    assert_eq!(connection.poll(now + Span(1)), None);
+                }
+                now = connection.next_timer().unwrap();
+                connection.on_timer(now);
+            }
+            assert_eq!(times, (0..10).map(|k| k * 9_600_000).collect::<Vec<u64>>(), "{algorithm:?} {limited_transmit}");
+        }
+    }
 }

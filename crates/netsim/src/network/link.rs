@@ -1,4 +1,4 @@
-//! A link: a port and the wire behind it, and what is watched there.
+//! A link: a port and the wire behind it, and what is monitored there.
 
 use crate::counters::PacketFate;
 use crate::engine::Event;

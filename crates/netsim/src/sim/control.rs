@@ -14,6 +14,7 @@ impl Sim {
     /// nothing has changed.
     pub fn set_queue(&mut self, link: &str, name: &str, value: &Raw) -> Result<(), String> {
         let at = self.link_named(link)?;
+        self.end_present();
         let mut done = Ok(());
         self.workloads.ends.network.act(at, |port, now, sink| done = port.set(name, value, now, sink));
         done
@@ -32,6 +33,7 @@ impl Sim {
         proportional: Proportional,
     ) -> Result<(), String> {
         let at = self.link_named(link)?;
+        self.end_present();
         let network = &mut self.workloads.ends.network;
         network.act(at, |port, now, sink| drop(port.replace(queue, now, sink)));
         network.links[at as usize].change_discipline(discipline, proportional);
@@ -41,9 +43,15 @@ impl Sim {
     /// Changes a parameter of the source of the flow with this index, from its next packet on: one that sends by the clock.
     /// The error is the rule that the value breaks, and nothing has changed.
     pub fn set_source(&mut self, flow: usize, name: &str, value: &Raw) -> Result<(), String> {
+        self.end_present();
         let flow = self.workloads.ends.flows.get_mut(flow).ok_or_else(|| format!("no such flow: {flow}"))?;
         let source = flow.source.as_mut().ok_or(FIXED)?;
         source.set(name, value)
+    }
+
+    /// What else happens at the present time comes before a change, also where a run has been interrupted in it.
+    fn end_present(&mut self) {
+        while self.advance_until(self.now(), u64::MAX) {}
     }
 
     fn link_named(&self, name: &str) -> Result<u32, String> {

@@ -28,7 +28,8 @@ impl Observation {
 
     /// A segment of so many bytes is sent: the next one keeps its distance. A pause is not made up for.
     pub fn pace(&mut self, rate: Option<Rate>, bytes: u32, now: Time) {
-        let Some(rate) = rate else {
+        // A rate of zero, at which nothing would ever ask again, is none.
+        let Some(rate) = rate.filter(|rate| *rate > Rate(0)) else {
             self.next = now;
             return;
         };
