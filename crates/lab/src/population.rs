@@ -39,7 +39,7 @@ pub(crate) fn connections(
         return Err(section.error("count", "a group of connections is one: arrivals says how many there are"));
     }
     let params = fields::<Connections>(section, rate, map)?;
-    let laws = params.laws().map_err(|(key, rule)| section.error(key, &rule))?;
+    let laws = params.distributions().map_err(|(key, rule)| section.error(key, &rule))?;
     let vectors = match &params.vectors {
         None => Vectors::Drawn(laws),
         Some(file) => {

@@ -161,7 +161,7 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
         } else if self.ring.is_some() {
             self.fill(now, out);
         }
-        self.settle(now, out);
+        self.hand_out(now, out);
         self.counters.hold(self.held);
         self.arm(now);
     }
@@ -212,7 +212,7 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
             out.sent(packet);
         }
         self.start(now, out);
-        self.settle(now, out);
+        self.hand_out(now, out);
         self.arm(now);
     }
 
@@ -228,7 +228,7 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
         if asks && self.held > self.dropped.len() as u64 {
             self.start(now, out);
         }
-        self.settle(now, out);
+        self.hand_out(now, out);
         self.arm(now);
     }
 
@@ -296,14 +296,14 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
 
     /// Hands out what the discipline has dropped, and the quenches that it has asked for.
     #[inline(always)]
-    fn settle(&mut self, now: Time, out: &mut impl Outcomes<P>) {
+    fn hand_out(&mut self, now: Time, out: &mut impl Outcomes<P>) {
         if !self.dropped.is_empty() || !self.quenched.is_empty() {
-            self.settle_all(now, out);
+            self.hand_out_all(now, out);
         }
     }
 
     #[inline(never)]
-    fn settle_all(&mut self, now: Time, out: &mut impl Outcomes<P>) {
+    fn hand_out_all(&mut self, now: Time, out: &mut impl Outcomes<P>) {
         while let Some((packet, reason)) = self.dropped.pop() {
             self.held -= 1;
             self.counters.drop(packet.arrived(), reason, now);

@@ -98,7 +98,7 @@ pub struct Slots {
     slots: Vec<Slot>,
     free: Vec<u32>,
     /// The slots of connections that come and go, by their numbers.
-    places: BTreeMap<u32, u32>,
+    by_number: BTreeMap<u32, u32>,
     /// The number of the next one, and the first that one may have.
     next_id: u32,
     first_id: u32,
@@ -111,8 +111,8 @@ impl Slots {
     #[must_use]
     pub fn new(flows: usize) -> Slots {
         let first_id = flows as u32;
-        let (slots, free, places) = (Vec::new(), Vec::new(), BTreeMap::new());
-        Slots { slots, free, places, next_id: first_id, first_id, lasting: 0 }
+        let (slots, free, by_number) = (Vec::new(), Vec::new(), BTreeMap::new());
+        Slots { slots, free, by_number, next_id: first_id, first_id, lasting: 0 }
     }
 
     /// Adds a connection that lasts as long as its flow, whose number it has; its slot.
@@ -140,7 +140,7 @@ impl Slots {
                 self.slots.len() as u32 - 1
             }
         };
-        self.places.insert(id, at);
+        self.by_number.insert(id, at);
         at
     }
 
@@ -159,13 +159,13 @@ impl Slots {
     /// The slot of the connection that comes and goes with this number.
     #[must_use]
     pub fn find(&self, id: u32) -> Option<u32> {
-        self.places.get(&id).copied()
+        self.by_number.get(&id).copied()
     }
 
     /// Gives the slot of a connection up; what its first end has counted.
     pub fn close(&mut self, at: u32) -> SendCounters {
         let slot = &mut self.slots[at as usize];
-        self.places.remove(&slot.id);
+        self.by_number.remove(&slot.id);
         slot.id = NONE;
         slot.armed = [Time::NEVER; 2];
         self.free.push(at);

@@ -223,7 +223,7 @@ const MAX_RESERVED: usize = 1 << 24;
 /// Packets on their way, each in a numbered place that is used again.
 #[derive(Debug, Default)]
 pub struct PacketPool {
-    places: Vec<SimPacket>,
+    packets: Vec<SimPacket>,
     /// How many there may be.
     capacity: usize,
     free: Vec<u32>,
@@ -244,7 +244,7 @@ impl PacketPool {
             self.grow();
         }
         let place = *self.free.last()?;
-        let packet = &mut self.places[place as usize];
+        let packet = &mut self.packets[place as usize];
         if !write(packet) {
             return None;
         }
@@ -259,30 +259,30 @@ impl PacketPool {
             self.grow();
         }
         let place = self.free.pop().unwrap_or_default();
-        self.places[place as usize] = packet;
+        self.packets[place as usize] = packet;
         place
     }
 
     #[cold]
     fn grow(&mut self) {
-        if self.places.len() == SMALL {
+        if self.packets.len() == SMALL {
             // Reserved, it costs nothing until it is used. Where the system refuses, packets move as they become more.
-            let _ = self.places.try_reserve(self.capacity.saturating_sub(SMALL));
+            let _ = self.packets.try_reserve(self.capacity.saturating_sub(SMALL));
         }
-        self.free.push(self.places.len() as u32);
-        self.places.push(SimPacket::default());
+        self.free.push(self.packets.len() as u32);
+        self.packets.push(SimPacket::default());
     }
 
     /// Fetches the first cache line of the packet with this number.
     #[inline(always)]
     pub fn prefetch(&self, place: u32) {
-        prefetch_index(&self.places, place as usize);
+        prefetch_index(&self.packets, place as usize);
     }
 
     /// The packet with this number.
     #[inline(always)]
     pub fn get(&mut self, place: u32) -> &mut SimPacket {
-        &mut self.places[place as usize]
+        &mut self.packets[place as usize]
     }
 
     /// A packet leaves a queue: what the queue has written on it counts from now on.

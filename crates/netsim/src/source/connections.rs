@@ -106,7 +106,7 @@ pub struct Vector {
 
 /// How connections are drawn.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Laws {
+pub struct Distributions {
     arrivals: f64,
     exchanges: Distribution,
     request_size: Distribution,
@@ -122,7 +122,7 @@ pub enum Vectors {
     /// These, in the order of their starts.
     Given(Arc<[Arc<Vector>]>),
     /// Drawn by these laws.
-    Drawn(Laws),
+    Drawn(Distributions),
 }
 
 /// A group of connections, ready to run.
@@ -140,11 +140,11 @@ pub struct ConnectionsPlan {
 
 impl ConnectionsParams {
     /// The laws, read. The error is the key and the rule that it breaks.
-    pub fn laws(&self) -> Result<Laws, (&'static str, String)> {
+    pub fn distributions(&self) -> Result<Distributions, (&'static str, String)> {
         let distribution = |key, text: &str, measure| {
             Distribution::parse(super::http::named(text), measure).map_err(|rule| (key, rule))
         };
-        Ok(Laws {
+        Ok(Distributions {
             arrivals: self.arrivals,
             exchanges: distribution("exchanges", &self.exchanges, Measure::Count)?,
             request_size: distribution("request_size", &self.request_size, Measure::Bytes)?,
@@ -194,7 +194,7 @@ impl Iterator for Arrivals {
     }
 }
 
-impl Laws {
+impl Distributions {
     fn draw(&self, id: u64, start: Time, rng: &mut Stream) -> Vector {
         let concurrent = rng.chance(self.concurrent);
         let exchanges = (self.exchanges.draw(rng) + 0.5).clamp(1.0, MOST_EXCHANGES) as usize;
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn drawn_connections_have_the_laws_of_their_group() {
         let params = ConnectionsParams::defaults(&Link { rate: Rate(1), packet: 1 }).unwrap();
-        let arrivals = || Arrivals::new(Vectors::Drawn(params.laws().unwrap()), 1, 4);
+        let arrivals = || Arrivals::new(Vectors::Drawn(params.distributions().unwrap()), 1, 4);
         let all: Vec<Arc<Vector>> = arrivals().take(20_000).collect();
         assert!(all.iter().eq(arrivals().take(20_000).collect::<Vec<_>>().iter()), "the same again");
         let n = all.len() as f64;

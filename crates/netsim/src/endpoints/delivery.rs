@@ -1,0 +1,130 @@
+//! Packets that reach their ends: as events, or evaluated before their time where nothing can come between.
+
+use super::{Endpoints, Heard, address};
+use crate::network::Shared;
+use crate::network::packet::{End, NONE};
+use sluicegate_base::{Ecn, Time};
+use sluicegate_tcp::Flags;
+
+impl Endpoints {
+    /// A packet will be at its end at `time`. What an end does that only acknowledges, or only hears acknowledgements, depends
+    /// on nothing else that may happen until then, unless a timer expires: it is evaluated now. Otherwise it is an event.
+    #[inline(always)]
+    pub(super) fn will_arrive(&mut self, place: u32, time: Time) {
+        let packet = self.network.packets.get(place);
+        let (to, soon) = (packet.to, time <= self.horizon);
+        if packet.slot == NONE {
+            if soon {
+                return self.count_delivery(place, time);
+            }
+        } else {
+            let slot = self.slots.get(packet.slot);
+            if slot.early[to as usize] {
+                let plain = !packet.segment.flags.has(Flags::SYN) && !packet.segment.flags.has(Flags::FIN);
+                if soon && plain && slot.hears_next(to, time) {
+                    return if to == End::Receiver { self.receive(place, time) } else { self.acknowledge(place, time) };
+                }
+                slot.expected[to as usize] += 1;
+            }
+        }
+        self.network.push_delivery(place, time);
+    }
+
+    /// A packet of a source without connections has come.
+    #[inline(always)]
+    fn count_delivery(&mut self, place: u32, time: Time) {
+        let Shared { engine, packets, flows, .. } = &mut self.network.shared;
+        engine.evaluated();
+        let packet = packets.get(place);
+        flows[packet.flow as usize].deliver(packet.bytes, time.since(packet.sent));
+        self.network.packets.release(place);
+    }
+
+    /// A packet comes at `time`, from now on, to a receiver that only acknowledges: the acknowledgement takes its place.
+    #[inline(always)]
+    fn receive(&mut self, place: u32, time: Time) {
+        let Shared { engine, packets, flows, .. } = &mut self.network.shared;
+        engine.evaluated();
+        let packet = packets.get(place);
+        flows[packet.flow as usize].deliver(packet.bytes, time.since(packet.sent));
+        let at = packet.slot;
+        let slot = self.slots.get(at);
+        let ce = packet.ecn == Ecn::CongestionExperienced;
+        let receiver = &mut slot.ends[1];
+        receiver.on_labelled(&packet.segment, ce, packet.label, time);
+        if receiver.received() >= slot.awaited {
+            slot.awaited = u64::MAX;
+            self.flows[slot.flow as usize].completed = Some(time);
+        }
+        if !receiver.may_send() || !receiver.poll_into(time, &mut packet.segment) {
+            return self.network.packets.release(place);
+        }
+        address(packet, slot, End::Sender, time);
+        let more = slot.ends[1].may_send();
+        if let Some(time) = self.network.launch(place, time) {
+            // An event, lest both ends of a path without a queue go on for ever.
+            let slot = self.slots.get(at);
+            slot.expected[0] += u32::from(slot.early[0]);
+            self.network.push_delivery(place, time);
+        }
+        if more {
+            self.acknowledge_again(at, time);
+        }
+        if !self.slots.get(at).ends[1].only_receives() {
+            // What filled a gap has brought the end of the stream, and it closes too.
+            self.arm(at, End::Receiver);
+        }
+    }
+
+    /// An acknowledgement comes at `time`, from now on, to a sender that hears nothing else.
+    #[inline(never)]
+    fn acknowledge(&mut self, place: u32, time: Time) {
+        let Shared { engine, packets, .. } = &mut self.network.shared;
+        engine.evaluated();
+        packets.release(place);
+        let packet = packets.get(place);
+        let at = packet.slot;
+        let ce = packet.ecn == Ecn::CongestionExperienced;
+        self.slots.get(at).ends[0].on_labelled(&packet.segment, ce, packet.label, time);
+        self.pump_at(at, End::Sender, time);
+    }
+
+    /// Sends what else a receiver has to say at `time`.
+    #[cold]
+    fn acknowledge_again(&mut self, at: u32, time: Time) {
+        while self.send_one(at, End::Receiver, time) {}
+    }
+
+    /// A packet has reached the end of its path; the connection whose application is to look at it, if it has one that comes
+    /// and goes.
+    #[inline(always)]
+    pub fn deliver(&mut self, place: u32) -> Option<Heard> {
+        let Shared { engine, packets, flows, .. } = &mut self.network.shared;
+        let now = engine.now();
+        packets.release(place);
+        let packet = packets.get(place);
+        let (to, at) = (packet.to, packet.slot);
+        if to == End::Receiver {
+            flows[packet.flow as usize].deliver(packet.bytes, now.since(packet.sent));
+        }
+        if at == NONE {
+            return None;
+        }
+        let slot = self.slots.get(at);
+        if slot.id != packet.connection {
+            return None;
+        }
+        let ce = packet.ecn == Ecn::CongestionExperienced;
+        slot.ends[to as usize].on_labelled(&packet.segment, ce, packet.label, now);
+        if slot.transient.is_some() {
+            return Some(Heard { slot: at, end: to, opens: packet.segment.flags.has(Flags::SYN) });
+        }
+        slot.expected[to as usize] -= u32::from(slot.early[to as usize]);
+        if to == End::Receiver && slot.ends[1].received() >= slot.awaited {
+            slot.awaited = u64::MAX;
+            self.flows[slot.flow as usize].completed = Some(now);
+        }
+        self.pump(at, to);
+        None
+    }
+}
