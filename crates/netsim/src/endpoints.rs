@@ -34,8 +34,7 @@ pub struct Endpoints {
     pub slots: Slots,
     /// The flows as they were planned.
     pub plans: Arc<[FlowPlan]>,
-    /// Up to when a receiver's part in a delivery may be evaluated before its time: no sample looks at it, and no window
-    /// begins, before that.
+    /// Up to when a delivery may be evaluated before its time: no sample looks at the ends, and no window begins, before that.
     pub horizon: Time,
     /// When the run ends.
     pub end: Time,

@@ -9,7 +9,7 @@
 //! | what | where it waits |
 //! |---|---|
 //! | a port's next departure or wake-up | one field for each port, the earliest at the root of a [tree](Deadlines) |
-//! | packets on their way, mostly for a time that is the same for all of a kind | a [lane](Lane) for each kind: a ring that is all but sorted as it comes |
+//! | packets on their way, mostly for a time that is the same for all of a kind | [lanes](Lanes) for each kind, one for each direction: rings that are all but sorted as they come |
 //! | timers, sources, and packets that would be far from the end of their lane | a [wheel](Wheel) of buckets |
 
 mod deadlines;
@@ -18,7 +18,7 @@ mod wheel;
 
 use crate::network::packet::End;
 use deadlines::Deadlines;
-use lane::Lane;
+use lane::Lanes;
 use sluicegate_base::{Span, Time};
 use wheel::{Entry, Wheel};
 
@@ -47,7 +47,7 @@ pub enum Event {
     Sample,
 }
 
-/// Packets on their way wait in lanes, one for each of the first classes of events after the ports'.
+/// Packets on their way wait in lanes, a pair for each of the first classes of events after the ports'.
 const LANES: usize = 3;
 
 /// The kinds of packets' events; the order is that of their classes.
@@ -127,7 +127,7 @@ pub struct Engine {
     /// What comes first at a port and in each lane: the [key](key) of its time and class.
     heads: [u64; 1 + LANES],
     ports: Deadlines,
-    lanes: [Lane; LANES],
+    lanes: [Lanes; LANES],
     wheel: Wheel,
     added: u64,
     /// Events and other work so far, and the other work.

@@ -31,14 +31,6 @@ impl<const BINS: u32, const UNIT: u32> DelayHistogram<BINS, UNIT> {
         }
     }
 
-    /// The counts, and the place among them where a span will be counted, if it is kept yet: for those who fetch it
-    /// beforehand.
-    #[inline]
-    #[must_use]
-    pub fn slot(&self, nanoseconds: u64) -> (&[u32], usize) {
-        (&self.counts, Self::bin(nanoseconds).wrapping_sub(self.first))
-    }
-
     /// The longest span; zero when there are none.
     #[must_use]
     pub fn longest(&self) -> u64 {

@@ -399,13 +399,6 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
         &self.queue
     }
 
-    /// The discipline, for what is no part of the trait. What it holds and when it asks to be woken must stay as they are:
-    /// the port keeps count.
-    #[must_use]
-    pub fn queue_mut(&mut self) -> &mut Q::Target {
-        &mut self.queue
-    }
-
     /// How many packets the queue holds, the ring and the transmitter not counted.
     #[inline]
     #[must_use]

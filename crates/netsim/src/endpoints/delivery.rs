@@ -60,7 +60,8 @@ impl Endpoints {
             return self.network.packets.release(place);
         }
         address(packet, slot, End::Sender, time);
-        let more = slot.ends[1].may_send();
+        // What filled a gap may have brought the end of the stream, and it closes too.
+        let (more, closes) = (slot.ends[1].may_send(), !slot.ends[1].only_receives());
         if let Some(time) = self.network.launch(place, time) {
             // An event, lest both ends of a path without a queue go on for ever.
             let slot = self.slots.get(at);
@@ -70,8 +71,7 @@ impl Endpoints {
         if more {
             self.acknowledge_again(at, time);
         }
-        if !self.slots.get(at).ends[1].only_receives() {
-            // What filled a gap has brought the end of the stream, and it closes too.
+        if closes {
             self.arm(at, End::Receiver);
         }
     }

@@ -156,6 +156,53 @@ impl Lane {
     }
 }
 
+/// Packets of one kind of event, in a lane for each direction of their flows: what a receiver answers is known a way sooner than
+/// what its sender sends, and the two would come in each other's way.
+#[derive(Debug, Default)]
+pub struct Lanes([Lane; 2]);
+
+impl Lanes {
+    /// As [`Lane::push`]; the last bit of `owner` is the direction.
+    #[inline(always)]
+    pub fn push(&mut self, time: u64, packet: u32, owner: u64, added: u64) -> bool {
+        self.0[(owner & 1) as usize].push(time, packet, owner, added)
+    }
+
+    /// Which of the two has the first packet.
+    #[inline(always)]
+    fn first(&self) -> usize {
+        usize::from(self.0[1].head.before(&self.0[0].head))
+    }
+
+    /// The time of the first packet; `u64::MAX` when there is none.
+    #[inline(always)]
+    pub fn head(&self) -> u64 {
+        self.0[0].head().min(self.0[1].head())
+    }
+
+    /// As [`Lane::owner`].
+    pub fn owner(&self) -> u64 {
+        self.0[self.first()].owner()
+    }
+
+    /// As [`Lane::is_older`].
+    pub fn is_older(&self, added: u64) -> bool {
+        self.0[self.first()].is_older(added)
+    }
+
+    /// As [`Lane::get`], in the lane that has the first packet.
+    #[inline(always)]
+    pub fn get(&self, place: usize) -> Option<u32> {
+        self.0[self.first()].get(place)
+    }
+
+    /// As [`Lane::pop`].
+    #[inline(always)]
+    pub fn pop(&mut self) -> u32 {
+        self.0[self.first()].pop()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
