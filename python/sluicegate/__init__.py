@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     )
     from .connections import Vectors, vectors
     from .custom_aqm import Aqm, PacketQueue
+    from .design.fair_share import FairShareDesign, design_afd, design_dcn
     from .design.pi import PiDesign, design_pi
     from .design.red import RedDesign, design_red
     from .experiments.compare import Comparison, compare
@@ -96,6 +97,7 @@ __all__ = [
     "Drr",
     "Dumbbell",
     "EarlyRandomDrop",
+    "FairShareDesign",
     "Fq",
     "FqCodel",
     "Fred",
@@ -136,6 +138,8 @@ __all__ = [
     "__version__",
     "check",
     "compare",
+    "design_afd",
+    "design_dcn",
     "design_pi",
     "design_red",
     "dumbbell",
@@ -152,6 +156,7 @@ _HOMES = {
     "_core": ("ConservationError", "Ctx", "Packet", "ScenarioError"),
     "connections": ("Vectors", "vectors"),
     "custom_aqm": ("Aqm", "PacketQueue"),
+    "design.fair_share": ("FairShareDesign", "design_afd", "design_dcn"),
     "design.pi": ("PiDesign", "design_pi"),
     "design.red": ("RedDesign", "design_red"),
     "experiments.compare": ("Comparison", "compare"),

@@ -449,7 +449,7 @@ class Dcn:
 
     Source: Le, Aikat, Jeffay & Smith 2004
 
-    Rules: q_ref counts packets; a < b; p_ref_min <= p_ref_max
+    Rules: q_ref counts packets; a needs b; a < b; p_ref_min <= p_ref_max
 
     Attributes:
         q_ref: Target length of the queue. (packets; default: 24; at least 0; DCN 2004, Sec. 5)
@@ -461,9 +461,11 @@ class Dcn:
             forwarded; Sec. 3.2: arrived)
         action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; not in DCN
             2004)
-        a: Gain of the queue one interval ago. (default: b·1.7/1.8; at least 0; chosen here; the ratio is AFD's
-            (2003). DCN 2004: a < b)
-        b: Gain of the queue now. (default: 0.3; above 0; chosen here)
+        a: Gain of the queue one interval ago. (default: b·(1 − gain/4); at least 0; derived here. DCN 2004: a <
+            b)
+        b: Gain of the queue now. (default: gain·t_dec/(t_update·N), N flows in HB; above 0; derived here)
+        gain: Part of the queue's error that one update takes away by the next, where a or b is not given.
+            (default: 0.2222222222222222; above 0 and at most 1; derived here: a/b is then AFD's 1.7/1.8 (2003))
         t_update: Time from one update of p_ref to the next. (default: 6250 us; above 0 s; chosen here: AFD's 160
             Hz (2003))
         t_dec: Time in which a flow's fair share is p_ref packets; counts are lowered by p_ref at the end of each.
@@ -471,7 +473,7 @@ class Dcn:
         threshold: Packets in SB above which a flow counts as high-bandwidth. (packets; default: 6; at least 0 and
             at most 4000000000 packets; chosen here)
         clearing: Silence after which a flow's count in SB starts anew. (default: 500 ms; above 0 s; chosen here)
-        p_ref_min: Least that p_ref can be. (packets; default: 1.0; above 0 packets; chosen here)
+        p_ref_min: Least that p_ref can be. (packets; default: 0.1; above 0 packets; chosen here)
         p_ref_max: Most that p_ref can be, and where it starts. (packets; default: 1000.0; above 0 packets; chosen
             here)
         sb_entries: Entries of SB, the scoreboard. (flows; default: 16384; at least 1 and at most 65536 flows;
@@ -489,12 +491,13 @@ class Dcn:
     count: Literal["forwarded", "arrived"] = "forwarded"
     action: Literal["drop", "mark"] = "drop"
     a: float | None = None
-    b: float = 0.3
+    b: float | None = None
+    gain: float = 0.2222222222222222
     t_update: str = "6250 us"
     t_dec: str = "800 ms"
     threshold: int = 6
     clearing: str = "500 ms"
-    p_ref_min: float = 1.0
+    p_ref_min: float = 0.1
     p_ref_max: float = 1000.0
     sb_entries: int = 16384
     hb_flows: int = 8192
@@ -554,7 +557,7 @@ class Afd:
 
     Source: Pan, Breslau, Prabhakar & Shenker 2003, after DCN 2004
 
-    Rules: q_ref counts packets; alpha < beta
+    Rules: q_ref counts packets; alpha needs beta; alpha < beta
 
     Attributes:
         q_ref: Target length of the queue. (packets; default: 240; at least 0; DCN 2004, Sec. 5)
@@ -566,8 +569,13 @@ class Afd:
             from memory)
         s: Of so many arrivals one, on average, enters the shadow buffer. (packets; default: 5.0; at least 1
             packets; AFD 2003, from memory)
-        alpha: Gain of the queue one interval ago. (default: 1.7; above 0; AFD 2003)
-        beta: Gain of the queue now. (default: 1.8; above 0; AFD 2003)
+        alpha: Gain of the queue one interval ago. (default: beta·(1 − gain/4); above 0; derived here; AFD 2003
+            has 1.7)
+        beta: Gain of the queue now. (default: gain·b/(N·n), N flows in the shadow buffer, n arrivals in 1/w;
+            above 0; derived here; AFD 2003 has 1.8)
+        gain: Part of the queue's error that one sample takes away by the next, where alpha or beta is not given.
+            (default: 0.2222222222222222; above 0 and at most 1; derived here: alpha/beta is then AFD's 1.7/1.8
+            (2003))
         w: Samples of the queue in a second. (Hz; default: 160.0; above 0 and at most 1000000000 Hz; AFD 2003)
     """
 
@@ -579,8 +587,9 @@ class Afd:
     action: Literal["drop", "mark"] = "drop"
     b: int = 500
     s: float = 5.0
-    alpha: float = 1.7
-    beta: float = 1.8
+    alpha: float | None = None
+    beta: float | None = None
+    gain: float = 0.2222222222222222
     w: float = 160.0
 
 
@@ -1473,6 +1482,9 @@ class Tcp:
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
             s; RFC 6298)
+        syn_linear_timeouts: How many repetitions of a SYN wait no longer than the one before; the next ones
+            double the wait. (default: as the profile says; FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5,
+            tcp_syn_linear_timeouts; RFC 6298: none)
         clock_tick: Granularity of the retransmission clock. (default: as the profile says; at least 0.000001 s;
             RFC 6298, G)
         limited_transmit: Send one new packet for each of the first two duplicate acknowledgements. (default: as
@@ -1555,6 +1567,7 @@ class Tcp:
     min_rto: str | None = None
     max_rto: str | None = None
     initial_rto: str | None = None
+    syn_linear_timeouts: int | None = None
     clock_tick: str | None = None
     limited_transmit: bool | None = None
     delayed_ack: str | None = None
@@ -1642,6 +1655,9 @@ class Telnet:
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
             s; RFC 6298)
+        syn_linear_timeouts: How many repetitions of a SYN wait no longer than the one before; the next ones
+            double the wait. (default: as the profile says; FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5,
+            tcp_syn_linear_timeouts; RFC 6298: none)
         clock_tick: Granularity of the retransmission clock. (default: as the profile says; at least 0.000001 s;
             RFC 6298, G)
         limited_transmit: Send one new packet for each of the first two duplicate acknowledgements. (default: as
@@ -1730,6 +1746,7 @@ class Telnet:
     min_rto: str | None = None
     max_rto: str | None = None
     initial_rto: str | None = None
+    syn_linear_timeouts: int | None = None
     clock_tick: str | None = None
     limited_transmit: bool | None = None
     delayed_ack: str | None = None
@@ -1821,6 +1838,9 @@ class Http:
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
             s; RFC 6298)
+        syn_linear_timeouts: How many repetitions of a SYN wait no longer than the one before; the next ones
+            double the wait. (default: as the profile says; FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5,
+            tcp_syn_linear_timeouts; RFC 6298: none)
         clock_tick: Granularity of the retransmission clock. (default: as the profile says; at least 0.000001 s;
             RFC 6298, G)
         limited_transmit: Send one new packet for each of the first two duplicate acknowledgements. (default: as
@@ -1911,6 +1931,7 @@ class Http:
     min_rto: str | None = None
     max_rto: str | None = None
     initial_rto: str | None = None
+    syn_linear_timeouts: int | None = None
     clock_tick: str | None = None
     limited_transmit: bool | None = None
     delayed_ack: str | None = None
@@ -2001,6 +2022,9 @@ class Connections:
         max_rto: Largest retransmission timeout. (default: as the profile says; above 0 s; RFC 6298)
         initial_rto: Retransmission timeout before the first measurement. (default: as the profile says; above 0
             s; RFC 6298)
+        syn_linear_timeouts: How many repetitions of a SYN wait no longer than the one before; the next ones
+            double the wait. (default: as the profile says; FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5,
+            tcp_syn_linear_timeouts; RFC 6298: none)
         clock_tick: Granularity of the retransmission clock. (default: as the profile says; at least 0.000001 s;
             RFC 6298, G)
         limited_transmit: Send one new packet for each of the first two duplicate acknowledgements. (default: as
@@ -2090,6 +2114,7 @@ class Connections:
     min_rto: str | None = None
     max_rto: str | None = None
     initial_rto: str | None = None
+    syn_linear_timeouts: int | None = None
     clock_tick: str | None = None
     limited_transmit: bool | None = None
     delayed_ack: str | None = None

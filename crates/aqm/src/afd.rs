@@ -9,6 +9,7 @@
 //!     with probability max(0, 1 − m_fair/m_i):  drop it; or (action = mark) mark it, if its transport is capable
 //!     with probability 1/s:  i takes a random place of the shadow buffer
 //! w times in a second:  m_fair ← m_fair + α·(q_old − q_ref) − β·(q − q_ref), kept within 0 and b;   q_old ← q
+//!                       (unless given:  β = gain·b/(N·n) for the N flows in the buffer and n arrivals in 1/w,  α = β·(1 − gain/4))
 //! ```
 //!
 //! Memory is bounded: 8 bytes for each of the b places and some 50 for each flow among them, which is found by a hash with a
@@ -21,12 +22,13 @@
 //! | an entry is removed at random for each that enters | so; while the buffer is not full, none is removed | it has to fill first |
 //! | nothing on the order of judging and sampling | judged by what was there before, then sampled, whether it was dropped or not | rates are of arrivals |
 //! | nothing on the first m_fair and its range | b at first, within [0, b] | no flow can have more than b |
-//! | α = 1.7, β = 1.8, 160 Hz | so | DCN 2004 and facts of this project; the sign is that of DCN's corrected law |
+//! | α = 1.7, β = 1.8, 160 Hz (from memory, without a unit) | β = `gain`·b/(N·n) for the N flows that the buffer holds and the n arrivals in 1/w, a mean over the last second or so; α = β·(1 − `gain`/4), which is the paper's ratio (derived in `fair_share`) | one of m_fair lets n/b packets more of each flow pass in an interval. With 400 flows and 20,000 packets/s α and β in packets are a thousand times too much: the queue averages 687 packets where it shall be 240. Given values are taken as they are |
 //! | nothing on the target | `q_ref` = 240 packets, with a `limit` of 1000 | DCN 2004, Sec. 5: AFD's best at all loads; buffers large enough for no tail drops |
 //! | nothing on slow links | the same q_ref on all | 240 packets of 1000 bytes are 1.9 s of 1 Mbit/s: there TCPs wait for their timers before the queue is so long, m_fair stays high, and a UDP flow of 2 Mbit/s beside 32 TCPs gets 65 % of the link. Give such links a q_ref of a round trip or less |
 //! | drops | `action` = mark: marks what can carry a mark and drops the rest | DCN 2004 ran AFD with ECN |
 //! | nothing on an idle link | samples of an empty queue raise m_fair by (β − α)·q_ref each; they are made up for when the next packet comes | equal, but for rounding, and an idle link needs no clock. So α < β is required |
 
+use crate::fair_share::Gains;
 use crate::flow_table::FlowTable;
 use crate::periodic_timer::PeriodicTimer;
 use crate::prelude::*;
@@ -54,19 +56,32 @@ discipline! {
         /// Of so many arrivals one, on average, enters the shadow buffer.
         s: f64 = default(5.0), unit("packets"), range(Range::from(1.0)), source("AFD 2003, from memory");
         /// Gain of the queue one interval ago.
-        alpha: f64 = default(1.7), unit("1"), range(Range::POSITIVE), source("AFD 2003");
+        alpha: Option<f64> = optional("beta·(1 − gain/4)"), unit("1"), range(Range::POSITIVE),
+            source("derived here; AFD 2003 has 1.7");
         /// Gain of the queue now.
-        beta: f64 = default(1.8), unit("1"), range(Range::POSITIVE), source("AFD 2003");
+        beta: Option<f64> = optional("gain·b/(N·n), N flows in the shadow buffer, n arrivals in 1/w"), unit("1"),
+            range(Range::POSITIVE), source("derived here; AFD 2003 has 1.8");
+        /// Part of the queue's error that one sample takes away by the next, where alpha or beta is not given.
+        gain: f64 = default(2.0 / 9.0), unit("1"), range(Range::above(0.0).to(1.0)),
+            source("derived here: alpha/beta is then AFD's 1.7/1.8 (2003)");
         /// Samples of the queue in a second.
         w: f64 = default(160.0), unit("Hz"), range(Range::above(0.0).to(1e9)), source("AFD 2003");
     }
     rules {
         "q_ref counts packets" [q_ref] |p| matches!(p.q_ref, Size::Packets(_));
-        "alpha < beta" [alpha, beta] |p| p.alpha < p.beta;
+        "alpha needs beta" [alpha, beta] |p| p.alpha.is_none() || p.beta.is_some();
+        "alpha < beta" [alpha, beta] |p| p.alpha.zip(p.beta).is_none_or(|(alpha, beta)| alpha < beta);
     }
 }
 
 impl AfdParams {
+    /// The gains with so many flows in the shadow buffer and arrivals between samples.
+    fn gains(&self, flows: usize, arrivals: f64) -> Gains {
+        let derived = Gains::of(self.gain, flows.max(1) as f64 * arrivals.max(1.0) / self.b as f64);
+        let b = self.beta.unwrap_or(derived.b);
+        Gains { a: self.alpha.unwrap_or(b * Gains::ratio(self.gain)), b }
+    }
+
     /// Time between samples.
     fn period(&self) -> Span {
         Span::from_secs_f64(1.0 / self.w)
@@ -114,6 +129,10 @@ pub struct Afd<P> {
     samples: PeriodicTimer,
     m_fair: f64,
     q_old: u64,
+    /// Arrivals since the last sample.
+    arrivals: u64,
+    /// Arrivals between samples, on average over the last second in which the queue was sampled.
+    arrivals_mean: f64,
 }
 
 impl<P: Packet> Afd<P> {
@@ -126,6 +145,8 @@ impl<P: Packet> Afd<P> {
             samples: PeriodicTimer::new(params.period()),
             m_fair: params.b as f64,
             q_old: 0,
+            arrivals: 0,
+            arrivals_mean: 0.0,
             params,
         }
     }
@@ -138,13 +159,22 @@ impl<P: Packet> Afd<P> {
     /// Samples that passed unasked were of an empty queue.
     fn make_up(&mut self, now: Time) {
         let missed = self.samples.skip_missed(now);
-        self.move_m_fair(missed as f64 * (self.params.beta - self.params.alpha) * self.params.q_ref.amount() as f64);
+        if missed > 0 {
+            let q_ref = self.params.q_ref.amount() as f64;
+            self.move_m_fair(missed as f64 * self.gains().step(-q_ref, -q_ref));
+        }
+    }
+
+    fn gains(&self) -> Gains {
+        self.params.gains(self.shadow.counts.len(), self.arrivals_mean)
     }
 
     fn sample(&mut self) {
-        let AfdParams { alpha, beta, q_ref, .. } = self.params;
-        let (q, q_ref) = (self.fifo.packets(), q_ref.amount() as f64);
-        self.move_m_fair(alpha * (self.q_old as f64 - q_ref) - beta * (q as f64 - q_ref));
+        let arrivals = core::mem::take(&mut self.arrivals) as f64;
+        let weight = if self.arrivals_mean == 0.0 { 1.0 } else { (1.0 / self.params.w).min(1.0) };
+        self.arrivals_mean += weight * (arrivals - self.arrivals_mean);
+        let (q, q_ref) = (self.fifo.packets(), self.params.q_ref.amount() as f64);
+        self.move_m_fair(self.gains().step(self.q_old as f64 - q_ref, q as f64 - q_ref));
         self.q_old = q;
     }
 }
@@ -152,6 +182,7 @@ impl<P: Packet> Afd<P> {
 impl<P: Packet> Discipline<P> for Afd<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
         self.make_up(ctx.now);
+        self.arrivals += 1;
         let at = self.shadow.counts.find(packet.flow());
         let m_i = at.map_or(0.0, |at| f64::from(self.shadow.counts[at]));
         let signal = m_i > self.m_fair && ctx.rng.chance(1.0 - self.m_fair / m_i);

@@ -16,6 +16,7 @@
 //!         count_i ← count_i + 1
 //!         if count_i > threshold:  move i to HB, with pktcount_i = threshold + 1
 //! every T_update:  p_ref ← p_ref + a·(q_old − q_ref) − b·(q − q_ref),  kept within bounds;   q_old ← q
+//!                  (unless given:  b = gain·T_dec/(N·T_update) for the N flows in HB,  a = b·(1 − gain/4))
 //! every T_dec:     for each flow in HB:  pktcount ← pktcount − p_ref;  a flow at 0 or below leaves HB
 //! ```
 //!
@@ -40,8 +41,8 @@
 //! | "after each interval T_dec", without saying whose | one clock for all flows | one timer. A flow that enters just before the clock strikes can leave at once, if p_ref is above its count: the paper chose T_dec long to make that rare |
 //! | deleted when "negative"; kept "as long as positive" | deleted at 0 | 0 is not positive |
 //! | nothing on the first p_ref | `p_ref_max` | no congestion is suspected at first |
-//! | nothing on the range of p_ref | `p_ref_min` = 1 to `p_ref_max` = 1000 packets | it must be positive, and must not run away while the link is idle |
-//! | a, b and T_update were tuned, not told; T_dec is 800 ms | b = 0.3, a = b·1.7/1.8 (AFD's ratio), T_update = 6.25 ms (AFD's 160 Hz) | chosen here |
+//! | nothing on the range of p_ref | `p_ref_min` = 0.1 to `p_ref_max` = 1000 packets | it must be positive, and must not run away while the link is idle. On 100 Mbit/s with 2000 flows in HB it is 2; a least value of 1 holds the queue at 41 packets instead of 24 there |
+//! | a and b depend on the number of flows and their round trips, and were tuned, as was T_update; no values are told. T_dec is 800 ms | b = `gain`·T_dec/(N·T_update) for the N flows in HB at each update, a = b·(1 − `gain`/4) (derived in `fair_share`), T_update = 6.25 ms (AFD's 160 Hz) | N flows send N packets more in each T_dec for each packet that p_ref rises. Gains for 200 flows swing with 2000: with b = 0.3 the queue averages 394 packets after an hour. Round trips do not enter: drops act on the queue at once. Given values of a and b are taken as they are |
 //! | HB of "a few thousand entries" that chain collisions, about 2000 flows in it; SB has "a fixed number" | at most 8192 flows in HB, a table that grows with them instead of chains; 16384 entries in SB. A flow that finds HB full stays where it was and is not judged until a sweep has made room | chosen here; the most that HB holds is what bounds memory. Chains or not is a matter of work, not of results |
 //! | SB is overwritten by collisions, so that a fast flow may be missed | so: a flow is found if threshold + 1 of its packets come in a row between which no other flow takes its place. With m packets of ever new flows between two of its own that has the probability e^(−m·threshold/sb_entries): with the defaults 0.69 for m = 1000, and never for m = 100,000 | the paper's table; a flood of ids so much faster than the flow hides it, whatever the hash |
 //! | no ECN | `action` = mark: packets that can carry a mark are marked instead of dropped, and count as forwarded | an extension, as for the other schemes |
@@ -50,6 +51,7 @@
 
 mod tables;
 
+use crate::fair_share::Gains;
 use crate::periodic_timer::PeriodicTimer;
 use crate::prelude::*;
 use crate::red::Action;
@@ -96,10 +98,13 @@ discipline! {
         /// Drop, or mark the packets that can carry a mark and drop the others.
         action: Action = default(Action::Drop), source("not in DCN 2004");
         /// Gain of the queue one interval ago.
-        a: Option<f64> = optional("b·1.7/1.8"), unit("1"), range(Range::from(0.0)),
-            source("chosen here; the ratio is AFD's (2003). DCN 2004: a < b");
+        a: Option<f64> = optional("b·(1 − gain/4)"), unit("1"), range(Range::from(0.0)), source("derived here. DCN 2004: a < b");
         /// Gain of the queue now.
-        b: f64 = default(0.3), unit("1"), range(Range::POSITIVE), source("chosen here");
+        b: Option<f64> = optional("gain·t_dec/(t_update·N), N flows in HB"), unit("1"), range(Range::POSITIVE),
+            source("derived here");
+        /// Part of the queue's error that one update takes away by the next, where a or b is not given.
+        gain: f64 = default(2.0 / 9.0), unit("1"), range(Range::above(0.0).to(1.0)),
+            source("derived here: a/b is then AFD's 1.7/1.8 (2003)");
         /// Time from one update of p_ref to the next.
         t_update: Span = default(Span(6_250_000)), range(Range::POSITIVE), source("chosen here: AFD's 160 Hz (2003)");
         /// Time in which a flow's fair share is p_ref packets; counts are lowered by p_ref at the end of each.
@@ -109,7 +114,7 @@ discipline! {
         /// Silence after which a flow's count in SB starts anew.
         clearing: Span = default(Span::from_millis(500)), range(Range::POSITIVE), source("chosen here");
         /// Least that p_ref can be.
-        p_ref_min: f64 = default(1.0), unit("packets"), range(Range::POSITIVE), source("chosen here");
+        p_ref_min: f64 = default(0.1), unit("packets"), range(Range::POSITIVE), source("chosen here");
         /// Most that p_ref can be, and where it starts.
         p_ref_max: f64 = default(1000.0), unit("packets"), range(Range::POSITIVE), source("chosen here");
         /// Entries of SB, the scoreboard.
@@ -120,14 +125,19 @@ discipline! {
     }
     rules {
         "q_ref counts packets" [q_ref] |p| matches!(p.q_ref, Size::Packets(_));
-        "a < b" [a, b] |p| p.gain_a() < p.b;
+        "a needs b" [a, b] |p| p.a.is_none() || p.b.is_some();
+        "a < b" [a, b] |p| p.a.zip(p.b).is_none_or(|(a, b)| a < b);
         "p_ref_min <= p_ref_max" [p_ref_min, p_ref_max] |p| p.p_ref_min <= p.p_ref_max;
     }
 }
 
 impl DcnParams {
-    fn gain_a(&self) -> f64 {
-        self.a.unwrap_or(self.b * 1.7 / 1.8)
+    /// The gains with so many flows in HB.
+    fn gains(&self, hb_flows: usize) -> Gains {
+        let updates = self.t_dec.0 as f64 / self.t_update.0 as f64;
+        let derived = Gains::of(self.gain, hb_flows.max(1) as f64 / updates);
+        let b = self.b.unwrap_or(derived.b);
+        Gains { a: self.a.unwrap_or(b * Gains::ratio(self.gain)), b }
     }
 
     /// The target length in packets.
@@ -168,6 +178,10 @@ impl<P: Packet> Dcn<P> {
         }
     }
 
+    fn gains(&self) -> Gains {
+        self.params.gains(self.tables.hb.len())
+    }
+
     #[inline]
     fn move_p_ref(&mut self, by: f64) {
         self.p_ref = (self.p_ref + by).clamp(self.params.p_ref_min, self.params.p_ref_max);
@@ -176,18 +190,21 @@ impl<P: Packet> Dcn<P> {
     /// Updates that passed unasked were of an empty queue, and sweeps of an empty HB.
     fn make_up(&mut self, now: Time) {
         let missed = self.updates.skip_missed(now);
-        self.move_p_ref(missed as f64 * (self.params.b - self.params.gain_a()) * self.params.q_ref());
+        if missed > 0 {
+            let q_ref = self.params.q_ref();
+            self.move_p_ref(missed as f64 * self.gains().step(-q_ref, -q_ref));
+        }
         self.sweeps.skip_missed(now);
     }
 
     /// The control law, at one of its instants.
     fn update(&mut self) {
         let q = self.fifo.packets();
-        let (a, b, q_ref) = (self.params.gain_a(), self.params.b, self.params.q_ref());
+        let q_ref = self.params.q_ref();
         let (now, before) = (q as f64 - q_ref, self.q_old as f64 - q_ref);
         self.move_p_ref(match self.params.law {
-            ControlLaw::Corrected => a * before - b * now,
-            ControlLaw::Printed => a * now - b * before,
+            ControlLaw::Corrected => self.gains().step(before, now),
+            ControlLaw::Printed => self.gains().step(now, before),
         });
         self.q_old = q;
     }

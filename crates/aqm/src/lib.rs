@@ -23,6 +23,7 @@ pub mod drop_preference;
 pub mod drop_tail;
 pub mod drr;
 pub mod early_random_drop;
+pub mod fair_share;
 pub mod fifo;
 pub mod flow_hasher;
 pub mod flow_table;

@@ -83,6 +83,13 @@ fn pi_gains(n: f64, r: f64, c: f64, w: f64) -> (f64, f64) {
     (gains.a, gains.b)
 }
 
+/// The gains a and b of AFD's and DCN's controller for a share of which one packet changes the arrivals by `effect` packets.
+#[pyfunction]
+fn fair_share_gains(gain: f64, effect: f64) -> (f64, f64) {
+    let gains = sluicegate_aqm::fair_share::Gains::of(gain, effect);
+    (gains.a, gains.b)
+}
+
 /// What is in a file of connection vectors, as JSON, and its text in the format of this name, if one is given.
 #[pyfunction]
 #[pyo3(signature = (path, format=None))]
@@ -221,6 +228,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(declarations_json, module)?)?;
     module.add_function(wrap_pyfunction!(pi_gains, module)?)?;
+    module.add_function(wrap_pyfunction!(fair_share_gains, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(unused, module)?)?;
     module.add_function(wrap_pyfunction!(vectors, module)?)?;

@@ -201,7 +201,7 @@ impl Connection {
     pub fn on_timer(&mut self, now: Time) {
         if let State::Called { deadline, tries, .. } = self.state {
             if now >= deadline {
-                self.sender.back_off();
+                self.sender.back_off(tries.into());
                 self.state = State::Calling { tries, expired: Some(now) };
             }
         }

@@ -133,6 +133,9 @@ params! {
         max_rto: Option<Span> = optional("as the profile says"), range(Range::POSITIVE), source("RFC 6298");
         /// Retransmission timeout before the first measurement.
         initial_rto: Option<Span> = optional("as the profile says"), range(Range::POSITIVE), source("RFC 6298");
+        /// How many repetitions of a SYN wait no longer than the one before; the next ones double the wait.
+        syn_linear_timeouts: Option<u64> = optional("as the profile says"),
+            source("FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5, tcp_syn_linear_timeouts; RFC 6298: none");
         /// Granularity of the retransmission clock.
         clock_tick: Option<Span> = optional("as the profile says"), range(Range::from(1e-6)), source("RFC 6298, G");
         /// Send one new packet for each of the first two duplicate acknowledgements.
@@ -234,6 +237,7 @@ impl TcpParams {
             min: self.resolve(&self.min_rto, "min_rto"),
             max: self.resolve(&self.max_rto, "max_rto"),
             initial: self.resolve(&self.initial_rto, "initial_rto"),
+            syn_linear: self.resolve(&self.syn_linear_timeouts, "syn_linear_timeouts"),
         }
     }
 }

@@ -16,6 +16,8 @@ pub struct RtoConfig {
     pub max: Span,
     /// Timeout before the first sample.
     pub initial: Span,
+    /// How many repetitions of the opening wait no longer than the one before.
+    pub syn_linear: u64,
 }
 
 /// The estimate of one connection.
@@ -102,6 +104,13 @@ impl Rtt {
         }
     }
 
+    /// The opening was sent this many times and not answered: after the first few the next wait is longer.
+    pub fn back_off_opening(&mut self, tries: u64) {
+        if tries > self.config.syn_linear {
+            self.back_off();
+        }
+    }
+
     /// The timer has expired: the next timeout is twice as long. Far backed off, the old estimate is given up.
     pub fn back_off(&mut self) {
         if self.backoff < 64 || self.timeout() < self.config.max {
@@ -124,6 +133,7 @@ mod tests {
         min: Span::from_millis(200),
         max: Span::from_secs(60),
         initial: Span::from_secs(3),
+        syn_linear: 0,
     };
 
     fn ms(ms: u64) -> Time {

@@ -376,12 +376,12 @@ impl Sender {
         self.core.rtt.timeout()
     }
 
-    /// The opening of the connection was not answered: the next wait is longer.
-    pub fn back_off(&mut self) {
+    /// The opening of the connection was sent this many times and not answered.
+    pub fn back_off(&mut self, tries: u64) {
         if self.core.ns2_rules {
             self.core.cc.on_timeout(self.core.cc.cwnd(), true);
         }
-        self.core.rtt.back_off();
+        self.core.rtt.back_off_opening(tries);
     }
 
     /// The congestion window in segments.

@@ -112,3 +112,26 @@ fn duplicates_before_the_first_acknowledgement_bring_a_fast_retransmit_after_a_t
         }
     }
 }
+
+/// A SYN that is never answered: FreeBSD 4 repeats it every 3 s four times before the wait doubles, RFC 6298 doubles at once.
+#[test]
+fn the_first_repetitions_of_a_syn_wait_as_long_as_the_profile_says() {
+    let waits = |profile| {
+        let params = TcpParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
+        let mut opener = Connection::opener(&Host::new(&TcpParams { profile, ..params }), Span::ZERO);
+        opener.write(1000);
+        let mut now = Time::ZERO;
+        let mut wait = || {
+            assert!(opener.poll(now).unwrap().flags.has(Flags::SYN));
+            let before = now;
+            now = opener.next_timer().unwrap();
+            opener.on_timer(now);
+            now.since(before).0 / 1_000_000_000
+        };
+        (0..8).map(|_| wait()).collect::<Vec<_>>()
+    };
+    for profile in [ProfileName::FreeBsd45, ProfileName::Dcn2004] {
+        assert_eq!(waits(profile), [3, 3, 3, 3, 3, 6, 12, 24]);
+    }
+    assert_eq!(waits(ProfileName::Modern), [1, 2, 4, 8, 16, 32, 64, 120]);
+}

@@ -11,7 +11,7 @@ from ..quantities import fixed
 from .common import Json, answers, app, print_table
 
 if TYPE_CHECKING:
-    from ..design.pi import PiDesign
+    from ..design.controller import ControllerDesign
     from ..design.red import RedDesign, Rule
 
 design = typer.Typer(help="Choose the parameters of a discipline for a link.", no_args_is_help=True)
@@ -83,7 +83,78 @@ def design_pi(
     if as_json:
         print(json.dumps(done.record(), ensure_ascii=False))
     else:
-        print_pi(done)
+        print_controller(done, "it has no PI; pie is its successor")
+        print(f"\nin ns-2, before the links are made:\n\n{done.ns2()}", end="")
+
+
+Flows = Annotated[int, typer.Option(metavar="N", help="So many flows at once.")]
+Gain = Annotated[float, typer.Option(help="Part of the queue's error that one update takes away by the next.")]
+Ecn = Annotated[bool, typer.Option("--ecn", help="Mark what can carry a mark.")]
+NOT_IN_LINUX = "it does not have the discipline"
+
+
+@design.command(
+    "dcn",
+    short_help="Gains for DCN, with their stability margins; the lines for a scenario.",
+    epilog="""Examples:
+
+\b
+sluicegate design dcn --flows 2000
+sluicegate design dcn --flows 200 --q-ref 50 --t-dec "400 ms" --gain 0.1
+""",
+)
+@answers
+def design_dcn(
+    flows: Flows,
+    q_ref: Annotated[int, typer.Option(metavar="PACKETS", help="The queue wanted.")] = 24,
+    t_dec: Annotated[str, typer.Option(help="Time in which a flow's fair share is p_ref packets.")] = "800 ms",
+    t_update: Annotated[str, typer.Option(help="Time from one update of p_ref to the next.")] = "6.25 ms",
+    gain: Gain = 2 / 9,
+    ecn: Ecn = False,
+    as_json: Json = False,
+) -> None:
+    """Choose DCN's gains a and b for a number of flows in HB. Left out of a scenario, they follow that number."""
+    from ..design import fair_share as designs
+
+    done = designs.design_dcn(flows=flows, q_ref=q_ref, t_dec=t_dec, t_update=t_update, gain=gain, ecn=ecn)
+    if as_json:
+        print(json.dumps(done.record(), ensure_ascii=False))
+    else:
+        print_controller(done, NOT_IN_LINUX)
+
+
+@design.command(
+    "afd",
+    short_help="Gains for AFD, with their stability margins; the lines for a scenario.",
+    epilog="""Examples:
+
+\b
+sluicegate design afd --rate "100 Mbit/s" --flows 400
+sluicegate design afd --rate "10 Mbit/s" --flows 50 --q-ref 60 --ecn
+""",
+)
+@answers
+def design_afd(
+    rate: Annotated[str, typer.Option(help='Rate of the link, such as "100 Mbit/s".')],
+    flows: Flows,
+    q_ref: Annotated[int, typer.Option(metavar="PACKETS", help="The queue wanted.")] = 240,
+    packet_size: Annotated[str, typer.Option(help="Length of a typical packet.")] = "1000 B",
+    b: Annotated[int, typer.Option("--b", metavar="PACKETS", help="Packets in the shadow buffer.")] = 500,
+    w: Annotated[float, typer.Option(metavar="HZ", help="Samples of the queue in a second.")] = 160.0,
+    gain: Gain = 2 / 9,
+    ecn: Ecn = False,
+    as_json: Json = False,
+) -> None:
+    """Choose AFD's gains alpha and beta for a link and the flows in its shadow buffer. Left out, they follow both."""
+    from ..design import fair_share as designs
+
+    done = designs.design_afd(
+        rate=rate, flows=flows, q_ref=q_ref, packet_size=packet_size, b=b, w=w, gain=gain, ecn=ecn
+    )
+    if as_json:
+        print(json.dumps(done.record(), ensure_ascii=False))
+    else:
+        print_controller(done, NOT_IN_LINUX)
 
 
 def print_red(done: RedDesign, dev: str) -> None:
@@ -123,12 +194,11 @@ def delay(done: RedDesign, packets: float) -> str:
     return f"{fixed(done.delay_s(packets), 1e-3)} ms"
 
 
-def print_pi(done: PiDesign) -> None:
-    """Print the values with their rules, warnings, and the lines for a scenario and ns-2."""
+def print_controller(done: ControllerDesign, linux: str) -> None:
+    """Print the values with their rules, warnings, and the lines for a scenario; `linux`: why there are none for it."""
     rows = [[rule.name, f"{rule.value:.4g}", rule.why, rule.source] for rule in done.rules]
     print_table(["parameter", "value", "rule", "source"], rows)
     for warning in done.warnings:
         print(f"warning: {warning}")
     print(f"\nin a scenario:\n\n{done.scenario()}")
-    print("in Linux: not possible, it has no PI; pie is its successor")
-    print(f"\nin ns-2, before the links are made:\n\n{done.ns2()}", end="")
+    print(f"in Linux: not possible, {linux}")

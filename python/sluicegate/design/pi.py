@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from .. import _core
 from .._generated import Pi
 from ..quantities import duration, quantity
+from .controller import ControllerDesign, whole
 from .red import Rule
 
 LEAST_SAMPLES = 20
@@ -18,13 +19,10 @@ LEAST_SAMPLES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class PiDesign:
+class PiDesign(ControllerDesign):
     """Parameters of PI for a link, made by `design_pi`.
 
     Attributes:
-        queue: The discipline, for `dumbbell` and the like.
-        rules: Each value, with the rule it comes from.
-        warnings: What the values do not suit, in sentences.
         rate_bps: The link, bits per second.
         rtt_s: The round trip R, queueing included, in seconds.
         flows: The long flows N.
@@ -33,25 +31,13 @@ class PiDesign:
     """
 
     queue: Pi
-    rules: tuple[Rule, ...]
-    warnings: tuple[str, ...]
     rate_bps: int
     rtt_s: float
     flows: int
     packet_bytes: int
     c: float
 
-    def values(self) -> dict[str, float | str]:
-        """The parameters that were chosen, by name; the others have their defaults."""
-        queue = self.queue
-        names = ["q_ref", "a", "b", "w", "limit"] + (["action"] if queue.action == "mark" else [])
-        return {name: getattr(queue, name) for name in names}
-
-    def scenario(self) -> str:
-        """The tables [queue] and [queue.pi] of a scenario, as text."""
-        import tomli_w
-
-        return tomli_w.dumps({"queue": {"discipline": "pi", "pi": self.values()}})
+    chosen = ("q_ref", "a", "b", "w", "limit")
 
     def ns2(self) -> str:
         """Lines for ns-2, before its links are made."""
@@ -70,17 +56,8 @@ class PiDesign:
 
     def record(self) -> dict[str, object]:
         """Everything as plain values for JSON."""
-        return {
-            "rate_bps": self.rate_bps,
-            "rtt_s": self.rtt_s,
-            "flows": self.flows,
-            "packet_bytes": self.packet_bytes,
-            "queue": {"discipline": "pi"} | self.values(),
-            "rules": [vars(rule) for rule in self.rules],
-            "warnings": list(self.warnings),
-            "scenario": self.scenario(),
-            "ns2": self.ns2(),
-        }
+        given = {name: getattr(self, name) for name in ("rate_bps", "rtt_s", "flows", "packet_bytes", "c")}
+        return given | super().record() | {"ns2": self.ns2()}
 
 
 def design_pi(
@@ -105,9 +82,7 @@ def design_pi(
     rate_bps = quantity("rate", rate, "network.rate")
     r = quantity("rtt", rtt, "network.delay") / 1e9
     packet = quantity("packet_size", packet_size, "flows.0.packet_size")
-    for name, value in (("flows", flows), ("q_ref", q_ref)):
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10**9:
-            raise _core.ScenarioError(f"{name} = {value}: must be a whole number, from 1 to {10**9}")
+    whole(flows=flows, q_ref=q_ref)
     if not (isinstance(w, int | float) and math.isfinite(w) and 0 < w <= 1e9):
         raise _core.ScenarioError(f"w = {w}: must be above 0 and at most 1e9 Hz")
     c = rate_bps / (8 * packet)

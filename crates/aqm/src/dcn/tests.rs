@@ -154,7 +154,8 @@ fn a_flow_that_leaves_makes_room_for_another() {
 #[test]
 fn the_fair_share_follows_the_queue() {
     for (law, expected) in [(ControlLaw::Corrected, [93.0, 87.0]), (ControlLaw::Printed, [100.0, 100.0])] {
-        let params = DcnParams { a: Some(1.0), b: 2.0, q_ref: Size::Packets(3), p_ref_max: 100.0, law, ..defaults() };
+        let params =
+            DcnParams { a: Some(1.0), b: Some(2.0), q_ref: Size::Packets(3), p_ref_max: 100.0, law, ..defaults() };
         let mut harness = Harness::new(Dcn::new(params), 1);
         for (k, arrivals) in [5, 2].into_iter().enumerate() {
             (0..arrivals).for_each(|flow| harness.arrive(flow, 1000));
@@ -165,10 +166,29 @@ fn the_fair_share_follows_the_queue() {
     }
 }
 
+/// Gains that are not given follow the flows in HB: 128 updates in T_dec, and b = gain·128/N.
+#[test]
+fn the_gains_follow_the_flows_in_hb() {
+    let params = DcnParams { gain: 0.5, ..defaults() };
+    assert_eq!(params.gains(0), params.gains(1));
+    assert_eq!(params.gains(64), Gains { a: 0.875, b: 1.0 });
+    assert_eq!(params.gains(640).b, 0.1);
+    assert_eq!(DcnParams { b: Some(2.0), ..params.clone() }.gains(640), Gains { a: 1.75, b: 2.0 });
+    // In the queue: two flows in HB, and 10 packets above a target of 0. p_ref moves by −b·10, then by (a − b)·10.
+    let params = DcnParams { q_ref: Size::Packets(0), threshold: 0, p_ref_max: 1000.0, ..params };
+    let mut harness = Harness::new(Dcn::new(params.clone()), 1);
+    (0..5).for_each(|_| [1, 2].iter().for_each(|flow| harness.arrive(*flow, 1000)));
+    let Gains { a, b } = params.gains(2);
+    for moved in [10.0 * b, 10.0 * (2.0 * b - a)] {
+        harness.wait(params.t_update);
+        assert_eq!(harness.state("p_ref"), Some(1000.0 - moved));
+    }
+}
+
 /// An idle link asks for nothing, and p_ref is then what the clock would have made of it: 3 a tick, from 40.
 #[test]
 fn an_idle_link_is_quiet() {
-    let params = DcnParams { a: Some(1.0), b: 2.0, q_ref: Size::Packets(3), p_ref_max: 100.0, ..defaults() };
+    let params = DcnParams { a: Some(1.0), b: Some(2.0), q_ref: Size::Packets(3), p_ref_max: 100.0, ..defaults() };
     let mut harness = Harness::new(Dcn::new(params), 1);
     assert_eq!(harness.discipline.next_wakeup(), None);
     harness.wait(Span::from_secs(3_155_760_000));

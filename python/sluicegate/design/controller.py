@@ -1,0 +1,55 @@
+"""What designs of controllers have in common: a discipline, its chosen values with their rules, and warnings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from .. import _core
+from .._generated import Discipline
+from .red import Rule
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControllerDesign:
+    """Parameters of a discipline that holds a queue at its target.
+
+    Attributes:
+        queue: The discipline, for `dumbbell` and the like.
+        rules: Each value, with the rule it comes from.
+        warnings: What the values do not suit, in sentences.
+    """
+
+    queue: Discipline
+    rules: tuple[Rule, ...]
+    warnings: tuple[str, ...]
+
+    chosen: ClassVar[tuple[str, ...]]
+    """The parameters that a design chooses; all others keep their defaults."""
+
+    def values(self) -> dict[str, Any]:
+        """The parameters that were chosen, by name; the others have their defaults."""
+        names = [*self.chosen, *(["action"] if getattr(self.queue, "action", "") == "mark" else [])]
+        return {name: getattr(self.queue, name) for name in names}
+
+    def scenario(self) -> str:
+        """The tables [queue] and [queue.<discipline>] of a scenario, as text."""
+        import tomli_w
+
+        return tomli_w.dumps({"queue": {"discipline": self.queue.name, self.queue.name: self.values()}})
+
+    def record(self) -> dict[str, object]:
+        """Everything as plain values for JSON."""
+        return {
+            "queue": {"discipline": self.queue.name} | self.values(),
+            "rules": [vars(rule) for rule in self.rules],
+            "warnings": list(self.warnings),
+            "scenario": self.scenario(),
+        }
+
+
+def whole(**numbers: object) -> None:
+    """Raise `ScenarioError` unless all of these are whole numbers from 1 to 10⁹."""
+    for name, value in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10**9:
+            raise _core.ScenarioError(f"{name} = {value}: must be a whole number, from 1 to {10**9}")
