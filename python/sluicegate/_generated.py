@@ -2391,6 +2391,9 @@ class Link:
         delay: Its propagation delay. (default: 1 ms; Sluicegate)
         framing: What it sends around each packet: its time counts, its bytes do not. (B; default: 0 B; at least 0
             and at most 1000; IEEE 802.3: 38 B on Ethernet, gap and preamble included)
+        tx_ring: How much of what the queue has given up may wait for the transmitter, in a driver's ring below
+            the discipline, which does not see it. (packets; default: none: the queue is asked as the transmitter
+            falls free; at least 1; FreeBSD and Linux: drivers' transmit rings)
         managed: Whether the discipline of [queue] manages it; otherwise Drop Tail does. (default: true;
             Sluicegate)
         limit: Limit of its queue when the discipline of [queue] does not manage it. (packets; default: 1000;
@@ -2404,6 +2407,7 @@ class Link:
     rate: str
     delay: str = "1 ms"
     framing: int | str = "0 B"
+    tx_ring: int | str | None = None
     managed: bool = True
     limit: int | str = 1000
 
@@ -2418,6 +2422,9 @@ class Dumbbell:
             1999)
         framing: What the bottleneck sends around each packet: its time counts, its bytes do not. (B; default: 0
             B; at least 0 and at most 1000; IEEE 802.3: 38 B on Ethernet, gap and preamble included)
+        tx_ring: How much of what the queue has given up may wait for the transmitter, in a driver's ring below
+            the discipline, which does not see it. (packets; default: none: the queue is asked as the transmitter
+            falls free; at least 1; FreeBSD and Linux: drivers' transmit rings)
         access_rate: Rate of every host's access link. (default: 10 Mbit/s; above 0 bit/s; CHOKe 1999, Fig. 1)
         access_delay: Propagation delay of every host's access link, one way. (default: 0 s; chosen here: not
             stated by CHOKe 1999)
@@ -2432,6 +2439,7 @@ class Dumbbell:
     rate: str
     delay: str = "1 ms"
     framing: int | str = "0 B"
+    tx_ring: int | str | None = None
     access_rate: str = "10 Mbit/s"
     access_delay: str = "0 s"
     two_way: bool | None = None

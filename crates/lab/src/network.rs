@@ -12,6 +12,10 @@ params! {
         /// What the bottleneck sends around each packet: its time counts, its bytes do not.
         framing: Size = default(Size::Bytes(0)), unit("B"), range(Range::from(0.0).to(1000.0)),
             source("IEEE 802.3: 38 B on Ethernet, gap and preamble included");
+        /// How much of what the queue has given up may wait for the transmitter, in a driver's ring below the discipline, which
+        /// does not see it.
+        tx_ring: Option<Size> = optional("none: the queue is asked as the transmitter falls free"), unit("packets"),
+            range(Range::from(1.0)), source("FreeBSD and Linux: drivers' transmit rings");
         /// Rate of every host's access link.
         access_rate: Rate = default(Rate(10_000_000)), range(Range::POSITIVE), source("CHOKe 1999, Fig. 1");
         /// Propagation delay of every host's access link, one way.
@@ -41,6 +45,10 @@ params! {
         /// What it sends around each packet: its time counts, its bytes do not.
         framing: Size = default(Size::Bytes(0)), unit("B"), range(Range::from(0.0).to(1000.0)),
             source("IEEE 802.3: 38 B on Ethernet, gap and preamble included");
+        /// How much of what the queue has given up may wait for the transmitter, in a driver's ring below the discipline, which
+        /// does not see it.
+        tx_ring: Option<Size> = optional("none: the queue is asked as the transmitter falls free"), unit("packets"),
+            range(Range::from(1.0)), source("FreeBSD and Linux: drivers' transmit rings");
         /// Whether the discipline of [queue] manages it; otherwise Drop Tail does.
         managed: bool = default(true), source("Sluicegate");
         /// Limit of its queue when the discipline of [queue] does not manage it.

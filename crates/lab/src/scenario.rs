@@ -10,8 +10,8 @@ use crate::queueing::{Queueing, Unused, queue};
 use crate::section::{Section, json, typed};
 use crate::topology::{self, LinkSpec};
 use serde_json::{Map, Value as Json};
-use sluicegate_aqm::Proportional;
 use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
+use sluicegate_aqm::{Discipline, Proportional};
 use sluicegate_base::params::Table;
 use sluicegate_base::{Rate, Span, Stream, Time, Value};
 use sluicegate_netsim::{FlowPlan, Hop, LinePlan, LinkPlan, Plan};
@@ -167,25 +167,15 @@ impl Scenario {
     }
 
     fn link<E>(&self, spec: &LinkSpec, build_foreign: &mut Build<'_, E>) -> Result<LinkPlan, E> {
-        let LinkSpec { name, rate, delay, framing, .. } = spec.clone();
-        if let Some(limit) = spec.plain {
-            let queue = Box::new(DropTail::new(DropTailParams { limit }));
-            let (discipline, proportional) = ("drop_tail".into(), Proportional::default());
-            return Ok(LinkPlan {
-                name,
-                rate,
-                delay,
-                framing,
-                discipline,
-                queue,
-                monitored: false,
-                tx_ring: None,
-                proportional,
-            });
-        }
-        let (discipline, queue) = self.queue.build(&spec.name, spec.rate, build_foreign)?;
-        let proportional = self.queue.proportional();
-        Ok(LinkPlan { name, rate, delay, framing, discipline, queue, monitored: true, tx_ring: None, proportional })
+        let LinkSpec { name, rate, delay, framing, tx_ring, plain, .. } = spec.clone();
+        let monitored = plain.is_none();
+        let (discipline, queue, proportional): (_, Box<dyn Discipline<_>>, _) = if let Some(limit) = plain {
+            ("drop_tail".into(), Box::new(DropTail::new(DropTailParams { limit })), Proportional::default())
+        } else {
+            let (discipline, queue) = self.queue.build(&spec.name, spec.rate, build_foreign)?;
+            (discipline, queue, self.queue.proportional())
+        };
+        Ok(LinkPlan { name, rate, delay, framing, discipline, queue, monitored, tx_ring, proportional })
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) struct LinkSpec {
     pub rate: Rate,
     pub delay: Span,
     pub framing: u32,
+    pub tx_ring: Option<Size>,
     /// The limit of a plain queue; none for a link that the discipline under study manages.
     pub plain: Option<Size>,
 }
@@ -39,6 +40,7 @@ pub(crate) fn read(
             rate: params.rate,
             delay: params.delay,
             framing: params.framing.amount() as u32,
+            tx_ring: params.tx_ring,
             plain: None,
         };
         let mut links = vec![there];
@@ -65,7 +67,7 @@ pub(crate) fn read(
         let section = Section { document: section.document, path: &path, place: item.place, entries };
         section.refuse_unknown(&[Table::of::<NetworkLink>()], &[])?;
         let mut map = Map::new();
-        let LinkParams { name, from, to, rate, delay, framing, managed, limit } =
+        let LinkParams { name, from, to, rate, delay, framing, tx_ring, managed, limit } =
             fields::<NetworkLink>(&section, Rate(1_000_000), &mut map)?;
         if !names.insert(name.clone()) {
             return Err(section.error("name", &format!("two links are called {name:?}: names must differ")));
@@ -73,7 +75,7 @@ pub(crate) fn read(
         maps.push(Json::Object(map));
         let plain = (!managed).then_some(limit);
         let framing = framing.amount() as u32;
-        specs.push(LinkSpec { name, ends: Some((from, to)), rate, delay, framing, plain });
+        specs.push(LinkSpec { name, ends: Some((from, to)), rate, delay, framing, tx_ring, plain });
     }
     let mut map = Map::new();
     map.insert("links".to_owned(), Json::Array(maps));
