@@ -17,15 +17,15 @@ from sluicegate.experiments.engine import Experiment, Tables, run_experiments
 from sluicegate.experiments.run import run_text
 from sluicegate.papers.dcn2004 import PAPER, network, text_claims
 from sluicegate.papers.dcn2004.load import Amount, Calibration, Load, calibrate
-from sluicegate.papers.dcn2004.network import ALL, GENERAL, GENERAL_TCP, LOADS, LONG, users
+from sluicegate.papers.dcn2004.network import ALL, GENERAL, GENERAL_TCP, LOADS, users
 from sluicegate.papers.dcn2004.response_times import Distribution
 from sluicegate.papers.dcn2004.schemes import DROP_TAIL, PI_ECN, SCHEMES, UNCONGESTED
-from sluicegate.reproduce import Outcome, Settings, reproduce, run, study
+from sluicegate.reproduce import Outcome, Settings, reproduce, study
 from sluicegate.reproduce.claim import judge, numbered
 
 TINY = Settings(seeds=(1,), duration_s=8, warmup_s=3, sample_s=1)
 FIGURES = {
-    *(f"fig{number}" for number in (1, 2, *range(5, 21))), "table1", "table2", "targets", "law", "delays", "long",
+    *(f"fig{number}" for number in (1, 2, *range(5, 21))), "table1", "table2", "targets", "law", "delays",
 }  # fmt: skip
 
 
@@ -45,7 +45,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
         patch.setattr(network, "LINK_BPS", 10e6)
         patch.setattr(network, "GENERAL_BPS", (10.5e6, 9.1e6))
         patch.setattr(network, "UDP_BPS", 1e6)
-        patch.setattr(network, "LONGER", 3)
         return out, reproduce("dcn2004", out, settings=TINY)
 
 
@@ -56,7 +55,7 @@ def test_a_whole_reproduction_has_every_figure_and_check(made: tuple[Path, Outco
     assert {path.stem for path in (out / "figures").iterdir()} == FIGURES
     assert {path.stem for path in (out / "data").iterdir()} == FIGURES | {"loads"}
     assert [check["id"] for check in checks] == [verdict.check.id for verdict in outcome.verdicts]
-    assert len(checks) > 250
+    assert len(checks) > 230
     for check in checks:
         assert page.count(f'<tr id="check-{check["id"]}"') == 1
         assert check["measured"] is not None
@@ -116,28 +115,6 @@ def test_a_load_that_is_not_met_is_a_failed_check() -> None:
         ("loads-90", "reproduced"), ("loads-98", "failed"), ("loads-105", "reproduced"),
         ("loads-general-TCP", "reproduced"),
     ]  # fmt: skip
-
-
-def test_longer_runs_are_of_the_first_seed_and_not_longer_than_the_papers() -> None:
-    amounts = made_up((1, 2))
-    assert amounts.on_average(98) == (("flows.0.count", "2"), ("flows.1.count", "2"))
-    assert [(point["load"], point["scheme"]) for point in LONG.points] == [
-        (load, scheme) for load in (98, 105) for scheme in SCHEMES[1:]
-    ]
-    for point in LONG.points:
-        experiment = LONG.experiment(point, PAPER.short, amounts, LONG.needs)
-        assert list(experiment.by_seed) == [1]
-        assert dict(experiment.by_seed[1])["flows.0.count"] == "2"
-        assert dict(experiment.sets)["run.duration"] == "1200000 ms"
-    assert [figure.id for figure in PAPER.figures() if not figure.when(PAPER.full)] == ["long"]
-    assert all(figure.when(PAPER.short) for figure in PAPER.figures())
-
-
-def test_a_figure_is_made_only_when_it_applies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "paper", lambda _: replace(PAPER, prepare=None))
-    outcome = reproduce("dcn2004", tmp_path / "out", only=["long"], settings=PAPER.full)
-    assert outcome.verdicts == ()
-    assert not list((tmp_path / "out/figures").iterdir())
 
 
 def test_the_uncongested_runs_of_figures_are_those_of_calibration() -> None:

@@ -66,7 +66,7 @@ class Figure:
 
     `id`: names its files. `label`: as the paper numbers it. `source`: where the paper has it. `studies`: by the names
     under which chart and checks take their runs. `checks`: makes its checks. `caption`: what it shows,
-    `file`: where it is written. `order`: its place on the page. `when`: whether it is made with these settings.
+    `file`: where it is written. `order`: its place on the page.
     """
 
     id: str
@@ -79,7 +79,6 @@ class Figure:
     caption: str
     file: str
     order: float
-    when: Callable[[Settings], bool]
 
     def made(self, runs: Mapping[str, Runs]) -> list[Check]:
         """The checks that its runs give."""
@@ -105,15 +104,13 @@ def figure(
     label: str = "",
     id: str = "",
     after: float | None = None,
-    when: Callable[[Settings], bool] = lambda _: True,
     **studies: Study,
 ) -> Callable[[Checks], Figure]:
     """Decorate the function that yields a figure's checks.
 
     `number`: as the paper has it, or an id such as "bursts" for what has no figure; the page is in the order of
     numbers, and `after` says behind which one the others stand (default: at the end). `label`: what the page calls it
-    (default: Figure 9). `source`: where the paper has it (default: Fig. 9). `when`: whether it is made with these
-    settings (default: with all).
+    (default: Figure 9). `source`: where the paper has it (default: Fig. 9).
     """
 
     def decorate(function: Checks) -> Figure:
@@ -129,7 +126,6 @@ def figure(
             caption=inspect.cleandoc(function.__doc__ or ""),
             file=inspect.getfile(function),
             order=float(number) if isinstance(number, int) else 1e6 if after is None else after + 0.5,
-            when=when,
         )
 
     return decorate

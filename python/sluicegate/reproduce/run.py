@@ -114,8 +114,6 @@ def reproduce(
         settings = chosen.full if full else chosen.short
         if seeds is not None:
             settings = replace(settings, seeds=tuple(range(1, seeds + 1)))
-    figures = [figure for figure in figures if figure.when(settings)]
-    every = [figure for figure in chosen.figures() if figure.when(settings)]
     with Store(out) as store:
 
         def simulate(wanted: Sequence[Experiment], seeds: Sequence[int], what: str = "") -> Tables:
@@ -125,7 +123,7 @@ def reproduce(
         prepared = None
         if chosen.prepare is not None:  # what comes after it is not known yet, nor how long that takes
             prepared = chosen.prepare(settings, partial(simulate, what="first, what the runs need: "))
-        wanted = experiments(_studies(figures), _studies(every), settings, prepared)
+        wanted = experiments(_studies(figures), _studies(chosen.figures()), settings, prepared)
         tables = simulate(wanted, settings.seeds) if wanted else {}
         report = replace(made(chosen, figures, settings, prepared, tables), only=only)
         write_files(report, out)

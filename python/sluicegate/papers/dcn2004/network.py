@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -36,11 +35,8 @@ EACH_CONNECTION_BPS = 1.5e6
 """What a web user, and what one connection a second, send on average in their own direction, responses, headers and
 acknowledgements. Only the speed of calibration depends on them."""
 
-PAPER_S, PAPER_MEASURED_S = 7200.0, 5400.0
-"""The paper's runs take 120 minutes, of which 90 are measured."""
-
-LONGER = 10
-"""How many times as long the runs are that show what a longer run changes."""
+PAPER_MEASURED_S = 5400.0
+"""What is measured of the paper's runs: 90 of 120 minutes."""
 
 START_P: Mapping[Scheme, Mapping[Any, str]] = {
     PI: {90: "0.015", 98: "0.035", 105: "0.05"},
@@ -126,22 +122,6 @@ def users(calibration: Calibration | None, point: Point) -> dict[int, Sets]:
     return {each.seed: (*each.sets(), *p_0) for each in calibration.of(point["load"])}
 
 
-def of_first_seed(calibration: Calibration, point: Point) -> dict[int, Sets]:
-    """What makes the load in the long run, for the first seed alone."""
-    seed, sets = next(iter(users(calibration, point).items()))
-    return {seed: (*sets, *calibration.on_average(point["load"]))}
-
-
-def longer(settings: Settings) -> Settings:
-    """The length of the long runs."""
-    return replace(settings, duration_s=LONGER * settings.duration_s, warmup_s=LONGER * settings.warmup_s)
-
-
-def has_longer(settings: Settings) -> bool:
-    """Whether there are runs that are longer than these, but not than the paper's."""
-    return longer(settings).duration_s <= PAPER_S
-
-
 def with_udp(text: str, _: Point, __: Settings) -> str:
     """The scenario with an unresponsive flow beside the users."""
     return text.replace("[run]\n", f'[[flows]]\nkind = "udp"\nrate = "{UDP_BPS:.0f} bit/s"\n\n[run]\n')
@@ -160,7 +140,6 @@ def under(loads: Sequence[Any], schemes: Sequence[Scheme], **given: Any) -> Stud
 ALL = under(LOADS, SCHEMES)
 BEST_AT = {load: under([load], BEST) for load in LOADS}
 GENERAL_TCP = under([GENERAL], BEST)
-LONG = under(CONGESTED, SCHEMES[1:], settings=longer, by_seed=of_first_seed, cost=LONGER)
 
 
 def prepare(settings: Settings, simulate: Run) -> Calibration:
