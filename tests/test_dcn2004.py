@@ -25,7 +25,7 @@ from sluicegate.reproduce.claim import judge, numbered
 
 TINY = Settings(seeds=(1,), duration_s=8, warmup_s=3, sample_s=1)
 FIGURES = {
-    *(f"fig{number}" for number in (1, 2, *range(5, 21))), "table1", "table2", "targets", "law", "delays",
+    *(f"fig{number}" for number in (1, 2, *range(5, 21))), "table1", "table2", "targets", "law", "delays", "series",
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from ...reproduce import LINK, LINKS, UDP, Axis, Measure, Quantity, Rows, Runs, 
 from ...reproduce.measure import merge
 from ...reproduce.study import Point
 from .load import NEEDS, Calibration, Load, Run, calibrate
-from .response_times import CLASSES, LARGE_BYTES, Distribution
+from .response_times import CLASSES, LARGE_BYTES, Distribution, classes
 from .schemes import BEST, DROP_TAIL, PI, PI_240, PI_ECN, PI_ECN_240, SCHEMES, UNCONGESTED, Scheme
 
 LINK_BPS = 100e6
@@ -72,6 +72,18 @@ def _large(classes: pl.DataFrame) -> float:
     return float(classes.filter(pl.col("response_bytes_max") > LARGE_BYTES)["response_bytes"].sum())
 
 
+def _exchanges(classes: pl.DataFrame) -> float:
+    return Distribution.of_times(classes).total
+
+
+SERIES = {
+    "queue": ("time_s", "link", "queue_found_packets_mean"),
+    "state": ("time_s", "link", "name", "value"),
+    "flow_series": ("time_s", "flow", "throughput_bps", "arrivals_packets", "drops_packets", "marked_packets"),
+}
+"""What is kept of each run over time, from its beginning: a row for each sample."""
+
+
 MEASURES = {
     "loss": _loss(LINKS),
     "forward_loss": _loss(LINK, ", forward"),
@@ -79,8 +91,9 @@ MEASURES = {
     "throughput": ((_throughput(LINK) + _throughput(REVERSE)) / 2).as_("throughput", "Mbit/s"),
     "forward_throughput": _throughput(LINK, ", forward"),
     "reverse_throughput": _throughput(REVERSE, ", reverse"),
-    "exchanges": Rows("response_times").sum("exchanges"),
+    "exchanges": each_run(_exchanges, **CLASSES),
     "queue": LINKS.mean("queue_packets_mean").as_("mean queue", "packets"),
+    "tail_drops": LINKS.sum("drops_tail").as_("tail drops", "packets"),
     # One number for a curve of response times where schemes are put in order: the area over it as the paper draws it.
     "capped": _capped(float("inf")),
     "small_capped": _capped(LARGE_BYTES, " of responses of 100,000 bytes or less"),
@@ -133,7 +146,13 @@ UDP_THROUGHPUT = {"udp": mbps(UDP.sum("throughput_bps"), "what UDP gets")}
 def under(loads: Sequence[Any], schemes: Sequence[Scheme], **given: Any) -> Study:
     """Each of these schemes under each of these loads. `given`: what differs from the usual arguments of a study."""
     keys = {"load": Axis("", "%", "offered load")}
-    usual: dict[str, Any] = {"keys": keys, "measure": MEASURES, "by_seed": users, "tables": CLASSES}
+    usual: dict[str, Any] = {
+        "keys": keys,
+        "measure": MEASURES,
+        "by_seed": users,
+        "tables": CLASSES | SERIES,
+        "derive": classes,
+    }
     return Study("dcn2004_tcp" if GENERAL in loads else "dcn2004", **usual | given, load=loads, scheme=schemes)
 
 
