@@ -87,12 +87,20 @@ class Figure:
 
 @dataclass(frozen=True)
 class Made:
-    """A figure with what the runs gave."""
+    """A figure with what the runs gave. `note`: what has to be known of them. `short`: the same of the short runs,
+    where it is of runs at full length that are kept."""
 
     figure: Figure
     caption: str
     drawing: Drawing | None
     verdicts: tuple[Verdict, ...]
+    note: str = ""
+    short: Made | None = None
+
+    @property
+    def beside(self) -> Mapping[str, Verdict]:
+        """What the short runs came to, by the ids of checks."""
+        return {verdict.check.id: verdict for verdict in self.short.verdicts} if self.short else {}
 
 
 def figure(
@@ -151,6 +159,8 @@ class Paper:
     the one to show. `prepare`: what has to be found out before the studies can run; it is given the settings and a
     function that simulates, and its result reaches `Study.by_seed` and figures whose checks take `prepared`. `summary`:
     a sentence or two on what came out, from all verdicts. `tables`: what else is to be kept as data, by name.
+    `kept`: the folder of runs at full length (default: `kept` beside the paper's files; see `kept.py`). `restore`: what
+    was prepared for them, from their settings and its `frame()`.
     """
 
     name: str
@@ -166,6 +176,8 @@ class Paper:
     tables: Callable[[Any], Mapping[str, pl.DataFrame]] | None = None
     provenance: Mapping[str, str] = field(default_factory=dict)
     package: str = ""
+    kept: Path | None = None
+    restore: Callable[[Settings, pl.DataFrame], Any] | None = None
 
     def figures(self) -> list[Figure]:
         """Its figures, in the order of the page. Raises ValueError when two have the same id."""
@@ -184,6 +196,11 @@ class Paper:
     def folder(self) -> Path:
         """Where its files are."""
         return Path(str(self._package().__file__)).parent
+
+    @property
+    def kept_folder(self) -> Path:
+        """Where runs at full length are kept, if any are."""
+        return self.kept or self.folder / "kept"
 
     def _package(self) -> ModuleType:
         return import_module(self.package or f"sluicegate.papers.{self.name}")

@@ -121,6 +121,7 @@ class Study:
         settings: Callable[[Settings], Settings] = lambda settings: settings,
         by_seed: Callable[[Any, Point], Mapping[int, Sets]] | None = None,
         keep: Callable[..., bool] | None = None,
+        about: str = "",
         **axes: Sequence[Any],
     ) -> None:
         """Describe a study; nothing runs yet.
@@ -132,10 +133,12 @@ class Study:
         kept of the first seed alone. `derive`: makes tables from those of a run, in the process that ran it; it may
         take `settings`. `edit`: changes the scenario's text at a point. `settings`: from the paper's to the study's
         own. `by_seed`: overrides of single seeds, from what the paper has prepared and the point.
+        `about`: its runs in words, where another study of the paper has others at the same points.
         """
         self.scenario, self.keys, self.measure, self.sets = scenario, dict(keys or {}), dict(measure or {}), sets
         self.tables = {name: frozenset(columns) for name, columns in (tables or {}).items()}
         self.once, self.derive, self.edit, self.settings, self.by_seed = once, derive, edit, settings, by_seed
+        self.about = about
         self.axes = {name: tuple(values) for name, values in axes.items()}
         grid = (dict(zip(self.axes, values, strict=True)) for values in product(*self.axes.values()))
         self.points: tuple[Point, ...] = tuple(point for point in grid if keep is None or keep(**point))
@@ -153,6 +156,10 @@ class Study:
     def label(self, point: Point) -> str:
         """A point in words."""
         return ", ".join(label_of(value, self.keys.get(name)) for name, value in point.items())
+
+    def name(self, point: Point) -> str:
+        """A point in words that no other point of the paper has, unless its runs are the same."""
+        return ", ".join(part for part in (self.label(point), self.about) if part)
 
     def overrides(self, point: Point) -> Sets:
         """What a point changes in the scenario."""

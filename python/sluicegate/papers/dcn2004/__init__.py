@@ -9,7 +9,7 @@ share, `response_times` makes distributions of what they count, and `tables` hol
 from __future__ import annotations
 
 from ...reproduce import Choice, Paper, Settings
-from .network import prepare
+from .network import prepare, restore
 
 PAPER = Paper(
     name="dcn2004",
@@ -20,6 +20,7 @@ PAPER = Paper(
     full=Settings(seeds=(1,), duration_s=7200, warmup_s=1800, sample_s=60),  # the paper's
     scenario="dcn2004",
     prepare=prepare,
+    restore=restore,
     provenance={"Comparisons": "schemes are compared run by run, with the same users and the same draws"},
     commands=(
         "sluicegate run dcn2004 --set queue.discipline=drop_tail --set queue.limit=240",

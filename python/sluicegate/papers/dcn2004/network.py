@@ -11,7 +11,7 @@ from ...experiments.engine import Sets
 from ...reproduce import LINK, LINKS, UDP, Axis, Measure, Quantity, Rows, Runs, Settings, Study, each_run, mbps, percent
 from ...reproduce.measure import merge
 from ...reproduce.study import Point
-from .load import NEEDS, Calibration, Load, Run, calibrate
+from .load import NEEDS, Amount, Calibration, Load, Run, calibrate
 from .response_times import CLASSES, LARGE_BYTES, Distribution, classes
 from .schemes import BEST, DROP_TAIL, PI, PI_240, PI_ECN, PI_ECN_240, SCHEMES, UNCONGESTED, Scheme
 
@@ -146,14 +146,9 @@ UDP_THROUGHPUT = {"udp": mbps(UDP.sum("throughput_bps"), "what UDP gets")}
 def under(loads: Sequence[Any], schemes: Sequence[Scheme], **given: Any) -> Study:
     """Each of these schemes under each of these loads. `given`: what differs from the usual arguments of a study."""
     keys = {"load": Axis("", "%", "offered load")}
-    usual: dict[str, Any] = {
-        "keys": keys,
-        "measure": MEASURES,
-        "by_seed": users,
-        "tables": CLASSES | SERIES,
-        "derive": classes,
-    }
-    return Study("dcn2004_tcp" if GENERAL in loads else "dcn2004", **usual | given, load=loads, scheme=schemes)
+    usual: dict[str, Any] = {"measure": MEASURES, "by_seed": users, "tables": CLASSES | SERIES, "derive": classes}
+    scenario = "dcn2004_tcp" if GENERAL in loads else "dcn2004"
+    return Study(scenario, keys=keys, **usual | given, load=loads, scheme=schemes)
 
 
 ALL = under(LOADS, SCHEMES)
@@ -164,6 +159,16 @@ GENERAL_TCP = under([GENERAL], BEST)
 def prepare(settings: Settings, simulate: Run) -> Calibration:
     """How many users, and how many connections, make each load for each seed."""
     return calibrate([_offered(settings, load) for load in (*LOADS, GENERAL)], settings.seeds, simulate)
+
+
+def restore(settings: Settings, frame: pl.DataFrame) -> Calibration:
+    """What `prepare` found with these settings, from the frame of it."""
+    loads = {f"{load}": _offered(settings, load) for load in (*LOADS, GENERAL)}
+    return Calibration(tuple(
+        Amount(loads[row["load"]], row["seed"], (row["forward"], row["reverse"]),
+               (row["forward_bps"], row["reverse_bps"]), row["rounds"])
+        for row in frame.iter_rows(named=True)
+    ))  # fmt: skip
 
 
 def _offered(settings: Settings, load: Any) -> Load:

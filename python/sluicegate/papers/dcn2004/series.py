@@ -37,9 +37,8 @@ def draw(data: pl.DataFrame, warmup_s: float) -> Drawn:
     """The drawing alone."""
     drawn, rows = plot.panels(2, len(CONTROLLED), height=2.4, share_y=False)
     for column, (scheme, (name, label, target)) in enumerate(CONTROLLED.items()):
-        for axes, which, unit in zip(
-            (rows[0][column], rows[1][column]), ("queue", name), ("packets", label), strict=True
-        ):
+        for row, which, unit in ((0, "queue", "packets"), (1, name, label)):
+            axes = rows[row][column]
             for load, color in zip(CONGESTED, (plot.SKY, plot.BLUE), strict=True):
                 for link, line in (("bottleneck", "-"), ("reverse", ":")):
                     part = data.filter(scheme=scheme.label, load=load, link=link, name=which)
@@ -58,8 +57,8 @@ def draw(data: pl.DataFrame, warmup_s: float) -> Drawn:
 @figure("series", "Queues over the whole run", label="Over time", source="beside Sec. 3.2", after=20, chart=over_time,
         runs=controlled, dcn=dcn)  # fmt: skip
 def series(runs: Runs, dcn: Runs) -> Iterator[Check]:
-    """Above: the queue that packets find, means of {sample} s. Below: the value that the scheme adjusts, every {sample} s.
-    Seed {seed}; shaded: warm-up."""
+    """Above: the queue that packets find, means of {sample} s. Below: the value that the scheme adjusts, every
+    {sample} s. Seed {seed}; shaded: warm-up."""
     for load in LOADS:
         at = dcn.at(load=load)
         least = 12 if load in CONGESTED else None

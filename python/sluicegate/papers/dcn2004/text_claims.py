@@ -19,8 +19,8 @@ FAR = tuple((f"flows.{at}.{key}", value) for at in (0, 1) for key, value in (("r
 pi_targets = under(CONGESTED, (DROP_TAIL, PI, PI_240, PI_ECN, PI_ECN_240))
 both_laws = under(CONGESTED, (DROP_TAIL, DCN, PRINTED_LAW))
 tables = under(LOADS, (DCN, RIO_PS))
-with_unresponsive = under([90], (DROP_TAIL, DCN), edit=with_udp, measure=UDP_THROUGHPUT)
-far = under([98], (DROP_TAIL, PI_ECN, DCN), sets=FAR)
+with_unresponsive = under([90], (DROP_TAIL, DCN), edit=with_udp, measure=UDP_THROUGHPUT, about="with UDP")
+far = under([98], (DROP_TAIL, PI_ECN, DCN), sets=FAR, about="delays each way")
 
 
 @figure("targets", "PI with a longer queue", label="Targets", source="Sec. 5", after=20, chart=Distributions(),
