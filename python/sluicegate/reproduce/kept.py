@@ -1,16 +1,17 @@
 """Runs at full length, kept with a paper as data: what a reproduction with short runs shows beside its own.
 
 The folder `kept` of a paper holds the tables that its figures need of such runs, `prepared.parquet` (what had to be
-found out first), and `kept.json`: version, lengths, seeds, and for each run its name and its id. A run is found by its
-name. Its id, a hash of scenario, overrides and lengths, says whether the same would be run today. If not, or if the
-version is another, the page says so; nothing fails.
+found out first), and `kept.json`: version, lengths, seeds, and for each point its name and a digest of its scenarios.
+A point is found by its name, and the digest says whether the same would be run today. If not, or if the version is
+another, the page says so; nothing fails.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,9 +20,10 @@ import polars as pl
 
 from .. import _core
 from ..experiments.engine import Store, run_experiments
+from ..experiments.job import check
 from ..io import staged, write_json, write_parquet
 from .figure import Figure, Paper
-from .study import Runs, Settings, Study, experiments
+from .study import Point, Runs, Settings, Study, experiments
 
 if TYPE_CHECKING:
     from ..experiments.engine import Tables
@@ -44,15 +46,16 @@ class Measured:
 
 @dataclass(frozen=True)
 class Kept(Measured):
-    """What is kept with a paper. `version`: of Sluicegate, that ran it. `ids`: the experiment of each run by name."""
+    """What is kept with a paper, its tables with names for experiments. `version`: of Sluicegate, that ran it.
+    `scenarios`: the digest of each point's by name."""
 
     version: str
-    ids: dict[str, str]
+    scenarios: dict[str, str]
 
     def has(self, figure: Figure) -> bool:
         """Whether all runs of a figure are there, with the tables and columns that it needs."""
         return all(
-            all(study.name(point) in self.ids for point in study.points)
+            all(study.name(point) in self.scenarios for point in study.points)
             and all(columns <= set(self.tables[name].columns) if name in self.tables else False
                     for name, columns in study.needs.items())
             for study in figure.studies.values()
@@ -60,7 +63,7 @@ class Kept(Measured):
 
     def runs(self, study: Study) -> Runs:
         """Those of a study, found by name: they count as what would be run today."""
-        ids = {self.ids[study.name(point)]: study.id(point, self.settings, self.prepared) for point in study.points}
+        ids = {study.name(point): study.id(point, self.settings, self.prepared) for point in study.points}
         tables = {
             name: self.tables[name].filter(pl.col("experiment").is_in(list(ids))).with_columns(
                 pl.col("experiment").replace(ids))
@@ -71,10 +74,11 @@ class Kept(Measured):
     def changed(self, figure: Figure, full: Settings) -> list[str]:
         """The runs of a figure whose parameters, scenario or lengths are others than today's, by name. `full`: the
         paper's settings."""
+        today = replace(full, seeds=self.settings.seeds)
         points = ((study, point) for study in figure.studies.values() for point in study.points)
         return sorted({
             study.name(point) for study, point in points
-            if self.ids[study.name(point)] != study.id(point, full, self.prepared)
+            if self.scenarios[study.name(point)] != _scenario(study, point, today, self.prepared)
         })  # fmt: skip
 
     def note(self, figure: Figure, full: Settings) -> str:
@@ -86,6 +90,13 @@ class Kept(Measured):
         if self.version != _core.version():
             told = f"by Sluicegate {self.version}{', ' if told else ''}{told}"
         return f"Full length: measured {told}." if told else ""
+
+
+def _scenario(study: Study, point: Point, settings: Settings, prepared: Any) -> str:
+    """A digest of what a point is for all seeds: its scenarios with every default filled in."""
+    experiment = study.experiment(point, settings, prepared, {})
+    resolved = [check(experiment, seed).resolved for seed in settings.seeds]
+    return hashlib.sha256(json.dumps(resolved, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def studies_of(figures: Sequence[Figure]) -> list[Study]:
@@ -114,18 +125,23 @@ def keep(chosen: Paper, out: Path, settings: Settings) -> Path:
 
     with Store(out) as store:
         found = measured(chosen, chosen.figures(), settings, there)
-    ids: dict[str, str] = {}
+    names: dict[str, str] = {}
+    scenarios: dict[str, str] = {}
     for study in studies_of(chosen.figures()):
         for point in study.points:
             name, id_ = study.name(point), study.id(point, settings, found.prepared)
-            if ids.setdefault(name, id_) != id_:
-                raise ValueError(f"two kept runs are called {name!r}: name one of their studies")
-    tables = found.tables if found.prepared is None else {**found.tables, PREPARED: found.prepared.frame()}
+            if name in scenarios and names.get(id_) != name:
+                raise ValueError(f"two runs are called {name!r}: say what one of their studies is about")
+            names[id_], scenarios[name] = name, _scenario(study, point, settings, found.prepared)
+    renamed = pl.col("experiment").replace(names)
+    tables = {name: table.with_columns(renamed) for name, table in found.tables.items()}
+    if found.prepared is not None:
+        tables[PREPARED] = found.prepared.frame()
     folder = chosen.kept_folder
     with staged(folder) as stage:
         for name, table in tables.items():
             write_parquet(table, stage / f"{name}.parquet")
-        write_json(stage / INDEX, {"version": _core.version(), "settings": asdict(settings), "ids": ids})
+        write_json(stage / INDEX, {"version": _core.version(), "settings": asdict(settings), "scenarios": scenarios})
     return folder
 
 
@@ -139,4 +155,4 @@ def read(chosen: Paper) -> Kept | None:
     tables = {path.stem: pl.read_parquet(path) for path in sorted(folder.glob("*.parquet"))}
     frame = tables.pop(PREPARED, None)
     prepared = None if chosen.restore is None or frame is None else chosen.restore(settings, frame)
-    return Kept(settings, prepared, tables, index["version"], index["ids"])
+    return Kept(settings, prepared, tables, index["version"], index["scenarios"])
