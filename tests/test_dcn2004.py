@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,22 +19,24 @@ from sluicegate.experiments.engine import Experiment, Tables, run_experiments
 from sluicegate.experiments.run import run_text
 from sluicegate.papers.dcn2004 import PAPER, network, text_claims
 from sluicegate.papers.dcn2004.load import Amount, Calibration, Load, calibrate
-from sluicegate.papers.dcn2004.network import ALL, GENERAL, GENERAL_TCP, LOADS, LONG, users
+from sluicegate.papers.dcn2004.network import ALL, GENERAL, GENERAL_TCP, LOADS, SERIES, users
 from sluicegate.papers.dcn2004.response_times import Distribution
-from sluicegate.papers.dcn2004.schemes import DROP_TAIL, PI_ECN, SCHEMES, UNCONGESTED
-from sluicegate.reproduce import Outcome, Settings, reproduce, run, study
+from sluicegate.papers.dcn2004.schemes import DCN, DROP_TAIL, PI_ECN, SCHEMES, UNCONGESTED
+from sluicegate.reproduce import Outcome, Paper, Settings, reproduce, study
 from sluicegate.reproduce.claim import judge, numbered
+from sluicegate.reproduce.kept import keep, read
 
 TINY = Settings(seeds=(1,), duration_s=8, warmup_s=3, sample_s=1)
+SOME = ("fig9", "fig20", "series", "unresponsive", "loads")
+SHORTER = Settings(seeds=(1, 2), duration_s=7, warmup_s=2, sample_s=1)
 FIGURES = {
-    *(f"fig{number}" for number in (1, 2, *range(5, 21))), "table1", "table2", "targets", "law", "delays", "long",
+    *(f"fig{number}" for number in (1, 2, *range(5, 21))), "table1", "table2", "targets", "law", "delays", "series",
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
-    """The whole reproduction with a tenth of the link and of the users, for a few seconds; checks may fail."""
-    out = tmp_path_factory.mktemp("made") / "dcn2004"
+@contextmanager
+def a_tenth() -> Iterator[None]:
+    """A tenth of the link and of the users."""
     original = api.bundled_scenario
 
     def read(name: str) -> tuple[str, str]:
@@ -45,8 +49,25 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
         patch.setattr(network, "LINK_BPS", 10e6)
         patch.setattr(network, "GENERAL_BPS", (10.5e6, 9.1e6))
         patch.setattr(network, "UDP_BPS", 1e6)
-        patch.setattr(network, "LONGER", 3)
-        return out, reproduce("dcn2004", out, settings=TINY)
+        yield
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
+    """The whole reproduction of a tenth, for a few seconds; checks may fail."""
+    out = tmp_path_factory.mktemp("made") / "dcn2004"
+    with a_tenth():
+        return out, reproduce(replace(PAPER, full=TINY, kept=out / "nothing"), out, full=True)
+
+
+@pytest.fixture(scope="module")
+def beside(made: tuple[Path, Outcome]) -> tuple[Paper, Path, Outcome]:
+    """Its runs kept, as those at full length, and shorter runs beside them."""
+    out = made[0].parent / "short"
+    paper = replace(PAPER, full=TINY, short=SHORTER, kept=made[0].parent / "kept")
+    with a_tenth():
+        keep(paper, made[0], paper.full)
+        return paper, out, reproduce(paper, out, only=SOME)
 
 
 def test_a_whole_reproduction_has_every_figure_and_check(made: tuple[Path, Outcome]) -> None:
@@ -56,10 +77,81 @@ def test_a_whole_reproduction_has_every_figure_and_check(made: tuple[Path, Outco
     assert {path.stem for path in (out / "figures").iterdir()} == FIGURES
     assert {path.stem for path in (out / "data").iterdir()} == FIGURES | {"loads"}
     assert [check["id"] for check in checks] == [verdict.check.id for verdict in outcome.verdicts]
-    assert len(checks) > 250
+    assert len(checks) > 240
     for check in checks:
         assert page.count(f'<tr id="check-{check["id"]}"') == 1
         assert check["measured"] is not None
+
+
+def test_kept_runs_are_judged_and_short_ones_stand_beside(
+    made: tuple[Path, Outcome], beside: tuple[Paper, Path, Outcome]
+) -> None:
+    _, out, outcome = beside
+    full = {check["id"]: check for check in json.loads((made[0] / "checks.json").read_text("utf-8"))}
+    both = json.loads(next(out.glob("checks-*.json")).read_text("utf-8"))
+    for check in both:
+        assert {key: value for key, value in check.items() if key != "short"} == full[check["id"]]
+    assert sum(check["short"]["measured"] != check["measured"] for check in both) > len(both) / 2
+    drawn = {"fig9", "fig20", "series"}
+    assert {path.stem for path in (out / "figures").iterdir()} == drawn | {f"{id_}-short" for id_ in drawn}
+    page = outcome.page.read_text("utf-8")
+    assert page.count('<th class="n">Full length</th><th class="n">Short run</th>') == page.count('class="figure')
+    assert page.count("The same of the short run") == 4, "the calibration's table too"
+    for told in ("8 s for each run", "seeds: 1 (one seed", "7 s for each run", "seeds: 1 to 2 (2 runs"):
+        assert told in page
+    assert '<p class="note">' not in page
+    ids = [check["id"] for check in both]
+    assert list(outcome.record) == [*ids, *(f"short:{id_}" for id_ in ids)]
+
+
+def test_kept_runs_of_other_parameters_or_versions_are_labelled_and_missing_ones_fall_back(
+    beside: tuple[Paper, Path, Outcome], tmp_path: Path
+) -> None:
+    paper, out, _ = beside
+    for file in paper.kept_folder.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    index = json.loads((tmp_path / "kept.json").read_text("utf-8"))
+    other = index | {"version": "0.0.1", "scenarios": dict(index["scenarios"])}
+    del other["scenarios"]["90 %, DCN"]
+
+    def page(index: dict[str, Any], paper: Paper, figure: str) -> str:
+        (tmp_path / "kept.json").write_text(json.dumps(index), "utf-8")
+        with a_tenth():
+            reproduce(replace(paper, kept=tmp_path), out, only=[figure], redraw=True)
+        return (out / f"report-{figure}.html").read_text("utf-8")
+
+    assert "Full length: measured by Sluicegate 0.0.1." in page(other, paper, "fig20")
+    missing = page(other, paper, "fig9")
+    assert "Short runs: none at full length are kept for this figure." in missing
+    assert "<th" in missing
+    assert "Full length</th>" not in missing
+    longer = replace(paper, full=replace(TINY, duration_s=9))
+    told = page(index, longer, "unresponsive")
+    assert "with other parameters than today&#39;s: 90 %, DCN, with UDP; 90 %, Drop Tail, with UDP." in told
+
+
+@pytest.mark.parametrize("whose", ["a tenth", "package"])
+def test_a_kept_run_begins_as_the_same_run_does_today(whose: str, request: pytest.FixtureRequest) -> None:
+    """Where version and parameters are today's; otherwise the report only has to say so."""
+    paper = PAPER if whose == "package" else request.getfixturevalue("beside")[0]
+    with a_tenth() if whose == "a tenth" else nullcontext():
+        kept = read(paper)
+        if kept is None:
+            pytest.skip("nothing is kept")
+        figure = next(figure for figure in paper.figures() if figure.id == "series")
+        if kept.note(figure, paper.full):
+            return
+        point = {"load": 98, "scheme": DCN}
+        until_s = 2 * kept.settings.sample_s
+        first = replace(kept.settings, duration_s=until_s, warmup_s=0)
+        needs = {name: frozenset(columns) for name, columns in SERIES.items()}
+        again = ALL.experiment(point, first, kept.prepared, needs)
+        done = run_experiments([again], kept.settings.seeds[:1])
+        then = kept.runs(ALL).at(**point)
+    for name, columns in SERIES.items():
+        found = then.rows(name).filter(pl.col("seed") == kept.settings.seeds[0], pl.col("time_s") <= until_s)
+        assert found.height >= 4
+        assert found.select(columns).equals(done[name].select(columns)), name
 
 
 def test_calibration_stands_beside_the_results(made: tuple[Path, Outcome]) -> None:
@@ -116,28 +208,6 @@ def test_a_load_that_is_not_met_is_a_failed_check() -> None:
         ("loads-90", "reproduced"), ("loads-98", "failed"), ("loads-105", "reproduced"),
         ("loads-general-TCP", "reproduced"),
     ]  # fmt: skip
-
-
-def test_longer_runs_are_of_the_first_seed_and_not_longer_than_the_papers() -> None:
-    amounts = made_up((1, 2))
-    assert amounts.on_average(98) == (("flows.0.count", "2"), ("flows.1.count", "2"))
-    assert [(point["load"], point["scheme"]) for point in LONG.points] == [
-        (load, scheme) for load in (98, 105) for scheme in SCHEMES[1:]
-    ]
-    for point in LONG.points:
-        experiment = LONG.experiment(point, PAPER.short, amounts, LONG.needs)
-        assert list(experiment.by_seed) == [1]
-        assert dict(experiment.by_seed[1])["flows.0.count"] == "2"
-        assert dict(experiment.sets)["run.duration"] == "1200000 ms"
-    assert [figure.id for figure in PAPER.figures() if not figure.when(PAPER.full)] == ["long"]
-    assert all(figure.when(PAPER.short) for figure in PAPER.figures())
-
-
-def test_a_figure_is_made_only_when_it_applies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "paper", lambda _: replace(PAPER, prepare=None))
-    outcome = reproduce("dcn2004", tmp_path / "out", only=["long"], settings=PAPER.full)
-    assert outcome.verdicts == ()
-    assert not list((tmp_path / "out/figures").iterdir())
 
 
 def test_the_uncongested_runs_of_figures_are_those_of_calibration() -> None:

@@ -177,7 +177,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
 
 def test_a_run_is_known_by_what_it_depends_on_and_not_by_its_label(made: Callable[..., int]) -> None:
     assert made(PLAIN, seeds=(1, 2)) == 2
-    assert made(replace(PLAIN, id="another label", cost=7), seeds=(2, 1)) == 0
+    assert made(replace(PLAIN, id="another label"), seeds=(2, 1)) == 0
     assert made(replace(PLAIN, text=f"# a remark\n{SMALL}")) == 0
     assert made(replace(PLAIN, sets=(("run.seed", "9"),))) == 0, "the seed is the engine's"
     assert made(replace(PLAIN, keep={"links": ("link",)})) == 1

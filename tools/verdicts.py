@@ -19,9 +19,8 @@ def main() -> None:
     """Record the papers that are named, or all."""
     for name in sys.argv[1:] or PAPERS:
         outcome = reproduce(name, Path("out", name))
-        verdicts = {verdict.check.id: verdict.name for verdict in outcome.verdicts}
-        (outcome.paper.folder / RECORD).write_text(json.dumps(verdicts, indent=1) + "\n", "utf-8")
-        print(f"{name}: {len(verdicts)} verdicts, {len(outcome.changed)} changed")
+        (outcome.paper.folder / RECORD).write_text(json.dumps(outcome.record, indent=1) + "\n", "utf-8")
+        print(f"{name}: {len(outcome.record)} verdicts, {len(outcome.changed)} changed")
         for id_, (was, now) in outcome.changed.items():
             print(f"  {id_}: {was} → {now}")
 

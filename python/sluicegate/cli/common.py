@@ -149,11 +149,11 @@ RunsProgress = Callable[[int, int, str], None]
 
 @contextmanager
 def many_runs(
-    quiet: bool, out: Path | None, jobs: int | None, cluster: str | None, *, weighted: bool = False
+    quiet: bool, out: Path | None, jobs: int | None, cluster: str | None, *, in_parts: bool = False
 ) -> Iterator[RunsProgress]:
     """Provide the progress of many runs, shown as a bar; when they are cut short, say how many are kept in `out`.
 
-    `weighted`: what is done is told in costs, so that it is no number of runs.
+    `in_parts`: progress is of one part of the work at a time, so that it does not count all runs.
     A cluster that cannot go on ends the program with exit code 1. Raises `Refusal` for both `jobs` and `cluster`.
     """
     if cluster is not None and jobs is not None:
@@ -175,7 +175,7 @@ def many_runs(
             if isinstance(error, ClusterError):
                 print(f"error: {in_options(str(error))}", file=sys.stderr)
             if ended and out is not None and not quiet:
-                which = "the runs that ended are" if weighted else f"{ended} of {missing} runs ended and are"
+                which = "the runs that ended are" if in_parts else f"{ended} of {missing} runs ended and are"
                 print(f"{which} kept in {out}; the same command runs the rest", file=sys.stderr)
             if isinstance(error, ClusterError):
                 raise typer.Exit(1) from None

@@ -62,7 +62,7 @@ def reproduce(
         raise Refusal("--only: name one paper; figures belong to papers")
     given = {"full": full, "seeds": seeds, "redraw": redraw, "jobs": jobs, "cluster": cluster}
     try:
-        with many_runs(quiet, out, jobs, cluster, weighted=True) as progress:
+        with many_runs(quiet, out, jobs, cluster, in_parts=True) as progress:
             if name == "all":
                 outcomes = reproduce_all(out, list(PAPERS), progress=progress, **given)
             else:

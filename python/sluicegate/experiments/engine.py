@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 Progress = Callable[[int, int, str], object]
-"""Called with the cost of the runs done and of all that were missing, and the id of the experiment whose run has just
+"""Called with the number of runs done and of all that were missing, and the id of the experiment whose run has just
 ended; may raise to end the work."""
 
 
@@ -101,7 +101,7 @@ def run_experiments(
     discipline is written in Python. `executor`: runs them instead; it is left open. `cluster`: so does the Dask
     cluster with its scheduler at this address. `store`: keeps each run as it ends; what is there already is not run
     again. `kept_only`: raise `MissingRuns` rather than run anything. `progress` is called in this thread after each
-    run, with the costs of what is done and of all that was missing.
+    run, with the numbers of what is done and of all that was missing.
 
     Every experiment is checked before any is run. An exception of a run, of `progress`, or a KeyboardInterrupt cancels
     what is left and is raised. Raises ValueError when two experiments share an id, there is no seed, less than one job,
@@ -131,12 +131,10 @@ def run_experiments(
             processes = executor is None and _needs_processes(tasks)
             results = stack.enter_context(finished(work, tasks, jobs, executor, processes))
             names = list(missing)
-            spent, total = 0, sum(experiment.cost for _, experiment in todo)
-            for index, kept in results:
+            for done, (index, kept) in enumerate(results, 1):
                 store.add(names[index], kept)
-                spent += todo[index][1].cost
                 if progress is not None:
-                    progress(spent, total, todo[index][1].id)
+                    progress(done, len(todo), todo[index][1].id)
         return _stack(runs, keys, store)
 
 

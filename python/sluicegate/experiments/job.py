@@ -67,7 +67,6 @@ class Experiment:
     handed it.
     `once`: tables that are kept of the first seed alone, because they are large and one run of them is drawn.
     `by_seed`: further overrides of single seeds; if there are any, only these seeds are run.
-    `cost`: how many times as long as others it runs, for the progress that is told.
     `checked`: what `check` makes of it, when that is known already.
     """
 
@@ -80,7 +79,6 @@ class Experiment:
     derive: Derive | None = None
     once: tuple[str, ...] = ()
     by_seed: Mapping[int, Sets] = field(default_factory=dict)
-    cost: int = 1
     checked: Checked | None = None
 
     def runs(self, seed: int) -> bool:

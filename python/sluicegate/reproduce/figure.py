@@ -66,7 +66,7 @@ class Figure:
 
     `id`: names its files. `label`: as the paper numbers it. `source`: where the paper has it. `studies`: by the names
     under which chart and checks take their runs. `checks`: makes its checks. `caption`: what it shows,
-    `file`: where it is written. `order`: its place on the page. `when`: whether it is made with these settings.
+    `file`: where it is written. `order`: its place on the page.
     """
 
     id: str
@@ -79,7 +79,6 @@ class Figure:
     caption: str
     file: str
     order: float
-    when: Callable[[Settings], bool]
 
     def made(self, runs: Mapping[str, Runs]) -> list[Check]:
         """The checks that its runs give."""
@@ -88,12 +87,20 @@ class Figure:
 
 @dataclass(frozen=True)
 class Made:
-    """A figure with what the runs gave."""
+    """A figure with what the runs gave. `note`: what has to be known of them. `short`: the same of the short runs,
+    where it is of runs at full length that are kept."""
 
     figure: Figure
     caption: str
     drawing: Drawing | None
     verdicts: tuple[Verdict, ...]
+    note: str = ""
+    short: Made | None = None
+
+    @property
+    def beside(self) -> Mapping[str, Verdict]:
+        """What the short runs came to, by the ids of checks."""
+        return {verdict.check.id: verdict for verdict in self.short.verdicts} if self.short else {}
 
 
 def figure(
@@ -105,15 +112,13 @@ def figure(
     label: str = "",
     id: str = "",
     after: float | None = None,
-    when: Callable[[Settings], bool] = lambda _: True,
     **studies: Study,
 ) -> Callable[[Checks], Figure]:
     """Decorate the function that yields a figure's checks.
 
     `number`: as the paper has it, or an id such as "bursts" for what has no figure; the page is in the order of
     numbers, and `after` says behind which one the others stand (default: at the end). `label`: what the page calls it
-    (default: Figure 9). `source`: where the paper has it (default: Fig. 9). `when`: whether it is made with these
-    settings (default: with all).
+    (default: Figure 9). `source`: where the paper has it (default: Fig. 9).
     """
 
     def decorate(function: Checks) -> Figure:
@@ -129,7 +134,6 @@ def figure(
             caption=inspect.cleandoc(function.__doc__ or ""),
             file=inspect.getfile(function),
             order=float(number) if isinstance(number, int) else 1e6 if after is None else after + 0.5,
-            when=when,
         )
 
     return decorate
@@ -155,6 +159,8 @@ class Paper:
     the one to show. `prepare`: what has to be found out before the studies can run; it is given the settings and a
     function that simulates, and its result reaches `Study.by_seed` and figures whose checks take `prepared`. `summary`:
     a sentence or two on what came out, from all verdicts. `tables`: what else is to be kept as data, by name.
+    `kept`: the folder of runs at full length (default: `kept` beside the paper's files; see `kept.py`). `restore`: what
+    was prepared for them, from their settings and its `frame()`.
     """
 
     name: str
@@ -170,6 +176,8 @@ class Paper:
     tables: Callable[[Any], Mapping[str, pl.DataFrame]] | None = None
     provenance: Mapping[str, str] = field(default_factory=dict)
     package: str = ""
+    kept: Path | None = None
+    restore: Callable[[Settings, pl.DataFrame], Any] | None = None
 
     def figures(self) -> list[Figure]:
         """Its figures, in the order of the page. Raises ValueError when two have the same id."""
@@ -188,6 +196,11 @@ class Paper:
     def folder(self) -> Path:
         """Where its files are."""
         return Path(str(self._package().__file__)).parent
+
+    @property
+    def kept_folder(self) -> Path:
+        """Where runs at full length are kept, if any are."""
+        return self.kept or self.folder / "kept"
 
     def _package(self) -> ModuleType:
         return import_module(self.package or f"sluicegate.papers.{self.name}")

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jinja2
 
@@ -40,19 +40,28 @@ def files(only: Sequence[str] = ()) -> tuple[str, str, str, str]:
 @dataclass(frozen=True)
 class Report:
     """All that a page shows. `provenance`: names and values, none of which may be a date or a path. `scenario`:
-    text. `only`: the ids of its figures, where others of the paper are left out."""
+    text. `lengths`: which runs are shown, where some are kept or all are of one seed. `only`: the ids of its figures,
+    where others of the paper are left out."""
 
     paper: Paper
     figures: tuple[Made, ...]
     provenance: Mapping[str, str]
     scenario: str
     tables: Mapping[str, pl.DataFrame]
+    lengths: Mapping[str, str] = field(default_factory=dict)
     only: tuple[str, ...] = ()
 
     @property
     def verdicts(self) -> list[Verdict]:
         """Those of all figures, in the order of the page."""
         return [verdict for made in self.figures for verdict in made.verdicts]
+
+    @property
+    def record(self) -> Mapping[str, str]:
+        """All verdicts by the ids of their checks; "short:" before those of short runs beside kept ones."""
+        short = (verdict for made in self.figures if made.short for verdict in made.short.verdicts)
+        found: dict[str, str] = {verdict.check.id: verdict.name for verdict in self.verdicts}
+        return found | {f"short:{verdict.check.id}": verdict.name for verdict in short}
 
     @property
     def summary(self) -> str:
@@ -71,19 +80,28 @@ def write_files(report: Report, out: Path) -> None:
         (folder / "figures").mkdir()
         (folder / "data").mkdir()
         drawings: dict[str, str] = {}
-        for made in report.figures:
+        short = [(f"{made.figure.id}-short", made.short) for made in report.figures if made.short]
+        for id_, made in [*((made.figure.id, made) for made in report.figures), *short]:
             if made.drawing is None:
                 continue
-            write_parquet(made.drawing.data, folder / "data" / f"{made.figure.id}.parquet")
+            write_parquet(made.drawing.data, folder / "data" / f"{id_}.parquet")
             if made.drawing.drawn is not None:
                 svg = plot.svg(made.drawing.drawn)
-                (folder / "figures" / f"{made.figure.id}.svg").write_bytes(svg)
-                drawings[made.figure.id] = inlined(svg.decode(), made.figure.id)
+                (folder / "figures" / f"{id_}.svg").write_bytes(svg)
+                drawings[id_] = inlined(svg.decode(), id_)
         for name, table in report.tables.items():
             write_parquet(table, folder / "data" / f"{name}.parquet")
-        records = [verdict.record() for verdict in report.verdicts]
+        records = [verdict.record() | short for made in report.figures for verdict, short in _beside(made)]
         write_json(folder / checks_name, records)
         (folder / page_name).write_text(page(report, drawings), encoding="utf-8")
+
+
+def _beside(made: Made) -> Iterator[tuple[Verdict, dict[str, Any]]]:
+    """Each verdict, with what the short run measured where it is of a kept one."""
+    for verdict in made.verdicts:
+        short = made.beside.get(verdict.check.id)
+        record = short.record() if short else {}
+        yield verdict, {"short": {key: record[key] for key in ("measured", "verdict")}} if record else {}
 
 
 def page(report: Report, drawings: Mapping[str, str]) -> str:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +18,9 @@ from ..io import check_writable
 from ..scenario import bundled_scenario
 from .claim import Verdict, judge
 from .figure import Figure, Made, Paper
+from .kept import Kept, Measured, measured, read
 from .page import Report, files, write_files
-from .study import Runs, Settings, Study, experiments
+from .study import Runs, Settings
 
 if TYPE_CHECKING:
     from ..experiments.engine import Experiment, Tables
@@ -46,13 +46,15 @@ class UnknownName(KeyError):
 class Outcome:
     """What a reproduction came to. `page`: the report. `changed`: checks whose verdict is not the recorded one, each
     with the recorded and the new verdict ("none" where there is none). `compared`: whether verdicts are recorded for
-    such settings, the default ones; if not, nothing has `changed`."""
+    such settings, the default ones; if not, nothing has `changed`. `record`: all verdicts by id, as they are recorded;
+    "short:" is put before the ids of short runs beside kept ones."""
 
     paper: Paper
     verdicts: tuple[Verdict, ...]
     page: Path
     changed: Mapping[str, tuple[str, str]]
     compared: bool
+    record: Mapping[str, str]
 
     @property
     def contradicted(self) -> list[Verdict]:
@@ -114,54 +116,62 @@ def reproduce(
         settings = chosen.full if full else chosen.short
         if seeds is not None:
             settings = replace(settings, seeds=tuple(range(1, seeds + 1)))
-    figures = [figure for figure in figures if figure.when(settings)]
-    every = [figure for figure in chosen.figures() if figure.when(settings)]
     with Store(out) as store:
 
         def simulate(wanted: Sequence[Experiment], seeds: Sequence[int], what: str = "") -> Tables:
             told = None if progress is None else _told(progress, what)
             return run_experiments(wanted, seeds, jobs, executor, told, store=store, cluster=cluster, kept_only=redraw)
 
-        prepared = None
-        if chosen.prepare is not None:  # what comes after it is not known yet, nor how long that takes
-            prepared = chosen.prepare(settings, partial(simulate, what="first, what the runs need: "))
-        wanted = experiments(_studies(figures), _studies(every), settings, prepared)
-        tables = simulate(wanted, settings.seeds) if wanted else {}
-        report = replace(made(chosen, figures, settings, prepared, tables), only=only)
+        now = measured(chosen, figures, settings, simulate)
+        kept = read(chosen)
+        if kept is not None and settings.duration_s >= kept.settings.duration_s:
+            kept = None  # nothing shorter to be shown beside
+        report = replace(made(chosen, figures, now, kept), only=only)
         write_files(report, out)
     recorded = _recorded(chosen, settings)
-    changed = _changed(report.verdicts, recorded, bool(only))
-    return Outcome(chosen, tuple(report.verdicts), out / files(only)[2], changed, recorded is not None)
+    changed = _changed(report.record, recorded, bool(only))
+    page = out / files(only)[2]
+    return Outcome(chosen, tuple(report.verdicts), page, changed, recorded is not None, report.record)
 
 
-def _studies(figures: Sequence[Figure]) -> list[Study]:
-    return list(dict.fromkeys(study for figure in figures for study in figure.studies.values()))
+def made(chosen: Paper, figures: Sequence[Figure], now: Measured, kept: Kept | None = None) -> Report:
+    """The report of what the runs gave; with runs at full length that are `kept`, figures and verdicts are theirs."""
+    found = _all_made([(figure, now) for figure in figures])
+    if kept is not None:
+        short = found
+        found = _all_made([(figure, kept if kept.has(figure) else now) for figure in figures])
+        found = [
+            replace(full, note=kept.note(full.figure, chosen.full), short=beside if kept.has(full.figure) else None)
+            for full, beside in zip(found, short, strict=True)
+        ]
+    text = bundled_scenario(chosen.scenario)[0] if chosen.scenario else ""
+    data = {} if chosen.tables is None else chosen.tables(now.prepared)
+    return Report(chosen, tuple(found), _provenance(chosen, now), text, data, _lengths(now, kept))
 
 
-def made(chosen: Paper, figures: Sequence[Figure], settings: Settings, prepared: Any, tables: Tables) -> Report:
-    """The report of what the runs gave."""
-    found: list[Made] = []
+def _all_made(figures: Sequence[tuple[Figure, Measured]]) -> list[Made]:
+    """Each figure with what its runs gave; the checks of all are judged together."""
     of_study: dict[Any, Runs] = {}
     checks = []
-    context = {"settings": settings, "prepared": prepared}
-    for figure in figures:
+    for figure, source in figures:
+        context = {"settings": source.settings, "prepared": source.prepared}
         runs = {}
         for name, study in figure.studies.items():
-            if study not in of_study:
-                of_study[study] = Runs.of(study, settings, prepared, tables)
-            runs[name] = of_study[study]
+            if (study, id(source)) not in of_study:
+                of_study[study, id(source)] = source.runs(study)
+            runs[name] = of_study[study, id(source)]
         given = {**runs, **{key: value for key, value in context.items() if key in _arguments(figure.checks)}}
-        checks.append((figure, runs, figure.made(given)))
-    verdicts = iter(judge([check for _, _, each in checks for check in each]))
-    for figure, runs, each in checks:
+        checks.append((figure, source, context, runs, figure.made(given)))
+    verdicts = iter(judge([check for *_, each in checks for check in each]))
+    found = []
+    for figure, source, context, runs, each in checks:
         drawing = None
         if figure.chart is not None:
             extra = {key: value for key, value in context.items() if key in _arguments(figure.chart)}
             drawing = figure.chart(checks=each, **runs, **extra)
-        found.append(Made(figure, _caption(figure.caption, settings), drawing, tuple(next(verdicts) for _ in each)))
-    text = bundled_scenario(chosen.scenario)[0] if chosen.scenario else ""
-    kept = {} if chosen.tables is None else chosen.tables(prepared)
-    return Report(chosen, tuple(found), _provenance(chosen, settings, tables), text, kept)
+        caption = _caption(figure.caption, source.settings)
+        found.append(Made(figure, caption, drawing, tuple(next(verdicts) for _ in each)))
+    return found
 
 
 def _arguments(function: Callable[..., Any]) -> Sequence[str]:
@@ -180,18 +190,37 @@ def _caption(text: str, settings: Settings) -> str:
     return text
 
 
-def _provenance(chosen: Paper, settings: Settings, tables: Tables) -> dict[str, str]:
-    seeds = settings.seeds
-    runs = {run for table in tables.values() for run in table.select("experiment", "seed").unique().iter_rows()}
-    counted = f"{seeds[0]} to {seeds[-1]} ({len(seeds)} runs of each point)" if len(seeds) > 1 else str(seeds[0])
-    times = f"{settings.duration_s:g} s for each run, the first {settings.warmup_s:g} s not measured"
+def _provenance(chosen: Paper, now: Measured) -> dict[str, str]:
+    runs = {run for table in now.tables.values() for run in table.select("experiment", "seed").unique().iter_rows()}
     return {
         "Sluicegate": _core.version(),
-        "Seeds": counted,
-        "Simulated time": times,
+        "Seeds": _counted(now.settings),
+        "Simulated time": _times(now.settings),
         "Runs": str(len(runs)),
         "Intervals": "Student's t over seeds, 95 %",
         **chosen.provenance,
+    }
+
+
+def _counted(settings: Settings) -> str:
+    seeds = settings.seeds
+    if len(seeds) == 1:
+        return f"{seeds[0]} (one seed: no intervals, verdicts are by value)"
+    return f"{seeds[0]} to {seeds[-1]} ({len(seeds)} runs of each point)"
+
+
+def _times(settings: Settings) -> str:
+    return f"{settings.duration_s:g} s for each run, the first {settings.warmup_s:g} s not measured"
+
+
+def _lengths(now: Measured, kept: Kept | None) -> dict[str, str]:
+    """Which runs are shown, where some are kept or all are of one seed."""
+    if kept is None:
+        return {"Seed": _counted(now.settings)} if len(now.settings.seeds) == 1 else {}
+    return {
+        "Full length": f"kept with Sluicegate: {len(kept.scenarios)} points by version {kept.version}; "
+        f"{_times(kept.settings)}; seeds: {_counted(kept.settings)}. Figures and verdicts are of these",
+        "Short run": f"run now by version {_core.version()}; {_times(now.settings)}; seeds: {_counted(now.settings)}",
     }
 
 
@@ -215,11 +244,10 @@ def _recorded(chosen: Paper, settings: Settings) -> Mapping[str, str] | None:
     return found
 
 
-def _changed(verdicts: Sequence[Verdict], recorded: Mapping[str, str] | None, some: bool) -> dict[str, tuple[str, str]]:
+def _changed(now: Mapping[str, str], recorded: Mapping[str, str] | None, some: bool) -> dict[str, tuple[str, str]]:
     """The checks whose verdict is not the recorded one. `some`: only some figures were made."""
     if recorded is None:
         return {}
-    now = {verdict.check.id: verdict.name for verdict in verdicts}
     gone = {} if some else {id_: (was, "none") for id_, was in recorded.items() if id_ not in now}
     return gone | {
         id_: (recorded.get(id_, "none"), name) for id_, name in now.items() if recorded.get(id_, "none") != name

@@ -121,7 +121,7 @@ class Study:
         settings: Callable[[Settings], Settings] = lambda settings: settings,
         by_seed: Callable[[Any, Point], Mapping[int, Sets]] | None = None,
         keep: Callable[..., bool] | None = None,
-        cost: int = 1,
+        about: str = "",
         **axes: Sequence[Any],
     ) -> None:
         """Describe a study; nothing runs yet.
@@ -132,13 +132,13 @@ class Study:
         all points. `tables`: further tables that figures read as they are, with their columns; those in `once` are
         kept of the first seed alone. `derive`: makes tables from those of a run, in the process that ran it; it may
         take `settings`. `edit`: changes the scenario's text at a point. `settings`: from the paper's to the study's
-        own. `by_seed`: overrides of single seeds, from what the paper has prepared and the point. `cost`: of a run,
-        compared with others.
+        own. `by_seed`: overrides of single seeds, from what the paper has prepared and the point.
+        `about`: its runs in words, where another study of the paper has others at the same points.
         """
         self.scenario, self.keys, self.measure, self.sets = scenario, dict(keys or {}), dict(measure or {}), sets
         self.tables = {name: frozenset(columns) for name, columns in (tables or {}).items()}
         self.once, self.derive, self.edit, self.settings, self.by_seed = once, derive, edit, settings, by_seed
-        self.cost = cost
+        self.about = about
         self.axes = {name: tuple(values) for name, values in axes.items()}
         grid = (dict(zip(self.axes, values, strict=True)) for values in product(*self.axes.values()))
         self.points: tuple[Point, ...] = tuple(point for point in grid if keep is None or keep(**point))
@@ -156,6 +156,10 @@ class Study:
     def label(self, point: Point) -> str:
         """A point in words."""
         return ", ".join(label_of(value, self.keys.get(name)) for name, value in point.items())
+
+    def name(self, point: Point) -> str:
+        """A point in words that no other point of the paper has, unless its runs are the same."""
+        return ", ".join(part for part in (self.label(point), self.about) if part)
 
     def overrides(self, point: Point) -> Sets:
         """What a point changes in the scenario."""
@@ -182,7 +186,7 @@ class Study:
         keep = {table: tuple(sorted(columns)) for table, columns in sorted(needs.items())}
         _, name = self.source
         return Experiment(self.id(point, settings, prepared), self.text(point, settings), name, sets, keep,
-                          derive=self._derive(settings), once=self.once, by_seed=by_seed, cost=self.cost)  # fmt: skip
+                          derive=self._derive(settings), once=self.once, by_seed=by_seed)  # fmt: skip
 
     def _derive(self, settings: Settings) -> Derive | None:
         if self.derive is None or "settings" not in signature(self.derive).parameters:

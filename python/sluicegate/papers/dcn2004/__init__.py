@@ -9,7 +9,7 @@ share, `response_times` makes distributions of what they count, and `tables` hol
 from __future__ import annotations
 
 from ...reproduce import Choice, Paper, Settings
-from .network import prepare
+from .network import prepare, restore
 
 PAPER = Paper(
     name="dcn2004",
@@ -17,9 +17,10 @@ PAPER = Paper(
     citation="L. Le, J. Aikat, K. Jeffay and F. D. Smith, Differential Congestion Notification: Taming the Elephants, "
     "Proc. IEEE ICNP (2004). Figures 1, 2 and 5 to 20, Tables 1 and 2.",
     short=Settings(seeds=(1, 2, 3, 4, 5), duration_s=120, warmup_s=30, sample_s=1),
-    full=Settings(seeds=(1, 2, 3, 4, 5), duration_s=7200, warmup_s=1800, sample_s=10),  # the paper's
+    full=Settings(seeds=(1,), duration_s=7200, warmup_s=1800, sample_s=60),  # the paper's
     scenario="dcn2004",
     prepare=prepare,
+    restore=restore,
     provenance={"Comparisons": "schemes are compared run by run, with the same users and the same draws"},
     commands=(
         "sluicegate run dcn2004 --set queue.discipline=drop_tail --set queue.limit=240",

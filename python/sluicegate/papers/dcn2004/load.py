@@ -85,11 +85,6 @@ class Calibration:
         """Those of one load, by seed."""
         return [each for each in self.amounts if each.load.name == load]
 
-    def on_average(self, load: int | str) -> Sets:
-        """The overrides that make the load in the long run: the means over seeds, whose realisations differ."""
-        found = self.of(load)
-        return found[0].load.sets([sum(each.amounts[at] for each in found) / len(found) for at in (0, 1)])
-
     def frame(self) -> pl.DataFrame:
         """One row for each load and seed: amounts, and what they make on the uncongested link."""
         rows = [

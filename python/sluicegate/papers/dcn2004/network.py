@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -12,8 +11,8 @@ from ...experiments.engine import Sets
 from ...reproduce import LINK, LINKS, UDP, Axis, Measure, Quantity, Rows, Runs, Settings, Study, each_run, mbps, percent
 from ...reproduce.measure import merge
 from ...reproduce.study import Point
-from .load import NEEDS, Calibration, Load, Run, calibrate
-from .response_times import CLASSES, LARGE_BYTES, Distribution
+from .load import NEEDS, Amount, Calibration, Load, Run, calibrate
+from .response_times import CLASSES, LARGE_BYTES, Distribution, classes
 from .schemes import BEST, DROP_TAIL, PI, PI_240, PI_ECN, PI_ECN_240, SCHEMES, UNCONGESTED, Scheme
 
 LINK_BPS = 100e6
@@ -36,11 +35,8 @@ EACH_CONNECTION_BPS = 1.5e6
 """What a web user, and what one connection a second, send on average in their own direction, responses, headers and
 acknowledgements. Only the speed of calibration depends on them."""
 
-PAPER_S, PAPER_MEASURED_S = 7200.0, 5400.0
-"""The paper's runs take 120 minutes, of which 90 are measured."""
-
-LONGER = 10
-"""How many times as long the runs are that show what a longer run changes."""
+PAPER_MEASURED_S = 5400.0
+"""What is measured of the paper's runs: 90 of 120 minutes."""
 
 START_P: Mapping[Scheme, Mapping[Any, str]] = {
     PI: {90: "0.015", 98: "0.035", 105: "0.05"},
@@ -76,6 +72,18 @@ def _large(classes: pl.DataFrame) -> float:
     return float(classes.filter(pl.col("response_bytes_max") > LARGE_BYTES)["response_bytes"].sum())
 
 
+def _exchanges(classes: pl.DataFrame) -> float:
+    return Distribution.of_times(classes).total
+
+
+SERIES = {
+    "queue": ("time_s", "link", "queue_found_packets_mean"),
+    "state": ("time_s", "link", "name", "value"),
+    "flow_series": ("time_s", "flow", "throughput_bps", "arrivals_packets", "drops_packets", "marked_packets"),
+}
+"""What is kept of each run over time, from its beginning: a row for each sample."""
+
+
 MEASURES = {
     "loss": _loss(LINKS),
     "forward_loss": _loss(LINK, ", forward"),
@@ -83,8 +91,9 @@ MEASURES = {
     "throughput": ((_throughput(LINK) + _throughput(REVERSE)) / 2).as_("throughput", "Mbit/s"),
     "forward_throughput": _throughput(LINK, ", forward"),
     "reverse_throughput": _throughput(REVERSE, ", reverse"),
-    "exchanges": Rows("response_times").sum("exchanges"),
+    "exchanges": each_run(_exchanges, **CLASSES),
     "queue": LINKS.mean("queue_packets_mean").as_("mean queue", "packets"),
+    "tail_drops": LINKS.sum("drops_tail").as_("tail drops", "packets"),
     # One number for a curve of response times where schemes are put in order: the area over it as the paper draws it.
     "capped": _capped(float("inf")),
     "small_capped": _capped(LARGE_BYTES, " of responses of 100,000 bytes or less"),
@@ -126,22 +135,6 @@ def users(calibration: Calibration | None, point: Point) -> dict[int, Sets]:
     return {each.seed: (*each.sets(), *p_0) for each in calibration.of(point["load"])}
 
 
-def of_first_seed(calibration: Calibration, point: Point) -> dict[int, Sets]:
-    """What makes the load in the long run, for the first seed alone."""
-    seed, sets = next(iter(users(calibration, point).items()))
-    return {seed: (*sets, *calibration.on_average(point["load"]))}
-
-
-def longer(settings: Settings) -> Settings:
-    """The length of the long runs."""
-    return replace(settings, duration_s=LONGER * settings.duration_s, warmup_s=LONGER * settings.warmup_s)
-
-
-def has_longer(settings: Settings) -> bool:
-    """Whether there are runs that are longer than these, but not than the paper's."""
-    return longer(settings).duration_s <= PAPER_S
-
-
 def with_udp(text: str, _: Point, __: Settings) -> str:
     """The scenario with an unresponsive flow beside the users."""
     return text.replace("[run]\n", f'[[flows]]\nkind = "udp"\nrate = "{UDP_BPS:.0f} bit/s"\n\n[run]\n')
@@ -153,19 +146,29 @@ UDP_THROUGHPUT = {"udp": mbps(UDP.sum("throughput_bps"), "what UDP gets")}
 def under(loads: Sequence[Any], schemes: Sequence[Scheme], **given: Any) -> Study:
     """Each of these schemes under each of these loads. `given`: what differs from the usual arguments of a study."""
     keys = {"load": Axis("", "%", "offered load")}
-    usual: dict[str, Any] = {"keys": keys, "measure": MEASURES, "by_seed": users, "tables": CLASSES}
-    return Study("dcn2004_tcp" if GENERAL in loads else "dcn2004", **usual | given, load=loads, scheme=schemes)
+    usual: dict[str, Any] = {"measure": MEASURES, "by_seed": users, "tables": CLASSES | SERIES, "derive": classes}
+    scenario = "dcn2004_tcp" if GENERAL in loads else "dcn2004"
+    return Study(scenario, keys=keys, **usual | given, load=loads, scheme=schemes)
 
 
 ALL = under(LOADS, SCHEMES)
 BEST_AT = {load: under([load], BEST) for load in LOADS}
 GENERAL_TCP = under([GENERAL], BEST)
-LONG = under(CONGESTED, SCHEMES[1:], settings=longer, by_seed=of_first_seed, cost=LONGER)
 
 
 def prepare(settings: Settings, simulate: Run) -> Calibration:
     """How many users, and how many connections, make each load for each seed."""
     return calibrate([_offered(settings, load) for load in (*LOADS, GENERAL)], settings.seeds, simulate)
+
+
+def restore(settings: Settings, frame: pl.DataFrame) -> Calibration:
+    """What `prepare` found with these settings, from the frame of it."""
+    loads = {f"{load}": _offered(settings, load) for load in (*LOADS, GENERAL)}
+    return Calibration(tuple(
+        Amount(loads[row["load"]], row["seed"], (row["forward"], row["reverse"]),
+               (row["forward_bps"], row["reverse_bps"]), row["rounds"])
+        for row in frame.iter_rows(named=True)
+    ))  # fmt: skip
 
 
 def _offered(settings: Settings, load: Any) -> Load:

@@ -1,7 +1,8 @@
 """Distributions of response times and sizes, from the classes in which a run counts its exchanges.
 
 Response times come in classes that end at most 1/64 above what they hold, response sizes in ten classes for each power
-of ten (`response_times` of docs/results.md). A share of exchanges is thus exact at a class's end, and a time is good to
+of ten (`response_times` of docs/results.md). What figures need of them is kept: times of small and of large responses,
+and sizes. A share of exchanges is thus exact at a class's end, and a time is good to
 1.6 %, the same in every scheme.
 """
 
@@ -15,10 +16,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from ...experiments.engine import Tables
 from ...reproduce import Quantity, Runs
 
-CLASSES = {"response_times": ("response_bytes_max", "response_time_max_ns", "exchanges", "response_bytes")}
-"""The table, and its columns."""
+CLASSES = {"classes": ("response_bytes_max", "response_time_max_ns", "exchanges", "response_bytes")}
+"""The table that `classes` makes, and its columns."""
 
 RESOLUTION = 1 / 64
 """The width of a class of response times, as a part of the time."""
@@ -47,12 +49,14 @@ class Distribution:
     def of_times(cls, classes: pl.DataFrame, least: float = 0, most: float = math.inf) -> Distribution:
         """Of the response times of responses of more than `least` and at most `most` bytes, both ends of classes."""
         size = pl.col("response_bytes_max").cast(pl.Float64)
+        classes = classes.filter(pl.col("response_time_max_ns").is_not_null())
         ends, held = _summed(classes.filter((size > least) & (size <= most)), "response_time_max_ns", "exchanges")
         return cls(ends / 1e9, held)
 
     @classmethod
     def of_sizes(cls, classes: pl.DataFrame, column: str = "response_bytes") -> Distribution:
         """Of the sizes of responses, each counted by the bytes that it brings, or once (`exchanges`)."""
+        classes = classes.filter(pl.col("response_bytes").is_not_null())
         return cls(*_summed(classes, "response_bytes_max", column))
 
     @property
@@ -87,6 +91,17 @@ def _summed(classes: pl.DataFrame, end: str, column: str) -> tuple[Floats, NDArr
     return rows[end].to_numpy().astype(float), rows[column].cast(pl.Int64).to_numpy()
 
 
+def classes(tables: Tables) -> Tables:
+    """The classes of a run, fewer: by response time, apart for small and large responses, without their bytes; and by
+    size, without times. As many rows for all groups as one has classes of either kind."""
+    rows = tables["response_times"]
+    size = pl.when(pl.col("response_bytes_max") > LARGE_BYTES).then(math.inf).otherwise(float(LARGE_BYTES))
+    times = rows.group_by(size.alias("response_bytes_max"), "response_time_max_ns").agg(pl.col("exchanges").sum())
+    sizes = rows.group_by(pl.col("response_bytes_max").cast(float)).agg(pl.col("exchanges", "response_bytes").sum())
+    ends = ["response_bytes_max", "response_time_max_ns"]
+    return {"classes": pl.concat([times, sizes], how="diagonal").sort(ends)}
+
+
 Of = Callable[[pl.DataFrame], Distribution]
 """Makes a distribution of the classes of a run, such as `Distribution.of_times`."""
 
@@ -103,7 +118,7 @@ def small(classes: pl.DataFrame) -> Distribution:
 
 def by_seed(runs: Runs, of: Of = Distribution.of_times) -> list[Distribution]:
     """The distribution of each seed, over all points of these runs."""
-    parts = runs.rows("response_times").partition_by("seed", as_dict=True)
+    parts = runs.rows("classes").partition_by("seed", as_dict=True)
     return [of(parts[seed]) for seed in sorted(parts)]
 
 

@@ -1,4 +1,4 @@
-"""Tables 1 and 2, cell by cell; and what runs ten times as long change of Table 1.
+"""Tables 1 and 2, cell by cell.
 
 The text of the paper lost the layout of some cells: those of PI with ECN and of DCN in the columns of requests and
 throughput may be swapped, and seven numbers of Table 2 stand alone. They are Drop Tail's and PI with ECN's by their
@@ -16,11 +16,10 @@ import polars as pl
 from matplotlib.figure import Figure as Drawn
 
 from ...plot import style as plot
-from ...reproduce import Check, Drawing, Quantity, Runs, above, below, claim, figure, number, printed, reference, within
+from ...reproduce import Check, Drawing, Quantity, Runs, below, claim, figure, printed, reference
 from ...reproduce.charts import PRINTED
-from .network import ALL, CONGESTED, GENERAL, GENERAL_TCP, LOADS, LONG, PAPER_MEASURED_S, has_longer, under
-from .response_times import plateau
-from .schemes import AFD, AFD_ECN, DCN, DROP_TAIL, PI, PI_ECN, RIO_PS, RIO_PS_ECN, SCHEMES, UNCONGESTED, Scheme
+from .network import ALL, GENERAL, GENERAL_TCP, LOADS, PAPER_MEASURED_S
+from .schemes import AFD, AFD_ECN, DCN, DROP_TAIL, PI, PI_ECN, RIO_PS, RIO_PS_ECN, UNCONGESTED, Scheme
 
 Cells = dict[tuple[Scheme, Any, str], float]
 """What is printed for a scheme, a load and a measure."""
@@ -76,8 +75,8 @@ def cells(runs: Runs, table: Cells) -> Iterator[Check]:
         yield reference(measured.label, measured, printed(value, digit), id=name.replace("_", "-"))
 
 
-Series = tuple[str, str, Any, str]
-"""What is drawn in one shade: what the legend calls it, the study, the load and the measure."""
+Series = tuple[str, Any, str]
+"""What is drawn in one shade: what the legend calls it, the load and the measure."""
 
 
 @dataclass(frozen=True)
@@ -87,11 +86,11 @@ class Dots:
 
     panels: Mapping[str, Sequence[Series]]
 
-    def __call__(self, checks: Sequence[Check] = (), **studies: Runs) -> Drawing:
+    def __call__(self, checks: Sequence[Check], runs: Runs) -> Drawing:
         rows = []
         for panel, series in self.panels.items():
-            for group, study, load, name in series:
-                for at in studies[study].at(load=load).each("scheme"):
+            for group, load, name in series:
+                for at in runs.at(load=load).each("scheme"):
                     spread = cell(at, name).spread
                     paper = (TABLE_1 | TABLE_2).get((at.scheme, load, name))
                     rows.append({"panel": panel, "group": group, "scheme": at.scheme.label, "mean": spread.mean,
@@ -121,15 +120,11 @@ class Dots:
         return figure
 
 
-of_table_1 = Dots({label: [(f"{load} %", "runs", load, name) for load in LOADS] for name, label in LABELS.items()})
+of_table_1 = Dots({label: [(f"{load} %", load, name) for load in LOADS] for name, label in LABELS.items()})
 of_table_2 = Dots({
-    label: [(way, "runs", GENERAL, f"{way}_{name}") for way in ("forward", "reverse")] if name != "completed"
-    else [("forward", "runs", GENERAL, name)]
+    label: [(way, GENERAL, f"{way}_{name}") for way in ("forward", "reverse")] if name != "completed"
+    else [("forward", GENERAL, name)]
     for name, label in LABELS.items()
-})  # fmt: skip
-of_lengths = Dots({
-    f"{LABELS[name]}, {load} %": [(study, study, load, name) for study in ("short", "long")]
-    for load in CONGESTED for name in ("loss", "completed")
 })  # fmt: skip
 
 
@@ -143,8 +138,8 @@ def table1(runs: Runs) -> Iterator[Check]:
     dcn, tail = (runs.at(scheme=each, load=105)["loss"] for each in (DCN, DROP_TAIL))
     yield claim("a fairly low loss rate even at very high loads: 3.0 % where Drop Tail drops 8.8 %",
                 (dcn / tail).as_("DCN's loss over Drop Tail's at 105 %", where=""), below(0.5), id="dcn-loss",
-                source="Sec. 5.1, Table 1", remark="Not isolated. Both grow with the length of the run, DCN's no less "
-                "(see Longer runs). DCN's comes from few flows here, which it has to slow down until their users offer "
+                source="Sec. 5.1, Table 1", remark="Not isolated. Both grow with the length of the run, DCN's no less. "
+                "DCN's comes from few flows here, which it has to slow down until their users offer "
                 "no more than the link carries.")  # fmt: skip
     yield from cells(runs, TABLE_1)
 
@@ -155,23 +150,3 @@ def table2(runs: Runs) -> Iterator[Check]:
     """The paper's numbers where its cells are legible; those of Drop Tail and PI with ECN stand alone in the text and
     are assigned by their values. Exchanges of both directions."""
     yield from cells(runs, TABLE_2)
-
-
-@figure("long", "What runs ten times as long change", label="Longer runs", source="beside Table 1", after=30,
-        when=has_longer, chart=of_lengths, short=under(CONGESTED, SCHEMES[1:]), long=LONG)  # fmt: skip
-def long_runs(short: Runs, long: Runs) -> Iterator[Check]:
-    """A run of minutes begins with empty links and ends before the longest responses do. What is offered beyond the
-    link's rate waits in such responses, and until there are as many as the paper's two hours gather, congestion is
-    milder. Long: the draws of seed {seed}, warm-up and run ten times as long, with as many users as all seeds have on
-    average, which make the load in the long run."""
-    for load in CONGESTED:
-        for scheme in SCHEMES[1:]:
-            paper = TABLE_1[scheme, load, "loss"]
-            now, later = (runs.at(load=load, scheme=scheme)["loss"] for runs in (short, long))
-            nearer = number(abs(later.mean - paper)) / abs(now.mean - paper)
-            told = f"distance from the printed loss, of {later.mean:.2f} % over that of {now.mean:.2f} % in short runs"
-            yield reference(f"{paper:g} % dropped: the loss of a longer run is nearer",
-                            nearer.as_(told, where=now.where), within(None, 1, "below 1"), id="loss")  # fmt: skip
-        flat = plateau(long.at(load=load, scheme=AFD))
-        yield reference("AFD's flat region out to 1 second, in a longer run", flat, above(1), id="plateau",
-                        source="beside Fig. 7")  # fmt: skip

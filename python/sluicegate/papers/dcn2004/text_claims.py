@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import polars as pl
 
@@ -16,13 +15,12 @@ from .network import CONGESTED, GENERAL, LOADS, UDP_THROUGHPUT, less, under, wit
 from .schemes import DCN, DROP_TAIL, PI, PI_240, PI_ECN, PI_ECN_240, PRINTED_LAW, RIO_PS
 
 FAR = tuple((f"flows.{at}.{key}", value) for at in (0, 1) for key, value in (("rtt", "20 ms"), ("rtt_max", "300 ms")))
-STATE: dict[str, Any] = {"tables": {"state": ("time_s", "link", "name", "value")}, "measure": {}}
 
 pi_targets = under(CONGESTED, (DROP_TAIL, PI, PI_240, PI_ECN, PI_ECN_240))
 both_laws = under(CONGESTED, (DROP_TAIL, DCN, PRINTED_LAW))
-tables = under(LOADS, (DCN, RIO_PS), **STATE)
-with_unresponsive = under([90], (DROP_TAIL, DCN), edit=with_udp, measure=UDP_THROUGHPUT, tables={})
-far = under([98], (DROP_TAIL, PI_ECN, DCN), sets=FAR)
+tables = under(LOADS, (DCN, RIO_PS))
+with_unresponsive = under([90], (DROP_TAIL, DCN), edit=with_udp, measure=UDP_THROUGHPUT, about="with UDP")
+far = under([98], (DROP_TAIL, PI_ECN, DCN), sets=FAR, about="delays each way")
 
 
 @figure("targets", "PI with a longer queue", label="Targets", source="Sec. 5", after=20, chart=Distributions(),
@@ -105,7 +103,7 @@ def amounts(prepared: Calibration, checks: Sequence[Check], **_: Runs) -> Drawin
 
 
 @figure("loads", "Users that make a load", label="Calibration", source="Sec. 4.2", after=40, chart=amounts,
-        web=under(LOADS, (PI, PI_ECN), **STATE), general=under([GENERAL], (PI_ECN,), **STATE))  # fmt: skip
+        web=under(LOADS, (PI, PI_ECN)), general=under([GENERAL], (PI_ECN,)))  # fmt: skip
 def calibration(prepared: Calibration, web: Runs, general: Runs) -> Iterator[Check]:
     """For each seed, how many users on each side, or connections a second, make the load on a link of 1 Gbit/s in the
     measured time; and whether PI's probability, which moves slowly, started near where it stays."""

@@ -1,0 +1,28 @@
+"""Keep the runs of a full reproduction with its paper: what the default report shows at full length from then on.
+
+sluicegate reproduce NAME --full -o FOLDER    # resumes; with --seeds N, more seeds
+python tools/keep.py NAME FOLDER [N]
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from sluicegate.reproduce import paper
+from sluicegate.reproduce.kept import keep
+
+
+def main() -> None:
+    """Keep the runs of seeds 1 to N (default: the seeds of --full)."""
+    name, folder, *seeds = sys.argv[1:]
+    chosen = paper(name)
+    settings = replace(chosen.full, seeds=tuple(range(1, int(seeds[0]) + 1))) if seeds else chosen.full
+    place = keep(chosen, Path(folder), settings)
+    for path in sorted(place.iterdir()):
+        print(f"{path.stat().st_size / 1e3:8.1f} kB  {path}")
+
+
+if __name__ == "__main__":
+    main()
