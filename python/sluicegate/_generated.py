@@ -470,8 +470,8 @@ class Dcn:
             Hz (2003))
         t_dec: Time in which a flow's fair share is p_ref packets; counts are lowered by p_ref at the end of each.
             (default: 800 ms; above 0 s; DCN 2004, Sec. 3.2)
-        threshold: Packets in SB above which a flow counts as high-bandwidth. (packets; default: 6; at least 0 and
-            at most 4000000000 packets; chosen here)
+        threshold: Packets in SB above which a flow counts as high-bandwidth. (packets; default: 10; at least 0
+            and at most 4000000000 packets; chosen here)
         clearing: Silence after which a flow's count in SB starts anew. (default: 500 ms; above 0 s; chosen here)
         p_ref_min: Least that p_ref can be. (packets; default: 0.1; above 0 packets; chosen here)
         p_ref_max: Most that p_ref can be, and where it starts. (packets; default: 1000.0; above 0 packets; chosen
@@ -495,7 +495,7 @@ class Dcn:
     gain: float = 0.2222222222222222
     t_update: str = "6250 us"
     t_dec: str = "800 ms"
-    threshold: int = 6
+    threshold: int = 10
     clearing: str = "500 ms"
     p_ref_min: float = 0.1
     p_ref_max: float = 1000.0

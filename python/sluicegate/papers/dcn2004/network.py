@@ -13,7 +13,19 @@ from ...reproduce.measure import merge
 from ...reproduce.study import Point
 from .load import NEEDS, Amount, Calibration, Load, Run, calibrate
 from .response_times import CLASSES, LARGE_BYTES, Distribution, classes
-from .schemes import BEST, DROP_TAIL, PI, PI_240, PI_ECN, PI_ECN_240, SCHEMES, UNCONGESTED, Scheme
+from .schemes import (
+    BEST,
+    DROP_TAIL,
+    PI,
+    PI_240,
+    PI_ECN,
+    PI_ECN_240,
+    PI_ECN_PACKET,
+    PI_PACKET,
+    SCHEMES,
+    UNCONGESTED,
+    Scheme,
+)
 
 LINK_BPS = 100e6
 LOADS = (90, 98, 105)
@@ -30,7 +42,7 @@ GENERAL_BPS = (105.3e6, 91.2e6)
 UDP_BPS = 10e6
 """What the unresponsive flow sends."""
 
-EACH_USER_BPS = 10_450.0
+EACH_USER_BPS = 10_200.0
 EACH_CONNECTION_BPS = 1.5e6
 """What a web user, and what one connection a second, send on average in their own direction, responses, headers and
 acknowledgements. Only the speed of calibration depends on them."""
@@ -39,10 +51,12 @@ PAPER_MEASURED_S = 5400.0
 """What is measured of the paper's runs: 90 of 120 minutes."""
 
 START_P: Mapping[Scheme, Mapping[Any, str]] = {
-    PI: {90: "0.015", 98: "0.035", 105: "0.05"},
-    PI_ECN: {90: "0.015", 98: "0.04", 105: "0.07", GENERAL: "0.015"},
-    PI_240: {98: "0.015", 105: "0.03"},
-    PI_ECN_240: {98: "0.025", 105: "0.045"},
+    PI: {90: "0.035", 98: "0.07", 105: "0.095"},
+    PI_ECN: {90: "0.08", 98: "0.17", 105: "0.24", GENERAL: "0.03"},
+    PI_240: {98: "0.04", 105: "0.07"},
+    PI_ECN_240: {98: "0.1", 105: "0.17"},
+    PI_PACKET: {105: "0.09"},
+    PI_ECN_PACKET: {105: "0.15"},
 }
 """Where PI's probability starts: near what it comes to after some minutes, for general TCP between what it comes to in
 the two directions. It moves by about 0.01 in a minute, too slowly to start from 0; a figure checks where it goes."""

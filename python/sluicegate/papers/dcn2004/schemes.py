@@ -30,12 +30,17 @@ UNCONGESTED = Scheme(
     "uncongested", (("network.rate", "1 Gbit/s"), ("queue.discipline", "drop_tail"), ("queue.limit", "10000")), line=":"
 )
 DROP_TAIL = _scheme("Drop Tail", "drop_tail", GREY, "-", limit="240")
-PI = _scheme("PI", "pi", ORANGE, "--", q_ref="24", limit="1000")
-PI_ECN = _scheme("PI with ECN", "pi", ORANGE, "-", q_ref="24", limit="1000", ecn=True)
-PI_240 = _scheme("PI, q_ref 240", "pi", PURPLE, "--", q_ref="240", limit="1000")
-PI_ECN_240 = _scheme("PI with ECN, q_ref 240", "pi", PURPLE, "-", q_ref="240", limit="1000", ecn=True)
+# In byte mode p falls on a packet by its length, which spares acknowledgements and SYNs. The text says nothing on it;
+# Table 1 does (unstated.py).
+PI = _scheme("PI", "pi", ORANGE, "--", q_ref="24", limit="1000", mode="byte")
+PI_ECN = _scheme("PI with ECN", "pi", ORANGE, "-", q_ref="24", limit="1000", mode="byte", ecn=True)
+PI_240 = _scheme("PI, q_ref 240", "pi", PURPLE, "--", q_ref="240", limit="1000", mode="byte")
+PI_ECN_240 = _scheme("PI with ECN, q_ref 240", "pi", PURPLE, "-", q_ref="240", limit="1000", mode="byte", ecn=True)
+PI_PACKET = _scheme("PI, packet mode", "pi", PURPLE, "--", q_ref="24", limit="1000")
+PI_ECN_PACKET = _scheme("PI with ECN, packet mode", "pi", PURPLE, "-", q_ref="24", limit="1000", ecn=True)
 DCN = _scheme("DCN", "dcn", BLUE, "-", q_ref="24", limit="1000")
 PRINTED_LAW = _scheme("DCN, law as printed", "dcn", SKY, "-.", q_ref="24", limit="1000", law="printed")
+DCN_40 = _scheme("DCN, threshold 40", "dcn", SKY, "--", q_ref="24", limit="1000", threshold="40")
 AFD = _scheme("AFD", "afd", GREEN, "--", q_ref="240", limit="1000")
 AFD_ECN = _scheme("AFD with ECN", "afd", GREEN, "-", q_ref="240", limit="1000", ecn=True)
 RIO_PS = _scheme("RIO-PS", "rio_ps", VERMILION, "--")

@@ -261,7 +261,7 @@ def classification(runs: Runs) -> Sequence[Check]:
 
 
 @figure("never-judged", "A flow below the threshold is never told of congestion", label="Never judged", after=11.1,
-        source="Sec. 3.1, with the default threshold of 6 [D]", laws=laws)  # fmt: skip
+        source="Sec. 3.1, with the default threshold of 10 [D]", laws=laws)  # fmt: skip
 def never_judged(laws: Runs) -> Sequence[Check]:
     """Transfers of 1 or 2 packets, opening and closing included, under all laws and readings."""
     return [
@@ -277,8 +277,8 @@ def never_judged(laws: Runs) -> Sequence[Check]:
         source="Sec. 3.2",
         runs=alone, chart=grid(CONTROL, (QUEUE, LOSS, USED, SHORT_HIT), {
             "A slow controller lets the queue grow. T_update": ("t_update", "queue", "packets"),
-            "b": ("b", "queue", "packets"), "a/b": ("ratio", "queue", "packets"),
-            "A quick one hits more short transfers. b": ("b", "short_hit", "%"),
+            "The queue over the gain": ("gain", "queue", "packets"),
+            "and the short transfers hit": ("gain", "short_hit", "%"),
             "T_dec moves the use of the link": ("t_dec", "used", "%"), "and the loss": ("t_dec", "loss", "%"),
             "The queue over the least p_ref": ("p_ref_min", "queue", "packets"),
             "and over the most, where p_ref starts": ("p_ref_max", "queue", "packets"),

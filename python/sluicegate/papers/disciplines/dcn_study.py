@@ -68,22 +68,20 @@ class Varied:
 
     def sets(self, value: float) -> Sets:
         """Its overrides."""
-        key, text = ("a", f"{0.3 * value:g}") if self.key == "ratio" else (self.key, self.text(value))
-        return ((f"queue.dcn.{key}", text),)
+        return ((f"queue.dcn.{self.key}", self.text(value)),)
 
 
 CLASSIFICATION = (
-    Varied("threshold", "threshold (packets)", 6, (0, 2, 12, 24)),
+    Varied("threshold", "threshold (packets)", 10, (0, 3, 6, 20, 40)),
     Varied("clearing", "clearing interval (ms)", 500, (50, 100, 2000), "ms"),
     Varied("sb_entries", "SB (entries)", 16384, (16, 64, 256)),
     Varied("hb_flows", "HB (flows)", 8192, (4, 16, 64)),
 )
 CONTROL = (
-    Varied("b", "b, with a = b·1.7/1.8", 0.3, (0.03, 0.1, 1, 3)),
-    Varied("ratio", "a/b, with b = 0.3", 1.7 / 1.8, (0.5, 0.8, 0.99)),
+    Varied("gain", "gain, of a and b", 2 / 9, (0.02, 0.07, 0.5, 1)),
     Varied("t_update", "T_update (ms)", 6.25, (1.5625, 25, 100), "ms"),
     Varied("t_dec", "T_dec (ms)", 800, (200, 400, 1600, 3200), "ms"),
-    Varied("p_ref_min", "least p_ref (packets)", 1, (0.1, 4, 16)),
+    Varied("p_ref_min", "least p_ref (packets)", 0.1, (1, 4, 16)),
     Varied("p_ref_max", "most p_ref (packets)", 1000, (30, 100, 10_000)),
 )
 VARIED = (*CLASSIFICATION, *CONTROL)
