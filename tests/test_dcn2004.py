@@ -78,6 +78,7 @@ def test_a_whole_reproduction_has_every_figure_and_check(made: tuple[Path, Outco
     assert {path.stem for path in (out / "data").iterdir()} == FIGURES | {"loads"}
     assert [check["id"] for check in checks] == [verdict.check.id for verdict in outcome.verdicts]
     assert len(checks) > 240
+    assert "1 (one seed: no intervals, verdicts are by value)" in page
     for check in checks:
         assert page.count(f'<tr id="check-{check["id"]}"') == 1
         assert check["measured"] is not None

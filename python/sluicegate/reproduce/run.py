@@ -92,7 +92,7 @@ def reproduce(
 ) -> Outcome:
     """Reproduce a paper and write its report into the folder `out`, whole or not at all.
 
-    `name`: of one of `sluicegate.papers`, or a `Paper` of one's own. `full`: the paper's own lengths, and more seeds.
+    `name`: of one of `sluicegate.papers`, or a `Paper` of one's own. `full`: the paper's own lengths, or more seeds.
     `seeds`: how many seeds, counted from 1 (default: the paper's module says). `only`: ids of figures; nothing is
     simulated for others, and the page is report-<ids>.html. `redraw`: simulate nothing, make the page anew from the
     runs kept in `out`. `jobs`: how many threads (default: one for each core). `executor`: runs the work instead; it is
