@@ -128,7 +128,7 @@ def test_kept_runs_of_other_parameters_or_versions_are_labelled_and_missing_ones
     assert "Full length</th>" not in missing
     longer = replace(paper, full=replace(TINY, duration_s=9))
     told = page(index, longer, "unresponsive")
-    assert "with other parameters than today&#39;s: 90 %, DCN, with UDP; 90 %, Drop Tail, with UDP." in told
+    assert "with other parameters or lengths than today&#39;s: 90 %, DCN, with UDP; 90 %, Drop Tail, with UDP." in told
 
 
 @pytest.mark.parametrize("whose", ["a tenth", "package"])

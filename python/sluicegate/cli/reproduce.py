@@ -89,6 +89,8 @@ def tell(outcome: Outcome, strict: bool, quiet: bool) -> bool:
     if not quiet:
         count = len(outcome.contradicted)
         print(f"{outcome.paper.name}: {verdict_line(outcome.verdicts)}; {count} claim{'s'[: count != 1]} contradicted")
+        if any(id_.startswith("short:") for id_ in outcome.record):
+            print(f"{outcome.paper.name}: judged by kept runs at full length; the report has the short ones beside")
         if not outcome.compared:
             print(f"{outcome.paper.name}: no verdicts are recorded for these settings: nothing was compared with them")
     for id_, (was, now) in outcome.changed.items():

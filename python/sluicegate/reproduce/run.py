@@ -219,7 +219,8 @@ def _lengths(now: Measured, kept: Kept | None) -> dict[str, str]:
         return {"Seed": _counted(now.settings)} if len(now.settings.seeds) == 1 else {}
     return {
         "Full length": f"kept with Sluicegate: {len(kept.scenarios)} points by version {kept.version}; "
-        f"{_times(kept.settings)}; seeds: {_counted(kept.settings)}. Figures and verdicts are of these",
+        f"{_times(kept.settings)}; seeds: {_counted(kept.settings)}. "
+        "Figures and verdicts are of these unless the figure says otherwise",
         "Short run": f"run now by version {_core.version()}; {_times(now.settings)}; seeds: {_counted(now.settings)}",
     }
 
