@@ -17,7 +17,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
 
-.PHONY: help setup demo test test-all tests lint docs picture verdicts bench captures ns2 fuzz generate lock clean prerequisites
+.PHONY: help setup demo test test-all tests lint docs picture verdicts kept bench captures ns2 fuzz generate lock clean prerequisites
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ picture: setup ## draw the README's picture anew
 
 verdicts: setup ## reproduce the papers and record their verdicts: VERDICTS_OF="choke1999 ..."; half an hour for all
 	$(BIN)/python tools/verdicts.py $(VERDICTS_OF)
+
+kept: setup ## keep the runs of `sluicegate reproduce dcn2004 --full -o out/dcn2004-full` with the paper: KEPT=dcn2004
+	$(BIN)/python tools/keep.py $(KEPT) out/$(KEPT)-full $(KEPT_SEEDS)
 
 bench: BENCH_MINUTES ?= 120
 bench: setup ## measure speed: writes bench.json and prints its tables

@@ -78,6 +78,7 @@ def test_a_whole_reproduction_has_every_figure_and_check(made: tuple[Path, Outco
     assert {path.stem for path in (out / "data").iterdir()} == FIGURES | {"loads"}
     assert [check["id"] for check in checks] == [verdict.check.id for verdict in outcome.verdicts]
     assert len(checks) > 240
+    assert "1 (one seed: no intervals, verdicts are by value)" in page
     for check in checks:
         assert page.count(f'<tr id="check-{check["id"]}"') == 1
         assert check["measured"] is not None
@@ -127,7 +128,7 @@ def test_kept_runs_of_other_parameters_or_versions_are_labelled_and_missing_ones
     assert "Full length</th>" not in missing
     longer = replace(paper, full=replace(TINY, duration_s=9))
     told = page(index, longer, "unresponsive")
-    assert "with other parameters than today&#39;s: 90 %, DCN, with UDP; 90 %, Drop Tail, with UDP." in told
+    assert "with other parameters or lengths than today&#39;s: 90 %, DCN, with UDP; 90 %, Drop Tail, with UDP." in told
 
 
 @pytest.mark.parametrize("whose", ["a tenth", "package"])

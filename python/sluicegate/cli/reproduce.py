@@ -21,7 +21,7 @@ def reproduce(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Keep each run, and write the report here. [out/NAME]")
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="The paper's own run lengths, more seeds.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="The paper's own run lengths, or more seeds.")] = False,
     seeds: Annotated[
         int | None, typer.Option(min=1, max=MOST_SEEDS, help="How many seeds (default: the report's own).")
     ] = None,
@@ -41,7 +41,8 @@ def reproduce(
     """Reproduce a paper's experiments: paper and measurement side by side.
 
     A claim that the measurements contradict is a finding and listed in the report. Exit code 1 when a verdict is not
-    the recorded one, or with --strict when any claim is contradicted. `all` reproduces every paper, each in a folder
+    the recorded one, or with --strict when any claim is contradicted. Where runs at full length are kept with a paper,
+    they are shown and judged, with the short runs made now beside them. `all` reproduces every paper, each in a folder
     of its own, and writes a page that leads to them. Runs that have ended are kept in OUT and not simulated again.
     """
     from ..experiments.engine import MissingRuns
@@ -88,6 +89,8 @@ def tell(outcome: Outcome, strict: bool, quiet: bool) -> bool:
     if not quiet:
         count = len(outcome.contradicted)
         print(f"{outcome.paper.name}: {verdict_line(outcome.verdicts)}; {count} claim{'s'[: count != 1]} contradicted")
+        if any(id_.startswith("short:") for id_ in outcome.record):
+            print(f"{outcome.paper.name}: judged by kept runs at full length; the report has the short ones beside")
         if not outcome.compared:
             print(f"{outcome.paper.name}: no verdicts are recorded for these settings: nothing was compared with them")
     for id_, (was, now) in outcome.changed.items():

@@ -137,7 +137,7 @@ def printed(value: float, precision: float, to: float | None = None) -> Bound:
         spread = quantity.spread
         room = f" and the 95 % prediction interval of a single run over {spread.count} seeds ({spread.run_margin:.2g})"
         if spread.count < ENOUGH:
-            room = f"; {spread.count} values are too few for a spread"
+            room = f"; {spread.count} {'value is' if spread.count == 1 else 'values are'} too few for a spread"
         return Bounds(
             value - half - spread.run_margin,
             last + half + spread.run_margin,

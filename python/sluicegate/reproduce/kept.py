@@ -86,7 +86,7 @@ class Kept(Measured):
         if not self.has(figure):
             return "Short runs: none at full length are kept for this figure."
         changed = self.changed(figure, full)
-        told = f"with other parameters than today's: {'; '.join(changed)}" if changed else ""
+        told = f"with other parameters or lengths than today's: {'; '.join(changed)}" if changed else ""
         if self.version != _core.version():
             told = f"by Sluicegate {self.version}{', ' if told else ''}{told}"
         return f"Full length: measured {told}." if told else ""

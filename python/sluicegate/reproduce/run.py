@@ -92,7 +92,7 @@ def reproduce(
 ) -> Outcome:
     """Reproduce a paper and write its report into the folder `out`, whole or not at all.
 
-    `name`: of one of `sluicegate.papers`, or a `Paper` of one's own. `full`: the paper's own lengths, and more seeds.
+    `name`: of one of `sluicegate.papers`, or a `Paper` of one's own. `full`: the paper's own lengths, or more seeds.
     `seeds`: how many seeds, counted from 1 (default: the paper's module says). `only`: ids of figures; nothing is
     simulated for others, and the page is report-<ids>.html. `redraw`: simulate nothing, make the page anew from the
     runs kept in `out`. `jobs`: how many threads (default: one for each core). `executor`: runs the work instead; it is
@@ -219,7 +219,8 @@ def _lengths(now: Measured, kept: Kept | None) -> dict[str, str]:
         return {"Seed": _counted(now.settings)} if len(now.settings.seeds) == 1 else {}
     return {
         "Full length": f"kept with Sluicegate: {len(kept.scenarios)} points by version {kept.version}; "
-        f"{_times(kept.settings)}; seeds: {_counted(kept.settings)}. Figures and verdicts are of these",
+        f"{_times(kept.settings)}; seeds: {_counted(kept.settings)}. "
+        "Figures and verdicts are of these unless the figure says otherwise",
         "Short run": f"run now by version {_core.version()}; {_times(now.settings)}; seeds: {_counted(now.settings)}",
     }
 

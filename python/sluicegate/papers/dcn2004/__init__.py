@@ -29,10 +29,11 @@ PAPER = Paper(
         "--set flows.0.ecn=true --set flows.1.ecn=true",
     ),
     choices=(
-        Choice("Length of runs", "120 minutes, of which 90 are measured", "see the end of this page; --full runs "
-               "the paper's", "a quarter of an hour on two cores. The link, the users and the loads are the "
-               "paper's; nothing else is scaled. In short runs the longest responses do not end, so that "
-               "congestion is milder"),
+        Choice("Length of runs", "120 minutes, of which 90 are measured", "the paper's, in runs that are kept with "
+               "Sluicegate, where the page says “full length”; 2 minutes, of which 1.5 are measured, in the short runs "
+               "beside", "full length takes hours, the short runs a quarter of an hour on two cores; --full runs the "
+               "paper's length anew. The link, the users and the loads are the paper's in both. In short runs the "
+               "longest responses do not end, so that congestion is milder"),
         Choice("Loads", "a population of users that makes 90, 98 or 105 Mbit/s on an uncongested link, over 90 "
                "minutes", "for each seed the number of users whose draws make the load in the measured time, within "
                "0.75 %, in each direction", "sizes have heavy tails: the same number of users would make 95 or 110 "

@@ -181,7 +181,7 @@ def restore(settings: Settings, frame: pl.DataFrame) -> Calibration:
     return Calibration(tuple(
         Amount(loads[row["load"]], row["seed"], (row["forward"], row["reverse"]),
                (row["forward_bps"], row["reverse_bps"]), row["rounds"])
-        for row in frame.iter_rows(named=True)
+        for row in frame.iter_rows(named=True) if row["load"] in loads
     ))  # fmt: skip
 
 
