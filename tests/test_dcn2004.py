@@ -26,11 +26,12 @@ from sluicegate.reproduce import Outcome, Paper, Settings, reproduce, study
 from sluicegate.reproduce.claim import judge, numbered
 from sluicegate.reproduce.kept import keep, read
 
-TINY = Settings(seeds=(1,), duration_s=8, warmup_s=3, sample_s=1)
+TINY = Settings(seeds=(1,), duration_s=14, warmup_s=3, sample_s=1)
 SOME = ("fig9", "fig20", "series", "unresponsive", "loads")
 SHORTER = Settings(seeds=(1, 2), duration_s=7, warmup_s=2, sample_s=1)
 FIGURES = {
-    *(f"fig{number}" for number in (1, 2, *range(5, 21))), "table1", "table2", "targets", "law", "delays", "series",
+    *(f"fig{number}" for number in (1, 2, *range(5, 21))), "table1", "table2", "targets", "law", "modes", "threshold",
+    "delays", "series",
 }  # fmt: skip
 
 
@@ -98,7 +99,7 @@ def test_kept_runs_are_judged_and_short_ones_stand_beside(
     page = outcome.page.read_text("utf-8")
     assert page.count('<th class="n">Full length</th><th class="n">Short run</th>') == page.count('class="figure')
     assert page.count("The same of the short run") == 4, "the calibration's table too"
-    for told in ("8 s for each run", "seeds: 1 (one seed", "7 s for each run", "seeds: 1 to 2 (2 runs"):
+    for told in ("14 s for each run", "seeds: 1 (one seed", "7 s for each run", "seeds: 1 to 2 (2 runs"):
         assert told in page
     assert '<p class="note">' not in page
     ids = [check["id"] for check in both]
@@ -282,7 +283,7 @@ def test_schemes_are_those_of_the_tables() -> None:
     sets = dict(ALL.overrides({"load": 98, "scheme": PI_ECN}))
     assert (sets["queue.pi.action"], sets["flows.0.ecn"], sets["flows.1.ecn"]) == ("mark", "true", "true")
     amounts = made_up((1,))
-    assert dict(users(amounts, {"load": 98, "scheme": PI_ECN})[1])["queue.pi.p_0"] == "0.04"
+    assert dict(users(amounts, {"load": 98, "scheme": PI_ECN})[1])["queue.pi.p_0"] == "0.17"
     assert set(dict(users(amounts, {"load": 98, "scheme": DROP_TAIL})[1])) == {"flows.0.count", "flows.1.count"}
     assert PAPER.full.duration_s - PAPER.full.warmup_s == network.PAPER_MEASURED_S == 5400
 

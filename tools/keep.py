@@ -19,9 +19,11 @@ def main() -> None:
     name, folder, *seeds = sys.argv[1:]
     chosen = paper(name)
     settings = replace(chosen.full, seeds=tuple(range(1, int(seeds[0]) + 1))) if seeds else chosen.full
-    place = keep(chosen, Path(folder), settings)
-    for path in sorted(place.iterdir()):
+    missing = keep(chosen, Path(folder), settings)
+    for path in sorted(chosen.kept_folder.iterdir()):
         print(f"{path.stat().st_size / 1e3:8.1f} kB  {path}")
+    if missing:
+        print(f"not all runs are there, so left out: {', '.join(missing)}")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from .. import _core
-from ..experiments.engine import Store, run_experiments
+from ..experiments.engine import MissingRuns, Store, run_experiments
 from ..experiments.job import check
 from ..io import staged, write_json, write_parquet
 from .figure import Figure, Paper
@@ -114,20 +114,30 @@ def measured(chosen: Paper, figures: Sequence[Figure], settings: Settings, simul
     return Measured(settings, prepared, simulate(wanted, settings.seeds) if wanted else {})
 
 
-def keep(chosen: Paper, out: Path, settings: Settings) -> Path:
+def keep(chosen: Paper, out: Path, settings: Settings) -> list[str]:
     """Write what is to be kept with a paper from the runs in `out`, where it was reproduced with these settings.
 
-    Raises ValueError when two runs share a name, `MissingRuns`, and OSError.
+    Returns the ids of the figures that are left out, because not all their runs are there. Raises ValueError when two
+    runs share a name, `MissingRuns` when what the runs need was not found out, and OSError.
     """
 
-    def there(wanted: Any, seeds: Sequence[int], what: str = "") -> Tables:
+    def stored(wanted: Any, seeds: Sequence[int], what: str = "") -> Tables:
         return run_experiments(wanted, seeds, store=store, kept_only=True)
 
+    def whole(figure: Figure) -> bool:
+        try:
+            measured(replace(chosen, prepare=lambda *_: prepared), [figure], settings, stored)
+        except MissingRuns:
+            return False
+        return True
+
     with Store(out) as store:
-        found = measured(chosen, chosen.figures(), settings, there)
+        prepared = measured(chosen, [], settings, stored).prepared
+        figures = [figure for figure in chosen.figures() if whole(figure)]
+        found = measured(chosen, figures, settings, stored)
     names: dict[str, str] = {}
     scenarios: dict[str, str] = {}
-    for study in studies_of(chosen.figures()):
+    for study in studies_of(figures):
         for point in study.points:
             name, id_ = study.name(point), study.id(point, settings, found.prepared)
             if name in scenarios and names.get(id_) != name:
@@ -142,7 +152,7 @@ def keep(chosen: Paper, out: Path, settings: Settings) -> Path:
         for name, table in tables.items():
             write_parquet(table, stage / f"{name}.parquet")
         write_json(stage / INDEX, {"version": _core.version(), "settings": asdict(settings), "scenarios": scenarios})
-    return folder
+    return [figure.id for figure in chosen.figures() if figure not in figures]
 
 
 def read(chosen: Paper) -> Kept | None:

@@ -76,7 +76,9 @@ class Distribution:
         return float(up_to - below)
 
     def quantiles(self, shares: Sequence[float]) -> Floats:
-        """Up to where each of these shares lies."""
+        """Up to where each of these shares lies; NaN where nothing is held."""
+        if not len(self.ends):
+            return np.full(len(shares), np.nan)
         done = np.cumsum(self.held)
         at = np.searchsorted(done, np.asarray(shares) * self.total - 1e-9)
         return np.asarray(self.ends[np.minimum(at, len(self.ends) - 1)], dtype=float)
