@@ -17,7 +17,7 @@ import sluicegate as sg
 from sluicegate import scenario as api
 from sluicegate.experiments.engine import Experiment, Tables, run_experiments
 from sluicegate.experiments.run import run_text
-from sluicegate.papers.dcn2004 import PAPER, network, text_claims
+from sluicegate.papers.dcn2004 import PAPER, network, response_times, text_claims
 from sluicegate.papers.dcn2004.load import Amount, Calibration, Load, calibrate
 from sluicegate.papers.dcn2004.network import ALL, GENERAL, GENERAL_TCP, LOADS, SERIES, users
 from sluicegate.papers.dcn2004.response_times import Distribution
@@ -273,6 +273,10 @@ def test_distributions_are_of_the_classes_of_a_run() -> None:
     assert Distribution.of_times(classes, least=100_000).held.tolist() == [4]
     assert Distribution.of_sizes(classes).held.tolist() == [2_900, 150_000, 700_000]
     assert Distribution.of_sizes(classes, "exchanges").held.tolist() == [4, 2, 4]
+    fewer = response_times.classes({"response_times": classes})["classes"]
+    for of in (Distribution.of_times, Distribution.of_sizes, response_times.small, response_times.large):
+        assert of(fewer).ends.tolist() == of(classes).ends.tolist()
+        assert of(fewer).held.tolist() == of(classes).held.tolist()
 
 
 def test_schemes_are_those_of_the_tables() -> None:
