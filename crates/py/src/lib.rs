@@ -10,7 +10,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use simulation::{Driver, PySimulation};
-use sluicegate_base::Time;
+use sluicegate_base::{Link, Rate, Time};
 use sluicegate_lab::replay::ReplayScenario;
 use sluicegate_lab::replay::trace::{Trace, attach};
 use sluicegate_lab::results::{Cells, ResultTable};
@@ -88,6 +88,12 @@ fn pi_gains(n: f64, r: f64, c: f64, w: f64) -> (f64, f64) {
 fn fair_share_gains(gain: f64, effect: f64) -> (f64, f64) {
     let gains = sluicegate_aqm::fair_share::Gains::of(gain, effect);
     (gains.a, gains.b)
+}
+
+/// How many packets AFD's shadow buffer holds on a link, rate in bit/s and packets in bytes.
+#[pyfunction]
+fn afd_samples(rate: u64, packet: u64) -> u64 {
+    sluicegate_aqm::afd::AfdParams::samples(&Link { rate: Rate(rate), packet })
 }
 
 /// What is in a file of connection vectors, as JSON, and its text in the format of this name, if one is given.
@@ -229,6 +235,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(declarations_json, module)?)?;
     module.add_function(wrap_pyfunction!(pi_gains, module)?)?;
     module.add_function(wrap_pyfunction!(fair_share_gains, module)?)?;
+    module.add_function(wrap_pyfunction!(afd_samples, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(unused, module)?)?;
     module.add_function(wrap_pyfunction!(vectors, module)?)?;

@@ -139,7 +139,10 @@ def design_afd(
     flows: Flows,
     q_ref: Annotated[int, typer.Option(metavar="PACKETS", help="The queue wanted.")] = 240,
     packet_size: Annotated[str, typer.Option(help="Length of a typical packet.")] = "1000 B",
-    b: Annotated[int, typer.Option("--b", metavar="PACKETS", help="Packets in the shadow buffer.")] = 500,
+    b: Annotated[
+        int | None,
+        typer.Option("--b", metavar="PACKETS", help="Packets in the shadow buffer. [AFD's own for the link]"),
+    ] = None,
     w: Annotated[float, typer.Option(metavar="HZ", help="Samples of the queue in a second.")] = 160.0,
     gain: Gain = 2 / 9,
     ecn: Ecn = False,

@@ -93,7 +93,7 @@ def design_afd(
     flows: int,
     q_ref: int = 240,
     packet_size: str = "1000 B",
-    b: int = 500,
+    b: int | None = None,
     w: float = 160.0,
     gain: float = GAIN,
     ecn: bool = False,
@@ -101,19 +101,25 @@ def design_afd(
     """Choose AFD's gains alpha and beta for a link and a number of flows.
 
     `rate`: of the link. `flows`: in the shadow buffer at once, `b` at most. `q_ref`: the queue wanted, in packets.
-    `packet_size`: of a typical packet. `b`: packets in the shadow buffer. `w`: samples of the queue in a second.
-    `gain`: the part of the queue's error that one sample takes away by the next. `ecn`: mark what can carry a mark, and
-    drop the others.
+    `packet_size`: of a typical packet. `b`: packets in the shadow buffer (default: AFD's own for the link). `w`:
+    samples of the queue in a second. `gain`: the part of the queue's error that one sample takes away by the next.
+    `ecn`: mark what can carry a mark, and drop the others.
 
     Left out of a scenario, alpha and beta follow the flows in the buffer and the arrivals. Raises `ScenarioError` when
     a value is wrong.
     """
-    whole(flows=flows, q_ref=q_ref, b=b)
-    if flows > b:
-        raise _core.ScenarioError(f"flows = {flows}: the shadow buffer holds b = {b} packets, and no more flows")
+    whole(flows=flows, q_ref=q_ref)
     if not (isinstance(w, int | float) and math.isfinite(w) and 0 < w <= 1e9):
         raise _core.ScenarioError(f"w = {w}: must be above 0 and at most 1e9 Hz")
-    packets = quantity("rate", rate, "network.rate") / (8 * quantity("packet_size", packet_size, "flows.0.packet_size"))
+    rate_bps, packet = (
+        quantity("rate", rate, "network.rate"),
+        quantity("packet_size", packet_size, "flows.0.packet_size"),
+    )
+    b = _core.afd_samples(rate_bps, packet) if b is None else b
+    whole(b=b)
+    if flows > b:
+        raise _core.ScenarioError(f"flows = {flows}: the shadow buffer holds b = {b} packets, and no more flows")
+    packets = rate_bps / (8 * packet)
     effect = flows * packets / w / b
     alpha, beta = _gains(gain, effect)
     afd = Afd(q_ref=q_ref, alpha=alpha, beta=beta, b=b, w=w, **_action(ecn))  # type: ignore[arg-type]
