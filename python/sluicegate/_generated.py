@@ -565,8 +565,8 @@ class Afd:
             least 1; chosen here: large enough for no tail drops, as DCN 2004, Sec. 5, asks)
         action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; DCN 2004,
             Sec. 5)
-        b: Packets in the shadow buffer. (packets; default: 500; at least 1 and at most 65536 packets; AFD 2003,
-            from memory)
+        b: Packets in the shadow buffer. (packets; default: one in 5 of the link's typical packets in 3 s, from
+            500 to 65536; at least 1 and at most 65536 packets; derived here; AFD 2003, from memory: 500)
         s: Of so many arrivals one, on average, enters the shadow buffer. (packets; default: 5.0; at least 1
             packets; AFD 2003, from memory)
         alpha: Gain of the queue one interval ago. (default: beta·(1 − gain/4); above 0; derived here; AFD 2003
@@ -585,7 +585,7 @@ class Afd:
     q_ref: int | str = 240
     limit: int | str = 1000
     action: Literal["drop", "mark"] = "drop"
-    b: int = 500
+    b: int | None = None
     s: float = 5.0
     alpha: float | None = None
     beta: float | None = None
