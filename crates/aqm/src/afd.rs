@@ -21,7 +21,7 @@
 //! | probability by packets; a variant by bytes for packets of different lengths (from memory) | by packets | as DCN 2004 describes it |
 //! | an entry is removed at random for each that enters | so; while the buffer is not full, none is removed | it has to fill first |
 //! | nothing on the order of judging and sampling | judged by what was there before, then sampled, whether it was dropped or not | rates are of arrivals |
-//! | nothing on the first m_fair and its range | b at first, within [0, b] | no flow can have more than b |
+//! | nothing on the first m_fair and its range | b at first, within [0, b] | no flow can have more than b. From there it takes up to half a minute to come down where a fast link is full from the start, or after it was idle |
 //! | α = 1.7, β = 1.8, 160 Hz (from memory, without a unit) | β = `gain`·b/(N·n) for the N flows that the buffer holds and the n arrivals in 1/w, a mean over the last second or so; α = β·(1 − `gain`/4), which is the paper's ratio (derived in `fair_share`) | one of m_fair lets n/b packets more of each flow pass in an interval. With 400 flows and 20,000 packets/s α and β in packets are a thousand times too much: the queue averages 687 packets where it shall be 240. Given values are taken as they are |
 //! | nothing on the target | `q_ref` = 240 packets, with a `limit` of 1000 | DCN 2004, Sec. 5: AFD's best at all loads; buffers large enough for no tail drops |
 //! | nothing on slow links | the same q_ref on all | 240 packets of 1000 bytes are 1.9 s of 1 Mbit/s: there TCPs wait for their timers before the queue is so long, m_fair stays high, and a UDP flow of 2 Mbit/s beside 32 TCPs gets 65 % of the link. Give such links a q_ref of a round trip or less |
