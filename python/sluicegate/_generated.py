@@ -565,7 +565,7 @@ class Afd:
             least 1; chosen here: large enough for no tail drops, as DCN 2004, Sec. 5, asks)
         action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; DCN 2004,
             Sec. 5)
-        b: Packets in the shadow buffer. (packets; default: one in 5 of the link's typical packets in 3 s, from
+        b: Packets in the shadow buffer. (packets; default: one in 5 of the link's typical packets in 2 s, from
             500 to 65536; at least 1 and at most 65536 packets; derived here; AFD 2003, from memory: 500)
         s: Of so many arrivals one, on average, enters the shadow buffer. (packets; default: 5.0; at least 1
             packets; AFD 2003, from memory)

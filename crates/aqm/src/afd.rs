@@ -53,7 +53,7 @@ discipline! {
         /// Drop, or mark the packets that can carry a mark and drop the others.
         action: Action = default(Action::Drop), source("DCN 2004, Sec. 5");
         /// Packets in the shadow buffer.
-        b: u64 = derived("one in 5 of the link's typical packets in 3 s, from 500 to 65536", |link| AfdParams::samples(link)), unit("packets"),
+        b: u64 = derived("one in 5 of the link's typical packets in 2 s, from 500 to 65536", |link| AfdParams::samples(link)), unit("packets"),
             range(Range::from(1.0).to(65_536.0)), source("derived here; AFD 2003, from memory: 500"), fixed(true);
         /// Of so many arrivals one, on average, enters the shadow buffer.
         s: f64 = default(5.0), unit("packets"), range(Range::from(1.0)), source("AFD 2003, from memory");
@@ -80,8 +80,8 @@ impl AfdParams {
     /// How many packets the shadow buffer holds on this link, unless `b` is given.
     #[must_use]
     pub fn samples(link: &Link) -> u64 {
-        let in_3_s = link.rate.0.saturating_mul(3) / link.packet.max(1).saturating_mul(8);
-        (in_3_s / 5).clamp(500, 65_536)
+        let in_2_s = link.rate.0.saturating_mul(2) / link.packet.max(1).saturating_mul(8);
+        (in_2_s / 5).clamp(500, 65_536)
     }
 
     /// The gains with so many flows in the shadow buffer and arrivals between samples.
