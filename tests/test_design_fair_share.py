@@ -61,12 +61,11 @@ def test_errors_name_the_value(discipline: str, change: dict[str, object], messa
 @pytest.mark.parametrize("queue", [sg.Dcn(q_ref=50, limit=1000), sg.Afd(q_ref=100, limit=1000)], ids=["dcn", "afd"])
 def test_queues_hold_from_ten_flows_to_a_thousand(queue: sg.Dcn | sg.Afd, flows: int) -> None:
     """Transfers that could fill the link several times over: the queue stays between half and twice its target and
-    does not overflow. Each has 2 Mbit/s of the link at first, 0.1 at last. AFD's share starts with all that its buffer
-    holds, 5000 packets on the fastest link, and with 1000 flows takes half a minute to come down."""
+    does not overflow. Each has 2 Mbit/s of the link at first, 0.1 at last."""
     rate = max(2 * min(flows, 10), flows // 10)
     net = sg.dumbbell(rate=f"{rate} Mbit/s", delay="20 ms", queue=queue)
     tcp = sg.Tcp(flows, "newreno", window=1000, access_rate="100 Mbit/s", access_delay="10 ms", spread="5 s")
-    run = sg.simulate(net, tcp, duration="90 s", warmup="60 s", seed=1)
+    run = sg.simulate(net, tcp, duration="60 s", warmup="30 s", seed=1)
     link = run.links.row(0, named=True)
     assert queue.q_ref / 2 < link["queue_packets_mean"] < 2 * queue.q_ref  # type: ignore[operator]
     assert link["drops_tail"] == 0

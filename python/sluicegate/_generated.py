@@ -571,8 +571,8 @@ class Afd:
             packets; AFD 2003, from memory)
         alpha: Gain of the queue one interval ago. (default: beta·(1 − gain/4); above 0; derived here; AFD 2003
             has 1.7)
-        beta: Gain of the queue now. (default: gain·b/(N·n), N flows in the shadow buffer, n arrivals in 1/w;
-            above 0; derived here; AFD 2003 has 1.8)
+        beta: Gain of the queue now. (default: gain·b/(N·n), b packets of N flows in the shadow buffer, n arrivals
+            in 1/w; above 0; derived here; AFD 2003 has 1.8)
         gain: Part of the queue's error that one sample takes away by the next, where alpha or beta is not given.
             (default: 0.2222222222222222; above 0 and at most 1; derived here: alpha/beta is then AFD's 1.7/1.8
             (2003))

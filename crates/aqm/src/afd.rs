@@ -9,7 +9,7 @@
 //!     with probability max(0, 1 − m_fair/m_i):  drop it; or (action = mark) mark it, if its transport is capable
 //!     with probability 1/s:  i takes a random place of the shadow buffer
 //! w times in a second:  m_fair ← m_fair + α·(q_old − q_ref) − β·(q − q_ref), kept within 0 and b;   q_old ← q
-//!                       (unless given:  β = gain·b/(N·n) for the N flows in the buffer and n arrivals in 1/w,  α = β·(1 − gain/4))
+//!                       (unless given:  β = gain·b/(N·n) for the b packets of N flows in the buffer and n arrivals in 1/w,  α = β·(1 − gain/4))
 //! ```
 //!
 //! Memory is bounded: 8 bytes for each of the b places and some 50 for each flow among them, which is found by a hash with a
@@ -21,8 +21,8 @@
 //! | probability by packets; a variant by bytes for packets of different lengths (from memory) | by packets | as DCN 2004 describes it |
 //! | an entry is removed at random for each that enters | so; while the buffer is not full, none is removed | it has to fill first |
 //! | nothing on the order of judging and sampling | judged by what was there before, then sampled, whether it was dropped or not | rates are of arrivals |
-//! | nothing on the first m_fair and its range | b at first, within [0, b] | no flow can have more than b. From there it takes half a minute to come down on 100 Mbit/s that is full with 1000 flows, and ten minutes with 4000, while the buffer stands full |
-//! | α = 1.7, β = 1.8, 160 Hz (from memory, without a unit) | β = `gain`·b/(N·n) for the N flows that the buffer holds and the n arrivals in 1/w, a mean over the last second or so; α = β·(1 − `gain`/4), which is the paper's ratio (derived in `fair_share`) | one of m_fair lets n/b packets more of each flow pass in an interval. With 400 flows and 20,000 packets/s α and β in packets are a thousand times too much: the queue averages 687 packets where it shall be 240. Given values are taken as they are |
+//! | nothing on the first m_fair and its range | b at first, within [0, b]; a step down starts from the largest m_i, if m_fair is above it | no flow can have more than b, and above the largest m_i nothing is dropped whatever it is. Without this it takes ten minutes to come down on 100 Mbit/s that is full with 4000 flows, while the buffer stands full |
+//! | α = 1.7, β = 1.8, 160 Hz (from memory, without a unit) | β = `gain`·b/(N·n) for the N flows of the b packets that the buffer holds at the time and the n arrivals in 1/w, a mean over the last second or so; α = β·(1 − `gain`/4), which is the paper's ratio (derived in `fair_share`) | one of m_fair lets n/b packets more of each flow pass in an interval. With 400 flows and 20,000 packets/s α and β in packets are a thousand times too much: the queue averages 687 packets where it shall be 240. Given values are taken as they are |
 //! | nothing on the target | `q_ref` = 240 packets, with a `limit` of 1000 | DCN 2004, Sec. 5: AFD's best at all loads; buffers large enough for no tail drops |
 //! | nothing on slow links | the same q_ref on all | 240 packets of 1000 bytes are 1.9 s of 1 Mbit/s: there TCPs wait for their timers before the queue is so long, m_fair stays high, and a UDP flow of 2 Mbit/s beside 32 TCPs gets 65 % of the link. Give such links a q_ref of a round trip or less |
 //! | drops | `action` = mark: marks what can carry a mark and drops the rest | DCN 2004 ran AFD with ECN. Marks do not keep packets out of the queue, and no window falls below one packet: with some 4000 flows on 100 Mbit/s the queue runs over whatever m_fair is (413 of 240 packets at 105 % load, 7 % dropped; printed: 9.2 %) |
@@ -61,7 +61,7 @@ discipline! {
         alpha: Option<f64> = optional("beta·(1 − gain/4)"), unit("1"), range(Range::POSITIVE),
             source("derived here; AFD 2003 has 1.7");
         /// Gain of the queue now.
-        beta: Option<f64> = optional("gain·b/(N·n), N flows in the shadow buffer, n arrivals in 1/w"), unit("1"),
+        beta: Option<f64> = optional("gain·b/(N·n), b packets of N flows in the shadow buffer, n arrivals in 1/w"), unit("1"),
             range(Range::POSITIVE), source("derived here; AFD 2003 has 1.8");
         /// Part of the queue's error that one sample takes away by the next, where alpha or beta is not given.
         gain: f64 = default(2.0 / 9.0), unit("1"), range(Range::above(0.0).to(1.0)),
@@ -84,9 +84,9 @@ impl AfdParams {
         (in_2_s / 5).clamp(500, 65_536)
     }
 
-    /// The gains with so many flows in the shadow buffer and arrivals between samples.
-    fn gains(&self, flows: usize, arrivals: f64) -> Gains {
-        let derived = Gains::of(self.gain, flows.max(1) as f64 * arrivals.max(1.0) / self.b as f64);
+    /// The gains with so many packets of so many flows in the shadow buffer, and arrivals between samples.
+    fn gains(&self, packets: usize, flows: usize, arrivals: f64) -> Gains {
+        let derived = Gains::of(self.gain, flows.max(1) as f64 * arrivals.max(1.0) / packets.max(1) as f64);
         let b = self.beta.unwrap_or(derived.b);
         Gains { a: self.alpha.unwrap_or(b * Gains::ratio(self.gain)), b }
     }
@@ -110,6 +110,11 @@ impl Shadow {
     fn new(b: usize) -> Shadow {
         // One more than places, for a flow that comes before another goes.
         Shadow { flows: Vec::new(), counts: FlowTable::new(b + 1), b }
+    }
+
+    /// The most packets that one flow has in it.
+    fn largest(&self) -> u32 {
+        self.counts.iter().map(|(_, count)| *count).max().unwrap_or(0)
     }
 
     /// A packet of this flow, which is counted `at`, takes a random place.
@@ -160,8 +165,10 @@ impl<P: Packet> Afd<P> {
         }
     }
 
-    #[inline]
     fn move_m_fair(&mut self, by: f64) {
+        if by < 0.0 {
+            self.m_fair = self.m_fair.min(f64::from(self.shadow.largest()));
+        }
         self.m_fair = (self.m_fair + by).clamp(0.0, self.shadow.b as f64);
     }
 
@@ -175,7 +182,7 @@ impl<P: Packet> Afd<P> {
     }
 
     fn gains(&self) -> Gains {
-        self.params.gains(self.shadow.counts.len(), self.arrivals_mean)
+        self.params.gains(self.shadow.flows.len(), self.shadow.counts.len(), self.arrivals_mean)
     }
 
     fn sample(&mut self) {

@@ -44,15 +44,17 @@ fn replays_the_papers_rule() {
     harness.assert_conserved();
 }
 
-/// α = 1, β = 2, q_ref = 3, b = 100, from 100. Queue 5: 100 + (0 − 3) − 2·(5 − 3) = 93. Queue 7: 93 + 2 − 2·4 = 87. Queue 0:
-/// 87 + 4 + 6 = 97. From then on 3 for each sample, without a wake-up.
+/// α = 1/8, β = 1/4, q_ref = 3, b = 100. m_fair = 100 has no effect: a step down starts from the 5 packets of flow 0. Queue 5:
+/// 5 + (0 − 3)/8 − (5 − 3)/4 = 4.125. Queue 7: 4.125 + 2/8 − 4/4 = 3.375. Queue 0: 3.375 + 4/8 + 3/4 = 4.625. From then on 3/8 for
+/// each sample, without a wake-up.
 #[test]
 fn the_fair_number_follows_the_queue() {
-    let params = AfdParams { alpha: Some(1.0), beta: Some(2.0), q_ref: Size::Packets(3), b: 100, w: 1.0, ..params() };
+    let params =
+        AfdParams { alpha: Some(0.125), beta: Some(0.25), q_ref: Size::Packets(3), b: 100, w: 1.0, ..params() };
     let mut harness = Harness::new(Afd::new(params), 1);
-    for (arrivals, expected) in [(5, 93.0), (2, 87.0), (0, 97.0)] {
-        (0..arrivals).for_each(|flow| harness.arrive(flow, 1000));
-        while arrivals == 0 && harness.depart().is_some() {}
+    for (arrivals, expected) in [([0; 5].as_slice(), 4.125), (&[1, 2], 3.375), (&[], 4.625)] {
+        arrivals.iter().for_each(|flow| harness.arrive(*flow, 1000));
+        while arrivals.is_empty() && harness.depart().is_some() {}
         harness.wait(Span::from_secs(1));
         assert_eq!(harness.state("m_fair"), Some(expected));
     }
@@ -62,25 +64,25 @@ fn the_fair_number_follows_the_queue() {
     harness.arrive(1, 1000);
     assert_eq!(
         (harness.state("m_fair"), harness.discipline.next_wakeup()),
-        (Some(22.0), Some(Time::ZERO + Span::from_secs(8)))
+        (Some(11.5), Some(Time::ZERO + Span::from_secs(8)))
     );
 }
 
-/// Gains that are not given follow the flows in the buffer and what arrives between samples: beta = gain·b/(N·n).
+/// Gains that are not given follow what is in the buffer and what arrives between samples: beta = gain·b/(N·n).
 #[test]
 fn the_gains_follow_the_flows_and_the_arrivals() {
     let params = AfdParams { gain: 0.5, b: 1000, w: 1.0, q_ref: Size::Packets(0), ..params() };
-    assert_eq!(params.gains(10, 25.0), Gains { a: 1.75, b: 2.0 });
-    assert_eq!(params.gains(0, 0.0), params.gains(1, 1.0));
-    assert_eq!(AfdParams { beta: Some(1.0), ..params.clone() }.gains(10, 25.0), Gains { a: 0.875, b: 1.0 });
-    // Two flows and ten arrivals in the first second: m_fair moves by −25·10.
+    assert_eq!(params.gains(1000, 10, 25.0), Gains { a: 1.75, b: 2.0 });
+    assert_eq!(params.gains(0, 0, 0.0), params.gains(1, 1, 1.0));
+    assert_eq!(AfdParams { beta: Some(1.0), ..params.clone() }.gains(1000, 10, 25.0), Gains { a: 0.875, b: 1.0 });
+    // Two flows with five packets each in the first second: m_fair moves from 5 by −10/4.
     let mut harness = Harness::new(Afd::new(params.clone()), 1);
     for flow in 0..10 {
         harness.arrive(flow % 2, 1000);
     }
     harness.wait(Span::from_secs(1));
-    let Gains { b, .. } = params.gains(2, 10.0);
-    assert_eq!((b, harness.state("m_fair")), (25.0, Some(750.0)));
+    let Gains { b, .. } = params.gains(10, 2, 10.0);
+    assert_eq!((b, harness.state("m_fair")), (0.25, Some(2.5)));
 }
 
 /// Ten flows, one of which sends ten times as much as each of the others: each gets about the same, m_fair held at 25 of 500.
