@@ -29,12 +29,22 @@ def test_the_gains_by_hand() -> None:
 def test_the_commands(sluicegate: Program) -> None:
     record = json.loads(sluicegate("design", "dcn", "--flows", "200", "--ecn", "--json").stdout)
     assert record["queue"] == {
-        "discipline": "dcn", "q_ref": 24, "a": pytest.approx(0.13432, rel=1e-4), "b": pytest.approx(0.14222, rel=1e-4),
-        "t_dec": "800 ms", "t_update": "6.25 ms", "action": "mark",
+        "discipline": "dcn", "q_ref": 24, "limit": 1000, "a": pytest.approx(0.13432, rel=1e-4),
+        "b": pytest.approx(0.14222, rel=1e-4), "t_dec": "800 ms", "t_update": "6250 us", "action": "mark",
     }  # fmt: skip
     text = sluicegate("design", "afd", "--rate", "10 Mbit/s", "--flows", "50", "--q-ref", "60").stdout
     assert "[queue.afd]" in text
     assert "stable up to 463 flows" in text
+    assert "stable with all 8192 it holds" in sluicegate("design", "dcn", "--flows", "2000").stdout
+
+
+def test_what_is_questionable_is_said_and_small_gains_end() -> None:
+    """1.678 is where (1 + x)·e^-x is a half: after 2·1.678/gain updates half of a standing error is gone."""
+    slow = sg.design_dcn(flows=10, gain=1e-9, t_update="1 s")
+    assert slow.half_s == pytest.approx(2 * 1.67835 / 1e-9, rel=1e-4)
+    assert "t_update = 1 s is longer than t_dec = 800 ms" in slow.warnings[0]
+    assert sg.design_dcn(flows=10, q_ref=5000).queue.limit == 20_000
+    assert sg.design_afd(rate="1 bit/s", flows=1, w=1e9).queue.beta == pytest.approx(2 / 9 * 500)  # n is 1 at least
 
 
 @pytest.mark.parametrize(
@@ -42,7 +52,11 @@ def test_the_commands(sluicegate: Program) -> None:
     [
         ("dcn", {"flows": 0}, "flows = 0: must be a whole number, from 1"),
         ("dcn", {"gain": 0}, "gain = 0: must be above 0 and at most 1"),
+        ("dcn", {"gain": True}, "gain = True: must be above 0 and at most 1"),
+        ("dcn", {"gain": 1e-300}, "gain = 1e-300: so small"),
+        ("dcn", {"flows": 8193}, "flows = 8193: HB holds 8192 flows"),
         ("dcn", {"t_dec": "soon"}, "t_dec"),
+        ("afd", {"b": 100_000}, "b = 100000: must be at least 1 and at most 65536"),
         ("afd", {"rate": "0 Mbit/s"}, 'rate = "0 Mbit/s": must be above 0'),
         ("afd", {"flows": 501}, "flows = 501: the shadow buffer holds b = 500 packets"),
         ("afd", {"w": float("nan")}, "w = nan: must be above 0"),

@@ -461,8 +461,7 @@ class Dcn:
             forwarded; Sec. 3.2: arrived)
         action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; not in DCN
             2004)
-        a: Gain of the queue one interval ago. (default: b·(1 − gain/4); at least 0; derived here. DCN 2004: a <
-            b)
+        a: Gain of the queue one interval ago. (default: b·(1 − gain/4); above 0; derived here. DCN 2004: a < b)
         b: Gain of the queue now. (default: gain·t_dec/(t_update·N), N flows in HB; above 0; derived here)
         gain: Part of the queue's error that one update takes away by the next, where a or b is not given.
             (default: 0.2222222222222222; above 0 and at most 1; derived here: a/b is then AFD's 1.7/1.8 (2003))

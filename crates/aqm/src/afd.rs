@@ -21,7 +21,7 @@
 //! | probability by packets; a variant by bytes for packets of different lengths (from memory) | by packets | as DCN 2004 describes it |
 //! | an entry is removed at random for each that enters | so; while the buffer is not full, none is removed | it has to fill first |
 //! | nothing on the order of judging and sampling | judged by what was there before, then sampled, whether it was dropped or not | rates are of arrivals |
-//! | nothing on the first m_fair and its range | b at first, within [0, b]; a step down starts from the largest m_i, if m_fair is above it | no flow can have more than b, and above the largest m_i nothing is dropped whatever it is. Without this it takes ten minutes to come down on 100 Mbit/s that is full with 4000 flows, while the buffer stands full |
+//! | nothing on the first m_fair and its range | b at first, within [0, b]; while the queue is above q_ref not more than the largest m_i, for which all flows of the buffer are looked at | no flow can have more than b, and from the largest m_i on nothing is dropped whatever it is. Without this it takes ten minutes to come down on 100 Mbit/s that is full with 4000 flows, while the buffer stands full |
 //! | α = 1.7, β = 1.8, 160 Hz (from memory, without a unit) | β = `gain`·b/(N·n) for the N flows of the b packets that the buffer holds at the time and the n arrivals in 1/w, a mean over the last second or so; α = β·(1 − `gain`/4), which is the paper's ratio (derived in `fair_share`) | one of m_fair lets n/b packets more of each flow pass in an interval. With 400 flows and 20,000 packets/s α and β in packets are a thousand times too much: the queue averages 687 packets where it shall be 240. Given values are taken as they are |
 //! | nothing on the target | `q_ref` = 240 packets, with a `limit` of 1000 | DCN 2004, Sec. 5: AFD's best at all loads; buffers large enough for no tail drops |
 //! | nothing on slow links | the same q_ref on all | 240 packets of 1000 bytes are 1.9 s of 1 Mbit/s: there TCPs wait for their timers before the queue is so long, m_fair stays high, and a UDP flow of 2 Mbit/s beside 32 TCPs gets 65 % of the link. Give such links a q_ref of a round trip or less |
@@ -166,9 +166,6 @@ impl<P: Packet> Afd<P> {
     }
 
     fn move_m_fair(&mut self, by: f64) {
-        if by < 0.0 {
-            self.m_fair = self.m_fair.min(f64::from(self.shadow.largest()));
-        }
         self.m_fair = (self.m_fair + by).clamp(0.0, self.shadow.b as f64);
     }
 
@@ -190,6 +187,9 @@ impl<P: Packet> Afd<P> {
         let weight = if self.arrivals_mean == 0.0 { 1.0 } else { (1.0 / self.params.w).min(1.0) };
         self.arrivals_mean += weight * (arrivals - self.arrivals_mean);
         let (q, q_ref) = (self.fifo.packets(), self.params.q_ref.amount() as f64);
+        if q as f64 > q_ref {
+            self.m_fair = self.m_fair.min(f64::from(self.shadow.largest()));
+        }
         self.move_m_fair(self.gains().step(self.q_old as f64 - q_ref, q as f64 - q_ref));
         self.q_old = q;
     }

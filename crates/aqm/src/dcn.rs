@@ -98,7 +98,7 @@ discipline! {
         /// Drop, or mark the packets that can carry a mark and drop the others.
         action: Action = default(Action::Drop), source("not in DCN 2004");
         /// Gain of the queue one interval ago.
-        a: Option<f64> = optional("b·(1 − gain/4)"), unit("1"), range(Range::from(0.0)), source("derived here. DCN 2004: a < b");
+        a: Option<f64> = optional("b·(1 − gain/4)"), unit("1"), range(Range::POSITIVE), source("derived here. DCN 2004: a < b");
         /// Gain of the queue now.
         b: Option<f64> = optional("gain·t_dec/(t_update·N), N flows in HB"), unit("1"), range(Range::POSITIVE),
             source("derived here");

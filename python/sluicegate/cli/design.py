@@ -88,7 +88,11 @@ def design_pi(
 
 
 Flows = Annotated[int, typer.Option(metavar="N", help="So many flows at once.")]
-Gain = Annotated[float, typer.Option(help="Part of the queue's error that one update takes away by the next.")]
+Target = Annotated[int | None, typer.Option(metavar="PACKETS", help="The queue wanted. [the discipline's own]")]
+Gain = Annotated[
+    float | None,
+    typer.Option(help="Part of a sudden error of the queue that one update takes away by the next. [2/9]"),
+]
 Ecn = Annotated[bool, typer.Option("--ecn", help="Mark what can carry a mark.")]
 NOT_IN_LINUX = "it does not have the discipline"
 
@@ -106,10 +110,12 @@ sluicegate design dcn --flows 200 --q-ref 50 --t-dec "400 ms" --gain 0.1
 @answers
 def design_dcn(
     flows: Flows,
-    q_ref: Annotated[int, typer.Option(metavar="PACKETS", help="The queue wanted.")] = 24,
-    t_dec: Annotated[str, typer.Option(help="Time in which a flow's fair share is p_ref packets.")] = "800 ms",
-    t_update: Annotated[str, typer.Option(help="Time from one update of p_ref to the next.")] = "6.25 ms",
-    gain: Gain = 2 / 9,
+    q_ref: Target = None,
+    t_dec: Annotated[
+        str | None, typer.Option(help="Time in which a flow's fair share is p_ref packets. [DCN's own]")
+    ] = None,
+    t_update: Annotated[str | None, typer.Option(help="Time from one update of p_ref to the next. [DCN's own]")] = None,
+    gain: Gain = None,
     ecn: Ecn = False,
     as_json: Json = False,
 ) -> None:
@@ -137,14 +143,14 @@ sluicegate design afd --rate "10 Mbit/s" --flows 50 --q-ref 60 --ecn
 def design_afd(
     rate: Annotated[str, typer.Option(help='Rate of the link, such as "100 Mbit/s".')],
     flows: Flows,
-    q_ref: Annotated[int, typer.Option(metavar="PACKETS", help="The queue wanted.")] = 240,
+    q_ref: Target = None,
     packet_size: Annotated[str, typer.Option(help="Length of a typical packet.")] = "1000 B",
     b: Annotated[
         int | None,
         typer.Option("--b", metavar="PACKETS", help="Packets in the shadow buffer. [AFD's own for the link]"),
     ] = None,
-    w: Annotated[float, typer.Option(metavar="HZ", help="Samples of the queue in a second.")] = 160.0,
-    gain: Gain = 2 / 9,
+    w: Annotated[float | None, typer.Option(metavar="HZ", help="Samples of the queue in a second. [AFD's own]")] = None,
+    gain: Gain = None,
     ecn: Ecn = False,
     as_json: Json = False,
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -46,6 +48,23 @@ class ControllerDesign:
             "warnings": list(self.warnings),
             "scenario": self.scenario(),
         }
+
+
+def default(discipline: str, name: str) -> Any:
+    """What a discipline has for a parameter that is not given, as it declares it."""
+    declared = next(each for each in json.loads(_core.declarations())["disciplines"] if each["name"] == discipline)
+    return next(field["default"] for field in declared["fields"] if field["name"] == name)
+
+
+def room(discipline: str, q_ref: int) -> int:
+    """The buffer for a target: the discipline's own, or four times the target where that is more."""
+    return max(int(default(discipline, "limit")), 4 * q_ref)
+
+
+def check_samples(w: float) -> None:
+    """Raise `ScenarioError` unless this can be a number of samples in a second."""
+    if isinstance(w, bool) or not (isinstance(w, int | float) and math.isfinite(w) and 0 < w <= 1e9):
+        raise _core.ScenarioError(f"w = {w}: must be above 0 and at most 1e9 Hz")
 
 
 def whole(**numbers: object) -> None:

@@ -14,14 +14,11 @@ from typing import Any
 from .. import _core
 from .._generated import Afd, Dcn
 from ..quantities import quantity
-from .controller import ControllerDesign, whole
+from .controller import ControllerDesign, check_samples, default, room, whole
 from .red import Rule
 
-GAIN = 2 / 9
-"""The disciplines' default: with it the ratio of the gains is AFD's 1.7/1.8."""
-
 LARGEST_GAIN = 0.3
-"""Above it TCP's own answer to drops may take up the margin: at 10 % of drops it multiplies the loop by up to 5.5."""
+"""Above it TCP's own answer to drops may take up the margin (crates/aqm/src/fair_share.rs)."""
 
 SOURCE = "derived here"
 
@@ -34,7 +31,7 @@ class FairShareDesign(ControllerDesign):
         flows: The flows that the gains are for: in DCN's HB, or in AFD's shadow buffer.
         gain_margin: Stable up to so many times as many flows.
         phase_margin: Of the loop, in degrees.
-        half_s: After so many seconds half of an error of the queue is gone.
+        half_s: After so many seconds half of an error of the queue that has stood for two updates is gone.
     """
 
     flows: int
@@ -51,86 +48,106 @@ class FairShareDesign(ControllerDesign):
 class DcnDesign(FairShareDesign):
     """Parameters of DCN."""
 
-    chosen = ("q_ref", "a", "b", "t_dec", "t_update")
+    chosen = ("q_ref", "limit", "a", "b", "t_dec", "t_update")
 
 
 class AfdDesign(FairShareDesign):
     """Parameters of AFD."""
 
-    chosen = ("q_ref", "alpha", "beta", "b", "w")
+    chosen = ("q_ref", "limit", "alpha", "beta", "b", "w")
 
 
 def design_dcn(
     *,
     flows: int,
-    q_ref: int = 24,
-    t_dec: str = "800 ms",
-    t_update: str = "6.25 ms",
-    gain: float = GAIN,
+    q_ref: int | None = None,
+    t_dec: str | None = None,
+    t_update: str | None = None,
+    gain: float | None = None,
     ecn: bool = False,
 ) -> DcnDesign:
     """Choose DCN's gains a and b for a number of high-bandwidth flows.
 
     `flows`: in HB at once. `q_ref`: the queue wanted, in packets. `t_dec`: the time in which a flow's fair share is
-    p_ref packets. `t_update`: from one update of p_ref to the next. `gain`: the part of the queue's error that one
-    update takes away by the next. `ecn`: mark what can carry a mark, and drop the others.
+    p_ref packets. `t_update`: from one update of p_ref to the next. `gain`: the part of a sudden error of the queue
+    that one update takes away by the next. Each of these is DCN's own default where it is left out. `ecn`: mark what
+    can carry a mark, and drop the others.
 
     Left out of a scenario, a and b follow the flows in HB. Raises `ScenarioError` when a value is wrong.
     """
+    q_ref = default("dcn", "q_ref") if q_ref is None else q_ref
+    gain = default("dcn", "gain") if gain is None else gain
+    t_dec, t_update = t_dec or default("dcn", "t_dec"), t_update or default("dcn", "t_update")
     whole(flows=flows, q_ref=q_ref)
+    most = default("dcn", "hb_flows")
+    if flows > most:
+        raise _core.ScenarioError(f"flows = {flows}: HB holds {most} flows")
     dec, update = (quantity(name, text, "network.delay") / 1e9 for name, text in
                    (("t_dec", t_dec), ("t_update", t_update)))  # fmt: skip
+    warnings = []
+    if update > dec:
+        warnings.append(
+            f"t_update = {t_update} is longer than t_dec = {t_dec}: counts are lowered several times by the same p_ref"
+        )
     effect = flows * update / dec
     a, b = _gains(gain, effect)
-    dcn = Dcn(q_ref=q_ref, a=a, b=b, t_dec=t_dec, t_update=t_update, **_action(ecn))  # type: ignore[arg-type]
+    limit = room("dcn", q_ref)
+    dcn = Dcn(q_ref=q_ref, limit=limit, a=a, b=b, t_dec=t_dec, t_update=t_update, **_action(ecn))  # type: ignore[arg-type]
     told = f"gain·t_dec/(N·t_update), {effect:.3g} packets for each of p_ref"
-    return DcnDesign(queue=dcn, **_about(q_ref, flows, gain, update, ("a", a, "b", b, told)))
+    about = _about(q_ref, limit, flows, most, gain, update, ("a", a, "b", b, told), warnings)
+    return DcnDesign(queue=dcn, **about)
 
 
 def design_afd(
     *,
     rate: str,
     flows: int,
-    q_ref: int = 240,
+    q_ref: int | None = None,
     packet_size: str = "1000 B",
     b: int | None = None,
-    w: float = 160.0,
-    gain: float = GAIN,
+    w: float | None = None,
+    gain: float | None = None,
     ecn: bool = False,
 ) -> AfdDesign:
     """Choose AFD's gains alpha and beta for a link and a number of flows.
 
     `rate`: of the link. `flows`: in the shadow buffer at once, `b` at most. `q_ref`: the queue wanted, in packets.
     `packet_size`: of a typical packet. `b`: packets in the shadow buffer (default: AFD's own for the link). `w`:
-    samples of the queue in a second. `gain`: the part of the queue's error that one sample takes away by the next.
-    `ecn`: mark what can carry a mark, and drop the others.
+    samples of the queue in a second. `gain`: the part of a sudden error of the queue that one sample takes away by the
+    next. `q_ref`, `w` and `gain` are AFD's own defaults where they are left out. `ecn`: mark what can carry a mark, and
+    drop the others.
 
     Left out of a scenario, alpha and beta follow the flows in the buffer and the arrivals. Raises `ScenarioError` when
     a value is wrong.
     """
+    q_ref = default("afd", "q_ref") if q_ref is None else q_ref
+    gain = default("afd", "gain") if gain is None else gain
+    w = default("afd", "w") if w is None else w
     whole(flows=flows, q_ref=q_ref)
-    if not (isinstance(w, int | float) and math.isfinite(w) and 0 < w <= 1e9):
-        raise _core.ScenarioError(f"w = {w}: must be above 0 and at most 1e9 Hz")
+    check_samples(w)
     rate_bps, packet = (
         quantity("rate", rate, "network.rate"),
         quantity("packet_size", packet_size, "flows.0.packet_size"),
     )
-    b = _core.afd_samples(rate_bps, packet) if b is None else b
-    whole(b=b)
+    b = _core.afd_samples(rate_bps, packet) if b is None else quantity("b", b, "queue.afd.b")
     if flows > b:
         raise _core.ScenarioError(f"flows = {flows}: the shadow buffer holds b = {b} packets, and no more flows")
-    packets = rate_bps / (8 * packet)
-    effect = flows * packets / w / b
-    alpha, beta = _gains(gain, effect)
-    afd = Afd(q_ref=q_ref, alpha=alpha, beta=beta, b=b, w=w, **_action(ecn))  # type: ignore[arg-type]
-    told = f"gain·b/(N·n), n = {packets / w:.3g} arrivals in 1/w"
-    return AfdDesign(queue=afd, **_about(q_ref, flows, gain, 1 / w, ("alpha", alpha, "beta", beta, told)))
+    arrivals = max(rate_bps / (8 * packet) / w, 1.0)
+    alpha, beta = _gains(gain, flows * arrivals / b)
+    limit = room("afd", q_ref)
+    afd = Afd(q_ref=q_ref, limit=limit, alpha=alpha, beta=beta, b=b, w=w, **_action(ecn))  # type: ignore[arg-type]
+    told = f"gain·b/(N·n), n = {arrivals:.3g} arrivals in 1/w"
+    about = _about(q_ref, limit, flows, b, gain, 1 / w, ("alpha", alpha, "beta", beta, told), [])
+    return AfdDesign(queue=afd, **about)
 
 
 def _gains(gain: float, effect: float) -> tuple[float, float]:
-    if not (isinstance(gain, int | float) and 0 < gain <= 1):
+    if isinstance(gain, bool) or not (isinstance(gain, int | float) and 0 < gain <= 1):
         raise _core.ScenarioError(f"gain = {gain}: must be above 0 and at most 1")
-    return _core.fair_share_gains(gain, effect)
+    a, b = _core.fair_share_gains(gain, effect)
+    if not 0 < a < b < math.inf:
+        raise _core.ScenarioError(f"gain = {gain}: so small or large a gain leaves no room for a below b")
+    return a, b
 
 
 def _action(ecn: bool) -> dict[str, str]:
@@ -138,26 +155,35 @@ def _action(ecn: bool) -> dict[str, str]:
 
 
 def _about(
-    q_ref: int, flows: int, gain: float, update_s: float, gains: tuple[str, float, str, float, str]
+    q_ref: int,
+    limit: int,
+    flows: int,
+    most: int,
+    gain: float,
+    update_s: float,
+    gains: tuple[str, float, str, float, str],
+    warnings: list[str],
 ) -> dict[str, Any]:
-    """What a design says beside its queue."""
+    """What a design says beside its queue. `most`: flows that its table holds."""
     a, b = _core.fair_share_gains(gain, 1.0)
-    margin, phase, half_s = 4 / (a + b), _phase_margin(a, b), _updates_to_half(a, b) * update_s
+    margin, phase, half_s = 4 / (a + b), _phase_margin(a, b), _updates_to_half(gain) * update_s
     (name_a, value_a, name_b, value_b, told) = gains
+    stable = f"stable up to {margin * flows:.3g} flows" if margin * flows < most else f"stable with all {most} it holds"
     rules = (
         Rule("q_ref", "=", q_ref, "as given", "as given"),
+        Rule("limit", "=", limit, "the discipline's own, or 4 q_ref where that is more", "chosen here"),
         Rule(name_b, "=", value_b, told, SOURCE),
-        Rule(name_a, "=", value_a, f"{name_b}·(1 - gain/4): no overshoot", SOURCE),
-        Rule("gain margin", "=", margin, f"stable up to {margin * flows:.3g} flows", SOURCE),
+        Rule(name_a, "=", value_a, f"{name_b}·(1 - gain/4): critical damping", SOURCE),
+        Rule("gain margin", "=", margin, stable, SOURCE),
         Rule("phase margin", "=", phase, "degrees", SOURCE),
-        Rule("half time", "=", half_s, "seconds until half of an error is gone", SOURCE),
+        Rule("half time", "=", half_s, "seconds until half of a standing error is gone", SOURCE),
     )
-    warnings = []
     if gain > LARGEST_GAIN:
-        warnings.append(
+        warnings = [
+            *warnings,
             f"a gain of {gain:g} leaves a gain margin of {margin:.3g}; where 10 % of packets are dropped TCP's own "
-            f"answer can take 5.5 of it"
-        )
+            f"answer can take 5.5 of it, and more where fewer are",
+        ]
     return {"rules": rules, "warnings": tuple(warnings), "flows": flows, "gain_margin": margin, "phase_margin": phase,
             "half_s": half_s}  # fmt: skip
 
@@ -176,10 +202,12 @@ def _phase_margin(a: float, b: float) -> float:
     return 180 + math.degrees(cmath.phase(loop(low)))
 
 
-def _updates_to_half(a: float, b: float) -> int:
-    """Updates until half of an error is left that stood for two updates."""
-    before, now, excess, updates = 1.0, 1.0, 0.0, 0
-    while now > 0.5:
-        excess += a * before - b * now
-        before, now, updates = now, now + excess, updates + 1
-    return updates
+def _updates_to_half(gain: float) -> float:
+    """Updates until half of an error is left that stood for two: of (1 + k·gain/2)·(1 - gain/2)^k, the solution with a
+    double root."""
+    low, high = 0.0, 4 / gain
+    for _ in range(100):
+        k = (low + high) / 2
+        left = math.log1p(k * gain / 2) + k * math.log1p(-gain / 2)
+        low, high = (k, high) if left > math.log(0.5) else (low, k)
+    return math.ceil(round(high, 6))

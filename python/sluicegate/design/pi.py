@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from .. import _core
 from .._generated import Pi
 from ..quantities import duration, quantity
-from .controller import ControllerDesign, whole
+from .controller import ControllerDesign, check_samples, whole
 from .red import Rule
 
 LEAST_SAMPLES = 20
@@ -83,8 +83,7 @@ def design_pi(
     r = quantity("rtt", rtt, "network.delay") / 1e9
     packet = quantity("packet_size", packet_size, "flows.0.packet_size")
     whole(flows=flows, q_ref=q_ref)
-    if not (isinstance(w, int | float) and math.isfinite(w) and 0 < w <= 1e9):
-        raise _core.ScenarioError(f"w = {w}: must be above 0 and at most 1e9 Hz")
+    check_samples(w)
     c = rate_bps / (8 * packet)
     z = 2 * flows / (r * r * c)
     if w <= z / 2:

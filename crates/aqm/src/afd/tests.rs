@@ -44,7 +44,7 @@ fn replays_the_papers_rule() {
     harness.assert_conserved();
 }
 
-/// α = 1/8, β = 1/4, q_ref = 3, b = 100. m_fair = 100 has no effect: a step down starts from the 5 packets of flow 0. Queue 5:
+/// α = 1/8, β = 1/4, q_ref = 3, b = 100. m_fair = 100 has no effect: above q_ref it starts from the 5 packets of flow 0. Queue 5:
 /// 5 + (0 − 3)/8 − (5 − 3)/4 = 4.125. Queue 7: 4.125 + 2/8 − 4/4 = 3.375. Queue 0: 3.375 + 4/8 + 3/4 = 4.625. From then on 3/8 for
 /// each sample, without a wake-up.
 #[test]
