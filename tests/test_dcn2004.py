@@ -15,13 +15,13 @@ import pytest
 
 import sluicegate as sg
 from sluicegate import scenario as api
-from sluicegate.experiments.engine import Experiment, Tables, run_experiments
+from sluicegate.experiments.engine import Experiment, Store, Tables, run_experiments
 from sluicegate.experiments.run import run_text
 from sluicegate.papers.dcn2004 import PAPER, network, response_times, text_claims
 from sluicegate.papers.dcn2004.load import Amount, Calibration, Load, calibrate
 from sluicegate.papers.dcn2004.network import ALL, GENERAL, GENERAL_TCP, LOADS, SERIES, users
 from sluicegate.papers.dcn2004.response_times import Distribution
-from sluicegate.papers.dcn2004.schemes import DCN, DROP_TAIL, PI_ECN, SCHEMES, UNCONGESTED
+from sluicegate.papers.dcn2004.schemes import AFD, DCN, DROP_TAIL, PI, PI_ECN, RIO_PS, SCHEMES, UNCONGESTED
 from sluicegate.reproduce import Outcome, Paper, Settings, reproduce, study
 from sluicegate.reproduce.claim import judge, numbered
 from sluicegate.reproduce.kept import keep, read
@@ -53,6 +53,11 @@ def a_tenth() -> Iterator[None]:
         yield
 
 
+def simulated(wanted: list[Experiment], seeds: tuple[int, ...], what: str = "") -> Tables:
+    """As a reproduction runs them."""
+    return run_experiments(wanted, seeds)
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
     """The whole reproduction of a tenth, for a few seconds; checks may fail."""
@@ -67,7 +72,7 @@ def beside(made: tuple[Path, Outcome]) -> tuple[Paper, Path, Outcome]:
     out = made[0].parent / "short"
     paper = replace(PAPER, full=TINY, short=SHORTER, kept=made[0].parent / "kept")
     with a_tenth():
-        keep(paper, made[0], paper.full)
+        keep(paper, made[0], paper.full, simulated)
         return paper, out, reproduce(paper, out, only=SOME)
 
 
@@ -130,30 +135,70 @@ def test_kept_runs_of_other_parameters_or_versions_are_labelled_and_missing_ones
     longer = replace(paper, full=replace(TINY, duration_s=9))
     told = page(index, longer, "unresponsive")
     assert "with other parameters or lengths than today&#39;s: 90 %, DCN, with UDP; 90 %, Drop Tail, with UDP." in told
+    behaved = index | {"behaviour": index["behaviour"] | {"90 %, DCN, with UDP": "other"}}
+    told = page(behaved, paper, "unresponsive")
+    assert "measured with code that came to something else in short runs: 90 %, DCN, with UDP." in told
+    assert '<p class="note">' not in page(index, paper, "unresponsive")
+
+
+def test_what_is_not_measured_again_stays_as_it_was_kept(beside: tuple[Paper, Path, Outcome], tmp_path: Path) -> None:
+    """A folder with two points: one that was kept with other numbers is new, the other's scenario changed, all else
+    stays."""
+    paper = replace(beside[0], kept=tmp_path / "kept")
+    paper.kept_folder.mkdir()
+    for file in beside[0].kept_folder.iterdir():
+        (paper.kept_folder / file.name).write_bytes(file.read_bytes())
+    links = pl.read_parquet(paper.kept_folder / "links.parquet")
+    is_dcn = pl.col("experiment") == "90 %, DCN"
+    links.with_columns(drops_packets=pl.when(is_dcn).then(0).otherwise("drops_packets")).write_parquet(
+        paper.kept_folder / "links.parquet"
+    )
+    index = json.loads((paper.kept_folder / "kept.json").read_text("utf-8"))
+    index["scenarios"]["98 %, PI"] = "other"
+    (paper.kept_folder / "kept.json").write_text(json.dumps(index), "utf-8")
+    with a_tenth():
+        kept = read(paper)
+        assert kept is not None
+        again = ALL.experiment({"load": 90, "scheme": DCN}, kept.settings, kept.prepared, ALL.needs)
+        with Store(tmp_path / "out") as store:
+            run_experiments([again], kept.settings.seeds, store=store)
+        missing = keep(paper, tmp_path / "out", kept.settings, simulated)
+    assert "fig6" in missing
+    assert "fig20" not in missing
+    now = pl.read_parquet(paper.kept_folder / "links.parquet")
+    assert now.filter(experiment="98 %, PI").is_empty()
+    order = ["experiment", "link"]
+    rest = links.filter(pl.col("experiment").is_in(now["experiment"].unique().to_list()))
+    assert now.sort(order).equals(rest.sort(order).select(now.columns))
 
 
 @pytest.mark.parametrize("whose", ["a tenth", "package"])
-def test_a_kept_run_begins_as_the_same_run_does_today(whose: str, request: pytest.FixtureRequest) -> None:
-    """Where version and parameters are today's; otherwise the report only has to say so."""
+def test_kept_runs_begin_as_the_same_runs_do_today(whose: str, request: pytest.FixtureRequest) -> None:
+    """One of each discipline, where version and parameters are today's; otherwise the report only has to say so."""
     paper = PAPER if whose == "package" else request.getfixturevalue("beside")[0]
     with a_tenth() if whose == "a tenth" else nullcontext():
         kept = read(paper)
         if kept is None:
             pytest.skip("nothing is kept")
-        figure = next(figure for figure in paper.figures() if figure.id == "series")
-        if kept.note(figure, paper.full):
-            return
-        point = {"load": 98, "scheme": DCN}
+        points = [{"load": 98, "scheme": scheme} for scheme in (DROP_TAIL, PI, DCN, AFD, RIO_PS)]
+        figure = next(figure for figure in paper.figures() if figure.id == "table1")
+        changed = kept.changed(figure, paper.full)
+        points = [point for point in points if ALL.name(point) not in changed]
+        if not points or kept.version != sg.__version__:
+            pytest.skip("kept by another version, or with other parameters than today's")
         until_s = 2 * kept.settings.sample_s
         first = replace(kept.settings, duration_s=until_s, warmup_s=0)
         needs = {name: frozenset(columns) for name, columns in SERIES.items()}
-        again = ALL.experiment(point, first, kept.prepared, needs)
-        done = run_experiments([again], kept.settings.seeds[:1])
-        then = kept.runs(ALL).at(**point)
-    for name, columns in SERIES.items():
-        found = then.rows(name).filter(pl.col("seed") == kept.settings.seeds[0], pl.col("time_s") <= until_s)
-        assert found.height >= 4
-        assert found.select(columns).equals(done[name].select(columns)), name
+        again = [ALL.experiment(point, first, kept.prepared, needs) for point in points]
+        done = run_experiments(again, kept.settings.seeds[:1])
+        of_all = kept.runs(ALL)
+    for point, experiment in zip(points, again, strict=True):
+        for name, columns in SERIES.items():
+            found = of_all.at(**point).rows(name)
+            found = found.filter(pl.col("seed") == kept.settings.seeds[0], pl.col("time_s") <= until_s)
+            today = done[name].filter(experiment=experiment.id)
+            assert found.select(columns).equals(today.select(columns)), (point, name)
+            assert found.height >= (0 if name == "state" else 4)
 
 
 def test_calibration_stands_beside_the_results(made: tuple[Path, Outcome]) -> None:
@@ -287,7 +332,9 @@ def test_schemes_are_those_of_the_tables() -> None:
     sets = dict(ALL.overrides({"load": 98, "scheme": PI_ECN}))
     assert (sets["queue.pi.action"], sets["flows.0.ecn"], sets["flows.1.ecn"]) == ("mark", "true", "true")
     amounts = made_up((1,))
-    assert dict(users(amounts, {"load": 98, "scheme": PI_ECN})[1])["queue.pi.p_0"] == "0.17"
+    for duration_s, p_0 in ((120, "0.04"), (7200, "0.17")):
+        made = users(replace(amounts, duration_s=duration_s), {"load": 98, "scheme": PI_ECN})
+        assert dict(made[1])["queue.pi.p_0"] == p_0
     assert set(dict(users(amounts, {"load": 98, "scheme": DROP_TAIL})[1])) == {"flows.0.count", "flows.1.count"}
     assert PAPER.full.duration_s - PAPER.full.warmup_s == network.PAPER_MEASURED_S == 5400
 

@@ -2,6 +2,9 @@
 
 sluicegate reproduce NAME --full -o FOLDER    # resumes; with --seeds N, more seeds
 python tools/keep.py NAME FOLDER [N]
+
+What short runs come to is kept beside, to see later whether the code still behaves so; they are made in out/NAME, where
+`make verdicts` looks for them.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from sluicegate.experiments.engine import Store, run_experiments
 from sluicegate.reproduce import paper
 from sluicegate.reproduce.kept import keep
 
@@ -19,7 +23,12 @@ def main() -> None:
     name, folder, *seeds = sys.argv[1:]
     chosen = paper(name)
     settings = replace(chosen.full, seeds=tuple(range(1, int(seeds[0]) + 1))) if seeds else chosen.full
-    missing = keep(chosen, Path(folder), settings)
+
+    def simulate(wanted, seeds, what=""):
+        with Store(Path("out", name)) as store:
+            return run_experiments(wanted, seeds, store=store)
+
+    missing = keep(chosen, Path(folder), settings, simulate)
     for path in sorted(chosen.kept_folder.iterdir()):
         print(f"{path.stat().st_size / 1e3:8.1f} kB  {path}")
     if missing:

@@ -1,9 +1,10 @@
 """Runs at full length, kept with a paper as data: what a reproduction with short runs shows beside its own.
 
 The folder `kept` of a paper holds the tables that its figures need of such runs, `prepared.parquet` (what had to be
-found out first), and `kept.json`: version, lengths, seeds, and for each point its name and a digest of its scenarios.
-A point is found by its name, and the digest says whether the same would be run today. If not, or if the version is
-another, the page says so; nothing fails.
+found out first), and `kept.json`: version, lengths, seeds, and for each point its name and two digests, of its
+scenarios and of what its short run came to when it was kept. A point is found by its name. The digests say whether the
+same would be run today, and whether the code behaves as it did; if not, or if the version is another, the page says so,
+and nothing fails.
 """
 
 from __future__ import annotations
@@ -47,10 +48,11 @@ class Measured:
 @dataclass(frozen=True)
 class Kept(Measured):
     """What is kept with a paper, its tables with names for experiments. `version`: of Sluicegate, that ran it.
-    `scenarios`: the digest of each point's by name."""
+    `scenarios`: the digest of each point's by name. `behaviour`: that of what its short run came to."""
 
     version: str
     scenarios: dict[str, str]
+    behaviour: dict[str, str]
 
     def has(self, figure: Figure) -> bool:
         """Whether all runs of a figure are there, with the tables and columns that it needs."""
@@ -81,15 +83,27 @@ class Kept(Measured):
             if self.scenarios[study.name(point)] != _scenario(study, point, today, self.prepared)
         })  # fmt: skip
 
-    def note(self, figure: Figure, full: Settings) -> str:
-        """What a reader of a figure has to know of its runs; "" where they are those of today."""
+    def otherwise(self, figure: Figure, chosen: Paper, now: Measured) -> list[str]:
+        """The runs of a figure whose short runs come to something else today, by name."""
+        if replace(now.settings, seeds=chosen.short.seeds) != chosen.short:
+            return []
+        points = ((study, point) for study in figure.studies.values() for point in study.points)
+        return sorted({
+            study.name(point) for study, point in points
+            if self.behaviour.get(study.name(point)) != _behaviour(study, point, now)
+        })  # fmt: skip
+
+    def note(self, figure: Figure, chosen: Paper, now: Measured) -> str:
+        """What a reader of a figure has to know of its runs; "" where they are those of today. `now`: short runs."""
         if not self.has(figure):
             return "Short runs: none at full length are kept for this figure."
-        changed = self.changed(figure, full)
-        told = f"with other parameters or lengths than today's: {'; '.join(changed)}" if changed else ""
-        if self.version != _core.version():
-            told = f"by Sluicegate {self.version}{', ' if told else ''}{told}"
-        return f"Full length: measured {told}." if told else ""
+        told = [f"by Sluicegate {self.version}"] if self.version != _core.version() else []
+        for what, names in (
+            ("with other parameters or lengths than today's", self.changed(figure, chosen.full)),
+            ("with code that came to something else in short runs", self.otherwise(figure, chosen, now)),
+        ):
+            told += [f"{what}: {'; '.join(names)}"] if names else []
+        return f"Full length: measured {', and '.join(told)}." if told else ""
 
 
 def _scenario(study: Study, point: Point, settings: Settings, prepared: Any) -> str:
@@ -97,6 +111,16 @@ def _scenario(study: Study, point: Point, settings: Settings, prepared: Any) -> 
     experiment = study.experiment(point, settings, prepared, {})
     resolved = [check(experiment, seed).resolved for seed in settings.seeds]
     return hashlib.sha256(json.dumps(resolved, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _behaviour(study: Study, point: Point, measured: Measured) -> str:
+    """A digest of what a point's first seed came to in all that its study reads."""
+    id_, seed = study.id(point, measured.settings, measured.prepared), measured.settings.seeds[0]
+    digest = hashlib.sha256()
+    for name, columns in sorted(study.needs.items()):
+        rows = measured.tables[name].filter(experiment=id_, seed=seed)
+        digest.update(rows.select(sorted(columns)).write_csv().encode())
+    return digest.hexdigest()[:16]
 
 
 def studies_of(figures: Sequence[Figure]) -> list[Study]:
@@ -114,45 +138,69 @@ def measured(chosen: Paper, figures: Sequence[Figure], settings: Settings, simul
     return Measured(settings, prepared, simulate(wanted, settings.seeds) if wanted else {})
 
 
-def keep(chosen: Paper, out: Path, settings: Settings) -> list[str]:
+def keep(chosen: Paper, out: Path, settings: Settings, simulate: Callable[..., Tables]) -> list[str]:
     """Write what is to be kept with a paper from the runs in `out`, where it was reproduced with these settings.
+    `simulate`: makes its short runs, called as `measured` calls it.
 
-    Returns the ids of the figures that are left out, because not all their runs are there. Raises ValueError when two
-    runs share a name, `MissingRuns` when what the runs need was not found out, and OSError.
+    Points that `out` lacks stay as they were kept, if the same would be run today. Returns the ids of the figures that
+    are left out, because not all their runs are there. Raises ValueError when two runs share a name, `MissingRuns` when
+    what the runs need was not found out, and OSError.
     """
+    old = read(chosen)
 
     def stored(wanted: Any, seeds: Sequence[int], what: str = "") -> Tables:
         return run_experiments(wanted, seeds, store=store, kept_only=True)
 
-    def whole(figure: Figure) -> bool:
-        try:
-            measured(replace(chosen, prepare=lambda *_: prepared), [figure], settings, stored)
-        except MissingRuns:
-            return False
-        return True
+    def points(figure: Figure) -> list[tuple[str, Study, Point]]:
+        return [(study.name(point), study, point) for study in figure.studies.values() for point in study.points]
 
+    figures = chosen.figures()
     with Store(out) as store:
-        prepared = measured(chosen, [], settings, stored).prepared
-        figures = [figure for figure in chosen.figures() if whole(figure)]
-        found = measured(chosen, figures, settings, stored)
-    names: dict[str, str] = {}
-    scenarios: dict[str, str] = {}
-    for study in studies_of(figures):
-        for point in study.points:
-            name, id_ = study.name(point), study.id(point, settings, found.prepared)
-            if name in scenarios and names.get(id_) != name:
+        try:
+            prepared = measured(chosen, [], settings, stored).prepared
+        except MissingRuns:
+            if old is None or old.settings != settings:
+                raise
+            prepared = old.prepared
+        named: dict[str, str] = {}
+        scenarios: dict[str, str] = {}
+        for name, study, point in (each for figure in figures for each in points(figure)):
+            id_ = study.id(point, settings, prepared)
+            if named.setdefault(id_, name) != name or (name in scenarios and named.get(id_) != name):
                 raise ValueError(f"two runs are called {name!r}: say what one of their studies is about")
-            names[id_], scenarios[name] = name, _scenario(study, point, settings, found.prepared)
-    renamed = pl.col("experiment").replace(names)
-    tables = {name: table.with_columns(renamed) for name, table in found.tables.items()}
-    if found.prepared is not None:
-        tables[PREPARED] = found.prepared.frame()
-    folder = chosen.kept_folder
-    with staged(folder) as stage:
-        for name, table in tables.items():
-            write_parquet(table, stage / f"{name}.parquet")
-        write_json(stage / INDEX, {"version": _core.version(), "settings": asdict(settings), "scenarios": scenarios})
-    return [figure.id for figure in chosen.figures() if figure not in figures]
+            if name not in scenarios:
+                scenarios[name] = _scenario(study, point, settings, prepared)
+        tables: list[Tables] = []
+        stay: set[str] = set()
+        for experiment in experiments(studies_of(figures), studies_of(figures), settings, prepared):
+            name = named[experiment.id]
+            try:
+                found = stored([experiment], settings.seeds)
+            except MissingRuns:
+                if old is None or old.scenarios.get(name) != scenarios[name]:
+                    del scenarios[name]
+                else:
+                    stay.add(name)
+                    tables.append({table: rows.filter(experiment=name) for table, rows in old.tables.items()})
+            else:
+                tables.append({table: rows.with_columns(experiment=pl.lit(name)) for table, rows in found.items()})
+    whole = [figure for figure in figures if all(name in scenarios for name, *_ in points(figure))]
+    short = measured(chosen, whole, chosen.short, simulate)
+    behaviour = {
+        name: old.behaviour.get(name, "") if old is not None and name in stay else _behaviour(study, point, short)
+        for figure in whole
+        for name, study, point in points(figure)
+    }
+    with staged(chosen.kept_folder) as stage:
+        for table in dict.fromkeys(name for each in tables for name in each):
+            rows = pl.concat([each[table] for each in tables if table in each], how="diagonal_relaxed")
+            write_parquet(rows.filter(pl.col("experiment").is_in(list(behaviour))), stage / f"{table}.parquet")
+        if prepared is not None:
+            write_parquet(prepared.frame(), stage / f"{PREPARED}.parquet")
+        index = {"version": _core.version(), "settings": asdict(settings),
+                 "scenarios": {name: scenarios[name] for name in behaviour}, "behaviour": behaviour}  # fmt: skip
+        write_json(stage / INDEX, index)
+    return [figure.id for figure in figures if figure not in whole]
 
 
 def read(chosen: Paper) -> Kept | None:
@@ -165,4 +213,4 @@ def read(chosen: Paper) -> Kept | None:
     tables = {path.stem: pl.read_parquet(path) for path in sorted(folder.glob("*.parquet"))}
     frame = tables.pop(PREPARED, None)
     prepared = None if chosen.restore is None or frame is None else chosen.restore(settings, frame)
-    return Kept(settings, prepared, tables, index["version"], index["scenarios"])
+    return Kept(settings, prepared, tables, index["version"], index["scenarios"], index.get("behaviour", {}))

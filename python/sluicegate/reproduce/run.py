@@ -141,12 +141,12 @@ def made(chosen: Paper, figures: Sequence[Figure], now: Measured, kept: Kept | N
         short = found
         found = _all_made([(figure, kept if kept.has(figure) else now) for figure in figures])
         found = [
-            replace(full, note=kept.note(full.figure, chosen.full), short=beside if kept.has(full.figure) else None)
+            replace(full, note=kept.note(full.figure, chosen, now), short=beside if kept.has(full.figure) else None)
             for full, beside in zip(found, short, strict=True)
         ]
     text = bundled_scenario(chosen.scenario)[0] if chosen.scenario else ""
     data = {} if chosen.tables is None else chosen.tables(now.prepared)
-    return Report(chosen, tuple(found), _provenance(chosen, now), text, data, _lengths(now, kept))
+    return Report(chosen, tuple(found), _provenance(chosen, now, kept), text, data, _lengths(now, kept))
 
 
 def _all_made(figures: Sequence[tuple[Figure, Measured]]) -> list[Made]:
@@ -190,13 +190,14 @@ def _caption(text: str, settings: Settings) -> str:
     return text
 
 
-def _provenance(chosen: Paper, now: Measured) -> dict[str, str]:
+def _provenance(chosen: Paper, now: Measured, kept: Kept | None) -> dict[str, str]:
+    of = "" if kept is None else ", short runs"
     runs = {run for table in now.tables.values() for run in table.select("experiment", "seed").unique().iter_rows()}
     return {
         "Sluicegate": _core.version(),
-        "Seeds": _counted(now.settings),
-        "Simulated time": _times(now.settings),
-        "Runs": str(len(runs)),
+        f"Seeds{of}": _counted(now.settings),
+        f"Simulated time{of}": _times(now.settings),
+        f"Runs{of}": str(len(runs)),
         "Intervals": "Student's t over seeds, 95 %",
         **chosen.provenance,
     }

@@ -77,9 +77,10 @@ class Amount:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The amounts for each load and seed."""
+    """The amounts for each load and seed, for runs of `duration_s` seconds."""
 
     amounts: tuple[Amount, ...]
+    duration_s: float = 0.0
 
     def of(self, load: int | str) -> list[Amount]:
         """Those of one load, by seed."""

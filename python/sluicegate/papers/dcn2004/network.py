@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -42,7 +43,7 @@ GENERAL_BPS = (105.3e6, 91.2e6)
 UDP_BPS = 10e6
 """What the unresponsive flow sends."""
 
-EACH_USER_BPS = 10_200.0
+EACH_USER_BPS = 10_470.0
 EACH_CONNECTION_BPS = 1.5e6
 """What a web user, and what one connection a second, send on average in their own direction, responses, headers and
 acknowledgements. Only the speed of calibration depends on them."""
@@ -50,7 +51,11 @@ acknowledgements. Only the speed of calibration depends on them."""
 PAPER_MEASURED_S = 5400.0
 """What is measured of the paper's runs: 90 of 120 minutes."""
 
-START_P: Mapping[Scheme, Mapping[Any, str]] = {
+LONG_S = 3600.0
+"""Runs of so many seconds count as long."""
+
+Starts = Mapping[Scheme, Mapping[Any, str]]
+START_P_LONG: Starts = {
     PI: {90: "0.035", 98: "0.07", 105: "0.095"},
     PI_ECN: {90: "0.08", 98: "0.17", 105: "0.24", GENERAL: "0.03"},
     PI_240: {98: "0.04", 105: "0.07"},
@@ -58,8 +63,17 @@ START_P: Mapping[Scheme, Mapping[Any, str]] = {
     PI_PACKET: {105: "0.09"},
     PI_ECN_PACKET: {105: "0.15"},
 }
-"""Where PI's probability starts: near what it comes to after some minutes, for general TCP between what it comes to in
-the two directions. It moves by about 0.01 in a minute, too slowly to start from 0; a figure checks where it goes."""
+START_P_SHORT: Starts = {
+    PI: {90: "0.015", 98: "0.035", 105: "0.05"},
+    PI_ECN: {90: "0.015", 98: "0.04", 105: "0.07", GENERAL: "0.015"},
+    PI_240: {98: "0.015", 105: "0.03"},
+    PI_ECN_240: {98: "0.025", 105: "0.045"},
+    PI_PACKET: {105: "0.05"},
+    PI_ECN_PACKET: {105: "0.07"},
+}
+"""Where PI's probability starts: near what it comes to in long runs, and after some minutes in short ones, where
+congestion is milder. For general TCP it is between what it comes to in the two directions. It moves by about 0.01 in a
+minute, too slowly to start from 0; a figure checks where it goes."""
 
 
 # What is measured ---------------------------------------------------------------------------------------------------
@@ -144,9 +158,11 @@ def users(calibration: Calibration | None, point: Point) -> dict[int, Sets]:
     None while the load is being calibrated."""
     if calibration is None:
         return {}
-    start = START_P.get(point["scheme"], {}).get(point["load"])
+    amounts = calibration.of(point["load"])
+    starts = START_P_LONG if calibration.duration_s >= LONG_S else START_P_SHORT
+    start = starts.get(point["scheme"], {}).get(point["load"])
     p_0 = () if start is None else (("queue.pi.p_0", start),)
-    return {each.seed: (*each.sets(), *p_0) for each in calibration.of(point["load"])}
+    return {each.seed: (*each.sets(), *p_0) for each in amounts}
 
 
 def with_udp(text: str, _: Point, __: Settings) -> str:
@@ -172,7 +188,8 @@ GENERAL_TCP = under([GENERAL], BEST)
 
 def prepare(settings: Settings, simulate: Run) -> Calibration:
     """How many users, and how many connections, make each load for each seed."""
-    return calibrate([_offered(settings, load) for load in (*LOADS, GENERAL)], settings.seeds, simulate)
+    found = calibrate([_offered(settings, load) for load in (*LOADS, GENERAL)], settings.seeds, simulate)
+    return replace(found, duration_s=settings.duration_s)
 
 
 def restore(settings: Settings, frame: pl.DataFrame) -> Calibration:
@@ -182,7 +199,7 @@ def restore(settings: Settings, frame: pl.DataFrame) -> Calibration:
         Amount(loads[row["load"]], row["seed"], (row["forward"], row["reverse"]),
                (row["forward_bps"], row["reverse_bps"]), row["rounds"])
         for row in frame.iter_rows(named=True) if row["load"] in loads
-    ))  # fmt: skip
+    ), settings.duration_s)  # fmt: skip
 
 
 def _offered(settings: Settings, load: Any) -> Load:

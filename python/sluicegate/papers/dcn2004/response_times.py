@@ -84,8 +84,8 @@ class Distribution:
         return np.asarray(self.ends[np.minimum(at, len(self.ends) - 1)], dtype=float)
 
     def mean_capped(self, cap: float = CAP_S) -> float:
-        """The mean where more than `cap` counts as `cap`: what is above the curve up to there."""
-        return float((np.minimum(self.ends, cap) * self.held).sum() / self.total)
+        """The mean where more than `cap` counts as `cap`: what is above the curve up to there; NaN of nothing."""
+        return float((np.minimum(self.ends, cap) * self.held).sum() / self.total) if self.total else math.nan
 
 
 def _summed(classes: pl.DataFrame, end: str, column: str) -> tuple[Floats, NDArray[np.int64]]:

@@ -30,8 +30,8 @@ UNCONGESTED = Scheme(
     "uncongested", (("network.rate", "1 Gbit/s"), ("queue.discipline", "drop_tail"), ("queue.limit", "10000")), line=":"
 )
 DROP_TAIL = _scheme("Drop Tail", "drop_tail", GREY, "-", limit="240")
-# In byte mode p falls on a packet by its length, which spares acknowledgements and SYNs. The text says nothing on it;
-# Table 1 does (unstated.py).
+# In byte mode p falls on a packet by its length, which spares acknowledgements and SYNs. The text says nothing on it
+# (unstated.py compares both).
 PI = _scheme("PI", "pi", ORANGE, "--", q_ref="24", limit="1000", mode="byte")
 PI_ECN = _scheme("PI with ECN", "pi", ORANGE, "-", q_ref="24", limit="1000", mode="byte", ecn=True)
 PI_240 = _scheme("PI, q_ref 240", "pi", PURPLE, "--", q_ref="240", limit="1000", mode="byte")

@@ -16,7 +16,7 @@ CONTROLLED = {DCN: ("p_ref", "p_ref (packets)", 24), PI: ("p", "p", 24), AFD: ("
 """Schemes with a target: the value that each adjusts, as `state` and as the axis call it, and the target in packets."""
 
 controlled = under(CONGESTED, list(CONTROLLED))
-dcn = under(LOADS, [DCN])
+shares = under(LOADS, [DCN, AFD])
 
 
 def over_time(checks: Sequence[Check], runs: Runs, **_: Runs) -> Drawing:
@@ -55,15 +55,18 @@ def draw(data: pl.DataFrame, warmup_s: float) -> Drawn:
 
 
 @figure("series", "Queues over the whole run", label="Over time", source="beside Sec. 3.2", after=20, chart=over_time,
-        runs=controlled, dcn=dcn)  # fmt: skip
-def series(runs: Runs, dcn: Runs) -> Iterator[Check]:
+        runs=controlled, shares=shares)  # fmt: skip
+def series(runs: Runs, shares: Runs) -> Iterator[Check]:
     """Above: the queue that packets find, means of {sample} s. Below: the value that the scheme adjusts, every
     {sample} s. Seed {seed}; shaded: warm-up."""
-    for load in LOADS:
-        at = dcn.at(load=load)
-        least = 12 if load in CONGESTED else None
-        why = "half of q_ref, 24 packets, and twice that; with spare capacity the queue may be shorter"
-        yield reference("the controller holds the queue near q_ref", at["queue"], within(least, 48, why), id="queue")
-        if load in CONGESTED:
-            yield reference("no tail drops: the queue never reaches its limit", at["tail_drops"],
-                            within(None, 0, "none"), id="tail-drops")  # fmt: skip
+    for scheme in (DCN, AFD):
+        q_ref = CONTROLLED[scheme][2]
+        for load in LOADS:
+            at = shares.at(load=load, scheme=scheme)
+            least = q_ref / 2 if load in CONGESTED else None
+            why = f"half of q_ref, {q_ref} packets, and twice that; with spare capacity the queue may be shorter"
+            yield reference("the controller holds the queue near q_ref", at["queue"], within(least, 2 * q_ref, why),
+                            id="queue")  # fmt: skip
+            if load in CONGESTED:
+                yield reference("no tail drops: the queue never reaches its limit", at["tail_drops"],
+                                within(None, 0, "none"), id="tail-drops")  # fmt: skip

@@ -71,8 +71,29 @@ def cells(runs: Runs, table: Cells) -> Iterator[Check]:
     """A check for each cell, all of them references: traffic, hosts and parameters are left open."""
     for (scheme, load, name), value in table.items():
         measured = cell(runs.at(scheme=scheme, load=load), name)
-        digit = 0.01 if value == 0.95 or (load == GENERAL and name == "completed") else 0.1
-        yield reference(measured.label, measured, printed(value, digit), id=name.replace("_", "-"))
+        bound = printed(value, _digit(load, name, value))
+        yield reference(measured.label, measured, bound, id=name.replace("_", "-"))
+
+
+def _digit(load: Any, name: str, value: float) -> float:
+    """The last digit that is printed."""
+    return 0.01 if value == 0.95 or (load == GENERAL and name == "completed") else 0.1
+
+
+def agreement(runs: Runs, table: Cells) -> str:
+    """How many cells come out, in a sentence; the zeros of the uncongested network do not count."""
+    found = {key: cell(runs.at(scheme=key[0], load=key[1]), key[2]).mean for key, value in table.items() if value}
+    off = {key: abs(measured - table[key]) for key, measured in found.items()}
+    exact = sum(off[key] <= _digit(key[1], key[2], table[key]) / 2 for key in off)
+    losses = [key for key in off if "loss" in key[2]]
+    others = [key for key in off if key not in losses]
+    near = [sum(off[key] <= points for key in losses) for points in (1, 2)]
+    close = [sum(off[key] <= part * table[key] for key in others) for part in (0.02, 0.05)]
+    return (
+        f"Of {len(off)} printed numbers {exact} come out to the printed digit. Of {len(losses)} losses {near[0]} lie "
+        f"within 1 point and {near[1]} within 2; of {len(others)} numbers of requests and throughputs {close[0]} lie "
+        f"within 2 % and {close[1]} within 5 %."
+    )
 
 
 Series = tuple[str, Any, str]
@@ -82,9 +103,10 @@ Series = tuple[str, Any, str]
 @dataclass(frozen=True)
 class Dots:
     """A table as dots: a panel for each of `panels`, a row for each scheme; means over seeds with 95 % intervals, and
-    the paper's numbers as open diamonds."""
+    the paper's numbers, `table`, as open diamonds."""
 
     panels: Mapping[str, Sequence[Series]]
+    table: Cells
 
     def __call__(self, checks: Sequence[Check], runs: Runs) -> Drawing:
         rows = []
@@ -92,12 +114,12 @@ class Dots:
             for group, load, name in series:
                 for at in runs.at(load=load).each("scheme"):
                     spread = cell(at, name).spread
-                    paper = (TABLE_1 | TABLE_2).get((at.scheme, load, name))
+                    paper = self.table.get((at.scheme, load, name))
                     rows.append({"panel": panel, "group": group, "scheme": at.scheme.label, "mean": spread.mean,
                                  "half_width": spread.half_width, "paper": paper})  # fmt: skip
         data = pl.DataFrame(rows, schema_overrides={"paper": pl.Float64})
         data = data.with_columns(pl.col("half_width").fill_nan(None))
-        return Drawing(self.draw(data), data)
+        return Drawing(self.draw(data), data, words=agreement(runs, self.table))
 
     @plot.drawing
     def draw(self, data: pl.DataFrame) -> Drawn:
@@ -120,12 +142,12 @@ class Dots:
         return figure
 
 
-of_table_1 = Dots({label: [(f"{load} %", load, name) for load in LOADS] for name, label in LABELS.items()})
+of_table_1 = Dots({label: [(f"{load} %", load, name) for load in LOADS] for name, label in LABELS.items()}, TABLE_1)
 of_table_2 = Dots({
     label: [(way, GENERAL, f"{way}_{name}") for way in ("forward", "reverse")] if name != "completed"
     else [("forward", GENERAL, name)]
     for name, label in LABELS.items()
-})  # fmt: skip
+}, TABLE_2)  # fmt: skip
 
 
 @figure("table1", "Drops, completed requests and throughput", label="Table 1", source="Table 1", after=18, runs=ALL,

@@ -20,10 +20,10 @@ thresholds = under(LOADS, (DROP_TAIL, DCN, DCN_40))
         runs=modes)  # fmt: skip
 def pi_modes(runs: Runs) -> Iterator[Check]:
     """PI's probability may fall on each packet alike (packet mode) or by its length (byte mode), which spares
-    acknowledgements and SYNs. In packet mode one direction starves the other: the p of the busier one also hits the
-    SYNs of users who browse in the other direction, whose load then falls, so that their own direction's p falls too
-    and spares the SYNs of the busier one. With ECN, whose marks cost a flow no packet, the two drift furthest apart. In
-    byte mode both directions are alike, and Table 1's numbers come out: the schemes called PI have it."""
+    acknowledgements and SYNs. In packet mode, where marks cost a flow no packet, one direction starves the other: the p
+    of the busier one also hits the SYNs of users who browse in the other direction, whose load then falls, so that
+    their own direction's p falls too and spares the SYNs of the busier one. In byte mode both directions are alike, and
+    requests and throughput come nearer to Table 1's: the schemes called PI have it. The printed losses lie between."""
     for scheme in MODES:
         at = runs.at(scheme=scheme)
         apart = (at["forward_loss"] - at["reverse_loss"]).as_("loss forward, less that in reverse", "% points")

@@ -22,7 +22,7 @@ PAPER = Paper(
         "sluicegate compare mixed_round_trips --disciplines drop_tail,red,pie,fq_codel",
         "sluicegate compare bursts --disciplines drop_tail,red,choke",
         "sluicegate run long_and_short --set queue.dcn.law=printed",
-        "sluicegate run long_and_short --set queue.dcn.threshold=12 --seed 3",
+        "sluicegate run long_and_short --set queue.dcn.threshold=20 --seed 3",
     ),
     choices=(
         Choice("DCN: threshold, clearing interval", "no values", "10 packets, 0.5 s", "chosen here [D]; varied above"),
