@@ -15,8 +15,8 @@
 //! ```
 //!
 //! With one candidate, the default, this is Sec. 3; with m − 1 it is Sec. 5's "drop m". Not in the report: `draw` = front compares
-//! with the first packets of the queue, back with the last ones; `regions` = k makes it 2·i candidates in the i-th k-th of
-//! [min_th, max_th).
+//! with the first packets of the queue, back with the last ones; geometric (gCHOKe) draws one more after each match, until one
+//! does not match or `candidates` do; `regions` = k makes it 2·i candidates in the i-th k-th of [min_th, max_th).
 //!
 //! A victim is not unlinked. Where the report sets a bit in its header, here its slot becomes a hole, which is skipped when it
 //! reaches the head; to everything else (queue length, bytes, limit, average, draws, probes) it is gone at once.
@@ -26,6 +26,8 @@
 //! | drawing "a random address"; nothing on a draw that hits a marked victim | it is repeated: draws are uniform over the packets that will still be sent; where there are none, nothing is drawn | a packet that is gone already would let a flow escape; Linux tries three times, then takes the head |
 //! | several candidates, nothing on drawing one twice | draws are independent; a packet drawn twice is dropped once | the simplest reading of "multiple victim candidates" |
 //! | Front and Back CHOKe compare with the head and with the tail (Tang, Wang & Low 2004, Sec. VI); nothing on several candidates | the first or the last `candidates` packets that will still be sent, each once | with one candidate it is the paper's |
+//! | gCHOKe draws again "upon each successful matching" (Eshete & Jiang 2012, abstract), up to a number of times | `draw` = geometric, at most `candidates` packets, 1 being CHOKe; each from those that have not matched yet | as read from the abstract and remembered of the paper, whose text was not at hand; a match is dropped before the next draw |
+//! | descendants that keep state: XCHOKe (Chhabra et al. 2002) a table of flows that matched, CHOKeD, CHOKe+, RECHOKe | not built | their rules could not be had; what is published of them is told in abstracts, without numbers |
 //! | no automatic choice of the number of candidates: Sec. 5 sets it by hand, Sec. 6 says that it must grow with the number of unresponsive flows | `regions` = 0 by default: `candidates`, by hand | so in the report |
 //! | nothing on regions | `regions` = k: k equal parts of [min_th, max_th), 2·i candidates in the i-th, whatever `candidates` says | unsourced: self-adjusting CHOKe as remembered of the conference paper (Pan, Prabhakar & Psounis, INFOCOM 2000; there k = 8), whose text was not at hand |
 //! | a probability "the same as the one used in RED" | p_a of RED 1993, Sec. VII, with `count` | the text's law of gaps, not Fig. 2's: as `red` here |
@@ -50,6 +52,8 @@ choices! {
         Front = "front",
         /// Those at the tail.
         Back = "back",
+        /// Any, one after another while they match.
+        Geometric = "geometric",
     }
 }
 
@@ -73,11 +77,13 @@ discipline! {
             action: Action::Drop, "RFC 3168, Sec. 5; not in CHOKe 1999";
             above_max_th: Action::Drop, "RFC 3168, Sec. 7; CHOKe 1999 knows drops only", tc("")
         ];
-        /// Packets drawn from the queue for each arrival: the report's "drop m" has m − 1.
+        /// Packets drawn from the queue for each arrival, at most where draw = geometric: the report's "drop m" has m − 1.
         candidates: u64 = default(1), unit("packets"), range(Range::from(1.0).to(64.0)),
             source("CHOKe 1999, Sec. 3; several: Sec. 5");
-        /// Where the candidates are drawn: anywhere, at the head (Front CHOKe) or at the tail (Back CHOKe).
-        draw: Draw = default(Draw::Random), source("CHOKe 1999, Sec. 3; front and back: Tang, Wang & Low 2004, Sec. VI");
+        /// Where the candidates are drawn: anywhere, at the head (Front CHOKe), at the tail (Back CHOKe), or anywhere while
+        /// they match (gCHOKe).
+        draw: Draw = default(Draw::Random),
+            source("CHOKe 1999, Sec. 3; front and back: Tang, Wang & Low 2004, Sec. VI; geometric: Eshete & Jiang 2012");
         /// Self-adjusting CHOKe: equal parts of [min_th, max_th), in the i-th of which 2·i packets are drawn, whatever
         /// candidates says. 0: not self-adjusting.
         regions: u64 = default(0), unit("1"), range(Range::from(0.0).to(64.0)),
@@ -128,6 +134,16 @@ impl<P: Packet> Choke<P> {
             Draw::Random => (0..n).for_each(|_| self.matches.extend(ring.draw(rng).and_then(matching))),
             Draw::Front => self.matches.extend(ring.iter().take(n).filter_map(matching)),
             Draw::Back => self.matches.extend(ring.iter().rev().take(n).filter_map(matching)),
+            Draw::Geometric => {
+                while (self.matches.len() as u64) < ring.packets().min(n as u64) {
+                    match ring.draw(rng).and_then(matching) {
+                        // Gone already: it is drawn again.
+                        Some(slot) if self.matches.contains(&slot) => {}
+                        Some(slot) => self.matches.push(slot),
+                        None => break,
+                    }
+                }
+            }
         }
     }
 
@@ -354,6 +370,45 @@ mod tests {
             "two of the first three, and the arrival"
         );
         harness.assert_conserved();
+    }
+
+    /// Drawn by hand from a queue of flows 1 1 2 1, no packet twice, until one of flow 2 comes or three match.
+    #[test]
+    fn geometric_draws_while_packets_match() {
+        let mut seen = [0; 4];
+        for seed in 0..200 {
+            let params = ChokeParams { draw: Draw::Geometric, candidates: 3, ..params(2, 9) };
+            let mut harness = harness(params, &[1, 1, 2, 1]);
+            harness.rng = Stream::new(seed, "geometric");
+            let (mut draws, mut matched) = (harness.rng.clone(), vec![]);
+            while matched.len() < 3 {
+                match draws.below(4) {
+                    2 => break,
+                    at if matched.contains(&at) => {}
+                    at => matched.push(at),
+                }
+            }
+            harness.arrive(1, 1000);
+            let lost: Vec<u64> = harness.dropped.iter().map(|(packet, _)| packet.serial).collect();
+            if matched.is_empty() {
+                assert!(lost.is_empty(), "RED decides, and lets it in");
+            } else {
+                assert_eq!(lost, [matched.as_slice(), &[4]].concat(), "the matches as drawn, then the arrival");
+            }
+            seen[matched.len()] += 1;
+            harness.assert_conserved();
+        }
+        // 1/4 none, 3/4·1/3 one, 3/4·2/3·1/2 two, as many three: 50 of 200 each, standard deviation 6.
+        assert!(seen.iter().all(|times| (26..=74).contains(times)), "{seen:?}");
+    }
+
+    /// A queue of the arrival's own flow alone ends the drawing.
+    #[test]
+    fn geometric_ends_with_the_queue() {
+        let params = ChokeParams { draw: Draw::Geometric, candidates: 64, ..params(2, 9) };
+        let mut harness = harness(params, &[1, 1, 1]);
+        harness.arrive(1, 1000);
+        assert_eq!((harness.dropped.len(), harness.queued_flows()), (4, vec![]));
     }
 
     #[test]
