@@ -42,6 +42,7 @@ discipline! {
     drops(Tail, Early),
     // Each flow is judged by its own share.
     proportional(),
+    remembers(Table, "500 packets' flows or more"),
 
     /// Parameters of [`Afd`].
     pub struct AfdParams {

@@ -34,6 +34,7 @@ discipline! {
     tc("tc qdisc add dev DEV root red limit LIMIT_BYTES min MIN_BYTES max MAX_BYTES avpkt PACKET_BYTES \
         burst BURST_PACKETS probability MAX_P bandwidth RATE adaptative"),
     drops(Tail, Early, Forced),
+    remembers(None),
 
     /// Parameters of [`Ared`].
     pub struct AredParams {

@@ -31,6 +31,7 @@ discipline! {
     Blue: "blue", "BLUE",
     source("Feng, Kandlur, Saha & Shin 1999"),
     drops(Tail, Early),
+    remembers(None),
 
     /// Parameters of [`Blue`].
     pub struct BlueParams {

@@ -63,6 +63,7 @@ discipline! {
     tc("tc qdisc add dev DEV root choke limit LIMIT_PACKETS min MIN_PACKETS max MAX_PACKETS burst BURST_PACKETS \
         probability MAX_P bandwidth RATE"),
     drops(Tail, Early, Forced, Match),
+    remembers(None, "looks into the queue"),
 
     /// Parameters of [`Choke`].
     pub struct ChokeParams {

@@ -45,6 +45,7 @@ discipline! {
     tc("tc qdisc add dev DEV root choke limit LIMIT_PACKETS min MIN_PACKETS max MAX_PACKETS burst BURST_PACKETS \
         avpkt PACKET_BYTES probability MAX_P bandwidth RATE [ecn]"),
     drops(Tail, Early, Forced, Match),
+    remembers(None, "looks into the queue"),
 
     /// Parameters of [`ChokeLinux`].
     pub struct ChokeLinuxParams {

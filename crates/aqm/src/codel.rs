@@ -55,6 +55,7 @@ discipline! {
     source("Nichols, Jacobson, McGregor & Iyengar 2018, RFC 8289; Linux, net/sched/sch_codel.c"),
     tc("tc qdisc add dev DEV root codel limit LIMIT_PACKETS target TARGET interval INTERVAL [ecn]"),
     drops(Tail, Early),
+    remembers(None, "a time in each packet"),
 
     /// Parameters of [`Codel`].
     pub struct CodelParams {

@@ -83,6 +83,7 @@ discipline! {
     drops(Tail, Early),
     // Only flows in HB are judged, each by its own count.
     proportional(),
+    remembers(Table, "16384 + 8192 entries"),
 
     /// Parameters of [`Dcn`].
     pub struct DcnParams {

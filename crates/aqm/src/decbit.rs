@@ -44,6 +44,7 @@ discipline! {
     drops(Tail),
     // The average reaches back a cycle, which may be one burst: RED 1993, Sec. IX.
     proportional(),
+    remembers(None, "marks in headers"),
 
     /// Parameters of [`Decbit`].
     pub struct DecbitParams {

@@ -28,6 +28,7 @@ discipline! {
     drops(Tail, Forced),
     // Optional packets are dropped first.
     proportional(),
+    remembers(None, "a preference in each packet"),
 
     /// Parameters of [`DropPreference`].
     pub struct DropPreferenceParams {

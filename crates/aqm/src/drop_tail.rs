@@ -17,6 +17,7 @@ discipline! {
     source("Floyd & Jacobson 1993, Sec. III"),
     tc("tc qdisc add dev DEV root pfifo limit LIMIT"),
     drops(Tail),
+    remembers(None),
 
     /// Parameters of [`DropTail`].
     pub struct DropTailParams {

@@ -34,6 +34,7 @@ discipline! {
     tc("tc qdisc add dev DEV root handle 1: drr; tc class add dev DEV parent 1: classid 1:N drr quantum QUANTUM"),
     drops(Tail, Early, Forced, Match, Policed),
     proportional(),
+    remembers(None, "what its classes remember"),
 
     /// Parameters of [`Drr`].
     pub struct DrrParams {

@@ -25,6 +25,7 @@ discipline! {
     EarlyRandomDrop: "early_random_drop", "Early Random Drop",
     source("Hashem 1989 and Zhang 1989, after Floyd & Jacobson 1993, Sec. II-A"),
     drops(Tail, Early),
+    remembers(None),
 
     /// Parameters of [`EarlyRandomDrop`].
     pub struct EarlyRandomDropParams {

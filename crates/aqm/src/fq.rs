@@ -50,6 +50,7 @@ discipline! {
     Fq: "fq", "Fair queueing",
     source("Demers, Keshav & Shenker 1989; Shreedhar & Varghese 1995; CHOKe 1999, Sec. 1"),
     drops(Tail),
+    remembers(Queued, "a queue for each"),
 
     /// Parameters of [`Fq`].
     pub struct FqParams {

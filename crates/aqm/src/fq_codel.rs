@@ -52,6 +52,7 @@ discipline! {
     drops(Tail, Early),
     // Each flow has a queue of its own.
     proportional(),
+    remembers(Queued, "1024 queues"),
 
     /// Parameters of [`FqCodel`].
     pub struct FqCodelParams {

@@ -42,6 +42,7 @@ discipline! {
     drops(Tail, Early, Policed),
     // Each flow is judged by what it has queued.
     proportional(),
+    remembers(Queued),
 
     /// Parameters of [`Fred`].
     pub struct FredParams {

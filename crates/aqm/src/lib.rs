@@ -59,7 +59,7 @@ pub use configure::Configure;
 pub use discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
 pub use proportional::Proportional;
 pub use recent::Recent;
-pub use registry::Entry;
+pub use registry::{Entry, Memory};
 
 registry::registry! {
     drop_tail::DropTail,

@@ -68,6 +68,7 @@ discipline! {
     PenaltyBox: "penalty_box", "RED with penalty box",
     source("Floyd & Fall 1997 (reference 8 of CHOKe 1999), by their code in ns-2, tcl/rtmechanisms"),
     drops(Tail, Early, Forced, Policed),
+    remembers(Heard, "those with recent drops"),
 
     /// Parameters of [`PenaltyBox`].
     pub struct PenaltyBoxParams {

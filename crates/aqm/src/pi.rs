@@ -42,6 +42,7 @@ discipline! {
     Pi: "pi", "PI",
     source("Hollot, Misra, Towsley & Gong 2001; ns-2, queue/pi.cc"),
     drops(Tail, Early),
+    remembers(None),
 
     /// Parameters of [`Pi`].
     pub struct PiParams {

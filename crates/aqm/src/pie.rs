@@ -60,6 +60,7 @@ discipline! {
     source("RFC 8033 (Pan, Natarajan, Baker & White 2017); Linux, net/sched/sch_pie.c"),
     tc("tc qdisc add dev DEV root pie limit LIMIT target TARGET tupdate T_UPDATE alpha ALPHA_16THS beta BETA_16THS"),
     drops(Tail, Early),
+    remembers(None),
 
     /// Parameters of [`Pie`].
     pub struct PieParams {

@@ -29,6 +29,7 @@ discipline! {
     tc("tc qdisc add dev DEV root handle 1: prio bands BANDS"),
     drops(Tail, Early, Forced, Match, Policed),
     proportional(),
+    remembers(None, "what its classes remember"),
 
     /// Parameters of [`Priority`].
     pub struct PriorityParams {

@@ -25,6 +25,7 @@ discipline! {
     drops(Tail, Forced),
     // A victim is drawn: a flow as often as it has packets in the queue.
     proportional(Tail),
+    remembers(None),
 
     /// Parameters of [`RandomDrop`].
     pub struct RandomDropParams {

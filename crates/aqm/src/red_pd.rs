@@ -50,6 +50,7 @@ discipline! {
     RedPd: "red_pd", "RED-PD",
     source("Mahajan, Floyd & Wetherall 2001; ns-2, queue/red-pd.cc and tcl/ex/red-pd"),
     drops(Tail, Early, Forced, Policed),
+    remembers(Heard, "those with recent drops"),
 
     /// Parameters of [`RedPd`].
     pub struct RedPdParams {

@@ -1,7 +1,22 @@
 //! The list of disciplines: what each declares, and how one is made from its name and values.
 
 use crate::DropReason;
+use sluicegate_base::choices;
 use sluicegate_base::params::Table;
+
+choices! {
+    /// What a discipline remembers of flows, least first.
+    pub enum Memory {
+        /// Nothing; it may look at the packets in the queue.
+        None = "none",
+        /// A table of fixed size.
+        Table = "fixed table",
+        /// Those that have packets in the queue.
+        Queued = "flows queued",
+        /// Those that it has heard of lately.
+        Heard = "flows heard of",
+    }
+}
 
 /// What the registry knows of one discipline.
 #[derive(Clone, Copy)]
@@ -12,9 +27,14 @@ pub struct Entry {
     pub reasons: &'static [DropReason],
     /// Those of them that fall on flows in proportion to what they send, as its marks then do.
     pub proportional: &'static [DropReason],
+    /// What it remembers of flows.
+    pub memory: Memory,
+    /// What that is, in words; "" where the kind says all.
+    pub remembers: &'static str,
 }
 
-/// Declares a discipline: its names, why it drops packets, and its parameters as [`params!`](sluicegate_base::params!) does.
+/// Declares a discipline: its names, why it drops packets, what it remembers of flows, and its parameters as
+/// [`params!`](sluicegate_base::params!) does.
 ///
 /// `tc` is the matching line for Linux; leave it out where there is none. `proportional` says which drops fall on flows in
 /// proportion to what they send, as RED 1993, Sec. X assumes: `Early` and `Forced` where nothing is said.
@@ -25,6 +45,7 @@ macro_rules! discipline {
         $(tc($tc:literal),)?
         drops($($reason:ident),+),
         $(proportional($($proportional:ident),*),)?
+        remembers($memory:ident $(, $remembers:literal)?),
         $(#[doc = $about:literal])+
         pub struct $Params:ident $fields:tt
         $(rules $rules:tt)?
@@ -54,6 +75,8 @@ macro_rules! discipline {
                     table: sluicegate_base::params::Table::of::<Self>().documented(module),
                     reasons: &[$(crate::DropReason::$reason),+],
                     proportional: crate::registry::discipline!(@proportional $(($($proportional),*))?),
+                    memory: crate::Memory::$memory,
+                    remembers: concat!($($remembers)?),
                 }
             }
         }

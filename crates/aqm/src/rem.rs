@@ -32,6 +32,7 @@ discipline! {
     Rem: "rem", "REM",
     source("Athuraliya, Li, Low & Yin 2001; ns-2, queue/rem.cc"),
     drops(Tail, Early),
+    remembers(None),
 
     /// Parameters of [`Rem`].
     pub struct RemParams {

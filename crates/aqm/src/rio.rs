@@ -41,6 +41,7 @@ discipline! {
     drops(Tail, Early, Forced),
     // In and Out are not dropped alike.
     proportional(),
+    remembers(None, "a bit in each packet, set at the edge"),
 
     /// Parameters of [`Rio`].
     pub struct RioParams {

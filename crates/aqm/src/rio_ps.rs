@@ -40,6 +40,7 @@ discipline! {
     drops(Tail, Early, Forced),
     // In and Out are not dropped alike.
     proportional(),
+    remembers(Heard, "at the edge"),
 
     /// Parameters of [`RioPs`].
     pub struct RioPsParams {

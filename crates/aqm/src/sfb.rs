@@ -57,6 +57,7 @@ discipline! {
     drops(Tail, Early, Forced, Policed),
     // Each flow is judged by its bins.
     proportional(),
+    remembers(Table, "2 tables of 8 × 16 bins"),
 
     /// Parameters of [`Sfb`].
     pub struct SfbParams {

@@ -45,6 +45,7 @@ discipline! {
     tc("tc qdisc add dev DEV root sfq limit LIMIT_PACKETS flows FLOWS depth DEPTH divisor DIVISOR \
         quantum QUANTUM_BYTES perturb SECONDS [headdrop]"),
     drops(Tail),
+    remembers(Queued, "128 queues at most"),
 
     /// Parameters of [`Sfq`].
     pub struct SfqParams {

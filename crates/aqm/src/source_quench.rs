@@ -23,6 +23,7 @@ discipline! {
     SourceQuench: "source_quench", "Source Quench",
     source("RFC 792 and RFC 1016, after Floyd & Jacobson 1993, Sec. II-B"),
     drops(Tail),
+    remembers(None),
 
     /// Parameters of [`SourceQuench`].
     pub struct SourceQuenchParams {

@@ -40,6 +40,7 @@ discipline! {
     drops(Tail, Early),
     // A hit counts against the flow that is hit.
     proportional(),
+    remembers(Table, "1000 zombies"),
 
     /// Parameters of [`Sred`].
     pub struct SredParams {

@@ -27,6 +27,7 @@ discipline! {
     drops(Tail),
     // The queue that a burst finds is mostly its own.
     proportional(),
+    remembers(None, "marks in headers"),
 
     /// Parameters of [`UtLt`].
     pub struct UtLtParams {

@@ -90,6 +90,8 @@ pub fn declarations() -> Json {
             let mut json = declared(&[entry.table], &[]);
             json["container"] = is_container(entry.table.about.name).into();
             json["drop_reasons"] = entry.reasons.iter().map(|reason| reason.word()).collect();
+            json["memory"] = entry.memory.word().into();
+            json["remembers"] = entry.remembers.into();
             json
         })
         .collect();

@@ -39,6 +39,8 @@ def explain(discipline: dict[str, Any]) -> None:
     rows = [[f["name"], default_text(f), f["range"], f["doc"], f["source"]] for f in discipline["fields"]]
     print_table(["parameter", "default", "range", "meaning", "source"], rows)
     print(f"\ndrop reasons: {', '.join(discipline['drop_reasons'])}")
+    words = f" ({discipline['remembers']})" if discipline["remembers"] else ""
+    print(f"remembers of flows: {discipline['memory']}{words}")
     for rule in discipline["rules"]:
         print(f"rule: {rule}")
     if discipline["tc"]:

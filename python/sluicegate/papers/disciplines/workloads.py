@@ -8,13 +8,15 @@ PIE keep the targets of their RFCs, which are to need no setting. All else is wh
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, replace
 
 import polars as pl
 
+from ... import _core
 from ...design.pi import design_pi
-from ...experiments.disciplines import choices, known
+from ...experiments.disciplines import choices
 from ...experiments.engine import Sets
 from ...reproduce import (
     FLOWS,
@@ -77,21 +79,14 @@ NONE, FIXED, QUEUED, HEARD = "none", "fixed table", "flows queued", "flows heard
 STATES = (NONE, FIXED, QUEUED, HEARD)
 """What a discipline remembers of flows, least first."""
 
-STATE: dict[str, tuple[str, str]] = {
-    "drop_tail": (NONE, ""), "random_drop": (NONE, ""), "early_random_drop": (NONE, ""), "red": (NONE, ""),
-    "ared": (NONE, ""), "decbit": (NONE, "marks in headers"), "pi": (NONE, ""), "rem": (NONE, ""),
-    "blue": (NONE, ""), "codel": (NONE, "a time in each packet"), "pie": (NONE, ""),
-    "rio": (NONE, "a bit in each packet, set at the edge"), "choke": (NONE, "looks into the queue"),
-    "choke_linux": (NONE, "looks into the queue"), "sred": (FIXED, "1000 zombies"),
-    "sfb": (FIXED, "2 tables of 8 × 16 bins"), "afd": (FIXED, "500 packets' flows"),
-    "dcn": (FIXED, "16384 + 8192 entries"), "fred": (QUEUED, ""), "fq": (QUEUED, "a queue for each"),
-    "sfq": (QUEUED, "128 queues at most"), "fq_codel": (QUEUED, "1024 queues"),
-    "red_pd": (HEARD, "those with recent drops"), "penalty_box": (HEARD, "those with recent drops"),
-    "rio_ps": (HEARD, "at the edge"), "csfq": (HEARD, "at the edge"),
-}  # fmt: skip
-"""What each discipline remembers of flows, by its module's description: the kind, and what it is."""
+STATE = {
+    each["name"]: (each["memory"], each["remembers"])
+    for each in json.loads(_core.declarations())["disciplines"]
+    if not each["container"]
+}
+"""What each discipline of the registry remembers of flows: the kind, and what it is. Containers hold others."""
 
-NAMES = tuple(name for name in known() if name in STATE)
+NAMES = tuple(STATE)
 """The disciplines, in the order in which the package lists them."""
 
 DCN_VARIANTS = ("dcn:count=arrived", "dcn:law=printed")
