@@ -51,6 +51,8 @@ pub struct Host {
     pub vegas: VegasParams,
     /// Whose Vegas it is.
     pub vegas_rules: VegasRules,
+    /// The queueing delay that LEDBAT keeps.
+    pub ledbat_target: Span,
     /// Whether connections open with an exchange.
     pub handshake: bool,
     /// Whether a limited transfer ends with an exchange.
@@ -116,6 +118,7 @@ impl Host {
                 cut: params.vegas_cut,
             },
             vegas_rules: params.resolve(&params.vegas_rules, "vegas_rules"),
+            ledbat_target: params.ledbat_target,
             handshake: params.resolve(&params.handshake, "handshake"),
             closing: params.resolve(&params.closing, "closing"),
             controller: None,
@@ -215,6 +218,7 @@ impl Host {
             Algorithm::DecBit => CongestionController::other(cc::DecBit::new(self.initial_window, most)),
             Algorithm::UtLt => CongestionController::other(cc::UtLt::new(self.initial_window, most)),
             Algorithm::Fixed => CongestionController::other(cc::Fixed::new(most)),
+            Algorithm::Ledbat => CongestionController::other(cc::Ledbat::new(self.initial_window, self.ledbat_target)),
             Algorithm::Vegas if self.vegas_of_ns2() => {
                 let opening = if self.handshake { 1.0 } else { self.initial_window };
                 CongestionController::other(cc::VegasNs2::new(opening, self.initial_ssthresh, self.vegas))
@@ -239,7 +243,7 @@ impl Host {
             Algorithm::NewReno | Algorithm::Fixed | Algorithm::Vegas => {
                 LossRecovery::NewReno(recovery::NewReno::default())
             }
-            Algorithm::Sack | Algorithm::Cubic => LossRecovery::other(recovery::Sack::new(self.pipe)),
+            Algorithm::Sack | Algorithm::Cubic | Algorithm::Ledbat => LossRecovery::other(recovery::Sack::new(self.pipe)),
         }
     }
 }

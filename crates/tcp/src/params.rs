@@ -70,6 +70,8 @@ choices! {
         /// Vegas's window (Brakmo & Peterson 1995), which follows the delay, with NewReno's recovery, or with its own where
         /// vegas_rules = ns2.
         Vegas = "vegas",
+        /// LEDBAT's window (RFC 6817), which gives way to all others, with SACK's recovery.
+        Ledbat = "ledbat",
     }
 }
 
@@ -165,6 +167,9 @@ params! {
         /// Vegas: share of the window that a fast retransmit takes away; 0 leaves the window to the delay alone.
         vegas_cut: f64 = default(0.25), unit("1"), range(Range::from(0.0).to(0.9)),
             source("Brakmo & Peterson 1995; ns-2, tcp-vegas.cc; Tang, Wang & Low 2004, Sec. V-C: no cut");
+        /// LEDBAT: the queueing delay that a flow keeps; beyond it its window shrinks.
+        ledbat_target: Span = default(Span::from_millis(100)), range(Range::above(0.0).to(60.0)),
+            source("RFC 6817, Sec. 2.5: at most 100 ms");
         /// Whether the connection opens with an exchange of SYNs; otherwise it starts established.
         handshake: Option<bool> = optional("as the profile says"), source("RFC 9293; ns-2, syn_");
         /// Whether a limited transfer ends with an exchange of FINs.
