@@ -17,6 +17,7 @@
 //!                    count ← delta if delta > 1 and now − drop_next < 16·interval, else 1
 //!                    drop_next ← now + interval/√count, lastcount ← count
 //! ecn:  a packet that can be marked is marked and sent instead of dropped
+//! ce_threshold:  a packet that leaves with a longer sojourn_time is marked, if it can be        (Linux, include/net/codel_impl.h)
 //! ```
 //!
 //! `crates/aqm/tests/codel_linux.rs` compares `law` = linux packet for packet with a model of the kernel's code. The text
@@ -32,11 +33,12 @@
 //! | nothing on the limit | `limit`, counted without the packet in transmission; an arrival beyond it is dropped with reason `tail` | Linux has 1000 packets |
 //! | times and 1/√count are real | nanoseconds and a real root; `law` = linux: times in units of 1024 ns, 1/√count in 16 bits by one Newton step for each drop, first_above_time exceeded and not only reached | the kernel's arithmetic. Its root lags: at the second, third and fourth drop it has 0.50, 0.56 and 0.49 for 0.71, 0.58 and 0.50 |
 //! | 32-bit times in Linux wrap after 73 minutes | times do not wrap | in Linux a queue that was quiet for 37 minutes may take an old drop_next for a new one |
-//! | Linux has `ce_threshold` | not built | a threshold mark for data centres, not of the RFC |
+//! | nothing on an immediate threshold | `ce_threshold`, off unless given: what can be marked is marked when it leaves after a longer wait, whether `ecn` is on or not | so in Linux, for data centres and scalable senders |
 //! | a drop is a drop | reason `early` | it is the discipline's signal, not a full queue; no chance is in it |
 
 mod rule;
 
+use crate::l4s_step::Ect;
 use crate::prelude::*;
 pub use rule::{CodelRule, CodelState};
 
@@ -53,7 +55,8 @@ choices! {
 discipline! {
     Codel: "codel", "CoDel",
     source("Nichols, Jacobson, McGregor & Iyengar 2018, RFC 8289; Linux, net/sched/sch_codel.c"),
-    tc("tc qdisc add dev DEV root codel limit LIMIT_PACKETS target TARGET interval INTERVAL [ecn]"),
+    tc("tc qdisc add dev DEV root codel limit LIMIT_PACKETS target TARGET interval INTERVAL [ecn] \
+        [ce_threshold CE_THRESHOLD]"),
     drops(Tail, Early),
     remembers(None, "a time in each packet"),
 
@@ -70,6 +73,9 @@ discipline! {
             source("Linux, net/sched/sch_codel.c"), tc("limit");
         /// Mark packets that can carry a mark, and drop the others.
         ecn: bool = default(false), source("Linux, net/sched/sch_codel.c"), tc("ecn");
+        /// A packet that has waited longer is marked when it leaves, if it can be, even where `ecn` is off.
+        ce_threshold: Option<Span> = optional("no wait is so long"), range(Range::from(0.0).to(3600.0)),
+            source("Linux, net/sched/sch_codel.c"), tc("ce_threshold");
         /// A queue of so many bytes or fewer is not acted on: the longest packet of the link.
         max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
             range(Range::from(0.0)), source("RFC 8289, Sec. 5: maxpacket_; Linux: the MTU");
@@ -85,6 +91,7 @@ discipline! {
 impl CodelParams {
     fn rule(&self) -> CodelRule {
         CodelRule::new(self.law, self.target, self.interval, self.max_packet.amount(), self.ecn)
+            .with_ce_threshold(self.ce_threshold, Ect::Any)
     }
 }
 

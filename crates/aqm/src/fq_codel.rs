@@ -29,7 +29,7 @@
 //! | the fattest queue is found by a scan over all queues; of several it is the first | the same queue, found by a tree of maxima, which is followed from such a drop until all queues are empty | a scan of 65,536 queues for a drop of one packet takes 200 µs; who never fills the buffer does not pay for the tree |
 //! | nothing on a limit in bytes | `limit` may be in bytes; then batches are dropped until it is kept | Linux: `memory_limit`, in bytes of memory rather than of packets |
 //! | an empty queue forgets since when its wait was above target | so | Linux forgets it since March 2026 only; before, a sparse flow could lose packets while others were queued |
-//! | `ce_threshold`, off by default (Sec. 5.2.7) | not built | a threshold mark for data centres, as for `codel` |
+//! | `ce_threshold`, off by default (Sec. 5.2.7) | so, as for `codel`; `ce_threshold_ect` = l4s_ect marks ECT(1) alone | Linux: a selector of any bits of the DSCP and ECN field, of which 0x1/0x3 is this one |
 //! | 1024 queues, 10240 packets, a quantum of the MTU with its link header (1514 bytes on Ethernet), in Linux too | so; the quantum is the link's typical packet where that is longer | with Linux's values and `law` = linux it agrees packet for packet with a model of the kernel's rules (`tests/fq_codel_linux.rs`) |
 //! | nothing on what the quantum does to shares | 2 Mbit/s of UDP beside 32 TCPs on 1 Mbit/s, packets of 1000 bytes, get 3.2 to 3.4 % with any quantum from 500 to 2000 bytes | with `law` = linux 10 to 12 % with 500 to 1450 bytes, 4.7 % with 1514, 5.7 % with 2000: it takes the shared backlog and a quantum of less than one and a half packets. With more, a TCP that was quiet sends four packets in its first two turns, which a fast retransmit needs; with less it waits for its timer when CoDel drops one (our reading of the numbers) |
 //! | Linux adds the number of packets dropped for want of room to CoDel's count | so | "to increase its signal strength" |
@@ -39,6 +39,7 @@
 
 use crate::codel::{CodelArithmetic, CodelRule, CodelState};
 use crate::flow_hasher::FlowHasher;
+use crate::l4s_step::Ect;
 use crate::longest::{Longest, Tie};
 use crate::prelude::*;
 use alloc::collections::VecDeque;
@@ -48,7 +49,8 @@ discipline! {
     FqCodel: "fq_codel", "FQ-CoDel",
     source("Hoeiland-Joergensen, McKenney, Taht, Gettys & Dumazet 2018, RFC 8290; Linux, net/sched/sch_fq_codel.c"),
     tc("tc qdisc add dev DEV root fq_codel limit LIMIT_PACKETS flows FLOWS target TARGET interval INTERVAL \
-        quantum QUANTUM_BYTES drop_batch DROP_BATCH [ecn|noecn]"),
+        quantum QUANTUM_BYTES drop_batch DROP_BATCH [ecn|noecn] [ce_threshold CE_THRESHOLD \
+        [ce_threshold_selector 0x1/0x3]]"),
     drops(Tail, Early),
     // Each flow has a queue of its own.
     proportional(),
@@ -74,6 +76,12 @@ discipline! {
             source("RFC 8290, Sec. 5.2.3"), tc("limit");
         /// Mark packets that can carry a mark where CoDel would drop them.
         ecn: bool = default(true), source("RFC 8290, Sec. 5.2.6"), tc("ecn");
+        /// A packet that has waited longer is marked when it leaves, if it can be, even where `ecn` is off.
+        ce_threshold: Option<Span> = optional("no wait is so long"), range(Range::from(0.0).to(3600.0)),
+            source("RFC 8290, Sec. 5.2.7: CE_THRESHOLD"), tc("ce_threshold");
+        /// Which packets are marked above `ce_threshold`.
+        ce_threshold_ect: Ect = default(Ect::Any),
+            source("Linux, net/sched/sch_fq_codel.c: none, or 0x1/0x3"), tc("ce_threshold_selector");
         /// Most packets dropped at once when the limit is passed.
         drop_batch: u64 = default(64), unit("packets"), range(Range::from(1.0)),
             source("RFC 8290, Sec. 4.1; Linux, net/sched/sch_fq_codel.c"), tc("drop_batch");
@@ -112,6 +120,7 @@ impl<P: Packet> Queue<P> {
 impl FqCodelParams {
     fn rule(&self) -> CodelRule {
         CodelRule::new(self.law, self.target, self.interval, self.max_packet.amount(), self.ecn)
+            .with_ce_threshold(self.ce_threshold, self.ce_threshold_ect)
     }
 
     fn quantum(&self) -> i64 {

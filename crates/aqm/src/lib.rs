@@ -31,6 +31,7 @@ pub mod fq;
 pub mod fq_codel;
 pub mod fred;
 pub mod harness;
+pub mod l4s_step;
 pub mod longest;
 pub mod penalty_box;
 pub mod periodic_timer;
@@ -91,6 +92,7 @@ registry::registry! {
     sfq::Sfq,
     codel::Codel,
     fq_codel::FqCodel,
+    l4s_step::L4sStep,
     priority::Priority,
     drr::Drr,
 }

@@ -14,7 +14,8 @@ use sluicegate_aqm::harness::{Harness, TestPacket};
 use sluicegate_aqm::{Discipline, DropReason};
 use sluicegate_base::{Ecn, Size, Span, Stream};
 
-const PLAIN: Tc = Tc { limit: 1000, target: 5000, interval: 100_000, ecn: false, mtu: 1514 };
+const PLAIN: Tc =
+    Tc { limit: 1000, target: 5000, interval: 100_000, ecn: false, ce_threshold: None, ect1: false, mtu: 1514 };
 
 fn ours(tc: &Tc, law: CodelArithmetic) -> Harness<Codel<TestPacket>> {
     let params = CodelParams {
@@ -22,6 +23,7 @@ fn ours(tc: &Tc, law: CodelArithmetic) -> Harness<Codel<TestPacket>> {
         interval: Span(u64::from(tc.interval) * 1000),
         limit: Size::Packets(tc.limit as u64),
         ecn: tc.ecn,
+        ce_threshold: tc.ce_threshold.map(|us| Span(u64::from(us) * 1000)),
         max_packet: Size::Bytes(u64::from(tc.mtu)),
         law,
     };
@@ -86,11 +88,13 @@ fn long_traces_agree() {
         Tc { target: 1000, interval: 10_000, ..PLAIN },
         Tc { target: 20_000, interval: 400_000, ecn: true, ..PLAIN },
         Tc { limit: 60, ..PLAIN },
+        Tc { ce_threshold: Some(1000), ..PLAIN },
     ];
-    let mut sum = [0; 6];
+    let mut sum = [0; 7];
     for (seed, tc) in (1..).zip(sets) {
-        let Counts { drop_count, ecn_mark, drop_overlimit, anew, resumed, several } = compare(tc, 200_000, seed);
-        let counts = [drop_count, ecn_mark, drop_overlimit, anew, resumed, several];
+        let Counts { drop_count, ecn_mark, ce_mark, drop_overlimit, anew, resumed, several } =
+            compare(tc, 200_000, seed);
+        let counts = [drop_count, ecn_mark, ce_mark, drop_overlimit, anew, resumed, several];
         sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
     }
     assert!(sum.iter().all(|&times| times >= 30), "each case many times: {sum:?}");
@@ -119,8 +123,9 @@ proptest! {
 
     #[test]
     fn any_parameters_agree(
-        limit in 1usize..300, target in 1u32..50_000, interval in 1u32..500_000, ecn: bool, mtu in 0u32..3000, seed: u64,
+        limit in 1usize..300, target in 1u32..50_000, interval in 1u32..500_000, ecn: bool, mtu in 0u32..3000,
+        ce_threshold in proptest::option::of(0u32..50_000), seed: u64,
     ) {
-        compare(Tc { limit, target, interval, ecn, mtu }, 3000, seed);
+        compare(Tc { limit, target, interval, ecn, ce_threshold, ect1: false, mtu }, 3000, seed);
     }
 }

@@ -14,6 +14,7 @@ use sluicegate_aqm::codel::CodelArithmetic;
 use sluicegate_aqm::flow_hasher::FlowHasher;
 use sluicegate_aqm::fq_codel::{FqCodel, FqCodelParams};
 use sluicegate_aqm::harness::{Harness, TestPacket};
+use sluicegate_aqm::l4s_step::Ect;
 use sluicegate_aqm::{Discipline, DropReason, FlowKey};
 use sluicegate_base::{Ecn, Size, Span, Stream};
 
@@ -24,6 +25,8 @@ const PLAIN: Tc = Tc {
     target: 5000,
     interval: 100_000,
     ecn: true,
+    ce_threshold: None,
+    ect1: false,
     quantum: 1514,
     drop_batch: 64,
     mtu: 1514,
@@ -37,6 +40,8 @@ fn compare(tc: Tc, steps: u64, seed: u64) -> Counts {
         quantum: Size::Bytes(tc.quantum as u64),
         limit: Size::Packets(tc.limit as u64),
         ecn: tc.ecn,
+        ce_threshold: tc.ce_threshold.map(|us| Span(u64::from(us) * 1000)),
+        ce_threshold_ect: if tc.ect1 { Ect::L4s } else { Ect::Any },
         drop_batch: tc.drop_batch as u64,
         max_packet: Size::Bytes(u64::from(tc.mtu)),
         law: CodelArithmetic::Linux,
@@ -88,11 +93,15 @@ fn long_traces_agree() {
         Tc { limit: 60, flows: 16, ..PLAIN },
         Tc { limit: 200, flows: 8, drop_batch: 4, ecn: false, ..PLAIN },
         Tc { target: 1000, interval: 10_000, quantum: 300, ecn: false, ..PLAIN },
+        Tc { ce_threshold: Some(1000), ..PLAIN },
+        Tc { ce_threshold: Some(0), ect1: true, ..PLAIN },
     ];
-    let mut sum = [0; 6];
+    let mut sum = [0; 7];
     for (seed, tc) in (1..).zip(sets) {
-        let Counts { codel, marks, over, batches, turns, passed } = compare(tc, 30_000, seed);
-        sum.iter_mut().zip([codel, marks, over, batches, turns, passed]).for_each(|(sum, count)| *sum += count);
+        let Counts { codel, marks, ce_marks, over, batches, turns, passed } = compare(tc, 30_000, seed);
+        sum.iter_mut()
+            .zip([codel, marks, ce_marks, over, batches, turns, passed])
+            .for_each(|(sum, count)| *sum += count);
     }
     assert!(sum.iter().all(|&times| times >= 30), "each case many times: {sum:?}");
 }
@@ -103,8 +112,9 @@ proptest! {
     #[test]
     fn any_parameters_agree(
         limit in 1usize..300, flows in 1usize..40, target in 1u32..50_000, interval in 1u32..500_000, ecn: bool,
-        quantum in 64i64..4000, drop_batch in 1usize..80, mtu in 0u32..3000, seed: u64,
+        ce_threshold in proptest::option::of(0u32..50_000), ect1: bool, quantum in 64i64..4000, drop_batch in 1usize..80,
+        mtu in 0u32..3000, seed: u64,
     ) {
-        compare(Tc { limit, flows, target, interval, ecn, quantum, drop_batch, mtu }, 2000, seed);
+        compare(Tc { limit, flows, target, interval, ecn, ce_threshold, ect1, quantum, drop_batch, mtu }, 2000, seed);
     }
 }

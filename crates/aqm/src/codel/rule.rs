@@ -3,7 +3,28 @@
 use super::CodelArithmetic;
 use crate::discipline::{Ctx, DropReason, Packet};
 use crate::fifo::{Buffer, Fifo};
+use crate::l4s_step::Ect;
 use sluicegate_base::{Span, Time};
+
+impl CodelArithmetic {
+    fn ticks(self, time: Time) -> u64 {
+        match self {
+            CodelArithmetic::Rfc8289 => time.0,
+            CodelArithmetic::Linux => time.0 >> 10,
+        }
+    }
+
+    fn ticks_of(self, span: Span) -> u64 {
+        match self {
+            CodelArithmetic::Rfc8289 => span.0,
+            // tc counts in microseconds.
+            CodelArithmetic::Linux => (span.0 / 1000 * 1000) >> 10,
+        }
+    }
+}
+
+/// A packet, and how long it has waited.
+type Head<P> = Option<(P, u64)>;
 
 /// What one queue or many have in common.
 #[derive(Clone, Debug)]
@@ -13,6 +34,8 @@ pub struct CodelRule {
     interval: u64,
     max_packet: u64,
     ecn: bool,
+    /// A packet that has waited longer is marked when it leaves, if it is one of these.
+    ce_threshold: Option<(u64, Ect)>,
 }
 
 /// What each queue has of its own; times in nanoseconds, with `law` = linux in units of 1024 of them.
@@ -31,19 +54,15 @@ impl CodelRule {
     /// The rule with these values.
     #[must_use]
     pub fn new(law: CodelArithmetic, target: Span, interval: Span, max_packet: u64, ecn: bool) -> Self {
-        let ticks = |span: Span| match law {
-            CodelArithmetic::Rfc8289 => span.0,
-            // tc counts in microseconds.
-            CodelArithmetic::Linux => (span.0 / 1000 * 1000) >> 10,
-        };
-        CodelRule { law, target: ticks(target), interval: ticks(interval), max_packet, ecn }
+        let (target, interval) = (law.ticks_of(target), law.ticks_of(interval));
+        CodelRule { law, target, interval, max_packet, ecn, ce_threshold: None }
     }
 
-    fn ticks(&self, time: Time) -> u64 {
-        match self.law {
-            CodelArithmetic::Rfc8289 => time.0,
-            CodelArithmetic::Linux => time.0 >> 10,
-        }
+    /// The same with a threshold above which a packet is marked whatever CoDel says, if it is one of these.
+    #[must_use]
+    pub fn with_ce_threshold(self, ce_threshold: Option<Span>, ect: Ect) -> Self {
+        let law = self.law;
+        CodelRule { ce_threshold: ce_threshold.map(|threshold| (law.ticks_of(threshold), ect)), ..self }
     }
 
     /// The time of the next drop, a while after `t` that shortens with the root of the count of drops.
@@ -72,15 +91,15 @@ impl CodelRule {
         now: u64,
         fifo: &mut Fifo<P, Time>,
         others: u64,
-    ) -> (Option<P>, bool) {
+    ) -> (Head<P>, bool) {
         let Some((packet, arrived)) = fifo.pop_with() else {
             state.first_above_time = None;
             return (None, false);
         };
-        let sojourn_time = now - self.ticks(arrived);
+        let sojourn_time = now - self.law.ticks(arrived);
         if sojourn_time < self.target || fifo.bytes() + others <= self.max_packet {
             state.first_above_time = None;
-            return (Some(packet), false);
+            return (Some((packet, sojourn_time)), false);
         }
         let ok_to_drop = match state.first_above_time {
             None => {
@@ -90,12 +109,12 @@ impl CodelRule {
             Some(first) if self.law == CodelArithmetic::Linux => now > first,
             Some(first) => now >= first,
         };
-        (Some(packet), ok_to_drop)
+        (Some((packet, sojourn_time)), ok_to_drop)
     }
 
     /// Marks the packet, if it is to be marked and can be.
-    fn mark<P: Packet>(&self, packet: &mut Option<P>) -> bool {
-        self.ecn && packet.as_mut().is_some_and(Packet::mark)
+    fn mark<P: Packet>(&self, head: &mut Head<P>) -> bool {
+        self.ecn && head.as_mut().is_some_and(|(packet, _)| packet.mark())
     }
 
     /// The packet that leaves a queue, of which each has the time when it arrived; those that are dropped on the way go to
@@ -107,8 +126,8 @@ impl CodelRule {
         others: u64,
         ctx: &mut Ctx<'_, P>,
     ) -> Option<P> {
-        let now = self.ticks(ctx.now);
-        let (mut packet, mut ok_to_drop) = self.dodequeue(state, now, fifo, others);
+        let now = self.law.ticks(ctx.now);
+        let (mut head, mut ok_to_drop) = self.dodequeue(state, now, fifo, others);
         if state.dropping {
             if !ok_to_drop {
                 state.dropping = false;
@@ -116,14 +135,14 @@ impl CodelRule {
             while state.dropping && now >= state.drop_next {
                 state.count = state.count.wrapping_add(1);
                 self.newton_step(state);
-                if self.mark(&mut packet) {
+                if self.mark(&mut head) {
                     state.drop_next = self.control_law(state.drop_next, state);
                     break;
                 }
-                if let Some(packet) = packet {
+                if let Some((packet, _)) = head {
                     ctx.drop(packet, DropReason::Early);
                 }
-                (packet, ok_to_drop) = self.dodequeue(state, now, fifo, others);
+                (head, ok_to_drop) = self.dodequeue(state, now, fifo, others);
                 if ok_to_drop {
                     state.drop_next = self.control_law(state.drop_next, state);
                 } else {
@@ -131,11 +150,11 @@ impl CodelRule {
                 }
             }
         } else if ok_to_drop {
-            if !self.mark(&mut packet) {
-                if let Some(packet) = packet {
+            if !self.mark(&mut head) {
+                if let Some((packet, _)) = head {
                     ctx.drop(packet, DropReason::Early);
                 }
-                (packet, _) = self.dodequeue(state, now, fifo, others);
+                (head, _) = self.dodequeue(state, now, fifo, others);
             }
             state.dropping = true;
             // Was it in the dropping state a short while ago? Then its rate of drops is a good one to start with.
@@ -151,6 +170,10 @@ impl CodelRule {
             state.lastcount = state.count;
             state.drop_next = self.control_law(now, state);
         }
-        packet
+        let (mut packet, sojourn_time) = head?;
+        if self.ce_threshold.is_some_and(|(threshold, ect)| sojourn_time > threshold && ect.takes(packet.ecn())) {
+            packet.mark();
+        }
+        Some(packet)
     }
 }

@@ -97,6 +97,22 @@ fn marks_in_place_of_drops() {
     assert!(harness.dropped.is_empty());
 }
 
+/// Above the threshold every packet that can be is marked, though CoDel itself would drop; what CoDel drops is dropped.
+#[test]
+fn an_immediate_threshold_marks_whatever_codel_says() {
+    let params = CodelParams { ce_threshold: Some(Span::from_millis(10)), ..params() };
+    for (ecn, marks) in [(Ecn::Capable0, [false, true, true]), (Ecn::NotCapable, [false; 3])] {
+        let mut harness = full(params.clone(), 60, ecn);
+        let left = [10.0, 10.001, 115.0].map(|ms| {
+            harness.now = Time((ms * 1e6) as u64);
+            harness.depart().unwrap()
+        });
+        assert_eq!(left.map(|packet| packet.ecn == Ecn::CongestionExperienced), marks);
+        // At 10 ms the wait was above the target; CoDel's first drop is an interval later, at the head.
+        assert_eq!((left.map(|packet| packet.flow), lost(&harness)), ([0, 1, 3], [2].into()));
+    }
+}
+
 #[test]
 fn the_limit_is_kept() {
     let harness = full(CodelParams { limit: Size::Bytes(2500), ..params() }, 3, Ecn::Capable0);

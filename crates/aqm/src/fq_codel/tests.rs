@@ -1,7 +1,7 @@
 use super::*;
 use crate::harness::{Harness, TestPacket};
 use alloc::vec::Vec;
-use sluicegate_base::{Link, Params, Rate};
+use sluicegate_base::{Ecn, Link, Params, Rate};
 
 const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
 
@@ -52,6 +52,26 @@ fn a_new_flow_sends_two_packets_of_its_first_quantum() {
     let (first, second) = between(params());
     assert!(first == 0 && second > 5, "{first} {second}");
     assert_eq!(between(FqCodelParams::defaults(&LINK).unwrap()), (0, 1));
+}
+
+/// Above `ce_threshold` what can be is marked, or ECT(1) alone.
+#[test]
+fn an_immediate_threshold_marks_what_it_is_for() {
+    for (ect, marks) in [(Ect::Any, [true, true, false]), (Ect::L4s, [true, false, false])] {
+        let ce_threshold = Some(Span::from_millis(1));
+        let mut harness =
+            Harness::new(FqCodel::new(FqCodelParams { ce_threshold, ce_threshold_ect: ect, ..params() }), 1);
+        for late in [0, 1] {
+            for ecn in [Ecn::Capable1, Ecn::Capable0, Ecn::NotCapable] {
+                harness.offer(1, 100, ecn);
+            }
+            harness.wait(Span(1_000_000 + late));
+            let left: Vec<bool> = core::iter::from_fn(|| harness.depart())
+                .map(|packet: TestPacket| packet.ecn == Ecn::CongestionExperienced)
+                .collect();
+            assert_eq!(left, if late == 1 { marks } else { [false; 3] }, "{ect:?}");
+        }
+    }
 }
 
 /// A queue of one packet that always waits too long is not dropped from by the RFC, however much the others hold; it is in

@@ -16,6 +16,10 @@ pub struct Tc {
     /// In µs.
     pub interval: u32,
     pub ecn: bool,
+    /// In µs; none is the kernel's largest number.
+    pub ce_threshold: Option<u32>,
+    /// Of FQ-CoDel: the selector 0x1/0x3.
+    pub ect1: bool,
     pub mtu: u32,
 }
 
@@ -24,6 +28,7 @@ pub struct Tc {
 pub struct Counts {
     pub drop_count: u64,
     pub ecn_mark: u64,
+    pub ce_mark: u64,
     pub drop_overlimit: u64,
     /// Entries into the dropping state with a new count, and with that of the last cycle.
     pub anew: u64,
@@ -79,6 +84,11 @@ impl Codel {
 
     fn interval(&self) -> u32 {
         ((u64::from(self.tc.interval) * 1000) >> 10) as u32
+    }
+
+    fn above_ce_threshold(&self) -> bool {
+        let threshold = self.tc.ce_threshold.map_or(i32::MAX as u32, |us| ((u64::from(us) * 1000) >> 10) as u32);
+        before(threshold, self.ldelay)
     }
 
     /// The queue from head to tail.
@@ -220,6 +230,12 @@ impl Codel {
         }
         self.counts.drop_count += dropped.len() as u64;
         self.counts.several += u64::from(dropped.len() > 1);
+        if self.above_ce_threshold() {
+            let selected = |packet: &TestPacket| !self.tc.ect1 || packet.ecn == Ecn::Capable1;
+            if head.is_some_and(|(packet, _)| selected(&packet)) && mark(&mut head) {
+                self.counts.ce_mark += 1;
+            }
+        }
         (head.map(|(packet, _)| packet), dropped)
     }
 }

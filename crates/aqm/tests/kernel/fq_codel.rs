@@ -2,7 +2,7 @@
 //!
 //! Written from the algorithm of the kernel's `net/sched/sch_fq_codel.c` (Linux 5 to 7), sharing no code with `fq_codel`; each
 //! queue is the model of the kernel's CoDel, which sees the backlog of all. The hash is lent by the test. `memory_limit`
-//! and `ce_threshold` are not modelled: packets have no memory here, and the second is off unless asked for.
+//! is not modelled: packets have no memory here.
 
 use super::codel::{self, Codel};
 use sluicegate_aqm::harness::TestPacket;
@@ -17,6 +17,10 @@ pub struct Tc {
     /// In µs.
     pub interval: u32,
     pub ecn: bool,
+    /// In µs.
+    pub ce_threshold: Option<u32>,
+    /// The selector 0x1/0x3.
+    pub ect1: bool,
     pub quantum: i64,
     pub drop_batch: usize,
     pub mtu: u32,
@@ -27,6 +31,7 @@ pub struct Tc {
 pub struct Counts {
     pub codel: u64,
     pub marks: u64,
+    pub ce_marks: u64,
     pub over: u64,
     pub batches: u64,
     pub turns: u64,
@@ -50,8 +55,8 @@ pub struct FqCodel {
 
 impl FqCodel {
     pub fn new(tc: Tc) -> FqCodel {
-        let Tc { target, interval, ecn, mtu, .. } = tc;
-        let one = codel::Tc { limit: usize::MAX, target, interval, ecn, mtu };
+        let Tc { target, interval, ecn, ce_threshold, ect1, mtu, .. } = tc;
+        let one = codel::Tc { limit: usize::MAX, target, interval, ecn, ce_threshold, ect1, mtu };
         let flows = (0..tc.flows).map(|_| Flow { codel: Codel::new(one), deficit: 0 }).collect();
         FqCodel { tc, flows, new_flows: vec![], old_flows: vec![], backlog: 0, counts: Counts::default() }
     }
@@ -113,9 +118,11 @@ impl FqCodel {
                 self.old_flows.push(at);
                 continue;
             }
-            let marks = self.flows[at].codel.counts.ecn_mark;
+            let before = self.flows[at].codel.counts;
             let (packet, dropped) = self.on(at, |codel| codel.dequeue(now));
-            self.counts.marks += self.flows[at].codel.counts.ecn_mark - marks;
+            let after = self.flows[at].codel.counts;
+            self.counts.marks += after.ecn_mark - before.ecn_mark;
+            self.counts.ce_marks += after.ce_mark - before.ce_mark;
             self.counts.codel += dropped.len() as u64;
             lost.extend(dropped);
             if let Some(packet) = packet {
