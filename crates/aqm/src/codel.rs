@@ -17,7 +17,7 @@
 //!                    count ← delta if delta > 1 and now − drop_next < 16·interval, else 1
 //!                    drop_next ← now + interval/√count, lastcount ← count
 //! ecn:  a packet that can be marked is marked and sent instead of dropped
-//! ce_threshold:  a packet that leaves with a longer sojourn_time is marked, if it can be        (Linux, include/net/codel_impl.h)
+//! ce_threshold:  a packet that leaves with a longer sojourn_time is marked, if it can be   (Linux, include/net/codel_impl.h)
 //! ```
 //!
 //! `crates/aqm/tests/codel_linux.rs` compares `law` = linux packet for packet with a model of the kernel's code. The text

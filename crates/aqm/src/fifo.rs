@@ -77,6 +77,19 @@ impl<P: Packet, Tag> Fifo<P, Tag> {
         Some((packet, tag))
     }
 
+    /// What its discipline noted of the packet at the head.
+    #[inline]
+    pub fn head_tag(&self) -> Option<&Tag> {
+        self.queue.front().map(|(_, tag)| tag)
+    }
+
+    /// Takes the packet at the tail, with its tag.
+    pub fn pop_tail_with(&mut self) -> Option<(P, Tag)> {
+        let (packet, tag) = self.queue.pop_back()?;
+        self.bytes -= packet.bytes();
+        Some((packet, tag))
+    }
+
     /// Gives back memory, but for [`KEPT`] packets.
     pub(crate) fn shrink(&mut self) {
         self.queue.shrink_to(KEPT);
@@ -89,11 +102,7 @@ impl<P: Packet, Tag> Fifo<P, Tag> {
 
     /// Takes the packet at the tail while the limit is exceeded.
     pub fn pop_excess(&mut self) -> Option<(P, Tag)> {
-        if !self.limit.is_exceeded(self.packets(), self.bytes) {
-            return None;
-        }
-        self.bytes -= self.queue.back()?.0.bytes();
-        self.queue.pop_back()
+        if self.limit.is_exceeded(self.packets(), self.bytes) { self.pop_tail_with() } else { None }
     }
 
     /// Another limit; what it leaves no room for is dropped, the last first.

@@ -1,14 +1,14 @@
 //! # L4S step marker
 //!
-//! A first-in-first-out queue that marks each ECN-capable packet whose wait has passed a threshold when it leaves, and otherwise
-//! only drops what finds no room. It is the immediate, shallow marking that scalable senders (DCTCP, Prague) are made for, without
-//! the second queue that protects others from them.
+//! A first-in-first-out queue that marks each ECN-capable packet whose wait has passed a threshold when it leaves, and
+//! otherwise only drops what finds no room. It is the immediate, shallow marking that scalable senders (DCTCP, Prague) are
+//! made for, without the second queue that protects others from them.
 //!
 //! ```text
 //! for each arrival:    the queue has no room?  drop it;  else queue it
-//! the link can send:   take the head;  wait ← now − its arrival                    (Linux, include/net/codel_impl.h, ce_threshold)
+//! the link can send:   take the head;  wait ← now − its arrival      (Linux, include/net/codel_impl.h, ce_threshold)
 //!     wait > step_thresh, and its ECN field is one that `ect` takes?  mark it
-//!     (with step_thresh_packets: if more than so many are left behind it)          (Linux, net/sched/sch_dualpi2.c, do_step_aqm)
+//!     (with step_thresh_packets: if more than so many are left behind it)             (Linux, net/sched/sch_dualpi2.c)
 //! ```
 //!
 //! | what the paper says | what we do | why |

@@ -22,6 +22,7 @@ pub mod discipline;
 pub mod drop_preference;
 pub mod drop_tail;
 pub mod drr;
+pub mod dualpi2;
 pub mod early_random_drop;
 pub mod fair_share;
 pub mod fifo;
@@ -92,6 +93,7 @@ registry::registry! {
     sfq::Sfq,
     codel::Codel,
     fq_codel::FqCodel,
+    dualpi2::DualPi2,
     l4s_step::L4sStep,
     priority::Priority,
     drr::Drr,

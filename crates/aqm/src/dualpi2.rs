@@ -1,0 +1,392 @@
+//! # DualPI2
+//!
+//! Two queues with one controller. Packets of scalable senders (ECT(1), L4S) wait in a queue of their own, which is served
+//! first and marks from a wait of about a millisecond on; all others wait in the classic queue, which PI2 holds at
+//! `target`. The two are coupled: what the controller finds is squared for the classic queue and multiplied by k for the
+//! other, so that a flow gets about the same rate in either.
+//!
+//! ```text
+//! for each arrival:  both queues together have no room for it?  drop it                 (RFC 9332, App. A.1, Fig. 3)
+//!     ECT(1) or CE:  to the end of the L queue;     else:  to the end of the C queue
+//! the link can send, and the scheduler takes a packet from           (App. A.1, Figs. 4 and 5; App. A.2 for overload)
+//!     C:  with p_C, but not from a short queue:  overload, or it is not capable?  drop it, and take another;  else mark it
+//!     L:  overload:  with p_C, but not from a short queue, drop it, and take another
+//!         with max(p'_L, p_CL):  mark it
+//!             p'_L ← 0 while no more than Th_len packets are left in L;
+//!                    else from 0 to 1 as its wait goes from minTh to minTh + range
+//!     with p:        the queue's count ← count + p;  count > 1?  count ← count − 1, and it is so
+//!     overload:      p_CL = 1, and `overload` = drop_on_overload
+//!     short queue:   less than 2·max_packet bytes are left in both together                   (Linux, net/sched/sch_dualpi2.c)
+//! every Tupdate:                                                                      (App. A.1, Fig. 6; App. A.2)
+//!     curq ← how long the head of C or that of L has waited, whichever is longer; 0 if both are empty
+//!     p' ← p' + alpha·(curq − target) + beta·(curq − prevq), kept within 0 and 1;   prevq ← curq
+//!     p_C ← p'²;   p_CL ← k·p', at most 1;   `overload` = overflow: p' ≤ 1/k
+//! the scheduler:                                                          (Linux, net/sched/sch_dualpi2.c)
+//!     both hold packets:  L if credit ≤ 0, and then credit + w_C·length;  else C, and then credit − w_L·length
+//!     one does:  that one;     neither:  credit ← max_packet·(w_C − w_L)
+//! ```
+//!
+//! With `law` = linux the decisions are the kernel's:
+//!
+//! ```text
+//! at departure, or with `drop_at` = enqueue at arrival, but not for a short queue:
+//!     C:  two draws below p':  if it is capable and k·p' ≤ 1, mark it;  else drop it
+//!     L:  k·p' ≤ 1:  a draw below k·p':  mark it
+//!         k·p' > 1:  two draws below p', and `overload` = drop_on_overload:  drop it;  else mark it
+//! L, at departure:  wait > step_thresh, and it found min_qlen_step packets or more in L:  mark it
+//! ```
+//!
+//! `state` shows `p` (p'), `p_c`, `p_cl`, and the lengths of the two queues in packets.
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | the RFC's text | its pseudocode as secondary sources have it, line by line and with its figures' numbers: a queue of picoquic's tests (`dualq_aqm.c`), a simulator in Go (mengelbart's `netsim`), and ns-3 code for L4S on Wi-Fi; the numbers of its sections are from memory | the text itself could not be had |
+//! | the scheduler is left open: weighted round robin with a small weight of C, such as 1/16, or a FIFO with time shift | Linux's, with `classic_protection` = 10 % | Linux has 10 %, and no time shift any more. A dropped packet moves no credit |
+//! | limit: 250 ms at the largest rate of the link; an arrival must leave room for an MTU | 10,000 packets; it must have room itself | Linux: 10,000 packets; the rate of a link may change here |
+//! | App. A.1 updates p' by the wait in C, App. A.2 by the longer of both | by the longer | so in Linux; else a queue of L packets alone goes unseen |
+//! | p_CL = k·p', which may pass 1 | at most 1 | count would grow through an overload and mark long after it |
+//! | p_Lmax = 1 is compared with p_CL, p_Cmax = min(1/k², 1) with p_C | k·p' ≥ 1 for both | the same for k ≥ 1 |
+//! | lq.len() and lq.time() stand after the packet was taken | packets that it leaves behind, and the wait of the packet itself | the first as it is written; the second as in Linux |
+//! | what to do in overload is a policy (Sec. 4.2.3) | `overload` = drop_on_overload, App. A.2; = overflow: p' stays below 1/k and ECN alone signals, until the buffer is full | Linux has both |
+//! | p_C decides however little is queued | not while less than two of the longest packets are left; with `law` = linux p_CL does not either | with p' = 1, after a long standstill, the link would send nothing while p' comes down, for seconds. Linux and ns-3 have this rule |
+//! | likelihoods by counting | so; with `law` = linux by drawing | the kernel draws; p_C by two draws below p' |
+//! | max(p'_L, p_CL) decides once | so; with `law` = linux either may mark | the kernel's step stands apart from the coupling |
+//! | marks and drops at departure | so; `drop_at` = enqueue with `law` = linux alone | p'_L needs the wait |
+//! | L's own AQM is a ramp of 800 µs to 1.2 ms | `step_thresh`, and `ramp`, which may be 0; `law` = linux has no ramp | Linux: a step at 1 ms, or in packets |
+//! | Tupdate 15 ms, alpha 0.15, beta 3 (0.1·Tupdate/RTT_max², 0.3/RTT_max for RTT_max = 100 ms) | so, Th_len as `min_qlen_step` = 1 | Linux: `tupdate` 16 ms, `alpha` 41/256, `beta` 819/256 Hz, `step_thresh` 1 ms, `min_qlen_step` 0. Its `tc` derives them from `max_rtt` and `typical_rtt`: Tupdate = min(typical_rtt, max_rtt/3), and as here |
+//! | nothing on arithmetic | floating point; with `law` = linux the kernel's whole numbers, in which it agrees packet for packet with a model of its rules (`tests/dualpi2_linux.rs`) | parts of 2³², nanoseconds; tc cuts gains to 256ths of a Hz and times to µs. Changes of p' are cut to 32 bits: when the wait falls by more than 1/beta (0.31 s) from one update to the next, Linux takes off only what is beyond a whole 1, and so does `law` = linux |
+//! | nothing on when updates come | at multiples of tupdate from the start of the run | as for `pie` |
+//! | nothing on idle links | while both queues are empty and updates change nothing, none is asked for | equal, and an idle link needs no clock |
+//! | Linux: `memlimit`, in bytes of memory | `limit` may be in bytes | packets have no memory here, as for `fq_codel` |
+//! | Linux: `split_gso` | nothing | packets are not aggregates here |
+//! | Linux: filters may put packets without ECN into L, where they are dropped instead of marked, or left alone | the ECN field alone decides | RFC 9332, Sec. 2.3, leaves it to the operator |
+//! | Linux: a smaller limit takes from the head of C | from the tail of C, then of L | as for the other disciplines here |
+
+mod probability;
+mod queues;
+
+use crate::l4s_step::Ect;
+use crate::periodic_timer::PeriodicTimer;
+use crate::prelude::*;
+use probability::BaseProbability;
+use queues::{Queue, Queues, Scheduled, Tag};
+use sluicegate_base::Ecn;
+
+choices! {
+    /// Whose decisions and arithmetic.
+    pub enum DualPi2Law {
+        /// The RFC's: likelihoods are counted, and the L queue has a ramp.
+        Rfc9332 = "rfc9332",
+        /// The kernel's: likelihoods are drawn, and the L queue has a step.
+        Linux = "linux",
+    }
+}
+
+choices! {
+    /// What happens when marks alone do not hold the queue.
+    pub enum Overload {
+        /// Packets are dropped, with the classic probability and whatever their ECN field, in both queues.
+        Drop = "drop_on_overload",
+        /// Nothing more than marks, until the buffer is full.
+        Overflow = "overflow",
+    }
+}
+
+choices! {
+    /// When the controller's probability is applied.
+    pub enum DropAt {
+        /// When a packet leaves.
+        Dequeue = "dequeue",
+        /// When a packet comes.
+        Enqueue = "enqueue",
+    }
+}
+
+discipline! {
+    DualPi2: "dualpi2", "DualPI2",
+    source("De Schepper, Briscoe & White 2023, RFC 9332; Linux, net/sched/sch_dualpi2.c"),
+    tc("tc qdisc add dev DEV root dualpi2 limit LIMIT_PACKETS target TARGET tupdate TUPDATE alpha ALPHA beta BETA \
+        step_thresh STEP_THRESH min_qlen_step MIN_QLEN_STEP coupling_factor COUPLING_FACTOR \
+        classic_protection PERCENT [drop_on_overload|overflow] [drop_dequeue|drop_enqueue] [l4s_ect|any_ect]"),
+    drops(Tail, Early),
+    // The queues have probabilities of their own.
+    proportional(),
+
+    /// Parameters of [`DualPi2`].
+    pub struct DualPi2Params {
+        /// Most that both queues together hold, not counting the packet in transmission.
+        limit: Size = default(Size::Packets(10_000)), unit("packets"), range(Range::from(1.0)),
+            source("Linux, net/sched/sch_dualpi2.c"), tc("limit");
+        /// The wait that the controller aims at.
+        target: Span = default(Span::from_millis(15)), range(Range::above(0.0).to(3600.0)),
+            source("RFC 9332, App. A.1, Fig. 2: 15 ms"), tc("target");
+        /// Time from one update of p' to the next.
+        tupdate: Span = default(Span::from_millis(15)), range(Range::from(1e-6).to(3600.0)),
+            source("RFC 9332, App. A.1, Fig. 2: min(target, RTT_max/3); Linux: 16 ms"), tc("tupdate");
+        /// Gain of the wait's distance from the target, per second.
+        alpha: f64 = default(0.15), unit("Hz"), range(Range::from(0.0).to(8_388_607.0)),
+            source("RFC 9332, App. A.1, Fig. 2: 0.1 Tupdate/RTT_max²; Linux: 41/256"), tc("alpha");
+        /// Gain of the wait's change, per second.
+        beta: f64 = default(3.0), unit("Hz"), range(Range::from(0.0).to(8_388_607.0)),
+            source("RFC 9332, App. A.1, Fig. 2: 0.3/RTT_max; Linux: 819/256"), tc("beta");
+        /// The wait from which packets of the L queue are marked.
+        step_thresh: Span = default(Span(800_000)), range(Range::from(0.0).to(3600.0)),
+            source("RFC 9332, App. A.1, Fig. 2: minTh, 800 µs; Linux: 1 ms"), tc("step_thresh");
+        /// Over such a wait from `step_thresh` on, the probability of these marks rises to 1; not with law = linux.
+        ramp: Span = default(Span(400_000)), range(Range::from(0.0).to(3600.0)),
+            source("RFC 9332, App. A.1, Fig. 2: range, 400 µs");
+        /// Instead of by its wait, a packet of the L queue is marked if it leaves more than so many behind there.
+        step_thresh_packets: Option<u64> = optional("its wait decides"), unit("packets"), range(Range::from(0.0)),
+            source("Linux, net/sched/sch_dualpi2.c"), tc("step_thresh");
+        /// These marks need a queue: more packets left behind than this; with law = linux, as many found on arrival.
+        min_qlen_step: u64 = default(1), unit("packets"), range(Range::from(0.0)),
+            source("RFC 9332, App. A.1, Fig. 2: Th_len, 1; Linux: 0"), tc("min_qlen_step");
+        /// k: the L queue is marked with k times p'.
+        coupling_factor: f64 = default(2.0), unit("1"), range(Range::from(1.0).to(255.0)),
+            source("RFC 9332, Sec. 2.1: 2"), tc("coupling_factor");
+        /// The part of the link that the scheduler keeps for the classic queue while both hold packets.
+        classic_protection: u64 = default(10), unit("%"), range(Range::from(0.0).to(100.0)),
+            source("Linux, net/sched/sch_dualpi2.c"), tc("classic_protection");
+        /// What happens when marks alone do not hold the queue.
+        overload: Overload = default(Overload::Drop), source("RFC 9332, Sec. 4.2.3 and App. A.2; Linux"),
+            tc("drop_on_overload, overflow");
+        /// When the controller's probability is applied.
+        drop_at: DropAt = default(DropAt::Dequeue), source("RFC 9332, App. A.1, Fig. 4; Linux"),
+            tc("drop_dequeue, drop_enqueue");
+        /// Which packets wait in the L queue.
+        ect: Ect = default(Ect::L4s), source("RFC 9332, App. A.1, Fig. 3; Linux"), tc("l4s_ect, any_ect");
+        /// The longest packet of the link: two of them are never too many, and the scheduler's credit begins with it.
+        max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))),
+            unit("packets"), range(Range::from(1.0)), source("Linux: the MTU");
+        /// The RFC's decisions and arithmetic, or the kernel's.
+        law: DualPi2Law = default(DualPi2Law::Rfc9332),
+            source("RFC 9332, App. A; Linux, net/sched/sch_dualpi2.c"), fixed(true);
+    }
+    rules {
+        "max_packet is in bytes" [max_packet] |p| matches!(p.max_packet, Size::Bytes(_));
+        "drop_at = enqueue needs law = linux" [drop_at, law]
+            |p| p.drop_at == DropAt::Dequeue || p.law == DualPi2Law::Linux;
+        "with law = linux coupling_factor is whole" [coupling_factor, law]
+            |p| p.law == DualPi2Law::Rfc9332 || libm::floor(p.coupling_factor) == p.coupling_factor;
+    }
+}
+
+impl DualPi2Params {
+    fn period(&self) -> Span {
+        match self.law {
+            DualPi2Law::Rfc9332 => self.tupdate,
+            DualPi2Law::Linux => kernels(self.tupdate),
+        }
+    }
+}
+
+/// The kernel keeps this time in whole microseconds from tc, as nanoseconds in 32 bits.
+fn kernels(span: Span) -> Span {
+    Span((span.0 / 1000 * 1000).min(u64::from(u32::MAX)))
+}
+
+/// Whether it is so, with this likelihood: RFC 9332, App. A.1, Fig. 5.
+fn recur(count: &mut f64, likelihood: f64) -> bool {
+    *count += likelihood;
+    let so = *count > 1.0;
+    if so {
+        *count -= 1.0;
+    }
+    so
+}
+
+/// Whether a draw of 32 bits is at most this, as the kernel draws.
+fn draw(rng: &mut Stream, p: u64) -> bool {
+    rng.bits() >> 32 <= p
+}
+
+/// What is to be done with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Signal {
+    None,
+    Mark,
+    Drop,
+}
+
+impl Signal {
+    /// The packet, unless it is dropped.
+    fn carry_out<P: Packet>(self, mut packet: P, ctx: &mut Ctx<'_, P>) -> Option<P> {
+        match self {
+            Signal::Drop => {
+                ctx.drop(packet, DropReason::Early);
+                return None;
+            }
+            Signal::Mark => _ = packet.mark(),
+            Signal::None => {}
+        }
+        Some(packet)
+    }
+}
+
+/// Two coupled queues.
+#[derive(Clone, Debug)]
+pub struct DualPi2<P> {
+    params: DualPi2Params,
+    queues: Queues<P>,
+    cq_count: f64,
+    lq_count: f64,
+    base: BaseProbability,
+    updates: PeriodicTimer,
+}
+
+impl<P: Packet> DualPi2<P> {
+    /// Empty queues.
+    #[must_use]
+    pub fn new(params: DualPi2Params) -> Self {
+        DualPi2 {
+            queues: Queues::new(&params),
+            cq_count: 0.0,
+            lq_count: 0.0,
+            base: BaseProbability::default(),
+            updates: PeriodicTimer::new(params.period()),
+            params,
+        }
+    }
+
+    /// The native AQM of the L queue: p'_L.
+    fn laqm(&self, wait: Span) -> f64 {
+        let DualPi2Params { step_thresh, ramp, step_thresh_packets, min_qlen_step, .. } = self.params;
+        let behind = self.queues.len(Queue::L4s);
+        if behind <= min_qlen_step {
+            return 0.0;
+        }
+        match step_thresh_packets {
+            Some(most) => f64::from(u8::from(behind > most)),
+            None if wait >= step_thresh + ramp => 1.0,
+            None if wait > step_thresh => (wait - step_thresh).0 as f64 / ramp.0 as f64,
+            None => 0.0,
+        }
+    }
+
+    /// Whether so little is queued, beside the packet in question, that none is to be dropped.
+    fn short(&self) -> bool {
+        self.queues.bytes() < self.params.max_packet.amount().saturating_mul(2)
+    }
+
+    /// The RFC's decision on a packet that was taken from this queue.
+    fn decide(&mut self, queue: Queue, ecn: Ecn, wait: Span) -> Signal {
+        let (p_c, p_cl) = (self.base.p_c(), self.base.p_cl(&self.params));
+        let overload = self.params.overload == Overload::Drop && p_cl >= 1.0;
+        match queue {
+            Queue::Classic if self.short() || !recur(&mut self.cq_count, p_c) => Signal::None,
+            Queue::Classic if overload || ecn == Ecn::NotCapable => Signal::Drop,
+            Queue::Classic => Signal::Mark,
+            Queue::L4s if overload && !self.short() && recur(&mut self.lq_count, p_c) => Signal::Drop,
+            Queue::L4s => {
+                let p_l = libm::fmax(self.laqm(wait), p_cl);
+                if recur(&mut self.lq_count, p_l) { Signal::Mark } else { Signal::None }
+            }
+        }
+    }
+
+    /// The kernel's decision by p' on a packet beside those that are queued.
+    fn decide_as_linux(&self, queue: Queue, ecn: Ecn, rng: &mut Stream) -> Signal {
+        if self.short() {
+            return Signal::None;
+        }
+        let p = u64::from(self.base.parts());
+        let coupled = p * self.params.coupling_factor as u64;
+        let overload = coupled > u64::from(u32::MAX);
+        match queue {
+            Queue::Classic if !(draw(rng, p) && draw(rng, p)) => Signal::None,
+            Queue::Classic if overload || ecn == Ecn::NotCapable => Signal::Drop,
+            Queue::Classic => Signal::Mark,
+            Queue::L4s if overload => {
+                let drops = self.params.overload == Overload::Drop && draw(rng, p) && draw(rng, p);
+                if drops { Signal::Drop } else { Signal::Mark }
+            }
+            Queue::L4s if draw(rng, coupled) => Signal::Mark,
+            Queue::L4s => Signal::None,
+        }
+    }
+
+    /// Whether a packet that leaves the L queue after this wait is above the kernel's step.
+    fn above_step(&self, wait: Span) -> bool {
+        match self.params.step_thresh_packets {
+            Some(most) => self.queues.len(Queue::L4s) > most,
+            None => wait > kernels(self.params.step_thresh),
+        }
+    }
+}
+
+impl<P: Packet> Discipline<P> for DualPi2<P> {
+    fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) {
+        // Updates that passed unasked changed nothing.
+        self.updates.skip_missed(ctx.now);
+        if !Limit::of(self.params.limit).has_room(self.queues.packets(), self.queues.bytes(), packet.bytes()) {
+            return ctx.drop(packet, DropReason::Tail);
+        }
+        let queue = if self.params.ect.takes(packet.ecn()) { Queue::L4s } else { Queue::Classic };
+        let signal = match self.params.drop_at {
+            DropAt::Enqueue => self.decide_as_linux(queue, packet.ecn(), ctx.rng),
+            DropAt::Dequeue => Signal::None,
+        };
+        if let Some(packet) = signal.carry_out(packet, ctx) {
+            let step = queue == Queue::L4s && self.queues.len(Queue::L4s) >= self.params.min_qlen_step;
+            self.queues.push(queue, packet, Tag { came: ctx.now, step });
+        }
+    }
+
+    fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
+        loop {
+            let Scheduled { queue, packet, tag, change } = self.queues.schedule(&self.params)?;
+            let (ecn, wait) = (packet.ecn(), ctx.now.since(tag.came));
+            let signal = match self.params.law {
+                DualPi2Law::Rfc9332 => self.decide(queue, ecn, wait),
+                DualPi2Law::Linux => {
+                    let signal = match self.params.drop_at {
+                        DropAt::Dequeue => self.decide_as_linux(queue, ecn, ctx.rng),
+                        DropAt::Enqueue => Signal::None,
+                    };
+                    let marks = signal == Signal::None && tag.step && self.above_step(wait);
+                    if marks { Signal::Mark } else { signal }
+                }
+            };
+            if let Some(packet) = signal.carry_out(packet, ctx) {
+                self.queues.move_credit(change);
+                return Some(packet);
+            }
+        }
+    }
+
+    /// None while updates would change nothing.
+    fn next_wakeup(&self) -> Option<Time> {
+        let quiet = self.queues.packets() == 0 && self.base.rests(&self.params);
+        (!quiet).then(|| self.updates.due())
+    }
+
+    fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
+        while self.updates.tick(ctx.now) {
+            self.base.update(self.queues.longest_wait(ctx.now), &self.params);
+        }
+    }
+
+    fn buffer(&self) -> &dyn Buffer<P> {
+        &self.queues
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
+        visit(None, "p", self.base.p);
+        visit(None, "p_c", self.base.p_c());
+        visit(None, "p_cl", self.base.p_cl(&self.params));
+        visit(None, "classic_packets", self.queues.len(Queue::Classic) as f64);
+        visit(None, "l4s_packets", self.queues.len(Queue::L4s) as f64);
+    }
+}
+
+impl<P: Packet> Configure<P> for DualPi2<P> {
+    fn configure(&mut self, params: DualPi2Params, ctx: &mut Ctx<'_, P>) {
+        self.updates.skip_missed(ctx.now);
+        self.updates.set_period(ctx.now, params.period());
+        self.queues.configure(&self.params, &params, ctx);
+        self.params = params;
+    }
+}
+
+#[cfg(test)]
+mod tests;
