@@ -111,6 +111,7 @@ discipline! {
     drops(Tail, Early),
     // The queues have probabilities of their own.
     proportional(),
+    remembers(None, "two queues"),
 
     /// Parameters of [`DualPi2`].
     pub struct DualPi2Params {

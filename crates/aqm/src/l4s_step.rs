@@ -52,6 +52,7 @@ discipline! {
     drops(Tail),
     // The queue of the moment decides.
     proportional(),
+    remembers(None, "a time in each packet"),
 
     /// Parameters of [`L4sStep`].
     pub struct L4sStepParams {
