@@ -368,10 +368,12 @@ class Choke:
             Sec. 5; not in CHOKe 1999)
         above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
             above. (default: drop; RFC 3168, Sec. 7; CHOKe 1999 knows drops only)
-        candidates: Packets drawn from the queue for each arrival: the report's "drop m" has m − 1. (packets;
-            default: 1; at least 1 and at most 64 packets; CHOKe 1999, Sec. 3; several: Sec. 5)
-        draw: Where the candidates are drawn: anywhere, at the head (Front CHOKe) or at the tail (Back CHOKe).
-            (default: random; CHOKe 1999, Sec. 3; front and back: Tang, Wang & Low 2004, Sec. VI)
+        candidates: Packets drawn from the queue for each arrival, at most where draw = geometric: the report's
+            "drop m" has m − 1. (packets; default: 1; at least 1 and at most 64 packets; CHOKe 1999, Sec. 3;
+            several: Sec. 5)
+        draw: Where the candidates are drawn: anywhere, at the head (Front CHOKe), at the tail (Back CHOKe), or
+            anywhere while they match (gCHOKe). (default: random; CHOKe 1999, Sec. 3; front and back: Tang, Wang &
+            Low 2004, Sec. VI; geometric: Eshete & Jiang 2012)
         regions: Self-adjusting CHOKe: equal parts of [min_th, max_th), in the i-th of which 2·i packets are
             drawn, whatever candidates says. 0: not self-adjusting. (default: 0; at least 0 and at most 64;
             unsourced: as remembered of Pan, Prabhakar & Psounis 2000, there 8; not in CHOKe 1999)
@@ -389,7 +391,7 @@ class Choke:
     action: Literal["drop", "mark"] = "drop"
     above_max_th: Literal["drop", "mark"] = "drop"
     candidates: int = 1
-    draw: Literal["random", "front", "back"] = "random"
+    draw: Literal["random", "front", "back", "geometric"] = "random"
     regions: int = 0
 
 
@@ -1265,6 +1267,8 @@ class Codel:
             least 1; Linux, net/sched/sch_codel.c)
         ecn: Mark packets that can carry a mark, and drop the others. (default: false; Linux,
             net/sched/sch_codel.c)
+        ce_threshold: A packet that has waited longer is marked when it leaves, if it can be, even where `ecn` is
+            off. (default: no wait is so long; at least 0 and at most 3600 s; Linux, net/sched/sch_codel.c)
         max_packet: A queue of so many bytes or fewer is not acted on: the longest packet of the link. (packets;
             default: the link's typical packet; at least 0; RFC 8289, Sec. 5: maxpacket_; Linux: the MTU)
         law: The RFC's arithmetic, or the kernel's. (default: rfc8289; RFC 8289, Sec. 5; Linux,
@@ -1278,6 +1282,7 @@ class Codel:
     interval: str = "100 ms"
     limit: int | str = 1000
     ecn: bool = False
+    ce_threshold: str | None = None
     max_packet: int | str | None = None
     law: Literal["rfc8289", "linux"] = "rfc8289"
 
@@ -1305,6 +1310,10 @@ class FqCodel:
         limit: Most that all queues together hold, not counting the packet in transmission. (packets; default:
             10240; at least 1 and at most 16777216; RFC 8290, Sec. 5.2.3)
         ecn: Mark packets that can carry a mark where CoDel would drop them. (default: true; RFC 8290, Sec. 5.2.6)
+        ce_threshold: A packet that has waited longer is marked when it leaves, if it can be, even where `ecn` is
+            off. (default: no wait is so long; at least 0 and at most 3600 s; RFC 8290, Sec. 5.2.7: CE_THRESHOLD)
+        ce_threshold_ect: Which packets are marked above `ce_threshold`. (default: any_ect; Linux,
+            net/sched/sch_fq_codel.c: none, or 0x1/0x3)
         drop_batch: Most packets dropped at once when the limit is passed. (packets; default: 64; at least 1
             packets; RFC 8290, Sec. 4.1; Linux, net/sched/sch_fq_codel.c)
         max_packet: CoDel does not act while so many bytes or fewer are left: the longest packet of the link.
@@ -1323,9 +1332,111 @@ class FqCodel:
     quantum: int | str | None = None
     limit: int | str = 10240
     ecn: bool = True
+    ce_threshold: str | None = None
+    ce_threshold_ect: Literal["l4s_ect", "any_ect"] = "any_ect"
     drop_batch: int = 64
     max_packet: int | str | None = None
     law: Literal["rfc8289", "linux"] = "rfc8289"
+
+
+@dataclass(frozen=True)
+class DualPi2:
+    """DualPI2
+
+    Two queues with one controller. Packets of scalable senders (ECT(1), L4S) wait in a queue of their own, which is
+    served first and marks from a wait of about a millisecond on; all others wait in the classic queue, which PI2
+    holds at `target`. The two are coupled: what the controller finds is squared for the classic queue and multiplied
+    by k for the other, so that a flow gets about the same rate in either.
+
+    Source: De Schepper, Briscoe & White 2023, RFC 9332; Linux, net/sched/sch_dualpi2.c
+
+    Rules: max_packet is in bytes; drop_at = enqueue needs law = linux; with law = linux coupling_factor is whole
+
+    Attributes:
+        limit: Most that both queues together hold, not counting the packet in transmission. (packets; default:
+            10000; at least 1; Linux, net/sched/sch_dualpi2.c)
+        target: The wait that the controller aims at. (default: 15 ms; above 0 and at most 3600 s; RFC 9332, App.
+            A.1, Fig. 2: 15 ms)
+        tupdate: Time from one update of p' to the next. (default: 15 ms; at least 0.000001 and at most 3600 s;
+            RFC 9332, App. A.1, Fig. 2: min(target, RTT_max/3); Linux: 16 ms)
+        alpha: Gain of the wait's distance from the target, per second. (Hz; default: 0.15; at least 0 and at most
+            8388607 Hz; RFC 9332, App. A.1, Fig. 2: 0.1 Tupdate/RTT_max²; Linux: 41/256)
+        beta: Gain of the wait's change, per second. (Hz; default: 3.0; at least 0 and at most 8388607 Hz; RFC
+            9332, App. A.1, Fig. 2: 0.3/RTT_max; Linux: 819/256)
+        step_thresh: The wait from which packets of the L queue are marked. (default: 800 us; at least 0 and at
+            most 3600 s; RFC 9332, App. A.1, Fig. 2: minTh, 800 µs; Linux: 1 ms)
+        ramp: Over such a wait from `step_thresh` on, the probability of these marks rises to 1; not with law =
+            linux. (default: 400 us; at least 0 and at most 3600 s; RFC 9332, App. A.1, Fig. 2: range, 400 µs)
+        step_thresh_packets: Instead of by its wait, a packet of the L queue is marked if it leaves more than so
+            many behind there. (packets; default: its wait decides; at least 0 packets; Linux,
+            net/sched/sch_dualpi2.c)
+        min_qlen_step: These marks need a queue: more packets left behind than this; with law = linux, as many
+            found on arrival. (packets; default: 1; at least 0 packets; RFC 9332, App. A.1, Fig. 2: Th_len, 1;
+            Linux: 0)
+        coupling_factor: k: the L queue is marked with k times p'. (default: 2.0; at least 1 and at most 255; RFC
+            9332, Sec. 2.1: 2)
+        classic_protection: The part of the link that the scheduler keeps for the classic queue while both hold
+            packets. (%; default: 10; at least 0 and at most 100 %; Linux, net/sched/sch_dualpi2.c)
+        overload: What happens when marks alone do not hold the queue. (default: drop_on_overload; RFC 9332, Sec.
+            4.2.3 and App. A.2; Linux)
+        drop_at: When the controller's probability is applied. (default: dequeue; RFC 9332, App. A.1, Fig. 4;
+            Linux)
+        ect: Which packets wait in the L queue. (default: l4s_ect; RFC 9332, App. A.1, Fig. 3; Linux)
+        max_packet: The longest packet of the link: two of them are never too many, and the scheduler's credit
+            begins with it. (packets; default: the link's typical packet; at least 1; Linux: the MTU)
+        law: The RFC's decisions and arithmetic, or the kernel's. (default: rfc9332; RFC 9332, App. A; Linux,
+            net/sched/sch_dualpi2.c)
+    """
+
+    name: ClassVar[str] = "dualpi2"
+
+    _: KW_ONLY
+    limit: int | str = 10000
+    target: str = "15 ms"
+    tupdate: str = "15 ms"
+    alpha: float = 0.15
+    beta: float = 3.0
+    step_thresh: str = "800 us"
+    ramp: str = "400 us"
+    step_thresh_packets: int | None = None
+    min_qlen_step: int = 1
+    coupling_factor: float = 2.0
+    classic_protection: int = 10
+    overload: Literal["drop_on_overload", "overflow"] = "drop_on_overload"
+    drop_at: Literal["dequeue", "enqueue"] = "dequeue"
+    ect: Literal["l4s_ect", "any_ect"] = "l4s_ect"
+    max_packet: int | str | None = None
+    law: Literal["rfc9332", "linux"] = "rfc9332"
+
+
+@dataclass(frozen=True)
+class L4sStep:
+    """L4S step marker
+
+    A first-in-first-out queue that marks each ECN-capable packet whose wait has passed a threshold when it leaves,
+    and otherwise only drops what finds no room. It is the immediate, shallow marking that scalable senders (DCTCP,
+    Prague) are made for, without the second queue that protects others from them.
+
+    Source: RFC 9332, App. A.1; Linux, include/net/codel_impl.h, ce_threshold; RFC 8257, Sec. 3.1
+
+    Attributes:
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000; at
+            least 1; as `codel`)
+        step_thresh: A packet that has waited longer is marked. (default: 1 ms; at least 0 and at most 3600 s;
+            Linux, net/sched/sch_dualpi2.c: 1 ms)
+        step_thresh_packets: Instead of by its wait, a packet is marked by how many it leaves behind: if they are
+            more. (packets; default: its wait decides; at least 0 packets; Linux, net/sched/sch_dualpi2.c; RFC
+            8257, Sec. 3.1: K)
+        ect: Which packets are marked. (default: any_ect; Linux, net/sched/sch_fq_codel.c, ce_threshold_selector)
+    """
+
+    name: ClassVar[str] = "l4s_step"
+
+    _: KW_ONLY
+    limit: int | str = 1000
+    step_thresh: str = "1 ms"
+    step_thresh_packets: int | None = None
+    ect: Literal["l4s_ect", "any_ect"] = "any_ect"
 
 
 @dataclass(frozen=True)
@@ -1416,6 +1527,8 @@ Discipline: TypeAlias = (
     | Sfq
     | Codel
     | FqCodel
+    | DualPi2
+    | L4sStep
     | Priority
     | Drr
 )
@@ -1513,6 +1626,8 @@ class Tcp:
         vegas_cut: Vegas: share of the window that a fast retransmit takes away; 0 leaves the window to the delay
             alone. (default: 0.25; at least 0 and at most 0.9; Brakmo & Peterson 1995; ns-2, tcp-vegas.cc; Tang,
             Wang & Low 2004, Sec. V-C: no cut)
+        ledbat_target: LEDBAT: the queueing delay that a flow keeps; beyond it its window shrinks. (default: 100
+            ms; above 0 and at most 60 s; RFC 6817, Sec. 2.5: at most 100 ms)
         handshake: Whether the connection opens with an exchange of SYNs; otherwise it starts established.
             (default: as the profile says; RFC 9293; ns-2, syn_)
         closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
@@ -1552,7 +1667,9 @@ class Tcp:
     name: ClassVar[str] = "tcp"
 
     count: int = 1
-    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "ut_lt", "fixed", "vegas"] | None = None
+    algorithm: (
+        Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "ut_lt", "fixed", "vegas", "ledbat"] | None
+    ) = None
     _: KW_ONLY
     profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern"] = "ns2"
     window: int | str | None = None
@@ -1580,6 +1697,7 @@ class Tcp:
     vegas_beta: float = 3.0
     vegas_gamma: float = 1.0
     vegas_cut: float = 0.25
+    ledbat_target: str = "100 ms"
     handshake: bool | None = None
     closing: bool | None = None
     size: int | str | None = None
@@ -1686,6 +1804,8 @@ class Telnet:
         vegas_cut: Vegas: share of the window that a fast retransmit takes away; 0 leaves the window to the delay
             alone. (default: 0.25; at least 0 and at most 0.9; Brakmo & Peterson 1995; ns-2, tcp-vegas.cc; Tang,
             Wang & Low 2004, Sec. V-C: no cut)
+        ledbat_target: LEDBAT: the queueing delay that a flow keeps; beyond it its window shrinks. (default: 100
+            ms; above 0 and at most 60 s; RFC 6817, Sec. 2.5: at most 100 ms)
         handshake: Whether the connection opens with an exchange of SYNs; otherwise it starts established.
             (default: as the profile says; RFC 9293; ns-2, syn_)
         closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
@@ -1723,7 +1843,9 @@ class Telnet:
     name: ClassVar[str] = "telnet"
 
     count: int = 1
-    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "ut_lt", "fixed", "vegas"] | None = None
+    algorithm: (
+        Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "ut_lt", "fixed", "vegas", "ledbat"] | None
+    ) = None
     _: KW_ONLY
     message_size: int | str = "1 B"
     messages: int | None = None
@@ -1759,6 +1881,7 @@ class Telnet:
     vegas_beta: float = 3.0
     vegas_gamma: float = 1.0
     vegas_cut: float = 0.25
+    ledbat_target: str = "100 ms"
     handshake: bool | None = None
     closing: bool | None = None
     start: str = "0 s"
@@ -1869,6 +1992,8 @@ class Http:
         vegas_cut: Vegas: share of the window that a fast retransmit takes away; 0 leaves the window to the delay
             alone. (default: 0.25; at least 0 and at most 0.9; Brakmo & Peterson 1995; ns-2, tcp-vegas.cc; Tang,
             Wang & Low 2004, Sec. V-C: no cut)
+        ledbat_target: LEDBAT: the queueing delay that a flow keeps; beyond it its window shrinks. (default: 100
+            ms; above 0 and at most 60 s; RFC 6817, Sec. 2.5: at most 100 ms)
         handshake: Whether the connection opens with an exchange of SYNs; otherwise it starts established.
             (default: as the profile says; RFC 9293; ns-2, syn_)
         closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
@@ -1906,7 +2031,9 @@ class Http:
     name: ClassVar[str] = "http"
 
     count: int = 1
-    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "ut_lt", "fixed", "vegas"] | None = None
+    algorithm: (
+        Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "ut_lt", "fixed", "vegas", "ledbat"] | None
+    ) = None
     _: KW_ONLY
     request_size: str = "lognormal(median = 350 B, sigma = 0.4, high = 8 kB)"
     response_size: str = "dcn2004_responses"
@@ -1944,6 +2071,7 @@ class Http:
     vegas_beta: float = 3.0
     vegas_gamma: float = 1.0
     vegas_cut: float = 0.25
+    ledbat_target: str = "100 ms"
     handshake: bool | None = None
     closing: bool | None = None
     start: str = "0 s"
@@ -2053,6 +2181,8 @@ class Connections:
         vegas_cut: Vegas: share of the window that a fast retransmit takes away; 0 leaves the window to the delay
             alone. (default: 0.25; at least 0 and at most 0.9; Brakmo & Peterson 1995; ns-2, tcp-vegas.cc; Tang,
             Wang & Low 2004, Sec. V-C: no cut)
+        ledbat_target: LEDBAT: the queueing delay that a flow keeps; beyond it its window shrinks. (default: 100
+            ms; above 0 and at most 60 s; RFC 6817, Sec. 2.5: at most 100 ms)
         handshake: Whether the connection opens with an exchange of SYNs; otherwise it starts established.
             (default: as the profile says; RFC 9293; ns-2, syn_)
         closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
@@ -2090,7 +2220,9 @@ class Connections:
     name: ClassVar[str] = "connections"
 
     count: int = 1
-    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "ut_lt", "fixed", "vegas"] | None = None
+    algorithm: (
+        Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "ut_lt", "fixed", "vegas", "ledbat"] | None
+    ) = None
     _: KW_ONLY
     vectors: str | None = None
     lossless: bool = False
@@ -2127,6 +2259,7 @@ class Connections:
     vegas_beta: float = 3.0
     vegas_gamma: float = 1.0
     vegas_cut: float = 0.25
+    ledbat_target: str = "100 ms"
     handshake: bool | None = None
     closing: bool | None = None
     start: str = "0 s"

@@ -243,7 +243,9 @@ impl Host {
             Algorithm::NewReno | Algorithm::Fixed | Algorithm::Vegas => {
                 LossRecovery::NewReno(recovery::NewReno::default())
             }
-            Algorithm::Sack | Algorithm::Cubic | Algorithm::Ledbat => LossRecovery::other(recovery::Sack::new(self.pipe)),
+            Algorithm::Sack | Algorithm::Cubic | Algorithm::Ledbat => {
+                LossRecovery::other(recovery::Sack::new(self.pipe))
+            }
         }
     }
 }
