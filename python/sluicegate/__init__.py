@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from .design.fair_share import FairShareDesign, design_afd, design_dcn
     from .design.pi import PiDesign, design_pi
     from .design.red import RedDesign, design_red
+    from .evaluation.evaluate import Evaluation, evaluate
     from .experiments.compare import Comparison, compare
     from .experiments.replay import Replay, replay
     from .experiments.run import run, simulate
@@ -100,6 +101,7 @@ __all__ = [
     "DualPi2",
     "Dumbbell",
     "EarlyRandomDrop",
+    "Evaluation",
     "FairShareDesign",
     "Fq",
     "FqCodel",
@@ -147,6 +149,7 @@ __all__ = [
     "design_pi",
     "design_red",
     "dumbbell",
+    "evaluate",
     "replay",
     "run",
     "simulate",
@@ -163,6 +166,7 @@ _HOMES = {
     "design.fair_share": ("FairShareDesign", "design_afd", "design_dcn"),
     "design.pi": ("PiDesign", "design_pi"),
     "design.red": ("RedDesign", "design_red"),
+    "evaluation.evaluate": ("Evaluation", "evaluate"),
     "experiments.compare": ("Comparison", "compare"),
     "experiments.replay": ("Replay", "replay"),
     "experiments.run": ("run", "simulate"),

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 LAST = ("checks.json", "summary.json")
 """What says that a folder is complete: these files come last, and old ones go first."""
 
-OURS = ({"version", "scenario"}, {"version", "replay"}, {"law", "points"}, {"class", "verdict"})
-"""Keys by which the files of `LAST` are known as Sluicegate's: of a run, comparison or sweep; of a replay; of a theory;
-of each check."""
+OURS = ({"version", "scenario"}, {"version", "replay"}, {"version", "suite"}, {"law", "points"}, {"class", "verdict"})
+"""Keys by which the files of `LAST` are known as Sluicegate's: of a run, comparison or sweep; of a replay; of an
+evaluation; of a theory; of each check."""
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of writing itself. Python does not say which file it was writing."""

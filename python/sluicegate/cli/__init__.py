@@ -3,6 +3,18 @@
 from __future__ import annotations
 
 # In the order of --help.
-from . import check, compare, connections, design, disciplines, replay, reproduce, run, sweep, theory  # noqa: F401
+from . import (  # noqa: F401
+    check,
+    compare,
+    connections,
+    design,
+    disciplines,
+    evaluate,
+    replay,
+    reproduce,
+    run,
+    sweep,
+    theory,
+)
 from .common import app as app
 from .common import main as main

@@ -6,7 +6,7 @@ Disciplines stand one below the other, in the order they were listed; every mean
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -135,7 +135,7 @@ def _price(axes: Axes, comparison: Comparison, before: str) -> None:
     (x, x_half), (y, y_half) = (
         [factor * _values(comparison, column, value) for value in ("mean", "half_width")] for column, factor in columns
     )
-    for index, style in enumerate(_styles(comparison)):
+    for index, style in enumerate(styles(comparison.names)):
         axes.plot(x[index], y[index], style.marker, color=style.color, label=style.label)
         if not np.isnan(x_half[index] + y_half[index]):
             axes.errorbar(
@@ -181,11 +181,13 @@ def _values(comparison: Comparison, metric: str, column: str) -> Values:
     return np.array([math.nan if value is None else value for value in found], dtype=float)
 
 
-def _styles(comparison: Comparison) -> list[plot.Style]:
-    """A look for each discipline: its own in the house style, another when that is taken already."""
+def styles(names: Mapping[str, str]) -> list[plot.Style]:
+    """A look for each discipline: its own in the house style, another when that is taken already.
+
+    `names`: the discipline's name of each label.
+    """
     taken: list[plot.Style] = []
-    for label in comparison.disciplines:
-        name = comparison.names[label]
+    for label, name in names.items():
         looks = [plot.discipline(name), *(plot.discipline(f"{label} {spare}") for spare in range(100))]
         colours, both = {each.color for each in taken}, {(each.color, each.marker) for each in taken}
         free = [look for look in looks if (look.color, look.marker) not in both] or looks

@@ -159,6 +159,7 @@ class Paper:
     the one to show. `prepare`: what has to be found out before the studies can run; it is given the settings and a
     function that simulates, and its result reaches `Study.by_seed` and figures whose checks take `prepared`. `summary`:
     a sentence or two on what came out, from all verdicts. `tables`: what else is to be kept as data, by name.
+    `word`: what the page calls it.
     `kept`: the folder of runs at full length (default: `kept` beside the paper's files; see `kept.py`). `restore`: what
     was prepared for them, from their settings and its `frame()`.
     """
@@ -176,6 +177,7 @@ class Paper:
     tables: Callable[[Any], Mapping[str, pl.DataFrame]] | None = None
     provenance: Mapping[str, str] = field(default_factory=dict)
     package: str = ""
+    word: str = "paper"
     kept: Path | None = None
     restore: Callable[[Settings, pl.DataFrame], Any] | None = None
 

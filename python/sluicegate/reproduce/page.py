@@ -41,7 +41,8 @@ def files(only: Sequence[str] = ()) -> tuple[str, str, str, str]:
 class Report:
     """All that a page shows. `provenance`: names and values, none of which may be a date or a path. `scenario`:
     text. `lengths`: which runs are shown, where some are kept or all are of one seed. `only`: the ids of its figures,
-    where others of the paper are left out."""
+    where others of the paper are left out. `run`: what the numbers come from, where nothing is checked: it is written
+    as `summary.json` in place of the checks."""
 
     paper: Paper
     figures: tuple[Made, ...]
@@ -50,6 +51,7 @@ class Report:
     tables: Mapping[str, pl.DataFrame]
     lengths: Mapping[str, str] = field(default_factory=dict)
     only: tuple[str, ...] = ()
+    run: Mapping[str, Any] | None = None
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -91,8 +93,11 @@ def write_files(report: Report, out: Path) -> None:
                 drawings[id_] = inlined(svg.decode(), id_)
         for name, table in report.tables.items():
             write_parquet(table, folder / "data" / f"{name}.parquet")
-        records = [verdict.record() | short for made in report.figures for verdict, short in _beside(made)]
-        write_json(folder / checks_name, records)
+        if report.run is None:
+            records = [verdict.record() | short for made in report.figures for verdict, short in _beside(made)]
+            write_json(folder / checks_name, records)
+        else:
+            write_json(folder / checks_name.replace("checks", "summary"), report.run)
         (folder / page_name).write_text(page(report, drawings), encoding="utf-8")
 
 

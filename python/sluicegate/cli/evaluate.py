@@ -1,0 +1,91 @@
+"""The command `evaluate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .common import MOST_SEEDS, Cluster, Jobs, Quiet, Refusal, answers, app, many_runs, print_table
+
+if TYPE_CHECKING:
+    from ..evaluation.outcome import Evaluation
+
+
+@app.command(short_help="Run an RFC's suite on disciplines: a report with every scenario.")
+@answers
+def evaluate(
+    disciplines: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="DISCIPLINE...", help="Each with values of its own: choke:candidates=2, my.py:MyAqm; or all."
+        ),
+    ] = None,
+    suite: Annotated[str, typer.Option(metavar="NAME", help="The suite.")] = "rfc7928",
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Keep each run, and write the report here. [out/evaluate]")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds and shorter runs.")] = False,
+    alone: Annotated[bool, typer.Option("--alone", help="Without drop_tail and fq_codel beside them.")] = False,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, max=MOST_SEEDS, metavar="N", help="How many seeds (default: the suite's own).")
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SCENARIO", help="An id or a section, such as 8 or 8.2.6; may be repeated."),
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the scenarios.")] = False,
+    jobs: Jobs = None,
+    cluster: Cluster = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run the scenarios of an RFC on disciplines, beside drop_tail and fq_codel, and write a report.
+
+    The report has the disciplines at a glance, and for each scenario its metrics with intervals over seeds and its
+    ellipses of delay and goodput. Runs that have ended are kept in OUT and not simulated again.
+    """
+    from ..evaluation.evaluate import SUITES, estimate, planned
+    from ..evaluation.evaluate import evaluate as run
+    from ..experiments.engine import cores
+    from ..quantities import duration
+    from ..reproduce import UnknownName
+
+    if listed:
+        if disciplines or only or quick or alone or seeds is not None:
+            raise Refusal("--list runs nothing: leave disciplines and other options out")
+        rows = [[each.section, each.id, each.title if each.runs else f"{each.title} (not run: no {each.needs})",
+                 "; ".join(number.text for number in each.matters)]
+                for each in SUITES[suite].scenarios] if suite in SUITES else []  # fmt: skip
+        if not rows:
+            raise Refusal(f"no such suite: {suite} (known: {', '.join(SUITES)})")
+        print_table(["section", "scenario", "title", "what matters"], rows, whole=True)
+        return
+    if not disciplines:
+        raise Refusal("name a discipline (sluicegate evaluate choke, or my.py:MyAqm), or all")
+    out = out or Path("out", "evaluate")
+    names = ",".join(disciplines)
+    try:
+        _, scenarios, settings, given, _ = planned(names, suite, quick, alone, seeds, only or ())
+        if not quiet:
+            runs, seconds = estimate(scenarios, settings, given, jobs)
+            where = "the cluster" if cluster else f"{jobs or cores()} cores"
+            about = duration(max(1.0, seconds))
+            kept = f"those kept in {out} are not run again"
+            print(f"{runs} runs of {settings.duration_s:g} s, about {about} on {where}; {kept}", flush=True)
+        with many_runs(quiet, out, jobs, cluster) as progress:
+            done = run(names, suite=suite, out=out, quick=quick, alone=alone, seeds=seeds, only=only or (), jobs=jobs,
+                       cluster=cluster, progress=progress)  # fmt: skip
+    except UnknownName as error:
+        raise Refusal(str(error)) from None
+    if not quiet:
+        tell(done)
+
+
+def tell(done: Evaluation) -> None:
+    """Print where the page is, and in how many numbers each discipline is best."""
+    from ..evaluation.report import counts
+
+    print(done.page)
+    rows = [[label, str(tied), str(of)] for label, (tied, of) in counts(done).items()]
+    print_table(["discipline", "best or tied", "of"], rows)

@@ -1,0 +1,174 @@
+"""`evaluate`: a suite run on disciplines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from .. import _core
+from ..experiments.disciplines import Choice, Listed, choices, known
+from ..experiments.engine import Progress, Store, Tables, check_workers, cores, run_experiments, seed_numbers
+from ..io import check_writable
+from ..reproduce import Settings, UnknownName
+from ..reproduce.page import files
+from ..scenario import PYTHON
+from .metrics import METRICS
+from .outcome import KEYS, Evaluation
+from .report import write
+from .rfc7928 import SUITE
+from .suite import LINKS, Scenario, Suite, declared
+
+__all__ = ["SUITES", "Evaluation", "estimate", "evaluate", "planned", "read"]
+
+SUITES = {SUITE.name: SUITE}
+REFERENCES = ("drop_tail", "fq_codel")
+"""Run beside a person's disciplines."""
+
+PACE = 1e6
+"""Packets that a core simulates in a second, about; a discipline in Python takes five times as long."""
+
+
+def evaluate(
+    disciplines: Listed = (),
+    *,
+    suite: str = SUITE.name,
+    out: str | Path | None = None,
+    quick: bool = False,
+    alone: bool = False,
+    seeds: int | Iterable[int] | None = None,
+    only: Sequence[str] = (),
+    jobs: int | None = None,
+    executor: Executor | None = None,
+    cluster: str | None = None,
+    progress: Progress | None = None,
+    settings: Settings | None = None,
+) -> Evaluation:
+    """Run a suite on disciplines.
+
+    `disciplines`: a text, objects, classes or factories of one's own, as for `compare`; or "all", every one of the
+    registry that needs no classes. `alone`: without `drop_tail` and `fq_codel` beside them. `quick`: fewer seeds and
+    shorter runs. `seeds`: how many, counted from 1, or the seeds. `only`: scenarios by id, section or the beginning of
+    one, such as "8"; the report is then report-<these>.html. `settings`: take these, whatever `quick` says. `jobs`,
+    `executor`, `cluster` and `progress` as for `compare`. `out`: a folder that keeps each run as it ends, and gets
+    report.html, figures, tables and summary.json in the end; runs that are there are not run again.
+
+    Raises `ScenarioError` for no discipline, one that is not known, or one that holds classes; `UnknownName` for a
+    suite or scenario; ValueError for less than one seed or job; OSError when `out` cannot be written; and what a
+    discipline in Python raises. KeyboardInterrupt ends the work; runs that have ended are kept in `out`.
+    """
+    chosen, scenarios, settings, given, beside = planned(disciplines, suite, quick, alone, seeds, only, settings)
+    check_workers(jobs, executor, cluster)
+    if out is not None:
+        check_writable(out, (*files(only)[:3], files(only)[3].replace("checks", "summary")))
+    summary = _summary(chosen, scenarios, settings, given, beside)
+    wanted = {key: each for scenario in scenarios for key, each in scenario.experiments(given, settings).items()}
+    with Store(None if out is None else Path(out)) as store:
+        tables = run_experiments(
+            list(wanted.values()), settings.seeds, jobs, executor, progress, store=store, cluster=cluster
+        )
+        keys = pl.DataFrame([(each.id, *key) for key, each in wanted.items()], ["experiment", *KEYS[:3]], orient="row")
+        runs = _named(tables["metrics"].join(keys, on="experiment", maintain_order="left"), scenarios, settings)
+        done = Evaluation(chosen, settings, scenarios, runs, summary, _series(tables, keys))
+        if out is not None:
+            done.page = write(done, Path(out), only)
+    return done
+
+
+def read(folder: str | Path) -> Evaluation:
+    """The evaluation whose report is in a folder, without its queues over time. Raises OSError."""
+    summary = json.loads(Path(folder, "summary.json").read_text("utf-8"))
+    suite = SUITES[summary["suite"]]
+    settings = Settings(tuple(summary["seeds"]), *(summary[key] for key in ("duration_s", "warmup_s", "sample_s")))
+    scenarios = [each for each in suite.scenarios if each.id in summary["scenarios"]]
+    return Evaluation(suite, settings, scenarios, pl.read_parquet(Path(folder, "data", "runs.parquet")), summary)
+
+
+def planned(
+    disciplines: Listed, suite: str = SUITE.name, quick: bool = False, alone: bool = False,
+    seeds: int | Iterable[int] | None = None, only: Sequence[str] = (), settings: Settings | None = None,
+) -> tuple[Suite, list[Scenario], Settings, list[Choice], list[str]]:  # fmt: skip
+    """What `evaluate` runs with these arguments: suite, scenarios, settings, disciplines, and which of these are
+    references. Raises the same."""
+    if suite not in SUITES:
+        raise UnknownName("suite", suite, list(SUITES))
+    chosen = SUITES[suite]
+    settings = settings or (chosen.quick if quick else chosen.settings)
+    if seeds is not None:
+        settings = replace(settings, seeds=tuple(seed_numbers(seeds)))
+    scenarios = [each for each in chosen.scenarios if each.runs and (not only or any(meant(each, o) for o in only))]
+    for name in only:
+        if not any(meant(each, name) for each in chosen.scenarios):
+            raise UnknownName(f"scenario of {suite}", name, [each.id for each in chosen.scenarios])
+    if only and not scenarios:
+        raise _core.ScenarioError(f"{', '.join(only)}: the hosts lack what it needs")
+    if disciplines == "all":
+        disciplines = ",".join(name for name in known() if not (declared(name) or {})["container"])
+    if not disciplines:
+        raise _core.ScenarioError('disciplines: name at least one, such as choke or my.py:MyAqm, or "all"')
+    given = choices(disciplines)
+    for each in given:
+        if (declared(each.name) or {"container": False})["container"]:
+            raise _core.ScenarioError(f'discipline "{each.label}": holds classes of traffic, which no scenario has')
+    beside = [] if alone else [name for name in REFERENCES if name not in {each.label for each in given}]
+    return chosen, scenarios, settings, [*given, *choices(beside)] if beside else given, beside
+
+
+def meant(scenario: Scenario, name: str) -> bool:
+    """Whether a name is that of a scenario, or of a section that it belongs to."""
+    return scenario.id == name or f"{scenario.section}.".startswith(f"{name.removesuffix('.')}.")
+
+
+def estimate(
+    scenarios: Sequence[Scenario], settings: Settings, given: Sequence[Choice], jobs: int | None
+) -> tuple[int, float]:
+    """How many runs there are, and about how many seconds they take if none is kept."""
+    points = sum(len(each.points) for each in scenarios)
+    costs = sum(5 if ":" in each.name else 1 for each in given)
+    packets = sum(each.packets * len(each.points) for each in scenarios) * settings.duration_s
+    return points * len(given) * len(settings.seeds), costs * len(settings.seeds) * packets / PACE / (jobs or cores())
+
+
+def _named(rows: pl.DataFrame, scenarios: Sequence[Scenario], settings: Settings) -> pl.DataFrame:
+    """The metrics of all runs, with names for what they are of: the only link, or the first of several, is `link`."""
+    names = {(each.id, str(number)): name for each in scenarios for number, name in enumerate(each.flows(settings))}
+    links: dict[str, str] = {}
+    of = [
+        names.get((scenario, of))
+        or (LINKS if links.setdefault(scenario, of) == of else of.replace("link:", f"{LINKS} "))
+        for scenario, of in rows.select("scenario", "of").iter_rows()
+    ]
+    there = [name for name in METRICS if name in rows.columns]
+    return rows.with_columns(pl.Series("of", of, pl.String)).select(*KEYS, "seed", *there)
+
+
+def _series(tables: Tables, keys: pl.DataFrame) -> pl.DataFrame | None:
+    return tables["queue"].join(keys, on="experiment", maintain_order="left") if "queue" in tables else None
+
+
+def _summary(
+    suite: Suite, scenarios: Sequence[Scenario], settings: Settings, given: Sequence[Choice], beside: list[str]
+) -> dict[str, Any]:
+    """What the numbers come from. Each discipline is checked, in the first scenario in which it has the whole queue."""
+    plain = next((each for each in suite.scenarios if each.places == ("queue",)), scenarios[0])
+    disciplines = []
+    for choice in given:
+        resolved = choice.check(plain.text(settings), PYTHON, plain.link.tuned())
+        found = {key: resolved[key] for key in ("queue", "own_discipline") if key in resolved}
+        disciplines.append({"label": choice.label, "name": choice.name} | found)
+    return {
+        "version": _core.version(),
+        "suite": suite.name,
+        "scenarios": [each.id for each in scenarios],
+        "seeds": list(settings.seeds),
+        "duration_s": settings.duration_s,
+        "warmup_s": settings.warmup_s,
+        "sample_s": settings.sample_s,
+        "disciplines": disciplines,
+        "references": beside,
+    }

@@ -1,0 +1,111 @@
+"""What came of a suite: tables, and who is best where."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ..reproduce import Settings
+from ..stats import difference, interval
+from .metrics import METRICS
+from .suite import Number, Scenario, Suite
+
+KEYS = ("scenario", "point", "discipline", "of")
+"""The columns that say what a row is of; a run of it has a seed besides."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a discipline came to in a number of the overview: `values`, one for each seed. `tied`: whether it is the
+    best, or the difference to the best, paired by seed, may be luck: its 95 % interval holds zero."""
+
+    values: tuple[float, ...]
+    best: bool
+    tied: bool
+
+
+class Evaluation:
+    """What `evaluate` returns.
+
+    Attributes:
+        suite: What was run.
+        settings: How long and how often.
+        disciplines: The labels, in the order of the tables.
+        references: Those that were not asked for.
+        scenarios: The scenarios that were run.
+        runs: One row for each run and traffic: `scenario`, `point`, `discipline`, `of` (a group of flows, or a link),
+            `seed`, and the metrics; what a run has not is null.
+        means: One row for each of these and each metric that has a value: `metric`, `mean`, `half_width`, `low`, `high`
+            (the 95 % interval; null for one seed) and `seeds`.
+        series: The queue over time where a scenario draws it, of the first seed.
+        summary: Version, suite, settings, and each discipline with every value filled in.
+    """
+
+    def __init__(
+        self, suite: Suite, settings: Settings, scenarios: Sequence[Scenario], runs: pl.DataFrame,
+        summary: dict[str, Any], series: pl.DataFrame | None = None,
+    ) -> None:  # fmt: skip
+        """Made by `evaluate`."""
+        self.suite, self.settings, self.scenarios, self.runs = suite, settings, tuple(scenarios), runs
+        self.summary, self.series = summary, series
+        self.names: dict[str, str] = {each["label"]: each["name"] for each in summary["disciplines"]}
+        self.disciplines = list(self.names)
+        self.references: list[str] = summary["references"]
+        self.means = means(runs)
+        self.page: Path | None = None
+
+    def values(self, scenario: Scenario, number: Number, label: str) -> dict[int, list[float]]:
+        """A number of the overview by seed, at each point of the scenario; seeds without a value are left out."""
+        if number.metric not in self.runs.columns:
+            return {}
+        rows = self.runs.filter(
+            (pl.col("scenario") == scenario.id) & (pl.col("discipline") == label) & (pl.col("of") == number.of)
+        )
+        found: dict[int, list[float]] = {}
+        for seed, value in rows.select("seed", number.metric).drop_nulls().iter_rows():
+            found.setdefault(seed, []).append(value)
+        return {seed: values for seed, values in found.items() if len(values) == len(scenario.points)}
+
+    def places(self, scenario: Scenario, number: Number) -> dict[str, Place]:
+        """What each discipline came to, by label; one without a value is left out."""
+        metric = METRICS[number.metric]
+        values = {label: self.values(scenario, number, label) for label in self.disciplines}
+        scores = {
+            label: {seed: _mean(map(metric.score, found)) for seed, found in by_seed.items()}
+            for label, by_seed in values.items() if by_seed
+        }  # fmt: skip
+        if not scores:
+            return {}
+        best = min(scores, key=lambda label: _mean(scores[label].values()))
+        places = {}
+        for label, own in scores.items():
+            seeds = sorted(own.keys() & scores[best].keys())
+            tied = label == best or own == scores[best]
+            if not tied and len(seeds) > 1:
+                tied = not difference([own[s] for s in seeds], [scores[best][s] for s in seeds]).low > 0
+            places[label] = Place(tuple(map(_mean, values[label].values())), label == best, tied)
+        return places
+
+
+def means(runs: pl.DataFrame) -> pl.DataFrame:
+    """The mean over seeds of each metric, with its interval. See `Evaluation.means`."""
+    rows = []
+    for key, part in runs.partition_by(KEYS, maintain_order=True, as_dict=True).items():
+        for metric in METRICS:
+            values = part[metric].drop_nulls().to_list() if metric in part.columns else []
+            if values:
+                found = interval(values)
+                ends = [None if math.isnan(each) else each for each in (found.half_width, found.low, found.high)]
+                rows.append((*key, metric, found.mean, *ends, found.count))
+    numbers: dict[str, Any] = dict.fromkeys(("mean", "half_width", "low", "high"), pl.Float64) | {"seeds": pl.UInt32}
+    return pl.DataFrame(rows, dict.fromkeys((*KEYS, "metric"), pl.String) | numbers, orient="row")
+
+
+def _mean(values: Iterable[float]) -> float:
+    there = list(values)
+    return math.fsum(there) / len(there)

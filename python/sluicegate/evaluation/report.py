@@ -1,0 +1,240 @@
+"""The page of an evaluation, in the form of a reproduction's: the disciplines at a glance, each scenario with its
+numbers and drawings, what each discipline needs, and the RFC's list beside the suite's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from .. import _core
+from ..experiments.disciplines import titles
+from ..papers.disciplines.workloads import STATE
+from ..quantities import significant
+from ..reproduce import Choice, Drawing, Figure, Paper, Table
+from ..reproduce.figure import Made
+from ..reproduce.page import Report, files, write_files
+from ..stats import interval
+from . import charts
+from .metrics import METRICS
+from .suite import LINK, Scenario, Suite, declared, marking
+
+if TYPE_CHECKING:
+    from ..reproduce.claim import Verdict
+    from .outcome import Evaluation, Place
+
+BEST, TIED = "●", "○"
+NEEDS = (
+    "What it remembers of flows is as in reproduce disciplines; parameters are those of the registry. Of a discipline "
+    "of one's own the arguments are shown."
+)
+FEW = 6
+"""Disciplines that stand beside one another at a glance; more stand one below the other, section by section."""
+
+HEAD = ("Discipline", "Remembers of flows", "Can mark", "Derived by itself", "Set here for the link", "Left at default")
+LEGEND = (
+    f"{BEST} the best; {TIED} not told apart from it: the 95 % interval of the difference to the best, paired by seed, "
+    "holds zero. Where a number has neither sign, the difference is more than luck; whether it matters is another "
+    "question, which the number answers. After ± stands the half width of the 95 % interval over seeds."
+)
+
+
+def write(done: Evaluation, out: Path, only: Sequence[str]) -> Path:
+    """Write report.html, figures, tables and summary.json into `out`; return the page."""
+    which = "".join(f"-{each}" for each in only)
+    tables = {f"runs{which}": done.runs, f"means{which}": done.means}
+    report = Report(
+        _paper(done), tuple(_made(done)), _provenance(done), "", tables, _lengths(done), tuple(only), done.summary
+    )
+    write_files(report, out)
+    return out / files(only)[2]
+
+
+def glance(done: Evaluation, scenarios: Sequence[Scenario], across: bool) -> Table:
+    """The disciplines by the numbers that matter in these scenarios. `across`: a column for each discipline, rather
+    than a row."""
+    numbers = [(each, number, done.places(each, number)) for each in scenarios for number in each.matters]
+    labels = [_label(done, label) for label in done.disciplines]
+    cells = [[_cell(places.get(label), number.metric) for label in done.disciplines] for _, number, places in numbers]
+    if across:
+        rows = [
+            (f"{each.section} {each.title}", number.text, *own)
+            for (each, number, _), own in zip(numbers, cells, strict=True)
+        ]
+        return Table(("Scenario", "What matters", *labels), tuple(rows), len(labels))
+    heads = (f"{each.section} {each.title}: {number.text}" for each, number, _ in numbers)
+    return Table(("Discipline", *heads), tuple(zip(labels, *cells, strict=True)), len(numbers))
+
+
+def counts(done: Evaluation) -> dict[str, tuple[int, int]]:
+    """For each discipline, in how many numbers of the overview it is the best or tied with it, and of how many."""
+    places = [done.places(each, number) for each in done.scenarios for number in each.matters]
+    return {
+        label: (
+            sum(label in place and place[label].tied for place in places),
+            sum(label in place for place in places),
+        )
+        for label in done.disciplines
+    }
+
+
+def _label(done: Evaluation, label: str) -> str:
+    return f"{label} (reference)" if label in done.references else label
+
+
+def _cell(place: Place | None, metric: str) -> str:
+    if place is None:
+        return "–"
+    sign = f"\N{NO-BREAK SPACE}{BEST if place.best else TIED}" if place.tied else ""
+    return _shown(place.values, metric) + sign
+
+
+def _shown(values: Sequence[float], metric: str, most: int = 4) -> str:
+    """The mean of a metric over seeds with the half width of its interval, in the unit shown: as many digits as the
+    half width has sense for, `most` at most."""
+    spread = interval(METRICS[metric].factor * value for value in values)
+    mean, half = spread.mean, spread.half_width
+    if mean == 0 or math.isnan(half):
+        return significant(mean) if mean else "0"
+    digits = most - 1 - math.floor(math.log10(abs(mean)))
+    if half > 0:
+        digits = min(digits, 1 - math.floor(math.log10(half)))
+    digits = min(max(0, digits), 4)
+    return f"{mean:.{digits}f}\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{half:.{digits}f}"
+
+
+def _made(done: Evaluation) -> Iterator[Made]:
+    """The parts of the page."""
+    if len(done.disciplines) <= FEW:
+        yield _part("glance", "At a glance", LEGEND, table=glance(done, done.scenarios, across=True))
+    else:
+        for section, words in done.suite.sections.items():
+            if scenarios := [each for each in done.scenarios if each.section.split(".")[0] == section]:
+                title = f"At a glance: Section {section}, {words}"
+                yield _part(f"glance-{section}", title, LEGEND, table=glance(done, scenarios, across=False))
+    for each in done.scenarios:
+        yield _scenario(done, each)
+    yield _part("needs", "What each discipline needs", NEEDS, table=needs(done))
+    head = ("Section", "What the RFC lists", "What is run here")
+    yield _part("listed", "The RFC's list beside the suite's", "", table=Table(head, done.suite.listed))
+    yield _part("lacks", "What is not measured", "", table=lacks(done.suite))
+
+
+def _part(id_: str, title: str, caption: str, *, table: Table, words: str = "", drawing: Drawing | None = None) -> Made:
+    data = pl.DataFrame(table.rows, list(table.head), orient="row")
+    shown = drawing or Drawing(None, data, table, words)
+    return Made(Figure(id_, title, title, "", None, {}, lambda: (), caption, __file__, 0.0), caption, shown, ())
+
+
+def _scenario(done: Evaluation, scenario: Scenario) -> Made:
+    """A scenario: description, drawing, what is best, and all its metrics."""
+    table = _metrics(done, scenario)
+    data = done.means.filter(pl.col("scenario") == scenario.id)
+    drawing = Drawing(charts.draw(done, scenario), data, table, " ".join(_verdicts(done, scenario)))
+    about = f"{scenario.about} {done.suite.title.partition(':')[0]}, Section {scenario.section}; --only {scenario.id}."
+    return _part(scenario.id, f"{scenario.section} {scenario.title}", about, table=table, drawing=drawing)
+
+
+def _verdicts(done: Evaluation, scenario: Scenario) -> Iterator[str]:
+    """A sentence for each number that matters: which discipline is the best, and which cannot be told from it."""
+    for number in scenario.matters:
+        places = done.places(scenario, number)
+        best = next((label for label, place in places.items() if place.best), None)
+        if best is None or len(places) < 2:
+            continue
+        tied = [label for label, place in places.items() if place.tied and not place.best]
+        others = f"; not told apart from it: {', '.join(tied)}" if tied else ""
+        yield f"Best by “{number.text}”: {best}, {_shown(places[best].values, number.metric)}{others}."
+
+
+def _metrics(done: Evaluation, scenario: Scenario) -> Table:
+    """All metrics of a scenario, disciplines below one another for each kind of traffic."""
+    rows = done.runs.filter(pl.col("scenario") == scenario.id)
+    shown = [name for name in scenario.metrics if name in rows.columns and (rows[name].fill_null(0) != 0).any()]
+    head = [f"{METRICS[name].label}{f' ({unit})' if (unit := METRICS[name].unit) else ''}" for name in shown]
+    points = len(scenario.points) > 1
+    cells = []
+    parts = rows.partition_by("of", "point", "discipline", maintain_order=True, as_dict=True)
+    of = list(dict.fromkeys(rows["of"]))
+    for traffic, point, label in sorted(parts, key=lambda key: (of.index(key[0]), [*scenario.points].index(key[1]))):
+        part = parts[traffic, point, label]
+        values = [part[name].drop_nulls().to_list() for name in shown]
+        place = (traffic, point, label) if points else (traffic, label)
+        texts = (_shown(each, name, 3) if each else "–" for each, name in zip(values, shown, strict=True))
+        cells.append((*place, *texts))
+    first = ("Traffic", "Category II", "Discipline") if points else ("Traffic", "Discipline")
+    return Table((*first, *head), tuple(cells), len(shown))
+
+
+def needs(done: Evaluation) -> Table:
+    """What each discipline remembers of flows, and where its values come from."""
+    common = {key.removeprefix("queue.") for key, _ in LINK.tuned()}
+    rows = []
+    for each in done.summary["disciplines"]:
+        found = declared(each["name"])
+        if found is None:
+            arguments = each.get("own_discipline", {}).get("arguments", {})
+            given = ", ".join(f"{key} = {value}" for key, value in arguments.items())
+            rows.append((each["label"], "as written", "as written", "–", given or "none", "–"))
+            continue
+        stated = {part.partition("=")[0] for part in each["label"].split(":")[1:]}
+        names = {field["name"]: field for field in found["fields"]}
+        tuned = [name for name in names if {name, f"{found['name']}.{name}"} & common and name not in stated]
+        derived = [name for name, field in names.items() if field["derived"] and name not in {*stated, *tuned}]
+        left = [name for name in names if name not in {*stated, *tuned, *derived}]
+        kind, what = STATE.get(each["name"], ("not recorded", ""))
+        rows.append((
+            f"{each['label']}: {titles()[each['name']]}", f"{kind}: {what}" if what else kind,
+            "yes" if marking(each["name"]) else "no", ", ".join(derived) or "none", ", ".join(tuned) or "none",
+            f"{len(left)}: {', '.join(left)}" if left else "none",
+        ))  # fmt: skip
+    return Table(HEAD, tuple(rows))
+
+
+def _paper(done: Evaluation) -> Paper:
+    """What the page's form asks for."""
+    suite = done.suite
+    names = ",".join(label for label in done.disciplines if label not in done.references)
+
+    def summary(_: Sequence[Verdict]) -> str:
+        ranked = sorted(counts(done).items(), key=lambda each: -each[1][0])
+        words = [f"{label} in {tied} of {all_}" for label, (tied, all_) in ranked[:8]]
+        return f"Best, or not told apart from the best, in the numbers that matter: {'; '.join(words)}."
+
+    return Paper(
+        name=suite.name, title=suite.title, citation=suite.citation, short=done.settings, full=suite.settings,
+        choices=[Choice(*each) for each in suite.choices], package=__package__ or "", summary=summary, word="RFC",
+        commands=tuple(f'sluicegate evaluate "{names}" {more}-o out/evaluate' for more in ("", "--only 8.2 ")),
+    )  # fmt: skip
+
+
+def _lengths(done: Evaluation) -> dict[str, str]:
+    """How long and how often was run."""
+    own, full = done.settings, done.suite.settings
+    runs = f"{own.duration_s:g} s each, the first {own.warmup_s:g} s not measured, {len(own.seeds)} seeds"
+    if own == full:
+        return {"Runs": runs}
+    whole = f"{full.duration_s:g} s and {len(full.seeds)} seeds"
+    return {"Runs": f"{runs}: not the suite's own {whole}, so that intervals are wider and slow effects may not show"}
+
+
+def lacks(suite: Suite) -> Table:
+    """What is not measured, and why; scenarios first whose hosts are missing."""
+    missing = [
+        (f"{each.section} {each.title}", f"The hosts lack {each.needs}; the scenario is run as soon as they know it.")
+        for each in suite.scenarios if not each.runs
+    ]  # fmt: skip
+    return Table(("What", "Why"), (*missing, *suite.lacks))
+
+
+def _provenance(done: Evaluation) -> dict[str, str]:
+    return {
+        "Sluicegate": _core.version(),
+        "Suite": done.suite.name,
+        "Seeds": ", ".join(map(str, done.settings.seeds)),
+        "Intervals": "Student's t over seeds, 95 %",
+        "Disciplines": ", ".join(_label(done, label) for label in done.disciplines),
+    }

@@ -1,0 +1,60 @@
+"""The traffic of the scenarios: NewReno transfers, web users, VoIP, video and constant bit rates.
+
+Hosts have the profile `modern`, packets of 1500 bytes and a base round trip of 100 ms unless a scenario says otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from ..._generated import Http, OnOff, Tcp, Udp
+from ..suite import RTT
+
+OBJECTS = "bounded_pareto(shape = 1.2, low = 1 kB, high = 100 kB)"
+"""Sizes of web objects, 3.6 kB on average: the RFC wants 1 kB at least (Sec. 7.2)."""
+
+
+def transfers(count: int = 1, *, initial_window: int = 3, **more: Any) -> Tcp:
+    """TCP NewReno, without end unless `size` is given, with the initial window of Sec. 5.1.1."""
+    return Tcp(count, **{"algorithm": "newreno", "profile": "modern", "rtt": RTT} | more, initial_window=initial_window)
+
+
+def ledbat(**more: Any) -> Tcp:
+    """LEDBAT without end, with the target of Sec. 5.4, 5 ms, where the hosts take one."""
+    target: dict[str, Any] = {"ledbat_target": "5 ms"} if "ledbat_target" in {each.name for each in fields(Tcp)} else {}
+    return transfers(algorithm="ledbat", **target, **more)
+
+
+def cbr(rate: str, **more: Any) -> Udp:
+    """A constant bit rate, in packets of 1500 bytes unless told."""
+    return Udp(rate=rate, **{"packet_size": "1500 B", "rtt": RTT} | more)
+
+
+def voip(**more: Any) -> Udp:
+    """A call with G.711: 160 bytes of speech and 40 of headers every 20 ms."""
+    return cbr("80 kbit/s", packet_size="200 B", **more)
+
+
+def video(**more: Any) -> OnOff:
+    """Bursty video: 30 frames a second of 5 kB on average, exponential both, each sent at 50 Mbit/s."""
+    return OnOff(rate="50 Mbit/s", on_mean="800 us", off_mean="32500 us", packet_size="1500 B", rtt=RTT, **more)
+
+
+def browser(**more: Any) -> Http:
+    """One web user, of a kind of its own so that its pages can be told apart: 50 objects to a page, six connections
+    with an initial window of 10, the next page a second after the last object (Sec. 7.2)."""
+    return Http(
+        1, profile="modern", algorithm="newreno", initial_window=10, rtt=RTT, request_size="constant(350 B)",
+        response_size=OBJECTS, embedded_size=OBJECTS, embedded_objects="constant(50)", think_time="constant(1 s)",
+        persistent=1.0, persistent_parallel=6, keep_alive="100 ms", **more,
+    )  # fmt: skip
+
+
+def stream(**more: Any) -> Http:
+    """Video in chunks over TCP: 400 kB, and the next 2 s after the last byte, so that a slow path gets less."""
+    return Http(
+        1, profile="modern", algorithm="newreno", initial_window=10, rtt=RTT, request_size="constant(350 B)",
+        response_size="constant(400 kB)", embedded_objects="constant(0)", think_time="constant(2 s)",
+        pages_per_server="constant(1000000)", persistent=1.0, keep_alive="10 s", **more,
+    )  # fmt: skip

@@ -1,0 +1,463 @@
+"""`evaluate`: the metrics by hand, the scenarios of RFC 7928 as they say they are, and the whole with short runs."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from browser import open_page
+from conftest import Program
+from tiny import contents
+
+import sluicegate as sg
+from sluicegate.evaluation import metrics, report, suite
+from sluicegate.evaluation.evaluate import estimate, meant, planned, read
+from sluicegate.evaluation.outcome import Evaluation
+from sluicegate.evaluation.rfc7928 import SUITE, section8
+from sluicegate.evaluation.suite import LINKS, Number, marking
+from sluicegate.experiments.disciplines import choices
+from sluicegate.experiments.job import check
+from sluicegate.reproduce import Settings, UnknownName
+
+TINY = Settings(seeds=(1, 2), duration_s=4, warmup_s=1, sample_s=0.1)
+SCENARIOS = {each.id: each for each in SUITE.scenarios}
+CHOKE = str(Path(__file__).parents[1] / "docs/examples/choke.py")
+
+# Metrics ------------------------------------------------------------------------------------------------------------
+
+
+def losses(*rows: tuple[float, int, int, int], kind: str = "tcp") -> pl.DataFrame:
+    names = ("time_s", "flow", "arrivals_packets", "drops_packets")
+    return pl.DataFrame(rows, names, orient="row").with_columns(pl.lit(kind).alias("kind"))
+
+
+def test_loss_synchronization_is_the_part_of_the_flows_that_lose_in_an_event() -> None:
+    series = losses(
+        (0.1, 1, 5, 1), (0.1, 2, 5, 2), (0.1, 3, 5, 0), (0.1, 4, 5, 0),  # two of four
+        (0.2, 1, 5, 0), (0.2, 2, 5, 0), (0.2, 3, 5, 0), (0.2, 4, 5, 0),  # no event
+        (0.3, 1, 5, 1), (0.3, 2, 0, 0), (0.3, 3, 0, 0), (0.3, 4, 0, 0),  # the only one that sent
+    )  # fmt: skip
+    assert metrics.loss_synchronization(series) == pytest.approx((0.5 + 1) / 2)
+    assert metrics.loss_synchronization(series.filter(flow=1)) is None, "one flow is not synchronized with others"
+    assert metrics.loss_synchronization(series.filter(time_s=0.2)) is None
+    assert metrics.loss_synchronization(series.with_columns(pl.lit("udp").alias("kind"))) is None
+
+
+def test_intervals_are_between_samples_with_losses() -> None:
+    series = losses((0.1, 1, 5, 1), (0.1, 2, 5, 7), (0.2, 1, 5, 0), (0.5, 2, 5, 1), (0.7, 1, 5, 2))
+    assert metrics.loss_interval(series) == pytest.approx((0.4 + 0.2) / 2)
+    assert metrics.loss_interval(series.filter(time_s=0.1)) is None
+
+
+def test_the_ellipse_is_the_most_likely_normal_distributions_one_sigma_contour() -> None:
+    cross = [(5 + 3, 1), (5 - 3, 1), (5, 1 + 1), (5, 1 - 1)]
+    found = metrics.ellipse(cross)
+    assert (found.x, found.y) == (5, 1)
+    assert (found.major, found.minor) == pytest.approx((math.sqrt(18 / 4), math.sqrt(2 / 4)))
+    assert found.angle == pytest.approx(0)
+    turned = metrics.ellipse([(0, 0), (2, 2), (4, 4)])
+    assert turned.angle == pytest.approx(math.pi / 4)
+    assert (turned.major, turned.minor) == pytest.approx((math.sqrt(16 / 3), 0))
+    upright = metrics.ellipse([(1, 0), (1, 4)])
+    assert (abs(upright.angle), upright.major) == pytest.approx((math.pi / 2, 2))
+    assert metrics.ellipse([(7, 8)]) == metrics.Ellipse(7, 8, 0, 0, 0)
+
+
+def flow(**changed: Any) -> dict[str, Any]:
+    plain = {"throughput_bps": 8e6, "arrivals_packets": 100, "drops_packets": 4, "drops_elsewhere_packets": 0,
+             "marked_packets": 0, "delivered_packets": 200, "retransmissions": 4, "base_rtt_ns": 100e6,
+             "delay_mean_ns": 60e6, "delay_p50_ns": 55e6, "delay_p95_ns": 70e6, "delay_p99_ns": 80e6,
+             "completion_time_ns": None}  # fmt: skip
+    return plain | changed
+
+
+def test_delay_is_beyond_propagation_and_jitter_between_its_quantiles() -> None:
+    row = metrics.of_group([flow(), flow(delay_p99_ns=90e6, drops_packets=0, base_rtt_ns=None)])
+    assert row["delay_p50_ns"] == pytest.approx(5e6)
+    assert row["delay_p99_ns"] == pytest.approx(35e6)
+    assert row["delay_variation_ns"] == pytest.approx(30e6)
+    assert row["loss_ratio"] == pytest.approx(4 / 200)
+    none = metrics.of_group([flow(arrivals_packets=0, delivered_packets=0) | dict.fromkeys(
+        ("delay_mean_ns", "delay_p50_ns", "delay_p95_ns", "delay_p99_ns"))])  # fmt: skip
+    assert none["loss_ratio"] is None
+    assert none["goodput_bps"] == 0
+    assert none.get("delay_variation_ns") is None
+
+
+def test_goodput_leaves_out_what_came_twice() -> None:
+    assert metrics.goodput(flow()) == 8e6, "as much was sent again as was dropped"
+    assert metrics.goodput(flow(retransmissions=24)) == pytest.approx(0.9 * 8e6)
+    assert metrics.goodput(flow(retransmissions=24, drops_elsewhere_packets=20)) == 8e6
+
+
+def test_transfers_have_completion_times_and_their_own_goodput() -> None:
+    ended = [flow(completion_time_ns=time) for time in (2e9, 4e9)]
+    row = metrics.of_transfers([*ended, flow()], measured_s=10)
+    assert row["completion_mean_ns"] == 3e9
+    assert row["completion_p95_ns"] == 4e9
+    assert row["unfinished_ratio"] == pytest.approx(1 / 3)
+    assert row["goodput_bps"] == pytest.approx(2 * 8e7 / 6)
+    assert metrics.of_transfers([flow()], 10)["goodput_bps"] is None
+
+
+def test_pages_begin_after_thinking_and_count_when_they_are_whole() -> None:
+    def page(start: float, objects: int) -> list[tuple[float, float]]:
+        return [(start, 0.2e9), *((start + 0.2, 0.1e9 * (1 + at % 3)) for at in range(objects - 1))]
+
+    rows = [*page(0.0, 20), *page(2.0, 51), *page(5.0, 51), *page(8.0, 3)]
+    exchanges = pl.DataFrame(rows, ["time_s", "response_time_ns"], orient="row")
+    assert metrics.page_times(exchanges) == pytest.approx([0.5, 0.5])
+
+
+# Scenarios ----------------------------------------------------------------------------------------------------------
+
+GROUPS = {
+    "packet-sizes": "udp 1, udp 1, tcp 13", "ecn": "tcp 13", "scheduling": "udp 1, tcp 4, tcp 10", "friendly": "tcp 1",
+    "initial-windows": "tcp 1, tcp 20, tcp 20", "aggressive": "tcp 1", "aggressive-friendly": "tcp 1, tcp 1",
+    "unresponsive": "udp 1", "unresponsive-friendly": "tcp 1, udp 1", "less-than-best-effort": "tcp 1, tcp 1",
+    "round-trips": "tcp 1, tcp 1", "bursts-1": "http 1, udp 1", "bursts-2": "http 1, udp 1, tcp 1",
+    "bursts-3": "http 1, udp 1, on_off 1", "bursts-4": "http 1, udp 1, on_off 1, tcp 1", "mild": "tcp 6",
+    "medium": "tcp 13", "heavy": "tcp 19", "varying-congestion": "tcp 6, tcp 7, tcp 6",
+    "varying-capacity": "udp 1, tcp 6",
+    "varying-capacity-fast": "udp 1, tcp 6",
+    "traffic-mix": "udp 1, udp 1, http 1, http 1, http 1, http 1, http 1, http 1, udp 1, http 1, tcp 5",
+    "both-ways": "tcp 6, tcp 6, tcp 50, tcp 50", "two-queues": "tcp 6, tcp 6, tcp 6",
+}  # fmt: skip
+
+
+def resolved(id_: str, discipline: str = "red", settings: Settings = suite.QUICK) -> list[dict[str, Any]]:
+    return [check(each).resolved for each in SCENARIOS[id_].experiments(choices(discipline), settings).values()]
+
+
+@pytest.mark.parametrize("id_", GROUPS)
+def test_a_scenario_is_valid_and_has_its_groups(id_: str) -> None:
+    flows = SCENARIOS[id_].flows(suite.QUICK)
+    assert ", ".join(f"{each.name} {each.count}" for each in flows.values()) == GROUPS[id_]
+    names = {*flows, LINKS}
+    assert {number.of for number in SCENARIOS[id_].matters} <= names
+    assert {*SCENARIOS[id_].shown} <= names
+    if not SCENARIOS[id_].runs:
+        return
+    for each in resolved(id_):
+        kinds = [f"{one['kind']} {one['count']}" for one in each["flows"]]
+        assert ", ".join(kinds) == GROUPS[id_]
+        assert each["run"]["duration"] == "60 s"
+
+
+def test_every_scenario_has_groups_here_and_sections_5_to_9_are_there() -> None:
+    assert list(GROUPS) == [each.id for each in SUITE.scenarios]
+    there = {each.section for each in SUITE.scenarios}
+    assert there >= {
+        "5.1.1",
+        "5.1.2",
+        "5.2",
+        "5.3",
+        "5.4",
+        "6.2",
+        "7.2",
+        "9.1",
+        "9.2",
+        *(f"8.2.{n}" for n in range(2, 7)),
+    }
+    assert {each.section.split(".")[0] for each in SUITE.scenarios} == {*SUITE.sections}
+    for each in SUITE.scenarios:
+        assert each.about.count(". ") <= 1, "two sentences"
+
+
+def test_senders_are_what_their_sections_say() -> None:
+    [friendly] = resolved("friendly")
+    assert [friendly["flows"][0][key] for key in ("algorithm", "initial_window", "rtt")] == ["newreno", 3, "100 ms"]
+    [windows] = resolved("initial-windows")
+    assert [each["initial_window"] for each in windows["flows"]] == [3, 3, 10]
+    assert 10 < windows["flows"][1]["size"] < 100
+    [aggressive] = resolved("aggressive")
+    assert aggressive["flows"][0]["algorithm"] == "cubic"
+    trips = [each["flows"][1]["rtt"] for each in resolved("round-trips")]
+    assert (trips[0], trips[-1]) == ("5 ms", "560 ms")
+    [above], [below] = resolved("unresponsive"), resolved("unresponsive-friendly")
+    assert above["flows"][0]["rate"] == "12 Mbit/s"
+    assert below["flows"][1]["rate"] == "7500 kbit/s"
+
+
+def test_levels_of_congestion_follow_from_what_drop_tail_would_lose() -> None:
+    for loss, transfers in ((0.001, 6), (0.005, 13), (0.01, 19)):
+        assert 0.76 * transfers**2 / (2 * 83) ** 2 == pytest.approx(loss, rel=0.1)
+        assert section8.level(loss) == transfers
+
+
+def test_the_load_and_the_capacity_vary_in_phases() -> None:
+    flows = SCENARIOS["varying-congestion"].flows(suite.FULL)
+    assert len(flows) == 1 + 2 * 5
+    assert [(flows[f"heavy {n}"].start, flows[f"heavy {n}"].stop) for n in (1, 5)] == [  # type: ignore[union-attr]
+        ("40.0 s", "60.0 s"), ("280.0 s", "300.0 s")]  # fmt: skip
+    [run] = resolved("varying-capacity")
+    assert [(each["time"], each["value"]) for each in run["changes"]] == [("20 s", "91 Mbit/s"), ("40 s", "1 Mbit/s")]
+    assert [section8.capacity(time) for time in (0, 19.9, 20, 39.9, 40)] == [1e8, 1e8, 1e7, 1e7, 1e8]
+    [fast] = resolved("varying-capacity-fast")
+    assert len(fast["changes"]) == 599
+    assert fast["queue"]["classes"][1]["discipline"] == "red"
+    assert fast["queue"]["classes"][1]["limit"] == 833
+
+
+def test_ledbat_is_used_as_soon_as_the_hosts_know_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario, declared = SCENARIOS["less-than-best-effort"], suite._declarations()
+    others = [each for each in declared["algorithms"] if each["name"] != "ledbat"]
+    monkeypatch.setattr(suite, "_declarations", lambda: declared | {"algorithms": others})
+    assert not scenario.runs
+    assert report.lacks(SUITE).rows[0][0] == "5.4 Less-than-best-effort sender"
+    with pytest.raises(sg.ScenarioError, match=r"5\.4: the hosts lack what it needs"):
+        planned("red", only=["5.4"])
+    monkeypatch.setattr(suite, "_declarations", lambda: declared | {"algorithms": [*others, {"name": "ledbat"}]})
+    assert scenario.runs
+    assert report.lacks(SUITE).rows == SUITE.lacks
+    [experiment] = scenario.experiments(choices("red"), TINY).values()
+    assert 'algorithm = "ledbat"' in experiment.text
+
+
+def test_disciplines_get_the_links_values_and_keep_their_own() -> None:
+    [red] = resolved("mild")
+    assert [red["queue"][key] for key in ("limit", "min_th", "max_th")] == [83, 13, 26]
+    [own] = resolved("mild", "red:min_th=7:limit=90")
+    assert [own["queue"][key] for key in ("limit", "min_th", "max_th")] == [90, 7, 26]
+    [both] = resolved("scheduling", "red:min_th=7")
+    assert [each["min_th"] for each in both["queue"]["classes"]] == [7, 7]
+
+
+def test_disciplines_that_can_mark_do_so_for_ecn_alone() -> None:
+    assert (marking("red"), marking("codel"), marking("drop_tail"), marking("my.py:MyAqm")) == (
+        (("queue.red.action", "mark"),), (("queue.codel.ecn", "true"),), (), ())  # fmt: skip
+    [ecn], [plain] = resolved("ecn"), resolved("medium")
+    assert (ecn["queue"]["action"], plain["queue"]["action"]) == ("mark", "drop")
+    assert ecn["flows"][0]["ecn"] is True
+
+
+# Ties ---------------------------------------------------------------------------------------------------------------
+
+
+def made_up(**values: tuple[float, ...]) -> Evaluation:
+    rows = [
+        {"scenario": "friendly", "point": "", "discipline": label, "of": "link", "seed": seed, "delay_mean_ns": value}
+        for label, own in values.items() for seed, value in enumerate(own, 1)
+    ]  # fmt: skip
+    named = [{"label": label, "name": label} for label in values]
+    return Evaluation(
+        SUITE, TINY, [SCENARIOS["friendly"]], pl.DataFrame(rows), {"disciplines": named, "references": []}
+    )
+
+
+def test_what_may_be_luck_is_a_tie() -> None:
+    done = made_up(best=(1.0, 2.0, 3.0), close=(1.1, 1.9, 3.3), paired=(2.0, 3.0, 4.1), far=(9.0, 9.0, 9.5))
+    places = done.places(SCENARIOS["friendly"], Number(LINKS, "delay_mean_ns"))
+    assert {label: (place.best, place.tied) for label, place in places.items()} == {
+        "best": (True, True), "close": (False, True), "paired": (False, False), "far": (False, False)}  # fmt: skip
+    assert report.counts(done) == {"best": (1, 1), "close": (1, 1), "paired": (0, 1), "far": (0, 1)}
+
+
+def test_one_seed_shows_no_ties_but_equality() -> None:
+    places = made_up(a=(1.0,), b=(1.0,), c=(1.1,)).places(SCENARIOS["friendly"], Number(LINKS, "delay_mean_ns"))
+    assert [place.tied for place in places.values()] == [True, True, False]
+
+
+def test_what_is_to_be_one_is_judged_by_its_distance_from_it() -> None:
+    ratio = metrics.METRICS["over_first"]
+    assert ratio.score(2.0) == pytest.approx(ratio.score(0.5))
+    assert ratio.score(0.0) > ratio.score(100.0)
+    assert metrics.METRICS["goodput_bps"].score(2.0) < metrics.METRICS["goodput_bps"].score(1.0)
+
+
+# The whole ----------------------------------------------------------------------------------------------------------
+
+ONLY = ("5.1.2", "6.2", "bursts-2", "8.2.6", "9.2")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Evaluation, Path]:
+    out = tmp_path_factory.mktemp("made") / "evaluated"
+    return sg.evaluate("choke:candidates=2", out=out, settings=TINY, only=ONLY), out
+
+
+def test_all_scenarios_give_what_matters_in_them() -> None:
+    """Drop Tail alone, without a report; a page takes longer than these runs to load."""
+    done = sg.evaluate("drop_tail", settings=Settings((1,), 12, 3, 0.1), alone=True)
+    assert done.scenarios == tuple(each for each in SUITE.scenarios if each.runs)
+    for scenario in done.scenarios:
+        for number in scenario.matters:
+            values = done.values(scenario, number, "drop_tail")
+            assert [len(each) for each in values.values()] == [len(scenario.points)], (scenario.id, number)
+
+
+def test_the_page_shows_disciplines_scenarios_and_what_is_missing(made: tuple[Evaluation, Path]) -> None:
+    done, _ = made
+    assert done.page is not None
+    page = open_page(done.page)
+    assert page.errors == []
+    drawn = {each["section"] for each in page.drawings}
+    assert drawn == {each.id for each in done.scenarios}
+    for words in ("choke:candidates=2", "drop_tail (reference)", "fq_codel (reference)", "4 s each", "LEDBAT",
+                  "What each discipline needs", "What the RFC leaves open", "8.2.6 Varying available"):  # fmt: skip
+        assert words in page.text
+    assert "The paper" not in page.text
+    assert "claims" not in page.text
+    glance = done.page.read_text("utf-8").partition('id="glance"')[2].partition("</section>")[0]
+    assert glance.count(report.BEST) == sum(len(each.matters) for each in done.scenarios) + 1, "and the legend"
+
+
+def test_tables_stand_beside_the_page_and_are_read_again(made: tuple[Evaluation, Path]) -> None:
+    done, out = made
+    assert done.page is not None
+    which = "-5.1.2-6.2-bursts-2-8.2.6-9.2"
+    assert done.page.name == f"report{which}.html"
+    runs, means = (pl.read_parquet(out / f"data/{name}{which}.parquet") for name in ("runs", "means"))
+    assert runs.equals(done.runs)
+    assert means.equals(done.means)
+    assert runs["seed"].unique().to_list() == [1, 2]
+    one = means.filter(scenario="both-ways", discipline="choke:candidates=2", of="down", metric="goodput_bps")
+    values = runs.filter(scenario="both-ways", discipline="choke:candidates=2", of="down")["goodput_bps"]
+    assert one["mean"].item() == pytest.approx(values.mean())
+    summary = json.loads((out / f"summary{which}.json").read_text("utf-8"))
+    assert summary["disciplines"][0]["queue"]["candidates"] == 2
+    assert (summary["references"], summary["seeds"]) == (["drop_tail", "fq_codel"], [1, 2])
+
+
+def test_a_report_of_all_is_read_from_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = tuple(SCENARIOS[id_] for id_ in ("friendly", "mild"))
+    monkeypatch.setattr("sluicegate.evaluation.evaluate.SUITES", {
+        "rfc7928": type(SUITE)(**{**vars(SUITE), "scenarios": few})})  # fmt: skip
+    done = sg.evaluate(",".join(("red", "choke", "pie", "codel", "blue")), out=tmp_path, settings=TINY)
+    again = read(tmp_path)
+    assert report.counts(again) == report.counts(done)
+    assert report.glance(again, few, across=False) == report.glance(done, few, across=False)
+    assert 'id="glance-5"' in (tmp_path / "report.html").read_text("utf-8"), (
+        "many disciplines: a table for each section"
+    )
+    tool: dict[str, Any] = {"__file__": str(Path(__file__).parents[1] / "tools/evaluation_page.py"), "__name__": "tool"}
+    exec(Path(tool["__file__"]).read_text("utf-8"), tool)
+    text = "\n".join(tool["lines"](tmp_path))
+    assert "| red | " in text
+    assert "## Section 8: stability" in text
+
+
+def test_what_is_kept_is_not_run_again(made: tuple[Evaluation, Path]) -> None:
+    done, out = made
+    before = contents(out)
+    told: list[str] = []
+    again = sg.evaluate(
+        "choke:candidates=2", out=out, settings=TINY, only=ONLY, progress=lambda *each: told.append(each[2])
+    )
+    assert told == []
+    assert again.runs.equals(done.runs)
+    assert contents(out) == before
+    more = sg.evaluate("choke", out=out, settings=TINY, only=["bursts-2"], progress=lambda *each: told.append(each[2]))
+    assert told == ["bursts-2 · choke"] * 2, "the references are there"
+    assert more.disciplines == ["choke", "drop_tail", "fq_codel"]
+
+
+def test_a_discipline_in_python_is_evaluated_wherever_it_stands(tmp_path: Path) -> None:
+    settings = Settings((1,), 2, 0.5, 0.1)
+    only = ("friendly", "scheduling")
+    done = sg.evaluate(f"{CHOKE}:Choke:max_p=0.05", settings=settings, only=only, alone=True, out=tmp_path, jobs=1)
+    rust = sg.evaluate("choke:max_p=0.05", settings=settings, only=only, alone=True)
+    drop = [name for name in rust.runs.columns if name != "discipline"]
+    # What the suite does not set are the same defaults in both.
+    assert done.runs.select(drop).equals(rust.runs.select(drop))
+    page = (tmp_path / "report-friendly-scheduling.html").read_text("utf-8")
+    assert "as written" in page
+    assert "max_p = 0.05" in page
+
+
+class Tail(sg.Aqm):
+    """A class of one's own, given as it is."""
+
+    def __init__(self, *, limit: int = 50) -> None:
+        self.limit, self.queue = limit, sg.PacketQueue()
+
+    def enqueue(self, packet: sg.Packet, ctx: sg.Ctx) -> None:
+        if len(self.queue) >= self.limit:
+            ctx.drop(packet, "tail")
+        else:
+            self.queue.append(packet)
+
+    def dequeue(self, ctx: sg.Ctx) -> sg.Packet | None:
+        return self.queue.pop()
+
+
+def test_a_class_is_evaluated() -> None:
+    settings = Settings((1,), 2, 0.5, 0.1)
+    own = sg.evaluate(Tail, settings=settings, only=["8.2.6", "4.6"], alone=True, jobs=1)
+    rust = sg.evaluate("drop_tail", settings=settings, only=["8.2.6", "4.6"], alone=True)
+    drop = [name for name in rust.runs.columns if name != "discipline"]
+    assert own.disciplines == ["Tail"]
+    assert own.runs.select(drop).equals(rust.runs.select(drop)), "with the limit of the suite"
+
+
+# What is asked ------------------------------------------------------------------------------------------------------
+
+
+def test_all_is_every_discipline_that_needs_no_classes() -> None:
+    _, scenarios, settings, given, beside = planned("all", quick=True)
+    names = [each.name for each in given]
+    assert not {"priority", "drr"} & {*names}
+    assert {"drop_tail", "fq_codel", "choke", "dcn"} <= {*names}
+    assert beside == []
+    runs, seconds = estimate(scenarios, settings, given, 1)
+    assert runs == sum(len(each.points) for each in scenarios) * len(given) * len(settings.seeds)
+    assert seconds > 0
+
+
+def test_scenarios_are_meant_by_id_and_section() -> None:
+    found = {only: [each.id for each in SUITE.scenarios if meant(each, only)] for only in ("5.1", "8.2.6", "mild", "1")}
+    assert found == {"5.1": ["friendly", "initial-windows"], "8.2.6": ["varying-capacity", "varying-capacity-fast"],
+                     "mild": ["mild"], "1": []}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "more", "error", "words"),
+    [
+        ((), {}, sg.ScenarioError, 'name at least one, such as choke or my.py:MyAqm, or "all"'),
+        ("chok", {}, sg.ScenarioError, 'discipline "chok": .*did you mean "choke"'),
+        ("red:min_ht=4", {}, sg.ScenarioError, 'did you mean "min_th"'),
+        ("drr", {}, sg.ScenarioError, 'discipline "drr": holds classes of traffic'),
+        ("red", {"suite": "rfc7982"}, UnknownName, 'did you mean "rfc7928"'),
+        ("red", {"only": ["mid"]}, UnknownName, 'did you mean "mild"'),
+        ("red", {"seeds": 0}, ValueError, "at least one is needed"),
+        ("red", {"jobs": 0}, ValueError, "must be at least 1"),
+    ],
+)
+def test_a_mistake_is_answered_before_anything_runs(given: Any, more: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        sg.evaluate(given, **more)
+
+
+def test_the_command_says_what_it_runs_and_what_came_of_it(sluicegate: Program, tmp_path: Path) -> None:
+    done = sluicegate("evaluate", "red", "--quick", "--seeds", "1", "--only", "friendly", "-o", "out")
+    assert done.returncode == 0, done.stderr
+    assert "3 runs of 60 s, about " in done.stdout
+    assert "out/report-friendly.html" in done.stdout
+    assert (tmp_path / "out/report-friendly.html").is_file()
+    assert "fq_codel" in done.stdout
+    alone = sluicegate(
+        "evaluate", "red", "--alone", "--quick", "--seeds", "1", "--only", "friendly", "-o", "out", "--quiet"
+    )
+    assert (alone.returncode, alone.stdout) == (0, "")
+    assert "fq_codel" not in (tmp_path / "out/report-friendly.html").read_text("utf-8").partition("</header>")[0]
+
+
+def test_the_command_without_a_discipline_names_the_fix(sluicegate: Program) -> None:
+    done = sluicegate("evaluate")
+    assert done.returncode == 2
+    assert done.stderr == "error: name a discipline (sluicegate evaluate choke, or my.py:MyAqm), or all\n"
+    wrong = sluicegate("evaluate", "red", "--only", "midl")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert 'did you mean "mild"' in wrong.stderr
+
+
+def test_the_command_lists_the_scenarios(sluicegate: Program) -> None:
+    done = sluicegate("evaluate", "--list")
+    assert done.returncode == 0
+    for scenario in SUITE.scenarios:
+        assert scenario.id in done.stdout
+    assert sluicegate("evaluate", "red", "--list").returncode == 2
