@@ -24,7 +24,7 @@ from sluicegate.papers.dcn2004.response_times import Distribution
 from sluicegate.papers.dcn2004.schemes import AFD, DCN, DROP_TAIL, PI, PI_ECN, RIO_PS, SCHEMES, UNCONGESTED
 from sluicegate.reproduce import Outcome, Paper, Settings, reproduce, study
 from sluicegate.reproduce.claim import judge, numbered
-from sluicegate.reproduce.kept import keep, read, studies_of
+from sluicegate.reproduce.kept import _digest, _keys, keep, read, studies_of
 
 TINY = Settings(seeds=(1,), duration_s=14, warmup_s=3, sample_s=1)
 SOME = ("fig9", "fig20", "series", "unresponsive", "loads")
@@ -178,6 +178,21 @@ def test_what_is_not_measured_again_stays_as_it_was_kept(beside: tuple[Paper, Pa
     order = ["experiment", "link"]
     rest = links.filter(pl.col("experiment").is_in(now["experiment"].unique().to_list()))
     assert now.sort(order).equals(rest.sort(order).select(now.columns))
+
+
+def test_a_key_that_is_newer_does_not_make_a_kept_scenario_another() -> None:
+    was: list[dict[str, Any]] = [{"flows": [{"kind": "tcp"}, {"kind": "udp", "rate": "1 bit/s"}]}]
+    keys = _keys(was)
+    assert keys == {"flows", "flows.kind", "flows.rate"}
+    newer = [{"flows": [{"kind": "tcp", "pace": True}, {"kind": "udp", "rate": "1 bit/s"}], "notes": {"kind": "x"}}]
+    assert _digest(newer, keys) == _digest(was, keys)
+    others: list[list[dict[str, Any]]] = [
+        [{"flows": [{"kind": "tcp"}, {"kind": "udp", "rate": "2 bit/s"}]}],
+        [{"flows": [{"kind": "tcp"}, {"kind": "udp"}]}],
+        [{"flows": [{"kind": "udp", "rate": "1 bit/s"}, {"kind": "tcp"}]}],
+        [*was, *was],
+    ]
+    assert all(_digest(other, keys) != _digest(was, keys) for other in others)
 
 
 @pytest.mark.parametrize("whose", ["a tenth", "package"])

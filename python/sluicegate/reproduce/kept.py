@@ -1,17 +1,17 @@
 """Runs at full length, kept with a paper as data: what a reproduction with short runs shows beside its own.
 
 The folder `kept` of a paper holds the tables that its figures need of such runs, `prepared.parquet` (what had to be
-found out first), and `kept.json`: version, lengths, seeds, and for each point its name and two digests, of its
-scenarios and of what its short run came to when it was kept. A point is found by its name. The digests say whether the
-same would be run today, and whether the code behaves as it did; if not, or if the version is another, the page says so,
-and nothing fails.
+found out first), and `kept.json`: version, lengths, seeds, the keys that scenarios had, and for each point its name and
+two digests, of what its scenarios had at these keys and of what its short run came to when it was kept. A point is
+found by its name. The digests say whether the same would be run today, and whether the code, with keys that are newer,
+behaves as it did; if not, or if the version is another, the page says so, and nothing fails.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -48,9 +48,11 @@ class Measured:
 @dataclass(frozen=True)
 class Kept(Measured):
     """What is kept with a paper, its tables with names for experiments. `version`: of Sluicegate, that ran it.
-    `scenarios`: the digest of each point's by name. `behaviour`: that of what its short run came to."""
+    `keys`: those of scenarios then. `scenarios`: the digest of each point's by name. `behaviour`: that of what its
+    short run came to."""
 
     version: str
+    keys: frozenset[str]
     scenarios: dict[str, str]
     behaviour: dict[str, str]
 
@@ -80,7 +82,7 @@ class Kept(Measured):
         points = ((study, point) for study in figure.studies.values() for point in study.points)
         return sorted({
             study.name(point) for study, point in points
-            if self.scenarios[study.name(point)] != _scenario(study, point, today, self.prepared)
+            if self.scenarios[study.name(point)] != _digest(_scenario(study, point, today, self.prepared), self.keys)
         })  # fmt: skip
 
     def otherwise(self, figure: Figure, chosen: Paper, now: Measured) -> list[str]:
@@ -106,11 +108,34 @@ class Kept(Measured):
         return f"Full length: measured {', and '.join(told)}." if told else ""
 
 
-def _scenario(study: Study, point: Point, settings: Settings, prepared: Any) -> str:
-    """A digest of what a point is for all seeds: its scenarios with every default filled in."""
+def _scenario(study: Study, point: Point, settings: Settings, prepared: Any) -> list[dict[str, Any]]:
+    """What a point is for each seed: its scenario with every default filled in."""
     experiment = study.experiment(point, settings, prepared, {})
-    resolved = [check(experiment, seed).resolved for seed in settings.seeds]
-    return hashlib.sha256(json.dumps(resolved, sort_keys=True).encode()).hexdigest()[:16]
+    return [check(experiment, seed).resolved for seed in settings.seeds]
+
+
+def _keys(scenarios: Any, path: str = "") -> set[str]:
+    """The keys of scenarios, with those of the tables that hold them: flows, flows.count."""
+    if isinstance(scenarios, list):
+        return set().union(*(_keys(each, path) for each in scenarios))
+    if not isinstance(scenarios, dict):
+        return set()
+    here = {key: f"{path}.{key}".lstrip(".") for key in scenarios}
+    return set(here.values()).union(*(_keys(value, here[key]) for key, value in scenarios.items()))
+
+
+def _digest(scenarios: list[dict[str, Any]], keys: Set[str]) -> str:
+    """A digest of what scenarios have at these keys."""
+
+    def known(value: Any, path: str = "") -> Any:
+        if isinstance(value, list):
+            return [known(each, path) for each in value]
+        if not isinstance(value, dict):
+            return value
+        here = {key: f"{path}.{key}".lstrip(".") for key in value}
+        return {key: known(each, here[key]) for key, each in value.items() if here[key] in keys}
+
+    return hashlib.sha256(json.dumps(known(scenarios), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _behaviour(study: Study, point: Point, measured: Measured) -> str:
@@ -163,7 +188,7 @@ def keep(chosen: Paper, out: Path, settings: Settings, simulate: Callable[..., T
                 raise
             prepared = old.prepared
         named: dict[str, str] = {}
-        scenarios: dict[str, str] = {}
+        scenarios: dict[str, list[dict[str, Any]]] = {}
         for name, study, point in (each for figure in figures for each in points(figure)):
             id_ = study.id(point, settings, prepared)
             if named.setdefault(id_, name) != name or (name in scenarios and named.get(id_) != name):
@@ -177,7 +202,7 @@ def keep(chosen: Paper, out: Path, settings: Settings, simulate: Callable[..., T
             try:
                 found = stored([experiment], settings.seeds)
             except MissingRuns:
-                if old is None or old.scenarios.get(name) != scenarios[name]:
+                if old is None or old.scenarios.get(name) != _digest(scenarios[name], old.keys):
                     del scenarios[name]
                 else:
                     stay.add(name)
@@ -197,8 +222,10 @@ def keep(chosen: Paper, out: Path, settings: Settings, simulate: Callable[..., T
             write_parquet(rows.filter(pl.col("experiment").is_in(list(behaviour))), stage / f"{table}.parquet")
         if prepared is not None:
             write_parquet(prepared.frame(), stage / f"{PREPARED}.parquet")
-        index = {"version": _core.version(), "settings": asdict(settings),
-                 "scenarios": {name: scenarios[name] for name in behaviour}, "behaviour": behaviour}  # fmt: skip
+        keys = _keys([scenarios[name] for name in behaviour])
+        digests = {name: _digest(scenarios[name], keys) for name in behaviour}
+        index = {"version": _core.version(), "settings": asdict(settings), "keys": sorted(keys), "scenarios": digests,
+                 "behaviour": behaviour}  # fmt: skip
         write_json(stage / INDEX, index)
     return [figure.id for figure in figures if figure not in whole]
 
@@ -213,4 +240,5 @@ def read(chosen: Paper) -> Kept | None:
     tables = {path.stem: pl.read_parquet(path) for path in sorted(folder.glob("*.parquet"))}
     frame = tables.pop(PREPARED, None)
     prepared = None if chosen.restore is None or frame is None else chosen.restore(settings, frame)
-    return Kept(settings, prepared, tables, index["version"], index["scenarios"], index.get("behaviour", {}))
+    return Kept(settings, prepared, tables, index["version"], frozenset(index["keys"]), index["scenarios"],
+                index.get("behaviour", {}))  # fmt: skip
