@@ -72,10 +72,12 @@ fn populated(name: &str, flows: u64, discipline: &dyn Discipline<TestPacket>) ->
         "afd" => (state("flows"), flows.min(300)),
         "red_pd" => (state("flows"), flows.min(20)),
         "fred" | "fq" => (queued(), flows * 9 / 10),
+        // Its first ten packets bring a flow before those that wait.
+        "fq_linux" => (state("flows"), flows * 9 / 10),
         // Flows with the same hash share a queue, and its packets are dropped when it is the longest.
         "sfq" => (queued(), (flows * 9 / 10).min(40_000)),
         // A queue may hold several flows.
-        "fq_codel" => (queued(), flows.min(500)),
+        "fq_codel" | "fq_pie" => (queued(), flows.min(500)),
         _ => return None,
     })
 }
@@ -181,7 +183,7 @@ fn main() {
     let count: u64 = count.parse().expect("a whole number");
     let step = Span((TURN / flows.unwrap_or(33).max(33)).max(1));
     // The kernel's average has no room for thresholds above some 10,000 packets.
-    let held = if name == "choke_linux" { 40 } else { flows.unwrap_or(0).max(40) };
+    let held = if ["choke_linux", "gred"].contains(&name) { 40 } else { flows.unwrap_or(0).max(40) };
     let mut world = World::new(flows.unwrap_or(33), step, held, overload);
     if name == "loop" {
         return println!("{}", world.time(count, offer_nobody));

@@ -37,6 +37,7 @@
 //! | flows are told apart by protocol, addresses and ports; in older kernels also by filters | by the flow key | what a simulation knows |
 
 use crate::prelude::*;
+use crate::red::linux::{self, Average, Band, Filter};
 use crate::ring::Ring;
 
 discipline! {
@@ -90,77 +91,23 @@ impl ChokeLinuxParams {
         self.burst.unwrap_or_else(|| (min_th.saturating_mul(2).saturating_add(max_th)) / 3)
     }
 
-    /// The exponent of the weight W = 2^−Wlog: `tc_red_eval_ewma`, and the kernel's test of what it gets.
+    /// The exponent of the weight W = 2^−Wlog, if `tc` finds one and the kernel takes it.
     fn wlog(&self) -> Option<u32> {
-        let a = self.burst() as f64 + 1.0 - self.min_th.amount() as f64;
-        let wlog = (1..32).find(|&wlog| {
-            let w = 1.0 / (1u64 << wlog) as f64;
-            a <= (1.0 - libm::pow(1.0 - w, self.burst() as f64)) / w
-        })?;
-        (self.max_th.amount() < 1 << (31 - wlog)).then_some(wlog)
-    }
-}
-
-/// How the average decays while the link is idle: `tc_red_eval_idle_damping`.
-#[derive(Clone, Debug)]
-struct Idle {
-    stab: [u8; 256],
-    scell_log: u32,
-}
-
-impl Idle {
-    fn new(wlog: u32, avpkt: u64, bandwidth: Rate) -> Idle {
-        // The time to send avpkt in whole µs, then in whole ticks of 64 ns; tc knows the rate in bytes per second.
-        let bytes_per_second = (bandwidth.0 / 8).max(1) as f64;
-        let micros = libm::trunc(1e6 * avpkt as f64 / bytes_per_second);
-        let xmit_time = libm::trunc(micros * 15.625);
-        let l_w = -libm::log(1.0 - 1.0 / (1u64 << wlog) as f64) / xmit_time;
-        let maxtime = 31.0 / l_w;
-        let scell_log = (0..31).find(|&clog| maxtime / ((1u64 << clog) as f64) < 512.0).unwrap_or(31);
-        let mut stab = [0; 256];
-        // On links so fast that a packet takes no whole µs, C's conversion of infinity leaves zeros.
-        if xmit_time > 0.0 {
-            for (i, cell) in (0u64..).zip(&mut stab) {
-                *cell = ((i << scell_log) as f64 * l_w).min(31.0) as u8;
-            }
-        }
-        stab[255] = 31;
-        Idle { stab, scell_log }
-    }
-
-    /// The average after an idle time.
-    fn decay(&self, qavg: u64, idle: Span) -> u64 {
-        let us = (idle.0 / 1000).min(255 << self.scell_log);
-        let shift = self.stab[(us >> self.scell_log) as usize & 255];
-        if shift > 0 {
-            return qavg >> shift;
-        }
-        let (linear, half) = ((u128::from(qavg) * u128::from(us)) >> self.scell_log, qavg >> 1);
-        if linear < u128::from(half) { qavg - linear as u64 } else { half }
+        let wlog = linux::wlog(self.min_th.amount() as f64, self.burst())?;
+        linux::has_room(self.max_th.amount(), wlog).then_some(wlog)
     }
 }
 
 /// A first-in-first-out queue under CHOKe as Linux has it.
 #[derive(Clone, Debug)]
 pub struct ChokeLinux<P> {
-    wlog: u32,
-    /// Thresholds, scaled like `qavg`.
-    qth_min: u64,
-    qth_max: u64,
-    /// max_P/(max_th − min_th), of 2³².
-    max_p_delta: u64,
-    idle: Idle,
+    filter: Filter,
+    average: Average,
+    band: Band,
     ecn: bool,
     /// The ring has a power of two of slots, of which one stays free.
     tab_mask: usize,
     ring: Ring<P>,
-    /// The average, times 2^Wlog.
-    qavg: u64,
-    /// Packets since the last random number; −1 outside the band.
-    qcount: i64,
-    /// The random number.
-    q_r: u64,
-    qidlestart: Option<Time>,
 }
 
 impl<P: Packet> ChokeLinux<P> {
@@ -168,30 +115,14 @@ impl<P: Packet> ChokeLinux<P> {
     #[must_use]
     pub fn new(params: ChokeLinuxParams) -> Self {
         let wlog = params.wlog().unwrap_or(1);
-        let (min_th, max_th) = (params.min_th.amount(), params.max_th.amount());
-        let max_p = (params.max_p * (1u64 << 32) as f64) as u64;
         ChokeLinux {
-            wlog,
-            qth_min: min_th << wlog,
-            qth_max: max_th << wlog,
-            max_p_delta: (max_p / max_th.saturating_sub(min_th).max(1)).max(1),
-            idle: Idle::new(wlog, params.avpkt.amount(), params.bandwidth),
+            filter: Filter::new(wlog, params.avpkt.amount(), params.bandwidth),
+            average: Average::default(),
+            band: Band::new(params.min_th.amount(), params.max_th.amount(), params.max_p, wlog),
             ecn: params.ecn,
             tab_mask: (params.limit.amount() as usize + 1).next_power_of_two() - 1,
             ring: Ring::new(params.limit),
-            qavg: 0,
-            qcount: -1,
-            q_r: 0,
-            qidlestart: None,
         }
-    }
-
-    /// Brings the average up to date.
-    fn calc_qavg(&mut self, now: Time) {
-        self.qavg = match self.qidlestart.take() {
-            None => self.qavg + self.ring.packets() - (self.qavg >> self.wlog),
-            Some(start) => self.idle.decay(self.qavg, now.since(start)),
-        };
     }
 
     /// A slot with a packet: one of up to three drawn ones, else the head.
@@ -220,35 +151,21 @@ impl<P: Packet> ChokeLinux<P> {
         victim
     }
 
-    fn red_random(&self, rng: &mut Stream) -> u64 {
-        (rng.bits() >> 32) / self.max_p_delta
-    }
-
     /// RED's decision: the reason for which the arrival is to be marked or dropped, if it is.
     fn red_action(&mut self, rng: &mut Stream) -> Option<DropReason> {
-        if self.qavg > self.qth_max {
-            self.qcount = -1;
+        if self.average.qavg > self.band.qth_max {
+            self.band.leave();
             return Some(DropReason::Forced);
         }
-        self.qcount += 1;
-        if self.qcount == 0 {
-            self.q_r = self.red_random(rng);
-            return None;
-        }
-        if ((self.qavg - self.qth_min) >> self.wlog).saturating_mul(self.qcount as u64) < self.q_r {
-            return None;
-        }
-        self.qcount = 0;
-        self.q_r = self.red_random(rng);
-        Some(DropReason::Early)
+        self.band.signals(self.average.qavg, rng).then_some(DropReason::Early)
     }
 }
 
 impl<P: Packet> Discipline<P> for ChokeLinux<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
-        self.calc_qavg(ctx.now);
-        if self.qavg <= self.qth_min {
-            self.qcount = -1;
+        self.filter.update(&mut self.average, self.ring.packets(), ctx.now);
+        if self.average.qavg <= self.band.qth_min {
+            self.band.leave();
         } else {
             if let Some(victim) = self.match_random(&packet, ctx.rng) {
                 ctx.drop(victim, DropReason::Match);
@@ -271,7 +188,7 @@ impl<P: Packet> Discipline<P> for ChokeLinux<P> {
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
         if self.ring.packets() == 0 {
-            self.qidlestart.get_or_insert(ctx.now);
+            self.average.qidlestart.get_or_insert(ctx.now);
         }
         self.ring.pop()
     }
@@ -281,7 +198,7 @@ impl<P: Packet> Discipline<P> for ChokeLinux<P> {
     }
 
     fn average(&self) -> Option<f64> {
-        Some(self.qavg as f64 / (1u64 << self.wlog) as f64)
+        Some(self.filter.value(&self.average))
     }
 }
 
@@ -290,8 +207,8 @@ impl<P: Packet> Configure<P> for ChokeLinux<P> {
         self.ring.resize(params.limit, ctx);
         let old = core::mem::replace(self, ChokeLinux::new(params));
         // The average goes on, in the new scale; choke_change would have it start anew.
-        self.qavg = (old.qavg << self.wlog) >> old.wlog;
-        (self.ring, self.qidlestart) = (old.ring, old.qidlestart);
+        self.average = self.filter.rescaled(old.average, &old.filter);
+        self.ring = old.ring;
     }
 }
 

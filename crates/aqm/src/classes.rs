@@ -2,6 +2,10 @@
 //!
 //! A container holds one discipline for each class of traffic and decides which class sends next. It works from what a
 //! class's own `dequeue` returned, so that any discipline can be in it, another container too.
+//!
+//! Linux's `mq` gives each transmit queue of a device a discipline of its own, and leaves the order among them to the device,
+//! most often in turn. A link here has one transmitter; classes under `drr` are such queues on it, by class in place of by
+//! processor, and nothing more is needed.
 
 use crate::configure;
 use crate::discipline::{Ctx, Discipline, DropReason, Packet};

@@ -38,12 +38,10 @@
 //! | Linux gave each `drop_batch` the least of 1 and what was asked for a time | what is asked for | a slip in the kernel, mended later |
 
 use crate::codel::{CodelArithmetic, CodelRule, CodelState};
-use crate::flow_hasher::FlowHasher;
+use crate::hashed_queues::{HashedQueue, HashedQueues};
 use crate::l4s_step::Ect;
 use crate::longest::{Longest, Tie};
 use crate::prelude::*;
-use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 
 discipline! {
     FqCodel: "fq_codel", "FQ-CoDel",
@@ -98,33 +96,16 @@ discipline! {
     }
 }
 
-/// One of the queues.
-#[derive(Clone, Debug)]
-struct Queue<P> {
-    /// Packets, and when each came.
-    fifo: Fifo<P, Time>,
-    credits: i64,
-    codel: CodelState,
-    /// Whether it is in one of the lists.
-    listed: bool,
-}
-
-impl<P: Packet> Queue<P> {
-    /// What the fattest queue has most of: bytes, and 1 for any packets, so that one whose packets have no bytes is still
-    /// fatter than those that are empty.
-    fn weight(&self) -> u64 {
-        self.fifo.bytes() + u64::from(self.fifo.packets() > 0)
-    }
+/// What the fattest queue has most of: bytes, and 1 for any packets, so that one whose packets have no bytes is still fatter than
+/// those that are empty.
+fn weight<P: Packet>(queue: &HashedQueue<P, CodelState>) -> u64 {
+    queue.fifo.bytes() + u64::from(queue.fifo.packets() > 0)
 }
 
 impl FqCodelParams {
     fn rule(&self) -> CodelRule {
         CodelRule::new(self.law, self.target, self.interval, self.max_packet.amount(), self.ecn)
             .with_ce_threshold(self.ce_threshold, self.ce_threshold_ect)
-    }
-
-    fn quantum(&self) -> i64 {
-        i64::try_from(self.quantum.amount()).unwrap_or(i64::MAX / 2)
     }
 }
 
@@ -133,12 +114,7 @@ impl FqCodelParams {
 pub struct FqCodel<P> {
     params: FqCodelParams,
     rule: CodelRule,
-    hash: Option<FlowHasher>,
-    queues: Vec<Queue<P>>,
-    new_queues: VecDeque<u32>,
-    old_queues: VecDeque<u32>,
-    packets: u64,
-    bytes: u64,
+    queues: HashedQueues<P, CodelState>,
     /// The queues by weight, while it is kept up to date: from a drop for want of room until all queues are empty.
     fattest: Longest,
     follows: bool,
@@ -148,21 +124,9 @@ impl<P: Packet> FqCodel<P> {
     /// Empty queues.
     #[must_use]
     pub fn new(params: FqCodelParams) -> Self {
-        // The limit is one on all queues together.
-        let queue = |_| Queue {
-            fifo: Fifo::new(Size::Packets(u64::MAX)),
-            credits: 0,
-            codel: CodelState::default(),
-            listed: false,
-        };
         FqCodel {
             rule: params.rule(),
-            hash: None,
-            queues: (0..params.flows).map(queue).collect(),
-            new_queues: VecDeque::new(),
-            old_queues: VecDeque::new(),
-            packets: 0,
-            bytes: 0,
+            queues: HashedQueues::new(params.flows, &CodelState::default()),
             fattest: Longest::new(Tie::First),
             follows: false,
             params,
@@ -171,7 +135,7 @@ impl<P: Packet> FqCodel<P> {
 
     /// Drops from the fattest queue while the limit is exceeded.
     fn drop_excess(&mut self, reason: DropReason, ctx: &mut Ctx<'_, P>) {
-        while Limit::of(self.params.limit).is_exceeded(self.packets, self.bytes) {
+        while Limit::of(self.params.limit).is_exceeded(self.queues.packets(), self.queues.bytes()) {
             self.drop_from_the_fattest(reason, ctx);
         }
     }
@@ -180,26 +144,23 @@ impl<P: Packet> FqCodel<P> {
     fn drop_from_the_fattest(&mut self, reason: DropReason, ctx: &mut Ctx<'_, P>) {
         if !self.follows {
             self.follows = true;
-            let listed = self.new_queues.iter().chain(&self.old_queues);
-            listed.for_each(|at| self.fattest.set(*at, self.queues[*at as usize].weight()));
+            self.queues.listed().for_each(|at| self.fattest.set(at, weight(&self.queues.queues[at as usize])));
         }
         let at = self.fattest.get().expect("more is queued than the limit");
-        let queue = &mut self.queues[at as usize];
         let batch = if reason == DropReason::Tail { self.params.drop_batch } else { 1 };
-        let half = queue.fifo.bytes() / 2;
+        let half = self.queues.queues[at as usize].fifo.bytes() / 2;
         let (mut packets, mut bytes) = (0, 0);
         while packets == 0 || (packets < batch && bytes < half) {
-            let Some((packet, _)) = queue.fifo.pop_with() else { break };
+            let Some(packet) = self.queues.pop(at) else { break };
             packets += 1;
             bytes += packet.bytes();
             ctx.drop(packet, reason);
         }
-        self.packets -= packets;
-        self.bytes -= bytes;
+        let queue = &mut self.queues.queues[at as usize];
         if reason == DropReason::Tail {
-            queue.codel.count = queue.codel.count.wrapping_add(packets as u32);
+            queue.aqm.count = queue.aqm.count.wrapping_add(packets as u32);
         }
-        self.fattest.set(at, queue.weight());
+        self.fattest.set(at, weight(queue));
     }
 }
 
@@ -208,80 +169,30 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
         if !Limit::of(self.params.limit).has_room(0, 0, packet.bytes()) {
             return ctx.drop(packet, DropReason::Tail);
         }
-        let hash = *self.hash.get_or_insert_with(|| FlowHasher::new(ctx.rng));
-        let at = hash.bucket(packet.flow(), self.queues.len());
-        let queue = &mut self.queues[at];
-        self.packets += 1;
-        self.bytes += packet.bytes();
-        queue.fifo.push_with(packet, ctx.now);
-        if !queue.listed {
-            queue.listed = true;
-            queue.credits = self.params.quantum();
-            self.new_queues.push_back(at as u32);
-        }
+        let at = self.queues.find(packet.flow(), ctx.rng);
+        self.queues.push(at, packet, self.params.quantum, ctx.now);
         if self.follows {
-            self.fattest.set(at as u32, queue.weight());
+            self.fattest.set(at, weight(&self.queues.queues[at as usize]));
         }
         self.drop_excess(DropReason::Tail, ctx);
     }
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
-        loop {
-            let new = !self.new_queues.is_empty();
-            let Some(&at) = self.new_queues.front().or(self.old_queues.front()) else {
-                self.follows = false;
-                return None;
-            };
-            let queue = &mut self.queues[at as usize];
-            let leaves = if queue.credits <= 0 {
-                queue.credits += self.params.quantum();
-                false
-            } else {
-                let (packets, bytes) = (queue.fifo.packets(), queue.fifo.bytes());
-                // The kernel gives CoDel the backlog of all queues.
-                let others = if self.params.law == CodelArithmetic::Linux { self.bytes - bytes } else { 0 };
-                let packet = self.rule.dequeue(&mut queue.codel, &mut queue.fifo, others, ctx);
-                self.packets -= packets - queue.fifo.packets();
-                self.bytes -= bytes - queue.fifo.bytes();
-                if self.follows {
-                    self.fattest.set(at, queue.weight());
-                }
-                if let Some(packet) = packet {
-                    queue.credits -= packet.bytes() as i64;
-                    return Some(packet);
-                }
-                // A new queue passes through the old ones once, so that new ones cannot starve them.
-                !new || self.old_queues.is_empty()
-            };
-            let list = if new { &mut self.new_queues } else { &mut self.old_queues };
-            list.pop_front();
-            if leaves {
-                queue.listed = false;
-                queue.fifo.shrink();
-            } else {
-                self.old_queues.push_back(at);
+        let packet = self.queues.dequeue(self.params.quantum, |at, queue, others| {
+            // The kernel gives CoDel the backlog of all queues.
+            let others = if self.params.law == CodelArithmetic::Linux { others } else { 0 };
+            let packet = self.rule.dequeue(&mut queue.aqm, &mut queue.fifo, others, ctx);
+            if self.follows {
+                self.fattest.set(at, weight(queue));
             }
-        }
+            packet
+        });
+        self.follows &= packet.is_some();
+        packet
     }
 
     fn buffer(&self) -> &dyn Buffer<P> {
-        self
-    }
-}
-
-impl<P: Packet> Buffer<P> for FqCodel<P> {
-    fn packets(&self) -> u64 {
-        self.packets
-    }
-
-    fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(&P)) {
-        for at in self.new_queues.iter().chain(&self.old_queues) {
-            self.queues[*at as usize].fifo.for_each(visit);
-        }
+        &self.queues
     }
 }
 

@@ -30,8 +30,12 @@ pub mod flow_hasher;
 pub mod flow_table;
 pub mod fq;
 pub mod fq_codel;
+pub mod fq_linux;
+pub mod fq_pie;
 pub mod fred;
+pub mod gred;
 pub mod harness;
+mod hashed_queues;
 pub mod l4s_step;
 pub mod longest;
 pub mod penalty_box;
@@ -80,6 +84,7 @@ registry::registry! {
     afd::Afd,
     rio::Rio,
     rio_ps::RioPs,
+    gred::Gred,
     ared::Ared,
     blue::Blue,
     rem::Rem,
@@ -90,9 +95,11 @@ registry::registry! {
     red_pd::RedPd,
     csfq::Csfq,
     fq::Fq,
+    fq_linux::FqLinux,
     sfq::Sfq,
     codel::Codel,
     fq_codel::FqCodel,
+    fq_pie::FqPie,
     dualpi2::DualPi2,
     l4s_step::L4sStep,
     priority::Priority,

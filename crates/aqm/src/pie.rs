@@ -36,14 +36,18 @@
 //! | nothing on lengths in the sources above but ns-3's, which scales p by the length | `mode` = byte: p·length/max_packet, up to p | Linux: packets above its MTU have p |
 //! | PIE becomes active only above a third of the buffer (Sec. 5.3, optional) | no | Linux neither |
 //! | target 15 ms, t_update 15 ms, alpha 0.125, beta 1.25, max_burst 150 ms | so; alpha and beta per second of delay | Linux: `alpha 2` and `beta 20`, in sixteenths |
-//! | p is a probability | kept within 0 and 1 | Linux's whole numbers have room up to 256, and a long overload carries p beyond 1 |
+//! | p is a probability | kept within 0 and 1 | Linux's whole numbers have room up to 256, and a long overload carries p beyond 1; `state` shows 1 then |
 //! | nothing on when updates come | at multiples of t_update from the start of the run, so that the first one after a packet that ends a rest comes within t_update, at once if it must | Linux: half a second after the queue is set up, then every t_update |
-//! | nothing on arithmetic | floating point | Linux: parts of 2⁵⁶ and ticks of 64 ns. Against a model of its rules p is the same to 10⁻⁶ after every update while signals are marks; at 1.05 to 1.6 times the link's rate losses agree within 3 %, mean queues within 10 % (`tests/pie_linux.rs`) |
+//! | nothing on arithmetic | floating point; `law` = linux: the kernel's rules, where rows above tell them apart, in its whole numbers (parts of 2⁵⁶, ticks of 64 ns, gains in sixteenths) | with `law` = linux and Linux's values (`long_delay` = 250 ms) it agrees packet for packet with a model of the kernel's rules. By the RFC's law p is the same to 10⁻⁶ after every update while signals are marks; at 1.05 to 1.6 times the link's rate losses agree within 3 %, mean queues within 10 % (`tests/pie_linux.rs`) |
 //! | nothing on idle links | when all is at rest (no packet, p = 0, both delays 0, full burst allowance) nothing changes and no update is asked for | equal, and an idle link needs no clock |
+
+mod linux;
+mod rule;
 
 use crate::periodic_timer::PeriodicTimer;
 use crate::prelude::*;
-use crate::red::{Action, Mode};
+pub(crate) use rule::PieState;
+pub use rule::{PieArithmetic, PieBlock};
 
 choices! {
     /// What the queueing delay is taken from.
@@ -64,49 +68,20 @@ discipline! {
 
     /// Parameters of [`Pie`].
     pub struct PieParams {
-        /// Queueing delay wanted.
-        target: Span = default(Span::from_millis(15)), range(Range::POSITIVE), source("RFC 8033, QDELAY_REF"), tc("target");
+        ..pie: PieBlock;
         /// Most that the queue holds, not counting the packet in transmission.
         limit: Size = default(Size::Packets(1000)), unit("packets"), range(Range::from(1.0)), source("Linux, sch_pie"),
             tc("limit");
-        /// Time from one update of p to the next.
-        t_update: Span = default(Span::from_millis(15)), range(Range::POSITIVE), source("RFC 8033, T_UPDATE"), tc("tupdate");
-        /// Gain of the delay's distance from the target, per second.
-        alpha: f64 = default(0.125), unit("Hz"), range(Range::from(0.0)), source("RFC 8033, Sec. 4.2"), tc("alpha");
-        /// Gain of the delay's change, per second.
-        beta: f64 = default(1.25), unit("Hz"), range(Range::from(0.0)), source("RFC 8033, Sec. 4.2"), tc("beta");
-        /// Burst that is spared after a quiet time.
-        max_burst: Span = default(Span::from_millis(150)), range(Range::from(0.0)), source("RFC 8033, Sec. 4.4: MAX_BURST");
-        /// Queueing delay above which each update adds 0.02 to p.
-        long_delay: Option<Span> = optional("no delay is so long"), range(Range::POSITIVE),
-            source("Linux, net/sched/sch_pie.c: 250 ms");
-        /// Drop, or mark the packets that can carry a mark and drop the others.
-        action: Action = default(Action::Drop), source("RFC 8033, Sec. 5.1"), tc("ecn");
-        /// Probability up to which a marker marks; above it drops.
-        mark_th: f64 = default(0.1), unit("1"), range(Range::from(0.0).to(1.0)), source("RFC 8033, Sec. 5.1: mark_ecnth");
-        /// Space signals out: none before the probabilities of arrivals have added up to 0.85, one for certain at 8.5.
-        derandomise: bool = default(true), source("RFC 8033, Sec. 5.4");
         /// Take the delay from timestamps, or from the length of the queue.
         delay: Delay = default(Delay::Timestamp), source("RFC 8033, Secs. 4.3 and 5.2");
-        /// Judge packets alike, or by their length.
-        mode: Mode = default(Mode::Packet), source("Linux, net/sched/sch_pie.c"), tc("bytemode");
-        /// Two packets of this length are never too many; in byte mode, the length for which the probability is p.
-        max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
-            range(Range::from(1.0)), source("RFC 8033, MEAN_PKTSIZE");
         /// The rate of the link, for the delay by length.
         bandwidth: Rate = derived("the link's rate", |link| link.rate), range(Range::POSITIVE), source("the link");
     }
     rules {
-        "max_packet is in bytes" [max_packet] |p| matches!(p.max_packet, Size::Bytes(_));
+        "law = linux belongs to delay = timestamp" [law, delay]
+            |p| p.pie.law == PieArithmetic::Rfc8033 || p.delay == Delay::Timestamp;
     }
 }
-
-/// Below each probability, the divisor of the change.
-const SCALES: [(f64, f64); 6] = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (0.1, 2.0)];
-/// A signal is not due before the probabilities have added up to the first, and certain from the second on.
-const ACCUMULATED: [f64; 2] = [0.85, 8.5];
-/// The largest step up of a large p, and what a delay above `long_delay` adds.
-const STEP: f64 = 0.02;
 
 /// A first-in-first-out queue under PIE.
 #[derive(Clone, Debug)]
@@ -115,12 +90,7 @@ pub struct Pie<P> {
     /// Packets, and when each came.
     fifo: Fifo<P, Time>,
     updates: PeriodicTimer,
-    p: f64,
-    accu_p: f64,
-    /// By the last departure.
-    qdelay: Span,
-    qdelay_old: Span,
-    burst_allowance: Span,
+    state: PieState,
 }
 
 impl<P: Packet> Pie<P> {
@@ -129,73 +99,15 @@ impl<P: Packet> Pie<P> {
     pub fn new(params: PieParams) -> Self {
         Pie {
             fifo: Fifo::new(params.limit),
-            updates: PeriodicTimer::new(params.t_update),
-            p: 0.0,
-            accu_p: 0.0,
-            qdelay: Span::ZERO,
-            qdelay_old: Span::ZERO,
-            burst_allowance: params.max_burst,
+            updates: PeriodicTimer::new(params.pie.t_update),
+            state: PieState::new(&params.pie),
             params,
         }
     }
 
-    fn current_qdelay(&self) -> Span {
-        match self.params.delay {
-            Delay::Timestamp => self.qdelay,
-            Delay::Length => self.params.bandwidth.time_of(self.fifo.bytes()),
-        }
-    }
-
-    /// Whether this arrival is to be signalled on.
-    fn drop_early(&mut self, bytes: u64, rng: &mut Stream) -> bool {
-        let (short, max_packet) = (Span(self.params.target.0 / 2), self.params.max_packet.amount());
-        if self.burst_allowance.0 > 0
-            || (self.qdelay_old < short && self.p < 0.2)
-            || self.fifo.bytes() <= 2 * max_packet
-        {
-            return false;
-        }
-        let p = match self.params.mode {
-            Mode::Byte if bytes <= max_packet => self.p * bytes as f64 / max_packet as f64,
-            _ => self.p,
-        };
-        if self.params.derandomise {
-            self.accu_p = if p == 0.0 { 0.0 } else { self.accu_p + p };
-            if self.accu_p < ACCUMULATED[0] {
-                return false;
-            }
-        }
-        let certain = self.params.derandomise && self.accu_p >= ACCUMULATED[1];
-        let signal = certain || rng.chance(p);
-        if signal {
-            self.accu_p = 0.0;
-        }
-        signal
-    }
-
-    /// calculate_drop_prob.
-    fn update(&mut self) {
-        let qdelay = self.current_qdelay();
-        let (delay, old) = (qdelay.as_secs(), self.qdelay_old.as_secs());
-        let mut change = self.params.alpha * (delay - self.params.target.as_secs()) + self.params.beta * (delay - old);
-        if let Some((_, divisor)) = SCALES.iter().find(|(below, _)| self.p < *below) {
-            change /= divisor;
-        } else {
-            change = libm::fmin(change, STEP);
-        }
-        if self.params.long_delay.is_some_and(|long| qdelay > long) {
-            change += STEP;
-        }
-        self.p = (self.p + change).clamp(0.0, 1.0);
-        if qdelay.0 == 0 && self.qdelay_old.0 == 0 {
-            self.p *= 0.98;
-        }
-        self.burst_allowance = self.burst_allowance - self.params.t_update;
-        let short = Span(self.params.target.0 / 2);
-        if self.p == 0.0 && qdelay < short && self.qdelay_old < short {
-            self.burst_allowance = self.params.max_burst;
-        }
-        self.qdelay_old = qdelay;
+    /// The present queueing delay, unless it is that of the last departure.
+    fn qdelay_by_length(&self) -> Option<Span> {
+        (self.params.delay == Delay::Length).then(|| self.params.bandwidth.time_of(self.fifo.bytes()))
     }
 }
 
@@ -204,35 +116,31 @@ impl<P: Packet> Discipline<P> for Pie<P> {
         // Updates that passed unasked changed nothing.
         self.updates.skip_missed(ctx.now);
         if !self.fifo.has_room(&packet) {
-            self.accu_p = 0.0;
+            self.state.dropped();
             return ctx.drop(packet, DropReason::Tail);
         }
-        if self.drop_early(packet.bytes(), ctx.rng) {
-            let marks = self.params.action == Action::Mark && self.p <= self.params.mark_th;
-            if !(marks && packet.mark()) {
-                return ctx.drop(packet, DropReason::Early);
-            }
+        if !self.state.admits(&mut packet, self.fifo.bytes(), &self.params.pie, ctx.rng) {
+            return ctx.drop(packet, DropReason::Early);
         }
         self.fifo.push_with(packet, ctx.now);
     }
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
         let (packet, came) = self.fifo.pop_with()?;
-        self.qdelay = if self.fifo.packets() == 0 { Span::ZERO } else { ctx.now.since(came) };
+        self.state.departed(came, ctx.now, self.fifo.packets() == 0);
         Some(packet)
     }
 
     /// None while updates would change nothing.
     fn next_wakeup(&self) -> Option<Time> {
-        let delays = self.qdelay.0 == 0 && self.qdelay_old.0 == 0;
-        let allowance = self.burst_allowance == self.params.max_burst;
-        let quiet = self.fifo.packets() == 0 && self.p == 0.0 && delays && allowance;
+        let quiet = self.fifo.packets() == 0 && self.state.at_rest(&self.params.pie);
         (!quiet).then(|| self.updates.due())
     }
 
     fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
         while self.updates.tick(ctx.now) {
-            self.update();
+            let delay = self.qdelay_by_length();
+            self.state.update(&self.params.pie, delay, self.fifo.packets() == 0);
         }
     }
 
@@ -241,21 +149,19 @@ impl<P: Packet> Discipline<P> for Pie<P> {
     }
 
     fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
-        visit(None, "p", self.p);
-        visit(None, "qdelay_s", self.current_qdelay().as_secs());
-        visit(None, "burst_allowance_s", self.burst_allowance.as_secs());
+        let (p, qdelay, burst_allowance) = self.state.shown();
+        visit(None, "p", p);
+        visit(None, "qdelay_s", self.qdelay_by_length().unwrap_or(qdelay).as_secs());
+        visit(None, "burst_allowance_s", burst_allowance.as_secs());
     }
 }
 
 impl<P: Packet> Configure<P> for Pie<P> {
     fn configure(&mut self, params: PieParams, ctx: &mut Ctx<'_, P>) {
         self.updates.skip_missed(ctx.now);
-        self.updates.set_period(ctx.now, params.t_update);
-        self.burst_allowance = self.burst_allowance.min(params.max_burst);
+        self.updates.set_period(ctx.now, params.pie.t_update);
         self.fifo.resize(params.limit, ctx);
-        if self.fifo.packets() == 0 {
-            self.qdelay = Span::ZERO;
-        }
+        self.state.adapt(&params.pie, self.fifo.packets() == 0);
         self.params = params;
     }
 }

@@ -38,6 +38,7 @@
 //! | a version that "provides priority service for short control packets" was tried, without a description (Sec. XII) | `short_first`: packets up to that length are sent before all others; RED's average, thresholds and limit are those of the whole queue | the smallest change that does what is said; RED for each class of traffic is the disciplines `priority` and `drr` |
 //! | ns-2 counts as Fig. 2, and spares an arrival when fewer than two packets are queued; ns-2 and Linux spare the first of the band | ns-2's with `law` = ns2; no exception by default | the paper has none; with one or two flows, whose queue is often short, it is worth 2 % of throughput |
 
+pub(crate) mod linux;
 mod rule;
 mod shifts;
 

@@ -10,9 +10,12 @@
 //! Scell_log above 23) are left out too: C does not say what happens there.
 
 mod kernel;
+#[path = "kernel/red.rs"]
+mod red;
 
-use kernel::{Counts, Fate, Reciprocal, Tc};
+use kernel::{Counts, Fate, Tc};
 use proptest::prelude::*;
+use red::Reciprocal;
 use sluicegate_aqm::Discipline;
 use sluicegate_aqm::DropReason;
 use sluicegate_aqm::choke_linux::{ChokeLinux, ChokeLinuxParams};

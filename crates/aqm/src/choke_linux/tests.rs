@@ -35,7 +35,7 @@ fn the_numbers_are_those_that_tc_sends() {
     for ((min_th, max_th, burst, avpkt, rate), wlog, scell_log, firsts, sum) in recorded {
         let params = thresholds(min_th, max_th, burst);
         assert_eq!(params.wlog(), Some(wlog), "{params:?}");
-        let idle = Idle::new(wlog, avpkt, Rate(rate));
+        let idle = Filter::new(wlog, avpkt, Rate(rate));
         let first = |k| idle.stab.iter().position(|&cell| usize::from(cell) == k + 1);
         let ours: Vec<usize> = (0..firsts.len()).filter_map(first).collect();
         assert_eq!((idle.scell_log, ours.as_slice()), (scell_log, firsts), "{params:?}");
@@ -43,7 +43,7 @@ fn the_numbers_are_those_that_tc_sends() {
     }
     // tc's default burst for 25 and 75, and the sizes of max_P for 0.02.
     let queue = ChokeLinux::<TestPacket>::new(ChokeLinuxParams { burst: None, ..thresholds(25, 75, 0) });
-    assert_eq!((queue.wlog, queue.max_p_delta), (5, 0x051e_b851 / 50));
+    assert_eq!((queue.filter.wlog, queue.band.max_p_delta), (5, 0x051e_b851 / 50));
 }
 
 #[test]
@@ -70,11 +70,12 @@ fn what_tc_refuses_is_refused() {
 #[test]
 fn replays_the_kernels_code() {
     let mut harness = harness(ChokeLinuxParams { max_p: 0.5, ..thresholds(2, 4, 2) });
-    assert_eq!((harness.discipline.wlog, harness.discipline.qth_min, harness.discipline.qth_max), (1, 4, 8));
+    let ChokeLinux { filter, band, .. } = &*harness.discipline;
+    assert_eq!((filter.wlog, band.qth_min, band.qth_max), (1, 4, 8));
     // qavg ← qavg + qlen − (qavg >> 1): 0, 1, 1 + 2 − 0 = 3, 3 + 3 − 1 = 5.
     for (flow, qavg) in [(1, 0), (2, 1), (3, 3)] {
         harness.arrive(flow, 1000);
-        assert_eq!((harness.discipline.qavg, harness.discipline.qcount), (qavg, -1));
+        assert_eq!((harness.discipline.average.qavg, harness.discipline.band.qcount), (qavg, -1));
     }
     // Flow 4 finds qavg = 5 > 4: one draw from three slots, no match; qcount = 0: a random number, and no test.
     let mut draws = harness.rng.clone();
@@ -83,20 +84,21 @@ fn replays_the_kernels_code() {
     assert!(at < 3 && harness.dropped.is_empty());
     // ⌊2³¹/2⌋ = 2³⁰ for each packet of height: qR is 0 … 3.
     let q_r = (draws.bits() >> 32) / (1 << 30);
-    assert_eq!((harness.discipline.qavg, harness.discipline.qcount, harness.discipline.q_r), (5, 0, q_r));
+    let ChokeLinux { average, band, .. } = &*harness.discipline;
+    assert_eq!((average.qavg, band.qcount, band.q_r), (5, 0, q_r));
     // Flow 5: qavg = 5 + 4 − 2 = 7; height (7 − 4) >> 1 = 1, qcount = 1: marked if 1 ≥ qR.
     harness.arrive(5, 1000);
     draws.below(4);
-    assert_eq!(harness.discipline.qavg, 7);
+    assert_eq!(harness.discipline.average.qavg, 7);
     assert_eq!(harness.dropped_flows(), if 1 >= q_r { Vec::from([(5, DropReason::Early)]) } else { Vec::new() });
     // Flow 1 again: qavg = 7 + (4 or 5) − 3 ≥ 8. At 8 it is not above max; the next arrivals are.
-    while harness.discipline.qavg <= 8 {
+    while harness.discipline.average.qavg <= 8 {
         harness.arrive(6, 1000);
     }
     let before = harness.dropped.len();
     harness.arrive(7, 1000);
     assert_eq!(
-        (harness.dropped_flows()[before..].to_vec(), harness.discipline.qcount),
+        (harness.dropped_flows()[before..].to_vec(), harness.discipline.band.qcount),
         (Vec::from([(7, DropReason::Forced)]), -1)
     );
     harness.assert_conserved();
@@ -108,7 +110,7 @@ fn it_compares_above_max_too() {
     (0..30).for_each(|_| harness.arrive(1, 1000));
     assert!(harness.dropped_flows().iter().all(|lost| *lost == (1, DropReason::Match)) && !harness.dropped.is_empty());
     // Another flow fills the queue far above max, then meets itself there.
-    harness.discipline.qavg = 100;
+    harness.discipline.average.qavg = 100;
     let before = harness.dropped.len();
     harness.arrive(1, 1000);
     assert_eq!(harness.dropped_flows()[before..], [(1, DropReason::Match), (1, DropReason::Match)]);
@@ -141,7 +143,7 @@ fn three_empty_slots_give_the_head() {
 /// The idle decay for tc's table of min 30, max 60, burst 40, avpkt 1000 at 1 Mbit/s: Scell_log 17, Stab[15] = 1.
 #[test]
 fn the_average_decays_by_the_table() {
-    let idle = Idle::new(4, 1000, Rate(1_000_000));
+    let idle = Filter::new(4, 1000, Rate(1_000_000));
     let after = |us: u64| idle.decay(1600, Span(us * 1000 + 999));
     assert_eq!(after(0), 1600);
     assert_eq!(after(20_000), 1600 - ((1600 * 20_000) >> 17), "linear at first: 244 less");
@@ -157,19 +159,19 @@ fn the_average_decays_by_the_table() {
 fn an_idle_period_starts_when_nothing_is_found() {
     let mut harness = harness(thresholds(2, 4, 2));
     (0..5).for_each(|flow| harness.arrive(flow, 1000));
-    let mut qavg = harness.discipline.qavg;
+    let mut qavg = harness.discipline.average.qavg;
     while harness.depart().is_some() {}
     harness.wait(Span::from_secs(5));
     harness.depart();
     harness.arrive(9, 1000);
-    qavg = harness.discipline.idle.decay(qavg, Span::from_secs(5));
-    assert_eq!(harness.discipline.qavg, qavg, "the second empty dequeue does not start it anew");
+    qavg = harness.discipline.filter.decay(qavg, Span::from_secs(5));
+    assert_eq!(harness.discipline.average.qavg, qavg, "the second empty dequeue does not start it anew");
 }
 
 #[test]
 fn with_ecn_it_marks_above_max() {
     let mut harness = harness(ChokeLinuxParams { ecn: true, ..thresholds(2, 4, 2) });
-    harness.discipline.qavg = 100;
+    harness.discipline.average.qavg = 100;
     harness.offer(1, 1000, Ecn::Capable0);
     harness.offer(2, 1000, Ecn::NotCapable);
     assert_eq!(harness.dropped_flows(), [(2, DropReason::Forced)]);
@@ -181,7 +183,7 @@ fn with_ecn_it_marks_above_max() {
         ecn: Ecn::Capable0,
         ..TestPacket::default()
     });
-    harness.discipline.qavg = 100;
+    harness.discipline.average.qavg = 100;
     harness.offer(3, 1000, Ecn::Capable0);
     assert_eq!(
         harness.dropped_flows()[1..],

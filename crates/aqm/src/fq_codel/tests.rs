@@ -29,8 +29,7 @@ fn replays_the_lists() {
     // a packet again it is not new: it waits for 1 and 2.
     harness.arrive(3, 600);
     assert_eq!(departures(&mut harness, 9), [1, 2, 3]);
-    assert!(harness.discipline.new_queues.is_empty() && harness.discipline.old_queues.is_empty());
-    assert!(harness.discipline.queues.iter().all(|queue| !queue.listed && queue.fifo.packets() == 0));
+    assert_eq!((harness.discipline.queues.listed().count(), harness.discipline.packets()), (0, 0));
     harness.assert_conserved();
 }
 
@@ -105,7 +104,7 @@ fn a_full_buffer_costs_the_fattest_queue_half() {
     harness.arrive(3, 40);
     assert_eq!(harness.dropped_flows(), [(2, DropReason::Tail); 15]);
     assert_eq!(harness.dropped[0].0.serial, 10, "the oldest of flow 2");
-    let mut counts: Vec<u32> = harness.discipline.queues.iter().map(|queue| queue.codel.count).collect();
+    let mut counts: Vec<u32> = harness.discipline.queues.queues.iter().map(|queue| queue.aqm.count).collect();
     counts.sort_unstable();
     assert_eq!(counts[1022..], [0, 15]);
     // No more than a batch at once: with 4, two arrivals too many cost two batches.
@@ -152,13 +151,13 @@ fn a_million_flows_cost_what_the_buffer_holds() {
             harness.depart();
         }
         if k % 1000 == 0 {
-            used = used.max(harness.discipline.queues.iter().filter(|queue| queue.fifo.packets() > 0).count());
+            let queues = &harness.discipline.queues.queues;
+            used = used.max(queues.iter().filter(|queue| queue.fifo.packets() > 0).count());
         }
     }
-    let fq = &harness.discipline;
+    let queues = &harness.discipline.queues;
     assert!(used > 500, "{used} queues at once");
-    assert_eq!(fq.queues.len(), 1024);
-    assert!(fq.new_queues.len() + fq.old_queues.len() <= 1024);
+    assert!(queues.queues.len() == 1024 && queues.listed().count() <= 1024);
     harness.assert_conserved();
 }
 
@@ -187,8 +186,8 @@ fn the_tree_finds_what_a_search_finds() {
         }
         let FqCodel { queues, fattest, follows, .. } = &*harness.discipline;
         if *follows {
-            let most = queues.iter().map(Queue::weight).max().unwrap();
-            let first = queues.iter().position(|queue| queue.weight() == most).unwrap();
+            let most = queues.queues.iter().map(weight).max().unwrap();
+            let first = queues.queues.iter().position(|queue| weight(queue) == most).unwrap();
             assert_eq!(fattest.get(), (most > 0).then_some(first as u32));
         }
         followed += u64::from(*follows);

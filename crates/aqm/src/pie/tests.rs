@@ -1,15 +1,31 @@
 //! The controller by hand, on a link of 1 Mbit/s where a packet of 1000 bytes takes 8 ms.
 
+use super::rule::Rfc8033;
 use super::*;
 use crate::harness::{Harness, TestPacket};
+use crate::red::Action;
 use sluicegate_base::{Ecn, Link, Params};
 
 fn params() -> PieParams {
     PieParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap()
 }
 
+/// The same, but for what PIE has everywhere.
+fn with(pie: impl FnOnce(&mut PieBlock)) -> PieParams {
+    let mut params = params();
+    pie(&mut params.pie);
+    params
+}
+
 fn state(harness: &Harness<Pie<TestPacket>>, name: &str) -> f64 {
     harness.state(name).unwrap()
+}
+
+fn rule(harness: &mut Harness<Pie<TestPacket>>) -> &mut Rfc8033 {
+    match &mut harness.discipline.state {
+        PieState::Rfc8033(rule) => rule,
+        PieState::Linux(_) => panic!("the RFC's law is the default"),
+    }
 }
 
 /// RFC 8033's calculate_drop_prob, delay by length: 3 packets are 24 ms, 2 are 16 ms, none is 0.
@@ -32,7 +48,7 @@ fn replays_the_update_of_the_rfc() {
         let shown = state(&harness, "p");
         assert!((shown - p).abs() < 1e-15, "update {k}: {shown} for {p}");
         assert_eq!(
-            harness.discipline.burst_allowance,
+            rule(&mut harness).burst_allowance,
             Span::from_millis(150 - 15 * (k as u64 + 1)).max(Span::ZERO).max(if p == 0.0 && delay < 0.0075 && k == 4 {
                 Span::from_millis(150)
             } else {
@@ -48,10 +64,11 @@ fn replays_the_update_of_the_rfc() {
 #[test]
 fn point_8_steps_are_scaled_by_the_probability_and_linux_adds_to_them() {
     let step = |long_delay, p: f64, packets: u64| {
-        let mut harness = Harness::new(Pie::new(PieParams { delay: Delay::Length, long_delay, ..params() }), 1);
+        let params = PieParams { delay: Delay::Length, ..with(|pie| pie.long_delay = long_delay) };
+        let mut harness = Harness::new(Pie::new(params), 1);
         (0..packets).for_each(|_| harness.arrive(1, 1000));
-        harness.discipline.p = p;
-        harness.discipline.qdelay_old = harness.discipline.current_qdelay();
+        let qdelay = harness.discipline.qdelay_by_length().unwrap();
+        (rule(&mut harness).p, rule(&mut harness).qdelay_old) = (p, qdelay);
         harness.wait(Span::from_millis(15));
         state(&harness, "p") - p
     };
@@ -89,10 +106,13 @@ fn the_delay_is_that_of_the_packet_that_left_last() {
 #[test]
 fn signals_are_spaced_out() {
     for (derandomise, least, most) in [(true, 9, 86), (false, 1, 200)] {
-        let spared = PieParams { max_burst: Span::ZERO, t_update: Span::from_secs(1_000_000_000), ..params() };
-        let mut harness = Harness::new(Pie::new(PieParams { derandomise, limit: Size::Packets(1 << 40), ..spared }), 1);
+        let params = with(|pie| {
+            (pie.max_burst, pie.t_update) = (Span::ZERO, Span::from_secs(1_000_000_000));
+            pie.derandomise = derandomise;
+        });
+        let mut harness = Harness::new(Pie::new(PieParams { limit: Size::Packets(1 << 40), ..params }), 1);
         (0..2).for_each(|_| harness.arrive(1, 1000));
-        (harness.discipline.p, harness.discipline.qdelay_old) = (0.1, Span::from_secs(1));
+        (rule(&mut harness).p, rule(&mut harness).qdelay_old) = (0.1, Span::from_secs(1));
         let (mut gap, mut gaps) = (0, alloc::vec::Vec::new());
         for _ in 0..200_000 {
             let before = harness.dropped.len();
@@ -114,14 +134,14 @@ fn signals_are_spaced_out() {
 /// For the first 150 ms everything passes, whatever p is; a short queue always does.
 #[test]
 fn bursts_and_short_queues_are_spared() {
-    let mut harness = Harness::new(Pie::new(PieParams { derandomise: false, ..params() }), 1);
+    let mut harness = Harness::new(Pie::new(with(|pie| pie.derandomise = false)), 1);
     harness.arrive(1, 1000);
-    harness.discipline.p = 1.0;
+    rule(&mut harness).p = 1.0;
     (0..100).for_each(|_| harness.arrive(1, 1000));
     assert_eq!(harness.dropped.len(), 0);
     for _ in 0..10 {
         harness.wait(Span::from_millis(15));
-        harness.discipline.p = 1.0;
+        rule(&mut harness).p = 1.0;
     }
     (0..100).for_each(|_| harness.arrive(1, 1000));
     assert_eq!(harness.dropped.len(), 100);
@@ -136,10 +156,10 @@ fn bursts_and_short_queues_are_spared() {
 #[test]
 fn a_marker_drops_above_its_threshold() {
     for (p, marked) in [(0.1, true), (0.11, false)] {
-        let params = PieParams { action: Action::Mark, max_burst: Span::ZERO, ..params() };
+        let params = with(|pie| (pie.action, pie.max_burst) = (Action::Mark, Span::ZERO));
         let mut harness = Harness::new(Pie::new(params), 1);
         (0..2).for_each(|_| harness.offer(1, 1000, Ecn::Capable0));
-        (harness.discipline.p, harness.discipline.qdelay_old) = (p, Span::from_secs(1));
+        (rule(&mut harness).p, rule(&mut harness).qdelay_old) = (p, Span::from_secs(1));
         (0..100).for_each(|_| harness.offer(1, 1000, Ecn::Capable0));
         let lost = harness.dropped.len();
         let marks =

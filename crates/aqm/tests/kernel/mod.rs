@@ -1,16 +1,17 @@
 //! A slow and obvious model of Linux's CHOKe, as an oracle for `choke_linux`.
 //!
-//! Written from the algorithm of the kernel's `net/sched/sch_choke.c` and `include/net/red.h` (Linux 6) and of iproute2's
-//! `tc/tc_red.c`, and sharing no code with `choke_linux`: the table of slots with its head and tail, the integers with the
-//! widths that C gives them, the division by a reciprocal, all as the kernel has them. Nothing here saves work.
+//! Written from the algorithm of the kernel's `net/sched/sch_choke.c` (Linux 6), on the model of `include/net/red.h` and of `tc`
+//! beside this one, and sharing no code with `choke_linux`: the table of slots with its head and tail, the integers with the
+//! widths that C gives them, all as the kernel has them. Nothing here saves work.
 //!
 //! Two things are not modelled. Random numbers come from a stream that the test lends to both sides (the kernel has one
 //! of its own; both draw a slot uniformly, and 32 bits for qR). And when the tail runs into the head, the kernel
 //! takes a full table for an empty one; the model stops there with [`Fate::Overrun`].
 
+use super::red::{self, Decay, Reciprocal, Sent};
 use sluicegate_aqm::DropReason;
 use sluicegate_aqm::harness::TestPacket;
-use sluicegate_base::{Ecn, Stream};
+use sluicegate_base::Stream;
 
 /// What `tc qdisc add … choke` is given.
 #[derive(Clone, Copy, Debug)]
@@ -26,78 +27,10 @@ pub struct Tc {
     pub ecn: bool,
 }
 
-/// What `tc` makes of it for the kernel.
-#[derive(Clone, Debug)]
-pub struct Sent {
-    pub wlog: u32,
-    pub scell_log: u32,
-    pub stab: [u8; 256],
-    max_p: u32,
-}
-
-impl Sent {
-    /// Whether C says what tc's numbers are: it shifts an `int` of up to 254 by `Scell_log`. More overflows.
-    pub fn defined(&self) -> bool {
-        self.scell_log <= 23
-    }
-}
-
 impl Tc {
     /// The numbers that go to the kernel, or none where `tc` or the kernel refuses.
     pub fn sent(&self) -> Option<Sent> {
-        let burst = f64::from(self.burst);
-        let needed = burst + 1.0 - f64::from(self.min);
-        if needed < 1.0 {
-            return None;
-        }
-        let passes = |wlog: &u32| {
-            let w = libm::pow(0.5, f64::from(*wlog));
-            needed <= (1.0 - libm::pow(1.0 - w, burst)) / w
-        };
-        let wlog = (1..32).find(passes)?;
-        // The kernel wants the scaled thresholds below 2^31.
-        if u64::from(self.max) << wlog >= 1 << 31 {
-            return None;
-        }
-        // The time for a packet in µs, then in the ticks of tc's clock, 64 ns each; both are whole numbers.
-        let micros = (1e6 * f64::from(self.avpkt) / ((self.bandwidth / 8) as f64)) as u32;
-        let ticks = (f64::from(micros) * 15.625) as u32;
-        let mut stab = [0u8; 256];
-        stab[255] = 31;
-        let mut scell_log = 0;
-        if ticks > 0 {
-            let l_w = -libm::log(1.0 - libm::pow(0.5, f64::from(wlog))) / f64::from(ticks);
-            while 31.0 / l_w / libm::pow(2.0, f64::from(scell_log)) >= 512.0 {
-                scell_log += 1;
-            }
-            for i in 1..255u32 {
-                let shifts = (f64::from(i) * libm::pow(2.0, f64::from(scell_log)) * l_w) as u32;
-                stab[i as usize] = shifts.min(31) as u8;
-            }
-        }
-        let max_p = (self.probability * libm::pow(2.0, 32.0)) as u32;
-        Some(Sent { wlog, scell_log, stab, max_p })
-    }
-}
-
-/// Division by a constant, by a multiplication and two shifts: the kernel's `reciprocal_div.h`.
-#[derive(Clone, Copy, Debug)]
-pub struct Reciprocal {
-    m: u32,
-    first: u32,
-    second: u32,
-}
-
-impl Reciprocal {
-    pub fn of(d: u32) -> Reciprocal {
-        let bits = 32 - (d - 1).leading_zeros();
-        let m = ((1u64 << 32) * ((1u64 << bits) - u64::from(d)) / u64::from(d) + 1) as u32;
-        Reciprocal { m, first: bits.min(1), second: bits.saturating_sub(1) }
-    }
-
-    pub fn divide(self, a: u32) -> u32 {
-        let t = ((u64::from(a) * u64::from(self.m)) >> 32) as u32;
-        (t + ((a - t) >> self.first)) >> self.second
+        red::sent(f64::from(self.min), self.max, self.burst, self.avpkt, self.bandwidth)
     }
 }
 
@@ -151,7 +84,7 @@ pub struct Choke {
 impl Choke {
     pub fn new(tc: Tc) -> Option<Choke> {
         let sent = tc.sent()?;
-        let reciprocal = Reciprocal::of((sent.max_p / (tc.max - tc.min)).max(1));
+        let reciprocal = red::max_p_reciprocal(tc.probability, tc.max - tc.min);
         let tab = vec![None; (tc.limit + 1).next_power_of_two() as usize];
         Some(Choke {
             tc,
@@ -199,18 +132,12 @@ impl Choke {
     /// red.h: the average while the link is busy, or after an idle time.
     fn average_of(&mut self, now: u64) -> u64 {
         let Some(start) = self.qidlestart else {
-            return self.qavg.wrapping_add(u64::from(self.qlen).wrapping_sub(self.qavg >> self.sent.wlog));
+            return red::moved(&self.sent, self.qavg, self.qlen);
         };
-        let longest = 255u64 << self.sent.scell_log;
-        let us_idle = ((now - start) / 1000).min(longest);
-        let shift = self.sent.stab[(us_idle >> self.sent.scell_log) as usize & 255];
-        if shift > 0 {
-            self.counts.shifted += 1;
-            return self.qavg >> shift;
-        }
-        self.counts.linear += u64::from(self.qavg > 0 && us_idle > 0);
-        let less = (self.qavg * us_idle) >> self.sent.scell_log;
-        if less < self.qavg >> 1 { self.qavg - less } else { self.qavg >> 1 }
+        let (qavg, how) = red::decayed(&self.sent, self.qavg, now - start);
+        self.counts.shifted += u64::from(how == Decay::Shifted);
+        self.counts.linear += u64::from(how == Decay::Linear);
+        qavg
     }
 
     /// A slot with a packet, to compare an arrival with.
@@ -223,10 +150,6 @@ impl Choke {
         }
         self.counts.gave_up += 1;
         self.head
-    }
-
-    fn random(&self, random: &mut Stream) -> u32 {
-        self.reciprocal.divide((random.bits() >> 32) as u32)
     }
 
     /// An arrival.
@@ -253,7 +176,7 @@ impl Choke {
             }
             if self.qavg > max {
                 self.qcount = -1;
-                if !(self.tc.ecn && mark(&mut packet)) {
+                if !(self.tc.ecn && red::mark(&mut packet)) {
                     self.counts.forced_drop += 1;
                     return Fate::Lost(packet, DropReason::Forced);
                 }
@@ -261,11 +184,11 @@ impl Choke {
             } else {
                 self.qcount += 1;
                 if self.qcount == 0 {
-                    self.q_r = self.random(random);
+                    self.q_r = red::red_random(self.reciprocal, random);
                 } else if ((self.qavg - min) >> wlog).wrapping_mul(self.qcount as u64) >= u64::from(self.q_r) {
                     self.qcount = 0;
-                    self.q_r = self.random(random);
-                    if !(self.tc.ecn && mark(&mut packet)) {
+                    self.q_r = red::red_random(self.reciprocal, random);
+                    if !(self.tc.ecn && red::mark(&mut packet)) {
                         self.counts.prob_drop += 1;
                         return Fate::Lost(packet, DropReason::Early);
                     }
@@ -296,16 +219,5 @@ impl Choke {
         self.advance_head();
         self.qlen -= 1;
         packet
-    }
-}
-
-/// `INET_ECN_set_ce`: true when the packet carries the mark, whoever set it.
-fn mark(packet: &mut TestPacket) -> bool {
-    match packet.ecn {
-        Ecn::NotCapable => false,
-        Ecn::Capable0 | Ecn::Capable1 | Ecn::CongestionExperienced => {
-            packet.ecn = Ecn::CongestionExperienced;
-            true
-        }
     }
 }

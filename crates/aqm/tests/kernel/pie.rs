@@ -1,8 +1,8 @@
 //! A slow and obvious model of Linux's PIE, as an oracle for `pie`.
 //!
 //! Written from the algorithm of the kernel's `net/sched/sch_pie.c` (Linux 5.6 to 6, delays by timestamps), sharing no code
-//! with `pie`: probabilities are whole parts of 2^56, times ticks of 64 ns, gains sixteenths. Its timer is the test's; byte mode and the
-//! estimator of the departure rate are not modelled.
+//! with `pie`: probabilities are whole parts of 2^56, times ticks of 64 ns, gains sixteenths. Its timer is the test's; the estimator of
+//! the departure rate is not modelled. The queues of the model of FQ-PIE are made of it.
 
 use sluicegate_aqm::harness::TestPacket;
 use sluicegate_base::{Ecn, Stream};
@@ -17,11 +17,14 @@ pub struct Tc {
     pub alpha: u64,
     pub beta: u64,
     pub ecn: bool,
+    /// The probability up to which it marks.
+    pub mark_up_to: u64,
+    pub bytemode: bool,
     pub mtu: u64,
 }
 
 /// One, as a probability.
-const ONE: u64 = (1 << 56) - 1;
+pub const ONE: u64 = (1 << 56) - 1;
 const TICKS_IN_A_SECOND: u64 = 15_625_000;
 const BURST: u64 = 150_000_000 >> 6;
 
@@ -74,7 +77,8 @@ impl Pie {
         self.queue.iter().map(|(packet, _)| *packet).collect()
     }
 
-    fn backlog(&self) -> u64 {
+    /// The bytes in the queue.
+    pub fn backlog(&self) -> u64 {
         self.queue.iter().map(|(packet, _)| packet.bytes).sum()
     }
 
@@ -82,36 +86,43 @@ impl Pie {
         (self.tc.target * 1000) >> 6
     }
 
-    fn early(&mut self, random: &mut Stream) -> bool {
+    fn early(&mut self, bytes: u64, random: &mut Stream) -> bool {
         if self.burst_time > 0
             || self.qdelay < self.target() / 2 && self.prob < ONE / 5
             || self.backlog() < 2 * self.tc.mtu
         {
             return false;
         }
-        self.accu = if self.prob == 0 { 0 } else { self.accu.wrapping_add(self.prob) };
+        let local =
+            if self.tc.bytemode && bytes <= self.tc.mtu { bytes * (self.prob / self.tc.mtu) } else { self.prob };
+        self.accu = if local == 0 { 0 } else { self.accu.wrapping_add(local) };
         if self.accu < ONE / 100 * 85 {
             return false;
         }
         if self.accu >= ONE / 2 * 17 {
             return true;
         }
-        let hit = random.bits() >> 8 < self.prob;
+        let hit = random.bits() >> 8 < local;
         if hit {
             self.accu = 0;
         }
         hit
     }
 
+    /// An arrival finds no room.
+    pub fn refuse(&mut self) {
+        self.counts.overlimit += 1;
+        self.accu = 0;
+    }
+
     /// An arrival: false when it is dropped.
     pub fn enqueue(&mut self, mut packet: TestPacket, now: u64, random: &mut Stream) -> bool {
         if self.queue.len() >= self.tc.limit {
-            self.counts.overlimit += 1;
-            self.accu = 0;
+            self.refuse();
             return false;
         }
-        if self.early(random) {
-            if !(self.tc.ecn && self.prob <= ONE / 10 && packet.ecn != Ecn::NotCapable) {
+        if self.early(packet.bytes, random) {
+            if !(self.tc.ecn && self.prob <= self.tc.mark_up_to && packet.ecn != Ecn::NotCapable) {
                 self.counts.dropped += 1;
                 self.accu = 0;
                 return false;
@@ -130,7 +141,7 @@ impl Pie {
         }
         let (packet, came) = self.queue.remove(0);
         let now = now >> 6;
-        let since = self.left.map_or(0, |left| now - left);
+        let since = u64::from(self.left.map_or(0, |left| (now - left) as u32));
         self.left = Some(now);
         self.qdelay = if self.queue.is_empty() { 0 } else { now - came };
         self.burst_time = self.burst_time.saturating_sub(since);
@@ -140,7 +151,6 @@ impl Pie {
     /// Every tupdate.
     pub fn update(&mut self) {
         let (qdelay, old) = (self.qdelay, self.qdelay_old);
-        let decays = qdelay != 0 || self.queue.is_empty();
         let mut alpha = (self.tc.alpha * (ONE / TICKS_IN_A_SECOND)) >> 4;
         let mut beta = (self.tc.beta * (ONE / TICKS_IN_A_SECOND)) >> 4;
         if self.prob < ONE / 10 {
@@ -166,7 +176,7 @@ impl Pie {
         } else if delta <= 0 && self.prob > before {
             self.prob = 0;
         }
-        if qdelay == 0 && old == 0 && decays {
+        if self.decays() && self.queue.is_empty() {
             self.prob -= self.prob / 64;
         }
         if qdelay < self.target() / 2 && old < self.target() / 2 && self.prob == 0 {
