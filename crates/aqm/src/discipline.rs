@@ -10,6 +10,19 @@ use sluicegate_base::{Ecn, Link, Stream, Time, choices};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowKey(pub u64);
 
+/// What a TCP segment acknowledges, as far as queues look at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ack {
+    /// The next byte that its sender expects, modulo 2³² as in the header.
+    pub number: u32,
+    /// Whether it carries nothing else: no data, and no flag but those of ECN.
+    pub bare: bool,
+    /// Whether it reports ranges beyond the number (SACK).
+    pub sacks: bool,
+    /// Its flags that echo congestion or answer an echo (ECN-Echo, Congestion Window Reduced), as bits in any order.
+    pub echo: u8,
+}
+
 /// What a discipline may ask of a packet.
 pub trait Packet: Send {
     /// The flow it belongs to.
@@ -24,9 +37,20 @@ pub trait Packet: Send {
     fn mark(&mut self) -> bool {
         false
     }
-    /// The class of traffic that its flow belongs to.
+    /// The class of traffic that its flow belongs to. A discipline that knows traffic by its DSCP reads it as the code
+    /// point, 0 to 63; what is above counts as 0, best effort.
     fn class(&self) -> u8 {
         0
+    }
+    /// Writes the class that queues after this one read; a packet may have no room for it.
+    fn set_class(&mut self, _class: u8) {}
+    /// The numbers of the hosts that it comes from and goes to. Where none are known, each flow has hosts of its own.
+    fn hosts(&self) -> (u64, u64) {
+        (self.flow().0, self.flow().0)
+    }
+    /// What it acknowledges, if it is a segment of TCP that acknowledges.
+    fn ack(&self) -> Option<Ack> {
+        None
     }
     /// How much it may be spared: 0 is essential; where packets have a preference, those with more are dropped first.
     fn priority(&self) -> u8 {

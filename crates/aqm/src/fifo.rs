@@ -90,6 +90,18 @@ impl<P: Packet, Tag> Fifo<P, Tag> {
         Some((packet, tag))
     }
 
+    /// The packets, from the head.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &P> + ExactSizeIterator {
+        self.queue.iter().map(|(packet, _)| packet)
+    }
+
+    /// Takes the packet that so many are before, with its tag.
+    pub(crate) fn remove(&mut self, at: usize) -> Option<(P, Tag)> {
+        let (packet, tag) = self.queue.remove(at)?;
+        self.bytes -= packet.bytes();
+        Some((packet, tag))
+    }
+
     /// Gives back memory, but for [`KEPT`] packets.
     pub(crate) fn shrink(&mut self) {
         self.queue.shrink_to(KEPT);

@@ -40,7 +40,7 @@
 use crate::codel::{CodelArithmetic, CodelRule, CodelState};
 use crate::hashed_queues::{HashedQueue, HashedQueues};
 use crate::l4s_step::Ect;
-use crate::longest::{Longest, Tie};
+use crate::longest::{LazyLongest, Tie};
 use crate::prelude::*;
 
 discipline! {
@@ -115,9 +115,8 @@ pub struct FqCodel<P> {
     params: FqCodelParams,
     rule: CodelRule,
     queues: HashedQueues<P, CodelState>,
-    /// The queues by weight, while it is kept up to date: from a drop for want of room until all queues are empty.
-    fattest: Longest,
-    follows: bool,
+    /// The queues by weight, for drops for want of room.
+    fattest: LazyLongest,
 }
 
 impl<P: Packet> FqCodel<P> {
@@ -127,8 +126,7 @@ impl<P: Packet> FqCodel<P> {
         FqCodel {
             rule: params.rule(),
             queues: HashedQueues::new(params.flows, &CodelState::default()),
-            fattest: Longest::new(Tie::First),
-            follows: false,
+            fattest: LazyLongest::new(Tie::First),
             params,
         }
     }
@@ -142,11 +140,8 @@ impl<P: Packet> FqCodel<P> {
 
     /// Drops half of the bytes of the fattest queue, at its head; for a smaller limit no more than it must.
     fn drop_from_the_fattest(&mut self, reason: DropReason, ctx: &mut Ctx<'_, P>) {
-        if !self.follows {
-            self.follows = true;
-            self.queues.listed().for_each(|at| self.fattest.set(at, weight(&self.queues.queues[at as usize])));
-        }
-        let at = self.fattest.get().expect("more is queued than the limit");
+        let weights = self.queues.listed().map(|at| (at, weight(&self.queues.queues[at as usize])));
+        let at = self.fattest.get(weights).expect("more is queued than the limit");
         let batch = if reason == DropReason::Tail { self.params.drop_batch } else { 1 };
         let half = self.queues.queues[at as usize].fifo.bytes() / 2;
         let (mut packets, mut bytes) = (0, 0);
@@ -171,9 +166,7 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
         }
         let at = self.queues.find(packet.flow(), ctx.rng);
         self.queues.push(at, packet, self.params.quantum, ctx.now);
-        if self.follows {
-            self.fattest.set(at, weight(&self.queues.queues[at as usize]));
-        }
+        self.fattest.set(at, weight(&self.queues.queues[at as usize]));
         self.drop_excess(DropReason::Tail, ctx);
     }
 
@@ -182,12 +175,12 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
             // The kernel gives CoDel the backlog of all queues.
             let others = if self.params.law == CodelArithmetic::Linux { others } else { 0 };
             let packet = self.rule.dequeue(&mut queue.aqm, &mut queue.fifo, others, ctx);
-            if self.follows {
-                self.fattest.set(at, weight(queue));
-            }
+            self.fattest.set(at, weight(queue));
             packet
         });
-        self.follows &= packet.is_some();
+        if packet.is_none() {
+            self.fattest.rest();
+        }
         packet
     }
 

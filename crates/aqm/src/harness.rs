@@ -1,6 +1,6 @@
 //! A harness to drive one discipline by hand: in unit tests, property tests and benches.
 
-use crate::discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
+use crate::discipline::{Ack, Ctx, Discipline, DropReason, FlowKey, Packet};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -24,6 +24,10 @@ pub struct TestPacket {
     pub priority: u8,
     /// What queues have written on it.
     pub label: u32,
+    /// The hosts that it comes from and goes to; none where its flow has its own.
+    pub hosts: Option<(u16, u16)>,
+    /// What it acknowledges.
+    pub ack: Option<Ack>,
 }
 
 impl Packet for TestPacket {
@@ -50,6 +54,15 @@ impl Packet for TestPacket {
     }
     fn set_label(&mut self, label: u32) {
         self.label = label;
+    }
+    fn set_class(&mut self, class: u8) {
+        self.class = class;
+    }
+    fn hosts(&self) -> (u64, u64) {
+        self.hosts.map_or((self.flow, self.flow), |(from, to)| (from.into(), to.into()))
+    }
+    fn ack(&self) -> Option<Ack> {
+        self.ack
     }
 }
 

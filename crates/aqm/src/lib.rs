@@ -10,6 +10,7 @@ extern crate alloc;
 pub mod afd;
 pub mod ared;
 pub mod blue;
+pub mod cake;
 pub mod choke;
 pub mod choke_linux;
 pub mod classes;
@@ -62,7 +63,7 @@ pub mod ut_lt;
 
 pub use classes::{Class, ClassEntry, ClassFilter, ClassParams};
 pub use configure::Configure;
-pub use discipline::{Ctx, Discipline, DropReason, FlowKey, Packet};
+pub use discipline::{Ack, Ctx, Discipline, DropReason, FlowKey, Packet};
 pub use proportional::Proportional;
 pub use recent::Recent;
 pub use registry::{Entry, Memory};
@@ -102,6 +103,7 @@ registry::registry! {
     fq_pie::FqPie,
     dualpi2::DualPi2,
     l4s_step::L4sStep,
+    cake::Cake,
     priority::Priority,
     drr::Drr,
 }

@@ -92,6 +92,51 @@ impl Longest {
     }
 }
 
+/// The longest of many queues, for who asks seldom: their lengths are followed from a question until all are empty, so
+/// that who never asks does not pay.
+#[derive(Clone, Debug)]
+pub struct LazyLongest {
+    longest: Longest,
+    follows: bool,
+}
+
+impl LazyLongest {
+    /// Empty queues; of equals, the longest is the one that `tie` says.
+    #[must_use]
+    pub fn new(tie: Tie) -> LazyLongest {
+        LazyLongest { longest: Longest::new(tie), follows: false }
+    }
+
+    /// A queue's length is now this.
+    #[inline]
+    pub fn set(&mut self, queue: u32, length: u64) {
+        if self.follows {
+            self.longest.set(queue, length);
+        }
+    }
+
+    /// The longest queue, if any has a length; `lengths` are all that there are at present.
+    pub fn get(&mut self, lengths: impl Iterator<Item = (u32, u64)>) -> Option<u32> {
+        if !self.follows {
+            self.follows = true;
+            lengths.for_each(|(queue, length)| self.longest.set(queue, length));
+        }
+        self.longest.get()
+    }
+
+    /// All queues are empty.
+    #[inline]
+    pub fn rest(&mut self) {
+        self.follows = false;
+    }
+
+    /// The longest queue while lengths are followed, for tests.
+    #[cfg(test)]
+    pub(crate) fn followed(&self) -> Option<Option<u32>> {
+        self.follows.then(|| self.longest.get())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

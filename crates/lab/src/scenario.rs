@@ -144,6 +144,7 @@ impl Scenario {
                     size: group.size,
                     class: group.common.class as u8,
                     priority: group.common.priority as u8,
+                    host: group.common.host.map(|host| host as u32),
                     path,
                     return_path: back,
                     start: Time(group.common.start.0 + start.below(spread)),

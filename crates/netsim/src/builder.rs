@@ -167,6 +167,7 @@ impl NetworkBuilder {
             size: None,
             class: 0,
             priority: 0,
+            host: None,
             path: Vec::new(),
             return_path: Vec::new(),
             start: Time::ZERO,
@@ -388,6 +389,12 @@ impl FlowBuilder<'_> {
     /// How much its packets may be spared, both ways; 0 is essential.
     pub fn priority(mut self, priority: u8) -> Self {
         self.flow().priority = priority;
+        self
+    }
+
+    /// The number of its sender's host, which other flows may share, below `u32::MAX`; without it the host is its own.
+    pub fn host(mut self, host: u32) -> Self {
+        self.flow().host = Some(host);
         self
     }
 

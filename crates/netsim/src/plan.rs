@@ -64,6 +64,8 @@ pub struct FlowPlan {
     pub class: u8,
     /// How much its packets may be spared, both ways.
     pub priority: u8,
+    /// The number of its sender's host, below `u32::MAX`; none for one of its own.
+    pub host: Option<u32>,
     /// What its data crosses.
     pub path: Vec<Hop>,
     /// What comes back crosses these; empty for a source that hears nothing.

@@ -36,6 +36,12 @@ impl Flags {
         self.0 & other.0 != 0
     }
 
+    /// Those that tell of congestion, as bits: acknowledgements that differ in them tell different things.
+    #[must_use]
+    pub fn echo(self) -> u8 {
+        self.0 & Flags::ECE.with(Flags::CWR).with(Flags::BETWEEN).0
+    }
+
     /// Both sets.
     #[must_use]
     pub fn with(self, other: Flags) -> Flags {

@@ -176,7 +176,7 @@ fn the_tree_finds_what_a_search_finds() {
     let mut harness = Harness::new(FqCodel::new(FqCodelParams { limit: Size::Packets(60), flows: 40, ..params() }), 4);
     let (mut followed, mut epochs) = (0, 0);
     for k in 0..20_000u64 {
-        let before = harness.discipline.follows;
+        let before = harness.discipline.fattest.followed().is_some();
         let arrives = if (k / 500) % 2 == 0 { 7 } else { 3 };
         if harness.rng.below(10) < arrives {
             let (flow, bytes) = (harness.rng.below(100), harness.rng.below(4) * 100);
@@ -184,14 +184,14 @@ fn the_tree_finds_what_a_search_finds() {
         } else {
             harness.depart();
         }
-        let FqCodel { queues, fattest, follows, .. } = &*harness.discipline;
-        if *follows {
+        let FqCodel { queues, fattest, .. } = &*harness.discipline;
+        if let Some(found) = fattest.followed() {
             let most = queues.queues.iter().map(weight).max().unwrap();
             let first = queues.queues.iter().position(|queue| weight(queue) == most).unwrap();
-            assert_eq!(fattest.get(), (most > 0).then_some(first as u32));
+            assert_eq!(found, (most > 0).then_some(first as u32));
+            followed += 1;
+            epochs += u64::from(!before);
         }
-        followed += u64::from(*follows);
-        epochs += u64::from(*follows && !before);
     }
     assert!(epochs > 5 && followed > 3000 && followed < 17_000, "{epochs} times, {followed} steps");
     harness.assert_conserved();

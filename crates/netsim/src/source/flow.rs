@@ -23,11 +23,15 @@ params! {
         spread: Span = default(Span::from_secs(1)), source("Sluicegate: random starts avoid traffic phase effects");
         /// When they stop sending.
         stop: Option<Span> = optional("at the end of the run"), source("Sluicegate");
-        /// The class of traffic that they are, for queues with classes.
+        /// The class of traffic that they are, for queues with classes; for `cake` their DSCP.
         class: u64 = default(0), unit("1"), range(Range::from(0.0).to(255.0)), source("RED 1993, Sec. XII");
         /// How much their packets may be spared, for queues with drop preference: 0 is essential.
         priority: u64 = default(0), unit("1"), range(Range::from(0.0).to(255.0)),
             source("RED 1993, Sec. I: essential and optional packets");
+        /// The number of the host that they come from, for queues that are fair to hosts; the far end of each is its
+        /// own.
+        host: Option<u64> = optional("each has a host of its own"), unit("1"),
+            range(Range::from(0.0).below(4_294_967_295.0)), source("Sluicegate");
         /// Which way the data crosses a dumbbell; with a flow in reverse the network is two-way.
         direction: Direction = default(Direction::Forward), source("RED 1993, Sec. VIII: two-way traffic");
         /// The links that the data crosses, in a network of `[[network.links]]`.
