@@ -20,9 +20,9 @@ DECLARED = {each["name"]: each for each in DECLARATIONS["disciplines"]}
 ALGORITHMS = next(
     field["choices"] for source in DECLARATIONS["sources"] for field in source["fields"] if field["name"] == "algorithm"
 )
-# DECbit's and UT/LT's sources heed marks by rules of their own, and Vegas's window is of a few packets only, so that
-# marks here are never of one window: crates/tcp/tests/decbit.rs, ut_lt.rs and ecn.rs.
-ALGORITHMS = [name for name in ALGORITHMS if name not in ("decbit", "ut_lt", "vegas")]
+# DECbit's and UT/LT's sources heed marks by rules of their own, and windows of Vegas and LEDBAT are of a few packets,
+# so that marks here are never of one window: crates/tcp/tests/decbit.rs, ut_lt.rs and ecn.rs.
+ALGORITHMS = [name for name in ALGORITHMS if name not in ("decbit", "ut_lt", "vegas", "ledbat")]
 CLASS = {name: getattr(sg, each["class_name"]) for name, each in DECLARED.items()}
 FIELDS = {name: {field["name"]: field for field in each["fields"]} for name, each in DECLARED.items()}
 MARKERS = [name for name, fields in FIELDS.items() if {"action", "ecn"} & fields.keys() and "max_th" in fields]
@@ -45,6 +45,12 @@ def simulate(discipline: Any, *flows: Any, duration: str = "30 s") -> sg.Run:
 
 def total(run: sg.Run, column: str, **of: object) -> int:
     return int(run.flows.filter(**of)[column].sum())
+
+
+def most(run: sg.Run) -> float:
+    """The greatest average that was seen; GRED has one for each class, among its state."""
+    greatest = run.links["average_packets_max"][0]
+    return float(run.state.filter(name="avg_0")["value"].max() if greatest is None else greatest)
 
 
 LIGHT: dict[str, object] = {"min_th": 5, "max_th": 50, "max_p": 0.2}
@@ -102,7 +108,7 @@ def test_every_marker_marks(name: str) -> None:
     run = simulate(queue(name, **LIGHT), CAPABLE(25))
     assert total(run, "marked_packets") > 100
     assert total(run, "mark_responses") > 100
-    assert total(run, "drops_early") < total(run, "retransmissions") / 4
+    assert total(run, "drops_early") <= total(run, "retransmissions") / 4
     plain = simulate(queue(name, marks=False, **LIGHT), CAPABLE(25))
     assert total(plain, "drops_early") > 100
     assert total(plain, "marked_packets") == 0
@@ -111,9 +117,9 @@ def test_every_marker_marks(name: str) -> None:
 @pytest.mark.parametrize("name", CHOOSERS)
 def test_above_max_th_makes_the_difference_that_it_declares(name: str) -> None:
     drops, marks = (simulate(queue(name, above_max_th=what, **HEAVY), CAPABLE(40)) for what in ("drop", "mark"))
-    for run in (drops, marks):
-        assert run.links["average_packets_max"][0] > 15
-    assert FIELDS[name]["above_max_th"]["default"] == "drop"
+    averages = [most(run) for run in (drops, marks)]
+    assert min(averages) > 15
+    assert FIELDS[name]["above_max_th"]["default"] == ("mark" if name == "gred" else "drop")
     assert total(drops, "drops_forced") > 100
     assert total(drops, "marked_packets") > 30
     # CHOKe drops matches and RED-PD what it filters in both cases.
@@ -124,7 +130,7 @@ def test_above_max_th_makes_the_difference_that_it_declares(name: str) -> None:
     assert total(marks, "marked_packets") > (5 if name == "red_pd" else 10) * total(drops, "marked_packets")
     # RED 1993, Sec. III: only dropping bounds the average. In the end marks do too: a window of one packet waits for
     # the timer at the next one (RFC 3168, Sec. 6.1.2).
-    assert marks.links["average_packets_max"][0] > 2 * drops.links["average_packets_max"][0]
+    assert averages[1] > 2 * averages[0]
     # A dropper has no use for the key.
     first, second = (simulate(queue(name, marks=False, above_max_th=a, **HEAVY), CAPABLE(40)) for a in ("drop", "mark"))
     assert first.flows.equals(second.flows)

@@ -719,6 +719,76 @@ class RioPs:
 
 
 @dataclass(frozen=True)
+class Gred:
+    """GRED
+
+    Generic RED, as the kernel's `sch_gred` has it: one first-in-first-out queue, and in it up to 16 virtual queues,
+    one for each class of traffic, each with thresholds and a probability of its own. In `grio` a class is judged by
+    its own average and by those of all classes before it, so that the last are dropped first, as in RIO; in `wred`
+    all are judged by one average.
+
+    Source: Linux, net/sched/sch_gred.c and include/net/red.h; iproute2, tc/q_gred.c
+
+    Rules: thresholds are all in packets or all in bytes; min_th < max_th, and so for the last queue; default_queue <
+    queues; avpkt is in bytes; some W = 1/2, 1/4 … has 1 <= burst + 1 - min_th <= (1 - (1 - W)^burst)/W, and
+    thresholds below 2^31·W
+
+    Attributes:
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RED 1993,
+            Sec. IV; RFC 3168, Sec. 5)
+        above_max_th: What a marker does with a packet that can carry a mark while the average is at max_th or
+            above. (default: mark; Linux, net/sched/sch_gred.c: mark, unless harddrop is set)
+        queues: How many virtual queues there are, for packets of class 0, 1, …. (queues; default: 3; at least 1
+            and at most 16 queues; iproute2, examples/diffserv: 3 drop precedences; the bound is the kernel's)
+        default_queue: The queue of packets whose class has none, counted from 0. (default: the last; at least 0
+            and at most 15; iproute2, examples/diffserv)
+        average: By which average a queue is judged: its own, its own and those before it, or one of all packets.
+            (default: grio; iproute2, examples/diffserv: grio)
+        min_th: Average below which no packet of the first queue, or of any, is dropped or marked early. (packets;
+            default: 15; above 0; iproute2, examples/diffserv: 15 kB of packets of 1000 bytes)
+        max_th: Average from which every packet of the first queue, or of any, is dropped or marked. (packets;
+            default: 45; above 0; iproute2, examples/diffserv: 45 kB of packets of 1000 bytes)
+        max_p: The probability as the average of the first queue, or of any, reaches max_th. (default: 0.02; at
+            least 0.000000001 and below 1; iproute2, tc/q_gred.c)
+        last_min_th: min_th of the last queue. (packets; default: min_th; above 0; Sluicegate)
+        last_max_th: max_th of the last queue. (packets; default: max_th; above 0; Sluicegate)
+        last_max_p: max_p of the last queue. (default: max_p; at least 0.000000001 and below 1; iproute2,
+            examples/diffserv: 0.02 more for each drop precedence)
+        queue_limit: Most that one virtual queue holds; with average = wred, that all hold when one of its packets
+            comes. (packets; default: limit; at least 1; Linux, net/sched/sch_gred.c)
+        limit: Most that all queues together hold, not counting the packet in transmission. (packets; default:
+            300; at least 1; chosen here, as for choke; tc requires one for each queue)
+        burst: Burst that the average shall let pass; tc makes the queue weight of it. (packets; default:
+            (2·min_th + max_th)/3, in packets; at least 1 packets; iproute2, tc/q_choke.c; tc/q_gred.c requires
+            it)
+        avpkt: Length of a typical packet: for the decay while a queue is idle and, where thresholds are in bytes,
+            for the weight. (packets; default: 1000 B; at least 1; iproute2, examples/diffserv)
+        bandwidth: Rate of the link, for the decay while a queue is idle. (default: the link's rate; above 0
+            bit/s; iproute2, tc/q_gred.c: 10 Mbit/s unless given)
+    """
+
+    name: ClassVar[str] = "gred"
+
+    _: KW_ONLY
+    action: Literal["drop", "mark"] = "drop"
+    above_max_th: Literal["drop", "mark"] = "mark"
+    queues: int = 3
+    default_queue: int | None = None
+    average: Literal["own", "grio", "wred"] = "grio"
+    min_th: int | str = 15
+    max_th: int | str = 45
+    max_p: float = 0.02
+    last_min_th: int | str | None = None
+    last_max_th: int | str | None = None
+    last_max_p: float | None = None
+    queue_limit: int | str | None = None
+    limit: int | str = 300
+    burst: int | None = None
+    avpkt: int | str = "1000 B"
+    bandwidth: str | None = None
+
+
+@dataclass(frozen=True)
 class Ared:
     """Adaptive RED
 
@@ -882,12 +952,10 @@ class Pie:
 
     Source: RFC 8033 (Pan, Natarajan, Baker & White 2017); Linux, net/sched/sch_pie.c
 
-    Rules: max_packet is in bytes
+    Rules: max_packet is in bytes; law = linux belongs to derandomise = true; law = linux belongs to delay = timestamp
 
     Attributes:
         target: Queueing delay wanted. (default: 15 ms; above 0 s; RFC 8033, QDELAY_REF)
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000; at
-            least 1; Linux, sch_pie)
         t_update: Time from one update of p to the next. (default: 15 ms; above 0 s; RFC 8033, T_UPDATE)
         alpha: Gain of the delay's distance from the target, per second. (Hz; default: 0.125; at least 0 Hz; RFC
             8033, Sec. 4.2)
@@ -902,11 +970,15 @@ class Pie:
             RFC 8033, Sec. 5.1: mark_ecnth)
         derandomise: Space signals out: none before the probabilities of arrivals have added up to 0.85, one for
             certain at 8.5. (default: true; RFC 8033, Sec. 5.4)
-        delay: Take the delay from timestamps, or from the length of the queue. (default: timestamp; RFC 8033,
-            Secs. 4.3 and 5.2)
         mode: Judge packets alike, or by their length. (default: packet; Linux, net/sched/sch_pie.c)
         max_packet: Two packets of this length are never too many; in byte mode, the length for which the
             probability is p. (packets; default: the link's typical packet; at least 1; RFC 8033, MEAN_PKTSIZE)
+        law: The RFC's rules in floating point, or the kernel's in whole numbers. (default: rfc8033; RFC 8033;
+            Linux, net/sched/sch_pie.c)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000; at
+            least 1; Linux, sch_pie)
+        delay: Take the delay from timestamps, or from the length of the queue. (default: timestamp; RFC 8033,
+            Secs. 4.3 and 5.2)
         bandwidth: The rate of the link, for the delay by length. (default: the link's rate; above 0 bit/s; the
             link)
     """
@@ -915,7 +987,6 @@ class Pie:
 
     _: KW_ONLY
     target: str = "15 ms"
-    limit: int | str = 1000
     t_update: str = "15 ms"
     alpha: float = 0.125
     beta: float = 1.25
@@ -924,9 +995,11 @@ class Pie:
     action: Literal["drop", "mark"] = "drop"
     mark_th: float = 0.1
     derandomise: bool = True
-    delay: Literal["timestamp", "length"] = "timestamp"
     mode: Literal["packet", "byte"] = "packet"
     max_packet: int | str | None = None
+    law: Literal["rfc8033", "linux"] = "rfc8033"
+    limit: int | str = 1000
+    delay: Literal["timestamp", "length"] = "timestamp"
     bandwidth: str | None = None
 
 
@@ -1206,6 +1279,59 @@ class Fq:
 
 
 @dataclass(frozen=True)
+class FqLinux:
+    """fq (Linux)
+
+    The kernel's `fq`: a queue for each flow, deficit round robin in three bands of priority, and pacing: with
+    `maxrate` a flow that has sent its quantum waits until that rate allows more, while others send. `fq` without more
+    is plain fair queueing here.
+
+    Source: Linux, net/sched/sch_fq.c; tc-fq(8)
+
+    Rules: quantum and initial_quantum are in bytes
+
+    Attributes:
+        limit: Most that all queues together hold, not counting the packet in transmission. (packets; default:
+            10000; at least 1 and at most 16777216; tc-fq(8))
+        flow_limit: Most packets of one flow. (packets; default: 100; at least 1 packets; tc-fq(8))
+        quantum: How much a flow may send in a round, and at least what it is paced by. (packets; default: 3028 B,
+            or two of the link's typical packet if that is more; at least 256 and at most 1048576; tc-fq(8): 2
+            MTUs; the bounds are Linux's)
+        initial_quantum: How much a new flow may send in its first round. (packets; default: 15140 B, or ten of
+            the link's typical packet if that is more; at least 0 and at most 1048576; tc-fq(8): 10 MTUs; the
+            bound is Linux's)
+        maxrate: The rate up to which each flow may send. (default: flows are not paced; above 0 bit/s; tc-fq(8))
+        refill_delay: A flow that was without packets for longer has a quantum again. (default: 40 ms; at least 0
+            s; Linux, net/sched/sch_fq.c: 40 ms)
+        low_rate_threshold: With a maxrate up to this, flows are paced packet by packet. (default: 550 kbit/s; at
+            least 0 bit/s; Linux, net/sched/sch_fq.c: 550 kbit/s)
+        ce_threshold: A packet that waited for longer than this since it might have been sent is marked. (default:
+            none is marked; at least 0 s; Linux, net/sched/sch_fq.c: 4294 s, as good as none)
+        weight_0: How many bytes the band of class 0 may send in its turn. (bytes; default: 589824; at least 16384
+            and at most 2147483647 bytes; Linux, net/sched/sch_fq.c: 9·2^16; the bounds are the kernel's)
+        weight_1: How many bytes the band of class 1 may send in its turn. (bytes; default: 196608; at least 16384
+            and at most 2147483647 bytes; Linux, net/sched/sch_fq.c: 3·2^16)
+        weight_2: How many bytes the band of all other classes may send in its turn. (bytes; default: 65536; at
+            least 16384 and at most 2147483647 bytes; Linux, net/sched/sch_fq.c: 2^16)
+    """
+
+    name: ClassVar[str] = "fq_linux"
+
+    _: KW_ONLY
+    limit: int | str = 10000
+    flow_limit: int = 100
+    quantum: int | str | None = None
+    initial_quantum: int | str | None = None
+    maxrate: str | None = None
+    refill_delay: str = "40 ms"
+    low_rate_threshold: str = "550 kbit/s"
+    ce_threshold: str | None = None
+    weight_0: int = 589824
+    weight_1: int = 196608
+    weight_2: int = 65536
+
+
+@dataclass(frozen=True)
 class Sfq:
     """SFQ
 
@@ -1340,6 +1466,67 @@ class FqCodel:
 
 
 @dataclass(frozen=True)
+class FqPie:
+    """FQ-PIE
+
+    Flows are hashed into a fixed number of queues, each under PIE, served by deficit round robin; a queue that was
+    empty goes before the others for its first quantum. FQ-CoDel's queues with PIE in place of CoDel: drops and marks
+    fall on arrivals.
+
+    Source: Ramakrishnan et al. 2019; draft-tahiliani-tsvwg-fq-pie; Linux, net/sched/sch_fq_pie.c
+
+    Rules: max_packet is in bytes; law = linux belongs to derandomise = true; quantum is in bytes
+
+    Attributes:
+        target: Queueing delay wanted. (default: 15 ms; above 0 s; RFC 8033, QDELAY_REF)
+        t_update: Time from one update of p to the next. (default: 15 ms; above 0 s; RFC 8033, T_UPDATE)
+        alpha: Gain of the delay's distance from the target, per second. (Hz; default: 0.125; at least 0 Hz; RFC
+            8033, Sec. 4.2)
+        beta: Gain of the delay's change, per second. (Hz; default: 1.25; at least 0 Hz; RFC 8033, Sec. 4.2)
+        max_burst: Burst that is spared after a quiet time. (default: 150 ms; at least 0 s; RFC 8033, Sec. 4.4:
+            MAX_BURST)
+        long_delay: Queueing delay above which each update adds 0.02 to p. (default: no delay is so long; above 0
+            s; Linux, net/sched/sch_pie.c: 250 ms)
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RFC 8033,
+            Sec. 5.1)
+        mark_th: Probability up to which a marker marks; above it drops. (default: 0.1; at least 0 and at most 1;
+            RFC 8033, Sec. 5.1: mark_ecnth; Linux, net/sched/sch_fq_pie.c: 10 %)
+        derandomise: Space signals out: none before the probabilities of arrivals have added up to 0.85, one for
+            certain at 8.5. (default: true; RFC 8033, Sec. 5.4)
+        mode: Judge packets alike, or by their length. (default: packet; Linux, net/sched/sch_pie.c)
+        max_packet: Two packets of this length are never too many; in byte mode, the length for which the
+            probability is p. (packets; default: the link's typical packet; at least 1; RFC 8033, MEAN_PKTSIZE)
+        law: The RFC's rules in floating point, or the kernel's in whole numbers. (default: rfc8033; RFC 8033;
+            Linux, net/sched/sch_pie.c)
+        flows: Into how many queues flows are hashed. (queues; default: 1024; at least 1 and at most 65536 queues;
+            Linux, net/sched/sch_fq_pie.c)
+        quantum: How much a queue may send in a round. (packets; default: 1514 B, or the link's typical packet if
+            that is longer; at least 64; Linux, net/sched/sch_fq_pie.c: the MTU, 1514 bytes)
+        limit: Most that all queues together hold, not counting the packet in transmission. (packets; default:
+            10240; at least 1 and at most 16777216; Linux, net/sched/sch_fq_pie.c)
+    """
+
+    name: ClassVar[str] = "fq_pie"
+
+    _: KW_ONLY
+    target: str = "15 ms"
+    t_update: str = "15 ms"
+    alpha: float = 0.125
+    beta: float = 1.25
+    max_burst: str = "150 ms"
+    long_delay: str | None = None
+    action: Literal["drop", "mark"] = "drop"
+    mark_th: float = 0.1
+    derandomise: bool = True
+    mode: Literal["packet", "byte"] = "packet"
+    max_packet: int | str | None = None
+    law: Literal["rfc8033", "linux"] = "rfc8033"
+    flows: int = 1024
+    quantum: int | str | None = None
+    limit: int | str = 10240
+
+
+@dataclass(frozen=True)
 class DualPi2:
     """DualPI2
 
@@ -1440,6 +1627,70 @@ class L4sStep:
 
 
 @dataclass(frozen=True)
+class Cake:
+    """CAKE
+
+    Common Applications Kept Enhanced: a shaper without a burst, tins by DSCP, in each a queue for every flow found by
+    a hash that hardly collides, shares between hosts before those between flows, COBALT in each queue, and a filter
+    of acknowledgements.
+
+    Source: Hoeiland-Joergensen, Taht & Morton 2018, Piece of CAKE; Linux, net/sched/sch_cake.c
+
+    Rules: memlimit and mtu are in bytes; overhead is a whole number
+
+    Attributes:
+        bandwidth: The rate that it shapes to: somewhat less than that of the slowest link behind it. (default:
+            unlimited: it does not shape; at least 8 bit/s; tc-cake(8))
+        diffserv: Into which tins traffic goes by its DSCP, which is the class of its flow. (default: diffserv3;
+            tc-cake(8))
+        flowmode: Between whom the link is shared. (default: triple_isolate; tc-cake(8))
+        rtt: A round trip that most flows stay below: how long a queue must be late before the first signal.
+            (default: 100 ms; at least 0.000001 and at most 3600 s; tc-cake(8))
+        target: The wait that a standing queue may have, or one and a half times what the longest packet takes if
+            that is more. (default: rtt/20, 1 us at least; at least 0.000001 and at most 3600 s; iproute2,
+            tc/q_cake.c)
+        ack_filter: What becomes of acknowledgements that a later one makes redundant while they wait. (default:
+            disabled; tc-cake(8))
+        overhead: Whole bytes that the link adds to each packet, or takes off if negative, for the shaper and for
+            shares. (bytes; default: 0.0; at least -64 and at most 256 bytes; tc-cake(8))
+        mpu: The least that a packet counts with its overhead. (bytes; default: 0; at least 0 and at most 256
+            bytes; tc-cake(8))
+        atm: How the link frames packets with their overhead. (default: noatm; tc-cake(8))
+        ingress: Count dropped packets too, for a shaper behind the slow link: what arrives has used that link
+            already. (default: false; tc-cake(8))
+        wash: Clear the class of packets, once their tin is chosen. (default: false; tc-cake(8))
+        memlimit: Most bytes that all queues together hold, not counting the packet in transmission. (packets;
+            default: 4 bandwidth·rtt, at least 4 MiB, at most 10,240 mtu; if unlimited that; at least 1; Linux,
+            net/sched/sch_cake.c)
+        limit: Most that all queues together hold, beside memlimit. (packets; default: that of memlimit; at least
+            1; Sluicegate)
+        mtu: The longest packet of the link, with its link header. (packets; default: 1514 B, or the link's
+            typical packet if that is longer; at least 64 and at most 65536; Linux: the device's MTU and link
+            header)
+    """
+
+    name: ClassVar[str] = "cake"
+
+    _: KW_ONLY
+    bandwidth: str | None = None
+    diffserv: Literal["besteffort", "precedence", "diffserv8", "diffserv4", "diffserv3"] = "diffserv3"
+    flowmode: Literal[
+        "flowblind", "srchost", "dsthost", "hosts", "flows", "dual_srchost", "dual_dsthost", "triple_isolate"
+    ] = "triple_isolate"
+    rtt: str = "100 ms"
+    target: str | None = None
+    ack_filter: Literal["disabled", "enabled", "aggressive"] = "disabled"
+    overhead: float = 0.0
+    mpu: int = 0
+    atm: Literal["noatm", "atm", "ptm"] = "noatm"
+    ingress: bool = False
+    wash: bool = False
+    memlimit: int | str | None = None
+    limit: int | str | None = None
+    mtu: int | str | None = None
+
+
+@dataclass(frozen=True)
 class Priority:
     """Strict priority
 
@@ -1514,6 +1765,7 @@ Discipline: TypeAlias = (
     | Afd
     | Rio
     | RioPs
+    | Gred
     | Ared
     | Blue
     | Rem
@@ -1524,11 +1776,14 @@ Discipline: TypeAlias = (
     | RedPd
     | Csfq
     | Fq
+    | FqLinux
     | Sfq
     | Codel
     | FqCodel
+    | FqPie
     | DualPi2
     | L4sStep
+    | Cake
     | Priority
     | Drr
 )
@@ -1638,10 +1893,12 @@ class Tcp:
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
-        class_: The class of traffic that they are, for queues with classes. (default: 0; at least 0 and at most
-            255; RED 1993, Sec. XII)
+        class_: The class of traffic that they are, for queues with classes; for `cake` their DSCP. (default: 0;
+            at least 0 and at most 255; RED 1993, Sec. XII)
         priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
             0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
+        host: The number of the host that they come from, for queues that are fair to hosts; the far end of each
+            is its own. (default: each has a host of its own; at least 0 and below 4294967295; Sluicegate)
         direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
             forward; RED 1993, Sec. VIII: two-way traffic)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
@@ -1706,6 +1963,7 @@ class Tcp:
     stop: str | None = None
     class_: int = 0
     priority: int = 0
+    host: int | None = None
     direction: Literal["forward", "reverse"] = "forward"
     path: Sequence[str] | None = None
     return_path: Sequence[str] | None = None
@@ -1814,10 +2072,12 @@ class Telnet:
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
-        class_: The class of traffic that they are, for queues with classes. (default: 0; at least 0 and at most
-            255; RED 1993, Sec. XII)
+        class_: The class of traffic that they are, for queues with classes; for `cake` their DSCP. (default: 0;
+            at least 0 and at most 255; RED 1993, Sec. XII)
         priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
             0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
+        host: The number of the host that they come from, for queues that are fair to hosts; the far end of each
+            is its own. (default: each has a host of its own; at least 0 and below 4294967295; Sluicegate)
         direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
             forward; RED 1993, Sec. VIII: two-way traffic)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
@@ -1889,6 +2149,7 @@ class Telnet:
     stop: str | None = None
     class_: int = 0
     priority: int = 0
+    host: int | None = None
     direction: Literal["forward", "reverse"] = "forward"
     path: Sequence[str] | None = None
     return_path: Sequence[str] | None = None
@@ -2002,10 +2263,12 @@ class Http:
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
-        class_: The class of traffic that they are, for queues with classes. (default: 0; at least 0 and at most
-            255; RED 1993, Sec. XII)
+        class_: The class of traffic that they are, for queues with classes; for `cake` their DSCP. (default: 0;
+            at least 0 and at most 255; RED 1993, Sec. XII)
         priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
             0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
+        host: The number of the host that they come from, for queues that are fair to hosts; the far end of each
+            is its own. (default: each has a host of its own; at least 0 and below 4294967295; Sluicegate)
         direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
             forward; RED 1993, Sec. VIII: two-way traffic)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
@@ -2079,6 +2342,7 @@ class Http:
     stop: str | None = None
     class_: int = 0
     priority: int = 0
+    host: int | None = None
     direction: Literal["forward", "reverse"] = "forward"
     path: Sequence[str] | None = None
     return_path: Sequence[str] | None = None
@@ -2191,10 +2455,12 @@ class Connections:
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
-        class_: The class of traffic that they are, for queues with classes. (default: 0; at least 0 and at most
-            255; RED 1993, Sec. XII)
+        class_: The class of traffic that they are, for queues with classes; for `cake` their DSCP. (default: 0;
+            at least 0 and at most 255; RED 1993, Sec. XII)
         priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
             0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
+        host: The number of the host that they come from, for queues that are fair to hosts; the far end of each
+            is its own. (default: each has a host of its own; at least 0 and below 4294967295; Sluicegate)
         direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
             forward; RED 1993, Sec. VIII: two-way traffic)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
@@ -2267,6 +2533,7 @@ class Connections:
     stop: str | None = None
     class_: int = 0
     priority: int = 0
+    host: int | None = None
     direction: Literal["forward", "reverse"] = "forward"
     path: Sequence[str] | None = None
     return_path: Sequence[str] | None = None
@@ -2302,10 +2569,12 @@ class Udp:
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
-        class_: The class of traffic that they are, for queues with classes. (default: 0; at least 0 and at most
-            255; RED 1993, Sec. XII)
+        class_: The class of traffic that they are, for queues with classes; for `cake` their DSCP. (default: 0;
+            at least 0 and at most 255; RED 1993, Sec. XII)
         priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
             0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
+        host: The number of the host that they come from, for queues that are fair to hosts; the far end of each
+            is its own. (default: each has a host of its own; at least 0 and below 4294967295; Sluicegate)
         direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
             forward; RED 1993, Sec. VIII: two-way traffic)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
@@ -2340,6 +2609,7 @@ class Udp:
     stop: str | None = None
     class_: int = 0
     priority: int = 0
+    host: int | None = None
     direction: Literal["forward", "reverse"] = "forward"
     path: Sequence[str] | None = None
     return_path: Sequence[str] | None = None
@@ -2374,10 +2644,12 @@ class Poisson:
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
-        class_: The class of traffic that they are, for queues with classes. (default: 0; at least 0 and at most
-            255; RED 1993, Sec. XII)
+        class_: The class of traffic that they are, for queues with classes; for `cake` their DSCP. (default: 0;
+            at least 0 and at most 255; RED 1993, Sec. XII)
         priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
             0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
+        host: The number of the host that they come from, for queues that are fair to hosts; the far end of each
+            is its own. (default: each has a host of its own; at least 0 and below 4294967295; Sluicegate)
         direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
             forward; RED 1993, Sec. VIII: two-way traffic)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
@@ -2412,6 +2684,7 @@ class Poisson:
     stop: str | None = None
     class_: int = 0
     priority: int = 0
+    host: int | None = None
     direction: Literal["forward", "reverse"] = "forward"
     path: Sequence[str] | None = None
     return_path: Sequence[str] | None = None
@@ -2455,10 +2728,12 @@ class OnOff:
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
         stop: When they stop sending. (default: at the end of the run; Sluicegate)
-        class_: The class of traffic that they are, for queues with classes. (default: 0; at least 0 and at most
-            255; RED 1993, Sec. XII)
+        class_: The class of traffic that they are, for queues with classes; for `cake` their DSCP. (default: 0;
+            at least 0 and at most 255; RED 1993, Sec. XII)
         priority: How much their packets may be spared, for queues with drop preference: 0 is essential. (default:
             0; at least 0 and at most 255; RED 1993, Sec. I: essential and optional packets)
+        host: The number of the host that they come from, for queues that are fair to hosts; the far end of each
+            is its own. (default: each has a host of its own; at least 0 and below 4294967295; Sluicegate)
         direction: Which way the data crosses a dumbbell; with a flow in reverse the network is two-way. (default:
             forward; RED 1993, Sec. VIII: two-way traffic)
         path: The links that the data crosses, in a network of `[[network.links]]`. (default: the dumbbell's
@@ -2496,6 +2771,7 @@ class OnOff:
     stop: str | None = None
     class_: int = 0
     priority: int = 0
+    host: int | None = None
     direction: Literal["forward", "reverse"] = "forward"
     path: Sequence[str] | None = None
     return_path: Sequence[str] | None = None
