@@ -38,7 +38,7 @@
 //! | super-packets of segmentation offload are split (`split-gso`) | not built | packets are as they are on the wire |
 //! | `nat`, marks of the firewall (`fwmark`) and filters choose hosts, flow or tin | not built | there are no addresses to be translated and no firewall |
 //! | keywords for links (`ethernet`, `docsis`, `pppoe-ptm` …), and `raw` for lengths with the link's header | `overhead`, `mpu` and `atm` | tc-cake(8) gives the keywords as these three. Packets have no link header here, as with `overhead` in Linux |
-//! | a packet shorter than a negative `overhead` | has length 0, or `mpu` | in Linux its 32 bits wrap, and the link stands still for a while |
+//! | a packet shorter than a negative `overhead` | has length 0, or `mpu` | in Linux 6.18 its 32 bits wrap, and the link stands still for a while; some later trees do as we do |
 //! | keywords for round trips (`lan`, `internet` …) | `rtt`, and `target` = rtt/20 | so in tc, but for `interplanetary`, which it takes for 1000 s and a target of 50 s |
 //! | ECN is always on in Linux | so; there is no parameter for it, and BLUE drops what could be marked | tc-cake(8) has none. BLUE acts against flows that do not respond |
 //! | the DSCP | the class of the flow, read as a code point; above 63 best effort | one mechanism for classes of traffic. Captures replayed are best effort, as their flows have no class |
@@ -53,7 +53,10 @@
 //! | hashes of 32 bits by the flow dissector, the same for all three | of 32 bits by SipHash, with a key of its own for flows, sources and destinations, drawn from the queue's own stream | repeatable, and closed to chosen ids |
 //! | times of 64 bits, intervals of 32 bits | all of 64 bits | in Linux intervals above 4.29 s wrap |
 //! | 4 bandwidth·rtt of `memlimit` in 32 bits | without a bound | more than 10,240 full packets are not held anyway |
-//! | a tin that is not used any more loses its packets, and keeps its queues' state | it loses its state too; with another `bandwidth` time_next stays | a change while in use |
+//! | a tin that is not used any more loses its packets, and keeps its queues' state | it loses its state too | a change while in use |
+//! | a smaller limit holds from the next arrival on, and what it drops counts for BLUE | it holds at once, and COBALT hears nothing of it | `limit` means the same in every discipline here |
+//! | `tc -s` counts flows that decay among the sparse ones | `sparse_flows` does not | they have nothing to send |
+//! | both directions of a connection have one hash, and so one queue where one link carries both | each has its own | a simulated link carries one direction |
 //! | tins count their deficits in 32 bits, shaped or not | only when unlimited | nobody looks at them when shaped, and in Linux they overflow after 2 GB |
 
 use crate::longest::{LazyLongest, Tie};
@@ -217,7 +220,7 @@ impl<P: Packet> Cake<P> {
         self.limits = self.params.limits();
         self.framing = Framing { overhead: overhead as i64, mpu, atm };
         self.shaper.byte_time = ByteTime::at(self.params.rate());
-        self.cur_tin = 0;
+        self.cur_tin = if self.cur_tin < shares.len() { self.cur_tin } else { 0 };
         self.tins.resize_with(shares.len(), Tin::new);
         self.tins.iter_mut().zip(shares).for_each(|(tin, share)| tin.tune(share, mtu.amount(), target, rtt));
     }

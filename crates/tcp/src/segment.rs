@@ -39,7 +39,7 @@ impl Flags {
     /// Those that tell of congestion, as bits: acknowledgements that differ in them tell different things.
     #[must_use]
     pub fn echo(self) -> u8 {
-        self.0 & Flags::ECE.with(Flags::CWR).with(Flags::BETWEEN).0
+        self.0 & Flags::ECE.with(Flags::CWR).0
     }
 
     /// Both sets.

@@ -222,7 +222,7 @@ impl Packet for QueuedPacket {
     fn ack(&self) -> Option<Ack> {
         self.flags.has(Flags::ACK).then(|| Ack {
             number: self.ack,
-            bare: !self.data && !self.flags.has_any(Flags::SYN.with(Flags::FIN)),
+            bare: !self.data && !self.flags.has_any(Flags::SYN.with(Flags::FIN).with(Flags::BETWEEN)),
             sacks: self.sacks,
             echo: self.flags.echo(),
         })
