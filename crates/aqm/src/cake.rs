@@ -17,10 +17,10 @@
 //!     the flow:  the first of decaying, once; of new; of old
 //!         deficit ≤ 0?  it is bulk if it has packets, deficit ← deficit + quantum, to the end of old, and on
 //!         it is empty?  to the end of decaying until its COBALT is at rest, and on
-//!         COBALT drops its first packet, and it is not the last?  the next one
+//!         COBALT drops its first packet, and it is not the last?  the next one (ingress: the drop is charged, and on)
 //!     time_next ← time_next + adjusted_len/bandwidth;   deficit ← deficit − adjusted_len
 //! quantum:   bandwidth of the tin/4096, 300 to 1514 bytes, over the bulk flows of the flow's busier host
-//! COBALT:    sojourn > target, 4 mtu/bandwidth?  late; when it becomes so, drop_next ← now + interval/√count
+//! COBALT:    sojourn > target, 4 mtu/bandwidth (ingress: and 2 for each bulk flow)?  late; when it becomes so, drop_next ← now + interval/√count
 //!     count > 0 and now ≥ drop_next, late:  mark or drop, count ← count + 1, drop_next ← drop_next + interval/√count
 //!                              not late:  count ← count − 1, drop_next alike, until it lies ahead
 //!     with probability p_drop:  drop
@@ -39,7 +39,7 @@
 //! | `nat`, marks of the firewall (`fwmark`) and filters choose hosts, flow or tin | not built | there are no addresses to be translated and no firewall |
 //! | keywords for links (`ethernet`, `docsis`, `pppoe-ptm` …), and `raw` for lengths with the link's header | `overhead`, `mpu` and `atm` | tc-cake(8) gives the keywords as these three. Packets have no link header here, as with `overhead` in Linux |
 //! | a packet shorter than a negative `overhead` | has length 0, or `mpu` | in Linux 6.18 its 32 bits wrap, and the link stands still for a while; some later trees do as we do |
-//! | keywords for round trips (`lan`, `internet` …) | `rtt`, and `target` = rtt/20 | so in tc, but for `interplanetary`, which it takes for 1000 s and a target of 50 s |
+//! | keywords for round trips (`lan`, `internet` …) | `rtt`, and `target` = rtt/20 | so in tc |
 //! | ECN is always on in Linux | so; there is no parameter for it, and BLUE drops what could be marked | tc-cake(8) has none. BLUE acts against flows that do not respond |
 //! | the DSCP | the class of the flow, read as a code point; above 63 best effort | one mechanism for classes of traffic. Captures replayed are best effort, as their flows have no class |
 //! | `wash` clears the DSCP | class 0, for queues after this one | the class is all that there is of it |
@@ -54,10 +54,10 @@
 //! | times of 64 bits, intervals of 32 bits | all of 64 bits | in Linux intervals above 4.29 s wrap |
 //! | 4 bandwidth·rtt of `memlimit` in 32 bits | without a bound | more than 10,240 full packets are not held anyway |
 //! | a tin that is not used any more loses its packets, and keeps its queues' state | it loses its state too | a change while in use |
-//! | a smaller limit holds from the next arrival on, and what it drops counts for BLUE | it holds at once, and COBALT hears nothing of it | `limit` means the same in every discipline here |
+//! | a smaller limit holds from the next arrival on, and what it drops counts for BLUE | it holds at once, and neither COBALT nor the shaper hears of it | `limit` means the same in every discipline here |
 //! | `tc -s` counts flows that decay among the sparse ones | `sparse_flows` does not | they have nothing to send |
 //! | both directions of a connection have one hash, and so one queue where one link carries both | each has its own | a simulated link carries one direction |
-//! | tins count their deficits in 32 bits, shaped or not | only when unlimited | nobody looks at them when shaped, and in Linux they overflow after 2 GB |
+//! | tins count their deficits in 32 bits, shaped or not | only when unlimited | nobody looks at them when shaped; in Linux they overflow after 2 GB, and a shaper that is switched off in use leaves tins in debt |
 
 use crate::longest::{LazyLongest, Tie};
 use crate::prelude::*;
@@ -220,7 +220,8 @@ impl<P: Packet> Cake<P> {
         self.limits = self.params.limits();
         self.framing = Framing { overhead: overhead as i64, mpu, atm };
         self.shaper.byte_time = ByteTime::at(self.params.rate());
-        self.cur_tin = if self.cur_tin < shares.len() { self.cur_tin } else { 0 };
+        // Where there are fewer than eight, the kernel clears the others, and the last of them is followed by the first.
+        self.cur_tin = if shares.len() == 8 { self.cur_tin } else { 0 };
         self.tins.resize_with(shares.len(), Tin::new);
         self.tins.iter_mut().zip(shares).for_each(|(tin, share)| tin.tune(share, mtu.amount(), target, rtt));
     }

@@ -27,7 +27,8 @@ pub(super) struct Cobalt {
     pub(super) rec_inv_sqrt: u32,
     /// When the next signal is due; of a queue with count 0, until when it counts as active.
     pub(super) drop_next: Time,
-    blue_timer: Time,
+    /// When BLUE's probability last moved, if ever.
+    blue_timer: Option<Time>,
     /// BLUE's probability in units of 2⁻³².
     pub(super) p_drop: u32,
     pub(super) dropping: bool,
@@ -87,11 +88,15 @@ impl Cobalt {
         self.count > 0 && now >= self.drop_next
     }
 
+    fn blue_may_move(&self, params: &CobaltParams, now: Time) -> bool {
+        self.blue_timer.is_none_or(|moved| now.since(moved) > params.target)
+    }
+
     /// The queue has lost a packet for want of room.
     pub fn queue_full(&mut self, params: &CobaltParams, now: Time) {
-        if now.since(self.blue_timer) > params.target {
+        if self.blue_may_move(params, now) {
             self.p_drop = self.p_drop.saturating_add(P_INC);
-            self.blue_timer = now;
+            self.blue_timer = Some(now);
         }
         self.dropping = true;
         self.drop_next = now;
@@ -100,9 +105,9 @@ impl Cobalt {
 
     /// The queue was to send, and is empty. True when nothing is left to decay.
     pub fn queue_empty(&mut self, params: &CobaltParams, now: Time) -> bool {
-        if self.p_drop > 0 && now.since(self.blue_timer) > params.target {
+        if self.p_drop > 0 && self.blue_may_move(params, now) {
             self.p_drop = self.p_drop.saturating_sub(P_DEC);
-            self.blue_timer = now;
+            self.blue_timer = Some(now);
         }
         self.dropping = false;
         if self.is_due(now) {

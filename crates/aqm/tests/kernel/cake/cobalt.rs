@@ -40,6 +40,9 @@ pub(super) struct Cobalt {
     dropping: bool,
 }
 
+/// For how long the kernel has been up, in nanoseconds, as its clock begins with it: BLUE's timer has never been set.
+const BOOTED: i64 = 1 << 45;
+
 impl Cobalt {
     fn follow_count(&mut self) {
         if self.count < 16 {
@@ -58,10 +61,10 @@ impl Cobalt {
     }
 
     pub fn full(&mut self, params: &CobaltParams, now: i64) {
-        if (now - self.blue_timer) as u64 > params.target {
+        if (now + BOOTED - self.blue_timer) as u64 > params.target {
             let raised = self.p_drop.wrapping_add(0x0100_0000);
             self.p_drop = if raised < 0x0100_0000 { u32::MAX } else { raised };
-            self.blue_timer = now;
+            self.blue_timer = now + BOOTED;
         }
         (self.dropping, self.drop_next) = (true, now);
         if self.count == 0 {
@@ -70,9 +73,9 @@ impl Cobalt {
     }
 
     pub fn empty(&mut self, params: &CobaltParams, now: i64) {
-        if self.p_drop != 0 && (now - self.blue_timer) as u64 > params.target {
+        if self.p_drop != 0 && (now + BOOTED - self.blue_timer) as u64 > params.target {
             self.p_drop = self.p_drop.saturating_sub(0x0010_0000);
-            self.blue_timer = now;
+            self.blue_timer = now + BOOTED;
         }
         self.dropping = false;
         if self.count != 0 && now - self.drop_next >= 0 {
