@@ -140,8 +140,6 @@ def test_a_scenario_is_valid_and_has_its_groups(id_: str) -> None:
     names = {*flows, LINKS}
     assert {number.of for number in SCENARIOS[id_].matters} <= names
     assert {*SCENARIOS[id_].shown} <= names
-    if not SCENARIOS[id_].runs:
-        return
     for each in resolved(id_):
         kinds = [f"{one['kind']} {one['count']}" for one in each["flows"]]
         assert ", ".join(kinds) == GROUPS[id_]
@@ -203,19 +201,10 @@ def test_the_load_and_the_capacity_vary_in_phases() -> None:
     assert fast["queue"]["classes"][1]["limit"] == 833
 
 
-def test_ledbat_is_used_as_soon_as_the_hosts_know_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    scenario, declared = SCENARIOS["less-than-best-effort"], suite._declarations()
-    others = [each for each in declared["algorithms"] if each["name"] != "ledbat"]
-    monkeypatch.setattr(suite, "_declarations", lambda: declared | {"algorithms": others})
-    assert not scenario.runs
-    assert report.lacks(SUITE).rows[0][0] == "5.4 Less-than-best-effort sender"
-    with pytest.raises(sg.ScenarioError, match=r"5\.4: the hosts lack what it needs"):
-        planned("red", only=["5.4"])
-    monkeypatch.setattr(suite, "_declarations", lambda: declared | {"algorithms": [*others, {"name": "ledbat"}]})
-    assert scenario.runs
-    assert report.lacks(SUITE).rows == SUITE.lacks
-    [experiment] = scenario.experiments(choices("red"), TINY).values()
-    assert 'algorithm = "ledbat"' in experiment.text
+def test_ledbats_delays_hold_no_waiting_acknowledgements() -> None:
+    [resolved_] = resolved("less-than-best-effort")
+    ledbat = resolved_["flows"][1]
+    assert [ledbat[key] for key in ("algorithm", "ledbat_target", "delayed_ack")] == ["ledbat", "5 ms", "0 s"]
 
 
 def test_disciplines_get_the_links_values_and_keep_their_own() -> None:
@@ -233,6 +222,9 @@ def test_disciplines_that_can_mark_do_so_for_ecn_alone() -> None:
     [ecn], [plain] = resolved("ecn"), resolved("medium")
     assert (ecn["queue"]["action"], plain["queue"]["action"]) == ("mark", "drop")
     assert ecn["flows"][0]["ecn"] is True
+    words = {name: suite.marks(name) for name in ("cake", "decbit", "fq_linux", "codel", "red", "drop_tail")}
+    assert [*words.values()] == ["always", "always", "when told by ce_threshold", "when told by ecn or ce_threshold",
+                                 "when told by action", "never"]  # fmt: skip
 
 
 # Ties ---------------------------------------------------------------------------------------------------------------
@@ -283,7 +275,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Evaluation, Path]:
 def test_all_scenarios_give_what_matters_in_them() -> None:
     """Drop Tail alone, without a report; a page takes longer than these runs to load."""
     done = sg.evaluate("drop_tail", settings=Settings((1,), 12, 3, 0.1), alone=True)
-    assert done.scenarios == tuple(each for each in SUITE.scenarios if each.runs)
+    assert done.scenarios == SUITE.scenarios
     for scenario in done.scenarios:
         for number in scenario.matters:
             values = done.values(scenario, number, "drop_tail")
@@ -394,6 +386,23 @@ def test_a_class_is_evaluated() -> None:
     assert own.runs.select(drop).equals(rust.runs.select(drop)), "with the limit of the suite"
 
 
+def test_what_a_number_cannot_tell_is_a_tie() -> None:
+    """0.1 % of a value, or a bin of the histogram that a percentile is read from, before propagation is taken off."""
+    goodput, delay = metrics.METRICS["goodput_bps"], metrics.METRICS["delay_p99_ns"]
+    assert goodput.grain(1e7, of_link=False) == 1e4
+    assert delay.grain(14e6, of_link=False) == 64e6 / 128
+    assert delay.grain(64e6, of_link=True) == 64e6 / 128
+    places = made_up(red=(10.0, 10.1), choke=(10.001, 10.101), pie=(10.1, 10.2)).places(
+        SCENARIOS["friendly"], Number("link", "delay_mean_ns")
+    )
+    assert [place.tied for place in places.values()] == [True, True, False]
+
+
+def test_ratios_have_a_geometric_mean() -> None:
+    assert metrics.METRICS["over_first"].mean([2.0, 0.5]) == pytest.approx(1)
+    assert metrics.METRICS["goodput_bps"].mean([2.0, 0.5]) == 1.25
+
+
 # What is asked ------------------------------------------------------------------------------------------------------
 
 
@@ -420,6 +429,8 @@ def test_scenarios_are_meant_by_id_and_section() -> None:
         ((), {}, sg.ScenarioError, 'name at least one, such as choke or my.py:MyAqm, or "all"'),
         ("chok", {}, sg.ScenarioError, 'discipline "chok": .*did you mean "choke"'),
         ("red:min_ht=4", {}, sg.ScenarioError, 'did you mean "min_th"'),
+        ("all,red", {}, sg.ScenarioError, "all stands alone: leave red out"),
+        ("mine.rs:Mine", {}, sg.ScenarioError, r"built in and evaluated by its name: see docs/rust-discipline\.md"),
         ("drr", {}, sg.ScenarioError, 'discipline "drr": holds classes of traffic'),
         ("red", {"suite": "rfc7982"}, UnknownName, 'did you mean "rfc7928"'),
         ("red", {"only": ["mid"]}, UnknownName, 'did you mean "mild"'),

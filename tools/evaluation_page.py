@@ -27,6 +27,7 @@ def lines(folder: Path) -> Iterator[str]:
         f"first {of.warmup_s:g} s not measured. [Evaluating](evaluate.md) says what is run and how to read it.\n"
     )
     yield f"{report.LEGEND}\n"
+    yield "Of the numbers that tell disciplines apart, in which less than half of them are tied:\n"
     rows = ((label, str(tied), str(all_)) for label, (tied, all_) in report.counts(done).items())
     yield from table(Table(("Discipline", "Best or tied", "Of"), tuple(rows), 2))
     for section, words in done.suite.sections.items():
@@ -34,7 +35,14 @@ def lines(folder: Path) -> Iterator[str]:
         scenarios = [each for each in done.scenarios if each.section.split(".")[0] == section]
         yield from table(report.glance(done, scenarios, across=False))
     yield "\n## What each discipline needs\n"
+    yield f"{report.NEEDS}\n"
     yield from table(report.needs(done))
+    yield "\n## The RFC's list beside the suite's\n"
+    yield from table(report.listed(done.suite))
+    yield "\n## What the RFC leaves open\n"
+    yield from table(Table(("What", "The RFC", "Here", "Why"), done.suite.choices))
+    yield "\n## What is not measured\n"
+    yield from table(report.lacks(done.suite))
 
 
 def table(of: Table) -> Iterator[str]:

@@ -94,6 +94,7 @@ discipline! {
     // Each flow has a queue of its own.
     proportional(),
     remembers(Queued, "1024 queues for each tin"),
+    marks(always),
 
     /// Parameters of [`Cake`].
     pub struct CakeParams {

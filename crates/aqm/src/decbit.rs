@@ -45,6 +45,7 @@ discipline! {
     // The average reaches back a cycle, which may be one burst: RED 1993, Sec. IX.
     proportional(),
     remembers(None, "marks in headers"),
+    marks(always),
 
     /// Parameters of [`Decbit`].
     pub struct DecbitParams {

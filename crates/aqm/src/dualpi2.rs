@@ -112,6 +112,7 @@ discipline! {
     // The queues have probabilities of their own.
     proportional(),
     remembers(None, "two queues"),
+    marks(always),
 
     /// Parameters of [`DualPi2`].
     pub struct DualPi2Params {

@@ -53,6 +53,7 @@ discipline! {
     // The queue of the moment decides.
     proportional(),
     remembers(None, "a time in each packet"),
+    marks(always),
 
     /// Parameters of [`L4sStep`].
     pub struct L4sStepParams {

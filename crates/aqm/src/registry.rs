@@ -31,13 +31,16 @@ pub struct Entry {
     pub memory: Memory,
     /// What that is, in words; "" where the kind says all.
     pub remembers: &'static str,
+    /// "always" where it marks without being told; "" where a parameter tells it to, or it never does.
+    pub marks: &'static str,
 }
 
 /// Declares a discipline: its names, why it drops packets, what it remembers of flows, and its parameters as
 /// [`params!`](sluicegate_base::params!) does.
 ///
 /// `tc` is the matching line for Linux; leave it out where there is none. `proportional` says which drops fall on flows in
-/// proportion to what they send, as RED 1993, Sec. X assumes: `Early` and `Forced` where nothing is said.
+/// proportion to what they send, as RED 1993, Sec. X assumes: `Early` and `Forced` where nothing is said. `marks(always)`
+/// belongs to one that marks without being told.
 macro_rules! discipline {
     (
         $Type:ident: $name:literal, $title:literal,
@@ -46,6 +49,7 @@ macro_rules! discipline {
         drops($($reason:ident),+),
         $(proportional($($proportional:ident),*),)?
         remembers($memory:ident $(, $remembers:literal)?),
+        $(marks($marks:ident),)?
         $(#[doc = $about:literal])+
         pub struct $Params:ident $fields:tt
         $(rules $rules:tt)?
@@ -77,6 +81,7 @@ macro_rules! discipline {
                     proportional: crate::registry::discipline!(@proportional $(($($proportional),*))?),
                     memory: crate::Memory::$memory,
                     remembers: concat!($($remembers)?),
+                    marks: concat!($(stringify!($marks))?),
                 }
             }
         }

@@ -28,6 +28,7 @@ discipline! {
     // The queue that a burst finds is mostly its own.
     proportional(),
     remembers(None, "marks in headers"),
+    marks(always),
 
     /// Parameters of [`UtLt`].
     pub struct UtLtParams {

@@ -92,6 +92,7 @@ pub fn declarations() -> Json {
             json["drop_reasons"] = entry.reasons.iter().map(|reason| reason.word()).collect();
             json["memory"] = entry.memory.word().into();
             json["remembers"] = entry.remembers.into();
+            json["marks"] = entry.marks.into();
             json
         })
         .collect();

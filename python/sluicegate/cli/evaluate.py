@@ -52,13 +52,12 @@ def evaluate(
     from ..reproduce import UnknownName
 
     if listed:
-        if disciplines or only or quick or alone or seeds is not None:
+        if disciplines or only or quick or alone or seeds is not None or out is not None:
             raise Refusal("--list runs nothing: leave disciplines and other options out")
-        rows = [[each.section, each.id, each.title if each.runs else f"{each.title} (not run: no {each.needs})",
-                 "; ".join(number.text for number in each.matters)]
-                for each in SUITES[suite].scenarios] if suite in SUITES else []  # fmt: skip
-        if not rows:
-            raise Refusal(f"no such suite: {suite} (known: {', '.join(SUITES)})")
+        if suite not in SUITES:
+            raise Refusal(str(UnknownName("suite", suite, list(SUITES))))
+        rows = [[each.section, each.id, each.title, "; ".join(number.text for number in each.matters)]
+                for each in SUITES[suite].scenarios]  # fmt: skip
         print_table(["section", "scenario", "title", "what matters"], rows, whole=True)
         return
     if not disciplines:
@@ -67,15 +66,18 @@ def evaluate(
     names = ",".join(disciplines)
     try:
         _, scenarios, settings, given, _ = planned(names, suite, quick, alone, seeds, only or ())
-        if not quiet:
-            runs, seconds = estimate(scenarios, settings, given, jobs)
-            where = "the cluster" if cluster else f"{jobs or cores()} cores"
-            about = duration(max(1.0, seconds))
-            kept = f"those kept in {out} are not run again"
-            print(f"{runs} runs of {settings.duration_s:g} s, about {about} on {where}; {kept}", flush=True)
+
+        def begin() -> None:
+            if not quiet:
+                runs, seconds = estimate(scenarios, settings, given, jobs)
+                where = "the cluster" if cluster else f"{jobs or cores()} cores"
+                about = duration(max(1.0, round(seconds)))
+                kept = f"those kept in {out} are not run again"
+                print(f"{runs} runs of {settings.duration_s:g} s, about {about} on {where}; {kept}", flush=True)
+
         with many_runs(quiet, out, jobs, cluster) as progress:
             done = run(names, suite=suite, out=out, quick=quick, alone=alone, seeds=seeds, only=only or (), jobs=jobs,
-                       cluster=cluster, progress=progress)  # fmt: skip
+                       cluster=cluster, progress=progress, begin=begin)  # fmt: skip
     except UnknownName as error:
         raise Refusal(str(error)) from None
     if not quiet:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from .. import _core
-from ..experiments.disciplines import Choice, Listed, choices, known
+from ..experiments.disciplines import Choice, Listed, choices
 from ..experiments.engine import Progress, Store, Tables, check_workers, cores, run_experiments, seed_numbers
 from ..io import check_writable
 from ..reproduce import Settings, UnknownName
@@ -22,7 +22,7 @@ from .metrics import METRICS
 from .outcome import KEYS, Evaluation
 from .report import write
 from .rfc7928 import SUITE
-from .suite import LINKS, Scenario, Suite, declared
+from .suite import LINKS, Scenario, Suite, declared, every
 
 __all__ = ["SUITES", "Evaluation", "estimate", "evaluate", "planned", "read"]
 
@@ -30,7 +30,7 @@ SUITES = {SUITE.name: SUITE}
 REFERENCES = ("drop_tail", "fq_codel")
 """Run beside a person's disciplines."""
 
-PACE = 1e6
+PACE = 3e6
 """Packets that a core simulates in a second, about; a discipline in Python takes five times as long."""
 
 
@@ -48,15 +48,17 @@ def evaluate(
     cluster: str | None = None,
     progress: Progress | None = None,
     settings: Settings | None = None,
+    begin: Callable[[], None] | None = None,
 ) -> Evaluation:
     """Run a suite on disciplines.
 
     `disciplines`: a text, objects, classes or factories of one's own, as for `compare`; or "all", every one of the
     registry that needs no classes. `alone`: without `drop_tail` and `fq_codel` beside them. `quick`: fewer seeds and
     shorter runs. `seeds`: how many, counted from 1, or the seeds. `only`: scenarios by id, section or the beginning of
-    one, such as "8"; the report is then report-<these>.html. `settings`: take these, whatever `quick` says. `jobs`,
-    `executor`, `cluster` and `progress` as for `compare`. `out`: a folder that keeps each run as it ends, and gets
-    report.html, figures, tables and summary.json in the end; runs that are there are not run again.
+    one, such as "8"; the report is then report-<these>.html. `settings`: take these, whatever `quick` says. `begin` is
+    called once all is checked, before anything runs. `jobs`, `executor`, `cluster` and `progress` as for `compare`.
+    `out`: a folder that keeps each run as it ends, and gets report.html, figures, tables and summary.json in the end;
+    runs that are there are not run again.
 
     Raises `ScenarioError` for no discipline, one that is not known, or one that holds classes; `UnknownName` for a
     suite or scenario; ValueError for less than one seed or job; OSError when `out` cannot be written; and what a
@@ -69,6 +71,8 @@ def evaluate(
     summary = _summary(chosen, scenarios, settings, given, beside)
     wanted = {key: each for scenario in scenarios for key, each in scenario.experiments(given, settings).items()}
     with Store(None if out is None else Path(out)) as store:
+        if begin:
+            begin()
         tables = run_experiments(
             list(wanted.values()), settings.seeds, jobs, executor, progress, store=store, cluster=cluster
         )
@@ -101,14 +105,20 @@ def planned(
     settings = settings or (chosen.quick if quick else chosen.settings)
     if seeds is not None:
         settings = replace(settings, seeds=tuple(seed_numbers(seeds)))
-    scenarios = [each for each in chosen.scenarios if each.runs and (not only or any(meant(each, o) for o in only))]
+    scenarios = [each for each in chosen.scenarios if not only or any(meant(each, name) for name in only)]
     for name in only:
         if not any(meant(each, name) for each in chosen.scenarios):
             raise UnknownName(f"scenario of {suite}", name, [each.id for each in chosen.scenarios])
-    if only and not scenarios:
-        raise _core.ScenarioError(f"{', '.join(only)}: the hosts lack what it needs")
     if disciplines == "all":
-        disciplines = ",".join(name for name in known() if not (declared(name) or {})["container"])
+        disciplines = ",".join(every())
+    elif isinstance(disciplines, str) and "all" in (parts := [part.strip() for part in disciplines.split(",")]):
+        others = ", ".join(part for part in parts if part != "all")
+        raise _core.ScenarioError(f"disciplines: all stands alone: leave {others} out")
+    for name in disciplines.split(",") if isinstance(disciplines, str) else ():
+        if name.partition(":")[0].endswith(".rs"):
+            raise _core.ScenarioError(
+                f'discipline "{name}": one in Rust is built in and evaluated by its name: see docs/rust-discipline.md'
+            )
     if not disciplines:
         raise _core.ScenarioError('disciplines: name at least one, such as choke or my.py:MyAqm, or "all"')
     given = choices(disciplines)

@@ -3,6 +3,7 @@
 | what the RFC says | what we do | why |
 |---|---|---|
 | goodput leaves out what is sent again (Sec. 2.5) | IP bits delivered, less the share of packets that were sent again beyond those dropped; of transfers that end, their bits over the time that they took | the tables count what was sent again and what was dropped, not which bytes came twice |
+| percentiles of delay | from histograms with bins of 1/128 of the delay, propagation included; what differs by less than a bin is called a tie | each flow has one, and keeps few bins |
 | latency of packets (Sec. 2.6) | one-way delay beyond half the base round trip, by flow; for a group the mean over its flows | propagation belongs to the path; what is left is waiting and sending |
 | jitter is the packet-delay variation (Sec. 2.6; RFC 5481) | the 99th percentile less the median; against the least delay it is the 99th percentile itself | the least delay is propagation and sending |
 | global synchronization ratio: which part of the flows loses in a loss event (Sec. 2.4) | mean over samples with a loss of the flows that lose, of those that sent | a sample is a round trip |
@@ -38,13 +39,28 @@ ONE_WAY_NS = 50e6
 @dataclass(frozen=True)
 class Metric:
     """How a column of the metrics is shown: `factor` takes it to `unit`. `best`: the least, the greatest, or what is
-    nearest to 1. `always`: whether it is shown where no number of the overview is of it."""
+    nearest to 1. `always`: whether it is shown where no number of the overview is of it. `binned`: it is read from a
+    histogram whose bins are up to 1/128 of a delay wide."""
 
     label: str
     unit: str
     factor: float
     best: Literal["low", "high", "one"] = "low"
     always: bool = True
+    binned: bool = False
+
+    def mean(self, values: Sequence[float]) -> float:
+        """The mean over seeds; of ratios the geometric one, so that twice and half make 1."""
+        if self.best == "one":
+            return math.exp(math.fsum(math.log(max(value, 1e-6)) for value in values) / len(values))
+        return math.fsum(values) / len(values)
+
+    def grain(self, value: float, of_link: bool) -> float:
+        """Differences below this say nothing: 0.1 % of the value, which nobody would notice, or a bin of the histogram.
+        Delays of flows are read with their propagation, which is taken off afterwards."""
+        if self.binned:
+            return (abs(value) + (0 if of_link else ONE_WAY_NS)) / 128
+        return abs(value) / 1000
 
     def score(self, value: float) -> float:
         """Less is better."""
@@ -57,10 +73,10 @@ METRICS: dict[str, Metric] = {
     "goodput_bps": Metric("goodput", "Mbit/s", 1e-6, "high"),
     "over_first": Metric("goodput over the first's", "", 1.0, "one", always=False),
     "delay_mean_ns": Metric("delay, mean", "ms", 1e-6),
-    "delay_p50_ns": Metric("delay, p50", "ms", 1e-6),
-    "delay_p95_ns": Metric("delay, p95", "ms", 1e-6),
-    "delay_p99_ns": Metric("delay, p99", "ms", 1e-6),
-    "delay_variation_ns": Metric("delay variation", "ms", 1e-6),
+    "delay_p50_ns": Metric("delay, p50", "ms", 1e-6, binned=True),
+    "delay_p95_ns": Metric("delay, p95", "ms", 1e-6, binned=True),
+    "delay_p99_ns": Metric("delay, p99", "ms", 1e-6, binned=True),
+    "delay_variation_ns": Metric("delay variation", "ms", 1e-6, binned=True),
     "loss_ratio": Metric("loss", "%", 100.0),
     "marked_ratio": Metric("marked", "%", 100.0),
     "loss_interval_s": Metric("between loss events", "s", 1.0, "high"),

@@ -13,7 +13,7 @@ import polars as pl
 from ..reproduce import Settings
 from ..stats import difference, interval
 from .metrics import METRICS
-from .suite import Number, Scenario, Suite
+from .suite import LINKS, Number, Scenario, Suite
 
 KEYS = ("scenario", "point", "discipline", "of")
 """The columns that say what a row is of; a run of it has a seed besides."""
@@ -22,7 +22,8 @@ KEYS = ("scenario", "point", "discipline", "of")
 @dataclass(frozen=True)
 class Place:
     """What a discipline came to in a number of the overview: `values`, one for each seed. `tied`: whether it is the
-    best, or the difference to the best, paired by seed, may be luck: its 95 % interval holds zero."""
+    best, or the difference to the best, paired by seed, may be luck: its 95 % interval holds zero; or is less than the
+    number can tell (`Metric.grain`)."""
 
     values: tuple[float, ...]
     best: bool
@@ -82,10 +83,16 @@ class Evaluation:
         if not scores:
             return {}
         best = min(scores, key=lambda label: _mean(scores[label].values()))
+        shown = {
+            label: metric.mean([_mean(found) for found in by_seed.values()])
+            for label, by_seed in values.items()
+            if by_seed
+        }
+        grain = metric.grain(shown[best], number.of == LINKS)
         places = {}
         for label, own in scores.items():
             seeds = sorted(own.keys() & scores[best].keys())
-            tied = label == best or own == scores[best]
+            tied = label == best or own == scores[best] or abs(shown[label] - shown[best]) < grain
             if not tied and len(seeds) > 1:
                 tied = not difference([own[s] for s in seeds], [scores[best][s] for s in seeds]).low > 0
             places[label] = Place(tuple(map(_mean, values[label].values())), label == best, tied)

@@ -20,7 +20,7 @@ from ..reproduce.page import Report, files, write_files
 from ..stats import interval
 from . import charts
 from .metrics import METRICS
-from .suite import LINK, Scenario, Suite, declared, marking
+from .suite import LINK, LINKS, Scenario, Suite, declared, every, marks
 
 if TYPE_CHECKING:
     from ..reproduce.claim import Verdict
@@ -28,17 +28,18 @@ if TYPE_CHECKING:
 
 BEST, TIED = "●", "○"
 NEEDS = (
-    "What it remembers of flows is as in reproduce disciplines; parameters are those of the registry. Of a discipline "
-    "of one's own the arguments are shown."
+    "What it remembers of flows is as in reproduce disciplines; parameters are those of the registry. What is not set "
+    "is derived, or off, as the words after it say. Of a discipline of one's own the arguments are shown."
 )
 FEW = 6
 """Disciplines that stand beside one another at a glance; more stand one below the other, section by section."""
 
-HEAD = ("Discipline", "Remembers of flows", "Can mark", "Derived by itself", "Set here for the link", "Left at default")
+HEAD = ("Discipline", "Remembers of flows", "Marks", "Not set", "Set here for the link", "Left at default")
 LEGEND = (
     f"{BEST} the best; {TIED} not told apart from it: the 95 % interval of the difference to the best, paired by seed, "
-    "holds zero. Where a number has neither sign, the difference is more than luck; whether it matters is another "
-    "question, which the number answers. After ± stands the half width of the 95 % interval over seeds."
+    "holds zero, or the difference is less than a bin of a percentile's histogram, or than 0.1 %. Where a number has "
+    "neither sign, the difference is more than luck; whether it matters is another question, which the number answers. "
+    "After ± stands the half width of the 95 % interval over seeds, where it shows at these digits."
 )
 
 
@@ -58,7 +59,10 @@ def glance(done: Evaluation, scenarios: Sequence[Scenario], across: bool) -> Tab
     than a row."""
     numbers = [(each, number, done.places(each, number)) for each in scenarios for number in each.matters]
     labels = [_label(done, label) for label in done.disciplines]
-    cells = [[_cell(places.get(label), number.metric) for label in done.disciplines] for _, number, places in numbers]
+    cells = [
+        [_cell(places.get(label), number.metric, number.of) for label in done.disciplines]
+        for _, number, places in numbers
+    ]
     if across:
         rows = [
             (f"{each.section} {each.title}", number.text, *own)
@@ -70,8 +74,10 @@ def glance(done: Evaluation, scenarios: Sequence[Scenario], across: bool) -> Tab
 
 
 def counts(done: Evaluation) -> dict[str, tuple[int, int]]:
-    """For each discipline, in how many numbers of the overview it is the best or tied with it, and of how many."""
+    """For each discipline, in how many numbers of the overview it is the best or tied with it, and of how many: of
+    those that tell disciplines apart, in which less than half of them are tied."""
     places = [done.places(each, number) for each in done.scenarios for number in each.matters]
+    places = [place for place in places if 2 * sum(each.tied for each in place.values()) <= max(2, len(place))]
     return {
         label: (
             sum(label in place and place[label].tied for place in places),
@@ -85,25 +91,25 @@ def _label(done: Evaluation, label: str) -> str:
     return f"{label} (reference)" if label in done.references else label
 
 
-def _cell(place: Place | None, metric: str) -> str:
+def _cell(place: Place | None, metric: str, of: str) -> str:
     if place is None:
         return "–"
     sign = f"\N{NO-BREAK SPACE}{BEST if place.best else TIED}" if place.tied else ""
-    return _shown(place.values, metric) + sign
+    return _shown(place.values, metric, of) + sign
 
 
-def _shown(values: Sequence[float], metric: str, most: int = 4) -> str:
-    """The mean of a metric over seeds with the half width of its interval, in the unit shown: as many digits as the
-    half width has sense for, `most` at most."""
-    spread = interval(METRICS[metric].factor * value for value in values)
-    mean, half = spread.mean, spread.half_width
+def _shown(values: Sequence[float], metric: str, of: str, most: int = 4) -> str:
+    """The mean of a metric of some traffic over seeds with the half width of its interval, in the unit shown: as many
+    digits as the half width and the grain of the metric have sense for, `most` at most."""
+    by = METRICS[metric]
+    mean, half = by.factor * by.mean(values), by.factor * interval(values).half_width
     if mean == 0 or math.isnan(half):
         return significant(mean) if mean else "0"
     digits = most - 1 - math.floor(math.log10(abs(mean)))
-    if half > 0:
-        digits = min(digits, 1 - math.floor(math.log10(half)))
-    digits = min(max(0, digits), 4)
-    return f"{mean:.{digits}f}\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{half:.{digits}f}"
+    unsure = max(half, by.factor * by.grain(by.mean(values), of == LINKS) / 2)
+    digits = min(max(0, min(digits, 1 - math.floor(math.log10(unsure)))), 4)
+    spread = f"\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{half:.{digits}f}"
+    return f"{mean:.{digits}f}{spread if float(f'{half:.{digits}f}') else ''}"
 
 
 def _made(done: Evaluation) -> Iterator[Made]:
@@ -118,8 +124,7 @@ def _made(done: Evaluation) -> Iterator[Made]:
     for each in done.scenarios:
         yield _scenario(done, each)
     yield _part("needs", "What each discipline needs", NEEDS, table=needs(done))
-    head = ("Section", "What the RFC lists", "What is run here")
-    yield _part("listed", "The RFC's list beside the suite's", "", table=Table(head, done.suite.listed))
+    yield _part("listed", "The RFC's list beside the suite's", "", table=listed(done.suite))
     yield _part("lacks", "What is not measured", "", table=lacks(done.suite))
 
 
@@ -147,7 +152,7 @@ def _verdicts(done: Evaluation, scenario: Scenario) -> Iterator[str]:
             continue
         tied = [label for label, place in places.items() if place.tied and not place.best]
         others = f"; not told apart from it: {', '.join(tied)}" if tied else ""
-        yield f"Best by “{number.text}”: {best}, {_shown(places[best].values, number.metric)}{others}."
+        yield f"Best by “{number.text}”: {best}, {_shown(places[best].values, number.metric, number.of)}{others}."
 
 
 def _metrics(done: Evaluation, scenario: Scenario) -> Table:
@@ -163,7 +168,7 @@ def _metrics(done: Evaluation, scenario: Scenario) -> Table:
         part = parts[traffic, point, label]
         values = [part[name].drop_nulls().to_list() for name in shown]
         place = (traffic, point, label) if points else (traffic, label)
-        texts = (_shown(each, name, 3) if each else "–" for each, name in zip(values, shown, strict=True))
+        texts = (_shown(each, name, traffic, 3) if each else "–" for each, name in zip(values, shown, strict=True))
         cells.append((*place, *texts))
     first = ("Traffic", "Category II", "Discipline") if points else ("Traffic", "Discipline")
     return Table((*first, *head), tuple(cells), len(shown))
@@ -183,31 +188,45 @@ def needs(done: Evaluation) -> Table:
         stated = {part.partition("=")[0] for part in each["label"].split(":")[1:]}
         names = {field["name"]: field for field in found["fields"]}
         tuned = [name for name in names if {name, f"{found['name']}.{name}"} & common and name not in stated]
-        derived = [name for name, field in names.items() if field["derived"] and name not in {*stated, *tuned}]
-        left = [name for name in names if name not in {*stated, *tuned, *derived}]
+        unset = {
+            name: f"{name} ({field['derived']})"
+            for name, field in names.items() if field["derived"] and name not in {*stated, *tuned}
+        }  # fmt: skip
+        left = [name for name in names if name not in {*stated, *tuned, *unset}]
         kind, what = STATE.get(each["name"], ("not recorded", ""))
         rows.append((
             f"{each['label']}: {titles()[each['name']]}", f"{kind}: {what}" if what else kind,
-            "yes" if marking(each["name"]) else "no", ", ".join(derived) or "none", ", ".join(tuned) or "none",
+            marks(each["name"]), "; ".join(unset.values()) or "none", ", ".join(tuned) or "none",
             f"{len(left)}: {', '.join(left)}" if left else "none",
         ))  # fmt: skip
     return Table(HEAD, tuple(rows))
 
 
+def listed(suite: Suite) -> Table:
+    """What the RFC lists, and what of it is run."""
+    return Table(("Section", "What the RFC lists", "What is run here"), suite.listed)
+
+
+def lacks(suite: Suite) -> Table:
+    """What is not measured, and why."""
+    return Table(("What", "Why"), suite.lacks)
+
+
 def _paper(done: Evaluation) -> Paper:
     """What the page's form asks for."""
     suite = done.suite
-    names = ",".join(label for label in done.disciplines if label not in done.references)
+    asked = [label for label in done.disciplines if label not in done.references]
+    names = "all" if asked == every() else f'"{",".join(asked)}"'
 
     def summary(_: Sequence[Verdict]) -> str:
         ranked = sorted(counts(done).items(), key=lambda each: -each[1][0])
         words = [f"{label} in {tied} of {all_}" for label, (tied, all_) in ranked[:8]]
-        return f"Best, or not told apart from the best, in the numbers that matter: {'; '.join(words)}."
+        return f"Best, or not told apart from the best, in the numbers that tell disciplines apart: {'; '.join(words)}."
 
     return Paper(
         name=suite.name, title=suite.title, citation=suite.citation, short=done.settings, full=suite.settings,
         choices=[Choice(*each) for each in suite.choices], package=__package__ or "", summary=summary, word="RFC",
-        commands=tuple(f'sluicegate evaluate "{names}" {more}-o out/evaluate' for more in ("", "--only 8.2 ")),
+        commands=tuple(f'sluicegate evaluate {names} {more}-o out/evaluate' for more in ("", "--only 8.2 ")),
     )  # fmt: skip
 
 
@@ -219,15 +238,6 @@ def _lengths(done: Evaluation) -> dict[str, str]:
         return {"Runs": runs}
     whole = f"{full.duration_s:g} s and {len(full.seeds)} seeds"
     return {"Runs": f"{runs}: not the suite's own {whole}, so that intervals are wider and slow effects may not show"}
-
-
-def lacks(suite: Suite) -> Table:
-    """What is not measured, and why; scenarios first whose hosts are missing."""
-    missing = [
-        (f"{each.section} {each.title}", f"The hosts lack {each.needs}; the scenario is run as soon as they know it.")
-        for each in suite.scenarios if not each.runs
-    ]  # fmt: skip
-    return Table(("What", "Why"), (*missing, *suite.lacks))
 
 
 def _provenance(done: Evaluation) -> dict[str, str]:

@@ -57,13 +57,12 @@ class Scenario:
     """A scenario of a suite.
 
     `section`: of the RFC. `about`: two sentences. `flows`: sources by the names of their groups, from the settings.
-    `matters`: the numbers of the overview, one or two. `queue`: the queue's TOML and `places`: the keys under which the
-    discipline stands, where that is not the whole queue. `link`: what buffer and targets follow from. `points`:
+    `matters`: the numbers of the overview, one to three. `queue`: the queue's TOML and `places`: the keys under which
+    the discipline stands, where that is not the whole queue. `link`: what buffer and targets follow from. `points`:
     overrides by name, where it is run at several. `changes`: what changes in a run: seconds, key and value. `capacity`:
     the link's bit/s at a time, where the queue is drawn over time. `also`: metrics that its table shows beside the
     usual ones. `apart`: groups that stand for something else than traffic. `drawn`: the groups whose delay and goodput
-    are drawn (default: all). `marks`: whether disciplines that can mark do. `needs`: a congestion control that the
-    hosts must have.
+    are drawn (default: all). `marks`: whether disciplines that can mark do.
     """
 
     id: str
@@ -83,12 +82,6 @@ class Scenario:
     apart: tuple[str, ...] = ()
     drawn: tuple[str, ...] = ()
     marks: bool = False
-    needs: str = ""
-
-    @property
-    def runs(self) -> bool:
-        """Whether the hosts have what it needs."""
-        return not self.needs or self.needs in {each["name"] for each in _declarations()["algorithms"]}
 
     @property
     def packets(self) -> float:
@@ -150,8 +143,7 @@ class Scenario:
 @dataclass(frozen=True)
 class Suite:
     """The scenarios of an RFC, and its sections by number. `listed`: what the RFC lists, and what of it is run here:
-    section, what it asks, what is done. `choices`: what it leaves open. `lacks`: what is not measured, and why,
-    beside scenarios whose hosts are missing.
+    section, what it asks, what is done. `choices`: what it leaves open. `lacks`: what is not measured, and why.
     `settings` and `quick`: how long and how often."""
 
     name: str
@@ -181,14 +173,28 @@ def _declarations() -> dict[str, Any]:
     return dict(json.loads(_core.declarations()))
 
 
+def every() -> list[str]:
+    """The disciplines of the registry that need no classes."""
+    return [each["name"] for each in _declarations()["disciplines"] if not each["container"]]
+
+
 def declared(name: str) -> dict[str, Any] | None:
     """What the registry says of a discipline; None for one of a person's own."""
     return next((each for each in _declarations()["disciplines"] if each["name"] == name), None)
 
 
 def marking(name: str) -> Sets:
-    """What makes a discipline mark instead of drop; nothing for one that cannot, or that is a person's own."""
+    """What makes a discipline mark instead of drop; nothing for one that needs no telling or cannot, or that is a
+    person's own."""
     fields = {each["name"]: each["choices"] for each in (declared(name) or {"fields": ()})["fields"]}
     if "mark" in (fields.get("action") or ()):
         return ((f"queue.{name}.action", "mark"),)
     return ((f"queue.{name}.ecn", "true"),) if "ecn" in fields else ()
+
+
+def marks(name: str) -> str:
+    """Whether a discipline of the registry marks, in words."""
+    told = [key.rpartition(".")[2] for key, _ in marking(name)]
+    found = declared(name) or {"marks": "", "fields": ()}
+    told += [each["name"] for each in found["fields"] if each["name"] == "ce_threshold"]
+    return found["marks"] or (f"when told by {' or '.join(told)}" if told else "never")

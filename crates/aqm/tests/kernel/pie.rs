@@ -167,7 +167,7 @@ impl Pie {
             delta = (ONE / 100 * 2) as i64;
         }
         if qdelay > 250_000_000 >> 6 {
-            delta += (ONE / 50) as i64;
+            delta = delta.wrapping_add((ONE / 50) as i64);
         }
         let before = self.prob;
         self.prob = self.prob.wrapping_add(delta as u64);

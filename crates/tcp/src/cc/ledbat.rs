@@ -13,7 +13,7 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | one-way delays, from a timestamp in each packet | round trips, by one segment at a time | the ends have no timestamps; in a dumbbell without traffic on the way back the two differ by a constant, which the base takes away. A queue on the way back counts too, and makes LEDBAT give way to it |
+//! | one-way delays, from a timestamp in each packet | round trips, by one segment at a time | the ends have no timestamps; in a dumbbell without traffic on the way back the two differ by a constant, which the base takes away. A queue on the way back counts too, and makes LEDBAT give way to it; so does a receiver that delays acknowledgements, where TARGET is short: `delayed_ack` switches it off |
 //! | the least of some of the latest delays, at most those of a round trip | the latest | one is measured for each round trip |
 //! | the base delay is the least of the last BASE_HISTORY = 10 minutes, kept by the minute | so | a changed route is noticed; a standing queue of its own for ten minutes counts as the path, as the RFC warns |
 //! | TARGET at most 100 ms | `ledbat_target` = 100 ms | Sec. 2.5 |
@@ -86,8 +86,7 @@ impl CongestionControl for Ledbat {
         }
         let change = self.off_target * ack.segments / self.cwnd;
         if ack.limited || change < 0.0 {
-            // A window that a timeout has left smaller stays.
-            self.cwnd = (self.cwnd + change).max(MIN_CWND.min(self.cwnd));
+            self.cwnd = (self.cwnd + change).max(MIN_CWND);
         }
     }
 
@@ -138,7 +137,7 @@ mod tests {
         ledbat.on_timeout(2.0, true);
         assert_eq!(ledbat.cwnd(), 1.0);
         ledbat.on_ack(&ack(2, None));
-        assert_eq!(ledbat.cwnd(), 1.0, "beyond the target it does not grow");
+        assert_eq!(ledbat.cwnd(), MIN_CWND, "one acknowledgement ends what the timeout left");
     }
 
     #[test]

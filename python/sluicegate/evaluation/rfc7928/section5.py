@@ -68,6 +68,5 @@ SCENARIOS = (
         "keeps the delay below LEDBAT's target it no longer does.",
         lambda settings: {"NewReno": transfers(), "LEDBAT": ledbat()},
         (Number("NewReno", "goodput_bps"), Number(LINKS, "utilisation")),
-        needs="ledbat",
     ),
 )  # fmt: skip

@@ -40,7 +40,8 @@ SCENARIOS = (
     Scenario(
         "traffic-mix", "9.1", "Traffic mix",
         "A call in both directions, six web users, a UDP flow of 1 Mbit/s, video in chunks over TCP and five NewReno "
-        "transfers share the link. Calls want little delay, users their pages, and the transfers the rest.",
+        "transfers share the link. Calls want little delay, users (web 1 stands for all) their pages, and the "
+        "transfers the rest.",
         mix, (Number("VoIP", "delay_p99_ns"), Number("web 1", "page_mean_s")),
         drawn=("VoIP", "web 1", "video", "bulk"),
     ),

@@ -5,7 +5,6 @@ Hosts have the profile `modern`, packets of 1500 bytes and a base round trip of 
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 from ..._generated import Http, OnOff, Tcp, Udp
@@ -21,9 +20,9 @@ def transfers(count: int = 1, *, initial_window: int = 3, **more: Any) -> Tcp:
 
 
 def ledbat(**more: Any) -> Tcp:
-    """LEDBAT without end, with the target of Sec. 5.4, 5 ms, where the hosts take one."""
-    target: dict[str, Any] = {"ledbat_target": "5 ms"} if "ledbat_target" in {each.name for each in fields(Tcp)} else {}
-    return transfers(algorithm="ledbat", **target, **more)
+    """LEDBAT without end, with the target of Sec. 5.4, 5 ms. Its round trips stand for one-way delays, so that no
+    acknowledgement may wait."""
+    return transfers(algorithm="ledbat", ledbat_target="5 ms", delayed_ack="0 s", **more)
 
 
 def cbr(rate: str, **more: Any) -> Udp:
