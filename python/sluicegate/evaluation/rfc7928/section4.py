@@ -22,7 +22,7 @@ SCENARIOS = (
     Scenario(
         "ecn", "4.5", "Interaction with ECN",
         "Medium congestion with hosts that use ECN, under disciplines that mark as far as they can. Set beside Section "
-        "8.2.3, it shows what marks spare to hosts that halve for a mark as for a loss: losses, and what is sent again.",
+        "8.2.3, it shows what marks spare to hosts that halve for a mark as for a loss: drops, and what is sent again.",
         lambda settings: {"NewReno": transfers(MEDIUM, ecn=True)},
         (Number("NewReno", "loss_ratio"), Number(LINKS, "delay_p99_ns"), Number(LINKS, "utilisation")),
         marks=True,
