@@ -106,8 +106,10 @@ def _shown(values: Sequence[float], metric: str, of: str, most: int = 4) -> str:
     if mean == 0 or math.isnan(half):
         return significant(mean) if mean else "0"
     digits = most - 1 - math.floor(math.log10(abs(mean)))
-    unsure = max(half, by.factor * by.grain(by.mean(values), of == LINKS) / 2)
-    digits = min(max(0, min(digits, 1 - math.floor(math.log10(unsure)))), 4)
+    digits = min(digits, -math.floor(math.log10(by.factor * by.grain(by.mean(values), of == LINKS))))
+    if half > 0:
+        digits = min(digits, 1 - math.floor(math.log10(half)))
+    digits = min(max(0, digits), 4)
     spread = f"\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{half:.{digits}f}"
     return f"{mean:.{digits}f}{spread if float(f'{half:.{digits}f}') else ''}"
 

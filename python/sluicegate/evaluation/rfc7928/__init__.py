@@ -66,8 +66,6 @@ SUITE = Suite(
         ("CAKE and short transfers (5.1.2)", "", "as in Linux 6.18: a queue that has had no signal before gets its "
          "first with its second late packet, not an interval later", "so is the kernel's code, in which 1/√count of a "
          "new queue is 0; a window that starts with ten packets loses one. See CAKE's table of deviations"),
-        ("RED with penalty box", "", "a flow that is restricted is let go by what the others send: where they are few "
-         "and slow, it stays", "see its table of deviations"),
         ("Number of transfers", "p = 0.76 N²/S² for Drop Tail", "S = 166 packets, path and buffer: 6, 13 and 19",
          "the buffer is the product of bandwidth and delay"),
         ("Short transfers (5.1.2)", "one of 10 to 100 packets", "20 of 50 packets for each initial window, at random "
