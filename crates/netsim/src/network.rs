@@ -15,7 +15,7 @@ use crate::plan::{Hop, Plan};
 use crate::source::SourcePlan;
 use link::{Link, Sink};
 use log::Log;
-use packet::{End, NONE, OWN_HOST, PacketPool, QueuedPacket, SimPacket, owner};
+use packet::{End, NONE, PacketPool, QueuedPacket, SimPacket, owner};
 use paths::Paths;
 use sluicegate_base::{Rate, Span, Time};
 use sluicegate_port::Port;
@@ -32,8 +32,6 @@ pub struct Network {
     pub links: Vec<Link>,
     /// The paths of all flows.
     pub paths: Paths,
-    /// The host of each flow's sender; empty where none has a number.
-    hosts: Vec<u32>,
 }
 
 /// What all links of a network share.
@@ -78,12 +76,8 @@ impl Network {
             engine.set_port(at as u32, link.port.next_deadline());
         }
         let flows = vec![FlowTotals::default(); plan.flows.len()];
-        let mut hosts = Vec::new();
-        if plan.flows.iter().any(|flow| flow.host.is_some()) {
-            hosts = plan.flows.iter().map(|flow| flow.host.unwrap_or(OWN_HOST)).collect();
-        }
         let shared = Shared { engine, packets, flows, log: Log::new(plan.packets), window: Time::ZERO };
-        Network { shared, links, paths, hosts }
+        Network { shared, links, paths }
     }
 
     /// The present.
@@ -128,8 +122,7 @@ impl Network {
     #[inline(always)]
     pub fn arrive(&mut self, place: u32) {
         let packet = self.shared.packets.get(place);
-        let host = self.hosts.get(packet.flow as usize).copied().unwrap_or(OWN_HOST);
-        let queued = QueuedPacket::new(place, packet, host, self.shared.engine.now());
+        let queued = QueuedPacket::new(place, packet, self.shared.engine.now());
         let at = packet.next;
         self.enter(queued, at);
     }

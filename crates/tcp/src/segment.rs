@@ -94,6 +94,12 @@ impl Sacks {
         self.distances().map(move |(start, end)| (ack.saturating_add(start.into()), ack.saturating_add(end.into())))
     }
 
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// Bytes of the option that carries them (RFC 2018: 2 and 8 for each, padded to 4).
     #[must_use]
     pub fn bytes(&self) -> u32 {

@@ -62,10 +62,10 @@ pub struct Header {
     pub connection: u32,
     /// The slot of its connection while that lasts; `u32::MAX` for a source without connections.
     pub(crate) slot: u32,
-    /// The next leg of its path.
-    pub(crate) leg: u32,
     /// What queues have written on it.
     pub label: u32,
+    /// The host of its flow's sender.
+    pub(crate) host: u32,
     /// The end that it travels to.
     pub to: End,
     /// Its ECN field.
@@ -74,6 +74,8 @@ pub struct Header {
     pub class: u8,
     /// How much it may be spared.
     pub priority: u8,
+    /// The next leg of its path.
+    pub(crate) leg: u32,
 }
 
 impl Deref for SimPacket {
@@ -111,62 +113,64 @@ pub(crate) fn owner(connection: u32, end: End) -> u64 {
 /// The host of a sender that has no number: it is its connection's alone.
 pub(crate) const OWN_HOST: u32 = u32::MAX;
 
-/// What a queue holds of a packet, and may change.
+/// What a queue holds of a packet, and may change. It begins as its [`Header`] does, so that entering a queue copies that.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct QueuedPacket {
-    /// Where the packet itself is, and the slot of its connection.
-    pub(crate) place: u32,
-    pub(crate) slot: u32,
     /// The index of its flow: where results count it.
     pub flow: u32,
     connection: u32,
-    /// Its length in bytes, IP header included.
-    pub bytes: u32,
-    /// When it entered the queue.
-    pub queued: Time,
+    /// The slot of its connection.
+    pub(crate) slot: u32,
     /// What queues have written on it.
     pub label: u32,
     /// The host of its flow's sender.
     host: u32,
+    /// The end that it travels to.
+    pub to: End,
+    /// Its ECN field.
+    pub ecn: Ecn,
+    class: u8,
+    priority: u8,
+    /// When it entered the queue.
+    pub queued: Time,
+    /// Where the packet itself is.
+    pub(crate) place: u32,
+    /// Its length in bytes, IP header included.
+    pub bytes: u32,
     /// The lower half of what it acknowledges.
     ack: u32,
     /// The flags of its segment, and whether it carries data and ranges.
     flags: Flags,
     data: bool,
     sacks: bool,
-    /// The end that it travels to.
-    pub to: End,
-    /// Its ECN field.
-    pub ecn: Ecn,
     /// Whether this queue has marked it.
     pub marked: bool,
-    class: u8,
-    priority: u8,
 }
 
 impl QueuedPacket {
-    /// The packet in this place as it enters a queue; `host` is that of its flow's sender.
+    /// The packet in this place as it enters a queue.
     #[inline]
-    pub(crate) fn new(place: u32, packet: &SimPacket, host: u32, queued: Time) -> QueuedPacket {
+    pub(crate) fn new(place: u32, packet: &SimPacket, queued: Time) -> QueuedPacket {
         let segment = &packet.segment;
         QueuedPacket {
-            place,
-            slot: packet.slot,
             flow: packet.flow,
             connection: packet.connection,
-            bytes: packet.bytes,
-            queued,
+            slot: packet.slot,
             label: packet.label,
-            host,
+            host: packet.host,
+            to: packet.to,
+            ecn: packet.ecn,
+            class: packet.class,
+            priority: packet.priority,
+            queued,
+            place,
+            bytes: packet.bytes,
             ack: segment.ack as u32,
             flags: segment.flags,
             data: segment.len > 0,
-            sacks: segment.option_bytes() > 0,
-            to: packet.to,
-            ecn: packet.ecn,
+            sacks: !segment.sacks.is_empty(),
             marked: false,
-            class: packet.class,
-            priority: packet.priority,
         }
     }
 
