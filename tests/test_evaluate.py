@@ -430,7 +430,6 @@ def test_scenarios_are_meant_by_id_and_section() -> None:
         ("chok", {}, sg.ScenarioError, 'discipline "chok": .*did you mean "choke"'),
         ("red:min_ht=4", {}, sg.ScenarioError, 'did you mean "min_th"'),
         ("all,red", {}, sg.ScenarioError, "all stands alone: leave red out"),
-        ("mine.rs:Mine", {}, sg.ScenarioError, r"built in and evaluated by its name: see docs/rust-discipline\.md"),
         ("drr", {}, sg.ScenarioError, 'discipline "drr": holds classes of traffic'),
         ("red", {"suite": "rfc7982"}, UnknownName, 'did you mean "rfc7928"'),
         ("red", {"only": ["mid"]}, UnknownName, 'did you mean "mild"'),

@@ -15,6 +15,7 @@ from .. import _core
 from ..experiments.disciplines import Choice, Listed, choices
 from ..experiments.engine import Progress, Store, Tables, check_workers, cores, run_experiments, seed_numbers
 from ..io import check_writable
+from ..papers.disciplines.workloads import NAMES
 from ..reproduce import Settings, UnknownName
 from ..reproduce.page import files
 from ..scenario import PYTHON
@@ -22,7 +23,7 @@ from .metrics import METRICS
 from .outcome import KEYS, Evaluation
 from .report import write
 from .rfc7928 import SUITE
-from .suite import LINKS, Scenario, Suite, declared, every
+from .suite import LINKS, Scenario, Suite, declared
 
 __all__ = ["SUITES", "Evaluation", "estimate", "evaluate", "planned", "read"]
 
@@ -110,15 +111,10 @@ def planned(
         if not any(meant(each, name) for each in chosen.scenarios):
             raise UnknownName(f"scenario of {suite}", name, [each.id for each in chosen.scenarios])
     if disciplines == "all":
-        disciplines = ",".join(every())
+        disciplines = ",".join(NAMES)
     elif isinstance(disciplines, str) and "all" in (parts := [part.strip() for part in disciplines.split(",")]):
         others = ", ".join(part for part in parts if part != "all")
         raise _core.ScenarioError(f"disciplines: all stands alone: leave {others} out")
-    for name in disciplines.split(",") if isinstance(disciplines, str) else ():
-        if name.partition(":")[0].endswith(".rs"):
-            raise _core.ScenarioError(
-                f'discipline "{name}": one in Rust is built in and evaluated by its name: see docs/rust-discipline.md'
-            )
     if not disciplines:
         raise _core.ScenarioError('disciplines: name at least one, such as choke or my.py:MyAqm, or "all"')
     given = choices(disciplines)

@@ -12,7 +12,7 @@ import polars as pl
 
 from .. import _core
 from ..experiments.disciplines import titles
-from ..papers.disciplines.workloads import STATE
+from ..papers.disciplines.workloads import NAMES, STATE
 from ..quantities import significant
 from ..reproduce import Choice, Drawing, Figure, Paper, Table
 from ..reproduce.figure import Made
@@ -20,7 +20,7 @@ from ..reproduce.page import Report, files, write_files
 from ..stats import interval
 from . import charts
 from .metrics import METRICS
-from .suite import LINK, LINKS, Scenario, Suite, declared, every, marks
+from .suite import LINK, LINKS, Scenario, Suite, declared, marks
 
 if TYPE_CHECKING:
     from ..reproduce.claim import Verdict
@@ -218,7 +218,7 @@ def _paper(done: Evaluation) -> Paper:
     """What the page's form asks for."""
     suite = done.suite
     asked = [label for label in done.disciplines if label not in done.references]
-    names = "all" if asked == every() else f'"{",".join(asked)}"'
+    names = "all" if asked == [*NAMES] else f'"{",".join(asked)}"'
 
     def summary(_: Sequence[Verdict]) -> str:
         ranked = sorted(counts(done).items(), key=lambda each: -each[1][0])

@@ -173,11 +173,6 @@ def _declarations() -> dict[str, Any]:
     return dict(json.loads(_core.declarations()))
 
 
-def every() -> list[str]:
-    """The disciplines of the registry that need no classes."""
-    return [each["name"] for each in _declarations()["disciplines"] if not each["container"]]
-
-
 def declared(name: str) -> dict[str, Any] | None:
     """What the registry says of a discipline; None for one of a person's own."""
     return next((each for each in _declarations()["disciplines"] if each["name"] == name), None)

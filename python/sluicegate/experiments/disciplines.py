@@ -127,6 +127,9 @@ def _parsed(text: str) -> Choice:
         if not pairs or "=" in pairs[0] or not pairs[0]:
             raise _core.ScenarioError(f'discipline "{text.strip()}": name the class too, such as {name}:MyAqm')
         name = f"{name}:{pairs.pop(0)}"
+    if name.endswith(".rs"):
+        why = "one in Rust is built in, and then known by its name: see docs/rust-discipline.md"
+        raise _core.ScenarioError(f'discipline "{text.strip()}": {why}')
     if not name:
         raise _core.ScenarioError(f'discipline "{text.strip()}": the name is missing, as in red,choke:candidates=2')
     values: dict[str, str] = {}
