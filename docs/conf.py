@@ -2,8 +2,12 @@
 
 import logging
 import os
+import re
 import tomllib
 from pathlib import Path
+
+from pygments.lexers.shell import BashSessionLexer
+from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parents[1]
 
@@ -41,3 +45,13 @@ html_copy_source = False
 html_show_sourcelink = False
 # The summaries would be fetched page by page, which browsers refuse for files: search must work without a server.
 html_show_search_summary = False
+
+
+class Session(BashSessionLexer):
+    """A console block: only `$ ` is a prompt. Printed lines may begin with `#`, such as remarks of `sluicegate tc`."""
+
+    _ps1rgx = re.compile(r"^(\$ )(.*\n?)")
+
+
+def setup(app: Sphinx) -> None:
+    app.add_lexer("console", Session)

@@ -46,6 +46,7 @@ wait = true
 [[flows]]
 kind = "tcp"
 count = 3
+profile = "ns2"
 window = 20
 
 [[flows]]

@@ -62,9 +62,14 @@ def test_run_writes_every_table_and_prints_one(sluicegate: Program, small: Path,
     assert sorted(path.name for path in folder.iterdir() if path.suffix != ".parquet") == ["summary.json"]
     assert json.loads((folder / "summary.json").read_text())["seed"] == 7
     flows = pl.read_parquet(folder / "flows.parquet")
-    row = next(line for line in done.stdout.splitlines() if line.split()[:2] == ["tcp", "reno"])
+    row = next(line for line in done.stdout.splitlines() if line.split()[:1] == ["tcp"])
     total = flows.filter(pl.col("kind") == "tcp")["throughput_bps"].sum() / 1e3
-    assert row.split()[2:4] == ["3", f"{total:.1f}"]
+    assert row.split()[1:4] == ["3", f"{total:.1f}", f"{total / 3:.1f}"]
+    [tcp] = pl.read_parquet(folder / "groups.parquet").filter(name="tcp").to_dicts()
+    delays = [tcp[f"delay_{which}_ns"] for which in ("mean", "p50", "p95", "p99")]
+    assert [float(word) for word in row.split()[4:]] == pytest.approx(
+        [100 * tcp["loss_ratio"], *(1e-6 * each for each in delays)], abs=0.05
+    )
     assert re.search(r"choke at 1000\.0 kbit/s, utilisation .* %, queue .* packets \(at most \d+, average", done.stdout)
 
 
@@ -80,16 +85,39 @@ def test_quiet_prints_nothing(sluicegate: Program, small: Path) -> None:
 
 def test_json_holds_groups_links_and_summary(sluicegate: Program, small: Path) -> None:
     answer = json.loads(sluicegate("run", small, "--json").stdout)
-    assert [(group["kind"], group["count"]) for group in answer["groups"]] == [("tcp", 3), ("udp", 1), ("poisson", 1)]
+    groups = [(group["name"], group["kind"], group["flows"]) for group in answer["groups"]]
+    assert groups == [("tcp", "tcp", 3), ("udp", "udp", 1), ("poisson", "poisson", 1)]
+    for group in answer["groups"]:
+        assert group["throughput_per_flow_bps"] == pytest.approx(group["throughput_bps"] / group["flows"])
     assert {link["discipline"] for link in answer["links"]} >= {"choke"}
     assert answer["summary"]["seed"] == 5
+
+
+def test_groups_are_called_by_their_names(sluicegate: Program, small: Path) -> None:
+    sets = ["--set", "flows.0.name=files", "--set", "flows.2.name=noise", "--set", "flows.1.name=noise"]
+    answer = json.loads(sluicegate("run", small, *sets, "--json").stdout)
+    assert [(group["name"], group["kind"], group["flows"]) for group in answer["groups"]] == [
+        ("files", "tcp", 3), ("noise", "udp poisson", 2),
+    ]  # fmt: skip
+    lines = sluicegate("run", small, *sets).stdout.splitlines()
+    assert [words[:2] for line in lines if (words := line.split())[:1] in (["files"], ["noise"])] == [
+        ["files", "3"], ["noise", "2"],
+    ]  # fmt: skip
+
+
+def test_connections_that_come_and_go_have_no_throughput_per_flow(sluicegate: Program) -> None:
+    short = ["--set", "run.duration=8 s", "--set", "run.warmup=2 s"]
+    answer = json.loads(sluicegate("run", "web", *short, "--json").stdout)
+    assert [group["name"] for group in answer["groups"]] == ["http_1", "http_2", "connections"]
+    assert [group["throughput_per_flow_bps"] for group in answer["groups"]] == [None] * 3
+    assert all(group["response_time_p99_ns"] > 0 for group in answer["groups"])
 
 
 def test_set_overrides_the_file_and_seed_comes_last(sluicegate: Program, small: Path) -> None:
     sets = ["--set", "queue.discipline=red", "--set", "flows.0.count=2", "--set", "run.seed=3", "--seed", "4"]
     answer = json.loads(sluicegate("run", small, *sets, "--json").stdout)
     assert {link["discipline"] for link in answer["links"] if link["arrivals_packets"]} >= {"red"}
-    assert answer["groups"][0]["count"] == 2
+    assert answer["groups"][0]["flows"] == 2
     assert answer["summary"]["seed"] == 4
 
 

@@ -8,8 +8,10 @@ import random
 import re
 import statistics
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -18,21 +20,46 @@ from matplotlib.figure import Figure
 from tiny import contents
 
 import sluicegate as sg
-from sluicegate import stats
-from sluicegate.cli.compare import missing
+from sluicegate import measures, stats
+from sluicegate.cli.compare import Column, missing
 from sluicegate.experiments import compare as comparison
 from sluicegate.experiments import disciplines, engine, job
 from sluicegate.plot import comparison as comparison_plot
 from sluicegate.plot import style as plot
 
 DOCS = Path(__file__).parents[1] / "docs"
-FILES = ["comparison.parquet", "differences.parquet", "links.svg", "runs.parquet", "summary.json", "throughput.svg"]
+FILES = sorted(comparison.FILES)
+FIGURES = ["groups.svg", "links.svg", "throughput.svg"]
 T2 = 4.302652729749464  # Student's t, 97.5 %, 2 degrees of freedom (any printed table: 4.303)
 
 FLOWS = [
-    {"kind": "tcp", "algorithm": "reno", "throughput_bps": 100.0, "arrivals_packets": 40, "drops_packets": 4},
-    {"kind": "tcp", "algorithm": "reno", "throughput_bps": 300.0, "arrivals_packets": 60, "drops_packets": 1},
-    {"kind": "udp", "algorithm": "", "throughput_bps": 600.0, "arrivals_packets": 100, "drops_packets": 75},
+    {"algorithm": "reno", "throughput_bps": 100.0},
+    {"algorithm": "reno", "throughput_bps": 300.0},
+    {"algorithm": "", "throughput_bps": 600.0},
+]
+DELAYS = {"delay_mean_ns": 4e6, "delay_p50_ns": 3e6, "delay_p95_ns": 7e6, "delay_p99_ns": 8e6}
+NO_TIMES = dict.fromkeys(
+    ("response_time_p50_ns", "response_time_p99_ns", "completion_time_p50_ns", "completion_time_p95_ns")
+)
+GROUPS: list[dict[str, Any]] = [
+    {
+        "name": "tcp",
+        "flows": 2,
+        "opened_connections": 0,
+        "throughput_bps": 400.0,
+        "loss_ratio": 0.05,
+        **DELAYS,
+        **NO_TIMES,
+    },
+    {
+        "name": "voip",
+        "flows": 1,
+        "opened_connections": 0,
+        "throughput_bps": 600.0,
+        "loss_ratio": None,
+        **DELAYS,
+        **NO_TIMES,
+    },
 ]
 LINK = {
     "link": "bottleneck", "arrivals_packets": 200, "drops_packets": 80, "drops_tail": 50, "drops_early": 30,
@@ -42,7 +69,11 @@ LINK = {
 SPEC = "red,choke:candidates=2,choke : min_th = 20 : max_th = 40 packets"
 SHORT = {"run.duration": "8 s", "run.warmup": "2 s"}
 
-KINDS = {("tcp", "reno"): "tcp", ("udp", ""): "udp"}
+NET = sg.dumbbell(rate="1 Mbit/s", delay="1 ms")
+VOIP_BESIDE_A_FLOOD = [
+    sg.Udp(2, rate="40 kbit/s", packet_size="200 B", name="voip"),
+    sg.Udp(rate="2 Mbit/s", name="flood"),
+]
 
 
 def fake_runs(**columns: dict[str, list[float | None]]) -> pl.DataFrame:
@@ -63,13 +94,15 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> sg.Comparison:
 
 
 def test_one_run_is_measured_as_by_hand() -> None:
-    assert comparison.measure(FLOWS, [LINK], KINDS) == {
+    assert measures.measure(FLOWS, GROUPS, [LINK]) == {
         "tcp_throughput_bps": 400.0,
         "tcp_throughput_per_flow_bps": 200.0,
         "tcp_loss_ratio": 0.05,
-        "udp_throughput_bps": 600.0,
-        "udp_throughput_per_flow_bps": 600.0,
-        "udp_loss_ratio": 0.75,
+        **{f"tcp_{name}": value for name, value in (DELAYS | NO_TIMES).items()},
+        "voip_throughput_bps": 600.0,
+        "voip_throughput_per_flow_bps": 600.0,
+        "voip_loss_ratio": None,
+        **{f"voip_{name}": value for name, value in (DELAYS | NO_TIMES).items()},
         "throughput_bps": 1000.0,
         "jain_tcp": 0.8,  # 400² / (2 · (100² + 300²))
         "jain_all": pytest.approx(1000**2 / (3 * 460000)),
@@ -83,13 +116,26 @@ def test_one_run_is_measured_as_by_hand() -> None:
     }
 
 
+def test_connections_that_come_and_go_have_no_throughput_per_flow() -> None:
+    web = GROUPS[0] | {"name": "web", "flows": 700, "opened_connections": 12, "response_time_p99_ns": 5e9}
+    values = measures.measure(FLOWS, [web], [LINK])
+    assert values["web_throughput_per_flow_bps"] is None
+    assert values["web_response_time_p99_ns"] == 5e9
+
+
 def test_several_links_keep_their_names() -> None:
     second = LINK | {"link": "tcp", "arrivals_packets": 0, "drops_packets": 0, "utilisation": 0.0}
-    values = comparison.measure(FLOWS, [LINK, second], KINDS)
+    values = measures.measure(FLOWS, GROUPS, [LINK, second])
     assert values["bottleneck.loss_ratio"] == 0.4
     assert values["tcp.loss_ratio"] is None
     assert values["tcp_loss_ratio"] == 0.05
     assert "utilisation" not in values
+
+
+def test_what_is_measured_stands_in_the_tables_of_a_run() -> None:
+    done = sg.run("unresponsive", sets=SHORT)
+    for name, columns in measures.kept().items():
+        assert set(columns) <= set(done.table(name).columns), name
 
 
 @pytest.mark.parametrize(
@@ -100,10 +146,41 @@ def test_jains_index(throughputs: list[float], index: float | None) -> None:
     assert stats.jain(throughputs) == (None if index is None else pytest.approx(index, rel=1e-15))
 
 
-def test_kinds_are_split_by_algorithm_when_there_are_several() -> None:
-    flows = pl.DataFrame({"kind": ["tcp", "udp", "tcp", "tcp"], "algorithm": ["reno", "", "cubic", "reno"]})
-    assert list(comparison.kinds_of(flows).values()) == ["tcp_reno", "udp", "tcp_cubic"]
-    assert list(comparison.kinds_of(flows.head(2)).values()) == ["tcp", "udp"]
+def test_groups_without_names_are_told_apart_by_algorithm() -> None:
+    flows = [sg.Tcp(algorithm="reno"), sg.Udp(rate="100 kbit/s"), sg.Tcp(algorithm="cubic"), sg.Tcp(algorithm="reno")]
+    done = sg.compare(NET, flows, disciplines="red", seeds=1, duration="2 s")
+    assert done.groups == ["tcp_reno_1", "udp", "tcp_cubic", "tcp_reno_2"]
+    assert sg.compare(NET, flows[:2], disciplines="red", seeds=1, duration="2 s").groups == ["tcp", "udp"]
+
+
+def test_groups_with_names_are_kept_apart() -> None:
+    """Calls beside a flood, both of kind `udp`: under fair queueing the calls keep their delay and lose nothing."""
+    done = sg.compare(
+        NET, VOIP_BESIDE_A_FLOOD, disciplines="fq_codel,drop_tail", seeds=3, duration="10 s", warmup="2 s"
+    )
+    assert done.groups == ["voip", "flood"]
+    assert not [name for name in done.runs.columns if name.startswith("udp")]
+    fair, tail = done.disciplines
+    assert done.mean(fair, "voip_loss_ratio")["mean"] == 0
+    assert done.mean(fair, "flood_loss_ratio")["mean"] > 0.5
+    assert done.mean(fair, "voip_delay_p99_ns")["mean"] < 30e6 < done.mean(fair, "flood_delay_p99_ns")["mean"]
+    assert done.mean(tail, "voip_delay_p99_ns")["mean"] > 100e6
+    assert done.mean(fair, "voip_throughput_bps")["mean"] == pytest.approx(80e3, rel=0.02)
+    assert done.mean(fair, "voip_throughput_per_flow_bps")["mean"] == pytest.approx(40e3, rel=0.02)
+    alone = sg.simulate(replace(NET, queue=sg.FqCodel()), VOIP_BESIDE_A_FLOOD, duration="10 s", warmup="2 s", seed=2)
+    [voip] = alone.table("groups").filter(name="voip").to_dicts()
+    row = done.runs.filter(discipline=fair, seed=2).row(0, named=True)
+    assert [row[f"voip_{name}"] for name in measures.OF_TABLE] == [voip[name] for name in measures.OF_TABLE]
+    for word in ("throughput", "loss", "p50", "p95", "p99"):
+        assert done.best(measures.column("voip", measures.GROUP[word]), measures.GROUP[word]) == [fair], word
+
+
+def test_groups_of_one_name_are_one() -> None:
+    flows = [sg.Udp(rate="100 kbit/s", name="calls"), sg.Poisson(3, rate="50 kbit/s", name="calls"), sg.Tcp(2)]
+    done = sg.compare(NET, flows, disciplines="red", seeds=1, duration="6 s", warmup="2 s")
+    assert done.groups == ["calls", "tcp"]
+    total, each = (done.mean("red", f"calls_{name}_bps")["mean"] for name in ("throughput", "throughput_per_flow"))
+    assert each == pytest.approx(total / 4)
 
 
 def test_the_interval_of_a_mean_is_students() -> None:
@@ -162,6 +239,71 @@ def test_one_seed_has_no_interval_and_a_missing_value_no_pair() -> None:
     x, y = comparison.differences(gaps, "red").to_dicts()
     assert (x["difference"], x["seeds"]) == (2.5, 2)
     assert (y["difference"], y["seeds"], y["excludes_zero"]) == (None, 0, None)
+
+
+def fake(runs: pl.DataFrame) -> sg.Comparison:
+    """A comparison of runs of `fake_runs`."""
+    labels = dict.fromkeys(runs["discipline"].to_list())
+    seeds = runs["seed"].unique().to_list()
+    return sg.Comparison(
+        runs, {label: label for label in labels}, next(iter(labels)), ["x"], ["link"], {"seeds": seeds}
+    )
+
+
+LOSS, THROUGHPUT = measures.GROUP["loss"], measures.GROUP["throughput"]
+P99, MEAN_DELAY = measures.GROUP["p99"], measures.GROUP["delay"]
+
+
+def test_the_best_are_those_than_which_none_is_better() -> None:
+    """As far as their paired differences tell: `b` has a larger mean than `a`, but no interval says so."""
+    done = fake(fake_runs(x={"a": [10.0, 20.0, 30.0], "b": [11.0, 19.0, 33.0], "c": [2.0, 12.0, 22.0]}))
+    assert not done.apart("a", "b", "x")
+    assert done.apart("a", "c", "x")
+    assert done.best("x", THROUGHPUT) == ["a", "b"]
+    assert done.best("x", LOSS) == ["c"]
+    assert done.best("x", LOSS, among=["b", "a"]) == ["b", "a"]
+
+
+def test_where_nobody_is_told_apart_all_are_best() -> None:
+    done = fake(fake_runs(x={"a": [1.0, 2.0, 3.0], "b": [3.0, 1.0, 2.0], "c": [2.0, 3.0, 1.5]}))
+    assert done.best("x", THROUGHPUT) == done.best("x", LOSS) == done.disciplines
+    same = fake(fake_runs(x={"a": [0.0] * 3, "b": [0.0] * 3}))
+    assert same.best("x", LOSS) == ["a", "b"]
+
+
+def test_being_alike_is_not_handed_on() -> None:
+    """`b` is alike to `a` and to `c`, but `c` is worse than `a`: the best are those that nobody beats."""
+    values = {"a": [10.0, 20.0, 30.0], "b": [12.0, 17.0, 29.0], "c": [9.0, 18.9, 29.1]}
+    done = fake(fake_runs(x=values))
+    assert (done.apart("a", "b", "x"), done.apart("b", "c", "x"), done.apart("a", "c", "x")) == (False, False, True)
+    assert done.best("x", THROUGHPUT) == ["a", "b"]
+
+
+def test_percentiles_closer_than_their_bins_are_alike() -> None:
+    near, far = 1 / 128 - 0.001, 1 / 128 + 0.001  # of the larger value
+    delays = [100.0, 100.001, 99.999]
+    values = {"a": delays, "near": [x / (1 - near) for x in delays], "far": [x / (1 - far) for x in delays]}
+    done = fake(fake_runs(x=values))
+    assert P99.resolution == measures.TWO_DIGITS == 1 / 128
+    assert done.best("x", P99) == ["a", "near"]
+    assert done.best("x", MEAN_DELAY) == ["a"], "a mean has no bins"
+
+
+def test_one_seed_tells_apart_by_the_difference_alone() -> None:
+    done = fake(fake_runs(x={"a": [100.0], "b": [100.5], "c": [100.0], "d": [120.0]}))
+    assert done.best("x", MEAN_DELAY) == ["a", "c"]
+    assert done.best("x", P99) == ["a", "b", "c"]
+    assert done.best("x", THROUGHPUT) == ["d"]
+
+
+def test_what_has_no_value_is_not_among_the_best() -> None:
+    done = fake(
+        fake_runs(x={"a": [None, None], "b": [2.0, 2.0], "c": [1.0, 1.0]}, y={key: [None] * 2 for key in "abc"})
+    )
+    assert done.best("x", LOSS) == ["c"]
+    assert done.best("y", LOSS) == []
+    pairs = fake(fake_runs(x={"a": [1.0, None, None], "b": [None, 9.0, 9.1]}))
+    assert pairs.best("x", LOSS) == ["a", "b"], "no seed has a value under both"
 
 
 def test_a_list_in_a_text_is_read() -> None:
@@ -306,7 +448,8 @@ def test_the_tables_hold_the_intervals_of_the_runs(done: sg.Comparison) -> None:
 
 def test_a_comparison_in_python_is_that_of_the_file(small: Path) -> None:
     net = sg.dumbbell(rate="1 Mbit/s", delay="1 ms", queue=sg.DropTail(limit=2))
-    flows = [sg.Tcp(3, "reno", window=20), sg.Udp(rate="2 Mbit/s"), sg.Poisson(rate="100 kbit/s")]
+    tcp = sg.Tcp(3, "reno", profile="ns2", window=20)
+    flows = [tcp, sg.Udp(rate="2 Mbit/s"), sg.Poisson(rate="100 kbit/s")]
     listed = [sg.Red(min_th=10, max_th=30, limit=100, wait=True), sg.Choke(min_th=10, max_th=30, limit=100)]
     ours = sg.compare(net, flows, disciplines=listed, seeds=[5, 2], baseline=listed[1], duration="6 s", warmup="2 s")
     filed = sg.compare(small, disciplines="red,choke", seeds=[5, 2], baseline="choke")
@@ -339,13 +482,13 @@ def test_files_hold_what_the_object_does(done: sg.Comparison, tmp_path: Path) ->
     assert [each["queue"]["discipline"] for each in summary["disciplines"]] == ["red", "choke", "choke"]
     assert summary["disciplines"][2]["queue"]["max_th"] == 40
     assert str(tmp_path) not in (folder / "summary.json").read_text()
-    for name in ("throughput.svg", "links.svg"):
+    for name in FIGURES:
         assert ET.fromstring((folder / name).read_text()).tag.endswith("svg")
 
 
 def test_figures_name_axes_with_units_and_every_series(done: sg.Comparison) -> None:
     left, right = comparison_plot.throughput(done).axes
-    assert left.get_xlabel() == "throughput by kind of flow (kbit/s)"
+    assert left.get_xlabel() == "throughput by group (kbit/s)"
     assert [text.get_text().replace("\n", "") for text in left.get_yticklabels()] == done.disciplines
     assert left.get_legend_handles_labels()[1] == ["all TCP", "UDP"]
     assert right.get_legend_handles_labels()[1] == ["Jain, TCP flows", "Jain, all flows"]
@@ -362,6 +505,31 @@ def test_figures_name_axes_with_units_and_every_series(done: sg.Comparison) -> N
     assert losses.get_legend_handles_labels()[1] == [f"drops: {reason}" for reason in done.drop_reasons]
 
 
+def test_the_figure_of_groups_has_a_row_for_each(done: sg.Comparison) -> None:
+    figure = comparison_plot.groups(done)
+    rows = [figure.axes[index : index + 3] for index in range(0, len(figure.axes), 3)]
+    assert [row[0].get_title(loc="left") for row in rows] == done.groups == ["tcp", "udp"]
+    for row, name in zip(rows, done.groups, strict=True):
+        assert [axes.get_xlabel() for axes in row] == [
+            "throughput (kbit/s)", "loss (% of packets)", "one-way delay (ms)",
+        ]  # fmt: skip
+        assert [text.get_text().replace("\n", "") for text in row[0].get_yticklabels()] == done.disciplines
+        drawn = {line.get_label(): list(line.get_xdata()) for line in row[2].lines}
+        for label, which in (("median", "p50"), ("95th percentile", "p95"), ("99th percentile", "p99")):
+            delays = [done.mean(each, f"{name}_delay_{which}_ns")["mean"] for each in done.disciplines]
+            assert drawn[label] == pytest.approx([1e-6 * delay for delay in delays])
+    [legend] = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["median", "95th percentile", "99th percentile"]
+
+
+def test_of_many_groups_the_first_are_drawn() -> None:
+    flows = [sg.Udp(rate="50 kbit/s", name=f"call {index}") for index in range(comparison_plot.MOST_GROUPS + 2)]
+    done = sg.compare(NET, flows, disciplines="red", seeds=1, duration="2 s")
+    assert len(done.groups) == len(flows)
+    assert len(comparison_plot.groups(done).axes) == 3 * comparison_plot.MOST_GROUPS
+    assert plot.svg(comparison_plot.throughput(done))
+
+
 def test_figures_of_one_seed_and_of_several_links() -> None:
     one = sg.compare("topology", disciplines=["red"], seeds=1, sets={"run.duration": "12 s"})
     assert one.differences.height == 0
@@ -371,15 +539,24 @@ def test_figures_of_one_seed_and_of_several_links() -> None:
     ]  # fmt: skip
     assert plot.svg(figure)
     assert plot.svg(comparison_plot.throughput(one))
+    assert plot.svg(comparison_plot.groups(one))
+
+
+def named(text: str) -> set[str]:
+    """What stands between backticks; after a name, `_p95_ns` is the same with another ending."""
+    names = {name for line in text.splitlines() for name in re.findall("`([^`]+)`", line)}
+    for first, others in re.findall("`([^`\n]+)`((?:, `_\\w+`)+)", text):
+        names |= {first.rsplit("_", end.count("_"))[0] + end for end in re.findall("`(_\\w+)`", others)}
+    return names
 
 
 def test_the_manual_defines_every_quantity_and_file(done: sg.Comparison) -> None:
-    text = DOCS.joinpath("compare.md").read_text("utf-8")
+    names = named(DOCS.joinpath("compare.md").read_text("utf-8"))
     for name in done.runs.columns:
-        generic = re.sub(r"^(tcp|udp)_", "<kind>_", re.sub(r"^drops_\w+_ratio$", "drops_<reason>_ratio", name))
-        assert f"`{generic}`" in text, name
-    for name in (*done.means.columns, *done.differences.columns, *FILES):
-        assert f"`{name}`" in text, name
+        generic = re.sub(r"^(tcp|udp)_", "<group>_", re.sub(r"^drops_\w+_ratio$", "drops_<reason>_ratio", name))
+        assert generic in names, name
+    for name in (*done.means.columns, *done.differences.columns, *FILES, *measures.GROUP, *measures.LINK):
+        assert name in names, name
 
 
 def test_the_manuals_example_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -406,7 +583,7 @@ def test_what_was_compared_is_not_run_again(tmp_path: Path, monkeypatch: pytest.
             raise KeyboardInterrupt
 
     monkeypatch.setattr(engine, "work", work)
-    for name in ("throughput", "links"):  # to draw them takes longer than the runs
+    for name in ("groups", "throughput", "links"):  # to draw them takes longer than the runs
         monkeypatch.setattr(comparison_plot, name, lambda _: Figure())
     short = {"run.duration": "1 s", "run.warmup": "200 ms"}
     out = tmp_path / "out"
@@ -435,20 +612,42 @@ def test_what_was_compared_is_not_run_again(tmp_path: Path, monkeypatch: pytest.
     assert len(counted) == 12
 
 
+def table_of(lines: list[str], title: str) -> list[str]:
+    """The lines below a title, up to the next empty one after its rows."""
+    start = lines.index(title) + 2
+    return lines[start : next(index for index in range(start, len(lines)) if not lines[index].strip())]
+
+
 def test_the_command_prints_what_it_measured(sluicegate: Program, tmp_path: Path, done: sg.Comparison) -> None:
     sets = [word for key, value in SHORT.items() for word in ("--set", f"{key}={value}")]
     arguments = ["compare", "unresponsive", "--disciplines", SPEC, "--seeds", "3", *sets]
-    answer = sluicegate(*arguments, "-o", "deep/out", "--jobs", "2", env={"COLUMNS": "100"})
-    assert (answer.returncode, answer.stderr) == (0, "")
+    answer = sluicegate(*arguments, "-o", "deep/out", "--jobs", "2", "--differences", env={"COLUMNS": "100"})
+    assert answer.returncode == 0, answer.stderr
     lines = answer.stdout.splitlines()
-    assert max(map(len, lines)) <= 100
-    means, below, *_ = (index for index, line in enumerate(lines) if line.split()[:1] == ["choke:candidates=2"])
-    mean = [done.mean("choke:candidates=2", name) for name in ("tcp_throughput_bps", "udp_throughput_bps", "jain_tcp")]
-    shown = lines[means].split()[1:4]
-    assert shown == [f"{mean[0]['mean'] / 1e3:.1f}", f"{mean[1]['mean'] / 1e3:.1f}", f"{mean[2]['mean']:.3f}"]
-    assert lines[means + 1].split()[:2] == [f"±{row['half_width'] / 1e3:.1f}" for row in mean[:2]]
-    assert below > means
-    assert "difference to red, paired by seed" in answer.stdout
+    verdicts = [line for line in lines if line.startswith(("most ", "least "))]  # sentences, which a terminal wraps
+    assert max(len(line) for line in lines if line not in verdicts) <= 100
+    label = "choke:candidates=2"
+    for group in ("tcp", "udp"):
+        table = table_of(lines, group)
+        [row] = (index for index, line in enumerate(table) if line.split()[:1] == [label])
+        of_group = [(word, measures.GROUP[word]) for word in ("throughput", "loss", "p50", "p95", "p99")]
+        columns = [measures.column(group, metric) for _, metric in of_group]
+        factors = [1e-3 if word == "throughput" else metric.factor for word, metric in of_group]
+        means = [done.mean(label, column) for column in columns]
+        assert table[row].replace("●", "").split()[1:] == [
+            f"{factor * mean['mean']:.{metric.decimals}f}"
+            for mean, factor, (_, metric) in zip(means, factors, of_group, strict=True)
+        ]
+        assert table[row + 1].split() == [
+            f"±{factor * mean['half_width']:.{metric.decimals}f}"
+            for mean, factor, (_, metric) in zip(means, factors, of_group, strict=True)
+        ]
+        dots = [label in done.best(column, metric) for column, (_, metric) in zip(columns, of_group, strict=True)]
+        assert table[row].count("●") == sum(dots)
+    [jain] = (line for line in table_of(lines, "all flows, and the link") if line.split()[:1] == [label])
+    assert f" {done.mean(label, 'jain_tcp')['mean']:.3f} " in jain
+    assert "least loss: choke:candidates=2" in verdicts
+    assert "tcp: difference to red, paired by seed" in lines
     change = done.difference("choke:candidates=2", "tcp_throughput_bps")["difference"] / 1e3
     assert f" {change:+.1f}* " in answer.stdout
     assert answer.stdout.endswith("* the interval excludes zero\nresults in deep/out\n")
@@ -459,25 +658,98 @@ def test_the_command_prints_what_it_measured(sluicegate: Program, tmp_path: Path
     assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
 
 
+NAMED = """\
+[network]
+rate = "1 Mbit/s"
+delay = "1 ms"
+
+[[flows]]
+kind = "udp"
+name = "voip"
+count = 2
+rate = "40 kbit/s"
+packet_size = "200 B"
+
+[[flows]]
+kind = "udp"
+name = "flood"
+rate = "2 Mbit/s"
+
+[run]
+duration = "6 s"
+warmup = "2 s"
+"""
+
+
+def test_groups_and_quantities_are_shown_as_asked(sluicegate: Program, tmp_path: Path) -> None:
+    (tmp_path / "named.toml").write_text(NAMED)
+
+    def shown(*options: str) -> list[str]:
+        listed = ("--disciplines", "drop_tail,fq_codel", "--seeds", "2")
+        answer = sluicegate("compare", "named.toml", *listed, *options)
+        assert answer.returncode == 0, answer.stderr
+        return answer.stdout.splitlines()
+
+    def titles(lines: list[str]) -> list[str]:
+        return [line for line in lines if line in ("voip", "flood", "link bottleneck") or line.startswith("all flows")]
+
+    plain = shown()
+    assert titles(plain) == ["voip", "flood", "all flows, and the link"]
+    assert not [line for line in plain if "difference to" in line]
+    verdict = "most throughput, least loss, least median delay, least delay p95 and least delay p99: fq_codel"
+    assert plain.count(verdict) == 1
+    assert titles(shown("--group", "voip")) == ["voip"]
+    assert titles(shown("--group", "flood", "--group", "voip", "--group", "flood")) == ["flood", "voip"]
+    of_delay = shown("--metric", "p99")
+    assert titles(of_delay) == ["voip", "flood"]
+    rows = [line.split() for line in of_delay if line.split()[:1] in (["drop_tail"], ["fq_codel"])]
+    assert [len(row) - ("●" in row) for row in rows] == [2] * 4
+    assert "least delay p99: fq_codel" in of_delay
+    assert titles(shown("--metric", "utilisation")) == ["link bottleneck"]
+    assert titles(shown("--metric", "loss", "--metric", "link_loss", "--group", "voip")) == ["voip", "link bottleneck"]
+    differences = [line for line in shown("--group", "voip", "--differences") if "difference" in line]
+    assert differences == ["voip: difference to drop_tail, paired by seed"]
+    assert shown("--metric", "response_p99")[-1] == "response_p99: has no value in voip or flood"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--group", "viop"], '--group viop: no such group; did you mean "voip"?'),
+        (["--group", "udp"], "--group udp: no such group; known: voip, flood"),
+        (["--group", "flood", "--group", "flod"], '--group flod: no such group; did you mean "flood"?'),
+        (["--metric", "p98"], '--metric p98: no such quantity; did you mean "p99"?'),
+        (["--metric", "utilization"], '--metric utilization: no such quantity; did you mean "utilisation"?'),
+        (["--metric", "zzz"], "--metric zzz: no such quantity; known: throughput, loss, p50, p95, p99, "),
+    ],
+)
+def test_what_is_asked_for_must_be_there(
+    sluicegate: Program, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    (tmp_path / "named.toml").write_text(NAMED + '\n[[flows]]\nkind = "poisson"\nname = "voip"\nrate = "1 kbit/s"\n')
+    long = ["--set", "run.duration=1000000 s", "--set", "run.series=false", "-o", "out"]  # would outlast the test
+    answer = sluicegate("compare", "named.toml", "--disciplines", "red,choke", *arguments, *long)
+    assert (answer.returncode, answer.stdout, answer.stderr.count("\n")) == (2, "", 1)
+    assert answer.stderr.startswith(f"error: {message}")
+    assert not (tmp_path / "out").exists()
+
+
 def test_one_seed_is_shown_with_dashes(sluicegate: Program, small: Path) -> None:
     answer = sluicegate("compare", small, "--disciplines", "red,choke", "--seeds", "1", env={"COLUMNS": "100"})
     lines = answer.stdout.splitlines()
     assert max(map(len, lines)) <= 100
-    [red] = (index for index, line in enumerate(lines) if line.startswith(" red") and "kbit/s" in lines[index - 2])
-    assert set(lines[red + 1].split()) == {"–"}
+    assert lines[:2] == ["1 seed, which leaves intervals unknown", "● best, or equal to the best"]
+    for group in ("tcp", "udp", "poisson"):
+        [below] = (index + 1 for index, line in enumerate(lines) if line.startswith(" red") and group in lines[:index]
+                   and index - lines.index(group) < 6)  # fmt: skip
+        assert set(lines[below].split()) == {"–"}
     assert "±" not in answer.stdout
     assert "*" not in answer.stdout
 
 
 def test_a_value_that_some_runs_lack_is_told() -> None:
-    columns = {
-        "x_throughput_bps": [1.0, 2.0],
-        "throughput_bps": [1.0, 2.0],
-        "jain_tcp": [0.5, None],
-        "jain_all": [1.0, 1.0],
-    }
-    others = ("loss_ratio", "drops_tail_ratio", "queueing_delay_mean_ns", "queueing_delay_p99_ns", "utilisation")
-    columns |= {name: [0.1, 0.2] for name in others}
-    runs = fake_runs(**{name: {"red": values} for name, values in columns.items()})
-    fake = sg.Comparison(runs, {"red": "red"}, "red", ["x"], ["bottleneck"], {"seeds": [1, 2]})
-    assert missing(fake) == ["red: jain_tcp has a value in 1 of 2 runs only"]
+    columns = {"jain_tcp": [0.5, None], "x_loss_ratio": [None, None], "throughput_bps": [1.0, 2.0]}
+    done = fake(fake_runs(**{name: {"red": values} for name, values in columns.items()}))
+    shown = [Column(name, "") for name in columns]
+    assert missing(done, shown) == ["red: jain_tcp has a value in 1 of 2 runs only"]
+    assert missing(done, shown[1:]) == []

@@ -65,7 +65,7 @@ class Mine(sg.Aqm):
 
 
 NET = sg.dumbbell(rate="1 Mbit/s", delay="1 ms")
-FLOWS = [sg.Tcp(3, window=20), sg.Udp(rate="700 kbit/s")]
+FLOWS = [sg.Tcp(3, profile="ns2", window=20), sg.Udp(rate="700 kbit/s")]
 TIMES = {"duration": "4 s", "warmup": "1 s"}
 
 
@@ -99,7 +99,9 @@ def test_a_class_a_factory_and_a_partial_stand_beside_what_comes_along(tmp_path:
     assert about[0] is None
     assert about[2] == {"class": f"{__name__}:Mine", "sha256": source, "arguments": {"limit": 5}}
     done.write(tmp_path / "out")
-    assert {"throughput.svg", "links.svg", "summary.json"} <= {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"groups.svg", "throughput.svg", "links.svg", "summary.json"} <= {
+        path.name for path in (tmp_path / "out").iterdir()
+    }
 
 
 def test_one_alone_and_a_network_of_links(here: Executor) -> None:

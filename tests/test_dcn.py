@@ -11,7 +11,7 @@ import sluicegate as sg
 def run_of(queue: object, seed: int = 1) -> sg.Run:
     """32 TCPs and a UDP flow of twice the link's rate, on 1 Mbit/s."""
     net = sg.dumbbell(rate="1 Mbit/s", delay="1 ms", queue=queue)
-    flows = [sg.Tcp(32, "reno", window=100), sg.Udp(rate="2 Mbit/s")]
+    flows = [sg.Tcp(32, "reno", profile="ns2", window=100), sg.Udp(rate="2 Mbit/s")]
     return sg.simulate(net, flows, duration="150 s", warmup="50 s", seed=seed)
 
 
@@ -48,7 +48,7 @@ def test_an_unresponsive_flow_is_held_to_its_share() -> None:
 @pytest.mark.parametrize("law", ["corrected", "printed"])
 def test_the_queue_is_near_its_target_with_the_corrected_law_alone(law: str) -> None:
     net = sg.dumbbell(rate="10 Mbit/s", delay="20 ms", queue=sg.Dcn(law=law))  # type: ignore[arg-type]
-    tcp = sg.Tcp(50, "newreno", window=100, access_rate="100 Mbit/s", access_delay="10 ms")
+    tcp = sg.Tcp(50, "newreno", profile="ns2", window=100, access_rate="100 Mbit/s", access_delay="10 ms")
     run = sg.simulate(net, tcp, duration="120 s", warmup="40 s", seed=1)
     queue = run.queue.filter(run.queue["time_s"] >= 40)["queue_packets"].mean()
     assert (abs(float(queue) - 24) < 8) == (law == "corrected")  # type: ignore[arg-type]

@@ -78,7 +78,9 @@ def test_queues_hold_from_ten_flows_to_a_thousand(queue: sg.Dcn | sg.Afd, flows:
     does not overflow. Each has 2 Mbit/s of the link at first, 0.1 at last."""
     rate = max(2 * min(flows, 10), flows // 10)
     net = sg.dumbbell(rate=f"{rate} Mbit/s", delay="20 ms", queue=queue)
-    tcp = sg.Tcp(flows, "newreno", window=1000, access_rate="100 Mbit/s", access_delay="10 ms", spread="5 s")
+    tcp = sg.Tcp(
+        flows, "newreno", profile="ns2", window=1000, access_rate="100 Mbit/s", access_delay="10 ms", spread="5 s"
+    )
     run = sg.simulate(net, tcp, duration="60 s", warmup="30 s", seed=1)
     link = run.links.row(0, named=True)
     assert queue.q_ref / 2 < link["queue_packets_mean"] < 2 * queue.q_ref  # type: ignore[operator]

@@ -353,7 +353,7 @@ def test_ns2_takes_the_lines(tmp_path: Path, ecn: bool) -> None:
 def measured(queue: sg.Red, seed: int) -> tuple[float, float]:
     """Utilisation and mean queueing delay of nine long TCP flows over 10 Mbit/s and 40 ms."""
     net = sg.dumbbell(rate="10 Mbit/s", delay="20 ms", access_rate="100 Mbit/s", queue=queue)
-    flows = sg.Tcp(9, "newreno", window=1000)
+    flows = sg.Tcp(9, "newreno", profile="ns2", window=1000)
     run = sg.simulate(net, flows, duration="60 s", warmup="20 s", seed=seed, series=False)
     [link] = run.links.filter(run.links["arrivals_packets"] > 0).filter(run.links["discipline"] == "red").to_dicts()
     return link["utilisation"], link["queueing_delay_mean_ns"] / 1e9

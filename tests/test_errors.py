@@ -82,8 +82,8 @@ def test_a_mistake_is_named_with_file_line_key_and_rule(
 @pytest.mark.parametrize(
     ("text", "line", "parts"),
     [
-        (SMALL.replace('kind = "udp"\nrate = "2 Mbit/s"', 'kind = "udp"'), 19, ["flows.1.rate"]),
-        (SMALL.replace('kind = "udp"\n', ""), 19, ["flows.1.kind"]),
+        (SMALL.replace('kind = "udp"\nrate = "2 Mbit/s"', 'kind = "udp"'), 20, ["flows.1.rate"]),
+        (SMALL.replace('kind = "udp"\n', ""), 20, ["flows.1.kind"]),
         (SMALL.replace('rate = "1 Mbit/s"\n', "", 1), 1, ["network.rate"]),
         (SMALL.split("[[flows]]")[0] + "[run]\n", None, ["flows"]),
         ("", None, ["network"]),

@@ -136,7 +136,7 @@ def resolved(id_: str, discipline: str = "red", settings: Settings = suite.QUICK
 @pytest.mark.parametrize("id_", GROUPS)
 def test_a_scenario_is_valid_and_has_its_groups(id_: str) -> None:
     flows = SCENARIOS[id_].flows(suite.QUICK)
-    assert ", ".join(f"{each.name} {each.count}" for each in flows.values()) == GROUPS[id_]
+    assert ", ".join(f"{each.kind} {each.count}" for each in flows.values()) == GROUPS[id_]
     names = {*flows, LINKS}
     assert {number.of for number in SCENARIOS[id_].matters} <= names
     assert {*SCENARIOS[id_].shown} <= names

@@ -27,7 +27,7 @@ COMMANDS = {
     "run": ([*RUN, "-o", "out"], "out"),
     "run with a capture": ([*RUN, "--pcap", "bottleneck", "-o", "out"], "out/bottleneck.pcapng"),
     "a capture": ([*RUN, "--pcap", "bottleneck=sent.pcapng"], "sent.pcapng"),
-    "compare": (["compare", "unresponsive", *SHORT, "--disciplines", "red,choke", "--seeds", "2", "-o", "out"],
+    "compare": (["compare", "unresponsive", *SHORT, "--disciplines", "drop_tail,choke", "--seeds", "2", "-o", "out"],
                 "out/runs.sqlite"),
     "sweep": (["sweep", "unresponsive", *SHORT, "--over", "queue.min_th=5,10", "-o", "out"], "out/runs.sqlite"),
     "replay": (["replay", CAPTURE, "--rate", "1 Mbit/s", "-o", "out"], "out"),

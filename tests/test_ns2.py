@@ -110,9 +110,9 @@ def ours(
             min_th=5, max_th=15, w_q=0.002, max_p=0.02, limit=limit, law="ns2", s="5.333333 ms",
             action="mark" if ecn else "drop",
         )  # fmt: skip
-    net = sg.dumbbell(rate="1.5 Mbit/s", delay="20 ms", queue=queue)
+    net = sg.dumbbell(rate="1.5 Mbit/s", delay="20 ms", access_rate="10 Mbit/s", queue=queue)
     tcp = sg.Tcp(
-        flows, algorithm, window=100, access_rate="10 Mbit/s", access_delay="5 ms",
+        flows, algorithm, profile="ns2", window=100, access_rate="10 Mbit/s", access_delay="5 ms",
         delayed_ack="100 ms" if delayed else "0 s", ecn=ecn,
     )  # fmt: skip
     run = sg.simulate(net, tcp, duration="120 s", warmup="20 s", seed=seed, series=False)

@@ -136,8 +136,10 @@ def ns2(folder: Path, name: str, udp: bool, seed: int) -> Measured:
 
 
 def ours(name: str, udp: bool, seed: int) -> Measured:
-    net = sg.dumbbell(rate="1 Mbit/s", delay="20 ms", queue=QUEUES[name][2])
-    flows: list[object] = [sg.Tcp(32, "reno", window=100, access_rate="10 Mbit/s", access_delay="5 ms")]
+    net = sg.dumbbell(rate="1 Mbit/s", delay="20 ms", access_rate="10 Mbit/s", queue=QUEUES[name][2])
+    flows: list[object] = [
+        sg.Tcp(32, "reno", profile="ns2", window=100, access_rate="10 Mbit/s", access_delay="5 ms"),
+    ]
     if udp:
         # Out for RIO, as fid 0 is there.
         flows.append(sg.Udp(rate="2 Mbit/s", access_rate="10 Mbit/s", access_delay="5 ms", priority=1))

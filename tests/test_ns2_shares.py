@@ -27,7 +27,7 @@ ALGORITHMS = {"Tahoe": "tahoe", "Reno": "reno", "Newreno": "newreno", "Sack1": "
 def ours(case: str, seed: int) -> dict[str, float]:
     """One run of a case of tests/ns2/cases.toml, in the columns of unresponsive.tcl."""
     queue, agent, rate, send_jitter = case.split()
-    net = sg.dumbbell(rate="1 Mbit/s", delay="1 ms", queue=QUEUES[queue])
+    net = sg.dumbbell(rate="1 Mbit/s", delay="1 ms", access_rate="10 Mbit/s", queue=QUEUES[queue])
     host = {"profile": "ns2", "window": 100, "send_jitter": f"{send_jitter} s"}
     tcp = sg.Tcp(32, ALGORITHMS[agent], access_rate="10 Mbit/s", **host)
     udp = sg.Udp(rate=f"{rate} Mbit/s", jitter=1, start="0.5 s", spread="0 s", access_rate="10 Mbit/s")

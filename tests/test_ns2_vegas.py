@@ -27,7 +27,7 @@ def ours(case: str) -> list[dict[str, float]]:
     if queue == "RED":
         s = f"{8 / float(mbps)} ms"
         discipline = sg.Red(min_th=5, max_th=15, w_q=0.002, max_p=0.02, limit=int(limit), law="ns2", s=s)
-    net = sg.dumbbell(rate=f"{mbps} Mbit/s", delay="20 ms", queue=discipline)
+    net = sg.dumbbell(rate=f"{mbps} Mbit/s", delay="20 ms", access_rate="10 Mbit/s", queue=discipline)
     tcp = sg.Tcp(
         int(flows), "vegas", profile="ns2", window=100, access_rate="10 Mbit/s", access_delay="5 ms",
         send_jitter=f"{send_jitter} s",

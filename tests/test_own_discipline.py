@@ -51,7 +51,7 @@ class Fifo(sg.Aqm):
 
 def simulate(queue: Any, *, rate: str = "1 Mbit/s", udp: str = "2 Mbit/s", seconds: int = 5, seed: int = 1) -> sg.Run:
     network = sg.dumbbell(rate=rate, delay="1 ms", queue=queue)
-    flows = [sg.Tcp(4, "reno", window=20), sg.Udp(rate=udp, jitter=1.0)]
+    flows = [sg.Tcp(4, "reno", profile="ns2", window=20), sg.Udp(rate=udp, jitter=1.0)]
     return sg.simulate(network, flows, duration=f"{seconds} s", warmup="0 s", seed=seed)
 
 
@@ -205,7 +205,7 @@ def test_acknowledgements_are_another_flow() -> None:
         sg.Link(name="there", from_="a", to="b", rate="1 Mbit/s"),
         sg.Link(name="back", from_="b", to="a", rate="1 Mbit/s"),
     ]
-    tcp = sg.Tcp(2, path=["there"], return_path=["back"])
+    tcp = sg.Tcp(2, profile="ns2", path=["there"], return_path=["back"])
     sg.simulate(sg.topology(*links, queue=Watcher), tcp, duration="3 s")
     assert flows == {(1, 40), (2, 40), (1, 1000), (2, 1000), (-1, 40), (-2, 40)}
 
@@ -324,7 +324,7 @@ def test_a_mark_reaches_the_sender() -> None:
 
     marked: list[int] = []
     net = sg.dumbbell(rate="1 Mbit/s", queue=partial(Marker, limit=1000))
-    run = sg.simulate(net, sg.Tcp(1, window=100, ecn=True), duration="30 s", warmup="0 s")
+    run = sg.simulate(net, sg.Tcp(1, profile="ns2", window=100, ecn=True), duration="30 s", warmup="0 s")
     assert len(marked) > 20
     assert 0 <= len(marked) - run.flows["marked_packets"][0] <= 1, "all but one that may still be queued"
     assert run.flows["drops_packets"][0] == 0

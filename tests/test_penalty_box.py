@@ -11,7 +11,7 @@ LINK = 1e6
 def shares(test: str, udp: int, seed: int) -> tuple[float, float, pl.DataFrame]:
     """The parts of the link that UDP and TCP have a minute after the start, and the TCP flows."""
     queue = sg.PenaltyBox(min_th=30, max_th=60, test=test)
-    flows = [sg.Tcp(32, "reno", window=100), sg.Udp(udp, rate="2 Mbit/s")]
+    flows = [sg.Tcp(32, "reno", profile="ns2", window=100), sg.Udp(udp, rate="2 Mbit/s")]
     net = sg.dumbbell(rate="1 Mbit/s", delay="1 ms", queue=queue)
     run = sg.simulate(net, flows, duration="160 s", warmup="60 s", seed=seed)
     kinds = {kind: run.flows.filter(pl.col("kind") == kind) for kind in ("udp", "tcp")}

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from sluicegate import ScenarioError, _core
-from sluicegate.quantities import UNITS, column_value, duration, fixed, in_base_unit, quantity, significant
+from sluicegate.quantities import UNITS, column_value, duration, fixed, in_base_unit, quantity, rate_text, significant
 
 KEYS = {"rate": "network.rate", "time": "network.delay", "size": "flows.0.packet_size"}
 
@@ -84,3 +84,19 @@ def test_numbers_are_printed_short() -> None:
     shown = [significant(value) for value in (1234.5, 12.345, 1.2345, 0.12345, 0.012345, 0.0, -250.4, math.nan, None)]
     assert shown == ["1234", "12.3", "1.23", "0.12", "0.012", "0.00", "-250", "unknown", "–"]
     assert [duration(value) for value in (90, 1.5, 0.25, 2e-6, 5e-9)] == ["90 s", "1.5 s", "250 ms", "2 us", "5 ns"]
+
+
+def test_rates_are_printed_in_the_largest_unit() -> None:
+    rounded = [rate_text(rate) for rate in (999, 1000, 1_234_567, 999_999, 45e6, 2.5e9, 0.4, 12_345e6)]
+    assert rounded == [
+        "999 bit/s",
+        "1 kbit/s",
+        "1.23 Mbit/s",
+        "1 Mbit/s",
+        "45 Mbit/s",
+        "2.5 Gbit/s",
+        "0.4 bit/s",
+        "12.3 Gbit/s",
+    ]
+    exact = [rate_text(rate, whole=True) for rate in (999, 1000, 1_234_567, 45_500_000, 2 * 10**9)]
+    assert exact == ["999 bit/s", "1 kbit/s", "1234567 bit/s", "45500 kbit/s", "2 Gbit/s"]

@@ -99,6 +99,7 @@ size = "200 kB"
 
 [[flows]]
 kind = "tcp"
+profile = "ns2"
 window = 100
 size = "100 kB"
 

@@ -23,14 +23,14 @@ def run() -> sg.Run:
     return sg.run("unresponsive", sets={"run.duration": "12 s", "run.warmup": "2 s"})
 
 
-OF_GROUPS = ["exchanges", "groups", "response_times"]
+OF_CONNECTIONS = ["exchanges", "response_times"]
 """The tables of groups whose connections come and go; empty without such a group."""
 
 ON_REQUEST = ["packets", "positions", "state"]
 """Tables that stay empty: the first two are kept on request only, and the disciplines here show nothing more."""
 
 
-@pytest.mark.parametrize(("scenario", "empty"), [("unresponsive", [*OF_GROUPS, *ON_REQUEST]), ("web", ON_REQUEST)])
+@pytest.mark.parametrize(("scenario", "empty"), [("unresponsive", [*OF_CONNECTIONS, *ON_REQUEST]), ("web", ON_REQUEST)])
 def test_the_tables_have_the_declared_columns(scenario: str, empty: list[str]) -> None:
     run = sg.run(scenario, sets={"run.duration": "12 s", "run.warmup": "2 s"})
     assert sorted(run.tables) == sorted(DECLARED)

@@ -14,7 +14,7 @@ from steps import blocks
 
 import sluicegate as sg
 
-FLOWS = [sg.Tcp(3, "reno", window=20), sg.Udp(rate="2 Mbit/s"), sg.OnOff(rate="300 kbit/s")]
+FLOWS = [sg.Tcp(3, "reno", profile="ns2", window=20), sg.Udp(rate="2 Mbit/s"), sg.OnOff(rate="300 kbit/s")]
 SETTINGS: dict[str, Any] = {"duration": "8 s", "warmup": "2 s", "seed": 5}
 
 

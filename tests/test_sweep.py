@@ -265,7 +265,8 @@ def test_the_manual_names_every_file_and_column_of_totals(done: tuple[sg.Sweep, 
 
 def test_a_sweep_in_python_is_that_of_the_file(small: Path) -> None:
     net = sg.dumbbell(rate="1 Mbit/s", delay="1 ms", queue=sg.Choke(min_th=10, max_th=30, limit=100))
-    flows = [sg.Tcp(3, window=20), sg.Udp(rate="2 Mbit/s"), sg.Poisson(rate="100 kbit/s")]
+    tcp = sg.Tcp(3, profile="ns2", window=20)
+    flows = [tcp, sg.Udp(rate="2 Mbit/s"), sg.Poisson(rate="100 kbit/s")]
     over = [("queue.choke.candidates", [1, 2]), ("network.delay", "1..5 ms 2")]
     times = {"duration": "1 s", "warmup": "200 ms"}
     ours = sg.sweep(net, flows, over=over, seeds=[7, 3], **times)  # type: ignore[arg-type]
@@ -330,7 +331,7 @@ def test_another_file_of_connections_is_run_anew(tmp_path: Path, counted: list[A
     first = go()
     assert (len(counted), go().kept) == (2, 2)
     assert first.groups["exchanges"].to_list() == [1, 1]
-    assert first.groups.columns[:3] == ["network.rate_bps", "seed", "group"]
+    assert first.groups.columns[:3] == ["network.rate_bps", "seed", "name"]
     (tmp_path / "link.cvec").write_text("SEQ 0 1 1 1\n> 300\nt 1000\n< 9000\n")
     again = go()
     assert (len(counted), again.kept) == (4, 0)

@@ -163,6 +163,7 @@ limit = 4000
 kind = "tcp"
 count = 50
 algorithm = "vegas"
+profile = "ns2"
 
 [[flows]]
 kind = "udp"

@@ -74,12 +74,13 @@ if TYPE_CHECKING:
     from .design.red import RedDesign, design_red
     from .evaluation.evaluate import Evaluation, evaluate
     from .experiments.compare import Comparison, compare
+    from .experiments.recommend import Recommendation, recommend
     from .experiments.replay import Replay, replay
     from .experiments.run import run, simulate
     from .experiments.simulation import Simulation
     from .experiments.sweep import Sweep, sweep
     from .results import Run
-    from .scenario import ScenarioWarning, Topology, check, dumbbell, topology
+    from .scenario import ScenarioWarning, Topology, TrapWarning, check, dumbbell, topology
 
     __version__: str
 
@@ -127,6 +128,7 @@ __all__ = [
     "Poisson",
     "Priority",
     "RandomDrop",
+    "Recommendation",
     "Red",
     "RedDesign",
     "RedPd",
@@ -146,6 +148,7 @@ __all__ = [
     "Tcp",
     "Telnet",
     "Topology",
+    "TrapWarning",
     "Udp",
     "UtLt",
     "Vectors",
@@ -158,6 +161,7 @@ __all__ = [
     "design_red",
     "dumbbell",
     "evaluate",
+    "recommend",
     "replay",
     "run",
     "simulate",
@@ -176,12 +180,13 @@ _HOMES = {
     "design.red": ("RedDesign", "design_red"),
     "evaluation.evaluate": ("Evaluation", "evaluate"),
     "experiments.compare": ("Comparison", "compare"),
+    "experiments.recommend": ("Recommendation", "recommend"),
     "experiments.replay": ("Replay", "replay"),
     "experiments.run": ("run", "simulate"),
     "experiments.simulation": ("Simulation",),
     "experiments.sweep": ("Sweep", "sweep"),
     "results": ("Run",),
-    "scenario": ("ScenarioWarning", "Topology", "check", "dumbbell", "topology"),
+    "scenario": ("ScenarioWarning", "Topology", "TrapWarning", "check", "dumbbell", "topology"),
 }
 """Modules, and the names that come from each; the others come from `_generated`."""
 

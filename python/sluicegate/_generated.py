@@ -1821,14 +1821,16 @@ class Tcp:
 
     Rules: packet_size and header_size are in bytes; header_size < packet_size; decbit and ut_lt acknowledge every
     packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto; min_rto <= max_rto; window
-    holds a full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max;
-    rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
+    holds a full packet; name has from 1 to 60 characters, none of them a control character; start < stop; rtt_max and
+    rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts
+    names at least one; access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
             Sluicegate)
         algorithm: The sender's congestion control. (default: as the profile says; CHOKe 1999 does not say; ns-2)
-        profile: Whose defaults apply to what is not given here. (default: ns2; the CHOKe report's simulator)
+        profile: Whose defaults apply to what is not given here. (default: modern; hosts of today, unless a
+            paper's are asked for)
         window: The receiver's advertised window. (packets; default: as the profile says; at least 1 and at most
             1000000000; RFC 9293)
         packet_size: Length of a full IP packet, headers included. (B; default: as the profile says; above 0 and
@@ -1889,6 +1891,9 @@ class Tcp:
             9293)
         size: How much data each transfer has, headers not counted: full packets, or bytes. (packets; default:
             without end; at least 1; ns-2, Application/FTP, produce)
+        name: The name of the group in tables and figures: any text of up to 60 characters. Entries of the same
+            name are one group. (default: its kind; with the algorithm, or else a number, where that tells groups
+            apart; Sluicegate)
         start: When the first of them may start. (default: 0 s; Sluicegate)
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
@@ -1921,14 +1926,14 @@ class Tcp:
             above 0 s; RED 1993)
     """
 
-    name: ClassVar[str] = "tcp"
+    kind: ClassVar[str] = "tcp"
 
     count: int = 1
     algorithm: (
         Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "ut_lt", "fixed", "vegas", "ledbat"] | None
     ) = None
     _: KW_ONLY
-    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern"] = "ns2"
+    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern"] = "modern"
     window: int | str | None = None
     packet_size: int | str | None = None
     header_size: int | str | None = None
@@ -1958,6 +1963,7 @@ class Tcp:
     handshake: bool | None = None
     closing: bool | None = None
     size: int | str | None = None
+    name: str | None = None
     start: str = "0 s"
     spread: str = "1 s"
     stop: str | None = None
@@ -1987,9 +1993,9 @@ class Telnet:
 
     Rules: message_size is in bytes; shortest < longest; packet_size and header_size are in bytes; header_size <
     packet_size; decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2
-    clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; start < stop; rtt_max and rtt_mean need
-    rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least
-    one; access_delay or a round trip, not both
+    clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; name has from 1 to 60 characters, none of
+    them a control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <=
+    rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -2009,7 +2015,8 @@ class Telnet:
         shortest: Least gap of Pareto's law. (default: 120 ms; above 0 s; chosen here: 15 % of the gaps exceed 1
             s)
         longest: Longest gap of Pareto's law. (default: 150 s; above 0 s; chosen here: the mean is 1.1 s)
-        profile: Whose defaults apply to what is not given here. (default: ns2; the CHOKe report's simulator)
+        profile: Whose defaults apply to what is not given here. (default: modern; hosts of today, unless a
+            paper's are asked for)
         window: The receiver's advertised window. (packets; default: as the profile says; at least 1 and at most
             1000000000; RFC 9293)
         packet_size: Length of a full IP packet, headers included. (B; default: as the profile says; above 0 and
@@ -2068,6 +2075,9 @@ class Telnet:
             (default: as the profile says; RFC 9293; ns-2, syn_)
         closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
             9293)
+        name: The name of the group in tables and figures: any text of up to 60 characters. Entries of the same
+            name are one group. (default: its kind; with the algorithm, or else a number, where that tells groups
+            apart; Sluicegate)
         start: When the first of them may start. (default: 0 s; Sluicegate)
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
@@ -2100,7 +2110,7 @@ class Telnet:
             above 0 s; RED 1993)
     """
 
-    name: ClassVar[str] = "telnet"
+    kind: ClassVar[str] = "telnet"
 
     count: int = 1
     algorithm: (
@@ -2115,7 +2125,7 @@ class Telnet:
     tail_shape: float = 0.95
     shortest: str = "120 ms"
     longest: str = "150 s"
-    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern"] = "ns2"
+    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern"] = "modern"
     window: int | str | None = None
     packet_size: int | str | None = None
     header_size: int | str | None = None
@@ -2144,6 +2154,7 @@ class Telnet:
     ledbat_target: str = "100 ms"
     handshake: bool | None = None
     closing: bool | None = None
+    name: str | None = None
     start: str = "0 s"
     spread: str = "1 s"
     stop: str | None = None
@@ -2173,8 +2184,9 @@ class Http:
 
     Rules: packet_size and header_size are in bytes; header_size < packet_size; decbit and ut_lt acknowledge every
     packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto; min_rto <= max_rto; window
-    holds a full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max;
-    rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
+    holds a full packet; name has from 1 to 60 characters, none of them a control character; start < stop; rtt_max and
+    rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts
+    names at least one; access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -2200,7 +2212,8 @@ class Http:
             most 1000 connections; RFC 2616, Sec. 8.1.4)
         keep_alive: The longest thinking that an open connection outlasts. (default: 15 s; Apache,
             KeepAliveTimeout)
-        profile: Whose defaults apply to what is not given here. (default: ns2; the CHOKe report's simulator)
+        profile: Whose defaults apply to what is not given here. (default: modern; hosts of today, unless a
+            paper's are asked for)
         window: The receiver's advertised window. (packets; default: as the profile says; at least 1 and at most
             1000000000; RFC 9293)
         packet_size: Length of a full IP packet, headers included. (B; default: as the profile says; above 0 and
@@ -2259,6 +2272,9 @@ class Http:
             (default: as the profile says; RFC 9293; ns-2, syn_)
         closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
             9293)
+        name: The name of the group in tables and figures: any text of up to 60 characters. Entries of the same
+            name are one group. (default: its kind; with the algorithm, or else a number, where that tells groups
+            apart; Sluicegate)
         start: When the first of them may start. (default: 0 s; Sluicegate)
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
@@ -2291,7 +2307,7 @@ class Http:
             above 0 s; RED 1993)
     """
 
-    name: ClassVar[str] = "http"
+    kind: ClassVar[str] = "http"
 
     count: int = 1
     algorithm: (
@@ -2308,7 +2324,7 @@ class Http:
     parallel: int = 4
     persistent_parallel: int = 2
     keep_alive: str = "15 s"
-    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern"] = "ns2"
+    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern"] = "modern"
     window: int | str | None = None
     packet_size: int | str | None = None
     header_size: int | str | None = None
@@ -2337,6 +2353,7 @@ class Http:
     ledbat_target: str = "100 ms"
     handshake: bool | None = None
     closing: bool | None = None
+    name: str | None = None
     start: str = "0 s"
     spread: str = "1 s"
     stop: str | None = None
@@ -2366,9 +2383,9 @@ class Connections:
 
     Rules: lossless goes with vectors; packet_size and header_size are in bytes; header_size < packet_size; decbit and
     ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto;
-    min_rto <= max_rto; window holds a full packet; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean,
-    not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round
-    trip, not both
+    min_rto <= max_rto; window holds a full packet; name has from 1 to 60 characters, none of them a control
+    character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <=
+    rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -2392,7 +2409,8 @@ class Connections:
             (default: lognormal(median = 300 ms, sigma = 1.5, high = 100 s); chosen here)
         concurrent: The probability that a connection is concurrent: both ends then send as many units, each after
             its own times. (default: 0.05; at least 0 and at most 1; chosen here)
-        profile: Whose defaults apply to what is not given here. (default: ns2; the CHOKe report's simulator)
+        profile: Whose defaults apply to what is not given here. (default: modern; hosts of today, unless a
+            paper's are asked for)
         window: The receiver's advertised window. (packets; default: as the profile says; at least 1 and at most
             1000000000; RFC 9293)
         packet_size: Length of a full IP packet, headers included. (B; default: as the profile says; above 0 and
@@ -2451,6 +2469,9 @@ class Connections:
             (default: as the profile says; RFC 9293; ns-2, syn_)
         closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
             9293)
+        name: The name of the group in tables and figures: any text of up to 60 characters. Entries of the same
+            name are one group. (default: its kind; with the algorithm, or else a number, where that tells groups
+            apart; Sluicegate)
         start: When the first of them may start. (default: 0 s; Sluicegate)
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
@@ -2483,7 +2504,7 @@ class Connections:
             above 0 s; RED 1993)
     """
 
-    name: ClassVar[str] = "connections"
+    kind: ClassVar[str] = "connections"
 
     count: int = 1
     algorithm: (
@@ -2499,7 +2520,7 @@ class Connections:
     answer_time: str = "exponential(mean = 20 ms)"
     think_time: str = "lognormal(median = 300 ms, sigma = 1.5, high = 100 s)"
     concurrent: float = 0.05
-    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern"] = "ns2"
+    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern"] = "modern"
     window: int | str | None = None
     packet_size: int | str | None = None
     header_size: int | str | None = None
@@ -2528,6 +2549,7 @@ class Connections:
     ledbat_target: str = "100 ms"
     handshake: bool | None = None
     closing: bool | None = None
+    name: str | None = None
     start: str = "0 s"
     spread: str = "1 s"
     stop: str | None = None
@@ -2554,8 +2576,9 @@ class Udp:
 
     Source: CHOKe 1999, Sec. 4
 
-    Rules: packet_size is in bytes; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <=
-    rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
+    Rules: packet_size is in bytes; name has from 1 to 60 characters, none of them a control character; start < stop;
+    rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not
+    both; rtts names at least one; access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -2565,6 +2588,9 @@ class Udp:
             CHOKe 1999, Sec. 4)
         jitter: Spread of the gaps: each is the mean times a number uniform on 1 ± jitter/2. (default: 0.0; at
             least 0 and at most 1; ns-2, CBR random_ is jitter 1)
+        name: The name of the group in tables and figures: any text of up to 60 characters. Entries of the same
+            name are one group. (default: its kind; with the algorithm, or else a number, where that tells groups
+            apart; Sluicegate)
         start: When the first of them may start. (default: 0 s; Sluicegate)
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
@@ -2597,13 +2623,14 @@ class Udp:
             above 0 s; RED 1993)
     """
 
-    name: ClassVar[str] = "udp"
+    kind: ClassVar[str] = "udp"
 
     count: int = 1
     _: KW_ONLY
     rate: str
     packet_size: int | str = "1000 B"
     jitter: float = 0.0
+    name: str | None = None
     start: str = "0 s"
     spread: str = "1 s"
     stop: str | None = None
@@ -2630,8 +2657,9 @@ class Poisson:
 
     Source: queueing theory: M/D/1, M/M/1/K
 
-    Rules: packet_size is in bytes; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <=
-    rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
+    Rules: packet_size is in bytes; name has from 1 to 60 characters, none of them a control character; start < stop;
+    rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not
+    both; rtts names at least one; access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -2640,6 +2668,9 @@ class Poisson:
         packet_size: Mean length of a packet, headers included. (B; default: 1000 B; at least 1 and at most 65535;
             CHOKe 1999, Sec. 4)
         sizes: How lengths are distributed. (default: fixed; M/D/1 and M/M/1 queues)
+        name: The name of the group in tables and figures: any text of up to 60 characters. Entries of the same
+            name are one group. (default: its kind; with the algorithm, or else a number, where that tells groups
+            apart; Sluicegate)
         start: When the first of them may start. (default: 0 s; Sluicegate)
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
@@ -2672,13 +2703,14 @@ class Poisson:
             above 0 s; RED 1993)
     """
 
-    name: ClassVar[str] = "poisson"
+    kind: ClassVar[str] = "poisson"
 
     count: int = 1
     _: KW_ONLY
     rate: str
     packet_size: int | str = "1000 B"
     sizes: Literal["fixed", "exponential"] = "fixed"
+    name: str | None = None
     start: str = "0 s"
     spread: str = "1 s"
     stop: str | None = None
@@ -2708,9 +2740,9 @@ class OnOff:
 
     Source: ns-2, Application/Traffic/Exponential and Application/Traffic/Pareto
 
-    Rules: packet_size is in bytes; packet_size / rate <= on_mean; start < stop; rtt_max and rtt_mean need rtt;
-    rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one;
-    access_delay or a round trip, not both
+    Rules: packet_size is in bytes; packet_size / rate <= on_mean; name has from 1 to 60 characters, none of them a
+    control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt
+    <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -2724,6 +2756,9 @@ class OnOff:
             (default: 1.5; at least 1.01 and at most 100; ns-2, shape_)
         packet_size: Length of a packet, headers included. (B; default: 1000 B; at least 1 and at most 65535;
             CHOKe 1999, Sec. 4)
+        name: The name of the group in tables and figures: any text of up to 60 characters. Entries of the same
+            name are one group. (default: its kind; with the algorithm, or else a number, where that tells groups
+            apart; Sluicegate)
         start: When the first of them may start. (default: 0 s; Sluicegate)
         spread: Each starts at a time drawn uniformly between start and start + spread. (default: 1 s; Sluicegate:
             random starts avoid traffic phase effects)
@@ -2756,7 +2791,7 @@ class OnOff:
             above 0 s; RED 1993)
     """
 
-    name: ClassVar[str] = "on_off"
+    kind: ClassVar[str] = "on_off"
 
     count: int = 1
     _: KW_ONLY
@@ -2766,6 +2801,7 @@ class OnOff:
     distribution: Literal["exponential", "pareto"] = "exponential"
     shape: float = 1.5
     packet_size: int | str = "1000 B"
+    name: str | None = None
     start: str = "0 s"
     spread: str = "1 s"
     stop: str | None = None
@@ -2833,7 +2869,9 @@ class Dumbbell:
         tx_ring: How much of what the queue has given up may wait for the transmitter, in a driver's ring below
             the discipline, which does not see it. (packets; default: none: the queue is asked as the transmitter
             falls free; at least 1; FreeBSD and Linux: drivers' transmit rings)
-        access_rate: Rate of every host's access link. (default: 10 Mbit/s; above 0 bit/s; CHOKe 1999, Fig. 1)
+        access_rate: Rate of every host's access link. The default is so fast that a host's port only keeps its
+            packets apart. (default: ten times the bottleneck's rate; above 0 bit/s; CHOKe 1999, Fig. 1: ten
+            times)
         access_delay: Propagation delay of every host's access link, one way. (default: 0 s; chosen here: not
             stated by CHOKe 1999)
         two_way: Whether the opposite direction is a link under study too, called reverse: with the same rate,
@@ -2848,7 +2886,7 @@ class Dumbbell:
     delay: str = "1 ms"
     framing: int | str = "0 B"
     tx_ring: int | str | None = None
-    access_rate: str = "10 Mbit/s"
+    access_rate: str | None = None
     access_delay: str = "0 s"
     two_way: bool | None = None
 

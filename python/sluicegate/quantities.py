@@ -106,6 +106,22 @@ def column_value(text: str) -> tuple[str | None, bool | int | float | str]:
     return None, text
 
 
+def rate_text(bps: float, whole: bool = False) -> str:
+    """A rate in the largest unit in which it is at least 1, to three digits; `whole`: in which it is a whole number."""
+    for unit in ("Gbit/s", "Mbit/s", "kbit/s"):
+        scale = UNITS[unit]
+        if whole and bps % scale == 0:
+            return f"{bps // scale} {unit}"
+        if not whole and float(f"{bps:.3g}") >= scale:
+            return f"{bps / scale:.3g} {unit}"
+    return f"{bps if whole else f'{bps:.3g}'} bit/s"
+
+
+def rate_unit(largest: float) -> tuple[str, float]:
+    """The unit in which rates of up to `largest` bit/s are shown, and its factor from bit/s."""
+    return ("Mbit/s", 1e-6) if largest >= 1e8 else ("kbit/s", 1e-3)
+
+
 def fixed(value: float | None, unit: float = 1) -> str:
     """A value in a unit, to one decimal; a dash for a missing one."""
     return "–" if value is None else f"{value / unit:.1f}"

@@ -8,6 +8,8 @@ message as the same mistake in a file, under the name "<python>".
 from __future__ import annotations
 
 import json
+import os
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,9 +19,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
-from . import _core, custom_aqm
+from . import _core, custom_aqm, traps
 from ._generated import Class, Discipline, Dumbbell, Link, Source
 from .custom_aqm import Aqm, AqmFactory
+from .goals import Goal, goals, known
 from .quantities import toml_text
 
 PYTHON = "<python>"
@@ -31,6 +34,10 @@ Sets = Mapping[str, object] | Iterable[tuple[str, object]]
 
 class ScenarioWarning(UserWarning):
     """Something in a scenario that is possible, but hardly meant."""
+
+
+class TrapWarning(ScenarioWarning):
+    """A scenario in which something other than the queue discipline decides, or a run that takes long: see `traps`."""
 
 
 dumbbell = Dumbbell
@@ -79,7 +86,7 @@ def scenario(network: Network, flows: Source | Sequence[Source], **run: object) 
     for flow in flows if isinstance(flows, Iterable) else [flows]:
         if not isinstance(flow, Source):
             raise TypeError(f"flows: expected a source such as sluicegate.Tcp(...), not {what_is(flow)}")
-        document["flows"].append({"kind": flow.name} | _table(flow))
+        document["flows"].append({"kind": flow.kind} | _table(flow))
     document["run"] = {key: plain(value) for key, value in run.items() if value is not None}
     return tomli_w.dumps(document)
 
@@ -144,8 +151,43 @@ def check(file: str | Path, *, sets: Sets | None = None) -> dict[str, Any]:
     text, name = read_scenario(file)
     pairs = override_texts(sets)
     resolved: dict[str, Any] = json.loads(_core.check(text, name, pairs, custom_aqm.Maker()))
+    check_goals(resolved, text, name)
     warn_unused([_core.unused(text, name, pairs)])
+    warn(traps.of_scenario(resolved), TrapWarning)
     return resolved
+
+
+def check_goals(resolved: dict[str, Any], text: str, name: str) -> list[Goal]:
+    """The goals of run.goals. Raises `ScenarioError` that names their place."""
+    texts = resolved["run"].get("goals", [])
+    try:
+        return goals(texts, known(resolved)) if texts else []
+    except _core.ScenarioError as error:
+        said = str(error).partition('"')[2].partition('": ')[0]
+        lines = [number for number, line in enumerate(text.splitlines(), 1) if said and said in line]
+        place = f"{name}:{lines[0]}" if lines else name
+        raise _core.ScenarioError(f"{place}: run.goals: {error}") from None
+
+
+def resolve(file: str | Path, sets: Sets | None = None) -> dict[str, Any]:
+    """The scenario in `file` with every default filled in, without warnings. Raises `ScenarioError` and OSError."""
+    text, name = read_scenario(file)
+    return dict(json.loads(_core.check(text, name, override_texts(sets))))
+
+
+def warn_traps(text: str, name: str, pairs: Sequence[tuple[str, str]]) -> None:
+    """Warn of what a scenario that has passed every check shows before it runs."""
+    warn(traps.of_scenario(json.loads(_core.check(text, name, pairs))), TrapWarning)
+
+
+def warn(sentences: Iterable[str], category: type[ScenarioWarning]) -> None:
+    """Warn of each, at the line outside the package that called it."""
+    package = str(Path(__file__).parent) + os.sep
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
+        frame, level = frame.f_back, level + 1
+    for sentence in sentences:
+        warnings.warn(sentence, category, stacklevel=level)
 
 
 def warn_unused(runs: Iterable[Sequence[tuple[str, str, str]]]) -> None:
@@ -157,12 +199,13 @@ def warn_unused(runs: Iterable[Sequence[tuple[str, str, str]]]) -> None:
         common = {place: [*told[place], here[place]] for place in told if place in here}
         if not common:
             return
+    messages = []
     for place, found in (common or {}).items():
         names = list(dict.fromkeys(name for name, _ in found))
         hint = next((hint for _, hint in found if hint), "")
         have = "has" if len(names) == 1 else "have"
-        message = f"{place}{' and '.join(names)} {have} no such key; it does nothing{hint}"
-        warnings.warn(message, ScenarioWarning, stacklevel=3)
+        messages.append(f"{place}{' and '.join(names)} {have} no such key; it does nothing{hint}")
+    warn(messages, ScenarioWarning)
 
 
 def override_texts(sets: Sets | None, seed: int | None = None) -> list[tuple[str, str]]:

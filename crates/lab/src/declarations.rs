@@ -137,7 +137,7 @@ pub fn declarations() -> Json {
         "class": declared(&[Table::of::<ClassEntry>()], &[]),
         "run": declared(&[Table::of::<Run>()], &[]),
         "change": declared(&[Table::of::<ChangeEntry>()], &[]),
-        "tables": columns(&tables(&empty)),
+        "tables": columns(&tables(&empty, &[])),
         "replay_tables": columns(&replay::results::declared()),
         "drop_reasons": DropReason::ALL.iter().map(|r| json!({"name": r.word(), "doc": r.doc()})).collect::<Vec<_>>(),
     })

@@ -14,6 +14,7 @@ use sluicegate_netsim::source::{
     self, Connections, Flow, FlowParams, Ftp, Http, OnOff, Poisson, SourcePlan, Telnet, Udp, Way,
 };
 use sluicegate_tcp::{Host, Tcp};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The sources of traffic, in the order in which they are listed to people: each with its keys, in one table or more.
@@ -63,7 +64,7 @@ pub(crate) fn flows(
         None => return Err(root.error("flows", "must be given: at least one [[flows]]")),
         Some(_) => return Err(root.error("flows", "must be tables: at least one [[flows]]")),
     };
-    let (mut groups, mut maps, mut total): (Vec<Group>, Vec<Json>, u64) = (Vec::new(), Vec::new(), 0);
+    let (mut groups, mut maps, mut total): (Vec<Group>, Vec<Map<String, Json>>, u64) = (Vec::new(), Vec::new(), 0);
     for (at, item) in items.iter().enumerate() {
         let path = path(at);
         let section = entry(root, item, &path);
@@ -74,10 +75,47 @@ pub(crate) fn flows(
             return Err(section.error("count", &format!("more than {MOST} flows in all")));
         }
         groups.push(group);
-        maps.push(Json::Object(map));
+        maps.push(map);
     }
-    resolved.insert("flows".to_owned(), Json::Array(maps));
+    name(&mut groups, &mut maps);
+    resolved.insert("flows".to_owned(), maps.into_iter().map(Json::Object).collect());
     Ok(groups)
+}
+
+/// Gives the groups without a name one that no other has: the kind; with the algorithm where groups of the kind have several;
+/// with a number where that is not enough.
+fn name(groups: &mut [Group], maps: &mut [Map<String, Json>]) {
+    let given: BTreeSet<String> = groups.iter().filter_map(|group| group.common.name.clone()).collect();
+    let mut algorithms: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for group in groups.iter() {
+        algorithms.entry(group.source.kind()).or_default().insert(group.source.algorithm());
+    }
+    let plain = |source: &SourcePlan| match (source.kind(), source.algorithm()) {
+        (kind, algorithm) if algorithms[kind].len() > 1 => format!("{kind}_{algorithm}"),
+        (kind, _) => kind.to_owned(),
+    };
+    let plain: Vec<String> = groups.iter().map(|group| plain(&group.source)).collect();
+    let mut wanted: BTreeMap<&str, u64> = BTreeMap::new();
+    for (_, plain) in groups.iter().zip(&plain).filter(|(group, _)| group.common.name.is_none()) {
+        *wanted.entry(plain).or_default() += 1;
+    }
+    let mut last: BTreeMap<&str, u64> = BTreeMap::new();
+    for ((group, map), plain) in groups.iter_mut().zip(maps).zip(&plain) {
+        let name = group.common.name.get_or_insert_with(|| {
+            if wanted[plain.as_str()] == 1 && !given.contains(plain) {
+                return plain.clone();
+            }
+            let number = last.entry(plain).or_default();
+            loop {
+                *number += 1;
+                let name = format!("{plain}_{number}");
+                if !given.contains(&name) {
+                    return name;
+                }
+            }
+        });
+        map.insert("name".to_owned(), Json::from(name.as_str()));
+    }
 }
 
 /// The declaration of a source.
@@ -137,6 +175,7 @@ pub(crate) fn group(
     };
     section.refuse_unknown_for(&format!(" for kind {kind}"), &[tables, COMMON].concat(), &["kind"])?;
     map.insert("kind".to_owned(), Json::from(kind));
+    map.insert("name".to_owned(), Json::Null); // in this place; known when all groups are
     let rate = links[0].rate;
     let common: FlowParams = fields::<Flow>(section, rate, map)?;
     let mut size = None;

@@ -16,8 +16,9 @@ params! {
         /// does not see it.
         tx_ring: Option<Size> = optional("none: the queue is asked as the transmitter falls free"), unit("packets"),
             range(Range::from(1.0)), source("FreeBSD and Linux: drivers' transmit rings");
-        /// Rate of every host's access link.
-        access_rate: Rate = default(Rate(10_000_000)), range(Range::POSITIVE), source("CHOKe 1999, Fig. 1");
+        /// Rate of every host's access link. The default is so fast that a host's port only keeps its packets apart.
+        access_rate: Option<Rate> = optional("ten times the bottleneck's rate"), range(Range::POSITIVE),
+            source("CHOKe 1999, Fig. 1: ten times");
         /// Propagation delay of every host's access link, one way.
         access_delay: Span = default(Span::ZERO), source("chosen here: not stated by CHOKe 1999");
         /// Whether the opposite direction is a link under study too, called reverse: with the same rate, delay and
@@ -75,6 +76,8 @@ params! {
         series: bool = default(true), source("Sluicegate");
         /// Whether the requests and responses of `http` and `connections` are kept one by one, in the table `exchanges`.
         exchanges: bool = default(false), source("Sluicegate");
+        /// What the disciplines of `sluicegate recommend` are ranked by, such as "voip p99 below 30 ms".
+        goals: Option<Vec<String>> = optional("recommend assumes some, and says which"), source("Sluicegate");
         /// How many of the most recent marks and drops the columns `recent_share` and `recent_p_value` look at.
         recent: u64 = default(100), unit("packets"), range(Range::from(1.0).to(1e6)),
             source("RED 1993, Sec. X and Fig. 16");
@@ -90,6 +93,14 @@ params! {
         "warmup < duration" [warmup, duration] |p| p.warmup < p.duration;
         "duration <= 10000000 samples" [sample, duration]
             |p| p.sample.is_none_or(|s| p.duration.0 / s.0.max(1) <= 10_000_000);
+    }
+}
+
+impl NetworkParams {
+    /// Rate of every host's access link: as given, or the default.
+    #[must_use]
+    pub fn access_rate(&self) -> Rate {
+        self.access_rate.unwrap_or(Rate(self.rate.0.saturating_mul(10)))
     }
 }
 

@@ -260,7 +260,15 @@ fn classes(
         let part = |entries| Section { document: section.document, path: &path, place: item.place, entries };
         let mut map = Map::new();
         let params: ClassParams = fields::<ClassEntry>(&part(&takes), rate, &mut map)?;
-        list.push((params, read(&part(&queue), rate, &own, depth + 1, &mut map, unused)?));
+        let mut inside = Map::new();
+        list.push((params, read(&part(&queue), rate, &own, depth + 1, &mut inside, unused)?));
+        let discipline = inside["discipline"].as_str().unwrap_or_default().to_owned();
+        let (same, others): (Map<_, _>, Map<_, _>) =
+            inside.into_iter().partition(|(key, _)| own.contains(&key.as_str()));
+        map.extend(others);
+        if !same.is_empty() {
+            map.insert(discipline, Json::Object(same));
+        }
         maps.push(Json::Object(map));
     }
     Ok((list, maps))

@@ -1,9 +1,11 @@
 //! The tables of results. A column is declared once, with its unit and meaning, beside the code that fills it.
 
 mod exchanges;
+mod groups;
 
 use crate::{Scenario, VERSION};
-use exchanges::{exchanges, groups, response_times};
+use exchanges::{exchanges, response_times};
+use groups::groups;
 use serde_json::{Value as Json, json};
 use sluicegate_aqm::DropReason;
 use sluicegate_netsim::counters::{FlowRow, LinkRow, RecentShare};
@@ -130,25 +132,53 @@ pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { f64::NAN } else { part as f64 / whole as f64 }
 }
 
-/// Every table of a run.
+/// What a run has left, and the names of its groups.
+#[derive(Clone, Copy)]
+struct Named<'a> {
+    outcome: &'a Outcome,
+    /// By the number of a `[[flows]]` entry; where there is none, the kind of the flow is its name.
+    names: &'a [String],
+}
+
+impl<'a> Named<'a> {
+    /// The name of an entry of `[[flows]]` whose flows are of this kind.
+    fn group(self, group: u32, kind: &'static str) -> &'a str {
+        self.names.get(group as usize).map_or(kind, String::as_str)
+    }
+
+    /// The name of the group of a flow.
+    fn of(self, flow: u32) -> &'a str {
+        let row = &self.outcome.flows[flow as usize];
+        self.group(row.group, row.kind)
+    }
+
+    /// The name of the group of each of these flows, as a column.
+    fn column(self, flows: impl Iterator<Item = u32>) -> Column {
+        strs("name", "name of the flow's group", flows.map(|flow| self.of(flow)))
+    }
+}
+
+/// Every table of a run. `names`: those of the entries of `[[flows]]`, in order.
 #[must_use]
-pub fn tables(outcome: &Outcome) -> Vec<ResultTable> {
+pub fn tables(outcome: &Outcome, names: &[String]) -> Vec<ResultTable> {
+    let named = Named { outcome, names };
     vec![
-        flows(outcome),
+        flows(named),
         links(outcome),
-        flow_series(outcome),
+        flow_series(named),
         queue(outcome),
-        occupancy(outcome),
-        groups(outcome),
-        response_times(outcome),
-        exchanges(outcome),
-        positions(outcome),
+        occupancy(named),
+        groups(named),
+        response_times(named),
+        exchanges(named),
+        positions(named),
         state(outcome),
-        packets(outcome),
+        packets(named),
     ]
 }
 
-fn flows(outcome: &Outcome) -> ResultTable {
+fn flows(named: Named<'_>) -> ResultTable {
+    let outcome = named.outcome;
     let rows = || outcome.flows.iter();
     let window = outcome.window.as_secs();
     let bps = |bytes: u64| bytes as f64 * 8.0 / window;
@@ -159,6 +189,7 @@ fn flows(outcome: &Outcome) -> ResultTable {
     let mut columns = vec![
         u64s("flow", "", "number of the flow, from 1 in the order of the scenario", 1..=outcome.flows.len() as u64),
         u64s("group", "", "number of its [[flows]] entry, from 0", rows().map(|row| u64::from(row.group))),
+        strs("name", "name of its group", rows().map(|row| named.group(row.group, row.kind))),
         strs("kind", "kind of source", rows().map(|row| row.kind)),
         strs("algorithm", "congestion control; empty for a source without", rows().map(|row| row.algorithm)),
         strs(
@@ -370,11 +401,13 @@ fn links(outcome: &Outcome) -> ResultTable {
     ResultTable { name: "links", summary: "One row for each link under study, over the measured window.", columns }
 }
 
-fn flow_series(outcome: &Outcome) -> ResultTable {
+fn flow_series(named: Named<'_>) -> ResultTable {
+    let outcome = named.outcome;
     let rows = || outcome.flow_series.iter();
     let columns = vec![
         f64s("time_s", "s", "time of the sample", rows().map(|row| row.time.as_secs())),
         u64s("flow", "", "number of the flow, from 1", rows().map(|row| u64::from(row.flow) + 1)),
+        named.column(rows().map(|row| row.flow)),
         f64s(
             "throughput_bps",
             "bit/s",
@@ -447,18 +480,21 @@ fn queue(outcome: &Outcome) -> ResultTable {
     }
 }
 
-fn occupancy(outcome: &Outcome) -> ResultTable {
+fn occupancy(named: Named<'_>) -> ResultTable {
+    let outcome = named.outcome;
     let rows = || outcome.occupancy.iter();
     let columns = vec![
         f64s("time_s", "s", "time of the sample", rows().map(|row| row.time.as_secs())),
         strs("link", "name of the link", rows().map(|row| outcome.link_name(row.link))),
         u64s("flow", "", "number of the flow, from 1", rows().map(|row| u64::from(row.flow) + 1)),
+        named.column(rows().map(|row| row.flow)),
         u64s("queue_packets", "packets", "its packets in the queue", rows().map(|row| row.packets)),
     ];
     ResultTable { name: "occupancy", summary: "One row for each flow with packets queued at each sample.", columns }
 }
 
-fn positions(outcome: &Outcome) -> ResultTable {
+fn positions(named: Named<'_>) -> ResultTable {
+    let outcome = named.outcome;
     let rows = || outcome.positions.rows();
     let columns = vec![
         f64s("time_s", "s", "time of the sample", rows().map(|(time, ..)| time.as_secs())),
@@ -470,6 +506,7 @@ fn positions(outcome: &Outcome) -> ResultTable {
             rows().map(|(_, _, behind, _)| u64::from(behind)),
         ),
         u64s("flow", "", "number of the packet's flow, from 1", rows().map(|(.., flow)| u64::from(flow) + 1)),
+        named.column(rows().map(|(.., flow)| flow)),
     ];
     ResultTable {
         name: "positions",
@@ -478,12 +515,14 @@ fn positions(outcome: &Outcome) -> ResultTable {
     }
 }
 
-fn packets(outcome: &Outcome) -> ResultTable {
+fn packets(named: Named<'_>) -> ResultTable {
+    let outcome = named.outcome;
     let rows = || outcome.packets.iter();
     let columns = vec![
         f64s("time_s", "s", "when it happened", rows().map(|row| row.time.as_secs())),
         strs("link", "name of the link", rows().map(|row| outcome.link_name(row.link))),
         u64s("flow", "", "number of the packet's flow, from 1", rows().map(|row| u64::from(row.flow) + 1)),
+        named.column(rows().map(|row| row.flow)),
         strs(
             "to",
             "the end that it travels to: receiver or sender",

@@ -69,6 +69,12 @@ impl Scenario {
         self.state.run.seed
     }
 
+    /// The names of the entries of `[[flows]]`, in order.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.state.groups.iter().map(|group| group.common.name.clone().unwrap_or_default()).collect()
+    }
+
     /// The length of the run.
     #[must_use]
     pub fn duration(&self) -> Span {
@@ -96,7 +102,7 @@ impl Scenario {
     /// A plan of this scenario, ready to run; `build` builds a discipline that is written elsewhere.
     pub fn plan_with<E>(&self, build: &mut Build<'_, E>) -> Result<Plan, E> {
         let ScenarioState { links: specs, dumbbell, groups, run, .. } = &self.state;
-        let far_access = dumbbell.as_ref().map(|params| (params.access_rate, params.access_delay));
+        let far_access = dumbbell.as_ref().map(|params| (params.access_rate(), params.access_delay));
         let links = specs.iter().map(|spec| self.link(spec, build)).collect::<Result<Vec<LinkPlan>, E>>()?;
         // Each link's way back, with a buffer that does not fill.
         let back = |spec: &LinkSpec| LinePlan {

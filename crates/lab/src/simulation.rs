@@ -165,5 +165,5 @@ fn report(scenario: &Scenario, changes: Vec<Json>, outcome: &Outcome) -> (Json, 
     if !changes.is_empty() {
         summary["scenario"]["changes"] = changes.into();
     }
-    (summary, tables(outcome))
+    (summary, tables(outcome, &scenario.names()))
 }

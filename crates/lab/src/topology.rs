@@ -2,10 +2,10 @@
 
 use crate::document::{Node, Place, ScenarioError};
 use crate::network::{LinkParams, Network, NetworkLink, NetworkParams};
-use crate::section::{Section, fields, typed};
+use crate::section::{Section, fields, json, typed};
 use serde_json::{Map, Value as Json};
 use sluicegate_base::params::{Raw, Table, did_you_mean};
-use sluicegate_base::{Rate, Size, Span};
+use sluicegate_base::{Rate, Size, Span, Value};
 use sluicegate_netsim::source::{Direction, FlowParams};
 use std::collections::BTreeSet;
 
@@ -34,6 +34,7 @@ pub(crate) fn read(
     let Some(item) = section.get("links") else {
         section.refuse_unknown(&[Table::of::<Network>()], &["links"])?;
         let params: NetworkParams = typed::<Network>(section, Rate(1_000_000), "network", resolved)?;
+        resolved["network"]["access_rate"] = json(&Value::Rate(params.access_rate()));
         let there = LinkSpec {
             name: "bottleneck".to_owned(),
             ends: None,

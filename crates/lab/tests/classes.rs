@@ -83,6 +83,17 @@ fn optional_packets_are_dropped_first() {
 }
 
 #[test]
+fn a_class_and_its_discipline_may_have_keys_of_one_name() {
+    let text = "[queue]\ndiscipline = \"drr\"\n[[queue.classes]]\nclass = 1\nquantum = \"600 B\"\n\
+                discipline = \"fq_codel\"\nfq_codel = { quantum = \"300 B\" }\n[[queue.classes]]\n";
+    let resolved = read(text, &[]).unwrap().resolved;
+    let class = &resolved["queue"]["classes"][0];
+    assert_eq!((&class["quantum"], &class["fq_codel"]["quantum"]), (&"600 B".into(), &"300 B".into()));
+    let again = Scenario::read(&toml::to_string(&resolved).unwrap(), "again.toml", &[]).unwrap();
+    assert_eq!(again.resolved, resolved);
+}
+
+#[test]
 fn the_resolved_scenario_holds_the_classes() {
     let text = "[queue]\ndiscipline = \"priority\"\n[[queue.classes]]\nmax_length = \"64 B\"\nlimit = 7\n\
                 [[queue.classes]]\ndiscipline = \"red\"\n[queue.classes.red]\nmin_th = 9\n[[queue.drr.classes]]\n";

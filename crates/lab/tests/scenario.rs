@@ -46,8 +46,9 @@ fn defaults_are_filled_in_and_those_of_the_queue_derive_from_the_link() {
     let resolved = |sets| read(SMALL, sets).unwrap().resolved;
     let slow = resolved(&[]);
     assert_eq!(slow["queue"]["candidates"], 1);
-    assert_eq!(slow["flows"][0]["algorithm"], "reno");
+    assert_eq!(slow["flows"][0]["algorithm"], "cubic");
     assert_eq!(slow["network"]["access_rate"], "10 Mbit/s");
+    assert_eq!(resolved(&[("network.rate", "20 Mbit/s")])["flows"][0]["access_rate"], "200 Mbit/s");
     // The idle decay's s is the time that a small packet takes at the link's rate.
     let fast = resolved(&[("network.rate", "100 Mbit/s")]);
     assert_ne!(slow["queue"]["s"], fast["queue"]["s"]);
@@ -70,7 +71,10 @@ fn a_resolved_scenario_shows_every_value_in_force() {
             assert!(!tcp[value.field].is_null(), "{}", value.field);
         }
     }
-    assert_eq!((&tcp["window"], &tcp["initial_window"], &tcp["max_rto"]), (&20.into(), &2.0.into(), &"60 s".into()));
+    let of_today = (&"3145728 B".into(), &10.0.into(), &"120 s".into());
+    assert_eq!((&tcp["window"], &tcp["initial_window"], &tcp["max_rto"]), of_today);
+    let of_ns2 = &read(SMALL, &[("flows.0.profile", "ns2")]).unwrap().resolved["flows"][0];
+    assert_eq!((&of_ns2["window"], &of_ns2["initial_window"]), (&20.into(), &2.0.into()));
     assert_eq!((&tcp["access_rate"], &tcp["access_delay"]), (&"10 Mbit/s".into(), &"0 s".into()));
     assert_eq!(resolved["run"]["sample"], "100 ms");
     let long = read(SMALL, &[("run.duration", "1000 s"), ("network.access_delay", "3 ms")]).unwrap().resolved;
@@ -170,7 +174,63 @@ fn messages_show_what_was_written() {
     told("network.links.0.name", "x", "sets: network.links: a network has either the keys of a dumbbell");
     told("network", "{ links = [] }", "must be tables: at least one [[network.links]]");
     told("flows.1.kind", "tcp", "flows.1.rate: no such key for kind tcp");
-    told("flows.0.min_rto", "100 s", "min_rto <= max_rto (min_rto is 100 s, max_rto is 60 s)");
+    told("flows.0.min_rto", "200 s", "min_rto <= max_rto (min_rto is 200 s, max_rto is 120 s)");
+    told("flows.0.name", "", "from 1 to 60 characters");
+    told("flows.0.name", "\"a\\nb\"", "none of them a control character");
+}
+
+/// The names of the groups of a scenario whose `[[flows]]` these are, each an inline table.
+fn names(flows: &str) -> Vec<String> {
+    let (network, run) = ("network = { rate = \"1 Mbit/s\" }", "run = { duration = \"1 s\" }");
+    let text = format!("{network}\nflows = [{flows}]\n{run}\n");
+    read(&text, &[]).unwrap().names()
+}
+
+#[test]
+fn groups_without_a_name_get_one_that_tells_them_apart() {
+    let (reno, cubic) = ("{ kind = \"tcp\", algorithm = \"reno\" }", "{ kind = \"tcp\", algorithm = \"cubic\" }");
+    let udp = "{ kind = \"udp\", rate = \"1 kbit/s\" }";
+    assert_eq!(names(&format!("{reno}, {udp}")), ["tcp", "udp"]);
+    assert_eq!(names(&format!("{reno}, {cubic}, {udp}")), ["tcp_reno", "tcp_cubic", "udp"]);
+    assert_eq!(names(&format!("{reno}, {reno}")), ["tcp_1", "tcp_2"]);
+    let named = |name: &str| format!("{{ kind = \"udp\", rate = \"1 kbit/s\", name = \"{name}\" }}");
+    assert_eq!(
+        names(&[named("voip"), named("voip"), named("udp"), udp.to_owned()].join(", ")),
+        ["voip", "voip", "udp", "udp_1"]
+    );
+    assert_eq!(names(&[named("udp_1"), udp.to_owned(), udp.to_owned()].join(", ")), ["udp_1", "udp_2", "udp_3"]);
+}
+
+#[test]
+fn entries_of_one_name_are_one_group_of_the_results() {
+    let text =
+        SMALL.replacen("[[flows]]", "[[flows]]\nkind = \"udp\"\nrate = \"100 kbit/s\"\nname = \"all\"\n\n[[flows]]", 1);
+    let text =
+        text.replacen("kind = \"udp\"\nrate = \"2 Mbit/s\"", "kind = \"udp\"\nname = \"all\"\nrate = \"2 Mbit/s\"", 1);
+    let scenario = read(&text, &[]).unwrap();
+    let mut sim = Sim::new(scenario.plan().unwrap());
+    while sim.advance(1 << 16) {}
+    let outcome = sim.finish();
+    let found = tables(&outcome, &scenario.names());
+    let column = |table: &str, column: &str| {
+        let table = found.iter().find(|each| each.name == table).unwrap();
+        table.columns.iter().find(|each| each.name == column).unwrap().cells.clone()
+    };
+    let Cells::Str(names) = column("groups", "name") else { panic!("texts") };
+    assert_eq!(names.rows().collect::<Vec<_>>(), ["all", "tcp"]);
+    let Cells::Str(names) = column("flows", "name") else { panic!("texts") };
+    assert_eq!(names.rows().collect::<Vec<_>>(), ["all", "tcp", "tcp", "all"]);
+    let (Cells::U64(groups), Cells::U64(flows)) =
+        (column("groups", "arrivals_packets"), column("flows", "arrivals_packets"))
+    else {
+        panic!("counts")
+    };
+    assert_eq!(groups, [flows[0] + flows[3], flows[1] + flows[2]]);
+    let (Cells::F64(longest), Cells::F64(each)) = (column("groups", "delay_p99_ns"), column("flows", "delay_p99_ns"))
+    else {
+        panic!("times")
+    };
+    assert!(each[0].min(each[3]) <= longest[0] && longest[0] <= each[0].max(each[3]), "{longest:?} of {each:?}");
 }
 
 #[test]
@@ -245,7 +305,7 @@ fn every_table_of_results_is_whole() {
     let mut sim = Sim::new(scenario.plan().unwrap());
     while sim.advance(1 << 16) {}
     let outcome = sim.finish();
-    let tables = tables(&outcome);
+    let tables = tables(&outcome, &scenario.names());
     for table in &tables {
         let rows = rows_of(&table.columns[0].cells);
         assert!(rows > 0, "{}", table.name);

@@ -61,7 +61,7 @@ fn run(text: &str, sets: &[(&str, &str)]) -> Outcome {
 /// The base round trips of the flows in milliseconds, as the results give them.
 fn round_trips(text: &str, sets: &[(&str, &str)]) -> Vec<f64> {
     let short = [sets, &[("run.duration", "1 ns")]].concat();
-    let tables = tables(&run(text, &short));
+    let tables = tables(&run(text, &short), &[]);
     let column = tables[0].columns.iter().find(|column| column.name == "base_rtt_ns").unwrap();
     let Cells::F64(cells) = &column.cells else { panic!("a column of numbers") };
     cells.iter().map(|ns| ns / 1e6).collect()
@@ -190,7 +190,8 @@ fn access_jitter_delays_data_and_acknowledgements() {
 #[test]
 fn a_size_is_in_packets_or_bytes_and_is_refused_where_it_means_nothing() {
     let data = |size: &str| {
-        let [packets, bytes] = run(DUMBBELL, &[("flows.0.size", size)]).flows[0].totals.delivered;
+        let [packets, bytes] =
+            run(DUMBBELL, &[("flows.0.size", size), ("flows.0.profile", "ns2")]).flows[0].totals.delivered;
         bytes - 40 * packets
     };
     assert_eq!((data("12"), data("10 kB")), (12 * 960, 10_000));

@@ -13,6 +13,7 @@ access_rate = "100 Mbit/s"
 
 [[flows]]
 kind = "tcp"
+profile = "ns2"
 count = 3
 window = 20
 
@@ -21,7 +22,8 @@ duration = "20 s"
 warmup = "4 s"
 "#;
 
-const BACK: &str = "[[flows]]\nkind = \"tcp\"\ncount = 3\nwindow = 20\ndirection = \"reverse\"\n\n[run]";
+const BACK: &str =
+    "[[flows]]\nkind = \"tcp\"\nprofile = \"ns2\"\ncount = 3\nwindow = 20\ndirection = \"reverse\"\n\n[run]";
 
 fn read(text: &str, sets: &[(&str, &str)]) -> Result<Scenario, ScenarioError> {
     let sets: Vec<(String, String)> = sets.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
@@ -110,7 +112,7 @@ fn two_way_traffic_compresses_acknowledgements() {
 #[test]
 fn directions_that_make_no_sense_are_refused_where_they_stand() {
     let told = refusal(&both_ways(), &[("network.two_way", "false")]);
-    assert_eq!(told, "two.toml:16: flows.1.direction: network.two_way is false: leave it out");
+    assert_eq!(told, "two.toml:18: flows.1.direction: network.two_way is false: leave it out");
     let told = refusal(DUMBBELL, &[("flows.0.direction", "revers")]);
     assert!(told.contains("did you mean \"reverse\"?"), "{told}");
     let links = "[[network.links]]\nname = \"out\"\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbit/s\"\n[[flows]]\nkind = \"tcp\"\n\

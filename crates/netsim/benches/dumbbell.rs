@@ -7,9 +7,9 @@
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use sluicegate_aqm::all;
-use sluicegate_base::{Link, Params, Rate, Span};
+use sluicegate_base::{Link, Rate, Span};
 use sluicegate_netsim::{NetworkBuilder, Sim};
-use sluicegate_tcp::{Host, TcpParams};
+use sluicegate_tcp::{Host, ProfileName, TcpParams};
 use std::fmt::Display;
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ fn sim(discipline: &str) -> Sim {
     let delay = Span::from_millis(20);
     let bottleneck = network.link("bottleneck", LINK.rate, delay).discipline(discipline, &given).id();
     let back = network.link("back", LINK.rate, delay).discipline("drop_tail", &[("limit", &300)]).monitored(false).id();
-    let host = Arc::new(Host::new(&TcpParams::defaults(&LINK).expect("valid parameters")));
+    let host = Arc::new(Host::new(&TcpParams::of(ProfileName::Ns2)));
     for k in 0..32 {
         network.flow(host.clone()).path([bottleneck]).return_path([back]).start(Span::from_millis(30 * k));
     }

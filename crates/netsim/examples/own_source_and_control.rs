@@ -2,11 +2,11 @@
 
 use sluicegate_aqm::fifo::{Buffer, Fifo};
 use sluicegate_aqm::{Ctx, Discipline, DropReason};
-use sluicegate_base::{Link, Params, Rate, Size, Span, Stream};
+use sluicegate_base::{Rate, Size, Span, Stream};
 use sluicegate_netsim::source::{CustomSource, Source};
 use sluicegate_netsim::{NetworkBuilder, QueuedPacket, Sim};
 use sluicegate_tcp::cc::{Ack, CongestionControl};
-use sluicegate_tcp::{Algorithm, Host, TcpParams};
+use sluicegate_tcp::{Algorithm, Host, ProfileName, TcpParams};
 use std::error::Error;
 use std::sync::Arc;
 
@@ -128,7 +128,7 @@ fn run(own: bool) -> Result<String, Box<dyn Error>> {
     };
     let back = network.line("back", Rate(100_000_000), Span::from_millis(20)).id();
 
-    let host = Host::new(&TcpParams::defaults(&Link { rate, packet: 1000 })?);
+    let host = Host::new(&TcpParams::of(ProfileName::Ns2));
     let host = Host { algorithm: Algorithm::Sack, window: 1_000_000, ..host };
     let paced = host.clone().with_controller("paced", Arc::new(|host: &Host| Box::new(Paced::new(host))));
     network.flow(host).path([bottleneck]).return_path([back]);

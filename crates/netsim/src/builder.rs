@@ -27,10 +27,10 @@ const MAX_TIME: u64 = 1 << 62;
 /// [`build`](NetworkBuilder::build), which names the place.
 ///
 /// ```
-/// use sluicegate_base::{Link, Params, Rate, Size, Span};
+/// use sluicegate_base::{Rate, Size, Span};
 /// use sluicegate_netsim::source::{CustomSource, Source};
 /// use sluicegate_netsim::{NetworkBuilder, Sim};
-/// use sluicegate_tcp::{Host, TcpParams};
+/// use sluicegate_tcp::{Host, ProfileName, TcpParams};
 ///
 /// /// A source of one's own: packets of a size each second.
 /// struct Ticks(u32);
@@ -48,7 +48,7 @@ const MAX_TIME: u64 = 1 << 62;
 ///     .id();
 /// let back = network.line("back", Rate(10_000_000), Span::from_millis(20)).id();
 ///
-/// let host = Host::new(&TcpParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 })?);
+/// let host = Host::new(&TcpParams::of(ProfileName::Ns2));
 /// network.flow(host).path([bottleneck]).return_path([back]);
 /// network.flow(CustomSource::new("ticks", |_| Ticks(200))).path([bottleneck]).start(Span::from_millis(500));
 ///

@@ -61,6 +61,23 @@ impl FlowTotals {
         self.delay_sum += delay.0;
         self.delays.record(delay.0);
     }
+
+    /// Counts what another flow has counted as well.
+    pub fn add(&mut self, other: &FlowTotals) {
+        let pairs =
+            |ours: &mut [u64], theirs: &[u64]| ours.iter_mut().zip(theirs).for_each(|(our, their)| *our += their);
+        pairs(&mut self.sent, &other.sent);
+        pairs(&mut self.delivered, &other.delivered);
+        pairs(&mut self.drops, &other.drops);
+        pairs(&mut self.earlier, &other.earlier);
+        self.arrivals += other.arrivals;
+        self.marked += other.marked;
+        self.queueing = self.queueing + other.queueing;
+        self.delays.merge(&other.delays);
+        self.delay_sum += other.delay_sum;
+        self.drops_elsewhere += other.drops_elsewhere;
+        self.quenches += other.quenches;
+    }
 }
 
 /// The mean and extremes of samples.

@@ -1,11 +1,11 @@
 //! Networks from Rust: what the builder refuses, and sources and controllers of one's own in a run.
 
 use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
-use sluicegate_base::{Link, Params, Rate, Size, Span, Stream, Time};
+use sluicegate_base::{Rate, Size, Span, Stream, Time};
 use sluicegate_netsim::source::{CustomSource, Source, UdpParams};
 use sluicegate_netsim::{HopId, NetworkBuilder, Sim};
 use sluicegate_tcp::cc::{Ack, CongestionControl};
-use sluicegate_tcp::{Host, TcpParams};
+use sluicegate_tcp::{Host, ProfileName, TcpParams};
 use std::sync::{Arc, Mutex};
 
 #[path = "../examples/own_source_and_control.rs"]
@@ -16,7 +16,7 @@ const RATE: Rate = Rate(1_000_000);
 const DELAY: Span = Span::from_millis(5);
 
 fn host() -> Host {
-    Host::new(&TcpParams::defaults(&Link { rate: RATE, packet: 1000 }).unwrap())
+    Host::new(&TcpParams::of(ProfileName::Ns2))
 }
 
 fn udp() -> UdpParams {

@@ -2,10 +2,10 @@
 //! on a link.
 
 use sluicegate_aqm::DropReason;
-use sluicegate_base::{Link, Params, Rate, Size, Span};
+use sluicegate_base::{Link, Rate, Size, Span};
 use sluicegate_netsim::source::UdpParams;
 use sluicegate_netsim::{NetworkBuilder, Outcome, Sim};
-use sluicegate_tcp::{Host, TcpParams};
+use sluicegate_tcp::{Host, ProfileName, TcpParams};
 use std::fmt::Display;
 
 const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
@@ -77,7 +77,7 @@ fn asymmetric(ack_filter: &str) -> (f64, u64) {
     let out = network.link("out", Rate(10_000_000), Span::from_millis(10)).discipline("cake", &[]).id();
     let given: [(&str, &dyn Display); 1] = [("ack_filter", &ack_filter)];
     let back = network.link("back", Rate(100_000), Span::from_millis(10)).discipline("cake", &given).id();
-    network.flow(Host::new(&TcpParams::defaults(&LINK).unwrap())).path([out]).return_path([back]);
+    network.flow(Host::new(&TcpParams::of(ProfileName::Ns2))).path([out]).return_path([back]);
     let outcome = finished(network);
     let drops = outcome.links[1].counters.drops[DropReason::Match as usize];
     (outcome.flows[0].totals.delivered[0] as f64 / 50.0, drops)

@@ -2,10 +2,10 @@
 
 use sluicegate_aqm::{DropReason, Proportional, all, build};
 use sluicegate_base::params::Raw;
-use sluicegate_base::{Link, Params, Rate, Size, Span, Stream, Time};
+use sluicegate_base::{Link, Rate, Size, Span, Stream, Time};
 use sluicegate_netsim::source::{OnOffParams, Periods, PoissonParams, Sizes, UdpParams};
 use sluicegate_netsim::{NetworkBuilder, Outcome, Plan, QueuedPacket, Sim};
-use sluicegate_tcp::{Host, TcpParams};
+use sluicegate_tcp::{Host, ProfileName, TcpParams};
 
 const LINK: Link = Link { rate: Rate(2_000_000), packet: 1000 };
 
@@ -19,7 +19,7 @@ fn plan(duration: Span, queue: &'static str, seed: u64) -> Plan {
     let link = network.link("out", LINK.rate, Span::from_millis(5)).discipline(queue, &[]).id();
     let back = network.line("back", Rate(10_000_000), Span::from_millis(5)).id();
     for _ in 0..4 {
-        network.flow(Host::new(&TcpParams::defaults(&LINK).unwrap())).path([link]).return_path([back]);
+        network.flow(Host::new(&TcpParams::of(ProfileName::Ns2))).path([link]).return_path([back]);
     }
     let (rate, packet_size) = (Rate(300_000), Size::Bytes(500));
     let (on_mean, off_mean) = (Span::from_millis(100), Span::from_millis(100));

@@ -3,7 +3,7 @@
 use sluicegate_aqm::fifo::{Buffer, Fifo};
 use sluicegate_aqm::ut_lt::{UtLt, UtLtParams};
 use sluicegate_aqm::{Ctx, Discipline, Packet};
-use sluicegate_base::{Link, Params, Rate, Size, Span, Time};
+use sluicegate_base::{Rate, Size, Span, Time};
 use sluicegate_netsim::{NetworkBuilder, Outcome, QueuedPacket, Sim};
 use sluicegate_tcp::ProfileName;
 use sluicegate_tcp::{Algorithm, Host, TcpParams};
@@ -46,7 +46,7 @@ const MS: u64 = 1_000_000;
 const RATE: Rate = Rate(10_000_000);
 
 fn host(change: impl FnOnce(&mut TcpParams)) -> Host {
-    let mut params = TcpParams::defaults(&Link { rate: Rate(10_000_000), packet: 1000 }).unwrap();
+    let mut params = TcpParams::of(ProfileName::Ns2);
     params.window = Some(Size::Packets(200));
     change(&mut params);
     Host::new(&params)

@@ -2,10 +2,10 @@
 //! network at the same time.
 
 use sluicegate_aqm::all;
-use sluicegate_base::{Link, Params, Rate, Size, Span, Stream, Time};
+use sluicegate_base::{Link, Rate, Size, Span, Stream, Time};
 use sluicegate_netsim::source::{OnOffParams, Periods, PoissonParams, Sizes, SourcePlan, UdpParams};
 use sluicegate_netsim::{HopId, NetworkBuilder, Outcome, Plan, Sim};
-use sluicegate_tcp::{Algorithm, Host, TcpParams};
+use sluicegate_tcp::{Algorithm, Host, ProfileName, TcpParams};
 use std::sync::{Arc, Mutex};
 
 const LINK: Link = Link { rate: Rate(2_000_000), packet: 1000 };
@@ -48,7 +48,7 @@ impl Network {
                     OnOffParams { rate, packet_size, on_mean, off_mean, distribution, shape }.into()
                 }
                 _ => {
-                    let mut host = Host::new(&TcpParams::defaults(&LINK).unwrap());
+                    let mut host = Host::new(&TcpParams::of(ProfileName::Ns2));
                     host.algorithm = algorithms[rng.below(5) as usize];
                     host.ecn = rng.chance(0.3);
                     host.delayed_ack = if rng.chance(0.3) { Span::from_millis(100) } else { Span::ZERO };
@@ -231,7 +231,7 @@ fn series_change_no_counter() {
 #[test]
 fn what_happens_elsewhere_decides_no_tie() {
     let udp = || SourcePlan::from(UdpParams { rate: Rate(400_000), packet_size: Size::Bytes(500), jitter: 0.0 });
-    let host = Host { handshake: false, ..Host::new(&TcpParams::defaults(&LINK).unwrap()) };
+    let host = Host { handshake: false, ..Host::new(&TcpParams::of(ProfileName::Ns2)) };
     let (rate, delay) = (Rate(4_000_000), Span::from_millis(4));
     let aside = |network: &mut NetworkBuilder| {
         let link = network.link("aside", rate, delay).id();

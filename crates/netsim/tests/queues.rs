@@ -1,16 +1,14 @@
 //! The simulator against closed forms of queueing theory, and against conservation.
 
 use sluicegate_aqm::all;
-use sluicegate_base::{Link, Params, Rate, Size, Span, Time};
+use sluicegate_base::{Rate, Size, Span, Time};
 use sluicegate_netsim::counters::PacketFate;
 use sluicegate_netsim::source::{PoissonParams, Sizes, UdpParams};
 use sluicegate_netsim::{HopId, NetworkBuilder, Outcome, Plan, Sim};
-use sluicegate_tcp::{Host, TcpParams};
+use sluicegate_tcp::{Host, ProfileName, TcpParams};
 use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
 
 /// Adds a link of 5 ms with room for `limit` packets.
 fn link(
@@ -119,7 +117,7 @@ fn the_mean_queue_obeys_littles_law() {
 fn mixed(discipline: &'static str, seed: u64, warmup: u64) -> Sim {
     let (mut network, out) = one_link(discipline, 60);
     let back = link(&mut network, "back", "drop_tail", 10_000_000, 1000, false);
-    let host = Host::new(&TcpParams::defaults(&LINK).unwrap());
+    let host = Host::new(&TcpParams::of(ProfileName::Ns2));
     for k in 0..8 {
         network.flow(host.clone()).path([out]).return_path([back]).start(Span::from_millis(100 * k));
     }
@@ -225,7 +223,7 @@ fn arrivals_of_the_measured_window_are_sent_or_lost_and_nothing_else_is_counted_
 fn a_flow_stops_when_told() {
     let (mut network, out) = one_link("drop_tail", 60);
     let back = link(&mut network, "back", "drop_tail", 10_000_000, 9, false);
-    let host = Host::new(&TcpParams::defaults(&LINK).unwrap());
+    let host = Host::new(&TcpParams::of(ProfileName::Ns2));
     network.flow(host).path([out]).return_path([back]).stop(Span::from_secs(10));
     let plan = network.duration(Span::from_secs(60)).warmup(Span::from_secs(12)).build().unwrap();
     let row = &finished(Sim::new(plan)).flows[0];
@@ -238,7 +236,7 @@ fn a_window_that_is_sent_at_once_uses_up_the_budget() {
         window: Some(Size::Packets(50_000)),
         initial_window: Some(5e4),
         handshake: Some(false),
-        ..TcpParams::defaults(&LINK).unwrap()
+        ..TcpParams::of(ProfileName::Ns2)
     };
     let (mut network, there) = one_link("drop_tail", 100_000);
     let back = link(&mut network, "back", "drop_tail", 1_000_000, 100, false);

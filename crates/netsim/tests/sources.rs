@@ -1,13 +1,12 @@
 //! What flows send, on its way through the simulator: against closed forms, and in order.
 
 use sluicegate_aqm::all;
-use sluicegate_base::{Link, Params, Rate, Size, Span, Time};
+use sluicegate_base::{Rate, Size, Span, Time};
 use sluicegate_netsim::source::{OnOffParams, Periods, PoissonParams, Sizes, SourcePlan, UdpParams};
 use sluicegate_netsim::{HopId, NetworkBuilder, Outcome, Plan, Sim};
-use sluicegate_tcp::{Host, TcpParams};
+use sluicegate_tcp::{Host, ProfileName, TcpParams};
 use std::fmt::Display;
 
-const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
 const MS: u64 = 1_000_000;
 const DELAY: Span = Span::from_millis(5);
 
@@ -26,7 +25,7 @@ fn udp(rate: u64) -> UdpParams {
 }
 
 fn tcp(initial_window: f64) -> Host {
-    let defaults = TcpParams::defaults(&LINK).unwrap();
+    let defaults = TcpParams::of(ProfileName::Ns2);
     Host::new(&TcpParams { initial_window: Some(initial_window), ..defaults })
 }
 
@@ -251,7 +250,7 @@ fn no_call_takes_long_however_much_a_window_lets_out_at_once() {
     let large = TcpParams {
         initial_window: Some(50_000.0),
         window: Some(Size::Packets(50_000)),
-        ..TcpParams::defaults(&LINK).unwrap()
+        ..TcpParams::of(ProfileName::Ns2)
     };
     let (mut network, link, back) = network("drop_tail", 10_000_000, 100);
     network.flow(Host::new(&large)).path([link]).return_path([back]);

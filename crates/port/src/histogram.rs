@@ -31,6 +31,19 @@ impl<const BINS: u32, const UNIT: u32> DelayHistogram<BINS, UNIT> {
         }
     }
 
+    /// Adds all spans of another.
+    pub fn merge(&mut self, other: &Self) {
+        self.longest = self.longest.max(other.longest);
+        for (bin, &count) in (other.first..).zip(&other.counts).filter(|(_, count)| **count > 0) {
+            if !(self.first..self.first + self.counts.len()).contains(&bin) {
+                self.grow(bin);
+                self.counts[bin - self.first] = 0;
+            }
+            let sum = &mut self.counts[bin - self.first];
+            *sum = sum.saturating_add(count);
+        }
+    }
+
     /// The longest span; zero when there are none.
     #[must_use]
     pub fn longest(&self) -> u64 {
@@ -105,6 +118,27 @@ mod tests {
         assert_eq!(delays.quantile(0.99), 10_000_001.0, "its bin ends at 10 027 007");
         let median = delays.quantile(0.5);
         assert!((9_000_001.0..9_000_001.0 * 1.01).contains(&median), "{median}");
+    }
+
+    #[test]
+    fn merged_is_as_if_all_had_been_recorded_in_one() {
+        let mut rng = Stream::new(1, "delays");
+        let (mut one, mut other, mut all) = <(DelayHistogram, DelayHistogram, DelayHistogram)>::default();
+        for at in 0..5000 {
+            let span = rng.bits() >> (2 + rng.below(62));
+            if at % 3 == 0 {
+                one.record(span)
+            } else {
+                other.record(span)
+            }
+            all.record(span);
+        }
+        one.merge(&other);
+        one.merge(&DelayHistogram::default());
+        assert_eq!(one.longest(), all.longest());
+        for q in [0.0, 0.1, 0.5, 0.95, 0.99, 1.0] {
+            assert_eq!(one.quantile(q), all.quantile(q), "{q}");
+        }
     }
 
     /// Spans of all lengths, in any order.

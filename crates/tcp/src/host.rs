@@ -131,7 +131,7 @@ impl Host {
     /// ```
     /// use sluicegate_base::{Link, Params, Rate};
     /// use sluicegate_tcp::cc::{Ack, CongestionControl};
-    /// use sluicegate_tcp::{Host, TcpParams};
+    /// use sluicegate_tcp::{Host, ProfileName, TcpParams};
     /// use std::sync::Arc;
     ///
     /// /// A window of two bandwidth-delay products, paced at the greatest delivery rate seen.
@@ -164,7 +164,7 @@ impl Host {
     ///     fn set_cwnd(&mut self, _cwnd: f64) {}
     /// }
     ///
-    /// let params = TcpParams::defaults(&Link { rate: Rate(10_000_000), packet: 1000 })?;
+    /// let params = TcpParams::of(ProfileName::Modern);
     /// let make = |_: &Host| -> Box<dyn CongestionControl> { Box::new(Greatest { rate: None, cwnd: 10.0 }) };
     /// let host = Host::new(&params).with_controller("greatest", Arc::new(make));
     /// # assert_eq!(sluicegate_tcp::Connection::opener(&host, sluicegate_base::Span::ZERO).cwnd(), 10.0);
@@ -254,10 +254,10 @@ impl Host {
 mod tests {
     use super::*;
     use crate::profiles::{PROFILES, ProfileName};
-    use sluicegate_base::{Link, Params, Rate, Size};
+    use sluicegate_base::{Params, Size};
 
     fn params() -> TcpParams {
-        TcpParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap()
+        TcpParams::of(ProfileName::Ns2)
     }
 
     #[test]

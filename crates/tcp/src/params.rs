@@ -46,7 +46,7 @@ use crate::profiles::{PROFILES, Profile, ProfileName};
 use crate::recovery::Pipe;
 use crate::rtt::RtoConfig;
 use sluicegate_base::params::Parameter;
-use sluicegate_base::{About, Declared, Range, Size, Span, Value, choices, params};
+use sluicegate_base::{About, Declared, Link, Params, Range, Rate, Size, Span, Value, choices, params};
 
 choices! {
     /// The congestion control of a sender: a loss recovery and a congestion controller.
@@ -105,7 +105,7 @@ params! {
         algorithm: Option<Algorithm> = optional("as the profile says"), positional(true),
             source("CHOKe 1999 does not say; ns-2");
         /// Whose defaults apply to what is not given here.
-        profile: ProfileName = default(ProfileName::Ns2), source("the CHOKe report's simulator");
+        profile: ProfileName = default(ProfileName::Modern), source("hosts of today, unless a paper's are asked for");
         /// The receiver's advertised window.
         window: Option<Size> = optional("as the profile says"), unit("packets"), range(Range::from(1.0).to(1e9)),
             source("RFC 9293");
@@ -202,6 +202,17 @@ params! {
 }
 
 impl TcpParams {
+    /// Nothing given but a profile.
+    ///
+    /// # Panics
+    /// Never: every profile keeps the rules, which a test checks.
+    #[must_use]
+    pub fn of(profile: ProfileName) -> TcpParams {
+        let profile = || Some(Value::Choice(PROFILES[profile as usize].name));
+        let mut given = |at: usize| if Self::FIELDS[at].name == "profile" { profile() } else { None };
+        Self::build(&mut given, &Link { rate: Rate(1), packet: 1 }).expect("a profile keeps the rules")
+    }
+
     /// The profile whose defaults apply.
     #[must_use]
     pub fn defaults_of(&self) -> &'static Profile {

@@ -262,10 +262,10 @@ impl Receiver {
 mod tests {
     use super::*;
     use crate::params::TcpParams;
-    use sluicegate_base::{Link, Params, Rate};
+    use crate::profiles::ProfileName;
 
     fn receiver() -> Receiver {
-        let params = TcpParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
+        let params = TcpParams::of(ProfileName::Ns2);
         Receiver { sack: true, ..Receiver::new(&Host::new(&params)) }
     }
 

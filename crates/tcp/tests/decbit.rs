@@ -1,10 +1,10 @@
 //! DECbit between two ends, round trip by round trip, by hand.
 
-use sluicegate_base::{Link, Params, Rate, Span, Time};
-use sluicegate_tcp::{Algorithm, Connection, Flags, Host, Segment, TcpParams};
+use sluicegate_base::{Span, Time};
+use sluicegate_tcp::{Algorithm, Connection, Flags, Host, ProfileName, Segment, TcpParams};
 
 fn ends(initial_window: f64, window: u64) -> (Connection, Connection) {
-    let params = TcpParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
+    let params = TcpParams::of(ProfileName::Ns2);
     let host = Host { algorithm: Algorithm::DecBit, initial_window, window: window * 960, ..Host::new(&params) };
     let mut sender = Connection::established(&host, Span::ZERO);
     sender.write(u64::MAX);

@@ -1,13 +1,13 @@
 //! Explicit congestion notification (RFC 3168) between two ends, round trip by round trip, by hand.
 
-use sluicegate_base::{Link, Params, Rate, Span, Time};
+use sluicegate_base::{Span, Time};
 use sluicegate_tcp::cc::VegasRules;
 use sluicegate_tcp::rtt::RtoConfig;
-use sluicegate_tcp::{Algorithm, Connection, Flags, Host, TcpParams};
+use sluicegate_tcp::{Algorithm, Connection, Flags, Host, ProfileName, TcpParams};
 
 /// A window of 8 segments that grows by about one in a round trip.
 fn ends(algorithm: Algorithm, ecn: bool) -> (Connection, Connection) {
-    let params = TcpParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
+    let params = TcpParams::of(ProfileName::Ns2);
     let host =
         Host { algorithm, ecn, initial_window: 8.0, initial_ssthresh: 8.0, window: 64 * 960, ..Host::new(&params) };
     // RFC 3168 as it stands, and a timer that nothing but its back-off changes.
@@ -151,7 +151,7 @@ fn a_timeout_answers_the_marks_before_it() {
 #[test]
 fn only_with_ns2s_rules_are_retransmissions_capable() {
     for ns2_rules in [false, true] {
-        let params = TcpParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
+        let params = TcpParams::of(ProfileName::Ns2);
         let mut sender = Connection::established(&Host { ecn: true, ns2_rules, ..Host::new(&params) }, Span::ZERO);
         sender.write(960);
         assert!(sender.poll(Time::ZERO).unwrap().flags.has(Flags::ECT));

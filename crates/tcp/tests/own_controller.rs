@@ -1,8 +1,8 @@
 //! A congestion controller of one's own: the pace of what is sent, samples of the delivery rate, and what it is shown.
 
-use sluicegate_base::{Link, Params, Rate, Span, Time};
+use sluicegate_base::{Rate, Span, Time};
 use sluicegate_tcp::cc::{Ack, CongestionControl, RateSample, Sent};
-use sluicegate_tcp::{Algorithm, Connection, Flags, Host, Segment, TcpParams};
+use sluicegate_tcp::{Algorithm, Connection, Flags, Host, ProfileName, Segment, TcpParams};
 use std::sync::{Arc, Mutex};
 
 const MSS: u64 = 960;
@@ -53,7 +53,7 @@ impl CongestionControl for Toy {
 }
 
 fn toy(algorithm: Algorithm, cwnd: f64, pace: Option<Rate>, samples: bool) -> (Host, Arc<Mutex<Seen>>) {
-    let params = TcpParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
+    let params = TcpParams::of(ProfileName::Ns2);
     let seen = Arc::<Mutex<Seen>>::default();
     let shared = Arc::clone(&seen);
     let host = Host { algorithm, window: 1000 * MSS, handshake: false, ..Host::new(&params) };
@@ -237,7 +237,7 @@ impl CongestionControl for Paced {
 fn one_duplicate_acknowledgement_does_not_take_back_what_waits_for_its_pace() {
     for algorithm in [Algorithm::Reno, Algorithm::NewReno, Algorithm::Sack] {
         for limited_transmit in [false, true] {
-            let mut host = Host::new(&TcpParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap());
+            let mut host = Host::new(&TcpParams::of(ProfileName::Ns2));
             (host.algorithm, host.window, host.limited_transmit) = (algorithm, 1_000_000, limited_transmit);
             let host = host.with_controller("paced", Arc::new(|_: &Host| Box::new(Paced)));
             let mut connection = Connection::established(&host, Span::ZERO);

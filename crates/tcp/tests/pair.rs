@@ -1,15 +1,13 @@
 //! Two ends of a connection over a path that delays, and loses what the test says.
 
 use proptest::prelude::*;
-use sluicegate_base::{Link, Params, Rate, Span, Time};
+use sluicegate_base::{Span, Time};
 use sluicegate_tcp::ProfileName;
 use sluicegate_tcp::recovery::Pipe;
 use sluicegate_tcp::{Algorithm, Connection, Flags, Host, Segment, TcpParams};
 
-const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
-
 fn host() -> Host {
-    let params = TcpParams::defaults(&LINK).unwrap();
+    let params = TcpParams::of(ProfileName::Ns2);
     Host { initial_ssthresh: 64.0, window: 64 * 960, handshake: false, ..Host::new(&params) }
 }
 
@@ -169,7 +167,7 @@ fn data_flows_both_ways_with_acknowledgements_on_board() {
 
 #[test]
 fn after_a_lost_syn_the_first_data_waits_three_seconds() {
-    let params = TcpParams { profile: ProfileName::Modern, ..TcpParams::defaults(&LINK).unwrap() };
+    let params = TcpParams { profile: ProfileName::Modern, ..TcpParams::of(ProfileName::Ns2) };
     let host = Host::new(&params);
     let mut ends = (Connection::opener(&host, Span::ZERO), Connection::listener(&host, Span::ZERO));
     ends.0.write(10_000);

@@ -1,12 +1,12 @@
 //! Source quenches, by hand.
 
-use sluicegate_base::{Link, Params, Rate, Span, Time};
+use sluicegate_base::{Span, Time};
 use sluicegate_tcp::ProfileName;
 use sluicegate_tcp::cc::VegasRules;
 use sluicegate_tcp::{Algorithm, Connection, Host, TcpParams};
 
 fn host(source_quench: Option<bool>, profile: ProfileName) -> Host {
-    let params = TcpParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
+    let params = TcpParams::of(ProfileName::Ns2);
     Host::new(&TcpParams { source_quench, profile, ..params })
 }
 

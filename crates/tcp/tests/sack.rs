@@ -1,13 +1,13 @@
 //! A SACK sender fed by hand, segment by segment.
 
-use sluicegate_base::{Link, Params, Rate, Span, Time};
+use sluicegate_base::{Span, Time};
 use sluicegate_tcp::recovery::Pipe;
-use sluicegate_tcp::{Algorithm, Connection, Flags, Host, Segment, TcpParams};
+use sluicegate_tcp::{Algorithm, Connection, Flags, Host, ProfileName, Segment, TcpParams};
 
 const MSS: u64 = 960;
 
 fn sender(pipe: Pipe, ns2_rules: bool) -> Connection {
-    let params = TcpParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
+    let params = TcpParams::of(ProfileName::Ns2);
     let (algorithm, initial_window, initial_ssthresh) = (Algorithm::Sack, 10.0, 10.0);
     let host = Host::new(&params);
     let host = Host { algorithm, initial_window, initial_ssthresh, pipe, ecn: true, ns2_rules, ..host };

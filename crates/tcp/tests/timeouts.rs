@@ -1,12 +1,12 @@
 //! Timeouts of a sender that is fed by hand.
 
-use sluicegate_base::{Link, Params, Rate, Span, Time};
+use sluicegate_base::{Span, Time};
 use sluicegate_tcp::ProfileName;
 use sluicegate_tcp::{Algorithm, Connection, Flags, Host, Segment, TcpParams};
 
 /// A sender with a window of 20 segments, all of them under way, and the length of one.
 fn sender(profile: ProfileName, algorithm: Algorithm) -> (Connection, u64) {
-    let params = TcpParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
+    let params = TcpParams::of(ProfileName::Ns2);
     let params = TcpParams { profile, algorithm: Some(algorithm), initial_window: Some(20.0), ..params };
     let host = Host::new(&params);
     let mss = u64::from(host.mss);
@@ -117,7 +117,7 @@ fn duplicates_before_the_first_acknowledgement_bring_a_fast_retransmit_after_a_t
 #[test]
 fn the_first_repetitions_of_a_syn_wait_as_long_as_the_profile_says() {
     let waits = |profile| {
-        let params = TcpParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
+        let params = TcpParams::of(ProfileName::Ns2);
         let mut opener = Connection::opener(&Host::new(&TcpParams { profile, ..params }), Span::ZERO);
         opener.write(1000);
         let mut now = Time::ZERO;

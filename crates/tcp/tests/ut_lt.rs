@@ -1,11 +1,11 @@
 //! UT/LT between two ends, round trip by round trip, by hand.
 
 use proptest::prelude::*;
-use sluicegate_base::{Link, Params, Rate, Span, Time};
-use sluicegate_tcp::{Algorithm, Connection, Flags, Host, Segment, TcpParams};
+use sluicegate_base::{Span, Time};
+use sluicegate_tcp::{Algorithm, Connection, Flags, Host, ProfileName, Segment, TcpParams};
 
 fn ends(algorithm: Algorithm, initial_window: f64, window: u64) -> (Connection, Connection) {
-    let params = TcpParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
+    let params = TcpParams::of(ProfileName::Ns2);
     let host = Host { algorithm, initial_window, handshake: false, window: window * 960, ..Host::new(&params) };
     let mut sender = Connection::established(&host, Span::ZERO);
     sender.write(u64::MAX);

@@ -1,6 +1,6 @@
 //! Whether the window grows while it is not what limits the sender, and what CUBIC makes of that time.
 
-use sluicegate_base::{Link, Params, Rate, Span, Time};
+use sluicegate_base::{Span, Time};
 use sluicegate_tcp::ProfileName;
 use sluicegate_tcp::params::CwndValidation;
 use sluicegate_tcp::{Algorithm, Connection, Flags, Host, Segment, TcpParams};
@@ -28,7 +28,7 @@ impl Path {
         initial_window: f64,
         initial_ssthresh: f64,
     ) -> Path {
-        let params = TcpParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
+        let params = TcpParams::of(ProfileName::Ns2);
         let params = TcpParams { profile: ProfileName::Modern, cwnd_validation: Some(validation), ..params };
         let (mss, window) = (MSS as u32, 1 << 30);
         let host =
@@ -86,7 +86,7 @@ fn in_slow_start_half_of_the_window_lets_it_grow() {
 /// A receiver that limits the sender is no reason to open the congestion window either.
 #[test]
 fn a_window_beyond_the_receivers_does_not_grow() {
-    let params = TcpParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
+    let params = TcpParams::of(ProfileName::Ns2);
     let params = TcpParams { profile: ProfileName::Modern, ..params };
     let host =
         Host { initial_window: 10.0, initial_ssthresh: 20.0, window: 25 * MSS, mss: MSS as u32, ..Host::new(&params) };

@@ -1,14 +1,14 @@
 //! ns-2's Vegas, what it sends again and when, by hand.
 
-use sluicegate_base::{Link, Params, Rate, Span, Time};
+use sluicegate_base::{Span, Time};
 use sluicegate_tcp::rtt::RtoConfig;
-use sluicegate_tcp::{Algorithm, Connection, Flags, Host, Segment, TcpParams};
+use sluicegate_tcp::{Algorithm, Connection, Flags, Host, ProfileName, Segment, TcpParams};
 use std::ops::RangeInclusive;
 
 const MSS: u64 = 960;
 
 fn host() -> Host {
-    let params = TcpParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
+    let params = TcpParams::of(ProfileName::Ns2);
     // What is lost here waits for more than a second unless something shows it.
     let host = Host { algorithm: Algorithm::Vegas, window: 20 * MSS, ..Host::new(&params) };
     Host { rto: RtoConfig { min: Span::from_secs(2), ..host.rto }, ..host }

@@ -10,10 +10,12 @@ from . import (  # noqa: F401
     design,
     disciplines,
     evaluate,
+    recommend,
     replay,
     reproduce,
     run,
     sweep,
+    tc,
     theory,
 )
 from .common import app as app

@@ -7,21 +7,36 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import MOST_SEEDS, Cluster, File, Jobs, Json, Quiet, Set, answers, app, many_runs, parse_sets
+from .common import (
+    MOST_SEEDS,
+    Cluster,
+    File,
+    Jobs,
+    Json,
+    Quiet,
+    Refusal,
+    Set,
+    answers,
+    app,
+    many_runs,
+    nearest,
+    parse_sets,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from ..experiments.compare import Comparison
+    from ..measures import Metric
 
 
-@app.command(short_help="Run a scenario under several disciplines; print means, intervals and differences.")
+@app.command(short_help="Run a scenario under several disciplines; say which are best for each group of flows.")
 @answers
 def compare(
     file: File,
@@ -42,14 +57,27 @@ def compare(
     ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
+    group: Annotated[
+        list[str] | None, typer.Option("--group", metavar="NAME", help="Show this group of flows alone. Repeatable.")
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", metavar="NAME", help="Show this quantity alone, such as p99 or loss. Repeatable."),
+    ] = None,
+    with_differences: Annotated[
+        bool, typer.Option("--differences", help="Show differences to the baseline, with their intervals, too.")
+    ] = False,
 ) -> None:
-    """Run a scenario under several disciplines, paired by seed; print means, their intervals, and differences.
+    """Run a scenario under several disciplines, paired by seed; print means and their intervals, group by group, which
+    disciplines are best for each group, and what all flows and links come to.
 
     With -o a run is kept as soon as it ends. The same command again runs what is missing; more seeds or another
     discipline add to it.
     """
+    from .. import scenario
     from ..experiments import compare as comparison
 
+    wanted = asked(group, metric, [flow["name"] for flow in scenario.resolve(file, parse_sets(sets))["flows"]])
     with many_runs(quiet, out, jobs, cluster) as progress:
         done = comparison.compare(
             file,
@@ -67,27 +95,58 @@ def compare(
     if as_json:
         print(json.dumps(done.record(), ensure_ascii=False))
     else:
-        print_comparison(done, out)
+        print_comparison(done, out, wanted, with_differences)
 
 
 WIDTH = 100
 """How wide tables may be where there is no terminal to ask."""
 
-KINDS_BESIDE = 2
-"""How many kinds of flow fit beside what a link has to say."""
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which groups, quantities of groups and quantities of links are shown; all that is usual where nobody asks."""
+
+    groups: Sequence[str]
+    of_groups: Sequence[str]
+    of_links: Sequence[str]
+    totals: bool
+    by_name: Sequence[str]
+    """The quantities of groups that --metric asks for: where no group has one, that is said."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A quantity as a column: its `metric`, the two lines of its `head`, a factor to the unit shown, and decimals."""
+    """A quantity as a column: the name of the table's column, the two lines of its head, a factor to the unit shown,
+    decimals, and the `Metric` by which the best are found, if any is."""
 
     metric: str
     head: str
     factor: float = 1.0
     decimals: int = 1
+    of: Metric | None = None
 
 
-def print_comparison(comparison: Comparison, out: Path | None = None) -> None:
+def asked(groups: list[str] | None, metrics: list[str] | None, known: Sequence[str]) -> Wanted:
+    """What --group and --metric ask for, of a scenario with the groups `known`. Raises `Refusal`."""
+    from ..measures import GROUP, LINK, USUAL
+
+    known, groups, metrics = (list(dict.fromkeys(names or [])) for names in (known, groups, metrics))
+    for name in groups:
+        if name not in known:
+            raise Refusal(f"--group {name}: no such group; {nearest(name, known)}")
+    for word in metrics:
+        if word not in GROUP and word not in LINK:
+            raise Refusal(f"--metric {word}: no such quantity; {nearest(word, [*GROUP, *LINK])}")
+    return Wanted(
+        groups or known,
+        [word for word in metrics or USUAL if word in GROUP],
+        [word for word in metrics or LINK if word in LINK] if not groups or metrics else [],
+        not groups and not metrics,
+        [word for word in metrics if word in GROUP],
+    )
+
+
+def print_comparison(comparison: Comparison, out: Path | None, wanted: Wanted, with_differences: bool) -> None:
     """Print the tables of `comparison`, and where its files are."""
     from rich.console import Console
 
@@ -97,44 +156,104 @@ def print_comparison(comparison: Comparison, out: Path | None = None) -> None:
     seeds = len(comparison.summary["seeds"])
     spread = f"{seeds} seeds, mean ± half width of its 95 % interval"
     console.print(spread if seeds > 1 else "1 seed, which leaves intervals unknown", soft_wrap=True)
-
-    def section(title: str, table: Table) -> None:
-        if title:
-            console.print(title, style="bold", soft_wrap=True)
-        console.print(table)
-
-    for title, columns in [*sections(comparison), *loss_sections(comparison)]:
-        section(title, means_table(comparison, columns))
-    if len(comparison.disciplines) > 1:
-        console.print(f"difference to {comparison.baseline}, paired by seed", style="bold", soft_wrap=True)
-        for title, columns in sections(comparison):
-            section(title, differences_table(comparison, columns))
+    several = len(comparison.disciplines) > 1
+    if several:
+        told = "not told apart from the best" if seeds > 1 else "equal to the best"
+        console.print(f"● best, or {told}", soft_wrap=True)
+    groups, totals = group_sections(comparison, wanted), total_sections(comparison, wanted)
+    for title, columns in [*groups, *totals, *(loss_sections(comparison) if wanted.totals else [])]:
+        console.print(title, style="bold", soft_wrap=True)
+        console.print(means_table(comparison, columns, marked=several))
+        if several and (title, columns) in groups:
+            for line in verdict(comparison, columns):
+                console.print(line, soft_wrap=True)
+            console.print()
+    if several and with_differences:
+        for title, columns in [*groups, *totals]:
+            console.print(f"{title}: difference to {comparison.baseline}, paired by seed", style="bold", soft_wrap=True)
+            console.print(differences_table(comparison, columns))
         if seeds > 1:
             console.print("* the interval excludes zero", soft_wrap=True)
-    for line in missing(comparison):
+    for line in missing(comparison, [column for _, columns in [*groups, *totals] for column in columns]):
         console.print(line, soft_wrap=True)
+    valued = {column.of.word for _, columns in groups for column in columns if column.of is not None}
+    for word in wanted.by_name:
+        if word not in valued:
+            console.print(f"{word}: has no value in {' or '.join(wanted.groups)}", soft_wrap=True)
     if out is not None:
         console.print(f"results in {out}", soft_wrap=True)
 
 
-def sections(comparison: Comparison) -> list[tuple[str, list[Column]]]:
-    """The tables of quantities, each with a title: one when all fits in it, else one of flows and one for each link."""
-    unit, factor = comparison.rate_unit
-    flows = [Column(f"{k}_throughput_bps", f"{k.replace('_', ' ')}\n{unit}", factor) for k in comparison.kinds]
-    flows += [Column("jain_tcp", "Jain\nTCP", 1.0, 3), Column("jain_all", "Jain\nall", 1.0, 3)]
+def shown(comparison: Comparison, name: str, metric: Metric) -> Column:
+    """A quantity as a column, in the unit that suits it."""
+    unit, factor = comparison.rate_unit if metric.unit == "bit/s" else ("", metric.factor)
+    return Column(
+        name, f"{metric.head.rstrip()} {unit}".rstrip() if unit else metric.head, factor, metric.decimals, metric
+    )
+
+
+def group_sections(comparison: Comparison, wanted: Wanted) -> list[tuple[str, list[Column]]]:
+    """A table for each group of flows: the quantities asked for of which any discipline has a value."""
+    from ..measures import GROUP, column
+
+    found = []
+    for name in wanted.groups:
+        columns = [shown(comparison, column(name, GROUP[word]), GROUP[word]) for word in wanted.of_groups]
+        known = [
+            each for each in columns
+            if any(comparison.mean(label, each.metric)["mean"] is not None for label in comparison.disciplines)
+        ]  # fmt: skip
+        if any(each.of is not None and each.of.word.startswith("completion") for each in known):
+            # Of transfers that end, what they got in the measured window is no merit.
+            known = [replace(each, of=None) if each.metric == f"{name}_throughput_bps" else each for each in known]
+        if known:
+            found.append((name, known))
+    return found
+
+
+def total_sections(comparison: Comparison, wanted: Wanted) -> list[tuple[str, list[Column]]]:
+    """The tables of all flows and of each link; one table when there is one link."""
+    from ..measures import LINK, TOTAL
+
+    flows = [shown(comparison, metric.name, metric) for metric in TOTAL.values()] if wanted.totals else []
     links = [
-        (f"link {link}", [
-            Column(f"{before}loss_ratio", "loss\n%", 100.0, 2),
-            Column(f"{before}queueing_delay_mean_ns", "delay ms\nmean", 1e-6),
-            Column(f"{before}queueing_delay_p99_ns", "delay ms\np99", 1e-6),
-            Column(f"{before}utilisation", "util.\n%", 100.0, 2),
-        ])
+        (f"link {link}", [shown(comparison, before + LINK[word].name, LINK[word]) for word in wanted.of_links])
         for link in comparison.links
         for before in [comparison.before(link)]
-    ]  # fmt: skip
-    if len(links) == 1 and len(comparison.kinds) <= KINDS_BESIDE:
-        return [("", flows + links[0][1])]
-    return [("flows", flows), *links]
+    ]
+    if not wanted.of_links:
+        return [("all flows", flows)] if flows else []
+    if len(links) == 1:
+        return [("all flows, and the link" if flows else links[0][0], flows + links[0][1])]
+    return [("all flows", flows), *links] if flows else links
+
+
+def verdict(comparison: Comparison, columns: Sequence[Column]) -> list[str]:
+    """Which disciplines are best in each of these columns, a line for each set of disciplines."""
+    by_set: dict[tuple[str, ...], list[str]] = {}
+    for column in columns:
+        if column.of is not None and (best := comparison.best(column.metric, column.of)):
+            by_set.setdefault(tuple(best), []).append(f"{column.of.best} {WORDS.get(column.of.word, column.of.word)}")
+    count = len(comparison.disciplines)
+    without = {
+        label: what
+        for label in comparison.disciplines
+        if (what := [c.head.replace("\n", " ") for c in columns if comparison.mean(label, c.metric)["mean"] is None])
+    }
+    lines = [f"{label} has no value, and is not judged: {', '.join(what)}" for label, what in without.items()]
+    return lines + [
+        f"{' and '.join(filter(None, (', '.join(what[:-1]), what[-1])))}: "
+        f"{'all alike' if len(best) == count else ', '.join(best)}"
+        for best, what in by_set.items()
+    ]
+
+
+WORDS = {
+    "p50": "median delay", "p95": "delay p95", "p99": "delay p99", "delay": "mean delay", "per_flow": "per flow",
+    "response_p50": "median response time", "response_p99": "response time p99",
+    "completion_p50": "median completion time", "completion_p95": "completion time p95",
+}  # fmt: skip
+"""What quantities are called in sentences, where not by the words that --metric takes."""
 
 
 def loss_sections(comparison: Comparison) -> list[tuple[str, list[Column]]]:
@@ -155,12 +274,19 @@ def loss_sections(comparison: Comparison) -> list[tuple[str, list[Column]]]:
     ]
 
 
-def means_table(comparison: Comparison, columns: Sequence[Column]) -> Table:
-    """One row for each discipline."""
+def means_table(comparison: Comparison, columns: Sequence[Column], marked: bool) -> Table:
+    """One row for each discipline. `marked`: the best have a dot."""
+    best = {
+        column.metric: set(comparison.best(column.metric, column.of)) if marked and column.of is not None else set()
+        for column in columns
+    }
     rows = [
-        (label, [cell(comparison.mean(label, column.metric), "mean", column) for column in columns])
+        (label, [
+            cell(comparison.mean(label, column.metric), "mean", column, "●" if label in best[column.metric] else "")
+            for column in columns
+        ])
         for label in comparison.disciplines
-    ]
+    ]  # fmt: skip
     return _table(columns, rows, starred=False)
 
 
@@ -174,8 +300,9 @@ def differences_table(comparison: Comparison, columns: Sequence[Column]) -> Tabl
     return _table(columns, rows, starred=True)
 
 
-def cell(row: dict[str, Any], value: str, column: Column) -> str:
-    """A number over its half width; differences have a sign, and a star when their interval excludes zero."""
+def cell(row: dict[str, Any], value: str, column: Column, before: str = "") -> str:
+    """A number over its half width, with `before` before it; differences have a sign, and a star when their interval
+    excludes zero."""
     if row[value] is None:
         return "–"
     signed = value == "difference"
@@ -184,16 +311,15 @@ def cell(row: dict[str, Any], value: str, column: Column) -> str:
     below = "–" if half is None else f"±{column.factor * half:.{column.decimals}f}"
     # The star hangs in a place of its own, so that digits stand below digits.
     star = ("*" if row["excludes_zero"] else " ") if signed else ""
-    return f"{number}{star}\n{below}{' ' if signed else ''}"
+    return f"{before}{' ' if before else ''}{number}{star}\n{below}{' ' if signed else ''}"
 
 
-def missing(comparison: Comparison) -> list[str]:
+def missing(comparison: Comparison, columns: Sequence[Column]) -> list[str]:
     """A line for each quantity shown that has no value in some of a discipline's runs but has in others."""
     count = len(comparison.summary["seeds"])
     return [
         f"{label}: {column.metric} has a value in {seeds} of {count} runs only"
         for label in comparison.disciplines
-        for _, columns in sections(comparison)
         for column in columns
         if 0 < (seeds := comparison.mean(label, column.metric)["seeds"]) < count
     ]

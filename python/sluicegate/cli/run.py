@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..quantities import fixed
+from ..quantities import fixed, rate_unit
 from .common import File, Json, Quiet, Refusal, Set, answers, app, parse_sets, print_table, progress_bar
 
 if TYPE_CHECKING:
@@ -110,44 +111,36 @@ def write_files(folder: Path, result: Run, theory: Overlay | None) -> None:
 
 
 def groups(result: Run) -> list[dict[str, Any]]:
-    """One row for each group of like flows: how many, what they got, what was dropped, how long packets took."""
-    import polars as pl
+    """One row for each group of flows: the row of the table `groups`, and its throughput per flow.
 
-    dropped, arrived, delivered = pl.col("drops_packets").sum(), pl.col("arrivals_packets").sum(), "delivered_packets"
-    delay = pl.col("delay_mean_ns")
-    weight = pl.when(delay.is_not_null()).then(pl.col(delivered))
-    return (
-        result.flows.group_by("group", maintain_order=True)
-        .agg(
-            pl.col("kind").first(),
-            pl.col("algorithm").first(),
-            pl.col("link").first(),
-            pl.len().alias("count"),
-            pl.col("throughput_bps").sum(),
-            pl.col("throughput_bps").mean().alias("throughput_per_flow_bps"),
-            pl.when(arrived > 0).then(dropped / arrived).alias("loss_ratio"),
-            pl.when(weight.sum() > 0).then((delay * weight).sum() / weight.sum()).alias("delay_mean_ns"),
-        )
-        .to_dicts()
-    )
+    There is none where connections come and go: the table counts those of an entry as one.
+    """
+    return [
+        row | {"throughput_per_flow_bps": None if row["opened_connections"] else row["throughput_bps"] / row["flows"]}
+        for row in result.groups.to_dicts()
+    ]
 
 
 def print_run(result: Run, theory: Overlay | None, out: Path | None) -> None:
     """Print the groups of flows, the links, who has a large share of the marks, and the theory if there is one."""
-    header = ["flows", "count", "throughput kbit/s", "per flow kbit/s", "loss %", "delay ms"]
-    several = result.flows["link"].n_unique() > 1
-    rows = [
-        [
-            " ".join(filter(None, (row["kind"], row["algorithm"], row["link"] if several else ""))),
-            str(row["count"]),
-            fixed(row["throughput_bps"], 1e3),
-            fixed(row["throughput_per_flow_bps"], 1e3),
-            fixed(row["loss_ratio"], 0.01),
-            fixed(row["delay_mean_ns"], 1e6),
-        ]
-        for row in groups(result)
+    found = groups(result)
+    unit, factor = rate_unit(max(row["throughput_bps"] for row in found))
+    columns: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
+        ("group", lambda row: row["name"]),
+        ("flows", lambda row: str(row["flows"]) if row["users"] is None else f"{row['users']:.0f} users"),
+        (f"throughput\n{unit}", lambda row: fixed(row["throughput_bps"], 1 / factor)),
+        (f"per flow\n{unit}", lambda row: fixed(row["throughput_per_flow_bps"], 1 / factor)),
+        ("loss\n%", lambda row: fixed(row["loss_ratio"], 0.01)),
+        ("delay ms\nmean", lambda row: fixed(row["delay_mean_ns"], 1e6)),
+        ("\np50", lambda row: fixed(row["delay_p50_ns"], 1e6)),
+        ("\np95", lambda row: fixed(row["delay_p95_ns"], 1e6)),
+        ("\np99", lambda row: fixed(row["delay_p99_ns"], 1e6)),
     ]
-    print_table(header, rows)
+    for head, name in (("whole ms\np50", "completion_time_p50_ns"), ("response\nms, p50", "response_time_p50_ns"),
+                       ("response\nms, p99", "response_time_p99_ns")):  # fmt: skip
+        if any(row[name] is not None for row in found):
+            columns.append((head, lambda row, name=name: fixed(row[name], 1e6)))  # type: ignore[misc]
+    print_table([head for head, _ in columns], [[cell(row) for _, cell in columns] for row in found], whole=True)
     for link in result.links.filter(result.links["arrivals_packets"] > 0).to_dicts():
         average = (
             f", average {fixed(link['average_packets_min'])}–{fixed(link['average_packets_max'])}"

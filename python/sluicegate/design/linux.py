@@ -55,25 +55,35 @@ class LinuxRed:
 
     def line(self, dev: str = "DEV") -> str:
         """The command that gives `dev` this discipline as its root."""
+        return f"tc qdisc add dev {dev} root {self.words()}"
+
+    def words(self) -> str:
+        """The discipline with its values, as it stands in any line."""
         sizes = f"limit {self.limit} min {self.min} max {self.max} avpkt {self.avpkt} burst {self.burst}"
         rate = f"probability {self.probability:.9g} bandwidth {self.bandwidth}bit"
-        return f"tc qdisc add dev {dev} root red {sizes} {rate}{' ecn harddrop' if self.ecn else ''}"
+        return f"red {sizes} {rate}{' ecn harddrop' if self.ecn else ''}"
 
     def remarks(self, w_q: float, max_p: float) -> list[str]:
-        """What tc and the kernel make of the line, beside the values that were meant, in sentences."""
+        """What tc and the kernel make of the line, beside the values that were meant, in sentences.
+
+        A value is told of where the digits shown differ.
+        """
+        said = []
         why = f"tc knows powers of two only; burst {self.burst} makes it choose this one"
         if self.w_log + 1 + self.max.bit_length() > 31 and self.w_q > 1.5 * w_q:
             why = f"with max {self.max} bytes the kernel takes no smaller one"
         elif self.w_q < w_q / 1.5:
             why = f"the largest power of two that lets the burst pass; burst {self.burst} makes tc choose it"
-        said = [f"w_q = 2^-{self.w_log} = {self.w_q:.3g} instead of {w_q:.3g}: {why}"]
+        if f"{self.w_q:.3g}" != f"{w_q:.3g}":
+            said.append(f"w_q = 2^-{self.w_log} = {self.w_q:.3g} instead of {w_q:.3g}: {why}")
         if self.w_log >= 10:
             said.append("tc will say that the burst seems too large: it does for every w_q of 2^-10 or less")
         low = 1 - self.max_p / max_p
         slope = "the slope is a whole number of 2^-32 a byte"
-        said.append(
-            f"max_p = {self.max_p:.3g}{f' instead of {max_p:g}' if low > 5e-3 else ''}, {low:.2%} lower: {slope}"
-        )
+        if f"{abs(low):.2%}" != "0.00%":
+            said.append(
+                f"max_p = {self.max_p:.3g}{f' instead of {max_p:g}' if low > 5e-3 else ''}, {low:.2%} lower: {slope}"
+            )
         said.append("the queue is counted in bytes, with link-layer headers; signals come by RED 1993's Fig. 17")
         if self.bandwidth == 8 * MOST_BYTES:
             said.append("bandwidth is the most that tc takes; it matters only when the link has been idle")
@@ -81,14 +91,23 @@ class LinuxRed:
 
 
 def linux_red(
-    *, w_q: float, min_th: int, max_th: int, limit: int, max_p: float, burst: int, packet: int, rate: int, ecn: bool
+    *,
+    w_q: float,
+    min_th: float,
+    max_th: float,
+    limit: float,
+    max_p: float,
+    burst: int,
+    packet: int,
+    rate: int,
+    ecn: bool,
 ) -> LinuxRed | str:
     """The nearest that Linux has to this RED, or a sentence that says why it has none.
 
-    Thresholds, `limit` and `burst` in packets of `packet` bytes, `rate` in bit/s. Of the weights that let the burst
-    pass by eq. (3), and that the kernel takes, the nearest to `w_q` is chosen, by ratio.
+    Thresholds and `limit`, whole numbers of bytes, and `burst` in packets of `packet` bytes, `rate` in bit/s. Of the
+    weights that let the burst pass by eq. (3), and that the kernel takes, the nearest to `w_q` is chosen, by ratio.
     """
-    low, high, most = min_th * packet, max_th * packet, limit * packet
+    low, high, most = round(min_th * packet), round(max_th * packet), round(limit * packet)
     if most > MOST_BYTES:
         return f"a limit of {most} bytes does not fit the 32 bits that tc has for it"
     if max_p / (high - low) * 2**31 <= 1:

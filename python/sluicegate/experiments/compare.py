@@ -14,16 +14,17 @@ Every quantity is measured in each run first (`measure`), and only then averaged
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from .. import _core, scenario
+from .. import _core, scenario, traps
 from ..io import check_writable, staged, write_json, write_parquet
-from ..stats import CONFIDENCE, Interval, difference, interval, jain
+from ..measures import GROUP, Metric, clash, column, drop_reasons, kept, measure
+from ..quantities import rate_unit
+from ..stats import CONFIDENCE, Interval, difference, interval
 from .disciplines import Choice, Listed, choices, find
 from .engine import Experiment, Store, Tables, check_workers, run_experiments, seed_numbers
 
@@ -36,14 +37,12 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int, str], None]
 """Called with the runs done, the runs in all, and the label of the discipline whose run has just ended."""
 
-Measures = dict[str, float | None]
-"""What one run gave: each quantity by name, units included; None for what has no value."""
-
 SEEDS = 10
 """How many seeds unless told."""
 
 FILES = (
-    "runs.parquet", "comparison.parquet", "differences.parquet", "throughput.svg", "links.svg", "summary.json",
+    "runs.parquet", "comparison.parquet", "differences.parquet", "groups.svg", "throughput.svg", "links.svg",
+    "summary.json",
 )  # fmt: skip
 """What `Comparison.write` writes."""
 
@@ -61,12 +60,12 @@ class Comparison:
         summary: Version, scenario with every default filled in, disciplines, seeds, baseline.
         disciplines: The labels, in the order they were listed.
         baseline: The label that differences are taken against.
-        kinds: The kinds of flow, in the order of the scenario, as columns name them.
+        groups: The names of the groups of flows, in the order of the scenario.
         links: The links under study, in the order of the scenario.
     """
 
     def __init__(
-        self, runs: pl.DataFrame, names: Mapping[str, str], baseline: str, kinds: Sequence[str], links: Sequence[str],
+        self, runs: pl.DataFrame, names: Mapping[str, str], baseline: str, groups: Sequence[str], links: Sequence[str],
         summary: dict[str, Any],
     ) -> None:  # fmt: skip
         """`names`: the discipline's name of each label in `runs`. Made by `compare`."""
@@ -74,12 +73,14 @@ class Comparison:
         self.names = dict(names)
         self.disciplines = list(names)
         self.baseline = baseline
-        self.kinds = list(kinds)
+        self.groups = list(groups)
         self.links = list(links)
         self.summary = summary
         self.means = means(runs)
         self.differences = differences(runs, baseline)
         self._means = {(row["discipline"], row["metric"]): row for row in self.means.to_dicts()}
+        self._parts: dict[str, pl.DataFrame] = {}
+        self._apart: dict[tuple[str, str, str, float], bool] = {}
         self._differences = {(row["discipline"], row["metric"]): row for row in self.differences.to_dicts()}
 
     def mean(self, discipline: str, metric: str) -> dict[str, Any]:
@@ -97,11 +98,9 @@ class Comparison:
     @property
     def drop_reasons(self) -> list[str]:
         """The reasons for which any packet was dropped, in the order they are declared."""
-        of_link = f"{self.before(self.links[0])}drops_"
-        all_reasons = [name[len(of_link) : -len("_ratio")] for name in self.runs.columns if name.startswith(of_link)]
         return [
             reason
-            for reason in all_reasons
+            for reason in drop_reasons()
             if any(
                 (self.runs[f"{self.before(link)}drops_{reason}_ratio"].fill_null(0) > 0).any() for link in self.links
             )
@@ -115,12 +114,53 @@ class Comparison:
     @property
     def rate_unit(self) -> tuple[str, float]:
         """The unit in which throughput is shown, and its factor from bit/s."""
-        largest = max(self.mean(label, "throughput_bps")["mean"] for label in self.disciplines)
-        return ("Mbit/s", 1e-6) if largest >= 1e8 else ("kbit/s", 1e-3)
+        return rate_unit(max(self.mean(label, "throughput_bps")["mean"] for label in self.disciplines))
+
+    def apart(self, one: str, other: str, metric: str, resolution: float = 0.0) -> bool:
+        """Whether two disciplines (by label) are told apart in a quantity: the 95 % interval of their paired difference
+        excludes zero, and the difference is more than `resolution` of the value. With one seed, which has no interval,
+        the difference alone counts."""
+        if (one, other, metric, resolution) not in self._apart:
+            pairs = [
+                (a, b) for a, b in zip(self._values(one, metric), self._values(other, metric), strict=True)
+                if a is not None and b is not None
+            ]  # fmt: skip
+            found = difference(*map(list, zip(*pairs, strict=True))) if pairs else None
+            larger = max((abs(value) for pair in pairs for value in pair), default=0.0)
+            if found is None:
+                apart = False
+            elif found.count == 1:
+                apart = abs(found.mean) > resolution * larger
+            else:
+                apart = (found.low > 0 or found.high < 0) and abs(found.mean) > resolution * larger
+            self._apart[one, other, metric, resolution] = self._apart[other, one, metric, resolution] = apart
+        return self._apart[one, other, metric, resolution]
+
+    def best(
+        self, name: str, metric: Metric, among: Sequence[str] | None = None,
+        what: Literal["most", "least"] | None = None,
+    ) -> list[str]:  # fmt: skip
+        """The disciplines (by label; of `among`, or all) than which none is better in the column `name`, which is of
+        `metric`, as far as they are told apart. `what` is best: default what `metric` says. None where no run has a
+        value."""
+        means = {label: self.mean(label, name)["mean"] for label in among or self.disciplines}
+        known = {label: value for label, value in means.items() if value is not None}
+
+        def better(one: str, other: str) -> bool:
+            ahead = known[one] > known[other] if (what or metric.best) == "most" else known[one] < known[other]
+            return ahead and self.apart(one, other, name, metric.resolution)
+
+        return [label for label in known if not any(better(other, label) for other in known)]
+
+    def _values(self, label: str, metric: str) -> list[float | None]:
+        """A quantity under a discipline, seed by seed."""
+        if label not in self._parts:
+            self._parts[label] = self.runs.filter(discipline=label).sort("seed")
+        return self._parts[label][metric].to_list()
 
     def write(self, directory: str | Path) -> Path:
         """Write runs.parquet, comparison.parquet (the means), differences.parquet, summary.json and the figures
-        throughput.svg and links.svg; return the directory.
+        groups.svg, throughput.svg and links.svg; return the directory.
 
         They appear whole or not at all, and files of other names in an existing directory stay. Equal comparisons
         give equal bytes. Raises OSError.
@@ -133,14 +173,22 @@ class Comparison:
             write_parquet(self.means, folder / "comparison.parquet")
             write_parquet(self.differences, folder / "differences.parquet")
             write_json(folder / "summary.json", self.summary)
+            (folder / "groups.svg").write_bytes(plot.svg(comparison_plot.groups(self)))
             (folder / "throughput.svg").write_bytes(plot.svg(comparison_plot.throughput(self)))
             (folder / "links.svg").write_bytes(plot.svg(comparison_plot.links(self)))
         return Path(directory)
 
     def record(self) -> dict[str, Any]:
-        """Everything as JSON knows it: `summary`, and the rows of `runs`, `means` and `differences`."""
+        """Everything as JSON knows it: `summary`, the rows of `runs`, `means` and `differences`, and for each group and
+        quantity the `best` disciplines."""
         tables = {"runs": self.runs, "means": self.means, "differences": self.differences}
-        return {"summary": self.summary} | {name: table.to_dicts() for name, table in tables.items()}
+        best = {
+            group: {
+                metric.name: found for metric in GROUP.values() if (found := self.best(column(group, metric), metric))
+            }
+            for group in self.groups
+        }
+        return {"summary": self.summary} | {name: table.to_dicts() for name, table in tables.items()} | {"best": best}
 
     def __repr__(self) -> str:
         count = len(self.summary["seeds"])
@@ -207,14 +255,18 @@ def compare(
     with scenario.arguments(duration=duration, warmup=warmup):
         _core.check(plain, name, overrides)  # what is wrong whatever the discipline
     resolved = {choice.label: choice.check(texts[choice.label], name, overrides) for choice in given}
+    groups = next(iter(resolved.values()))["flows"]
+    if (taken := clash([flow["name"] for flow in groups])) is not None:
+        raise _core.ScenarioError(f"{name}: a group called {taken!r} has columns of the link's: give it another name")
     series = ("run.series", "false")
     scenario.warn_unused(_core.unused(texts[c.label], name, [*overrides, series, *c.sets]) for c in given)
-    keep = _kept()
+    keep = kept()
     experiments = [
         Experiment(c.label, texts[c.label], name, (*overrides, series, *c.sets), keep, c.queue) for c in given
     ]
     if out is not None:
         check_writable(out, FILES)
+    scenario.warn(_warnings({label: traps.of_scenario(each) for label, each in resolved.items()}), scenario.TrapWarning)
     with Store(None if out is None else Path(out)) as store:
         tables = run_experiments(experiments, numbers, jobs, executor, progress, store=store, cluster=cluster)
         found = _comparison(tables, given, base, _summary(name, numbers, given, base, overrides, resolved))
@@ -223,12 +275,24 @@ def compare(
     return found
 
 
+def _warnings(sentences: Mapping[str, Sequence[str]]) -> list[str]:
+    """What is said of all disciplines once, what of some with their labels."""
+    whose: dict[str, list[str]] = {}
+    for label, each in sentences.items():
+        for sentence in each:
+            whose.setdefault(sentence, []).append(label)
+    return [
+        sentence if len(labels) == len(sentences) else f"{', '.join(labels)}: {sentence}"
+        for sentence, labels in whose.items()
+    ]
+
+
 def _comparison(tables: Tables, given: Sequence[Choice], base: Choice, summary: dict[str, Any]) -> Comparison:
     """What the runs of `run_experiments` come to."""
-    kinds = kinds_of(tables["flows"])
+    groups = list(dict.fromkeys(tables["groups"]["name"].to_list()))
     links = list(dict.fromkeys(tables["links"]["link"].to_list()))
     names = {choice.label: choice.name for choice in given}
-    return Comparison(measured(tables, kinds, links), names, base.label, list(kinds.values()), links, summary)
+    return Comparison(measured(tables), names, base.label, groups, links, summary)
 
 
 def _with_queue(network: scenario.Network, choice: Choice | None) -> scenario.Network:
@@ -243,79 +307,20 @@ def _with_queue(network: scenario.Network, choice: Choice | None) -> scenario.Ne
     return network if queue is None else replace(network, queue=queue)
 
 
-def _kept() -> dict[str, tuple[str, ...]]:
-    """The tables and columns of a run that `measure` reads."""
-    reasons = tuple(f"drops_{reason['name']}" for reason in json.loads(_core.declarations())["drop_reasons"])
-    delays = ("queueing_delay_mean_ns", "queueing_delay_p99_ns", "utilisation")
-    return {
-        "flows": ("kind", "algorithm", "throughput_bps", "arrivals_packets", "drops_packets"),
-        "links": ("link", "arrivals_packets", "drops_packets", *reasons, "marked_packets", *delays),
-    }
-
-
-def kinds_of(flows: pl.DataFrame) -> dict[tuple[str, str], str]:
-    """How columns name each kind of flow: its `kind`, with `_algorithm` after it when one kind has several.
-
-    `flows`: a table with `kind` and `algorithm`. In order of appearance.
-    """
-    pairs = list(dict.fromkeys(flows.select("kind", "algorithm").iter_rows()))
-    several = {kind for kind, algorithm in pairs if any(k == kind and a != algorithm for k, a in pairs)}
-    return {(k, a): f"{k}_{a}" if k in several and a else k for k, a in pairs}
-
-
-def measured(
-    tables: Mapping[str, pl.DataFrame], kinds: Mapping[tuple[str, str], str], links: Sequence[str]
-) -> pl.DataFrame:
+def measured(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """One row for each run of `engine.run_experiments`, in its order: discipline, seed, and what `measure` gives."""
     import polars as pl
 
     keys = ["experiment", "seed"]
-    flows = tables["flows"].partition_by(keys, maintain_order=True, as_dict=True)
-    ports = tables["links"].partition_by(keys, maintain_order=True, as_dict=True)
+    flows, groups, links = (
+        tables[name].partition_by(keys, maintain_order=True, as_dict=True) for name in ("flows", "groups", "links")
+    )
     rows = [
-        {"discipline": key[0], "seed": key[1]} | measure(flows[key].to_dicts(), ports[key].to_dicts(), kinds)
+        {"discipline": key[0], "seed": key[1]} | measure(*(part[key].to_dicts() for part in (flows, groups, links)))
         for key in flows
     ]
     schema: dict[str, Any] = dict.fromkeys(rows[0], pl.Float64)
     return pl.DataFrame(rows, schema=schema | {"discipline": pl.String, "seed": pl.UInt64})
-
-
-def measure(
-    flows: Sequence[Mapping[str, Any]],
-    links: Sequence[Mapping[str, Any]],
-    kinds: Mapping[tuple[str, str], str],
-) -> Measures:
-    """The quantities of one run, from the rows of its tables `flows` and `links`. docs/compare.md defines them.
-
-    With more than one link, what belongs to a link has the link's name and a point before it.
-    """
-    values: Measures = {}
-    for kind, name in kinds.items():
-        members = [flow for flow in flows if (flow["kind"], flow["algorithm"]) == kind]
-        total = math.fsum(flow["throughput_bps"] for flow in members)
-        values[f"{name}_throughput_bps"] = total
-        values[f"{name}_throughput_per_flow_bps"] = total / len(members) if members else None
-        values[f"{name}_loss_ratio"] = _ratio(members)
-    values["throughput_bps"] = math.fsum(flow["throughput_bps"] for flow in flows)
-    values["jain_tcp"] = jain([flow["throughput_bps"] for flow in flows if flow["algorithm"]])
-    values["jain_all"] = jain([flow["throughput_bps"] for flow in flows])
-    for link in links:
-        before = f"{link['link']}." if len(links) > 1 else ""
-        values[f"{before}loss_ratio"] = _ratio([link])
-        arrivals = link["arrivals_packets"]
-        for column in link:
-            if column.startswith("drops_") and column != "drops_packets":
-                values[f"{before}{column}_ratio"] = link[column] / arrivals if arrivals else None
-        values[f"{before}marked_ratio"] = link["marked_packets"] / arrivals if arrivals else None
-        for column in ("queueing_delay_mean_ns", "queueing_delay_p99_ns", "utilisation"):
-            values[f"{before}{column}"] = link[column]
-    return values
-
-
-def _ratio(rows: Sequence[Mapping[str, Any]]) -> float | None:
-    """Packets dropped over packets that arrived; None without arrivals."""
-    arrivals = sum(row["arrivals_packets"] for row in rows)
-    return sum(row["drops_packets"] for row in rows) / arrivals if arrivals else None
 
 
 def means(runs: pl.DataFrame) -> pl.DataFrame:

@@ -20,9 +20,6 @@ from .. import _core, custom_aqm, scenario
 from .._generated import Discipline
 from ..custom_aqm import AqmFactory
 
-Listed = str | Discipline | AqmFactory | Sequence[str | Discipline | AqmFactory]
-"""Disciplines as `compare` takes them: a text, an object, a class or factory of one's own, or several of any."""
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -64,6 +61,10 @@ class Choice:
         return resolved | ({"own_discipline": maker.about} if maker.about else {})
 
 
+Listed = str | Discipline | AqmFactory | Sequence[str | Discipline | AqmFactory | Choice]
+"""Disciplines as `compare` takes them: a text, an object, a class or factory of one's own, or several of any."""
+
+
 def known() -> list[str]:
     """The names of the disciplines that the simulator has."""
     return [each["name"] for each in json.loads(_core.declarations())["disciplines"]]
@@ -83,7 +84,9 @@ def choices(listed: Listed) -> list[Choice]:
     """
     found: list[Choice] = []
     for each in listed if isinstance(listed, Sequence) and not isinstance(listed, str) else [listed]:
-        if isinstance(each, str):
+        if isinstance(each, Choice):
+            found.append(each)
+        elif isinstance(each, str):
             found += [_parsed(part) for part in each.split(",")]
         else:
             found.append(_stated(each))

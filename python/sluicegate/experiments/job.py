@@ -207,9 +207,10 @@ def key_of(job: Job, checked: Checked, derived: str | None) -> str:
     `derived`: the `identity` of what derives tables, if anything does. What cannot be told apart from others gets a key
     of its own, and so is run anew each time.
     """
+    run = {key: value for key, value in checked.resolved["run"].items() if key != "goals"}  # they change nothing in it
     told: dict[str, Any] = {
         "build": build(),
-        "scenario": {**checked.resolved, "run": {**checked.resolved["run"], "seed": job.seed}},
+        "scenario": {**checked.resolved, "run": {**run, "seed": job.seed}},
         "discipline": checked.about,
         "made": checked.made,
         "files": checked.files,

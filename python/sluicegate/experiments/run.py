@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .. import _core, custom_aqm
+from .. import _core, custom_aqm, traps
 from ..custom_aqm import AqmFactory
 from ..io import staged_file
 from ..results import Run
@@ -15,11 +15,14 @@ from ..scenario import (
     PYTHON,
     Network,
     Sets,
+    TrapWarning,
     arguments,
     factory,
     override_texts,
     read_scenario,
     scenario,
+    warn,
+    warn_traps,
     warn_unused,
 )
 
@@ -99,9 +102,12 @@ def run_text(
     pairs = override_texts(sets, seed)
     with arguments(seed=seed):
         warn_unused([_core.unused(text, name, pairs)])
+        warn_traps(text, name, pairs)
     places = [Path(file).absolute() for file in (pcap or {}).values()]
     if twice := next((place for place in places if places.count(place) > 1), None):
         raise _core.ScenarioError(f"{twice}: two links cannot be written to one file")
     with ExitStack() as stack:
         captures = [(link, str(stack.enter_context(staged_file(file)))) for link, file in (pcap or {}).items()]
-        return Run(custom_aqm.run(text, name, pairs, progress, queue, captures))
+        done = Run(custom_aqm.run(text, name, pairs, progress, queue, captures))
+    warn(traps.of_run(done.summary["scenario"], done), TrapWarning)
+    return done

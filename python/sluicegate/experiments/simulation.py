@@ -9,19 +9,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from .. import _core, custom_aqm
+from .. import _core, custom_aqm, traps
 from ..quantities import checked, in_base_unit, toml_inline, toml_text
 from ..results import Run
 from ..scenario import (
     PYTHON,
     Network,
     Sets,
+    TrapWarning,
     arguments,
     factory,
     override_texts,
     plain,
     queue_table,
     read_scenario,
+    warn,
+    warn_traps,
     warn_unused,
     what_is,
 )
@@ -86,6 +89,7 @@ class Simulation:
             pairs.append(("changes", toml_inline([self._change(change) for change in changes])))
         with arguments(seed=seed, **settings):
             warn_unused([_core.unused(text, name, pairs)])
+            warn_traps(text, name, pairs)
             self._core = _core.Simulation(text, name, pairs, self._maker)
         self._finished: tuple[Run, list[dict[str, Any]]] | None = None
         self._duration = self._core.clock()[1]
@@ -138,6 +142,8 @@ class Simulation:
             self._core.advance(self._duration, progress)
             changes = self.changes
             self._finished = Run(self._maker.summary(self._core.finish())), changes
+            done = self._finished[0]
+            warn(traps.of_run(done.summary["scenario"], done), TrapWarning)
         return self._finished[0]
 
     # --- changing ------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The figures of a comparison: who gets how much, and what it costs at each link.
+"""The figures of a comparison: what each group of flows gets, who gets how much of all, and what each link does.
 
 Disciplines stand one below the other, in the order they were listed; every mean has its 95 % interval over seeds.
 """
@@ -32,7 +32,7 @@ class Comparison(Protocol):
 
     names: dict[str, str]
     disciplines: list[str]
-    kinds: list[str]
+    groups: list[str]
     links: list[str]
 
     def mean(self, discipline: str, metric: str) -> dict[str, Any]: ...
@@ -45,16 +45,47 @@ class Comparison(Protocol):
     def rate_unit(self) -> tuple[str, float]: ...
 
 
+MOST_GROUPS = 12
+"""Of more groups the first are drawn."""
+
+
+@plot.drawing
+def groups(comparison: Comparison) -> Figure:
+    """For each group of flows and discipline: throughput, loss, and the delays of packets."""
+    names = comparison.groups[:MOST_GROUPS]
+    unit, factor = comparison.rate_unit
+    height = 0.7 + len(names) * (1.1 + 0.24 * len(comparison.disciplines))
+    figure = Figure(figsize=(10.4, height), layout="constrained")
+    grid = figure.subplots(len(names), 3, squeeze=False)
+    looks = styles(comparison.names)
+    for row, name in zip(grid, names, strict=True):
+        row[0].set_title(name)
+        plain = plot.Style("mean", plot.BLUE, "-", "o")
+        _dots(row[0], comparison, f"{name}_throughput_bps", factor, replace(plain, label=""), 0.0)
+        _dots(row[1], comparison, f"{name}_loss_ratio", 100.0, replace(plain, label=""), 0.0)
+        delays = (("p50", "median", plot.BLACK, "o"), ("p95", "95th percentile", plot.ORANGE, "s"),
+                  ("p99", "99th percentile", plot.VERMILION, "D"))  # fmt: skip
+        for index, (which, label, colour, marker) in enumerate(delays):
+            style = plot.Style(label, colour, "-", marker)
+            _dots(row[2], comparison, f"{name}_delay_{which}_ns", 1e-6, style, _offset(index, 3), hollow=index > 0)
+        for axes, what in zip(row, (f"throughput ({unit})", "loss (% of packets)", "one-way delay (ms)"), strict=True):
+            axes.set_xlabel(what)
+            _from_zero(axes)
+            _name_rows(axes, comparison.disciplines if axes is row[0] else [""] * len(looks))
+    plot.legend(figure, [axes for row in grid for axes in row], columns=LEGEND)
+    return figure
+
+
 @plot.drawing
 def throughput(comparison: Comparison) -> Figure:
-    """Throughput by kind of flow, and Jain's index, for each discipline."""
+    """Throughput by group of flows, and Jain's index, for each discipline."""
     figure, (left, right) = _side_by_side(comparison, (1.7, 1))
     labels = comparison.disciplines
     unit, factor = comparison.rate_unit
-    for index, kind in enumerate(comparison.kinds):
-        style = _kind(kind, comparison.kinds)
-        _dots(left, comparison, f"{kind}_throughput_bps", factor, style, _offset(index, len(comparison.kinds)))
-    left.set_xlabel(f"throughput by kind of flow ({unit})")
+    names = comparison.groups[:MOST_GROUPS]
+    for index, name in enumerate(names):
+        _dots(left, comparison, f"{name}_throughput_bps", factor, _group(name, names), _offset(index, len(names)))
+    left.set_xlabel(f"throughput by group ({unit})")
     _from_zero(left)
     looks = (("jain_tcp", "Jain, TCP flows", "tcp"), ("jain_all", "Jain, all flows", "all"))
     for index, (metric, label, kind) in enumerate(looks):
@@ -196,14 +227,13 @@ def styles(names: Mapping[str, str]) -> list[plot.Style]:
     return taken
 
 
-def _kind(kind: str, kinds: Sequence[str]) -> plot.Style:
-    """A look for a kind of flow: its own in the house style, or one by its place."""
-    if kind in ("tcp", "udp"):
-        return plot.KINDS[kind]
-    spare = ((plot.GREEN, "^"), (plot.PURPLE, "D"), (plot.ORANGE, "v"), (plot.SKY, "P"), (plot.GREY, "X"))
-    others = [each for each in kinds if each not in ("tcp", "udp")]
-    colour, marker = spare[others.index(kind) % len(spare)]
-    return plot.Style(f"all {kind.replace('_', ' ')}", colour, "-", marker)
+def _group(name: str, names: Sequence[str]) -> plot.Style:
+    """A look for a group of flows: the house style's for `tcp` and `udp`, or one by its place."""
+    if name in ("tcp", "udp"):
+        return plot.KINDS[name]
+    colours = (plot.BLUE, plot.ORANGE, plot.GREEN, plot.PURPLE, plot.VERMILION, plot.SKY, plot.GREY)
+    place = names.index(name)
+    return plot.Style(name, colours[place % len(colours)], "-", "os^DvPX"[place % 7])
 
 
 def _side_by_side(comparison: Comparison, widths: tuple[float, float]) -> tuple[Figure, tuple[Axes, Axes]]:

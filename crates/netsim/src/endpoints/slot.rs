@@ -222,11 +222,11 @@ impl Slot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sluicegate_base::{Link, Params, Rate};
-    use sluicegate_tcp::TcpParams;
+
+    use sluicegate_tcp::{ProfileName, TcpParams};
 
     fn open(slots: &mut Slots) -> u32 {
-        let host = Host::new(&TcpParams::defaults(&Link { rate: Rate(1), packet: 1 }).unwrap());
+        let host = Host::new(&TcpParams::of(ProfileName::Ns2));
         let way = Way::fixed(Span::ZERO);
         let (hosts, phases) = ([&host, &host], [Span::ZERO; 2]);
         let opening = Opening { flow: 0, hosts, way: &way, round_trip: Span::ZERO, losses: [0; 2], phases };

@@ -17,6 +17,9 @@ params! {
     pub struct FlowParams {
         /// How many such flows there are.
         count: u64 = default(1), unit("flows"), range(Range::from(1.0).to(1e6)), positional(true), source("Sluicegate");
+        /// The name of the group in tables and figures: any text of up to 60 characters. Entries of the same name are one group.
+        name: Option<String> = optional("its kind; with the algorithm, or else a number, where that tells groups apart"),
+            source("Sluicegate");
         /// When the first of them may start.
         start: Span = default(Span::ZERO), source("Sluicegate");
         /// Each starts at a time drawn uniformly between start and start + spread.
@@ -40,6 +43,9 @@ params! {
         return_path: Option<Vec<String>> = optional("the reverse of path, over the same links"), source("Sluicegate");
     }
     rules {
+        "name has from 1 to 60 characters, none of them a control character" [name] |p| p.name.as_ref().is_none_or(|name| {
+            (1..=60).contains(&name.trim().chars().count()) && !name.chars().any(char::is_control)
+        });
         "start < stop" [start, stop] |p| p.stop.is_none_or(|stop| p.start < stop);
     }
 }

@@ -278,7 +278,7 @@ mod tests {
 
     fn plan() -> HttpPlan {
         let link = Link { rate: Rate(100_000_000), packet: 1000 };
-        let host = Host::new(&sluicegate_tcp::TcpParams::defaults(&link).unwrap());
+        let host = Host::new(&sluicegate_tcp::TcpParams::of(sluicegate_tcp::ProfileName::Ns2));
         let model = HttpParams::defaults(&link).unwrap().model().unwrap();
         HttpPlan {
             host,

@@ -119,6 +119,24 @@ impl GroupTotals {
         self.grid.add(response, response_time);
         self.response_times.get_or_insert_default().record(response_time.0);
     }
+
+    /// Counts what another group has counted as well.
+    pub fn add(&mut self, other: &GroupTotals) {
+        self.opened += other.opened;
+        self.closed += other.closed;
+        self.asked += other.asked;
+        self.completed += other.completed;
+        (0..2).for_each(|way| self.bytes[way] += other.bytes[way]);
+        if let Some(times) = &other.response_times {
+            self.response_times.get_or_insert_default().merge(times);
+        }
+        self.response_time_sum += other.response_time_sum;
+        for (classes, cell) in &other.grid.0 {
+            let sum = self.grid.0.entry(*classes).or_default();
+            sum.exchanges += cell.exchanges;
+            sum.bytes += cell.bytes;
+        }
+    }
 }
 
 /// A group of connections that come and go, over the measured window.

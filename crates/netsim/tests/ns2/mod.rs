@@ -5,10 +5,10 @@
 
 use sluicegate_aqm::fifo::Buffer;
 use sluicegate_aqm::{Ctx, Discipline, DropReason, build};
-use sluicegate_base::{Link, Params, Rate, Size, Span, Stream, Time, Value};
+use sluicegate_base::{Link, Rate, Size, Span, Stream, Time, Value};
 use sluicegate_netsim::End;
 use sluicegate_netsim::{NetworkBuilder, QueuedPacket, Sim, SimPacket};
-use sluicegate_tcp::{Algorithm, Host, TcpParams};
+use sluicegate_tcp::{Algorithm, Host, ProfileName, TcpParams};
 use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -47,7 +47,7 @@ impl Case {
     }
 
     pub fn host(&self) -> Host {
-        let params = TcpParams { window: Some(Size::Packets(self.window)), ..TcpParams::defaults(&LINK).unwrap() };
+        let params = TcpParams { window: Some(Size::Packets(self.window)), ..TcpParams::of(ProfileName::Ns2) };
         let delayed_ack = if self.delayed { Span::from_millis(100) } else { Span::ZERO };
         let (algorithm, send_jitter, ecn) = (self.algorithm, self.send_jitter, self.marks.is_some());
         let mut host = Host { algorithm, delayed_ack, ecn, send_jitter, ..Host::new(&params) };

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::params::{Algorithm, TcpParams};
+use crate::profiles::ProfileName;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use proptest::prelude::*;
-use sluicegate_base::{Link, Params, Rate};
 
 /// What happens to a packet on the way.
 #[derive(Clone, Copy, Debug)]
@@ -128,7 +128,7 @@ proptest! {
         (ns2_rules, ecn, delayed, handshake) in any::<(bool, bool, bool, bool)>(),
     ) {
         acts.sort_by_key(|&(ms, ..)| ms);
-        let params = TcpParams::defaults(&Link { rate: Rate(1_000_000), packet: 1000 }).unwrap();
+        let params = TcpParams::of(ProfileName::Ns2);
         let delayed_ack = if delayed && !algorithm.per_packet_feedback() { Span::from_millis(40) } else { Span::ZERO };
         let own = Host { algorithm, ns2_rules, ecn, delayed_ack, handshake, ..Host::new(&params) };
         let host = Host { source_quench: true, closing: true, window: 64 * 960, initial_ssthresh: 32.0, ..own };

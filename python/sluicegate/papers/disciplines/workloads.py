@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from ... import _core
-from ...design.pi import design_pi
+from ...design.footing import footing
 from ...experiments.disciplines import choices
 from ...experiments.engine import Sets
 from ...reproduce import (
@@ -56,15 +56,8 @@ class Workload:
 
     def tuned(self) -> Sets:
         """Overrides that give every discipline the same buffer and target."""
-        gains = design_pi(rate=self.rate, rtt=self.rtt, flows=self.flows, q_ref=self.queue).queue
-        low, high, queue = f"{2 * self.queue // 3}", f"{4 * self.queue // 3}", f"{self.queue}"
-        return (
-            ("queue.limit", str(self.limit)), ("queue.min_th", low), ("queue.max_th", high),
-            ("queue.rio.out_min_th", low), ("queue.rio.out_max_th", high),
-            ("queue.rio.in_min_th", queue), ("queue.rio.in_max_th", f"{2 * self.queue}"),
-            *((f"queue.{name}.q_ref", queue) for name in ("pi", "afd", "dcn")), ("queue.rem.b_ref", queue),
-            ("queue.pi.a", f"{gains.a:.6g}"), ("queue.pi.b", f"{gains.b:.6g}"),
-        )  # fmt: skip
+        values = footing(rate=self.rate, rtt=self.rtt, flows=self.flows, queue=self.queue, limit=self.limit)
+        return tuple((f"queue.{key}", value) for key, value in values.items())
 
     def lasting(self, settings: Settings) -> Settings:
         """The length of its runs."""

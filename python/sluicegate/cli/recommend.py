@@ -1,0 +1,178 @@
+"""The command `recommend`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .common import MOST_SEEDS, File, Jobs, Json, Quiet, Refusal, Set, answers, app, many_runs, parse_sets, print_table
+
+if TYPE_CHECKING:
+    from ..experiments.recommend import Recommendation
+
+VERDICTS = {True: "yes", False: "no", None: "?"}
+"""Whether a goal is kept, as tables have it."""
+
+SHOWN = 8
+"""How many disciplines are shown, besides those tied with the last of them, unless all are asked for."""
+
+
+@app.command(
+    short_help="Rank the disciplines that fit one's own link by stated goals, with the commands to deploy the best.",
+    epilog="""Examples:
+
+\b
+sluicegate recommend office.toml --goal "voip p99 below 30 ms" --goal "transfers utilisation above 90 %"
+sluicegate recommend office.toml --deployable linux --dev eth0
+sluicegate recommend office.toml --state none
+""",
+)
+@answers
+def recommend(
+    file: File,
+    goal: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--goal", metavar="TEXT", help='Such as "voip p99 below 30 ms". Repeatable; the first decides among equals.'
+        ),
+    ] = None,
+    deployable: Annotated[
+        str | None, typer.Option(metavar="SYSTEM", help="Only what this system has: linux or freebsd.")
+    ] = None,
+    state: Annotated[
+        str, typer.Option(metavar="MUCH", help="What may be remembered of flows: none, small (bounded) or any.")
+    ] = "any",
+    disciplines: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Among these alone, as for compare (default: all that fit).")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, max=MOST_SEEDS, metavar="N", help="Run each with seeds 1 to N.")] = 5,
+    dev: Annotated[str, typer.Option(metavar="NAME", help="The interface in the commands.")] = "DEV",
+    sets: Set = None,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Keep each run here, and write tables and figures here.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Show all disciplines, not only the first.")] = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Run every discipline that fits on a scenario, and rank them by goals for its groups of flows.
+
+    Without goals, here or as run.goals in the file, some are assumed and said. The evidence stands beside each goal:
+    the mean over seeds and its 95 % interval; what it does not tell apart is a tie. Below stand the commands that
+    deploy the best."""
+    from ..deploy.target import Undeployable, interface
+    from ..experiments import recommend as recommendation
+
+    if deployable not in (None, "linux", "freebsd"):
+        raise Refusal(f"--deployable {deployable}: must be linux or freebsd")
+    if state not in recommendation.STATES:
+        raise Refusal(f"--state {state}: must be none, small or any")
+    try:
+        interface(dev)
+    except Undeployable as error:
+        raise Refusal(str(error)) from None
+    with many_runs(quiet, out, jobs, None) as progress:
+        done = recommendation.recommend(
+            file,
+            goals=goal,
+            deployable=deployable,  # type: ignore[arg-type]
+            state=state,  # type: ignore[arg-type]
+            disciplines=disciplines,
+            seeds=seeds,
+            sets=parse_sets(sets),
+            jobs=jobs,
+            out=out,
+            progress=progress,
+        )
+    if quiet:
+        return
+    if as_json:
+        print(json.dumps(done.record(dev), ensure_ascii=False))
+    else:
+        print_recommendation(done, dev, out, everything)
+
+
+def print_recommendation(done: Recommendation, dev: str, out: Path | None, everything: bool) -> None:
+    """Print goals, ranking, evidence, and how to deploy the best."""
+    print("goals, assumed because none is stated:" if done.assumed else "goals:")
+    for number, goal in enumerate(done.goals, 1):
+        print(f"  {number}  {goal.text}")
+    for note in done.notes:
+        print(f"  {note}")
+    seeds = len(done.comparison.summary["seeds"])
+    spread = "mean ± half width of its 95 % interval" if seeds > 1 else "which leaves intervals unknown"
+    count = len(done.ranking)
+    print(f"{count} discipline{'s' * (count > 1)}, {seeds} seed{'s' * (seeds > 1)} each, {spread}:")
+    last = done.ranking[min(SHOWN, len(done.ranking)) - 1].rank
+    shown = [each for each in done.ranking if everything or each.rank <= last]
+    header = ["rank", "discipline", *(f"goal {number}" for number in range(1, len(done.goals) + 1))]
+    rows = []
+    for each in shown:
+        cells = [
+            f"{goal.value(done.comparison.mean(each.label, goal.column))}"
+            + ("" if goal.bound is None else f"\n{VERDICTS[kept]}")
+            for goal, kept in zip(done.goals, each.kept, strict=True)
+        ]
+        rows.append([str(each.rank), each.label, *cells])
+    print_table(header, rows, whole=True)
+    if any(goal.bound is not None for goal in done.goals):
+        print("yes: the goal is kept; no: it is not; ?: the interval does not tell")
+    if hidden := len(done.ranking) - len(shown):
+        print(f"{hidden} more rank below; --all shows them")
+    if done.left_out:
+        print(f"{len(done.left_out)} not run:")
+        reasons: dict[str, list[str]] = {}
+        for label, why in done.left_out.items():
+            reasons.setdefault(why, []).append(label)
+        for why, labels in reasons.items():
+            print(f"  {', '.join(labels)}: {why}")
+    for line in conclusion(done):
+        print(line)
+    print_deployment(done, dev)
+    if out is not None:
+        print(f"results in {out}")
+
+
+def conclusion(done: Recommendation) -> list[str]:
+    """What the ranking comes to, in sentences."""
+    best = done.best()
+    kept = next(each for each in done.ranking if each.rank == 1).kept
+    lost = sum(answer is False for answer in kept)
+    unsure = sum(answer is None for answer in kept)
+    names = f"{', '.join(best[:-1])} and {best[-1]}" if len(best) > 1 else best[0]
+    tied = " are tied" if len(best) > 1 else " is best"
+    if not lost and not unsure:
+        return [f"{names}{tied}: all goals are kept."]
+    parts = [f"{lost} of {len(kept)} goals not kept" if lost else "", f"{unsure} left open" if unsure else ""]
+    lines = [f"{names}{tied}, with {' and '.join(filter(None, parts))}."]
+    for number, goal in enumerate(done.goals):
+        if all(each.kept[number] is False for each in done.ranking):
+            lines.append(f"no discipline keeps: {goal.text}")
+    if unsure:
+        lines.append("more seeds make intervals narrower: --seeds")
+    return lines
+
+
+def print_deployment(done: Recommendation, dev: str) -> None:
+    """Print the commands for each of the best, with what will differ there, or why there are none."""
+    from ..deploy import Undeployable
+
+    named = {"linux": "Linux", "freebsd": "FreeBSD"}[done.system or "linux"]
+    for label in done.best():
+        if chosen := done.chosen(label):
+            values = ", ".join(f"{key} = {value}" for key, value in chosen.items())
+            print(f"{label} has, chosen for the link: {values}")
+        try:
+            found = done.deployment(label, dev)
+        except Undeployable as error:
+            print(f"{label} cannot be deployed on {named} by a command: {error}")
+            if done.system is None:
+                print("  --deployable linux, or freebsd, leaves out what the system does not have")
+            continue
+        print(f"to deploy {label} on {named}, as root:")
+        for line in found.text().splitlines():
+            print(f"  {line}")

@@ -1,0 +1,133 @@
+"""Lines for Linux: `tc` commands that make an interface's queue the discipline of a scenario.
+
+Above the discipline stands a shaper, because a queue forms where the rate is: htb with the link's rate, or cake's own.
+Numbers are those that tc reads (iproute2, tc/q_*.c) and the kernel uses (net/sched/sch_*.c); what either rounds,
+fixes or leaves out is a remark.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from . import linux_classes, linux_flows, linux_queues, linux_red
+from .plan import Plan, Writer, fit, rate_word, sending_time
+from .target import Deployment, Link, Undeployable, Values, find_link, interface, refusal
+
+__all__ = ["Deployment", "Undeployable", "deployable", "lines"]
+
+WRITERS: dict[str, Writer] = {
+    "drop_tail": linux_queues.drop_tail,
+    "red": linux_red.red,
+    "ared": linux_red.ared,
+    "choke_linux": linux_red.choke_linux,
+    "gred": linux_red.gred,
+    "sfb": linux_queues.sfb,
+    "codel": linux_queues.codel,
+    "pie": linux_queues.pie,
+    "dualpi2": linux_queues.dualpi2,
+    "fq_codel": linux_flows.fq_codel,
+    "fq_pie": linux_flows.fq_pie,
+    "fq_linux": linux_flows.fq_linux,
+    "sfq": linux_flows.sfq,
+    "cake": linux_flows.cake,
+    "priority": linux_classes.priority,
+    "drr": linux_classes.drr,
+}
+
+NEAREST = {
+    "choke": "choke_linux",
+    "random_drop": "choke_linux",
+    "early_random_drop": "red",
+    "penalty_box": "sfb",
+    "red_pd": "sfb",
+    "blue": "sfb",
+    "sred": "sfb",
+    "fred": "sfb",
+    "afd": "sfb",
+    "dcn": "sfb",
+    "pi": "pie",
+    "rem": "pie",
+    "rio": "gred",
+    "rio_ps": "gred",
+    "drop_preference": "gred",
+    "source_quench": "drop_tail",
+    "fq": "fq_linux",
+    "csfq": "fq_linux",
+    "l4s_step": "codel with ce_threshold",
+}
+"""Of disciplines that Linux does not have, what it has for the same purpose."""
+
+
+def deployable(name: str) -> bool:
+    """Whether a discipline of this name has lines for tc."""
+    return name in WRITERS
+
+
+def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None) -> Deployment:
+    """The commands that deploy the queue of a resolved scenario, as `sluicegate.check` returns it.
+
+    `dev`: the interface, as `target.interface` takes it. `link`: which link of the network; a dumbbell's bottleneck,
+    or the only one with the queue, unless given. Raises Undeployable, for a class's discipline too.
+    """
+    place = find_link(resolved, link)
+    plan = Plan(shlex.quote(interface(dev)), place, WRITERS)
+    queue = resolved["queue"]
+    refuse_unknown(queue)
+    if queue["discipline"] == "cake":
+        linux_flows.shaping_cake(plan, Values(queue))
+    else:
+        shape(plan)
+        plan.install("parent 1:1", queue)
+    undo = ["root"] + ["clsact"] * plan.sets_tc_index
+    plan.say(f"{' and '.join(f'`tc qdisc del dev {plan.dev} {what}`' for what in undo)} to undo it")
+    plan.say("[[changes]] are not deployed: these are the values at the start", bool(resolved.get("changes")))
+    return plan.deployment()
+
+
+def refuse_unknown(table: Mapping[str, Any]) -> None:
+    """Raise Undeployable if this queue, or one in its classes, has no counterpart."""
+    name = str(table["discipline"])
+    if not deployable(name):
+        raise refusal(name, "Linux", list(WRITERS), NEAREST)
+    for entry in table.get("classes", []):
+        if isinstance(entry, Mapping):
+            refuse_unknown(entry)
+
+
+def shape(plan: Plan) -> None:
+    """Add htb with the link's rate: a root with one class, 1:1, whose queue is the discipline."""
+    link = plan.link
+    frame = link.packet + 14
+    longest = max(1514, frame)
+    # So much is sent between two looks of a shaper that wakes every millisecond; a link sends packet by packet.
+    burst = fit(max(longest, -(-link.rate // 8000)), "burst")
+    overhead = f" overhead {link.overhead}" if link.overhead else ""
+    rates = f"rate {rate_word(link.rate)} burst {burst} cburst {burst} quantum {longest}"
+    plan.lines.append(f"tc qdisc add dev {plan.dev} root handle 1: htb default 1")
+    plan.lines.append(f"tc class add dev {plan.dev} parent 1: classid 1:1 htb {rates}{overhead}")
+    plan.say(f"htb is the link of {link.shown_rate}: the interface must be faster, or the queue forms below htb")
+    plan.say("htb knows whole bytes per second", link.rate % 8 != 0)
+    said_framing(plan, link)
+    plan.say(f"after a pause htb sends up to {burst} bytes at once (burst); the scenario's link sends nothing at once")
+    plan.say(
+        f"segmentation offload makes one packet of many: `ethtool -K {plan.dev} tso off gso off gro off` lets queues "
+        "count them as the scenario does"
+    )
+    plan.say("tx_ring is not deployed: below htb the driver's ring stays empty", link.tx_ring)
+
+
+def said_framing(plan: Plan, link: Link) -> None:
+    """What a packet costs under htb, which counts the header of the interface, and in the scenario."""
+    if link.overhead:
+        plan.say(
+            f"htb counts the 14 bytes of an Ethernet header itself: with overhead {link.overhead} that is the "
+            f"scenario's framing of {link.framing} B; an interface without such a header needs overhead {link.framing}"
+        )
+    elif link.framing != 14:
+        plan.say(
+            f"htb counts 14 bytes of Ethernet header, the scenario {link.framing}: a packet of {link.packet} bytes "
+            f"takes {sending_time(link.packet + 14, link.rate)} instead of "
+            f"{sending_time(link.packet + link.framing, link.rate)}"
+        )

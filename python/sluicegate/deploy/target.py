@@ -1,0 +1,165 @@
+"""The link and the queue of a resolved scenario, as deployment lines need them, and what comes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from ..paths import links, paths
+from ..quantities import in_base_unit, rate_text
+
+USUAL_PACKET = 1000
+"""The length of a packet where no flow says it, in bytes: the simulator's own."""
+
+
+class Undeployable(Exception):
+    """What the system has no counterpart for; the message is a sentence for the user."""
+
+
+LONGEST_NAME = 15
+"""Bytes of the name of an interface, in Linux and in FreeBSD (IFNAMSIZ without its terminator)."""
+
+
+def interface(name: str) -> str:
+    """`name`, if an interface may have it (Linux, net/core/dev.c, dev_valid_name). Raises Undeployable if not."""
+    unfit = name in ("", ".", "..") or any(each in "/: " or not each.isprintable() for each in name)
+    if unfit or len(name.encode()) > LONGEST_NAME:
+        raise Undeployable(
+            f"{name!r} cannot name an interface: a name has 1 to {LONGEST_NAME} bytes, and neither spaces nor control "
+            'characters, "/" or ":" among them'
+        )
+    return name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployment:
+    """Commands for a shell, in order, and remarks on where the system will differ from the simulation."""
+
+    lines: list[str]
+    remarks: list[str]
+
+    def text(self) -> str:
+        """All of it as input for sh: remarks are comments below the lines."""
+        return "".join(f"{line}\n" for line in self.lines) + "".join(f"# {remark}\n" for remark in self.remarks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """A link whose queue is deployed.
+
+    Attributes:
+        name: As results name it.
+        rate: Bits per second.
+        framing: Bytes that the link sends around each packet.
+        tx_ring: Whether a driver's ring stands below the discipline.
+        packet: The longest `packet_size` of the flows that cross it, in bytes.
+        resolved_at: The rate for which the values of [queue] were derived: that of the network's first link.
+    """
+
+    name: str
+    rate: int
+    framing: int
+    tx_ring: bool
+    packet: int
+    resolved_at: int
+
+    @property
+    def shown_rate(self) -> str:
+        """The rate with its unit."""
+        return rate_text(self.rate, whole=True)
+
+    @property
+    def overhead(self) -> int:
+        """What an Ethernet frame has beyond its header of 14 bytes, as far as the scenario's framing says so."""
+        return max(self.framing - 14, 0)
+
+
+def find_link(resolved: Mapping[str, Any], name: str | None) -> Link:
+    """The link of this name; None is the only one that [queue] manages, or a dumbbell's bottleneck.
+
+    Raises Undeployable when there is no such link, or when None could be several.
+    """
+    every = links(resolved)
+    known = {place.name: place for place in every if place.managed}
+    names = ", ".join(known)
+    if name is None:
+        if not known:
+            raise Undeployable("no link is managed by [queue]")
+        if "links" in resolved["network"] and len(known) > 1:
+            raise Undeployable(f"several links are managed by [queue]: {names}; name one with --link")
+        name = next(iter(known))
+    if name not in known:
+        if any(place.name == name for place in every):
+            raise Undeployable(f'the link "{name}" is not managed by [queue]; those that are: {names}')
+        near = get_close_matches(name, known, 1)
+        hint = f'did you mean "{near[0]}"?' if near else f"links with the queue: {names}"
+        raise Undeployable(f'no such link: "{name}"; {hint}')
+    place = known[name]
+    return Link(
+        name=name,
+        rate=place.rate_bps,
+        framing=place.framing_bytes,
+        tx_ring=place.tx_ring,
+        packet=_longest_packet(resolved, name),
+        resolved_at=every[0].rate_bps,
+    )
+
+
+def _longest_packet(resolved: Mapping[str, Any], link: str) -> int:
+    """The longest packet of the flows that send data over this link, or else of all flows, in bytes."""
+    flows = resolved["flows"]
+    ways = zip(flows, paths(resolved), strict=True)
+    across = [flow for flow, way in ways if link in (place.name for place in way.links)]
+    sizes = [flow["packet_size"] for flow in across or flows if isinstance(flow.get("packet_size"), str)]
+    return max([in_base_unit(size) for size in sizes], default=USUAL_PACKET)
+
+
+class Values:
+    """The values of one queue: those in the table of its discipline's own name come first, then those beside it.
+
+    In an entry of [[queue.classes]] the keys of the class stand beside those of the discipline, and a key that
+    both have stands in the discipline's table.
+    """
+
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        self.table = table
+        self.discipline: str = table["discipline"]
+        own = table.get(self.discipline)
+        self.own: Mapping[str, Any] = own if isinstance(own, Mapping) else {}
+
+    def get(self, key: str) -> Any:
+        """The value, None where there is none: that of an optional key that was not given."""
+        return self.own[key] if key in self.own else self.table.get(key)
+
+    def __getitem__(self, key: str) -> Any:
+        return self.own[key] if key in self.own else self.table[key]
+
+    def __contains__(self, key: str) -> bool:
+        return self.get(key) is not None
+
+    def base(self, key: str) -> int:
+        """A time, rate or size in bytes, in nanoseconds, bits per second or bytes."""
+        return in_base_unit(self[key])
+
+    def size(self, key: str) -> tuple[int, bool]:
+        """A size, and whether it is in bytes; otherwise it is in packets."""
+        value = self[key]
+        return (in_base_unit(value), True) if isinstance(value, str) else (int(value), False)
+
+    def rate(self, key: str, link: Link) -> int:
+        """A rate in bits per second; where it is the rate that values were derived for, that of the link."""
+        value = self.base(key)
+        return link.rate if value == link.resolved_at else value
+
+
+def refusal(name: str, system: str, known: list[str], nearest: Mapping[str, str]) -> Undeployable:
+    """Why this discipline has no lines for this system, with the nearest that has some."""
+    if ":" in name or name == "python":  # path.py:Class, or module:Class from Python
+        return Undeployable(f"a discipline written in Python has no counterpart in {system}")
+    if near := nearest.get(name):
+        hint = f"the nearest that has one is {near}: --set queue.discipline={near.split()[0]}"
+    else:
+        hint = f"these have one: {', '.join(known)}"
+    return Undeployable(f"{name} has no counterpart in {system}; {hint}")

@@ -1,0 +1,389 @@
+"""Which discipline, with which parameters, for one's own link and traffic: all that fit, ranked by stated goals.
+
+Every discipline that a person's constraints leave is run on the scenario (`compare`: the same traffic for every seed).
+Those that miss the fewest goals come first, and of them those of which the intervals leave the fewest open; among
+equals the goals count in the order in which they were stated, and what the paired intervals do not tell apart is a tie.
+
+A value that the scenario's [queue] states is kept. Of what it leaves out, disciplines made for any link keep their
+defaults (`UNTUNED`); the others get one buffer and one target (`design.footing`): a buffer of the product of rate and
+round trip, and of `LEAST_BUFFER` at least, and a quarter of it as the target.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from .. import _core, scenario, traps
+from ..deploy import Deployment, Undeployable, dummynet, linux
+from ..design.footing import footing
+from ..goals import Goal, Known, known
+from ..goals import goals as parsed
+from ..paths import Place, places
+from ..quantities import in_base_unit
+from ..stats import CONFIDENCE
+from ..traffic import UNRESPONSIVE, Traffic, typical_rtt_ns
+from .compare import Comparison, Progress, compare
+from .disciplines import Choice, Listed, choices
+from .engine import cores, seed_numbers
+
+if TYPE_CHECKING:
+    from .._generated import Source
+
+State = Literal["none", "small", "any"]
+System = Literal["linux", "freebsd"]
+
+STATES: dict[str, tuple[str, ...]] = {
+    "none": ("none",),
+    "small": ("none", "fixed table", "flows queued"),
+    "any": ("none", "fixed table", "flows queued", "flows heard of"),
+}
+"""What may be remembered of flows: nothing; a bounded amount, however many flows there are; anything."""
+
+HELP = {
+    "decbit": "hosts with DECbit's window",
+    "ut_lt": "hosts with UT/LT's window",
+    "source_quench": "hosts that heed source quenches",
+    "rio": "packets marked in or out where they enter the network",
+    "drop_preference": "packets marked with their preference",
+    "gred": "virtual queues configured for classes of traffic",
+}
+"""Disciplines that do nothing better by themselves: what they need of others."""
+
+UNTUNED = ("codel", "fq_codel", "pie", "fq_pie", "cake", "dualpi2", "l4s_step", "fq_linux", "sfq")
+"""Disciplines whose defaults are for any link."""
+
+LEAST_BUFFER = 50
+"""Packets: the least buffer that is chosen, where rate times round trip is less. Drop Tail's default."""
+
+PACKET = 1500
+"""Bytes of the packets in which buffers are counted."""
+
+SEEDS = 5
+"""How many seeds unless told."""
+
+EASY_LOSS = "1 %"
+"""What flows that send less than their share may lose, when nobody says otherwise: more is heard in calls without
+concealment (ITU-T G.113, Appendix I)."""
+
+EASY_DELAY_NS = 50_000_000
+"""What their packets may be delayed at the 99th percentile beyond the base one-way delay, when nobody says otherwise:
+of the 150 ms of ITU-T G.114 coders, jitter buffers and the path take the rest."""
+
+FAIR_PART = 0.9
+"""What transfers shall get of their max-min fair share, when nobody says otherwise."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A discipline in the ranking. `rank`: from 1; those of one rank are tied. `kept`: of the goals, in their order:
+    True, False, or None where the interval does not tell."""
+
+    rank: int
+    label: str
+    kept: tuple[bool | None, ...]
+
+
+class Recommendation:
+    """What `recommend` returns.
+
+    Attributes:
+        ranking: The disciplines (`Ranked`), the best first.
+        goals: What they are ranked by, in order.
+        assumed: Whether the goals were assumed because none was stated.
+        notes: Which groups no goal was assumed for, and why.
+        left_out: Disciplines that were not run, and why.
+        comparison: The runs, with all means and intervals.
+        system: What it is to be deployed on, if that was said.
+    """
+
+    def __init__(
+        self, comparison: Comparison, found: Sequence[Goal], assumed: bool, notes: Sequence[str],
+        left_out: Mapping[str, str], system: System | None, resolved: Mapping[str, dict[str, Any]],
+        tuned: Mapping[str, dict[str, str]],
+    ) -> None:  # fmt: skip
+        """`resolved`: the scenario under each discipline. `tuned`: what `suited` gave. Made by `recommend`."""
+        self.comparison, self.goals, self.assumed = comparison, list(found), assumed
+        self.notes, self.left_out, self.system = list(notes), dict(left_out), system
+        self._resolved, self._tuned = resolved, dict(tuned)
+        self.ranking = ranking(comparison, self.goals)
+
+    def best(self) -> list[str]:
+        """The disciplines of rank 1, by label."""
+        return [each.label for each in self.ranking if each.rank == 1]
+
+    def chosen(self, label: str) -> dict[str, str]:
+        """The parameters of a discipline that were chosen for the link, as neither scenario nor label states them."""
+        return dict(self._tuned[label])
+
+    def deployment(self, label: str, dev: str = "DEV", system: System | None = None) -> Deployment:
+        """The commands that deploy a discipline as it was run on the first link under study. `system`: default what was
+        asked for, else Linux. Raises `sluicegate.deploy.Undeployable` where that has none, and KeyError."""
+        lines = dummynet.lines if (system or self.system) == "freebsd" else linux.lines
+        return lines(self._resolved[label], dev, places(self._resolved[label])[0].name)
+
+    def record(self, dev: str = "DEV") -> dict[str, Any]:
+        """Everything as JSON knows it; `dev` is the interface in the commands."""
+        return {
+            "goals": [goal.text for goal in self.goals],
+            "assumed": self.assumed,
+            "confidence": CONFIDENCE,
+            "ranking": [
+                {
+                    "rank": each.rank,
+                    "discipline": each.label,
+                    "goals": [
+                        {"goal": goal.text, "kept": kept} | _interval(self.comparison.mean(each.label, goal.column))
+                        for goal, kept in zip(self.goals, each.kept, strict=True)
+                    ],
+                }
+                for each in self.ranking
+            ],
+            "notes": self.notes,
+            "left_out": self.left_out,
+            "best": [
+                {"discipline": label, "chosen": self.chosen(label)} | self._deployed(label, dev)
+                for label in self.best()
+            ],
+            "comparison": self.comparison.record(),
+        }
+
+    def _deployed(self, label: str, dev: str) -> dict[str, Any]:
+        """How a discipline is deployed, or why it is not, as JSON knows it."""
+        try:
+            found = self.deployment(label, dev)
+        except Undeployable as error:
+            return {"system": self.system or "linux", "lines": None, "remarks": [str(error)]}
+        return {"system": self.system or "linux", "lines": found.lines, "remarks": found.remarks}
+
+    def __repr__(self) -> str:
+        return f"<sluicegate.Recommendation {', '.join(self.best())}; {len(self.ranking)} disciplines>"
+
+
+def recommend(
+    network: scenario.Network | str | Path,
+    flows: Source | Sequence[Source] | None = None,
+    *,
+    goals: str | Iterable[str] | None = None,
+    deployable: System | None = None,
+    state: State = "any",
+    disciplines: Listed | None = None,
+    seeds: int | Iterable[int] = SEEDS,
+    duration: str | None = None,
+    warmup: str | None = None,
+    sets: scenario.Sets | None = None,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Recommendation:
+    """Rank the disciplines that fit by goals for the groups of flows of a scenario.
+
+    `network`, `flows`, `seeds`, `duration`, `warmup`, `sets`, `jobs`, `out` and `progress` as for `compare`. `goals`:
+    such as "voip p99 below 30 ms" (`sluicegate.goals` says more), in the order of their weight; default those of
+    run.goals, else some are assumed. `deployable`: only what Linux, or FreeBSD's dummynet, has. `state`: what may be
+    remembered of flows: "none", "small" (bounded, however many flows there are) or "any". `disciplines`: among these
+    alone.
+
+    Raises what `compare` does, and `ScenarioError` for goals that are none, and when no discipline is left.
+    """
+    if deployable not in (None, *get_args(System)):
+        raise ValueError(f"deployable = {deployable!r}: must be linux or freebsd")
+    if state not in STATES:
+        raise ValueError(f"state = {state!r}: must be none, small or any")
+    if isinstance(network, str | Path):
+        if flows is not None:
+            raise TypeError("flows: a scenario file brings its own")
+        text, name = scenario.read_scenario(network)
+    else:
+        if flows is None:
+            raise TypeError("flows: expected sources such as sluicegate.Tcp(...)")
+        text, name = scenario.scenario(network, flows, duration=duration, warmup=warmup), scenario.PYTHON
+    own = scenario.override_texts(sets)
+    run = {"run.duration": duration, "run.warmup": warmup}
+    own += [(key, value) for key, value in run.items() if value is not None]
+    resolved = json.loads(_core.check(text, name, own))
+    traffic, about = Traffic(resolved), known(resolved)
+    notes: list[str] = []
+    if goals is not None:
+        found, assumed = parsed([goals] if isinstance(goals, str) else list(goals), about), False
+    else:
+        found, assumed = scenario.check_goals(resolved, text, name), False
+    if not found:
+        found, notes = assume(traffic, about)
+        assumed = True
+        if not found:
+            why = "; ".join(notes)
+            raise _core.ScenarioError(f"goals: none can be assumed ({why}); state one, such as utilisation above 90 %")
+    if len(about.links) > 1:
+        notes.append(f"without a group, quantities are those of link {about.links[0][0]}, as are the commands")
+    listed, left_out = candidates(resolved, deployable, state, disciplines)
+    tuned = {choice.label: suited(text, name, own, traffic, choice) for choice in listed}
+    chosen = [replace(each, values=(*tuned[each.label].items(), *each.values)) for each in listed]
+    _warn_of_length(resolved, len(seed_numbers(seeds)), listed, jobs)
+    compared = compare(
+        network, flows, disciplines=chosen, seeds=seeds, duration=duration, warmup=warmup, sets=sets, jobs=jobs,
+        out=out, progress=progress,
+    )  # fmt: skip
+    under = {
+        label: compared.summary["scenario"] | {"queue": each["queue"]}
+        for label, each in zip(compared.disciplines, compared.summary["disciplines"], strict=True)
+        if "queue" in each
+    }
+    return Recommendation(compared, found, assumed, notes, left_out, deployable, under, tuned)
+
+
+def _warn_of_length(resolved: Mapping[str, Any], seeds: int, listed: Sequence[Choice], jobs: int | None) -> None:
+    """Warn of runs that take more than a minute together."""
+    runs = len(listed) * seeds
+    total = runs * traps.seconds(resolved) / (jobs or cores())
+    if total > traps.MINUTE_S and traps.seconds(resolved) <= traps.MINUTE_S:  # of a longer one each is told
+        said = (
+            f"{runs} runs take about {traps.about(total)} in all; fewer seeds or disciplines, or a shorter run.duration"
+        )
+        scenario.warn([f"{said}, take less"], scenario.TrapWarning)
+
+
+def candidates(
+    resolved: Mapping[str, Any], system: System | None, state: State, among: Listed | None
+) -> tuple[list[Choice], dict[str, str]]:
+    """The disciplines that a person's constraints leave, and the others with the reason. Those with classes of traffic
+    fit only where the scenario describes its classes. Raises `ScenarioError` when none is left."""
+    declared = {each["name"]: each for each in json.loads(_core.declarations())["disciplines"]}
+    module = {"linux": linux, "freebsd": dummynet}.get(system or "")
+    kept, left_out = [], {}
+    for choice in choices(among if among is not None else list(declared)):
+        about = declared.get(choice.name)
+        described = resolved["queue"]["discipline"] == choice.name
+        if about is not None and about["container"] and not described:
+            left_out[choice.label] = "holds classes of traffic, which the scenario does not describe"
+        elif among is None and choice.name in HELP and not described:
+            left_out[choice.label] = f"needs {HELP[choice.name]}"
+        elif about is None and state != "any":
+            left_out[choice.label] = "does not say what it remembers"
+        elif about is not None and about["memory"] not in STATES[state]:
+            left_out[choice.label] = f"remembers {about['memory']}"
+        elif module is not None and about is None:
+            left_out[choice.label] = "is of your own, which no command deploys"
+        elif module is not None and not module.deployable(choice.name):
+            left_out[choice.label] = f"is not in {'Linux' if system == 'linux' else 'FreeBSD'}"
+        else:
+            kept.append(choice)
+    if not kept:
+        why = "; ".join(f"{label} {reason}" for label, reason in left_out.items())
+        raise _core.ScenarioError(f"no discipline is left: {why}")
+    return kept, left_out
+
+
+def suited(
+    text: str, name: str, sets: Sequence[tuple[str, str]], traffic: Traffic, choice: Choice
+) -> dict[str, str]:  # fmt: skip
+    """The parameters that give a discipline a buffer and a target for the first link under study, as far as neither the
+    scenario nor `sets` nor `choice` states any. The target follows from the buffer, be that stated."""
+    declared = {each["name"]: each for each in json.loads(_core.declarations())["disciplines"]}
+    about = declared.get(choice.name)
+    if about is None or about["container"] or choice.given is not None or choice.name in UNTUNED:
+        return {}
+    fields = {field["name"] for field in about["fields"]}
+    table = tomllib.loads(text).get("queue", {})
+    stated = {key for key in table if not isinstance(table[key], Mapping)} | {*table.get(choice.name, {})}
+    stated |= {key.rpartition(".")[2] for key, _ in sets if key.startswith(("queue.", f"queue.{choice.name}."))}
+    stated |= {key for key, _ in choice.values}
+    if stated & {"min_th", "max_th"}:
+        stated |= {"min_th", "max_th"}
+    place = places(traffic.resolved)[0]
+    there = traffic.at[place.name]
+    limit, rtt_ns = buffer(place, typical_rtt_ns(there))
+    if "limit" in stated:
+        given = json.loads(_core.check(text, name, [*sets, *choice.sets]))["queue"]["limit"]
+        limit = given if isinstance(given, int) else max(1, in_base_unit(given) // PACKET)
+    queue = max(3, limit // 4)
+    transfers = sum(group.count for group in there if group.flow["kind"] == "tcp" and group.lasting) or 1
+    rtt = f"{round(rtt_ns + place.time_ns(PACKET, queue))} ns"
+    wanted = footing(rate=f"{place.rate_bps} bit/s", rtt=rtt, flows=transfers, queue=queue, limit=limit)
+    found = {}
+    for key, value in wanted.items():
+        of, point, bare = key.rpartition(".")
+        if (not point or of == choice.name) and bare in fields - stated:
+            found[bare] = value
+    return found
+
+
+def buffer(place: Place, rtt_ns: float) -> tuple[int, float]:
+    """The buffer in packets that the product of a link's rate and a round trip asks for, and that round trip; 100 ms
+    where no transfer has one."""
+    rtt_ns = rtt_ns or 100e6
+    return max(LEAST_BUFFER, math.ceil(rtt_ns / place.time_ns(PACKET))), rtt_ns
+
+
+def assume(traffic: Traffic, about: Known) -> tuple[list[Goal], list[str]]:
+    """Goals that a person probably has, and what is said of groups that get none.
+
+    Flows that send by the clock and ask for less than their max-min fair share shall lose and wait little; transfers
+    shall get most of their share; users and transfers that end shall wait as little as can be had. A group that sends
+    more than its share whatever happens, if only in bursts, has no goal.
+    """
+    first, later, notes = [], [], []
+    warmup = in_base_unit(traffic.run["warmup"])
+    for name in about.groups:
+        groups = [group for group in traffic.groups if group.flow["name"] == name and group.path.places]
+        kinds = {group.flow["kind"] for group in groups}
+        if not groups:
+            notes.append(f"{name}: no goal, it crosses no link under study")
+        elif not any(traffic.seconds(group, warmup) for group in groups):
+            notes.append(f"{name}: no goal, it sends nothing in the measured window")
+        elif kinds <= {*UNRESPONSIVE, "telnet"}:
+            peaks = [(group, in_base_unit(group.flow["rate"])) for group in groups if "rate" in group.flow]
+            if any(peak > 1.001 * traffic.share_of(group, peak) for group, peak in peaks):
+                notes.append(f"{name}: no goal, it sends more than its share whatever happens to its packets")
+                continue
+            base = max(group.path.rtt.typical_ns for group in groups) / 2
+            delay = math.ceil((base + EASY_DELAY_NS) / 1e6)
+            first += [(name, f"loss below {EASY_LOSS}"), (name, f"p99 below {delay} ms")]
+        elif kinds == {"tcp"} and all(group.lasting and "size" not in group.flow for group in groups):
+            share = sum(group.count * traffic.share(group) for group in groups)
+            part = max(1, math.floor(100 * FAIR_PART * min(1, share / about.groups[name])))
+            later.append((name, f"utilisation above {part} %"))
+        elif kinds <= {"http", "connections"}:
+            first.append((name, "response p50 least"))
+        elif kinds == {"tcp"} and all("size" in group.flow for group in groups):
+            first.append((name, "completion p50 least"))
+        else:
+            notes.append(f"{name}: no goal, its flows are of several kinds")
+    return parsed([f"{name} {what}" for name, what in first + later], about), notes
+
+
+def ranking(comparison: Comparison, by: Sequence[Goal]) -> list[Ranked]:
+    """The disciplines by goals kept, then by the goals in order, ties together."""
+    kept = {
+        label: tuple(goal.kept(comparison.mean(label, goal.column)) for goal in by) for label in comparison.disciplines
+    }
+    classes: dict[tuple[int, int], list[str]] = {}
+    for label, answers in kept.items():
+        classes.setdefault((answers.count(False), answers.count(None)), []).append(label)
+    ranked: list[Ranked] = []
+    for _, labels in sorted(classes.items()):
+        for tied in _ordered(comparison, labels, by):
+            rank = len(ranked) + 1
+            ranked += [Ranked(rank, label, kept[label]) for label in tied]
+    return ranked
+
+
+def _ordered(comparison: Comparison, labels: Sequence[str], by: Sequence[Goal]) -> list[list[str]]:
+    """These disciplines in order of the goals: those than which none of them is better in the first goal, in order of
+    the others; then the rest."""
+    if not by or len(labels) < 2:
+        return [list(labels)] if labels else []
+    goal, *others = by
+    best = comparison.best(goal.column, goal.metric, labels, "least" if goal.sense == "below" else "most")
+    best = best or list(labels)  # none has a value
+    rest = [label for label in labels if label not in best]
+    return [*_ordered(comparison, best, others), *_ordered(comparison, rest, by)]
+
+
+def _interval(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: row[key] for key in ("mean", "low", "high")}

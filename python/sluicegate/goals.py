@@ -1,0 +1,213 @@
+"""Goals: what a person wants of a link for the groups of flows that share it, in words.
+
+    voip p99 below 30 ms
+    tcp utilisation above 95 %
+    web response p50 least
+
+First the group, by its name, or a link by its, or nothing for all flows and the first link under study; then the
+quantity; then a bound, or `least` or `most`, which asks for as little or as much as can be had.
+
+| quantity | of |
+|---|---|
+| `throughput`, `throughput per flow` | a group; `throughput` of all flows too |
+| `utilisation` | a link; of a group its throughput over the rate of the slowest link under study that it crosses |
+| `loss` | a group, or a link |
+| `delay` (mean), `p50`, `p95`, `p99` | one-way delay of a group; `delay` and `p99` of a link are its queueing delay |
+| `response p50`, `response p99` | times from request to response of a group of users or connections |
+| `completion p50`, `completion p95` | times of whole transfers of a group |
+| `jain` | all flows |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Literal
+
+from . import _core
+from .measures import GROUP, LINK, TOTAL, Metric, column
+from .paths import Resolved, paths, places
+from .quantities import NUMBER, quantity
+
+SENSES: dict[str, Literal["below", "above"]] = {
+    "below": "below", "under": "below", "at most": "below", "<": "below", "<=": "below", "≤": "below",
+    "above": "above", "over": "above", "at least": "above", ">": "above", ">=": "above", "≥": "above",
+}  # fmt: skip
+"""How a bound is said. A value at the bound keeps it: measured values are real numbers."""
+
+OF_GROUPS = {
+    "throughput": "throughput", "throughput per flow": "per_flow", "per flow": "per_flow", "loss": "loss",
+    "delay": "delay", "mean delay": "delay", "p50": "p50", "median delay": "p50", "delay p50": "p50", "p95": "p95",
+    "delay p95": "p95", "p99": "p99", "delay p99": "p99", "response p50": "response_p50",
+    "response p99": "response_p99", "completion p50": "completion_p50", "completion p95": "completion_p95",
+    "utilisation": "throughput", "utilization": "throughput",
+}  # fmt: skip
+"""Quantities of a group as a person names them."""
+
+OF_ALL = {
+    "throughput": TOTAL["throughput"], "jain": TOTAL["jain_all"], "loss": LINK["link_loss"],
+    "delay": LINK["queueing_delay"], "queueing delay": LINK["queueing_delay"], "p99": LINK["queueing_delay_p99"],
+    "queueing delay p99": LINK["queueing_delay_p99"], "utilisation": LINK["utilisation"],
+    "utilization": LINK["utilisation"],
+}  # fmt: skip
+"""Quantities of all flows and of the link as a person names them."""
+
+
+Error = Callable[[str], _core.ScenarioError]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """One goal.
+
+    `text`: as it was said. `group`: of flows, None for all and the link. `metric` and `column`: what is measured, and
+    the column of `Comparison.runs`. `sense` and `bound`: the bound in the column's unit; None where as little or
+    as much as can be had is asked for. `shown`: unit and factor in which values are shown.
+    """
+
+    text: str
+    group: str | None
+    metric: Metric
+    column: str
+    bound: float | None
+    sense: Literal["below", "above"]
+    shown: tuple[str, float]
+
+    def kept(self, row: dict[str, Any]) -> bool | None:
+        """Whether a discipline keeps it, from the row of its mean; None where the interval does not tell. What has no
+        value, as the delay of packets of which none came, does not keep it."""
+        if row["mean"] is None:
+            return False
+        if self.bound is None:
+            return True
+        low, high = (row["mean"] if row[end] is None else row[end] for end in ("low", "high"))
+        sure, lost = (high <= self.bound, low > self.bound) if self.sense == "below" else (
+            low >= self.bound, high < self.bound)  # fmt: skip
+        return True if sure else False if lost else None
+
+    def value(self, row: dict[str, Any]) -> str:
+        """A mean with its interval, in the unit shown."""
+        unit, factor = self.shown
+        if row["mean"] is None:
+            return "–"
+        digits = 1 if unit == "%" and self.metric.unit == "bit/s" else self.metric.decimals
+        half = "" if row["half_width"] is None else f" ± {row['half_width'] * factor:.{digits}f}"
+        return f"{row['mean'] * factor:.{digits}f}{half}{unit and ' '}{unit}"
+
+
+@dataclass(frozen=True)
+class Known:
+    """What goals may be about. `groups`: by name the rate in bit/s of the slowest link under study that each crosses;
+    `responds` and `ends`: the groups with response times, and with transfers that end. `links`: names and rates of the
+    links under study."""
+
+    groups: dict[str, float]
+    responds: frozenset[str]
+    ends: frozenset[str]
+    links: tuple[tuple[str, int], ...]
+
+
+def known(resolved: Resolved) -> Known:
+    """That of a resolved scenario."""
+    links = tuple((place.name, place.rate_bps) for place in places(resolved))
+    groups: dict[str, float] = {}
+    for flow, way in zip(resolved["flows"], paths(resolved), strict=True):
+        crossed = [place.rate_bps for place in way.places] or [links[0][1] if links else way.shared_bps]
+        groups[flow["name"]] = min(groups.get(flow["name"], float("inf")), *crossed)
+    kinds = {name: {flow["kind"] for flow in resolved["flows"] if flow["name"] == name} for name in groups}
+    responds = frozenset(name for name, of in kinds.items() if of & {"http", "connections"})
+    sized = frozenset(flow["name"] for flow in resolved["flows"] if flow.get("size") is not None or "messages" in flow)
+    return Known(groups, responds, sized, links)
+
+
+def goals(texts: Sequence[str], about: Known) -> list[Goal]:
+    """The goals that these texts state. Raises `ScenarioError` that says which text is wrong, and what is nearest."""
+    return [_goal(text, about) for text in texts]
+
+
+def _goal(text: str, about: Known) -> Goal:
+    def error(rule: str) -> _core.ScenarioError:
+        return _core.ScenarioError(f'goal "{text}": {rule}')
+
+    if not about.links:
+        raise error("no link is under study")
+    group, link, rest = _subject(text, about, error)
+    extreme = re.fullmatch(r"(.+) (least|most)", rest)
+    bound = re.fullmatch(rf"(.+?) ({'|'.join(map(re.escape, sorted(SENSES, key=len, reverse=True)))}) (.+)", rest)
+    if bound is None and extreme is None:
+        if group is not None and rest not in OF_GROUPS:
+            raise error(f"says no quantity of {group}: one of {', '.join(OF_GROUPS)}")
+        raise error('must be a quantity and a bound, such as "voip p99 below 30 ms" or "web response p50 least"')
+    name = bound[1] if bound is not None else extreme[1] if extreme is not None else ""
+    rate: float = dict(about.links)[link]
+    if group is not None:
+        if name not in OF_GROUPS:
+            raise error(f"no such quantity of a group: {name!r}; {_near(name, list(OF_GROUPS))}")
+        metric = GROUP[OF_GROUPS[name]]
+        if metric.word.startswith("response") and group not in about.responds:
+            raise error(f"{group} makes no requests: only groups of kind http and connections have response times")
+        if metric.word.startswith("completion") and group not in about.ends:
+            raise error(f"the transfers of {group} have no end: give them a size")
+        where, rate = column(group, metric), about.groups[group]
+    else:
+        if name not in OF_ALL:
+            first, _, others = name.partition(" ")
+            if others in OF_GROUPS:
+                raise error(f"no such group: {first!r}; {_near(first, list(about.groups))}")
+            raise error(f"no such group or quantity: {name!r}; {_near(name, [*about.groups, *OF_ALL])}")
+        metric = OF_ALL[name]
+        where = metric.name if metric in TOTAL.values() or len(about.links) == 1 else f"{link}.{metric.name}"
+    if group is not None and name.startswith("utili"):
+        shown = ("%", 100 / rate)
+    elif metric.unit == "bit/s":
+        shown = _rate_unit(bound[3] if bound is not None else "", rate)
+    else:
+        shown = (metric.unit, metric.factor)
+    if bound is None:
+        assert extreme is not None
+        sense: Literal["below", "above"] = "below" if extreme[2] == "least" else "above"
+        return Goal(text, group, metric, where, None, sense, shown)
+    return Goal(text, group, metric, where, _bound(bound[3], shown[0], metric, rate, error), SENSES[bound[2]], shown)
+
+
+def _subject(text: str, about: Known, error: Error) -> tuple[str | None, str, str]:
+    """The group that a goal is about, None for all; the link, the first unless another is named; and what it says."""
+    first = about.links[0][0]
+    for name in sorted({*about.groups, *(link for link, _ in about.links)}, key=len, reverse=True):
+        stripped = text.strip()
+        if stripped == name or stripped.startswith(f"{name} "):
+            rest = " ".join(stripped[len(name) :].split())
+            return (name, first, rest) if name in about.groups else (None, name, rest)
+    return None, first, " ".join(text.split())
+
+
+def _rate_unit(bound: str, rate: float) -> tuple[str, float]:
+    """The unit in which a rate is shown, and its factor: that of the bound, if it has one of these."""
+    for unit, factor in (("Gbit/s", 1e-9), ("Mbit/s", 1e-6), ("kbit/s", 1e-3)):
+        if bound.endswith(unit):
+            return unit, factor
+    return ("Mbit/s", 1e-6) if rate >= 1e7 else ("kbit/s", 1e-3)
+
+
+def _near(given: str, known: Sequence[str]) -> str:
+    near = get_close_matches(given, known, 1)
+    return f'did you mean "{near[0]}"?' if near else f"known: {', '.join(dict.fromkeys(known))}"
+
+
+def _bound(text: str, unit: str, metric: Metric, rate: float, error: Error) -> float:
+    """A bound in the column's unit."""
+    if unit == "%":
+        found = re.fullmatch(rf"({NUMBER}) ?%", text)
+        if found is None or not 0 <= float(found[1]) <= 100:
+            raise error(f"{text!r} must be a part of 100, such as 95 %")
+        return float(found[1]) / 100 * (rate if metric.unit == "bit/s" else 1)
+    if not unit:
+        if re.fullmatch(NUMBER, text) is None:
+            raise error(f"{text!r} must be a number, such as 0.9")
+        return float(text)
+    try:
+        return quantity("bound", text, "network.delay" if unit == "ms" else "network.rate")
+    except _core.ScenarioError as problem:
+        raise error(str(problem).partition(": ")[2] or str(problem)) from None

@@ -1,0 +1,142 @@
+"""Where the packets of a scenario go: the links of a network, and the path of each entry of [[flows]].
+
+All is read from a resolved scenario, as `check` gives it: every default is filled in, and quantities are texts such as
+"10 ms". Rates are in bit/s, times in nanoseconds, lengths in bytes. How a network is built is in the core; this says
+the same of it for warnings and estimates (`traps`).
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .quantities import in_base_unit
+
+Resolved = Mapping[str, Any]
+"""A resolved scenario, or a table of one."""
+
+REVERSE = "reverse"
+"""The link of a two-way dumbbell in the opposite direction."""
+
+FAR_TAIL = 3.0
+"""With `rtt_mean`, round trips beyond `rtt` are exponential: 95 % of them are shorter than three times their mean."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A link with a queue.
+
+    `managed`: the discipline of [queue] manages it; otherwise Drop Tail does. `tx_ring`: a driver's ring stands below.
+    """
+
+    name: str
+    rate_bps: int
+    delay_ns: int
+    framing_bytes: int
+    managed: bool
+    tx_ring: bool
+
+    def time_ns(self, length: float, packets: float = 1) -> float:
+        """How long the link takes to send packets of that length in bytes, framing included."""
+        return packets * (length + self.framing_bytes) * 8e9 / self.rate_bps
+
+
+@dataclass(frozen=True)
+class RoundTrip:
+    """The base round trips of a group of flows, in nanoseconds: propagation there and back, without queues."""
+
+    least_ns: float
+    typical_ns: float
+    """The median."""
+    most_ns: float
+    """The longest; where there is none, what 95 % of the flows stay below."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """What the packets of one flow of a group cross."""
+
+    links: tuple[Place, ...]
+    """Those that the data crosses, in order."""
+    back: tuple[Place, ...]
+    """Those that acknowledgements cross and queue at; none where they take lines that never fill."""
+    port_bps: int | None
+    """The rate of the flow's own access link, on the sender's side."""
+    far_port_bps: int | None
+    """The same on the receiver's side."""
+    rtt: RoundTrip
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """The links that the discipline of [queue] manages."""
+        return tuple(link for link in self.links if link.managed)
+
+    @property
+    def shared_bps(self) -> int:
+        """The lowest rate of a link that flows share."""
+        return min(link.rate_bps for link in self.links)
+
+
+def links(resolved: Resolved) -> list[Place]:
+    """All links that have a queue, in the order of the scenario."""
+    network = resolved["network"]
+    if "links" in network:
+        return [_place(link["name"], link, link["managed"]) for link in network["links"]]
+    there = _place("bottleneck", network, True)
+    reverse = any(flow.get("direction") == REVERSE for flow in resolved["flows"])
+    if not network.get("two_way", reverse):
+        return [there]
+    return [there, _place(REVERSE, network, True)]
+
+
+def places(resolved: Resolved) -> list[Place]:
+    """The links that the discipline of [queue] manages."""
+    return [link for link in links(resolved) if link.managed]
+
+
+def paths(resolved: Resolved) -> list[Path]:
+    """The path of each entry of [[flows]]."""
+    known = links(resolved)
+    return [_path(resolved["network"], known, flow) for flow in resolved["flows"]]
+
+
+def _path(network: Resolved, known: Sequence[Place], flow: Resolved) -> Path:
+    if "links" in network:
+        by_name = {link.name: link for link in known}
+        there = tuple(by_name[name] for name in flow["path"])
+        back = tuple(by_name[name] for name in flow.get("return_path", ()))
+        far_rate, far_delay = None, 0
+    else:
+        reverse = flow.get("direction") == REVERSE
+        there = (known[1 if reverse else 0],)
+        back = tuple(link for link in known if link not in there)
+        far_rate, far_delay = in_base_unit(network["access_rate"]), in_base_unit(network["access_delay"])
+    if "algorithm" not in flow:  # nobody answers
+        back = ()
+    port = in_base_unit(flow["access_rate"]) if "access_rate" in flow else None
+    shared = sum(link.delay_ns for link in there) + sum(link.delay_ns for link in back or there)
+    near = in_base_unit(flow.get("access_delay", "0 ns"))
+    return Path(there, back, port, far_rate, _round_trip(flow, shared + 2 * near + 2 * far_delay))
+
+
+def _place(name: str, link: Resolved, managed: bool) -> Place:
+    rate, delay, framing = (in_base_unit(link[key]) for key in ("rate", "delay", "framing"))
+    return Place(name, rate, delay, framing, managed, link.get("tx_ring") is not None)
+
+
+def _round_trip(flow: Resolved, by_links: float) -> RoundTrip:
+    """What is given for the group, else what follows from the links."""
+    if "rtts" in flow:
+        given = [in_base_unit(each) for each in flow["rtts"]]
+        return RoundTrip(min(given), statistics.median(given), max(given))
+    if "rtt" not in flow:
+        return RoundTrip(by_links, by_links, by_links)
+    least = in_base_unit(flow["rtt"])
+    if "rtt_max" in flow:
+        most = in_base_unit(flow["rtt_max"])
+        return RoundTrip(least, (least + most) / 2, most)
+    beyond = in_base_unit(flow["rtt_mean"]) - least if "rtt_mean" in flow else 0
+    return RoundTrip(least, least + math.log(2) * beyond, least + FAR_TAIL * beyond)

@@ -1,0 +1,166 @@
+"""What the groups of a scenario ask for, and what each gets where all have the same right.
+
+Read from a resolved scenario, before it runs: rates in bit/s, times in nanoseconds, lengths in bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from .paths import Path, Place, Resolved, links, paths, places
+from .quantities import in_base_unit
+
+UNRESPONSIVE = ("udp", "poisson", "on_off")
+"""Kinds that send whatever happens to their packets."""
+
+SHORT_TRANSFER = 10
+"""A transfer of so many windows or fewer spends half of its round trips or more in slow start, whatever its window."""
+
+PER_WEB_USER_BPS = 10_500
+"""What a web user with the default laws asks for: 10,000 offer 105 % of 100 Mbit/s (scenario dcn2004)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """An entry of [[flows]]: where it goes, and what each of its flows asks for. No two are equal."""
+
+    label: str
+    flow: Resolved
+    path: Path
+    count: int
+    demand_bps: float
+    """Of each flow: what it sends on average or what its window allows, as far as its access links let it."""
+    cap_bps: float
+    """What the window alone allows each flow at the typical round trip."""
+    port_bps: float
+    """What the access links of sender and receiver allow each flow."""
+    lasting: bool
+    """Whether its flows last: transfers without end or long ones, and unresponsive sources."""
+
+
+class Traffic:
+    """The groups of a scenario, and which of them meet at each link under study."""
+
+    def __init__(self, resolved: Resolved) -> None:
+        self.resolved, self.queue, self.run = resolved, resolved["queue"], resolved["run"]
+        ways = paths(resolved)
+        self.groups = [_group(resolved, index, way) for index, way in enumerate(ways)]
+        self.at: dict[str, list[Group]] = {place.name: [] for place in places(resolved)}
+        for group in self.groups:
+            for place in group.path.places:
+                self.at[place.name].append(group)
+        known = links(resolved)
+        numbers = {link.name: number for number, link in enumerate(known)}
+        self._rates = [float(link.rate_bps) for link in known]
+        self._ways = [tuple({numbers[link.name] for link in group.path.links}) for group in self.groups]
+        self._crossing = [
+            sum(group.count for group, way in zip(self.groups, self._ways, strict=True) if number in way)
+            for number in range(len(known))
+        ]
+        self._numbers = {group: number for number, group in enumerate(self.groups)}
+        self._demands = [group.demand_bps for group in self.groups]
+        self._shares = self._fill(self._demands)
+
+    def meetings(self) -> Iterator[tuple[Place, list[Group], int]]:
+        """Each link under study that data crosses, the groups that do, and the length of their longest packets."""
+        for place in places(self.resolved):
+            if there := self.at[place.name]:
+                yield place, there, max(packet_bytes(group.flow) for group in there)
+
+    def share(self, group: Group) -> float:
+        """What each flow of `group` gets, in bit/s: max-min fair among all flows on all links and access links."""
+        return self._shares[self._numbers[group]]
+
+    def share_of(self, group: Group, demand_bps: float) -> float:
+        """The same if each flow of `group` asked for that much, and all others for what they do."""
+        number, demands = self._numbers[group], self._demands.copy()
+        demands[number] = min(demand_bps, group.port_bps)
+        return self._fill(demands)[number]
+
+    def _fill(self, demands: Sequence[float]) -> list[float]:
+        """The max-min fair rate of each flow of each group, by progressive filling.
+
+        The rates of all flows rise together. Flows stop at what they ask for, and all that cross a link stop when it
+        is full; what they leave on other links is for those that go on (Bertsekas & Gallager, Data Networks,
+        Sec. 6.5.2). Each step fills a link, or ends all groups that ask for less than would fill one.
+        """
+        room, crossing = self._rates.copy(), self._crossing.copy()
+        found = [0.0] * len(demands)
+        rising = sorted(range(len(demands)), key=demands.__getitem__, reverse=True)
+        while rising:
+            level, full = min((room[link] / flows, link) for link, flows in enumerate(crossing) if flows)
+            stopped = []
+            while rising and demands[rising[-1]] <= level:
+                stopped.append(rising.pop())
+            if not stopped:
+                stopped = [number for number in rising if full in self._ways[number]]
+                rising = [number for number in rising if full not in self._ways[number]]
+            for number in stopped:
+                count = self.groups[number].count
+                found[number] = rate = min(demands[number], level)
+                for link in self._ways[number]:
+                    room[link] = max(room[link] - rate * count, 0.0)
+                    crossing[link] -= count
+        return found
+
+    def seconds(self, group: Group, since: float = 0) -> float:
+        """How long a group sends after the time `since`; both in nanoseconds."""
+        end = in_base_unit(self.run["duration"])
+        stop = min(in_base_unit(group.flow["stop"]), end) if "stop" in group.flow else end
+        return max(0.0, stop - max(since, in_base_unit(group.flow["start"])))
+
+
+def _group(resolved: Resolved, index: int, way: Path) -> Group:
+    flow = resolved["flows"][index]
+    kind = flow["kind"]
+    label = f"flows.{index} ({flow.get('name') or kind})"
+    ports = min((float(rate) for rate in (way.port_bps, way.far_port_bps) if rate is not None), default=math.inf)
+    count, cap, lasting = flow.get("count", 1), math.inf, False
+    demand: float
+    if kind in UNRESPONSIVE:
+        demand, lasting = in_base_unit(flow["rate"]), True
+        if kind == "on_off":
+            on, off = in_base_unit(flow["on_mean"]), in_base_unit(flow["off_mean"])
+            demand *= on / (on + off)
+    elif kind == "http":
+        demand = PER_WEB_USER_BPS
+    elif kind == "connections":  # how much they ask for is in their laws: as much as there is room for
+        demand, count, ports = way.shared_bps, 1, math.inf  # each has an access link of its own
+    elif kind == "telnet":
+        demand = 0.0
+    else:
+        cap = window_bytes(flow) * 8e9 / way.rtt.typical_ns if way.rtt.typical_ns else math.inf
+        size = size_bytes(flow, flow["size"]) if "size" in flow else math.inf
+        lasting = size > SHORT_TRANSFER * window_bytes(flow)
+        demand = cap if lasting else size * 8e9 / in_base_unit(resolved["run"]["duration"])
+    return Group(label, flow, way, count, min(demand, ports), cap, ports, lasting)
+
+
+def packet_bytes(flow: Resolved) -> int:
+    """The length of its full packets in bytes."""
+    return in_base_unit(flow["packet_size"])
+
+
+def size_bytes(flow: Resolved, size: float | str) -> float:
+    """Data of a TCP flow, in bytes of its packets: full packets, or bytes without headers."""
+    if not isinstance(size, str):
+        return size * packet_bytes(flow)
+    return in_base_unit(size) * packet_bytes(flow) / (packet_bytes(flow) - in_base_unit(flow["header_size"]))
+
+
+def window_bytes(flow: Resolved) -> float:
+    """The advertised window in bytes of packets."""
+    return size_bytes(flow, flow["window"]) if "window" in flow else math.inf
+
+
+def typical_rtt_ns(groups: Sequence[Group]) -> float:
+    """The median of the typical base round trips of lasting TCP flows, each group counted as it has flows."""
+    trips = sorted((g.path.rtt.typical_ns, g.count) for g in groups if g.lasting and g.flow["kind"] == "tcp")
+    half = sum(count for _, count in trips) / 2
+    for trip, count in trips:
+        half -= count
+        if half <= 0:
+            return trip
+    return 0.0

@@ -1,0 +1,357 @@
+"""Recommending a discipline: goals in words, what they measure, ranks and ties by hand, constraints, commands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from conftest import Program
+
+import sluicegate as sg
+from sluicegate.deploy import Undeployable, linux
+from sluicegate.experiments import recommend as recommendation
+from sluicegate.experiments.compare import Comparison
+from sluicegate.experiments.disciplines import choices
+from sluicegate.goals import Goal, Known, known
+from sluicegate.goals import goals as parsed
+from sluicegate.traffic import Traffic
+
+OFFICE = """\
+[network]
+rate = "20 Mbit/s"
+delay = "10 ms"
+
+[[flows]]
+kind = "tcp"
+name = "transfers"
+algorithm = "cubic"
+count = 50
+
+[[flows]]
+kind = "udp"
+name = "voip"
+count = 5
+rate = "64 kbit/s"
+packet_size = "200 B"
+
+[[flows]]
+kind = "udp"
+name = "flood"
+rate = "15 Mbit/s"
+
+[run]
+duration = "12 s"
+warmup = "4 s"
+"""
+
+GROUPS = ["transfers", "voip", "flood"]
+ABOUT = Known(dict.fromkeys(GROUPS, 2e7), frozenset({"voip"}), frozenset(), (("bottleneck", 20_000_000),))
+
+
+def goals(texts: Sequence[str], about: Known = ABOUT) -> list[Goal]:
+    return parsed(texts, about)
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Path:
+    path = tmp_path / "office.toml"
+    path.write_text(OFFICE)
+    return path
+
+
+@pytest.fixture(scope="module")
+def advised(tmp_path_factory: pytest.TempPathFactory) -> sg.Recommendation:
+    """The case of the issue, with the disciplines of Linux, short."""
+    path = tmp_path_factory.mktemp("office") / "office.toml"
+    path.write_text(OFFICE)
+    return sg.recommend(path, deployable="linux", seeds=3)
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "bound", "sense"),
+    [
+        ("voip p99 below 30 ms", "voip_delay_p99_ns", 30e6, "below"),
+        ("voip delay p99 <= 0.03 s", "voip_delay_p99_ns", 30e6, "below"),
+        ("transfers utilisation above 95 %", "transfers_throughput_bps", 19e6, "above"),
+        ("transfers throughput at least 5 Mbit/s", "transfers_throughput_bps", 5e6, "above"),
+        ("transfers per flow over 100 kbit/s", "transfers_throughput_per_flow_bps", 1e5, "above"),
+        ("voip loss under 1%", "voip_loss_ratio", 0.01, "below"),
+        ("utilisation above 95 %", "utilisation", 0.95, "above"),
+        ("queueing delay p99 below 20 ms", "queueing_delay_p99_ns", 20e6, "below"),
+        ("jain above 0.9", "jain_all", 0.9, "above"),
+        ("voip  response p50   least", "voip_response_time_p50_ns", None, "below"),
+        ("throughput most", "throughput_bps", None, "above"),
+    ],
+)
+def test_a_goal_says_what_is_measured(text: str, column: str, bound: float | None, sense: str) -> None:
+    [goal] = goals([text])
+    assert (goal.column, goal.sense) == (column, sense)
+    assert goal.bound == (None if bound is None else pytest.approx(bound, rel=1e-12))
+
+
+def test_a_group_may_have_a_name_of_several_words_and_links_theirs() -> None:
+    about = replace(ABOUT, groups={"web": 1e6, "web users": 1e6, "a below b": 1e6, "x  y": 1e6})
+    [goal] = goals(["web users p95 below 1 s"], about)
+    assert (goal.group, goal.column) == ("web users", "web users_delay_p95_ns")
+    [goal] = goals(["a below b p95 below 1 s"], about)
+    assert (goal.group, goal.bound) == ("a below b", 1e9)
+    assert goals(["x  y  loss  least"], about)[0].group == "x  y"
+    two = replace(ABOUT, links=(("first", 10**6), ("second", 10**6)))
+    first, second = goals(["utilisation above 50 %", "second utilisation above 50 %"], two)
+    assert (first.column, second.column) == ("first.utilisation", "second.utilisation")
+
+
+def test_a_share_of_a_link_is_that_of_the_slowest_that_the_group_crosses() -> None:
+    about = replace(ABOUT, groups={"a": 2e6, "b": 10e6})
+    a, b = goals(["a utilisation above 50 %", "b utilisation above 50 %"], about)
+    assert (a.bound, b.bound) == (1e6, 5e6)
+
+
+def test_values_have_digits_that_tell() -> None:
+    jain, rate, loss, used = goals(
+        ["jain above 0.9", "voip per flow above 60 kbit/s", "voip loss below 1 %", "voip utilisation above 90 %"]
+    )
+    assert jain.value(row(0.7123, 0.004)) == "0.712 ± 0.004"
+    assert rate.value(row(63_210.0)) == "63.2 kbit/s"
+    assert loss.value(row(0.0123, 0.001)) == "1.23 ± 0.10 %"
+    assert used.value(row(18e6)) == "90.0 %"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("viop p99 below 30 ms", "no such group: 'viop'; did you mean \"voip\"?"),
+        ("voip p98 below 30 ms", "no such quantity of a group: 'p98'; did you mean \"p99\"?"),
+        ("voip below 30 ms", "says no quantity of voip"),
+        ("voip p99 below 30 parsecs", '"parsecs" is not a unit here'),
+        ("voip p99 below 30", "ms"),
+        ("voip loss below 1", "must be a part of 100, such as 95 %"),
+        ("voip loss below 101 %", "must be a part of 100"),
+        ("jain above much", "must be a number"),
+        ("voip p99", "must be a quantity and a bound"),
+        ("utilisatoin above 9 %", 'did you mean "utilisation"?'),
+        ("", "must be a quantity and a bound"),
+        ("voip response p50 below 1 s", "voip makes no requests"),
+        ("transfers completion p50 least", "the transfers of transfers have no end"),
+    ],
+)
+def test_a_mistaken_goal_is_named_before_anything_runs(
+    sluicegate: Program, office: Path, tmp_path: Path, text: str, told: str
+) -> None:
+    answer = sluicegate("recommend", office, "--goal", text, "--set", "run.duration=100000 s", "-o", "out")
+    assert (answer.returncode, answer.stdout, answer.stderr.count("error: ")) == (2, "", 1)
+    assert f'goal "{text}"' in answer.stderr
+    assert told in answer.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--deployable", "windows"], "--deployable windows: must be linux or freebsd"),
+        (["--state", "much"], "--state much: must be none, small or any"),
+        (["--disciplines", "dcn,afd", "--state", "none"], "no discipline is left: dcn remembers fixed table"),
+        (["--disciplines", "chok"], 'did you mean "choke"?'),
+        (["--set", "run.goals=3"], "run.goals"),
+    ],
+)
+def test_other_mistakes(sluicegate: Program, office: Path, arguments: list[str], told: str) -> None:
+    answer = sluicegate("recommend", office, *arguments)
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert told in answer.stderr
+
+
+def row(mean: float | None, half: float | None = None) -> dict[str, Any]:
+    known = mean is not None and half is not None
+    ends = (mean - half, mean + half) if known else (None, None)  # type: ignore[operator]
+    return {"mean": mean, "half_width": half, "low": ends[0], "high": ends[1]}
+
+
+def test_a_goal_is_kept_when_its_interval_says_so() -> None:
+    [below] = goals(["voip p99 below 30 ms"])
+    assert [below.kept(row(20e6, half)) for half in (5e6, 10e6, 11e6, None)] == [True, True, None, True]
+    assert [below.kept(row(40e6, half)) for half in (5e6, 11e6, None)] == [False, None, False]
+    assert below.kept(row(None)) is False, "nothing was delivered"
+    [above] = goals(["transfers utilisation above 50 %"])
+    assert [above.kept(row(mean, 1e6)) for mean in (12e6, 10.5e6, 8e6)] == [True, None, False]
+    [least] = goals(["voip p99 least"])
+    assert [least.kept(row(1.0)), least.kept(row(None))] == [True, False]
+
+
+def compared(**columns: dict[str, list[float | None]]) -> Comparison:
+    """A comparison with these values: column, discipline, one for each seed."""
+    labels = list(next(iter(columns.values())))
+    rows = [
+        {"discipline": label, "seed": seed + 1} | {name: values[label][seed] for name, values in columns.items()}
+        for label in labels
+        for seed in range(len(columns[next(iter(columns))][label]))
+    ]
+    runs = pl.DataFrame(rows, infer_schema_length=None)
+    return Comparison(runs, {label: label for label in labels}, labels[0], GROUPS, ["bottleneck"], {"seeds": [1, 2, 3]})
+
+
+def ranks(comparison: Comparison, *texts: str) -> dict[str, int]:
+    found: list[Goal] = goals(texts)
+    return {each.label: each.rank for each in recommendation.ranking(comparison, found)}
+
+
+def test_more_goals_kept_come_first_then_the_goals_in_order() -> None:
+    done = compared(
+        voip_delay_p99_ns={"a": [10e6, 10.1e6, 10.2e6], "b": [40e6, 41e6, 42e6], "c": [20e6, 20.1e6, 20.2e6]},
+        utilisation={"a": [0.5, 0.51, 0.52], "b": [1.0, 1.0, 1.0], "c": [0.99, 0.99, 0.99]},
+    )
+    delay, used = "voip p99 below 30 ms", "utilisation above 95 %"
+    assert ranks(done, delay, used) == {"c": 1, "a": 2, "b": 3}
+    assert ranks(done, used, delay) == {"c": 1, "b": 2, "a": 3}
+    assert ranks(done, delay) == {"a": 1, "c": 2, "b": 3}
+
+
+def test_what_is_not_told_apart_is_tied_and_the_next_goal_decides() -> None:
+    done = compared(
+        voip_delay_p99_ns={"a": [10e6, 14e6, 12e6], "b": [14e6, 10e6, 12.5e6], "c": [20e6, 21e6, 22e6]},
+        utilisation={"a": [0.97, 0.97, 0.97], "b": [0.98, 0.98, 0.98], "c": [0.98, 0.98, 0.98]},
+    )
+    assert ranks(done, "voip p99 below 30 ms") == {"a": 1, "b": 1, "c": 3}
+    assert ranks(done, "voip p99 below 30 ms", "utilisation above 95 %") == {"b": 1, "a": 2, "c": 3}
+    within_a_bin = compared(voip_delay_p99_ns={"a": [10.00e6] * 3, "b": [10.05e6] * 3, "c": [10.2e6] * 3})
+    assert ranks(within_a_bin, "voip p99 least") == {"a": 1, "b": 1, "c": 3}, "percentiles are known to 1/128"
+
+
+def test_goals_are_assumed_for_those_who_ask_for_little_and_none_for_a_flood(advised: sg.Recommendation) -> None:
+    assert advised.assumed
+    assert [goal.text for goal in advised.goals] == [
+        "voip loss below 1 %",
+        "voip p99 below 60 ms",  # half of the base round trip of 20 ms, and 50 ms
+        "transfers utilisation above 86 %",  # 0.9 of 50 shares of 56, of what calls leave
+    ]
+    [note] = advised.notes
+    assert note.startswith("flood: no goal")
+
+
+def test_users_and_transfers_with_an_end_shall_wait_little() -> None:
+    text = '[network]\nrate = "10 Mbit/s"\n[run]\nduration = "1 s"\n'
+    flows = '[[flows]]\nkind = "http"\ncount = 9\n[[flows]]\nkind = "tcp"\nname = "files"\nsize = "1 MB"\n'
+    resolved = json.loads(sg._core.check(text + flows, "x.toml", []))  # type: ignore[attr-defined]
+    found, notes = recommendation.assume(Traffic(resolved), known(resolved))
+    assert ([goal.text for goal in found], notes) == (["http response p50 least", "files completion p50 least"], [])
+
+
+def test_no_goal_is_assumed_for_what_cannot_keep_it() -> None:
+    text = '[network]\nrate = "10 Mbit/s"\n[run]\nduration = "9 s"\nwarmup = "3 s"\n'
+    flows = (
+        '[[flows]]\nkind = "udp"\nname = "early"\nrate = "1 kbit/s"\nstop = "2 s"\n[[flows]]\nkind = "tcp"\ncount = 9\n'
+    )
+    bursts = '[[flows]]\nkind = "on_off"\nname = "bursts"\nrate = "8 Mbit/s"\non_mean = "1 ms"\noff_mean = "99 ms"\n'
+    resolved = json.loads(sg._core.check(text + flows + bursts, "x.toml", []))  # type: ignore[attr-defined]
+    found, notes = recommendation.assume(Traffic(resolved), known(resolved))
+    assert [goal.group for goal in found] == ["tcp"]
+    assert [note.partition(":")[0] for note in notes] == ["early", "bursts"]
+
+
+def test_the_office_is_told_fq_codel_or_cake(advised: sg.Recommendation) -> None:
+    """The issue's own case: these keep calls short, and leave transfers their part."""
+    assert {each.label for each in advised.ranking if all(each.kept)} >= {"fq_codel", "cake", "fq_pie"}
+    assert set(advised.best()) <= {"fq_codel", "cake", "fq_pie"}
+    places = {each.label: each.rank for each in advised.ranking}
+    assert max(places["fq_codel"], places["cake"]) < min(places["codel"], places["red"], places["drop_tail"])
+    assert places.keys() == linux.WRITERS.keys() - {"drr", "priority", "gred"}
+
+
+def test_constraints_leave_others_out_and_say_why(office: Path) -> None:
+    resolved = sg.check(office)
+    kept, left = recommendation.candidates(resolved, "freebsd", "any", None)
+    assert {each.name for each in kept} == {"drop_tail", "red", "codel", "fq_codel", "pie", "fq_pie"}
+    assert left["cake"] == "is not in FreeBSD"
+    kept, left = recommendation.candidates(resolved, None, "none", None)
+    names = {each.name for each in kept}
+    assert names >= {"choke", "red", "codel", "pie"}
+    assert not names & {"fq_codel", "dcn", "red_pd", "decbit"}
+    assert left["fq_codel"] == "remembers flows queued"
+    kept, _ = recommendation.candidates(resolved, None, "small", None)
+    assert {each.name for each in kept} & {"fq_codel", "dcn", "red_pd"} == {"fq_codel", "dcn"}
+    drr = resolved | {"queue": {"discipline": "drr"}}
+    assert "drr" in {each.name for each in recommendation.candidates(drr, None, "any", None)[0]}
+
+
+def test_buffers_and_thresholds_suit_the_link_unless_they_are_stated(office: Path) -> None:
+    def tuned(text: str, listed: str, *sets: tuple[str, str]) -> dict[str, str]:
+        office.write_text(text)
+        [choice] = choices(listed)
+        return recommendation.suited(text, "office.toml", sets, Traffic(sg.check(office, sets=sets)), choice)
+
+    longer = OFFICE.replace('"10 ms"', '"20 ms"')
+    # 20 Mbit/s × 40 ms: 67 packets of 1500 bytes, a quarter of it the target
+    assert tuned(longer, "drop_tail") == {"limit": "67"}
+    assert tuned(longer, "red") == {"limit": "67", "min_th": "10", "max_th": "21"}
+    assert tuned(longer, "dcn") == {"limit": "67", "q_ref": "16"}
+    assert tuned(longer, "codel") == tuned(longer, "drr") == {}, "for any link; of classes"
+    assert tuned(OFFICE, "drop_tail") == {"limit": "50"}, "20 ms would make 34"
+    # The thresholds follow the limit that holds.
+    assert tuned(OFFICE + "\n[queue]\nlimit = 300\n", "red") == {"min_th": "50", "max_th": "100"}
+    assert tuned(OFFICE, "red:limit=20") == {"min_th": "3", "max_th": "6"}
+    assert tuned(OFFICE + "\n[queue.red]\nmax_th = 30\n", "red") == {"limit": "50"}
+    assert tuned(OFFICE, "red:max_th=5") == {"limit": "50"}
+    assert tuned(OFFICE, "drop_tail", ("queue.drop_tail.limit", "9")) == {}
+
+
+def test_the_commands_are_those_of_what_was_run(advised: sg.Recommendation) -> None:
+    assert advised.system == "linux"
+    lines = advised.deployment("red", "eth0").lines
+    assert "dev eth0" in lines[-1]
+    assert advised.chosen("red") == {"limit": "50", "min_th": "8", "max_th": "16"}
+    assert " limit 75000 min 12000 max 24000 avpkt 1500 " in lines[-1], "packets of 1500 bytes"
+    assert advised.chosen("fq_codel") == {}
+    assert advised.deployment("fq_codel", "em0", "freebsd").lines[0] == "dnctl pipe 1 config bw 20Mbit/s"
+    with pytest.raises(Undeployable):
+        advised.deployment("cake", system="freebsd")
+
+
+def test_goals_of_the_file_count_unless_others_are_given(sluicegate: Program, office: Path) -> None:
+    office.write_text(OFFICE + 'goals = ["voip p99 below 30 ms"]\n')
+    short = ["--seeds", "2", "--disciplines", "drop_tail,fq_codel", "--set", "run.duration=6 s"]
+    answer = sluicegate("recommend", office, *short)
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.startswith("goals:\n  1  voip p99 below 30 ms\n")
+    assert "fq_codel is best: all goals are kept." in answer.stdout
+    assert "tc qdisc add dev DEV parent 1:1 handle 10: fq_codel limit 10240 " in answer.stdout
+    other = sluicegate("recommend", office, *short, "--goal", "utilisation above 99 %", "--json")
+    record = json.loads(other.stdout)
+    assert record["goals"] == ["utilisation above 99 %"]
+    assert [each["rank"] for each in record["ranking"]] in ([1, 1], [1, 2])
+    assert record["ranking"][0]["goals"][0]["kept"] in (True, None)
+
+
+def test_what_no_discipline_keeps_is_said(sluicegate: Program, office: Path) -> None:
+    short = ["--seeds", "2", "--disciplines", "afd,codel", "--set", "run.duration=6 s"]
+    answer = sluicegate("recommend", office, *short, "--goal", "voip p99 below 1 ms", "--goal", "voip p99 least")
+    assert "with 1 of 2 goals not kept." in answer.stdout
+    assert "no discipline keeps: voip p99 below 1 ms" in answer.stdout
+    assert "afd cannot be deployed on Linux by a command" in answer.stdout or "to deploy codel" in answer.stdout
+
+
+def test_objects_take_goals_too() -> None:
+    net = sg.dumbbell(rate="2 Mbit/s", delay="10 ms")
+    flows = [sg.Tcp(4, name="files"), sg.Udp(rate="64 kbit/s", packet_size="200 B", name="call")]
+    done = sg.recommend(net, flows, goals=["call p99 below 40 ms"], disciplines=["drop_tail", "fq_codel"],
+                        seeds=2, duration="8 s", warmup="2 s")  # fmt: skip
+    assert done.best() == ["fq_codel"]
+    assert repr(done) == "<sluicegate.Recommendation fq_codel; 2 disciplines>"
+
+
+def test_runs_are_kept_and_goals_change_none(office: Path, tmp_path: Path) -> None:
+    counted: list[int] = []
+
+    def ask(goal: str) -> None:
+        sg.recommend(office, goals=[goal], disciplines="drop_tail,codel", seeds=2, sets={"run.duration": "5 s"},
+                     out=tmp_path / "out", progress=lambda done, *_: counted.append(done))  # fmt: skip
+
+    ask("utilisation above 90 %")
+    assert len(counted) == 4
+    office.write_text(OFFICE + 'goals = ["voip p99 below 30 ms"]\n')
+    ask("voip loss below 1 %")
+    assert len(counted) == 4

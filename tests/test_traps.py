@@ -1,0 +1,373 @@
+"""Traps: what `check` and `run` warn of, one test for each, and where they must be silent."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Program
+
+import sluicegate as sg
+from sluicegate import paths, traps
+from sluicegate.scenario import TrapWarning, scenarios
+
+SANE = """\
+[network]
+rate = "20 Mbit/s"
+delay = "10 ms"
+access_rate = "200 Mbit/s"
+
+[queue]
+discipline = "fq_codel"
+
+[[flows]]
+kind = "tcp"
+profile = "modern"
+count = 50
+
+[run]
+duration = "5 s"
+"""
+"""50 flows of CUBIC over FQ-CoDel: nothing to warn of. Each trap is a change of it."""
+
+RED = 'discipline = "red"\nmin_th = 20\nmax_th = 60\nlimit = 200'
+CODEL = 'discipline = "codel"'
+UDP = 'kind = "udp"\nrate = "15 Mbit/s"\naccess_rate = "10 Mbit/s"'
+TCP = 'kind = "tcp"\nprofile = "modern"\ncount = 50'
+
+# What is replaced by what, and the beginning and parts of the one warning that follows.
+TRAPS: dict[str, tuple[dict[str, str], list[str]]] = {
+    "source faster than its port": (
+        {TCP: UDP},
+        ["flows.0 (udp", "sends 15 Mbit/s into a port of 10 Mbit/s", "without end", "access_rate to 15 Mbit/s"],
+    ),
+    "bursts faster than the port": (
+        {TCP: UDP.replace("udp", "on_off")},
+        ["flows.0 (on_off", "while it is on into a port of 10 Mbit/s", "bursts wait there"],
+    ),
+    "receiver's port": (
+        {TCP: UDP.replace('"10 Mbit/s"', '"20 Mbit/s"'), '"200 Mbit/s"': '"10 Mbit/s"'},
+        ["flows.0 (udp", "to a receiver whose port takes 10 Mbit/s", "network.access_rate to 15 Mbit/s"],
+    ),
+    "window below the product": (
+        {TCP: 'kind = "tcp"\nprofile = "ns2"'},
+        ["flows.0 (tcp", "window of 20 packets holds the flow at 8 Mbit/s", "share of the path is 20 Mbit/s", "50 p"],
+    ),
+    "window below the share": (
+        {TCP: 'kind = "tcp"\nprofile = "ns2"\ncount = 2\nwindow = "4000 B"'},
+        ["flows.0 (tcp", "window of 4000 B holds each flow at 1.67 Mbit/s", "10 Mbit/s", "25 packets"],
+    ),
+    "thresholds too high": (
+        {'discipline = "fq_codel"': RED.replace("20", "900").replace("60", "2700").replace("9000", "5000")},
+        ["queue.min_th = 900 packets", "540 ms on bottleneck (20 Mbit/s)", "20 ms at most", "sluicegate design red"],
+    ),
+    "thresholds too low": (
+        {'discipline = "fq_codel"': 'discipline = "red"\nmin_th = 5\nmax_th = 15', "count = 50": "count = 2",
+         '"10 ms"': '"50 ms"'},
+        ["queue.max_th = 15 packets", "round trip of 100 ms is 167 packets", "2 TCP flows", "about 118 packets"],
+    ),
+    "buffer below max_th": (
+        {'discipline = "fq_codel"': RED.replace("200", "50")},
+        ["queue.limit = 50 packets", "max_th = 60 packets", "set limit to twice max_th"],
+    ),
+    "target below a packet": (
+        {'discipline = "fq_codel"': CODEL, '"20 Mbit/s"': '"1 Mbit/s"'},
+        ["queue.target = 5 ms", "one packet of 1500 bytes takes 12 ms on bottleneck (1 Mbit/s)", "18 ms or more"],
+    ),
+    "PIE's target below a packet": (
+        {'discipline = "fq_codel"': 'discipline = "pie"', '"20 Mbit/s"': '"500 kbit/s"'},
+        ["queue.target = 15 ms", "24 ms", "set target to 36 ms"],
+    ),
+    "interval below the round trip": (
+        {'discipline = "fq_codel"': CODEL, '"10 ms"': '"100 ms"'},
+        ["queue.interval = 100 ms", "base round trips on bottleneck are 200 ms", "set interval to about 200 ms"],
+    ),
+    "interval far above the round trip": (
+        {'"10 ms"': '"100 us"', '"20 Mbit/s"': '"1 Gbit/s"', '"200 Mbit/s"': '"10 Gbit/s"', '"5 s"': '"1 s"'},
+        ["queue.interval = 100 ms", "only 200 us", "for 500 of them", "set interval to about 2 ms"],
+    ),
+    "average bound to stand at max_th": (
+        {'discipline = "fq_codel"': RED, TCP: 'kind = "udp"\nrate = "15 Mbit/s"\ncount = 2\naccess_rate = "20 Mbit/s"'},
+        ["bottleneck: ", "offer 30 Mbit/s to 20 Mbit/s", "stands at max_th = 60 packets", "set gentle = true"],
+    ),
+    "long run": (
+        {'"20 Mbit/s"': '"1 Gbit/s"', '"200 Mbit/s"': '"10 Gbit/s"', '"5 s"': '"4000 s"'},
+        ["run.duration = 4000 s", "about 3 minutes", "shorten run.duration"],
+    ),
+    "long run of series": (
+        {"count = 50": "count = 1000", '"20 Mbit/s"': '"60 Mbit/s"', '"5 s"': '"12600 s"\nsample = "300 ms"'},
+        ["run.duration = 12600 s", "about a minute", "set run.series = false"],
+    ),
+}  # fmt: skip
+
+
+def changed(replaced: dict[str, str]) -> str:
+    text = SANE
+    for old, new in replaced.items():
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    return text
+
+
+def sentences(text: str, tmp_path: Path) -> list[str]:
+    """What Python is warned of when it checks this text."""
+    file = tmp_path / "trap.toml"
+    file.write_text(text)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sg.check(file)
+    assert {each.category for each in caught} <= {TrapWarning}
+    assert {each.filename for each in caught} <= {__file__}
+    return [str(each.message) for each in caught]
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_check_warns_of_a_trap_in_words(sluicegate: Program, tmp_path: Path, trap: str) -> None:
+    replaced, (begins, *parts) = TRAPS[trap]
+    [said] = sentences(changed(replaced), tmp_path)
+    assert said.startswith(begins)
+    for part in parts:
+        assert part in said
+    done = sluicegate("check", "trap.toml")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "trap.toml: ok\n", f"warning: {said}\n")
+
+
+class Ended(Exception):
+    """Ends a run from its progress."""
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_run_warns_of_it_before_it_runs(sluicegate: Program, tmp_path: Path, trap: str) -> None:
+    replaced, (begins, *_) = TRAPS[trap]
+    file = tmp_path / "trap.toml"
+    file.write_text(changed(replaced))
+
+    def end(*_: float) -> None:
+        raise Ended
+
+    long = trap.startswith("long")  # as it is, or the run might be over before its progress is told
+    with pytest.warns(TrapWarning) as caught, pytest.raises(Ended):
+        sg.run(file, progress=end, sets={} if long else {"run.duration": "100000 s"})
+    assert any(str(each.message).startswith(begins) for each in caught)
+    if not long:
+        done = sluicegate("run", "trap.toml", "--set", "run.duration=500 ms")
+        assert done.returncode == 0
+        assert f"warning: {begins}" in done.stderr
+        assert sluicegate("run", "trap.toml", "--set", "run.duration=500 ms", "--quiet").stderr == ""
+
+
+def test_run_warns_of_a_long_run_on_the_command_line(
+    sluicegate: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "trap.toml").write_text(SANE)
+    assert sluicegate("run", "trap.toml").stderr == ""
+    monkeypatch.setattr(traps, "MINUTE_S", 0.001)
+    assert sluicegate("run", "trap.toml").stderr.startswith("warning: run.duration = 5 s: the run takes about")
+
+
+def test_an_estimate_is_near_what_a_run_takes() -> None:
+    """In processor time, once in five times; other machines are faster or slower."""
+    from time import process_time
+
+    def ratio() -> float:
+        begin = process_time()
+        sg.run("mixed_round_trips")
+        return traps.seconds(sg.check("mixed_round_trips")) / (process_time() - begin)
+
+    assert any(0.2 < ratio() < 5 for _ in range(5))
+
+
+def test_keys_that_the_discipline_ignores(sluicegate: Program, tmp_path: Path) -> None:
+    (tmp_path / "trap.toml").write_text(changed({'discipline = "fq_codel"': 'discipline = "fq_codel"\nmin_th = 5'}))
+    for command in ("check", "run"):
+        told = sluicegate(command, "trap.toml").stderr
+        assert told.startswith("warning: ")
+        assert "queue.min_th" in told
+        assert "fq_codel has no such key" in told
+    with pytest.warns(sg.ScenarioWarning, match=r"queue\.min_th"):
+        sg.check(tmp_path / "trap.toml")
+
+
+def test_a_sane_scenario_gives_no_warning(sluicegate: Program, tmp_path: Path) -> None:
+    assert sentences(SANE, tmp_path) == []
+    assert sluicegate("check", "trap.toml").stderr == ""
+    assert sluicegate("run", "trap.toml").stderr == ""
+    net = sg.dumbbell(rate="20 Mbit/s", delay="10 ms", access_rate="200 Mbit/s", queue=sg.FqCodel())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sg.simulate(net, sg.Tcp(50, "cubic", profile="modern"), duration="2 s")
+
+
+# --- after a run -------------------------------------------------------------------------------
+
+HELD = {'discipline = "fq_codel"': RED.replace("max_th = 60", "max_th = 30"), '"20 Mbit/s"': '"2 Mbit/s"'}
+"""50 flows on 2 Mbit/s, by far too many for a max_p of 0.02."""
+
+
+@pytest.mark.parametrize("series", ["true", "false"])
+def test_an_average_at_max_th_most_of_the_time_is_told_after_the_run(
+    sluicegate: Program, tmp_path: Path, series: str
+) -> None:
+    text = changed({**HELD, '"5 s"': f'"60 s"\nwarmup = "20 s"\nseries = {series}'})
+    assert sentences(text, tmp_path) == []
+    done = sluicegate("run", "trap.toml")
+    assert done.returncode == 0
+    assert done.stderr.startswith("warning: bottleneck: the average was within 5 % of max_th = 30 packets or above ")
+    assert (" % of the time" if series == "true" else "on average") in done.stderr
+    assert "Raise max_p or max_th, set gentle = true, or lower the load" in done.stderr
+    with pytest.warns(TrapWarning, match="average was within 5 % of max_th") as caught:
+        sg.run(tmp_path / "trap.toml")
+    assert [each.filename for each in caught] == [__file__]
+    with (
+        pytest.warns(TrapWarning, match="average was within 5 % of max_th"),
+        sg.Simulation(tmp_path / "trap.toml") as one,
+    ):
+        one.finish()
+
+
+def test_a_gentle_average_above_max_th_is_told_too(tmp_path: Path) -> None:
+    text = changed({**HELD, "limit = 200": "limit = 200\ngentle = true", '"5 s"': '"60 s"\nwarmup = "20 s"'})
+    (tmp_path / "trap.toml").write_text(text)
+    with pytest.warns(TrapWarning, match="at or above max_th = 30 packets for .* Raise max_p or max_th, or lower"):
+        sg.run(tmp_path / "trap.toml")
+
+
+def test_an_average_below_max_th_is_not_told() -> None:
+    run = sg.run("mixed_round_trips")
+    assert run.links["average_packets_max"][0] > 40  # it is above now and then
+    assert traps.of_run(run.summary["scenario"], run) == []
+
+
+# --- what is not a trap ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "replaced",
+    [
+        {TCP: 'kind = "tcp"\nprofile = "ns2"\ncount = 50'},  # small windows that fill the link together
+        {TCP: 'kind = "tcp"\nprofile = "ns2"\nsize = 100'},  # over in slow start
+        {TCP: 'kind = "tcp"\nprofile = "ns2"\naccess_rate = "1 Mbit/s"'},  # the window fills the port
+        {TCP: UDP.replace('"10 Mbit/s"', '"15 Mbit/s"')},
+        {'discipline = "fq_codel"': RED + "\ngentle = true", TCP: UDP.replace("10 M", "20 M") + "\ncount = 2"},
+        {'discipline = "fq_codel"': RED.replace("red", "choke"), TCP: UDP.replace("10 M", "20 M") + "\ncount = 2"},
+        {'discipline = "fq_codel"': RED, TCP: UDP.replace("10 M", "20 M") + '\ncount = 2\nstop = "1 s"'},
+        {'discipline = "fq_codel"': CODEL, '"10 ms"': '"60 ms"'},  # a round trip of 120 ms
+        {'discipline = "fq_codel"': CODEL, '"10 ms"': '"1 ms"'},  # and one of 2 ms
+        {'discipline = "fq_codel"': 'discipline = "cake"', '"20 Mbit/s"': '"1 Mbit/s"'},  # raises its target itself
+        {'discipline = "fq_codel"': 'discipline = "red"\nmin_th = 5\nmax_th = 15'},  # low, but 50 flows fill the link
+    ],
+)
+def test_what_hardly_matters_is_not_told(tmp_path: Path, replaced: dict[str, str]) -> None:
+    assert sentences(changed(replaced), tmp_path) == []
+
+
+BUNDLED = {"red1993_fig5": ["queue.max_th = 15"], "red1993_fig11": ["flows.1 "]}
+"""The bundled scenarios that are told of, with reason: Fig. 5 shows what low thresholds cost, node 5 of Fig. 11 has a
+small window."""
+
+
+@pytest.mark.parametrize("name", scenarios())
+def test_bundled_scenarios_are_told_of_only_with_reason(name: str) -> None:
+    found = traps.of_scenario(sg.check(name))
+    begins = BUNDLED.get(name, [])
+    assert len(found) == len(begins)
+    for sentence, begin in zip(found, begins, strict=True):
+        assert sentence.startswith(begin)
+
+
+def test_what_lists_have_in_common() -> None:
+    assert traps.common([["a", "b", "c"], ["c", "a"], ["d", "c", "a"]]) == ["a", "c"]
+    assert traps.common([["a"], []]) == []
+    assert traps.common([]) == []
+
+
+# --- paths -------------------------------------------------------------------------------------
+
+LINKS = """\
+network.links = [
+    { name = "lan", from = "a", to = "b", rate = "5 Mbit/s", managed = false },
+    { name = "wan", from = "b", to = "c", rate = "8 Mbit/s", delay = "10 ms" },
+    { name = "back", from = "c", to = "a", rate = "1 Mbit/s", delay = "30 ms" },
+]
+queue.discipline = "fq_codel"
+run.duration = "1 s"
+
+[[flows]]
+kind = "udp"
+rate = "2 Mbit/s"
+count = 3
+path = ["lan", "wan"]
+
+[[flows]]
+kind = "tcp"
+profile = "modern"
+path = ["lan", "wan"]
+return_path = ["back"]
+
+[[flows]]
+kind = "tcp"
+profile = "modern"
+path = ["wan"]
+access_rate = "100 Mbit/s"
+rtt = "40 ms"
+rtt_mean = "60 ms"
+"""
+
+
+def resolved(text: str, tmp_path: Path) -> dict[str, Any]:
+    file = tmp_path / "paths.toml"
+    file.write_text(text)
+    return sg.check(file)
+
+
+def test_paths_of_a_network_of_links(tmp_path: Path) -> None:
+    found = resolved(LINKS, tmp_path)
+    assert [place.name for place in paths.places(found)] == ["wan", "back"]
+    udp, tcp, far = paths.paths(found)
+    assert [link.name for link in udp.links] == ["lan", "wan"]
+    assert (udp.back, udp.shared_bps, udp.port_bps, udp.rtt.typical_ns) == ((), 5_000_000, None, 22e6)
+    assert [place.name for place in tcp.places] == ["wan"]
+    assert [link.name for link in tcp.back] == ["back"]
+    assert tcp.rtt.least_ns == 41e6
+    assert (far.shared_bps, far.port_bps, far.far_port_bps) == (8_000_000, 100_000_000, None)
+    assert (far.rtt.least_ns, far.rtt.most_ns) == (40e6, 100e6)
+    assert 53e6 < far.rtt.typical_ns < 54e6
+
+
+def test_a_link_before_the_queue_that_is_too_slow(tmp_path: Path) -> None:
+    [said] = traps.of_scenario(resolved(LINKS, tmp_path))
+    assert "sends 2 Mbit/s each into the link lan of 5 Mbit/s, which Drop Tail manages" in said
+
+
+@pytest.mark.parametrize(
+    ("keys", "trip"),
+    [
+        ("", (24e6, 24e6, 24e6)),
+        ('access_delay = "5 ms"', (32e6, 32e6, 32e6)),
+        ('rtt = "80 ms"', (80e6, 80e6, 80e6)),
+        ('rtt = "40 ms"\nrtt_max = "100 ms"', (40e6, 70e6, 100e6)),
+        ('rtts = ["60 ms", "40 ms", "90 ms"]', (40e6, 60e6, 90e6)),
+    ],
+)
+def test_round_trips_of_a_dumbbell(tmp_path: Path, keys: str, trip: tuple[float, float, float]) -> None:
+    text = changed({'delay = "10 ms"': 'delay = "10 ms"\naccess_delay = "1 ms"', "count = 50": f"count = 3\n{keys}"})
+    found = resolved(text, tmp_path)
+    [way] = paths.paths(found)
+    assert (way.rtt.least_ns, way.rtt.typical_ns, way.rtt.most_ns) == trip
+    assert (way.port_bps, way.far_port_bps, way.shared_bps) == (200_000_000, 200_000_000, 20_000_000)
+    trips = sg.run(tmp_path / "paths.toml", sets={"run.duration": "2 s"}).flows["base_rtt_ns"]
+    assert trip[0] <= trips.min() <= trips.max() <= trip[2]  # type: ignore[operator]
+
+
+def test_a_two_way_dumbbell_has_a_second_link(tmp_path: Path) -> None:
+    text = changed({"count = 50": 'count = 50\n\n[[flows]]\nkind = "tcp"\nprofile = "modern"\ndirection = "reverse"'})
+    found = resolved(text, tmp_path)
+    there, back = paths.places(found)
+    assert (there.name, back.name) == ("bottleneck", "reverse")
+    first, second = paths.paths(found)
+    assert (first.links, first.back) == ((there,), (back,))
+    assert (second.links, second.back) == ((back,), (there,))
+    asked = resolved(changed({'"10 ms"': '"10 ms"\ntwo_way = true'}), tmp_path)
+    assert [place.name for place in paths.places(asked)] == ["bottleneck", "reverse"]
