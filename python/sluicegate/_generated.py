@@ -2831,10 +2831,9 @@ class Link:
         name: Its name, for paths and results. (required; Sluicegate)
         from_: The node it leaves. (required; Sluicegate)
         to: The node it reaches. (required; Sluicegate)
-        rate: Its rate. (required; above 0 bit/s; Sluicegate)
+        rate: Its rate; it must be given unless there is a trace. (default: the mean rate of trace; above 0 bit/s;
+            Sluicegate)
         delay: Its propagation delay. (default: 1 ms; Sluicegate)
-        framing: What it sends around each packet: its time counts, its bytes do not. (B; default: 0 B; at least 0
-            and at most 1000; IEEE 802.3: 38 B on Ethernet, gap and preamble included)
         tx_ring: How much of what the queue has given up may wait for the transmitter, in a driver's ring below
             the discipline, which does not see it. (packets; default: none: the queue is asked as the transmitter
             falls free; at least 1; FreeBSD and Linux: drivers' transmit rings)
@@ -2842,18 +2841,51 @@ class Link:
             Sluicegate)
         limit: Limit of its queue when the discipline of [queue] does not manage it. (packets; default: 1000;
             Sluicegate)
+        framing: What it sends around each packet: bytes, as "38 B", or a name: ethernet (38 B, frames of 84 B at
+            the least), pppoe (46 B, 84 B), docsis (18 B, 64 B), ptm (PPPoE on VDSL2: 30 B, in PTM), atm (PPPoE on
+            ADSL: 40 B, in ATM cells). Its time counts, its bytes do not. (default: 0 B; IEEE 802.3; tc-cake(8))
+        frame_min: The least frame, framing included. (B; default: as the name of framing says, else none; at
+            least 0 and at most 1000; IEEE 802.3: 84 B with gap and preamble; tc-cake(8), mpu)
+        cells: The cells that carry frames. (default: as the name of framing says, else none; ITU-T I.361; IEEE
+            802.3, 64B/65B; tc-cake(8))
+        loss: The probability that a packet is lost on the wire, after it was sent; with burst_loss, outside
+            bursts. (default: 0.0; at least 0 and at most 1; Gilbert 1960: 1 - k)
+        burst_loss: The probability that a packet is lost in a burst of errors. (default: 0.0; at least 0 and at
+            most 1; Elliott 1963: 1 - h)
+        burst_start: The probability, after each packet outside a burst, that one begins. (default: 0.0; at least
+            0 and at most 1; Gilbert 1960: P)
+        burst_end: The probability, after each packet of a burst, that it ends. (default: 1.0; at least 0 and at
+            most 1; Gilbert 1960: p)
+        jitter: The most that a packet is delayed beyond the propagation delay: uniform between zero and this.
+            (default: 0 s; at least 0 and at most 60 s; Sluicegate)
+        reordering: Whether jitter lets packets overtake each other. (default: false; Linux, netem)
+        trace: A file of its rate over time, beside the scenario: a trace of Mahimahi, or CSV of time and rate.
+            The discipline does not hear of these changes. (default: the rate lasts; Netravali et al. 2015
+            (Mahimahi))
+        trace_period: After which the trace begins anew. (default: a trace of Mahimahi: its last time; CSV: its
+            last rate lasts; above 0 s; Mahimahi)
     """
 
     _: KW_ONLY
     name: str
     from_: str
     to: str
-    rate: str
+    rate: str | None = None
     delay: str = "1 ms"
-    framing: int | str = "0 B"
     tx_ring: int | str | None = None
     managed: bool = True
     limit: int | str = 1000
+    framing: str = "0 B"
+    frame_min: int | str | None = None
+    cells: Literal["none", "atm", "ptm"] | None = None
+    loss: float = 0.0
+    burst_loss: float = 0.0
+    burst_start: float = 0.0
+    burst_end: float = 1.0
+    jitter: str = "0 s"
+    reordering: bool = False
+    trace: str | None = None
+    trace_period: str | None = None
 
 
 @dataclass(frozen=True)
@@ -2861,11 +2893,10 @@ class Dumbbell:
     """Senders and receivers on either side of one bottleneck link.
 
     Attributes:
-        rate: Rate of the bottleneck. (required; above 0 bit/s; CHOKe 1999, Fig. 1)
+        rate: Rate of the bottleneck; it must be given unless there is a trace. (default: the mean rate of trace;
+            above 0 bit/s; CHOKe 1999, Fig. 1)
         delay: Propagation delay of the bottleneck, one way. (default: 1 ms; chosen here: not stated by CHOKe
             1999)
-        framing: What the bottleneck sends around each packet: its time counts, its bytes do not. (B; default: 0
-            B; at least 0 and at most 1000; IEEE 802.3: 38 B on Ethernet, gap and preamble included)
         tx_ring: How much of what the queue has given up may wait for the transmitter, in a driver's ring below
             the discipline, which does not see it. (packets; default: none: the queue is asked as the transmitter
             falls free; at least 1; FreeBSD and Linux: drivers' transmit rings)
@@ -2877,17 +2908,57 @@ class Dumbbell:
         two_way: Whether the opposite direction is a link under study too, called reverse: with the same rate,
             delay and discipline, and a queue of its own that acknowledgements cross. (default: when a flow goes
             in reverse; RED 1993, Sec. VIII)
+        reverse_rate: Rate of the opposite direction, where the network is two-way. (default: that of
+            reverse_trace, else as forward; above 0 bit/s; Sluicegate)
+        reverse_delay: Propagation delay of the opposite direction. (default: as forward; Sluicegate)
+        reverse_trace: The file of the opposite direction's rate over time. (default: the rate lasts; Sluicegate)
+        framing: What it sends around each packet: bytes, as "38 B", or a name: ethernet (38 B, frames of 84 B at
+            the least), pppoe (46 B, 84 B), docsis (18 B, 64 B), ptm (PPPoE on VDSL2: 30 B, in PTM), atm (PPPoE on
+            ADSL: 40 B, in ATM cells). Its time counts, its bytes do not. (default: 0 B; IEEE 802.3; tc-cake(8))
+        frame_min: The least frame, framing included. (B; default: as the name of framing says, else none; at
+            least 0 and at most 1000; IEEE 802.3: 84 B with gap and preamble; tc-cake(8), mpu)
+        cells: The cells that carry frames. (default: as the name of framing says, else none; ITU-T I.361; IEEE
+            802.3, 64B/65B; tc-cake(8))
+        loss: The probability that a packet is lost on the wire, after it was sent; with burst_loss, outside
+            bursts. (default: 0.0; at least 0 and at most 1; Gilbert 1960: 1 - k)
+        burst_loss: The probability that a packet is lost in a burst of errors. (default: 0.0; at least 0 and at
+            most 1; Elliott 1963: 1 - h)
+        burst_start: The probability, after each packet outside a burst, that one begins. (default: 0.0; at least
+            0 and at most 1; Gilbert 1960: P)
+        burst_end: The probability, after each packet of a burst, that it ends. (default: 1.0; at least 0 and at
+            most 1; Gilbert 1960: p)
+        jitter: The most that a packet is delayed beyond the propagation delay: uniform between zero and this.
+            (default: 0 s; at least 0 and at most 60 s; Sluicegate)
+        reordering: Whether jitter lets packets overtake each other. (default: false; Linux, netem)
+        trace: A file of its rate over time, beside the scenario: a trace of Mahimahi, or CSV of time and rate.
+            The discipline does not hear of these changes. (default: the rate lasts; Netravali et al. 2015
+            (Mahimahi))
+        trace_period: After which the trace begins anew. (default: a trace of Mahimahi: its last time; CSV: its
+            last rate lasts; above 0 s; Mahimahi)
         queue: The discipline at the bottleneck, or the class of one's own (see `Aqm`); None for the simulator's
             default.
     """
 
     _: KW_ONLY
-    rate: str
+    rate: str | None = None
     delay: str = "1 ms"
-    framing: int | str = "0 B"
     tx_ring: int | str | None = None
     access_rate: str | None = None
     access_delay: str = "0 s"
     two_way: bool | None = None
+    reverse_rate: str | None = None
+    reverse_delay: str | None = None
+    reverse_trace: str | None = None
+    framing: str = "0 B"
+    frame_min: int | str | None = None
+    cells: Literal["none", "atm", "ptm"] | None = None
+    loss: float = 0.0
+    burst_loss: float = 0.0
+    burst_start: float = 0.0
+    burst_end: float = 1.0
+    jitter: str = "0 s"
+    reordering: bool = False
+    trace: str | None = None
+    trace_period: str | None = None
 
     queue: Discipline | AqmFactory | None = None

@@ -36,7 +36,7 @@ impl Access {
     ) -> Result<Option<Access>, ScenarioError> {
         let params = fields::<source::Access>(section, rate, map)?;
         let round_trip = params.round_trip();
-        let Some(rate) = params.access_rate.or(dumbbell.map(NetworkParams::access_rate)) else {
+        let Some(rate) = params.access_rate.or(dumbbell.and_then(|network| network.access_rate)) else {
             let asked = [
                 ("access_delay", params.access_delay.is_some()),
                 ("access_jitter", params.access_jitter > Span::ZERO),

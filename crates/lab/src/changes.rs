@@ -4,10 +4,10 @@
 use crate::document::{Document, Item, Node, Place, ScenarioError};
 use crate::flows::{self, Group, refuse_too_large};
 use crate::foreign::{self, Build, Foreign};
-use crate::network::{NetworkParams, RunParams};
+use crate::network::{Network, NetworkParams, RunParams};
 use crate::queueing::{Built, Queueing, queue};
 use crate::section::{Section, fields, json as value_json};
-use crate::topology::LinkSpec;
+use crate::topology::{self, LinkSpec};
 use serde_json::{Map, Value as Json, json};
 use sluicegate_base::params::{Raw, Table};
 use sluicegate_base::{About, Declared, Field, Rate, Span, Time, params};
@@ -21,8 +21,9 @@ params! {
     pub struct ChangeParams {
         /// When it comes, after everything else that happens at that time; one that is not before the end never does.
         time: Span = required, source("Sluicegate");
-        /// What changes, as an override names it: queue.discipline, queue, a parameter of the queue or of its classes, or
-        /// one of a udp, poisson or on_off source, such as flows.1.rate.
+        /// What changes, as an override names it: queue.discipline, queue, a parameter of the queue or of its classes,
+        /// network.rate (or the rate of a link), of which disciplines are told, or a parameter of a udp, poisson or on_off
+        /// source, such as flows.1.rate.
         key: String = required, source("Sluicegate");
     }
 }
@@ -106,6 +107,8 @@ pub(crate) enum Effect {
     Queue { name: String, value: Raw },
     /// A parameter of the sources of a group.
     Source { group: usize, name: String, value: Raw },
+    /// The rates of links, of which their disciplines are told.
+    Rates(Vec<(String, Rate)>),
 }
 
 /// A change that has passed every check: the scenario after it, what it does to the run, and its resolved form.
@@ -169,6 +172,29 @@ impl ScenarioState {
                 let resolved = (key.to_owned(), resolve(&table.fields[field], &value));
                 (Effect::Source { group: at, name: (*name).to_owned(), value }, resolved)
             }
+            (["network", "rate" | "reverse_rate"] | ["network", "links", _, "rate"], Some(value)) => {
+                let (links, _) = topology::read(&root, &root.table("network")?, &mut Map::new())?;
+                let changed: Vec<LinkSpec> = links
+                    .iter()
+                    .zip(&self.links)
+                    .filter(|(new, old)| new.rate != old.rate)
+                    .map(|(new, _)| new.clone())
+                    .collect();
+                if let Some(link) = links.iter().find(|link| link.wire.rates.is_some()) {
+                    return refuse(&format!("{FIXED}: the trace of {:?} says it", link.name));
+                }
+                let (queue, _) = self.queue(&root, place, key)?;
+                for link in changed.iter().filter(|link| link.plain.is_none()) {
+                    queue.check(link.rate).map_err(|rule| {
+                        next.document.error(place, key, &format!("breaks the rule {rule} at link {:?}", link.name))
+                    })?;
+                }
+                let field = &Table::of::<Network>().fields[0];
+                let resolved = (key.to_owned(), resolve(field, &value));
+                let rates = changed.into_iter().map(|link| (link.name, link.rate)).collect();
+                next.links = links;
+                (Effect::Rates(rates), resolved)
+            }
             _ => return refuse(&format!("{FIXED}: {WHAT_CAN}")),
         };
         Ok(Changed { state: next, effect, resolved })
@@ -215,8 +241,7 @@ impl ScenarioState {
 const FIXED: &str = "cannot change during a run";
 
 /// What can.
-const WHAT_CAN: &str =
-    "what can are queue.discipline, parameters of the queue, and those of udp, poisson and on_off sources";
+const WHAT_CAN: &str = "what can are queue.discipline, parameters of the queue, rates of links, and those of udp, poisson and on_off sources";
 
 /// Why a key of `[queue]` that is valid changes nothing.
 fn without_effect(queue: &Queueing, parts: &[&str]) -> String {

@@ -5,6 +5,7 @@ use crate::flows::{COMMON, SOURCES};
 use crate::network::{Network, NetworkLink, Run};
 use crate::results::{ResultTable, tables};
 use crate::section::{default_json, json as value_json};
+use crate::wire::WireOf;
 use crate::{VERSION, replay};
 use serde_json::{Value as Json, json};
 use sluicegate_aqm::{ClassEntry, DropReason, all, is_container};
@@ -132,8 +133,8 @@ pub fn declarations() -> Json {
         "sources": sources,
         "algorithms": algorithms,
         "profiles": profiles,
-        "network": declared(&[Table::of::<Network>()], &[]),
-        "link": declared(&[Table::of::<NetworkLink>()], &[]),
+        "network": declared(&[Table::of::<Network>(), Table::of::<WireOf>()], &[]),
+        "link": declared(&[Table::of::<NetworkLink>(), Table::of::<WireOf>()], &[]),
         "class": declared(&[Table::of::<ClassEntry>()], &[]),
         "run": declared(&[Table::of::<Run>()], &[]),
         "change": declared(&[Table::of::<ChangeEntry>()], &[]),

@@ -37,6 +37,7 @@ pub mod section;
 pub mod simulation;
 mod topology;
 pub mod vectors;
+mod wire;
 
 pub use document::ScenarioError;
 pub use foreign::Foreign;

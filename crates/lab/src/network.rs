@@ -5,13 +5,10 @@ use sluicegate_base::{About, Declared, Range, Rate, Size, Span, params};
 params! {
     /// A dumbbell: hosts on both sides of one bottleneck.
     pub struct NetworkParams {
-        /// Rate of the bottleneck.
-        rate: Rate = required, range(Range::POSITIVE), source("CHOKe 1999, Fig. 1");
+        /// Rate of the bottleneck; it must be given unless there is a trace.
+        rate: Option<Rate> = optional("the mean rate of trace"), range(Range::POSITIVE), source("CHOKe 1999, Fig. 1");
         /// Propagation delay of the bottleneck, one way.
         delay: Span = default(Span::from_millis(1)), source("chosen here: not stated by CHOKe 1999");
-        /// What the bottleneck sends around each packet: its time counts, its bytes do not.
-        framing: Size = default(Size::Bytes(0)), unit("B"), range(Range::from(0.0).to(1000.0)),
-            source("IEEE 802.3: 38 B on Ethernet, gap and preamble included");
         /// How much of what the queue has given up may wait for the transmitter, in a driver's ring below the discipline, which
         /// does not see it.
         tx_ring: Option<Size> = optional("none: the queue is asked as the transmitter falls free"), unit("packets"),
@@ -24,9 +21,13 @@ params! {
         /// Whether the opposite direction is a link under study too, called reverse: with the same rate, delay and
         /// discipline, and a queue of its own that acknowledgements cross.
         two_way: Option<bool> = optional("when a flow goes in reverse"), source("RED 1993, Sec. VIII");
-    }
-    rules {
-        "framing is in bytes" [framing] |p| matches!(p.framing, Size::Bytes(_));
+        /// Rate of the opposite direction, where the network is two-way.
+        reverse_rate: Option<Rate> = optional("that of reverse_trace, else as forward"), range(Range::POSITIVE),
+            source("Sluicegate");
+        /// Propagation delay of the opposite direction.
+        reverse_delay: Option<Span> = optional("as forward"), source("Sluicegate");
+        /// The file of the opposite direction's rate over time.
+        reverse_trace: Option<String> = optional("the rate lasts"), source("Sluicegate");
     }
 }
 
@@ -39,13 +40,10 @@ params! {
         from: String = required, source("Sluicegate");
         /// The node it reaches.
         to: String = required, source("Sluicegate");
-        /// Its rate.
-        rate: Rate = required, range(Range::POSITIVE), source("Sluicegate");
+        /// Its rate; it must be given unless there is a trace.
+        rate: Option<Rate> = optional("the mean rate of trace"), range(Range::POSITIVE), source("Sluicegate");
         /// Its propagation delay.
         delay: Span = default(Span::from_millis(1)), source("Sluicegate");
-        /// What it sends around each packet: its time counts, its bytes do not.
-        framing: Size = default(Size::Bytes(0)), unit("B"), range(Range::from(0.0).to(1000.0)),
-            source("IEEE 802.3: 38 B on Ethernet, gap and preamble included");
         /// How much of what the queue has given up may wait for the transmitter, in a driver's ring below the discipline, which
         /// does not see it.
         tx_ring: Option<Size> = optional("none: the queue is asked as the transmitter falls free"), unit("packets"),
@@ -54,9 +52,6 @@ params! {
         managed: bool = default(true), source("Sluicegate");
         /// Limit of its queue when the discipline of [queue] does not manage it.
         limit: Size = default(Size::Packets(1000)), unit("packets"), source("Sluicegate");
-    }
-    rules {
-        "framing is in bytes" [framing] |p| matches!(p.framing, Size::Bytes(_));
     }
 }
 
@@ -93,14 +88,6 @@ params! {
         "warmup < duration" [warmup, duration] |p| p.warmup < p.duration;
         "duration <= 10000000 samples" [sample, duration]
             |p| p.sample.is_none_or(|s| p.duration.0 / s.0.max(1) <= 10_000_000);
-    }
-}
-
-impl NetworkParams {
-    /// Rate of every host's access link: as given, or the default.
-    #[must_use]
-    pub fn access_rate(&self) -> Rate {
-        self.access_rate.unwrap_or(Rate(self.rate.0.saturating_mul(10)))
     }
 }
 

@@ -66,7 +66,7 @@ pub(crate) fn connections(
 }
 
 /// The path of a file that a scenario names: beside its own, unless it is absolute.
-fn beside(scenario: &str, file: &str) -> String {
+pub(crate) fn beside(scenario: &str, file: &str) -> String {
     let folder = Path::new(scenario).parent().unwrap_or(Path::new(""));
     folder.join(file).to_string_lossy().into_owned()
 }

@@ -244,7 +244,7 @@ fn flows(named: Named<'_>) -> ResultTable {
         u64s(
             "drops_elsewhere_packets",
             "packets",
-            "packets of its data dropped at links that are not under study, or lost on the own ways of connections whose vectors say so; \
+            "packets of its data dropped at links that are not under study, or lost on a wire, or on the own ways of connections whose vectors say so; \
              not counted in drops_packets",
             rows().map(|row| row.totals.drops_elsewhere),
         ),
@@ -330,7 +330,12 @@ fn links(outcome: &Outcome) -> ResultTable {
     let mut columns = vec![
         strs("link", "name of the link", rows().map(|row| row.name.as_str())),
         strs("discipline", "its queue discipline", rows().map(|row| &*row.discipline)),
-        f64s("rate_bps", "bit/s", "its rate", rows().map(|row| row.rate.0 as f64)),
+        f64s(
+            "rate_bps",
+            "bit/s",
+            "its rate; the mean over the measured window of one that changes",
+            rows().map(|row| row.rate.0 as f64),
+        ),
         u64s(
             "arrivals_packets",
             "packets",
@@ -357,6 +362,12 @@ fn links(outcome: &Outcome) -> ResultTable {
             "packets",
             "those of arrivals_packets that its queue marked and sent",
             rows().map(|row| row.counters.marked),
+        ),
+        u64s(
+            "lost_packets",
+            "packets",
+            "packets that its wire lost after they were sent, in the measured window",
+            rows().map(|row| row.lost),
         ),
         f64s(
             "utilisation",

@@ -102,7 +102,7 @@ impl Scenario {
     /// A plan of this scenario, ready to run; `build` builds a discipline that is written elsewhere.
     pub fn plan_with<E>(&self, build: &mut Build<'_, E>) -> Result<Plan, E> {
         let ScenarioState { links: specs, dumbbell, groups, run, .. } = &self.state;
-        let far_access = dumbbell.as_ref().map(|params| (params.access_rate(), params.access_delay));
+        let far_access = dumbbell.as_ref().map(|params| (params.access_rate.expect("resolved"), params.access_delay));
         let links = specs.iter().map(|spec| self.link(spec, build)).collect::<Result<Vec<LinkPlan>, E>>()?;
         // Each link's way back, with a buffer that does not fill.
         let back = |spec: &LinkSpec| LinePlan {
@@ -174,7 +174,7 @@ impl Scenario {
     }
 
     fn link<E>(&self, spec: &LinkSpec, build_foreign: &mut Build<'_, E>) -> Result<LinkPlan, E> {
-        let LinkSpec { name, rate, delay, framing, tx_ring, plain, .. } = spec.clone();
+        let LinkSpec { name, rate, delay, framing, tx_ring, plain, wire, .. } = spec.clone();
         let monitored = plain.is_none();
         let (discipline, queue, proportional): (_, Box<dyn Discipline<_>>, _) = if let Some(limit) = plain {
             ("drop_tail".into(), Box::new(DropTail::new(DropTailParams { limit })), Proportional::default())
@@ -182,7 +182,7 @@ impl Scenario {
             let (discipline, queue) = self.queue.build(&spec.name, spec.rate, build_foreign)?;
             (discipline, queue, self.queue.proportional())
         };
-        Ok(LinkPlan { name, rate, delay, framing, discipline, queue, monitored, tx_ring, proportional })
+        Ok(LinkPlan { name, rate, delay, framing, discipline, queue, monitored, tx_ring, proportional, wire })
     }
 }
 

@@ -2,11 +2,14 @@
 
 use crate::document::{Node, Place, ScenarioError};
 use crate::network::{LinkParams, Network, NetworkLink, NetworkParams};
-use crate::section::{Section, fields, json, typed};
+use crate::section::{Section, fields, json};
+use crate::wire::{self, LinkWire, WireOf};
 use serde_json::{Map, Value as Json};
 use sluicegate_base::params::{Raw, Table, did_you_mean};
 use sluicegate_base::{Rate, Size, Span, Value};
+use sluicegate_netsim::WirePlan;
 use sluicegate_netsim::source::{Direction, FlowParams};
+use sluicegate_port::Framing;
 use std::collections::BTreeSet;
 
 /// The name of a two-way dumbbell's second link: the bottleneck in the opposite direction.
@@ -19,10 +22,19 @@ pub(crate) struct LinkSpec {
     pub ends: Option<(String, String)>,
     pub rate: Rate,
     pub delay: Span,
-    pub framing: u32,
+    pub framing: Framing,
     pub tx_ring: Option<Size>,
     /// The limit of a plain queue; none for a link that the discipline under study manages.
     pub plain: Option<Size>,
+    pub wire: WirePlan,
+}
+
+impl LinkSpec {
+    /// The fastest that it is.
+    pub fn fastest(&self) -> Rate {
+        let rates = self.wire.rates.iter().flat_map(|rates| rates.steps.iter().map(|(_, rate)| *rate));
+        rates.max().unwrap_or(self.rate)
+    }
 }
 
 /// Reads `[network]`: its links and, unless they are spelled out, the dumbbell.
@@ -31,26 +43,9 @@ pub(crate) fn read(
     section: &Section<'_>,
     resolved: &mut Map<String, Json>,
 ) -> Result<(Vec<LinkSpec>, Option<NetworkParams>), ScenarioError> {
-    let Some(item) = section.get("links") else {
-        section.refuse_unknown(&[Table::of::<Network>()], &["links"])?;
-        let params: NetworkParams = typed::<Network>(section, Rate(1_000_000), "network", resolved)?;
-        resolved["network"]["access_rate"] = json(&Value::Rate(params.access_rate()));
-        let there = LinkSpec {
-            name: "bottleneck".to_owned(),
-            ends: None,
-            rate: params.rate,
-            delay: params.delay,
-            framing: params.framing.amount() as u32,
-            tx_ring: params.tx_ring,
-            plain: None,
-        };
-        let mut links = vec![there];
-        if params.two_way.unwrap_or_else(|| any_reverse(root)) {
-            links.push(LinkSpec { name: REVERSE.to_owned(), ..links[0].clone() });
-        }
-        return Ok((links, Some(params)));
-    };
-    if let Some(field) = Table::of::<Network>().fields.iter().find(|field| section.get(field.name).is_some()) {
+    let Some(item) = section.get("links") else { return dumbbell(root, section, resolved) };
+    let mut fields_of_dumbbell = Table::of::<Network>().fields.iter().chain(Table::of::<WireOf>().fields);
+    if let Some(field) = fields_of_dumbbell.find(|field| section.get(field.name).is_some()) {
         let rule = "a network has either the keys of a dumbbell, such as rate, or [[network.links]]";
         // At whichever of the two was added by hand to a file that has the other.
         let key = if item.place == Place::Set { "links" } else { field.name };
@@ -66,22 +61,82 @@ pub(crate) fn read(
         let Node::Table(entries) = &item.node else { unreachable!("an array of tables") };
         let path = format!("network.links.{at}");
         let section = Section { document: section.document, path: &path, place: item.place, entries };
-        section.refuse_unknown(&[Table::of::<NetworkLink>()], &[])?;
+        section.refuse_unknown(&[Table::of::<NetworkLink>(), Table::of::<WireOf>()], &[])?;
         let mut map = Map::new();
-        let LinkParams { name, from, to, rate, delay, framing, tx_ring, managed, limit } =
+        let LinkParams { name, from, to, rate, delay, tx_ring, managed, limit } =
             fields::<NetworkLink>(&section, Rate(1_000_000), &mut map)?;
+        let LinkWire { framing, wire, mean } = wire::read(&section, Rate(1_000_000), &mut map)?;
+        let rate = rate_of(&section, rate, mean, &mut map)?;
         if !names.insert(name.clone()) {
             return Err(section.error("name", &format!("two links are called {name:?}: names must differ")));
         }
         maps.push(Json::Object(map));
         let plain = (!managed).then_some(limit);
-        let framing = framing.amount() as u32;
-        specs.push(LinkSpec { name, ends: Some((from, to)), rate, delay, framing, tx_ring, plain });
+        specs.push(LinkSpec { name, ends: Some((from, to)), rate, delay, framing, tx_ring, plain, wire });
     }
     let mut map = Map::new();
     map.insert("links".to_owned(), Json::Array(maps));
     resolved.insert("network".to_owned(), Json::Object(map));
     Ok((specs, None))
+}
+
+/// Reads a dumbbell.
+fn dumbbell(
+    root: &Section<'_>,
+    section: &Section<'_>,
+    resolved: &mut Map<String, Json>,
+) -> Result<(Vec<LinkSpec>, Option<NetworkParams>), ScenarioError> {
+    section.refuse_unknown(&[Table::of::<Network>(), Table::of::<WireOf>()], &["links"])?;
+    let mut map = Map::new();
+    let mut params: NetworkParams = fields::<Network>(section, Rate(1_000_000), &mut map)?;
+    let LinkWire { framing, wire, mean } = wire::read(section, Rate(1_000_000), &mut map)?;
+    let rate = rate_of(section, params.rate, mean, &mut map)?;
+    let there = LinkSpec {
+        name: "bottleneck".to_owned(),
+        ends: None,
+        rate,
+        delay: params.delay,
+        framing,
+        tx_ring: params.tx_ring,
+        plain: None,
+        wire,
+    };
+    let mut links = vec![there];
+    if params.two_way.unwrap_or_else(|| any_reverse(root)) {
+        let back = params.reverse_trace.as_ref();
+        let rates = back.map(|file| wire::trace(section, "reverse_trace", file, None)).transpose()?;
+        let rate = params.reverse_rate.or(rates.as_ref().map(wire::mean)).unwrap_or(rate);
+        let delay = params.reverse_delay.unwrap_or(params.delay);
+        map.insert("reverse_rate".to_owned(), json(&Value::Rate(rate)));
+        map.insert("reverse_delay".to_owned(), json(&Value::Time(delay)));
+        let wire = WirePlan {
+            rates: rates.or(links[0].wire.rates.clone().filter(|_| params.reverse_rate.is_none())),
+            ..links[0].wire.clone()
+        };
+        links.push(LinkSpec { name: REVERSE.to_owned(), rate, delay, wire, ..links[0].clone() });
+    } else if let Some(key) =
+        ["reverse_rate", "reverse_delay", "reverse_trace"].into_iter().find(|key| section.get(key).is_some())
+    {
+        return Err(section.error(key, "no flow goes in reverse: say two_way = true, or leave it out"));
+    }
+    let fastest = links.iter().map(LinkSpec::fastest).max().expect("a link");
+    let access = params.access_rate.unwrap_or(Rate(fastest.0.saturating_mul(10)));
+    params.access_rate = Some(access);
+    map.insert("access_rate".to_owned(), json(&Value::Rate(access)));
+    resolved.insert("network".to_owned(), Json::Object(map));
+    Ok((links, Some(params)))
+}
+
+/// The rate that is given for a link, or the mean one of its trace.
+fn rate_of(
+    section: &Section<'_>,
+    given: Option<Rate>,
+    mean: Option<Rate>,
+    map: &mut Map<String, Json>,
+) -> Result<Rate, ScenarioError> {
+    let rate = given.or(mean).ok_or_else(|| section.error("rate", "must be given"))?;
+    map.insert("rate".to_owned(), json(&Value::Rate(rate)));
+    Ok(rate)
 }
 
 /// Whether any flow says that it goes in reverse; what else it says is read later.

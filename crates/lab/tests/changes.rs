@@ -146,7 +146,7 @@ fn what_is_refused_says_why_and_changes_nothing() {
     let expected = finished(begin(SMALL)).1;
     let mut simulation = begin(SMALL);
     advance(&mut simulation, 2_000);
-    let can = "what can are queue.discipline, parameters of the queue, and those of udp, poisson and on_off sources";
+    let can = "what can are queue.discipline, parameters of the queue, rates of links, and those of udp, poisson and on_off sources";
     for (key, value, rule) in [
         ("queue.choke.candidate", "4", "queue.choke.candidate: no such key; did you mean \"candidates\"?"),
         ("queue.choke.candidates", "99", "queue.choke.candidates = 99: must be at least 1 and at most 64 packets"),
@@ -205,7 +205,7 @@ fn changes_in_a_file_are_checked_before_the_run_and_name_their_line() {
         ),
         (
             "key = \"run.seed\"\nvalue = 5",
-            "small.toml:33: run.seed: cannot change during a run: what can are queue.discipline, parameters of the queue, and those of udp, poisson and on_off sources",
+            "small.toml:33: run.seed: cannot change during a run: what can are queue.discipline, parameters of the queue, rates of links, and those of udp, poisson and on_off sources",
         ),
         ("key = \"queue.limit\"", "small.toml:30: changes.0.value: must be given"),
         ("value = 3", "small.toml:30: changes.0.key: must be given"),

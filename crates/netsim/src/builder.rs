@@ -1,12 +1,14 @@
 //! A network and its flows, described step by step and checked: the way to a [`Plan`] from a Rust program.
 
 use crate::network::packet::QueuedPacket;
+use crate::network::wire::WirePlan;
 use crate::plan::{FlowPlan, Hop, LinePlan, LinkPlan, Plan};
 use crate::source::SourcePlan;
 use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
 use sluicegate_aqm::{Discipline, Proportional, all, build};
 use sluicegate_base::params::{Raw, did_you_mean, unknown};
 use sluicegate_base::{Link, Params, Rate, Size, Span, Time, Value};
+use sluicegate_port::Framing;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::{self, Display};
@@ -139,12 +141,13 @@ impl NetworkBuilder {
             name: name.into(),
             rate,
             delay,
-            framing: 0,
+            framing: Framing::default(),
             discipline: "drop_tail".into(),
             queue,
             monitored: true,
             tx_ring: None,
             proportional: Proportional::default(),
+            wire: WirePlan::default(),
         });
         let at = self.plan.links.len() - 1;
         LinkBuilder { network: self, at }
@@ -285,9 +288,15 @@ impl LinkBuilder<'_> {
         self
     }
 
-    /// Bytes that it sends around each packet.
-    pub fn framing(mut self, bytes: u32) -> Self {
-        self.link().framing = bytes;
+    /// What it sends around each packet: so many bytes, or more than that.
+    pub fn framing(mut self, framing: impl Into<Framing>) -> Self {
+        self.link().framing = framing.into();
+        self
+    }
+
+    /// What its wire loses and delays, and its rates over time.
+    pub fn wire(mut self, wire: WirePlan) -> Self {
+        self.link().wire = wire;
         self
     }
 

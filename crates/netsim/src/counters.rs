@@ -226,12 +226,15 @@ pub struct PacketRow {
 pub struct LinkRow {
     pub index: u32,
     pub name: String,
+    /// The mean over the measured window.
     pub rate: Rate,
     pub discipline: Cow<'static, str>,
     pub counters: Counters,
     /// Queueing delays of packets that were sent.
     pub delays: DelayHistogram,
     pub average: SummaryStats,
+    /// Packets that its wire has lost after they were sent.
+    pub lost: u64,
 }
 
 /// A flow's part of the most recent marks and drops of a link.

@@ -114,7 +114,7 @@ impl Endpoints {
     /// Lets `observer` see what the link or line of this name sends; false when nothing has the name.
     pub fn observe(&mut self, name: &str, mut observer: Observer) -> bool {
         if let Some(link) = self.network.links.iter_mut().find(|link| link.name == name) {
-            link.monitor.observer = Some(observer);
+            link.monitor.observe(observer);
             return true;
         }
         let Some(at) = self.network.paths.named(name) else { return false };

@@ -43,6 +43,8 @@ pub enum Event {
     Source(u32),
     /// A user of a group has thought.
     User(u32),
+    /// The rate of this link changes by itself.
+    Rate(u32),
     /// The probes take a sample.
     Sample,
 }
@@ -77,7 +79,7 @@ impl Event {
     /// The order of what happens at one time: the measured window begins, then ports; then timers, which in ns-2 expire before
     /// what comes at that time, as they were set before it was sent; then deliveries, so that what a receiver answers meets the
     /// others' arrivals of that time in the order of their owners, whenever it was evaluated; then other packets, and the
-    /// sources; probes come last.
+    /// sources; then rates that change; probes come last.
     fn class(self) -> u64 {
         match self {
             Event::Window => 0,
@@ -88,7 +90,8 @@ impl Event {
             Event::Act(..) => 8,
             Event::Source(_) => 9,
             Event::User(_) => 10,
-            Event::Sample => 11,
+            Event::Rate(_) => 11,
+            Event::Sample => 12,
         }
     }
 }

@@ -8,10 +8,11 @@ pub mod link;
 pub mod log;
 pub mod packet;
 pub mod paths;
+pub mod wire;
 
 use crate::counters::{FlowTotals, PacketFate};
-use crate::engine::{Engine, PacketEvent};
-use crate::plan::{Hop, Plan};
+use crate::engine::{Engine, Event, PacketEvent};
+use crate::plan::{Hop, LinePlan, Plan};
 use crate::source::SourcePlan;
 use link::{Link, Sink};
 use log::Log;
@@ -69,13 +70,20 @@ impl Network {
     #[must_use]
     pub fn new(plan: &mut Plan) -> Network {
         let mut engine = Engine::new(plan.links.len(), bucket(plan), reach(plan));
-        let (packets, paths) = (PacketPool::with_capacity(in_flight(plan)), Paths::new(plan));
+        let shared = plan.lines.len();
+        lay_wires(plan);
+        let (packets, paths) = (PacketPool::with_capacity(in_flight(plan)), Paths::new(plan, shared));
         let links = std::mem::take(&mut plan.links).into_iter().map(|link| Link::new(link, plan.recent, plan.seed));
         let links: Vec<Link> = links.collect();
         for (at, link) in links.iter().enumerate() {
             engine.set_port(at as u32, link.port.next_deadline());
         }
         let flows = vec![FlowTotals::default(); plan.flows.len()];
+        for (at, link) in links.iter().enumerate() {
+            if let Some(next) = link.course.as_ref().and_then(|course| course.next()) {
+                engine.push(next, Event::Rate(at as u32), at as u64);
+            }
+        }
         let shared = Shared { engine, packets, flows, log: Log::new(plan.packets), window: Time::ZERO };
         Network { shared, links, paths }
     }
@@ -166,14 +174,27 @@ impl Network {
     ) -> Option<(u32, Time)> {
         let link = &mut self.links[at as usize];
         let now = self.shared.engine.now();
-        let mut sink = Sink { link: at, monitor: &mut link.monitor, shared: &mut self.shared, sent: NONE };
+        let mut sink =
+            Sink { link: at, monitor: &mut link.monitor, shared: &mut self.shared, sent: NONE, later: Span::ZERO };
         work(&mut link.port, now, &mut sink);
-        let sent = sink.sent;
+        let (sent, later) = (sink.sent, sink.later);
         if self.shared.log.is_incomplete() {
             self.shared.log.complete(&link.port);
         }
         self.shared.engine.set_port(at, link.port.next_deadline());
-        (sent != NONE).then(|| (sent, now + link.delay))
+        (sent != NONE).then(|| (sent, now + link.delay + later))
+    }
+
+    /// The rate of a link changes by itself, which its discipline does not hear: nobody tells the queue of a modem.
+    #[cold]
+    pub fn change_rate(&mut self, at: u32) {
+        let now = self.now();
+        let Some(course) = &mut self.links[at as usize].course else { return };
+        let rate = course.step(now);
+        if let Some(next) = course.next() {
+            self.shared.engine.push(next, Event::Rate(at), u64::from(at));
+        }
+        self.act(at, |port, now, sink| port.set_rate(rate, false, now, sink));
     }
 
     /// The propagation delays of the links.
@@ -202,6 +223,21 @@ fn go_on(engine: &mut Engine, place: u32, packet: &SimPacket, event: PacketEvent
     }
     engine.push_packet(time, event, place, owner(packet.connection, packet.to));
     None
+}
+
+/// What a wire may reorder goes on in the order in which it arrives: over a line that takes no time and that all paths share,
+/// which is behind those of the plan.
+fn lay_wires(plan: &mut Plan) {
+    let Plan { links, lines, flows, .. } = plan;
+    for (at, link) in links.iter().enumerate().filter(|(_, link)| link.wire.reordering) {
+        let line = Hop::Line(lines.len() as u32);
+        let (rate, delay, jitter) = (Rate(8_000_000_000_000_000), Span::ZERO, Span::ZERO);
+        lines.push(LinePlan { name: format!("{}/wire", link.name), rate, delay, jitter });
+        for path in flows.iter_mut().flat_map(|flow| [&mut flow.path, &mut flow.return_path]) {
+            let behind = |hop: &Hop| if *hop == Hop::Link(at as u32) { vec![*hop, line] } else { vec![*hop] };
+            *path = path.iter().flat_map(behind).collect();
+        }
+    }
 }
 
 /// The length of the wheel's buckets: the time in which the fastest link sends 1000 bytes.

@@ -1,9 +1,11 @@
 //! A network and its flows, ready to run.
 
 use crate::network::packet::QueuedPacket;
+use crate::network::wire::WirePlan;
 use crate::source::SourcePlan;
 use sluicegate_aqm::{Discipline, Proportional};
 use sluicegate_base::{Rate, Size, Span, Time};
+use sluicegate_port::Framing;
 use std::borrow::Cow;
 
 /// One link, in one direction.
@@ -14,8 +16,8 @@ pub struct LinkPlan {
     pub rate: Rate,
     /// Its propagation delay.
     pub delay: Span,
-    /// Bytes that it sends around each packet.
-    pub framing: u32,
+    /// What it sends around each packet.
+    pub framing: Framing,
     /// The name of its discipline.
     pub discipline: Cow<'static, str>,
     /// Its queue.
@@ -27,6 +29,8 @@ pub struct LinkPlan {
     pub tx_ring: Option<Size>,
     /// Which of its marks and drops show who sends most.
     pub proportional: Proportional,
+    /// What its wire loses and delays, and its rates over time, of which the first takes the place of `rate`.
+    pub wire: WirePlan,
 }
 
 /// A link whose buffer has no limit, in one direction: see [`delay_line`](crate::network::delay_line).

@@ -99,6 +99,7 @@ impl Sim {
             Event::Act(slot, end) => workloads.act(slot, end),
             Event::Source(flow) => workloads.source(flow),
             Event::User(user) => workloads.browse(user),
+            Event::Rate(link) => workloads.ends.network.change_rate(link),
             Event::Sample => self.sample(until),
         }
     }

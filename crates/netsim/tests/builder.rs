@@ -167,7 +167,7 @@ fn a_plan_is_what_was_said() {
     let link = network
         .link("out", RATE, DELAY)
         .queue("seven", queue)
-        .framing(38)
+        .framing(38u32)
         .tx_ring(Size::Packets(2))
         .monitored(false)
         .id();
@@ -178,7 +178,7 @@ fn a_plan_is_what_was_said() {
     let network = network.duration(Span(100)).warmup(Span(10)).seed(2).sample(Span(20)).series(true);
     let plan = network.recent(11).packets(12).positions(13).build().unwrap();
     let [link] = &plan.links[..] else { panic!("one link") };
-    assert_eq!((link.name.as_str(), link.rate, link.delay, link.framing), ("out", RATE, DELAY, 38));
+    assert_eq!((link.name.as_str(), link.rate, link.delay, link.framing), ("out", RATE, DELAY, 38.into()));
     assert_eq!((&*link.discipline, link.monitored, link.tx_ring), ("seven", false, Some(Size::Packets(2))));
     assert_eq!(
         format!("{:?}", plan.lines),

@@ -64,6 +64,7 @@
 //! |---|---|
 //! | [`port`] | [`Port`] itself: packets arrive, time passes, and each packet's fate is handed out |
 //! | [`counters`] | what a port counts |
+//! | [`framing`] | what a link sends around each packet |
 //! | [`ring`] | the transmit ring of a driver, below the discipline |
 //! | [`histogram`] | how spans are distributed, in little memory |
 #![no_std]
@@ -71,10 +72,12 @@
 extern crate alloc;
 
 pub mod counters;
+pub mod framing;
 pub mod histogram;
 pub mod port;
 pub mod ring;
 
 pub use counters::Counters;
+pub use framing::{Cells, Framing};
 pub use histogram::DelayHistogram;
 pub use port::{Outcome, Outcomes, Port, PortConfig, PortPacket};

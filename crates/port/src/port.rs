@@ -1,6 +1,7 @@
 //! The port: what arrives waits under a discipline, and a transmitter of some rate sends what the discipline gives it.
 
 use crate::counters::Counters;
+use crate::framing::Framing;
 use crate::ring::Ring;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -25,8 +26,8 @@ pub trait PortPacket: Packet {
 pub struct PortConfig {
     /// The rate of its transmitter.
     pub rate: Rate,
-    /// Bytes that it sends around each packet: their time counts, they do not.
-    pub framing: u32,
+    /// What it sends around each packet: the time of that counts, its bytes do not.
+    pub framing: Framing,
     /// How much of what the discipline has given up may wait for the transmitter, the packet in transmission not counted;
     /// where there is no ring, the discipline is asked when the transmitter falls free.
     pub tx_ring: Option<Size>,
@@ -40,7 +41,13 @@ impl PortConfig {
     /// A port of this rate without framing and ring, for packets of 1000 bytes.
     #[must_use]
     pub fn new(rate: Rate) -> PortConfig {
-        PortConfig { rate, framing: 0, tx_ring: None, packet: 1000, name: Cow::Borrowed("the discipline") }
+        PortConfig {
+            rate,
+            framing: Framing::default(),
+            tx_ring: None,
+            packet: 1000,
+            name: Cow::Borrowed("the discipline"),
+        }
     }
 }
 
@@ -109,7 +116,9 @@ pub struct Port<P, Q = Box<dyn Discipline<P>>> {
     /// How many packets the queue holds, by what it has been given and has given back.
     held: u64,
     transmitter: Transmitter,
-    framing: u32,
+    framing: Framing,
+    /// Whether the framing is more than bytes around each packet.
+    uneven: bool,
     sending: Option<P>,
     ring: Option<Box<Ring<P>>>,
     rng: Stream,
@@ -136,6 +145,7 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
             held: 0,
             transmitter: Transmitter::new(rate),
             framing,
+            uneven: framing.is_uneven(),
             sending: None,
             ring: tx_ring.map(|limit| Box::new(Ring::new(limit))),
             rng,
@@ -249,7 +259,9 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
         self.sending = self.queue.dequeue(&mut ctx.with_quenches(&mut self.quenched));
         let Some(packet) = &self.sending else { return self.rest() };
         self.held -= 1;
-        self.departs = now + self.transmitter.send(packet.bytes() + u64::from(self.framing));
+        let bytes = packet.bytes();
+        let bytes = if self.uneven { self.framing.on_wire(bytes) } else { bytes + u64::from(self.framing.bytes) };
+        self.departs = now + self.transmitter.send(bytes);
         self.counters.start(packet.arrived(), packet.marked(), now);
         out.started(packet);
     }
@@ -290,7 +302,7 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
     }
 
     fn send(&mut self, packet: P, now: Time) {
-        self.departs = now + self.transmitter.send(packet.bytes() + u64::from(self.framing));
+        self.departs = now + self.transmitter.send(self.framing.on_wire(packet.bytes()));
         self.sending = Some(packet);
     }
 
@@ -336,15 +348,16 @@ impl<P: PortPacket, Q: DerefMut<Target: Discipline<P>>> Port<P, Q> {
     }
 
     /// The rate changes. What is left of the packet in transmission goes at the new rate, to the nanosecond; at a rate of
-    /// zero it stands still. The discipline hears of it, but not of a rate of zero: what follows a rate has no value then.
-    pub fn set_rate(&mut self, rate: Rate, now: Time, out: &mut impl Outcomes<P>) {
+    /// zero it stands still. The discipline hears of it if it is `told`, but not of a rate of zero: what follows a rate has no
+    /// value then.
+    pub fn set_rate(&mut self, rate: Rate, told: bool, now: Time, out: &mut impl Outcomes<P>) {
         self.check(now);
         if self.sending.is_some() {
             self.departs = now + self.transmitter.change_rate(rate, self.departs.since(now));
         } else {
             self.transmitter.set_rate(rate);
         }
-        if rate > Rate(0) {
+        if told && rate > Rate(0) {
             let link = Link { rate, packet: self.packet };
             self.call(now, |queue, ctx| queue.link_changed(&link, ctx));
             self.changed(now, out);

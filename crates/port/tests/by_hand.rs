@@ -32,7 +32,7 @@ fn driver(config: PortConfig, limit: u64) -> Driver<Box<DropTail<Sample>>> {
 #[test]
 fn packets_leave_at_the_rate_with_framing_and_without_a_rounding_error() {
     // 1480 + 20 bytes at 7 Mbit/s take 1,714,285 5/7 ns; the bytes of the framing are not counted.
-    let mut driver = driver(PortConfig { framing: 20, ..config(7 * MBPS) }, 10);
+    let mut driver = driver(PortConfig { framing: 20.into(), ..config(7 * MBPS) }, 10);
     (0..7).for_each(|_| driver.arrive(0, 1480));
     driver.until(12_000_000);
     let expected: Vec<(u64, u64)> = (1..=7).map(|k| (k * 12_000_000 / 7, k - 1)).collect();

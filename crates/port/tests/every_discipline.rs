@@ -138,7 +138,7 @@ proptest! {
     fn packets_are_conserved(steps in steps(), tx_ring in rings(), framing in 0u32..100, seed: u64) {
         for entry in all() {
             let name = entry.table.about.name;
-            let config = PortConfig { tx_ring, framing, name: name.into(), ..PortConfig::new(Rate(1_000_000)) };
+            let config = PortConfig { tx_ring, framing: framing.into(), name: name.into(), ..PortConfig::new(Rate(1_000_000)) };
             let run = || {
                 let mut driver: Driver = Driver::new(config.clone(), queue(name, 20), seed);
                 play(&mut driver, &steps);

@@ -2,7 +2,8 @@
 
 use crate::counters::PacketFate;
 use crate::engine::Event;
-use crate::network::packet::{End, QueuedPacket, SimPacket};
+use crate::network::packet::{End, NONE, QueuedPacket, SimPacket};
+use crate::network::wire::{Course, Wire};
 use crate::network::{Observer, Shared};
 use crate::plan::LinkPlan;
 use sluicegate_aqm::{DropReason, FlowKey, Proportional, Recent};
@@ -20,6 +21,8 @@ pub struct Link {
     pub port: Port<QueuedPacket>,
     /// Its propagation delay.
     pub delay: Span,
+    /// Its rate over time, where that changes by itself.
+    pub course: Option<Box<Course>>,
     /// What is kept of it beside the port's counters.
     pub monitor: Monitor,
 }
@@ -36,8 +39,17 @@ pub struct Monitor {
     pub recent: Vec<Recent>,
     /// Of more groups than one, the flows that have sent to each.
     pub senders: Vec<Vec<bool>>,
+    /// What else there is to do with a packet that has been sent: few links have anything.
+    extras: Option<Box<Extras>>,
+}
+
+/// What few links have.
+#[derive(Default)]
+struct Extras {
     /// Who looks at what it sends.
-    pub observer: Option<Observer>,
+    observer: Option<Observer>,
+    /// What its wire does to packets.
+    wire: Option<Wire>,
 }
 
 impl Link {
@@ -45,24 +57,29 @@ impl Link {
     #[must_use]
     pub fn new(plan: LinkPlan, recent: u64, seed: u64) -> Link {
         let rng = Stream::new(seed, &format!("link/{}/discipline", plan.name));
+        let wire = Wire::new(&plan.wire, &plan.name, seed);
+        let course = plan.wire.rates.map(|rates| Box::new(Course::new(rates)));
+        let rate = course.as_ref().map_or(plan.rate, |course| course.rate());
         let config = PortConfig {
             framing: plan.framing,
             tx_ring: plan.tx_ring,
             name: plan.discipline.clone(),
-            ..PortConfig::new(plan.rate)
+            ..PortConfig::new(rate)
         };
+        let extras = wire.map(|wire| Box::new(Extras { observer: None, wire: Some(wire) }));
         Link {
             name: plan.name,
             discipline: plan.discipline,
             port: Port::new(config, plan.queue, rng),
             delay: plan.delay,
+            course,
             monitor: Monitor {
                 monitored: plan.monitored,
                 delays: DelayHistogram::default(),
                 recent: vec![Recent::new(recent as usize); plan.proportional.groups()],
                 senders: vec![Vec::new(); plan.proportional.groups()],
                 proportional: plan.proportional,
-                observer: None,
+                extras,
             },
         }
     }
@@ -71,6 +88,12 @@ impl Link {
     pub fn begin_window(&mut self, now: Time) {
         self.port.counters.begin_window(now);
         self.monitor.delays = DelayHistogram::default();
+        if let Some(wire) = self.monitor.wire() {
+            wire.lost = 0;
+        }
+        if let Some(course) = &mut self.course {
+            course.begin_window(now);
+        }
         self.monitor.recent.iter_mut().for_each(Recent::clear);
         self.monitor.senders.iter_mut().for_each(Vec::clear);
     }
@@ -93,6 +116,21 @@ impl Link {
 }
 
 impl Monitor {
+    /// Lets `observer` see what is sent.
+    pub fn observe(&mut self, observer: Observer) {
+        self.extras.get_or_insert_default().observer = Some(observer);
+    }
+
+    /// Packets that the wire has lost since the measured window began.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.extras.as_ref().and_then(|extras| extras.wire.as_ref()).map_or(0, |wire| wire.lost)
+    }
+
+    fn wire(&mut self) -> Option<&mut Wire> {
+        self.extras.as_mut()?.wire.as_mut()
+    }
+
     /// A packet has been marked, or dropped for this reason: whether its flow shows who sends most is the discipline's to say.
     fn remember(&mut self, packet: &QueuedPacket, reason: Option<DropReason>) {
         if self.monitored && packet.to == End::Receiver && self.proportional.shows(packet, reason) {
@@ -118,6 +156,8 @@ pub struct Sink<'a> {
     pub shared: &'a mut Shared,
     /// The packet that has been sent; `u32::MAX` for none.
     pub sent: u32,
+    /// When it arrives beyond the propagation delay.
+    pub later: Span,
 }
 
 impl Outcomes<QueuedPacket> for Sink<'_> {
@@ -125,8 +165,9 @@ impl Outcomes<QueuedPacket> for Sink<'_> {
     fn sent(&mut self, packet: QueuedPacket) {
         self.shared.packets.leaves_queue(&packet);
         self.sent = packet.place;
-        if self.monitor.observer.is_some() || self.shared.log.is_open() {
+        if self.monitor.extras.is_some() || self.shared.log.is_open() {
             self.show(packet.place);
+            self.cross_wire(packet.place);
         }
     }
 
@@ -187,11 +228,29 @@ impl Sink<'_> {
     fn show(&mut self, place: u32) {
         let Shared { engine, packets, log, .. } = &mut *self.shared;
         let packet = packets.get(place);
-        if let Some(observer) = &mut self.monitor.observer {
+        if let Some(observer) = self.monitor.extras.as_mut().and_then(|extras| extras.observer.as_mut()) {
             observer(engine.now(), packet);
         }
         if self.monitor.monitored {
             log.note(self.link, engine.now(), packet, PacketFate::Departure, 0);
         }
+    }
+
+    /// A packet that has been sent is lost, or delayed.
+    #[cold]
+    fn cross_wire(&mut self, place: u32) {
+        let Some(wire) = self.monitor.wire() else { return };
+        let Shared { engine, packets, flows, .. } = &mut *self.shared;
+        let now = engine.now();
+        if let Some(arrival) = wire.pass(now) {
+            self.later = arrival.since(now);
+            return;
+        }
+        let packet = packets.get(place);
+        if packet.to == End::Receiver {
+            flows[packet.flow as usize].drops_elsewhere += 1;
+        }
+        packets.release(place);
+        self.sent = NONE;
     }
 }

@@ -36,9 +36,10 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// No paths, and the lines that those of this plan will share.
-    pub fn new(plan: &Plan) -> Paths {
+    /// No paths, and the lines that those of this plan will share; those from number `shared` on always are.
+    pub fn new(plan: &Plan, shared: usize) -> Paths {
         let mut uses = vec![0u32; plan.lines.len()];
+        uses[shared..].fill(2);
         for flow in &plan.flows {
             // The connections of a group share every line of its path.
             let users = if flow.source.way().is_some() { 2 } else { 1 };

@@ -47,11 +47,12 @@ impl Probes {
             links.push(LinkRow {
                 index: at as u32,
                 name: link.name.clone(),
-                rate: link.port.rate(),
+                rate: link.course.as_ref().map_or(link.port.rate(), |course| course.mean(now)),
                 discipline: link.discipline.clone(),
                 counters,
                 delays: link.monitor.delays.clone(),
                 average: self.averages[at],
+                lost: link.monitor.lost(),
             });
         }
         let monitored = |hop: &Hop| match *hop {

@@ -5,7 +5,9 @@
 
 use super::Sim;
 use crate::network::packet::QueuedPacket;
+use crate::network::wire::Course;
 use sluicegate_aqm::{Discipline, Proportional};
+use sluicegate_base::Rate;
 use sluicegate_base::params::{FIXED, Raw, did_you_mean};
 use std::borrow::Cow;
 
@@ -18,6 +20,20 @@ impl Sim {
         let mut done = Ok(());
         self.workloads.ends.network.act(at, |port, now, sink| done = port.set(name, value, now, sink));
         done
+    }
+
+    /// Gives the link of this name another rate, of which its discipline is told. A link whose rate changes by itself keeps
+    /// doing so.
+    pub fn set_rate(&mut self, link: &str, rate: Rate) -> Result<(), String> {
+        let at = self.link_named(link)?;
+        self.end_present();
+        let network = &mut self.workloads.ends.network;
+        let now = network.now();
+        let link = &mut network.links[at as usize];
+        let old = link.port.rate();
+        link.course.get_or_insert_with(|| Box::new(Course::lasting(old, network.shared.window))).set(rate, now);
+        network.act(at, |port, now, sink| port.set_rate(rate, true, now, sink));
+        Ok(())
     }
 
     /// Puts another discipline in place of that at the link of this name; `discipline` and `proportional` are what a

@@ -124,7 +124,7 @@ impl<Q: DerefMut<Target: Discipline<Sample>>> Driver<Q> {
     }
 
     pub fn set_rate(&mut self, rate: Rate) {
-        self.call(|port, now, mut out| port.set_rate(rate, now, &mut out));
+        self.call(|port, now, mut out| port.set_rate(rate, true, now, &mut out));
     }
 
     /// When each packet was sent.

@@ -1,0 +1,276 @@
+//! What a link of a scenario is like: its framing, what its wire loses and delays, and files of its rate over time.
+
+use crate::document::ScenarioError;
+use crate::population;
+use crate::section::{Section, fields, json};
+use crate::vectors::text_of;
+use serde_json::{Map, Value as Json};
+use sluicegate_base::params::did_you_mean;
+use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Time, Value, choices, params, quantity};
+use sluicegate_netsim::{Loss, Rates, WirePlan};
+use sluicegate_port::{Cells, Framing};
+use std::sync::Arc;
+
+choices! {
+    /// How a link cuts frames into cells.
+    pub enum CellsName {
+        /// It does not.
+        None = "none",
+        /// ATM: 48 bytes in cells of 53, the last one filled up.
+        Atm = "atm",
+        /// PTM of VDSL2: a byte for each 64.
+        Ptm = "ptm",
+    }
+}
+
+params! {
+    /// What a link is like beside rate and delay, in one direction.
+    pub struct WireParams {
+        /// What it sends around each packet: bytes, as "38 B", or a name: ethernet (38 B, frames of 84 B at the least), pppoe
+        /// (46 B, 84 B), docsis (18 B, 64 B), ptm (PPPoE on VDSL2: 30 B, in PTM), atm (PPPoE on ADSL: 40 B, in ATM cells). Its
+        /// time counts, its bytes do not.
+        framing: String = default("0 B".to_owned()), source("IEEE 802.3; tc-cake(8)");
+        /// The least frame, framing included.
+        frame_min: Option<Size> = optional("as the name of framing says, else none"), unit("B"),
+            range(Range::from(0.0).to(1000.0)), source("IEEE 802.3: 84 B with gap and preamble; tc-cake(8), mpu");
+        /// The cells that carry frames.
+        cells: Option<CellsName> = optional("as the name of framing says, else none"),
+            source("ITU-T I.361; IEEE 802.3, 64B/65B; tc-cake(8)");
+        /// The probability that a packet is lost on the wire, after it was sent; with burst_loss, outside bursts.
+        loss: f64 = default(0.0), unit("1"), range(Range::from(0.0).to(1.0)), source("Gilbert 1960: 1 - k");
+        /// The probability that a packet is lost in a burst of errors.
+        burst_loss: f64 = default(0.0), unit("1"), range(Range::from(0.0).to(1.0)), source("Elliott 1963: 1 - h");
+        /// The probability, after each packet outside a burst, that one begins.
+        burst_start: f64 = default(0.0), unit("1"), range(Range::from(0.0).to(1.0)), source("Gilbert 1960: P");
+        /// The probability, after each packet of a burst, that it ends.
+        burst_end: f64 = default(1.0), unit("1"), range(Range::from(0.0).to(1.0)), source("Gilbert 1960: p");
+        /// The most that a packet is delayed beyond the propagation delay: uniform between zero and this.
+        jitter: Span = default(Span::ZERO), range(Range::from(0.0).to(60.0)), source("Sluicegate");
+        /// Whether jitter lets packets overtake each other.
+        reordering: bool = default(false), source("Linux, netem");
+        /// A file of its rate over time, beside the scenario: a trace of Mahimahi, or CSV of time and rate. The discipline does
+        /// not hear of these changes.
+        trace: Option<String> = optional("the rate lasts"), source("Netravali et al. 2015 (Mahimahi)");
+        /// After which the trace begins anew.
+        trace_period: Option<Span> = optional("a trace of Mahimahi: its last time; CSV: its last rate lasts"),
+            range(Range::POSITIVE), source("Mahimahi");
+    }
+    rules {
+        "frame_min is in bytes" [frame_min] |p| !matches!(p.frame_min, Some(Size::Packets(_)));
+        "reordering needs jitter" [reordering, jitter] |p| !p.reordering || p.jitter > Span::ZERO;
+        "burst_loss needs burst_start" [burst_loss, burst_start] |p| p.burst_loss == 0.0 || p.burst_start > 0.0;
+        "trace_period needs trace" [trace_period, trace] |p| p.trace_period.is_none() || p.trace.is_some();
+    }
+}
+
+/// What every link can say of itself, as a declared thing.
+pub struct WireOf;
+
+impl Declared for WireOf {
+    type Params = WireParams;
+    const ABOUT: About = About {
+        name: "wire",
+        class: "Wire",
+        title: "What a link is like",
+        source: "Sluicegate",
+        tc: "",
+        module: "//! What a link is like.",
+    };
+}
+
+/// Framings with a name: bytes around a packet, the least frame, cells.
+const FRAMINGS: [(&str, u32, u32, CellsName); 5] = [
+    ("ethernet", 38, 84, CellsName::None),
+    ("pppoe", 46, 84, CellsName::None),
+    ("docsis", 18, 64, CellsName::None),
+    ("ptm", 30, 0, CellsName::Ptm),
+    ("atm", 40, 0, CellsName::Atm),
+];
+
+/// What a link of a scenario is like.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkWire {
+    pub framing: Framing,
+    pub wire: WirePlan,
+    /// The mean rate of its trace.
+    pub mean: Option<Rate>,
+}
+
+/// Reads what a link is like. Names of framings are written out in `map`.
+pub(crate) fn read(section: &Section<'_>, rate: Rate, map: &mut Map<String, Json>) -> Result<LinkWire, ScenarioError> {
+    let params = fields::<WireOf>(section, rate, map)?;
+    let (bytes, least, cells) = framing(section, &params)?;
+    let shown = |bytes: u32| json(&Value::Size(Size::Bytes(bytes.into())));
+    map.insert("framing".to_owned(), shown(bytes));
+    map.insert("frame_min".to_owned(), shown(least));
+    map.insert("cells".to_owned(), cells.word().into());
+    let cells = match cells {
+        CellsName::None => Cells::None,
+        CellsName::Atm => Cells::Atm,
+        CellsName::Ptm => Cells::Ptm,
+    };
+    let loses = params.loss > 0.0 || params.burst_loss > 0.0;
+    let loss = loses.then_some(Loss {
+        good: params.loss,
+        bad: params.burst_loss,
+        to_bad: params.burst_start,
+        to_good: params.burst_end,
+    });
+    let rates = params.trace.as_ref().map(|file| trace(section, "trace", file, params.trace_period)).transpose()?;
+    let mean = rates.as_ref().map(mean);
+    let wire = WirePlan { loss, jitter: params.jitter, reordering: params.reordering, rates };
+    Ok(LinkWire { framing: Framing { bytes, least, cells }, wire, mean })
+}
+
+/// What `framing` says, with what a name brings unless it is given.
+fn framing(section: &Section<'_>, params: &WireParams) -> Result<(u32, u32, CellsName), ScenarioError> {
+    let (bytes, least, cells) = match FRAMINGS.iter().find(|(name, ..)| *name == params.framing) {
+        Some((_, bytes, least, cells)) => (*bytes, *least, *cells),
+        None => {
+            let names: Vec<&str> = FRAMINGS.iter().map(|(name, ..)| *name).collect();
+            let rule = || {
+                let near = did_you_mean(&params.framing, &names);
+                format!("must be bytes up to 1000, such as \"38 B\", or one of {}{near}", names.join(", "))
+            };
+            let read = quantity::size(&params.framing).ok().filter(|size| matches!(size, Size::Bytes(0..=1000)));
+            let bytes = read.ok_or_else(|| section.error("framing", &rule()))?.amount() as u32;
+            (bytes, 0, CellsName::None)
+        }
+    };
+    let least = params.frame_min.map_or(least, |size| size.amount() as u32);
+    Ok((bytes, least, params.cells.unwrap_or(cells)))
+}
+
+/// The rates of a file beside the scenario.
+pub(crate) fn trace(
+    section: &Section<'_>,
+    key: &str,
+    file: &str,
+    period: Option<Span>,
+) -> Result<Rates, ScenarioError> {
+    let whole = |rates: Rates| match mean(&rates) {
+        Rate(0) => Err((0, "its rate is zero throughout".to_owned())),
+        _ => Ok(rates),
+    };
+    if let Some((_, text)) = TRACES.iter().find(|(name, _)| *name == file) {
+        let read = parse(text, period).and_then(whole);
+        return read.map_err(|(line, rule)| ScenarioError(format!("{file}:{line}: {rule}")));
+    }
+    let name = population::beside(&section.document.name, file);
+    let known: Vec<&str> = TRACES.iter().map(|(name, _)| *name).collect();
+    let told = |rule| section.error(key, &format!("{file:?}: {rule}; traces that come with it: {}", known.join(", ")));
+    let text = text_of(&name).map_err(told)?;
+    parse(&text, period).and_then(whole).map_err(|(line, rule)| {
+        let place = if line == 0 { name.clone() } else { format!("{name}:{line}") };
+        ScenarioError(format!("{place}: {rule}"))
+    })
+}
+
+/// The traces that come with the package, by name; `tools/traces.py` makes them.
+const TRACES: [(&str, &str); 2] =
+    [("lte", include_str!("../traces/lte.csv")), ("wifi", include_str!("../traces/wifi.csv"))];
+
+/// Bytes of IP that an opportunity of Mahimahi's delivers.
+const OPPORTUNITY: u64 = 1500;
+/// The longest trace, in steps.
+const MOST: usize = 20_000_000;
+
+/// The rates that a text describes; an error names the line, 0 for the whole.
+fn parse(text: &str, period: Option<Span>) -> Result<Rates, (usize, String)> {
+    let lines = || text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
+    let first = lines().find(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let Some((_, line)) = first else { return Err((0, "it is empty".to_owned())) };
+    let lines = lines().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    if line.contains(',') { csv(lines, period) } else { mahimahi(lines, period) }
+}
+
+/// A trace of Mahimahi: each line the millisecond of an opportunity to deliver a packet.
+fn mahimahi<'a>(lines: impl Iterator<Item = (usize, &'a str)>, period: Option<Span>) -> Result<Rates, (usize, String)> {
+    let mut times: Vec<u64> = Vec::new();
+    for (at, line) in lines {
+        let time =
+            line.parse::<u32>().map_err(|_| (at, format!("{line:?}: must be a whole number of milliseconds")))?;
+        let time = u64::from(time);
+        if times.last().is_some_and(|last| *last > time) {
+            return Err((at, format!("{time}: must not be before the time above it")));
+        }
+        times.push(time);
+    }
+    let last = *times.last().expect("a line");
+    let whole = period.map_or(last, |period| period.0.div_ceil(1_000_000));
+    if whole == 0 {
+        return Err((0, "its last time must be above 0".to_owned()));
+    }
+    if whole > MOST as u64 {
+        return Err((0, "it is longer than five hours and a half".to_owned()));
+    }
+    // The millisecond that ends with the opportunity; one at time 0 is that of the end, from the second round on.
+    let mut counts = vec![0u64; whole as usize];
+    for time in times {
+        let bin = if time == 0 { whole - 1 } else { time - 1 };
+        if let Some(count) = counts.get_mut(bin as usize) {
+            *count += 1;
+        }
+    }
+    let step = |(at, count): (usize, &u64)| (Time(at as u64 * 1_000_000), Rate(count * OPPORTUNITY * 8000));
+    let period = period.unwrap_or(Span(whole * 1_000_000));
+    Ok(Rates { steps: merged(counts.iter().enumerate().map(step)), period: Some(period) })
+}
+
+/// CSV of time and rate, each with a unit, or seconds and bits per second; a header is skipped.
+fn csv<'a>(lines: impl Iterator<Item = (usize, &'a str)>, period: Option<Span>) -> Result<Rates, (usize, String)> {
+    let mut steps: Vec<(Time, Rate)> = Vec::new();
+    for (count, (at, line)) in lines.enumerate() {
+        let cells: Vec<&str> = line.split(',').map(|cell| cell.trim().trim_matches('"')).collect();
+        let [time, rate] = cells[..] else { return Err((at, format!("{line:?}: must be a time and a rate"))) };
+        if count == 0 && !time.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+            continue;
+        }
+        let time = plain(time, |x| Some(Span::from_secs_f64(x))).or_else(|| quantity::span(time).ok());
+        let time =
+            time.ok_or_else(|| (at, format!("{line:?}: must begin with a time in seconds, or with its unit")))?;
+        let rate = plain(rate, |x| (x <= 1e18).then_some(Rate(x as u64))).or_else(|| quantity::rate(rate).ok());
+        let rate =
+            rate.ok_or_else(|| (at, format!("{line:?}: must end with a rate in bits per second, or with its unit")))?;
+        match steps.last() {
+            None if time > Span::ZERO => return Err((at, "the first time must be 0".to_owned())),
+            Some((last, _)) if *last >= Time(time.0) => {
+                return Err((at, format!("{time}: must be after the time above it")));
+            }
+            _ => steps.push((Time(time.0), rate)),
+        }
+        if steps.len() > MOST {
+            return Err((at, format!("more than {MOST} lines")));
+        }
+    }
+    if steps.is_empty() {
+        return Err((0, "it has no rates".to_owned()));
+    }
+    steps.retain(|(time, _)| period.is_none_or(|period| time.0 < period.0));
+    Ok(Rates { steps: merged(steps.into_iter()), period })
+}
+
+/// A number without a unit.
+fn plain<T>(text: &str, make: impl FnOnce(f64) -> Option<T>) -> Option<T> {
+    text.parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0).and_then(make)
+}
+
+/// Steps without those at which nothing changes.
+fn merged(steps: impl Iterator<Item = (Time, Rate)>) -> Arc<[(Time, Rate)]> {
+    let mut kept: Vec<(Time, Rate)> = Vec::new();
+    for (time, rate) in steps {
+        if kept.last().is_none_or(|(_, last)| *last != rate) {
+            kept.push((time, rate));
+        }
+    }
+    kept.into()
+}
+
+/// The mean rate: over a period, or of the steps that end, or the only one.
+pub(crate) fn mean(rates: &Rates) -> Rate {
+    let end = rates.period.map_or(rates.steps[rates.steps.len() - 1].0.0, |period| period.0);
+    let ends = rates.steps.iter().skip(1).map(|(time, _)| time.0).chain([end]);
+    let carried: u128 =
+        rates.steps.iter().zip(ends).map(|((time, rate), end)| u128::from(end - time.0) * u128::from(rate.0)).sum();
+    carried.checked_div(u128::from(end)).map_or(rates.steps[0].1, |mean| Rate(mean as u64))
+}

@@ -1,0 +1,176 @@
+//! Links as they are: rates over time, losses and delays on the wire, framing, two directions that differ.
+
+use sluicegate_lab::{Scenario, ScenarioError};
+use sluicegate_netsim::{Outcome, Sim};
+use std::fs;
+use std::path::PathBuf;
+
+const UDP: &str = r#"
+[network]
+rate = "10 Mbit/s"
+delay = "10 ms"
+
+[[flows]]
+kind = "udp"
+rate = "20 Mbit/s"
+packet_size = "1500 B"
+spread = "0 s"
+
+[run]
+duration = "10 s"
+"#;
+
+fn read(text: &str, name: &str, sets: &[(&str, &str)]) -> Result<Scenario, ScenarioError> {
+    let sets: Vec<(String, String)> = sets.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    Scenario::read(text, name, &sets)
+}
+
+fn outcome(text: &str, name: &str, sets: &[(&str, &str)]) -> Outcome {
+    let scenario = read(text, name, sets).unwrap();
+    let plan = scenario.plan().unwrap();
+    let mut run = sluicegate_lab::Simulation::new(scenario, plan);
+    let mut nothing = |_: &sluicegate_lab::Foreign, _: &str, _| -> Result<_, ScenarioError> { unreachable!() };
+    while run.advance(sluicegate_base::Time::NEVER, 1 << 20, &mut nothing).unwrap() {}
+    run.sim().snapshot()
+}
+
+fn run(sets: &[(&str, &str)]) -> Outcome {
+    outcome(UDP, "links.toml", sets)
+}
+
+/// A file of the test's own, and the name of a scenario beside it.
+fn beside(file: &str, text: &str) -> String {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("links-{}-{file}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join(file), text).unwrap();
+    folder.join("scenario.toml").to_string_lossy().into_owned()
+}
+
+fn mbps(outcome: &Outcome) -> f64 {
+    outcome.flows[0].totals.delivered[1] as f64 * 8.0 / outcome.window.as_secs() / 1e6
+}
+
+#[test]
+fn a_trace_of_mahimahi_delivers_a_packet_for_each_line() {
+    // 3 packets in 10 ms: 3.6 Mbit/s, again and again.
+    let name = beside("cell.trace", "2\n2\n10\n");
+    let sets = [("network.trace", "cell.trace")];
+    let outcome = outcome(UDP, &name, &sets);
+    assert!((mbps(&outcome) - 3.6).abs() < 0.02, "{}", mbps(&outcome));
+    assert!((outcome.links[0].rate.0 as f64 - 3.6e6).abs() < 1e4, "{:?}", outcome.links[0].rate);
+    let resolved = read(&UDP.replace("rate = \"10 Mbit/s\"\n", ""), &name, &sets).unwrap().resolved;
+    assert_eq!(resolved["network"]["rate"], "3600 kbit/s");
+    assert_eq!(resolved["network"]["access_rate"], "240 Mbit/s", "ten times the fastest millisecond");
+}
+
+#[test]
+fn csv_gives_times_and_rates_and_the_last_one_lasts() {
+    let name = beside("rate.csv", "time_s,rate_bps\n0,8e6\n2.5,2 Mbit/s\n\"5 s\",4000000\n");
+    let sets = [("network.trace", "rate.csv")];
+    let all = outcome(UDP, &name, &sets);
+    // 2.5 s at 8, 2.5 at 2, 5 at 4 Mbit/s.
+    assert!((mbps(&all) - 4.5).abs() < 0.03, "{}", mbps(&all));
+    assert_eq!(all.links[0].rate.0, 4_500_000);
+    let again = outcome(UDP, &name, &[sets[0], ("network.trace_period", "5 s")]);
+    assert!((mbps(&again) - 5.0).abs() < 0.03, "{}", mbps(&again));
+}
+
+#[test]
+fn what_is_wrong_with_a_trace_is_told_with_its_line() {
+    for (text, told) in [
+        ("", ": it is empty"),
+        ("1\n2\nx\n", ":3: \"x\": must be a whole number of milliseconds"),
+        ("5\n3\n", ":2: 3: must not be before the time above it"),
+        ("0\n", ": its last time must be above 0"),
+        ("0,1e6\n0,2e6\n", ":2: 0 s: must be after the time above it"),
+        ("1,1e6\n", ":1: the first time must be 0"),
+        ("0,fast\n", ":1: \"0,fast\": must end with a rate"),
+        ("0,0\n", ": its rate is zero throughout"),
+        ("time,rate\n", ": it has no rates"),
+        ("0,1,2\n", ":1: \"0,1,2\": must be a time and a rate"),
+    ] {
+        let name = beside("wrong.csv", text);
+        let error = read(UDP, &name, &[("network.trace", "wrong.csv")]).err().unwrap().0;
+        assert!(error.contains(told), "{text:?}: {error}");
+    }
+    let error = read(UDP, "x.toml", &[("network.trace", "none.csv")]).err().unwrap().0;
+    assert!(error.contains("network.trace: \"none.csv\": cannot be read"), "{error}");
+    assert!(error.contains("lte, wifi"), "{error}");
+    assert!(read(UDP, "x.toml", &[("network.trace", "lte")]).is_ok());
+    let error = read(&UDP.replace("rate = \"10 Mbit/s\"\n", ""), "x.toml", &[]).err().unwrap().0;
+    assert!(error.contains("network.rate: must be given"), "{error}");
+}
+
+#[test]
+fn a_change_of_the_rate_comes_at_its_time() {
+    let changes = "\n[[changes]]\ntime = \"4 s\"\nkey = \"network.rate\"\nvalue = \"5 Mbit/s\"\n";
+    let outcome = outcome(&format!("{UDP}{changes}"), "changes.toml", &[]);
+    assert!((mbps(&outcome) - 7.0).abs() < 0.04, "{}", mbps(&outcome));
+    assert_eq!(outcome.links[0].rate.0, 7_000_000, "the mean");
+    let traced = read(&format!("{UDP}{changes}"), "changes.toml", &[("network.trace", "lte")]).err().unwrap().0;
+    assert!(traced.contains("the trace of \"bottleneck\" says it"), "{traced}");
+}
+
+#[test]
+fn wires_lose_and_delay_what_was_sent() {
+    let outcome = run(&[("network.loss", "0.1")]);
+    let (row, link) = (&outcome.flows[0], &outcome.links[0]);
+    let share = link.lost as f64 / link.counters.departures as f64;
+    assert!((share - 0.1).abs() < 0.015, "{share}");
+    assert_eq!(row.totals.drops_elsewhere, link.lost);
+    let bursts = run(&[("network.burst_loss", "1"), ("network.burst_start", "0.01"), ("network.burst_end", "0.2")]);
+    let share = bursts.links[0].lost as f64 / bursts.links[0].counters.departures as f64;
+    assert!((share - 0.01 / 0.21).abs() < 0.02, "{share}");
+    let delays = |jitter: &str| run(&[("network.jitter", jitter)]).flows[0].totals.delays.quantile(0.5);
+    assert!(delays("40 ms") > delays("0 s") + 15e6, "40 ms of jitter, in order, add more than half of it");
+}
+
+/// Packets that overtake each other are seen by TCP as duplicates: a transfer suffers where jitter may reorder.
+#[test]
+fn reordering_reaches_the_hosts() {
+    let text = UDP.replace("kind = \"udp\"\nrate = \"20 Mbit/s\"\npacket_size = \"1500 B\"", "kind = \"tcp\"");
+    let retransmissions = |sets: &[(&str, &str)]| outcome(&text, "tcp.toml", sets).flows[0].fast_retransmits;
+    let limit = ("queue.limit", "1000");
+    let window = ("flows.0.window", "20"); // the queue never overflows
+    assert_eq!(retransmissions(&[limit, window]), 0);
+    assert_eq!(retransmissions(&[limit, window, ("network.jitter", "8 ms")]), 0, "in order");
+    let (jitter, reordering) = (("network.jitter", "8 ms"), ("network.reordering", "true"));
+    assert!(retransmissions(&[limit, window, jitter, reordering]) > 5);
+    // The same where nothing follows the link.
+    let links = text.replace("rate = \"10 Mbit/s\"\ndelay = \"10 ms\"\n", "links = [{ name = \"a\", from = \"x\", to = \"y\", rate = \"10 Mbit/s\", delay = \"10 ms\", jitter = \"8 ms\", reordering = true }]\n");
+    let path = ("flows.0.path", "[\"a\"]");
+    let outcome = outcome(&links, "links.toml", &[limit, window, path]);
+    assert!(outcome.flows[0].fast_retransmits > 5);
+}
+
+#[test]
+fn framings_have_names() {
+    let resolved = |framing: &str| {
+        let network = &read(UDP, "x.toml", &[("network.framing", framing)]).unwrap().resolved["network"];
+        ["framing", "frame_min", "cells"].map(|key| network[key].as_str().unwrap().to_owned())
+    };
+    assert_eq!(resolved("ethernet"), ["38 B", "84 B", "none"]);
+    assert_eq!(resolved("atm"), ["40 B", "0 B", "atm"]);
+    assert_eq!(resolved("38 B"), ["38 B", "0 B", "none"]);
+    // A packet of 1500 bytes takes 33 cells of 53 on ATM, and 1538 bytes on Ethernet.
+    for (framing, bytes) in
+        [("ethernet", 1538.0), ("pppoe", 1546.0), ("docsis", 1518.0), ("ptm", 1554.0), ("atm", 1749.0)]
+    {
+        let got = mbps(&run(&[("network.framing", framing)]));
+        assert!((got - 10.0 * 1500.0 / bytes).abs() < 0.03, "{framing}: {got}");
+    }
+    let error = read(UDP, "x.toml", &[("network.framing", "pppoa")]).err().unwrap().0;
+    assert!(error.contains("must be bytes up to 1000") && error.contains("pppoe"), "{error}");
+}
+
+#[test]
+fn the_two_directions_of_a_dumbbell_may_differ() {
+    let text = UDP.replace("spread", "direction = \"reverse\"\nspread");
+    let slow = [("network.reverse_rate", "2 Mbit/s"), ("network.reverse_delay", "40 ms")];
+    let outcome = outcome(&text, "two.toml", &slow);
+    assert!((mbps(&outcome) - 2.0).abs() < 0.02, "{}", mbps(&outcome));
+    assert_eq!([outcome.links[0].rate.0, outcome.links[1].rate.0], [10_000_000, 2_000_000]);
+    assert_eq!(outcome.flows[0].base_rtt.unwrap().0, 2 * 40_000_000, "UDP hears nothing: twice there");
+    let error = read(UDP, "one.toml", &slow).err().unwrap().0;
+    assert!(error.contains("reverse_rate: no flow goes in reverse"), "{error}");
+}
