@@ -114,6 +114,7 @@ pub fn declarations() -> Json {
         .collect();
     let empty = Outcome {
         window: Span::from_secs(1),
+        whole: Span::from_secs(1),
         flows: Vec::new(),
         links: Vec::new(),
         queue: Vec::new(),

@@ -10,6 +10,7 @@ use serde_json::{Value as Json, json};
 use sluicegate_aqm::DropReason;
 use sluicegate_netsim::counters::{FlowRow, LinkRow, RecentShare};
 use sluicegate_netsim::{End, Outcome};
+use sluicegate_tcp::send::Congestion;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -182,6 +183,7 @@ fn flows(named: Named<'_>) -> ResultTable {
     let rows = || outcome.flows.iter();
     let window = outcome.window.as_secs();
     let bps = |bytes: u64| bytes as f64 * 8.0 / window;
+    let whole_bps = |bytes: u64| bytes as f64 * 8.0 / outcome.whole.as_secs();
     let drops: Vec<[u64; DropReason::COUNT]> = rows().map(|row| row.totals.drops).collect();
     let all_drops = |row: &FlowRow| row.totals.drops.iter().sum::<u64>();
     let delay = |quantile: f64| rows().map(move |row| row.totals.delays.quantile(quantile));
@@ -223,6 +225,37 @@ fn flows(named: Named<'_>) -> ResultTable {
             "bit/s",
             "IP bits delivered to the receiver in the measured window, per second of it",
             rows().map(|row| bps(row.totals.delivered[1])),
+        ),
+        f64s(
+            "goodput_bps",
+            "bit/s",
+            "bits of data that its receiver handed to the application in the measured window, per second of it: in order, \
+             without headers and repetitions; of a source without connections its packets without 28 bytes of headers; \
+             missing where connections come and go",
+            rows().map(|row| row.received.map_or(f64::NAN, |bytes| bps(bytes - row.past.received))),
+        ),
+        f64s(
+            "whole_throughput_bps",
+            "bit/s",
+            "IP bits delivered in the whole run, per second of it",
+            rows().map(|row| whole_bps(row.totals.delivered[1] + row.past.delivered[1])),
+        ),
+        f64s(
+            "whole_goodput_bps",
+            "bit/s",
+            "goodput of the whole run, per second of it",
+            rows().map(|row| row.received.map_or(f64::NAN, whole_bps)),
+        ),
+        f64s(
+            "whole_loss_ratio",
+            "1",
+            "of its packets that reached a queue under study in the whole run, the part that was dropped there",
+            rows().map(|row| {
+                ratio(
+                    all_drops(row) + row.totals.earlier[0] + row.past.arrivals[1],
+                    row.totals.arrivals + row.past.arrivals[0],
+                )
+            }),
         ),
         u64s("sent_packets", "packets", "packets sent by the source", rows().map(|row| row.totals.sent[0])),
         u64s(
@@ -415,6 +448,7 @@ fn links(outcome: &Outcome) -> ResultTable {
 fn flow_series(named: Named<'_>) -> ResultTable {
     let outcome = named.outcome;
     let rows = || outcome.flow_series.iter();
+    let congestion = |value: fn(Congestion) -> f64| rows().map(move |row| row.congestion.map_or(f64::NAN, value));
     let columns = vec![
         f64s("time_s", "s", "time of the sample", rows().map(|row| row.time.as_secs())),
         u64s("flow", "", "number of the flow, from 1", rows().map(|row| u64::from(row.flow) + 1)),
@@ -429,7 +463,25 @@ fn flow_series(named: Named<'_>) -> ResultTable {
             "cwnd_segments",
             "segments",
             "congestion window; missing for a source without",
-            rows().map(|row| row.cwnd),
+            congestion(|state| state.cwnd),
+        ),
+        f64s(
+            "ssthresh_segments",
+            "segments",
+            "slow-start threshold; missing for a source without",
+            congestion(|state| state.ssthresh),
+        ),
+        f64s(
+            "srtt_ns",
+            "ns",
+            "smoothed round-trip time of its sender; missing before the first measurement, and for a source without",
+            congestion(|state| if state.srtt.0 == 0 { f64::NAN } else { state.srtt.0 as f64 }),
+        ),
+        f64s(
+            "in_flight_bytes",
+            "bytes",
+            "bytes of data sent and not acknowledged; missing for a source without",
+            congestion(|state| state.in_flight as f64),
         ),
         u64s(
             "arrivals_packets",

@@ -176,7 +176,7 @@ fn what_is_refused_says_why_and_changes_nothing() {
         ),
         ("flows.0.window", "3", &format!("flows.0.window: cannot change during a run: {can}")),
         ("flows.2.rate", "3", "flows.2.rate: flows needs a number from 0 to 1"),
-        ("network.rate", "2 Mbit/s", &format!("network.rate: cannot change during a run: {can}")),
+        ("network.delay", "2 ms", &format!("network.delay: cannot change during a run: {can}")),
         ("flow.1.rate", "2 Mbit/s", "flow: no such key; did you mean \"flows\"?"),
         ("queue.red", "{}", &format!("queue.red: cannot change during a run: {can}")),
     ] {

@@ -1,7 +1,7 @@
 //! Links as they are: rates over time, losses and delays on the wire, framing, two directions that differ.
 
 use sluicegate_lab::{Scenario, ScenarioError};
-use sluicegate_netsim::{Outcome, Sim};
+use sluicegate_netsim::Outcome;
 use std::fs;
 use std::path::PathBuf;
 
@@ -173,4 +173,27 @@ fn the_two_directions_of_a_dumbbell_may_differ() {
     assert_eq!(outcome.flows[0].base_rtt.unwrap().0, 2 * 40_000_000, "UDP hears nothing: twice there");
     let error = read(UDP, "one.toml", &slow).err().unwrap().0;
     assert!(error.contains("reverse_rate: no flow goes in reverse"), "{error}");
+}
+
+/// What the application gets, and the whole run beside the measured window, by hand.
+#[test]
+fn goodput_leaves_out_headers_and_what_came_before_the_window() {
+    let sets =
+        [("flows.0.rate", "1200 kbit/s"), ("run.duration", "10 s"), ("run.warmup", "5 s"), ("flows.0.start", "2 s")];
+    let scenario = read(UDP, "links.toml", &sets).unwrap();
+    let outcome = run(&sets);
+    let tables = sluicegate_lab::results::tables(&outcome, &scenario.names());
+    let cell = |name: &str| {
+        let column = tables[0].columns.iter().find(|column| column.name == name).unwrap();
+        let sluicegate_lab::results::Cells::F64(cells) = &column.cells else { panic!("numbers") };
+        cells[0]
+    };
+    // 100 packets a second, from 2 s on, each with 1472 bytes of data; 10 ms and some on the way.
+    let near =
+        |value: f64, expected: f64| assert!((value - expected).abs() < 0.005 * expected, "{value}, not {expected}");
+    near(cell("throughput_bps"), 1.2e6);
+    near(cell("goodput_bps"), 1.2e6 * 1472.0 / 1500.0);
+    near(cell("whole_throughput_bps"), 0.8 * 1.2e6);
+    near(cell("whole_goodput_bps"), 0.8 * 1.2e6 * 1472.0 / 1500.0);
+    assert_eq!(cell("whole_loss_ratio"), 0.0);
 }

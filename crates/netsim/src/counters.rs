@@ -1,10 +1,12 @@
 //! Counters and samples: what a run leaves behind.
 
+use crate::endpoints::flow::Past;
 use crate::network::packet::End;
 use crate::workloads::exchanges::{Exchanges, GroupRow};
 use sluicegate_aqm::DropReason;
 use sluicegate_base::{Rate, Span, Time};
 use sluicegate_port::{Counters, DelayHistogram};
+use sluicegate_tcp::send::Congestion;
 use std::borrow::Cow;
 
 /// What a flow has counted. What most packets change comes first, so that it lies together.
@@ -167,8 +169,8 @@ pub struct FlowSample {
     pub time: Time,
     pub flow: u32,
     pub throughput_bps: f64,
-    /// NaN for a source without a window.
-    pub cwnd: f64,
+    /// The state of its sender; none for a source without one, or many.
+    pub congestion: Option<Congestion>,
     /// Packets of its data that reached monitored queues.
     pub arrivals: u32,
     /// Packets of its data dropped there.
@@ -274,6 +276,10 @@ pub struct FlowRow {
     /// Its part of the most recent marks and losses; none where there were none.
     pub recent: Option<RecentShare>,
     pub quench_responses: u64,
+    /// Bytes of data that its receiver has handed to the application in the whole run; none where connections come and go.
+    pub received: Option<u64>,
+    /// What it had counted when the measured window began.
+    pub past: Past,
 }
 
 /// Everything that a run leaves.
@@ -281,6 +287,8 @@ pub struct FlowRow {
 #[allow(missing_docs)]
 pub struct Outcome {
     pub window: Span,
+    /// From the start of the run.
+    pub whole: Span,
     pub flows: Vec<FlowRow>,
     pub links: Vec<LinkRow>,
     pub queue: Vec<QueueSample>,

@@ -16,7 +16,7 @@ use flow::FlowState;
 use send_jitter::SendJitter;
 use slot::{Opening, Slot, Slots};
 use sluicegate_base::{Ecn, Span, Stream, Time};
-use sluicegate_tcp::send::SendCounters;
+use sluicegate_tcp::send::{Congestion, SendCounters};
 use sluicegate_tcp::{Connection, Flags, Host, Segment};
 use std::sync::Arc;
 
@@ -52,6 +52,9 @@ pub struct Heard {
     /// Whether that opens the connection.
     pub opens: bool,
 }
+
+/// Bytes of the IP and UDP headers of a packet.
+const UDP_HEADERS: u64 = 28;
 
 impl Endpoints {
     /// The ends of this plan's flows, which it takes, as its links; nothing has happened yet.
@@ -105,10 +108,25 @@ impl Endpoints {
         }
     }
 
-    /// The congestion window of a flow's sender in segments; not a number where it has none, or many.
+    /// The congestion state of a flow's sender; none where it has none, or many.
     #[must_use]
-    pub fn cwnd(&self, flow: u32) -> f64 {
-        self.slots.of(self.flows[flow as usize].slot).map_or(f64::NAN, |slot| slot.ends[0].cwnd())
+    pub fn congestion(&self, flow: u32) -> Option<Congestion> {
+        self.slots.of(self.flows[flow as usize].slot).map(|slot| slot.ends[0].congestion())
+    }
+
+    /// Bytes of data that a flow's receiver has handed to its application so far; none where connections come and go.
+    #[must_use]
+    pub fn received(&self, flow: u32) -> Option<u64> {
+        let state = &self.flows[flow as usize];
+        match self.slots.of(state.slot) {
+            Some(slot) => Some(slot.ends[1].received()),
+            None if self.plans[flow as usize].source.way().is_some() => None,
+            None => {
+                let [packets, bytes] = self.network.flows[flow as usize].delivered;
+                let [before, bytes_before] = state.past.delivered;
+                Some((bytes + bytes_before).saturating_sub(UDP_HEADERS * (packets + before)))
+            }
+        }
     }
 
     /// Lets `observer` see what the link or line of this name sends; false when nothing has the name.

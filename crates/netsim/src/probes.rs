@@ -4,6 +4,8 @@ mod outcome;
 mod recent_shares;
 
 use crate::counters::{FlowSample, FlowTotals, Occupancy, Positions, QueueSample, StateSample, SummaryStats};
+use crate::endpoints::Endpoints;
+use crate::endpoints::flow::Past;
 use crate::network::packet::SimPacket;
 use crate::plan::Plan;
 use crate::workloads::Workloads;
@@ -64,6 +66,7 @@ impl Probes {
             network.flows.iter().zip(&counters).map(|(flow, senders)| counted(flow, senders)).collect::<Vec<_>>()
         };
         let flows_before = counted(network);
+        let past: Vec<Past> = (0..workloads.ends.flows.len()).map(|at| past(&workloads.ends, at as u32)).collect();
         workloads.begin_window();
         workloads.ends.network.begin_window(start);
         let network = &workloads.ends.network;
@@ -74,8 +77,8 @@ impl Probes {
         for (sampled, (now, before)) in self.counted.iter_mut().zip(counted(network).into_iter().zip(flows_before)) {
             *sampled = changes(now, changes(before, *sampled));
         }
-        for (flow, counters) in workloads.ends.flows.iter_mut().zip(counters) {
-            flow.before = counters;
+        for (flow, (counters, past)) in workloads.ends.flows.iter_mut().zip(counters.into_iter().zip(past)) {
+            (flow.before, flow.past) = (counters, past);
         }
     }
 
@@ -154,7 +157,7 @@ impl Probes {
                 time,
                 flow: at as u32,
                 throughput_bps: bytes as f64 * 8.0 / self.interval.as_secs(),
-                cwnd: ends.cwnd(at as u32),
+                congestion: ends.congestion(at as u32),
                 arrivals: arrivals as u32,
                 drops: drops as u32,
                 marked: marked as u32,
@@ -162,6 +165,14 @@ impl Probes {
             });
         }
     }
+}
+
+/// What a flow has counted until now.
+fn past(ends: &Endpoints, flow: u32) -> Past {
+    let totals = &ends.network.flows[flow as usize];
+    let drops = totals.earlier[0] + totals.drops.iter().sum::<u64>();
+    let received = ends.received(flow).unwrap_or(0);
+    Past { delivered: totals.delivered, arrivals: [totals.arrivals, drops], received }
 }
 
 /// What samples look at: bytes delivered; packets that reached links under study, were dropped there, were marked there;

@@ -102,7 +102,8 @@ fn two_decbit_sources_share_a_link_that_marks_with_hardly_a_queue() {
 #[test]
 fn a_decbit_window_moves_in_small_steps() {
     let outcome = run(Signal::Mark, 1, &host(|params| params.algorithm = Some(Algorithm::DecBit)), 40);
-    let windows: Vec<f64> = outcome.flow_series.iter().filter(|row| row.flow == 0).map(|row| row.cwnd).collect();
+    let windows: Vec<f64> =
+        outcome.flow_series.iter().filter(|row| row.flow == 0).map(|row| row.congestion.unwrap().cwnd).collect();
     let mut moves = 0;
     for pair in windows.windows(2).filter(|pair| pair[0] != pair[1]) {
         let step = [pair[0] + 1.0, pair[0] * 0.875];
@@ -128,7 +129,7 @@ fn two_ut_lt_sources_hold_the_queue_between_the_thresholds() {
     assert!(queues.len() > 3000 && queues.iter().all(|q| (4..=15).contains(q)), "{:?}", queues.iter().min());
     for flow in 0..2 {
         let rows = outcome.flow_series.iter().filter(|row| row.flow == flow && late(row.time));
-        let windows: Vec<f64> = rows.map(|row| row.cwnd).collect();
+        let windows: Vec<f64> = rows.map(|row| row.congestion.unwrap().cwnd).collect();
         assert!(
             windows[0] > 10.0 && windows.iter().all(|window| *window == windows[0]),
             "flow {flow}: {:?}",
@@ -182,7 +183,12 @@ fn a_quench_arrives_after_the_way_back_from_the_gateway() {
     let back = network.line("back", Rate(100_000_000), Span::from_millis(25)).id();
     network.flow(host).path([there, gateway]).return_path([back]);
     let outcome = finished(network.duration(Span::from_millis(25)).sample(Span(10_000)).series(true));
-    let closed = outcome.flow_series.iter().find(|row| row.cwnd == 1.0).expect("the window closes").time;
+    let closed = outcome
+        .flow_series
+        .iter()
+        .find(|row| row.congestion.is_some_and(|state| state.cwnd == 1.0))
+        .expect("the window closes")
+        .time;
     // Packet 7 arrives at 10.56 ms and finds 5 queued; packet 8 at 10.64 ms finds 6: its quench arrives at 20.64 ms.
     assert_eq!(closed, Time(20_640_000));
 }

@@ -6,7 +6,7 @@ mod prediction;
 use crate::host::Host;
 use crate::receive::Receiver;
 use crate::segment::{Flags, Segment};
-use crate::send::{SendCounters, Sender};
+use crate::send::{Congestion, SendCounters, Sender};
 use core::mem::offset_of;
 use sluicegate_base::{Span, Stream, Time};
 
@@ -300,6 +300,12 @@ impl Connection {
     #[must_use]
     pub fn cwnd(&self) -> f64 {
         self.sender.cwnd()
+    }
+
+    /// What those look at who debug congestion control.
+    #[must_use]
+    pub fn congestion(&self) -> Congestion {
+        self.sender.congestion()
     }
 
     /// What the sending half has counted.

@@ -16,6 +16,19 @@ use core::fmt;
 use jitter::SendJitter;
 use sluicegate_base::{Span, Stream, Time};
 
+/// What those look at who debug congestion control.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Congestion {
+    /// The congestion window in segments.
+    pub cwnd: f64,
+    /// The slow-start threshold in segments.
+    pub ssthresh: f64,
+    /// The smoothed round-trip time; zero before the first measurement.
+    pub srtt: Span,
+    /// Bytes sent and not acknowledged, lost ones included until they are sent again.
+    pub in_flight: u64,
+}
+
 /// The sending half.
 #[repr(C)]
 pub struct Sender {
@@ -388,6 +401,18 @@ impl Sender {
     #[must_use]
     pub fn cwnd(&self) -> f64 {
         self.core.cc.cwnd()
+    }
+
+    /// What those look at who debug congestion control.
+    #[must_use]
+    pub fn congestion(&self) -> Congestion {
+        let core = &self.core;
+        Congestion {
+            cwnd: core.cc.cwnd(),
+            ssthresh: core.cc.ssthresh(),
+            srtt: core.rtt.srtt(),
+            in_flight: core.nxt.saturating_sub(core.una),
+        }
     }
 
     /// What it has counted.

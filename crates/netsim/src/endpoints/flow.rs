@@ -24,6 +24,19 @@ pub struct FlowState {
     pub base_rtt: Option<Span>,
     /// The connections' counters when the measured window began.
     pub before: SendCounters,
+    /// What it had counted then.
+    pub past: Past,
+}
+
+/// What a flow has counted before the measured window.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Past {
+    /// Packets and IP bytes that its receiver had got.
+    pub delivered: [u64; 2],
+    /// Packets of its data that had reached monitored queues, and those dropped there.
+    pub arrivals: [u64; 2],
+    /// Bytes of data that its receiver had handed to the application.
+    pub received: u64,
 }
 
 impl FlowState {
@@ -43,6 +56,7 @@ impl FlowState {
             completed: None,
             base_rtt: None,
             before: SendCounters::default(),
+            past: Past::default(),
         }
     }
 

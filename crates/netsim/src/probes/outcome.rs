@@ -80,12 +80,15 @@ impl Probes {
                 mark_responses: since(|counters| counters.mark_responses),
                 quench_responses: since(|counters| counters.quench_responses),
                 recent,
+                received: ends.received(at as u32),
+                past: flow.past,
             }
         });
         let flows = flows.collect();
         let (groups, exchanges) = workloads.rows();
         Outcome {
             window: now.since(start),
+            whole: now.since(sluicegate_base::Time::ZERO),
             flows,
             links,
             groups,
