@@ -412,7 +412,7 @@ def test_wrong_things_in_python() -> None:
         sg.compare("unresponsive", disciplines=[sg.Red])  # type: ignore[list-item]
     with pytest.raises(sg.ScenarioError, match="name at least one"):
         sg.compare("unresponsive", disciplines=[])
-    with pytest.raises(sg.ScenarioError, match=r"^<python>.*network\.rate"):
+    with pytest.raises(sg.ScenarioError, match=r'^Dumbbell: rate = "fast": must be a rate'):
         sg.compare(sg.dumbbell(rate="fast"), sg.Tcp(), disciplines=[sg.Red()], duration="1 s")
 
 

@@ -390,5 +390,5 @@ warmup = "10 s"
 """
     link = run_text(text, "frames.toml").links
     assert link["utilisation"].item() == pytest.approx(0.8, abs=1e-3)
-    with pytest.raises(sg.ScenarioError, match="framing is in bytes"):
+    with pytest.raises(sg.ScenarioError, match="framing: must be bytes"):
         run_text(text.replace('"250 B"', '"2 packets"'), "frames.toml")

@@ -18,7 +18,10 @@ from tc import in_a_namespace, missing, traced
 import sluicegate as sg
 from sluicegate import _core
 from sluicegate.deploy import Deployment, Undeployable, dummynet, linux
-from sluicegate.deploy.target import interface
+from sluicegate.deploy.target import find_link, interface
+
+LINKLAYER_ATM = 2
+"""include/uapi/linux/pkt_sched.h and iproute2: TC_LINKLAYER_ATM."""
 
 # --- the shaper ----------------------------------------------------------------------------------
 
@@ -54,6 +57,76 @@ def test_what_framing_cannot_be_said_is_a_remark(tmp_path: Path) -> None:
     assert any("843 us instead of 833 us" in said for said in remarks[0])
     assert not any("Ethernet header" in said for said in remarks[14])
     assert any("framing of 38 B" in said and "needs overhead 38" in said for said in remarks[38])
+
+
+FRAMINGS = {
+    "ethernet": (24, 84, 12_000_000),
+    "pppoe": (32, 84, 12_000_000),
+    "docsis": (4, 64, 12_000_000),
+    "atm": (26, 0, 12_000_000),
+    "ptm": (16, 0, 12_000_000 * 64 // 65 // 8 * 8),
+}
+"""Of framings by name what the class of htb says: overhead and mpu, and its rate."""
+
+
+@pytest.mark.parametrize("name", FRAMINGS)
+def test_htb_counts_frames_and_cells_as_the_link_does(tmp_path: Path, name: str) -> None:
+    overhead, mpu, rate = FRAMINGS[name]
+    resolved = checked(tmp_path, 'discipline = "drop_tail"', f'framing = "{name}"')
+    done = linux.lines(resolved, "lo")
+    parms = sent(done.lines[1]).options[1]
+    for at in (0, 12):  # rate and ceil: cell_log, linklayer, overhead, cell_align, mpu, rate
+        _, layer, around, _, least, bytes_per_second = struct.unpack_from("=BBHhHI", parms, at)
+        assert (layer == LINKLAYER_ATM, around, least) == (name == "atm", overhead, mpu)
+        assert 8 * bytes_per_second == rate
+    assert any("no linklayer for PTM" in said for said in done.remarks) == (name == "ptm")
+    assert "htb knows whole bytes per second" not in done.remarks
+    # What the kernel computes (net/sched/sch_generic.c, psched_l2t_ns) is what the scenario's link takes.
+    place = find_link(resolved, None)
+    for length in (40, 200, 576, 1500):
+        frame = max(length + 14 + overhead, mpu)
+        took = (-(-frame // 48) * 53 if name == "atm" else frame) / rate
+        exact = place.framing.on_wire(length) / place.rate
+        assert took == pytest.approx(exact, rel=1 / 64 if name == "ptm" else 1e-12)
+
+
+def test_cells_of_short_framings_are_a_remark(tmp_path: Path) -> None:
+    """1264 and 1260 bytes take 27 cells each; 1254 take 27 too, but 1241 are 26."""
+    same = of(tmp_path, "drop_tail", network='framing = "10 B"\ncells = "atm"')[1].remarks
+    assert not any("Ethernet header" in said for said in same)
+    resolved = checked(tmp_path, 'discipline = "drop_tail"', 'framing = "1 B"\ncells = "atm"', packet=1240)
+    [said] = [said for said in linux.lines(resolved, "lo").remarks if "Ethernet header" in said]
+    assert "a packet of 1240 bytes takes 954 us instead of 919 us" in said
+
+
+@pytest.mark.parametrize("name", ["lte", "wifi"])
+def test_a_trace_is_a_remark(name: str) -> None:
+    """Nothing is said of it where the rate lasts."""
+    for discipline, system, where in (
+        ("codel", linux, "htb has"),
+        ("cake", linux, "add autorate-ingress"),
+        ("codel", dummynet, "the pipe has"),
+    ):
+        resolved = sg.check(name, sets={"queue.discipline": discipline})
+        [said] = [said for said in system.lines(resolved, "lo").remarks if "varies (trace)" in said]
+        assert where in said
+        assert resolved["network"]["rate"] in said
+        lasting = sg.check("mixed_round_trips", sets={"queue.discipline": discipline})
+        assert not any("trace" in said for said in system.lines(lasting, "lo").remarks)
+
+
+def test_losses_and_jitter_have_nothing_to_deploy(tmp_path: Path) -> None:
+    wire = 'loss = 0.01\nburst_start = 0.1\nburst_loss = 0.5\nburst_end = 0.3\njitter = "5 ms"\nreordering = true'
+    assert of(tmp_path, "codel", network=wire)[1] == of(tmp_path, "codel")[1]
+
+
+def test_the_two_directions_have_their_own_rates(sluicegate: Program) -> None:
+    lines = {link: linux.lines(sg.check("dsl"), "lo", link).lines for link in ("bottleneck", "reverse")}
+    assert "rate 16Mbit" in lines["bottleneck"][1]
+    assert "rate 1Mbit" in lines["reverse"][1]
+    assert json.loads(sluicegate("tc", "dsl", "--link", "reverse", "--json").stdout)["rate_bps"] == 1_000_000
+    followed = linux.lines(sg.check("dsl", sets={"queue.discipline": "choke_linux"}), "lo", "reverse").lines[2]
+    assert followed.endswith("bandwidth 1Mbit")
 
 
 def test_a_driver_s_ring_is_a_remark(tmp_path: Path) -> None:

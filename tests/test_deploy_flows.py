@@ -223,7 +223,41 @@ def test_what_cake_does_otherwise_is_a_remark(tmp_path: Path) -> None:
     assert "target = 9 ms: tc sets 5000 us" in said('target = "9 ms"')
     assert "target" not in said('target = "5 ms"')
     assert "limit = 70 is not deployed" in said("limit = 70")
-    assert "framing = 38 B of the link is not deployed" in said("overhead = 22", 'framing = "38 B"')
+    assert "the framing of 38 B of the link is not deployed" in said("overhead = 22", 'framing = "38 B"')
+
+
+OF_THE_LINK = {
+    "ethernet": ("noatm", 38, 84),
+    "pppoe": ("noatm", 46, 84),
+    "docsis": ("noatm", 18, 64),
+    "ptm": ("ptm", 30, 0),
+    "atm": ("atm", 40, 0),
+}
+
+
+@pytest.mark.parametrize("name", OF_THE_LINK)
+@pytest.mark.parametrize("more", ["", 'bandwidth = "90 Mbit/s"'])
+def test_cake_counts_the_framing_of_the_link_where_it_has_none(tmp_path: Path, name: str, more: str) -> None:
+    _, done = of(tmp_path, "cake", more, f'framing = "{name}"')
+    request = sent(done.lines[0])
+    cells, overhead, mpu = OF_THE_LINK[name]
+    assert ["noatm", "atm", "ptm"][request.number(4)] == cells
+    assert struct.unpack("=i", request.options[6]) == (overhead,)
+    assert int.from_bytes(request.options.get(14, b"\0"), "little") == mpu
+    assert any(f"overhead {overhead}" in said and "is the framing of the link" in said for said in done.remarks)
+    assert not any("not deployed: overhead" in said for said in done.remarks)
+
+
+@pytest.mark.parametrize("own", ["mpu = 64", 'atm = "ptm"', "overhead = 4", 'bandwidth = "9 Mbit/s"'])
+def test_a_framing_of_cake_s_own_stays(tmp_path: Path, own: str) -> None:
+    queue, done = of(tmp_path, "cake", own, 'framing = "atm"')
+    request = sent(done.lines[0])
+    assert ["noatm", "atm", "ptm"][request.number(4)] == queue["atm"]
+    assert struct.unpack("=i", request.options[6]) == (queue["overhead"],)
+    assert int.from_bytes(request.options.get(14, b"\0"), "little") == queue["mpu"]
+    assert any(
+        said.startswith("the framing of 40 B, in ATM cells of the link is not deployed") for said in done.remarks
+    )
 
 
 # --- dualpi2 -------------------------------------------------------------------------------------

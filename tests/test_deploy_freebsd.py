@@ -107,3 +107,19 @@ def test_rates_have_dummynets_units(tmp_path: Path, rate: str, word: str) -> Non
     resolved = checked(tmp_path, 'discipline = "drop_tail"\nlimit = 50')
     resolved["network"]["rate"] = rate
     assert f" bw {word} " in dummynet.lines(resolved, "em0").lines[0]
+
+
+def test_framing_is_a_remark_with_the_rate_of_full_packets(tmp_path: Path) -> None:
+    """A packet of 1250 bytes takes 27 cells of 53: 1431 bytes of 12 Mbit/s."""
+
+    def said(network: str) -> list[str]:
+        resolved = checked(tmp_path, 'discipline = "codel"', network)
+        return [each for each in dummynet.lines(resolved, "em0").remarks if "framing" in each]
+
+    assert said("") == []
+    assert said('framing = "atm"') == [
+        "the framing of 40 B, in ATM cells is not deployed: dummynet sends the bytes of IP packets alone. With a bw of "
+        "10.5 Mbit/s a packet of 1250 bytes takes as long as on the link, a shorter one less"
+    ]
+    [ethernet] = said('framing = "ethernet"')
+    assert ethernet.startswith("the framing of 38 B, frames of 84 B at the least is not deployed")

@@ -16,7 +16,7 @@ from tiny import contents
 import sluicegate as sg
 from sluicegate.evaluation import metrics, report, suite
 from sluicegate.evaluation.evaluate import estimate, meant, planned, read
-from sluicegate.evaluation.outcome import Evaluation
+from sluicegate.evaluation.result import Evaluation
 from sluicegate.evaluation.rfc7928 import SUITE, section8
 from sluicegate.evaluation.suite import LINKS, Number, marking
 from sluicegate.experiments.disciplines import choices

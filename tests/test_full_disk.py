@@ -27,6 +27,8 @@ COMMANDS = {
     "run": ([*RUN, "-o", "out"], "out"),
     "run with a capture": ([*RUN, "--pcap", "bottleneck", "-o", "out"], "out/bottleneck.pcapng"),
     "a capture": ([*RUN, "--pcap", "bottleneck=sent.pcapng"], "sent.pcapng"),
+    "qlog": ([*RUN, "--qlog", "1=flow.sqlog"], "flow.sqlog"),
+    "Flent's file": ([*RUN, "--flent", "run.flent.gz"], "run.flent.gz"),
     "compare": (["compare", "unresponsive", *SHORT, "--disciplines", "drop_tail,choke", "--seeds", "2", "-o", "out"],
                 "out/runs.sqlite"),
     "sweep": (["sweep", "unresponsive", *SHORT, "--over", "queue.min_th=5,10", "-o", "out"], "out/runs.sqlite"),
@@ -47,7 +49,7 @@ def test_a_result_that_does_not_fit_is_told_and_nothing_is_left(command: str, tm
     environment = os.environ | {"MPLCONFIGDIR": str(tmp_path / "matplotlib")}  # its fonts are looked up beforehand
     (tmp_path / "matplotlib").mkdir()
     (tmp_path / "here").mkdir()
-    if command in ("run", "compare", "theory"):
+    if command in ("run", "compare", "sweep", "replay", "a replayed capture", "theory"):
         subprocess.run([PROGRAM, *words], cwd=tmp_path, check=True, capture_output=True, env=environment)
     done = subprocess.run(
         [PROGRAM, *words], cwd=tmp_path / "here", capture_output=True, encoding="utf-8", env=environment,

@@ -17,7 +17,7 @@ from interrupting import interrupt
 
 import sluicegate as sg
 from sluicegate import _core
-from sluicegate.experiments.replay import file_names
+from sluicegate.experiments.replay import DRAWN, file_names
 
 ROOT = Path(__file__).parents[1]
 CAPTURES = ROOT / "tests" / "captures"
@@ -98,7 +98,7 @@ def test_the_command_prints_writes_and_tells_that_senders_do_not_react(sluicegat
     read = sg.replay(tmp_path / "after.pcapng", rate="10 Gbit/s")
     assert read.summary["capture"]["format"] == "pcapng"
     assert read.summary["capture"]["packets"] == totals["departures_packets"]
-    assert sorted(path.name for path in (tmp_path / "out/new").iterdir()) == sorted(file_names())
+    assert sorted(path.name for path in (tmp_path / "out/new").iterdir()) == sorted([*file_names(), *DRAWN])
 
 
 def test_the_tables_have_the_declared_columns_and_the_manual_defines_them() -> None:

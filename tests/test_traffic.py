@@ -106,3 +106,14 @@ def test_no_link_is_given_more_than_it_has_and_each_flow_has_its_bottleneck(tmp_
             full = used >= link.rate_bps * (1 - 1e-9)
             bottlenecks.append(full and share >= max(found.share(each) for each in there) * (1 - 1e-9))
         assert share == group.demand_bps or any(bottlenecks)
+
+
+def test_framing_takes_its_part_of_a_link(tmp_path: Path) -> None:
+    """Packets of 1000 bytes take 22 cells of 53 bytes, those of 200 bytes 5: 1166 and 265 bytes of the link's rate."""
+    text = ROW.format(rates=(12, 20, 20), managed="true").replace('to = "b"', 'to = "b", framing = "atm"')
+    for size in (1000, 200):
+        text += '[[flows]]\nkind = "udp"\naccess_rate = "1 Gbit/s"\nrate = "99 Mbit/s"\npath = ["first"]\n'
+        text += f'packet_size = "{size} B"\n'
+    (tmp_path / "cells.toml").write_text(text)
+    even = 12 / (1.166 + 1.325)
+    assert shares(Traffic(sg.check(tmp_path / "cells.toml"))) == pytest.approx([even, even])

@@ -92,6 +92,30 @@ TRAPS: dict[str, tuple[dict[str, str], list[str]]] = {
         {'discipline = "fq_codel"': RED, TCP: 'kind = "udp"\nrate = "15 Mbit/s"\ncount = 2\naccess_rate = "20 Mbit/s"'},
         ["bottleneck: ", "offer 30 Mbit/s to 20 Mbit/s", "stands at max_th = 60 packets", "set gentle = true"],
     ),
+    "reordering": (
+        {'delay = "10 ms"': 'delay = "10 ms"\njitter = "8 ms"\nreordering = true', "count = 50": "count = 4"},
+        ["bottleneck: a jitter of 8 ms", "hosts of flows.0 (tcp", "RACK is not modelled", "a jitter below 7.2 ms"],
+    ),
+    "target below a packet in cells": (  # 33 cells of 53 bytes: 13992 bits; 1500 bytes alone would be 12000
+        {'discipline = "fq_codel"': CODEL + '\ntarget = "13 ms"',
+         '"20 Mbit/s"': '"1 Mbit/s"\nframing = "atm"'},
+        ["queue.target = 13 ms", "one packet of 1500 bytes takes 14 ms on bottleneck (1 Mbit/s)", "21 ms or more"],
+    ),
+    "target below a packet of the slower direction": (
+        {'delay = "10 ms"': 'delay = "10 ms"\nreverse_rate = "1 Mbit/s"\nreverse_delay = "20 ms"',
+         "count = 50": 'count = 50\n\n[[flows]]\nkind = "tcp"\nprofile = "modern"\ndirection = "reverse"'},
+        ["queue.target = 5 ms", "takes 12 ms on reverse (1 Mbit/s)"],
+    ),
+    "thresholds too high for the mean of a trace": (
+        {'discipline = "fq_codel"': RED.replace("20", "900").replace("60", "2700").replace("9000", "5000"),
+         'rate = "20 Mbit/s"\n': 'trace = "lte"\n'},
+        ["queue.min_th = 900 packets", "1.15 s on bottleneck (9.42 Mbit/s on average)"],
+    ),
+    "load that only framing makes too much": (  # 5 cells for 200 bytes: 265
+        {'discipline = "fq_codel"': RED, 'rate = "20 Mbit/s"': 'rate = "20 Mbit/s"\nframing = "atm"',
+         TCP: 'kind = "udp"\nrate = "16 Mbit/s"\npacket_size = "200 B"'},
+        ["bottleneck: ", "offer 21.2 Mbit/s to 20 Mbit/s"],
+    ),
     "long run": (
         {'"20 Mbit/s"': '"1 Gbit/s"', '"200 Mbit/s"': '"10 Gbit/s"', '"5 s"': '"4000 s"'},
         ["run.duration = 4000 s", "about 3 minutes", "shorten run.duration"],
@@ -257,15 +281,22 @@ def test_an_average_below_max_th_is_not_told() -> None:
         {'discipline = "fq_codel"': CODEL, '"10 ms"': '"1 ms"'},  # and one of 2 ms
         {'discipline = "fq_codel"': 'discipline = "cake"', '"20 Mbit/s"': '"1 Mbit/s"'},  # raises its target itself
         {'discipline = "fq_codel"': 'discipline = "red"\nmin_th = 5\nmax_th = 15'},  # low, but 50 flows fill the link
+        {'delay = "10 ms"': 'delay = "10 ms"\njitter = "8 ms"'},  # in order
+        {'delay = "10 ms"': 'delay = "10 ms"\njitter = "8 ms"\nreordering = true'},  # of one flow in 50 hardly two
+        {'delay = "10 ms"': 'delay = "10 ms"\njitter = "1700 us"\nreordering = true', "count = 50": "count = 1"},
+        # A window that allows 16.2 Mbit/s: 94 % of what cells leave, 81 % of the link's rate.
+        {'rate = "20 Mbit/s"': 'rate = "20 Mbit/s"\nframing = "atm"', "count = 50": "count = 1\nwindow = 27"},
+        # Losses hold these flows, not their windows.
+        {'delay = "10 ms"': 'delay = "10 ms"\nloss = 0.02', TCP: 'kind = "tcp"\nprofile = "ns2"\ncount = 1'},
     ],
 )
 def test_what_hardly_matters_is_not_told(tmp_path: Path, replaced: dict[str, str]) -> None:
     assert sentences(changed(replaced), tmp_path) == []
 
 
-BUNDLED = {"red1993_fig5": ["queue.max_th = 15"], "red1993_fig11": ["flows.1 "]}
+BUNDLED = {"red1993_fig5": ["queue.max_th = 15"], "red1993_fig11": ["flows.1 "], "dsl": ["queue.target = 5 ms"]}
 """The bundled scenarios that are told of, with reason: Fig. 5 shows what low thresholds cost, node 5 of Fig. 11 has a
-small window."""
+small window, and the two directions of a DSL line have one target, where a packet takes 14 ms upstream."""
 
 
 @pytest.mark.parametrize("name", scenarios())
@@ -371,3 +402,63 @@ def test_a_two_way_dumbbell_has_a_second_link(tmp_path: Path) -> None:
     assert (second.links, second.back) == ((back,), (there,))
     asked = resolved(changed({'"10 ms"': '"10 ms"\ntwo_way = true'}), tmp_path)
     assert [place.name for place in paths.places(asked)] == ["bottleneck", "reverse"]
+
+
+def test_the_directions_of_a_dumbbell_may_differ(tmp_path: Path) -> None:
+    keys = 'reverse_rate = "1 Mbit/s"\nreverse_delay = "30 ms"\ntwo_way = true'
+    (tmp_path / "paths.toml").write_text(
+        changed({'delay = "10 ms"': f'delay = "10 ms"\n{keys}', "count = 50": "count = 1"})
+    )
+    found = sg.check(tmp_path / "paths.toml")
+    there, back = paths.places(found)
+    assert (there.rate_bps, there.delay_ns, back.rate_bps, back.delay_ns) == (20_000_000, 10e6, 1_000_000, 30e6)
+    [way] = paths.paths(found)
+    assert (way.rtt.typical_ns, way.shared_bps) == (40e6, 20_000_000)
+    trips = sg.run(tmp_path / "paths.toml", sets={"run.duration": "2 s"}).flows["base_rtt_ns"]
+    assert trips.to_list() == [40e6]
+
+
+WIRES = {
+    "plain": ("", (1500, 40), (1500, 40)),
+    "bytes": ('framing = "20 B"', (1480, 0), (1500, 20)),
+    "ethernet": ('framing = "ethernet"', (1500, 46, 40), (1538, 84, 84)),
+    "atm": ('framing = "atm"', (1500, 40, 56), (33 * 53, 2 * 53, 2 * 53)),
+    "ptm": ('framing = "ptm"', (1500, 34), (1530 + 24, 65)),
+    "atm with a least frame": ('framing = "atm"\nframe_min = "100 B"', (40, 100), (3 * 53, 3 * 53)),
+}
+"""Lengths, and what they take on the wire, as crates/port/src/framing.rs has them by hand."""
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_frames_and_cells_take_their_time(tmp_path: Path, wire: str) -> None:
+    keys, lengths, expected = WIRES[wire]
+    [place] = paths.places(resolved(changed({'"10 ms"': f'"10 ms"\n{keys}'}), tmp_path))
+    assert tuple(place.framing.on_wire(length) for length in lengths) == expected
+    assert place.time_ns(lengths[0], 3) == 3 * expected[0] * 400  # a byte takes 400 ns
+
+
+@pytest.mark.parametrize(
+    ("keys", "varies"),
+    [
+        ('trace = "lte"', (True, True)),
+        ('trace = "lte"\nreverse_rate = "1 Mbit/s"', (True, False)),
+        ('trace = "lte"\nreverse_trace = "wifi"', (True, True)),
+        ('rate = "20 Mbit/s"\nreverse_trace = "lte"', (False, True)),
+        ('rate = "20 Mbit/s"', (False, False)),
+    ],
+)
+def test_a_link_with_a_trace_varies_about_its_mean(tmp_path: Path, keys: str, varies: tuple[bool, bool]) -> None:
+    found = paths.places(resolved(changed({'rate = "20 Mbit/s"\n': f"{keys}\ntwo_way = true\n"}), tmp_path))
+    assert tuple(place.varies for place in found) == varies
+    means = {"lte": 9_424_590, "wifi": 51_662_400, "20 Mbit/s": 20_000_000, "1 Mbit/s": 1_000_000}
+    said = [key.partition(" = ")[2].strip('"') for key in keys.splitlines()]
+    assert [place.rate_bps for place in found] == pytest.approx([means[said[0]], means[said[-1]]], rel=1e-3)
+
+
+def test_links_of_a_network_have_wires_of_their_own(tmp_path: Path) -> None:
+    wire = 'framing = "docsis", jitter = "5 ms", reordering = true, loss = 0.01, burst_start = 0.02, burst_loss = 1.0'
+    found = resolved(LINKS.replace('delay = "10 ms"', f'delay = "10 ms", {wire}'), tmp_path)
+    lan, wan, _ = paths.links(found)
+    assert (wan.framing, wan.jitter_ns, wan.reorders) == (paths.Framing(18, 64, "none"), 5e6, True)
+    assert wan.losing == pytest.approx(0.03)
+    assert (lan.framing, lan.jitter_ns, lan.reorders, lan.losing) == (paths.Framing(), 0, False, 0)

@@ -2,12 +2,12 @@
 
     python3 tools/traces.py      # writes crates/lab/traces anew
 
-`lte`: downlink of one phone. Every 100 ms a rate: log-normal about 12 Mbit/s with a standard deviation of a factor of 1.8, as
-an autoregressive process that forgets in two seconds (fading as one walks), shared with others (a factor of 1, 1/2 or 1/3
-for some seconds), and a handover each 20 s or so, which stops it for 100 to 300 ms. Sixty seconds.
+`lte`: downlink of one phone. Every 100 ms a rate: log-normal about 12 Mbit/s with a standard deviation of a factor of
+1.8, as an autoregressive process that forgets in two seconds (fading as one walks), shared with others (a factor of 1,
+1/2 or 1/3 for some seconds), and a handover each 20 s or so, which stops it for 100 to 300 ms. Sixty seconds.
 
-`wifi`: an access point whose stations send by turns. It sends an aggregate of one to four milliseconds at 120 Mbit/s, then waits
-for half a millisecond and for others to send, none to six of them. Ten seconds.
+`wifi`: an access point whose stations send by turns. It sends an aggregate of one to four milliseconds at 120 Mbit/s,
+then waits for half a millisecond and for others to send, none to six of them. Ten seconds.
 """
 
 from __future__ import annotations

@@ -32,11 +32,12 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 @contextmanager
-def staged(directory: str | Path) -> Iterator[Path]:
+def staged(directory: str | Path, absent: Iterable[str] = ()) -> Iterator[Path]:
     """Provide an empty folder to write into; when the block ends well, what it holds appears in `directory`.
 
     A new `directory`, its parents included, appears by one renaming; in an existing one files are replaced, all or
-    none, and those of other names stay. When the block raises, nothing is left. Raises OSError, before the block runs,
+    none, and those of other names stay, but for files called as in `absent`: they go. When
+    the block raises, nothing is left. Raises OSError, before the block runs,
     when `directory` could not be written; after it, when writing fails, as on a full disk, or would replace a summary
     that is not Sluicegate's.
     """
@@ -50,7 +51,7 @@ def staged(directory: str | Path) -> Iterator[Path]:
                 made.mkdir()
             yield folder
             with _uninterrupted():
-                _publish(folder, target, old)
+                _publish(folder, target, old, absent)
     finally:
         shutil.rmtree(stage, ignore_errors=True)
 
@@ -158,8 +159,9 @@ def _is_ours(place: Path) -> bool:
     return all(isinstance(each, dict) and any(keys <= each.keys() for keys in OURS) for each in records)
 
 
-def _publish(folder: Path, target: Path, old: Path) -> None:
-    """Move what `folder` holds to `target`: all of it, or nothing. What it replaces goes to `old` meanwhile."""
+def _publish(folder: Path, target: Path, old: Path, absent: Iterable[str] = ()) -> None:
+    """Move what `folder` holds to `target`: all of it, or nothing. What it replaces, and files called as in `absent`,
+    go to `old` meanwhile."""
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         folder.rename(target)
@@ -172,7 +174,8 @@ def _publish(folder: Path, target: Path, old: Path) -> None:
     undo: list[Callable[[], object]] = []
     place = target
     try:
-        for name in reversed(files):
+        gone = [Path(name) for name in absent if (target / name).is_file() and Path(name) not in files]
+        for name in [*reversed(files), *gone]:
             place, aside = target / name, old / name
             if os.path.lexists(place):
                 aside.parent.mkdir(parents=True, exist_ok=True)

@@ -26,22 +26,53 @@ FAR_TAIL = 3.0
 
 
 @dataclass(frozen=True)
+class Framing:
+    """What a link sends around each packet, as crates/port/src/framing.rs computes it.
+
+    `around`: bytes around the packet. `least`: the least frame, those bytes included. `cells`: what carries frames,
+    "none", "atm" or "ptm".
+    """
+
+    around: int = 0
+    least: int = 0
+    cells: str = "none"
+
+    def on_wire(self, length: float) -> float:
+        """The bytes whose time a packet of that length takes."""
+        frame = max(length + self.around, self.least)
+        if self.cells == "atm":
+            return math.ceil(frame / 48) * 53
+        return frame + math.ceil(frame / 64) if self.cells == "ptm" else frame
+
+
+@dataclass(frozen=True)
 class Place:
     """A link with a queue.
 
-    `managed`: the discipline of [queue] manages it; otherwise Drop Tail does. `tx_ring`: a driver's ring stands below.
+    `rate_bps`: where a trace says the rate over time, the mean rate, unless the scenario gives another with it.
+    `varies`: there is a trace. `managed`: the discipline of [queue] manages it; otherwise Drop Tail does. `tx_ring`: a
+    driver's ring stands below. `jitter_ns`: the most that packets are delayed beyond `delay_ns`; with `reorders` they
+    may overtake each other. `losing`: the probability that a packet begins a loss on the wire, a burst counting once.
     """
 
     name: str
     rate_bps: int
     delay_ns: int
-    framing_bytes: int
+    framing: Framing
     managed: bool
     tx_ring: bool
+    varies: bool
+    jitter_ns: int
+    reorders: bool
+    losing: float
 
     def time_ns(self, length: float, packets: float = 1) -> float:
         """How long the link takes to send packets of that length in bytes, framing included."""
-        return packets * (length + self.framing_bytes) * 8e9 / self.rate_bps
+        return packets * self.framing.on_wire(length) * 8e9 / self.rate_bps
+
+    def cost(self, length: float) -> float:
+        """What a byte in packets of that length costs of the link's rate: 1 without framing."""
+        return self.framing.on_wire(length) / length
 
 
 @dataclass(frozen=True)
@@ -89,7 +120,13 @@ def links(resolved: Resolved) -> list[Place]:
     reverse = any(flow.get("direction") == REVERSE for flow in resolved["flows"])
     if not network.get("two_way", reverse):
         return [there]
-    return [there, _place(REVERSE, network, True)]
+    back = {**network, "rate": network["reverse_rate"], "delay": network["reverse_delay"]}
+    # The forward trace holds for both, unless the opposite direction has a rate of its own.
+    if "reverse_trace" in network:
+        back["trace"] = network["reverse_trace"]
+    elif back["rate"] != network["rate"]:
+        back.pop("trace", None)
+    return [there, _place(REVERSE, back, True)]
 
 
 def places(resolved: Resolved) -> list[Place]:
@@ -123,8 +160,20 @@ def _path(network: Resolved, known: Sequence[Place], flow: Resolved) -> Path:
 
 
 def _place(name: str, link: Resolved, managed: bool) -> Place:
-    rate, delay, framing = (in_base_unit(link[key]) for key in ("rate", "delay", "framing"))
-    return Place(name, rate, delay, framing, managed, link.get("tx_ring") is not None)
+    jitter = in_base_unit(link["jitter"])
+    bursts = link["burst_start"] if link["burst_loss"] else 0.0
+    return Place(
+        name=name,
+        rate_bps=in_base_unit(link["rate"]),
+        delay_ns=in_base_unit(link["delay"]),
+        framing=Framing(in_base_unit(link["framing"]), in_base_unit(link["frame_min"]), link["cells"]),
+        managed=managed,
+        tx_ring=link.get("tx_ring") is not None,
+        varies=link.get("trace") is not None,
+        jitter_ns=jitter,
+        reorders=link["reordering"] and jitter > 0,
+        losing=min(link["loss"] + bursts, 1.0),
+    )
 
 
 def _round_trip(flow: Resolved, by_links: float) -> RoundTrip:

@@ -6,13 +6,20 @@ Every column and its unit is defined in docs/reference/results-columns.md; units
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from .result_object import Frames, ResultObject, read_summary, read_table
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.figure import Figure
 
     from ._core import RawRun
+    from .page import Table
+
+    Columns = list[tuple[str, str, bytes | tuple[list[str], bytes]]]
 
 TYPES = {"f64": "<f8", "u64": "<u8", "i64": "<i8", "bool": "?"}
 """The core's names of column types, and NumPy's."""
@@ -21,20 +28,50 @@ LUCK = 0.01
 """The chance, over all flows of a run together, below which a share of drops is reported."""
 
 
-class Results:
+class Made(Frames):
+    """Tables of the core's, each made a DataFrame when first asked for."""
+
+    def __init__(self, columns: Mapping[str, Columns]) -> None:
+        super().__init__({})
+        self._names = tuple(columns)
+        self._columns = dict(columns)
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        if name not in self._frames:
+            self._frames[name] = _frame(self._columns.pop(name))
+        return self._frames[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+class Results(ResultObject):
     """What a run or a replay gave: tables, and a summary.
 
     Attributes:
         summary: Version, what was simulated or replayed, seed and totals.
-        tables: The names of the tables.
     """
 
     def __init__(self, raw: RawRun) -> None:
         """Take what `_core.run` returned."""
-        self.summary: dict[str, Any] = json.loads(raw["summary"])
-        self.tables = list(raw["tables"])
-        self._columns = dict(raw["tables"])
-        self._frames: dict[str, pl.DataFrame] = {}
+        self._hold(json.loads(raw["summary"]), Made(raw["tables"]))
+
+    def _hold(self, summary: dict[str, Any], tables: Frames) -> Self:
+        self.summary, self._tables = summary, tables
+        return self
+
+    @classmethod
+    def of(cls, summary: dict[str, Any], tables: Mapping[str, pl.DataFrame]) -> Self:
+        """Results with this summary and these tables."""
+        return cls.__new__(cls)._hold(summary, Frames(tables))
+
+    @property
+    def tables(self) -> Frames:
+        """The tables by name."""
+        return self._tables
 
     @property
     def flows(self) -> pl.DataFrame:
@@ -48,19 +85,17 @@ class Results:
 
     def table(self, name: str) -> pl.DataFrame:
         """The table of that name, made from the core's bytes when first asked for. Raises KeyError."""
-        if name not in self._frames:
-            self._frames[name] = _frame(self._columns.pop(name))
-        return self._frames[name]
+        return self._tables[name]
 
     def write(self, directory: str | Path) -> Path:
-        """Write each table as NAME.parquet, and summary.json; return the directory.
+        """Write each table that has rows as NAME.parquet, and summary.json; return the directory. `read` reads them.
 
-        They appear whole or not at all, and other files in an existing directory stay. Equal runs give equal bytes.
-        Raises OSError.
+        They appear whole or not at all, and other files in an existing directory stay, but for tables that have no rows
+        now. Equal runs give equal bytes. Raises OSError.
         """
         from .io import staged
 
-        with staged(directory) as folder:
+        with staged(directory, self.absent()) as folder:
             self.write_files(folder)
         return Path(directory)
 
@@ -68,9 +103,14 @@ class Results:
         """Write the same files into a folder that is there, one after the other. Raises OSError."""
         from .io import write_json, write_parquet
 
-        for name in self.tables:
-            write_parquet(self.table(name), folder / f"{name}.parquet")
+        for name, table in self.tables.items():
+            if not table.is_empty():
+                write_parquet(table, folder / f"{name}.parquet")
         write_json(folder / "summary.json", self.summary)
+
+    def absent(self) -> list[str]:
+        """The files that are not written, because their tables have no rows."""
+        return [f"{name}.parquet" for name, table in self.tables.items() if table.is_empty()]
 
 
 class Run(Results):
@@ -78,8 +118,16 @@ class Run(Results):
 
     Attributes:
         summary: Version, resolved scenario, seed, totals and the number of events.
-        tables: The names of the tables.
     """
+
+    @classmethod
+    def read(cls, directory: str | Path) -> Run:
+        """What `write` wrote, or `sluicegate run -o`. A table without a file has no rows.
+
+        Raises OSError, and ValueError when the folder holds something else.
+        """
+        summary = read_summary(directory, "a run", ("version", "scenario", "seed", "totals", "events"))
+        return cls.of(summary, read_tables(directory, "tables"))
 
     @property
     def flow_series(self) -> pl.DataFrame:
@@ -126,9 +174,67 @@ class Run(Results):
         """One row for each request and its response, if `run.exchanges` is true."""
         return self.table("exchanges")
 
+    def plot(self) -> Figure:
+        """Throughput of each group and the queue over time, how delays are distributed, and drops by reason."""
+        from .plot import run
+
+        return run.figure(self.tables)
+
+    def html(self) -> str:
+        """The page of the run: groups, links, figures, flows, scenario."""
+        from . import run_page
+
+        return run_page.page(self.summary, self.tables, heavy_flows(self.flows)).html()
+
+    def overview(self) -> Table:
+        """The groups of flows."""
+        from . import run_page
+
+        return run_page.groups(self.groups)
+
     def __repr__(self) -> str:
-        sizes = ", ".join(f"{name}: {self.table(name).height} rows" for name in self.tables)
+        sizes = ", ".join(f"{name}: {table.height} rows" for name, table in self.tables.items() if table.height)
         return f"<sluicegate.Run seed={self.summary['seed']} {sizes}>"
+
+    def to_flent(self, path: str | Path, title: str = "sluicegate") -> Path:
+        """Write the run's TCP streams as a data file of Flent (.flent.gz); return the path. `title`: for its plots.
+
+        docs/results.md says what is in it. Equal runs give equal bytes. Raises OSError, and `ScenarioError` where there
+        are no TCP streams, or no samples of them.
+        """
+        from .export import flent
+        from .io import staged_file
+
+        with staged_file(path) as place:
+            place.write_bytes(flent.document(self.summary, self.tables, title))
+        return Path(path)
+
+    def to_qlog(self, flow: int | str, path: str | Path, draft: Literal["current", "0.3"] = "current") -> Path:
+        """Write a TCP flow's congestion state as qlog (JSON text sequences, .sqlog); return the path.
+
+        `flow`: its number, or the name of a group of one flow. `draft`: "0.3" for qvis. With `run.packets` there are
+        sent and lost packets too. Raises OSError, and `ScenarioError` for a flow without a congestion window.
+        """
+        from .export import qlog
+        from .io import staged_file
+
+        with staged_file(path) as place:
+            place.write_bytes(qlog.sequence(self.summary["scenario"], self.tables, flow, draft))
+        return Path(path)
+
+    def plot_time_sequence(self, flow: int | str) -> Figure:
+        """A flow's data, retransmissions, acknowledgements and drops over time, of the table `packets`.
+
+        `flow`: its number, or the name of a group of one flow. Raises `ScenarioError` where `run.packets` is 0, or the
+        table holds none of the flow's data.
+        """
+        from . import export
+        from .plot import time_sequence
+
+        found = export.find(self.summary["scenario"], flow)
+        export.require_packets(self.summary["scenario"], found, self.packets)
+        cut = self.packets.height >= self.summary["scenario"]["run"]["packets"]
+        return time_sequence.figure(self.packets, found.number, found.name, cut=cut)
 
 
 def heavy_flows(flows: pl.DataFrame) -> list[dict[str, Any]]:
@@ -147,6 +253,23 @@ def heavy_flows(flows: pl.DataFrame) -> list[dict[str, Any]]:
     return found.sort("recent_share", "flow", descending=[True, False]).select(columns).to_dicts()
 
 
+def read_tables(directory: str | Path, of: str) -> dict[str, pl.DataFrame]:
+    """The tables that `of` (`tables`, `replay_tables`) declares; empty where there is no file. Raises OSError."""
+    import polars as pl
+
+    from . import _core
+
+    types = {"f64": pl.Float64, "u64": pl.UInt64, "i64": pl.Int64, "bool": pl.Boolean, "str": pl.String}
+    found = {}
+    for table in json.loads(_core.declarations())[of]:
+        if Path(directory, f"{table['name']}.parquet").is_file():
+            found[table["name"]] = read_table(directory, table["name"])
+        else:
+            schema: dict[str, Any] = {each["name"]: types[each["dtype"]] for each in table["columns"]}
+            found[table["name"]] = pl.DataFrame(schema=schema)
+    return found
+
+
 def file_names() -> list[str]:
     """The names of the files that `Run.write` writes."""
     from . import _core
@@ -160,7 +283,7 @@ def tables_from_core(raw: RawRun) -> dict[str, pl.DataFrame]:
     return {name: _frame(columns) for name, columns in raw["tables"].items()}
 
 
-def _frame(columns: list[tuple[str, str, bytes | tuple[list[str], bytes]]]) -> pl.DataFrame:
+def _frame(columns: Columns) -> pl.DataFrame:
     import polars as pl
 
     return pl.DataFrame([_series(*column) for column in columns])

@@ -1,8 +1,8 @@
 """Describe a network and its traffic in Python, or name a scenario file.
 
 Values are strings with a unit ("1 Mbit/s", "10 ms", "64 kB") or plain numbers (packets, counts, ratios). What is
-described here becomes the text of a scenario; the core alone reads and checks it, so a mistake in Python gives the same
-message as the same mistake in a file, under the name "<python>".
+described here becomes the text of a scenario, which the core alone reads and checks. All functions take what `subject`
+takes: a description, or the name, the file or the text of a scenario.
 """
 
 from __future__ import annotations
@@ -13,20 +13,24 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeAlias, get_args
+from typing import Any, TypeAlias
 
-from . import _core, custom_aqm, traps
-from ._generated import Class, Discipline, Dumbbell, Link, Source
-from .custom_aqm import Aqm, AqmFactory
+from . import _core, custom_aqm, declared, traps
+from ._generated import Discipline, Dumbbell, Link, Source
+from .custom_aqm import AqmFactory
+from .declared import Declared, factory, plain, what_is
 from .goals import Goal, goals, known
 from .quantities import toml_text
 
 PYTHON = "<python>"
 """The file name in messages about a network that Python described."""
+
+TEXT = "(text)"
+"""The file name in messages about a scenario that was given as a text."""
 
 Sets = Mapping[str, object] | Iterable[tuple[str, object]]
 """Overrides: dotted keys ("queue.discipline", "flows.1.rate") and their values. Groups of flows count from 0."""
@@ -51,8 +55,23 @@ class Topology:
     links: tuple[Link, ...]
     queue: Discipline | AqmFactory | None = None
 
+    def __post_init__(self) -> None:
+        for link in self.links:
+            if not isinstance(link, Link):
+                raise TypeError(f"links: expected sluicegate.Link(...), not {what_is(link)}")
+        if self.queue is not None and factory(self.queue) is None:
+            queue_table(self.queue)
+
 
 Network: TypeAlias = Dumbbell | Topology
+
+Flows: TypeAlias = Source | Sequence[Source]
+
+What: TypeAlias = Network | str | Path | Mapping[str, Any]
+"""What can be simulated: see `subject`."""
+
+KEPT = object()
+"""Stands for the queue that a network has."""
 
 
 def topology(*links: Link, queue: Discipline | AqmFactory | None = None) -> Topology:
@@ -63,96 +82,146 @@ def topology(*links: Link, queue: Discipline | AqmFactory | None = None) -> Topo
     return Topology(links=links, queue=queue)
 
 
-def factory(queue: object) -> AqmFactory | None:
-    """`queue`, when it is the class or factory of a discipline written in Python, else None."""
-    built_in = get_args(Discipline)
-    if isinstance(queue, (*built_in, Aqm)) or queue in built_in or not callable(queue):
-        return None
-    return queue
-
-
-def scenario(network: Network, flows: Source | Sequence[Source], **run: object) -> str:
+def scenario(network: Network, flows: Flows, **run: object) -> str:
     """The scenario as the text of a TOML file; `run` holds the values of its [run] table, None left out."""
     import tomli_w
 
     if not isinstance(network, Network):
         raise TypeError(f"network: expected sluicegate.dumbbell(...) or topology(...), not {what_is(network)}")
-    document: dict[str, Any] = {"network": _table(network)}
+    links = [declared.table(link) for link in network.links] if isinstance(network, Topology) else None
+    document: dict[str, Any] = {"network": declared.table(network) if isinstance(network, Dumbbell) else {}}
+    if links is not None:
+        document["network"]["links"] = links
     if (own_queue := factory(network.queue)) is not None:
         document["queue"] = {"discipline": custom_aqm.described(own_queue)}
     elif network.queue is not None:
         document["queue"] = queue_table(network.queue)
-    document["flows"] = []
-    for flow in flows if isinstance(flows, Iterable) else [flows]:
-        if not isinstance(flow, Source):
-            raise TypeError(f"flows: expected a source such as sluicegate.Tcp(...), not {what_is(flow)}")
-        document["flows"].append({"kind": flow.kind} | _table(flow))
+    document["flows"] = [{"kind": flow.kind} | declared.table(flow) for flow in sources(flows)]
     document["run"] = {key: plain(value) for key, value in run.items() if value is not None}
     return tomli_w.dumps(document)
 
 
+def sources(flows: object) -> tuple[Source, ...]:
+    """The flows of a network. Raises TypeError for what is no source."""
+    listed: tuple[Any, ...] = tuple(flows) if isinstance(flows, Iterable) and not isinstance(flows, str) else (flows,)
+    for flow in listed:
+        if not (isinstance(flow, Declared) and flow.ROLE == "flows"):
+            raise TypeError(f"flows: expected a source such as sluicegate.Tcp(...), not {what_is(flow)}")
+    return listed
+
+
 def queue_table(queue: object) -> dict[str, Any]:
     """The table [queue] for a discipline of the package. Raises TypeError for anything else."""
-    if isinstance(queue, Aqm):
-        raise TypeError(f"queue: expected the class {type(queue).__name__}, not one of its objects")
-    if not isinstance(queue, get_args(Discipline)):
-        expected = "a discipline such as sluicegate.Choke(...), or a class of your own"
-        raise TypeError(f"queue: expected {expected}, not {what_is(queue)}")
-    return {"discipline": queue.name, queue.name: _table(queue)}
+    if not isinstance(queue, Declared) or not declared.is_discipline(queue):
+        declared.discipline_wanted(queue)
+        raise AssertionError
+    return declared.queue_table(queue)
 
 
-def what_is(thing: object) -> str:
-    """A thing that was not expected, for a message; a class of which an object is wanted is told so."""
-    known: tuple[type, ...] = (*get_args(Discipline), *get_args(Source), Dumbbell, Link, Class)
-    name = next((each.__name__ for each in known if each is thing), None)
-    return repr(thing) if name is None else f"the class sluicegate.{name}: give an object, sluicegate.{name}(...)"
+@dataclass(frozen=True)
+class Subject:
+    """What is simulated: any of the things that `subject` takes, read.
+
+    `name`: of the file in messages. `sets`: the overrides that hold whatever else is chosen. `plain`: the text of a
+    scenario that was given as one; else it was described by `network` and `flows`. `given`: the arguments that stand
+    for keys of [run].
+    """
+
+    name: str
+    sets: tuple[tuple[str, str], ...]
+    given: frozenset[str]
+    plain: str = ""
+    network: Network | None = None
+    flows: tuple[Source, ...] = ()
+
+    def text(self, queue: object = KEPT) -> str:
+        """The scenario; `queue` takes the place of what a description has as its queue, None leaves it out."""
+        if self.network is None:
+            return self.plain
+        return scenario(self.network if queue is KEPT else replace(self.network, queue=queue), self.flows)  # type: ignore[arg-type]
+
+    @property
+    def queue(self) -> AqmFactory | None:
+        """What makes the discipline, where a description has a class or factory of one's own."""
+        return None if self.network is None else factory(self.network.queue)
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Let errors of the block name arguments, and objects with their fields, instead of keys of the scenario."""
+        try:
+            yield
+        except _core.ScenarioError as error:
+            if (said := self.words(str(error))) == str(error):
+                raise
+            raise _core.ScenarioError(said) from None
+
+    def words(self, message: str) -> str:
+        """A message of the core's about this scenario, in the caller's terms."""
+        place, colon, about = message.partition(": ")
+        key = about.partition(" ")[0].rstrip(":")
+        if not colon or place not in ("sets", PYTHON):
+            return message
+        if key.removeprefix("run.") in self.given and key.startswith("run."):
+            return about.removeprefix("run.")
+        if place == "sets" or self.network is None:
+            return message
+        first, *rest = key.split(".")
+        thing: object = self.network
+        where = ""
+        if first == "flows" and rest:
+            thing, where = self.flows[int(rest.pop(0))], f"flows[{key.split('.')[1]}], "
+        elif first == "queue" and rest:
+            thing = self.network.queue
+            rest = rest[1:] if rest[0] == getattr(thing, "name", None) else rest
+        elif first == "network" and rest[:1] == ["links"] and isinstance(self.network, Topology):
+            thing, where, rest = self.network.links[int(rest[1])], f"links[{rest[1]}], ", rest[2:]
+        elif first != "network":
+            return about
+        if not rest or thing is None:
+            return f"{where.removesuffix(', ') or first}{about.removeprefix(key)}"
+        return f"{where}{type(thing).__name__}: {'.'.join(rest)}{about.removeprefix(key)}"
 
 
-def _table(thing: Network | Discipline | Source | Link | Class) -> dict[str, Any]:
-    """The values of a declared thing as a TOML table, None and the queue left out."""
-    values = {field.name.rstrip("_"): getattr(thing, field.name) for field in fields(thing) if field.name != "queue"}
-    name = type(thing).__name__
-    if "classes" in values:
-        values["classes"] = [_class(each) for each in values["classes"]] or None
-    return {key: _writable(plain(value), f"{name}.{key}") for key, value in values.items() if value is not None}
+def subject(what: What, flows: Flows | None = None, *, sets: Sets | None = None, **run: object) -> Subject:
+    """What a call is to simulate, whatever it was given.
+
+    `what`: a network, with `flows`; the name of a bundled scenario; a path; the text of a scenario, which is a text of
+    several lines or with "="; or a scenario as a mapping, such as `summary["scenario"]` of a run. `sets`, then `run`,
+    the arguments that stand for keys of [run], override what it says; None is left out.
+
+    Raises `ScenarioError`, OSError, and TypeError for what is none of these.
+    """
+    given = {key: value for key, value in run.items() if value is not None}
+    pairs = (*override_texts(sets), *override_texts({f"run.{key}": value for key, value in given.items()}))
+    if isinstance(what, Network):
+        if flows is None:
+            raise TypeError("flows: a network needs sources, such as sluicegate.Tcp(...)")
+        return Subject(PYTHON, pairs, frozenset(given), network=what, flows=sources(flows))
+    if not isinstance(what, str | Path | Mapping):
+        kinds = "sluicegate.dumbbell(...) or topology(...), a scenario's name, file or text, or a mapping"
+        raise TypeError(f"network: expected {kinds}, not {what_is(what)}")
+    if flows is not None:
+        raise TypeError("flows: a scenario brings its own")
+    text, name = read_scenario(what)
+    return Subject(name, pairs, frozenset(given), text)
 
 
-def _class(given: Class | Discipline) -> dict[str, Any]:
-    """An entry of [[queue.classes]]. Raises TypeError for what is neither a class nor a discipline."""
-    takes, queue = (_table(given), given.queue) if isinstance(given, Class) else ({}, given)
-    if not isinstance(queue, get_args(Discipline)):
-        raise TypeError(
-            f"classes: expected a discipline such as sluicegate.Red(...), not {what_is(queue)}; "
-            'one written in Python can be named in a file alone: discipline = "path.py:Class"'
-        )
-    return takes | {"discipline": queue.name, queue.name: _table(queue)}
-
-
-def _writable(value: object, key: str) -> object:
-    """The same value, if a scenario can hold it. Raises TypeError."""
-    for item in value if isinstance(value, list) else [value]:
-        if not isinstance(item, str | int | float | dict):
-            raise TypeError(f"{key} = {item!r}: must be a text, a number, True or False, or a list of texts")
-    return value
-
-
-def plain(value: object) -> object:
-    """A value as TOML knows it: NumPy's scalars become Python's, tuples lists, links tables."""
-    if isinstance(value, Link):
-        return _table(value)
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    item = getattr(value, "item", None)
-    return item() if callable(item) else value
-
-
-def check(file: str | Path, *, sets: Sets | None = None) -> dict[str, Any]:
-    """The scenario in `file` with every default filled in, not run. Raises `ScenarioError` and OSError."""
-    text, name = read_scenario(file)
-    pairs = override_texts(sets)
-    resolved: dict[str, Any] = json.loads(_core.check(text, name, pairs, custom_aqm.Maker()))
-    check_goals(resolved, text, name)
-    warn_unused([_core.unused(text, name, pairs)])
+def check(
+    network: What,
+    flows: Flows | None = None,
+    *,
+    sets: Sets | None = None,
+    duration: str | None = None,
+    warmup: str | None = None,
+    seed: int | None = None,
+) -> dict[str, Any]:
+    """The scenario with every default filled in, not run. It is given as to `simulate`. Raises the same."""
+    about = subject(network, flows, sets=sets, duration=duration, warmup=warmup, seed=seed)
+    text = about.text()
+    with about.told():
+        resolved: dict[str, Any] = json.loads(_core.check(text, about.name, about.sets, custom_aqm.Maker(about.queue)))
+    check_goals(resolved, text, about.name)
+    warn_unused([_core.unused(text, about.name, about.sets)])
     warn(traps.of_scenario(resolved), TrapWarning)
     return resolved
 
@@ -169,10 +238,10 @@ def check_goals(resolved: dict[str, Any], text: str, name: str) -> list[Goal]:
         raise _core.ScenarioError(f"{place}: run.goals: {error}") from None
 
 
-def resolve(file: str | Path, sets: Sets | None = None) -> dict[str, Any]:
-    """The scenario in `file` with every default filled in, without warnings. Raises `ScenarioError` and OSError."""
-    text, name = read_scenario(file)
-    return dict(json.loads(_core.check(text, name, override_texts(sets))))
+def resolve(what: What, sets: Sets | None = None) -> dict[str, Any]:
+    """A scenario with every default filled in, without warnings. Raises `ScenarioError` and OSError."""
+    about = subject(what, sets=sets)
+    return dict(json.loads(_core.check(about.text(), about.name, about.sets)))
 
 
 def warn_traps(text: str, name: str, pairs: Sequence[tuple[str, str]]) -> None:
@@ -208,24 +277,10 @@ def warn_unused(runs: Iterable[Sequence[tuple[str, str, str]]]) -> None:
     warn(messages, ScenarioWarning)
 
 
-def override_texts(sets: Sets | None, seed: int | None = None) -> list[tuple[str, str]]:
+def override_texts(sets: Sets | None) -> list[tuple[str, str]]:
     """Overrides as the core takes them. What is not a string is written as JSON, which is TOML for such values."""
     pairs = list(sets.items() if isinstance(sets, Mapping) else sets or [])
-    if seed is not None:
-        pairs.append(("run.seed", seed))
     return [(key, toml_text(plain(value))) for key, value in pairs]
-
-
-@contextmanager
-def arguments(**given: object) -> Iterator[None]:
-    """Let errors of the block name these arguments, of those that were given, instead of the keys of [run] they set."""
-    try:
-        yield
-    except _core.ScenarioError as error:
-        said = str(error).removeprefix(f"{PYTHON}: run.").removeprefix("sets: run.")
-        if said != str(error) and given.get(said.partition(" ")[0].rstrip(":")) is not None:
-            raise _core.ScenarioError(said) from None
-        raise
 
 
 def scenarios() -> list[str]:
@@ -240,13 +295,20 @@ def bundled_scenario(name: str) -> tuple[str, str]:
     return packaged.read_text("utf-8"), packaged.name
 
 
-def read_scenario(file: str | Path) -> tuple[str, str]:
+def read_scenario(what: str | Path | Mapping[str, Any]) -> tuple[str, str]:
     """The text of a scenario and its name for messages.
 
-    `file` is a path or, when no such file exists, `NAME`, `NAME.toml` or `scenarios/NAME.toml` of a bundled scenario.
-    Raises OSError when it cannot be read, `ScenarioError` when it is not text.
+    `what` is a path or, when no such file exists, `NAME`, `NAME.toml` or `scenarios/NAME.toml` of a bundled scenario;
+    or the text itself, or the mapping that a text stands for. Raises OSError when it cannot be read, `ScenarioError`
+    when it is not text.
     """
-    path = Path(file)
+    if isinstance(what, Mapping):
+        import tomli_w
+
+        return tomli_w.dumps(what), PYTHON
+    if isinstance(what, str) and not (what.endswith(".toml") or os.path.exists(what)) and ("\n" in what or "=" in what):
+        return what, TEXT
+    path = Path(what)
     name = path.name.removesuffix(".toml")
     if path.parent in (Path(), Path("scenarios")) and (path.is_dir() or not path.exists()):
         known = scenarios()
@@ -255,8 +317,8 @@ def read_scenario(file: str | Path) -> tuple[str, str]:
         if not path.is_dir():
             near = get_close_matches(name, known, 1)
             hint = f'did you mean "{near[0]}"?' if near else f"bundled scenarios: {', '.join(known)}"
-            raise FileNotFoundError(2, f"no such file; {hint}", str(file))
+            raise FileNotFoundError(2, f"no such file; {hint}", str(what))
     try:
-        return path.read_text("utf-8"), str(file)
+        return path.read_text("utf-8"), str(what)
     except UnicodeDecodeError as error:
-        raise _core.ScenarioError(f"{file}: not UTF-8 text (byte {error.start})") from None
+        raise _core.ScenarioError(f"{what}: not UTF-8 text (byte {error.start})") from None

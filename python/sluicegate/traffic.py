@@ -54,11 +54,14 @@ class Traffic:
         known = links(resolved)
         numbers = {link.name: number for number, link in enumerate(known)}
         self._rates = [float(link.rate_bps) for link in known]
-        self._ways = [tuple({numbers[link.name] for link in group.path.links}) for group in self.groups]
-        self._crossing = [
-            sum(group.count for group, way in zip(self.groups, self._ways, strict=True) if number in way)
-            for number in range(len(known))
+        # Of each group the links that its data crosses, and what a bit of it costs there with the framing.
+        self._ways = [
+            {numbers[link.name]: link.cost(packet_bytes(group.flow)) for link in group.path.links}
+            for group in self.groups
         ]
+        across = list(zip(self.groups, self._ways, strict=True))
+        self._crossing = [sum(group.count for group, way in across if number in way) for number in range(len(known))]
+        self._costs = [sum(group.count * way.get(number, 0.0) for group, way in across) for number in range(len(known))]
         self._numbers = {group: number for number, group in enumerate(self.groups)}
         self._demands = [group.demand_bps for group in self.groups]
         self._shares = self._fill(self._demands)
@@ -84,13 +87,14 @@ class Traffic:
 
         The rates of all flows rise together. Flows stop at what they ask for, and all that cross a link stop when it
         is full; what they leave on other links is for those that go on (Bertsekas & Gallager, Data Networks,
-        Sec. 6.5.2). Each step fills a link, or ends all groups that ask for less than would fill one.
+        Sec. 6.5.2). Each step fills a link, or ends all groups that ask for less than would fill one. What a link sends
+        around packets takes its time too.
         """
-        room, crossing = self._rates.copy(), self._crossing.copy()
+        room, crossing, costs = self._rates.copy(), self._crossing.copy(), self._costs.copy()
         found = [0.0] * len(demands)
         rising = sorted(range(len(demands)), key=demands.__getitem__, reverse=True)
         while rising:
-            level, full = min((room[link] / flows, link) for link, flows in enumerate(crossing) if flows)
+            level, full = min((room[link] / costs[link], link) for link, flows in enumerate(crossing) if flows)
             stopped = []
             while rising and demands[rising[-1]] <= level:
                 stopped.append(rising.pop())
@@ -100,9 +104,10 @@ class Traffic:
             for number in stopped:
                 count = self.groups[number].count
                 found[number] = rate = min(demands[number], level)
-                for link in self._ways[number]:
-                    room[link] = max(room[link] - rate * count, 0.0)
+                for link, cost in self._ways[number].items():
+                    room[link] = max(room[link] - rate * count * cost, 0.0)
                     crossing[link] -= count
+                    costs[link] -= count * cost
         return found
 
     def seconds(self, group: Group, since: float = 0) -> float:

@@ -5,7 +5,7 @@ use crate::flows::{COMMON, SOURCES};
 use crate::network::{Network, NetworkLink, Run};
 use crate::results::{ResultTable, tables};
 use crate::section::{default_json, json as value_json};
-use crate::wire::WireOf;
+use crate::wire::{TRACES, WireOf};
 use crate::{VERSION, replay};
 use serde_json::{Value as Json, json};
 use sluicegate_aqm::{ClassEntry, DropReason, all, is_container};
@@ -137,6 +137,7 @@ pub fn declarations() -> Json {
         "network": declared(&[Table::of::<Network>(), Table::of::<WireOf>()], &[]),
         "link": declared(&[Table::of::<NetworkLink>(), Table::of::<WireOf>()], &[]),
         "class": declared(&[Table::of::<ClassEntry>()], &[]),
+        "traces": TRACES.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
         "run": declared(&[Table::of::<Run>()], &[]),
         "change": declared(&[Table::of::<ChangeEntry>()], &[]),
         "tables": columns(&tables(&empty, &[])),

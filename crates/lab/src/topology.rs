@@ -65,7 +65,7 @@ pub(crate) fn read(
         let mut map = Map::new();
         let LinkParams { name, from, to, rate, delay, tx_ring, managed, limit } =
             fields::<NetworkLink>(&section, Rate(1_000_000), &mut map)?;
-        let LinkWire { framing, wire, mean } = wire::read(&section, Rate(1_000_000), &mut map)?;
+        let LinkWire { framing, wire, mean, .. } = wire::read(&section, Rate(1_000_000), &mut map)?;
         let rate = rate_of(&section, rate, mean, &mut map)?;
         if !names.insert(name.clone()) {
             return Err(section.error("name", &format!("two links are called {name:?}: names must differ")));
@@ -89,7 +89,7 @@ fn dumbbell(
     section.refuse_unknown(&[Table::of::<Network>(), Table::of::<WireOf>()], &["links"])?;
     let mut map = Map::new();
     let mut params: NetworkParams = fields::<Network>(section, Rate(1_000_000), &mut map)?;
-    let LinkWire { framing, wire, mean } = wire::read(section, Rate(1_000_000), &mut map)?;
+    let LinkWire { framing, wire, mean, trace, period } = wire::read(section, Rate(1_000_000), &mut map)?;
     let rate = rate_of(section, params.rate, mean, &mut map)?;
     let there = LinkSpec {
         name: "bottleneck".to_owned(),
@@ -103,16 +103,17 @@ fn dumbbell(
     };
     let mut links = vec![there];
     if params.two_way.unwrap_or_else(|| any_reverse(root)) {
-        let back = params.reverse_trace.as_ref();
-        let rates = back.map(|file| wire::trace(section, "reverse_trace", file, None)).transpose()?;
+        // As forward, unless the other direction has a rate or a trace of its own.
+        let file = params.reverse_trace.clone().or(trace.filter(|_| params.reverse_rate.is_none()));
+        let rates = file.as_ref().map(|file| wire::trace(section, "reverse_trace", file, period)).transpose()?;
         let rate = params.reverse_rate.or(rates.as_ref().map(wire::mean)).unwrap_or(rate);
         let delay = params.reverse_delay.unwrap_or(params.delay);
         map.insert("reverse_rate".to_owned(), json(&Value::Rate(rate)));
         map.insert("reverse_delay".to_owned(), json(&Value::Time(delay)));
-        let wire = WirePlan {
-            rates: rates.or(links[0].wire.rates.clone().filter(|_| params.reverse_rate.is_none())),
-            ..links[0].wire.clone()
-        };
+        if let Some(file) = file {
+            map.insert("reverse_trace".to_owned(), file.into());
+        }
+        let wire = WirePlan { rates, ..links[0].wire.clone() };
         links.push(LinkSpec { name: REVERSE.to_owned(), rate, delay, wire, ..links[0].clone() });
     } else if let Some(key) =
         ["reverse_rate", "reverse_delay", "reverse_trace"].into_iter().find(|key| section.get(key).is_some())

@@ -53,7 +53,7 @@ params! {
         trace: Option<String> = optional("the rate lasts"), source("Netravali et al. 2015 (Mahimahi)");
         /// After which the trace begins anew.
         trace_period: Option<Span> = optional("a trace of Mahimahi: its last time; CSV: its last rate lasts"),
-            range(Range::POSITIVE), source("Mahimahi");
+            range(Range::from(0.001)), source("Mahimahi");
     }
     rules {
         "frame_min is in bytes" [frame_min] |p| !matches!(p.frame_min, Some(Size::Packets(_)));
@@ -92,8 +92,10 @@ const FRAMINGS: [(&str, u32, u32, CellsName); 5] = [
 pub(crate) struct LinkWire {
     pub framing: Framing,
     pub wire: WirePlan,
-    /// The mean rate of its trace.
+    /// The mean rate of its trace, its file, and after which it begins anew.
     pub mean: Option<Rate>,
+    pub trace: Option<String>,
+    pub period: Option<Span>,
 }
 
 /// Reads what a link is like. Names of framings are written out in `map`.
@@ -119,7 +121,8 @@ pub(crate) fn read(section: &Section<'_>, rate: Rate, map: &mut Map<String, Json
     let rates = params.trace.as_ref().map(|file| trace(section, "trace", file, params.trace_period)).transpose()?;
     let mean = rates.as_ref().map(mean);
     let wire = WirePlan { loss, jitter: params.jitter, reordering: params.reordering, rates };
-    Ok(LinkWire { framing: Framing { bytes, least, cells }, wire, mean })
+    let (trace, period) = (params.trace, params.trace_period);
+    Ok(LinkWire { framing: Framing { bytes, least, cells }, wire, mean, trace, period })
 }
 
 /// What `framing` says, with what a name brings unless it is given.
@@ -167,7 +170,7 @@ pub(crate) fn trace(
 }
 
 /// The traces that come with the package, by name; `tools/traces.py` makes them.
-const TRACES: [(&str, &str); 2] =
+pub(crate) const TRACES: [(&str, &str); 2] =
     [("lte", include_str!("../traces/lte.csv")), ("wifi", include_str!("../traces/wifi.csv"))];
 
 /// Bytes of IP that an opportunity of Mahimahi's delivers.

@@ -164,6 +164,22 @@ fn framings_have_names() {
 }
 
 #[test]
+fn a_resolved_scenario_says_the_trace_of_both_directions() {
+    let text = UDP.replace("spread", "direction = \"reverse\"\nspread");
+    for sets in [
+        &[("network.trace", "lte")][..],
+        &[("network.trace", "lte"), ("network.reverse_rate", "3 Mbit/s")],
+        &[("network.trace", "lte"), ("network.reverse_trace", "wifi"), ("network.trace_period", "5 s")],
+    ] {
+        let resolved = read(&text, "x.toml", sets).unwrap().resolved;
+        let again = Scenario::read(&toml::to_string(&resolved).unwrap(), "again.toml", &[]).unwrap();
+        assert_eq!(again.resolved, resolved);
+        let trace = &resolved["network"]["reverse_trace"];
+        assert_eq!(trace.is_null(), sets.len() == 2, "{trace}");
+    }
+}
+
+#[test]
 fn the_two_directions_of_a_dumbbell_may_differ() {
     let text = UDP.replace("spread", "direction = \"reverse\"\nspread");
     let slow = [("network.reverse_rate", "2 Mbit/s"), ("network.reverse_delay", "40 ms")];

@@ -1,4 +1,4 @@
-"""What the commands share: the program, its errors, common options, tables and the progress bar."""
+"""What the commands share: the program, its errors, common options, tables, and the progress of many runs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import functools
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Annotated, ParamSpec, TextIO
 
 import typer
+
+from ..progress import Update, bar
 
 P = ParamSpec("P")
 
@@ -159,13 +161,13 @@ def many_runs(
     if cluster is not None and jobs is not None:
         raise Refusal("--jobs: a cluster's workers say how many; leave it out with --cluster")
     ended, missing = 0, 0
-    with progress_bar(quiet) as bar:
+    with progress_bar(quiet) as update:
 
         def progress(done: int, total: int, text: str) -> None:
             nonlocal ended, missing
             ended, missing = done, total
-            if bar is not None:
-                bar(done, total, text)
+            if update is not None:
+                update(done, total, text)
 
         try:
             yield progress
@@ -201,33 +203,9 @@ def nearest(given: str, known: list[str]) -> str:
     return f'did you mean "{near[0]}"?' if near else f"known: {', '.join(known)}"
 
 
-class Bar:
-    """A progress bar that is there as long as the block."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-        columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
-        self.progress = Progress(*columns, console=Console(stderr=True), transient=True)
-        self.task = self.progress.add_task("", total=None)
-
-    def __enter__(self) -> Bar:
-        self.progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.progress.stop()
-
-    def __call__(self, done: float, total: float | None, text: str) -> None:
-        self.progress.update(self.task, completed=done, total=total, description=text)
-
-
-def progress_bar(quiet: bool) -> AbstractContextManager[Callable[[float, float | None, str], None] | None]:
+def progress_bar(quiet: bool) -> AbstractContextManager[Update | None]:
     """A bar on a terminal's standard error, as a function to call with done, total and a text; None elsewhere."""
-    if quiet or not sys.stderr.isatty():
-        return nullcontext(None)
-    return Bar()
+    return bar(False if quiet else None)
 
 
 def print_text(text: str) -> None:

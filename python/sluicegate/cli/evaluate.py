@@ -10,7 +10,7 @@ import typer
 from .common import MOST_SEEDS, Cluster, Jobs, Quiet, Refusal, answers, app, many_runs, print_table
 
 if TYPE_CHECKING:
-    from ..evaluation.outcome import Evaluation
+    from ..evaluation.result import Evaluation
 
 
 @app.command(short_help="Run an RFC's suite on disciplines: a report with every scenario.")

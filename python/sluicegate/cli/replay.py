@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..quantities import fixed
-from .common import Json, Quiet, Set, answers, app, parse_sets, print_table, progress_bar
+from .common import Json, Quiet, Refusal, Set, answers, app, parse_sets, print_table, progress_bar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 \b
 sluicegate replay day.pcap --rate "10 Mbit/s" --discipline choke:candidates=2
+sluicegate replay day.pcap --rate "10 Mbit/s" --disciplines "drop_tail,fq_codel,pie" -o out/
 sluicegate replay day.pcap --rate "10 Mbit/s" --discipline red \\
     --set queue.red.action=mark --write after.pcapng -o out/
 zcat day.pcap.gz | sluicegate replay - --rate "1 Gbit/s"
@@ -39,6 +40,10 @@ def replay(
         str | None,
         typer.Option(metavar="NAME", help="With values of its own: choke:candidates=2, or path.py:Class. [drop_tail]"),
     ] = None,
+    disciplines: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="Several, separated by commas, side by side: red,choke:candidates=2."),
+    ] = None,
     sets: Set = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the discipline and the hash of flows.")] = None,
     length: Annotated[
@@ -50,7 +55,9 @@ def replay(
     write: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write what left the link, with its new times, as pcapng.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="Write the tables and summary.json here.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Write tables, figure, report.html and summary.json here.")
+    ] = None,
     top: Annotated[int, typer.Option(min=1, metavar="N", help="Print the N largest flows.")] = 20,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -60,17 +67,22 @@ def replay(
     A recorded sender does not react. Exit code 1 when the capture is damaged: what could be read is reported.
     """
     from ..experiments import replay as replays
-    from ..io import check_writable
+    from ..experiments.disciplines import choices
+    from ..io import check_writable, staged
 
+    if discipline is not None and disciplines is not None:
+        raise Refusal("--discipline is one discipline, --disciplines are several: give one of the two")
     if out is not None:
-        check_writable(out, replays.file_names())
+        check_writable(out, [*replays.file_names(), *replays.DRAWN])
+    times = 1 if disciplines is None else len(choices(disciplines))
     size = os.path.getsize(capture) if os.path.isfile(capture) else None
     with progress_bar(quiet) as bar:
-        update = None if bar is None else lambda read, packets: bar(read, size, f"{packets} packets")
+        update = False if bar is None else lambda read, packets: bar(read, size and times * size, f"{packets} packets")
         done = replays.replay(
             capture,
             rate=rate,
             queue=discipline,
+            disciplines=disciplines,
             seed=seed,
             length=length,
             flows=flows,
@@ -79,7 +91,8 @@ def replay(
             progress=update,
         )
         if out is not None:
-            done.write(out)
+            with staged(out, done.absent()) as folder:
+                replays.write_files(folder, done)
     if as_json and not quiet:
         print(json.dumps({"flows": done.flows.to_dicts(), "links": done.links.to_dicts(), "summary": done.summary}))
     elif not quiet:
@@ -90,7 +103,32 @@ def replay(
 
 
 def print_replay(done: Replay, top: int, places: Sequence[Path]) -> None:
-    """Print the largest flows, the sum of the rest, the link, and what was odd about the capture."""
+    """Print the largest flows, the sum of the rest, the link, and what was odd about the capture; of several
+    disciplines what each did at the link, and the largest flows side by side."""
+    if len(done.disciplines) > 1:
+        print_beside(done, top)
+    else:
+        print_one(done, top)
+    for remark in done.remarks():
+        print(f"note: {remark}")
+    print(f"note: {done.summary['note']}")
+    for place in places:
+        print(f"results in {place}")
+
+
+def print_beside(done: Replay, top: int) -> None:
+    """Print what each discipline did at the link, and loss and delay of the largest flows under each."""
+    from ..experiments.replay_page import beside, links
+
+    table = links(done.links)
+    print_table(list(table.head), [list(row) for row in table.rows], whole=True)
+    for title, found in beside(done.flows, done.disciplines, top):
+        print(title)
+        print_table(list(found.head), [list(row) for row in found.rows], whole=True)
+
+
+def print_one(done: Replay, top: int) -> None:
+    """Print what happened to the largest flows and at the link."""
     flows = done.flows
     drops = [column for column in drop_columns(flows) if flows[column].sum()]
     rows = rows_of(flows, top)
@@ -115,11 +153,6 @@ def print_replay(done: Replay, top: int, places: Sequence[Path]) -> None:
     )
     if link["left_packets"]:
         print(f"note: the queue kept {link['left_packets']} packets to the end")
-    for remark in done.remarks():
-        print(f"note: {remark}")
-    print(f"note: {done.summary['note']}")
-    for place in places:
-        print(f"results in {place}")
 
 
 def drop_columns(flows: pl.DataFrame) -> list[str]:

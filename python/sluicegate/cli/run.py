@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from ..quantities import fixed, rate_unit
+from . import exports
 from .common import File, Json, Quiet, Refusal, Set, answers, app, parse_sets, print_table, progress_bar
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from ..results import Run
     from ..theory.choke_overlay import Overlay
 
+
+DRAWN = ("run.svg", "report.html")
+"""What -o writes besides tables and summary."""
 
 THEORY_FILES = ("theory.json", "theory.svg")
 """What --with-theory writes besides."""
@@ -32,12 +36,34 @@ def run(
     file: File,
     sets: Set = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of every random stream.")] = None,
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="Write the tables and summary.json here.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Write tables, figure, report.html and summary.json here.")
+    ] = None,
     pcap: Annotated[
         list[str] | None,
         typer.Option(
             metavar="LINK[=FILE]",
             help="Write what LINK sends as pcapng, to FILE or with -o to LINK.pcapng. Repeatable.",
+        ),
+    ] = None,
+    flent: Annotated[
+        Path | None, typer.Option(metavar="FILE.flent.gz", help="Write the TCP streams for Flent's plots.")
+    ] = None,
+    qlog: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FLOW[=FILE]",
+            help="Write a TCP flow's congestion state as qlog, to FILE or with -o to flow-FLOW.sqlog. Repeatable.",
+        ),
+    ] = None,
+    qlog_draft: Annotated[
+        Literal["current", "0.3"], typer.Option(help="Which draft of qlog: qvis reads 0.3.")
+    ] = "current",
+    time_sequence: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FLOW[=FILE]",
+            help="Draw a flow's packets over time, to FILE or with -o to flow-FLOW.svg; needs run.packets. Repeatable.",
         ),
     ] = None,
     with_theory: Annotated[
@@ -51,29 +77,39 @@ def run(
     from ..experiments.run import run_text
     from ..io import check_writable, staged
 
+    asked = exports.parse(flent, qlog, time_sequence, out)
     if out is not None:
-        check_writable(out, [*results.file_names(), *(THEORY_FILES if with_theory else ())])
+        others = [*(THEORY_FILES if with_theory else ()), *exports.names(asked)]
+        check_writable(out, [*results.file_names(), *DRAWN, *others])
     overrides = parse_sets(sets)
     text, name = scenario.read_scenario(file)
     if with_theory:
         from ..theory import choke_overlay
 
         choke_overlay.check(scenario.check(file, sets=overrides), file)
-    with progress_bar(quiet) as bar:
-        update = None if bar is None else lambda now, end, _packets: bar(now, end, Path(name).name)
+    if asked:
+        exports.check(asked, scenario.check(file, sets=overrides))
+    with exports.staged(asked, qlog_draft) as exported, progress_bar(quiet) as bar:
+        update = False if bar is None else lambda now, end, _packets: bar(now, end, Path(name).name)
         if pcap and out is not None:  # the captures appear together with the tables
-            with staged(out) as folder:
+            empty: list[str] = []
+            with staged(out, empty) as folder:
                 captures = parse_pcap(pcap, folder)
                 result = run_text(text, name, sets=overrides, seed=seed, progress=update, pcap=captures)
                 theory = choke_overlay.overlay(result) if with_theory else None
                 write_files(folder, result, theory)
+                exported.write(result, folder, Path(name).stem)
+                empty += result.absent()
         else:
             captures = parse_pcap(pcap, None)
             result = run_text(text, name, sets=overrides, seed=seed, progress=update, pcap=captures)
             theory = choke_overlay.overlay(result) if with_theory else None
             if out is not None:
-                with staged(out) as folder:
+                with staged(out, result.absent()) as folder:
                     write_files(folder, result, theory)
+                    exported.write(result, folder, Path(name).stem)
+            else:
+                exported.write(result, None, Path(name).stem)
     if quiet:
         return
     if as_json:
@@ -100,14 +136,17 @@ def parse_pcap(given: list[str] | None, folder: Path | None) -> dict[str, Path]:
 
 
 def write_files(folder: Path, result: Run, theory: Overlay | None) -> None:
-    """Write what a run gave, and the theory beside it if there is one, into a folder that is there."""
+    """Write what a run gave, drawn too, and the theory beside it if there is one, into a folder that is there."""
     from ..io import write_json
-    from ..plot import choke_overlay, style
+    from ..plot import style
+    from ..theory import overlay_figure
 
     result.write_files(folder)
+    (folder / "run.svg").write_bytes(style.svg(result.plot()))
+    (folder / "report.html").write_text(result.html(), encoding="utf-8")
     if theory is not None:
         write_json(folder / "theory.json", theory.record())
-        (folder / "theory.svg").write_bytes(style.svg(choke_overlay.overlay(theory)))
+        (folder / "theory.svg").write_bytes(style.svg(overlay_figure.overlay(theory)))
 
 
 def groups(result: Run) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 sluicegate sweep unresponsive --over flows.1.rate="0.1..10 Mbit/s log 12" -o out/
 sluicegate sweep unresponsive --over queue.discipline=red,choke \\
     --over flows.0.count="1..100 log 5 whole" --seeds 10 -o out/
+sluicegate sweep unresponsive --over "flows.1.rate=1 Mbit/s,2 Mbit/s + queue.limit=50,100" -o out/
 """,
 )
 @answers
@@ -29,7 +30,10 @@ def sweep(
     file: File,
     over: Annotated[
         list[str],
-        typer.Option(metavar="KEY=VALUES", help='A list, red,choke, or a range, "0.1..10 Mbit/s log 12". Repeatable.'),
+        typer.Option(
+            metavar="KEY=VALUES",
+            help='A list, red,choke, or a range, "0.1..10 Mbit/s log 12"; "A=1,2 + B=3,4" go together. Repeatable.',
+        ),
     ],
     out: Annotated[Path, typer.Option("-o", "--out", help="Keep each run here, and write the tables here.")],
     seeds: Annotated[
@@ -89,16 +93,10 @@ def print_sweep(sweep: Sweep, out: Path | None = None) -> None:
     points = [
         part.to_dicts() for part in (table[at : at + seeds] for at in range(0, min(runs, MOST_ROWS * seeds), seeds))
     ]
-    values = [each["values"] for each in sweep.summary["over"]]
-    rows = []
-    for place, point in enumerate(points):
-        label: list[str] = []
-        for each in reversed(values):
-            place, at = divmod(place, len(each))
-            label.insert(0, each[at])
-        rows.append(
-            [*label, *(_mean([row[name] for row in point], factor, digits) for name, _, factor, digits in shown)]
-        )
+    rows = [
+        [*values, *(_mean([row[name] for row in point], factor, digits) for name, _, factor, digits in shown)]
+        for values, point in zip(sweep.points(), points, strict=False)
+    ]
     print_table([*(each["key"] for each in sweep.summary["over"]), *(head for _, head, *_ in shown)], rows, whole=True)
     if (more := runs // seeds - len(rows)) > 0:
         print(f"… and {more} more points")

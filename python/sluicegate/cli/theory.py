@@ -105,8 +105,8 @@ def theory_candidates(
 ) -> None:
     """Candidates needed so that k like unresponsive flows stay under a share of the link, whatever they send."""
     from ..io import staged_file
-    from ..plot import choke_theory, style
-    from ..theory import choke
+    from ..plot import style
+    from ..theory import choke, choke_figures
 
     if not 1 <= flows <= 100:
         raise Refusal(f"--flows {flows}: must be from 1 to 100")
@@ -118,7 +118,7 @@ def theory_candidates(
     table = [[choke.candidates_for(k, each, most=10**5) for each in shares] for k in counts]
     if out is not None:
         with staged_file(out) as file:
-            file.write_bytes(style.svg(choke_theory.candidates(counts, shares, table)))
+            file.write_bytes(style.svg(choke_figures.candidates(counts, shares, table)))
     if as_json:
         rows = [
             {"flows": k, "candidates": dict(zip(map(str, shares), row, strict=True))}
@@ -134,9 +134,10 @@ def theory_candidates(
 def write_files(folder: Path, done: ChokeTheory) -> None:
     """Write `FILES` into a folder that is there. Raises OSError."""
     from ..io import write_json, write_parquet
-    from ..plot import choke_theory, style
+    from ..plot import style
+    from ..theory import choke_figures
 
-    (folder / "theory.svg").write_bytes(style.svg(choke_theory.curve(done)))
+    (folder / "theory.svg").write_bytes(style.svg(choke_figures.curve(done)))
     write_parquet(done.table(), folder / "curve.parquet")
     write_json(folder / "summary.json", done.record())
 

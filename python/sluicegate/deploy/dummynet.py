@@ -10,8 +10,9 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..paths import Framing
 from ..quantities import rate_text
-from .target import Deployment, Link, Undeployable, Values, find_link, interface, refusal
+from .target import Deployment, Link, Undeployable, Values, find_link, framing_text, interface, refusal
 
 __all__ = ["Deployment", "Undeployable", "deployable", "lines"]
 
@@ -214,8 +215,17 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None) -> Dep
     into = WRITERS[values.discipline](pipe, values)
     pipe.lines.append(f"ipfw add 100 {into} ip from any to any out xmit {shlex.quote(dev)}")
     place = pipe.link
+    wire = place.framing.on_wire(place.packet)
     pipe.say(
-        f"framing = {place.framing} B is not deployed: dummynet sends the bytes of IP packets alone", place.framing > 0
+        f"the {framing_text(place.framing)} is not deployed: dummynet sends the bytes of IP packets alone. With a bw "
+        f"of {rate_text(place.rate * place.packet / wire)} a packet of {place.packet} bytes takes as long as on the "
+        "link, a shorter one less",
+        place.framing != Framing(),
+    )
+    pipe.say(
+        f"the rate of the scenario's link varies (trace); the pipe has {place.shown_rate}, the mean unless rate is "
+        "given: while the link is slower the queue forms there; lower bw to what the link rarely falls below",
+        place.varies,
     )
     pipe.say("tx_ring is not deployed", place.tx_ring)
     pipe.say(f"the interface must be faster than {place.shown_rate}, or the queue forms below dummynet")

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from . import linux_classes, linux_flows, linux_queues, linux_red
 from .plan import Plan, Writer, fit, rate_word, sending_time
-from .target import Deployment, Link, Undeployable, Values, find_link, interface, refusal
+from .target import ETHERNET, Deployment, Link, Undeployable, Values, find_link, interface, refusal
 
 __all__ = ["Deployment", "Undeployable", "deployable", "lines"]
 
@@ -103,13 +104,18 @@ def shape(plan: Plan) -> None:
     longest = max(1514, frame)
     # So much is sent between two looks of a shaper that wakes every millisecond; a link sends packet by packet.
     burst = fit(max(longest, -(-link.rate // 8000)), "burst")
-    overhead = f" overhead {link.overhead}" if link.overhead else ""
-    rates = f"rate {rate_word(link.rate)} burst {burst} cburst {burst} quantum {longest}"
+    rate = shaper_rate(link)
+    rates = f"rate {rate_word(rate)} burst {burst} cburst {burst} quantum {longest}"
     plan.lines.append(f"tc qdisc add dev {plan.dev} root handle 1: htb default 1")
-    plan.lines.append(f"tc class add dev {plan.dev} parent 1: classid 1:1 htb {rates}{overhead}")
+    plan.lines.append(f"tc class add dev {plan.dev} parent 1: classid 1:1 htb {rates}{framing_words(link)}")
     plan.say(f"htb is the link of {link.shown_rate}: the interface must be faster, or the queue forms below htb")
-    plan.say("htb knows whole bytes per second", link.rate % 8 != 0)
+    plan.say("htb knows whole bytes per second", rate % 8 != 0)
     said_framing(plan, link)
+    plan.say(
+        f"the rate of the scenario's link varies (trace); htb has {link.shown_rate}, the mean unless rate is given: "
+        "while the link is slower the queue forms there; lower it to what the link rarely falls below",
+        link.varies,
+    )
     plan.say(f"after a pause htb sends up to {burst} bytes at once (burst); the scenario's link sends nothing at once")
     plan.say(
         f"segmentation offload makes one packet of many: `ethtool -K {plan.dev} tso off gso off gro off` lets queues "
@@ -118,16 +124,37 @@ def shape(plan: Plan) -> None:
     plan.say("tx_ring is not deployed: below htb the driver's ring stays empty", link.tx_ring)
 
 
+def shaper_rate(link: Link) -> int:
+    """The rate of htb. Of PTM's 65 bytes 64 are of frames, and htb does not know it: its rate is so much lower."""
+    return link.rate * 64 // 65 // 8 * 8 if link.framing.cells == "ptm" else link.rate
+
+
+def framing_words(link: Link) -> str:
+    """The words of an htb class for the framing. The least frame counts the Ethernet header and overhead, as ours."""
+    said = f" overhead {link.overhead}" if link.overhead else ""
+    said += f" mpu {link.framing.least}" if link.framing.least else ""
+    return said + (" linklayer atm" if link.framing.cells == "atm" else "")
+
+
 def said_framing(plan: Plan, link: Link) -> None:
     """What a packet costs under htb, which counts the header of the interface, and in the scenario."""
+    framing = link.framing
     if link.overhead:
         plan.say(
             f"htb counts the 14 bytes of an Ethernet header itself: with overhead {link.overhead} that is the "
-            f"scenario's framing of {link.framing} B; an interface without such a header needs overhead {link.framing}"
+            f"scenario's framing of {framing.around} B; an interface without such a header needs overhead "
+            f"{framing.around}"
         )
-    elif link.framing != 14:
+    elif framing.around != ETHERNET:
+        counted = replace(framing, around=ETHERNET).on_wire(link.packet)
         plan.say(
-            f"htb counts 14 bytes of Ethernet header, the scenario {link.framing}: a packet of {link.packet} bytes "
-            f"takes {sending_time(link.packet + 14, link.rate)} instead of "
-            f"{sending_time(link.packet + link.framing, link.rate)}"
+            f"htb counts 14 bytes of Ethernet header, the scenario {framing.around}: a packet of {link.packet} bytes "
+            f"takes {sending_time(counted, link.rate)} instead of "
+            f"{sending_time(framing.on_wire(link.packet), link.rate)}",
+            counted != framing.on_wire(link.packet),
         )
+    plan.say(
+        "htb has no linklayer for PTM, which adds a byte to each 64: its rate is 64/65 of the link's "
+        f"{link.shown_rate} instead; the scenario rounds those bytes up for each packet",
+        framing.cells == "ptm",
+    )

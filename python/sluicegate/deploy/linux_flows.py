@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from ..paths import Framing
 from .linux_queues import codel_words, pie_words
 from .plan import MOST, Plan, fit, rate_word
-from .target import Undeployable, Values
+from .target import Undeployable, Values, framing_text
 
 MEMORY = 32 << 20
 """Bytes: the default memory_limit of fq_codel and fq_pie."""
 SKB = 2304
 """Bytes of memory that a packet of an Ethernet interface takes, about."""
+CAKE_MOST = 256
+"""The most bytes that tc takes for cake's overhead and mpu."""
 FQ_WEIGHTS = (589824, 196608, 65536)
 
 
@@ -111,43 +114,61 @@ def sfq(plan: Plan, parent: str, values: Values) -> str:
 def cake(plan: Plan, parent: str, values: Values) -> str:
     """cake within a class: it shapes only where the scenario's does."""
     bandwidth = f"bandwidth {rate_word(values.base('bandwidth'))}" if "bandwidth" in values else "unlimited"
-    return plan.qdisc(parent, cake_words(plan, values, bandwidth, int(values["overhead"])))
+    return plan.qdisc(parent, cake_words(plan, values, bandwidth, own_framing(values)))
+
+
+def own_framing(values: Values) -> Framing:
+    """What the scenario's cake counts itself; `around` may be negative."""
+    cells = {"noatm": "none"}.get(values["atm"], values["atm"])
+    return Framing(int(values["overhead"]), int(values["mpu"]), cells)
 
 
 def shaping_cake(plan: Plan, values: Values) -> None:
     """cake as the root, in whose place of a link stands its own shaper: it has no burst, and needs no htb."""
-    link, overhead = plan.link, int(values["overhead"])
+    link, framing = plan.link, own_framing(values)
     rate = link.rate
     if "bandwidth" not in values:
         plan.say(
             f"bandwidth is the rate of the link, {link.shown_rate}: cake's own shaper stands for it, without htb. The "
             "scenario's cake does not shape: its tins share by weight, those of a shaper up to a rate each"
         )
-        if overhead == 0 and values["atm"] == "noatm" and link.framing:
-            overhead = min(link.framing, 256)
-            plan.say(f"overhead {overhead} is the framing of the link; shares between flows count it too")
     elif values.base("bandwidth") > rate:
         plan.say(f"bandwidth = {values['bandwidth']} becomes {link.shown_rate}: the link of the scenario is slower")
     else:
         rate = values.base("bandwidth")
         plan.say(f"the link of {link.shown_rate} below cake is not deployed: it is taken to be the slow link itself")
+    if framing == Framing() != link.framing and ("bandwidth" not in values or rate < values.base("bandwidth")):
+        framing = Framing(min(link.framing.around, CAKE_MOST), min(link.framing.least, CAKE_MOST), link.framing.cells)
+        said = framing_words(framing).removeprefix("noatm ")
+        plan.say(f"{said} is the framing of the link; shares between flows count it too")
     plan.say(
-        f"framing = {link.framing} B of the link is not deployed: overhead is cake's own",
-        overhead != link.framing and link.framing > 0,
+        f"the {framing_text(link.framing)} of the link is not deployed: overhead, mpu and cells are cake's own",
+        framing != link.framing != Framing(),
+    )
+    plan.say(
+        f"the rate of the scenario's link varies (trace); {link.shown_rate} is the mean unless rate is given: while "
+        "the link is slower than bandwidth the queue forms there; lower it to what the link rarely falls below, or, "
+        "where cake stands behind the link (ingress), add autorate-ingress, which estimates it",
+        link.varies,
     )
     plan.say("cake knows whole bytes per second", rate % 8 != 0)
     plan.say("the interface must be faster than bandwidth, or the queue forms below cake")
     plan.say("tx_ring is not deployed: below a shaper the driver's ring stays empty", link.tx_ring)
-    plan.qdisc("root", cake_words(plan, values, f"bandwidth {rate_word(rate)}", overhead))
+    plan.qdisc("root", cake_words(plan, values, f"bandwidth {rate_word(rate)}", framing))
 
 
-def cake_words(plan: Plan, values: Values, bandwidth: str, overhead: int) -> str:
-    """cake. `overhead` is always said: packets then count without the interface's header, as in the simulation."""
+def framing_words(framing: Framing) -> str:
+    """A framing as tc reads it for cake."""
+    cells = "noatm" if framing.cells == "none" else framing.cells
+    return f"{cells} overhead {framing.around}" + (f" mpu {framing.least}" if framing.least else "")
+
+
+def cake_words(plan: Plan, values: Values, bandwidth: str, framing: Framing) -> str:
+    """cake. Its framing is always said: packets then count without the interface's header, as in the simulation."""
     filters = {"disabled": "no-ack-filter", "enabled": "ack-filter", "aggressive": "ack-filter-aggressive"}
     said = f"cake {bandwidth} {values['diffserv']} {values['flowmode'].replace('_', '-')} nonat"
     said += f" {'wash' if values['wash'] else 'nowash'} split-gso {filters[values['ack_filter']]}"
-    said += f" rtt {plan.time(values, 'rtt')} {values['atm']} overhead {overhead}"
-    said += f" mpu {values['mpu']}" if values["mpu"] else ""
+    said += f" rtt {plan.time(values, 'rtt')} {framing_words(framing)}"
     said += " ingress" if values["ingress"] else " egress"
     if "memlimit" in values:
         said += f" memlimit {plan.bytes(values, 'memlimit')}"

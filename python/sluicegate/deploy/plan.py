@@ -107,6 +107,6 @@ def rate_word(rate: int) -> str:
     return rate_text(rate, whole=True).replace(" ", "").removesuffix("/s")
 
 
-def sending_time(length: int, rate: int) -> str:
+def sending_time(length: float, rate: int) -> str:
     """How long so many bytes take at this rate, for a sentence."""
     return duration(8 * length / rate)

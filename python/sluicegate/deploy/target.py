@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from ..paths import links, paths
+from ..paths import Framing, links, paths
 from ..quantities import in_base_unit, rate_text
+
+ETHERNET = 14
+"""The bytes of an Ethernet header, which Linux counts with a packet."""
 
 USUAL_PACKET = 1000
 """The length of a packet where no flow says it, in bytes: the simulator's own."""
@@ -52,7 +55,8 @@ class Link:
     Attributes:
         name: As results name it.
         rate: Bits per second.
-        framing: Bytes that the link sends around each packet.
+        varies: Whether a trace says the rate over time; `rate` is then the mean one.
+        framing: What the link sends around each packet.
         tx_ring: Whether a driver's ring stands below the discipline.
         packet: The longest `packet_size` of the flows that cross it, in bytes.
         resolved_at: The rate for which the values of [queue] were derived: that of the network's first link.
@@ -60,7 +64,8 @@ class Link:
 
     name: str
     rate: int
-    framing: int
+    varies: bool
+    framing: Framing
     tx_ring: bool
     packet: int
     resolved_at: int
@@ -73,7 +78,7 @@ class Link:
     @property
     def overhead(self) -> int:
         """What an Ethernet frame has beyond its header of 14 bytes, as far as the scenario's framing says so."""
-        return max(self.framing - 14, 0)
+        return max(self.framing.around - ETHERNET, 0)
 
 
 def find_link(resolved: Mapping[str, Any], name: str | None) -> Link:
@@ -100,11 +105,21 @@ def find_link(resolved: Mapping[str, Any], name: str | None) -> Link:
     return Link(
         name=name,
         rate=place.rate_bps,
-        framing=place.framing_bytes,
+        varies=place.varies,
+        framing=place.framing,
         tx_ring=place.tx_ring,
         packet=_longest_packet(resolved, name),
         resolved_at=every[0].rate_bps,
     )
+
+
+def framing_text(framing: Framing) -> str:
+    """A framing in words, for a remark."""
+    least = f", frames of {framing.least} B at the least" if framing.least else ""
+    cells = (
+        f", in {framing.cells.upper()}{' cells' if framing.cells == 'atm' else ''}" if framing.cells != "none" else ""
+    )
+    return f"framing of {framing.around} B{least}{cells}"
 
 
 def _longest_packet(resolved: Mapping[str, Any], link: str) -> int:

@@ -19,7 +19,7 @@ from .metrics import ellipse
 from .suite import Scenario
 
 if TYPE_CHECKING:
-    from .outcome import Evaluation
+    from .outcome import Outcome
 
 SHOWN_S = 120.0
 """How much of a queue over time is drawn, in seconds from the start."""
@@ -33,7 +33,7 @@ ACROSS = 3
 
 
 @plot.drawing
-def draw(done: Evaluation, scenario: Scenario) -> Figure:
+def draw(done: Outcome, scenario: Scenario) -> Figure:
     """The drawing of a scenario."""
     looks = dict(zip(done.disciplines, styles(done.names), strict=True))
     rows = done.runs.filter(pl.col("scenario") == scenario.id)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -13,21 +12,22 @@ import polars as pl
 
 from .. import _core
 from ..experiments.disciplines import Choice, Listed, choices
-from ..experiments.engine import Progress, Store, Tables, check_workers, cores, run_experiments, seed_numbers
+from ..experiments.engine import Progress, Store, Tables, check_workers, cores, run_experiments, seed_numbers, told_runs
 from ..io import check_writable
 from ..papers.disciplines.workloads import NAMES
+from ..progress import shown
 from ..reproduce import Settings, UnknownName
 from ..reproduce.page import files
 from ..scenario import PYTHON
 from .metrics import METRICS
-from .outcome import KEYS, Evaluation
+from .outcome import KEYS
 from .report import write
+from .result import SUITES, Evaluation
 from .rfc7928 import SUITE
 from .suite import LINKS, Scenario, Suite, declared
 
 __all__ = ["SUITES", "Evaluation", "estimate", "evaluate", "planned", "read"]
 
-SUITES = {SUITE.name: SUITE}
 REFERENCES = ("drop_tail", "fq_codel")
 """Run beside a person's disciplines."""
 
@@ -47,7 +47,7 @@ def evaluate(
     jobs: int | None = None,
     executor: Executor | None = None,
     cluster: str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     settings: Settings | None = None,
     begin: Callable[[], None] | None = None,
 ) -> Evaluation:
@@ -74,9 +74,10 @@ def evaluate(
     with Store(None if out is None else Path(out)) as store:
         if begin:
             begin()
-        tables = run_experiments(
-            list(wanted.values()), settings.seeds, jobs, executor, progress, store=store, cluster=cluster
-        )
+        with shown(progress, told_runs) as told:
+            tables = run_experiments(
+                list(wanted.values()), settings.seeds, jobs, executor, told, store=store, cluster=cluster
+            )
         keys = pl.DataFrame([(each.id, *key) for key, each in wanted.items()], ["experiment", *KEYS[:3]], orient="row")
         runs = _named(tables["metrics"].join(keys, on="experiment", maintain_order="left"), scenarios, settings)
         done = Evaluation(chosen, settings, scenarios, runs, summary, _series(tables, keys))
@@ -86,12 +87,8 @@ def evaluate(
 
 
 def read(folder: str | Path) -> Evaluation:
-    """The evaluation whose report is in a folder, without its queues over time. Raises OSError."""
-    summary = json.loads(Path(folder, "summary.json").read_text("utf-8"))
-    suite = SUITES[summary["suite"]]
-    settings = Settings(tuple(summary["seeds"]), *(summary[key] for key in ("duration_s", "warmup_s", "sample_s")))
-    scenarios = [each for each in suite.scenarios if each.id in summary["scenarios"]]
-    return Evaluation(suite, settings, scenarios, pl.read_parquet(Path(folder, "data", "runs.parquet")), summary)
+    """The evaluation whose report is in a folder. Raises OSError, and ValueError when it holds something else."""
+    return Evaluation.read(folder)
 
 
 def planned(

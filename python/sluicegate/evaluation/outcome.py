@@ -30,8 +30,8 @@ class Place:
     tied: bool
 
 
-class Evaluation:
-    """What `evaluate` returns.
+class Outcome:
+    """What came of a suite; `Evaluation` is the same with its page.
 
     Attributes:
         suite: What was run.
@@ -100,7 +100,7 @@ class Evaluation:
 
 
 def means(runs: pl.DataFrame) -> pl.DataFrame:
-    """The mean over seeds of each metric, with its interval. See `Evaluation.means`."""
+    """The mean over seeds of each metric, with its interval. See `Outcome.means`."""
     rows = []
     for key, part in runs.partition_by(KEYS, maintain_order=True, as_dict=True).items():
         for metric in METRICS:

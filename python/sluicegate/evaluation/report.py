@@ -16,7 +16,7 @@ from ..papers.disciplines.workloads import NAMES, STATE
 from ..quantities import significant
 from ..reproduce import Choice, Drawing, Figure, Paper, Table
 from ..reproduce.figure import Made
-from ..reproduce.page import Report, files, write_files
+from ..reproduce.page import Report, alone, files, write_files
 from ..stats import interval
 from . import charts
 from .metrics import METRICS
@@ -24,7 +24,7 @@ from .suite import LINK, LINKS, Scenario, Suite, declared, marks
 
 if TYPE_CHECKING:
     from ..reproduce.claim import Verdict
-    from .outcome import Evaluation, Place
+    from .outcome import Outcome, Place
 
 BEST, TIED = "●", "○"
 NEEDS = (
@@ -43,18 +43,28 @@ LEGEND = (
 )
 
 
-def write(done: Evaluation, out: Path, only: Sequence[str]) -> Path:
+def write(done: Outcome, out: Path, only: Sequence[str]) -> Path:
     """Write report.html, figures, tables and summary.json into `out`; return the page."""
-    which = "".join(f"-{each}" for each in only)
-    tables = {f"runs{which}": done.runs, f"means{which}": done.means}
-    report = Report(
-        _paper(done), tuple(_made(done)), _provenance(done), "", tables, _lengths(done), tuple(only), done.summary
-    )
-    write_files(report, out)
+    write_files(_report(done, only), out)
     return out / files(only)[2]
 
 
-def glance(done: Evaluation, scenarios: Sequence[Scenario], across: bool) -> Table:
+def html(done: Outcome) -> str:
+    """The page as one file that needs no other."""
+    return alone(_report(done, ()))
+
+
+def _report(done: Outcome, only: Sequence[str]) -> Report:
+    which = "".join(f"-{each}" for each in only)
+    tables = {f"runs{which}": done.runs, f"means{which}": done.means}
+    if done.series is not None:
+        tables[f"series{which}"] = done.series
+    return Report(
+        _paper(done), tuple(_made(done)), _provenance(done), "", tables, _lengths(done), tuple(only), done.summary
+    )
+
+
+def glance(done: Outcome, scenarios: Sequence[Scenario], across: bool) -> Table:
     """The disciplines by the numbers that matter in these scenarios. `across`: a column for each discipline, rather
     than a row."""
     numbers = [(each, number, done.places(each, number)) for each in scenarios for number in each.matters]
@@ -73,7 +83,7 @@ def glance(done: Evaluation, scenarios: Sequence[Scenario], across: bool) -> Tab
     return Table(("Discipline", *heads), tuple(zip(labels, *cells, strict=True)), len(numbers))
 
 
-def counts(done: Evaluation) -> dict[str, tuple[int, int]]:
+def counts(done: Outcome) -> dict[str, tuple[int, int]]:
     """For each discipline, in how many numbers of the overview it is the best or tied with it, and of how many: of
     those that tell disciplines apart, in which less than half of them are tied."""
     places = [done.places(each, number) for each in done.scenarios for number in each.matters]
@@ -87,7 +97,7 @@ def counts(done: Evaluation) -> dict[str, tuple[int, int]]:
     }
 
 
-def _label(done: Evaluation, label: str) -> str:
+def _label(done: Outcome, label: str) -> str:
     return f"{label} (reference)" if label in done.references else label
 
 
@@ -114,7 +124,7 @@ def _shown(values: Sequence[float], metric: str, of: str, most: int = 4) -> str:
     return f"{mean:.{digits}f}{spread if float(f'{half:.{digits}f}') else ''}"
 
 
-def _made(done: Evaluation) -> Iterator[Made]:
+def _made(done: Outcome) -> Iterator[Made]:
     """The parts of the page."""
     if len(done.disciplines) <= FEW:
         yield _part("glance", "At a glance", LEGEND, table=glance(done, done.scenarios, across=True))
@@ -136,7 +146,7 @@ def _part(id_: str, title: str, caption: str, *, table: Table, words: str = "", 
     return Made(Figure(id_, title, title, "", None, {}, lambda: (), caption, __file__, 0.0), caption, shown, ())
 
 
-def _scenario(done: Evaluation, scenario: Scenario) -> Made:
+def _scenario(done: Outcome, scenario: Scenario) -> Made:
     """A scenario: description, drawing, what is best, and all its metrics."""
     table = _metrics(done, scenario)
     data = done.means.filter(pl.col("scenario") == scenario.id)
@@ -145,7 +155,7 @@ def _scenario(done: Evaluation, scenario: Scenario) -> Made:
     return _part(scenario.id, f"{scenario.section} {scenario.title}", about, table=table, drawing=drawing)
 
 
-def _verdicts(done: Evaluation, scenario: Scenario) -> Iterator[str]:
+def _verdicts(done: Outcome, scenario: Scenario) -> Iterator[str]:
     """A sentence for each number that matters: which discipline is the best, and which cannot be told from it."""
     for number in scenario.matters:
         places = done.places(scenario, number)
@@ -157,7 +167,7 @@ def _verdicts(done: Evaluation, scenario: Scenario) -> Iterator[str]:
         yield f"Best by “{number.text}”: {best}, {_shown(places[best].values, number.metric, number.of)}{others}."
 
 
-def _metrics(done: Evaluation, scenario: Scenario) -> Table:
+def _metrics(done: Outcome, scenario: Scenario) -> Table:
     """All metrics of a scenario, disciplines below one another for each kind of traffic."""
     rows = done.runs.filter(pl.col("scenario") == scenario.id)
     shown = [name for name in scenario.metrics if name in rows.columns and (rows[name].fill_null(0) != 0).any()]
@@ -176,7 +186,7 @@ def _metrics(done: Evaluation, scenario: Scenario) -> Table:
     return Table((*first, *head), tuple(cells), len(shown))
 
 
-def needs(done: Evaluation) -> Table:
+def needs(done: Outcome) -> Table:
     """What each discipline remembers of flows, and where its values come from."""
     common = {key.removeprefix("queue.") for key, _ in LINK.tuned()}
     rows = []
@@ -214,7 +224,7 @@ def lacks(suite: Suite) -> Table:
     return Table(("What", "Why"), suite.lacks)
 
 
-def _paper(done: Evaluation) -> Paper:
+def _paper(done: Outcome) -> Paper:
     """What the page's form asks for."""
     suite = done.suite
     asked = [label for label in done.disciplines if label not in done.references]
@@ -232,7 +242,7 @@ def _paper(done: Evaluation) -> Paper:
     )  # fmt: skip
 
 
-def _lengths(done: Evaluation) -> dict[str, str]:
+def _lengths(done: Outcome) -> dict[str, str]:
     """How long and how often was run."""
     own, full = done.settings, done.suite.settings
     runs = f"{own.duration_s:g} s each, the first {own.warmup_s:g} s not measured, {len(own.seeds)} seeds"
@@ -242,7 +252,7 @@ def _lengths(done: Evaluation) -> dict[str, str]:
     return {"Runs": f"{runs}: not the suite's own {whole}, so that intervals are wider and slow effects may not show"}
 
 
-def _provenance(done: Evaluation) -> dict[str, str]:
+def _provenance(done: Outcome) -> dict[str, str]:
     return {
         "Sluicegate": _core.version(),
         "Suite": done.suite.name,

@@ -23,16 +23,19 @@ from typing import TYPE_CHECKING, Any, Literal
 from .. import _core, scenario, traps
 from ..io import check_writable, staged, write_json, write_parquet
 from ..measures import GROUP, Metric, clash, column, drop_reasons, kept, measure
+from ..progress import shown
 from ..quantities import rate_unit
+from ..result_object import Frames, ResultObject, read_summary, read_table
 from ..stats import CONFIDENCE, Interval, difference, interval
-from .disciplines import Choice, Listed, choices, find
-from .engine import Experiment, Store, Tables, check_workers, run_experiments, seed_numbers
+from . import compare_page
+from .disciplines import Choice, Listed, Queue, checked, choices, find, under
+from .engine import Experiment, Store, Tables, check_workers, run_experiments, seed_numbers, told_runs
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.figure import Figure
 
-    from .._generated import Discipline, Source
-    from ..custom_aqm import AqmFactory
+    from ..page import Table
 
 Progress = Callable[[int, int, str], None]
 """Called with the runs done, the runs in all, and the label of the discipline whose run has just ended."""
@@ -42,12 +45,12 @@ SEEDS = 10
 
 FILES = (
     "runs.parquet", "comparison.parquet", "differences.parquet", "groups.svg", "throughput.svg", "links.svg",
-    "summary.json",
+    "report.html", "summary.json",
 )  # fmt: skip
 """What `Comparison.write` writes."""
 
 
-class Comparison:
+class Comparison(ResultObject):
     """What `compare` returns.
 
     Attributes:
@@ -82,6 +85,33 @@ class Comparison:
         self._parts: dict[str, pl.DataFrame] = {}
         self._apart: dict[tuple[str, str, str, float], bool] = {}
         self._differences = {(row["discipline"], row["metric"]): row for row in self.differences.to_dicts()}
+
+    @classmethod
+    def read(cls, directory: str | Path) -> Comparison:
+        """What `write` wrote, or `compare` with `out`. Raises OSError, and ValueError when the folder holds none."""
+        summary = read_summary(directory, "a comparison", ("version", "disciplines", "baseline", "groups", "links"))
+        names = {each["label"]: each["name"] for each in summary["disciplines"]}
+        runs = read_table(directory, "runs")
+        return cls(runs, names, summary["baseline"], summary["groups"], summary["links"], summary)
+
+    @property
+    def tables(self) -> Frames:
+        """The tables by the names of their files."""
+        return Frames({"runs": self.runs, "comparison": self.means, "differences": self.differences})
+
+    def plot(self) -> Figure:
+        """Throughput, loss and delay of each group of flows under each discipline."""
+        from ..plot import comparison as comparison_plot
+
+        return comparison_plot.groups(self)
+
+    def html(self) -> str:
+        """The page of the comparison: groups, links, drops, differences to the baseline."""
+        return compare_page.page(self).html()
+
+    def overview(self) -> Table:
+        """Throughput, loss and delays of each group under each discipline."""
+        return compare_page.overview(self)
 
     def mean(self, discipline: str, metric: str) -> dict[str, Any]:
         """The row of `means` for a discipline (by label) and a quantity. Raises KeyError."""
@@ -160,23 +190,26 @@ class Comparison:
 
     def write(self, directory: str | Path) -> Path:
         """Write runs.parquet, comparison.parquet (the means), differences.parquet, summary.json and the figures
-        groups.svg, throughput.svg and links.svg; return the directory.
+        groups.svg, throughput.svg and links.svg, and report.html, the page; return the directory.
 
         They appear whole or not at all, and files of other names in an existing directory stay. Equal comparisons
         give equal bytes. Raises OSError.
         """
+        with staged(directory) as folder:
+            self.write_files(folder, self.html())
+        return Path(directory)
+
+    def write_files(self, folder: Path, page: str) -> None:
+        """Write the same files into a folder that is there, and `page` as report.html. Raises OSError."""
         from ..plot import comparison as comparison_plot
         from ..plot import style as plot
 
-        with staged(directory) as folder:
-            write_parquet(self.runs, folder / "runs.parquet")
-            write_parquet(self.means, folder / "comparison.parquet")
-            write_parquet(self.differences, folder / "differences.parquet")
-            write_json(folder / "summary.json", self.summary)
-            (folder / "groups.svg").write_bytes(plot.svg(comparison_plot.groups(self)))
-            (folder / "throughput.svg").write_bytes(plot.svg(comparison_plot.throughput(self)))
-            (folder / "links.svg").write_bytes(plot.svg(comparison_plot.links(self)))
-        return Path(directory)
+        for name, table in self.tables.items():
+            write_parquet(table, folder / f"{name}.parquet")
+        write_json(folder / "summary.json", self.summary)
+        for draw in (comparison_plot.groups, comparison_plot.throughput, comparison_plot.links):
+            (folder / f"{draw.__name__}.svg").write_bytes(plot.svg(draw(self)))
+        (folder / "report.html").write_text(page, encoding="utf-8")
 
     def record(self) -> dict[str, Any]:
         """Everything as JSON knows it: `summary`, the rows of `runs`, `means` and `differences`, and for each group and
@@ -196,12 +229,12 @@ class Comparison:
 
 
 def compare(
-    network: scenario.Network | str | Path,
-    flows: Source | Sequence[Source] | None = None,
+    network: scenario.What,
+    flows: scenario.Flows | None = None,
     *,
     disciplines: Listed,
     seeds: int | Iterable[int] = SEEDS,
-    baseline: str | Discipline | AqmFactory | None = None,
+    baseline: Queue | None = None,
     duration: str | None = None,
     warmup: str | None = None,
     sets: scenario.Sets | None = None,
@@ -209,16 +242,17 @@ def compare(
     executor: Executor | None = None,
     cluster: str | None = None,
     out: str | Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Comparison:
     """Run a scenario under several disciplines, each for every seed, on all cores.
 
-    `network` and `flows` as for `simulate`, or a scenario file as for `run`, without flows. `disciplines`: a text such
+    `network`, `flows`, `duration`, `warmup` and `sets` as for `simulate`. `disciplines`: a text such
     as "red,choke:candidates=2", objects such as `sluicegate.Choke(candidates=2)`, classes or factories of one's own
     (see `Aqm`), or several of any. A text takes what it leaves out from the scenario's queue; an object brings all its
     values, defaults included; a class is made as for `simulate`, or takes what a file's [queue] and [queue.python]
     hold. `seeds`: how many, counted from 1, or the seeds themselves. `baseline`: what differences are taken against
-    (default: the first discipline). `duration`, `warmup` and `sets` override the scenario. `jobs`: how many runs at
+    (default: the first discipline). `progress`: a function, True for a bar, False for none (default: a bar on a
+    terminal and in a notebook). `jobs`: how many runs at
     once (default: one for each core), in threads, or in processes when a discipline is written in Python; `executor`
     runs them instead, or `cluster`, the address of a Dask scheduler: see `sweep`. Results depend on none of these, nor
     on the order in which runs end. `out`: a folder that keeps each run as it ends, in runs.sqlite, and gets what
@@ -234,27 +268,14 @@ def compare(
     base = find(baseline, given)
     numbers = seed_numbers(seeds)
     check_workers(jobs, executor, cluster)
-    own = scenario.override_texts(sets)
-    run = {"run.duration": duration, "run.warmup": warmup}
-    overrides = [*own, *((key, value) for key, value in run.items() if value is not None)]
-    for key, _ in own:
+    about = scenario.subject(network, flows, sets=sets, duration=duration, warmup=warmup)
+    name, overrides = about.name, about.sets
+    for key, _ in overrides:
         if key in ("run.seed", "queue.discipline"):
             instead = {"run.seed": "the seeds", "queue.discipline": "the disciplines"}[key]
             raise _core.ScenarioError(f"sets: {key}: a comparison takes {instead} it is given, not this one")
-    if isinstance(network, str | Path):
-        if flows is not None:
-            raise TypeError("flows: a scenario file brings its own")
-        plain, name = scenario.read_scenario(network)
-        texts = dict.fromkeys((choice.label for choice in given), plain)
-    else:
-        if flows is None:
-            raise TypeError("flows: expected sources such as sluicegate.Tcp(...)")
-        name = scenario.PYTHON
-        texts = {choice.label: scenario.scenario(_with_queue(network, choice), flows) for choice in given}
-        plain = scenario.scenario(_with_queue(network, None), flows)
-    with scenario.arguments(duration=duration, warmup=warmup):
-        _core.check(plain, name, overrides)  # what is wrong whatever the discipline
-    resolved = {choice.label: choice.check(texts[choice.label], name, overrides) for choice in given}
+    resolved = checked(about, given)
+    texts = {choice.label: under(about, choice)[0] for choice in given}
     groups = next(iter(resolved.values()))["flows"]
     if (taken := clash([flow["name"] for flow in groups])) is not None:
         raise _core.ScenarioError(f"{name}: a group called {taken!r} has columns of the link's: give it another name")
@@ -267,8 +288,8 @@ def compare(
     if out is not None:
         check_writable(out, FILES)
     scenario.warn(_warnings({label: traps.of_scenario(each) for label, each in resolved.items()}), scenario.TrapWarning)
-    with Store(None if out is None else Path(out)) as store:
-        tables = run_experiments(experiments, numbers, jobs, executor, progress, store=store, cluster=cluster)
+    with Store(None if out is None else Path(out)) as store, shown(progress, told_runs) as told:
+        tables = run_experiments(experiments, numbers, jobs, executor, told, store=store, cluster=cluster)
         found = _comparison(tables, given, base, _summary(name, numbers, given, base, overrides, resolved))
         if out is not None:
             found.write(out)
@@ -292,19 +313,7 @@ def _comparison(tables: Tables, given: Sequence[Choice], base: Choice, summary: 
     groups = list(dict.fromkeys(tables["groups"]["name"].to_list()))
     links = list(dict.fromkeys(tables["links"]["link"].to_list()))
     names = {choice.label: choice.name for choice in given}
-    return Comparison(measured(tables), names, base.label, groups, links, summary)
-
-
-def _with_queue(network: scenario.Network, choice: Choice | None) -> scenario.Network:
-    """A network whose queue is the object or class of `choice`, its own where that is a text, none without a choice."""
-    from dataclasses import replace
-
-    if not isinstance(network, scenario.Network):
-        return network
-    if choice is None:
-        return replace(network, queue=None)
-    queue = choice.given or choice.queue
-    return network if queue is None else replace(network, queue=queue)
+    return Comparison(measured(tables), names, base.label, groups, links, summary | {"groups": groups, "links": links})
 
 
 def measured(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -404,7 +413,7 @@ def _summary(
         "sets": [f"{key}={value}" for key, value in sets],
         "scenario": scenario,
         "disciplines": [
-            {"label": choice.label}
+            {"label": choice.label, "name": choice.name}
             | {key: resolved[choice.label][key] for key in entry if key in resolved[choice.label]}
             for choice in given
         ],

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from functools import cache, partial
-from typing import Any, get_args
+from typing import Any
 
-from .. import _core, custom_aqm, scenario
+from .. import _core, custom_aqm, declared, scenario
 from .._generated import Discipline
 from ..custom_aqm import AqmFactory
 
@@ -61,7 +61,10 @@ class Choice:
         return resolved | ({"own_discipline": maker.about} if maker.about else {})
 
 
-Listed = str | Discipline | AqmFactory | Sequence[str | Discipline | AqmFactory | Choice]
+Queue = str | Discipline | AqmFactory
+"""A discipline as all functions take it: a text, an object, or a class or factory of one's own."""
+
+Listed = Queue | Sequence[Queue | Choice]
 """Disciplines as `compare` takes them: a text, an object, a class or factory of one's own, or several of any."""
 
 
@@ -99,7 +102,33 @@ def choices(listed: Listed) -> list[Choice]:
     return found
 
 
-def find(wanted: str | Discipline | AqmFactory | None, among: Sequence[Choice]) -> Choice:
+def one(queue: Queue) -> Choice:
+    """The discipline meant. Raises what `choices` does, and `ScenarioError` for several."""
+    found = choices(queue)
+    if len(found) > 1:
+        labels = ", ".join(choice.label for choice in found)
+        raise _core.ScenarioError(f"queue: a run has one discipline, not {len(found)}: {labels}")
+    return found[0]
+
+
+def under(about: scenario.Subject, choice: Choice | None) -> tuple[str, tuple[tuple[str, str], ...], AqmFactory | None]:
+    """The text, the overrides and the discipline of one's own, if any, of what is simulated under a discipline; None
+    leaves it its own. A text takes what it leaves out from the scenario's queue; an object or class replaces that."""
+    if choice is None:
+        return about.text(), about.sets, about.queue
+    given = choice.given or choice.queue
+    text = about.text() if given is None else about.text(given)
+    return text, (*about.sets, *choice.sets), choice.queue
+
+
+def checked(about: scenario.Subject, given: Sequence[Choice]) -> dict[str, dict[str, Any]]:
+    """The scenario under each discipline with every default filled in, by label. Raises as `Choice.check` does."""
+    with about.told():
+        _core.check(about.text(None), about.name, about.sets)  # what is wrong whatever the discipline
+        return {choice.label: choice.check(under(about, choice)[0], about.name, about.sets) for choice in given}
+
+
+def find(wanted: Queue | None, among: Sequence[Choice]) -> Choice:
     """The choice meant: by its label, a name that only one has, an object or class that was listed; None is the first.
 
     Raises `ScenarioError` when there is none or more than one.
@@ -154,7 +183,7 @@ def _stated(given: Discipline | AqmFactory) -> Choice:
     Of an object every value that is not None counts; the label shows those that are not defaults. The label of a class
     or factory is its name, with the keywords of a `functools.partial`.
     """
-    if (queue := scenario.factory(given)) is not None:
+    if (queue := declared.factory(given)) is not None:
         name = custom_aqm.described(queue)
         bound: dict[str, Any] = {}
         inner: Any = queue
@@ -164,10 +193,10 @@ def _stated(given: Discipline | AqmFactory) -> Choice:
         return Choice(":".join([name.rpartition(":")[2].rpartition(".")[2], *shown]), name, queue=queue)
     if isinstance(given, custom_aqm.Aqm):
         raise TypeError(f"disciplines: expected the class {type(given).__name__}, not one of its objects")
-    if not isinstance(given, get_args(Discipline)):
+    if not isinstance(given, declared.Declared) or not declared.is_discipline(given):
         expected = "a name or a discipline such as sluicegate.Choke(...)"
-        raise TypeError(f"disciplines: expected {expected}, not {scenario.what_is(given)}")
-    table = scenario._table(given)
+        raise TypeError(f"disciplines: expected {expected}, not {declared.what_is(given)}")
+    table = declared.table(given)
     defaults = {field.name.rstrip("_"): field.default for field in fields(given) if field.default is not MISSING}
     values = {key: value if isinstance(value, str) else _toml(value) for key, value in table.items()}
     stated = [f"{key}={values[key]}" for key, value in table.items() if value != defaults.get(key)]

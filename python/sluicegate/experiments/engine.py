@@ -40,6 +40,7 @@ __all__ = [
     "finished",
     "run_experiments",
     "seed_numbers",
+    "told_runs",
 ]
 
 Progress = Callable[[int, int, str], object]
@@ -146,6 +147,11 @@ def seed_numbers(seeds: int | Iterable[int]) -> list[int]:
     if min(numbers) < 0 or len(set(numbers)) < len(numbers):
         raise ValueError(f"seeds = {numbers}: each must be there once, and none negative")
     return numbers
+
+
+def told_runs(done: int, total: int, _which: str) -> tuple[float, float, str]:
+    """What a bar is told of many runs: see `progress.shown`."""
+    return done, total, f"{done} of {total} runs"
 
 
 def check_workers(jobs: int | None, executor: Executor | None, cluster: str | None) -> None:

@@ -3,7 +3,8 @@
     flows.1.rate=0.1..10 Mbit/s log 12       12 rates, each the same ratio above the one before
     queue.min_th=10..50 5                    5 numbers, evenly spaced: 10, 20, 30, 40, 50
     flows.0.count=1..1000 log 7 whole        whole numbers: 1, 3, 10, 32, 100, 316, 1000
-    queue.discipline=red,choke               a list of words, numbers or quantities
+    queue.discipline=red,choke:candidates=2  a list of disciplines, as `compare` takes them
+    queue.limit=50,100 + flows.0.count=1,2   keys that go together: as many values of each, the first with the first
 
 Ranges are reckoned in decimal, and what lies between the ends of a log range is rounded to six digits: equal texts give
 equal values on any machine, and a run made yesterday is found again. The core alone reads units, here too.
@@ -12,6 +13,7 @@ equal values on any machine, and a run made yesterday is found again. The core a
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,9 +24,14 @@ from typing import Any
 from .. import _core
 from ..quantities import NUMBER, column_value
 from ..scenario import override_texts
+from .disciplines import Choice, choices
 
-Over = Mapping[str, object] | Iterable[tuple[str, object]]
-"""What is swept: dotted keys, and for each a text as `--over` takes it or the values themselves."""
+Key = str | tuple[str, ...]
+Over = Mapping[Key, object] | Mapping[str, object] | Iterable[tuple[Key, object]]
+"""What is swept: dotted keys, and for each a text as `--over` takes it or the values themselves; or keys that go
+together, and the values of all of them for each point."""
+
+DISCIPLINE = "queue.discipline"
 
 MOST = 1_000_000
 """Runs of a sweep; they are listed before they begin."""
@@ -45,59 +52,134 @@ LARGEST = 30
 class Axis:
     """One key that is swept.
 
-    `values`: as overrides take them. `column`: its name in results, with the unit of `cells`, its values there.
+    `values`: as a person reads them. `column`: its name in results, with the unit of `cells`, its values there.
+    `choices`: the disciplines, where these are swept. `along`: whether it goes together with the axis before it, so
+    that the point that has its second value has the second of that, too.
     """
 
     key: str
     values: tuple[str, ...]
     column: str
     cells: tuple[Any, ...]
+    choices: tuple[Choice, ...] = ()
+    along: bool = False
+
+    def part(self, place: int) -> Part:
+        """What its value at `place` stands for."""
+        sets = self.choices[place].sets if self.choices else ((self.key, self.values[place]),)
+        return Part(f"{self.key}={self.values[place]}", sets, self.cells[place])
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one key of a point stands for: how a person reads it, its overrides, and its cell in results."""
+
+    label: str
+    sets: tuple[tuple[str, str], ...]
+    cell: Any
 
 
 @dataclass(frozen=True)
 class Point:
-    """One point of the grid: its overrides, and its cells in results."""
+    """One point of the grid: its parts, one for each key, and its discipline, where these are swept."""
 
-    sets: tuple[tuple[str, str], ...]
-    cells: tuple[Any, ...]
+    parts: tuple[Part, ...]
+    choice: Choice | None = None
+
+    @property
+    def sets(self) -> tuple[tuple[str, str], ...]:
+        """Its overrides."""
+        return tuple(pair for part in self.parts for pair in part.sets)
+
+    @property
+    def cells(self) -> tuple[Any, ...]:
+        """Its cells in results."""
+        return tuple(part.cell for part in self.parts)
 
     @property
     def label(self) -> str:
-        """The overrides as a person reads them."""
-        return ", ".join(f"{key}={value}" for key, value in self.sets)
+        """The point as a person reads it."""
+        return ", ".join(part.label for part in self.parts)
 
 
-def parsed(texts: Iterable[str]) -> list[tuple[str, str]]:
-    """The KEY=VALUES texts of `--over` as pairs. Raises `ScenarioError`."""
-    pairs = []
+def parsed(texts: Iterable[str]) -> list[tuple[Key, object]]:
+    """The KEY=VALUES texts of `--over`, several joined by " + " where they go together. Raises `ScenarioError`."""
+    pairs: list[tuple[Key, object]] = []
     for text in texts:
-        key, equals, values = (part.strip() for part in text.partition("="))
-        if not (key and equals and values):
-            raise _core.ScenarioError(f"over: {text}: must be KEY=VALUES, such as {EXAMPLE}")
-        pairs.append((key, values))
+        together = []
+        for each in re.split(r"\s\+\s", text):
+            key, equals, values = (part.strip() for part in each.partition("="))
+            if not (key and equals and values):
+                raise _core.ScenarioError(f"over: {each}: must be KEY=VALUES, such as {EXAMPLE}")
+            together.append((key, values))
+        if len(together) == 1:
+            pairs += together
+            continue
+        columns = [_values(key, values) for key, values in together]
+        counts = [f"{key} has {len(values)}" for (key, _), values in zip(together, columns, strict=True)]
+        if len({len(values) for values in columns}) > 1:
+            raise _core.ScenarioError(f"over: {text}: as many values of each are needed: {', '.join(counts)}")
+        pairs.append((tuple(key for key, _ in together), list(zip(*columns, strict=True))))
     return pairs
 
 
 def axes(over: Over) -> list[Axis]:
     """What is swept, in the order given. Raises `ScenarioError` that names the argument and the rule."""
     found: list[Axis] = []
-    for key, given in over.items() if isinstance(over, Mapping) else over:
-        if key in ("run.seed", "run.series"):
-            why = "a sweep takes the seeds it is given" if key == "run.seed" else "a sweep keeps no series"
-            raise _core.ScenarioError(f"over: {key}: {why}")
-        if any(axis.key == key for axis in found):
-            raise _core.ScenarioError(f"over: {key}: given twice")
-        values = _values(key, given)
-        column, cells = _column(key, values)
+    for keys, given in over.items() if isinstance(over, Mapping) else over:
+        together = _together(keys, given) if isinstance(keys, tuple) else [(keys, given)]
+        made: list[Axis] = []
+        for key, values in together:
+            if key in ("run.seed", "run.series"):
+                why = "a sweep takes the seeds it is given" if key == "run.seed" else "a sweep keeps no series"
+                raise _core.ScenarioError(f"over: {key}: {why}")
+            if any(axis.key == key for axis in (*found, *made)):
+                raise _core.ScenarioError(f"over: {key}: given twice")
+            made.append(_axis(key, values, along=bool(made)))
         seen = set()
-        for value, cell in zip(values, cells, strict=True):
-            if cell in seen:
-                raise _core.ScenarioError(f"over: {key}: {value} is there twice")
-            seen.add(cell)
-        found.append(Axis(key, values, column, cells))
+        for place, cells in enumerate(zip(*(axis.cells for axis in made), strict=True)):
+            if cells in seen:
+                shown = ", ".join(axis.values[place] for axis in made)
+                raise _core.ScenarioError(f"over: {', '.join(key for key, _ in together)}: {shown} is there twice")
+            seen.add(cells)
+        found += made
     if not found:
         raise _core.ScenarioError(f"over: name at least one key, such as {EXAMPLE}")
     return found
+
+
+def _together(keys: tuple[str, ...], given: object) -> list[tuple[str, object]]:
+    """The values of each of several keys, from the rows of values that go together."""
+    name = ", ".join(map(str, keys))
+    wanted = 'expected rows of values, such as [("1 Mbit/s", 50), ("2 Mbit/s", 100)]'
+    if len(keys) < 2 or not all(isinstance(key, str) for key in keys):
+        raise TypeError(f'over: {keys!r}: several keys go together, such as ("flows.1.rate", "queue.limit")')
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise TypeError(f"over: {name} = {given!r}: {wanted}")
+    rows = list(given)
+    if not rows:
+        raise _core.ScenarioError(f"over: {name}: name at least one value")
+    for row in rows:
+        if isinstance(row, str) or not isinstance(row, Sequence):
+            raise TypeError(f"over: {name} = {row!r}: {wanted}")
+        if len(row) != len(keys):
+            raise _core.ScenarioError(f"over: {name} = {row!r}: must have {len(keys)} values, not {len(row)}")
+    return [(key, [row[place] for row in rows]) for place, key in enumerate(keys)]
+
+
+def _axis(key: str, given: object, along: bool) -> Axis:
+    """One key with its values."""
+    if key == DISCIPLINE:
+        listed: Any = _values(key, given) if isinstance(given, str) else given
+        several = isinstance(listed, Iterable) and not isinstance(listed, Mapping)
+        chosen = [choice for each in (listed if several else [listed]) for choice in choices(each)]
+        if not chosen:
+            raise _core.ScenarioError(f"over: {key}: name at least one value")
+        labels = tuple(choice.label for choice in chosen)
+        return Axis(key, labels, key, labels, tuple(chosen), along)
+    values = _values(key, given)
+    column, cells = _column(key, values)
+    return Axis(key, values, column, cells, along=along)
 
 
 def constants(sets: Iterable[tuple[str, str]]) -> dict[str, Any]:
@@ -106,19 +188,25 @@ def constants(sets: Iterable[tuple[str, str]]) -> dict[str, Any]:
     return {column: cell for column, (cell,) in columns}
 
 
+def places(swept: Sequence[tuple[int, bool]]) -> list[tuple[int, ...]]:
+    """The places of the values of each axis at all points; those of the last axis change fastest. Of each axis: how
+    many values it has, and whether it goes `along` with the one before it."""
+    leading = [count for count, along in swept if not along]
+    leader = [sum(not along for _, along in swept[: number + 1]) - 1 for number in range(len(swept))]
+    return [tuple(each[of] for of in leader) for each in itertools.product(*map(range, leading))]
+
+
 def points(swept: Sequence[Axis]) -> list[Point]:
-    """Every combination of values; those of the last axis change fastest. Raises `ScenarioError` when there are
-    too many."""
-    count = 1
-    for axis in swept:
-        count *= len(axis.values)
+    """Every combination of values, in the order of `places`. Raises `ScenarioError` when there are too many."""
+    count = math.prod(len(axis.values) for axis in swept if not axis.along)
     if count > MOST:
         raise _core.ScenarioError(f"{count} points; must be at most {MOST}")
-    keys = [axis.key for axis in swept]
-    return [
-        Point(tuple(zip(keys, [value for value, _ in each], strict=True)), tuple(cell for _, cell in each))
-        for each in itertools.product(*(zip(axis.values, axis.cells, strict=True) for axis in swept))
-    ]
+    found = []
+    for each in places([(len(axis.values), axis.along) for axis in swept]):
+        parts = tuple(axis.part(place) for axis, place in zip(swept, each, strict=True))
+        chosen = next((axis.choices[at] for axis, at in zip(swept, each, strict=True) if axis.choices), None)
+        found.append(Point(parts, chosen))
+    return found
 
 
 def _values(key: str, given: object) -> tuple[str, ...]:

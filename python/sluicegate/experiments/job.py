@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from .. import _core, custom_aqm
 from ..results import tables_from_core
-from ..scenario import PYTHON
+from ..scenario import PYTHON, TEXT
 
 if TYPE_CHECKING:
     import polars as pl
@@ -182,8 +182,17 @@ def check(experiment: Experiment, seed: int | None = None, digest: Callable[[Pat
     sets = [*experiment.sets, *(() if seed is None else experiment.by_seed.get(seed, ()))]
     resolved = json.loads(_core.check(experiment.text, experiment.name, sets, maker))
     named = {flow["vectors"] for flow in resolved["flows"] if flow.get("vectors") is not None}
+    network = resolved["network"]
+    traced = [link.get("trace") for link in (network, *network.get("links", []))] + [network.get("reverse_trace")]
+    named |= {file for file in traced if file is not None and file not in known_traces()}
     files = tuple((file, (digest or digest_of)(Path(experiment.name).parent / file)) for file in sorted(named))
     return Checked(resolved, maker.about, tuple(sorted(maker.made, key=str)), files)
+
+
+@cache
+def known_traces() -> frozenset[str]:
+    """The traces that come with the package: the build says what is in them."""
+    return frozenset(json.loads(_core.declarations())["traces"])
 
 
 def job_of(experiment: Experiment, seed: int, first: bool, checked: Checked, elsewhere: bool) -> Job:
@@ -194,7 +203,7 @@ def job_of(experiment: Experiment, seed: int, first: bool, checked: Checked, els
             (key, os.path.abspath(value) if key.endswith(".discipline") and ".py:" in value else value)
             for key, value in sets
         )
-        name = name if name == PYTHON else os.path.abspath(name)
+        name = name if name in (PYTHON, TEXT) else os.path.abspath(name)
     left_out = () if first else experiment.once
     keep = {table: columns for table, columns in experiment.keep.items() if table not in left_out}
     queue, derive = experiment.queue, experiment.derive

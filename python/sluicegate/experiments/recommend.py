@@ -24,16 +24,21 @@ from ..deploy import Deployment, Undeployable, dummynet, linux
 from ..design.footing import footing
 from ..goals import Goal, Known, known
 from ..goals import goals as parsed
+from ..io import staged, write_json
 from ..paths import Place, places
 from ..quantities import in_base_unit
+from ..result_object import Frames, ResultObject
 from ..stats import CONFIDENCE
 from ..traffic import UNRESPONSIVE, Traffic, typical_rtt_ns
+from . import recommend_page
 from .compare import Comparison, Progress, compare
 from .disciplines import Choice, Listed, choices
 from .engine import cores, seed_numbers
 
 if TYPE_CHECKING:
-    from .._generated import Source
+    from matplotlib.figure import Figure
+
+    from ..page import Table
 
 State = Literal["none", "small", "any"]
 System = Literal["linux", "freebsd"]
@@ -64,6 +69,9 @@ LEAST_BUFFER = 50
 PACKET = 1500
 """Bytes of the packets in which buffers are counted."""
 
+RECORD = "recommendation.json"
+"""What `Recommendation.write` writes beside the comparison: goals, and what was chosen."""
+
 SEEDS = 5
 """How many seeds unless told."""
 
@@ -89,7 +97,7 @@ class Ranked:
     kept: tuple[bool | None, ...]
 
 
-class Recommendation:
+class Recommendation(ResultObject):
     """What `recommend` returns.
 
     Attributes:
@@ -112,6 +120,47 @@ class Recommendation:
         self.notes, self.left_out, self.system = list(notes), dict(left_out), system
         self._resolved, self._tuned = resolved, dict(tuned)
         self.ranking = ranking(comparison, self.goals)
+        self.summary = comparison.summary
+
+    @classmethod
+    def read(cls, directory: str | Path) -> Recommendation:
+        """What `write` wrote, or `recommend` with `out`. Raises OSError, and ValueError when the folder holds none."""
+        comparison = Comparison.read(directory)
+        about = json.loads((Path(directory) / RECORD).read_bytes())
+        under = _under(comparison)
+        goals = parsed(about["goals"], known(next(iter(under.values()), comparison.summary["scenario"])))
+        assumed, notes, left_out, system = (about[key] for key in ("assumed", "notes", "left_out", "system"))
+        return cls(comparison, goals, assumed, notes, left_out, system, under, about["chosen"])
+
+    def write(self, directory: str | Path) -> Path:
+        """Write what `Comparison.write` writes, with the page of the recommendation in place of the comparison's, and
+        recommendation.json; return the directory. They appear whole or not at all. Raises OSError."""
+        about = {"goals": [goal.text for goal in self.goals], "assumed": self.assumed, "notes": self.notes}
+        about |= {"left_out": self.left_out, "system": self.system, "chosen": self._tuned}
+        with staged(directory) as folder:
+            self.comparison.write_files(folder, self.html())
+            write_json(folder / RECORD, about)
+        return Path(directory)
+
+    @property
+    def tables(self) -> Frames:
+        """The tables of the comparison."""
+        return self.comparison.tables
+
+    def plot(self) -> Figure:
+        """Throughput, loss and delay of each group of flows under each discipline."""
+        return self.comparison.plot()
+
+    def html(self) -> str:
+        """The page: goals and ranking, how to deploy the best, and the comparison."""
+        return recommend_page.page(
+            self.comparison, self.ranking, self.goals, self.assumed, self.notes, self.left_out, self.system,
+            self.chosen, self.deployment,
+        ).html()  # fmt: skip
+
+    def overview(self) -> Table:
+        """The ranking."""
+        return recommend_page.table(self.comparison, self.ranking, self.goals)
 
     def best(self) -> list[str]:
         """The disciplines of rank 1, by label."""
@@ -166,8 +215,8 @@ class Recommendation:
 
 
 def recommend(
-    network: scenario.Network | str | Path,
-    flows: Source | Sequence[Source] | None = None,
+    network: scenario.What,
+    flows: scenario.Flows | None = None,
     *,
     goals: str | Iterable[str] | None = None,
     deployable: System | None = None,
@@ -179,7 +228,7 @@ def recommend(
     sets: scenario.Sets | None = None,
     jobs: int | None = None,
     out: str | Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Recommendation:
     """Rank the disciplines that fit by goals for the groups of flows of a scenario.
 
@@ -195,18 +244,10 @@ def recommend(
         raise ValueError(f"deployable = {deployable!r}: must be linux or freebsd")
     if state not in STATES:
         raise ValueError(f"state = {state!r}: must be none, small or any")
-    if isinstance(network, str | Path):
-        if flows is not None:
-            raise TypeError("flows: a scenario file brings its own")
-        text, name = scenario.read_scenario(network)
-    else:
-        if flows is None:
-            raise TypeError("flows: expected sources such as sluicegate.Tcp(...)")
-        text, name = scenario.scenario(network, flows, duration=duration, warmup=warmup), scenario.PYTHON
-    own = scenario.override_texts(sets)
-    run = {"run.duration": duration, "run.warmup": warmup}
-    own += [(key, value) for key, value in run.items() if value is not None]
-    resolved = json.loads(_core.check(text, name, own))
+    given = scenario.subject(network, flows, sets=sets, duration=duration, warmup=warmup)
+    text, name, own = given.text(), given.name, given.sets
+    with given.told():
+        resolved = json.loads(_core.check(text, name, own))
     traffic, about = Traffic(resolved), known(resolved)
     notes: list[str] = []
     if goals is not None:
@@ -229,12 +270,19 @@ def recommend(
         network, flows, disciplines=chosen, seeds=seeds, duration=duration, warmup=warmup, sets=sets, jobs=jobs,
         out=out, progress=progress,
     )  # fmt: skip
-    under = {
+    done = Recommendation(compared, found, assumed, notes, left_out, deployable, _under(compared), tuned)
+    if out is not None:
+        done.write(out)
+    return done
+
+
+def _under(compared: Comparison) -> dict[str, dict[str, Any]]:
+    """The resolved scenario under each discipline."""
+    return {
         label: compared.summary["scenario"] | {"queue": each["queue"]}
         for label, each in zip(compared.disciplines, compared.summary["disciplines"], strict=True)
         if "queue" in each
     }
-    return Recommendation(compared, found, assumed, notes, left_out, deployable, under, tuned)
 
 
 def _warn_of_length(resolved: Mapping[str, Any], seeds: int, listed: Sequence[Choice], jobs: int | None) -> None:

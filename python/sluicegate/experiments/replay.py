@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _core, custom_aqm
 from ..io import staged_file
+from ..progress import shown
+from ..quantities import toml_text
+from ..result_object import read_summary, read_table
 from ..results import Results
-from .disciplines import choices
+from . import replay_page
+from .disciplines import Choice, Listed, choices
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.figure import Figure
 
     from .._generated import Discipline
     from ..custom_aqm import AqmFactory
+    from ..page import Table
     from ..scenario import Sets
 
 Progress = Callable[[int, int], object]
@@ -26,7 +33,8 @@ Progress = Callable[[int, int], object]
 
 
 class Replay(Results):
-    """What a replay gave: the tables `flows` and `links`, and the summary.
+    """What a replay gave: the tables `flows` and `links`, and the summary. Of several disciplines both begin with the
+    column `discipline`, which holds their labels.
 
     A recorded sender does not react: it sent what it sent, whatever this queue dropped, marked or delayed.
 
@@ -45,6 +53,43 @@ class Replay(Results):
         """Where and how the capture is damaged, in a sentence; None when it is not."""
         found = self.summary["capture"]["damage"]
         return None if found is None else f"damaged at byte {found['offset_bytes']}: {found['what']}"
+
+    @classmethod
+    def read(cls, directory: str | Path) -> Replay:
+        """What `write` wrote, or `sluicegate replay -o`.
+
+        Raises OSError, and ValueError when the folder holds something else.
+        """
+        summary = read_summary(directory, "a replay", ("version", "capture", "replay"))
+        return cls.of(summary, {name: read_table(directory, name) for name in ("flows", "links")})
+
+    @property
+    def disciplines(self) -> list[str]:
+        """The labels of the disciplines, in the order in which they were given."""
+        return list(self._names)
+
+    @property
+    def _names(self) -> dict[str, str]:
+        """The discipline's name of each label."""
+        about = self.summary["replay"]
+        several = about.get("disciplines") or [{"label": about["queue"]["discipline"], "queue": about["queue"]}]
+        return {each["label"]: each["queue"]["discipline"] for each in several}
+
+    def plot(self) -> Figure:
+        """What left the link, queueing delays and drops by reason: of the largest flows, or of each discipline."""
+        if len(self._names) == 1:
+            return replay_page.flow_figure(self.flows)
+        from ..plot import replay as figures
+
+        return figures.rows(self.links, list(self._names))
+
+    def html(self) -> str:
+        """The page of the replay: the link, flows, disciplines side by side."""
+        return replay_page.page(self.summary, self.tables, self._names, self.remarks()).html()
+
+    def overview(self) -> Table:
+        """What the link did."""
+        return replay_page.links(self.links)
 
     def remarks(self) -> list[str]:
         """What was odd about the capture and changes what its results mean, in sentences."""
@@ -72,8 +117,9 @@ class Replay(Results):
         return said
 
     def __repr__(self) -> str:
-        totals = self.summary["totals"]
-        return f"<sluicegate.Replay {totals['arrivals_packets']} packets, {totals['flows']} flows>"
+        totals, several = self.summary["totals"], len(self._names) > 1
+        under = f"; {', '.join(self._names)}" if several else ""
+        return f"<sluicegate.Replay {totals['arrivals_packets']} packets, {totals['flows']} flows{under}>"
 
 
 def replay(
@@ -81,28 +127,30 @@ def replay(
     *,
     rate: str,
     queue: str | Discipline | AqmFactory | None = None,
+    disciplines: Listed | None = None,
     seed: int | None = None,
     length: str | None = None,
     flows: int | None = None,
     write: str | Path | None = None,
     sets: Sets | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Replay:
     """Replay the packets of `capture`, at their recorded times, through `queue` at a link of `rate`.
 
     `capture`: a pcap or pcapng file; `-` is standard input. `rate`: of the link, such as "10 Mbit/s". `queue`: a
-    discipline, its name ("choke", "choke:candidates=2"), or the class of one's own (default: Drop Tail). `seed`: of the
+    discipline, its name ("choke", "choke:candidates=2"), or the class of one's own (default: Drop Tail).
+    `disciplines`: several instead, as for `compare`: the capture is replayed through each, with the same seed, and the
+    tables say which by their column `discipline`. `seed`: of a
     discipline's random stream and of the hash that tells flows apart (default 1). `length`: which length of a packet
     counts, "ip" (default) or "frame". `flows`: how many have a row of their own (default 20,000); later ones share one.
     `write`: a new pcapng file for what left the link, with its new times; it appears whole or not at all. `sets`: more
-    overrides, such as {"queue.limit": 100}.
+    overrides, such as {"queue.limit": 100}. `progress`: a function, True for a bar, False for none (default: a bar on a
+    terminal and in a notebook).
 
     A damaged capture is replayed up to the damage, which `Replay.damage` names. Raises `ScenarioError` when a value is
     wrong or `capture` is no capture, OSError when a file cannot be read or written, TypeError when `queue` is no
     discipline; KeyboardInterrupt, and whatever `progress` or a discipline of one's own raises, end the replay.
     """
-    from ..scenario import override_texts, warn_unused
-
     place = str(capture)
     if place != "-":
         if Path(place).is_dir():
@@ -110,24 +158,72 @@ def replay(
         os.stat(place)  # says what is wrong, with the file's name
     if write is not None and place != "-" and os.path.exists(write) and os.path.samefile(place, write):
         raise _core.ScenarioError(f"{write}: is the capture itself: write to another file")
-    chosen = []
-    own_queue = None
+    if queue is not None and disciplines is not None:
+        raise _core.ScenarioError("queue is one discipline, disciplines are several: give one of the two")
+    listed: list[Choice | None] = [None]
     if queue is not None:
-        listed = choices(queue)
+        listed = [*choices(queue)]
         if len(listed) != 1:
-            raise _core.ScenarioError("a replay has one discipline; replay again for another")
-        chosen, own_queue = list(listed[0].sets), listed[0].queue
+            raise _core.ScenarioError("a replay has one discipline as queue; give several as disciplines")
+    elif disciplines is not None:
+        listed = [*choices(disciplines)]
+    if len(listed) > 1 and place == "-":
+        raise _core.ScenarioError("standard input can be read once only: give a file for several disciplines")
+    if len(listed) > 1 and write is not None:
+        raise _core.ScenarioError("write: what leaves the link can be written for one discipline only")
     settings = {"rate": rate, "length": length, "flows": flows, "seed": seed}
-    overrides = [
-        *(
-            (key, value if isinstance(value, str) else json.dumps(value))
-            for key, value in settings.items()
-            if value is not None
-        ),
-        *chosen,
-        *override_texts(sets),
+    stated = [(key, toml_text(value)) for key, value in settings.items() if value is not None]
+    done: list[Replay] = []
+    size = os.path.getsize(place) * len(listed) if os.path.isfile(place) else None
+    with shown(progress, lambda read, packets: (read, size, f"{packets} packets")) as told:
+        for choice in listed:
+            before = sum(each.summary["capture"]["read_bytes"] for each in done)
+            later = told if told is None or not before else partial(_later, told, before)
+            done.append(_replay(place, stated, choice, sets, write, later))
+    return done[0] if len(done) == 1 else _beside([each for each in listed if each is not None], done)
+
+
+def _later(progress: Progress, before: int, read: int, packets: int) -> object:
+    """Tell of a replay after others, which have read so many bytes."""
+    return progress(before + read, packets)
+
+
+def _beside(listed: Sequence[Choice], done: Sequence[Replay]) -> Replay:
+    """Replays under several disciplines as one."""
+    import polars as pl
+
+    tables = {}
+    for name in ("flows", "links"):
+        labelled = [
+            each.table(name).with_columns(pl.lit(choice.label).alias("discipline"))
+            for choice, each in zip(listed, done, strict=True)
+        ]
+        joined = pl.concat(labelled)
+        tables[name] = joined.select("discipline", pl.exclude("discipline"))
+    summaries = [each.summary for each in done]
+    first = summaries[0]
+    entries = [
+        {"label": choice.label, "queue": each["replay"]["queue"]}
+        | {key: each[key] for key in ("own_discipline",) if key in each}
+        for choice, each in zip(listed, summaries, strict=True)
     ]
-    maker = custom_aqm.Maker(own_queue)
+    settings = {key: value for key, value in first["replay"].items() if key != "queue"}
+    totals = {key: first["totals"][key] for key in ("flows", "arrivals_packets")}
+    totals["duration_s"] = max(each["totals"]["duration_s"] for each in summaries)
+    summary = first | {"replay": settings | {"disciplines": entries}, "totals": totals}
+    summary.pop("own_discipline", None)
+    return Replay.of(summary, tables)
+
+
+def _replay(
+    place: str, stated: Sequence[tuple[str, str]], choice: Choice | None, sets: Sets | None, write: str | Path | None,
+    progress: Progress | None,
+) -> Replay:  # fmt: skip
+    """The replay under one discipline, Drop Tail without a choice."""
+    from ..scenario import override_texts, warn_unused
+
+    overrides = [*stated, *(choice.sets if choice else ()), *override_texts(sets)]
+    maker = custom_aqm.Maker(choice.queue if choice else None)
     with ExitStack() as stack:
         target = None if write is None else stack.enter_context(staged_file(write))
         try:
@@ -146,3 +242,16 @@ def file_names() -> list[str]:
     """The names of the files that `Replay.write` writes."""
     tables = json.loads(_core.declarations())["replay_tables"]
     return [*(f"{table['name']}.parquet" for table in tables), "summary.json"]
+
+
+def write_files(folder: Path, done: Replay) -> None:
+    """Write what a replay gave, with its figure and page, into a folder that is there. Raises OSError."""
+    from ..plot import style
+
+    done.write_files(folder)
+    (folder / DRAWN[0]).write_bytes(style.svg(done.plot()))
+    (folder / DRAWN[1]).write_text(done.html(), encoding="utf-8")
+
+
+DRAWN = ("replay.svg", "report.html")
+"""What the command writes besides."""

@@ -1,42 +1,40 @@
-"""One run: of a network that Python describes, or of a scenario file."""
+"""One run: of a network that Python describes, or of a scenario."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from .. import _core, custom_aqm, traps
 from ..custom_aqm import AqmFactory
 from ..io import staged_file
+from ..progress import shown
 from ..results import Run
 from ..scenario import (
     PYTHON,
-    Network,
+    Flows,
     Sets,
     TrapWarning,
-    arguments,
-    factory,
+    What,
     override_texts,
-    read_scenario,
-    scenario,
+    subject,
     warn,
     warn_traps,
     warn_unused,
 )
-
-if TYPE_CHECKING:
-    from .._generated import Source
+from .disciplines import Queue, checked, one, under
 
 Progress = Callable[[float, float, int], object]
 """Called some 20 times a second with simulated seconds, seconds in all and events so far; may raise to end the run."""
 
 
 def simulate(
-    network: Network,
-    flows: Source | Sequence[Source],
+    network: What,
+    flows: Flows | None = None,
     *,
+    queue: Queue | None = None,
+    sets: Sets | None = None,
     duration: str | None = None,
     warmup: str | None = None,
     seed: int | None = None,
@@ -46,43 +44,41 @@ def simulate(
     recent: int | None = None,
     packets: int | None = None,
     positions: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     pcap: Mapping[str, str | Path] | None = None,
 ) -> Run:
-    """Simulate `flows` over `network` and return the results.
+    """Simulate a network with its flows, or a scenario, and return the results. `run` is another name of it.
 
+    `network`: a network, with `flows`; or without them the name of a bundled scenario (`scenarios()` lists them), a
+    file, the text of a scenario (a text of several lines, or with "="), or a scenario as a mapping, such as
+    `summary["scenario"]` of a run.
+    `queue`: a discipline in place of the scenario's own: a text such as "choke:candidates=2", an object such as
+    `sluicegate.Choke(candidates=2)`, or a class of one's own (see `Aqm`). `sets` overrides what a scenario says: dotted
+    keys and their values. The arguments that follow override keys of [run]:
     `duration`: simulated time, of which `warmup` is left out of counters and means. `seed`: of every random stream.
     `sample`: the interval of the series; `series`: False leaves them out. `exchanges`: True keeps each
     request with its response.
     `recent`: how many of the last marks and losses `recent_share` looks at. `packets`: how many events of single
     packets the table `packets` keeps. `positions`: how many packets the table `positions` keeps.
-    What is None takes the default that docs/reference/network.md lists under [run].
+    What is None stays as it is; docs/reference/network.md lists the defaults under [run].
+    `progress`: a function, True for a bar, False for none (default: a bar on a terminal and in a notebook).
     `pcap`: links, and for each a pcapng file of what it sends; they appear whole or not at all.
 
-    Raises `ScenarioError` when a value is wrong, TypeError when something is no network, discipline or source.
+    Raises `ScenarioError` when a value is wrong, OSError, TypeError when something is no network, discipline or source.
     KeyboardInterrupt, and whatever `progress` or a discipline of one's own raises, end the run.
     """
-    settings = {"duration": duration, "warmup": warmup, "seed": seed, "sample": sample, "series": series}
-    settings |= {"exchanges": exchanges, "recent": recent, "packets": packets, "positions": positions}
-    text = scenario(network, flows, **settings)
-    with arguments(**settings):
-        return run_text(text, queue=factory(network.queue), progress=progress, pcap=pcap)
+    about = subject(
+        network, flows, sets=sets, duration=duration, warmup=warmup, seed=seed, sample=sample, series=series,
+        exchanges=exchanges, recent=recent, packets=packets, positions=positions,
+    )  # fmt: skip
+    if (choice := None if queue is None else one(queue)) is not None:
+        checked(about, [choice])
+    text, pairs, own_queue = under(about, choice)
+    with about.told():
+        return run_text(text, about.name, sets=pairs, queue=own_queue, progress=progress, pcap=pcap)
 
 
-def run(
-    file: str | Path,
-    *,
-    sets: Sets | None = None,
-    seed: int | None = None,
-    progress: Progress | None = None,
-    pcap: Mapping[str, str | Path] | None = None,
-) -> Run:
-    """Run the scenario in `file`: a path, or the name of a bundled scenario (`scenarios()` lists them).
-
-    `sets` and then `seed` override what the file says. `pcap`: see `simulate`. Raises `ScenarioError` and OSError.
-    """
-    text, name = read_scenario(file)
-    return run_text(text, name, sets=sets, seed=seed, progress=progress, pcap=pcap)
+run = simulate
 
 
 def run_text(
@@ -91,7 +87,7 @@ def run_text(
     *,
     sets: Sets | None = None,
     seed: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     queue: AqmFactory | None = None,
     pcap: Mapping[str, str | Path] | None = None,
 ) -> Run:
@@ -99,15 +95,15 @@ def run_text(
 
     `queue`: the discipline written in Python that the text calls `custom_aqm.described(queue)`. `pcap`: see `simulate`.
     """
-    pairs = override_texts(sets, seed)
-    with arguments(seed=seed):
-        warn_unused([_core.unused(text, name, pairs)])
-        warn_traps(text, name, pairs)
+    pairs = [*override_texts(sets), *override_texts({} if seed is None else {"run.seed": seed})]
+    warn_unused([_core.unused(text, name, pairs)])
+    warn_traps(text, name, pairs)
     places = [Path(file).absolute() for file in (pcap or {}).values()]
     if twice := next((place for place in places if places.count(place) > 1), None):
         raise _core.ScenarioError(f"{twice}: two links cannot be written to one file")
     with ExitStack() as stack:
         captures = [(link, str(stack.enter_context(staged_file(file)))) for link, file in (pcap or {}).items()]
-        done = Run(custom_aqm.run(text, name, pairs, progress, queue, captures))
+        told = stack.enter_context(shown(progress, lambda now, end, _: (now, end, Path(name).name)))
+        done = Run(custom_aqm.run(text, name, pairs, told, queue, captures))
     warn(traps.of_run(done.summary["scenario"], done), TrapWarning)
     return done

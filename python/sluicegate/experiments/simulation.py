@@ -4,35 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from .. import _core, custom_aqm, traps
-from ..quantities import checked, in_base_unit, toml_inline, toml_text
+from ..declared import factory, plain
+from ..progress import shown
+from ..quantities import checked as read
+from ..quantities import in_base_unit, toml_inline, toml_text
 from ..results import Run
-from ..scenario import (
-    PYTHON,
-    Network,
-    Sets,
-    TrapWarning,
-    arguments,
-    factory,
-    override_texts,
-    plain,
-    queue_table,
-    read_scenario,
-    warn,
-    warn_traps,
-    warn_unused,
-    what_is,
-)
-from ..scenario import scenario as described
-
-if TYPE_CHECKING:
-    from .._generated import Source
-    from .run import Progress
+from ..scenario import Flows, Sets, TrapWarning, What, queue_table, subject, warn, warn_traps, warn_unused
+from .disciplines import Queue, checked, one, under
+from .run import Progress
 
 
 class Simulation:
@@ -44,14 +28,15 @@ class Simulation:
 
     def __init__(
         self,
-        scenario: Network | str | Path | Mapping[str, Any],
-        flows: Source | Sequence[Source] | None = None,
+        network: What,
+        flows: Flows | None = None,
         *,
+        queue: Queue | None = None,
         sets: Sets | None = None,
-        seed: int | None = None,
         changes: Iterable[Mapping[str, Any]] | None = None,
         duration: str | None = None,
         warmup: str | None = None,
+        seed: int | None = None,
         sample: str | None = None,
         series: bool | None = None,
         exchanges: bool | None = None,
@@ -61,36 +46,28 @@ class Simulation:
     ) -> None:
         """Begin a run; nothing has happened yet.
 
-        `scenario`: a network, with `flows` and the values that `simulate` takes; or a file or the name of a bundled
-        scenario, as `run` takes it; or a scenario as a mapping, such as `summary["scenario"]` of a run, which repeats
-        that run with its changes. `sets` and then `seed` override what a scenario says.
+        All but `changes` as for `simulate`; a scenario as a mapping, such as `summary["scenario"]` of a run, repeats
+        that run with its changes.
         `changes`: what to change and when, each with `time`, `key` and `value`: those of another simulation of the same
         scenario repeat it. They take the place of those that the scenario has.
 
         Raises `ScenarioError`, OSError, and TypeError when something is no network, discipline or source.
         """
-        settings: dict[str, object] = {"duration": duration, "warmup": warmup, "sample": sample, "series": series}
-        settings |= {"exchanges": exchanges, "recent": recent, "packets": packets, "positions": positions}
-        own_queue = None
-        if isinstance(scenario, Network):
-            if flows is None:
-                raise TypeError("flows: a network needs sources, such as sluicegate.Tcp(...)")
-            text, name = described(scenario, flows, **settings), PYTHON
-            own_queue = factory(scenario.queue)
-        else:
-            text, name = _read(scenario)
-            if wrong := next((key for key, value in settings.items() if value is not None), None):
-                raise TypeError(f'{wrong}: the scenario has it; override it with sets={{"run.{wrong}": ...}}')
-            if flows is not None:
-                raise TypeError("flows: the scenario has them")
+        about = subject(
+            network, flows, sets=sets, duration=duration, warmup=warmup, seed=seed, sample=sample, series=series,
+            exchanges=exchanges, recent=recent, packets=packets, positions=positions,
+        )  # fmt: skip
+        if (choice := None if queue is None else one(queue)) is not None:
+            checked(about, [choice])
+        text, sets_of_run, own_queue = under(about, choice)
+        pairs = list(sets_of_run)
         self._maker = custom_aqm.Maker(own_queue)
-        pairs = override_texts(sets, seed)
         if changes is not None:
             pairs.append(("changes", toml_inline([self._change(change) for change in changes])))
-        with arguments(seed=seed, **settings):
-            warn_unused([_core.unused(text, name, pairs)])
-            warn_traps(text, name, pairs)
-            self._core = _core.Simulation(text, name, pairs, self._maker)
+        with about.told():
+            warn_unused([_core.unused(text, about.name, pairs)])
+            warn_traps(text, about.name, pairs)
+            self._core = _core.Simulation(text, about.name, pairs, self._maker)
         self._finished: tuple[Run, list[dict[str, Any]]] | None = None
         self._duration = self._core.clock()[1]
 
@@ -112,7 +89,7 @@ class Simulation:
         return self.now >= self.duration
 
     def advance(
-        self, to: float | str | None = None, *, by: float | str | None = None, progress: Progress | None = None
+        self, to: float | str | None = None, *, by: float | str | None = None, progress: Progress | bool | None = None
     ) -> Self:
         """Run up to and including the time `to`, or for the time `by`, and at most to the end; return this object.
 
@@ -124,8 +101,12 @@ class Simulation:
         time = _nanoseconds("by" if to is None else "to", by if to is None else to)
         if not self._finished:
             until = time + (self._core.clock()[0] if to is None else 0)
-            self._core.advance(min(until, self._duration), progress)
+            self._advance(min(until, self._duration), progress)
         return self
+
+    def _advance(self, until: int, progress: Progress | bool | None) -> None:
+        with shown(progress, lambda now, end, _: (now, end, f"{now:.0f} of {end:.0f} s")) as told:
+            self._core.advance(until, told)
 
     # --- looking -------------------------------------------------------------------------------
 
@@ -136,10 +117,10 @@ class Simulation:
         """
         return self._finished[0] if self._finished else Run(self._maker.summary(self._core.results()))
 
-    def finish(self, progress: Progress | None = None) -> Run:
+    def finish(self, progress: Progress | bool | None = None) -> Run:
         """Run to the end, and return the results. Another call returns them again."""
         if self._finished is None:
-            self._core.advance(self._duration, progress)
+            self._advance(self._duration, progress)
             changes = self.changes
             self._finished = Run(self._maker.summary(self._core.finish())), changes
             done = self._finished[0]
@@ -214,17 +195,6 @@ class Simulation:
             return f"<sluicegate.Simulation: {error}>"
 
 
-def _read(given: str | Path | Mapping[str, Any]) -> tuple[str, str]:
-    """The text of a scenario and its name for messages."""
-    if isinstance(given, str | Path):
-        return read_scenario(given)
-    if not isinstance(given, Mapping):
-        raise TypeError(f"scenario: expected a network, a file or a mapping, not {what_is(given)}")
-    import tomli_w
-
-    return tomli_w.dumps(given), PYTHON
-
-
 def _nanoseconds(name: str, time: object) -> int:
     """A time in seconds or with its unit, in nanoseconds. Raises `ScenarioError`."""
     time = plain(time)
@@ -232,4 +202,4 @@ def _nanoseconds(name: str, time: object) -> int:
         if not (math.isfinite(time) and 0 <= time <= 1e9):
             raise _core.ScenarioError(f"{name} = {time}: must be at least 0 and at most 1e9 seconds")
         return round(time * 1e9)
-    return in_base_unit(str(checked(name, time, "network.delay")))
+    return in_base_unit(str(read(name, time, "network.delay")))

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -13,17 +12,23 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import _core, custom_aqm, scenario
+from .. import _core, scenario
+from ..custom_aqm import AqmFactory
 from ..io import check_writable, staged, write_json, write_parquet
-from .engine import check_workers, run_experiments, seed_numbers
-from .grid import MOST, Axis, Over, Point, axes, constants, points
+from ..progress import shown
+from ..result_object import Frames, ResultObject, read_summary, read_table
+from . import sweep_page
+from .disciplines import under
+from .engine import check_workers, run_experiments, seed_numbers, told_runs
+from .grid import MOST, Axis, Over, Point, axes, constants, places, points
 from .job import TOTALS, Checked, Experiment, Keep, Tables, check, digest_of
 from .store import Store
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.figure import Figure
 
-    from .._generated import Source
+    from ..page import Table
 
 Progress = Callable[[int, int, str], None]
 """Called with the runs done, the runs that were missing, and the point whose run has just ended."""
@@ -39,7 +44,7 @@ KEEP: Keep = dict.fromkeys(TABLES)
 FILES = (*(f"{name}.parquet" for name in TABLES), "summary.json")
 
 
-class Sweep:
+class Sweep(ResultObject):
     """What `sweep` returns, and `Sweep.read` reads again.
 
     Every table begins with a column for each key that was swept, named after it and the unit of its numbers
@@ -65,13 +70,29 @@ class Sweep:
 
     @classmethod
     def read(cls, directory: str | Path) -> Sweep:
-        """What `write` wrote, or `sweep` with `out`. Raises OSError."""
-        import polars as pl
-
-        folder = Path(directory)
-        tables = {name: pl.read_parquet(folder / f"{name}.parquet") for name in TABLES}
-        summary = json.loads((folder / "summary.json").read_text("utf-8"))
+        """What `write` wrote, or `sweep` with `out`. Raises OSError, and ValueError when the folder holds no sweep."""
+        summary = read_summary(directory, "a sweep", ("version", "scenario", "over", "seeds"))
+        tables = {name: read_table(directory, name) for name in TABLES}
         return cls(tables, summary, tables["totals"].height)
+
+    @property
+    def tables(self) -> Frames:
+        """The tables by name."""
+        return Frames({name: getattr(self, name) for name in TABLES})
+
+    def plot(self) -> Figure:
+        """What each group of flows and each link gets over the first axis; a line for each point of the others."""
+        from ..plot import sweep as figures
+
+        return figures.figure(self.groups, self.links, self.columns)
+
+    def html(self) -> str:
+        """The page of the sweep: the figure, and groups and links at each point."""
+        return sweep_page.page(self.summary, self.tables, self.columns, self.plot()).html()
+
+    def overview(self) -> Table:
+        """Throughput, loss and delays of each group at each point, means over seeds."""
+        return sweep_page.groups(self.groups, self.columns)
 
     def write(self, directory: str | Path) -> Path:
         """Write flows.parquet, links.parquet, groups.parquet, totals.parquet and summary.json; return the directory.
@@ -80,18 +101,24 @@ class Sweep:
         bytes. Raises OSError.
         """
         with staged(directory) as folder:
-            for name in TABLES:
-                write_parquet(getattr(self, name), folder / f"{name}.parquet")
+            for name, table in self.tables.items():
+                write_parquet(table, folder / f"{name}.parquet")
             write_json(folder / "summary.json", self.summary)
         return Path(directory)
+
+    def points(self) -> list[tuple[str, ...]]:
+        """The values of the swept keys at each point, as they were given, in the order of the tables."""
+        over = self.summary["over"]
+        each_place = places([(len(each["values"]), "along" in each) for each in over])
+        return [tuple(each["values"][at] for each, at in zip(over, place, strict=True)) for place in each_place]
 
     def __repr__(self) -> str:
         return f"<sluicegate.Sweep {', '.join(self.columns)}; {self.totals.height} runs>"
 
 
 def sweep(
-    network: scenario.Network | str | Path,
-    flows: Source | Sequence[Source] | None = None,
+    network: scenario.What,
+    flows: scenario.Flows | None = None,
     *,
     over: Over,
     seeds: int | Iterable[int] = SEEDS,
@@ -102,18 +129,20 @@ def sweep(
     jobs: int | None = None,
     executor: Executor | None = None,
     cluster: str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Sweep:
     """Run a scenario at every point of a grid, each for every seed.
 
-    `network` and `flows` as for `simulate`, or a scenario file as for `run`, without flows. `over`: what is swept,
-    dotted keys, and for each a text such as "0.1..10 Mbit/s log 12" or "red,choke", or a list of values; several keys
-    give every combination. `seeds`: how many, counted from 1, or the seeds themselves. `out`: a folder that keeps each
-    run as it ends, in runs.sqlite, and gets the tables in the end; a run that is kept there is not run again.
-    `duration`, `warmup` and `sets` override the scenario. `jobs`: how many runs at once (default: one for each core),
-    in threads, or in processes when a discipline is written in Python; `executor` runs them instead, or `cluster`, the
-    address of a Dask scheduler ("tcp://10.0.0.1:8786"), whose workers need the same build: the same wheel. Results
-    depend on none of these.
+    `network`, `flows`, `duration`, `warmup` and `sets` as for `simulate`. `over`: what is swept, dotted keys, and for
+    each a text such as "0.1..10 Mbit/s log 12" or "red,choke", or a list of values; several keys give every
+    combination, and those of a tuple go together: {("flows.1.rate", "queue.limit"): [("1 Mbit/s", 50), ("2 Mbit/s",
+    100)]}. The values of queue.discipline are disciplines as `compare` takes them. `seeds`: how many, counted from 1,
+    or the seeds themselves. `out`: a folder that keeps each run as it ends, in runs.sqlite, and gets the tables in the
+    end; a run that is kept there is not run again. `progress`: a function, True for a bar, False for none (default: a
+    bar on a terminal and in a notebook). `jobs`: how many runs at once (default: one for each core), in threads, or in
+    processes when a discipline is written in Python; `executor` runs them instead, or `cluster`, the address of a Dask
+    scheduler ("tcp://10.0.0.1:8786"), whose workers need the same build: the same wheel. Results depend on none of
+    these.
 
     A run is known by its scenario with every default filled in, its seed, the version and build of Sluicegate, and the
     files of disciplines written in Python and of connections; where it is made, they are compared again. A discipline
@@ -131,90 +160,78 @@ def sweep(
         count = len(grid) * len(numbers)
         raise _core.ScenarioError(f"{len(grid)} points and {len(numbers)} seeds are {count} runs, above {MOST}")
     check_workers(jobs, executor, cluster)
-    text, name, queue = _scenario(network, flows)
-    overrides = _overrides(sets, swept, duration, warmup)
+    about = scenario.subject(network, flows, sets=sets, duration=duration, warmup=warmup)
+    overrides = about.sets
+    _not_given(overrides, swept)
     if out is not None:
         check_writable(out, FILES)
-    with scenario.arguments(duration=duration, warmup=warmup):
-        experiments = _experiments(text, name, overrides, grid, queue)
+    with about.told():
+        experiments = _experiments(about, grid)
     resolved = [each.checked for each in experiments if each.checked is not None]
     # Whether a key does anything depends on what is said of queues alone.
-    of_queues = dict.fromkeys(tuple(each for each in point.sets if each[0].startswith("queue")) for point in grid)
-    scenario.warn_unused(_core.unused(text, name, [*overrides, SERIES, *sets]) for sets in of_queues)
+    of_queues = {
+        (each.text, tuple(pair for pair in point.sets if pair[0].startswith("queue"))): None
+        for each, point in zip(experiments, grid, strict=True)
+    }
+    scenario.warn_unused(_core.unused(text, about.name, [*overrides, SERIES, *queue]) for text, queue in of_queues)
     _all_matter(swept, [(found.resolved, found.about) for found in resolved])
-    summary = _summary(name, resolved[0], swept, overrides, numbers)
+    summary = _summary(about.name, resolved[0], swept, overrides, numbers)
 
-    def told(done: int, total: int, place: str) -> None:
-        if progress is not None:
-            progress(done, total, grid[int(place)].label)
+    with Store(None if out is None else Path(out)) as store, shown(progress, told_runs) as told:
 
-    with Store(None if out is None else Path(out)) as store:
-        runs = run_experiments(experiments, numbers, jobs, executor, told, store=store, cluster=cluster)
+        def tell(done: int, total: int, place: str) -> None:
+            if told is not None:
+                told(done, total, grid[int(place)].label)
+
+        runs = run_experiments(experiments, numbers, jobs, executor, tell, store=store, cluster=cluster)
         found = Sweep(_named(runs, grid, swept, overrides), summary, store.found)
         if out is not None:
             found.write(out)
     return found
 
 
-def _scenario(
-    network: scenario.Network | str | Path, flows: Source | Sequence[Source] | None
-) -> tuple[str, str, custom_aqm.AqmFactory | None]:
-    """The text of the scenario, its name in messages, and the discipline that it takes from Python, if any."""
-    if isinstance(network, str | Path):
-        if flows is not None:
-            raise TypeError("flows: a scenario file brings its own")
-        return (*scenario.read_scenario(network), None)
-    if flows is None:
-        raise TypeError("flows: expected sources such as sluicegate.Tcp(...)")
-    text = scenario.scenario(network, flows)
-    return text, scenario.PYTHON, scenario.factory(network.queue)
-
-
-def _overrides(
-    sets: scenario.Sets | None, swept: Sequence[Axis], duration: str | None, warmup: str | None
-) -> tuple[tuple[str, str], ...]:
-    """The overrides that hold for every point. Raises `ScenarioError` for one that the sweep gives."""
-    own_sets = scenario.override_texts(sets)
-    for key, _ in own_sets:
+def _not_given(sets: Iterable[tuple[str, str]], swept: Sequence[Axis]) -> None:
+    """Raise `ScenarioError` for an override that the sweep gives."""
+    for key, _ in sets:
         if key == "run.seed":
             raise _core.ScenarioError("sets: run.seed: a sweep takes the seeds it is given, not this one")
         if key == "run.series":
             raise _core.ScenarioError("sets: run.series: a sweep keeps no series")
         if any(axis.key == key for axis in swept):
             raise _core.ScenarioError(f"sets: {key}: is swept")
-    times = {"run.duration": duration, "run.warmup": warmup}
-    return (*own_sets, *((key, value) for key, value in times.items() if value is not None))
 
 
-def _experiments(
-    text: str,
-    name: str,
-    overrides: tuple[tuple[str, str], ...],
-    grid: Sequence[Point],
-    queue: custom_aqm.AqmFactory | None,
-) -> list[Experiment]:
+def _experiments(about: scenario.Subject, grid: Sequence[Point]) -> list[Experiment]:
     """Each point, checked, under its place in the grid. Raises `ScenarioError` that says at which point it is."""
     experiments = []
     digest = cache(digest_of)  # points share files
+    texts: dict[str | None, tuple[str, object, AqmFactory | None]] = {}
     for place, point in enumerate(grid):
-        experiment = Experiment(str(place), text, name, (*overrides, SERIES, *point.sets), KEEP, queue)
+        label = point.choice.label if point.choice else None
+        text, _, queue = texts.setdefault(label, under(about, point.choice))
+        experiment = Experiment(str(place), text, about.name, (*about.sets, SERIES, *point.sets), KEEP, queue)
         try:
             checked = check(experiment, digest=digest)
         except _core.ScenarioError as error:
-            raise _core.ScenarioError(_placed(str(error), text, name, overrides, point)) from None
+            raise _core.ScenarioError(_placed(str(error), text, about.name, about.sets, point)) from None
         experiments.append(replace(experiment, checked=checked))
     return experiments
 
 
 def _all_matter(swept: Sequence[Axis], resolved: Sequence[object]) -> None:
     """Raise `ScenarioError` for a key whose values make no difference anywhere, such as one of another discipline."""
-    stride = len(resolved)
-    for axis in swept:
-        count, stride = len(axis.values), stride // len(axis.values)
-        first = (place - place // stride % count * stride for place in range(len(resolved)))
-        if count > 1 and all(each == resolved[place] for each, place in zip(resolved, first, strict=True)):
+    each_place = places([(len(axis.values), axis.along) for axis in swept])
+    leading = [number for number, axis in enumerate(swept) if not axis.along]
+    for first in leading:
+        found: dict[tuple[int, ...], object] = {}
+        others = [number for number in leading if number != first]
+        alike = all(
+            each == found.setdefault(tuple(place[number] for number in others), each)
+            for place, each in zip(each_place, resolved, strict=True)
+        )
+        if len(swept[first].values) > 1 and alike:
             raise _core.ScenarioError(
-                f"over: {axis.key}: its values make no difference; what a discipline's own table says, such as "
+                f"over: {swept[first].key}: its values make no difference; what a discipline's own table says, such as "
                 f"queue.red.w_q, goes before queue.w_q"
             )
 
@@ -231,12 +248,12 @@ def _placed(message: str, text: str, name: str, overrides: tuple[tuple[str, str]
 
     if says_the_same():  # whatever is swept
         return message
-    for key, value in point.sets:
-        if says_the_same((key, value)):
+    for part in point.parts:
+        if says_the_same(*part.sets):
             about = message.removeprefix("sets: ")
             if about.endswith("must be a whole number"):
                 about += '; a range of them ends in the word "whole"'
-            return f"over: {about}" if about.startswith(key) else f"over: {key}={value}: {about}"
+            return f"over: {about}" if about.startswith(part.sets[0][0]) else f"over: {part.label}: {about}"
     if any(message.startswith(f"sets: {key}") for key, _ in point.sets):
         message = message.replace("sets: ", "over: ", 1)
     return f"{message} (at {point.label})"
@@ -271,6 +288,10 @@ def _summary(
         "sets": [f"{key}={value}" for key, value in overrides],
         "scenario": scenario,
         **({"own_discipline": about} if about else {}),
-        "over": [{"key": axis.key, "column": axis.column, "values": list(axis.values)} for axis in swept],
+        "over": [
+            {"key": axis.key, "column": axis.column, "values": list(axis.values)}
+            | ({"along": True} if axis.along else {})
+            for axis in swept
+        ],
         "seeds": seeds,
     }

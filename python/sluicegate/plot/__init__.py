@@ -1,1 +1,1 @@
-"""Figures: the house style, and the drawings that are made of results."""
+"""Figures: the house style, and what is drawn of tables, whoever made them."""

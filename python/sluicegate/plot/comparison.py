@@ -84,7 +84,7 @@ def throughput(comparison: Comparison) -> Figure:
     unit, factor = comparison.rate_unit
     names = comparison.groups[:MOST_GROUPS]
     for index, name in enumerate(names):
-        _dots(left, comparison, f"{name}_throughput_bps", factor, _group(name, names), _offset(index, len(names)))
+        _dots(left, comparison, f"{name}_throughput_bps", factor, group_style(name, names), _offset(index, len(names)))
     left.set_xlabel(f"throughput by group ({unit})")
     _from_zero(left)
     looks = (("jain_tcp", "Jain, TCP flows", "tcp"), ("jain_all", "Jain, all flows", "all"))
@@ -227,7 +227,7 @@ def styles(names: Mapping[str, str]) -> list[plot.Style]:
     return taken
 
 
-def _group(name: str, names: Sequence[str]) -> plot.Style:
+def group_style(name: str, names: Sequence[str]) -> plot.Style:
     """A look for a group of flows: the house style's for `tcp` and `udp`, or one by its place."""
     if name in ("tcp", "udp"):
         return plot.KINDS[name]

@@ -10,6 +10,7 @@ A reproduction of one's own is a module with a `Paper` called `PAPER` beside mod
 
 from __future__ import annotations
 
+from ..page import Table
 from .claim import (
     Check,
     above,
@@ -25,7 +26,7 @@ from .claim import (
     reference,
     within,
 )
-from .figure import Chart, Choice, Drawing, Figure, Paper, Table, figure
+from .figure import Chart, Choice, Drawing, Figure, Paper, figure
 from .measure import FLOWS, LINK, LINKS, TCP, UDP, Measure, Rows, each_run, kbps, mbps, ms, packets, percent
 from .quantity import Curve, Quantity, number
 from .run import Outcome, UnknownName, paper, reproduce

@@ -20,6 +20,7 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from ..page import Table
 from .claim import Check, Verdict, numbered
 from .study import Runs, Settings, Study
 
@@ -41,16 +42,6 @@ class Drawing:
     data: pl.DataFrame
     table: Table | None = None
     words: str = ""
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows under a figure: its `head` and `rows` of as many texts. `numbers`: how many columns at the right hold
-    numbers."""
-
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numbers: int = 0
 
 
 Chart = Callable[..., Drawing]

@@ -8,15 +8,14 @@ some figures alone is `report-<ids>.html` with `checks-<ids>.json`, beside that 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jinja2
-
 from ..io import staged, write_json, write_parquet
+from ..page import environment as templates
+from ..page import inlined
 from ..plot import style as plot
 from ..quantities import significant
 from .claim import VERDICTS, Check, Verdict
@@ -24,6 +23,7 @@ from .figure import Made, Paper
 from .quantity import Quantity
 
 if TYPE_CHECKING:
+    import jinja2
     import polars as pl
 
 SYMBOLS = {"reproduced": "✓", "explained deviation": "≈", "failed": "✗"}
@@ -101,6 +101,15 @@ def write_files(report: Report, out: Path) -> None:
         (folder / page_name).write_text(page(report, drawings), encoding="utf-8")
 
 
+def alone(report: Report) -> str:
+    """The page as one file that needs no other."""
+    drawings = {
+        made.figure.id: inlined(plot.svg(made.drawing.drawn).decode(), made.figure.id)
+        for made in report.figures if made.drawing is not None and made.drawing.drawn is not None
+    }  # fmt: skip
+    return page(report, drawings, alone=True)
+
+
 def _beside(made: Made) -> Iterator[tuple[Verdict, dict[str, Any]]]:
     """Each verdict, with what the short run measured where it is of a kept one."""
     for verdict in made.verdicts:
@@ -109,21 +118,19 @@ def _beside(made: Made) -> Iterator[tuple[Verdict, dict[str, Any]]]:
         yield verdict, {"short": {key: record[key] for key in ("measured", "verdict")}} if record else {}
 
 
-def page(report: Report, drawings: Mapping[str, str]) -> str:
-    """The page as HTML; `drawings` holds each figure's SVG element under its id."""
+def page(report: Report, drawings: Mapping[str, str], alone: bool = False) -> str:
+    """The page as HTML; `drawings` holds each figure's SVG element under its id. `alone`: without links to the files
+    beside it."""
     return environment().get_template("reproduction.html.j2").render(
         report=report, drawings=drawings, contradicted=[each for each in report.verdicts if each.contradicts],
-        counts=counts(report.verdicts), checks_name=files(report.only)[3],
+        counts=counts(report.verdicts), checks_name=files(report.only)[3], alone=alone,
     )  # fmt: skip
 
 
 def environment() -> jinja2.Environment:
-    """The templates of this package, with its filters."""
-    made = jinja2.Environment(
-        loader=jinja2.PackageLoader("sluicegate"), autoescape=True, undefined=jinja2.StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
-    )  # fmt: skip
-    made.filters |= {"measured": measured, "printed": printed_text, "number": significant}
+    """The templates of this package, with the filters of reproductions."""
+    made = templates()
+    made.filters |= {"measured": measured, "printed": printed_text}
     made.globals |= {"symbols": SYMBOLS}
     return made
 
@@ -132,16 +139,6 @@ def counts(verdicts: Sequence[Verdict]) -> list[tuple[str, int]]:
     """How many checks ended with each verdict, worst first; what no check has is left out."""
     names = [verdict.name for verdict in verdicts]
     return [(name, names.count(name)) for name in reversed(VERDICTS) if name in names]
-
-
-def inlined(svg: str, prefix: str) -> str:
-    """An SVG file as an element of a page: its ids made its own, its size left to the page."""
-    element = svg[svg.index("<svg") :]
-    element = re.sub(r"<metadata>.*?</metadata>\s*", "", element, flags=re.DOTALL)
-    element = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", element, count=1)
-    element = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", element, count=1)
-    element = re.sub(r'\bid="', f'id="{prefix}-', element)
-    return re.sub(r'(url\(#|href="#)', rf"\1{prefix}-", element)
 
 
 def measured(quantity: Quantity) -> str:

@@ -171,7 +171,7 @@ impl Course {
         if self.at + 1 < self.rates.steps.len() {
             return Some((self.at + 1, self.round));
         }
-        self.rates.period.map(|_| (0, self.round + 1))
+        self.rates.period.filter(|_| self.at > 0).map(|_| (0, self.round + 1))
     }
 
     fn begin(&self, round: u64) -> Time {

@@ -8,11 +8,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..theory import choke
-from . import style as plot
+from ..plot import style as plot
+from . import choke
 
 if TYPE_CHECKING:
-    from ..theory.choke_curve import ChokeTheory
+    from .choke_curve import ChokeTheory
 
 FULL = plot.Style("full model, (3)–(9)", plot.BLUE, "-")
 ROUGH = plot.Style("approximate model, Sec. III", plot.VERMILION, "--")

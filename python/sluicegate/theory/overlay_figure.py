@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..theory.choke_overlay import LAWS, Overlay
-from . import style as plot
+from ..plot import style as plot
+from .choke_overlay import LAWS, Overlay
 
 STYLES = {
     "measured": plot.Style("measured", plot.BLACK, "-", "o"),

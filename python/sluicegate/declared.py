@@ -1,0 +1,151 @@
+"""What every object of the generated classes does: its values as a table of a scenario, checked when it is made.
+
+The core alone knows what is right. It is asked about each object in a small scenario that holds nothing else; what
+depends on a link's rate is wrong only if it is wrong at a slow and at a fast link, and what names other parts of a
+scenario (links, files) is left to the scenario that has them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, ClassVar, Literal
+
+from .custom_aqm import Aqm
+from .quantities import toml_inline
+
+Role = Literal["queue", "flows", "class", "link", "network"]
+"""The part of a scenario that an object describes."""
+
+PROBES = {
+    "queue": 'network = {{ rate = "{rate}", delay = "0 ms" }}\nqueue = {table}\n{udp}',
+    "flows": 'network = {{ rate = "{rate}", delay = "0 ms" }}\nflows = [{table}]\n',
+    "class": 'network = {{ rate = "{rate}", delay = "0 ms" }}\n'
+    'queue = {{ discipline = "drr", classes = [{table}, {{ discipline = "drop_tail" }}] }}\n{udp}',
+    "link": 'network = {{ links = [{table}] }}\nflows = [{{ kind = "udp", rate = "1 Mbit/s", path = [{name}] }}]\n',
+    "network": "network = {table}\n{udp}",
+}
+"""Scenarios around one table, and where the keys of the table stand in messages about them."""
+
+PLACES = {"queue": "queue.", "flows": "flows.0.", "class": "queue.classes.0.", "link": "network.links.0."}
+UDP = 'flows = [{ kind = "udp", rate = "1 Mbit/s" }]\n'
+RUN = 'run = { duration = "1000000 s", warmup = "0 s", series = false }\n'
+RATES = ("10 Mbit/s", "10 kbit/s", "100 Gbit/s")
+ELSEWHERE = {"path", "return_path", "vectors"}
+"""Keys that name what an object alone does not have."""
+
+
+class Declared:
+    """An object with declared values. Raises `ScenarioError` for a wrong one, and TypeError for one of no kind that a
+    scenario knows."""
+
+    ROLE: ClassVar[Role]
+
+    def __init_subclass__(cls, role: Role | None = None) -> None:
+        if role is not None:
+            cls.ROLE = role
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+def plain(value: object) -> object:
+    """A value as TOML knows it: NumPy's scalars become Python's, tuples lists."""
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    item = getattr(value, "item", None)
+    return item() if callable(item) else value
+
+
+def table(thing: Declared) -> dict[str, Any]:
+    """The values of a declared thing as a TOML table, None and the queue left out. Raises TypeError."""
+    values = {field.name.rstrip("_"): getattr(thing, field.name) for field in fields(thing) if field.name != "queue"}  # type: ignore[arg-type]
+    name = type(thing).__name__
+    if "classes" in values:
+        values["classes"] = [_class(each) for each in values["classes"]] or None
+    return {key: _writable(plain(value), f"{name}: {key}") for key, value in values.items() if value is not None}
+
+
+def queue_table(queue: Declared) -> dict[str, Any]:
+    """The table [queue] for a discipline of the package."""
+    return {"discipline": queue.name, queue.name: table(queue)}  # type: ignore[attr-defined]
+
+
+def is_discipline(thing: object) -> bool:
+    """Whether it is an object of a class such as `Red`."""
+    return isinstance(thing, Declared) and thing.ROLE == "queue"
+
+
+def factory(queue: object) -> Any | None:
+    """`queue`, when it is the class or factory of a discipline written in Python, else None."""
+    if isinstance(queue, Declared | Aqm) or (isinstance(queue, type) and issubclass(queue, Declared)):
+        return None
+    return queue if callable(queue) else None
+
+
+def what_is(thing: object) -> str:
+    """A thing that was not expected, for a message; a class of which an object is wanted is told so."""
+    if not (isinstance(thing, type) and issubclass(thing, Declared)):
+        return repr(thing)
+    return f"the class sluicegate.{thing.__name__}: give an object, sluicegate.{thing.__name__}(...)"
+
+
+def check(thing: Declared) -> None:
+    """Ask the core about an object. Raises `ScenarioError` and TypeError in the caller's terms."""
+    from . import _core
+
+    name, role = type(thing).__name__, thing.ROLE
+    queue = getattr(thing, "queue", None)
+    if role == "class" and not is_discipline(queue):
+        _class(thing)
+    if role == "network" and queue is not None and not is_discipline(queue) and factory(queue) is None:
+        discipline_wanted(queue)
+    values = {key: value for key, value in table(thing).items() if key not in ELSEWHERE}
+    place = PLACES.get(role, "network.")
+    if role == "queue":
+        place += f"{thing.name}."  # type: ignore[attr-defined]
+        values = queue_table(thing)
+    elif role == "flows":
+        values = {"kind": thing.kind} | values  # type: ignore[attr-defined]
+    elif role == "class":
+        values = {"discipline": "drop_tail"} | values
+    words = {"table": toml_inline(values), "name": toml_inline(values.get("name")), "udp": UDP}
+    said: str | None = None
+    for rate in RATES:
+        try:
+            _core.check(PROBES[role].format(rate=rate, **words) + RUN, "<python>", [])
+        except _core.ScenarioError as error:
+            about = str(error).removeprefix("<python>: ")
+            if not about.startswith(place) or said not in (None, about):
+                return  # it is about something else, or right at another link
+            said = about
+        else:
+            return
+    raise _core.ScenarioError(f"{name}: {str(said).removeprefix(place)}")
+
+
+def discipline_wanted(queue: object) -> None:
+    """Raise TypeError for what is no discipline."""
+    if isinstance(queue, Aqm):
+        raise TypeError(f"queue: expected the class {type(queue).__name__}, not one of its objects")
+    expected = "a discipline such as sluicegate.Choke(...), or a class of your own"
+    raise TypeError(f"queue: expected {expected}, not {what_is(queue)}")
+
+
+def _class(given: Any) -> dict[str, Any]:
+    """An entry of [[queue.classes]]. Raises TypeError for what is neither a class nor a discipline."""
+    is_class = isinstance(given, Declared) and given.ROLE == "class"
+    takes, queue = (table(given), given.queue) if is_class else ({}, given)
+    if not is_discipline(queue):
+        raise TypeError(
+            f"classes: expected a discipline such as sluicegate.Red(...), not {what_is(queue)}; "
+            'one written in Python can be named in a file alone: discipline = "path.py:Class"'
+        )
+    return takes | queue_table(queue)
+
+
+def _writable(value: object, key: str) -> object:
+    """The same value, if a scenario can hold it. Raises TypeError."""
+    for item in value if isinstance(value, list) else [value]:
+        if not isinstance(item, str | int | float | dict):
+            raise TypeError(f"{key} = {item!r}: must be a text, a number, True or False, or a list of texts")
+    return value

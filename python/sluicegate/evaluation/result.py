@@ -1,0 +1,66 @@
+"""What `evaluate` returns: the outcome, with its page, its figure and its files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from ..page import Table
+from ..reproduce import Settings
+from ..result_object import Frames, ResultObject, read_summary
+from . import charts, report
+from .outcome import Outcome
+from .rfc7928 import SUITE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SUITES = {SUITE.name: SUITE}
+"""Every suite, by its name."""
+
+
+class Evaluation(Outcome, ResultObject):
+    __doc__ = (Outcome.__doc__ or "").replace(
+        "What came of a suite; `Evaluation` is the same with its page.", "What `evaluate` returns."
+    )
+
+    @classmethod
+    def read(cls, directory: str | Path) -> Evaluation:
+        """What `write` wrote, or `evaluate` with `out`. Raises OSError, and ValueError when the folder holds none."""
+        summary = read_summary(directory, "an evaluation", ("version", "suite", "scenarios", "seeds", "disciplines"))
+        suite = SUITES[summary["suite"]]
+        settings = Settings(tuple(summary["seeds"]), *(summary[key] for key in ("duration_s", "warmup_s", "sample_s")))
+        scenarios = [each for each in suite.scenarios if each.id in summary["scenarios"]]
+        data = Path(directory, "data")
+        series = pl.read_parquet(data / "series.parquet") if (data / "series.parquet").is_file() else None
+        return cls(suite, settings, scenarios, pl.read_parquet(data / "runs.parquet"), summary, series)
+
+    @property
+    def tables(self) -> Frames:
+        """The tables by name."""
+        series = {} if self.series is None else {"series": self.series}
+        return Frames({"runs": self.runs, "means": self.means, **series})
+
+    def write(self, directory: str | Path) -> Path:
+        """Write report.html, figures, tables in `data`, and summary.json; return the directory. They appear whole or
+        not at all. Raises OSError."""
+        report.write(self, Path(directory), ())
+        return Path(directory)
+
+    def html(self) -> str:
+        """The page that `report` writes: every scenario with its numbers and figures."""
+        return report.html(self)
+
+    def plot(self, scenario: str | None = None) -> Figure:
+        """The figure of a scenario, by its id (default: the first). Raises KeyError."""
+        known = {each.id: each for each in self.scenarios}
+        return charts.draw(self, known[scenario] if scenario is not None else self.scenarios[0])
+
+    def overview(self) -> Table:
+        """The disciplines by the numbers that matter."""
+        return report.glance(self, self.scenarios, len(self.disciplines) <= report.FEW)
+
+    def __repr__(self) -> str:
+        return f"<sluicegate.Evaluation {self.suite.name}: {len(self.scenarios)} scenarios, {', '.join(self.names)}>"

@@ -1,0 +1,160 @@
+"""The page of a comparison, made of its means and intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from ..measures import GROUP, LINK, TOTAL, USUAL, Metric, column
+from ..page import Page, Section, Table
+from ..plot import comparison as figures
+from ..run_page import toml
+
+BEST = "●"
+
+
+class Comparison(figures.Comparison, Protocol):
+    """What a page takes of an `experiments.compare.Comparison`."""
+
+    baseline: str
+    summary: dict[str, Any]
+
+    def difference(self, discipline: str, metric: str) -> dict[str, Any]: ...
+    def best(self, name: str, metric: Metric) -> list[str]: ...
+
+
+def page(done: Comparison) -> Page:
+    """The page: each group of flows, all flows and links, drops, and differences to the baseline."""
+    file = done.summary["file"]
+    title = f"Comparison on {file.removesuffix('.toml')}" if file.endswith(".toml") else "Comparison of disciplines"
+    seeds = len(done.summary["seeds"])
+    subtitle = f"{', '.join(done.disciplines)}; {seeds} seed{'s' * (seeds > 1)}"
+    return Page(title, subtitle, sections(done), provenance(done), notes=notes(done), lead=lead(done),
+                scenario=toml(done.summary["scenario"]))  # fmt: skip
+
+
+def lead(done: Comparison) -> list[str]:
+    """How to read the tables."""
+    seeds = len(done.summary["seeds"])
+    if seeds == 1:
+        return ["One seed, which leaves intervals unknown."]
+    told = f" {BEST} best, or not told apart from the best." if len(done.disciplines) > 1 else ""
+    return [f"Means over {seeds} seeds ± half width of the 95 % interval.{told}"]
+
+
+def notes(done: Comparison) -> list[str]:
+    """What limits the page."""
+    if len(done.groups) <= figures.MOST_GROUPS:
+        return []
+    return [f"Figures show the first {figures.MOST_GROUPS} of {len(done.groups)} groups."]
+
+
+def sections(done: Comparison) -> list[Section]:
+    """All parts of the page."""
+    links = [(f"link {link}" if done.before(link) else "", _links(done, link)) for link in done.links]
+    drops = [(f"link {link}" if done.before(link) else "", found) for link in done.links
+             if (found := _drops(done, link)).rows]  # fmt: skip
+    parts = [
+        Section("groups", "Groups of flows", figure=figures.groups(done),
+                tables=[(name, _group(done, name)) for name in done.groups]),
+        Section("all-flows", "All flows", "Jain's index is 1 where all flows get the same.",
+                figure=figures.throughput(done),
+                tables=[("", table(done, [(metric.name, metric) for metric in TOTAL.values()]))]),
+        Section("links", "Links", "What is dropped, how long packets wait, and what that buys in utilisation.",
+                figure=figures.links(done), tables=links),
+    ]  # fmt: skip
+    if drops:
+        parts.append(Section("drops", "Drops by reason, and marks", "In % of arrivals.", tables=drops))
+    if len(done.disciplines) > 1:
+        tables = [(name, _differences(done, _columns(done, name))) for name in done.groups]
+        words = f"Discipline minus {done.baseline}, paired by seed. * the 95 % interval excludes zero."
+        parts.append(Section("differences", f"Differences to {done.baseline}", words, tables=tables))
+    return parts
+
+
+def provenance(done: Comparison) -> dict[str, str]:
+    """What the numbers come from."""
+    run, seeds = done.summary["scenario"]["run"], done.summary["seeds"]
+    return {
+        "Sluicegate": done.summary["version"],
+        "Scenario": done.summary["file"],
+        "Disciplines": ", ".join(done.disciplines),
+        "Baseline": done.baseline,
+        "Duration": f"{run['duration']}, the first {run['warmup']} not measured",
+        "Seeds": ", ".join(map(str, seeds)),
+        "Intervals": "Student's t over seeds, 95 %",
+    } | ({"Overrides": ", ".join(done.summary["sets"])} if done.summary["sets"] else {})
+
+
+def overview(done: Comparison) -> Table:
+    """Throughput, loss and delays of each group under each discipline."""
+    metrics = [GROUP[word] for word in ("throughput", "loss", "p50", "p99")]
+    rows = []
+    for name in done.groups:
+        for label in done.disciplines:
+            cells = (_cell(done.mean(label, column(name, each)), "mean", done, each) for each in metrics)
+            rows.append((name, label, *cells))
+    return Table(("group", "discipline", *(_head(done, each) for each in metrics)), tuple(rows), len(metrics))
+
+
+def table(done: Comparison, columns: Sequence[tuple[str, Metric]]) -> Table:
+    """A row for each discipline and a column for each quantity, with a dot at the best."""
+    several = len(done.disciplines) > 1
+    best = {name: done.best(name, metric) if several else [] for name, metric in columns}
+    rows = tuple(
+        (label, *(
+            f"{f'{BEST} ' if label in best[name] else ''}{_cell(done.mean(label, name), 'mean', done, metric)}"
+            for name, metric in columns
+        ))
+        for label in done.disciplines
+    )  # fmt: skip
+    return Table(("discipline", *(_head(done, metric) for _, metric in columns)), rows, len(columns))
+
+
+def _columns(done: Comparison, group: str) -> list[tuple[str, Metric]]:
+    """The usual quantities of a group of which any discipline has a value."""
+    found = [(column(group, GROUP[word]), GROUP[word]) for word in USUAL]
+    return [each for each in found if any(done.mean(label, each[0])["mean"] is not None for label in done.disciplines)]
+
+
+def _group(done: Comparison, name: str) -> Table:
+    return table(done, _columns(done, name))
+
+
+def _links(done: Comparison, link: str) -> Table:
+    return table(done, [(f"{done.before(link)}{metric.name}", metric) for metric in LINK.values()])
+
+
+def _drops(done: Comparison, link: str) -> Table:
+    names = [(f"drops_{reason}_ratio", reason) for reason in done.drop_reasons]
+    names += [("marked_ratio", "marked")] if done.marks else []
+    percent = replace(LINK["link_loss"], head="")
+    rows = tuple(
+        (label, *(_cell(done.mean(label, done.before(link) + name), "mean", done, percent) for name, _ in names))
+        for label in done.disciplines
+    )
+    return Table(("discipline", *(f"{head} %" for _, head in names)), rows if names else (), len(names))
+
+
+def _differences(done: Comparison, columns: Sequence[tuple[str, Metric]]) -> Table:
+    rows = tuple(
+        (label, *(_cell(done.difference(label, name), "difference", done, metric) for name, metric in columns))
+        for label in done.disciplines if label != done.baseline
+    )  # fmt: skip
+    return Table(("discipline", *(_head(done, metric) for _, metric in columns)), rows, len(columns))
+
+
+def _head(done: Comparison, metric: Metric) -> str:
+    words = " ".join(metric.head.replace("-\n", "").split())
+    return f"{words} {done.rate_unit[0]}" if metric.unit == "bit/s" else words
+
+
+def _cell(row: Mapping[str, Any], value: str, done: Comparison, metric: Metric) -> str:
+    if row[value] is None:
+        return "–"
+    factor = done.rate_unit[1] if metric.unit == "bit/s" else metric.factor
+    sign = "+" if value == "difference" else ""
+    half = "" if row["half_width"] is None else f" ± {factor * row['half_width']:.{metric.decimals}f}"
+    star = "*" if row.get("excludes_zero") else ""
+    return f"{factor * row[value]:{sign}.{metric.decimals}f}{half}{star}"

@@ -1,0 +1,87 @@
+"""The page of a recommendation: goals and ranking, how to deploy the best, and the comparison they follow from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from ..deploy import Deployment, Undeployable
+from ..goals import Goal
+from ..page import Page, Section, Table
+from . import compare_page
+
+KEPT = {True: "✓", False: "✗", None: "?"}
+"""Whether a goal is kept, as the page shows it."""
+
+SYSTEMS = {"linux": "Linux", "freebsd": "FreeBSD"}
+
+
+class Ranked(Protocol):
+    """A discipline in the ranking."""
+
+    @property
+    def rank(self) -> int: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def kept(self) -> tuple[bool | None, ...]: ...
+
+
+def page(
+    done: compare_page.Comparison, ranking: Sequence[Ranked], goals: Sequence[Goal], assumed: bool,
+    notes: Sequence[str], left_out: Mapping[str, str], system: str | None,
+    chosen: Callable[[str], Mapping[str, str]], deployment: Callable[[str], Deployment],
+) -> Page:  # fmt: skip
+    """The page."""
+    found = compare_page.page(done)
+    best = [each.label for each in ranking if each.rank == 1]
+    kept = next(each.kept for each in ranking if each.rank == 1)
+    held = sum(answer is True for answer in kept)
+    names = f"{', '.join(best[:-1])} and {best[-1]} are tied" if len(best) > 1 else f"{best[0]} is best"
+    lead = [f"{names}: {held} of {len(kept)} goals kept."]
+    stated = "Goals, assumed because none is stated" if assumed else "Goals"
+    first = Section(
+        "ranking", "Ranking", f"{KEPT[True]} the goal is kept; {KEPT[False]} it is not; {KEPT[None]} the 95 % interval "
+        "does not tell. Disciplines of one rank are not told apart.",
+        tables=[(stated, Table(("", "goal"), tuple((str(n), goal.text) for n, goal in enumerate(goals, 1)))),
+                ("Disciplines", table(done, ranking, goals))],
+    )  # fmt: skip
+    parts = [first, _deploy(best, system, chosen, deployment)]
+    if left_out:
+        rows = tuple(left_out.items())
+        parts.append(Section("not-run", "Not run", tables=[("", Table(("discipline", "why"), rows))]))
+    return replace(
+        found, title=found.title.replace("Comparison", "Recommendation"), lead=[*lead, *found.lead],
+        subtitle=f"{len(ranking)} disciplines; {found.subtitle.rpartition('; ')[2]}", notes=[*notes, *found.notes],
+        sections=[*parts, *found.sections],
+    )  # fmt: skip
+
+
+def table(done: compare_page.Comparison, ranking: Sequence[Ranked], goals: Sequence[Goal]) -> Table:
+    """A row for each discipline, the best first, with what it came to in each goal."""
+    rows = tuple(
+        (str(each.rank), each.label, *(
+            f"{goal.value(done.mean(each.label, goal.column))}{'' if goal.bound is None else f' {KEPT[kept]}'}"
+            for goal, kept in zip(goals, each.kept, strict=True)
+        ))
+        for each in ranking
+    )  # fmt: skip
+    return Table(("rank", "discipline", *(goal.text for goal in goals)), rows, len(goals))
+
+
+def _deploy(
+    best: Sequence[str], system: str | None, chosen: Callable[[str], Mapping[str, str]],
+    deployment: Callable[[str], Deployment],
+) -> Section:  # fmt: skip
+    """How to deploy the best, or why no command does."""
+    words, texts = [], []
+    for label in best:
+        if values := chosen(label):
+            listed = ", ".join(f"{key} = {value}" for key, value in values.items())
+            words.append(f"{label} has, chosen for the link: {listed}.")
+        try:
+            texts.append((f"{label}, on {SYSTEMS[system or 'linux']}, as root", deployment(label).text().rstrip("\n")))
+        except Undeployable as error:
+            words.append(f"{label} cannot be deployed on {SYSTEMS[system or 'linux']} by a command: {error}.")
+    return Section("deploy", "How to deploy", words=words, texts=texts)

@@ -1,0 +1,106 @@
+"""Pages: one self-contained HTML file with tables and figures inside, no script, and nothing fetched.
+
+`Page` is that of a person's own results; the templates and the words for figures serve the papers' reports too.
+Equal results give equal bytes.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import jinja2
+
+from .quantities import significant
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of a page: its `head` and `rows` of as many texts. `numbers`: how many columns at the right hold
+    numbers."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: int = 0
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page. `tables` and `texts` (shown as they are written): each with its title, which may be empty."""
+
+    id: str
+    title: str
+    caption: str = ""
+    words: Sequence[str] = ()
+    figure: Figure | None = None
+    tables: Sequence[tuple[str, Table]] = ()
+    texts: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """The page of a result. `lead`: what came out, in sentences. `notes`: what limits it. `provenance`: names and
+    values, none of which may be a date or a path. `scenario`: text."""
+
+    title: str
+    subtitle: str
+    sections: Sequence[Section]
+    provenance: Mapping[str, str]
+    lead: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    scenario: str = ""
+    scenario_title: str = "The scenario, with every default filled in"
+
+    def html(self) -> str:
+        """The page as HTML."""
+        from .plot import style as plot
+
+        drawings = {
+            each.id: inlined(plot.svg(each.figure).decode(), each.id)
+            for each in self.sections if each.figure is not None
+        }  # fmt: skip
+        return environment().get_template("results.html.j2").render(page=self, drawings=drawings)
+
+
+def environment() -> jinja2.Environment:
+    """The templates of this package."""
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("sluicegate"), autoescape=True, undefined=jinja2.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
+    made.filters |= {"number": significant}
+    return made
+
+
+def inlined(svg: str, prefix: str) -> str:
+    """An SVG file as an element of a page: its ids made its own, its size left to the page."""
+    element = svg[svg.index("<svg") :]
+    element = re.sub(r"<metadata>.*?</metadata>\s*", "", element, flags=re.DOTALL)
+    element = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", element, count=1)
+    element = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", element, count=1)
+    element = re.sub(r'\bid="', f'id="{prefix}-', element)
+    return re.sub(r'(url\(#|href="#)', rf"\1{prefix}-", element)
+
+
+def fragment(table: Table, caption: str) -> str:
+    """A table alone, as a notebook shows it."""
+
+    def cells(texts: Sequence[str], tag: str) -> str:
+        count = len(table.head) - table.numbers
+        aligned = (("left", "right")[place >= count] for place in range(len(table.head)))
+        return "".join(
+            f'<{tag} style="text-align: {align}">{html.escape(text)}</{tag}>'
+            for text, align in zip(texts, aligned, strict=True)
+        )
+
+    rows = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in table.rows)
+    return (
+        f"<table><caption>{html.escape(caption)}</caption><thead><tr>{cells(table.head, 'th')}</tr></thead>"
+        f"<tbody>{rows}</tbody></table>"
+    )

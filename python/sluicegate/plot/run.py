@@ -1,0 +1,239 @@
+"""The figures of a run, of its tables: what each group of flows gets and the queue over time, how delays are
+distributed, and drops by reason. A series with more points than a figure shows is drawn by its means, with a band from
+least to most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from ..quantities import rate_unit
+from . import style as plot
+from .comparison import MOST_GROUPS, group_style
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    Tables = Mapping[str, pl.DataFrame]
+
+Panel = Callable[[Axes, "Tables"], None]
+
+POINTS = 600
+"""Points of a line that a figure tells apart."""
+
+MOST_LINKS = 6
+"""Of more links the first are drawn."""
+
+MOST_FLOWS = 200
+"""Of more flows of a group no single ones are drawn."""
+
+FILLS = (plot.SKY, plot.ORANGE, plot.PURPLE, plot.GREEN, plot.YELLOW, plot.BLUE, plot.VERMILION, plot.GREY)
+"""Colours of bars."""
+
+PERCENTILES = (("p50", "median", plot.BLACK, "o"), ("p95", "95th percentile", plot.ORANGE, "s"),
+               ("p99", "99th percentile", plot.VERMILION, "D"))  # fmt: skip
+
+
+@plot.drawing
+def figure(tables: Tables) -> Figure:
+    """All panels that the run has rows for."""
+    shown = panels(tables)
+    rows = -(-len(shown) // 2)
+    made = Figure(figsize=(10.4, 3.4 * rows + _extra(tables)), layout="constrained")
+    grid = made.subplots(rows, 2, squeeze=False).flatten()
+    for axes, (title, draw) in zip(grid, shown.items(), strict=False):
+        draw(axes, tables)
+        axes.set_title(title)
+        _legend(axes)
+    for axes in grid[len(shown) :]:
+        axes.set_axis_off()
+    return made
+
+
+@plot.drawing
+def alone(tables: Tables, title: str) -> Figure:
+    """The panel of that title by itself."""
+    rows = title in ROWS
+    made = Figure(figsize=(10.0, 1.3 + 0.45 * min(MOST_GROUPS, tables["groups"].height) if rows else 3.2),
+                  layout="constrained")  # fmt: skip
+    axes = made.subplots()
+    panels(tables)[title](axes, tables)
+    handles, _ = axes.get_legend_handles_labels()
+    if handles:
+        plot.legend(made, [axes])
+    return made
+
+
+def panels(tables: Tables) -> dict[str, Panel]:
+    """The panels by title, as far as there is anything to show."""
+    found: dict[str, Panel] = {}
+    if tables["flow_series"].height:
+        found["Throughput over time"] = throughput
+    if tables["queue"].height:
+        found["Queue over time"] = queue
+    if tables["groups"]["delay_p50_ns"].null_count() < tables["groups"].height:
+        found["One-way delay"] = delay
+    if tables["response_times"].height:
+        found["Response times"] = response
+    found["Drops by reason"] = drops
+    return found
+
+
+ROWS = ("One-way delay", "Drops by reason")
+"""Panels that have a row for each group."""
+
+
+def throughput(axes: Axes, tables: Tables) -> None:
+    """Each group's throughput over time: the sum of its flows'."""
+    names = tables["groups"]["name"].to_list()[:MOST_GROUPS]
+    sums = tables["flow_series"].group_by("name", "time_s").agg(_column("throughput_bps").sum()).sort("name", "time_s")
+    unit, factor = rate_unit(sums["throughput_bps"].max())  # type: ignore[arg-type]
+    for name in names:
+        part = sums.filter(name=name)
+        style = group_style(name, names)
+        line(axes, part["time_s"], factor * part["throughput_bps"].to_numpy(), style.color, style.label)
+    axes.set_ylabel(f"throughput ({unit})")
+    _over_time(axes, tables["flow_series"])
+
+
+def queue(axes: Axes, tables: Tables) -> None:
+    """Each link's queue over time, and the average that its discipline keeps."""
+    table = tables["queue"]
+    names = table["link"].unique(maintain_order=True).to_list()[:MOST_LINKS]
+    for index, name in enumerate(names):
+        part = table.filter(link=name)
+        colour = (plot.BLUE, plot.VERMILION, plot.GREEN, plot.PURPLE, plot.ORANGE, plot.SKY)[index]
+        line(axes, part["time_s"], part["queue_packets"], colour, f"queue of {name}")
+        kept = part.drop_nulls("average_packets")
+        if kept.height:
+            average = plot.BLACK if len(names) == 1 else colour
+            line(axes, kept["time_s"], kept["average_packets"], average,
+                 "average kept by the discipline" if index == 0 else "", "--", band=False)  # fmt: skip
+    axes.set_ylabel("packets in the queue")
+    _over_time(axes, table)
+
+
+def delay(axes: Axes, tables: Tables) -> None:
+    """Percentiles of each group's one-way delays, and the medians of its flows."""
+    groups = tables["groups"].head(MOST_GROUPS)
+    flows = tables["flows"]
+    rows = np.arange(groups.height, dtype=float)
+    spans = [groups[f"delay_{which}_ns"].to_numpy() * 1e-6 for which in ("p50", "p99")]
+    axes.hlines(rows, spans[0], spans[1], color="#9CA3AF", linewidth=5, alpha=0.5, zorder=2)
+    labelled = False
+    for row, name in enumerate(groups["name"]):
+        own = flows.filter(name=name)["delay_p50_ns"].drop_nulls()
+        if 1 < len(own) <= MOST_FLOWS:
+            axes.plot(own.to_numpy() * 1e-6, np.full(len(own), row + 0.25), "|", color=plot.GREY, markersize=6,
+                      label="" if labelled else "medians of its flows")  # fmt: skip
+            labelled = True
+    for which, label, colour, marker in PERCENTILES:
+        axes.plot(groups[f"delay_{which}_ns"].to_numpy() * 1e-6, rows, marker, color=colour, label=label, zorder=3)
+    axes.set_xlim(0, 1.05 * axes.get_xlim()[1])
+    axes.set_xlabel("one-way delay of packets (ms)")
+    name_rows(axes, groups["name"].to_list())
+
+
+def response(axes: Axes, tables: Tables) -> None:
+    """How the response times of each group are distributed."""
+    table = tables["response_times"]
+    names = tables["groups"]["name"].to_list()
+    for name in table["name"].unique(maintain_order=True).to_list()[:MOST_GROUPS]:
+        part = table.filter(name=name).group_by("response_time_max_ns").agg(_column("exchanges").sum())
+        part = part.sort("response_time_max_ns")
+        share = 100 * part["exchanges"].cum_sum().to_numpy() / part["exchanges"].sum()
+        style = group_style(name, names)
+        axes.step(part["response_time_max_ns"].to_numpy() * 1e-6, share, where="post", color=style.color,
+                  label=style.label)  # fmt: skip
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.set_ylim(0, 102)
+    axes.set_xlabel("response time (ms)")
+    axes.set_ylabel("responses within it (%)")
+
+
+def drops(axes: Axes, tables: Tables) -> None:
+    """Each group's drops by reason, and its marks, in per cent of its arrivals."""
+    groups = tables["groups"].head(MOST_GROUPS)
+    stacked_drops(axes, groups, groups["name"].to_list())
+
+
+def stacked_drops(axes: Axes, table: pl.DataFrame, labels: Sequence[str]) -> None:
+    """A bar for each row of a table with columns of drops by reason, in per cent of arrivals, and its marks."""
+    arrivals = np.maximum(table["arrivals_packets"].to_numpy().astype(float), 1)
+    rows, left = np.arange(table.height, dtype=float), np.zeros(table.height)
+    for index, (name, reason) in enumerate(reasons(table)):
+        share = 100 * table[name].to_numpy() / arrivals
+        axes.barh(rows, share, 0.6, left, color=FILLS[index % len(FILLS)], edgecolor="white", linewidth=0.5,
+                  label=reason)  # fmt: skip
+        left += share
+    if table["marked_packets"].sum():
+        share = 100 * table["marked_packets"].to_numpy() / arrivals
+        shown = np.where(share > 0, share, np.nan)
+        axes.plot(shown, rows, "D", color=plot.BLACK, markerfacecolor="white", label="marked")
+        left = np.maximum(left, share)
+    axes.set_xlim(0, 1.05 * max(float(left.max(initial=0.0)), 0.1))
+    if not left.any():
+        axes.text(0.5, 0.5, "no packet was dropped", transform=axes.transAxes, ha="center", va="center",
+                  color=plot.GREY)  # fmt: skip
+    axes.set_xlabel("drops by reason (% of arrivals)")
+    axes.grid(False, axis="y")
+    name_rows(axes, labels)
+
+
+def reasons(table: pl.DataFrame) -> list[tuple[str, str]]:
+    """The columns of drops by reason with any, and the reasons."""
+    names = (name for name in table.columns if name.startswith("drops_") and not name.endswith(("_packets", "_bytes")))
+    return [(name, name.removeprefix("drops_")) for name in names if table[name].sum()]
+
+
+def line(
+    axes: Axes, times: ArrayLike, values: ArrayLike, colour: str, label: str, dash: str = "-", *, band: bool = True
+) -> None:
+    """A series over time, by its means where there are more points than a figure shows."""
+    x, y = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
+    if len(x) <= POINTS:
+        axes.plot(x, y, dash, color=colour, linewidth=1.3, label=label)
+        return
+    bins = np.linspace(0, len(x), POINTS // 2 + 1).astype(int)
+    parts = [(x[a:b], y[a:b]) for a, b in pairwise(bins)]
+    middle: NDArray[np.float64] = np.array([each.mean() for each, _ in parts])
+    axes.plot(middle, [each.mean() for _, each in parts], dash, color=colour, linewidth=1.3, label=label)
+    if band:
+        axes.fill_between(middle, [each.min() for _, each in parts], [each.max() for _, each in parts], color=colour,
+                          alpha=0.2, linewidth=0)  # fmt: skip
+
+
+def name_rows(axes: Axes, labels: Sequence[str]) -> None:
+    """A row for each label, the first on top."""
+    axes.set_yticks(range(len(labels)), list(labels))
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+
+
+def _over_time(axes: Axes, table: pl.DataFrame) -> None:
+    axes.set_xlabel("time (s)")
+    axes.set_ylim(bottom=0)
+    axes.set_xlim(0, float(table["time_s"].max() or 1.0))  # type: ignore[arg-type]
+
+
+def _legend(axes: Axes) -> None:
+    handles, _ = axes.get_legend_handles_labels()
+    if handles:
+        axes.legend(fontsize=8.5, loc="best", framealpha=0.8, frameon=True, edgecolor="none")
+
+
+def _extra(tables: Tables) -> float:
+    """Inches for rows beyond six groups."""
+    return max(0.0, 0.22 * (min(MOST_GROUPS, tables["groups"].height) - 6))
+
+
+def _column(name: str) -> pl.Expr:
+    import polars as pl
+
+    return pl.col(name)

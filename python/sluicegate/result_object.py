@@ -1,0 +1,150 @@
+"""What every result can do: be written and read again, drawn, shown in a notebook, and made a page of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    from matplotlib.figure import Figure
+
+    from .page import Table
+
+PANDAS = "to_pandas needs pandas and pyarrow: pip install 'sluicegate[pandas]'"
+
+
+class Frames(Mapping[str, "pl.DataFrame"]):
+    """Tables by name. Equal are those with the same names, columns and values."""
+
+    def __init__(self, frames: Mapping[str, pl.DataFrame]) -> None:
+        self._frames = dict(frames)
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        return self._frames[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._frames)
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        return list(self) == list(other) and all(self[name].equals(other[name], null_equal=True) for name in self)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<tables {', '.join(f'{name}: {self[name].height} rows' for name in self)}>"
+
+
+class ResultObject:
+    """The common part of `Run`, `Replay`, `Comparison`, `Recommendation`, `Sweep` and `Evaluation`.
+
+    Attributes:
+        summary: What the numbers come from.
+    """
+
+    summary: dict[str, Any]
+
+    @property
+    def tables(self) -> Mapping[str, pl.DataFrame]:
+        """The tables by name."""
+        raise NotImplementedError
+
+    def plot(self) -> Figure:
+        """The results at a glance, as a Matplotlib figure in the house style."""
+        raise NotImplementedError
+
+    def html(self) -> str:
+        """The page that `report` writes."""
+        raise NotImplementedError
+
+    def overview(self) -> Table:
+        """The small table that a notebook shows."""
+        raise NotImplementedError
+
+    def write(self, directory: str | Path) -> Path:
+        """Write the results into a folder, whole or not at all. `read` reads them again."""
+        raise NotImplementedError
+
+    def report(self, path: str | Path) -> Path:
+        """Write one self-contained HTML page: tables, figures, and where the numbers come from. Return its path.
+
+        It needs no other file, no script and no network. Equal results give equal bytes. Raises OSError.
+        """
+        from .io import staged_file
+
+        with staged_file(path) as file:
+            file.write_text(self.html(), encoding="utf-8")
+        return Path(path)
+
+    def to_csv(self, directory: str | Path) -> Path:
+        """Write each table that has rows as NAME.csv; return the directory. Missing values are empty.
+
+        Raises OSError.
+        """
+        from .io import staged
+
+        absent = [f"{name}.csv" for name, table in self.tables.items() if table.is_empty()]
+        with staged(directory, absent) as folder:
+            for name, table in self.tables.items():
+                if not table.is_empty():
+                    (folder / f"{name}.csv").write_bytes(table.write_csv().encode())
+        return Path(directory)
+
+    @overload
+    def to_pandas(self, name: str) -> pd.DataFrame: ...
+    @overload
+    def to_pandas(self, name: None = None) -> dict[str, pd.DataFrame]: ...
+    def to_pandas(self, name: str | None = None) -> pd.DataFrame | dict[str, pd.DataFrame]:
+        """The table of that name as a pandas DataFrame, or all of them by name.
+
+        Raises ImportError when pandas or pyarrow is missing (`pip install 'sluicegate[pandas]'`), and KeyError.
+        """
+        try:
+            import pandas  # noqa: F401
+            import pyarrow  # noqa: F401
+        except ImportError as error:
+            raise ImportError(PANDAS) from error
+        if name is not None:
+            return self.tables[name].to_pandas()
+        return {each: table.to_pandas() for each, table in self.tables.items()}
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from .page import fragment
+
+        return fragment(self.overview(), repr(self).strip("<>"))
+
+
+def read_summary(directory: str | Path, what: str, keys: tuple[str, ...]) -> dict[str, Any]:
+    """The summary of results that `write` wrote. `what`: such as "a run"; `keys`: what its summary has.
+
+    Raises FileNotFoundError where there is no summary, and ValueError for one of something else.
+    """
+    place = Path(directory, "summary.json")
+    if not place.is_file():
+        raise FileNotFoundError(2, "holds no results: there is no summary.json", str(directory))
+    try:
+        found = json.loads(place.read_bytes())
+    except ValueError:
+        found = None
+    lacking = [key for key in keys if not isinstance(found, dict) or key not in found]
+    if lacking:
+        raise ValueError(f"{directory}: holds no results of {what}: its summary.json lacks {', '.join(lacking)}")
+    return dict(found)
+
+
+def read_table(directory: str | Path, name: str) -> pl.DataFrame:
+    """The table of that name. Raises OSError."""
+    from io import BytesIO
+
+    import polars as pl
+
+    return pl.read_parquet(BytesIO(Path(directory, f"{name}.parquet").read_bytes()))

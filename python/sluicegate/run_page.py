@@ -1,0 +1,210 @@
+"""The page of a run, made of its summary and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import tomli_w
+
+from .page import Page, Section, Table
+from .plot import run as figures
+from .plot.comparison import MOST_GROUPS
+from .quantities import rate_unit
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    Tables = Mapping[str, pl.DataFrame]
+
+Row = Mapping[str, Any]
+Columns = Sequence[tuple[str, Callable[[Row], str]]]
+
+LARGEST = 100
+"""How many flows have a row, those with the highest throughput first."""
+
+CAPTIONS = {
+    "Throughput over time": "IP bits delivered to the receivers of each group in each sampling interval, over the "
+    "whole run.",
+    "Queue over time": "Packets queued at each sample, the one in transmission not counted.",
+    "One-way delay": "Of the packets delivered in the measured window: the bar reaches from the median to the 99th "
+    "percentile of the group.",
+    "Response times": "Share of the exchanges that were complete within a time, over the measured window.",
+    "Drops by reason": "Packets that reached a queue under study in the measured window and were dropped there.",
+}  # fmt: skip
+
+
+def page(summary: Mapping[str, Any], tables: Tables, heavy: Sequence[Row]) -> Page:
+    """The page. `heavy`: the flows with a disproportionate share of marks and drops."""
+    about, totals = summary["scenario"], summary["totals"]
+    file = summary["scenario_file"]
+    groups_, links_ = tables["groups"], tables["links"]
+    sections = [
+        Section("groups", "Groups of flows", "Over the measured window.", tables=[("", groups(groups_))]),
+        Section("links", "Links", "Over the measured window.", tables=[("", links(links_))]),
+    ]
+    for title in figures.panels(tables):
+        more = [("", reasons(groups_, groups_["name"].to_list(), "group"))] if title == "Drops by reason" else []
+        more = [each for each in more if each[1].rows]
+        id_ = title.lower().replace(" ", "-")
+        sections.append(Section(id_, title, CAPTIONS[title], figure=figures.alone(tables, title), tables=more))
+    if heavy:
+        words = (
+            "Their part of the most recent marks and random drops is larger than luck would give (RED 1993, Sec. X). "
+            "A shorter round trip or a larger window gives a large share, too."
+        )
+        table = heavy_flows(heavy)
+        sections.append(Section("heavy", "Flows with a disproportionate share", words, tables=[("", table)]))
+    if tables["flows"].height > 1:
+        count = tables["flows"].height
+        caption = f"The {LARGEST} with the highest throughput, of {count}." if count > LARGEST else ""
+        sections.append(Section("flows", "Flows", caption, tables=[("", flows(tables["flows"]))]))
+    unit, factor = rate_unit(totals["throughput_bps"])
+    busiest = links_.sort("utilisation", descending=True, nulls_last=True).head(1).to_dicts()
+    lead = [f"All flows together get {fixed(totals['throughput_bps'], factor)} {unit} over {totals['measured_s']:g} s."]
+    lead += [
+        f"{each['link']} is used to {percent(each['utilisation'])} % and drops "
+        f"{percent(ratio(each))} % of the packets that reach it; its queueing delay is "
+        f"{ms(each['queueing_delay_mean_ns'])} ms on average, {ms(each['queueing_delay_p99_ns'])} ms at the 99th "
+        f"percentile."
+        for each in busiest if each["utilisation"] is not None
+    ]  # fmt: skip
+    notes = [] if tables["flow_series"].height else ["This run kept no series over time (run.series)."]
+    if groups_.height > MOST_GROUPS:
+        notes.append(f"Figures show the first {MOST_GROUPS} of {groups_.height} groups.")
+    run = about["run"]
+    provenance = {
+        "Sluicegate": summary["version"],
+        "Scenario": file,
+        "Discipline": ", ".join(dict.fromkeys(links_["discipline"].to_list())) or about["queue"]["discipline"],
+        "Duration": f"{run['duration']}, the first {run['warmup']} not measured",
+        "Seed": str(summary["seed"]),
+        "Events": f"{summary['events']}",
+    }
+    title = f"Run of {file.removesuffix('.toml')}" if file.endswith(".toml") else "Run of a scenario from Python"
+    subtitle = f"{provenance['Discipline']}; seed {summary['seed']}"
+    return Page(title, subtitle, sections, provenance, lead, notes, toml(about))
+
+
+def groups(table: pl.DataFrame) -> Table:
+    """One row for each group of flows."""
+    rows = table.to_dicts()
+    unit, factor = rate_unit(max((row["throughput_bps"] for row in rows), default=0.0))
+    columns: list[tuple[str, Callable[[Row], str]]] = [
+        ("group", lambda row: row["name"]),
+        ("kind", lambda row: " ".join(filter(None, (row["kind"], row["algorithm"])))),
+        ("flows", lambda row: str(row["flows"]) if row["users"] is None else f"{row['users']:.0f} users"),
+        (f"throughput {unit}", lambda row: fixed(row["throughput_bps"], factor)),
+        ("loss %", lambda row: percent(row["loss_ratio"])),
+        *((f"delay {name} ms", lambda row, key=key: ms(row[f"delay_{key}_ns"]))
+          for name, key in (("mean", "mean"), ("p50", "p50"), ("p95", "p95"), ("p99", "p99"))),
+    ]  # fmt: skip
+    if table["marked_packets"].sum():
+        columns.append(("marked %", lambda row: percent(ratio(row, "marked_packets"))))
+    for what, which in (("completion", "p50"), ("completion", "p95"), ("response", "p50"), ("response", "p99")):
+        head, key = f"{what} {which} ms", f"{what}_time_{which}_ns"
+        if table[key].null_count() < table.height:
+            columns.append((head, lambda row, key=key: ms(row[key])))  # type: ignore[misc]
+    return made(rows, columns, 2)
+
+
+def links(table: pl.DataFrame) -> Table:
+    """One row for each link under study."""
+    columns: Columns = [
+        ("link", lambda row: row["link"]),
+        ("discipline", lambda row: row["discipline"]),
+        ("rate Mbit/s", lambda row: f"{row['rate_bps'] / 1e6:.3g}"),
+        ("utilisation %", lambda row: percent(row["utilisation"])),
+        ("arrivals", lambda row: str(row["arrivals_packets"])),
+        ("loss %", lambda row: percent(ratio(row))),
+        ("marked %", lambda row: percent(ratio(row, "marked_packets"))),
+        ("queue mean", lambda row: fixed(row["queue_packets_mean"])),
+        ("queue max", lambda row: str(row["queue_packets_max"])),
+        ("queueing delay mean ms", lambda row: ms(row["queueing_delay_mean_ns"])),
+        ("p99 ms", lambda row: ms(row["queueing_delay_p99_ns"])),
+    ]
+    return made(table.to_dicts(), columns, 2)
+
+
+def reasons(table: pl.DataFrame, labels: Sequence[str], head: str) -> Table:
+    """Packets dropped by reason, and marked, a row for each of `labels`."""
+    found = figures.reasons(table)
+    rows = [row | {"label": label} for row, label in zip(table.to_dicts(), labels, strict=True)]
+    if not found and not table["marked_packets"].sum():
+        return Table((), ())
+    columns: Columns = [
+        (head, lambda row: row["label"]),
+        ("arrivals", lambda row: str(row["arrivals_packets"])),
+        ("dropped", lambda row: str(row["drops_packets"])),
+        *((reason, lambda row, name=name: str(row[name])) for name, reason in found),
+        ("marked", lambda row: str(row["marked_packets"])),
+    ]
+    return made(rows, columns, 1)
+
+
+def heavy_flows(rows: Sequence[Row]) -> Table:
+    """One row for each flow with a disproportionate share."""
+    columns: Columns = [
+        ("flow", lambda row: f"{row['flow']}, {row['kind']}"),
+        ("link", lambda row: row["link"]),
+        ("share %", lambda row: f"{100 * row['recent_share']:.0f}"),
+        ("expected %", lambda row: f"{100 * row['recent_expected']:.2g}"),
+        ("of the last", lambda row: f"{row['recent_packets']:.0f}"),
+        ("p", lambda row: f"≤ {row['recent_p_value']:.1g}" if row["recent_p_value"] >= 1e-12 else "< 1e-12"),
+    ]
+    return made(rows, columns, 2)
+
+
+def flows(table: pl.DataFrame) -> Table:
+    """One row for each flow, those with the highest throughput first."""
+    rows = table.sort("throughput_bps", "flow", descending=[True, False]).head(LARGEST).to_dicts()
+    unit, factor = rate_unit(max((row["throughput_bps"] for row in rows), default=0.0))
+    columns: Columns = [
+        ("flow", lambda row: str(row["flow"])),
+        ("group", lambda row: row["name"]),
+        ("kind", lambda row: " ".join(filter(None, (row["kind"], row["algorithm"])))),
+        (f"throughput {unit}", lambda row: fixed(row["throughput_bps"], factor)),
+        ("loss %", lambda row: percent(row["loss_ratio"])),
+        ("delay p50 ms", lambda row: ms(row["delay_p50_ns"])),
+        ("p99 ms", lambda row: ms(row["delay_p99_ns"])),
+        ("sent again", lambda row: str(row["retransmissions"])),
+        ("timeouts", lambda row: str(row["timeouts"])),
+    ]
+    return made(rows, columns, 3)
+
+
+def made(rows: Sequence[Row], columns: Columns, words: int) -> Table:
+    """A table of rows; its first `words` columns hold words, the others numbers."""
+    cells = tuple(tuple(cell(row) for _, cell in columns) for row in rows)
+    return Table(tuple(head for head, _ in columns), cells, len(columns) - words)
+
+
+def toml(value: Mapping[str, Any]) -> str:
+    """A resolved scenario as TOML; what is missing is left out."""
+    return tomli_w.dumps(_present(value))
+
+
+def _present(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _present(each) for key, each in value.items() if each is not None}
+    return [_present(each) for each in value] if isinstance(value, list) else value
+
+
+def fixed(value: float | None, factor: float = 1.0, digits: int = 1) -> str:
+    """A value in a unit; a dash for a missing one."""
+    return "–" if value is None else f"{factor * value:.{digits}f}"
+
+
+def ms(value: float | None) -> str:
+    """Nanoseconds in milliseconds: two digits below 10."""
+    return "–" if value is None else f"{value / 1e6:.{1 if value >= 1e7 else 2}f}"
+
+
+def percent(value: float | None) -> str:
+    """A ratio in per cent: two digits below 10."""
+    return "–" if value is None else f"{100 * value:.{1 if value >= 0.1 else 2}f}"
+
+
+def ratio(row: Row, name: str = "drops_packets") -> float | None:
+    """A part of the arrivals; None without arrivals."""
+    return row[name] / row["arrivals_packets"] if row["arrivals_packets"] else None
