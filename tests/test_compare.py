@@ -622,7 +622,8 @@ def test_the_command_prints_what_it_measured(sluicegate: Program, tmp_path: Path
     sets = [word for key, value in SHORT.items() for word in ("--set", f"{key}={value}")]
     arguments = ["compare", "unresponsive", "--disciplines", SPEC, "--seeds", "3", *sets]
     answer = sluicegate(*arguments, "-o", "deep/out", "--jobs", "2", "--differences", env={"COLUMNS": "100"})
-    assert answer.returncode == 0, answer.stderr
+    assert answer.returncode == 0
+    assert [line.partition(": bottleneck")[0] for line in answer.stderr.splitlines()] == ["warning: red"], answer.stderr
     lines = answer.stdout.splitlines()
     verdicts = [line for line in lines if line.startswith(("most ", "least "))]  # sentences, which a terminal wraps
     assert max(len(line) for line in lines if line not in verdicts) <= 100
@@ -687,7 +688,9 @@ def test_groups_and_quantities_are_shown_as_asked(sluicegate: Program, tmp_path:
     def shown(*options: str) -> list[str]:
         listed = ("--disciplines", "drop_tail,fq_codel", "--seeds", "2")
         answer = sluicegate("compare", "named.toml", *listed, *options)
-        assert answer.returncode == 0, answer.stderr
+        assert answer.returncode == 0
+        assert answer.stderr.startswith("warning: fq_codel: queue.target = 5 ms: one packet of 1000 bytes takes 8 ms")
+        assert answer.stderr.count("\n") == 1
         return answer.stdout.splitlines()
 
     def titles(lines: list[str]) -> list[str]:
