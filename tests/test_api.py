@@ -208,11 +208,6 @@ def test_theory_is_there_without_being_imported() -> None:
         sg.theory.chok  # noqa: B018
 
 
-def test_no_flows_is_answered_in_words() -> None:
-    with pytest.raises(sg.ScenarioError, match=r"flows: must be tables: at least one \[\[flows\]\]"):
-        sg.simulate(small_network(), [], duration="1 s")
-
-
 def test_numpy_values_are_taken() -> None:
     text = api.scenario(small_network(), sg.Tcp(np.int64(2), window=np.int32(8)), seed=np.uint8(3))
     assert "count = 2\n" in text

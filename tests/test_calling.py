@@ -9,16 +9,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import SMALL, Program
 
 import sluicegate as sg
 from sluicegate import progress as bars
 from sluicegate import scenario as api
+from sluicegate.experiments import engine
 
 NETWORK = sg.dumbbell(rate="1 Mbit/s", delay="5 ms", queue=sg.Choke(min_th=10, max_th=30, limit=60))
 FLOWS = [sg.Tcp(2, window=20), sg.Udp(rate="1 Mbit/s")]
@@ -134,8 +137,102 @@ def test_a_queue_that_is_none_is_told_as_it_was_written() -> None:
         sg.run("unresponsive", queue="chok")
     with pytest.raises(sg.ScenarioError, match=r"^queue: a run has one discipline, not 2: red, choke"):
         sg.run("unresponsive", queue="red,choke")
-    with pytest.raises(TypeError, match=r"^disciplines: expected a name or a discipline"):
-        sg.run("unresponsive", queue=3)  # type: ignore[arg-type]
+    for wrong in (3, {"red": 1}, Fifo()):
+        for call in (sg.run, sg.Simulation, partial(sg.sweep, over={"flows.1.rate": ["1 Mbit/s"]})):
+            with pytest.raises(TypeError, match=r"^queue: expected (a name or a discipline|the class Fifo)"):
+                call("unresponsive", queue=wrong)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=r"^disciplines: expected "):
+            sg.compare("unresponsive", disciplines=wrong)
+        with pytest.raises(TypeError, match=r"^baseline: expected "):
+            sg.compare("unresponsive", disciplines="red", baseline=wrong)
+
+
+def test_disciplines_come_from_any_iterable() -> None:
+    names = ["red", "choke"]
+    for listed in ((name for name in names), dict.fromkeys(names).keys(), tuple(names)):
+        done = sg.compare("unresponsive", disciplines=listed, seeds=1, jobs=1, **SHORT)
+        assert done.disciplines == names
+    assert repr(done) == "<sluicegate.Comparison red, choke; 1 seed; baseline red>"
+    with pytest.raises(sg.ScenarioError, match=r"^disciplines: name at least one"):
+        sg.compare("unresponsive", disciplines=iter(()))
+
+
+def test_a_sweep_has_disciplines_as_queue() -> None:
+    rows = [sg.Choke(limit=100), sg.Red(limit=100), "pie", Fifo, partial(Fifo, room=7)]
+    labels = ["choke:limit=100", "red:limit=100", "pie", "Fifo", "Fifo:room=7"]
+    short: dict[str, Any] = {"seeds": 1, "jobs": 1, **SHORT}
+    over = {"queue": rows}
+    done = sg.sweep("unresponsive", over=over, **short)
+    assert (done.columns, done.totals["queue.discipline"].to_list()) == (["queue.discipline"], labels)
+    assert done.tables == sg.sweep("unresponsive", over={"queue.discipline": rows}, **short).tables
+    for one in (sg.Choke(limit=100), "choke:limit=100", [sg.Choke(limit=100)]):
+        assert sg.sweep("unresponsive", over={"queue": one}, **short).points() == [("choke:limit=100",)]
+    together = sg.sweep(
+        "unresponsive", over={("queue", "flows.1.rate"): [(Fifo, "1 Mbit/s"), ("red", "2 Mbit/s")]}, **short
+    )
+    assert together.points() == [("Fifo", "1 Mbit/s"), ("red", "2 Mbit/s")]
+
+
+@pytest.mark.parametrize("queue", ["choke:candidates=2", sg.Choke(candidates=2), partial(Fifo, room=7)])
+def test_a_sweep_takes_a_queue_as_a_run_does(queue: Any) -> None:
+    over = {"flows.1.rate": ["1 Mbit/s", "2 Mbit/s"]}
+    short: dict[str, Any] = {"seeds": 1, "jobs": 1, **SHORT}
+    done = sg.sweep("unresponsive", over=over, queue=queue, sets={"queue.discipline": "red"}, **short)
+    other = sg.sweep("unresponsive", over=over | {"queue": [queue]}, **short)
+    names = [name for name in done.flows.columns if name not in ("queue.discipline", "seed")]
+    assert done.flows.select(names).equals(other.flows.select(names), null_equal=True)
+    assert set(done.flows["queue.discipline"]) == set(other.flows["queue.discipline"])
+    assert done.columns == ["flows.1.rate_bps"]
+    ran = sg.run("unresponsive", queue=queue, sets={"flows.1.rate": "1 Mbit/s"}, **SHORT)
+    assert done.flows["throughput_bps"][: ran.flows.height].to_list() == ran.flows["throughput_bps"].to_list()
+
+
+def test_a_queue_that_a_sweep_cannot_have_is_told() -> None:
+    with pytest.raises(sg.ScenarioError, match=r"^queue: is swept"):
+        sg.sweep("unresponsive", over={"queue": "red,choke"}, queue="pie")
+    with pytest.raises(sg.ScenarioError, match=r'^discipline "chok": .*did you mean "choke"'):
+        sg.sweep("unresponsive", over={"flows.1.rate": ["1 Mbit/s"]}, queue="chok")
+    with pytest.raises(sg.ScenarioError, match=r"^queue: a run has one discipline, not 2"):
+        sg.sweep("unresponsive", over={"flows.1.rate": ["1 Mbit/s"]}, queue="red,choke")
+
+
+# --- processes ---------------------------------------------------------------------------------
+
+SCRIPT = """
+import sluicegate as sg
+
+class Fifo(sg.Aqm):
+    def __init__(self):
+        self.queue = sg.PacketQueue()
+    def enqueue(self, packet, ctx):
+        ctx.drop(packet, "tail") if len(self.queue) > 20 else self.queue.append(packet)
+    def dequeue(self, ctx):
+        return self.queue.pop()
+
+{guard}
+    print(sg.{call}, seeds=1, jobs=1, **{short}))
+"""
+UNGUARDED = [
+    'compare("unresponsive", disciplines=Fifo',
+    'sweep("unresponsive", over={"queue": [Fifo]}',
+]
+
+
+@pytest.mark.parametrize("call", UNGUARDED)
+def test_a_script_that_processes_read_again_is_told_what_to_do(call: str, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    ran = {}
+    for guard in ("if True:", 'if __name__ == "__main__":'):
+        script.write_text(SCRIPT.format(guard=guard, call=call, short=SHORT))
+        ran[guard] = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60)
+    first, second = ran.values()
+    assert (first.returncode, first.stdout) == (1, "")
+    *_, last = first.stderr.splitlines()
+    assert first.stderr.count("Traceback") == 1, "the first process says it, once"
+    assert last.startswith("RuntimeError: a discipline written in Python runs in processes of its own")
+    assert last.endswith('put the call below `if __name__ == "__main__":`')
+    assert (second.returncode, second.stderr) == (0, "")
+    assert second.stdout.count("sluicegate.") == 1
 
 
 # --- values ------------------------------------------------------------------------------------
@@ -177,8 +274,27 @@ def test_what_depends_on_the_rest_of_a_scenario_waits_for_it() -> None:
         sg.simulate(NETWORK, [sg.Udp(rate="1 Mbit/s"), sg.Tcp(rtt="1 ms")], **SHORT)
     with pytest.raises(sg.ScenarioError, match=r"^flows\[0\], Udp: path: only a network of"):
         sg.simulate(NETWORK, sg.Udp(rate="1 Mbit/s", path=["nowhere"]), **SHORT)
-    with pytest.raises(sg.ScenarioError, match=r"^flows: must be tables"):
+    with pytest.raises(sg.ScenarioError, match=r"^flows: at least one source is needed, such as sluicegate\.Tcp"):
         sg.simulate(NETWORK, [], **SHORT)
+
+
+def test_a_text_may_be_a_path(tmp_path: Path) -> None:
+    trace = tmp_path / "t.csv"
+    trace.write_text("time_s,rate_bps\n0,1000000\n1,2000000\n")
+    paths: Any = trace
+    texts = [api.scenario(sg.dumbbell(delay="1 ms", trace=each), FLOWS) for each in (paths, str(trace))]
+    assert texts[0] == texts[1]
+    assert api.override_texts({"network.trace": trace}) == [("network.trace", str(trace))]
+    assert sg.run(texts[0], sets={"network.trace": trace}, **SHORT).links["departures_packets"].item() > 0
+
+
+def test_what_no_scenario_can_hold_is_told_as_it_was_given() -> None:
+    rule = ": must be a text, a number, True or False, or a list of texts"
+    for wrong in (np.datetime64("2020-01-01"), {"a"}, b"x"):
+        for given in (wrong, [wrong]):
+            with pytest.raises(TypeError) as caught:
+                sg.Udp(rate=given)  # type: ignore[arg-type]
+            assert str(caught.value) == f"Udp: rate = {wrong!r}{rule}"
 
 
 def test_making_an_object_is_fast_and_importing_loads_no_core() -> None:
@@ -188,6 +304,58 @@ def test_making_an_object_is_fast_and_importing_loads_no_core() -> None:
     assert time.perf_counter() - begun < 0.3  # a third of a millisecond each, with room for a busy machine
     code = "import sys, sluicegate._generated; print('sluicegate._core' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+SEEDS: list[tuple[object, type[Exception], str]] = [
+    (1.5, TypeError, "seeds = 1.5: must be a whole number, or seeds themselves"),
+    ("3", TypeError, "seeds = '3': must be a whole number, or seeds themselves"),
+    (True, TypeError, "seeds = True: must be a whole number, or seeds themselves"),
+    (None, TypeError, "seeds = None: must be a whole number, or seeds themselves"),
+    ({1: 2}, TypeError, "seeds = {1: 2}: must be a whole number, or seeds themselves"),
+    ([1, 2.5], TypeError, "seeds = 2.5: must be a whole number"),
+    (["1"], TypeError, "seeds = '1': must be a whole number"),
+    (0, sg.ScenarioError, "seeds = 0: at least one is needed"),
+    (-1, sg.ScenarioError, "seeds = -1: at least one is needed"),
+    ([], sg.ScenarioError, "seeds = []: at least one is needed"),
+    (10**12, sg.ScenarioError, "seeds = 1000000000000: must be at most 1000000"),
+    ([1, -1], sg.ScenarioError, "seeds = -1: must not be negative"),
+    ([2**63], sg.ScenarioError, "seeds = 9223372036854775808: must not be negative, and at most"),
+    ([0, 1, 0], sg.ScenarioError, "seeds = 0: is there twice"),
+]
+SEEDED: dict[str, Callable[..., object]] = {
+    "compare": lambda **more: sg.compare("unresponsive", disciplines="red", **more),
+    "sweep": lambda **more: sg.sweep("unresponsive", over={"queue.limit": [50]}, **more),
+    "recommend": lambda **more: sg.recommend("unresponsive", disciplines="red", goals="udp loss below 5 %", **more),
+    "evaluate": lambda **more: sg.evaluate("red", **more),
+}
+
+
+@pytest.mark.parametrize("call", SEEDED)
+def test_seeds_and_jobs_have_one_rule(call: str) -> None:
+    for seeds, error, message in SEEDS:
+        if (call, seeds) == ("evaluate", None):  # the suite's own
+            continue
+        with pytest.raises(error) as caught:
+            SEEDED[call](seeds=seeds)
+        assert str(caught.value).startswith(message)
+    with pytest.raises(TypeError, match=r"^jobs = 1\.5: must be a whole number"):
+        SEEDED[call](jobs=1.5)
+    with pytest.raises(sg.ScenarioError, match=r"^jobs = 0: must be at least 1"):
+        SEEDED[call](jobs=0)
+
+
+def test_seeds_are_whole_numbers_of_any_kind() -> None:
+    forms: list[Any] = [
+        2,
+        np.int64(2),
+        np.array(2),
+        [1, 2],
+        range(1, 3),
+        np.array([1, 2]),
+        iter([1, 2]),
+        (1, np.int64(2)),
+    ]
+    assert [engine.seed_numbers(each) for each in forms] == [[1, 2]] * len(forms)
 
 
 # --- errors ------------------------------------------------------------------------------------
@@ -204,6 +372,45 @@ def test_errors_name_arguments(call: str, monkeypatch: pytest.MonkeyPatch) -> No
         with pytest.raises(sg.ScenarioError, match=r"^sets: flows\.1\.raet: no such key"):
             CALLS[call](*what)
         monkeypatch.delitem(SHORT, "sets")
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_overrides_that_are_no_pairs_are_told(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = 'sets: expected a mapping such as {"queue.limit": 50}, or pairs, not '
+    wrong: list[tuple[object, str]] = [
+        ("queue.limit=50", '"queue.limit=50"'),
+        (["queue.limit=50"], '"queue.limit=50"'),
+        (["ab"], '"ab"'),
+        ("", '""'),
+        (5, "5"),
+        ([("queue.limit",)], "('queue.limit',)"),
+        ([(5, 50)], "(5, 50)"),
+        (sg.Udp, "the class sluicegate.Udp: give an object, sluicegate.Udp(...)"),
+    ]
+    for sets, shown in wrong:
+        monkeypatch.setitem(SHORT, "sets", sets)
+        with pytest.raises(TypeError) as caught:
+            CALLS[call]("unresponsive")
+        assert str(caught.value) == told + shown
+    assert api.override_texts(iter([("queue.limit", 50), ["queue.w_q", 0.1]])) == api.override_texts(
+        {"queue.limit": 50, "queue.w_q": 0.1}
+    )
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_value_of_no_kind_names_its_argument(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SHORT, "duration", timedelta(seconds=3))
+    with pytest.raises(TypeError, match=r"^duration = datetime\.timedelta\(seconds=3\): must be a text, a number"):
+        CALLS[call]("unresponsive")
+    monkeypatch.setitem(SHORT, "duration", sg.Red())
+    with pytest.raises(TypeError, match=r"^duration: expected texts and numbers, not sluicegate\.Red\(\.\.\.\)"):
+        CALLS[call]("unresponsive")
+
+
+@pytest.mark.parametrize("empty", ["", " \n"])
+def test_an_empty_text_is_no_scenario(empty: str) -> None:
+    with pytest.raises(sg.ScenarioError, match=r"^a scenario's name, file or text is expected, not an empty text$"):
+        sg.run(empty)
 
 
 def test_a_mistake_in_a_text_has_its_line() -> None:
@@ -245,6 +452,37 @@ def test_axes_that_go_together() -> None:
             "over: flows.1.raet: no such key for kind udp",
         ),
         ({"queue.discipline": []}, sg.ScenarioError, "over: queue.discipline: name at least one value"),
+        (
+            {"queue": [{"discipline": "red"}]},
+            TypeError,
+            "over: queue.discipline = {'discipline': 'red'}: expected a name",
+        ),
+        (
+            {"queue": {"discipline": "red"}},
+            TypeError,
+            "over: queue.discipline = {'discipline': 'red'}: expected a name",
+        ),
+        ({"queue": [3]}, TypeError, "over: queue.discipline: expected a name or a discipline such as"),
+        ({"queue": sg.Red}, TypeError, "over: queue.discipline: expected a name or a discipline such as"),
+        ({"queue": "red", "queue.discipline": "pie"}, sg.ScenarioError, "over: queue.discipline: given twice"),
+        ({("queue", "a"): [("red,pie", 1)]}, sg.ScenarioError, "over: queue, a: a row has one discipline"),
+        (
+            {"queue.limit": [50, sg.Choke()]},
+            TypeError,
+            "over: queue.limit: expected texts and numbers, not sluicegate.Choke(...); a discipline is",
+        ),
+        ({"queue.limit": [Fifo]}, TypeError, "over: queue.limit: expected texts and numbers, not <class"),
+        ({"flows.0": [sg.Tcp()]}, TypeError, "over: flows.0: expected texts and numbers, not sluicegate.Tcp(...)"),
+        ({"flows.0": sg.Tcp()}, TypeError, "over: flows.0: expected texts and numbers, not sluicegate.Tcp(...)"),
+        (
+            {"queue.limit": [{"a": 1}]},
+            TypeError,
+            "over: queue.limit = {'a': 1}: must be a text, a number, True or False",
+        ),
+        ({"queue.limit": [None]}, TypeError, "over: queue.limit = None: must be a text, a number, True or False"),
+        ({5: [1]}, TypeError, "over: 5: expected a dotted key"),
+        ("queue.limit=50", TypeError, "over = 'queue.limit=50': expected keys and their values, such as"),
+        ([("queue.limit",)], TypeError, "over = [('queue.limit',)]: expected keys and their values, such as"),
         (
             {"queue.discipline": ["choke:candidates=200"]},
             sg.ScenarioError,
@@ -344,14 +582,17 @@ def test_a_function_gets_what_it_got_before() -> None:
 
 def test_a_notebook_gets_a_bar_that_goes_again(monkeypatch: pytest.MonkeyPatch) -> None:
     display = pytest.importorskip("IPython.display")
-    pages: list[str] = []
+    pages: list[tuple[str, str]] = []
 
     class Handle:
-        def update(self, page: Any) -> None:
-            pages.append(page.data)
+        def update(self, page: dict[str, str], raw: bool) -> None:
+            assert raw
+            pages.append((page["text/html"], page["text/plain"]))
 
-    def displayed(page: Any, display_id: bool) -> Handle:
-        pages.append(page.data)
+    def displayed(page: dict[str, str], raw: bool, display_id: bool) -> Handle:
+        assert display_id
+        assert pages == [], "one output, which changes"
+        Handle().update(page, raw)
         return Handle()
 
     monkeypatch.setattr(display, "display", displayed)
@@ -360,5 +601,6 @@ def test_a_notebook_gets_a_bar_that_goes_again(monkeypatch: pytest.MonkeyPatch) 
         assert update is not None
         for done in range(4):
             time.sleep(0.11)
-            update(done, 3, "a < b")
-    assert pages == [f'<progress value="{done}" max="3"></progress> a &lt; b' for done in (1, 3)] + [""]
+            update(done, 3 if done < 3 else None, "a < b")
+    drawn = [f"<progress{far}></progress> a &lt; b" for far in (' value="1" max="3"', "")]
+    assert pages == [(html, "a < b") for html in drawn] + [("", "")]

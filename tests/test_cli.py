@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from conftest import PROGRAM, Program
 
-TABLES = ["flow_series", "flows", "groups", "links", "occupancy", "queue"]
+TABLES = ["delays", "flow_series", "flows", "groups", "links", "occupancy", "queue"]
 """Those of a small run that have rows."""
 
 

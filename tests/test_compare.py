@@ -63,7 +63,7 @@ GROUPS: list[dict[str, Any]] = [
 ]
 LINK = {
     "link": "bottleneck", "arrivals_packets": 200, "drops_packets": 80, "drops_tail": 50, "drops_early": 30,
-    "marked_packets": 20,
+    "lost_packets": 4, "marked_packets": 20,
     "queueing_delay_mean_ns": 3e6, "queueing_delay_p99_ns": 9e6, "utilisation": 0.75,
 }  # fmt: skip
 SPEC = "red,choke:candidates=2,choke : min_th = 20 : max_th = 40 packets"
@@ -106,7 +106,8 @@ def test_one_run_is_measured_as_by_hand() -> None:
         "throughput_bps": 1000.0,
         "jain_tcp": 0.8,  # 400² / (2 · (100² + 300²))
         "jain_all": pytest.approx(1000**2 / (3 * 460000)),
-        "loss_ratio": 0.4,
+        "loss_ratio": 0.42,
+        "lost_ratio": 0.02,
         "drops_tail_ratio": 0.25,
         "drops_early_ratio": 0.15,
         "marked_ratio": 0.1,
@@ -124,9 +125,9 @@ def test_connections_that_come_and_go_have_no_throughput_per_flow() -> None:
 
 
 def test_several_links_keep_their_names() -> None:
-    second = LINK | {"link": "tcp", "arrivals_packets": 0, "drops_packets": 0, "utilisation": 0.0}
+    second = LINK | {"link": "tcp", "arrivals_packets": 0, "drops_packets": 0, "lost_packets": 0, "utilisation": 0.0}
     values = measures.measure(FLOWS, GROUPS, [LINK, second])
-    assert values["bottleneck.loss_ratio"] == 0.4
+    assert values["bottleneck.loss_ratio"] == 0.42
     assert values["tcp.loss_ratio"] is None
     assert values["tcp_loss_ratio"] == 0.05
     assert "utilisation" not in values
@@ -496,7 +497,7 @@ def test_figures_name_axes_with_units_and_every_series(done: sg.Comparison) -> N
     assert list(udp.get_xdata()) == [done.mean(d, "udp_throughput_bps")["mean"] / 1e3 for d in done.disciplines]
     losses, delays, price = comparison_plot.links(done).axes
     assert (losses.get_xlabel(), delays.get_xlabel()) == (
-        "packets dropped, by reason (% of arrivals)",
+        "packets lost, by reason (% of arrivals)",
         "queueing delay (ms)",
     )
     assert (price.get_xlabel(), price.get_ylabel()) == ("utilisation (%)", "mean queueing delay (ms)")
@@ -583,7 +584,7 @@ def test_what_was_compared_is_not_run_again(tmp_path: Path, monkeypatch: pytest.
             raise KeyboardInterrupt
 
     monkeypatch.setattr(engine, "work", work)
-    for name in ("groups", "throughput", "links"):  # to draw them takes longer than the runs
+    for name in ("groups", "delays", "throughput", "links", "queue"):  # to draw them takes longer than the runs
         monkeypatch.setattr(comparison_plot, name, lambda _: Figure())
     short = {"run.duration": "1 s", "run.warmup": "200 ms"}
     out = tmp_path / "out"

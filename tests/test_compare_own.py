@@ -215,7 +215,7 @@ def test_marks_are_compared(sluicegate: Program, small: Path, tmp_path: Path) ->
     assert done.difference("red:action=mark", "marked_ratio")["low"] > 0
     sets = [part for key, value in often.items() for part in ("--set", f"{key}={value}")]
     shown = sluicegate("compare", small, "--disciplines", "red,red:action=mark", "--seeds", "2", *sets).stdout
-    assert "drops by reason, and marks, % of arrivals" in shown
+    assert "losses by reason, and marks, % of arrivals" in shown
     [legend] = comparison_plot.links(done).legends
     assert "marked" in [text.get_text() for text in legend.get_texts()]
     unmarked = sg.compare(small, disciplines="red", seeds=1)

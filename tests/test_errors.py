@@ -145,7 +145,11 @@ def test_a_wrong_override_is_named(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "nowhere.toml"], "error: nowhere.toml: no such file; "),
+        (["run", "nowhere.toml"], "error: nowhere.toml: no such file\n"),
+        (["run", "office.toml"], "error: office.toml: no such file\n"),
+        (["run", "office"], "error: office: no such file; bundled scenarios: bursts, "),
+        (["run", "trafic.toml"], 'error: trafic.toml: no such file; did you mean "traffic"?'),
+        (["run", ""], "error: a scenario's name, file or text is expected, not an empty text"),
         (["run", "unresponsiv"], 'error: unresponsiv: no such file; did you mean "unresponsive"?'),
         (["check", "deep/nowhere.toml"], "error: deep/nowhere.toml: No such file"),
         (["run", "."], "error: .: Is a directory"),

@@ -68,7 +68,8 @@ def test_the_ellipse_is_the_most_likely_normal_distributions_one_sigma_contour()
 
 
 def flow(**changed: Any) -> dict[str, Any]:
-    plain = {"throughput_bps": 8e6, "arrivals_packets": 100, "drops_packets": 4, "drops_elsewhere_packets": 0,
+    plain = {"throughput_bps": 8e6, "arrivals_packets": 100, "drops_packets": 4, "lost_packets": 0,
+             "drops_elsewhere_packets": 0,
              "marked_packets": 0, "delivered_packets": 200, "retransmissions": 4, "base_rtt_ns": 100e6,
              "delay_mean_ns": 60e6, "delay_p50_ns": 55e6, "delay_p95_ns": 70e6, "delay_p99_ns": 80e6,
              "completion_time_ns": None}  # fmt: skip
@@ -386,6 +387,55 @@ def test_a_class_is_evaluated() -> None:
     assert own.runs.select(drop).equals(rust.runs.select(drop)), "with the limit of the suite"
 
 
+def test_objects_are_evaluated_beside_classes() -> None:
+    settings = Settings((1,), 2, 0.5, 0.1)
+    done = sg.evaluate([sg.Red(limit=50), Tail, "pie:limit=50"], settings=settings, only=["friendly"], jobs=1)
+    assert done.disciplines == ["red:limit=50", "Tail", "pie:limit=50", "drop_tail", "fq_codel"]
+
+
+def test_runs_have_another_length_when_it_is_asked_for() -> None:
+    lengths = [
+        planned("red", quick=True, **more)[2]  # type: ignore[arg-type]
+        for more in ({"duration": "12 s"}, {"duration": "12 s", "warmup": "0 s"}, {"warmup": "5 s"},
+                     {"sets": {"run.duration": "6 s", "run.warmup": "4 s"}},
+                     {"sets": {"run.duration": "6 s"}, "duration": "30 s"}, {"settings": TINY, "duration": "8 s"})
+    ]  # fmt: skip
+    found = [(each.duration_s, each.warmup_s) for each in lengths]
+    assert found == [(12, 2), (12, 0), (60, 5), (6, 4), (30, 5), (8, 2)]
+
+
+def test_changed_scenarios_are_told_from_the_suites(sluicegate: Program, tmp_path: Path) -> None:
+    sets = {"flows.*.algorithm": "cubic", "queue.limit": 60}
+    more: dict[str, Any] = {"quick": True, "seeds": 1, "duration": "6 s", "sets": sets, "alone": True, "jobs": 1}
+    done = sg.evaluate("red,red:limit=70", only=["friendly", "4.6"], out=tmp_path / "out", **more)
+    assert (done.summary["sets"], done.summary["duration_s"]) == (["flows.*.algorithm=cubic", "queue.limit=60"], 6.0)
+    assert [each["queue"]["limit"] for each in done.summary["disciplines"]] == [60, 70]
+    asked = planned("red", only=["4.6"], **{key: more[key] for key in ("quick", "sets")})
+    [both] = [check(each).resolved for each in asked[1][0].experiments(choices("red"), asked[2]).values()]
+    assert [each["limit"] for each in both["queue"]["classes"]] == [60, 60], "in every place of the discipline"
+    assert [each.get("algorithm") for each in both["flows"]] == [None, "cubic", "cubic"], "of those that have it"
+    said = "flows.*.algorithm=cubic, queue.limit=60: these are not the suite's own scenarios"
+    assert done.page is not None
+    page = done.page.read_text("utf-8")
+    assert said in page.replace("&#39;", "'")
+    assert "--set 'flows.*.algorithm=cubic' --set queue.limit=60" in page.replace("&#39;", "'")
+    plain = sg.evaluate("red", only=["friendly"], **{key: more[key] for key in more if key != "sets"})
+    assert plain.summary["sets"] == []
+    assert "Changed" not in report.lengths(plain)
+    assert plain.runs["goodput_bps"].to_list() != done.runs.filter(discipline="red")["goodput_bps"].to_list()[:2]
+    words = ["--set", "flows.*.algorithm=cubic", "--set", "run.duration=6 s", "--set", "queue.limit=60"]
+    answer = sluicegate("evaluate", "red", "red:limit=70", "--alone", "--quick", "--seeds", "1", *words,
+                        "--only", "friendly", "--only", "4.6", "-o", "out")  # fmt: skip
+    assert answer.returncode == 0, answer.stderr
+    assert f"note: changed: {said}" in answer.stdout
+    assert (tmp_path / "out" / done.page.name).read_text("utf-8") == page
+
+
+def test_a_change_that_does_nothing_is_warned_of() -> None:
+    with pytest.warns(sg.ScenarioWarning, match=r"queue\.min_th: .*drop_tail has no such key"):
+        planned("drop_tail", alone=True, only=["friendly"], sets={"queue.min_th": 5})
+
+
 def test_what_a_number_cannot_tell_is_a_tie() -> None:
     """0.1 % of a value, or a bin of the histogram that a percentile is read from, before propagation is taken off."""
     goodput, delay = metrics.METRICS["goodput_bps"], metrics.METRICS["delay_p99_ns"]
@@ -434,6 +484,30 @@ def test_scenarios_are_meant_by_id_and_section() -> None:
         ("red", {"suite": "rfc7982"}, UnknownName, 'did you mean "rfc7928"'),
         ("red", {"only": ["mid"]}, UnknownName, 'did you mean "mild"'),
         ("red", {"seeds": 0}, ValueError, "at least one is needed"),
+        (3, {}, TypeError, "^disciplines: expected a name or a discipline"),
+        ("red", {"duration": "9"}, sg.ScenarioError, "^duration = 9: must be a time with its unit"),
+        ("red", {"duration": "0 s"}, sg.ScenarioError, '^duration = "0 s": must be above 0'),
+        ("red", {"warmup": "400 s"}, sg.ScenarioError, "^warmup = 400 s: must be less than the duration, 300 s"),
+        ("red", {"sets": {"run.duration": "x"}}, sg.ScenarioError, '^sets: run.duration = "x": must be a time'),
+        ("red", {"sets": {"run.seed": 3}}, sg.ScenarioError, "^sets: run.seed: is the suite's own; flows, the queue"),
+        ("red", {"sets": {"network.rate": "1 Mbit/s"}}, sg.ScenarioError, "^sets: network.rate: is the suite's own"),
+        ("red", {"sets": {"queue.discipline": "pie"}}, sg.ScenarioError, "takes the disciplines it is given, not this"),
+        (
+            "red",
+            {"sets": {"flows.1.window": 3}},
+            sg.ScenarioError,
+            r"^sets: flows\.1\.window: no such key for kind udp",
+        ),
+        ("red", {"sets": {"flows.*.windw": 3}}, sg.ScenarioError, "no flows of these scenarios have such a key"),
+        ("red", {"sets": {"flows.0.windw": 3}, "only": ["mild"]}, sg.ScenarioError, r'"window"\? \(in mild\)$'),
+        ("red", {"sets": {"queue.mim_th": 3}, "only": ["mild"]}, sg.ScenarioError, r'"min_th"\? \(in mild\)$'),
+        (
+            "red",
+            {"sets": {"flows.1.rtt": "5 ms"}, "only": ["round-trips"]},
+            sg.ScenarioError,
+            "what the scenario varies",
+        ),
+        ("red", {"sets": {"flows.0.rate": "5 Mbit/s"}, "only": ["8.2.6"]}, sg.ScenarioError, "stands for the capacity"),
         ("red", {"jobs": 0}, ValueError, "must be at least 1"),
     ],
 )

@@ -16,6 +16,8 @@ import pytest
 
 import sluicegate as sg
 from sluicegate import ScenarioError
+from sluicegate.export import qlog
+from sluicegate.plot import time_sequence
 
 SETS = {"run.duration": "6 s", "run.warmup": "0 s", "run.packets": 200_000}
 
@@ -24,6 +26,60 @@ NEW = {"file_schema": "urn:ietf:params:qlog:file:sequential", "serialization_for
 # Of the drafts' tables: the fields of each event's data, those that must be there, and their types.
 METRICS = {"congestion_window": int, "ssthresh": int, "bytes_in_flight": int, "smoothed_rtt": float,
            "dropped_packets": int}  # fmt: skip
+
+# An entry of http is one flow, whatever its count, so the flows are 1, 2 and 3.
+MIXED = """
+[network]
+rate = "5 Mbit/s"
+delay = "5 ms"
+[run]
+duration = "2 s"
+warmup = "0 s"
+packets = 20000
+[queue]
+discipline = "codel"
+[[flows]]
+kind = "http"
+name = "web"
+count = 5
+[[flows]]
+kind = "tcp"
+[[flows]]
+kind = "udp"
+rate = "64 kbit/s"
+"""
+
+# The first flow crosses a link that is not under study alone.
+LINKS = """
+[run]
+duration = "2 s"
+warmup = "0 s"
+packets = 20000
+[queue]
+discipline = "codel"
+[[network.links]]
+name = "edge"
+from = "a"
+to = "b"
+rate = "5 Mbit/s"
+delay = "5 ms"
+managed = false
+limit = 100
+[[network.links]]
+name = "core"
+from = "b"
+to = "c"
+rate = "5 Mbit/s"
+delay = "5 ms"
+[[flows]]
+kind = "tcp"
+name = "near"
+path = ["edge"]
+[[flows]]
+kind = "tcp"
+name = "far"
+path = ["edge", "core"]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +191,7 @@ def test_a_flow_is_named_by_its_number_or_its_group(tmp_path: Path) -> None:
     run = sg.run("unresponsive", sets={"run.duration": "3 s", "run.warmup": "0 s"})
     kinds = dict(run.flows.select("flow", "kind").iter_rows())
     [other, *_] = [flow for flow, kind in kinds.items() if kind not in ("tcp", "telnet")]
-    with pytest.raises(ScenarioError, match=rf"flow {other}: has no congestion window.*nearest that has one is \d+"):
+    with pytest.raises(ScenarioError, match=rf"flow {other}: has no congestion window.*nearest is flow \d+"):
         run.to_qlog(other, tmp_path / "a.sqlog")
     with pytest.raises(ScenarioError, match=rf"flow 999: there is no such flow.*1 to {len(kinds)}"):
         run.to_qlog(999, tmp_path / "a.sqlog")
@@ -143,6 +199,50 @@ def test_a_flow_is_named_by_its_number_or_its_group(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=f'did you mean "{name}"'):
         run.to_qlog(f"{name}x", tmp_path / "a.sqlog")
     assert not list(tmp_path.iterdir())
+
+
+def test_connections_that_come_and_go_are_one_flow(tmp_path: Path) -> None:
+    run = sg.run(MIXED)
+    assert run.flows["kind"].to_list() == ["http", "tcp", "udp"]
+    head, *_ = records(run.to_qlog(2, tmp_path / "a.sqlog"))
+    assert head["title"].startswith("flow 2 (tcp), ")
+    streams = load(run.to_flent(tmp_path / "a.flent.gz"))["metadata"]["SERIES_META"]
+    assert [each["FLOW"] for each in streams.values()] == [2]
+    assert "flow 2 (tcp)" in run.plot_time_sequence(2).axes[0].get_title("left")
+    for flow in (1, "web"):
+        with pytest.raises(
+            ScenarioError, match=rf"flow {flow}: is many connections, each with its own stream of bytes"
+        ):
+            run.plot_time_sequence(flow)
+        with pytest.raises(ScenarioError, match=rf"flow {flow}: is many connections, each with its own congestion win"):
+            run.to_qlog(flow, tmp_path / "b.sqlog")
+    with pytest.raises(ScenarioError, match=r"no such flow: they are numbered from 1 to 3$"):
+        run.to_qlog("9" * 5000, tmp_path / "b.sqlog")
+
+
+def lost_on_the_wire() -> pl.DataFrame:
+    """Two packets of data and an acknowledgement: the second is lost on the wire and sent again, and so is the last."""
+    rows = [
+        (0.1, "receiver", "arrival", 0), (0.2, "receiver", "departure", 0),
+        (0.3, "receiver", "arrival", 1000), (0.4, "receiver", "departure", 1000), (0.4, "receiver", "lost", 1000),
+        (0.5, "sender", "arrival", 0), (0.6, "sender", "departure", 0), (0.6, "sender", "lost", 0),
+        (0.7, "receiver", "arrival", 1000), (0.8, "receiver", "tail", 1000),
+    ]  # fmt: skip
+    table = pl.DataFrame(rows, schema=["time_s", "to", "event", "first_byte"], orient="row")
+    data = pl.when(pl.col("to") == "receiver").then(1000).otherwise(0)
+    return table.with_columns(flow=1, link=pl.lit("bottleneck"), data_bytes=data, packet_bytes=data + 40)
+
+
+@pytest.mark.parametrize("draft", ["current", "0.3"])
+def test_a_loss_on_a_wire_is_a_packet_lost(run: sg.Run, draft: Any) -> None:
+    tables = {"packets": lost_on_the_wire(), "flow_series": run.flow_series.clear()}
+    text = qlog.sequence(run.summary["scenario"], tables, 1, draft).split(b"\x1e")[2:]
+    events = [json.loads(each) for each in text]
+    assert [(each["name"].split(":")[1], each["data"]["header"]["packet_number"]) for each in events] == [
+        ("packet_sent", 0), ("packet_sent", 1), ("packet_lost", 1), ("packet_sent", 2), ("packet_lost", 2)
+    ]  # fmt: skip
+    assert [each["data"].get("drop_reason") for each in events] == [None, None, "lost", None, "tail"]
+    assert [each["time"] for each in events] == [100, 300, 400, 700, 800]
 
 
 # --- Flent -------------------------------------------------------------------------------------
@@ -223,6 +323,17 @@ def test_flent_needs_streams_and_samples(tmp_path: Path) -> None:
         sg.run("two_way", sets=SETS, series=False).to_flent(tmp_path / "a.flent.gz")
 
 
+def test_a_name_says_the_form(run: sg.Run, tmp_path: Path) -> None:
+    for name in ("a", "a.gz", "a.flent", "a.flent.gz.bak"):
+        with pytest.raises(ScenarioError, match=rf"{name}: must end in \.flent\.gz$"):
+            run.to_flent(tmp_path / name)
+    for name in ("a", "a.json", "sqlog"):
+        with pytest.raises(ScenarioError, match=rf"{name}: must end in \.sqlog or \.qlog$"):
+            run.to_qlog(1, str(tmp_path / name))
+    assert not list(tmp_path.iterdir())
+    assert run.to_qlog(1, tmp_path / "a.qlog").read_bytes() == run.to_qlog(1, tmp_path / "a.sqlog").read_bytes()
+
+
 # --- time–sequence -----------------------------------------------------------------------------
 
 
@@ -247,6 +358,35 @@ def test_a_time_sequence_needs_packets(run: sg.Run) -> None:
     few = sg.run("two_way", sets=SETS | {"run.packets": 10})
     with pytest.raises(ScenarioError, match=r"run\.packets = 10: the table packets ends at .* of flow 1"):
         few.plot_time_sequence(1)
+
+
+def test_a_time_sequence_shows_what_a_wire_loses() -> None:
+    stream, below = time_sequence.figure(lost_on_the_wire(), 1, "tcp").axes
+    places = {line.get_label(): line.get_xydata().tolist() for line in stream.get_lines()}
+    assert places["lost on the wire"] == [[0.4, 1.5]]
+    assert places["dropped"] == [[0.8, 1.5]]
+    assert "retransmissions leave it" not in places  # the retransmission was dropped, and a loss is no transmission
+    [first] = [each for each in stream.collections if each.get_label() == "data leave bottleneck"]
+    assert len(first.get_paths()) == 2
+    places = {line.get_label(): line.get_xydata().tolist() for line in below.get_lines()}
+    assert places == {"lost on the wire": [[0.6, 0.5]]}
+
+
+def test_a_time_sequence_needs_a_stream_at_a_link_under_study(run: sg.Run) -> None:
+    mixed = sg.run(MIXED)
+    with pytest.raises(
+        ScenarioError, match=r"flow 3: has no stream of bytes \(its kind is udp\); .* nearest is flow 2$"
+    ):
+        mixed.plot_time_sequence(3)
+    far = sg.run(LINKS)
+    assert far.plot_time_sequence("far").axes
+    with pytest.raises(
+        ScenarioError, match=r"flow near: its data cross no link under study, only link edge; one of th"
+    ):
+        far.plot_time_sequence("near")
+    late = sg.run(MIXED, sets={"flows.1.start": "3 s"})
+    with pytest.raises(ScenarioError, match=r"flow 2: none of its data reached a link under study in this run"):
+        late.plot_time_sequence(2)
 
 
 # --- command line ------------------------------------------------------------------------------
@@ -279,7 +419,15 @@ def test_the_command_of_the_manual_is_right(tmp_path: Path) -> None:
         (["--qlog", "tcp=a.sqlog"], "--qlog tcp: must be the number of a flow, or the name of a group of one"),
         (["--qlog", "1"], "--qlog 1: say where to write it: -o DIR, or --qlog 1=FILE"),
         (["--qlog", "=a"], "--qlog =a: must be FLOW or FLOW=FILE"),
-        (["--qlog", "1=a", "--time-sequence", "1=a"], "--qlog: two files cannot both be"),
+        (["--qlog", "0"], "--qlog 0: there is no such flow: they are numbered from 1 to 48; and say where to write it"),
+        (
+            ["--time-sequence", "tcp_1x"],
+            "--time-sequence tcp_1x: must be the number of a flow, or the name of a group "
+            'of one; did you mean "tcp_1"?; and say where to write it: -o DIR, or --time-sequence FLOW=FILE',
+        ),
+        (["--qlog", "0=a"], "--qlog 0: there is no such flow: they are numbered from 1 to 48; and a: must end in"),
+        (["--qlog", "1=a.json"], "--qlog 1: a.json: must end in .sqlog or .qlog"),
+        (["--time-sequence", "1=a.jpg", "--set", "run.packets=9"], "1: a.jpg: must end in .svg, .png or .pdf"),
         (["--time-sequence", "1=a.svg"], "--time-sequence 1: run.packets = 0: must be above 0"),
         (["--flent", "a.gz"], "--flent a.gz: must end in .flent.gz"),
         (["--flent", "/proc/a.flent.gz"], "/proc"),
@@ -290,3 +438,72 @@ def test_what_cannot_be_written_is_refused_before_the_run(tmp_path: Path, words:
     assert done.returncode == 2
     assert told in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("flow", "told"),
+    [
+        (
+            "udp",
+            "udp: has no stream of bytes (its kind is udp); it must be of kind tcp or telnet; the nearest is flow 2",
+        ),
+        ("1", "1: is many connections, each with its own stream of bytes (its kind is http)"),
+        ("near", "near: its data cross no link under study, only link edge; one of them needs managed = true"),
+    ],
+)
+def test_a_flow_that_cannot_be_drawn_is_refused_before_the_run(tmp_path: Path, flow: str, told: str) -> None:
+    tmp_path.joinpath("a.toml").write_text(LINKS if flow == "near" else MIXED)
+    for words in ([f"{flow}=a.svg"], [flow, "-o", "out"]):
+        done = command("a.toml", "--set", "run.duration=100000 s", "--time-sequence", *words, folder=tmp_path)
+        assert done.returncode == 2
+        assert f"error: --time-sequence {told}" in done.stderr
+        assert [file.name for file in tmp_path.iterdir()] == ["a.toml"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--qlog", "1=out/flows.parquet"], "--qlog 1, -o: two files cannot both be {}/out/flows.parquet"),
+        (["--time-sequence", "1=out/../out/run.svg"], "--time-sequence 1, -o: two files cannot both be {}/out/run.svg"),
+        (
+            ["--flent", "link/report.html"],
+            "--flent link/report.html, -o: two files cannot",
+        ),
+        (
+            ["--pcap", "bottleneck=out/summary.json"],
+            "--pcap bottleneck, -o: two files cannot both be {}/out/summary.json",
+        ),
+        (["--pcap", "bottleneck=link/run.svg"], "--pcap bottleneck, -o: two files cannot both be {}/out/run.svg"),
+        (["--pcap", "bottleneck=out/theory.svg", "--with-theory"], "--pcap bottleneck, -o: two files cannot both be"),
+        (["--pcap", "bottleneck=x", "--qlog", "1=x"], "--pcap bottleneck, --qlog 1: two files cannot both be {}/x"),
+        (["--qlog", "1=a", "--time-sequence", "1={}/a"], "--time-sequence 1, --qlog 1: two files cannot both be {}/a"),
+        (
+            ["--qlog", "1=out/bottleneck.pcapng", "--pcap", "bottleneck"],
+            "--qlog 1, --pcap bottleneck: two files cannot",
+        ),
+        (["--pcap", "bottleneck=out"], "-o, --pcap bottleneck: {}/out cannot be both a folder and a file"),
+        (
+            ["--qlog", "1=x/a.sqlog", "--pcap", "bottleneck=x"],
+            "--qlog 1, --pcap bottleneck: {}/x cannot be both a folder",
+        ),
+    ],
+)
+def test_no_file_is_written_twice(tmp_path: Path, words: list[str], told: str) -> None:
+    tmp_path.joinpath("link").symlink_to("out")
+    here = str(tmp_path.resolve())
+    done = command("choke1999", "-o", "out", *(word.replace("{}", here) for word in words), folder=tmp_path)
+    assert done.returncode == 2
+    assert told.replace("{}", here) in done.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["link"]
+
+
+def test_figures_have_the_form_of_their_name(tmp_path: Path) -> None:
+    tmp_path.joinpath("a.toml").write_text(MIXED)
+    asked = [word for name in ("a.png", "a.pdf", "b.png", "b.pdf") for word in ("--time-sequence", f"2={name}")]
+    done = command("a.toml", "-q", *asked, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
+    for form in ("png", "pdf"):
+        assert (tmp_path / f"a.{form}").read_bytes() == (tmp_path / f"b.{form}").read_bytes()
+        assert b"atplotlib" not in (tmp_path / f"a.{form}").read_bytes()

@@ -253,6 +253,78 @@ def test_no_goal_is_assumed_for_what_cannot_keep_it() -> None:
     assert [note.partition(":")[0] for note in notes] == ["early", "bursts"]
 
 
+def assumed(text: str) -> tuple[dict[str, str], list[str], Traffic]:
+    """Of each group the first goal that is assumed for it, the notes, and the traffic."""
+    resolved = json.loads(sg._core.check(text, "x.toml", []))  # type: ignore[attr-defined]
+    found, notes = recommendation.assume(Traffic(resolved), known(resolved))
+    return {str(goal.group): goal.text for goal in reversed(found)}, notes, Traffic(resolved)
+
+
+DSL = """\
+[network]
+rate = "16 Mbit/s"
+delay = "15 ms"
+framing = "atm"
+reverse.rate = "1 Mbit/s"
+[[flows]]
+kind = "tcp"
+name = "down"
+profile = "modern"
+count = 4
+[[flows]]
+kind = "tcp"
+name = "up"
+profile = "modern"
+count = 2
+direction = "reverse"
+[run]
+duration = "9 s"
+"""
+
+
+def test_what_is_assumed_leaves_room_for_cells_and_acknowledgements() -> None:
+    found, _, traffic = assumed(DSL)
+    # 33 cells for 1500 bytes, 2 for an acknowledgement, one for two packets: 1/33 of the other direction's rate.
+    down, up = (group.count * traffic.share(group) for group in traffic.groups)
+    assert down == pytest.approx((16e6 - 1e6 / 33) * 1500 / (33 * 53))
+    assert up == pytest.approx((1e6 - 16e6 / 33) * 1500 / (33 * 53))
+    assert found == {"down": "down utilisation above 77 %", "up": "up utilisation above 39 %"}
+    # One for each packet would need 97 % of the slow link; there all six get the same, in bits of packets:
+    # 1 Mbit/s / (2 · 1749/1500 + 4 · 106/52) = 95.4 kbit/s. 1500 bytes of data go with 52 of acknowledgements.
+    found, *_ = assumed(DSL.replace("count = 4", 'count = 4\ndelayed_ack = "0 s"'))
+    assert found == {"down": "down utilisation above 61 %", "up": "up utilisation above 17 %"}
+
+
+def test_data_gets_what_its_acknowledgements_allow() -> None:
+    text = DSL.replace("16 Mbit/s", "1 Gbit/s").replace('framing = "atm"\n', "")
+    *_, traffic = assumed(text)
+    down, up = (traffic.share(group) for group in traffic.groups)
+    assert up == pytest.approx(1e6 / 6), "six flows share the slow link, four of them are acknowledgements"
+    assert down == pytest.approx(1e6 / 6 / (52 * 8) * 2 * 12000)
+
+
+def test_less_is_assumed_where_the_rate_varies() -> None:
+    text = '[network]\ntrace = "lte"\ndelay = "25 ms"\n[[flows]]\nkind = "tcp"\nname = "load"\nprofile = "modern"\n'
+    found, [note], _ = assumed(text + '[run]\nduration = "60 s"\n')
+    assert found == {"load": "load utilisation above 60 %"}
+    assert note == "load: 60 % of its fair share is assumed to be enough, because the rate of bottleneck varies"
+
+
+def test_goals_that_framing_rules_out_are_told() -> None:
+    resolved = json.loads(sg._core.check(DSL, "x.toml", []))  # type: ignore[attr-defined]
+    traffic, about = Traffic(resolved), known(resolved)
+    texts = ["down utilisation above 90 %", "reverse utilisation above 86 %", "up throughput above 860 kbit/s"]
+    notes = recommendation.beyond(goals(texts, about), traffic)
+    most = "framing leaves packets of 1500 bytes at most 85.8 % of"
+    assert notes == [
+        f'"{texts[0]}" cannot be kept: {most} bottleneck, 13.7 Mbit/s',
+        f'"{texts[1]}" cannot be kept: {most} reverse, 858 kbit/s',
+        f'"{texts[2]}" cannot be kept: {most} reverse, 858 kbit/s',
+    ]
+    kept = ["down utilisation above 85 %", "down utilisation below 90 %", "utilisation most", "up loss below 1 %"]
+    assert recommendation.beyond(goals(kept, about), traffic) == []
+
+
 def test_the_office_is_told_fq_codel_or_cake(advised: sg.Recommendation) -> None:
     """The issue's own case: these keep calls short, and leave transfers their part."""
     assert {each.label for each in advised.ranking if all(each.kept)} >= {"fq_codel", "cake", "fq_pie"}
@@ -355,3 +427,13 @@ def test_runs_are_kept_and_goals_change_none(office: Path, tmp_path: Path) -> No
     office.write_text(OFFICE + 'goals = ["voip p99 below 30 ms"]\n')
     ask("voip loss below 1 %")
     assert len(counted) == 4
+
+
+def test_the_page_names_the_interface_that_was_asked_for(sluicegate: Program, office: Path, tmp_path: Path) -> None:
+    short = ["--seeds", "1", "--disciplines", "drop_tail,fq_codel", "--set", "run.duration=5 s", "--quiet"]
+    assert sluicegate("recommend", office, *short, "--dev", "eth7", "-o", tmp_path / "out").returncode == 0
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "tc qdisc add dev eth7 root" in page
+    assert sg.Recommendation.read(tmp_path / "out").html() == page
+    with pytest.raises(Undeployable):
+        sg.recommend(office, dev="eth 7")

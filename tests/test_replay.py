@@ -114,11 +114,11 @@ def test_the_tables_have_the_declared_columns_and_the_manual_defines_them() -> N
 def test_what_a_replay_does_not_have_is_no_attribute() -> None:
     """Issue 16, point 11: `hasattr(replay, "queue")` raised KeyError."""
     done = sg.replay(DUMBBELL, rate="10 Gbit/s")
-    assert (hasattr(done, "flows"), hasattr(done, "links"), hasattr(done, "queue")) == (True, True, False)
+    assert (hasattr(done, "flows"), hasattr(done, "links"), hasattr(done, "queue")) == (True, True, True)
     assert not hasattr(done, "flow_series")
     assert not hasattr(done, "exchanges")
     with pytest.raises(KeyError, match="a replay has the tables"):
-        done.table("queue")
+        done.table("state")
 
 
 def test_python_takes_disciplines_in_every_form_and_equal_replays_are_equal() -> None:
@@ -363,3 +363,9 @@ def test_the_table_names_flows_whole_on_a_narrow_terminal(sluicegate: Program) -
     done = sluicegate("replay", DUMBBELL, "--rate", "3 Mbit/s", "--top", "3")
     assert "…" not in done.stdout
     assert " > " in done.stdout.splitlines()[3]
+
+
+def test_help_says_what_several_disciplines_exclude(sluicegate: Program) -> None:
+    text = " ".join(sluicegate("replay", "--help").stdout.split())
+    assert "Not with --write, nor from standard input." in text
+    assert "as pcapng. One discipline only." in text

@@ -77,6 +77,42 @@ def test_a_folder_of_something_else_is_said_to_be_so(made: ResultObject, tmp_pat
         type(made).read(tmp_path)  # type: ignore[attr-defined]
 
 
+def test_a_summary_that_cannot_be_read_is_named(made: ResultObject, tmp_path: Path) -> None:
+    file = tmp_path / "summary.json"
+    for text in (b"{", b"", b"\xff"):
+        file.write_bytes(text)
+        with pytest.raises(ValueError, match=rf"^{re.escape(str(file))}: is no JSON: "):
+            type(made).read(tmp_path)  # type: ignore[attr-defined]
+    with pytest.raises(NotADirectoryError, match=r"is a file: give the folder that holds the results.*summary\.json"):
+        type(made).read(file)  # type: ignore[attr-defined]
+
+
+def test_a_table_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    for made, always in ((a_run(), ("flows", "links", "groups")), (a_replay(), ("links",))):
+        made.write(tmp_path)
+        for name in always:
+            file = tmp_path / f"{name}.parquet"
+            whole = file.read_bytes()
+            for damaged in (b"", whole[: len(whole) // 2], whole[:-1], b"no Parquet"):
+                file.write_bytes(damaged)
+                with pytest.raises(ValueError, match=rf"^{re.escape(str(file))}: is damaged, or no Parquet file: "):
+                    type(made).read(tmp_path)
+            file.unlink()
+            with pytest.raises(ValueError, match=rf"the results are not whole: there is no {name}\.parquet$"):
+                type(made).read(tmp_path)
+            file.write_bytes(whole)
+        assert type(made).read(tmp_path).tables == made.tables
+
+
+def test_a_table_that_is_not_there_is_told_with_those_that_are(made: ResultObject) -> None:
+    told = f'no such table: "nope"; tables: {", ".join(made.tables)}'
+    for ask in (made.to_pandas, made.tables.__getitem__):
+        with pytest.raises(KeyError) as caught:
+            ask("nope")
+        assert caught.value.args == (told,)
+    assert "nope" not in made.tables
+
+
 def test_a_report_is_one_file_that_needs_no_other(made: ResultObject, tmp_path: Path) -> None:
     page = made.report(tmp_path / "page.html")
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
@@ -114,12 +150,17 @@ def test_csv_has_every_table_with_rows(made: ResultObject, tmp_path: Path) -> No
 
 
 def test_pandas_has_the_same_tables(made: ResultObject) -> None:
-    pytest.importorskip("pandas")
-    pytest.importorskip("pyarrow")
     found = made.to_pandas()
-    assert {name: table.shape for name, table in found.items()} == {n: t.shape for n, t in made.tables.items()}
-    first = next(iter(made.tables))
-    assert list(made.to_pandas(first).columns) == made.tables[first].columns
+    assert list(found) == list(made.tables)
+    for name, table in made.tables.items():
+        own = found[name]
+        assert list(own.columns) == table.columns
+        for column in table.columns:
+            missing = own[column].isna().to_numpy()
+            assert (missing == table[column].is_null().to_numpy()).all()
+            assert own[column][~missing].tolist() == table[column].drop_nulls().to_list()
+    first = next(iter(found))
+    assert made.to_pandas(first).equals(found[first])
 
 
 def test_without_pandas_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,3 +214,50 @@ def test_several_disciplines_read_a_file_and_write_no_capture(tmp_path: Path) ->
         sg.replay(DUMBBELL, rate="3 Mbit/s", disciplines=LIST, write=tmp_path / "after.pcapng")
     with pytest.raises(sg.ScenarioError, match="give one of the two"):
         sg.replay(DUMBBELL, rate="3 Mbit/s", disciplines=LIST, queue="red")
+
+
+def test_the_delays_of_a_run_are_all_its_packets() -> None:
+    done = sg.run("unresponsive", sets=SHORT)
+    for group in done.groups.to_dicts():
+        own = done.delays.filter(name=group["name"])
+        assert own["packets"].sum() == group["delivered_packets"]
+        assert own["delay_max_ns"].is_sorted()
+        for part in (50, 95, 99):
+            within = own.filter(pl.col("delay_max_ns") <= group[f"delay_p{part}_ns"])["packets"].sum()
+            assert part / 100 <= within / group["delivered_packets"] < part / 100 + 0.04
+    page = done.html()
+    assert "Delays of all packets" in page
+    assert "Queue over time" in page
+
+
+def test_a_comparison_keeps_delays_of_all_seeds_and_the_queue_of_one() -> None:
+    lossy = SHORT | {"network.loss": 0.02}
+    done = sg.compare("unresponsive", disciplines="red,choke", seeds=[5, 2], sets=lossy)
+    runs = [sg.run("unresponsive", queue="choke", seed=seed, sets=lossy) for seed in (2, 5)]
+    udp = done.delays.filter(discipline="choke", name="udp")
+    assert udp["packets"].sum() == sum(run.groups.filter(name="udp")["delivered_packets"].item() for run in runs)
+    assert done.delays["discipline"].unique(maintain_order=True).to_list() == ["red", "choke"]
+    kept = done.queue.filter(discipline="choke").drop("discipline")
+    assert kept.equals(runs[0].queue.select("link", "time_s", "queue_packets"))
+    lost = [run.links["lost_packets"].item() / run.links["arrivals_packets"].item() for run in runs]
+    assert done.mean("choke", "lost_ratio")["mean"] == pytest.approx(sum(lost) / 2)
+    page = done.html()
+    assert all(words in page for words in ("Delays of all packets", "Queue over time", "on the wire %"))
+    without = sg.compare("unresponsive", disciplines="red", seeds=1, sets=SHORT | {"run.series": False})
+    assert without.queue.is_empty()
+    assert "Queue over time" not in without.html()
+
+
+def test_a_replay_keeps_the_queue_over_time_and_delays() -> None:
+    done = replays()
+    link = done.links.filter(discipline="drop_tail").to_dicts()[0]
+    own = done.queue.filter(discipline="drop_tail")
+    assert own["queue_packets_max"].max() == link["queue_packets_max"]
+    lengths = own["time_s"].diff().fill_null(own["time_s"][0])
+    mean = (own["queue_packets_mean"] * lengths).sum() / link["duration_s"]
+    assert mean == pytest.approx(link["queue_packets_mean"], rel=1e-9)
+    waits = done.delays.filter(discipline="drop_tail")
+    assert waits["packets"].sum() == link["departures_packets"]
+    assert waits["queueing_delay_max_ns"].max() == link["queueing_delay_max_ns"]
+    page = done.html()
+    assert all(words in page for words in ("Delays of all packets", "Queue over time"))

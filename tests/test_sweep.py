@@ -15,16 +15,25 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from browser import open_page
 from conftest import SMALL, Program
 from tiny import contents
 
 import sluicegate as sg
-from sluicegate.experiments import engine, job, store
+from sluicegate.experiments import engine, job, store, sweep_page
 from sluicegate.experiments import grid as sweep_grid
 from sluicegate.experiments import sweep as sweeps
 
 DOCS = Path(__file__).parents[1] / "docs"
-FILES = ["flows.parquet", "groups.parquet", "links.parquet", "summary.json", "totals.parquet"]
+FILES = [
+    "flows.parquet",
+    "groups.parquet",
+    "links.parquet",
+    "report.html",
+    "summary.json",
+    "sweep.svg",
+    "totals.parquet",
+]
 SHORT = {"run.duration": "1 s", "run.warmup": "200 ms"}
 OVER = {"flows.1.rate": "0.5..2 Mbit/s log 3", "queue.discipline": "red,drop_tail"}
 
@@ -603,6 +612,53 @@ def test_the_command_prints_what_it_measured(sluicegate: Program, done: tuple[sg
     assert found == {"summary": swept.summary, "totals": swept.totals.to_dicts()}
     quiet = sluicegate("sweep", "unresponsive", *words, "--seeds", "2", "-o", out, "--quiet")
     assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
+
+
+def test_a_figure_and_a_page_are_written_with_the_tables(
+    sluicegate: Program, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [word for key, value in SHORT.items() for word in ("--set", f"{key}={value}")]
+    command = ["sweep", small, "--over", "queue.limit=70,80", "--seeds", "1", *words, "-o", "out"]
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/report.html").write_text("that of a run")
+    answer = sluicegate(*command)
+    assert (answer.returncode, answer.stderr) == (0, "")
+    page = open_page(tmp_path / "out/report.html")
+    assert page.errors == []
+    assert "Sweep of small" in page.text
+    assert (tmp_path / "out/sweep.svg").read_text("utf-8").startswith("<?xml")
+    before = tables(tmp_path / "out")
+    assert sorted(before) == FILES
+    for name in ("sweep.svg", "report.html"):  # where the runs are there, they alone are made
+        (tmp_path / "out" / name).unlink()
+    assert "of which 2 were there" in sluicegate(*command).stdout
+    assert tables(tmp_path / "out") == before
+    assert all(pl.read_parquet(tmp_path / "out" / name).height for name in FILES if name.endswith(".parquet"))
+    assert "sweep.svg" in sluicegate("sweep", "--help").stdout
+
+    monkeypatch.setattr(sweeps.Sweep, "plot", lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        sg.sweep(small, over={"queue.limit": "70,90"}, seeds=1, sets=SHORT, out=tmp_path / "out")
+    assert tables(tmp_path / "out") == before, "all or nothing"
+    with pytest.raises(ZeroDivisionError):
+        sg.sweep(small, over={"queue.limit": "70"}, seeds=1, sets=SHORT, out=tmp_path / "new")
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["runs.sqlite"]
+
+
+def test_what_is_written_must_have_its_place(small: Path, tmp_path: Path) -> None:
+    (tmp_path / "out/sweep.svg").mkdir(parents=True)
+    with pytest.raises(IsADirectoryError, match=r"sweep\.svg"):
+        sg.sweep(small, over={"queue.limit": "70"}, seeds=1, sets=SHORT, out=tmp_path / "out")
+
+
+def test_of_many_points_pages_and_notebooks_show_the_first(tmp_path: Path) -> None:
+    short = {"run.duration": "20 ms", "run.warmup": "0 s"}
+    done = sg.sweep("unresponsive", over={"queue.limit": range(61, 91)}, seeds=1, sets=short)
+    rows = done.overview().rows
+    assert len(rows) == 41
+    assert rows[-1][0] == "… and 20 more rows, in the tables"
+    assert len(sweep_page.groups(done.groups, done.columns, 60).rows) == 60
+    assert "more rows" not in done.html()
 
 
 def test_many_points_and_several_links_are_shown_in_short(sluicegate: Program, tmp_path: Path) -> None:

@@ -102,19 +102,35 @@ TRAPS: dict[str, tuple[dict[str, str], list[str]]] = {
         ["queue.target = 13 ms", "one packet of 1500 bytes takes 14 ms on bottleneck (1 Mbit/s)", "21 ms or more"],
     ),
     "target below a packet of the slower direction": (
-        {'delay = "10 ms"': 'delay = "10 ms"\nreverse_rate = "1 Mbit/s"\nreverse_delay = "20 ms"',
+        {'delay = "10 ms"': 'delay = "10 ms"\nreverse = { rate = "1 Mbit/s", delay = "20 ms" }',
          "count = 50": 'count = 50\n\n[[flows]]\nkind = "tcp"\nprofile = "modern"\ndirection = "reverse"'},
         ["queue.target = 5 ms", "takes 12 ms on reverse (1 Mbit/s)"],
     ),
     "thresholds too high for the mean of a trace": (
         {'discipline = "fq_codel"': RED.replace("20", "900").replace("60", "2700").replace("9000", "5000"),
-         'rate = "20 Mbit/s"\n': 'trace = "lte"\n'},
+         'rate = "20 Mbit/s"\n': 'trace = "lte"\n', '"5 s"': '"60 s"'},  # a period of the trace
         ["queue.min_th = 900 packets", "1.15 s on bottleneck (9.42 Mbit/s on average)"],
     ),
     "load that only framing makes too much": (  # 5 cells for 200 bytes: 265
         {'discipline = "fq_codel"': RED, 'rate = "20 Mbit/s"': 'rate = "20 Mbit/s"\nframing = "atm"',
          TCP: 'kind = "udp"\nrate = "16 Mbit/s"\npacket_size = "200 B"'},
         ["bottleneck: ", "offer 21.2 Mbit/s to 20 Mbit/s"],
+    ),
+    "wire that loses everything": (
+        {'delay = "10 ms"': 'delay = "10 ms"\nloss = 1'},
+        ["bottleneck: loss = 1", "nothing gets through", "set it to 0.01 for 1 %"],
+    ),
+    "burst of errors that never ends": (
+        {'delay = "10 ms"': 'delay = "10 ms"\nburst_start = 0.004\nburst_end = 0'},
+        ["bottleneck: burst_end = 0", "after 250 packets on average", "burst_loss = 1 nothing", "burst_end above 0"],
+    ),
+    "bursts that lose less": (
+        {'delay = "10 ms"': 'delay = "10 ms"\nloss = 0.02\nburst_start = 0.01\nburst_end = 0.1\nburst_loss = 0.001'},
+        ["bottleneck: burst_loss = 0.001 is less than loss = 0.02", "set burst_loss above loss"],
+    ),
+    "change after the end": (
+        {"[run]": '[[changes]]\ntime = "200000 s"\nkey = "queue.target"\nvalue = "9 ms"\n\n[run]'},
+        ["changes.0: queue.target is to change at 200000 s", "the run ends at 5 s", "duration to more than 200000 s"],
     ),
     "long run": (
         {'"20 Mbit/s"': '"1 Gbit/s"', '"200 Mbit/s"': '"10 Gbit/s"', '"5 s"': '"4000 s"'},
@@ -286,6 +302,10 @@ def test_an_average_below_max_th_is_not_told() -> None:
         {'delay = "10 ms"': 'delay = "10 ms"\njitter = "1700 us"\nreordering = true', "count = 50": "count = 1"},
         # A window that allows 16.2 Mbit/s: 94 % of what cells leave, 81 % of the link's rate.
         {'rate = "20 Mbit/s"': 'rate = "20 Mbit/s"\nframing = "atm"', "count = 50": "count = 1\nwindow = 27"},
+        # Bursts that end, or lose less than everything; a change in the run.
+        {'delay = "10 ms"': 'delay = "10 ms"\nburst_start = 0.01\nburst_end = 0.5'},
+        {'delay = "10 ms"': 'delay = "10 ms"\nloss = 0.02\nburst_start = 0.01\nburst_end = 0\nburst_loss = 0.02'},
+        {"[run]": '[[changes]]\ntime = "4999 ms"\nkey = "queue.target"\nvalue = "9 ms"\n\n[run]'},
         # Losses hold these flows, not their windows.
         {'delay = "10 ms"': 'delay = "10 ms"\nloss = 0.02', TCP: 'kind = "tcp"\nprofile = "ns2"\ncount = 1'},
     ],
@@ -306,6 +326,20 @@ def test_bundled_scenarios_are_told_of_only_with_reason(name: str) -> None:
     assert len(found) == len(begins)
     for sentence, begin in zip(found, begins, strict=True):
         assert sentence.startswith(begin)
+
+
+def test_a_change_at_the_end_comes_too_late(tmp_path: Path) -> None:
+    change = '[[changes]]\ntime = "5 s"\nkey = "queue.target"\nvalue = "9 ms"\n\n[run]'
+    [said] = sentences(changed({"[run]": change}), tmp_path)
+    assert said.startswith("changes.0: queue.target is to change at 5 s, but the run ends at 5 s")
+
+
+def test_wires_are_told_of_where_packets_cross_them(tmp_path: Path) -> None:
+    back = 'name = "back", from = "c", to = "a", rate = "1 Mbit/s", delay = "30 ms"'
+    dead = LINKS.replace(back, f"{back}, loss = 1").replace('"2 Mbit/s"', '"1 Mbit/s"')
+    [said] = traps.of_scenario(resolved(dead, tmp_path))
+    assert said.startswith("back: loss = 1")
+    assert traps.of_scenario(resolved(dead.replace('return_path = ["back"]\n', ""), tmp_path)) == []
 
 
 def test_what_lists_have_in_common() -> None:
@@ -405,7 +439,7 @@ def test_a_two_way_dumbbell_has_a_second_link(tmp_path: Path) -> None:
 
 
 def test_the_directions_of_a_dumbbell_may_differ(tmp_path: Path) -> None:
-    keys = 'reverse_rate = "1 Mbit/s"\nreverse_delay = "30 ms"\ntwo_way = true'
+    keys = 'reverse = { rate = "1 Mbit/s", delay = "30 ms" }'
     (tmp_path / "paths.toml").write_text(
         changed({'delay = "10 ms"': f'delay = "10 ms"\n{keys}', "count = 50": "count = 1"})
     )
@@ -441,14 +475,15 @@ def test_frames_and_cells_take_their_time(tmp_path: Path, wire: str) -> None:
     ("keys", "varies"),
     [
         ('trace = "lte"', (True, True)),
-        ('trace = "lte"\nreverse_rate = "1 Mbit/s"', (True, False)),
-        ('trace = "lte"\nreverse_trace = "wifi"', (True, True)),
-        ('rate = "20 Mbit/s"\nreverse_trace = "lte"', (False, True)),
+        ('trace = "lte"\nreverse.rate = "1 Mbit/s"', (True, False)),
+        ('trace = "lte"\nreverse.trace_period = "10 s"\nreverse.trace = "wifi"', (True, True)),
+        ('rate = "20 Mbit/s"\nreverse.trace = "lte"', (False, True)),
         ('rate = "20 Mbit/s"', (False, False)),
     ],
 )
 def test_a_link_with_a_trace_varies_about_its_mean(tmp_path: Path, keys: str, varies: tuple[bool, bool]) -> None:
-    found = paths.places(resolved(changed({'rate = "20 Mbit/s"\n': f"{keys}\ntwo_way = true\n"}), tmp_path))
+    text = changed({'rate = "20 Mbit/s"\n': f"{keys}\ntwo_way = true\n", '"5 s"': '"60 s"'})
+    found = paths.places(resolved(text, tmp_path))
     assert tuple(place.varies for place in found) == varies
     means = {"lte": 9_424_590, "wifi": 51_662_400, "20 Mbit/s": 20_000_000, "1 Mbit/s": 1_000_000}
     said = [key.partition(" = ")[2].strip('"') for key in keys.splitlines()]
@@ -460,5 +495,5 @@ def test_links_of_a_network_have_wires_of_their_own(tmp_path: Path) -> None:
     found = resolved(LINKS.replace('delay = "10 ms"', f'delay = "10 ms", {wire}'), tmp_path)
     lan, wan, _ = paths.links(found)
     assert (wan.framing, wan.jitter_ns, wan.reorders) == (paths.Framing(18, 64, "none"), 5e6, True)
-    assert wan.losing == pytest.approx(0.03)
-    assert (lan.framing, lan.jitter_ns, lan.reorders, lan.losing) == (paths.Framing(), 0, False, 0)
+    assert wan.errors.losing == pytest.approx(0.03)
+    assert (lan.framing, lan.jitter_ns, lan.reorders, lan.errors.losing) == (paths.Framing(), 0, False, 0)

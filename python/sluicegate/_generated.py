@@ -2851,8 +2851,8 @@ class Link(Declared, role="link"):
             802.3, 64B/65B; tc-cake(8))
         loss: The probability that a packet is lost on the wire, after it was sent; with burst_loss, outside
             bursts. (default: 0.0; at least 0 and at most 1; Gilbert 1960: 1 - k)
-        burst_loss: The probability that a packet is lost in a burst of errors. (default: 0.0; at least 0 and at
-            most 1; Elliott 1963: 1 - h)
+        burst_loss: The probability that a packet is lost in a burst of errors. (default: 1 where bursts begin; at
+            least 0 and at most 1; Elliott 1963: 1 - h; tc-netem(8): 1)
         burst_start: The probability, after each packet outside a burst, that one begins. (default: 0.0; at least
             0 and at most 1; Gilbert 1960: P)
         burst_end: The probability, after each packet of a burst, that it ends. (default: 1.0; at least 0 and at
@@ -2880,11 +2880,58 @@ class Link(Declared, role="link"):
     frame_min: int | str | None = None
     cells: Literal["none", "atm", "ptm"] | None = None
     loss: float = 0.0
-    burst_loss: float = 0.0
+    burst_loss: float | None = None
     burst_start: float = 0.0
     burst_end: float = 1.0
     jitter: str = "0 s"
     reordering: bool = False
+    trace: str | None = None
+    trace_period: str | None = None
+
+
+@dataclass(frozen=True)
+class Reverse(Declared, role="reverse"):
+    """The opposite direction of a dumbbell, where it differs: all else is as forward.
+
+    Attributes:
+        rate: Rate of the opposite direction. (default: the mean rate of its own trace, else as forward; above 0
+            bit/s; Sluicegate)
+        delay: Propagation delay of the opposite direction. (default: as forward; Sluicegate)
+        framing: What it sends around each packet: bytes, as "38 B", or a name: ethernet (38 B, frames of 84 B at
+            the least), pppoe (46 B, 84 B), docsis (18 B, 64 B), ptm (PPPoE on VDSL2: 30 B, in PTM), atm (PPPoE on
+            ADSL: 40 B, in ATM cells). Its time counts, its bytes do not. (default: as forward; IEEE 802.3;
+            tc-cake(8))
+        frame_min: The least frame, framing included. (B; default: as forward; at least 0 and at most 1000; IEEE
+            802.3: 84 B with gap and preamble; tc-cake(8), mpu)
+        cells: The cells that carry frames. (default: as forward; ITU-T I.361; IEEE 802.3, 64B/65B; tc-cake(8))
+        loss: The probability that a packet is lost on the wire, after it was sent; with burst_loss, outside
+            bursts. (default: as forward; at least 0 and at most 1; Gilbert 1960: 1 - k)
+        burst_loss: The probability that a packet is lost in a burst of errors. (default: as forward; at least 0
+            and at most 1; Elliott 1963: 1 - h; tc-netem(8): 1)
+        burst_start: The probability, after each packet outside a burst, that one begins. (default: as forward; at
+            least 0 and at most 1; Gilbert 1960: P)
+        burst_end: The probability, after each packet of a burst, that it ends. (default: as forward; at least 0
+            and at most 1; Gilbert 1960: p)
+        jitter: The most that a packet is delayed beyond the propagation delay: uniform between zero and this.
+            (default: as forward; at least 0 and at most 60 s; Sluicegate)
+        reordering: Whether jitter lets packets overtake each other. (default: as forward; Linux, netem)
+        trace: A file of its rate over time, beside the scenario: a trace of Mahimahi, or CSV of time and rate.
+            The discipline does not hear of these changes. (default: as forward; Netravali et al. 2015 (Mahimahi))
+        trace_period: After which the trace begins anew. (default: as forward; at least 0.001 s; Mahimahi)
+    """
+
+    _: KW_ONLY
+    rate: str | None = None
+    delay: str | None = None
+    framing: str | None = None
+    frame_min: int | str | None = None
+    cells: Literal["none", "atm", "ptm"] | None = None
+    loss: float | None = None
+    burst_loss: float | None = None
+    burst_start: float | None = None
+    burst_end: float | None = None
+    jitter: str | None = None
+    reordering: bool | None = None
     trace: str | None = None
     trace_period: str | None = None
 
@@ -2906,13 +2953,9 @@ class Dumbbell(Declared, role="network"):
             times)
         access_delay: Propagation delay of every host's access link, one way. (default: 0 s; chosen here: not
             stated by CHOKe 1999)
-        two_way: Whether the opposite direction is a link under study too, called reverse: with the same rate,
-            delay and discipline, and a queue of its own that acknowledgements cross. (default: when a flow goes
-            in reverse; RED 1993, Sec. VIII)
-        reverse_rate: Rate of the opposite direction, where the network is two-way. (default: that of
-            reverse_trace, else as forward; above 0 bit/s; Sluicegate)
-        reverse_delay: Propagation delay of the opposite direction. (default: as forward; Sluicegate)
-        reverse_trace: The file of the opposite direction's rate over time. (default: the rate lasts; Sluicegate)
+        two_way: Whether the opposite direction is a link under study too, called reverse: with the same
+            discipline, a queue of its own that acknowledgements cross, and what network.reverse says of it.
+            (default: when a flow goes in reverse, or the table network.reverse is there; RED 1993, Sec. VIII)
         framing: What it sends around each packet: bytes, as "38 B", or a name: ethernet (38 B, frames of 84 B at
             the least), pppoe (46 B, 84 B), docsis (18 B, 64 B), ptm (PPPoE on VDSL2: 30 B, in PTM), atm (PPPoE on
             ADSL: 40 B, in ATM cells). Its time counts, its bytes do not. (default: 0 B; IEEE 802.3; tc-cake(8))
@@ -2922,8 +2965,8 @@ class Dumbbell(Declared, role="network"):
             802.3, 64B/65B; tc-cake(8))
         loss: The probability that a packet is lost on the wire, after it was sent; with burst_loss, outside
             bursts. (default: 0.0; at least 0 and at most 1; Gilbert 1960: 1 - k)
-        burst_loss: The probability that a packet is lost in a burst of errors. (default: 0.0; at least 0 and at
-            most 1; Elliott 1963: 1 - h)
+        burst_loss: The probability that a packet is lost in a burst of errors. (default: 1 where bursts begin; at
+            least 0 and at most 1; Elliott 1963: 1 - h; tc-netem(8): 1)
         burst_start: The probability, after each packet outside a burst, that one begins. (default: 0.0; at least
             0 and at most 1; Gilbert 1960: P)
         burst_end: The probability, after each packet of a burst, that it ends. (default: 1.0; at least 0 and at
@@ -2936,6 +2979,7 @@ class Dumbbell(Declared, role="network"):
             (Mahimahi))
         trace_period: After which the trace begins anew. (default: a trace of Mahimahi: its last time; CSV: its
             last rate lasts; at least 0.001 s; Mahimahi)
+        reverse: How the opposite direction differs, which is then a link under study, too.
         queue: The discipline at the bottleneck, or the class of one's own (see `Aqm`); None for the simulator's
             default.
     """
@@ -2947,14 +2991,11 @@ class Dumbbell(Declared, role="network"):
     access_rate: str | None = None
     access_delay: str = "0 s"
     two_way: bool | None = None
-    reverse_rate: str | None = None
-    reverse_delay: str | None = None
-    reverse_trace: str | None = None
     framing: str = "0 B"
     frame_min: int | str | None = None
     cells: Literal["none", "atm", "ptm"] | None = None
     loss: float = 0.0
-    burst_loss: float = 0.0
+    burst_loss: float | None = None
     burst_start: float = 0.0
     burst_end: float = 1.0
     jitter: str = "0 s"
@@ -2962,4 +3003,5 @@ class Dumbbell(Declared, role="network"):
     trace: str | None = None
     trace_period: str | None = None
 
+    reverse: Reverse | None = None
     queue: Discipline | AqmFactory | None = None

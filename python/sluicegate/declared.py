@@ -7,13 +7,14 @@ scenario (links, files) is left to the scenario that has them.
 
 from __future__ import annotations
 
+import os
 from dataclasses import fields
 from typing import Any, ClassVar, Literal
 
 from .custom_aqm import Aqm
 from .quantities import toml_inline
 
-Role = Literal["queue", "flows", "class", "link", "network"]
+Role = Literal["queue", "flows", "class", "link", "network", "reverse"]
 """The part of a scenario that an object describes."""
 
 PROBES = {
@@ -23,10 +24,12 @@ PROBES = {
     'queue = {{ discipline = "drr", classes = [{table}, {{ discipline = "drop_tail" }}] }}\n{udp}',
     "link": 'network = {{ links = [{table}] }}\nflows = [{{ kind = "udp", rate = "1 Mbit/s", path = [{name}] }}]\n',
     "network": "network = {table}\n{udp}",
+    "reverse": 'network = {{ rate = "{rate}", delay = "0 ms", reverse = {table} }}\n{udp}',
 }
 """Scenarios around one table, and where the keys of the table stand in messages about them."""
 
-PLACES = {"queue": "queue.", "flows": "flows.0.", "class": "queue.classes.0.", "link": "network.links.0."}
+PLACES = {"queue": "queue.", "flows": "flows.0.", "class": "queue.classes.0.", "link": "network.links.0.",
+          "reverse": "network.reverse."}  # fmt: skip
 UDP = 'flows = [{ kind = "udp", rate = "1 Mbit/s" }]\n'
 RUN = 'run = { duration = "1000000 s", warmup = "0 s", series = false }\n'
 RATES = ("10 Mbit/s", "10 kbit/s", "100 Gbit/s")
@@ -49,9 +52,11 @@ class Declared:
 
 
 def plain(value: object) -> object:
-    """A value as TOML knows it: NumPy's scalars become Python's, tuples lists."""
+    """A value as TOML knows it: NumPy's scalars become Python's, tuples lists, paths texts."""
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     item = getattr(value, "item", None)
     return item() if callable(item) else value
 
@@ -62,7 +67,9 @@ def table(thing: Declared) -> dict[str, Any]:
     name = type(thing).__name__
     if "classes" in values:
         values["classes"] = [_class(each) for each in values["classes"]] or None
-    return {key: _writable(plain(value), f"{name}: {key}") for key, value in values.items() if value is not None}
+    if isinstance(reverse := values.get("reverse"), Declared) and reverse.ROLE == "reverse":
+        values["reverse"] = table(reverse)
+    return {key: _writable(value, f"{name}: {key}") for key, value in values.items() if value is not None}
 
 
 def queue_table(queue: Declared) -> dict[str, Any]:
@@ -143,9 +150,21 @@ def _class(given: Any) -> dict[str, Any]:
     return takes | queue_table(queue)
 
 
-def _writable(value: object, key: str) -> object:
-    """The same value, if a scenario can hold it. Raises TypeError."""
-    for item in value if isinstance(value, list) else [value]:
-        if not isinstance(item, str | int | float | dict):
-            raise TypeError(f"{key} = {item!r}: must be a text, a number, True or False, or a list of texts")
+def override(given: object, place: str) -> object:
+    """The value of an override, as TOML knows it. `place`: where it was given. Raises TypeError."""
+    value = plain(given)
+    if isinstance(given, Declared | type) or callable(given):
+        hint = "; a discipline is given as queue" if factory(given) is not None or is_discipline(given) else ""
+        what = f"sluicegate.{type(given).__name__}(...)" if isinstance(given, Declared) else what_is(given)
+        raise TypeError(f"{place}: expected texts and numbers, not {what}{hint}")
+    if not all(isinstance(item, str | int | float) for item in (value if isinstance(value, list) else [value])):
+        raise TypeError(f"{place} = {given!r}: must be a text, a number, True or False, or a list of texts")
     return value
+
+
+def _writable(given: object, key: str) -> object:
+    """The value as TOML knows it, if a scenario can hold it. Raises TypeError."""
+    for item in given if isinstance(given, list | tuple) else [given]:
+        if not isinstance(plain(item), str | int | float | dict):
+            raise TypeError(f"{key} = {item!r}: must be a text, a number, True or False, or a list of texts")
+    return plain(given)

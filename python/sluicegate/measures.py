@@ -94,13 +94,15 @@ def column(group: str, metric: Metric) -> str:
 
 
 def kept() -> dict[str, tuple[str, ...]]:
-    """The tables and columns of a run that `measure` reads."""
+    """The tables and columns of a run that `measure` reads, and those of distributions and of queues over time."""
     reasons = tuple(f"drops_{reason}" for reason in drop_reasons())
     delays = ("queueing_delay_mean_ns", "queueing_delay_p99_ns", "utilisation")
     return {
         "flows": ("algorithm", "throughput_bps"),
         "groups": ("name", "flows", "opened_connections", *OF_TABLE),
-        "links": ("link", "arrivals_packets", "drops_packets", *reasons, "marked_packets", *delays),
+        "delays": ("name", "delay_max_ns", "packets"),
+        "queue": ("link", "time_s", "queue_packets"),
+        "links": ("link", "arrivals_packets", "drops_packets", "lost_packets", *reasons, "marked_packets", *delays),
     }
 
 
@@ -111,7 +113,7 @@ def drop_reasons() -> list[str]:
 
 def clash(groups: Sequence[str]) -> str | None:
     """A name of a group whose columns would be those of all flows or of the link; None where there is none."""
-    others = {metric.name for metric in (*TOTAL.values(), *LINK.values())} | {"marked_ratio"}
+    others = {metric.name for metric in (*TOTAL.values(), *LINK.values())} | {"marked_ratio", "lost_ratio"}
     others |= {f"drops_{reason}_ratio" for reason in drop_reasons()}
     return next((name for name in groups if any(column(name, metric) in others for metric in GROUP.values())), None)
 
@@ -136,7 +138,9 @@ def measure(
     for link in links:
         before = f"{link['link']}." if len(links) > 1 else ""
         arrivals = link["arrivals_packets"]
-        values[f"{before}loss_ratio"] = link["drops_packets"] / arrivals if arrivals else None
+        lost = link["drops_packets"] + link["lost_packets"]
+        values[f"{before}loss_ratio"] = lost / arrivals if arrivals else None
+        values[f"{before}lost_ratio"] = link["lost_packets"] / arrivals if arrivals else None
         for name in link:
             if name.startswith("drops_") and name != "drops_packets":
                 values[f"{before}{name}_ratio"] = link[name] / arrivals if arrivals else None

@@ -46,13 +46,32 @@ class Framing:
 
 
 @dataclass(frozen=True)
+class Errors:
+    """The packets that a wire loses: a chain of two states, outside bursts of errors and in them (Gilbert 1960).
+
+    `loss`: the probability outside bursts. `start` and `end`: those that a burst begins, and ends, after a packet.
+    `in_burst`: the probability of a loss in a burst.
+    """
+
+    loss: float = 0.0
+    start: float = 0.0
+    end: float = 1.0
+    in_burst: float = 0.0
+
+    @property
+    def losing(self) -> float:
+        """The probability that a packet begins a loss, a burst counting once."""
+        return min(self.loss + (self.start if self.in_burst else 0.0), 1.0)
+
+
+@dataclass(frozen=True)
 class Place:
     """A link with a queue.
 
     `rate_bps`: where a trace says the rate over time, the mean rate, unless the scenario gives another with it.
     `varies`: there is a trace. `managed`: the discipline of [queue] manages it; otherwise Drop Tail does. `tx_ring`: a
     driver's ring stands below. `jitter_ns`: the most that packets are delayed beyond `delay_ns`; with `reorders` they
-    may overtake each other. `losing`: the probability that a packet begins a loss on the wire, a burst counting once.
+    may overtake each other. `errors`: what its wire loses.
     """
 
     name: str
@@ -64,7 +83,7 @@ class Place:
     varies: bool
     jitter_ns: int
     reorders: bool
-    losing: float
+    errors: Errors
 
     def time_ns(self, length: float, packets: float = 1) -> float:
         """How long the link takes to send packets of that length in bytes, framing included."""
@@ -117,16 +136,9 @@ def links(resolved: Resolved) -> list[Place]:
     if "links" in network:
         return [_place(link["name"], link, link["managed"]) for link in network["links"]]
     there = _place("bottleneck", network, True)
-    reverse = any(flow.get("direction") == REVERSE for flow in resolved["flows"])
-    if not network.get("two_way", reverse):
+    if REVERSE not in network:
         return [there]
-    back = {**network, "rate": network["reverse_rate"], "delay": network["reverse_delay"]}
-    # The forward trace holds for both, unless the opposite direction has a rate of its own.
-    if "reverse_trace" in network:
-        back["trace"] = network["reverse_trace"]
-    elif back["rate"] != network["rate"]:
-        back.pop("trace", None)
-    return [there, _place(REVERSE, back, True)]
+    return [there, _place(REVERSE, network[REVERSE], True)]
 
 
 def places(resolved: Resolved) -> list[Place]:
@@ -161,7 +173,6 @@ def _path(network: Resolved, known: Sequence[Place], flow: Resolved) -> Path:
 
 def _place(name: str, link: Resolved, managed: bool) -> Place:
     jitter = in_base_unit(link["jitter"])
-    bursts = link["burst_start"] if link["burst_loss"] else 0.0
     return Place(
         name=name,
         rate_bps=in_base_unit(link["rate"]),
@@ -172,7 +183,7 @@ def _place(name: str, link: Resolved, managed: bool) -> Place:
         varies=link.get("trace") is not None,
         jitter_ns=jitter,
         reorders=link["reordering"] and jitter > 0,
-        losing=min(link["loss"] + bursts, 1.0),
+        errors=Errors(link["loss"], link["burst_start"], link["burst_end"], link["burst_loss"]),
     )
 
 

@@ -63,8 +63,9 @@ def terminal_bar() -> Iterator[Update]:
 
 @contextmanager
 def notebook_bar() -> Iterator[Update]:
-    """A bar in HTML, which needs no widgets, and leaves nothing behind; a short work shows none."""
-    from IPython.display import HTML, display  # type: ignore[import-not-found, unused-ignore]
+    """A bar in HTML, which needs no widgets, and leaves nothing behind; a short work shows none. It is a single output
+    that changes, with a text for where there is no HTML."""
+    from IPython.display import display  # type: ignore[import-not-found, unused-ignore]
 
     last, handle = time.monotonic(), None
 
@@ -73,14 +74,15 @@ def notebook_bar() -> Iterator[Update]:
         if time.monotonic() - last < 0.2:
             return
         last = time.monotonic()
-        page = HTML(f'<progress value="{done:g}" max="{total or 1:g}"></progress> {escape(text)}')  # type: ignore[no-untyped-call]
+        far = "" if total is None else f' value="{done:g}" max="{total:g}"'  # without, it moves to and fro
+        page = {"text/html": f"<progress{far}></progress> {escape(text)}", "text/plain": text}
         if handle is None:
-            handle = display(page, display_id=True)  # type: ignore[no-untyped-call]
+            handle = display(page, raw=True, display_id=True)  # type: ignore[no-untyped-call]
         else:
-            handle.update(page)
+            handle.update(page, raw=True)
 
     try:
         yield update
     finally:
         if handle is not None:
-            handle.update(HTML(""))  # type: ignore[no-untyped-call]
+            handle.update({"text/html": "", "text/plain": ""}, raw=True)

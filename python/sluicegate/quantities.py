@@ -42,6 +42,8 @@ def toml_inline(value: object) -> str:
         return f"{{{', '.join(entries)}}}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(toml_inline(item) for item in value)}]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)  # nan, inf: the core says that they are wrong
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -122,9 +124,14 @@ def rate_unit(largest: float) -> tuple[str, float]:
     return ("Mbit/s", 1e-6) if largest >= 1e8 else ("kbit/s", 1e-3)
 
 
-def fixed(value: float | None, unit: float = 1) -> str:
-    """A value in a unit, to one decimal; a dash for a missing one."""
-    return "–" if value is None else f"{value / unit:.1f}"
+def rate_digits(factor: float) -> int:
+    """How many decimals a rate has in the unit of this factor: two of Mbit/s, where calls stand beside downloads."""
+    return 2 if factor == 1e-6 else 1
+
+
+def fixed(value: float | None, unit: float = 1, digits: int = 1) -> str:
+    """A value in a unit; a dash for a missing one."""
+    return "–" if value is None else f"{value / unit:.{digits}f}"
 
 
 def significant(value: float | None) -> str:

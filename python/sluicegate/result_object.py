@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from .page import Table
 
-PANDAS = "to_pandas needs pandas and pyarrow: pip install 'sluicegate[pandas]'"
+PANDAS = "to_pandas needs pandas: pip install 'sluicegate[pandas]'"
 
 
 class Frames(Mapping[str, "pl.DataFrame"]):
@@ -24,6 +24,8 @@ class Frames(Mapping[str, "pl.DataFrame"]):
         self._frames = dict(frames)
 
     def __getitem__(self, name: str) -> pl.DataFrame:
+        if name not in self._frames:
+            raise KeyError(f'no such table: "{name}"; tables: {", ".join(self)}')
         return self._frames[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -105,16 +107,16 @@ class ResultObject:
     def to_pandas(self, name: str | None = None) -> pd.DataFrame | dict[str, pd.DataFrame]:
         """The table of that name as a pandas DataFrame, or all of them by name.
 
-        Raises ImportError when pandas or pyarrow is missing (`pip install 'sluicegate[pandas]'`), and KeyError.
+        Raises ImportError when pandas is missing (`pip install 'sluicegate[pandas]'`), and KeyError.
         """
         try:
-            import pandas  # noqa: F401
-            import pyarrow  # noqa: F401
+            import pandas as pd
         except ImportError as error:
             raise ImportError(PANDAS) from error
+        # By way of NumPy: Polars' own way needs pyarrow, which is large.
         if name is not None:
-            return self.tables[name].to_pandas()
-        return {each: table.to_pandas() for each, table in self.tables.items()}
+            return pd.DataFrame({column.name: column.to_numpy() for column in self.tables[name]})
+        return {each: self.to_pandas(each) for each in self.tables}
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -126,15 +128,17 @@ class ResultObject:
 def read_summary(directory: str | Path, what: str, keys: tuple[str, ...]) -> dict[str, Any]:
     """The summary of results that `write` wrote. `what`: such as "a run"; `keys`: what its summary has.
 
-    Raises FileNotFoundError where there is no summary, and ValueError for one of something else.
+    Raises OSError where there is no summary, and ValueError for one of something else.
     """
     place = Path(directory, "summary.json")
+    if Path(directory).is_file():
+        raise NotADirectoryError(20, "is a file: give the folder that holds the results", str(directory))
     if not place.is_file():
         raise FileNotFoundError(2, "holds no results: there is no summary.json", str(directory))
     try:
         found = json.loads(place.read_bytes())
-    except ValueError:
-        found = None
+    except ValueError as error:
+        raise ValueError(f"{place}: is no JSON: {error}") from None
     lacking = [key for key in keys if not isinstance(found, dict) or key not in found]
     if lacking:
         raise ValueError(f"{directory}: holds no results of {what}: its summary.json lacks {', '.join(lacking)}")
@@ -142,9 +146,13 @@ def read_summary(directory: str | Path, what: str, keys: tuple[str, ...]) -> dic
 
 
 def read_table(directory: str | Path, name: str) -> pl.DataFrame:
-    """The table of that name. Raises OSError."""
+    """The table of that name. Raises OSError, and ValueError when its file is damaged."""
     from io import BytesIO
 
     import polars as pl
 
-    return pl.read_parquet(BytesIO(Path(directory, f"{name}.parquet").read_bytes()))
+    place = Path(directory, f"{name}.parquet")
+    try:
+        return pl.read_parquet(BytesIO(place.read_bytes()))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise ValueError(f"{place}: is damaged, or no Parquet file: {error}") from None

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 TYPES = {"f64": "<f8", "u64": "<u8", "i64": "<i8", "bool": "?"}
 """The core's names of column types, and NumPy's."""
 
+ALWAYS = {"tables": ("flows", "links", "groups"), "replay_tables": ("links",)}
+"""The tables of a run and of a replay that have rows whatever happens."""
+
 LUCK = 0.01
 """The chance, over all flows of a run together, below which a share of drops is reported."""
 
@@ -37,9 +40,9 @@ class Made(Frames):
         self._columns = dict(columns)
 
     def __getitem__(self, name: str) -> pl.DataFrame:
-        if name not in self._frames:
+        if name in self._columns:
             self._frames[name] = _frame(self._columns.pop(name))
-        return self._frames[name]
+        return super().__getitem__(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -124,7 +127,7 @@ class Run(Results):
     def read(cls, directory: str | Path) -> Run:
         """What `write` wrote, or `sluicegate run -o`. A table without a file has no rows.
 
-        Raises OSError, and ValueError when the folder holds something else.
+        Raises OSError, and ValueError when the folder holds something else, or a file is missing or damaged.
         """
         summary = read_summary(directory, "a run", ("version", "scenario", "seed", "totals", "events"))
         return cls.of(summary, read_tables(directory, "tables"))
@@ -161,8 +164,13 @@ class Run(Results):
 
     @property
     def groups(self) -> pl.DataFrame:
-        """One row for each group whose connections come and go: connections, requests, response times."""
+        """One row for each group of flows, which are those of one name: throughput, loss, delays, response times."""
         return self.table("groups")
+
+    @property
+    def delays(self) -> pl.DataFrame:
+        """How the one-way delays of each group are distributed: packets by classes of delay."""
+        return self.table("delays")
 
     @property
     def response_times(self) -> pl.DataFrame:
@@ -200,39 +208,42 @@ class Run(Results):
         """Write the run's TCP streams as a data file of Flent (.flent.gz); return the path. `title`: for its plots.
 
         docs/results.md says what is in it. Equal runs give equal bytes. Raises OSError, and `ScenarioError` where there
-        are no TCP streams, or no samples of them.
+        are no TCP streams, or no samples of them, or `path` ends otherwise.
         """
-        from .export import flent
+        from .export import flent, require_suffix
         from .io import staged_file
 
+        require_suffix(path, "flent")
         with staged_file(path) as place:
             place.write_bytes(flent.document(self.summary, self.tables, title))
         return Path(path)
 
     def to_qlog(self, flow: int | str, path: str | Path, draft: Literal["current", "0.3"] = "current") -> Path:
-        """Write a TCP flow's congestion state as qlog (JSON text sequences, .sqlog); return the path.
+        """Write a TCP flow's congestion state as qlog (JSON text sequences: .sqlog, or .qlog); return the path.
 
         `flow`: its number, or the name of a group of one flow. `draft`: "0.3" for qvis. With `run.packets` there are
-        sent and lost packets too. Raises OSError, and `ScenarioError` for a flow without a congestion window.
+        sent and lost packets too. Raises OSError, and `ScenarioError` for a flow without a congestion window, or where
+        `path` ends otherwise.
         """
-        from .export import qlog
+        from .export import qlog, require_suffix
         from .io import staged_file
 
+        require_suffix(path, "qlog")
         with staged_file(path) as place:
             place.write_bytes(qlog.sequence(self.summary["scenario"], self.tables, flow, draft))
         return Path(path)
 
     def plot_time_sequence(self, flow: int | str) -> Figure:
-        """A flow's data, retransmissions, acknowledgements and drops over time, of the table `packets`.
+        """A TCP flow's data, retransmissions, acknowledgements and drops over time, of the table `packets`.
 
-        `flow`: its number, or the name of a group of one flow. Raises `ScenarioError` where `run.packets` is 0, or the
-        table holds none of the flow's data.
+        `flow`: its number, or the name of a group of one flow. Raises `ScenarioError` for a flow without a stream of
+        bytes, and where `run.packets` is 0, or the table holds none of the flow's data.
         """
         from . import export
         from .plot import time_sequence
 
-        found = export.find(self.summary["scenario"], flow)
-        export.require_packets(self.summary["scenario"], found, self.packets)
+        found = export.stream(self.summary["scenario"], flow)
+        export.require_data(self.summary["scenario"], found, self.packets)
         cut = self.packets.height >= self.summary["scenario"]["run"]["packets"]
         return time_sequence.figure(self.packets, found.number, found.name, cut=cut)
 
@@ -254,7 +265,8 @@ def heavy_flows(flows: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def read_tables(directory: str | Path, of: str) -> dict[str, pl.DataFrame]:
-    """The tables that `of` (`tables`, `replay_tables`) declares; empty where there is no file. Raises OSError."""
+    """The tables that `of` (`tables`, `replay_tables`) declares; empty where there is no file. Raises OSError, and
+    ValueError when a file is damaged, or missing though its table always has rows."""
     import polars as pl
 
     from . import _core
@@ -264,6 +276,8 @@ def read_tables(directory: str | Path, of: str) -> dict[str, pl.DataFrame]:
     for table in json.loads(_core.declarations())[of]:
         if Path(directory, f"{table['name']}.parquet").is_file():
             found[table["name"]] = read_table(directory, table["name"])
+        elif table["name"] in ALWAYS[of]:
+            raise ValueError(f"{directory}: the results are not whole: there is no {table['name']}.parquet")
         else:
             schema: dict[str, Any] = {each["name"]: types[each["dtype"]] for each in table["columns"]}
             found[table["name"]] = pl.DataFrame(schema=schema)

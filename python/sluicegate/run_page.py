@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import tomli_w
 
+from . import paths
 from .page import Page, Section, Table
 from .plot import run as figures
 from .plot.comparison import MOST_GROUPS
-from .quantities import rate_unit
+from .quantities import rate_digits, rate_unit
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,8 +21,13 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 Columns = Sequence[tuple[str, Callable[[Row], str]]]
 
+MOST_LINKS = 3
+"""Of more links the first have a sentence."""
+
 LARGEST = 100
 """How many flows have a row, those with the highest throughput first."""
+
+LOST = "lost_packets"
 
 CAPTIONS = {
     "Throughput over time": "IP bits delivered to the receivers of each group in each sampling interval, over the "
@@ -29,8 +35,11 @@ CAPTIONS = {
     "Queue over time": "Packets queued at each sample, the one in transmission not counted.",
     "One-way delay": "Of the packets delivered in the measured window: the bar reaches from the median to the 99th "
     "percentile of the group.",
+    "Delays of all packets": "Share of a group's packets, of all that were delivered in the measured window, that came "
+    "within a time.",
     "Response times": "Share of the exchanges that were complete within a time, over the measured window.",
-    "Drops by reason": "Packets that reached a queue under study in the measured window and were dropped there.",
+    "Drops by reason": "Packets that reached a queue under study in the measured window and were dropped there, or "
+    "were lost on the wire behind it.",
 }  # fmt: skip
 
 
@@ -41,7 +50,7 @@ def page(summary: Mapping[str, Any], tables: Tables, heavy: Sequence[Row]) -> Pa
     groups_, links_ = tables["groups"], tables["links"]
     sections = [
         Section("groups", "Groups of flows", "Over the measured window.", tables=[("", groups(groups_))]),
-        Section("links", "Links", "Over the measured window.", tables=[("", links(links_))]),
+        Section("links", "Links", "Over the measured window.", tables=[("", links(links_, varying(about)))]),
     ]
     for title in figures.panels(tables):
         more = [("", reasons(groups_, groups_["name"].to_list(), "group"))] if title == "Drops by reason" else []
@@ -60,14 +69,14 @@ def page(summary: Mapping[str, Any], tables: Tables, heavy: Sequence[Row]) -> Pa
         caption = f"The {LARGEST} with the highest throughput, of {count}." if count > LARGEST else ""
         sections.append(Section("flows", "Flows", caption, tables=[("", flows(tables["flows"]))]))
     unit, factor = rate_unit(totals["throughput_bps"])
-    busiest = links_.sort("utilisation", descending=True, nulls_last=True).head(1).to_dicts()
     lead = [f"All flows together get {fixed(totals['throughput_bps'], factor)} {unit} over {totals['measured_s']:g} s."]
     lead += [
         f"{each['link']} is used to {percent(each['utilisation'])} % and drops "
-        f"{percent(ratio(each))} % of the packets that reach it; its queueing delay is "
+        f"{percent(ratio(each))} % of the packets that reach it"
+        f"{f', its wire loses {percent(ratio(each, LOST))} %' if each[LOST] else ''}; its queueing delay is "
         f"{ms(each['queueing_delay_mean_ns'])} ms on average, {ms(each['queueing_delay_p99_ns'])} ms at the 99th "
         f"percentile."
-        for each in busiest if each["utilisation"] is not None
+        for each in links_.head(MOST_LINKS).to_dicts() if each["utilisation"] is not None
     ]  # fmt: skip
     notes = [] if tables["flow_series"].height else ["This run kept no series over time (run.series)."]
     if groups_.height > MOST_GROUPS:
@@ -94,7 +103,7 @@ def groups(table: pl.DataFrame) -> Table:
         ("group", lambda row: row["name"]),
         ("kind", lambda row: " ".join(filter(None, (row["kind"], row["algorithm"])))),
         ("flows", lambda row: str(row["flows"]) if row["users"] is None else f"{row['users']:.0f} users"),
-        (f"throughput {unit}", lambda row: fixed(row["throughput_bps"], factor)),
+        (f"throughput {unit}", lambda row: fixed(row["throughput_bps"], factor, rate_digits(factor))),
         ("loss %", lambda row: percent(row["loss_ratio"])),
         *((f"delay {name} ms", lambda row, key=key: ms(row[f"delay_{key}_ns"]))
           for name, key in (("mean", "mean"), ("p50", "p50"), ("p95", "p95"), ("p99", "p99"))),
@@ -108,15 +117,20 @@ def groups(table: pl.DataFrame) -> Table:
     return made(rows, columns, 2)
 
 
-def links(table: pl.DataFrame) -> Table:
-    """One row for each link under study."""
+def links(table: pl.DataFrame, varying: Collection[str] = ()) -> Table:
+    """One row for each link under study; the rates of the `varying` ones are means."""
     columns: Columns = [
         ("link", lambda row: row["link"]),
         ("discipline", lambda row: row["discipline"]),
-        ("rate Mbit/s", lambda row: f"{row['rate_bps'] / 1e6:.3g}"),
+        ("rate Mbit/s", lambda row: f"{row['rate_bps'] / 1e6:.3g}{' on average' if row['link'] in varying else ''}"),
         ("utilisation %", lambda row: percent(row["utilisation"])),
         ("arrivals", lambda row: str(row["arrivals_packets"])),
-        ("loss %", lambda row: percent(ratio(row))),
+        ("dropped %", lambda row: percent(ratio(row))),
+        *(
+            [("lost on the wire %", lambda row: percent(ratio(row, "lost_packets")))]
+            if table["lost_packets"].sum()
+            else []
+        ),
         ("marked %", lambda row: percent(ratio(row, "marked_packets"))),
         ("queue mean", lambda row: fixed(row["queue_packets_mean"])),
         ("queue max", lambda row: str(row["queue_packets_max"])),
@@ -126,8 +140,23 @@ def links(table: pl.DataFrame) -> Table:
     return made(table.to_dicts(), columns, 2)
 
 
+def varying(scenario: Mapping[str, Any]) -> set[str]:
+    """The links of a resolved scenario whose rate changes during the run."""
+    known = paths.links(scenario)
+    found = {link.name for link in known if link.varies}
+    for change in scenario.get("changes", ()):
+        match change["key"].split("."):
+            case ["network", "rate"]:
+                found.add(known[0].name)
+            case ["network", "reverse", "rate"]:
+                found.add(known[1].name)
+            case ["network", "links", at, "rate"]:
+                found.add(known[int(at)].name)
+    return found
+
+
 def reasons(table: pl.DataFrame, labels: Sequence[str], head: str) -> Table:
-    """Packets dropped by reason, and marked, a row for each of `labels`."""
+    """Packets lost by reason, and marked, a row for each of `labels`."""
     found = figures.reasons(table)
     rows = [row | {"label": label} for row, label in zip(table.to_dicts(), labels, strict=True)]
     if not found and not table["marked_packets"].sum():
@@ -163,7 +192,7 @@ def flows(table: pl.DataFrame) -> Table:
         ("flow", lambda row: str(row["flow"])),
         ("group", lambda row: row["name"]),
         ("kind", lambda row: " ".join(filter(None, (row["kind"], row["algorithm"])))),
-        (f"throughput {unit}", lambda row: fixed(row["throughput_bps"], factor)),
+        (f"throughput {unit}", lambda row: fixed(row["throughput_bps"], factor, rate_digits(factor))),
         ("loss %", lambda row: percent(row["loss_ratio"])),
         ("delay p50 ms", lambda row: ms(row["delay_p50_ns"])),
         ("p99 ms", lambda row: ms(row["delay_p99_ns"])),

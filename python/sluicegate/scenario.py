@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 from . import _core, custom_aqm, declared, traps
 from ._generated import Discipline, Dumbbell, Link, Source
 from .custom_aqm import AqmFactory
-from .declared import Declared, factory, plain, what_is
+from .declared import Declared, factory, override, plain, what_is
 from .goals import Goal, goals, known
 from .quantities import toml_text
 
@@ -102,11 +102,13 @@ def scenario(network: Network, flows: Flows, **run: object) -> str:
 
 
 def sources(flows: object) -> tuple[Source, ...]:
-    """The flows of a network. Raises TypeError for what is no source."""
+    """The flows of a network. Raises TypeError for what is no source, and `ScenarioError` for none."""
     listed: tuple[Any, ...] = tuple(flows) if isinstance(flows, Iterable) and not isinstance(flows, str) else (flows,)
     for flow in listed:
         if not (isinstance(flow, Declared) and flow.ROLE == "flows"):
             raise TypeError(f"flows: expected a source such as sluicegate.Tcp(...), not {what_is(flow)}")
+    if not listed:
+        raise _core.ScenarioError("flows: at least one source is needed, such as sluicegate.Tcp(...)")
     return listed
 
 
@@ -192,7 +194,8 @@ def subject(what: What, flows: Flows | None = None, *, sets: Sets | None = None,
     Raises `ScenarioError`, OSError, and TypeError for what is none of these.
     """
     given = {key: value for key, value in run.items() if value is not None}
-    pairs = (*override_texts(sets), *override_texts({f"run.{key}": value for key, value in given.items()}))
+    arguments = ((f"run.{key}", toml_text(override(value, key))) for key, value in given.items())
+    pairs = (*override_texts(sets), *arguments)
     if isinstance(what, Network):
         if flows is None:
             raise TypeError("flows: a network needs sources, such as sluicegate.Tcp(...)")
@@ -277,10 +280,16 @@ def warn_unused(runs: Iterable[Sequence[tuple[str, str, str]]]) -> None:
     warn(messages, ScenarioWarning)
 
 
-def override_texts(sets: Sets | None) -> list[tuple[str, str]]:
-    """Overrides as the core takes them. What is not a string is written as JSON, which is TOML for such values."""
-    pairs = list(sets.items() if isinstance(sets, Mapping) else sets or [])
-    return [(key, toml_text(plain(value))) for key, value in pairs]
+def override_texts(sets: Sets | None, argument: str = "sets") -> list[tuple[str, str]]:
+    """Overrides as the core takes them. What is not a string is written as JSON, which is TOML for such values. Raises
+    TypeError that names `argument`."""
+    listed: Any = sets.items() if isinstance(sets, Mapping) else () if sets is None else sets
+    pairs: list[Any] = list(listed) if isinstance(listed, Iterable) and not isinstance(listed, str) else [listed]
+    for pair in pairs:
+        if not (isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], str)):
+            found = f'"{pair}"' if isinstance(pair, str) else what_is(pair)
+            raise TypeError(f'{argument}: expected a mapping such as {{"queue.limit": 50}}, or pairs, not {found}')
+    return [(key, toml_text(override(value, f"{argument}: {key}"))) for key, value in pairs]
 
 
 def scenarios() -> list[str]:
@@ -300,12 +309,14 @@ def read_scenario(what: str | Path | Mapping[str, Any]) -> tuple[str, str]:
 
     `what` is a path or, when no such file exists, `NAME`, `NAME.toml` or `scenarios/NAME.toml` of a bundled scenario;
     or the text itself, or the mapping that a text stands for. Raises OSError when it cannot be read, `ScenarioError`
-    when it is not text.
+    when it is not text, or an empty one.
     """
     if isinstance(what, Mapping):
         import tomli_w
 
         return tomli_w.dumps(what), PYTHON
+    if isinstance(what, str) and not what.strip():
+        raise _core.ScenarioError("a scenario's name, file or text is expected, not an empty text")
     if isinstance(what, str) and not (what.endswith(".toml") or os.path.exists(what)) and ("\n" in what or "=" in what):
         return what, TEXT
     path = Path(what)
@@ -315,9 +326,11 @@ def read_scenario(what: str | Path | Mapping[str, Any]) -> tuple[str, str]:
         if name in known:
             return bundled_scenario(name)
         if not path.is_dir():
-            near = get_close_matches(name, known, 1)
-            hint = f'did you mean "{near[0]}"?' if near else f"bundled scenarios: {', '.join(known)}"
-            raise FileNotFoundError(2, f"no such file; {hint}", str(what))
+            near = get_close_matches(name, known, 1, 0.75)
+            hint = f'; did you mean "{near[0]}"?' if near else f"; bundled scenarios: {', '.join(known)}"
+            if path.suffix == ".toml" and not near:
+                hint = ""  # a file of the caller's is meant
+            raise FileNotFoundError(2, f"no such file{hint}", str(what))
     try:
         return path.read_text("utf-8"), str(what)
     except UnicodeDecodeError as error:

@@ -18,6 +18,9 @@ UNRESPONSIVE = ("udp", "poisson", "on_off")
 SHORT_TRANSFER = 10
 """A transfer of so many windows or fewer spends half of its round trips or more in slow start, whatever its window."""
 
+PER_ACKNOWLEDGEMENT = 2
+"""Packets that one acknowledgement is for, where receivers delay them (RFC 1122, Sec. 4.2.3.2)."""
+
 PER_WEB_USER_BPS = 10_500
 """What a web user with the default laws asks for: 10,000 offer 105 % of 100 Mbit/s (scenario dcn2004)."""
 
@@ -54,17 +57,21 @@ class Traffic:
         known = links(resolved)
         numbers = {link.name: number for number, link in enumerate(known)}
         self._rates = [float(link.rate_bps) for link in known]
-        # Of each group the links that its data crosses, and what a bit of it costs there with the framing.
-        self._ways = [
-            {numbers[link.name]: link.cost(packet_bytes(group.flow)) for link in group.path.links}
-            for group in self.groups
-        ]
-        across = list(zip(self.groups, self._ways, strict=True))
-        self._crossing = [sum(group.count for group, way in across if number in way) for number in range(len(known))]
-        self._costs = [sum(group.count * way.get(number, 0.0) for group, way in across) for number in range(len(known))]
+        # First the data of each group, then the acknowledgements of those whose cross links with a queue: how many
+        # flows there are, the links that they cross, and what a bit of theirs costs there with the framing.
+        self._answered = [number for number, group in enumerate(self.groups) if group.path.back]
+        answered = [self.groups[number] for number in self._answered]
+        self._answers = [answer_bits(group.flow) for group in answered]
+        self._counts = [group.count for group in (*self.groups, *answered)]
+        crossed = [(group.path.links, packet_bytes(group.flow)) for group in self.groups]
+        crossed += [(group.path.back, answer_bytes(group.flow)) for group in answered]
+        self._ways = [{numbers[link.name]: link.cost(length) for link in way} for way, length in crossed]
+        across = list(zip(self._counts, self._ways, strict=True))
+        self._crossing = [sum(count for count, way in across if number in way) for number in range(len(known))]
+        self._costs = [sum(count * way.get(number, 0.0) for count, way in across) for number in range(len(known))]
         self._numbers = {group: number for number, group in enumerate(self.groups)}
         self._demands = [group.demand_bps for group in self.groups]
-        self._shares = self._fill(self._demands)
+        self._shares = self._shared(self._demands)
 
     def meetings(self) -> Iterator[tuple[Place, list[Group], int]]:
         """Each link under study that data crosses, the groups that do, and the length of their longest packets."""
@@ -73,17 +80,38 @@ class Traffic:
                 yield place, there, max(packet_bytes(group.flow) for group in there)
 
     def share(self, group: Group) -> float:
-        """What each flow of `group` gets, in bit/s: max-min fair among all flows on all links and access links."""
+        """What each flow of `group` gets, in bit/s of its packets: max-min fair among all flows on all links and access
+        links, with framing, and with the acknowledgements of others that cross its links."""
         return self._shares[self._numbers[group]]
 
     def share_of(self, group: Group, demand_bps: float) -> float:
         """The same if each flow of `group` asked for that much, and all others for what they do."""
         number, demands = self._numbers[group], self._demands.copy()
         demands[number] = min(demand_bps, group.port_bps)
-        return self._fill(demands)[number]
+        return self._shared(demands)[number]
+
+    def _shared(self, demands: Sequence[float]) -> list[float]:
+        """The max-min fair rate of each flow of each group.
+
+        Acknowledgements are flows of small packets: they ask for what data at its fair share without them makes, and
+        the data on their links gets the rest. Where their own fair share is less than that, it holds the data that they
+        are for.
+        """
+        alone = self._fill([*demands, *([0.0] * len(self._answers))])[: len(demands)]
+        if not self._answers:
+            return alone
+        asked = [alone[number] * bits for number, bits in zip(self._answered, self._answers, strict=True)]
+        rates = self._fill([*demands, *asked])
+        got = rates[len(demands) :]
+        if all(rate >= 0.999 * need for rate, need in zip(got, asked, strict=True)):
+            return rates[: len(demands)]
+        held = [*demands]
+        for number, rate, bits in zip(self._answered, got, self._answers, strict=True):
+            held[number] = min(held[number], rate / bits)
+        return self._fill([*held, *got])[: len(demands)]
 
     def _fill(self, demands: Sequence[float]) -> list[float]:
-        """The max-min fair rate of each flow of each group, by progressive filling.
+        """The max-min fair rates of the data and the acknowledgements of all flows, by progressive filling.
 
         The rates of all flows rise together. Flows stop at what they ask for, and all that cross a link stop when it
         is full; what they leave on other links is for those that go on (Bertsekas & Gallager, Data Networks,
@@ -102,7 +130,7 @@ class Traffic:
                 stopped = [number for number in rising if full in self._ways[number]]
                 rising = [number for number in rising if full not in self._ways[number]]
             for number in stopped:
-                count = self.groups[number].count
+                count = self._counts[number]
                 found[number] = rate = min(demands[number], level)
                 for link, cost in self._ways[number].items():
                     room[link] = max(room[link] - rate * count * cost, 0.0)
@@ -146,6 +174,21 @@ def _group(resolved: Resolved, index: int, way: Path) -> Group:
 def packet_bytes(flow: Resolved) -> int:
     """The length of its full packets in bytes."""
     return in_base_unit(flow["packet_size"])
+
+
+def answer_bytes(flow: Resolved) -> int:
+    """The length of an acknowledgement that carries no data, in bytes."""
+    return in_base_unit(flow["header_size"])
+
+
+def answers(flow: Resolved) -> float:
+    """Acknowledgements for each packet of a flow with a receiver that answers."""
+    return 1 / PER_ACKNOWLEDGEMENT if in_base_unit(flow.get("delayed_ack", "0 s")) else 1.0
+
+
+def answer_bits(flow: Resolved) -> float:
+    """Bits of acknowledgements for each bit of data packets."""
+    return answers(flow) * answer_bytes(flow) / packet_bytes(flow)
 
 
 def size_bytes(flow: Resolved, size: float | str) -> float:

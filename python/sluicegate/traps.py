@@ -12,12 +12,13 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from .paths import Path, Place, Resolved, places
+from .paths import Path, Place, Resolved, links, places
 from .quantities import duration, in_base_unit, rate_text
 from .traffic import (
     UNRESPONSIVE,
     Group,
     Traffic,
+    answers,
     packet_bytes,
     typical_rtt_ns,
 )
@@ -82,7 +83,8 @@ def of_scenario(resolved: Resolved) -> list[str]:
     found = [_ports(traffic), _windows(traffic)]
     found += [_late_thresholds(traffic), _low_thresholds(traffic), _small_buffer(traffic.queue)]
     found += [_short_targets(traffic), _intervals(traffic)]
-    found += [_overload(traffic), _reordering(traffic), _long_run(traffic)]
+    found += [_overload(traffic), _reordering(traffic), _dead_wires(traffic), _mild_bursts(traffic)]
+    found += [_late_changes(resolved), _long_run(traffic)]
     return [sentence for sentences in found for sentence in sentences]
 
 
@@ -189,7 +191,7 @@ def _windows(traffic: Traffic) -> Iterator[str]:
 def _by_losses(way: Path, packet: int) -> float:
     """The rate in bit/s at which losses on the wires of a path hold a TCP flow like Reno's: a window of √(3/2p) packets
     (Mathis, Semke, Mahdavi & Ott 1997)."""
-    p = 1 - math.prod(1 - link.losing for link in way.links)
+    p = 1 - math.prod(1 - link.errors.losing for link in way.links)
     return math.sqrt(1.5 / p) * packet * 8e9 / way.rtt.typical_ns if p and way.rtt.typical_ns else math.inf
 
 
@@ -428,6 +430,60 @@ def _reordering(traffic: Traffic) -> Iterator[str]:
                 )
 
 
+def _dead_wires(traffic: Traffic) -> Iterator[str]:
+    """A wire that loses every packet: always, or from the first burst of errors on, which never ends.
+
+    What a wire loses cannot change during a run. Told of links that anything crosses.
+    """
+    for link in _crossed(traffic):
+        errors = link.errors
+        in_bursts = errors.start > 0 and errors.in_burst == 1
+        if errors.loss == 1 and (in_bursts or errors.start == 0):
+            yield (
+                f"{link.name}: loss = 1: the wire loses every packet, and nothing gets through; loss is a probability: "
+                f"set it to 0.01 for 1 %"
+            )
+        elif in_bursts and errors.end == 0:
+            after = math.ceil(1 / errors.start)
+            yield (
+                f"{link.name}: burst_end = 0: the first burst of errors begins after {_amount(after)} on average "
+                f"and never ends, and with burst_loss = 1 nothing gets through in it; set burst_end above 0, such as "
+                f"0.1 for bursts of 10 packets on average"
+            )
+
+
+def _mild_bursts(traffic: Traffic) -> Iterator[str]:
+    """Bursts of errors in which fewer packets are lost than outside them: probably the two were exchanged."""
+    for link in _crossed(traffic):
+        errors = link.errors
+        if errors.start > 0 and errors.in_burst < errors.loss:
+            yield (
+                f"{link.name}: burst_loss = {errors.in_burst:g} is less than loss = {errors.loss:g}, which holds "
+                f"outside bursts: a burst of errors then loses fewer packets than the time around it; set burst_loss "
+                f"above loss"
+            )
+
+
+def _crossed(traffic: Traffic) -> list[Place]:
+    """The links that data or acknowledgements cross."""
+    names = {link.name for group in traffic.groups for link in (*group.path.links, *group.path.back)}
+    return [link for link in links(traffic.resolved) if link.name in names]
+
+
+# --- changes -----------------------------------------------------------------------------------
+
+
+def _late_changes(resolved: Resolved) -> Iterator[str]:
+    """A change at the end of the run or later, which changes nothing."""
+    end = resolved["run"]["duration"]
+    for index, change in enumerate(resolved.get("changes", ())):
+        if in_base_unit(change["time"]) >= in_base_unit(end):
+            yield (
+                f"changes.{index}: {change['key']} is to change at {change['time']}, but the run ends at {end}, "
+                f"so that nothing changes; set an earlier time, or run.duration to more than {change['time']}"
+            )
+
+
 # --- long runs ---------------------------------------------------------------------------------
 
 
@@ -456,9 +512,9 @@ def _cost(traffic: Traffic) -> tuple[float, float]:
         length = packet_bytes(group.flow) * (WEB_PACKET if group.flow["kind"] in ("http", "connections") else 1)
         packets = bps / 8 / length * traffic.seconds(group) / 1e9
         arrivals = packets * len(group.path.links)
-        answers = 0.5 if in_base_unit(group.flow.get("delayed_ack", "0 s")) else 1.0
-        arrivals += packets * answers * len(group.path.back)
-        managed = packets * (len(group.path.places) + answers * sum(link.managed for link in group.path.back))
+        back = packets * answers(group.flow)
+        arrivals += back * len(group.path.back)
+        managed = packets * len(group.path.places) + back * sum(link.managed for link in group.path.back)
         total += arrivals * (DROP_NS if unresponsive else packet_ns(tcp)) + (PYTHON_NS * managed if custom else 0)
     rows = 0.0
     if run["series"]:

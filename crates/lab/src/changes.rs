@@ -107,8 +107,8 @@ pub(crate) enum Effect {
     Queue { name: String, value: Raw },
     /// A parameter of the sources of a group.
     Source { group: usize, name: String, value: Raw },
-    /// The rates of links, of which their disciplines are told.
-    Rates(Vec<(String, Rate)>),
+    /// The rate of a link, of which its discipline is told.
+    Rate(String, Rate),
 }
 
 /// A change that has passed every check: the scenario after it, what it does to the run, and its resolved form.
@@ -172,28 +172,30 @@ impl ScenarioState {
                 let resolved = (key.to_owned(), resolve(&table.fields[field], &value));
                 (Effect::Source { group: at, name: (*name).to_owned(), value }, resolved)
             }
-            (["network", "rate" | "reverse_rate"] | ["network", "links", _, "rate"], Some(value)) => {
+            (["network", "rate"] | ["network", "reverse", "rate"] | ["network", "links", _, "rate"], Some(value)) => {
                 let (links, _) = topology::read(&root, &root.table("network")?, &mut Map::new())?;
-                let changed: Vec<LinkSpec> = links
-                    .iter()
-                    .zip(&self.links)
-                    .filter(|(new, old)| new.rate != old.rate)
-                    .map(|(new, _)| new.clone())
-                    .collect();
-                if let Some(link) = links.iter().find(|link| link.wire.rates.is_some()) {
-                    return refuse(&format!("{FIXED}: the trace of {:?} says it", link.name));
+                if links.len() > self.links.len() {
+                    return refuse("no flow goes in reverse: say two_way = true");
                 }
+                let at = match parts[1..] {
+                    ["links", at, _] => at.parse().expect("the document has it"),
+                    ["reverse", _] => 1,
+                    _ => 0,
+                };
+                if self.links[at].wire.rates.is_some() {
+                    return refuse(&format!("{FIXED}: the trace of {:?} says it", links[at].name));
+                }
+                next.links[at].rate = links[at].rate;
+                let link = &next.links[at];
                 let (queue, _) = self.queue(&root, place, key)?;
-                for link in changed.iter().filter(|link| link.plain.is_none()) {
+                if link.plain.is_none() {
                     queue.check(link.rate).map_err(|rule| {
                         next.document.error(place, key, &format!("breaks the rule {rule} at link {:?}", link.name))
                     })?;
                 }
                 let field = &Table::of::<Network>().fields[0];
                 let resolved = (key.to_owned(), resolve(field, &value));
-                let rates = changed.into_iter().map(|link| (link.name, link.rate)).collect();
-                next.links = links;
-                (Effect::Rates(rates), resolved)
+                (Effect::Rate(link.name.clone(), link.rate), resolved)
             }
             _ => return refuse(&format!("{FIXED}: {WHAT_CAN}")),
         };

@@ -2,7 +2,7 @@
 
 use crate::changes::ChangeEntry;
 use crate::flows::{COMMON, SOURCES};
-use crate::network::{Network, NetworkLink, Run};
+use crate::network::{Network, NetworkLink, Reverse, Run};
 use crate::results::{ResultTable, tables};
 use crate::section::{default_json, json as value_json};
 use crate::wire::{TRACES, WireOf};
@@ -73,6 +73,17 @@ fn declared(own: &[Table], shared: &[Table]) -> Json {
     })
 }
 
+/// The same, where the default of each field is what the forward direction has.
+fn as_forward(mut declared: Json) -> Json {
+    for field in declared["fields"].as_array_mut().expect("fields") {
+        field["default"] = Json::Null;
+        if field["name"] != "rate" {
+            field["derived"] = "as forward".into();
+        }
+    }
+    declared
+}
+
 fn columns_of(table: &ResultTable) -> Json {
     let columns: Vec<Json> = table
         .columns
@@ -135,6 +146,7 @@ pub fn declarations() -> Json {
         "algorithms": algorithms,
         "profiles": profiles,
         "network": declared(&[Table::of::<Network>(), Table::of::<WireOf>()], &[]),
+        "reverse": as_forward(declared(&[Table::of::<Reverse>(), Table::of::<WireOf>()], &[])),
         "link": declared(&[Table::of::<NetworkLink>(), Table::of::<WireOf>()], &[]),
         "class": declared(&[Table::of::<ClassEntry>()], &[]),
         "traces": TRACES.iter().map(|(name, _)| *name).collect::<Vec<_>>(),

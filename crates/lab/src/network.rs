@@ -18,16 +18,21 @@ params! {
             source("CHOKe 1999, Fig. 1: ten times");
         /// Propagation delay of every host's access link, one way.
         access_delay: Span = default(Span::ZERO), source("chosen here: not stated by CHOKe 1999");
-        /// Whether the opposite direction is a link under study too, called reverse: with the same rate, delay and
-        /// discipline, and a queue of its own that acknowledgements cross.
-        two_way: Option<bool> = optional("when a flow goes in reverse"), source("RED 1993, Sec. VIII");
-        /// Rate of the opposite direction, where the network is two-way.
-        reverse_rate: Option<Rate> = optional("that of reverse_trace, else as forward"), range(Range::POSITIVE),
+        /// Whether the opposite direction is a link under study too, called reverse: with the same discipline, a queue of its
+        /// own that acknowledgements cross, and what network.reverse says of it.
+        two_way: Option<bool> = optional("when a flow goes in reverse, or the table network.reverse is there"),
+            source("RED 1993, Sec. VIII");
+    }
+}
+
+params! {
+    /// The opposite direction of a dumbbell, where it differs.
+    pub struct ReverseParams {
+        /// Rate of the opposite direction.
+        rate: Option<Rate> = optional("the mean rate of its own trace, else as forward"), range(Range::POSITIVE),
             source("Sluicegate");
         /// Propagation delay of the opposite direction.
-        reverse_delay: Option<Span> = optional("as forward"), source("Sluicegate");
-        /// The file of the opposite direction's rate over time.
-        reverse_trace: Option<String> = optional("the rate lasts"), source("Sluicegate");
+        delay: Option<Span> = optional("as forward"), source("Sluicegate");
     }
 }
 
@@ -76,7 +81,7 @@ params! {
         /// How many of the most recent marks and drops the columns `recent_share` and `recent_p_value` look at.
         recent: u64 = default(100), unit("packets"), range(Range::from(1.0).to(1e6)),
             source("RED 1993, Sec. X and Fig. 16");
-        /// How many arrivals, departures and drops of single packets the table `packets` keeps, from the start on; the
+        /// How many arrivals, departures, drops and losses of single packets the table `packets` keeps, from the start on; the
         /// rest is not kept.
         packets: u64 = default(0), unit("1"), range(Range::from(0.0).to(2e6)), source("RED 1993, Figs. 3 and 9");
         /// How many packets the table `positions` keeps: which flow holds each place of the queues under study, at every
@@ -114,6 +119,8 @@ macro_rules! declared {
 declared! {
     /// The dumbbell.
     Network, NetworkParams, "network", "Network";
+    /// The opposite direction of a dumbbell.
+    Reverse, ReverseParams, "reverse", "Reverse";
     /// One link of a topology.
     NetworkLink, LinkParams, "link", "Link";
     /// The run.

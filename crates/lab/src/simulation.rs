@@ -94,11 +94,7 @@ impl Simulation {
                     self.sim.set_queue(&link.name, &name, &value).map_err(refuse)?;
                 }
             }
-            Effect::Rates(rates) => {
-                for (link, rate) in rates {
-                    self.sim.set_rate(&link, rate).map_err(refuse)?;
-                }
-            }
+            Effect::Rate(link, rate) => self.sim.set_rate(&link, rate).map_err(refuse)?,
             Effect::Source { group, name, value } => {
                 let before: u64 = next.groups[..group].iter().map(|group| group.members()).sum();
                 for flow in before..before + next.groups[group].members() {

@@ -1,7 +1,7 @@
 //! The links of a network, and which of them the packets of a flow cross.
 
-use crate::document::{Node, Place, ScenarioError};
-use crate::network::{LinkParams, Network, NetworkLink, NetworkParams};
+use crate::document::{Item, Node, Place, ScenarioError};
+use crate::network::{LinkParams, Network, NetworkLink, NetworkParams, Reverse, ReverseParams};
 use crate::section::{Section, fields, json};
 use crate::wire::{self, LinkWire, WireOf};
 use serde_json::{Map, Value as Json};
@@ -12,7 +12,8 @@ use sluicegate_netsim::source::{Direction, FlowParams};
 use sluicegate_port::Framing;
 use std::collections::BTreeSet;
 
-/// The name of a two-way dumbbell's second link: the bottleneck in the opposite direction.
+/// The name of a two-way dumbbell's second link, the bottleneck in the opposite direction, and of the table that says how it
+/// differs.
 const REVERSE: &str = "reverse";
 
 /// A link as the scenario describes it.
@@ -86,10 +87,10 @@ fn dumbbell(
     section: &Section<'_>,
     resolved: &mut Map<String, Json>,
 ) -> Result<(Vec<LinkSpec>, Option<NetworkParams>), ScenarioError> {
-    section.refuse_unknown(&[Table::of::<Network>(), Table::of::<WireOf>()], &["links"])?;
+    section.refuse_unknown(&[Table::of::<Network>(), Table::of::<WireOf>()], &["links", REVERSE])?;
     let mut map = Map::new();
     let mut params: NetworkParams = fields::<Network>(section, Rate(1_000_000), &mut map)?;
-    let LinkWire { framing, wire, mean, trace, period } = wire::read(section, Rate(1_000_000), &mut map)?;
+    let LinkWire { framing, wire, mean } = wire::read(section, Rate(1_000_000), &mut map)?;
     let rate = rate_of(section, params.rate, mean, &mut map)?;
     let there = LinkSpec {
         name: "bottleneck".to_owned(),
@@ -102,23 +103,13 @@ fn dumbbell(
         wire,
     };
     let mut links = vec![there];
-    if params.two_way.unwrap_or_else(|| any_reverse(root)) {
-        // As forward, unless the other direction has a rate or a trace of its own.
-        let file = params.reverse_trace.clone().or(trace.filter(|_| params.reverse_rate.is_none()));
-        let rates = file.as_ref().map(|file| wire::trace(section, "reverse_trace", file, period)).transpose()?;
-        let rate = params.reverse_rate.or(rates.as_ref().map(wire::mean)).unwrap_or(rate);
-        let delay = params.reverse_delay.unwrap_or(params.delay);
-        map.insert("reverse_rate".to_owned(), json(&Value::Rate(rate)));
-        map.insert("reverse_delay".to_owned(), json(&Value::Time(delay)));
-        if let Some(file) = file {
-            map.insert("reverse_trace".to_owned(), file.into());
-        }
-        let wire = WirePlan { rates, ..links[0].wire.clone() };
-        links.push(LinkSpec { name: REVERSE.to_owned(), rate, delay, wire, ..links[0].clone() });
-    } else if let Some(key) =
-        ["reverse_rate", "reverse_delay", "reverse_trace"].into_iter().find(|key| section.get(key).is_some())
-    {
-        return Err(section.error(key, "no flow goes in reverse: say two_way = true, or leave it out"));
+    let given = section.get(REVERSE);
+    if params.two_way.unwrap_or_else(|| given.is_some() || any_reverse(root)) {
+        let mut reverse = Map::new();
+        links.push(opposite(section, &links[0], given, &mut reverse)?);
+        map.insert(REVERSE.to_owned(), reverse.into());
+    } else if given.is_some() {
+        return Err(section.error(REVERSE, "two_way is false: leave one of them out"));
     }
     let fastest = links.iter().map(LinkSpec::fastest).max().expect("a link");
     let access = params.access_rate.unwrap_or(Rate(fastest.0.saturating_mul(10)));
@@ -126,6 +117,40 @@ fn dumbbell(
     map.insert("access_rate".to_owned(), json(&Value::Rate(access)));
     resolved.insert("network".to_owned(), Json::Object(map));
     Ok((links, Some(params)))
+}
+
+/// What each of these keys of `[network.reverse]` replaces of the forward direction besides itself: a rate and a trace each
+/// other, a framing what another one's name has brought.
+const REPLACED: [(&str, &[&str]); 3] =
+    [("rate", &["trace", "trace_period"]), ("trace", &["rate", "trace_period"]), ("framing", &["frame_min", "cells"])];
+
+/// The opposite direction: as forward but for what its own table says.
+fn opposite(
+    section: &Section<'_>,
+    forward: &LinkSpec,
+    given: Option<&Item>,
+    map: &mut Map<String, Json>,
+) -> Result<LinkSpec, ScenarioError> {
+    let (place, own) = match given {
+        None => (section.place, &[][..]),
+        Some(Item { place, node: Node::Table(entries) }) => (*place, &entries[..]),
+        Some(_) => return Err(section.error(REVERSE, "must be a table: [network.reverse]")),
+    };
+    let known = [Table::of::<Reverse>(), Table::of::<WireOf>()];
+    let of_its_own = Section { document: section.document, path: "network.reverse", place, entries: own };
+    of_its_own.refuse_unknown(&known, &[])?;
+    let is_given = |key: &str| own.iter().any(|(name, _)| name == key);
+    let replaced = |key: &str| is_given(key) || REPLACED.iter().any(|(by, keys)| is_given(by) && keys.contains(&key));
+    let is_known = |key: &str| known.iter().any(|table| table.position(key).is_some());
+    let inherited = section.entries.iter().filter(|(key, _)| is_known(key) && !replaced(key));
+    let entries: Vec<(String, Item)> = own.iter().chain(inherited).cloned().collect();
+    let section = Section { entries: &entries, ..of_its_own };
+    let params: ReverseParams = fields::<Reverse>(&section, Rate(1_000_000), map)?;
+    let LinkWire { framing, wire, mean } = wire::read(&section, Rate(1_000_000), map)?;
+    let rate = rate_of(&section, params.rate, mean, map)?;
+    let delay = params.delay.unwrap_or(forward.delay);
+    map.insert("delay".to_owned(), json(&Value::Time(delay)));
+    Ok(LinkSpec { name: REVERSE.to_owned(), rate, delay, framing, wire, ..forward.clone() })
 }
 
 /// The rate that is given for a link, or the mean one of its trace.

@@ -1,11 +1,11 @@
 //! What a link of a scenario is like: its framing, what its wire loses and delays, and files of its rate over time.
 
-use crate::document::ScenarioError;
+use crate::document::{Node, ScenarioError};
 use crate::population;
 use crate::section::{Section, fields, json};
 use crate::vectors::text_of;
 use serde_json::{Map, Value as Json};
-use sluicegate_base::params::did_you_mean;
+use sluicegate_base::params::{Raw, did_you_mean};
 use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Time, Value, choices, params, quantity};
 use sluicegate_netsim::{Loss, Rates, WirePlan};
 use sluicegate_port::{Cells, Framing};
@@ -39,7 +39,8 @@ params! {
         /// The probability that a packet is lost on the wire, after it was sent; with burst_loss, outside bursts.
         loss: f64 = default(0.0), unit("1"), range(Range::from(0.0).to(1.0)), source("Gilbert 1960: 1 - k");
         /// The probability that a packet is lost in a burst of errors.
-        burst_loss: f64 = default(0.0), unit("1"), range(Range::from(0.0).to(1.0)), source("Elliott 1963: 1 - h");
+        burst_loss: Option<f64> = optional("1 where bursts begin"), unit("1"), range(Range::from(0.0).to(1.0)),
+            source("Elliott 1963: 1 - h; tc-netem(8): 1");
         /// The probability, after each packet outside a burst, that one begins.
         burst_start: f64 = default(0.0), unit("1"), range(Range::from(0.0).to(1.0)), source("Gilbert 1960: P");
         /// The probability, after each packet of a burst, that it ends.
@@ -58,7 +59,8 @@ params! {
     rules {
         "frame_min is in bytes" [frame_min] |p| !matches!(p.frame_min, Some(Size::Packets(_)));
         "reordering needs jitter" [reordering, jitter] |p| !p.reordering || p.jitter > Span::ZERO;
-        "burst_loss needs burst_start" [burst_loss, burst_start] |p| p.burst_loss == 0.0 || p.burst_start > 0.0;
+        "burst_loss needs burst_start" [burst_loss, burst_start] |p| p.burst_loss.unwrap_or(0.0) == 0.0 || p.burst_start > 0.0;
+        "burst_end needs burst_start" [burst_end, burst_start] |p| p.burst_end == 1.0 || p.burst_start > 0.0;
         "trace_period needs trace" [trace_period, trace] |p| p.trace_period.is_none() || p.trace.is_some();
     }
 }
@@ -92,10 +94,8 @@ const FRAMINGS: [(&str, u32, u32, CellsName); 5] = [
 pub(crate) struct LinkWire {
     pub framing: Framing,
     pub wire: WirePlan,
-    /// The mean rate of its trace, its file, and after which it begins anew.
+    /// The mean rate of its trace.
     pub mean: Option<Rate>,
-    pub trace: Option<String>,
-    pub period: Option<Span>,
 }
 
 /// Reads what a link is like. Names of framings are written out in `map`.
@@ -111,18 +111,27 @@ pub(crate) fn read(section: &Section<'_>, rate: Rate, map: &mut Map<String, Json
         CellsName::Atm => Cells::Atm,
         CellsName::Ptm => Cells::Ptm,
     };
-    let loses = params.loss > 0.0 || params.burst_loss > 0.0;
+    let burst_loss = params.burst_loss.unwrap_or(if params.burst_start > 0.0 { 1.0 } else { 0.0 });
+    map.insert("burst_loss".to_owned(), burst_loss.into());
+    let loses = params.loss > 0.0 || burst_loss > 0.0;
     let loss = loses.then_some(Loss {
         good: params.loss,
-        bad: params.burst_loss,
+        bad: burst_loss,
         to_bad: params.burst_start,
         to_good: params.burst_end,
     });
-    let rates = params.trace.as_ref().map(|file| trace(section, "trace", file, params.trace_period)).transpose()?;
-    let mean = rates.as_ref().map(mean);
+    let rates = params.trace.as_ref().map(|file| trace(section, file, params.trace_period)).transpose()?;
+    let mean = rates.as_ref().map(|rates| mean(rates, duration(section)));
     let wire = WirePlan { loss, jitter: params.jitter, reordering: params.reordering, rates };
-    let (trace, period) = (params.trace, params.trace_period);
-    Ok(LinkWire { framing: Framing { bytes, least, cells }, wire, mean, trace, period })
+    Ok(LinkWire { framing: Framing { bytes, least, cells }, wire, mean })
+}
+
+/// How long the run is, if the scenario says it rightly.
+fn duration(section: &Section<'_>) -> Option<Span> {
+    match &section.document.get("run.duration")?.node {
+        Node::Leaf(Raw::Text(text)) => quantity::span(text).ok(),
+        _ => None,
+    }
 }
 
 /// What `framing` says, with what a name brings unless it is given.
@@ -145,14 +154,9 @@ fn framing(section: &Section<'_>, params: &WireParams) -> Result<(u32, u32, Cell
 }
 
 /// The rates of a file beside the scenario.
-pub(crate) fn trace(
-    section: &Section<'_>,
-    key: &str,
-    file: &str,
-    period: Option<Span>,
-) -> Result<Rates, ScenarioError> {
-    let whole = |rates: Rates| match mean(&rates) {
-        Rate(0) => Err((0, "its rate is zero throughout".to_owned())),
+fn trace(section: &Section<'_>, file: &str, period: Option<Span>) -> Result<Rates, ScenarioError> {
+    let whole = |rates: Rates| match mean(&rates, duration(section)) {
+        Rate(0) => Err((0, "its rate is zero throughout the run".to_owned())),
         _ => Ok(rates),
     };
     if let Some((_, text)) = TRACES.iter().find(|(name, _)| *name == file) {
@@ -161,7 +165,8 @@ pub(crate) fn trace(
     }
     let name = population::beside(&section.document.name, file);
     let known: Vec<&str> = TRACES.iter().map(|(name, _)| *name).collect();
-    let told = |rule| section.error(key, &format!("{file:?}: {rule}; traces that come with it: {}", known.join(", ")));
+    let told =
+        |rule| section.error("trace", &format!("{file:?}: {rule}; traces that come with it: {}", known.join(", ")));
     let text = text_of(&name).map_err(told)?;
     parse(&text, period).and_then(whole).map_err(|(line, rule)| {
         let place = if line == 0 { name.clone() } else { format!("{name}:{line}") };
@@ -180,19 +185,21 @@ const MOST: usize = 20_000_000;
 
 /// The rates that a text describes; an error names the line, 0 for the whole.
 fn parse(text: &str, period: Option<Span>) -> Result<Rates, (usize, String)> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = || text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
     let first = lines().find(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     let Some((_, line)) = first else { return Err((0, "it is empty".to_owned())) };
     let lines = lines().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    if line.contains(',') { csv(lines, period) } else { mahimahi(lines, period) }
+    if line.contains([',', ';', '\t']) { csv(lines, period) } else { mahimahi(lines, period) }
 }
 
 /// A trace of Mahimahi: each line the millisecond of an opportunity to deliver a packet.
 fn mahimahi<'a>(lines: impl Iterator<Item = (usize, &'a str)>, period: Option<Span>) -> Result<Rates, (usize, String)> {
     let mut times: Vec<u64> = Vec::new();
     for (at, line) in lines {
-        let time =
-            line.parse::<u32>().map_err(|_| (at, format!("{line:?}: must be a whole number of milliseconds")))?;
+        let time = line.parse::<u32>().map_err(|_| {
+            (at, format!("{line:?}: must be a whole number of milliseconds, or CSV: a time, a comma and a rate"))
+        })?;
         let time = u64::from(time);
         if times.last().is_some_and(|last| *last > time) {
             return Err((at, format!("{time}: must not be before the time above it")));
@@ -220,21 +227,29 @@ fn mahimahi<'a>(lines: impl Iterator<Item = (usize, &'a str)>, period: Option<Sp
     Ok(Rates { steps: merged(counts.iter().enumerate().map(step)), period: Some(period) })
 }
 
-/// CSV of time and rate, each with a unit, or seconds and bits per second; a header is skipped.
+/// CSV of time and rate. Numbers without a unit have that of a header, `time_ms,rate (Mbit/s)`, or are seconds and bits per
+/// second.
 fn csv<'a>(lines: impl Iterator<Item = (usize, &'a str)>, period: Option<Span>) -> Result<Rates, (usize, String)> {
     let mut steps: Vec<(Time, Rate)> = Vec::new();
+    let mut units = ["s", "bit/s"];
     for (count, (at, line)) in lines.enumerate() {
         let cells: Vec<&str> = line.split(',').map(|cell| cell.trim().trim_matches('"')).collect();
-        let [time, rate] = cells[..] else { return Err((at, format!("{line:?}: must be a time and a rate"))) };
-        if count == 0 && !time.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+        let [time, rate] = cells[..] else {
+            let rule = "must be a time and a rate with a comma between them, and points in numbers";
+            return Err((at, format!("{line:?}: {rule}")));
+        };
+        if count == 0 && [time, rate].iter().all(|cell| cell.starts_with(char::is_alphabetic)) {
+            let unit = |cell, known, default| unit(cell, known, default).map_err(|rule| (at, rule));
+            units = [unit(time, quantity::TIMES, units[0])?, unit(rate, quantity::RATES, units[1])?];
             continue;
         }
-        let time = plain(time, |x| Some(Span::from_secs_f64(x))).or_else(|| quantity::span(time).ok());
-        let time =
-            time.ok_or_else(|| (at, format!("{line:?}: must begin with a time in seconds, or with its unit")))?;
-        let rate = plain(rate, |x| (x <= 1e18).then_some(Rate(x as u64))).or_else(|| quantity::rate(rate).ok());
-        let rate =
-            rate.ok_or_else(|| (at, format!("{line:?}: must end with a rate in bits per second, or with its unit")))?;
+        let [time, rate] = [(time, units[0]), (rate, units[1])].map(|(cell, unit)| match cell.parse::<f64>() {
+            Ok(_) => format!("{cell} {unit}"),
+            Err(_) => cell.to_owned(),
+        });
+        let told = |what, rule| (at, format!("{line:?}: {what} {rule}"));
+        let time = quantity::span(&time).map_err(|rule| told("its time", rule))?;
+        let rate = quantity::rate(&rate).map_err(|rule| told("its rate", rule))?;
         match steps.last() {
             None if time > Span::ZERO => return Err((at, "the first time must be 0".to_owned())),
             Some((last, _)) if *last >= Time(time.0) => {
@@ -253,9 +268,20 @@ fn csv<'a>(lines: impl Iterator<Item = (usize, &'a str)>, period: Option<Span>) 
     Ok(Rates { steps: merged(steps.into_iter()), period })
 }
 
-/// A number without a unit.
-fn plain<T>(text: &str, make: impl FnOnce(f64) -> Option<T>) -> Option<T> {
-    text.parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0).and_then(make)
+/// The unit that a column's name ends with, as in `time_ms`, `rate (Mbit/s)` or `rate_mbps`; else `default`.
+fn unit(name: &str, known: &[(&'static str, f64)], default: &'static str) -> Result<&'static str, String> {
+    let Some(at) = name.rfind(['_', ' ', '(', '[']) else { return Ok(default) };
+    let (mark, end) = (name.as_bytes()[at], name[at + 1..].trim_end_matches([')', ']']).trim());
+    let is_it = |unit: &str| unit == end || unit.to_lowercase() == end; // but no KBps, which means bytes
+    let told = b"([".contains(&mark) || end.ends_with("ps") || end.ends_with("/s");
+    match known.iter().find(|(unit, _)| is_it(unit)) {
+        Some((unit, _)) => Ok(unit),
+        None if told => {
+            let known: Vec<&str> = known.iter().map(|(unit, _)| *unit).collect();
+            Err(format!("{name:?}: {end:?} is not a unit here: use one of {}", known.join(", ")))
+        }
+        None => Ok(default),
+    }
 }
 
 /// Steps without those at which nothing changes.
@@ -269,11 +295,13 @@ fn merged(steps: impl Iterator<Item = (Time, Rate)>) -> Arc<[(Time, Rate)]> {
     kept.into()
 }
 
-/// The mean rate: over a period, or of the steps that end, or the only one.
-pub(crate) fn mean(rates: &Rates) -> Rate {
-    let end = rates.period.map_or(rates.steps[rates.steps.len() - 1].0.0, |period| period.0);
-    let ends = rates.steps.iter().skip(1).map(|(time, _)| time.0).chain([end]);
-    let carried: u128 =
-        rates.steps.iter().zip(ends).map(|((time, rate), end)| u128::from(end - time.0) * u128::from(rate.0)).sum();
-    carried.checked_div(u128::from(end)).map_or(rates.steps[0].1, |mean| Rate(mean as u64))
+/// The mean rate: over a period, or else until the end of the run.
+fn mean(rates: &Rates, run: Option<Span>) -> Rate {
+    let last = rates.steps[rates.steps.len() - 1];
+    let Some(end) = rates.period.or(run).filter(|end| end.0 > 0) else { return last.1 };
+    let ends = rates.steps.iter().skip(1).map(|(time, _)| time.0).chain([u64::MAX]);
+    let lasted = |(time, end_of_step): (Time, u64)| end_of_step.min(end.0).saturating_sub(time.0);
+    let carried =
+        rates.steps.iter().zip(ends).map(|((time, rate), end)| u128::from(lasted((*time, end))) * u128::from(rate.0));
+    Rate((carried.sum::<u128>() / u128::from(end.0)) as u64)
 }

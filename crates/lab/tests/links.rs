@@ -71,8 +71,30 @@ fn csv_gives_times_and_rates_and_the_last_one_lasts() {
     // 2.5 s at 8, 2.5 at 2, 5 at 4 Mbit/s.
     assert!((mbps(&all) - 4.5).abs() < 0.03, "{}", mbps(&all));
     assert_eq!(all.links[0].rate.0, 4_500_000);
+    // What a rate is taken for that is not given: the mean of the run, in which the last one lasts.
+    let of_run = |sets: &[(&str, &str)]| {
+        let text = UDP.replace("rate = \"10 Mbit/s\"\n", "");
+        read(&text, &name, sets).unwrap().resolved["network"]["rate"].clone()
+    };
+    assert_eq!(of_run(&sets), "4500 kbit/s");
+    assert_eq!(of_run(&[sets[0], ("run.duration", "2 s")]), "8 Mbit/s");
+    assert_eq!(of_run(&[sets[0], ("network.trace_period", "5 s")]), "5 Mbit/s");
+    let late = beside("late.csv", "0,0\n1,8000000\n");
+    assert!(read(UDP, &late, &[("network.trace", "late.csv")]).is_ok());
     let again = outcome(UDP, &name, &[sets[0], ("network.trace_period", "5 s")]);
     assert!((mbps(&again) - 5.0).abs() < 0.03, "{}", mbps(&again));
+}
+
+#[test]
+fn a_header_may_say_the_units() {
+    let whole = "0,8\n2500,2\n5000,4\n";
+    for head in ["\u{feff}time_ms,rate_mbps\r\n", "t [ms], rate (Mbit/s)\n", "\"time ms\",\"link rate Mbps\"\n"] {
+        let name = beside(
+            "units.csv",
+            &format!("# made by hand\n{head}{whole}").replacen("# made by hand\n\u{feff}", "\u{feff}", 1),
+        );
+        assert_eq!(outcome(UDP, &name, &[("network.trace", "units.csv")]).links[0].rate.0, 4_500_000, "{head}");
+    }
 }
 
 #[test]
@@ -84,10 +106,16 @@ fn what_is_wrong_with_a_trace_is_told_with_its_line() {
         ("0\n", ": its last time must be above 0"),
         ("0,1e6\n0,2e6\n", ":2: 0 s: must be after the time above it"),
         ("1,1e6\n", ":1: the first time must be 0"),
-        ("0,fast\n", ":1: \"0,fast\": must end with a rate"),
+        ("0,fast\n", ":1: \"0,fast\": its rate must be a rate with its unit"),
         ("0,0\n", ": its rate is zero throughout"),
         ("time,rate\n", ": it has no rates"),
         ("0,1,2\n", ":1: \"0,1,2\": must be a time and a rate"),
+        ("-1,3\n0,3\n", ":1: \"-1,3\": its time must be a time with its unit"),
+        ("0,1 MB/s\n", ":1: \"0,1 MB/s\": its rate \"MB/s\" is not a unit here"),
+        ("time,rate (KB/s)\n", ":1: \"rate (KB/s)\": \"KB/s\" is not a unit here"),
+        ("time,rate_KBps\n", ":1: \"rate_KBps\": \"KBps\" is not a unit here"),
+        ("0;3\n1;4\n", ":1: \"0;3\": must be a time and a rate with a comma between them"),
+        ("0\t3\n1\t4\n", ":1: \"0\\t3\": must be a time and a rate with a comma between them"),
     ] {
         let name = beside("wrong.csv", text);
         let error = read(UDP, &name, &[("network.trace", "wrong.csv")]).err().unwrap().0;
@@ -117,12 +145,47 @@ fn wires_lose_and_delay_what_was_sent() {
     let (row, link) = (&outcome.flows[0], &outcome.links[0]);
     let share = link.lost as f64 / link.counters.departures as f64;
     assert!((share - 0.1).abs() < 0.015, "{share}");
-    assert_eq!(row.totals.drops_elsewhere, link.lost);
-    let bursts = run(&[("network.burst_loss", "1"), ("network.burst_start", "0.01"), ("network.burst_end", "0.2")]);
+    assert_eq!((row.totals.lost, row.totals.drops_elsewhere), (link.lost, 0));
+    let [arrivals, drops] = [row.totals.arrivals, row.totals.drops.iter().sum()];
+    let waiting = arrivals - drops - link.counters.departures; // in the queue or being sent at the end
+    let flying = arrivals - drops - waiting - link.lost - row.totals.delivered[0];
+    assert!(waiting < 110 && flying < 12, "{waiting}, {flying}");
+    let bursts = run(&[("network.burst_start", "0.01"), ("network.burst_end", "0.2")]);
     let share = bursts.links[0].lost as f64 / bursts.links[0].counters.departures as f64;
     assert!((share - 0.01 / 0.21).abs() < 0.02, "{share}");
     let delays = |jitter: &str| run(&[("network.jitter", jitter)]).flows[0].totals.delays.quantile(0.5);
     assert!(delays("40 ms") > delays("0 s") + 15e6, "40 ms of jitter, in order, add more than half of it");
+}
+
+/// What arrived before the window belongs to the whole run alone; each loss is an event of its packet.
+#[test]
+fn losses_count_in_the_window_and_in_the_whole_run() {
+    let sets = [("network.loss", "0.2"), ("run.warmup", "5 s"), ("run.packets", "100000"), ("queue.limit", "1000")];
+    let scenario = read(UDP, "links.toml", &sets).unwrap();
+    let outcome = run(&sets);
+    let cell = |table: &str, column: &str| {
+        let tables = sluicegate_lab::results::tables(&outcome, &scenario.names());
+        let table = tables.into_iter().find(|each| each.name == table).unwrap();
+        let column = table.columns.into_iter().find(|each| each.name == column).unwrap();
+        match column.cells {
+            sluicegate_lab::results::Cells::F64(cells) => cells[0],
+            sluicegate_lab::results::Cells::U64(cells) => cells[0] as f64,
+            other => panic!("{other:?}"),
+        }
+    };
+    let of = |what: &str| outcome.packets.iter().filter(|row| row.event.name() == what).count() as f64;
+    let lost = of("lost");
+    assert!((lost / of("departure") - 0.2).abs() < 0.02, "{lost}");
+    let drops = outcome.packets.len() as f64 - of("arrival") - of("departure") - lost;
+    for table in ["flows", "groups"] {
+        let lost_later = cell(table, "lost_packets");
+        let of_window = (cell(table, "drops_packets") + lost_later) / cell(table, "arrivals_packets");
+        assert_eq!(cell(table, "loss_ratio"), of_window);
+        assert!(lost_later < 0.6 * lost, "half of the run: {lost_later} of {lost}");
+        let whole = (drops + lost) / of("arrival");
+        assert!((cell(table, "whole_loss_ratio") - whole).abs() < 1e-12, "{whole}");
+    }
+    assert!(cell("flow_series", "lost_packets") > 0.0);
 }
 
 /// Packets that overtake each other are seen by TCP as duplicates: a transfer suffers where jitter may reorder.
@@ -168,13 +231,13 @@ fn a_resolved_scenario_says_the_trace_of_both_directions() {
     let text = UDP.replace("spread", "direction = \"reverse\"\nspread");
     for sets in [
         &[("network.trace", "lte")][..],
-        &[("network.trace", "lte"), ("network.reverse_rate", "3 Mbit/s")],
-        &[("network.trace", "lte"), ("network.reverse_trace", "wifi"), ("network.trace_period", "5 s")],
+        &[("network.trace", "lte"), ("network.reverse.rate", "3 Mbit/s")],
+        &[("network.trace", "lte"), ("network.reverse.trace", "wifi"), ("network.trace_period", "5 s")],
     ] {
         let resolved = read(&text, "x.toml", sets).unwrap().resolved;
         let again = Scenario::read(&toml::to_string(&resolved).unwrap(), "again.toml", &[]).unwrap();
         assert_eq!(again.resolved, resolved);
-        let trace = &resolved["network"]["reverse_trace"];
+        let trace = &resolved["network"]["reverse"]["trace"];
         assert_eq!(trace.is_null(), sets.len() == 2, "{trace}");
     }
 }
@@ -182,13 +245,60 @@ fn a_resolved_scenario_says_the_trace_of_both_directions() {
 #[test]
 fn the_two_directions_of_a_dumbbell_may_differ() {
     let text = UDP.replace("spread", "direction = \"reverse\"\nspread");
-    let slow = [("network.reverse_rate", "2 Mbit/s"), ("network.reverse_delay", "40 ms")];
+    let slow = [("network.reverse.rate", "2 Mbit/s"), ("network.reverse.delay", "40 ms")];
     let outcome = outcome(&text, "two.toml", &slow);
     assert!((mbps(&outcome) - 2.0).abs() < 0.02, "{}", mbps(&outcome));
     assert_eq!([outcome.links[0].rate.0, outcome.links[1].rate.0], [10_000_000, 2_000_000]);
     assert_eq!(outcome.flows[0].base_rtt.unwrap().0, 2 * 40_000_000, "UDP hears nothing: twice there");
-    let error = read(UDP, "one.toml", &slow).err().unwrap().0;
-    assert!(error.contains("reverse_rate: no flow goes in reverse"), "{error}");
+    let own = [("network.loss", "0.1"), ("network.framing", "atm"), ("network.reverse.loss", "0")];
+    let outcome = outcome_of_both(&text, &own);
+    assert!(outcome.links[1].lost == 0 && outcome.links[0].lost > 0, "{:?}", [0, 1].map(|at| outcome.links[at].lost));
+    let resolved = read(&text, "two.toml", &[own[1], ("network.reverse.framing", "ethernet")]).unwrap().resolved;
+    let cells = |table: &serde_json::Value| ["framing", "frame_min", "cells"].map(|key| table[key].clone());
+    assert_eq!(cells(&resolved["network"]), ["40 B", "0 B", "atm"]);
+    assert_eq!(cells(&resolved["network"]["reverse"]), ["38 B", "84 B", "none"]);
+    assert_eq!(resolved["network"]["reverse"]["rate"], "10 Mbit/s");
+    let error = read(&text, "two.toml", &[("network.reverse.rat", "1 Mbit/s")]).err().unwrap().0;
+    assert!(error.contains("network.reverse.rat: no such key; did you mean \"rate\"?"), "{error}");
+    let one_way = [slow[0], ("network.two_way", "false")];
+    let error = read(UDP, "one.toml", &one_way).err().unwrap().0;
+    assert!(error.contains("reverse: two_way is false"), "{error}");
+}
+
+/// Both directions are full.
+fn outcome_of_both(text: &str, sets: &[(&str, &str)]) -> Outcome {
+    let forward = "[[flows]]\nkind = \"udp\"\nrate = \"20 Mbit/s\"\npacket_size = \"1500 B\"\n\n[run]";
+    outcome(&text.replace("[run]", forward), "both.toml", sets)
+}
+
+#[test]
+fn each_direction_changes_its_rate_by_itself() {
+    let text = UDP.replace("spread", "direction = \"reverse\"\nspread");
+    for (key, means) in [("network.rate", [7_500_000, 10_000_000]), ("network.reverse.rate", [10_000_000, 7_500_000])] {
+        let changes = format!("{text}\n[[changes]]\ntime = \"5 s\"\nkey = \"{key}\"\nvalue = \"5 Mbit/s\"\n");
+        let outcome = outcome_of_both(&changes, &[]);
+        assert_eq!([0, 1].map(|at| outcome.links[at].rate.0), means, "{key}");
+        let resolved = read(&changes, "two.toml", &[]).unwrap().resolved;
+        let again = Scenario::read(&toml::to_string(&resolved).unwrap(), "again.toml", &[]).unwrap();
+        assert_eq!(again.resolved, resolved);
+    }
+    let change = "\n[[changes]]\ntime = \"5 s\"\nkey = \"network.reverse.rate\"\nvalue = \"5 Mbit/s\"\n";
+    let error = read(&format!("{UDP}{change}"), "one.toml", &[]).err().unwrap().0;
+    assert!(error.contains("no flow goes in reverse"), "{error}");
+}
+
+#[test]
+fn bursts_that_cannot_come_are_refused() {
+    for (key, value, rule) in
+        [("burst_loss", "0.5", "burst_loss needs burst_start"), ("burst_end", "0.5", "burst_end needs burst_start")]
+    {
+        let error = read(UDP, "x.toml", &[(&format!("network.{key}"), value)]).err().unwrap().0;
+        assert!(error.contains(rule), "{error}");
+    }
+    let resolved = |sets: &[(&str, &str)]| read(UDP, "x.toml", sets).unwrap().resolved["network"]["burst_loss"].clone();
+    assert_eq!(resolved(&[("network.burst_start", "0.1")]), 1.0);
+    assert_eq!(resolved(&[("network.burst_start", "0.1"), ("network.burst_loss", "0")]), 0.0);
+    assert_eq!(resolved(&[]), 0.0);
 }
 
 /// What the application gets, and the whole run beside the measured window, by hand.

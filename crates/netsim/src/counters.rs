@@ -1,6 +1,5 @@
 //! Counters and samples: what a run leaves behind.
 
-use crate::endpoints::flow::Past;
 use crate::network::packet::End;
 use crate::workloads::exchanges::{Exchanges, GroupRow};
 use sluicegate_aqm::DropReason;
@@ -29,9 +28,11 @@ pub struct FlowTotals {
     pub delay_sum: u64,
     /// Of these arrivals the packets dropped there, by reason.
     pub drops: [u64; DropReason::COUNT],
-    /// Packets dropped and packets marked there that had arrived before the measured window: for series alone.
-    pub earlier: [u64; 2],
-    /// Packets of its data dropped at links that are not monitored, or lost on connections' own ways.
+    /// Packets dropped, marked and lost there that had arrived before the measured window: for series alone.
+    pub earlier: [u64; 3],
+    /// Of these arrivals the packets lost on the wires behind the queues.
+    pub lost: u64,
+    /// Packets of its data dropped or lost at links that are not monitored, or lost on connections' own ways.
     pub drops_elsewhere: u64,
     /// Source quenches that have reached its sender.
     pub quenches: u64,
@@ -45,7 +46,8 @@ impl Default for FlowTotals {
             arrivals: 0,
             marked: 0,
             drops: [0; DropReason::COUNT],
-            earlier: [0; 2],
+            earlier: [0; 3],
+            lost: 0,
             drops_elsewhere: 0,
             quenches: 0,
             queueing: Span::ZERO,
@@ -77,8 +79,30 @@ impl FlowTotals {
         self.queueing = self.queueing + other.queueing;
         self.delays.merge(&other.delays);
         self.delay_sum += other.delay_sum;
+        self.lost += other.lost;
         self.drops_elsewhere += other.drops_elsewhere;
         self.quenches += other.quenches;
+    }
+}
+
+/// What a flow has counted before the measured window.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Past {
+    /// Packets and IP bytes that its receiver had got.
+    pub delivered: [u64; 2],
+    /// Packets of its data that had reached monitored queues, and those dropped there or lost behind them.
+    pub arrivals: [u64; 2],
+    /// Bytes of data that its receiver had handed to the application.
+    pub received: u64,
+}
+
+impl Past {
+    /// Counts what another flow has counted as well.
+    pub fn add(&mut self, other: &Past) {
+        let pair = |ours: [u64; 2], theirs: [u64; 2]| [ours[0] + theirs[0], ours[1] + theirs[1]];
+        self.delivered = pair(self.delivered, other.delivered);
+        self.arrivals = pair(self.arrivals, other.arrivals);
+        self.received += other.received;
     }
 }
 
@@ -177,6 +201,8 @@ pub struct FlowSample {
     pub drops: u32,
     /// Packets of its data marked there, counted when they leave.
     pub marked: u32,
+    /// Packets of its data lost on the wires behind them.
+    pub lost: u32,
     /// How often its sender cut its window.
     pub cuts: u32,
 }
@@ -189,6 +215,8 @@ pub enum PacketFate {
     /// Its last bit is out.
     Departure,
     Drop(DropReason),
+    /// It is lost on the wire.
+    Lost,
 }
 
 impl PacketFate {
@@ -199,6 +227,7 @@ impl PacketFate {
             PacketFate::Arrival => "arrival",
             PacketFate::Departure => "departure",
             PacketFate::Drop(reason) => reason.word(),
+            PacketFate::Lost => "lost",
         }
     }
 }

@@ -3,9 +3,8 @@
 mod outcome;
 mod recent_shares;
 
-use crate::counters::{FlowSample, FlowTotals, Occupancy, Positions, QueueSample, StateSample, SummaryStats};
+use crate::counters::{FlowSample, FlowTotals, Occupancy, Past, Positions, QueueSample, StateSample, SummaryStats};
 use crate::endpoints::Endpoints;
-use crate::endpoints::flow::Past;
 use crate::network::packet::SimPacket;
 use crate::plan::Plan;
 use crate::workloads::Workloads;
@@ -23,7 +22,7 @@ pub struct Probes {
     /// What `Link::found` gave at the last sample, by link.
     found: Vec<[u64; 2]>,
     /// What `counted` gave at the last sample, by flow; none without series.
-    counted: Vec<[u64; 5]>,
+    counted: Vec<[u64; 6]>,
     queue: Vec<QueueSample>,
     occupancy: Vec<Occupancy>,
     state: Vec<StateSample>,
@@ -45,7 +44,7 @@ impl Probes {
             series: plan.series,
             averages: vec![SummaryStats::default(); plan.links.len()],
             found: vec![[0; 2]; plan.links.len()],
-            counted: vec![[0; 5]; flows],
+            counted: vec![[0; 6]; flows],
             queue: Vec::new(),
             occupancy: Vec::new(),
             state: Vec::new(),
@@ -151,7 +150,7 @@ impl Probes {
         let (ends, time) = (&workloads.ends, workloads.ends.now());
         for (at, sampled) in self.counted.iter_mut().enumerate() {
             let counted = counted(&ends.network.flows[at], &workloads.counters(at as u32));
-            let [bytes, arrivals, drops, marked, cuts] = changes(counted, *sampled);
+            let [bytes, arrivals, drops, marked, lost, cuts] = changes(counted, *sampled);
             *sampled = counted;
             self.flow_series.push(FlowSample {
                 time,
@@ -161,6 +160,7 @@ impl Probes {
                 arrivals: arrivals as u32,
                 drops: drops as u32,
                 marked: marked as u32,
+                lost: lost as u32,
                 cuts: cuts as u32,
             });
         }
@@ -170,19 +170,20 @@ impl Probes {
 /// What a flow has counted until now.
 fn past(ends: &Endpoints, flow: u32) -> Past {
     let totals = &ends.network.flows[flow as usize];
-    let drops = totals.earlier[0] + totals.drops.iter().sum::<u64>();
+    let [drops, _, lost] = totals.earlier;
+    let drops = drops + lost + totals.lost + totals.drops.iter().sum::<u64>();
     let received = ends.received(flow).unwrap_or(0);
     Past { delivered: totals.delivered, arrivals: [totals.arrivals, drops], received }
 }
 
-/// What samples look at: bytes delivered; packets that reached links under study, were dropped there, were marked there;
-/// windows cut, by these counters of its sender or senders.
-fn counted(totals: &FlowTotals, senders: &SendCounters) -> [u64; 5] {
+/// What samples look at: bytes delivered; packets that reached links under study, were dropped there, marked there, lost on
+/// their wires; windows cut, by these counters of its sender or senders.
+fn counted(totals: &FlowTotals, senders: &SendCounters) -> [u64; 6] {
     let &SendCounters { timeouts, fast_retransmits, mark_responses, quench_responses, .. } = senders;
     let cuts = timeouts + fast_retransmits + mark_responses + quench_responses;
-    let [drops, marked] = totals.earlier;
+    let [drops, marked, lost] = totals.earlier;
     let drops = drops + totals.drops.iter().sum::<u64>();
-    [totals.delivered[1], totals.arrivals, drops, marked + totals.marked, cuts]
+    [totals.delivered[1], totals.arrivals, drops, marked + totals.marked, lost + totals.lost, cuts]
 }
 
 /// How much each of some counters, which may have started anew, has changed.

@@ -56,6 +56,12 @@ impl<const BINS: u32, const UNIT: u32> DelayHistogram<BINS, UNIT> {
         self.counts.len()
     }
 
+    /// The bins that have spans, in order: the upper end of each, but never more than the longest span, and how many it has.
+    pub fn counts(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let there = (self.first..).zip(&self.counts).filter(|(_, count)| **count > 0);
+        there.map(|(bin, &count)| (Self::greatest(bin).min(self.longest), u64::from(count)))
+    }
+
     /// Adds a span in a bin that is not kept yet.
     #[cold]
     fn grow(&mut self, bin: usize) {
@@ -76,7 +82,7 @@ impl<const BINS: u32, const UNIT: u32> DelayHistogram<BINS, UNIT> {
         let mut left = (libm::ceil(q * spans as f64) as u64).max(1);
         for (bin, &count) in (self.first..).zip(&self.counts) {
             if u64::from(count) >= left {
-                return (Self::least(bin) + (1 << (Self::octave(bin) + UNIT)) - 1).min(self.longest) as f64;
+                return Self::greatest(bin).min(self.longest) as f64;
             }
             left -= u64::from(count);
         }
@@ -99,6 +105,11 @@ impl<const BINS: u32, const UNIT: u32> DelayHistogram<BINS, UNIT> {
     fn least(bin: usize) -> u64 {
         let octave = Self::octave(bin);
         ((bin - ((octave as usize) << BINS)) as u64) << (octave + UNIT)
+    }
+
+    /// The longest span of a bin.
+    fn greatest(bin: usize) -> u64 {
+        Self::least(bin) + (1 << (Self::octave(bin) + UNIT)) - 1
     }
 }
 
@@ -139,6 +150,13 @@ mod tests {
         for q in [0.0, 0.1, 0.5, 0.95, 0.99, 1.0] {
             assert_eq!(one.quantile(q), all.quantile(q), "{q}");
         }
+        assert!(one.counts().eq(all.counts()));
+        assert_eq!(all.counts().map(|(_, spans)| spans).sum::<u64>(), 5000);
+        let median = all.counts().scan(0, |sum, (end, spans)| {
+            *sum += spans;
+            Some((*sum, end))
+        });
+        assert_eq!(median.into_iter().find(|(sum, _)| *sum >= 2500).unwrap().1 as f64, all.quantile(0.5));
     }
 
     /// Spans of all lengths, in any order.

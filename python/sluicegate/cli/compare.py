@@ -186,7 +186,7 @@ def print_comparison(comparison: Comparison, out: Path | None, wanted: Wanted, w
 
 def shown(comparison: Comparison, name: str, metric: Metric) -> Column:
     """A quantity as a column, in the unit that suits it."""
-    unit, factor = comparison.rate_unit if metric.unit == "bit/s" else ("", metric.factor)
+    unit, factor = comparison.rate_unit(name) if metric.unit == "bit/s" else ("", metric.factor)
     return Column(
         name, f"{metric.head.rstrip()} {unit}".rstrip() if unit else metric.head, factor, metric.decimals, metric
     )
@@ -257,13 +257,15 @@ WORDS = {
 
 
 def loss_sections(comparison: Comparison) -> list[tuple[str, list[Column]]]:
-    """The tables of drops by reason and of marks, one for each link; none without marks and with one reason or none."""
+    """The tables of losses by reason and of marks, one for each link; none where all are drops for one reason."""
     shown = [(f"drops_{reason}_ratio", reason) for reason in comparison.drop_reasons]
+    if comparison.loses:
+        shown.append(("lost_ratio", "on the\nwire"))
     if comparison.marks:
         shown.append(("marked_ratio", "marked"))
-    elif len(shown) < 2:
+    elif len(shown) < 2 and not comparison.loses:
         return []
-    title = "drops by reason, and marks, % of arrivals" if comparison.marks else "drops by reason, % of arrivals"
+    title = "losses by reason, and marks, % of arrivals" if comparison.marks else "losses by reason, % of arrivals"
     return [
         (
             title + (f" at link {link}" if before else ""),

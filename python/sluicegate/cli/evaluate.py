@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from warnings import catch_warnings
 
 import typer
 
-from .common import MOST_SEEDS, Cluster, Jobs, Quiet, Refusal, answers, app, many_runs, print_table
+from .common import MOST_SEEDS, Cluster, Jobs, Quiet, Refusal, answers, app, many_runs, parse_sets, print_table
 
 if TYPE_CHECKING:
     from ..evaluation.result import Evaluation
@@ -35,6 +36,12 @@ def evaluate(
         list[str] | None,
         typer.Option(metavar="SCENARIO", help="An id or a section, such as 8 or 8.2.6; may be repeated."),
     ] = None,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Change flows, queue or run.duration of every scenario. Repeatable."
+        ),
+    ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the scenarios.")] = False,
     jobs: Jobs = None,
     cluster: Cluster = None,
@@ -52,7 +59,7 @@ def evaluate(
     from ..reproduce import UnknownName
 
     if listed:
-        if disciplines or only or quick or alone or seeds is not None or out is not None:
+        if disciplines or only or quick or alone or sets or seeds is not None or out is not None:
             raise Refusal("--list runs nothing: leave disciplines and other options out")
         if suite not in SUITES:
             raise Refusal(str(UnknownName("suite", suite, list(SUITES))))
@@ -65,7 +72,9 @@ def evaluate(
     out = out or Path("out", "evaluate")
     names = ",".join(disciplines)
     try:
-        _, scenarios, settings, given, _ = planned(names, suite, quick, alone, seeds, only or ())
+        pairs = parse_sets(sets)
+        with catch_warnings(action="ignore"):  # told once, by the run
+            _, scenarios, settings, given, _ = planned(names, suite, quick, alone, seeds, only or (), sets=pairs)
 
         def begin() -> None:
             if not quiet:
@@ -76,8 +85,8 @@ def evaluate(
                 print(f"{runs} runs of {settings.duration_s:g} s, about {about} on {where}; {kept}", flush=True)
 
         with many_runs(quiet, out, jobs, cluster) as progress:
-            done = run(names, suite=suite, out=out, quick=quick, alone=alone, seeds=seeds, only=only or (), jobs=jobs,
-                       cluster=cluster, progress=progress, begin=begin)  # fmt: skip
+            done = run(names, suite=suite, out=out, quick=quick, alone=alone, seeds=seeds, only=only or (), sets=pairs,
+                       jobs=jobs, cluster=cluster, progress=progress, begin=begin)  # fmt: skip
     except UnknownName as error:
         raise Refusal(str(error)) from None
     if not quiet:
@@ -86,8 +95,10 @@ def evaluate(
 
 def tell(done: Evaluation) -> None:
     """Print where the page is, and in how many numbers each discipline is best."""
-    from ..evaluation.report import counts
+    from ..evaluation.report import counts, lengths
 
     print(done.page)
+    if "Changed" in (limits := lengths(done)):
+        print(f"note: changed: {limits['Changed']}")
     rows = [[label, str(tied), str(of)] for label, (tied, of) in counts(done).items()]
     print_table(["discipline", "best or tied", "of"], rows)

@@ -1,7 +1,8 @@
-"""What `run` writes in the forms of other programs: --flent, --qlog and --time-sequence."""
+"""What `run` writes besides tables: captures, the forms of other programs, and the places of all its files."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -16,60 +17,104 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Export:
-    """One file: the option that asks for it, its flow if it has one, and its place, in the folder of -o or not."""
+    """One file: the option that asks for it, of which flow or link, if of one, and its place, in -o's folder or not."""
 
     option: str
-    flow: str
+    of: str
     place: Path
     in_folder: bool
 
+    @property
+    def given(self) -> str:
+        """The option with what identifies it."""
+        return f"{self.option} {self.of or self.place}"
 
-SUFFIXES = {"--qlog": ".sqlog", "--time-sequence": ".svg"}
+
+def form(option: str) -> str:
+    """The form that an option asks for, as `export.SUFFIXES` names it."""
+    return option.removeprefix("--").replace("-", "_")
 
 
-def parse(
-    flent: Path | None, qlog: Sequence[str] | None, time_sequence: Sequence[str] | None, out: Path | None
-) -> list[Export]:
-    """What is asked for. Raises `Refusal`."""
+def parse(flent: Path | None, qlog: Sequence[str] | None, time_sequence: Sequence[str] | None) -> list[Export]:
+    """What is asked for in the forms of other programs. Raises `Refusal`."""
+    from ..export import SUFFIXES
+
     asked = [] if flent is None else [Export("--flent", "", flent, in_folder=False)]
-    if flent is not None and not flent.name.endswith(".flent.gz"):
-        raise Refusal(f"--flent {flent}: must end in .flent.gz, by which Flent knows its files")
     for option, texts in (("--qlog", qlog), ("--time-sequence", time_sequence)):
         for text in texts or ():
             flow, equals, file = text.partition("=")
-            example = f"1=flow{SUFFIXES[option]}"
+            suffix = SUFFIXES[form(option)][0]
             if not flow or (equals and not file):
-                raise Refusal(f"{option} {text}: must be FLOW or FLOW=FILE, such as {example}")
-            if not file and out is None:
-                raise Refusal(f"{option} {text}: say where to write it: -o DIR, or {option} {flow}=FILE")
-            name = f"flow-{flow.replace('/', '-')}{SUFFIXES[option]}"
+                raise Refusal(f"{option} {text}: must be FLOW or FLOW=FILE, such as 1=flow{suffix}")
+            name = f"flow-{flow.replace('/', '-')}{suffix}"
             asked.append(Export(option, flow, Path(file or name), in_folder=not file))
-    places = [_absolute(each, out) for each in asked]
-    for each, place in zip(asked, places, strict=True):
-        if places.count(place) > 1:
-            raise Refusal(f"{each.option}: two files cannot both be {place}")
     return asked
 
 
-def check(asked: Sequence[Export], resolved: dict[str, Any]) -> None:
-    """Raise `Refusal` for what this scenario cannot give, before it runs."""
+def parse_pcap(given: Sequence[str] | None, out: Path | None) -> list[Export]:
+    """The LINK[=FILE] texts of --pcap. Raises `Refusal`."""
+    captures: list[Export] = []
+    for text in given or ():
+        link, equals, file = text.partition("=")
+        if not link or (equals and not file):
+            raise Refusal(f"--pcap {text}: must be LINK or LINK=FILE, such as bottleneck=out.pcapng")
+        if not file and out is None:
+            raise Refusal(f"--pcap {text}: say where to write it: -o DIR, or --pcap {link}=FILE")
+        if link in (each.of for each in captures):
+            raise Refusal(f"--pcap {text}: {link} is given twice")
+        captures.append(Export("--pcap", link, Path(file or f"{link.replace('/', '-')}.pcapng"), in_folder=not file))
+    return captures
+
+
+def check_places(asked: Sequence[Export], out: Path | None, own: Sequence[str]) -> None:
+    """Raise `Refusal` where two files would be one, or one the folder of another. `own`: what -o writes anyway."""
+    files: list[tuple[str, str]] = []
+    if out is not None:  # what stands in the folder is replaced, links too
+        folder = os.path.realpath(out)
+        files += [("-o", os.path.join(folder, name)) for name in own]
+        files += [(each.given, os.path.join(folder, each.place)) for each in asked if each.in_folder]
+    files += [(each.given, os.path.realpath(each.place)) for each in asked if not each.in_folder]
+    whose: dict[Path, str] = {}
+    for given, file in files:
+        first = whose.get(Path(file))
+        if first is not None and first.startswith("--pcap") and given.startswith("--pcap"):
+            raise Refusal(f"{file}: two links cannot be written to one file")  # as `run_text` says of its pcap=
+        if first is not None:
+            raise Refusal(f"{given}, {first}: two files cannot both be {file}")
+        whose[Path(file)] = given
+    for place, given in whose.items():
+        for parent in place.parents:
+            if parent in whose:
+                raise Refusal(f"{given}, {whose[parent]}: {parent} cannot be both a folder and a file")
+
+
+def check(asked: Sequence[Export], resolved: dict[str, Any], out: Path | None) -> None:
+    """Raise `Refusal` for what this scenario cannot give, or has no place, before it runs."""
     from .. import export
     from .._core import ScenarioError
     from ..export import flent
 
     for each in asked:
+        faults = []
         try:
             if each.option == "--flent":
                 flent.check(resolved)
             elif each.option == "--qlog":
+                export.connection(resolved, each.of)
                 export.require_series(resolved)
-                export.connection(resolved, each.flow)
             else:
-                export.find(resolved, each.flow)
-                export.require_packets(resolved)
+                export.stream(resolved, each.of)
         except ScenarioError as error:
-            given = f"{each.option} {each.flow or each.place}"
-            raise Refusal(f"{given}: {str(error).removeprefix(f'flow {each.flow}: ')}") from None
+            faults.append(str(error).removeprefix(f"flow {each.of}: "))
+        if each.in_folder and out is None:
+            flow = "FLOW" if faults else each.of
+            faults.append(f"say where to write it: -o DIR, or {each.option} {flow}=FILE")
+        try:
+            export.require_suffix(each.place, form(each.option))
+        except ScenarioError as error:
+            faults.append(str(error) if each.of else str(error).removeprefix(f"{each.place}: "))
+        if faults:
+            raise Refusal(f"{each.given}: {'; and '.join(faults)}")
 
 
 @contextmanager
@@ -100,11 +145,11 @@ class Exports:
                 target.write_bytes(flent.document(result.summary, result.tables, title))
             elif each.option == "--qlog":
                 scenario = result.summary["scenario"]
-                target.write_bytes(qlog.sequence(scenario, result.tables, each.flow, self.draft))
+                target.write_bytes(qlog.sequence(scenario, result.tables, each.of, self.draft))
             else:
-                from ..plot import style
+                from ..plot import time_sequence
 
-                target.write_bytes(style.svg(result.plot_time_sequence(each.flow)))
+                target.write_bytes(time_sequence.encoded(result.plot_time_sequence(each.of), each.place.suffix))
 
 
 def names(asked: Sequence[Export]) -> list[str]:
@@ -112,5 +157,6 @@ def names(asked: Sequence[Export]) -> list[str]:
     return [str(each.place) for each in asked if each.in_folder]
 
 
-def _absolute(each: Export, out: Path | None) -> Path:
-    return (out / each.place if each.in_folder and out is not None else each.place).absolute()
+def captures(asked: Sequence[Export], folder: Path | None) -> dict[str, Path]:
+    """Links, and the file of each; those without a place of their own go to `folder`."""
+    return {each.of: folder / each.place if each.in_folder and folder is not None else each.place for each in asked}

@@ -86,17 +86,18 @@ def recommend(
             sets=parse_sets(sets),
             jobs=jobs,
             out=out,
+            dev=dev,
             progress=progress,
         )
     if quiet:
         return
     if as_json:
-        print(json.dumps(done.record(dev), ensure_ascii=False))
+        print(json.dumps(done.record(), ensure_ascii=False))
     else:
-        print_recommendation(done, dev, out, everything)
+        print_recommendation(done, out, everything)
 
 
-def print_recommendation(done: Recommendation, dev: str, out: Path | None, everything: bool) -> None:
+def print_recommendation(done: Recommendation, out: Path | None, everything: bool) -> None:
     """Print goals, ranking, evidence, and how to deploy the best."""
     print("goals, assumed because none is stated:" if done.assumed else "goals:")
     for number, goal in enumerate(done.goals, 1):
@@ -132,7 +133,7 @@ def print_recommendation(done: Recommendation, dev: str, out: Path | None, every
             print(f"  {', '.join(labels)}: {why}")
     for line in conclusion(done):
         print(line)
-    print_deployment(done, dev)
+    print_deployment(done)
     if out is not None:
         print(f"results in {out}")
 
@@ -157,7 +158,7 @@ def conclusion(done: Recommendation) -> list[str]:
     return lines
 
 
-def print_deployment(done: Recommendation, dev: str) -> None:
+def print_deployment(done: Recommendation) -> None:
     """Print the commands for each of the best, with what will differ there, or why there are none."""
     from ..deploy import Undeployable
 
@@ -167,7 +168,7 @@ def print_deployment(done: Recommendation, dev: str) -> None:
             values = ", ".join(f"{key} = {value}" for key, value in chosen.items())
             print(f"{label} has, chosen for the link: {values}")
         try:
-            found = done.deployment(label, dev)
+            found = done.deployment(label)
         except Undeployable as error:
             print(f"{label} cannot be deployed on {named} by a command: {error}")
             if done.system is None:

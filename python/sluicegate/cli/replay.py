@@ -34,7 +34,9 @@ zcat day.pcap.gz | sluicegate replay - --rate "1 Gbit/s"
 )
 @answers
 def replay(
-    capture: Annotated[str, typer.Argument(help="A pcap or pcapng file; - for standard input.")],
+    capture: Annotated[
+        str, typer.Argument(help="A pcap or pcapng file; - for standard input, which one discipline can read.")
+    ],
     rate: Annotated[str, typer.Option(help='Rate of the link, such as "10 Mbit/s".')],
     discipline: Annotated[
         str | None,
@@ -42,7 +44,10 @@ def replay(
     ] = None,
     disciplines: Annotated[
         str | None,
-        typer.Option(metavar="LIST", help="Several, separated by commas, side by side: red,choke:candidates=2."),
+        typer.Option(
+            metavar="LIST",
+            help="Several, side by side: red,choke:candidates=2. Not with --write, nor from standard input.",
+        ),
     ] = None,
     sets: Set = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the discipline and the hash of flows.")] = None,
@@ -53,7 +58,10 @@ def replay(
         int | None, typer.Option(metavar="N", help="Tell at most N flows apart in results. [20000]")
     ] = None,
     write: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write what left the link, with its new times, as pcapng.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write what left the link, with its new times, as pcapng. One discipline only."
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Write tables, figure, report.html and summary.json here.")

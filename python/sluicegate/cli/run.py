@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ..quantities import fixed, rate_unit
+from ..quantities import fixed, rate_digits, rate_unit
 from . import exports
-from .common import File, Json, Quiet, Refusal, Set, answers, app, parse_sets, print_table, progress_bar
+from .common import File, Json, Quiet, Set, answers, app, parse_sets, print_table, progress_bar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -63,7 +63,8 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="FLOW[=FILE]",
-            help="Draw a flow's packets over time, to FILE or with -o to flow-FLOW.svg; needs run.packets. Repeatable.",
+            help="Draw a TCP flow's packets over time, to FILE (.svg, .png, .pdf) or with -o to flow-FLOW.svg; "
+            "needs run.packets. Repeatable.",
         ),
     ] = None,
     with_theory: Annotated[
@@ -77,10 +78,11 @@ def run(
     from ..experiments.run import run_text
     from ..io import check_writable, staged
 
-    asked = exports.parse(flent, qlog, time_sequence, out)
+    asked, captured = exports.parse(flent, qlog, time_sequence), exports.parse_pcap(pcap, out)
     if out is not None:
-        others = [*(THEORY_FILES if with_theory else ()), *exports.names(asked)]
-        check_writable(out, [*results.file_names(), *DRAWN, *others])
+        own = [*results.file_names(), *DRAWN, *(THEORY_FILES if with_theory else ())]
+        check_writable(out, [*own, *exports.names([*asked, *captured])])
+    exports.check_places([*asked, *captured], out, own if out is not None else ())
     overrides = parse_sets(sets)
     text, name = scenario.read_scenario(file)
     if with_theory:
@@ -88,20 +90,20 @@ def run(
 
         choke_overlay.check(scenario.check(file, sets=overrides), file)
     if asked:
-        exports.check(asked, scenario.check(file, sets=overrides))
+        exports.check(asked, scenario.check(file, sets=overrides), out)
     with exports.staged(asked, qlog_draft) as exported, progress_bar(quiet) as bar:
         update = False if bar is None else lambda now, end, _packets: bar(now, end, Path(name).name)
-        if pcap and out is not None:  # the captures appear together with the tables
+        if captured and out is not None:  # the captures appear together with the tables
             empty: list[str] = []
             with staged(out, empty) as folder:
-                captures = parse_pcap(pcap, folder)
+                captures = exports.captures(captured, folder)
                 result = run_text(text, name, sets=overrides, seed=seed, progress=update, pcap=captures)
                 theory = choke_overlay.overlay(result) if with_theory else None
                 write_files(folder, result, theory)
                 exported.write(result, folder, Path(name).stem)
                 empty += result.absent()
         else:
-            captures = parse_pcap(pcap, None)
+            captures = exports.captures(captured, None)
             result = run_text(text, name, sets=overrides, seed=seed, progress=update, pcap=captures)
             theory = choke_overlay.overlay(result) if with_theory else None
             if out is not None:
@@ -118,21 +120,6 @@ def run(
         print(json.dumps(record | ({} if theory is None else {"theory": theory.record()})))
     else:
         print_run(result, theory, out)
-
-
-def parse_pcap(given: list[str] | None, folder: Path | None) -> dict[str, Path]:
-    """The LINK[=FILE] texts of --pcap: links and files; those without a file go to `folder`."""
-    captures: dict[str, Path] = {}
-    for text in given or []:
-        link, equals, file = text.partition("=")
-        if not link or (equals and not file):
-            raise Refusal(f"--pcap {text}: must be LINK or LINK=FILE, such as bottleneck=out.pcapng")
-        if not file and folder is None:
-            raise Refusal(f"--pcap {text}: say where to write it: -o DIR, or --pcap {link}=FILE")
-        if link in captures:
-            raise Refusal(f"--pcap {text}: {link} is given twice")
-        captures[link] = Path(file) if file or folder is None else folder / f"{link.replace('/', '-')}.pcapng"
-    return captures
 
 
 def write_files(folder: Path, result: Run, theory: Overlay | None) -> None:
@@ -162,13 +149,15 @@ def groups(result: Run) -> list[dict[str, Any]]:
 
 def print_run(result: Run, theory: Overlay | None, out: Path | None) -> None:
     """Print the groups of flows, the links, who has a large share of the marks, and the theory if there is one."""
+    from ..run_page import varying
+
     found = groups(result)
     unit, factor = rate_unit(max(row["throughput_bps"] for row in found))
     columns: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
         ("group", lambda row: row["name"]),
         ("flows", lambda row: str(row["flows"]) if row["users"] is None else f"{row['users']:.0f} users"),
-        (f"throughput\n{unit}", lambda row: fixed(row["throughput_bps"], 1 / factor)),
-        (f"per flow\n{unit}", lambda row: fixed(row["throughput_per_flow_bps"], 1 / factor)),
+        (f"throughput\n{unit}", lambda row: fixed(row["throughput_bps"], 1 / factor, rate_digits(factor))),
+        (f"per flow\n{unit}", lambda row: fixed(row["throughput_per_flow_bps"], 1 / factor, rate_digits(factor))),
         ("loss\n%", lambda row: fixed(row["loss_ratio"], 0.01)),
         ("delay ms\nmean", lambda row: fixed(row["delay_mean_ns"], 1e6)),
         ("\np50", lambda row: fixed(row["delay_p50_ns"], 1e6)),
@@ -180,17 +169,21 @@ def print_run(result: Run, theory: Overlay | None, out: Path | None) -> None:
         if any(row[name] is not None for row in found):
             columns.append((head, lambda row, name=name: fixed(row[name], 1e6)))  # type: ignore[misc]
     print_table([head for head, _ in columns], [[cell(row) for _, cell in columns] for row in found], whole=True)
+    changing = varying(result.summary["scenario"])
     for link in result.links.filter(result.links["arrivals_packets"] > 0).to_dicts():
         average = (
             f", average {fixed(link['average_packets_min'])}–{fixed(link['average_packets_max'])}"
             if link["average_packets_mean"] is not None
             else ""
         )
+        share = link["lost_packets"] / link["arrivals_packets"]
+        lost = f", {fixed(share, 0.01, 2)} % lost on the wire" if share else ""
         print(
-            f"{link['link']}: {link['discipline']} at {fixed(link['rate_bps'], 1e3)} kbit/s, "
+            f"{link['link']}: {link['discipline']} at {fixed(link['rate_bps'], 1e3)} kbit/s"
+            f"{' on average' if link['link'] in changing else ''}, "
             f"utilisation {fixed(link['utilisation'], 0.01)} %, queue {fixed(link['queue_packets_mean'])} packets "
             f"(at most {link['queue_packets_max']:.0f}{average}), "
-            f"queueing delay {fixed(link['queueing_delay_mean_ns'], 1e6)} ms"
+            f"queueing delay {fixed(link['queueing_delay_mean_ns'], 1e6)} ms{lost}"
         )
     for line in heavy_flow_lines(result.flows):
         print(line)

@@ -35,7 +35,12 @@ def sweep(
             help='A list, red,choke, or a range, "0.1..10 Mbit/s log 12"; "A=1,2 + B=3,4" go together. Repeatable.',
         ),
     ],
-    out: Annotated[Path, typer.Option("-o", "--out", help="Keep each run here, and write the tables here.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "-o", "--out", help="Keep each run here; write tables, sweep.svg, report.html, summary.json here."
+        ),
+    ],
     seeds: Annotated[
         int, typer.Option(min=1, max=MOST_SEEDS, metavar="N", help="Run each point with seeds 1 to N.")
     ] = 5,
@@ -45,7 +50,7 @@ def sweep(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Run a scenario at every point of a grid, each for every seed, and write flows, links and totals as Parquet.
+    """Run a scenario at every point of a grid, each for every seed, and write tables as Parquet, a figure and a page.
 
     A run is kept as soon as it ends. The same command again runs what is missing; more values or seeds add to it.
     """
@@ -84,7 +89,8 @@ def print_sweep(sweep: Sweep, out: Path | None = None) -> None:
 
     runs = sweep.totals.height
     seeds = len(sweep.summary["seeds"])
-    loss = (pl.col("drops_packets") / pl.col("arrivals_packets")).fill_nan(None).alias("loss_ratio")
+    lost = pl.col("drops_packets") + pl.col("lost_packets")
+    loss = (lost / pl.col("arrivals_packets")).fill_nan(None).alias("loss_ratio")
     table = sweep.totals.with_columns(loss)
     shown = list(TOTALS)
     if sweep.links.height == runs:  # one link

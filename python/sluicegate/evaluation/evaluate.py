@@ -13,12 +13,14 @@ import polars as pl
 from .. import _core
 from ..experiments.disciplines import Choice, Listed, choices
 from ..experiments.engine import Progress, Store, Tables, check_workers, cores, run_experiments, seed_numbers, told_runs
+from ..experiments.job import check
 from ..io import check_writable
 from ..papers.disciplines.workloads import NAMES
 from ..progress import shown
+from ..quantities import checked, in_base_unit
 from ..reproduce import Settings, UnknownName
 from ..reproduce.page import files
-from ..scenario import PYTHON
+from ..scenario import PYTHON, Sets, override_texts, warn_unused
 from .metrics import METRICS
 from .outcome import KEYS
 from .report import write
@@ -44,6 +46,9 @@ def evaluate(
     alone: bool = False,
     seeds: int | Iterable[int] | None = None,
     only: Sequence[str] = (),
+    duration: str | None = None,
+    warmup: str | None = None,
+    sets: Sets | None = None,
     jobs: int | None = None,
     executor: Executor | None = None,
     cluster: str | None = None,
@@ -56,16 +61,25 @@ def evaluate(
     `disciplines`: a text, objects, classes or factories of one's own, as for `compare`; or "all", every one of the
     registry that needs no classes. `alone`: without `drop_tail` and `fq_codel` beside them. `quick`: fewer seeds and
     shorter runs. `seeds`: how many, counted from 1, or the seeds. `only`: scenarios by id, section or the beginning of
-    one, such as "8"; the report is then report-<these>.html. `settings`: take these, whatever `quick` says. `begin` is
-    called once all is checked, before anything runs. `jobs`, `executor`, `cluster` and `progress` as for `compare`.
-    `out`: a folder that keeps each run as it ends, and gets report.html, figures, tables and summary.json in the end;
-    runs that are there are not run again.
+    one, such as "8"; the report is then report-<these>.html. A suite brings its scenarios; what can be changed in them
+    makes the results another's than the suite's, which summary and report say: `duration` of each run, of which
+    `warmup` is not measured (default: the same part as in the suite's own), and `sets`, overrides as for `simulate`, of
+    flows ("flows.*.profile" of all that have it; "flows.0.window" by number, in each scenario), of the queue (in every
+    place of the discipline; what is said with a discipline wins), run.duration, run.warmup and run.sample. Networks
+    stay: buffers and targets follow from them.
+    `settings`: take these, whatever `quick` says. `begin` is called once all is checked, before anything runs. `jobs`,
+    `executor`, `cluster` and `progress` as for `compare`; in a script, a class of one's own needs the call below
+    `if __name__ == "__main__":`, as there. `out`: a folder that keeps each run as it ends, and gets report.html,
+    figures, tables and summary.json in the end; runs that are there are not run again.
 
-    Raises `ScenarioError` for no discipline, one that is not known, or one that holds classes; `UnknownName` for a
-    suite or scenario; ValueError for less than one seed or job; OSError when `out` cannot be written; and what a
-    discipline in Python raises. KeyboardInterrupt ends the work; runs that have ended are kept in `out`.
+    Raises `ScenarioError`, which is a ValueError, for no discipline, one that is not known, or one that holds classes,
+    for a wrong override, and for less than one seed or job; `UnknownName` for a suite or scenario; TypeError for what
+    is no discipline; OSError when `out` cannot be written; and what a discipline in Python raises. KeyboardInterrupt
+    ends the work; runs that have ended are kept in `out`.
     """
-    chosen, scenarios, settings, given, beside = planned(disciplines, suite, quick, alone, seeds, only, settings)
+    chosen, scenarios, settings, given, beside = planned(
+        disciplines, suite, quick, alone, seeds, only, settings, duration=duration, warmup=warmup, sets=sets
+    )
     check_workers(jobs, executor, cluster)
     if out is not None:
         check_writable(out, (*files(only)[:3], files(only)[3].replace("checks", "summary")))
@@ -93,7 +107,8 @@ def read(folder: str | Path) -> Evaluation:
 
 def planned(
     disciplines: Listed, suite: str = SUITE.name, quick: bool = False, alone: bool = False,
-    seeds: int | Iterable[int] | None = None, only: Sequence[str] = (), settings: Settings | None = None,
+    seeds: int | Iterable[int] | None = None, only: Sequence[str] = (), settings: Settings | None = None, *,
+    duration: str | None = None, warmup: str | None = None, sets: Sets | None = None,
 ) -> tuple[Suite, list[Scenario], Settings, list[Choice], list[str]]:  # fmt: skip
     """What `evaluate` runs with these arguments: suite, scenarios, settings, disciplines, and which of these are
     references. Raises the same."""
@@ -103,6 +118,9 @@ def planned(
     settings = settings or (chosen.quick if quick else chosen.settings)
     if seeds is not None:
         settings = replace(settings, seeds=tuple(seed_numbers(seeds)))
+    changes = override_texts(sets)
+    settings = _lasting(settings, changes, duration, warmup)
+    changes = [(key, value) for key, value in changes if key not in LENGTHS]
     scenarios = [each for each in chosen.scenarios if not only or any(meant(each, name) for name in only)]
     for name in only:
         if not any(meant(each, name) for each in chosen.scenarios):
@@ -118,8 +136,58 @@ def planned(
     for each in given:
         if (declared(each.name) or {"container": False})["container"]:
             raise _core.ScenarioError(f'discipline "{each.label}": holds classes of traffic, which no scenario has')
+    scenarios = [each.with_changes(tuple(changes)) for each in scenarios] if changes else scenarios
     beside = [] if alone else [name for name in REFERENCES if name not in {each.label for each in given}]
-    return chosen, scenarios, settings, [*given, *choices(beside)] if beside else given, beside
+    given = [*given, *choices(beside)] if beside else given
+    if changes:
+        _check_changes(scenarios, settings, given, [key for key, _ in changes])
+    return chosen, scenarios, settings, given, beside
+
+
+LENGTHS = {"run.duration": "duration_s", "run.warmup": "warmup_s", "run.sample": "sample_s"}
+"""Keys of a scenario that are `Settings` of a suite."""
+
+
+def _lasting(settings: Settings, sets: Sequence[tuple[str, str]], duration: str | None, warmup: str | None) -> Settings:
+    """The settings with other lengths of runs, of overrides and of arguments. Raises `ScenarioError`."""
+    wanted = {key: (f"sets: {key}", value) for key, value in sets if key in LENGTHS}
+    arguments = {"duration": duration, "warmup": warmup}
+    wanted |= {f"run.{name}": (name, value) for name, value in arguments.items() if value is not None}
+    read: dict[str, Any] = {}
+    for key, (name, value) in wanted.items():
+        # Read alone: whether one is less than the other is seen below.
+        as_key = key if key == "run.duration" else "network.delay"
+        read[LENGTHS[key]] = in_base_unit(str(checked(name, value, as_key))) / 1e9
+    if "duration_s" in read and "warmup_s" not in read:
+        read["warmup_s"] = round(settings.warmup_s * read["duration_s"] / settings.duration_s, 3)
+    found = replace(settings, **read)
+    if found.warmup_s >= found.duration_s:
+        rule = f"must be less than the duration, {found.duration_s:g} s"
+        raise _core.ScenarioError(f"warmup = {found.warmup_s:g} s: {rule}")
+    return found
+
+
+def _check_changes(
+    scenarios: Sequence[Scenario], settings: Settings, given: Sequence[Choice], keys: Sequence[str]
+) -> None:
+    """Check a person's overrides in each scenario. Raises `ScenarioError` that says in which one; warns of what does
+    nothing in any run."""
+    unused = []
+    for key in keys:
+        if key.startswith("flows.*") and not any(
+            replace(each, changed=((key, ""),)).changes_of(each.flows(settings)) for each in scenarios
+        ):
+            raise _core.ScenarioError(f"sets: {key}: no flows of these scenarios have such a key")
+    for each in scenarios:
+        for experiment in each.experiments(given, settings).values():
+            try:
+                check(experiment)
+            except _core.ScenarioError as error:
+                raise _core.ScenarioError(f"{error} (in {each.id})") from None
+            found = _core.unused(experiment.text, experiment.name, experiment.sets)
+            places = tuple(f"sets: {place}{key.removeprefix('queue')}" for place in each.places for key in keys)
+            unused.append([row for row in found if row[0].startswith(places)])
+    warn_unused(unused)
 
 
 def meant(scenario: Scenario, name: str) -> bool:
@@ -159,15 +227,18 @@ def _summary(
 ) -> dict[str, Any]:
     """What the numbers come from. Each discipline is checked, in the first scenario in which it has the whole queue."""
     plain = next((each for each in suite.scenarios if each.places == ("queue",)), scenarios[0])
+    changed = scenarios[0].changed
+    of_queue = [pair for pair in changed if pair[0].startswith("queue.")]
     disciplines = []
     for choice in given:
-        resolved = choice.check(plain.text(settings), PYTHON, plain.link.tuned())
+        resolved = choice.check(plain.text(settings), PYTHON, (*plain.link.tuned(), *of_queue))
         found = {key: resolved[key] for key in ("queue", "own_discipline") if key in resolved}
         disciplines.append({"label": choice.label, "name": choice.name} | found)
     return {
         "version": _core.version(),
         "suite": suite.name,
         "scenarios": [each.id for each in scenarios],
+        "sets": [f"{key}={value}" for key, value in changed],
         "seeds": list(settings.seeds),
         "duration_s": settings.duration_s,
         "warmup_s": settings.warmup_s,

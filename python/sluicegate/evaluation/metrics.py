@@ -2,14 +2,14 @@
 
 | what the RFC says | what we do | why |
 |---|---|---|
-| goodput leaves out what is sent again (Sec. 2.5) | IP bits delivered, less the share of packets that were sent again beyond those dropped; of transfers that end, their bits over the time that they took | the tables count what was sent again and what was dropped, not which bytes came twice |
+| goodput leaves out what is sent again (Sec. 2.5) | IP bits delivered, less the share of packets that were sent again beyond those dropped; of transfers that end, their bits over the time that they took | rates of links are in IP bits too; `goodput_bps` of a run's `flows`, what receivers handed on, is in bits of data, without headers |
 | percentiles of delay | from histograms with bins of 1/128 of the delay, propagation included; what differs by less than a bin is called a tie | each flow has one, and keeps few bins |
 | latency of packets (Sec. 2.6) | one-way delay beyond half the base round trip, by flow; for a group the mean over its flows | propagation belongs to the path; what is left is waiting and sending |
 | jitter is the packet-delay variation (Sec. 2.6; RFC 5481) | the 99th percentile less the median; against the least delay it is the 99th percentile itself | the least delay is propagation and sending |
 | global synchronization ratio: which part of the flows loses in a loss event (Sec. 2.4) | mean over samples with a loss of the flows that lose, of those that sent | a sample is a round trip |
 | interval between losses (Sec. 2.3) | mean time between samples with a loss | losses of one round trip are one event |
 | flow completion time (Sec. 2.1) | of transfers, and of web pages: from the first request until all objects are there | what a user waits for |
-| flow start-up time (Sec. 2.2) | completion of transfers of one packet, where a scenario has such | no table has the time of a flow's first byte |
+| flow start-up time (Sec. 2.2) | completion of transfers of one packet, where a scenario has such | no table that is kept has the time of a flow's first byte |
 """  # noqa: E501
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def of_group(flows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     arrivals = sum(flow["arrivals_packets"] for flow in flows)
     row = {
         "goodput_bps": math.fsum(map(goodput, flows)),
-        "loss_ratio": _over(sum(flow["drops_packets"] for flow in flows), arrivals),
+        "loss_ratio": _over(sum(flow["drops_packets"] + flow["lost_packets"] for flow in flows), arrivals),
         "marked_ratio": _over(sum(flow["marked_packets"] for flow in flows), arrivals),
     }
     for name in DELAYS:
@@ -158,7 +158,7 @@ def of_transfers(flows: Sequence[Mapping[str, Any]], measured_s: float) -> dict[
 
 def goodput(flow: Mapping[str, Any]) -> float:
     """The goodput of a flow in bit/s: what was sent again although nothing was dropped came twice."""
-    lost = flow["drops_packets"] + flow["drops_elsewhere_packets"]
+    lost = flow["drops_packets"] + flow["lost_packets"] + flow["drops_elsewhere_packets"]
     twice = max(0, flow["retransmissions"] - lost)
     delivered = flow["delivered_packets"]
     return float(flow["throughput_bps"]) * (1 - min(twice, delivered) / delivered) if delivered else 0.0
@@ -176,7 +176,7 @@ def of_link(link: Mapping[str, Any]) -> dict[str, float | None]:
         "utilisation": link["utilisation"],
         "delay_mean_ns": link["queueing_delay_mean_ns"],
         "delay_p99_ns": link["queueing_delay_p99_ns"],
-        "loss_ratio": _over(link["drops_packets"], link["arrivals_packets"]),
+        "loss_ratio": _over(link["drops_packets"] + link["lost_packets"], link["arrivals_packets"]),
         "marked_ratio": _over(link["marked_packets"], link["arrivals_packets"]),
     }
 

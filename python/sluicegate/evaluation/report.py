@@ -4,6 +4,7 @@ numbers and drawings, what each discipline needs, and the RFC's list beside the 
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,7 +61,7 @@ def _report(done: Outcome, only: Sequence[str]) -> Report:
     if done.series is not None:
         tables[f"series{which}"] = done.series
     return Report(
-        _paper(done), tuple(_made(done)), _provenance(done), "", tables, _lengths(done), tuple(only), done.summary
+        _paper(done), tuple(_made(done)), _provenance(done), "", tables, lengths(done), tuple(only), done.summary
     )
 
 
@@ -230,6 +231,8 @@ def _paper(done: Outcome) -> Paper:
     asked = [label for label in done.disciplines if label not in done.references]
     names = "all" if asked == [*NAMES] else f'"{",".join(asked)}"'
 
+    sets = "".join(f"--set {shlex.quote(each)} " for each in done.summary.get("sets", ()))
+
     def summary(_: Sequence[Verdict]) -> str:
         ranked = sorted(counts(done).items(), key=lambda each: -each[1][0])
         words = [f"{label} in {tied} of {all_}" for label, (tied, all_) in ranked[:8]]
@@ -238,18 +241,19 @@ def _paper(done: Outcome) -> Paper:
     return Paper(
         name=suite.name, title=suite.title, citation=suite.citation, short=done.settings, full=suite.settings,
         choices=[Choice(*each) for each in suite.choices], package=__package__ or "", summary=summary, word="RFC",
-        commands=tuple(f'sluicegate evaluate {names} {more}-o out/evaluate' for more in ("", "--only 8.2 ")),
+        commands=tuple(f'sluicegate evaluate {names} {sets}{more}-o out/evaluate' for more in ("", "--only 8.2 ")),
     )  # fmt: skip
 
 
-def _lengths(done: Outcome) -> dict[str, str]:
-    """How long and how often was run."""
+def lengths(done: Outcome) -> dict[str, str]:
+    """How long and how often was run, and what was changed in the suite's scenarios."""
     own, full = done.settings, done.suite.settings
     runs = f"{own.duration_s:g} s each, the first {own.warmup_s:g} s not measured, {len(own.seeds)} seeds"
-    if own == full:
-        return {"Runs": runs}
-    whole = f"{full.duration_s:g} s and {len(full.seeds)} seeds"
-    return {"Runs": f"{runs}: not the suite's own {whole}, so that intervals are wider and slow effects may not show"}
+    if own != full:
+        whole = f"{full.duration_s:g} s and {len(full.seeds)} seeds"
+        runs += f": not the suite's own {whole}, so that intervals are wider and slow effects may not show"
+    changed = ", ".join(done.summary.get("sets", ()))
+    return {"Runs": runs} | ({"Changed": f"{changed}: these are not the suite's own scenarios"} if changed else {})
 
 
 def _provenance(done: Outcome) -> dict[str, str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, partial
 from typing import Any
 
@@ -62,7 +62,8 @@ class Scenario:
     overrides by name, where it is run at several. `changes`: what changes in a run: seconds, key and value. `capacity`:
     the link's bit/s at a time, where the queue is drawn over time. `also`: metrics that its table shows beside the
     usual ones. `apart`: groups that stand for something else than traffic. `drawn`: the groups whose delay and goodput
-    are drawn (default: all). `marks`: whether disciplines that can mark do.
+    are drawn (default: all). `marks`: whether disciplines that can mark do. `changed`: a person's overrides, which make
+    it another scenario than the suite's: see `with_changes`.
     """
 
     id: str
@@ -82,6 +83,7 @@ class Scenario:
     apart: tuple[str, ...] = ()
     drawn: tuple[str, ...] = ()
     marks: bool = False
+    changed: Sets = ()
 
     @property
     def packets(self) -> float:
@@ -108,10 +110,49 @@ class Scenario:
         )
         return "\n".join((text, self.queue, *changes))
 
+    def with_changes(self, sets: Sets) -> Scenario:
+        """The scenario with overrides: of flows, by number, or by "*" of all that have the key; and of the queue, which
+        then hold in every place of the discipline.
+
+        Raises `ScenarioError` for any other, and for what the scenario itself varies or needs as it is.
+        """
+        varied = {key for point in self.points.values() for key, _ in point}
+        names = list(self.flows(QUICK))
+        for key, _ in sets:
+            first, _, rest = key.partition(".")
+            number = rest.partition(".")[0]
+            if key == "queue.discipline":
+                raise _core.ScenarioError(f"sets: {key}: a suite takes the disciplines it is given, not this one")
+            if first not in ("flows", "queue") or not rest:
+                raise _core.ScenarioError(
+                    f"sets: {key}: is the suite's own; flows, the queue, run.duration and run.warmup can be changed"
+                )
+            stands = first == "flows" and number.isdecimal() and int(number) < len(names)
+            if key in varied or (stands and names[int(number)] in self.apart):
+                why = "is what the scenario varies" if key in varied else "stands for the capacity"
+                raise _core.ScenarioError(f"sets: {key}: {why} (in {self.id}); choose other scenarios by only")
+        return replace(self, changed=(*self.changed, *sets))
+
     def sets(self, choice: Choice) -> Sets:
         """The overrides that put a discipline in its places."""
-        own = (*self.link.tuned(), *choice.sets, *(marking(choice.name) if self.marks else ()))
+        changed = (pair for pair in self.changed if pair[0].startswith("queue."))
+        own = (*self.link.tuned(), *changed, *choice.sets, *(marking(choice.name) if self.marks else ()))
         return tuple((place + key.removeprefix("queue"), value) for place in self.places for key, value in own)
+
+    def changes_of(self, flows: Mapping[str, Source]) -> Sets:
+        """What is changed of its flows, "*" spelt out."""
+        found = []
+        for key, value in self.changed:
+            first, _, rest = key.partition(".")
+            number, _, name = rest.partition(".")
+            if first == "flows" and number == "*":
+                found += [
+                    (f"flows.{at}.{name}", value) for at, (group, each) in enumerate(flows.items())
+                    if group not in self.apart and name in {one.name.rstrip("_") for one in fields(each)}
+                ]  # fmt: skip
+            elif first == "flows":
+                found.append((key, value))
+        return tuple(found)
 
     def experiments(self, given: Sequence[Choice], settings: Settings) -> dict[tuple[str, str, str], Experiment]:
         """Its runs, by scenario, point and discipline."""
@@ -130,7 +171,7 @@ class Scenario:
         if self.capacity is not None:
             keep["queue"] = ("link", "queue_bytes", "time_s")
         text = self.text(settings)
-        common = (*settings.sets(), ("run.series", "true"))
+        common = (*settings.sets(), ("run.series", "true"), *self.changes_of(flows))
         return {
             (self.id, point, choice.label): Experiment(
                 " · ".join(part for part in (self.id, point, choice.label) if part), text, PYTHON,

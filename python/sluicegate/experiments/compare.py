@@ -43,11 +43,19 @@ Progress = Callable[[int, int, str], None]
 SEEDS = 10
 """How many seeds unless told."""
 
+DRAWN = ("groups", "delays", "throughput", "links", "queue")
+"""The figures of `plot.comparison` that `Comparison.write` writes."""
+
 FILES = (
-    "runs.parquet", "comparison.parquet", "differences.parquet", "groups.svg", "throughput.svg", "links.svg",
-    "report.html", "summary.json",
+    "runs.parquet", "comparison.parquet", "differences.parquet", "delays.parquet", "queue.parquet",
+    *(f"{name}.svg" for name in DRAWN), "report.html", "summary.json",
 )  # fmt: skip
 """What `Comparison.write` writes."""
+
+
+DELAYS = {"discipline": str, "name": str, "delay_max_ns": float, "packets": int}
+QUEUE = {"discipline": str, "link": str, "time_s": float, "queue_packets": int}
+"""The columns of these tables."""
 
 
 class Comparison(ResultObject):
@@ -60,6 +68,10 @@ class Comparison(ResultObject):
         differences: One row for each discipline but the baseline and each quantity: `discipline`, `baseline`,
             `metric`, `difference` (discipline minus baseline, the mean over pairs of the same seed), `half_width`,
             `low`, `high`, `excludes_zero` and `seeds`.
+        delays: How the one-way delays of each group are distributed under each discipline, over all seeds:
+            `discipline`, and the columns of `Run.delays`.
+        queue: Each link's queue over time under each discipline, of the least seed: `discipline`, `link`, `time_s` and
+            `queue_packets`. No rows where the scenario keeps no series (`run.series`).
         summary: Version, scenario with every default filled in, disciplines, seeds, baseline.
         disciplines: The labels, in the order they were listed.
         baseline: The label that differences are taken against.
@@ -69,10 +81,13 @@ class Comparison(ResultObject):
 
     def __init__(
         self, runs: pl.DataFrame, names: Mapping[str, str], baseline: str, groups: Sequence[str], links: Sequence[str],
-        summary: dict[str, Any],
+        summary: dict[str, Any], delays: pl.DataFrame | None = None, queue: pl.DataFrame | None = None,
     ) -> None:  # fmt: skip
         """`names`: the discipline's name of each label in `runs`. Made by `compare`."""
         self.runs = runs
+        self.delays, self.queue = (
+            _none(columns) if table is None else table for table, columns in ((delays, DELAYS), (queue, QUEUE))
+        )
         self.names = dict(names)
         self.disciplines = list(names)
         self.baseline = baseline
@@ -91,13 +106,14 @@ class Comparison(ResultObject):
         """What `write` wrote, or `compare` with `out`. Raises OSError, and ValueError when the folder holds none."""
         summary = read_summary(directory, "a comparison", ("version", "disciplines", "baseline", "groups", "links"))
         names = {each["label"]: each["name"] for each in summary["disciplines"]}
-        runs = read_table(directory, "runs")
-        return cls(runs, names, summary["baseline"], summary["groups"], summary["links"], summary)
+        runs, delays, queue = (read_table(directory, name) for name in ("runs", "delays", "queue"))
+        return cls(runs, names, summary["baseline"], summary["groups"], summary["links"], summary, delays, queue)
 
     @property
     def tables(self) -> Frames:
         """The tables by the names of their files."""
-        return Frames({"runs": self.runs, "comparison": self.means, "differences": self.differences})
+        return Frames({"runs": self.runs, "comparison": self.means, "differences": self.differences,
+                       "delays": self.delays, "queue": self.queue})  # fmt: skip
 
     def plot(self) -> Figure:
         """Throughput, loss and delay of each group of flows under each discipline."""
@@ -137,14 +153,18 @@ class Comparison(ResultObject):
         ]
 
     @property
+    def loses(self) -> bool:
+        """Whether any packet was lost on a wire."""
+        return any((self.runs[f"{self.before(link)}lost_ratio"].fill_null(0) > 0).any() for link in self.links)
+
+    @property
     def marks(self) -> bool:
         """Whether any packet was marked."""
         return any((self.runs[f"{self.before(link)}marked_ratio"].fill_null(0) > 0).any() for link in self.links)
 
-    @property
-    def rate_unit(self) -> tuple[str, float]:
-        """The unit in which throughput is shown, and its factor from bit/s."""
-        return rate_unit(max(self.mean(label, "throughput_bps")["mean"] for label in self.disciplines))
+    def rate_unit(self, metric: str = "throughput_bps") -> tuple[str, float]:
+        """The unit in which a throughput is shown, and its factor from bit/s."""
+        return rate_unit(max(self.mean(label, metric)["mean"] or 0.0 for label in self.disciplines))
 
     def apart(self, one: str, other: str, metric: str, resolution: float = 0.0) -> bool:
         """Whether two disciplines (by label) are told apart in a quantity: the 95 % interval of their paired difference
@@ -189,8 +209,9 @@ class Comparison(ResultObject):
         return self._parts[label][metric].to_list()
 
     def write(self, directory: str | Path) -> Path:
-        """Write runs.parquet, comparison.parquet (the means), differences.parquet, summary.json and the figures
-        groups.svg, throughput.svg and links.svg, and report.html, the page; return the directory.
+        """Write runs.parquet, comparison.parquet (the means), differences.parquet, delays.parquet, queue.parquet,
+        summary.json, the figures groups.svg, delays.svg, throughput.svg, links.svg and queue.svg, and report.html, the
+        page; return the directory.
 
         They appear whole or not at all, and files of other names in an existing directory stay. Equal comparisons
         give equal bytes. Raises OSError.
@@ -207,8 +228,8 @@ class Comparison(ResultObject):
         for name, table in self.tables.items():
             write_parquet(table, folder / f"{name}.parquet")
         write_json(folder / "summary.json", self.summary)
-        for draw in (comparison_plot.groups, comparison_plot.throughput, comparison_plot.links):
-            (folder / f"{draw.__name__}.svg").write_bytes(plot.svg(draw(self)))
+        for name in DRAWN:
+            (folder / f"{name}.svg").write_bytes(plot.svg(getattr(comparison_plot, name)(self)))
         (folder / "report.html").write_text(page, encoding="utf-8")
 
     def record(self) -> dict[str, Any]:
@@ -225,7 +246,8 @@ class Comparison(ResultObject):
 
     def __repr__(self) -> str:
         count = len(self.summary["seeds"])
-        return f"<sluicegate.Comparison {', '.join(self.disciplines)}; {count} seeds; baseline {self.baseline}>"
+        seeds = f"{count} seed{'' if count == 1 else 's'}"
+        return f"<sluicegate.Comparison {', '.join(self.disciplines)}; {seeds}; baseline {self.baseline}>"
 
 
 def compare(
@@ -254,7 +276,8 @@ def compare(
     (default: the first discipline). `progress`: a function, True for a bar, False for none (default: a bar on a
     terminal and in a notebook). `jobs`: how many runs at
     once (default: one for each core), in threads, or in processes when a discipline is written in Python; `executor`
-    runs them instead, or `cluster`, the address of a Dask scheduler: see `sweep`. Results depend on none of these, nor
+    runs them instead, or `cluster`, the address of a Dask scheduler: see `sweep`, and for scripts that bring a class of
+    their own, too. Results depend on none of these, nor
     on the order in which runs end. `out`: a folder that keeps each run as it ends, in runs.sqlite, and gets what
     `Comparison.write` writes in the end; a run that is kept there is not run again (`sweep` says how it is known), so
     that more seeds or another discipline take only their own.
@@ -279,11 +302,13 @@ def compare(
     groups = next(iter(resolved.values()))["flows"]
     if (taken := clash([flow["name"] for flow in groups])) is not None:
         raise _core.ScenarioError(f"{name}: a group called {taken!r} has columns of the link's: give it another name")
-    series = ("run.series", "false")
-    scenario.warn_unused(_core.unused(texts[c.label], name, [*overrides, series, *c.sets]) for c in given)
+    # One run of each is drawn over time, unless the scenario keeps no series.
+    drawn = min(numbers) if all(each["run"]["series"] for each in resolved.values()) else None
+    series = {seed: (("run.series", "true" if seed == drawn else "false"),) for seed in numbers}
+    scenario.warn_unused(_core.unused(texts[c.label], name, [*overrides, *c.sets]) for c in given)
     keep = kept()
     experiments = [
-        Experiment(c.label, texts[c.label], name, (*overrides, series, *c.sets), keep, c.queue) for c in given
+        Experiment(c.label, texts[c.label], name, (*overrides, *c.sets), keep, c.queue, by_seed=series) for c in given
     ]
     if out is not None:
         check_writable(out, FILES)
@@ -313,7 +338,24 @@ def _comparison(tables: Tables, given: Sequence[Choice], base: Choice, summary: 
     groups = list(dict.fromkeys(tables["groups"]["name"].to_list()))
     links = list(dict.fromkeys(tables["links"]["link"].to_list()))
     names = {choice.label: choice.name for choice in given}
-    return Comparison(measured(tables), names, base.label, groups, links, summary | {"groups": groups, "links": links})
+    summary |= {"groups": groups, "links": links}
+    delays = _labelled(tables["delays"]).group_by("discipline", "name", "delay_max_ns", maintain_order=True).sum()
+    order = {"discipline": list(names), "name": groups}
+    delays = delays.sort(*(delays[key].replace_strict(values, range(len(values))) for key, values in order.items()),
+                         "delay_max_ns")  # fmt: skip
+    return Comparison(measured(tables), names, base.label, groups, links, summary, delays, _labelled(tables["queue"]))
+
+
+def _none(columns: Mapping[str, type]) -> pl.DataFrame:
+    """A table without rows."""
+    import polars as pl
+
+    return pl.DataFrame(schema=dict(columns))
+
+
+def _labelled(table: pl.DataFrame) -> pl.DataFrame:
+    """A table of `engine.run_experiments` that says under which discipline, and not for which seed."""
+    return table.with_columns(table["experiment"].alias("discipline")).select("discipline", *table.columns[2:])
 
 
 def measured(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:

@@ -58,14 +58,19 @@ def sections(done: Comparison) -> list[Section]:
     parts = [
         Section("groups", "Groups of flows", figure=figures.groups(done),
                 tables=[(name, _group(done, name)) for name in done.groups]),
+        Section("delays", "Delays of all packets", "Share of a group's packets, of all seeds, that came within a time.",
+                figure=figures.delays(done)),
         Section("all-flows", "All flows", "Jain's index is 1 where all flows get the same.",
                 figure=figures.throughput(done),
                 tables=[("", table(done, [(metric.name, metric) for metric in TOTAL.values()]))]),
         Section("links", "Links", "What is dropped, how long packets wait, and what that buys in utilisation.",
                 figure=figures.links(done), tables=links),
     ]  # fmt: skip
+    if done.queue.height:
+        words = f"Packets queued at each sample, seed {min(done.summary['seeds'])}."
+        parts.append(Section("queue", "Queue over time", words, figure=figures.queue(done)))
     if drops:
-        parts.append(Section("drops", "Drops by reason, and marks", "In % of arrivals.", tables=drops))
+        parts.append(Section("drops", "Losses by reason, and marks", "In % of arrivals.", tables=drops))
     if len(done.disciplines) > 1:
         tables = [(name, _differences(done, _columns(done, name))) for name in done.groups]
         words = f"Discipline minus {done.baseline}, paired by seed. * the 95 % interval excludes zero."
@@ -93,9 +98,12 @@ def overview(done: Comparison) -> Table:
     rows = []
     for name in done.groups:
         for label in done.disciplines:
-            cells = (_cell(done.mean(label, column(name, each)), "mean", done, each) for each in metrics)
+            cells = (
+                _cell(done.mean(label, column(name, each)), "mean", done, "throughput_bps", each) for each in metrics
+            )
             rows.append((name, label, *cells))
-    return Table(("group", "discipline", *(_head(done, each) for each in metrics)), tuple(rows), len(metrics))
+    heads = (_head(done, "throughput_bps", each) for each in metrics)
+    return Table(("group", "discipline", *heads), tuple(rows), len(metrics))
 
 
 def table(done: Comparison, columns: Sequence[tuple[str, Metric]]) -> Table:
@@ -104,12 +112,12 @@ def table(done: Comparison, columns: Sequence[tuple[str, Metric]]) -> Table:
     best = {name: done.best(name, metric) if several else [] for name, metric in columns}
     rows = tuple(
         (label, *(
-            f"{f'{BEST} ' if label in best[name] else ''}{_cell(done.mean(label, name), 'mean', done, metric)}"
+            f"{f'{BEST} ' if label in best[name] else ''}{_cell(done.mean(label, name), 'mean', done, name, metric)}"
             for name, metric in columns
         ))
         for label in done.disciplines
     )  # fmt: skip
-    return Table(("discipline", *(_head(done, metric) for _, metric in columns)), rows, len(columns))
+    return Table(("discipline", *(_head(done, name, metric) for name, metric in columns)), rows, len(columns))
 
 
 def _columns(done: Comparison, group: str) -> list[tuple[str, Metric]]:
@@ -128,10 +136,11 @@ def _links(done: Comparison, link: str) -> Table:
 
 def _drops(done: Comparison, link: str) -> Table:
     names = [(f"drops_{reason}_ratio", reason) for reason in done.drop_reasons]
+    names += [("lost_ratio", "on the wire")] if done.loses else []
     names += [("marked_ratio", "marked")] if done.marks else []
     percent = replace(LINK["link_loss"], head="")
     rows = tuple(
-        (label, *(_cell(done.mean(label, done.before(link) + name), "mean", done, percent) for name, _ in names))
+        (label, *(_cell(done.mean(label, done.before(link) + name), "mean", done, name, percent) for name, _ in names))
         for label in done.disciplines
     )
     return Table(("discipline", *(f"{head} %" for _, head in names)), rows if names else (), len(names))
@@ -139,21 +148,21 @@ def _drops(done: Comparison, link: str) -> Table:
 
 def _differences(done: Comparison, columns: Sequence[tuple[str, Metric]]) -> Table:
     rows = tuple(
-        (label, *(_cell(done.difference(label, name), "difference", done, metric) for name, metric in columns))
+        (label, *(_cell(done.difference(label, name), "difference", done, name, metric) for name, metric in columns))
         for label in done.disciplines if label != done.baseline
     )  # fmt: skip
-    return Table(("discipline", *(_head(done, metric) for _, metric in columns)), rows, len(columns))
+    return Table(("discipline", *(_head(done, name, metric) for name, metric in columns)), rows, len(columns))
 
 
-def _head(done: Comparison, metric: Metric) -> str:
+def _head(done: Comparison, name: str, metric: Metric) -> str:
     words = " ".join(metric.head.replace("-\n", "").split())
-    return f"{words} {done.rate_unit[0]}" if metric.unit == "bit/s" else words
+    return f"{words} {done.rate_unit(name)[0]}" if metric.unit == "bit/s" else words
 
 
-def _cell(row: Mapping[str, Any], value: str, done: Comparison, metric: Metric) -> str:
+def _cell(row: Mapping[str, Any], value: str, done: Comparison, name: str, metric: Metric) -> str:
     if row[value] is None:
         return "–"
-    factor = done.rate_unit[1] if metric.unit == "bit/s" else metric.factor
+    factor = done.rate_unit(name)[1] if metric.unit == "bit/s" else metric.factor
     sign = "+" if value == "difference" else ""
     half = "" if row["half_width"] is None else f" ± {factor * row['half_width']:.{metric.decimals}f}"
     star = "*" if row.get("excludes_zero") else ""

@@ -10,7 +10,7 @@ Python is named by file and class, `path.py:MyAqm`, and keeps that colon; its va
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from functools import cache, partial
@@ -64,7 +64,7 @@ class Choice:
 Queue = str | Discipline | AqmFactory
 """A discipline as all functions take it: a text, an object, or a class or factory of one's own."""
 
-Listed = Queue | Sequence[Queue | Choice]
+Listed = Queue | Iterable[Queue | Choice]
 """Disciplines as `compare` takes them: a text, an object, a class or factory of one's own, or several of any."""
 
 
@@ -79,22 +79,24 @@ def titles() -> dict[str, str]:
     return {each["name"]: each["title"] for each in json.loads(_core.declarations())["disciplines"]}
 
 
-def choices(listed: Listed) -> list[Choice]:
-    """The disciplines of a list, in its order.
+def choices(listed: Listed, argument: str = "disciplines") -> list[Choice]:
+    """The disciplines of a list, in its order. `argument`: as what it was given, for messages.
 
     Raises `ScenarioError` when a text is not as the module says or two entries are alike, and TypeError for what is
     none of these.
     """
     found: list[Choice] = []
-    for each in listed if isinstance(listed, Sequence) and not isinstance(listed, str) else [listed]:
+    given: Any = listed
+    several = isinstance(given, Iterable) and not isinstance(given, str | Mapping | custom_aqm.Aqm)
+    for each in given if several else [given]:
         if isinstance(each, Choice):
             found.append(each)
         elif isinstance(each, str):
             found += [_parsed(part) for part in each.split(",")]
         else:
-            found.append(_stated(each))
+            found.append(_stated(each, argument))
     if not found:
-        raise _core.ScenarioError("disciplines: name at least one")
+        raise _core.ScenarioError(f"{argument}: name at least one")
     labels = [choice.label for choice in found]
     for label in labels:
         if labels.count(label) > 1:
@@ -104,7 +106,7 @@ def choices(listed: Listed) -> list[Choice]:
 
 def one(queue: Queue) -> Choice:
     """The discipline meant. Raises what `choices` does, and `ScenarioError` for several."""
-    found = choices(queue)
+    found = choices(queue, "queue")
     if len(found) > 1:
         labels = ", ".join(choice.label for choice in found)
         raise _core.ScenarioError(f"queue: a run has one discipline, not {len(found)}: {labels}")
@@ -135,7 +137,7 @@ def find(wanted: Queue | None, among: Sequence[Choice]) -> Choice:
     """
     if wanted is None:
         return among[0]
-    label = wanted.strip() if isinstance(wanted, str) else _stated(wanted).label
+    label = wanted.strip() if isinstance(wanted, str) else _stated(wanted, "baseline").label
     if ":" in label:
         label = _parsed(label).label
     matches = [choice for choice in among if choice.label == label] or [
@@ -177,7 +179,7 @@ def _parsed(text: str) -> Choice:
     return Choice(":".join([name, *(f"{key}={value}" for key, value in values.items())]), name, tuple(values.items()))
 
 
-def _stated(given: Discipline | AqmFactory) -> Choice:
+def _stated(given: Discipline | AqmFactory, argument: str) -> Choice:
     """A discipline object or a class of one's own. Raises TypeError for what is neither.
 
     Of an object every value that is not None counts; the label shows those that are not defaults. The label of a class
@@ -192,10 +194,10 @@ def _stated(given: Discipline | AqmFactory) -> Choice:
         shown = [f"{key}={value}" for key, value in bound.items()]
         return Choice(":".join([name.rpartition(":")[2].rpartition(".")[2], *shown]), name, queue=queue)
     if isinstance(given, custom_aqm.Aqm):
-        raise TypeError(f"disciplines: expected the class {type(given).__name__}, not one of its objects")
+        raise TypeError(f"{argument}: expected the class {type(given).__name__}, not one of its objects")
     if not isinstance(given, declared.Declared) or not declared.is_discipline(given):
         expected = "a name or a discipline such as sluicegate.Choke(...)"
-        raise TypeError(f"disciplines: expected {expected}, not {declared.what_is(given)}")
+        raise TypeError(f"{argument}: expected {expected}, not {declared.what_is(given)}")
     table = declared.table(given)
     defaults = {field.name.rstrip("_"): field.default for field in fields(given) if field.default is not MISSING}
     values = {key: value if isinstance(value, str) else _toml(value) for key, value in table.items()}

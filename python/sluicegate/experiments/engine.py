@@ -8,20 +8,26 @@ while it runs. A discipline written in Python needs it, so that processes take t
 
 from __future__ import annotations
 
+import operator
 import os
+import pickle
 import signal
+import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 from io import BytesIO
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import current_process
+from multiprocessing.context import SpawnContext, SpawnProcess
 from queue import Empty, SimpleQueue
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from .. import custom_aqm
+from .. import _core, custom_aqm
 from .identity import identity
 from .job import Checked, Derive, Experiment, Flag, Job, Keep, Sets, Tables, check, digest_of, job_of, key_of, work
 from .store import Store
@@ -52,6 +58,12 @@ class MissingRuns(Exception):
     """Runs that were to be taken from a store are not there. The message says how many, and where they were sought."""
 
 
+MOST_SEEDS = 1_000_000
+"""What can be asked for at once; the runs are listed before they begin."""
+
+LARGEST_SEED = 2**63 - 1
+"""The core's."""
+
 AHEAD = 1000
 """How many tasks are submitted before their turn: enough for the largest pool, and few enough to take back at once."""
 
@@ -60,6 +72,16 @@ Result = TypeVar("Result")
 
 Work = Callable[[Task, Flag | None], Result]
 """What is done with one task. Importable, so that other processes can do it; the flag, when set, ends it soon."""
+
+UNGUARDED = (
+    "a discipline written in Python runs in processes of its own, and each of them first reads the script that began "
+    'them: put the call below `if __name__ == "__main__":`'
+)
+NAME = "sluicegate-worker"
+"""Of the processes that run tasks."""
+
+READ_AGAIN = 86
+"""The exit code of such a process that came to the call that began it. No other code of Python's or a signal's."""
 
 _cancel: Flag | None = None
 """In a process that runs tasks: set when their results are not waited for any more."""
@@ -70,6 +92,36 @@ def _enter(cancel: Flag) -> None:
     global _cancel
     _cancel = cancel
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+class _Context(SpawnContext):
+    """Makes the processes that run tasks, and knows them afterwards. Spawned, not forked: a fork would copy locks that
+    other threads hold."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: list[SpawnProcess] = []
+
+    def Process(self, *args: Any, **kwargs: Any) -> SpawnProcess:  # type: ignore[override]
+        self.made.append(SpawnProcess(*args, **kwargs))
+        self.made[-1].name = NAME
+        return self.made[-1]
+
+
+def _check_guarded(queues: Iterable[custom_aqm.AqmFactory | None]) -> None:
+    """End a process that is still reading its script and would begin processes itself, for these disciplines: it would
+    run all that its parent runs. Raises RuntimeError when it is not one of ours; of ours, the first process says it,
+    once."""
+    process = current_process()
+    if not getattr(process, "_inheriting", False):  # true until the script has been read
+        return
+    try:
+        pickle.dumps(list(queues))
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return  # threads do
+    if process.name == NAME:
+        sys.exit(READ_AGAIN)
+    raise RuntimeError(UNGUARDED)
 
 
 def _in_process(work: Work[Task, Result], task: Task) -> Result:
@@ -106,7 +158,8 @@ def run_experiments(
 
     Every experiment is checked before any is run. An exception of a run, of `progress`, or a KeyboardInterrupt cancels
     what is left and is raised. Raises ValueError when two experiments share an id, there is no seed, less than one job,
-    or more than one of `jobs`, `executor` and `cluster`; and what `job.work` and `cluster.executor` raise.
+    or more than one of `jobs`, `executor` and `cluster`; RuntimeError when processes are needed and the script begins
+    them while they read it; and what `job.work` and `cluster.executor` raise.
     """
     if not seeds:
         raise ValueError("at least one seed is needed")
@@ -140,13 +193,40 @@ def run_experiments(
 
 
 def seed_numbers(seeds: int | Iterable[int]) -> list[int]:
-    """The seeds meant: 1 to N, or those given, each once and none negative."""
-    numbers = [int(seed) for seed in seeds] if isinstance(seeds, Iterable) else list(range(1, int(seeds) + 1))
+    """The seeds meant: 1 to N, or those given, each once and none negative.
+
+    Raises TypeError for what is no whole number, and `ScenarioError`, which is a ValueError, for other wrong values.
+    """
+    wanted = f"seeds = {seeds!r}: must be a whole number, or seeds themselves"
+    if not isinstance(seeds, Iterable) or getattr(seeds, "ndim", None) == 0:  # an array of one number
+        count = _whole(seeds, wanted)
+        if count < 1:
+            raise _core.ScenarioError(f"seeds = {count}: at least one is needed")
+        if count > MOST_SEEDS:
+            raise _core.ScenarioError(f"seeds = {count}: must be at most {MOST_SEEDS}")
+        return list(range(1, count + 1))
+    if isinstance(seeds, str | bytes | Mapping):
+        raise TypeError(wanted)
+    numbers = [_whole(seed, f"seeds = {seed!r}: must be a whole number") for seed in seeds]
     if not numbers:
-        raise ValueError(f"seeds = {seeds}: at least one is needed")
-    if min(numbers) < 0 or len(set(numbers)) < len(numbers):
-        raise ValueError(f"seeds = {numbers}: each must be there once, and none negative")
+        raise _core.ScenarioError("seeds = []: at least one is needed")
+    for seed in numbers:
+        if not 0 <= seed <= LARGEST_SEED:
+            raise _core.ScenarioError(f"seeds = {seed}: must not be negative, and at most {LARGEST_SEED}")
+    for seed, times in Counter(numbers).items():
+        if times > 1:
+            raise _core.ScenarioError(f"seeds = {seed}: is there twice")
     return numbers
+
+
+def _whole(value: object, wanted: str) -> int:
+    """A whole number, NumPy's too. Raises TypeError that says what is `wanted`."""
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        pass
+    raise TypeError(wanted)
 
 
 def told_runs(done: int, total: int, _which: str) -> tuple[float, float, str]:
@@ -155,11 +235,12 @@ def told_runs(done: int, total: int, _which: str) -> tuple[float, float, str]:
 
 
 def check_workers(jobs: int | None, executor: Executor | None, cluster: str | None) -> None:
-    """Raise ValueError for less than one job, and for more than one of the three."""
-    if jobs is not None and jobs < 1:
-        raise ValueError(f"jobs = {jobs}: must be at least 1")
+    """Raise TypeError for jobs that are no whole number, and `ScenarioError`, which is a ValueError, for less than one
+    job and for more than one of the three."""
+    if jobs is not None and _whole(jobs, f"jobs = {jobs!r}: must be a whole number") < 1:
+        raise _core.ScenarioError(f"jobs = {jobs}: must be at least 1")
     if sum(each is not None for each in (jobs, executor, cluster)) > 1:
-        raise ValueError("give one of jobs, executor and cluster")
+        raise _core.ScenarioError("give one of jobs, executor and cluster")
 
 
 def _asked(
@@ -186,8 +267,10 @@ def _asked(
 
 def _needs_processes(jobs: Sequence[Job]) -> bool:
     """Whether a discipline is written in Python; what no other process can import, a lambda say, stays in this one."""
-    queues = [job.queue for job in jobs if job.made]
-    return bool(queues) and all(custom_aqm.importable(queue) for queue in set(queues))
+    queues = {job.queue for job in jobs if job.made}
+    if queues:
+        _check_guarded(queues)
+    return bool(queues) and all(map(custom_aqm.importable, queues))
 
 
 @contextmanager
@@ -212,9 +295,8 @@ def _pool(
     pool: Executor | None = None
     # A cluster has flags of its own; the executors of others leave a run that has begun alone.
     call: Callable[[Task], Result] = partial(_elsewhere, work, getattr(executor, "flag", None))
+    context = _Context()
     if processes:
-        # Spawned, not forked: a fork would copy locks that other threads hold.
-        context = get_context("spawn")
         cancel, call = context.Event(), partial(_in_process, work)
         pool = ProcessPoolExecutor(jobs or cores(), context, _enter, (cancel,))
     elif executor is None:
@@ -230,10 +312,14 @@ def _pool(
 
     try:
         yield submit
-    except BaseException:
+    except BaseException as error:
         cancel.set()
         for future in list(submitted):
             future.cancel()
+        if pool is not None and isinstance(error, BrokenProcessPool):
+            pool.shutdown()  # the processes have ended then, and say how
+            if any(process.exitcode == READ_AGAIN for process in context.made):
+                raise RuntimeError(UNGUARDED) from None
         raise
     finally:
         if pool is not None:

@@ -3,7 +3,7 @@
     flows.1.rate=0.1..10 Mbit/s log 12       12 rates, each the same ratio above the one before
     queue.min_th=10..50 5                    5 numbers, evenly spaced: 10, 20, 30, 40, 50
     flows.0.count=1..1000 log 7 whole        whole numbers: 1, 3, 10, 32, 100, 316, 1000
-    queue.discipline=red,choke:candidates=2  a list of disciplines, as `compare` takes them
+    queue.discipline=red,choke:candidates=2  a list of disciplines, as `compare` takes them; `queue` is the same key
     queue.limit=50,100 + flows.0.count=1,2   keys that go together: as many values of each, the first with the first
 
 Ranges are reckoned in decimal, and what lies between the ends of a log range is rounded to six digits: equal texts give
@@ -22,6 +22,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from .. import _core
+from ..declared import Declared
 from ..quantities import NUMBER, column_value
 from ..scenario import override_texts
 from .disciplines import Choice, choices
@@ -32,6 +33,8 @@ Over = Mapping[Key, object] | Mapping[str, object] | Iterable[tuple[Key, object]
 together, and the values of all of them for each point."""
 
 DISCIPLINE = "queue.discipline"
+QUEUE = "queue"
+"""Another name of it: the argument of `simulate`."""
 
 MOST = 1_000_000
 """Runs of a sweep; they are listed before they begin."""
@@ -124,18 +127,23 @@ def parsed(texts: Iterable[str]) -> list[tuple[Key, object]]:
 
 
 def axes(over: Over) -> list[Axis]:
-    """What is swept, in the order given. Raises `ScenarioError` that names the argument and the rule."""
+    """What is swept, in the order given. Raises `ScenarioError` and TypeError that name the argument and the rule."""
     found: list[Axis] = []
-    for keys, given in over.items() if isinstance(over, Mapping) else over:
+    for keys, given in _pairs(over):
         together = _together(keys, given) if isinstance(keys, tuple) else [(keys, given)]
         made: list[Axis] = []
         for key, values in together:
+            if not isinstance(key, str):
+                raise TypeError(f'over: {key!r}: expected a dotted key, such as "flows.1.rate"')
+            key = DISCIPLINE if key.strip() == QUEUE else key
             if key in ("run.seed", "run.series"):
                 why = "a sweep takes the seeds it is given" if key == "run.seed" else "a sweep keeps no series"
                 raise _core.ScenarioError(f"over: {key}: {why}")
             if any(axis.key == key for axis in (*found, *made)):
                 raise _core.ScenarioError(f"over: {key}: given twice")
             made.append(_axis(key, values, along=bool(made)))
+        if len({len(axis.values) for axis in made}) > 1:
+            raise _core.ScenarioError(f"over: {', '.join(key for key, _ in together)}: a row has one discipline")
         seen = set()
         for place, cells in enumerate(zip(*(axis.cells for axis in made), strict=True)):
             if cells in seen:
@@ -146,6 +154,16 @@ def axes(over: Over) -> list[Axis]:
     if not found:
         raise _core.ScenarioError(f"over: name at least one key, such as {EXAMPLE}")
     return found
+
+
+def _pairs(over: object) -> list[tuple[Any, Any]]:
+    """Keys and values. Raises TypeError."""
+    pairs = list(over.items()) if isinstance(over, Mapping) else over
+    if isinstance(pairs, Iterable) and not isinstance(pairs, str | bytes):
+        listed = list(pairs)
+        if all(isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) == 2 for pair in listed):
+            return [(key, values) for key, values in listed]
+    raise TypeError(f'over = {over!r}: expected keys and their values, such as {{"queue.limit": [50, 100]}}')
 
 
 def _together(keys: tuple[str, ...], given: object) -> list[tuple[str, object]]:
@@ -172,7 +190,7 @@ def _axis(key: str, given: object, along: bool) -> Axis:
     if key == DISCIPLINE:
         listed: Any = _values(key, given) if isinstance(given, str) else given
         several = isinstance(listed, Iterable) and not isinstance(listed, Mapping)
-        chosen = [choice for each in (listed if several else [listed]) for choice in choices(each)]
+        chosen = [choice for each in (listed if several else [listed]) for choice in _choices(each)]
         if not chosen:
             raise _core.ScenarioError(f"over: {key}: name at least one value")
         labels = tuple(choice.label for choice in chosen)
@@ -180,6 +198,19 @@ def _axis(key: str, given: object, along: bool) -> Axis:
     values = _values(key, given)
     column, cells = _column(key, values)
     return Axis(key, values, column, cells, along=along)
+
+
+def _choices(given: Any) -> list[Choice]:
+    """The disciplines that one value of `queue.discipline` stands for. Raises as `choices` does."""
+    if isinstance(given, Mapping):
+        raise TypeError(
+            f"over: {DISCIPLINE} = {given!r}: expected a name or a discipline such as sluicegate.Red(limit=50), not a "
+            "table; the keys of one are swept each by its name, such as queue.limit"
+        )
+    try:
+        return choices(given)
+    except TypeError as error:
+        raise TypeError(f"over: {DISCIPLINE}: {str(error).removeprefix('disciplines: ')}") from None
 
 
 def constants(sets: Iterable[tuple[str, str]]) -> dict[str, Any]:
@@ -223,9 +254,11 @@ def _values(key: str, given: object) -> tuple[str, ...]:
             raise _core.ScenarioError(f"over: {key}={given}: a value is missing, as in queue.discipline=red,choke")
         return tuple(values)
     listed: Any = given.tolist() if hasattr(given, "tolist") else given  # an array
+    if isinstance(listed, Declared | type):
+        listed = [listed]
     if not isinstance(listed, Iterable) or isinstance(listed, Mapping | bytes):
         raise TypeError(f"over: {key} = {given!r}: expected a text such as {EXAMPLE}, or a list of values")
-    values = [text for _, text in override_texts((key, value) for value in listed)]
+    values = [text for _, text in override_texts(((key, value) for value in listed), "over")]
     if not values:
         raise _core.ScenarioError(f"over: {key}: name at least one value")
     return tuple(values)

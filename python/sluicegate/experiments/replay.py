@@ -14,8 +14,8 @@ from .. import _core, custom_aqm
 from ..io import staged_file
 from ..progress import shown
 from ..quantities import toml_text
-from ..result_object import read_summary, read_table
-from ..results import Results
+from ..result_object import read_summary
+from ..results import Results, read_tables
 from . import replay_page
 from .disciplines import Choice, Listed, choices
 
@@ -33,8 +33,8 @@ Progress = Callable[[int, int], object]
 
 
 class Replay(Results):
-    """What a replay gave: the tables `flows` and `links`, and the summary. Of several disciplines both begin with the
-    column `discipline`, which holds their labels.
+    """What a replay gave: the tables `flows`, `links`, `queue` and `delays`, and the summary. Of several disciplines
+    each begins with the column `discipline`, which holds their labels.
 
     A recorded sender does not react: it sent what it sent, whatever this queue dropped, marked or delayed.
 
@@ -43,10 +43,20 @@ class Replay(Results):
     """
 
     def table(self, name: str) -> pl.DataFrame:
-        """The table of that name: `flows` or `links`. Raises KeyError; a replay has no series over time."""
+        """The table of that name. Raises KeyError."""
         if name not in self.tables:
-            raise KeyError(f"{name}: a replay has the tables {' and '.join(self.tables)}")
+            raise KeyError(f"{name}: a replay has the tables {', '.join(self.tables)}")
         return super().table(name)
+
+    @property
+    def queue(self) -> pl.DataFrame:
+        """The queue over time: its average and the longest in each interval."""
+        return self.table("queue")
+
+    @property
+    def delays(self) -> pl.DataFrame:
+        """How the waiting times of packets are distributed: packets by classes of times."""
+        return self.table("delays")
 
     @property
     def damage(self) -> str | None:
@@ -61,7 +71,7 @@ class Replay(Results):
         Raises OSError, and ValueError when the folder holds something else.
         """
         summary = read_summary(directory, "a replay", ("version", "capture", "replay"))
-        return cls.of(summary, {name: read_table(directory, name) for name in ("flows", "links")})
+        return cls.of(summary, read_tables(directory, "replay_tables"))
 
     @property
     def disciplines(self) -> list[str]:
@@ -162,7 +172,7 @@ def replay(
         raise _core.ScenarioError("queue is one discipline, disciplines are several: give one of the two")
     listed: list[Choice | None] = [None]
     if queue is not None:
-        listed = [*choices(queue)]
+        listed = [*choices(queue, "queue")]
         if len(listed) != 1:
             raise _core.ScenarioError("a replay has one discipline as queue; give several as disciplines")
     elif disciplines is not None:
@@ -193,7 +203,7 @@ def _beside(listed: Sequence[Choice], done: Sequence[Replay]) -> Replay:
     import polars as pl
 
     tables = {}
-    for name in ("flows", "links"):
+    for name in done[0].tables:
         labelled = [
             each.table(name).with_columns(pl.lit(choice.label).alias("discipline"))
             for choice, each in zip(listed, done, strict=True)

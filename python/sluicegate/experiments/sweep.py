@@ -18,9 +18,9 @@ from ..io import check_writable, staged, write_json, write_parquet
 from ..progress import shown
 from ..result_object import Frames, ResultObject, read_summary, read_table
 from . import sweep_page
-from .disciplines import under
+from .disciplines import Choice, Queue, one, under
 from .engine import check_workers, run_experiments, seed_numbers, told_runs
-from .grid import MOST, Axis, Over, Point, axes, constants, places, points
+from .grid import DISCIPLINE, MOST, Axis, Over, Point, axes, constants, places, points
 from .job import TOTALS, Checked, Experiment, Keep, Tables, check, digest_of
 from .store import Store
 
@@ -41,15 +41,16 @@ SERIES = ("run.series", "false")
 
 TABLES = ("flows", "links", "groups", TOTALS)
 KEEP: Keep = dict.fromkeys(TABLES)
-FILES = (*(f"{name}.parquet" for name in TABLES), "summary.json")
+FILES = (*(f"{name}.parquet" for name in TABLES), "sweep.svg", "report.html", "summary.json")
+"""What `Sweep.write` writes. Every run has rows of each table, so that none is empty."""
 
 
 class Sweep(ResultObject):
     """What `sweep` returns, and `Sweep.read` reads again.
 
     Every table begins with a column for each key that was swept, named after it and the unit of its numbers
-    (`flows.1.rate_bps`), one for each that `sets`, `duration` and `warmup` gave for all points, and `seed`. Rows stand
-    in the order of the grid, then of the seeds.
+    (`flows.1.rate_bps`), one for each that `sets`, `queue`, `duration` and `warmup` gave for all points, and `seed`.
+    Rows stand in the order of the grid, then of the seeds.
 
     Attributes:
         flows: One row for each flow of each run, as in `Run.flows`.
@@ -88,22 +89,31 @@ class Sweep(ResultObject):
 
     def html(self) -> str:
         """The page of the sweep: the figure, and groups and links at each point."""
-        return sweep_page.page(self.summary, self.tables, self.columns, self.plot()).html()
+        return self._page(self.plot())
+
+    def _page(self, drawn: Figure) -> str:
+        return sweep_page.page(self.summary, self.tables, self.columns, drawn).html()
 
     def overview(self) -> Table:
-        """Throughput, loss and delays of each group at each point, means over seeds."""
-        return sweep_page.groups(self.groups, self.columns)
+        """Throughput, loss and delays of each group at each point, means over seeds; of many points the first."""
+        return sweep_page.groups(self.groups, self.columns, sweep_page.MOST_SHOWN)
 
     def write(self, directory: str | Path) -> Path:
-        """Write flows.parquet, links.parquet, groups.parquet, totals.parquet and summary.json; return the directory.
+        """Write flows.parquet, links.parquet, groups.parquet, totals.parquet, summary.json, the figure sweep.svg, and
+        report.html, the page; return the directory.
 
         They appear whole or not at all, and files of other names in an existing directory stay. Equal sweeps give equal
         bytes. Raises OSError.
         """
+        from ..plot import style
+
         with staged(directory) as folder:
             for name, table in self.tables.items():
                 write_parquet(table, folder / f"{name}.parquet")
             write_json(folder / "summary.json", self.summary)
+            drawn = self.plot()
+            (folder / "sweep.svg").write_bytes(style.svg(drawn))
+            (folder / "report.html").write_text(self._page(drawn), encoding="utf-8")
         return Path(directory)
 
     def points(self) -> list[tuple[str, ...]]:
@@ -121,6 +131,7 @@ def sweep(
     flows: scenario.Flows | None = None,
     *,
     over: Over,
+    queue: Queue | None = None,
     seeds: int | Iterable[int] = SEEDS,
     out: str | Path | None = None,
     duration: str | None = None,
@@ -133,25 +144,26 @@ def sweep(
 ) -> Sweep:
     """Run a scenario at every point of a grid, each for every seed.
 
-    `network`, `flows`, `duration`, `warmup` and `sets` as for `simulate`. `over`: what is swept, dotted keys, and for
-    each a text such as "0.1..10 Mbit/s log 12" or "red,choke", or a list of values; several keys give every
+    `network`, `flows`, `queue`, `duration`, `warmup` and `sets` as for `simulate`. `over`: what is swept, dotted keys,
+    and for each a text such as "0.1..10 Mbit/s log 12" or "red,choke", or a list of values; several keys give every
     combination, and those of a tuple go together: {("flows.1.rate", "queue.limit"): [("1 Mbit/s", 50), ("2 Mbit/s",
-    100)]}. The values of queue.discipline are disciplines as `compare` takes them. `seeds`: how many, counted from 1,
-    or the seeds themselves. `out`: a folder that keeps each run as it ends, in runs.sqlite, and gets the tables in the
-    end; a run that is kept there is not run again. `progress`: a function, True for a bar, False for none (default: a
-    bar on a terminal and in a notebook). `jobs`: how many runs at once (default: one for each core), in threads, or in
-    processes when a discipline is written in Python; `executor` runs them instead, or `cluster`, the address of a Dask
-    scheduler ("tcp://10.0.0.1:8786"), whose workers need the same build: the same wheel. Results depend on none of
-    these.
+    100)]}. The values of queue.discipline, or just queue, are disciplines as `compare` takes them: names, objects,
+    classes of one's own. `seeds`: how many, counted from 1, or the seeds themselves. `out`: a folder that keeps each
+    run as it ends, in runs.sqlite, and gets what `Sweep.write` writes in the end; a run that is kept there is not run
+    again. `progress`: a function, True for a bar, False for none (default: a bar on a terminal and in a notebook).
+    `jobs`: how many runs at once (default: one for each core), in threads, or in processes when a discipline is written
+    in Python; `executor` runs them instead, or `cluster`, the address of a Dask scheduler ("tcp://10.0.0.1:8786"),
+    whose workers need the same build: the same wheel. Results depend on none of these.
 
     A run is known by its scenario with every default filled in, its seed, the version and build of Sluicegate, and the
     files of disciplines written in Python and of connections; where it is made, they are compared again. A discipline
-    that is made by a function is run anew each time.
+    that is made by a function is run anew each time. In a script that has a discipline written in Python, the call
+    stands below `if __name__ == "__main__":`, because each process reads the script first.
 
-    Every point is checked before any runs. Raises `ScenarioError` and OSError; TypeError for what is no network, source
-    or value; ValueError for less than one seed or job, and for more than one of `jobs`, `executor` and `cluster`;
-    `cluster.ClusterError` when a cluster does not answer. KeyboardInterrupt, and whatever `progress` or a
-    discipline of one's own raises, end the work; what is done is kept in `out`.
+    Every point is checked before any runs. Raises `ScenarioError`, which is a ValueError, for a wrong value, and
+    OSError; TypeError for what is no network, source or value, or no whole number of seeds or jobs; RuntimeError when a
+    process comes to the call that began it; `cluster.ClusterError` when a cluster does not answer. KeyboardInterrupt,
+    and whatever `progress` or a discipline of one's own raises, end the work; what is done is kept in `out`.
     """
     swept = axes(over)
     grid = points(swept)
@@ -161,19 +173,29 @@ def sweep(
         raise _core.ScenarioError(f"{len(grid)} points and {len(numbers)} seeds are {count} runs, above {MOST}")
     check_workers(jobs, executor, cluster)
     about = scenario.subject(network, flows, sets=sets, duration=duration, warmup=warmup)
+    choice = None if queue is None else one(queue)
     overrides = about.sets
     _not_given(overrides, swept)
+    if choice is not None:
+        if any(axis.key == DISCIPLINE for axis in swept):
+            raise _core.ScenarioError("queue: is swept")
+        with about.told():
+            choice.check(under(about, choice)[0], about.name, overrides)
+        overrides = (*(pair for pair in overrides if pair[0] != DISCIPLINE), (DISCIPLINE, choice.label))
     if out is not None:
         check_writable(out, FILES)
     with about.told():
-        experiments = _experiments(about, grid)
+        experiments = _experiments(about, grid, choice)
     resolved = [each.checked for each in experiments if each.checked is not None]
     # Whether a key does anything depends on what is said of queues alone.
     of_queues = {
         (each.text, tuple(pair for pair in point.sets if pair[0].startswith("queue"))): None
         for each, point in zip(experiments, grid, strict=True)
     }
-    scenario.warn_unused(_core.unused(text, about.name, [*overrides, SERIES, *queue]) for text, queue in of_queues)
+    fixed = () if choice is None else choice.sets
+    scenario.warn_unused(
+        _core.unused(text, about.name, [*about.sets, *fixed, SERIES, *swept_queue]) for text, swept_queue in of_queues
+    )
     _all_matter(swept, [(found.resolved, found.about) for found in resolved])
     summary = _summary(about.name, resolved[0], swept, overrides, numbers)
 
@@ -201,19 +223,23 @@ def _not_given(sets: Iterable[tuple[str, str]], swept: Sequence[Axis]) -> None:
             raise _core.ScenarioError(f"sets: {key}: is swept")
 
 
-def _experiments(about: scenario.Subject, grid: Sequence[Point]) -> list[Experiment]:
-    """Each point, checked, under its place in the grid. Raises `ScenarioError` that says at which point it is."""
+def _experiments(about: scenario.Subject, grid: Sequence[Point], queue: Choice | None) -> list[Experiment]:
+    """Each point, checked, under its place in the grid; `queue`: the discipline of all.
+
+    Raises `ScenarioError` that says at which point it is.
+    """
     experiments = []
     digest = cache(digest_of)  # points share files
     texts: dict[str | None, tuple[str, object, AqmFactory | None]] = {}
+    sets = (*about.sets, *(() if queue is None else queue.sets))
     for place, point in enumerate(grid):
         label = point.choice.label if point.choice else None
-        text, _, queue = texts.setdefault(label, under(about, point.choice))
-        experiment = Experiment(str(place), text, about.name, (*about.sets, SERIES, *point.sets), KEEP, queue)
+        text, _, own_queue = texts.setdefault(label, under(about, point.choice or queue))
+        experiment = Experiment(str(place), text, about.name, (*sets, SERIES, *point.sets), KEEP, own_queue)
         try:
             checked = check(experiment, digest=digest)
         except _core.ScenarioError as error:
-            raise _core.ScenarioError(_placed(str(error), text, about.name, about.sets, point)) from None
+            raise _core.ScenarioError(_placed(str(error), text, about.name, sets, point)) from None
         experiments.append(replace(experiment, checked=checked))
     return experiments
 

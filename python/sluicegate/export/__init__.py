@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._core import ScenarioError
@@ -17,6 +18,12 @@ Resolved = Mapping[str, Any]
 
 CONNECTIONS = ("tcp", "telnet")
 """Kinds of sources of which each flow is one TCP connection."""
+
+GROUPED = ("http", "connections")
+"""Kinds of sources whose connections come and go: all of an entry, whatever its count, are one flow of the tables."""
+
+SUFFIXES = {"flent": (".flent.gz",), "qlog": (".sqlog", ".qlog"), "time_sequence": (".svg", ".png", ".pdf")}
+"""How the names of files of each form end; first what they get where nothing is said. Flent and qvis go by them."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,7 @@ def flows(scenario: Resolved) -> Iterator[Flow]:
     """All flows of a resolved scenario, in the order of their numbers."""
     number = 0
     for entry in scenario["flows"]:
-        for _ in range(int(entry.get("count", 1))):
+        for _ in range(1 if entry["kind"] in GROUPED else int(entry.get("count", 1))):
             number += 1
             yield Flow(number, entry)
 
@@ -61,9 +68,10 @@ def find(scenario: Resolved, flow: int | str) -> Flow:
     known = list(flows(scenario))
     text = str(flow)
     if text.isascii() and text.isdigit():
-        if not 1 <= int(text) <= len(known):
+        digits = text.lstrip("0")  # int() refuses texts of thousands of digits
+        if not digits or len(digits) > len(str(len(known))) or int(digits) > len(known):
             raise ScenarioError(f"flow {text}: there is no such flow: they are numbered from 1 to {len(known)}")
-        return known[int(text) - 1]
+        return known[int(digits) - 1]
     named = [each for each in known if each.name == text]
     if len(named) > 1:
         raise ScenarioError(
@@ -78,17 +86,40 @@ def find(scenario: Resolved, flow: int | str) -> Flow:
     return named[0]
 
 
-def connection(scenario: Resolved, flow: int | str) -> Flow:
-    """The same, which must be one TCP connection. Raises `ScenarioError`."""
+def connection(scenario: Resolved, flow: int | str, has: str = "congestion window") -> Flow:
+    """The same, which must be one TCP connection, since it alone `has` that. Raises `ScenarioError`."""
     found = find(scenario, flow)
     if not found.is_connection:
+        kind = found.entry["kind"]
+        fault = f"is many connections, each with its own {has}" if kind in GROUPED else f"has no {has}"
         able = [each.number for each in flows(scenario) if each.is_connection]
-        hint = f"the nearest that has one is {min(able, key=lambda n: abs(n - found.number))}" if able else "none has"
+        hint = f"the nearest is flow {min(able, key=lambda n: abs(n - found.number))}" if able else "there is none"
         raise ScenarioError(
-            f"flow {flow}: has no congestion window (its kind is {found.entry['kind']}); it must be of kind "
-            f"{' or '.join(CONNECTIONS)}; {hint}"
+            f"flow {flow}: {fault} (its kind is {kind}); it must be of kind {' or '.join(CONNECTIONS)}; {hint}"
         )
     return found
+
+
+def stream(scenario: Resolved, flow: int | str) -> Flow:
+    """The same, with data at a link under study, so that table `packets` can hold them. Raises `ScenarioError`."""
+    found = connection(scenario, flow, "stream of bytes")
+    links = scenario["network"].get("links")  # without them all flows share the bottleneck, which is under study
+    path = found.entry.get("path", ())
+    if links is not None and not any(link["managed"] for link in links if link["name"] in path):
+        names = f"link {path[0]}" if len(path) == 1 else f"links {', '.join(path)}"
+        raise ScenarioError(
+            f"flow {flow}: its data cross no link under study, only {names}; one of them needs managed = true"
+        )
+    require_packets(scenario)
+    return found
+
+
+def require_suffix(path: str | Path, form: str) -> None:
+    """Raise `ScenarioError` unless the name of a file is one of the form, a key of `SUFFIXES`."""
+    *others, last = SUFFIXES[form]
+    if not Path(path).name.endswith(SUFFIXES[form]):
+        allowed = f"{', '.join(others)} or {last}" if others else last
+        raise ScenarioError(f"{path}: must end in {allowed}")
 
 
 def require_series(scenario: Resolved) -> None:
@@ -97,20 +128,24 @@ def require_series(scenario: Resolved) -> None:
         raise ScenarioError("run.series = false: must be true, so that there are samples of each flow over time")
 
 
-def require_packets(scenario: Resolved, flow: Flow | None = None, packets: pl.DataFrame | None = None) -> None:
-    """Raise `ScenarioError` where no single packets are kept, or none of data of `flow` in the table of them."""
-    import polars as pl
-
+def require_packets(scenario: Resolved) -> None:
+    """Raise `ScenarioError` where no single packets are kept."""
     if not scenario["run"]["packets"]:
         raise ScenarioError(
             "run.packets = 0: must be above 0, so that single packets are kept; such as run.packets=200000"
         )
-    if flow is None or packets is None:
-        return
+
+
+def require_data(scenario: Resolved, flow: Flow, packets: pl.DataFrame) -> None:
+    """Raise `ScenarioError` where the table `packets` holds none of the data of a flow."""
+    import polars as pl
+
     own = packets.filter((pl.col("flow") == flow.number) & (pl.col("to") == "receiver") & (pl.col("data_bytes") > 0))
-    if own.is_empty():
-        ends = "is empty" if packets.is_empty() else f"ends at {packets['time_s'][-1]:.3g} s"
-        raise ScenarioError(
-            f"run.packets = {scenario['run']['packets']}: the table packets {ends} and holds none of the data of flow "
-            f"{flow.number}; it may need more, or the flow crosses no link under study, or has no stream"
-        )
+    if not own.is_empty():
+        return
+    if packets.height < scenario["run"]["packets"]:
+        raise ScenarioError(f"flow {flow.number}: none of its data reached a link under study in this run")
+    raise ScenarioError(
+        f"run.packets = {scenario['run']['packets']}: the table packets ends at {packets['time_s'][-1]:.3g} s "
+        f"and holds none of the data of flow {flow.number}; it needs more"
+    )

@@ -10,7 +10,8 @@ Flent measures bulk TCP streams between a client and a server. So each flow of k
 | raw values `tcp_rtt` (ms), `tcp_cwnd`, `tcp_ssthresh` (segments) | `srtt_ns`, `cwnd_segments`, `ssthresh_segments` |
 | Ping (ms) | nothing: no probe of its own crosses the network, so these series are empty |
 
-Other sources have no series in these tests and are left out.
+Ping is the round trip of a probe. Queueing delay does not stand for it, nor does a flow of kind `udp`, which nobody
+answers. Other sources than `tcp` have no series in these tests and are left out.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from .. import __version__
 from .._core import ScenarioError
 from ..quantities import in_base_unit
-from . import Flow, Resolved, flows, require_series
+from . import SUFFIXES, Flow, Resolved, flows, require_series
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,9 +39,6 @@ BEGAN, BEGAN_S = "2000-01-01T00:00:00.000000Z", 946684800.0
 
 KIND = "tcp"
 """Sources that do what Flent's streams do: send as much as they can."""
-
-SUFFIX = ".flent.gz"
-"""By which Flent knows its files."""
 
 
 def check(scenario: Resolved) -> None:
@@ -76,7 +74,7 @@ def document(summary: Mapping[str, Any], tables: Tables, title: str) -> bytes:
         "TIME": BEGAN, "T0": BEGAN, "LENGTH": length, "TOTAL_LENGTH": length,
         "STEP_SIZE": in_base_unit(scenario["run"]["sample"]) * 1e-9,
         "HOST": "receiver", "HOSTS": ["receiver"], "LOCAL_HOST": "sender", "IP_VERSION": 4,
-        "TEST_PARAMETERS": parameters, "FLENT_VERSION": None, "DATA_FILENAME": f"{title}{SUFFIX}",
+        "TEST_PARAMETERS": parameters, "FLENT_VERSION": None, "DATA_FILENAME": f"{title}{SUFFIXES['flent'][0]}",
         "SERIES_META": {
             f"TCP {way}::{i + 1}": {"FLOW": each.number, "GROUP": each.name, "CONG_CONTROL": each.entry["algorithm"]}
             for way, found in ways.items() for i, each in enumerate(found)

@@ -6,7 +6,7 @@
 | `dropped_packets`, a field of our own in these events | the flow's drops at queues under study since the last sample |
 | congestion state, new: recovery | a sample with window cuts |
 | packet sent | arrival of data at the first link that reports it in table `packets`; not the moment it left the host |
-| packet lost | drop of data at a queue; not the moment the sender noticed |
+| packet lost | drop of data at a queue, or its loss on a wire (`drop_reason` lost); not the moment the sender noticed |
 
 qlog has no event schema for TCP, so the events are those of QUIC, which qvis and other tools draw; a packet number
 counts the flow's packets of data in the order of `packet sent`.
@@ -104,8 +104,8 @@ def _samples(series: pl.DataFrame, flow: Flow) -> Iterator[Event]:
         }
         changed = {name: value for name, value in values.items() if told.get(name) != value}
         told |= changed
-        if row["drops_packets"]:
-            changed["dropped_packets"] = row["drops_packets"]
+        if lost := row["drops_packets"] + row["lost_packets"]:
+            changed["dropped_packets"] = lost
         new = _state(row)
         if new != state or row["window_cuts"]:
             yield row["time_s"], "state", ({} if state is None else {"old": state}) | {"new": new}
@@ -124,7 +124,7 @@ def _state(row: Mapping[str, Any]) -> str:
 
 
 def _packets(packets: pl.DataFrame, flow: Flow, draft: Draft) -> Iterator[Event]:
-    """The flow's packets of data at the first link that reports them, and their drops at any."""
+    """The flow's packets of data at the first link that reports them, and their drops and losses at any."""
     import polars as pl
 
     data = packets.filter((pl.col("flow") == flow.number) & (pl.col("to") == "receiver") & (pl.col("data_bytes") > 0))

@@ -1,4 +1,5 @@
-"""The figures of a comparison: what each group of flows gets, who gets how much of all, and what each link does.
+"""The figures of a comparison: what each group of flows gets and how its delays are distributed, who gets how much of
+all, what each link does, and its queue over time.
 
 Disciplines stand one below the other, in the order they were listed; every mean has its 95 % interval over seeds.
 """
@@ -8,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -17,6 +18,9 @@ from matplotlib.ticker import FixedLocator
 from numpy.typing import NDArray
 
 from . import style as plot
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Values = NDArray[np.float64]
 
@@ -34,6 +38,8 @@ class Comparison(Protocol):
     disciplines: list[str]
     groups: list[str]
     links: list[str]
+    delays: pl.DataFrame
+    queue: pl.DataFrame
 
     def mean(self, discipline: str, metric: str) -> dict[str, Any]: ...
     def before(self, link: str) -> str: ...
@@ -42,7 +48,8 @@ class Comparison(Protocol):
     @property
     def marks(self) -> bool: ...
     @property
-    def rate_unit(self) -> tuple[str, float]: ...
+    def loses(self) -> bool: ...
+    def rate_unit(self, metric: str = ...) -> tuple[str, float]: ...
 
 
 MOST_GROUPS = 12
@@ -53,12 +60,12 @@ MOST_GROUPS = 12
 def groups(comparison: Comparison) -> Figure:
     """For each group of flows and discipline: throughput, loss, and the delays of packets."""
     names = comparison.groups[:MOST_GROUPS]
-    unit, factor = comparison.rate_unit
     height = 0.7 + len(names) * (1.1 + 0.24 * len(comparison.disciplines))
     figure = Figure(figsize=(10.4, height), layout="constrained")
     grid = figure.subplots(len(names), 3, squeeze=False)
     looks = styles(comparison.names)
     for row, name in zip(grid, names, strict=True):
+        unit, factor = comparison.rate_unit(f"{name}_throughput_bps")
         row[0].set_title(name)
         plain = plot.Style("mean", plot.BLUE, "-", "o")
         _dots(row[0], comparison, f"{name}_throughput_bps", factor, replace(plain, label=""), 0.0)
@@ -77,11 +84,54 @@ def groups(comparison: Comparison) -> Figure:
 
 
 @plot.drawing
+def delays(comparison: Comparison) -> Figure:
+    """How the one-way delays of each group's packets are distributed under each discipline, over all seeds."""
+    names = comparison.groups[:MOST_GROUPS]
+    rows, columns = -(-len(names) // 2), min(2, len(names))
+    figure = Figure(figsize=(10.4, 0.7 + 2.9 * rows), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False).flatten()
+    for axes, name in zip(grid, names, strict=False):
+        own = comparison.delays.filter(name=name)
+        for label, style in zip(comparison.disciplines, styles(comparison.names), strict=True):
+            if (part := own.filter(discipline=label)).height:
+                plot.distribution(axes, part, "delay_max_ns", "packets", style)
+        plot.within(axes)
+        axes.set_title(name)
+        axes.set_xlabel("one-way delay (ms)")
+        axes.set_ylabel("packets within it (%)")
+    for axes in grid[len(names) :]:
+        axes.set_axis_off()
+    plot.legend(figure, list(grid), columns=LEGEND)
+    return figure
+
+
+@plot.drawing
+def queue(comparison: Comparison) -> Figure:
+    """Each link's queue over time under each discipline, for the least seed: a row for each, one scale for a link."""
+    disciplines, links = comparison.disciplines, comparison.links
+    figure = Figure(figsize=(10.4, 0.5 + len(links) * (0.3 + 1.15 * len(disciplines))), layout="constrained")
+    grid = figure.subplots(len(links) * len(disciplines), 1, squeeze=False, sharex=True).flatten()
+    looks = styles(comparison.names)
+    for index, axes in enumerate(grid):
+        link, style = links[index // len(disciplines)], looks[index % len(disciplines)]
+        own = comparison.queue.filter(link=link)
+        part = own.filter(discipline=disciplines[index % len(disciplines)])
+        plot.line(axes, part["time_s"], part["queue_packets"], style.color, style.label)
+        axes.set_ylim(0, 1.05 * max(float(own["queue_packets"].max() or 0), 1.0))  # type: ignore[arg-type]
+        axes.set_ylabel("packets")
+        where = f"link {link}, " if comparison.before(link) else ""
+        axes.set_title(f"{where}{disciplines[index % len(disciplines)]}", fontsize=9.5)
+    grid[-1].set_xlabel("time (s)")
+    grid[-1].set_xlim(0, float(comparison.queue["time_s"].max() or 1.0))  # type: ignore[arg-type]
+    return figure
+
+
+@plot.drawing
 def throughput(comparison: Comparison) -> Figure:
     """Throughput by group of flows, and Jain's index, for each discipline."""
     figure, (left, right) = _side_by_side(comparison, (1.7, 1))
     labels = comparison.disciplines
-    unit, factor = comparison.rate_unit
+    unit, factor = comparison.rate_unit()
     names = comparison.groups[:MOST_GROUPS]
     for index, name in enumerate(names):
         _dots(left, comparison, f"{name}_throughput_bps", factor, group_style(name, names), _offset(index, len(names)))
@@ -123,17 +173,20 @@ def _losses(axes: Axes, comparison: Comparison, before: str) -> None:
     rows = np.arange(len(comparison.disciplines), dtype=float)
     left = np.zeros(len(rows))
     fills = (plot.SKY, plot.ORANGE, plot.PURPLE, plot.GREEN, plot.YELLOW, plot.BLUE, plot.VERMILION, plot.GREY)
-    for index, reason in enumerate(comparison.drop_reasons):
-        means = 100 * np.nan_to_num(_values(comparison, f"{before}drops_{reason}_ratio", "mean"))
+    losses = {f"drops_{reason}_ratio": f"drops: {reason}" for reason in comparison.drop_reasons}
+    if comparison.loses:
+        losses["lost_ratio"] = "lost on the wire"
+    for index, (name, label) in enumerate(losses.items()):
+        means = 100 * np.nan_to_num(_values(comparison, before + name, "mean"))
         hatch = ("", "//", "..", "xx")[index // len(fills) % 4]
         axes.barh(rows, means, 0.6, left, color=fills[index % len(fills)], hatch=hatch, edgecolor="white",
-                  linewidth=0.5, label=f"drops: {reason}")  # fmt: skip
+                  linewidth=0.5, label=label)  # fmt: skip
         left += means
     total = 100 * _values(comparison, f"{before}loss_ratio", "mean")
     half = 100 * _values(comparison, f"{before}loss_ratio", "half_width")
     known = ~np.isnan(half)
     axes.errorbar(total[known], rows[known], xerr=half[known], fmt="none", ecolor=plot.BLACK, elinewidth=1.2, capsize=3)
-    what = "dropped, by reason"
+    what = "lost, by reason"
     if comparison.marks:
         _dots(
             axes,
@@ -220,8 +273,9 @@ def styles(names: Mapping[str, str]) -> list[plot.Style]:
     taken: list[plot.Style] = []
     for label, name in names.items():
         looks = [plot.discipline(name), *(plot.discipline(f"{label} {spare}") for spare in range(100))]
-        colours, both = {each.color for each in taken}, {(each.color, each.marker) for each in taken}
-        free = [look for look in looks if (look.color, look.marker) not in both] or looks
+        colours = {each.color for each in taken}
+        used = {(each.color, mark) for each in taken for mark in (each.marker, each.line)}
+        free = [look for look in looks if not used & {(look.color, look.marker), (look.color, look.line)}] or looks
         chosen = next((look for look in free if look.color not in colours), free[0])
         taken.append(replace(chosen, label=wrapped(label)))
     return taken

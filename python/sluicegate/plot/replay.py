@@ -48,6 +48,43 @@ def rows(table: pl.DataFrame, labels: Sequence[str]) -> Figure:
 
 
 @plot.drawing
+def queue(table: pl.DataFrame, labels: Mapping[str, str]) -> Figure:
+    """The queue over time, on one scale: its average, and a band up to the longest. A row for each discipline; `labels`
+    as for `flows`."""
+    figure = Figure(figsize=(10.4, 0.6 + (2.2 if len(labels) == 1 else 1.2 * len(labels))), layout="constrained")
+    grid = figure.subplots(len(labels), 1, squeeze=False, sharex=True, sharey=True).flatten()
+    for axes, label, style in zip(grid, labels, styles(labels), strict=True):
+        own = table.filter(discipline=label) if len(labels) > 1 else table
+        times, means, most = (own[name].to_numpy() for name in ("time_s", "queue_packets_mean", "queue_packets_max"))
+        axes.fill_between(times, means, most, color=style.color, alpha=0.25, linewidth=0, step="pre", label="longest")
+        axes.step(times, means, color=style.color, linewidth=1.2, label="average")
+        axes.set_ylabel("packets")
+        if len(labels) > 1:
+            axes.set_title(label, fontsize=9.5)
+    grid[0].set_ylim(bottom=0)
+    grid[-1].set_xlim(0, float(table["time_s"].max() or 1.0))  # type: ignore[arg-type]
+    grid[-1].set_xlabel("time (s)")
+    plot.legend(figure, [grid[0]])
+    return figure
+
+
+@plot.drawing
+def delays(table: pl.DataFrame, labels: Mapping[str, str]) -> Figure:
+    """How waiting times are distributed: a curve for each discipline, `labels` as for `flows`."""
+    figure = Figure(figsize=(10.4, 3.2), layout="constrained")
+    axes = figure.subplots()
+    for label, style in zip(labels, styles(labels), strict=True):
+        own = table.filter(discipline=label) if len(labels) > 1 else table
+        if own.height:
+            plot.distribution(axes, own, "queueing_delay_max_ns", "packets", style)
+    plot.within(axes)
+    axes.set_xlabel("queueing delay (ms)")
+    axes.set_ylabel("packets within it (%)")
+    plot.legend(figure, [axes])
+    return figure
+
+
+@plot.drawing
 def flows(table: pl.DataFrame, names: Sequence[str], labels: Mapping[str, str]) -> Figure:
     """Loss and the 99th percentile of the queueing delay of each of these flows under each discipline. `labels`: the
     discipline's name of each label in the table's `discipline`."""

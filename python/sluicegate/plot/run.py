@@ -1,17 +1,15 @@
 """The figures of a run, of its tables: what each group of flows gets and the queue over time, how delays are
-distributed, and drops by reason. A series with more points than a figure shows is drawn by its means, with a band from
+distributed, and losses by reason. A series with more points than a figure shows is drawn by its means, with a band from
 least to most."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike, NDArray
 
 from ..quantities import rate_unit
 from . import style as plot
@@ -23,9 +21,6 @@ if TYPE_CHECKING:
     Tables = Mapping[str, pl.DataFrame]
 
 Panel = Callable[[Axes, "Tables"], None]
-
-POINTS = 600
-"""Points of a line that a figure tells apart."""
 
 MOST_LINKS = 6
 """Of more links the first are drawn."""
@@ -79,11 +74,16 @@ def panels(tables: Tables) -> dict[str, Panel]:
         found["Queue over time"] = queue
     if tables["groups"]["delay_p50_ns"].null_count() < tables["groups"].height:
         found["One-way delay"] = delay
+    if tables["delays"].height:
+        found["Delays of all packets"] = delays
     if tables["response_times"].height:
         found["Response times"] = response
     found["Drops by reason"] = drops
     return found
 
+
+ON_THE_WIRE = "on the wire"
+"""Why a packet was lost that no queue dropped."""
 
 ROWS = ("One-way delay", "Drops by reason")
 """Panels that have a row for each group."""
@@ -97,7 +97,7 @@ def throughput(axes: Axes, tables: Tables) -> None:
     for name in names:
         part = sums.filter(name=name)
         style = group_style(name, names)
-        line(axes, part["time_s"], factor * part["throughput_bps"].to_numpy(), style.color, style.label)
+        plot.line(axes, part["time_s"], factor * part["throughput_bps"].to_numpy(), style.color, style.label)
     axes.set_ylabel(f"throughput ({unit})")
     _over_time(axes, tables["flow_series"])
 
@@ -109,11 +109,11 @@ def queue(axes: Axes, tables: Tables) -> None:
     for index, name in enumerate(names):
         part = table.filter(link=name)
         colour = (plot.BLUE, plot.VERMILION, plot.GREEN, plot.PURPLE, plot.ORANGE, plot.SKY)[index]
-        line(axes, part["time_s"], part["queue_packets"], colour, f"queue of {name}")
+        plot.line(axes, part["time_s"], part["queue_packets"], colour, f"queue of {name}")
         kept = part.drop_nulls("average_packets")
         if kept.height:
             average = plot.BLACK if len(names) == 1 else colour
-            line(axes, kept["time_s"], kept["average_packets"], average,
+            plot.line(axes, kept["time_s"], kept["average_packets"], average,
                  "average kept by the discipline" if index == 0 else "", "--", band=False)  # fmt: skip
     axes.set_ylabel("packets in the queue")
     _over_time(axes, table)
@@ -140,22 +140,26 @@ def delay(axes: Axes, tables: Tables) -> None:
     name_rows(axes, groups["name"].to_list())
 
 
+def delays(axes: Axes, tables: Tables) -> None:
+    """How the one-way delays of each group are distributed."""
+    _distributions(axes, tables, tables["delays"], "delay_max_ns", "packets")
+    axes.set_xlabel("one-way delay (ms)")
+    axes.set_ylabel("packets within it (%)")
+
+
 def response(axes: Axes, tables: Tables) -> None:
     """How the response times of each group are distributed."""
-    table = tables["response_times"]
-    names = tables["groups"]["name"].to_list()
-    for name in table["name"].unique(maintain_order=True).to_list()[:MOST_GROUPS]:
-        part = table.filter(name=name).group_by("response_time_max_ns").agg(_column("exchanges").sum())
-        part = part.sort("response_time_max_ns")
-        share = 100 * part["exchanges"].cum_sum().to_numpy() / part["exchanges"].sum()
-        style = group_style(name, names)
-        axes.step(part["response_time_max_ns"].to_numpy() * 1e-6, share, where="post", color=style.color,
-                  label=style.label)  # fmt: skip
-    axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.set_ylim(0, 102)
+    _distributions(axes, tables, tables["response_times"], "response_time_max_ns", "exchanges")
     axes.set_xlabel("response time (ms)")
     axes.set_ylabel("responses within it (%)")
+
+
+def _distributions(axes: Axes, tables: Tables, table: pl.DataFrame, ends: str, counts: str) -> None:
+    """A curve for each group of a table of classes of times."""
+    names = tables["groups"]["name"].to_list()
+    for name in table["name"].unique(maintain_order=True).to_list()[:MOST_GROUPS]:
+        plot.distribution(axes, table.filter(name=name), ends, counts, group_style(name, names))
+    plot.within(axes)
 
 
 def drops(axes: Axes, tables: Tables) -> None:
@@ -165,7 +169,7 @@ def drops(axes: Axes, tables: Tables) -> None:
 
 
 def stacked_drops(axes: Axes, table: pl.DataFrame, labels: Sequence[str]) -> None:
-    """A bar for each row of a table with columns of drops by reason, in per cent of arrivals, and its marks."""
+    """A bar for each row of a table with columns of losses by reason, in per cent of arrivals, and its marks."""
     arrivals = np.maximum(table["arrivals_packets"].to_numpy().astype(float), 1)
     rows, left = np.arange(table.height, dtype=float), np.zeros(table.height)
     for index, (name, reason) in enumerate(reasons(table)):
@@ -180,34 +184,18 @@ def stacked_drops(axes: Axes, table: pl.DataFrame, labels: Sequence[str]) -> Non
         left = np.maximum(left, share)
     axes.set_xlim(0, 1.05 * max(float(left.max(initial=0.0)), 0.1))
     if not left.any():
-        axes.text(0.5, 0.5, "no packet was dropped", transform=axes.transAxes, ha="center", va="center",
+        axes.text(0.5, 0.5, "no packet was lost", transform=axes.transAxes, ha="center", va="center",
                   color=plot.GREY)  # fmt: skip
-    axes.set_xlabel("drops by reason (% of arrivals)")
+    axes.set_xlabel("lost, by reason (% of arrivals)")
     axes.grid(False, axis="y")
     name_rows(axes, labels)
 
 
 def reasons(table: pl.DataFrame) -> list[tuple[str, str]]:
-    """The columns of drops by reason with any, and the reasons."""
+    """The columns of drops by reason, and of losses on the wire, with any; and the reasons."""
     names = (name for name in table.columns if name.startswith("drops_") and not name.endswith(("_packets", "_bytes")))
-    return [(name, name.removeprefix("drops_")) for name in names if table[name].sum()]
-
-
-def line(
-    axes: Axes, times: ArrayLike, values: ArrayLike, colour: str, label: str, dash: str = "-", *, band: bool = True
-) -> None:
-    """A series over time, by its means where there are more points than a figure shows."""
-    x, y = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
-    if len(x) <= POINTS:
-        axes.plot(x, y, dash, color=colour, linewidth=1.3, label=label)
-        return
-    bins = np.linspace(0, len(x), POINTS // 2 + 1).astype(int)
-    parts = [(x[a:b], y[a:b]) for a, b in pairwise(bins)]
-    middle: NDArray[np.float64] = np.array([each.mean() for each, _ in parts])
-    axes.plot(middle, [each.mean() for _, each in parts], dash, color=colour, linewidth=1.3, label=label)
-    if band:
-        axes.fill_between(middle, [each.min() for _, each in parts], [each.max() for _, each in parts], color=colour,
-                          alpha=0.2, linewidth=0)  # fmt: skip
+    found = {name: name.removeprefix("drops_") for name in names} | {"lost_packets": ON_THE_WIRE}
+    return [(name, reason) for name, reason in found.items() if name in table.columns and table[name].sum()]
 
 
 def name_rows(axes: Axes, labels: Sequence[str]) -> None:

@@ -12,15 +12,22 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, ParamSpec, TypeVar
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
-from numpy.typing import ArrayLike
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    import polars as pl
+
+POINTS = 600
+"""Points of a line that a figure tells apart."""
 
 P = ParamSpec("P")
 Drawn = TypeVar("Drawn")
@@ -163,6 +170,45 @@ def mean_line(
         axes.fill_between(
             xs, means - halves, means + halves, where=known, color=style.color, alpha=0.22, linewidth=0
         )  # fmt: skip
+
+
+def line(
+    axes: Axes, times: ArrayLike, values: ArrayLike, colour: str, label: str, dash: str = "-", *, band: bool = True
+) -> None:
+    """A series over time, by its means where there are more points than a figure shows."""
+    x, y = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
+    if len(x) <= POINTS:
+        axes.plot(x, y, dash, color=colour, linewidth=1.3, label=label)
+        return
+    bins = np.linspace(0, len(x), POINTS // 2 + 1).astype(int)
+    parts = [(x[a:b], y[a:b]) for a, b in pairwise(bins)]
+    middle: NDArray[np.float64] = np.array([each.mean() for each, _ in parts])
+    axes.plot(middle, [each.mean() for _, each in parts], dash, color=colour, linewidth=1.3, label=label)
+    if band:
+        axes.fill_between(middle, [each.min() for _, each in parts], [each.max() for _, each in parts], color=colour,
+                          alpha=0.2, linewidth=0)  # fmt: skip
+
+
+def distribution(axes: Axes, table: pl.DataFrame, ends: str, counts: str, style: Style) -> None:
+    """The distribution of times: how many per cent are within each. `ends`: the column with the upper ends of classes,
+    in ns; `counts`: that of how many are in each."""
+    summed = table.select(ends, counts).group_by(ends).sum().sort(ends)
+    share = 100 * summed[counts].cum_sum().to_numpy() / max(summed[counts].sum(), 1)
+    times = summed[ends].to_numpy() * 1e-6
+    axes.step(np.append(times[:1], times), np.append(0.0, share), where="post", linestyle=style.line,
+              color=style.color, label=style.label)  # fmt: skip
+
+
+def within(axes: Axes) -> None:
+    """Make the axes those of distributions of times: milliseconds, by decades where they differ much, and per cent."""
+    lowest = min((float(line.get_xdata()[0]) for line in axes.lines), default=1.0)  # type: ignore[index,arg-type]
+    if axes.get_xlim()[1] > 8 * lowest > 0:
+        axes.set_xscale("log")
+        lowest, highest = axes.get_xlim()
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if highest < 500 * lowest else (1,)))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_ylim(0, 102)
 
 
 def reference(axes: Axes, y: float, text: str, *, color: str = BLACK, lift: float = 2) -> None:

@@ -73,9 +73,9 @@ def _lines(axes: Axes, table: pl.DataFrame, columns: Sequence[str], name: str, f
     )
     for key, (colour, marker) in zip(list(parts)[:MOST_LINES], LOOKS, strict=False):
         means, halves = [], []
+        at = dict(parts[key].drop_nulls(name).group_by(first).agg(name).iter_rows())
         for value in values:
-            found = parts[key].filter(parts[key][first] == value)[name].drop_nulls().to_list()
-            each = interval(found) if found else None
+            each = interval(at[value]) if value in at else None
             means.append(math.nan if each is None else factor * each.mean)
             halves.append(math.nan if each is None else factor * each.half_width)
         x = scale * np.array(values) if numbers else np.arange(len(values))

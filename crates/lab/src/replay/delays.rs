@@ -84,6 +84,15 @@ impl Delays {
             Kept::Fine(histogram) => histogram.quantile(q),
         }
     }
+
+    /// Classes of waiting times in order: the upper end of each, and how many are in it. For a whole link alone.
+    pub fn counts(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let histogram = match &self.kept {
+            Kept::Fine(histogram) => Some(histogram),
+            Kept::Exact(_) | Kept::Coarse(_) => None,
+        };
+        histogram.into_iter().flat_map(|histogram| histogram.counts())
+    }
 }
 
 #[cfg(test)]

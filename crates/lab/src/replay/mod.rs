@@ -7,6 +7,7 @@
 //! | [`packet`] | what a queue looks at in a captured packet |
 //! | [`flows`] | the flows and what each has met, in bounded memory |
 //! | [`delays`] | how long packets waited, in little memory |
+//! | [`series`] | the queue over time, in little memory |
 //! | [`run`] | the replay itself |
 //! | [`scenario`] | what to replay with: read and checked |
 //! | [`results`] | the tables, every column declared |
@@ -21,6 +22,7 @@ pub mod reader;
 pub mod results;
 pub mod run;
 pub mod scenario;
+pub mod series;
 pub mod trace;
 pub mod writer;
 

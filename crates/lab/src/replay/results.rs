@@ -44,7 +44,7 @@ impl Report {
     /// Every table.
     #[must_use]
     pub fn tables(&self) -> Vec<ResultTable> {
-        vec![self.flows(), self.links()]
+        vec![self.flows(), self.links(), self.queue(), self.delays()]
     }
 
     fn flows(&self) -> ResultTable {
@@ -175,6 +175,32 @@ impl Report {
             real("queueing_delay_max_ns", "ns", "the longest, exactly", totals.delays.longest()),
         ]);
         ResultTable { name: "links", summary: "One row: the link, over the whole replay.", columns }
+    }
+
+    fn queue(&self) -> ResultTable {
+        let rows = || self.outcome.series.rows();
+        let columns = vec![
+            f64s("time_s", "s", "end of the interval, from the first packet", rows().map(|(time, ..)| time.as_secs())),
+            f64s("queue_packets_mean", "packets", "time average of the queue in it", rows().map(|(_, mean, _)| mean)),
+            u64s("queue_packets_max", "packets", "the longest queue in it", rows().map(|(.., most)| most)),
+        ];
+        let summary = "The queue over time: one row for each of at most 2048 intervals of equal length, 1 ms or more.";
+        ResultTable { name: "queue", summary, columns }
+    }
+
+    fn delays(&self) -> ResultTable {
+        let rows = || self.outcome.totals.delays.counts();
+        let columns = vec![
+            f64s(
+                "queueing_delay_max_ns",
+                "ns",
+                "upper end of the class of waiting times, at most 1/128 above any in it",
+                rows().map(|(end, _)| end as f64),
+            ),
+            u64s("packets", "packets", "packets of the class that were sent on", rows().map(|(_, count)| count)),
+        ];
+        let summary = "One row for each class of waiting times of packets that were sent on: their distribution.";
+        ResultTable { name: "delays", summary, columns }
     }
 
     /// The summary: version, capture, setting, totals, and what was odd about the capture.

@@ -13,6 +13,7 @@ use super::delays::Delays;
 use super::flows::Flows;
 use super::packet::{Decoded, decode, set_ecn};
 use super::reader::{Capture, Damage, Next, Record, Trouble};
+use super::series::Series;
 use super::writer::Writer;
 use sluicegate_aqm::{Discipline, FlowKey};
 use sluicegate_base::{Ecn, Rate, Span, Stream, Time};
@@ -146,6 +147,8 @@ pub struct Outcome {
     pub totals: Totals,
     /// What each flow has met.
     pub flows: Flows,
+    /// The queue over time.
+    pub series: Series,
 }
 
 impl Outcome {
@@ -153,7 +156,7 @@ impl Outcome {
     #[must_use]
     pub fn empty() -> Outcome {
         let (totals, flows) = (Totals::default(), Flows::new(0, 0));
-        Outcome { format: "", read: 0, damage: None, totals, flows }
+        Outcome { format: "", read: 0, damage: None, totals, flows, series: Series::default() }
     }
 }
 
@@ -226,6 +229,7 @@ pub struct Replay<R: Read, W: Write> {
     ended: bool,
     damage: Option<Damage>,
     now: Time,
+    series: Series,
     recorder: Recorder<W>,
 }
 
@@ -245,6 +249,7 @@ impl<R: Read, W: Write> Replay<R, W> {
             ended: false,
             damage: None,
             now: Time::ZERO,
+            series: Series::default(),
             recorder: Recorder {
                 flows: Flows::new(setting.seed, setting.flows),
                 totals: Totals::default(),
@@ -290,6 +295,7 @@ impl<R: Read, W: Write> Replay<R, W> {
             } else {
                 return Ok(Progress::Done);
             }
+            self.series.note(self.now, self.port.len());
         }
         Ok(Progress::Going)
     }
@@ -380,7 +386,8 @@ impl<R: Read, W: Write> Replay<R, W> {
         self.port.for_each(&mut |packet| counters.leave(packet.arrived, now));
         (totals.most, totals.queued) = (counters.max_packets, counters.queueing);
         totals.left = self.port.holds().iter().sum();
-        Ok(Outcome { format: self.capture.format(), read: self.capture.offset(), damage: self.damage, totals, flows })
+        let (format, read) = (self.capture.format(), self.capture.offset());
+        Ok(Outcome { format, read, damage: self.damage, totals, flows, series: self.series })
     }
 }
 

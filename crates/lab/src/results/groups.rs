@@ -1,8 +1,8 @@
-//! The table of groups: what all flows of one name come to together.
+//! The tables of groups: what all flows of one name come to together.
 
-use super::{Column, Named, ResultTable, drops_by_reason, f64s, ratio, strs, u64s};
-use sluicegate_aqm::DropReason;
-use sluicegate_netsim::counters::FlowTotals;
+use super::totals::{Counted, counted};
+use super::{Column, Named, ResultTable, f64s, strs, u64s};
+use sluicegate_netsim::counters::{FlowTotals, Past};
 use sluicegate_netsim::workloads::exchanges::GroupTotals;
 use sluicegate_port::DelayHistogram;
 use std::collections::BTreeMap;
@@ -16,6 +16,8 @@ struct Group<'a> {
     algorithms: Vec<&'static str>,
     flows: u64,
     totals: FlowTotals,
+    past: Past,
+    received: Option<u64>,
     /// Its transfers that have an end and came to it, and how long they took.
     completions: DelayHistogram,
     completed: u64,
@@ -39,6 +41,8 @@ fn pooled(named: Named<'_>) -> Vec<Group<'_>> {
                 algorithms: Vec::new(),
                 flows: 0,
                 totals: FlowTotals::default(),
+                past: Past::default(),
+                received: Some(0),
                 completions: DelayHistogram::default(),
                 completed: 0,
                 users: None,
@@ -56,6 +60,8 @@ fn pooled(named: Named<'_>) -> Vec<Group<'_>> {
         }
         group.flows += 1;
         group.totals.add(&row.totals);
+        group.past.add(&row.past);
+        group.received = group.received.zip(row.received).map(|(all, one)| all + one);
         if let Some(time) = row.completion {
             group.completions.record(time.0);
             group.completed += 1;
@@ -74,15 +80,18 @@ fn pooled(named: Named<'_>) -> Vec<Group<'_>> {
     groups
 }
 
-pub(super) fn groups(named: Named<'_>) -> ResultTable {
+/// The tables `groups` and `delays`.
+pub(super) fn groups(named: Named<'_>) -> [ResultTable; 2] {
     let groups = pooled(named);
+    [totals(named, &groups), delays(&groups)]
+}
+
+fn totals(named: Named<'_>, groups: &[Group<'_>]) -> ResultTable {
     let rows = || groups.iter();
-    let bps = |bytes: u64| bytes as f64 * 8.0 / named.outcome.window.as_secs();
-    let drops: Vec<[u64; DropReason::COUNT]> = rows().map(|row| row.totals.drops).collect();
-    let all_drops = |row: &Group<'_>| row.totals.drops.iter().sum::<u64>();
+    let counts: Vec<Counted<'_>> =
+        rows().map(|row| Counted { totals: &row.totals, past: row.past, received: row.received }).collect();
     let (kinds, algorithms): (Vec<String>, Vec<String>) =
         rows().map(|row| (row.kinds.join(" "), row.algorithms.join(" "))).unzip();
-    let delay = |quantile: f64| rows().map(move |row| row.totals.delays.quantile(quantile));
     let completion = |quantile: f64| rows().map(move |row| row.completions.quantile(quantile));
     let mut columns = vec![
         strs("name", "its name", rows().map(|row| row.name)),
@@ -94,55 +103,9 @@ pub(super) fn groups(named: Named<'_>) -> ResultTable {
             algorithms.iter().map(String::as_str),
         ),
         u64s("flows", "flows", "its flows; the connections of an entry are one", rows().map(|row| row.flows)),
-        f64s(
-            "offered_bps",
-            "bit/s",
-            "IP bits sent by its sources per second, retransmissions included",
-            rows().map(|row| bps(row.totals.sent[1])),
-        ),
-        f64s(
-            "throughput_bps",
-            "bit/s",
-            "IP bits delivered to its receivers in the measured window, per second of it",
-            rows().map(|row| bps(row.totals.delivered[1])),
-        ),
-        u64s(
-            "arrivals_packets",
-            "packets",
-            "packets of its data that reached a queue under study in the measured window",
-            rows().map(|row| row.totals.arrivals),
-        ),
-        u64s("drops_packets", "packets", "those of arrivals_packets that these queues dropped", rows().map(all_drops)),
     ];
-    columns.extend(drops_by_reason(&drops));
+    columns.extend(counted(&counts, named.outcome));
     columns.extend([
-        f64s(
-            "loss_ratio",
-            "1",
-            "drops_packets / arrivals_packets; missing without arrivals",
-            rows().map(|row| ratio(all_drops(row), row.totals.arrivals)),
-        ),
-        u64s(
-            "marked_packets",
-            "packets",
-            "those of arrivals_packets that these queues marked and sent",
-            rows().map(|row| row.totals.marked),
-        ),
-        f64s(
-            "queued_packets_mean",
-            "packets",
-            "time average of its packets in the queues under study",
-            rows().map(|row| row.totals.queueing.as_secs() / named.outcome.window.as_secs()),
-        ),
-        f64s(
-            "delay_mean_ns",
-            "ns",
-            "mean one-way delay of its delivered packets",
-            rows().map(|row| row.totals.delay_sum as f64 / row.totals.delivered[0] as f64),
-        ),
-        f64s("delay_p50_ns", "ns", "median one-way delay of all its packets, to two digits", delay(0.5)),
-        f64s("delay_p95_ns", "ns", "95th percentile of it, to two digits", delay(0.95)),
-        f64s("delay_p99_ns", "ns", "99th percentile of it, to two digits", delay(0.99)),
         u64s("completed_flows", "flows", "its transfers that came to their end", rows().map(|row| row.completed)),
         f64s(
             "completion_time_p50_ns",
@@ -152,9 +115,26 @@ pub(super) fn groups(named: Named<'_>) -> ResultTable {
         ),
         f64s("completion_time_p95_ns", "ns", "the 95th percentile of it, to two digits", completion(0.95)),
     ]);
-    columns.extend(connections(&groups));
+    columns.extend(connections(groups));
     let summary = "One row for each group of flows, which are those of one name, over the measured window.";
     ResultTable { name: "groups", summary, columns }
+}
+
+fn delays(groups: &[Group<'_>]) -> ResultTable {
+    let rows = || groups.iter().flat_map(|group| group.totals.delays.counts().map(|bin| (group.name, bin)));
+    let columns = vec![
+        strs("name", "name of the group", rows().map(|(name, _)| name)),
+        f64s(
+            "delay_max_ns",
+            "ns",
+            "upper end of the class of one-way delays, at most 1/128 above any in it",
+            rows().map(|(_, (end, _))| end as f64),
+        ),
+        u64s("packets", "packets", "packets of the class that were delivered", rows().map(|(_, (_, count))| count)),
+    ];
+    let summary = "One row for each class of one-way delays in which packets of a group were delivered in the measured \
+                   window: their distribution, in little memory.";
+    ResultTable { name: "delays", summary, columns }
 }
 
 /// What only groups have whose connections come and go; zero, or missing, for others.

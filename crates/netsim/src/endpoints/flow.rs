@@ -1,5 +1,6 @@
 //! A flow as it runs: one connection, one source that sends by the clock, or a group whose connections come and go.
 
+use crate::counters::Past;
 use crate::network::packet::{Header, NONE};
 use crate::source::telnet::Typing;
 use crate::source::{Source, SourcePlan};
@@ -26,17 +27,6 @@ pub struct FlowState {
     pub before: SendCounters,
     /// What it had counted then.
     pub past: Past,
-}
-
-/// What a flow has counted before the measured window.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Past {
-    /// Packets and IP bytes that its receiver had got.
-    pub delivered: [u64; 2],
-    /// Packets of its data that had reached monitored queues, and those dropped there.
-    pub arrivals: [u64; 2],
-    /// Bytes of data that its receiver had handed to the application.
-    pub received: u64,
 }
 
 impl FlowState {

@@ -167,7 +167,7 @@ impl Outcomes<QueuedPacket> for Sink<'_> {
         self.sent = packet.place;
         if self.monitor.extras.is_some() || self.shared.log.is_open() {
             self.show(packet.place);
-            self.cross_wire(packet.place);
+            self.cross_wire(packet.place, packet.queued);
         }
     }
 
@@ -236,19 +236,27 @@ impl Sink<'_> {
         }
     }
 
-    /// A packet that has been sent is lost, or delayed.
+    /// A packet that has been sent, queued at this time, is lost, or delayed.
     #[cold]
-    fn cross_wire(&mut self, place: u32) {
+    fn cross_wire(&mut self, place: u32, queued: Time) {
         let Some(wire) = self.monitor.wire() else { return };
-        let Shared { engine, packets, flows, .. } = &mut *self.shared;
+        let Shared { engine, packets, flows, log, window } = &mut *self.shared;
         let now = engine.now();
         if let Some(arrival) = wire.pass(now) {
             self.later = arrival.since(now);
             return;
         }
         let packet = packets.get(place);
+        if self.monitor.monitored {
+            log.note(self.link, now, packet, PacketFate::Lost, 0);
+        }
         if packet.to == End::Receiver {
-            flows[packet.flow as usize].drops_elsewhere += 1;
+            let totals = &mut flows[packet.flow as usize];
+            *match (self.monitor.monitored, queued >= *window) {
+                (false, _) => &mut totals.drops_elsewhere,
+                (true, true) => &mut totals.lost,
+                (true, false) => &mut totals.earlier[2],
+            } += 1;
         }
         packets.release(place);
         self.sent = NONE;

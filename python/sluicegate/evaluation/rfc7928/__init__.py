@@ -75,8 +75,7 @@ SUITE = Suite(
         ("Video (7.2), VoIP", "left to the tester", "30 frames a second of 5 kB on average at 50 Mbit/s; 200 bytes "
          "every 20 ms", "common rates"),
         ("Varying capacity (8.2.6)", "the link's rate changes", "strict priority for a flow of its own that takes the "
-         "rest of 101 Mbit/s", "the rate of a link does not change in a run; the discipline is built for the whole "
-         "rate, as it would be"),
+         "rest of 101 Mbit/s", "what a discipline derives from the rate stays that of the whole rate, as it would be"),
         ("ECN", "with and without", "without, but for Section 4.5", "most disciplines mark only when told to"),
         ("DECbit, UT/LT, Source Quench, drop preference, L4S step", "", "hosts that do not read their signals, give no "
          "preference and do not use ECN, but for Section 4.5", "the hosts are the same for all; these are then Drop "
@@ -89,14 +88,17 @@ SUITE = Suite(
         ("L4S senders", "The hosts lack scalable congestion controls; marks are answered as in RFC 3168. So DualPI2's "
          "low-latency queue stays empty, and the L4S step marker, which marks every packet above its step, makes hosts "
          "halve for each and leaves the link idle."),
-        ("Start-up time (2.2)", "No table has when a flow's first byte came. The completion of transfers of one packet "
-         "stands for it, in Section 9.2."),
-        ("Goodput (2.5)", "No table has which bytes came twice. What a flow sent again beyond its drops is taken off."),
+        ("Start-up time (2.2)", "No table that the suite keeps has when a flow's first byte came. The completion of "
+         "transfers of one packet stands for it, in Section 9.2."),
+        ("Goodput in bits of data (2.5)", "Goodput here is in IP bits, as rates of links are: what was delivered, less "
+         "what a flow sent again beyond its drops. What receivers handed on, without headers and repetitions, is in "
+         "the tables of a run, as `goodput_bps`."),
         ("Median and 95th percentile of a link's delay (2.6)", "The table of links has mean and 99th percentile; flows "
          "have all."),
         ("Intervals between single losses (2.3)", "Losses are known by samples of a round trip, not one by one: "
          "intervals are between loss events."),
-        ("Distribution functions (2.7)", "Median, 95th and 99th percentile stand for them."),
+        ("Distribution functions (2.7)", "Median, 95th and 99th percentile stand for them. The table `delays` "
+         "of a run has the delays of each group as a whole distribution."),
         ("Adaptive video (9.1)", "Chunks over TCP come later on a slow path, but stay as large."),
     ),
     settings=FULL,

@@ -1,0 +1,160 @@
+//! The tables of flows: over the measured window, and over time.
+
+use super::totals::{Counted, counted};
+use super::{Named, ResultTable, f64s, strs, u64s};
+use sluicegate_netsim::counters::RecentShare;
+use sluicegate_tcp::send::Congestion;
+
+pub(super) fn flows(named: Named<'_>) -> ResultTable {
+    let outcome = named.outcome;
+    let rows = || outcome.flows.iter();
+    let counts: Vec<Counted<'_>> =
+        rows().map(|row| Counted { totals: &row.totals, past: row.past, received: row.received }).collect();
+    let recent = |value: fn(RecentShare) -> f64| rows().map(move |row| row.recent.map_or(f64::NAN, value));
+    let mut columns = vec![
+        u64s("flow", "", "number of the flow, from 1 in the order of the scenario", 1..=outcome.flows.len() as u64),
+        u64s("group", "", "number of its [[flows]] entry, from 0", rows().map(|row| u64::from(row.group))),
+        strs("name", "name of its group", rows().map(|row| named.group(row.group, row.kind))),
+        strs("kind", "kind of source", rows().map(|row| row.kind)),
+        strs("algorithm", "congestion control; empty for a source without", rows().map(|row| row.algorithm)),
+        strs(
+            "link",
+            "the first link under study that its data crosses; empty if there is none",
+            rows().map(|row| row.link.map_or("", |link| outcome.link_name(link))),
+        ),
+        f64s("start_s", "s", "when it was to start", rows().map(|row| row.start.as_secs())),
+        f64s(
+            "base_rtt_ns",
+            "ns",
+            "propagation delays of its path, there and back; twice there for a source that hears nothing; missing for a \
+             group whose connections each have their own",
+            rows().map(|row| row.base_rtt.map_or(f64::NAN, |span| span.0 as f64)),
+        ),
+        f64s(
+            "completion_time_ns",
+            "ns",
+            "from its start until its receiver had all its data, be it before the measured window; missing without an \
+             end, or if the end did not come",
+            rows().map(|row| row.completion.map_or(f64::NAN, |time| time.0 as f64)),
+        ),
+    ];
+    columns.extend(counted(&counts, outcome));
+    columns.extend([
+        u64s("retransmissions", "packets", "segments sent again", rows().map(|row| row.retransmissions)),
+        u64s("fast_retransmits", "events", "fast retransmits", rows().map(|row| row.fast_retransmits)),
+        u64s("timeouts", "events", "expiries of the retransmission timer", rows().map(|row| row.timeouts)),
+        u64s("mark_responses", "events", "windows cut for marks", rows().map(|row| row.mark_responses)),
+        u64s(
+            "quench_responses",
+            "events",
+            "windows closed for source quenches",
+            rows().map(|row| row.quench_responses),
+        ),
+        u64s("quenches", "events", "source quenches that reached its sender", rows().map(|row| row.totals.quenches)),
+        f64s(
+            "recent_share",
+            "1",
+            "its part of the packets of data that a queue under study marked or dropped most recently in proportion to \
+             what flows send: marks (not DECbit's or UT/LT's), early and forced drops (not those of drop preference), the \
+             packets that Random Drop draws; with classes, of its class; the least likely where it crosses several; \
+             missing if there were none, or if it sent nothing",
+            recent(|recent| recent.share),
+        ),
+        f64s(
+            "recent_expected",
+            "1",
+            "what is expected of it if the flows that sent to that queue, or class, sent equally much",
+            recent(|recent| recent.expected),
+        ),
+        f64s(
+            "recent_packets",
+            "packets",
+            "how many such packets are looked at: the last of the measured window, run.recent at the most",
+            recent(|recent| recent.packets as f64),
+        ),
+        f64s(
+            "recent_p_value",
+            "1",
+            "upper bound on the p-value: the chance of so large a part where the expected one is the true one and packets are chosen \
+             independently (Hoeffding; RED 1993, Sec. X and eq. 4)",
+            recent(|recent| recent.p_value),
+        ),
+    ]);
+    ResultTable {
+        name: "flows",
+        summary: "One row for each flow, over the measured window. The connections of an `http` group are one flow here.",
+        columns,
+    }
+}
+
+pub(super) fn flow_series(named: Named<'_>) -> ResultTable {
+    let outcome = named.outcome;
+    let rows = || outcome.flow_series.iter();
+    let congestion = |value: fn(Congestion) -> f64| rows().map(move |row| row.congestion.map_or(f64::NAN, value));
+    let columns = vec![
+        f64s("time_s", "s", "time of the sample", rows().map(|row| row.time.as_secs())),
+        u64s("flow", "", "number of the flow, from 1", rows().map(|row| u64::from(row.flow) + 1)),
+        named.column(rows().map(|row| row.flow)),
+        f64s(
+            "throughput_bps",
+            "bit/s",
+            "IP bits delivered per second in the interval that ends here",
+            rows().map(|row| row.throughput_bps),
+        ),
+        f64s(
+            "cwnd_segments",
+            "segments",
+            "congestion window; missing for a source without",
+            congestion(|state| state.cwnd),
+        ),
+        f64s(
+            "ssthresh_segments",
+            "segments",
+            "slow-start threshold; missing for a source without",
+            congestion(|state| state.ssthresh),
+        ),
+        f64s(
+            "srtt_ns",
+            "ns",
+            "smoothed round-trip time of its sender; missing before the first measurement, and for a source without",
+            congestion(|state| if state.srtt.0 == 0 { f64::NAN } else { state.srtt.0 as f64 }),
+        ),
+        f64s(
+            "in_flight_bytes",
+            "bytes",
+            "bytes of data sent and not acknowledged; missing for a source without",
+            congestion(|state| state.in_flight as f64),
+        ),
+        u64s(
+            "arrivals_packets",
+            "packets",
+            "packets of its data that reached queues under study in the interval",
+            rows().map(|row| u64::from(row.arrivals)),
+        ),
+        u64s(
+            "drops_packets",
+            "packets",
+            "packets of its data dropped there in the interval",
+            rows().map(|row| u64::from(row.drops)),
+        ),
+        u64s(
+            "marked_packets",
+            "packets",
+            "packets of its data marked there and sent in the interval",
+            rows().map(|row| u64::from(row.marked)),
+        ),
+        u64s(
+            "lost_packets",
+            "packets",
+            "packets of its data lost on their wires in the interval",
+            rows().map(|row| u64::from(row.lost)),
+        ),
+        u64s(
+            "window_cuts",
+            "events",
+            "how often its sender cut its window in the interval: timeouts, fast retransmits, marks and quenches heeded",
+            rows().map(|row| u64::from(row.cuts)),
+        ),
+    ];
+    ResultTable { name: "flow_series", summary: "One row for each flow at each sample, over the whole run.", columns }
+}
