@@ -95,7 +95,7 @@ fn replay(data: &[u8], sets: &[(&str, &str)]) {
         }
     }
     let outcome = replay.finish().expect("memory can be written to");
-    let (packets, left) = (outcome.totals.packets, outcome.totals.left);
+    let (packets, left) = (outcome.totals.packets, outcome.crossed.left);
     let report = Report::new(outcome, name, scenario.setting().rate);
     let (summary, _) = (report.summary(&scenario, "fuzz.pcap"), report.tables());
     assert!(summary.is_object());

@@ -6,6 +6,7 @@
 //! | [`piped`] | a pipe as a stream that does not block for long |
 //! | [`packet`] | what a queue looks at in a captured packet |
 //! | [`flows`] | the flows and what each has met, in bounded memory |
+//! | [`link`] | the link that they cross, and what is counted there |
 //! | [`delays`] | how long packets waited, in little memory |
 //! | [`series`] | the queue over time, in little memory |
 //! | [`run`] | the replay itself |
@@ -16,6 +17,7 @@
 
 pub mod delays;
 pub mod flows;
+pub mod link;
 pub mod packet;
 pub mod piped;
 pub mod reader;
@@ -26,7 +28,8 @@ pub mod series;
 pub mod trace;
 pub mod writer;
 
+pub use link::Packet;
 pub use results::Report;
-pub use run::{Failure, Outcome, Packet, Progress, Replay, survey};
+pub use run::{Failure, Outcome, Progress, Replay, survey};
 pub use scenario::ReplayScenario;
 pub use trace::{Shapes, Trace};

@@ -37,7 +37,7 @@ impl Report {
 
     /// From the first arrival to the last arrival or departure, in seconds.
     fn window(&self) -> f64 {
-        let (arrival, departure) = self.outcome.totals.last;
+        let (arrival, departure) = (self.outcome.totals.arrival, self.outcome.crossed.last);
         arrival.max(departure).since(Time::ZERO).as_secs()
     }
 
@@ -125,7 +125,7 @@ impl Report {
     }
 
     fn links(&self) -> ResultTable {
-        let totals = &self.outcome.totals;
+        let crossed = &self.outcome.crossed;
         let window = self.window();
         let mut drops = [0; DropReason::COUNT];
         for (_, row) in &self.rows {
@@ -148,7 +148,7 @@ impl Report {
         ];
         columns.extend(drops_by_reason(&[drops]));
         columns.extend([
-            one("left_packets", "packets", "packets that the queue never gave out", totals.left),
+            one("left_packets", "packets", "packets that the queue never gave out", crossed.left),
             one("marked_packets", "packets", "packets that the queue marked and sent on", self.sum(|row| row.marked)),
             real(
                 "utilisation",
@@ -160,25 +160,25 @@ impl Report {
                 "queue_packets_mean",
                 "packets",
                 "time average of the queue, the packet in transmission not counted",
-                totals.queued.as_secs() / window,
+                crossed.queued.as_secs() / window,
             ),
-            one("queue_packets_max", "packets", "the longest queue", totals.most),
+            one("queue_packets_max", "packets", "the longest queue", crossed.most),
             real(
                 "queueing_delay_mean_ns",
                 "ns",
                 "mean waiting time of packets that were sent on; missing without any",
-                totals.delays.mean(),
+                crossed.delays.mean(),
             ),
-            real("queueing_delay_p50_ns", "ns", "median of it, at most 1/128 too high", totals.delays.quantile(0.5)),
-            real("queueing_delay_p95_ns", "ns", "95th percentile of it, likewise", totals.delays.quantile(0.95)),
-            real("queueing_delay_p99_ns", "ns", "99th percentile of it, likewise", totals.delays.quantile(0.99)),
-            real("queueing_delay_max_ns", "ns", "the longest, exactly", totals.delays.longest()),
+            real("queueing_delay_p50_ns", "ns", "median of it, at most 1/128 too high", crossed.delays.quantile(0.5)),
+            real("queueing_delay_p95_ns", "ns", "95th percentile of it, likewise", crossed.delays.quantile(0.95)),
+            real("queueing_delay_p99_ns", "ns", "99th percentile of it, likewise", crossed.delays.quantile(0.99)),
+            real("queueing_delay_max_ns", "ns", "the longest, exactly", crossed.delays.longest()),
         ]);
         ResultTable { name: "links", summary: "One row: the link, over the whole replay.", columns }
     }
 
     fn queue(&self) -> ResultTable {
-        let rows = || self.outcome.series.rows();
+        let rows = || self.outcome.crossed.series.rows();
         let columns = vec![
             f64s("time_s", "s", "end of the interval, from the first packet", rows().map(|(time, ..)| time.as_secs())),
             f64s("queue_packets_mean", "packets", "time average of the queue in it", rows().map(|(_, mean, _)| mean)),
@@ -189,7 +189,7 @@ impl Report {
     }
 
     fn delays(&self) -> ResultTable {
-        let rows = || self.outcome.totals.delays.counts();
+        let rows = || self.outcome.crossed.delays.counts();
         let columns = vec![
             f64s(
                 "queueing_delay_max_ns",
@@ -236,7 +236,7 @@ impl Report {
                 "arrivals_packets": self.sum(|row| row.arrived[0]),
                 "departures_packets": self.sum(|row| row.delivered[0]),
                 "drops_packets": self.sum(Row::drops_packets),
-                "left_packets": totals.left,
+                "left_packets": outcome.crossed.left,
                 "marked_packets": self.sum(|row| row.marked),
             },
             "note": NOTE,

@@ -1,6 +1,6 @@
 //! What to replay with: rate, discipline, seed, given as overrides alone.
 
-use super::run::{Length, Packet, Setting};
+use super::link::{Length, Packet, Setting};
 use crate::document::{Document, Item, Node, Place, ScenarioError};
 use crate::foreign::{Build, Foreign};
 use crate::queueing::{Queueing, Unused, queue};

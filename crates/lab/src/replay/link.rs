@@ -1,0 +1,288 @@
+//! A link that real packets cross: a port, what each flow meets there, and where its packets go.
+
+use super::delays::Delays;
+use super::flows::Flows;
+use super::packet::{Decoded, decode};
+use super::series::Series;
+use sluicegate_aqm::{Discipline, FlowKey};
+use sluicegate_base::{Ecn, Rate, Span, Stream, Time};
+use sluicegate_port::{Outcome, Port, PortConfig, PortPacket};
+use std::io;
+
+/// A real packet in a queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    /// The hash of its flow.
+    pub key: u64,
+    /// Its length in bytes, as the link counts it.
+    pub bytes: u32,
+    /// Its ECN field.
+    pub ecn: Ecn,
+    /// Whether the queue has marked it.
+    pub marked: bool,
+    /// The row that counts it.
+    row: u32,
+    /// Where its bytes are kept, if they are.
+    frame: u32,
+    arrived: Time,
+}
+
+impl sluicegate_aqm::Packet for Packet {
+    #[inline]
+    fn flow(&self) -> FlowKey {
+        FlowKey(self.key)
+    }
+    #[inline]
+    fn bytes(&self) -> u64 {
+        u64::from(self.bytes)
+    }
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn mark(&mut self) -> bool {
+        self.marked = self.ecn.mark();
+        self.marked
+    }
+}
+
+impl PortPacket for Packet {
+    #[inline]
+    fn arrived(&self) -> Time {
+        self.arrived
+    }
+    #[inline]
+    fn marked(&self) -> bool {
+        self.marked
+    }
+}
+
+/// Which length of a packet counts, for the rate and for the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// That of the IP packet; of what is no IP packet, that of what the link layer carries.
+    Ip,
+    /// That of the whole frame, as far as captures tell: without preamble and check sequence.
+    Frame,
+}
+
+/// How a link for real packets is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// The rate of the link.
+    pub rate: Rate,
+    /// Which length counts.
+    pub length: Length,
+    /// How many flows are reported one by one.
+    pub flows: usize,
+    /// The seed of the discipline's random stream and of the hash.
+    pub seed: u64,
+}
+
+/// A packet as it was found.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'a> {
+    /// The kind of link, by the numbers of pcap.
+    pub link_type: u16,
+    /// The bytes that are there, and how many there were.
+    pub data: &'a [u8],
+    /// See `data`.
+    pub original: u32,
+}
+
+/// What is kept of a packet until it leaves.
+#[derive(Debug, Default)]
+pub struct Frame {
+    /// Its bytes.
+    pub data: Vec<u8>,
+    /// The kind of link that it came from.
+    pub link_type: u16,
+    /// How many bytes there were.
+    pub original: u32,
+    /// Where its IP header begins.
+    pub ip: Option<usize>,
+}
+
+/// Where packets go that the link has sent.
+pub trait Sink {
+    /// A packet of this kind of link arrives: whether its bytes are to be kept until it leaves.
+    fn keeps(&mut self, link_type: u16) -> io::Result<bool>;
+    /// The last bit of a packet is out; its ECN field, if the queue has marked it.
+    fn sent(&mut self, frame: &mut Frame, marked: Option<Ecn>, now: Time) -> io::Result<()>;
+}
+
+/// Frames, whose memory is used again.
+#[derive(Default)]
+struct Frames {
+    all: Vec<Frame>,
+    free: Vec<u32>,
+}
+
+impl Frames {
+    fn keep(&mut self, found: &Found<'_>, ip: Option<usize>) -> u32 {
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.all.push(Frame::default());
+            self.all.len() as u32 - 1
+        });
+        let frame = &mut self.all[at as usize];
+        frame.data.clear();
+        frame.data.extend_from_slice(found.data);
+        (frame.link_type, frame.original, frame.ip) = (found.link_type, found.original, ip);
+        at
+    }
+}
+
+/// The frame of a packet of which nothing is kept.
+const NONE: u32 = u32::MAX;
+
+/// What a link has counted.
+#[derive(Clone, Debug)]
+pub struct Crossed {
+    /// When the last packet was sent.
+    pub last: Time,
+    /// The most packets queued at once.
+    pub most: u64,
+    /// Time that packets spent in the queue, whatever became of them.
+    pub queued: Span,
+    /// Packets that were kept to the end: neither dropped nor sent.
+    pub left: u64,
+    /// How long those that were sent on had waited.
+    pub delays: Delays,
+    /// The queue over time.
+    pub series: Series,
+}
+
+impl Default for Crossed {
+    fn default() -> Self {
+        let (queued, delays, series) = (Span::ZERO, Delays::finer(), Series::default());
+        Crossed { last: Time::ZERO, most: 0, queued, left: 0, delays, series }
+    }
+}
+
+/// Counts the outcome of each packet, and hands over those that are sent.
+struct Recorder<S> {
+    flows: Flows,
+    crossed: Crossed,
+    frames: Frames,
+    sink: S,
+    failure: Option<io::Error>,
+}
+
+/// A link that real packets cross.
+pub struct Link<S> {
+    port: Port<Packet>,
+    length: Length,
+    recorder: Recorder<S>,
+}
+
+impl<S: Sink> Link<S> {
+    /// An idle link under this discipline, whose packets go to `sink`.
+    pub fn new(setting: Setting, queue: Box<dyn Discipline<Packet>>, sink: S) -> Link<S> {
+        let rng = Stream::new(setting.seed, "replay/discipline");
+        Link {
+            port: Port::new(PortConfig::new(setting.rate), queue, rng),
+            length: setting.length,
+            recorder: Recorder {
+                flows: Flows::new(setting.seed, setting.flows),
+                crossed: Crossed::default(),
+                frames: Frames::default(),
+                sink,
+                failure: None,
+            },
+        }
+    }
+
+    /// A packet that will arrive at `time`: whose it is, counted as an arrival. [`Link::arrive`] takes it.
+    pub fn take(&mut self, found: &Found<'_>, time: Time) -> io::Result<Packet> {
+        let seen: Decoded = decode(found.link_type, found.data, found.original);
+        let Recorder { flows, frames, sink, .. } = &mut self.recorder;
+        let (key, row) = flows.find(&seen, time);
+        let bytes = match self.length {
+            Length::Ip => seen.bytes,
+            Length::Frame => found.original.max(1),
+        };
+        let frame = if sink.keeps(found.link_type)? { frames.keep(found, seen.ip) } else { NONE };
+        let counted = flows.row(row);
+        if counted.arrived[0] == 0 {
+            counted.seen.0 = time;
+        }
+        counted.seen.1 = time;
+        counted.arrived[0] += 1;
+        counted.arrived[1] += u64::from(bytes);
+        Ok(Packet { key, bytes, ecn: seen.ecn, marked: false, row, frame, arrived: time })
+    }
+
+    /// A packet arrives.
+    pub fn arrive(&mut self, packet: Packet, now: Time) -> io::Result<()> {
+        let recorder = &mut self.recorder;
+        self.port.arrive(packet, now, &mut |outcome: Outcome<'_, Packet>| recorder.record(outcome, now));
+        self.done(now)
+    }
+
+    /// Does what is due now: [`Port::advance`].
+    pub fn advance(&mut self, now: Time) -> io::Result<()> {
+        let recorder = &mut self.recorder;
+        self.port.advance(now, &mut |outcome: Outcome<'_, Packet>| recorder.record(outcome, now));
+        self.done(now)
+    }
+
+    fn done(&mut self, now: Time) -> io::Result<()> {
+        self.recorder.crossed.series.note(now, self.port.len());
+        self.recorder.failure.take().map_or(Ok(()), Err)
+    }
+
+    /// Where packets go.
+    pub fn sink(&mut self) -> &mut S {
+        &mut self.recorder.sink
+    }
+
+    /// The port.
+    #[must_use]
+    pub fn port(&self) -> &Port<Packet> {
+        &self.port
+    }
+
+    /// What has been counted until `now`, what each flow has met, and where packets went.
+    pub fn finish(self, now: Time) -> (Crossed, Flows, S) {
+        let Recorder { flows, mut crossed, sink, .. } = self.recorder;
+        let mut counters = self.port.counters.clone();
+        self.port.for_each(&mut |packet| counters.leave(packet.arrived, now));
+        (crossed.most, crossed.queued) = (counters.max_packets, counters.queueing);
+        crossed.left = self.port.holds().iter().sum();
+        (crossed, flows, sink)
+    }
+}
+
+impl<S: Sink> Recorder<S> {
+    fn record(&mut self, outcome: Outcome<'_, Packet>, now: Time) {
+        match outcome {
+            Outcome::Started(packet) => {
+                let waited = now.since(packet.arrived).0;
+                self.crossed.delays.record(waited);
+                let row = self.flows.row(packet.row);
+                row.delays.record(waited);
+                row.marked += u64::from(packet.marked);
+            }
+            Outcome::Sent(packet) => {
+                self.crossed.last = now;
+                let row = self.flows.row(packet.row);
+                row.delivered[0] += 1;
+                row.delivered[1] += u64::from(packet.bytes);
+                if packet.frame != NONE {
+                    let frame = &mut self.frames.all[packet.frame as usize];
+                    self.failure = self.sink.sent(frame, packet.marked.then_some(packet.ecn), now).err();
+                    self.frames.free.push(packet.frame);
+                }
+            }
+            Outcome::Dropped(packet, reason) => {
+                let row = self.flows.row(packet.row);
+                row.drops[reason as usize] += 1;
+                row.drops_bytes += u64::from(packet.bytes);
+                if packet.frame != NONE {
+                    self.frames.free.push(packet.frame);
+                }
+            }
+            // A recorded sender does not react, and no host of today heeds one.
+            Outcome::Quenched(_) => {}
+        }
+    }
+}
