@@ -31,7 +31,7 @@ LOST = "lost_packets"
 
 CAPTIONS = {
     "Throughput over time": "IP bits delivered to the receivers of each group in each sampling interval, over the "
-    "whole run.",
+    "whole run; and the rate of a link, where it changes.",
     "Queue over time": "Packets queued at each sample, the one in transmission not counted.",
     "One-way delay": "Of the packets delivered in the measured window: the bar reaches from the median to the 99th "
     "percentile of the group.",

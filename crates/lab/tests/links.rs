@@ -135,6 +135,13 @@ fn a_change_of_the_rate_comes_at_its_time() {
     let outcome = outcome(&format!("{UDP}{changes}"), "changes.toml", &[]);
     assert!((mbps(&outcome) - 7.0).abs() < 0.04, "{}", mbps(&outcome));
     assert_eq!(outcome.links[0].rate.0, 7_000_000, "the mean");
+    let rates = |outcome: &Outcome| outcome.queue.iter().map(|row| row.rate.0).collect::<Vec<u64>>();
+    let expected = [vec![10_000_000; 40], vec![5_000_000; 59]].concat();
+    assert_eq!(rates(&outcome)[..99], expected, "samples of 100 ms");
+    let sets = [("run.sample", "3 s"), ("run.warmup", "5 s")];
+    let coarse = self::outcome(&format!("{UDP}{changes}"), "changes.toml", &sets);
+    assert_eq!(rates(&coarse), [10_000_000, 20_000_000 / 3, 5_000_000]);
+    assert_eq!(coarse.links[0].rate.0, 5_000_000, "of the window");
     let traced = read(&format!("{UDP}{changes}"), "changes.toml", &[("network.trace", "lte")]).err().unwrap().0;
     assert!(traced.contains("the trace of \"bottleneck\" says it"), "{traced}");
 }

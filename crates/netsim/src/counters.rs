@@ -141,6 +141,8 @@ pub struct QueueSample {
     pub average: f64,
     /// The mean over the arrivals since the last sample of the packets that each found; NaN when there were none.
     pub found: f64,
+    /// The mean rate of the link since the last sample.
+    pub rate: Rate,
 }
 
 /// How many packets of one flow a queue held at one sample.

@@ -8,7 +8,7 @@ use crate::endpoints::Endpoints;
 use crate::network::packet::SimPacket;
 use crate::plan::Plan;
 use crate::workloads::Workloads;
-use sluicegate_base::{Span, Time};
+use sluicegate_base::{Rate, Span, Time};
 use sluicegate_tcp::send::SendCounters;
 
 /// What the probes have seen.
@@ -21,6 +21,8 @@ pub struct Probes {
     averages: Vec<SummaryStats>,
     /// What `Link::found` gave at the last sample, by link.
     found: Vec<[u64; 2]>,
+    /// When the last sample was, and what `Link::carried` gave then, by link.
+    carried: Vec<(Time, u128)>,
     /// What `counted` gave at the last sample, by flow; none without series.
     counted: Vec<[u64; 6]>,
     queue: Vec<QueueSample>,
@@ -44,6 +46,7 @@ impl Probes {
             series: plan.series,
             averages: vec![SummaryStats::default(); plan.links.len()],
             found: vec![[0; 2]; plan.links.len()],
+            carried: vec![(Time::ZERO, 0); plan.links.len()],
             counted: vec![[0; 6]; flows],
             queue: Vec::new(),
             occupancy: Vec::new(),
@@ -115,6 +118,9 @@ impl Probes {
         }
         let [found, arrivals] = changes(link.found(), self.found[at]);
         self.found[at] = link.found();
+        let carried = (time, link.carried(time));
+        let (since, before) = std::mem::replace(&mut self.carried[at], carried);
+        let rate = (carried.1 - before).checked_div(u128::from(time.since(since).0));
         self.queue.push(QueueSample {
             time,
             link: link_at,
@@ -122,6 +128,7 @@ impl Probes {
             bytes: port.queue().bytes(),
             average: average.unwrap_or(f64::NAN),
             found: found as f64 / arrivals as f64,
+            rate: rate.map_or(port.rate(), |rate| Rate(rate as u64)),
         });
         work += held + self.census.len() as u64;
         let (before, state, flows) = (self.state.len(), &mut self.state, self.census.len());

@@ -98,6 +98,12 @@ def throughput(axes: Axes, tables: Tables) -> None:
         part = sums.filter(name=name)
         style = group_style(name, names)
         plot.line(axes, part["time_s"], factor * part["throughput_bps"].to_numpy(), style.color, style.label)
+    # What a link could carry, where that changes.
+    for index, link in enumerate(tables["queue"]["link"].unique(maintain_order=True).to_list()[:MOST_LINKS]):
+        part = tables["queue"].filter(link=link)
+        if part["rate_bps"].n_unique() > 1:
+            plot.line(axes, part["time_s"], factor * part["rate_bps"].to_numpy(), plot.GREY, f"rate of {link}",
+                      ("--", ":")[index % 2], band=False)  # fmt: skip
     axes.set_ylabel(f"throughput ({unit})")
     _over_time(axes, tables["flow_series"])
 

@@ -119,6 +119,12 @@ pub(super) fn queue(outcome: &Outcome) -> ResultTable {
             "mean of the queue that packets found that arrived in the interval; missing if none did",
             rows().map(|row| row.found),
         ),
+        f64s(
+            "rate_bps",
+            "bit/s",
+            "mean rate of the link in the interval that ends here",
+            rows().map(|row| row.rate.0 as f64),
+        ),
     ];
     ResultTable {
         name: "queue",

@@ -108,6 +108,13 @@ impl Link {
         monitor.proportional = proportional;
     }
 
+    /// The bits times 10⁹ that it could have carried from the start until now.
+    #[must_use]
+    pub fn carried(&self, now: Time) -> u128 {
+        let constant = || u128::from(self.port.rate().0) * u128::from(now.0);
+        self.course.as_ref().map_or_else(constant, |course| course.carried(now))
+    }
+
     /// The packets that arrivals have found in the queue, summed, and the arrivals.
     #[must_use]
     pub fn found(&self) -> [u64; 2] {

@@ -102,24 +102,26 @@ pub struct Course {
     rates: Rates,
     at: usize,
     round: u64,
-    /// The bits times 10⁹ that the link could have carried since the measured window began, up to `since`.
+    /// The bits times 10⁹ that the link could have carried from the start until `since`.
     carried: u128,
     since: Time,
-    window: Time,
+    /// When the measured window began, and what had been carried then.
+    window: (Time, u128),
 }
 
 impl Course {
     /// These rates from time zero on.
     #[must_use]
     pub fn new(rates: Rates) -> Course {
-        Course { rates, at: 0, round: 0, carried: 0, since: Time::ZERO, window: Time::ZERO }
+        Course { rates, at: 0, round: 0, carried: 0, since: Time::ZERO, window: (Time::ZERO, 0) }
     }
 
-    /// One that has lasted since the measured window began, or the run.
+    /// One that has lasted since the start of the run, whose measured window began at `window`.
     #[must_use]
-    pub fn lasting(rate: Rate, since: Time) -> Course {
-        let rates = Rates { steps: [(Time::ZERO, rate)].into(), period: None };
-        Course { since, window: since, ..Course::new(rates) }
+    pub fn lasting(rate: Rate, window: Time) -> Course {
+        let mut course = Course::new(Rates { steps: [(Time::ZERO, rate)].into(), period: None });
+        course.begin_window(window);
+        course
     }
 
     /// Another rate from now on.
@@ -151,20 +153,25 @@ impl Course {
 
     /// The measured window begins.
     pub fn begin_window(&mut self, now: Time) {
-        (self.carried, self.since, self.window) = (0, now, now);
+        self.window = (now, self.carried(now));
     }
 
     /// The mean rate since the measured window began, or the present one if it has just begun.
     #[must_use]
     pub fn mean(&self, now: Time) -> Rate {
-        let carried = self.carried + u128::from(self.rate().0) * u128::from(now.since(self.since).0);
-        let mean = carried.checked_div(u128::from(now.since(self.window).0));
+        let (window, before) = self.window;
+        let mean = (self.carried(now) - before).checked_div(u128::from(now.since(window).0));
         mean.map_or(self.rate(), |mean| Rate(mean as u64))
     }
 
+    /// The bits times 10⁹ that the link could have carried from the start until now.
+    #[must_use]
+    pub fn carried(&self, now: Time) -> u128 {
+        self.carried + u128::from(self.rate().0) * u128::from(now.since(self.since).0)
+    }
+
     fn count(&mut self, now: Time) {
-        self.carried += u128::from(self.rate().0) * u128::from(now.since(self.since).0);
-        self.since = now;
+        (self.carried, self.since) = (self.carried(now), now);
     }
 
     fn after(&self) -> Option<(usize, u64)> {
