@@ -66,6 +66,9 @@ def test_what_is_written_comes_back_equal(made: ResultObject, tmp_path: Path) ->
     assert repr(again) == repr(made)
     if isinstance(made, sg.Recommendation):
         assert again.record() == made.record()
+        ranking = made.tables["ranking"]
+        assert ranking["discipline"].unique(maintain_order=True).to_list() == [each.label for each in made.ranking]
+        assert ranking.equals(pl.read_parquet(tmp_path / "out" / "ranking.parquet"))
     assert again.html() == made.html()
 
 

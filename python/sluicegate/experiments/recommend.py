@@ -25,7 +25,7 @@ from ..deploy.target import interface
 from ..design.footing import footing
 from ..goals import Goal, Known, known
 from ..goals import goals as parsed
-from ..io import staged, write_json
+from ..io import staged, write_json, write_parquet
 from ..measures import GROUP, LINK
 from ..paths import Place, links, places
 from ..quantities import in_base_unit, rate_text
@@ -146,18 +146,31 @@ class Recommendation(ResultObject):
 
     def write(self, directory: str | Path) -> Path:
         """Write what `Comparison.write` writes, with the page of the recommendation in place of the comparison's, and
-        recommendation.json; return the directory. They appear whole or not at all. Raises OSError."""
+        ranking.parquet and recommendation.json; return the directory. They appear whole or not at all.
+
+        Raises OSError."""
         about = {"goals": [goal.text for goal in self.goals], "assumed": self.assumed, "notes": self.notes}
         about |= {"left_out": self.left_out, "system": self.system, "chosen": self._tuned, "dev": self.dev}
         with staged(directory) as folder:
             self.comparison.write_files(folder, self.html())
+            write_parquet(self.tables["ranking"], folder / "ranking.parquet")
             write_json(folder / RECORD, about)
         return Path(directory)
 
     @property
     def tables(self) -> Frames:
-        """The tables of the comparison."""
-        return self.comparison.tables
+        """`ranking`, and the tables of the comparison."""
+        import polars as pl
+
+        rows = [
+            {"rank": each.rank, "discipline": each.label, "goal": goal.text, "kept": kept}
+            | _interval(self.comparison.mean(each.label, goal.column))
+            for each in self.ranking
+            for goal, kept in zip(self.goals, each.kept, strict=True)
+        ]
+        types = {"rank": pl.UInt64, "kept": pl.Boolean} | dict.fromkeys(("mean", "low", "high"), pl.Float64)
+        ranking = pl.DataFrame(rows, schema_overrides=types)
+        return Frames({"ranking": ranking, **self.comparison.tables})
 
     def plot(self) -> Figure:
         """Throughput, loss and delay of each group of flows under each discipline."""
