@@ -15,7 +15,9 @@ ROOT = Path(__file__).parents[1]
 #: Instructions for each packet that leaves the bottleneck, with its acknowledgement, in `make bench`'s dumbbell. The
 #: goal is 1100; docs/performance.md says what is in the way. A change that makes packets dearer shows here first, and
 #: one that makes them cheaper lowers it.
-MOST = 1911  # 1895 before framings had cells; 1899 and 1910 with equal code for packets, as the optimiser lays it out
+# 1896 before losses on the wire counted, 1899 with them, 1910 with a column more in `queue`, which no packet touches:
+# inlining is suspected, not shown. To be brought back to 1900.
+MOST = 1911
 
 SCRIPT = """
 import json, sys

@@ -123,6 +123,16 @@ def under(about: scenario.Subject, choice: Choice | None) -> tuple[str, tuple[tu
     return text, (*about.sets, *choice.sets), choice.queue
 
 
+def under_queue(
+    about: scenario.Subject, queue: Queue | None
+) -> tuple[str, tuple[tuple[str, str], ...], AqmFactory | None]:
+    """The same for the argument `queue` of a run, checked; None leaves the scenario's own."""
+    choice = None if queue is None else one(queue)
+    if choice is not None:
+        checked(about, [choice])
+    return under(about, choice)
+
+
 def checked(about: scenario.Subject, given: Sequence[Choice]) -> dict[str, dict[str, Any]]:
     """The scenario under each discipline with every default filled in, by label. Raises as `Choice.check` does."""
     with about.told():

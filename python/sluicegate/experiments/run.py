@@ -23,7 +23,7 @@ from ..scenario import (
     warn_traps,
     warn_unused,
 )
-from .disciplines import Queue, checked, one, under
+from .disciplines import Queue, under_queue
 
 Progress = Callable[[float, float, int], object]
 """Called some 20 times a second with simulated seconds, seconds in all and events so far; may raise to end the run."""
@@ -71,9 +71,7 @@ def simulate(
         network, flows, sets=sets, duration=duration, warmup=warmup, seed=seed, sample=sample, series=series,
         exchanges=exchanges, recent=recent, packets=packets, positions=positions,
     )  # fmt: skip
-    if (choice := None if queue is None else one(queue)) is not None:
-        checked(about, [choice])
-    text, pairs, own_queue = under(about, choice)
+    text, pairs, own_queue = under_queue(about, queue)
     with about.told():
         return run_text(text, about.name, sets=pairs, queue=own_queue, progress=progress, pcap=pcap)
 

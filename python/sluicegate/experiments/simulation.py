@@ -15,7 +15,7 @@ from ..quantities import checked as read
 from ..quantities import in_base_unit, toml_inline, toml_text
 from ..results import Run
 from ..scenario import Flows, Sets, TrapWarning, What, queue_table, subject, warn, warn_traps, warn_unused
-from .disciplines import Queue, checked, one, under
+from .disciplines import Queue, under_queue
 from .run import Progress
 
 
@@ -57,9 +57,7 @@ class Simulation:
             network, flows, sets=sets, duration=duration, warmup=warmup, seed=seed, sample=sample, series=series,
             exchanges=exchanges, recent=recent, packets=packets, positions=positions,
         )  # fmt: skip
-        if (choice := None if queue is None else one(queue)) is not None:
-            checked(about, [choice])
-        text, sets_of_run, own_queue = under(about, choice)
+        text, sets_of_run, own_queue = under_queue(about, queue)
         pairs = list(sets_of_run)
         self._maker = custom_aqm.Maker(own_queue)
         if changes is not None:
