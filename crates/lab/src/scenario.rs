@@ -2,16 +2,16 @@
 
 use crate::changes::{Change, Effect, ScenarioState, TABLES, changes};
 use crate::document::{Document, Place, ScenarioError};
-use crate::flows::{flows, refuse_too_large};
+use crate::flows::{Group, flows, refuse_too_large};
 use crate::foreign::Build;
-use crate::network::{Run, RunParams};
+use crate::network::{NetworkParams, Run, RunParams};
 use crate::population;
 use crate::queueing::{Queueing, Unused, queue};
 use crate::section::{Section, json, typed};
 use crate::topology::{self, LinkSpec};
 use serde_json::{Map, Value as Json};
 use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
-use sluicegate_aqm::{Discipline, Proportional};
+use sluicegate_aqm::{Discipline, Packet, Proportional};
 use sluicegate_base::params::Table;
 use sluicegate_base::{Rate, Span, Stream, Time, Value};
 use sluicegate_netsim::{FlowPlan, Hop, LinePlan, LinkPlan, Plan};
@@ -32,6 +32,10 @@ pub struct Scenario {
     later: Vec<Queueing>,
 }
 
+/// Reads the groups of flows: see [`flows`].
+type ReadFlows =
+    fn(&Section<'_>, &[LinkSpec], Option<&NetworkParams>, &mut Map<String, Json>) -> Result<Vec<Group>, ScenarioError>;
+
 impl Scenario {
     /// Reads a scenario with overrides on top.
     pub fn read(text: &str, name: &str, sets: &[(String, String)]) -> Result<Scenario, ScenarioError> {
@@ -39,6 +43,22 @@ impl Scenario {
         for (key, value) in sets {
             document.set(key, value)?;
         }
+        Scenario::of(document, name, flows)
+    }
+
+    /// Reads the network and the queue of a scenario, as [`read`](Scenario::read) does, for traffic that comes from elsewhere:
+    /// its flows and changes, and how long it runs, do not matter and may be missing.
+    pub fn read_network(text: &str, name: &str, sets: &[(String, String)]) -> Result<Scenario, ScenarioError> {
+        let mut document = Document::parse(text, name)?;
+        document.root.retain(|(table, _)| table != "flows" && table != "changes");
+        for (key, value) in sets {
+            document.set(key, value)?;
+        }
+        document.set("run.duration", "1e7 s")?;
+        Scenario::of(document, name, |_, _, _, _| Ok(Vec::new()))
+    }
+
+    fn of(mut document: Document, name: &str, flows: ReadFlows) -> Result<Scenario, ScenarioError> {
         let root = Section { document: &document, path: "", place: Place::Line(1), entries: &document.root };
         root.refuse_unknown(&[], TABLES)?;
         let mut resolved = Map::new();
@@ -81,6 +101,18 @@ impl Scenario {
         self.state.run.duration
     }
 
+    /// Whether something of it changes while it runs.
+    #[must_use]
+    pub fn has_changes(&self) -> bool {
+        !self.changes.is_empty()
+    }
+
+    /// Whether its network is a dumbbell: its first link is forward, its second, if there is one, the opposite direction.
+    #[must_use]
+    pub fn is_dumbbell(&self) -> bool {
+        self.state.dumbbell.is_some()
+    }
+
     /// Whether a discipline of it is written elsewhere, so that only `plan_with` gives a plan.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
@@ -101,9 +133,14 @@ impl Scenario {
 
     /// A plan of this scenario, ready to run; `build` builds a discipline that is written elsewhere.
     pub fn plan_with<E>(&self, build: &mut Build<'_, E>) -> Result<Plan, E> {
+        self.plan_for(build)
+    }
+
+    /// The same with links for other packets than the simulator's.
+    pub fn plan_for<E, P: Packet + 'static>(&self, build: &mut Build<'_, E, P>) -> Result<Plan<P>, E> {
         let ScenarioState { links: specs, dumbbell, groups, run, .. } = &self.state;
         let far_access = dumbbell.as_ref().map(|params| (params.access_rate.expect("resolved"), params.access_delay));
-        let links = specs.iter().map(|spec| self.link(spec, build)).collect::<Result<Vec<LinkPlan>, E>>()?;
+        let links = specs.iter().map(|spec| self.link(spec, build)).collect::<Result<Vec<LinkPlan<P>>, E>>()?;
         // Each link's way back, with a buffer that does not fill.
         let back = |spec: &LinkSpec| LinePlan {
             name: format!("{}/back", spec.name),
@@ -173,7 +210,11 @@ impl Scenario {
         })
     }
 
-    fn link<E>(&self, spec: &LinkSpec, build_foreign: &mut Build<'_, E>) -> Result<LinkPlan, E> {
+    fn link<E, P: Packet + 'static>(
+        &self,
+        spec: &LinkSpec,
+        build_foreign: &mut Build<'_, E, P>,
+    ) -> Result<LinkPlan<P>, E> {
         let LinkSpec { name, rate, delay, framing, tx_ring, plain, wire, .. } = spec.clone();
         let monitored = plain.is_none();
         let (discipline, queue, proportional): (_, Box<dyn Discipline<_>>, _) = if let Some(limit) = plain {

@@ -58,8 +58,9 @@ impl Default for FlowTotals {
 }
 
 impl FlowTotals {
+    /// A packet of so many bytes has reached its receiver after this time.
     #[inline(always)]
-    pub(crate) fn deliver(&mut self, bytes: u32, delay: Span) {
+    pub fn deliver(&mut self, bytes: u32, delay: Span) {
         self.delivered[0] += 1;
         self.delivered[1] += u64::from(bytes);
         self.delay_sum += delay.0;
@@ -116,7 +117,8 @@ pub struct SummaryStats {
 }
 
 impl SummaryStats {
-    pub(crate) fn add(&mut self, x: f64) {
+    /// Another sample.
+    pub fn add(&mut self, x: f64) {
         (self.low, self.high) = if self.n == 0 { (x, x) } else { (self.low.min(x), self.high.max(x)) };
         self.n += 1;
         self.sum += x;

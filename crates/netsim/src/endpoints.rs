@@ -309,7 +309,7 @@ impl Endpoints {
             self.network.engine.push(plan.stop, Event::Source(flow), flow.into());
         }
         let (bytes, gap) = match &mut state.typing {
-            Some(typing) => typing.next(),
+            Some(typing) => typing.message(),
             None => (size.unwrap_or(u64::MAX), None),
         };
         sender.write(bytes);

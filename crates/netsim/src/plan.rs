@@ -8,8 +8,8 @@ use sluicegate_base::{Rate, Size, Span, Time};
 use sluicegate_port::Framing;
 use std::borrow::Cow;
 
-/// One link, in one direction.
-pub struct LinkPlan {
+/// One link, in one direction, for packets of this kind.
+pub struct LinkPlan<P = QueuedPacket> {
     /// Its name: it keys the link's random stream.
     pub name: String,
     /// Its rate.
@@ -21,7 +21,7 @@ pub struct LinkPlan {
     /// The name of its discipline.
     pub discipline: Cow<'static, str>,
     /// Its queue.
-    pub queue: Box<dyn Discipline<QueuedPacket>>,
+    pub queue: Box<dyn Discipline<P>>,
     /// Whether it is under study: counted for each flow, and sampled.
     pub monitored: bool,
     /// How much of what the discipline has given up may wait for the transmitter, in a driver's ring; none when it is asked as
@@ -80,10 +80,10 @@ pub struct FlowPlan {
     pub stop: Time,
 }
 
-/// A run, ready to start.
-pub struct Plan {
+/// A run, ready to start, whose links carry packets of this kind.
+pub struct Plan<P = QueuedPacket> {
     /// The links.
-    pub links: Vec<LinkPlan>,
+    pub links: Vec<LinkPlan<P>>,
     /// The lines.
     pub lines: Vec<LinePlan>,
     /// The flows.
@@ -106,10 +106,11 @@ pub struct Plan {
     pub positions: u64,
 }
 
-impl Plan {
+impl<P> Plan<P> {
     /// The propagation delays of a flow's path, there and back; there twice for a source that hears nothing.
     /// None where each connection has its own. `links` are the links' propagation delays.
-    pub(crate) fn base_rtt(&self, flow: &FlowPlan, links: &[Span]) -> Option<Span> {
+    #[must_use]
+    pub fn base_rtt(&self, flow: &FlowPlan, links: &[Span]) -> Option<Span> {
         if flow.source.way().is_some() {
             return None;
         }

@@ -80,8 +80,9 @@ pub struct Model {
     think_time: Distribution,
     persistent: f64,
     /// The most connections of a user at once, where each serves one object and where they stay.
-    pub(crate) parallel: [u32; 2],
-    pub(crate) keep_alive: Span,
+    pub parallel: [u32; 2],
+    /// The longest thinking that an open connection outlasts.
+    pub keep_alive: Span,
 }
 
 /// A group of users, ready to run.

@@ -97,7 +97,8 @@ impl SourcePlan {
     }
 
     /// Its source, if it sends by the clock; `rng` makes its random stream.
-    pub(crate) fn clock(&self, rng: impl FnOnce() -> Stream) -> Option<Box<dyn Source>> {
+    #[must_use]
+    pub fn clock(&self, rng: impl FnOnce() -> Stream) -> Option<Box<dyn Source>> {
         match self {
             SourcePlan::Udp(params) => Some(Box::new(udp::Clock::new(params, rng()))),
             SourcePlan::Poisson(params) => Some(Box::new(poisson::Clock::new(params, rng()))),

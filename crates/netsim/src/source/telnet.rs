@@ -93,12 +93,14 @@ pub struct Typing {
 }
 
 impl Typing {
-    pub(crate) fn new(params: &TelnetParams, rng: Stream) -> Typing {
+    /// The session with this random stream.
+    #[must_use]
+    pub fn new(params: &TelnetParams, rng: Stream) -> Typing {
         Typing { params: params.clone(), left: params.messages.unwrap_or(u64::MAX), rng }
     }
 
     /// The next message's bytes, and the gap after it; none after the last.
-    pub(crate) fn next(&mut self) -> (u64, Option<Span>) {
+    pub fn message(&mut self) -> (u64, Option<Span>) {
         self.left = self.left.saturating_sub(1);
         let gap = (self.left > 0).then(|| self.gap());
         (self.params.message(), gap)
@@ -150,7 +152,7 @@ mod tests {
 
     fn gaps(params: &TelnetParams, n: usize) -> Vec<f64> {
         let mut typing = Typing::new(params, Stream::new(1, "flow/0/typing"));
-        (0..n).map(|_| typing.next().1.unwrap().as_secs()).collect()
+        (0..n).map(|_| typing.message().1.unwrap().as_secs()).collect()
     }
 
     /// The share of values above each bound against its probability, within four standard errors.
@@ -195,7 +197,7 @@ mod tests {
         let mut typing = Typing::new(&params, Stream::new(1, "flow/0/typing"));
         assert_eq!(params.bytes(), Some(21));
         let mut more = || {
-            let (bytes, gap) = typing.next();
+            let (bytes, gap) = typing.message();
             (bytes, gap.is_some())
         };
         assert_eq!([more(), more(), more()], [(7, true), (7, true), (7, false)]);

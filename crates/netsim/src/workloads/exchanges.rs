@@ -25,7 +25,8 @@ const PIECE: usize = 1 << 16;
 pub struct Exchanges(Vec<Vec<ExchangeRow>>);
 
 impl Exchanges {
-    pub(crate) fn push(&mut self, row: ExchangeRow) {
+    /// Adds one.
+    pub fn push(&mut self, row: ExchangeRow) {
         match self.0.last_mut() {
             Some(piece) if piece.len() < PIECE => piece.push(row),
             _ => {
@@ -111,7 +112,8 @@ pub struct GroupTotals {
 }
 
 impl GroupTotals {
-    pub(crate) fn complete(&mut self, request: u64, response: u64, response_time: Span) {
+    /// A request of so many bytes has had its response.
+    pub fn complete(&mut self, request: u64, response: u64, response_time: Span) {
         self.completed += 1;
         self.bytes[0] += request;
         self.bytes[1] += response;
