@@ -118,3 +118,34 @@ def replay(
     progress: Callable[[int, int], object] | None,
     make: Maker | None = None,
 ) -> RawRun: ...
+def shell(
+    text: str,
+    name: str,
+    sets: Sequence[tuple[str, str]],
+    up_sets: Sequence[tuple[str, str]],
+    options: str,
+    told: Callable[[str], object] | None = None,
+    make: Maker | None = None,
+) -> RawRun:
+    """Run a command behind a link; see `live.shell`. On Linux only: elsewhere there is no such function."""
+
+def testbed(
+    text: str,
+    name: str,
+    sets: Sequence[tuple[str, str]],
+    options: str,
+    told: Callable[[str], object] | None = None,
+    make: Maker | None = None,
+) -> RawRun:
+    """Run a scenario between real hosts; see `live.testbed`. On Linux only: elsewhere there is no such function."""
+
+def bridge(
+    text: str,
+    name: str,
+    sets: Sequence[tuple[str, str]],
+    up_sets: Sequence[tuple[str, str]],
+    options: str,
+    told: Callable[[str], object] | None = None,
+    make: Maker | None = None,
+) -> RawRun:
+    """Put a link between two interfaces; see `live.bridge`. On Linux only: elsewhere there is no such function."""

@@ -2,6 +2,8 @@
 
 mod discipline;
 mod lent;
+#[cfg(target_os = "linux")]
+mod live;
 mod replay;
 mod simulation;
 
@@ -240,5 +242,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(unused, module)?)?;
     module.add_function(wrap_pyfunction!(vectors, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    #[cfg(target_os = "linux")]
+    {
+        module.add_function(wrap_pyfunction!(live::shell, module)?)?;
+        module.add_function(wrap_pyfunction!(live::testbed, module)?)?;
+        module.add_function(wrap_pyfunction!(live::bridge, module)?)?;
+    }
     module.add_function(wrap_pyfunction!(replay::replay, module)?)
 }

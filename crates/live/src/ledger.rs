@@ -1,0 +1,363 @@
+//! What is counted of real packets: in the rows of the simulator's results, so that the same tables and pages hold them.
+
+use crate::emulator::{Emulator, Entry};
+use crate::packet::Packet;
+use sluicegate_aqm::DropReason;
+use sluicegate_base::{Rate, Span, Time};
+use sluicegate_lab::replay::flows::Row;
+use sluicegate_netsim::Outcome;
+use sluicegate_netsim::counters::{FlowRow, FlowSample, FlowTotals, LinkRow, Past, QueueSample, SummaryStats};
+use sluicegate_port::DelayHistogram;
+use sluicegate_tcp::send::Congestion;
+
+/// What a link keeps beside its port's counters.
+pub(crate) struct LinkMeter {
+    /// Whether it is under study.
+    pub monitored: bool,
+    /// Queueing delays of packets that were sent, and those of the status's interval.
+    pub delays: [DelayHistogram; 2],
+    /// Packets lost on its wire.
+    pub lost: u64,
+    pub average: SummaryStats,
+    /// What arrivals have found, at the last sample; the bits times 10⁹ that it could have carried until then.
+    found: [u64; 2],
+    carried: u128,
+}
+
+impl LinkMeter {
+    pub fn new(monitored: bool) -> LinkMeter {
+        let (delays, average) = Default::default();
+        LinkMeter { monitored, delays, lost: 0, average, found: [0; 2], carried: 0 }
+    }
+}
+
+/// What a flow is, for results.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// The number of its group.
+    pub group: u32,
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its congestion control.
+    pub algorithm: &'static str,
+    /// The first link under study that it crosses.
+    pub link: Option<u32>,
+    /// When it was to start.
+    pub start: Time,
+    /// What its path delays it there and back.
+    pub base_rtt: Option<Span>,
+}
+
+/// A flow: what it is, and what it has counted.
+#[derive(Default)]
+pub struct Flow {
+    /// What it is.
+    pub about: About,
+    /// What it has counted since the measured window began.
+    pub totals: FlowTotals,
+    past: Past,
+    /// What its last sample counted: bytes, arrivals, drops, marks, losses.
+    sampled: [u64; 5],
+    /// Bytes that its receiver has got in the whole run, where that is known.
+    pub received: Option<u64>,
+    /// From its start until its receiver had all.
+    pub completion: Option<Span>,
+    /// Segments sent again in the whole run, and when the window began.
+    pub retransmissions: [u64; 2],
+    /// The state of its sender.
+    pub congestion: Option<Congestion>,
+}
+
+/// The most samples that are kept of a link: beyond them every second one goes, and they come half as often.
+const SAMPLES: usize = 4000;
+
+/// Of how many flows that appear by themselves the throughput is kept over time: the first ones.
+const SERIES: usize = 64;
+
+/// What is counted.
+pub struct Ledger {
+    /// The flows.
+    pub flows: Vec<Flow>,
+    /// When the measured window began.
+    window: Time,
+    /// How often samples are taken, and when the next one is due.
+    interval: Span,
+    due: Time,
+    /// Whether flows without packets in an interval have a sample.
+    idle: bool,
+    queue: Vec<QueueSample>,
+    flow_series: Vec<FlowSample>,
+    samples: usize,
+    last: Time,
+}
+
+impl Ledger {
+    /// Nothing counted yet. Samples come at this interval; flows that did nothing in it have one only if `idle`.
+    #[must_use]
+    pub fn new(interval: Span, idle: bool) -> Ledger {
+        Ledger {
+            flows: Vec::new(),
+            window: Time::ZERO,
+            interval,
+            due: Time::ZERO + interval,
+            idle,
+            queue: Vec::new(),
+            flow_series: Vec::new(),
+            samples: 0,
+            last: Time::ZERO,
+        }
+    }
+
+    pub(crate) fn enter(&mut self, entry: &Entry) {
+        if entry.data {
+            let totals = &mut self.flows[entry.flow as usize].totals;
+            totals.sent[0] += 1;
+            totals.sent[1] += u64::from(entry.packet.bytes);
+        }
+    }
+
+    pub(crate) fn reach(&mut self, entry: &Entry, link: u32, monitored: bool) {
+        if entry.data && monitored {
+            let flow = &mut self.flows[entry.flow as usize];
+            flow.totals.arrivals += 1;
+            flow.about.link.get_or_insert(link);
+        }
+    }
+
+    pub(crate) fn start(&mut self, entry: &Entry, packet: &Packet, meter: &mut LinkMeter, now: Time) {
+        let waited = now.since(packet.arrived).0;
+        meter.delays.iter_mut().for_each(|delays| delays.record(waited));
+        if entry.data && meter.monitored {
+            let totals = &mut self.flows[entry.flow as usize].totals;
+            totals.queueing = totals.queueing + now.since(packet.arrived.max(self.window));
+            if packet.marked {
+                *(if packet.arrived >= self.window { &mut totals.marked } else { &mut totals.earlier[1] }) += 1;
+            }
+        }
+    }
+
+    pub(crate) fn drop(&mut self, entry: &Entry, packet: &Packet, reason: DropReason, now: Time) {
+        if entry.data {
+            let totals = &mut self.flows[entry.flow as usize].totals;
+            totals.queueing = totals.queueing + now.since(packet.arrived.max(self.window));
+            let early = packet.arrived < self.window;
+            *(if early { &mut totals.earlier[0] } else { &mut totals.drops[reason as usize] }) += 1;
+        }
+    }
+
+    pub(crate) fn lose(&mut self, entry: &Entry, meter: &mut LinkMeter) {
+        meter.lost += 1;
+        if entry.data {
+            let totals = &mut self.flows[entry.flow as usize].totals;
+            let early = entry.packet.arrived < self.window;
+            *(if early { &mut totals.earlier[2] } else { &mut totals.lost }) += 1;
+        }
+    }
+
+    pub(crate) fn deliver(&mut self, entry: &Entry, delay: Span) {
+        if entry.data {
+            self.flows[entry.flow as usize].totals.deliver(entry.packet.bytes, delay);
+        }
+    }
+}
+
+impl Flow {
+    /// A flow that has counted nothing.
+    #[must_use]
+    pub fn new(about: About) -> Flow {
+        Flow { about, ..Flow::default() }
+    }
+
+    fn counted(&self) -> [u64; 5] {
+        let FlowTotals { delivered, arrivals, drops, earlier, marked, lost, .. } = &self.totals;
+        [
+            delivered[1] + self.past.delivered[1],
+            arrivals + self.past.arrivals[0],
+            // Those of before the window are in `past` once it has begun.
+            drops.iter().sum::<u64>() + earlier[0] + lost + earlier[2] + self.past.arrivals[1],
+            marked + earlier[1],
+            lost + earlier[2],
+        ]
+    }
+}
+
+impl Emulator {
+    /// When the next sample is due.
+    #[must_use]
+    pub fn sample_due(&self) -> Time {
+        self.ledger.due
+    }
+
+    /// Takes a sample of each link under study and of the flows.
+    pub fn sample(&mut self, now: Time) {
+        let Emulator { links, ledger, .. } = self;
+        let time = ledger.due;
+        for (at, link) in links.iter_mut().enumerate().filter(|(_, link)| link.meter.monitored) {
+            let (port, meter) = (&link.port, &mut link.meter);
+            let average = port.average();
+            if let Some(average) = average {
+                meter.average.add(average);
+            }
+            let found = [port.counters.found, port.counters.arrivals];
+            let [sum, arrivals] = [0, 1].map(|at| found[at].wrapping_sub(meter.found[at]));
+            let carried = link.course.as_ref().map(|course| course.carried(now));
+            let rate = carried.and_then(|carried| {
+                let since = u128::from(now.since(ledger.last).0);
+                (carried - std::mem::replace(&mut meter.carried, carried)).checked_div(since)
+            });
+            meter.found = found;
+            ledger.queue.push(QueueSample {
+                time,
+                link: at as u32,
+                packets: port.len(),
+                bytes: port.queue().bytes(),
+                average: average.unwrap_or(f64::NAN),
+                found: sum as f64 / arrivals as f64,
+                rate: rate.map_or(port.rate(), |rate| Rate(rate as u64)),
+            });
+        }
+        let seconds = now.since(ledger.last).as_secs().max(1e-9);
+        for (at, flow) in ledger.flows.iter_mut().enumerate() {
+            let counted = flow.counted();
+            let [bytes, arrivals, drops, marked, lost] =
+                std::array::from_fn(|at| counted[at].wrapping_sub(flow.sampled[at]));
+            flow.sampled = counted;
+            if ledger.idle || (at < SERIES && bytes + arrivals + drops > 0) {
+                ledger.flow_series.push(FlowSample {
+                    time,
+                    flow: at as u32,
+                    throughput_bps: bytes as f64 * 8.0 / seconds,
+                    congestion: flow.congestion,
+                    arrivals: arrivals as u32,
+                    drops: drops.saturating_sub(lost) as u32,
+                    marked: marked as u32,
+                    lost: lost as u32,
+                    cuts: 0,
+                });
+            }
+        }
+        ledger.last = now;
+        ledger.samples += 1;
+        if ledger.samples == SAMPLES {
+            ledger.thin_out();
+        }
+        while ledger.due <= now {
+            ledger.due += ledger.interval;
+        }
+    }
+
+    /// The measured window begins: everything is counted anew.
+    pub fn begin_window(&mut self, now: Time) {
+        self.ledger.window = now;
+        for link in &mut self.links {
+            link.port.counters.begin_window(now);
+            let meter = &mut link.meter;
+            (meter.delays[0], meter.lost, meter.average, meter.found) = Default::default();
+            if let Some(course) = &mut link.course {
+                course.begin_window(now);
+            }
+        }
+        for flow in &mut self.ledger.flows {
+            let counted = flow.counted();
+            let totals = std::mem::take(&mut flow.totals);
+            flow.past = Past {
+                delivered: totals.delivered,
+                arrivals: [totals.arrivals, counted[2]],
+                received: flow.received.unwrap_or(0),
+            };
+            // What the series count goes on from here.
+            let now = flow.counted();
+            flow.sampled = std::array::from_fn(|at| now[at].wrapping_sub(counted[at].wrapping_sub(flow.sampled[at])));
+            flow.retransmissions[1] = flow.retransmissions[0];
+        }
+    }
+
+    /// Everything counted until now, in the rows of the simulator's results.
+    #[must_use]
+    pub fn outcome(&self, now: Time) -> Outcome {
+        let Emulator { links, ledger, .. } = self;
+        let monitored = links.iter().enumerate().filter(|(_, link)| link.meter.monitored);
+        let links = monitored.map(|(at, link)| {
+            let mut counters = link.port.counters.clone();
+            link.port.for_each(&mut |packet| counters.leave(packet.arrived, now));
+            LinkRow {
+                index: at as u32,
+                name: link.name.clone(),
+                rate: link.course.as_ref().map_or(link.port.rate(), |course| course.mean(now)),
+                discipline: link.discipline.clone(),
+                counters,
+                delays: link.meter.delays[0].clone(),
+                average: link.meter.average,
+                lost: link.meter.lost,
+            }
+        });
+        let links = links.collect();
+        let flows = ledger.flows.iter().map(|flow| {
+            let about = &flow.about;
+            FlowRow {
+                group: about.group,
+                kind: about.kind,
+                algorithm: about.algorithm,
+                link: about.link,
+                start: about.start,
+                base_rtt: about.base_rtt,
+                completion: flow.completion,
+                totals: flow.totals.clone(),
+                retransmissions: flow.retransmissions[0] - flow.retransmissions[1],
+                timeouts: 0,
+                fast_retransmits: 0,
+                mark_responses: 0,
+                recent: None,
+                quench_responses: 0,
+                received: flow.received,
+                past: flow.past,
+            }
+        });
+        Outcome {
+            window: now.since(ledger.window),
+            whole: now.since(Time::ZERO),
+            flows: flows.collect(),
+            links,
+            queue: ledger.queue.clone(),
+            flow_series: ledger.flow_series.clone(),
+            ..Outcome::default()
+        }
+    }
+}
+
+impl Ledger {
+    /// Keeps the mean of every two samples in the place of both.
+    fn thin_out(&mut self) {
+        self.interval = Span(self.interval.0 * 2);
+        self.samples /= 2;
+        let even = |time: Time, interval: Span| (time.0 / (interval.0 / 2)) % 2 == 0;
+        let interval = self.interval;
+        // Of a queue every second look; of flows, which count what happened since, the sum of two.
+        self.queue.retain(|row| even(row.time, interval));
+        let mut sums: std::collections::BTreeMap<(u64, u32), FlowSample> = std::collections::BTreeMap::new();
+        for row in self.flow_series.drain(..) {
+            let time = Time(row.time.0.div_ceil(interval.0) * interval.0);
+            let half = FlowSample { time, throughput_bps: row.throughput_bps / 2.0, ..row };
+            let sum = sums.entry((time.0, row.flow)).and_modify(|sum| {
+                sum.throughput_bps += half.throughput_bps;
+                sum.arrivals += half.arrivals;
+                sum.drops += half.drops;
+                sum.marked += half.marked;
+                sum.lost += half.lost;
+            });
+            sum.or_insert(half);
+        }
+        self.flow_series = sums.into_values().collect();
+    }
+}
+
+/// The name of a flow of real packets, or of the packets that share a row.
+#[must_use]
+pub fn name_of(row: u32, found: &Row) -> String {
+    use sluicegate_lab::replay::flows::OTHER;
+    match found.tuple {
+        Some(tuple) => tuple.to_string(),
+        None if row == OTHER => "other packets".to_owned(),
+        None => "further flows".to_owned(),
+    }
+}

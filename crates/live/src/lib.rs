@@ -1,0 +1,42 @@
+//! Real packets through the disciplines of the simulator. Linux only: elsewhere the crate is empty.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`bridge`] | a discipline between two interfaces |
+//! | [`capture`] | what links send and drop, as pcapng |
+//! | [`emulator`] | the network that packets cross, in virtual time |
+//! | [`fates`] | what is to happen to single packets, for tests of hosts |
+//! | [`gate`] | where packets come in and go out: a TUN |
+//! | [`hosts`] | the sources of a scenario on sockets of the kernel |
+//! | [`interface`] | a real interface: frames in and out |
+//! | [`ledger`] | what is counted, in the rows of the simulator's results |
+//! | [`offloads`] | which packets the kernel merges |
+//! | [`packet`] | a real packet, as a queue sees it |
+//! | [`place`] | a network namespace with one device, kept by a thread |
+//! | [`pump`] | the thread that drives a network by the clock |
+//! | [`report`] | the tables of a simulated run, for real packets |
+//! | [`shell`] | a command behind a link |
+//! | [`status`] | what a network is doing, for people who watch |
+//! | [`testbed`] | a scenario between real hosts |
+//! | [`tuples`] | flows as they appear, told apart by addresses and ports |
+//! | [`world`] | address translation, forwarding and name servers, undone however the program ends |
+#![cfg(target_os = "linux")]
+
+pub mod bridge;
+pub mod capture;
+pub mod emulator;
+pub mod fates;
+pub mod gate;
+pub mod hosts;
+pub mod interface;
+pub mod ledger;
+pub mod offloads;
+pub mod packet;
+pub mod place;
+pub mod pump;
+pub mod report;
+pub mod shell;
+pub mod status;
+pub mod testbed;
+pub mod tuples;
+pub mod world;

@@ -1,0 +1,74 @@
+//! A real packet, as a queue sees it.
+
+use sluicegate_aqm::FlowKey;
+use sluicegate_base::{Ecn, Time};
+use sluicegate_port::PortPacket;
+
+/// A real packet in a queue; its bytes are in a frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    /// The hash of its flow.
+    pub key: u64,
+    /// The hashes of the addresses that it comes from and goes to.
+    pub hosts: (u64, u64),
+    /// Its length in bytes, as the link counts it.
+    pub bytes: u32,
+    /// Its ECN field.
+    pub ecn: Ecn,
+    /// Whether the queue that it is in has marked it.
+    pub marked: bool,
+    /// Its class of traffic: what its flow says, else its DSCP.
+    pub class: u8,
+    /// How much it may be spared.
+    pub priority: u8,
+    /// What a queue has written on it, for the queues after it.
+    pub label: u32,
+    /// Its frame.
+    pub frame: u32,
+    /// When it reached the queue that it is in.
+    pub arrived: Time,
+}
+
+impl sluicegate_aqm::Packet for Packet {
+    #[inline]
+    fn flow(&self) -> FlowKey {
+        FlowKey(self.key)
+    }
+    #[inline]
+    fn bytes(&self) -> u64 {
+        u64::from(self.bytes)
+    }
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn mark(&mut self) -> bool {
+        self.marked = self.ecn.mark();
+        self.marked
+    }
+    fn class(&self) -> u8 {
+        self.class
+    }
+    fn hosts(&self) -> (u64, u64) {
+        self.hosts
+    }
+    fn priority(&self) -> u8 {
+        self.priority
+    }
+    fn label(&self) -> u32 {
+        self.label
+    }
+    fn set_label(&mut self, label: u32) {
+        self.label = label;
+    }
+}
+
+impl PortPacket for Packet {
+    #[inline]
+    fn arrived(&self) -> Time {
+        self.arrived
+    }
+    #[inline]
+    fn marked(&self) -> bool {
+        self.marked
+    }
+}

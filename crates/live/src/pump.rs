@@ -1,0 +1,260 @@
+//! The thread that drives a network of real packets by the clock.
+//!
+//! It reads what comes in, lets the network do what is due, and sends what comes out at its due time. The time of the next
+//! departure follows from the last one, never from the present: a thread that was held up makes packets late, which it
+//! counts, but the link keeps its rate.
+
+use crate::emulator::{Emulator, Entry};
+use crate::gate::Gate;
+use crate::ledger::Ledger;
+use crate::status::Status;
+use rustix::event::epoll;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use sluicegate_base::{Span, Time};
+use sluicegate_port::DelayHistogram;
+use std::io;
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+/// Says whose a packet is that comes in.
+pub trait Traffic: Send + 'static {
+    /// A packet has come in by this gate; none if it is to be ignored.
+    fn enter(&mut self, gate: usize, link_type: u16, data: &[u8], now: Time, ledger: &mut Ledger) -> Option<Entry>;
+    /// Whatever else is known of the flows is written into the ledger: before each sample, and before the window begins or
+    /// ends.
+    fn settle(&mut self, _ledger: &mut Ledger) {}
+    /// The names of the groups, in order.
+    fn names(&self) -> Vec<String>;
+    /// A name of a flow for people.
+    fn flow_name(&self, row: usize) -> String;
+}
+
+/// How a network is driven.
+#[derive(Clone, Copy, Debug)]
+pub struct Drive {
+    /// How long before a due time it stops sleeping and looks at the clock: the system wakes it some microseconds late.
+    pub spin: Span,
+    /// Whether it never sleeps.
+    pub busy: bool,
+    /// When the measured window begins.
+    pub warmup: Span,
+    /// When it ends by itself; `Time::NEVER` if it does not.
+    pub end: Time,
+}
+
+/// How many packets of one gate are received before the network is looked at again.
+const BATCH: usize = 64;
+
+/// The longest sleep: it looks for the end of its work that often.
+const NAP: Span = Span::from_millis(10);
+
+/// How often the status is made anew.
+const STATUS: Span = Span::from_millis(250);
+
+/// A departure so late is one that the driver could not keep up with.
+const LATE: Span = Span::from_millis(1);
+
+/// How well the clock was kept.
+#[derive(Clone, Debug, Default)]
+pub struct Punctuality {
+    /// How late packets were handed over.
+    pub lateness: DelayHistogram,
+    /// How many in all, and how many of them more than a millisecond late.
+    pub packets: [u64; 2],
+    /// The longest time between two looks at what comes in.
+    pub longest_turn: Span,
+}
+
+/// What a network leaves that has been driven.
+pub struct Driven<T> {
+    /// The network.
+    pub emulator: Emulator,
+    /// Whose packets they were.
+    pub traffic: T,
+    /// Where they came in and went out.
+    pub gates: Vec<Box<dyn Gate>>,
+    /// How well the clock was kept.
+    pub punctuality: Punctuality,
+    /// When it ended.
+    pub end: Time,
+}
+
+/// A network that is driven by a thread.
+pub struct Pump<T> {
+    thread: JoinHandle<io::Result<Driven<T>>>,
+    stop: Arc<AtomicBool>,
+    status: Arc<Mutex<Option<serde_json::Value>>>,
+}
+
+/// The time since some moment, by the monotonic clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock(u64);
+
+impl Clock {
+    /// One that begins now.
+    #[must_use]
+    pub fn start() -> Clock {
+        Clock(monotonic())
+    }
+
+    /// The time since it began.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        Time(monotonic() - self.0)
+    }
+}
+
+fn monotonic() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+impl<T: Traffic> Pump<T> {
+    /// Drives a network from now on. `ends` says by which gate the packets of each way go out.
+    pub fn start(
+        clock: Clock,
+        emulator: Emulator,
+        gates: Vec<Box<dyn Gate>>,
+        ends: Vec<usize>,
+        traffic: T,
+        drive: Drive,
+    ) -> io::Result<Pump<T>> {
+        let (stop, status) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(None)));
+        let (stopped, told) = (stop.clone(), status.clone());
+        let driver = Driver {
+            clock,
+            ends,
+            drive,
+            driven: Driven { emulator, traffic, gates, punctuality: Punctuality::default(), end: Time::ZERO },
+        };
+        let thread = thread::Builder::new().name("link".to_owned()).spawn(move || driver.run(&stopped, &told))?;
+        Ok(Pump { thread, stop, status })
+    }
+
+    /// What it is doing, if that is new.
+    #[must_use]
+    pub fn status(&self) -> Option<serde_json::Value> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Whether it has ended by itself.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Ends it, and gives what it leaves.
+    pub fn finish(self) -> io::Result<Driven<T>> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap_or_else(|cause| std::panic::resume_unwind(cause))
+    }
+}
+
+impl<T: Traffic> Driven<T> {
+    fn settle(&mut self) {
+        self.traffic.settle(&mut self.emulator.ledger);
+    }
+}
+
+struct Driver<T> {
+    clock: Clock,
+    ends: Vec<usize>,
+    drive: Drive,
+    driven: Driven<T>,
+}
+
+impl<T: Traffic> Driver<T> {
+    fn run(mut self, stop: &AtomicBool, told: &Mutex<Option<serde_json::Value>>) -> io::Result<Driven<T>> {
+        // Sleeps are as long as asked for, not longer by up to 50 µs to save wake-ups.
+        rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?;
+        // Without the right to be urgent it is late more often, which is counted.
+        let _ = rustix::process::setpriority_process(None, -20);
+        let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        for (gate, at) in self.driven.gates.iter().zip(0..) {
+            epoll::add(&poll, gate.ready(), epoll::EventData::new_u64(at), epoll::EventFlags::IN)?;
+        }
+        let mut status = Status::default();
+        let mut due = Time::ZERO + STATUS;
+        let mut measured = self.drive.warmup == Span::ZERO;
+        let mut last = self.clock.now();
+        loop {
+            let now = self.clock.now();
+            let Punctuality { longest_turn, .. } = &mut self.driven.punctuality;
+            *longest_turn = (*longest_turn).max(now.since(last));
+            last = now;
+            self.send(now);
+            if !measured && now >= Time::ZERO + self.drive.warmup {
+                self.driven.settle();
+                self.driven.emulator.begin_window(now);
+                measured = true;
+            }
+            if now >= self.driven.emulator.sample_due() {
+                self.driven.settle();
+                self.driven.emulator.sample(now);
+            }
+            if now >= due {
+                let Driven { emulator, traffic, punctuality, .. } = &mut self.driven;
+                let made = status.make(emulator, traffic, punctuality, now);
+                *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(made);
+                due = now + STATUS;
+            }
+            if stop.load(Ordering::Relaxed) || now >= self.drive.end {
+                self.driven.settle();
+                self.driven.end = now;
+                return Ok(self.driven);
+            }
+            if !self.receive(now)? && !self.drive.busy {
+                last = self.sleep(&poll, now, due)?;
+            }
+        }
+    }
+
+    /// Sends what is due.
+    fn send(&mut self, now: Time) {
+        let Driven { emulator, gates, punctuality, .. } = &mut self.driven;
+        let ends = &self.ends;
+        emulator.advance(now, &mut |frame, due| {
+            let late = now.since(due);
+            punctuality.lateness.record(late.0);
+            punctuality.packets[0] += 1;
+            punctuality.packets[1] += u64::from(late > LATE);
+            gates[ends[frame.way as usize]].send(&frame.data);
+        });
+        gates.iter_mut().for_each(|gate| gate.flush());
+    }
+
+    /// Takes in what has come; whether more may be there.
+    fn receive(&mut self, now: Time) -> io::Result<bool> {
+        let Driven { emulator, traffic, gates, .. } = &mut self.driven;
+        let mut more = false;
+        for (at, gate) in gates.iter_mut().enumerate() {
+            let link_type = gate.link_type();
+            let count = gate.receive(BATCH, &mut |data| {
+                if let Some(entry) = traffic.enter(at, link_type, data, now, &mut emulator.ledger) {
+                    emulator.enter(data, entry, now);
+                }
+            })?;
+            more |= count == BATCH;
+        }
+        Ok(more)
+    }
+
+    /// Sleeps until something is there or nearly due; the time when it woke.
+    fn sleep(&self, poll: &rustix::fd::OwnedFd, now: Time, status: Time) -> io::Result<Time> {
+        let emulator = &self.driven.emulator;
+        let due = emulator.next().min(emulator.sample_due()).min(status);
+        let left = due.since(now.min(due)).0.saturating_sub(self.drive.spin.0).min(NAP.0);
+        if left > 0 {
+            let time = Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as _ };
+            let mut events =
+                [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 4];
+            match epoll::wait(poll, &mut events, Some(&time)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(self.clock.now())
+    }
+}

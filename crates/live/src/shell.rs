@@ -1,0 +1,253 @@
+//! A command behind a link: in a network namespace of its own, with the world, or another command, at the other end.
+
+use crate::emulator::Emulator;
+use crate::fates::Fates;
+use crate::gate::{Gate, Tun};
+use crate::ledger::Ledger;
+use crate::packet::Packet;
+use crate::place::{Losses, Place, PlaceSpec};
+use crate::pump::{Clock, Drive, Driven, Pump};
+use crate::tuples::Tuples;
+use sluicegate_base::Span;
+use sluicegate_netsim::{Hop, LinkPlan};
+use std::fs;
+use std::net::Ipv4Addr;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// What is at the other end of the link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Far {
+    /// What this machine reaches, by address translation; needs root.
+    World,
+    /// A namespace of its own, with a command in it if there is one.
+    Peer(Option<Vec<String>>),
+}
+
+/// How a shell is made.
+pub struct ShellSpec {
+    /// The links: what goes down to the command, and what goes up from it, each with the fates of its packets.
+    pub links: [(LinkPlan<Packet>, Fates); 2],
+    /// The command and its arguments.
+    pub command: Vec<String>,
+    /// What is at the other end.
+    pub far: Far,
+    /// The seed of every random stream.
+    pub seed: u64,
+    /// How many flows have a row of their own.
+    pub flows: usize,
+    /// The longest packet.
+    pub mtu: u16,
+    /// How it is driven.
+    pub drive: Drive,
+    /// Settings of the command's kernel, and their values.
+    pub sysctls: Vec<(String, String)>,
+}
+
+/// The address of the command, and that of the other end, where both have a namespace of their own.
+pub const PEERS: [Ipv4Addr; 2] = [Ipv4Addr::new(198, 18, 0, 1), Ipv4Addr::new(198, 18, 0, 2)];
+
+/// How long a command at the other end may take until it listens.
+const LISTENS: Duration = Duration::from_secs(1);
+
+/// A command behind a link, as it runs.
+pub struct Shell {
+    pump: Pump<Tuples>,
+    places: [Place; 2],
+    world: Option<crate::world::World>,
+    command: Child,
+    peer: Option<Child>,
+    /// What is questionable, in words.
+    pub warnings: Vec<String>,
+}
+
+/// What a shell leaves.
+pub struct Left {
+    /// The network, and how it was driven.
+    pub driven: Driven<Tuples>,
+    /// What the two ends have lost: the command's, the other.
+    pub losses: [Losses; 2],
+    /// The exit code of the command: as a shell tells it.
+    pub code: i32,
+}
+
+impl Shell {
+    /// Makes namespaces, devices and the link, and starts the commands. The error is for people; nothing is left then.
+    pub fn start(spec: ShellSpec, observer: Option<crate::emulator::Observer>) -> Result<Shell, String> {
+        let mut warnings = Vec::new();
+        let (addresses, own) = match spec.far {
+            Far::World => (free_pair()?, false),
+            Far::Peer(_) => (PEERS, true),
+        };
+        let place = |device: &str, address, own, default_route| PlaceSpec {
+            device: device.to_owned(),
+            address: (address, 30),
+            mtu: spec.mtu,
+            default_route,
+            own,
+            sysctls: if own { spec.sysctls.clone() } else { Vec::new() },
+        };
+        let (inner, inside) = Place::new(place("sluice0", addresses[0], true, true))?;
+        let (outer, outside) = Place::new(place(if own { "sluice0" } else { "sgout%d" }, addresses[1], own, own))?;
+        let world = match spec.far {
+            Far::World => {
+                let servers = crate::world::dns::usable_servers();
+                if servers.as_ref().is_some_and(Vec::is_empty) {
+                    warnings.push("no name server can be reached from a namespace: only addresses work".to_owned());
+                }
+                // In any case what answers by sockets of the machine, past the link, is hidden.
+                let done = inner.run(move || crate::world::dns::own_resolver(&servers.unwrap_or_default()));
+                done.map_err(|error| format!("/etc/resolv.conf: {error}"))?;
+                warnings.extend(crate::world::nat::foreign_drop().map(|chain| {
+                    format!("{chain} drops what is forwarded unless a rule allows it: the world may not be reached")
+                }));
+                Some(crate::world::World::nat(&outer.device, addresses[0])?)
+            }
+            Far::Peer(_) => None,
+        };
+        let peer = match &spec.far {
+            Far::Peer(Some(words)) => Some(start_peer(&outer, words, addresses)?),
+            _ => None,
+        };
+        let [down_name, up_name] = spec.links.each_ref().map(|(link, _)| link.name.clone());
+        let mut emulator = Emulator::new(spec.links.into(), &[], spec.seed, Ledger::new(Span::from_millis(100), false));
+        emulator.observer = observer;
+        // What comes in from the command takes the second link, up.
+        let (up, down) = (emulator.add_way(&[Hop::Link(1)]), emulator.add_way(&[Hop::Link(0)]));
+        debug_assert_eq!((up, down), (0, 1), "the number of a way is that of its gate");
+        let gates: Vec<Box<dyn Gate>> =
+            vec![Box::new(Tun::new(inside, spec.mtu)), Box::new(Tun::new(outside, spec.mtu))];
+        let traffic = Tuples::new([up_name, down_name], spec.seed, spec.flows);
+        let pump = Pump::start(Clock::start(), emulator, gates, vec![1, 0], traffic, spec.drive);
+        let pump = pump.map_err(|error| error.to_string())?;
+        let command = inner.run(wrapped(&spec.command, addresses, false)).map_err(|error| error.to_string());
+        match command {
+            Ok(command) => Ok(Shell { pump, places: [inner, outer], world, command, peer, warnings }),
+            Err(error) => {
+                let _ = pump.finish();
+                peer.into_iter().for_each(end);
+                Err(error)
+            }
+        }
+    }
+
+    /// The exit code of the command, once it has ended: as a shell tells it.
+    pub fn ended(&mut self) -> Option<i32> {
+        self.command.try_wait().ok().flatten().map(|status| {
+            use std::os::unix::process::ExitStatusExt;
+            status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+        })
+    }
+
+    /// What the link is doing, if that is new.
+    #[must_use]
+    pub fn status(&self) -> Option<serde_json::Value> {
+        self.pump.status()
+    }
+
+    /// Whether the link has failed.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.pump.is_done()
+    }
+
+    /// Ends what still runs, and gives what it leaves. Namespaces, devices and rules go with it.
+    pub fn finish(mut self) -> Result<Left, String> {
+        let code = self.ended().unwrap_or(130);
+        let driven = self.pump.finish().map_err(|error| error.to_string());
+        let losses = self.places.each_mut().map(Place::losses);
+        if self.command.try_wait().ok().flatten().is_none() {
+            end(self.command);
+        }
+        self.peer.into_iter().for_each(end);
+        drop(self.world);
+        Ok(Left { driven: driven?, losses, code })
+    }
+}
+
+/// Ends a process and all that it has started.
+fn end(mut child: Child) {
+    let signal = |child: &Child, signal| {
+        let _ = rustix::process::Pid::from_raw(child.id() as i32).map(|pid| {
+            rustix::process::kill_process_group(pid, signal).or_else(|_| rustix::process::kill_process(pid, signal))
+        });
+    };
+    signal(&child, rustix::process::Signal::TERM);
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_millis(500) {
+        if child.try_wait().ok().flatten().is_some() {
+            return;
+        }
+        sleep(Duration::from_millis(10));
+    }
+    signal(&child, rustix::process::Signal::KILL);
+    let _ = child.wait();
+}
+
+/// Starts a command at the other end, and waits until it listens or has ended.
+fn start_peer(place: &Place, words: &[String], addresses: [Ipv4Addr; 2]) -> Result<Child, String> {
+    let mut child = place.run(wrapped(words, [addresses[1], addresses[0]], true)).map_err(|error| error.to_string())?;
+    let begun = Instant::now();
+    while begun.elapsed() < LISTENS && child.try_wait().ok().flatten().is_none() {
+        let listens = place.run(|| {
+            let text = |file: &str| fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
+            // State 0A is LISTEN; any UDP socket there is one that waits.
+            text("tcp").lines().chain(text("tcp6").lines()).any(|line| line.split_whitespace().nth(3) == Some("0A"))
+                || text("udp").lines().count() > 1
+        });
+        if listens {
+            break;
+        }
+        sleep(Duration::from_millis(10));
+    }
+    Ok(child)
+}
+
+/// The first process of a namespace, which ignores signals that it does not handle, and reaps: a shell that waits for the
+/// command, says nothing of how it ended and ends with its exit code.
+const FIRST: &str = "trap : HUP INT QUIT TERM; exec 3>&2 2>/dev/null; \"$@\" 2>&3 3>&-; exit $?";
+
+/// Starts a command in a process namespace of its own, which ends with it and with this program, however that ends.
+fn wrapped(
+    words: &[String],
+    addresses: [Ipv4Addr; 2],
+    aside: bool,
+) -> impl FnOnce() -> Result<Child, String> + Send + 'static {
+    let words = words.to_vec();
+    move || {
+        let mut all = vec!["--pdeathsig", "KILL", "--", "unshare", "--pid", "--fork", "--kill-child"];
+        let probe = ["--pid", "--fork", "--mount-proc", "true"];
+        let quiet = || Stdio::null();
+        let sees_itself = Command::new("unshare").args(probe).stdout(quiet()).stderr(quiet()).status();
+        if sees_itself.is_ok_and(|status| status.success()) {
+            all.push("--mount-proc");
+        }
+        all.extend(["--", "sh", "-c", FIRST, "sh"]);
+        let mut command = Command::new("setpriv");
+        command.args(all).args(&words);
+        command.env("SLUICEGATE_ADDRESS", addresses[0].to_string()).env("SLUICEGATE_PEER", addresses[1].to_string());
+        if aside {
+            command.stdin(quiet()).process_group(0);
+        }
+        command.spawn().map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => "setpriv and unshare are needed: they are part of util-linux".to_owned(),
+            _ => error.to_string(),
+        })
+    }
+}
+
+/// Two addresses of a network that this machine has no route to yet, from what RFC 2544 sets aside for measurements.
+fn free_pair() -> Result<[Ipv4Addr; 2], String> {
+    let routes = fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
+    let taken = |network: u32| {
+        let known = format!("{:08X}", network.swap_bytes());
+        routes.lines().any(|line| line.split_whitespace().nth(1) == Some(&known))
+    };
+    let base = u32::from(Ipv4Addr::new(198, 18, 0, 0));
+    let first = std::process::id() % 32_768; // so that two that start at once differ
+    let free = (0..32_768).map(|at| base + (first + at) % 32_768 * 4).find(|network| !taken(*network));
+    let network = free.ok_or("198.18.0.0/15 is in use as a whole")?;
+    Ok([network + 1, network + 2].map(Ipv4Addr::from))
+}

@@ -1,0 +1,91 @@
+//! What a network of real packets is doing, for people who watch.
+
+use crate::emulator::Emulator;
+use crate::pump::{Punctuality, Traffic};
+use serde_json::{Map, Value as Json, json};
+use sluicegate_aqm::DropReason;
+use sluicegate_base::Time;
+
+/// How many flows are shown.
+const FLOWS: usize = 8;
+
+/// What the last status said, for what has happened since.
+#[derive(Default)]
+pub struct Status {
+    time: Time,
+    links: Vec<u64>,
+    flows: Vec<u64>,
+}
+
+impl Status {
+    /// The present status: of each link its rate, throughput in bit/s, queue in packets and bytes, delays of the last interval
+    /// in ms, drops by reason since the window began; of the heaviest flows the throughput.
+    pub fn make(&mut self, emulator: &mut Emulator, traffic: &impl Traffic, late: &Punctuality, now: Time) -> Json {
+        let seconds = now.since(self.time).as_secs().max(1e-9);
+        self.time = now;
+        self.links.resize(emulator.links.len(), 0);
+        let mut links = Vec::new();
+        for (link, before) in emulator.links.iter_mut().zip(&mut self.links).filter(|(link, _)| link.meter.monitored) {
+            let counters = &link.port.counters;
+            let sent = counters.departed_bytes;
+            // The counters begin anew with the measured window.
+            let bytes = if sent < *before { sent } else { sent - *before };
+            *before = sent;
+            let drops: Map<String, Json> = DropReason::ALL
+                .iter()
+                .filter(|reason| counters.drops[**reason as usize] > 0)
+                .map(|reason| (reason.word().to_owned(), counters.drops[*reason as usize].into()))
+                .collect();
+            let delays = std::mem::take(&mut link.meter.delays[1]);
+            let ms = |q: f64| Some(delays.quantile(q) / 1e6).filter(|ms| ms.is_finite());
+            links.push(json!({
+                "name": link.name,
+                "discipline": link.discipline,
+                "rate_bps": link.port.rate().0,
+                "throughput_bps": bytes as f64 * 8.0 / seconds,
+                "queue_packets": link.port.len(),
+                "queue_bytes": link.port.queue().bytes(),
+                "delay_p50_ms": ms(0.5),
+                "delay_p99_ms": ms(0.99),
+                "arrivals": counters.arrivals,
+                "drops": drops,
+                "marked": counters.marked,
+                "lost": link.meter.lost,
+            }));
+        }
+        let flows = &emulator.ledger.flows;
+        self.flows.resize(flows.len(), 0);
+        let mut heaviest: Vec<(u64, usize)> = Vec::new();
+        for (at, (flow, before)) in flows.iter().zip(&mut self.flows).enumerate() {
+            let delivered = flow.totals.delivered[1];
+            let bytes = if delivered < *before { delivered } else { delivered - *before };
+            *before = delivered;
+            if bytes > 0 {
+                heaviest.push((bytes, at));
+            }
+        }
+        heaviest.sort_unstable_by_key(|(bytes, at)| (u64::MAX - bytes, *at));
+        let active = heaviest.len();
+        heaviest.truncate(FLOWS);
+        let flows: Vec<Json> = heaviest
+            .iter()
+            .map(|(bytes, at)| {
+                let flow = &flows[*at];
+                let link = flow.about.link.and_then(|link| emulator.links.get(link as usize));
+                json!({
+                    "name": traffic.flow_name(*at),
+                    "link": link.map(|link| &link.name),
+                    "throughput_bps": *bytes as f64 * 8.0 / seconds,
+                    "drops": flow.totals.drops.iter().sum::<u64>(),
+                })
+            })
+            .collect();
+        json!({
+            "time_s": now.as_secs(),
+            "links": links,
+            "flows": flows,
+            "active_flows": active,
+            "late_packets": late.packets[1],
+        })
+    }
+}

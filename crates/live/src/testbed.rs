@@ -1,0 +1,285 @@
+//! A scenario between real hosts: its sources on sockets of the kernel in two namespaces, its network between them.
+
+use crate::emulator::{Emulator, Entry, Observer};
+use crate::fates::Fates;
+use crate::gate::{Gate, Tun};
+use crate::hosts::shared::{FIRST_PORT, Shared};
+use crate::hosts::socket::Settings;
+use crate::hosts::{Hosts, Left as HostsLeft, RECEIVES, SENDS};
+use crate::ledger::{About, Flow, Ledger};
+use crate::packet::Packet;
+use crate::place::{Losses, Place, PlaceSpec};
+use crate::pump::{Clock, Drive, Driven, Pump, Traffic};
+use crate::shell::PEERS;
+use crate::tuples::packet;
+use sluicegate_base::{Rate, Span, Time};
+use sluicegate_lab::replay::flows::Flows;
+use sluicegate_lab::replay::packet::{Whose, decode};
+use sluicegate_netsim::source::SourcePlan;
+use sluicegate_netsim::{FlowPlan, Hop, Plan};
+use sluicegate_tcp::params::Algorithm;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Headers of IP and TCP without options.
+const HEADERS: u32 = 40;
+
+/// How a testbed is made.
+pub struct TestbedSpec {
+    /// The scenario's plan.
+    pub plan: Plan<Packet>,
+    /// The names of its groups, in order.
+    pub names: Vec<String>,
+    /// The kernel's algorithm for groups by name; for any other group the name is `*`.
+    pub algorithms: BTreeMap<String, String>,
+    /// Settings of the kernel of both sides, and their values.
+    pub sysctls: Vec<(String, String)>,
+    /// How long before a due time it stops sleeping, and whether it never sleeps.
+    pub spin: Span,
+    /// See `spin`.
+    pub busy: bool,
+}
+
+/// A scenario between real hosts, as it runs.
+pub struct Testbed {
+    pump: Pump<Planned>,
+    hosts: Hosts,
+}
+
+/// What a testbed leaves.
+pub struct Left {
+    /// The network, and how it was driven.
+    pub driven: Driven<Planned>,
+    /// What the two sides have lost: those that send, those that receive.
+    pub losses: [Losses; 2],
+    /// What the hosts have counted.
+    pub hosts: HostsLeft,
+}
+
+/// The packets of a scenario's flows, told apart by ports.
+pub struct Planned {
+    shared: Arc<Shared>,
+    hashes: Flows,
+    flows: Vec<Known>,
+    /// For each gate and port of whoever opened a connection: when its own way there is free.
+    free: [Vec<Time>; 2],
+    names: Vec<String>,
+    /// Packets of nobody.
+    pub strangers: u64,
+}
+
+/// What the link is told of a flow.
+struct Known {
+    /// What leads to its receiver, and back.
+    ways: [u32; 2],
+    class: u8,
+    priority: u8,
+    /// The number of its sender's host.
+    host: Option<u32>,
+    /// The rate of each of its connections' own ways, where they come and go.
+    rate: Option<Rate>,
+}
+
+impl Traffic for Planned {
+    fn enter(&mut self, gate: usize, link_type: u16, data: &[u8], now: Time, _: &mut Ledger) -> Option<Entry> {
+        let seen = decode(link_type, data, data.len() as u32);
+        let found = match seen.whose {
+            Whose::Flow(tuple) => tuple.ports.and_then(|(from, to)| {
+                let (side, port) = if from < FIRST_PORT { (1 - gate, to) } else { (gate, from) };
+                self.shared.whose(side, port).map(|(flow, own)| (flow, own, port))
+            }),
+            _ => None,
+        };
+        let Some((flow, own, port)) = found else {
+            self.strangers += 1;
+            return None;
+        };
+        let Known { ways, class, priority, host, rate } = self.flows[flow as usize];
+        let own = rate.map_or(own, |rate| {
+            let free = &mut self.free[gate][usize::from(port)];
+            *free = now.max(*free) + rate.time_of(seen.bytes.into());
+            own + free.since(now)
+        });
+        let (key, _) = self.hashes.find(&seen, now);
+        let mut packet = packet(&seen, data, key);
+        let host = host.map_or(key, u64::from);
+        (packet.class, packet.priority, packet.hosts) = (class, priority, (host, host));
+        Some(Entry { flow, data: gate == SENDS, way: ways[gate], own: [own, Span::ZERO], packet, ip: seen.ip })
+    }
+
+    fn settle(&mut self, ledger: &mut Ledger) {
+        for (flow, faring) in ledger.flows.iter_mut().zip(self.shared.farings()) {
+            if flow.received.is_some() {
+                flow.received = Some(faring.received);
+            }
+            flow.completion = faring.completed.map(|time| time.since(flow.about.start));
+            flow.retransmissions[0] = faring.retransmissions;
+            flow.congestion = faring.congestion;
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.names.clone()
+    }
+
+    fn flow_name(&self, row: usize) -> String {
+        format!("flow {}", row + 1)
+    }
+}
+
+/// What real hosts cannot do of a plan, with the reason, and the settings of each flow that uses TCP.
+pub fn settings(spec: &TestbedSpec) -> Result<Vec<Option<Settings>>, String> {
+    let refuse = |group: u32, rule: &str| Err(format!("flows.{group}: {rule}"));
+    let mut all = Vec::new();
+    for flow in &spec.plan.flows {
+        let group = flow.group;
+        let Some(host) = flow.source.host() else {
+            if let SourcePlan::Custom(_) = flow.source {
+                return refuse(group, "a source of one's own has no socket");
+            }
+            all.push(None);
+            continue;
+        };
+        let name = spec.names.get(group as usize).map_or("", String::as_str);
+        let asked = spec.algorithms.get(name).or_else(|| spec.algorithms.get("*"));
+        let algorithm = match (asked, host.algorithm) {
+            (Some(asked), _) => asked.clone(),
+            // The kernel has one loss recovery, and its Reno recovers as NewReno with SACK.
+            (None, Algorithm::Reno | Algorithm::NewReno | Algorithm::Sack) => "reno".to_owned(),
+            (None, Algorithm::Cubic) => "cubic".to_owned(),
+            (None, Algorithm::Vegas) => "vegas".to_owned(),
+            (None, other) => {
+                let rule =
+                    format!("algorithm {:?}: the kernel has none like it; name one of its own instead", other.word());
+                return refuse(group, &rule);
+            }
+        };
+        if host.header < HEADERS {
+            return refuse(group, "header_size: the kernel's headers have 40 bytes, and options as it needs them");
+        }
+        let prompt = matches!(flow.source, SourcePlan::Telnet(..));
+        let window = u32::try_from(host.window).unwrap_or(u32::MAX).min(1 << 30);
+        // The kernel counts options of TCP to the segment: a full packet is as long as the scenario says.
+        let segment = host.mss + host.header - HEADERS;
+        all.push(Some(Settings { algorithm, segment, window, ecn: host.ecn, prompt }));
+    }
+    if spec.plan.packets > 0 || spec.plan.positions > 0 {
+        return Err("run.packets and run.positions: single packets of real hosts are kept as pcapng".to_owned());
+    }
+    Ok(all)
+}
+
+impl Testbed {
+    /// Makes namespaces, devices, the network and the hosts. The error is for people; nothing is left then.
+    pub fn start(spec: TestbedSpec, observer: Option<Observer>) -> Result<Testbed, String> {
+        let settings = settings(&spec)?;
+        let TestbedSpec { plan, names, sysctls, spin, busy, .. } = spec;
+        let kernel = [
+            // Connections that end leave nothing behind, and do not inherit what others have learnt.
+            ("net.ipv4.tcp_max_tw_buckets", "0"),
+            ("net.ipv4.tcp_no_metrics_save", "1"),
+            ("net.core.somaxconn", "65535"),
+            ("net.ipv4.tcp_max_syn_backlog", "65535"),
+        ];
+        let own = kernel.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let mtu = 1500.max(longest(&plan));
+        let place = |side: usize| PlaceSpec {
+            device: "sluice0".to_owned(),
+            address: (PEERS[side], 30),
+            mtu,
+            default_route: true,
+            own: true,
+            sysctls: own.iter().cloned().chain(sysctls.clone()).collect(),
+        };
+        let (senders, left) = Place::new(place(SENDS))?;
+        let (receivers, right) = Place::new(place(RECEIVES))?;
+        let mut ledger = Ledger::new(plan.sample, true);
+        let spans: Vec<Span> = plan.links.iter().map(|link| link.delay).collect();
+        let monitored: Vec<bool> = plan.links.iter().map(|link| link.monitored).collect();
+        let mut algorithms = Names::default();
+        for (flow, settings) in plan.flows.iter().zip(&settings) {
+            let about = About {
+                group: flow.group,
+                kind: flow.source.kind(),
+                algorithm: settings.as_ref().map_or("", |settings| algorithms.of(&settings.algorithm)),
+                link: flow.path.iter().find_map(|hop| match *hop {
+                    Hop::Link(at) if monitored[at as usize] => Some(at),
+                    _ => None,
+                }),
+                start: flow.start,
+                base_rtt: plan.base_rtt(flow, &spans),
+            };
+            let mut row = Flow::new(about);
+            row.received = flow.source.way().is_none().then_some(0);
+            ledger.flows.push(row);
+        }
+        let Plan { links, lines, flows, seed, warmup, duration, .. } = plan;
+        let links = links.into_iter().map(|link| (link, Fates::default())).collect();
+        let mut emulator = Emulator::new(links, &lines, seed, ledger);
+        emulator.observer = observer;
+        let (mut ends, mut known) = (Vec::new(), Vec::new());
+        for FlowPlan { path, return_path, class, priority, host, source, .. } in &flows {
+            let ways = [emulator.add_way(path), emulator.add_way(return_path)];
+            ends.extend([RECEIVES, SENDS]);
+            let rate = source.way().and_then(|way| way.rate);
+            known.push(Known { ways, class: *class, priority: *priority, host: *host, rate });
+        }
+        let shared = Arc::new(Shared::new(flows.len()));
+        let hashes = Flows::new(seed, 0);
+        let free = [(); 2].map(|()| vec![Time::ZERO; usize::from(u16::MAX) + 1]);
+        let traffic = Planned { shared: shared.clone(), hashes, flows: known, free, names, strangers: 0 };
+        let gates: Vec<Box<dyn Gate>> = vec![Box::new(Tun::new(left, mtu)), Box::new(Tun::new(right, mtu))];
+        let drive = Drive { spin, busy, warmup, end: Time::ZERO + duration };
+        let clock = Clock::start();
+        let flows = flows.into_iter().zip(settings).collect();
+        let hosts = Hosts::start(clock, [senders, receivers], PEERS, flows, shared, seed, warmup)?;
+        let pump = Pump::start(clock, emulator, gates, ends, traffic, drive).map_err(|error| error.to_string())?;
+        Ok(Testbed { pump, hosts })
+    }
+
+    /// What the network is doing, if that is new.
+    #[must_use]
+    pub fn status(&self) -> Option<serde_json::Value> {
+        self.pump.status()
+    }
+
+    /// Whether its time is over, or something has failed.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.pump.is_done() || self.hosts.has_failed()
+    }
+
+    /// Ends it, and gives what it leaves. Namespaces and devices go with it.
+    pub fn finish(self) -> Result<Left, String> {
+        let driven = self.pump.finish().map_err(|error| error.to_string());
+        let (hosts, places) = self.hosts.finish();
+        let losses = places.map_or_else(Default::default, |mut places| places.each_mut().map(Place::losses));
+        Ok(Left { driven: driven?, losses, hosts: hosts? })
+    }
+}
+
+/// The longest packet that a plan's hosts may send.
+fn longest(plan: &Plan<Packet>) -> u16 {
+    let bytes = |flow: &FlowPlan| match &flow.source {
+        SourcePlan::Udp(params) => params.packet_size.amount(),
+        SourcePlan::OnOff(params) => params.packet_size.amount(),
+        // Lengths may be drawn.
+        SourcePlan::Poisson(_) => 65_000,
+        source => source.host().map_or(0, |host| u64::from(host.mss + host.header)),
+    };
+    plan.flows.iter().map(bytes).max().unwrap_or(0).min(65_000) as u16
+}
+
+/// Names that live as long as the program, as results want them: each once.
+#[derive(Default)]
+struct Names(Vec<&'static str>);
+
+impl Names {
+    fn of(&mut self, name: &str) -> &'static str {
+        if let Some(known) = self.0.iter().find(|known| **known == name) {
+            return known;
+        }
+        self.0.push(Box::leak(name.to_owned().into_boxed_str()));
+        self.0[self.0.len() - 1]
+    }
+}

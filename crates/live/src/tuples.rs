@@ -1,0 +1,115 @@
+//! Flows as they appear, told apart by addresses, protocol and ports, as a real queue does.
+
+use crate::emulator::Entry;
+use crate::ledger::{About, Flow, Ledger, name_of};
+use crate::packet::Packet;
+use crate::pump::Traffic;
+use sluicegate_base::{Span, Time};
+use sluicegate_lab::replay::flows::Flows;
+use sluicegate_lab::replay::packet::{Decoded, Other, Whose, decode};
+use std::net::IpAddr;
+
+/// The traffic of whoever sends, each direction over a way of its own.
+pub struct Tuples {
+    flows: Flows,
+    /// The name of each direction, which is that of its link.
+    directions: [String; 2],
+    /// For each row, and each gate by which its packets came, the number of their flow.
+    known: Vec<[Option<u32>; 2]>,
+    /// For each flow a name for people.
+    names: Vec<String>,
+}
+
+impl Tuples {
+    /// No flow yet, and rows for up to `most`; what comes in by each gate is of the group with that name.
+    #[must_use]
+    pub fn new(directions: [String; 2], seed: u64, most: usize) -> Tuples {
+        Tuples { flows: Flows::new(seed, most), directions, known: Vec::new(), names: Vec::new() }
+    }
+
+    /// The name of each flow, and packets that were not told apart, by why not.
+    #[must_use]
+    pub fn rows(&self) -> (&[String], &[u64; Other::COUNT]) {
+        (&self.names, &self.flows.others)
+    }
+
+    /// A flow that has not been seen before.
+    fn begin(&mut self, row: u32, gate: usize, now: Time, ledger: &mut Ledger) -> u32 {
+        let found = self.flows.row(row);
+        self.names.push(name_of(row, found));
+        let kind = match found.tuple.map(|tuple| tuple.protocol) {
+            Some(6) => "tcp",
+            Some(17) => "udp",
+            Some(1 | 58) => "icmp",
+            Some(_) => "ip",
+            None => "other",
+        };
+        let about = About { group: gate as u32, kind, start: now, ..About::default() };
+        ledger.flows.push(Flow::new(about));
+        ledger.flows.len() as u32 - 1
+    }
+}
+
+impl Traffic for Tuples {
+    fn enter(&mut self, gate: usize, link_type: u16, data: &[u8], now: Time, ledger: &mut Ledger) -> Option<Entry> {
+        let seen = decode(link_type, data, data.len() as u32);
+        let (key, row) = self.flows.find(&seen, now);
+        if self.known.len() <= row as usize {
+            self.known.resize(row as usize + 1, [None; 2]);
+        }
+        let flow = match self.known[row as usize][gate] {
+            Some(flow) => flow,
+            None => {
+                let flow = self.begin(row, gate, now, ledger);
+                self.known[row as usize][gate] = Some(flow);
+                flow
+            }
+        };
+        let packet = packet(&seen, data, key);
+        Some(Entry { flow, data: true, way: gate as u32, own: [Span::ZERO; 2], packet, ip: seen.ip })
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.directions.to_vec()
+    }
+
+    fn flow_name(&self, row: usize) -> String {
+        self.names.get(row).cloned().unwrap_or_default()
+    }
+}
+
+/// What queues see of a packet.
+#[must_use]
+pub fn packet(seen: &Decoded, data: &[u8], key: u64) -> Packet {
+    let dscp = seen.ip.and_then(|at| data.get(at..at + 2)).map_or(0, |two| match two[0] >> 4 {
+        4 => two[1] >> 2,
+        _ => (u16::from_be_bytes([two[0], two[1]]) >> 6 & 0x3f) as u8,
+    });
+    let hosts = match seen.whose {
+        Whose::Flow(tuple) | Whose::First(tuple, _) => (host(tuple.source), host(tuple.destination)),
+        _ => (key, key),
+    };
+    Packet {
+        key,
+        hosts,
+        bytes: seen.bytes,
+        ecn: seen.ecn,
+        marked: false,
+        class: dscp,
+        priority: 0,
+        label: 0,
+        frame: 0,
+        arrived: Time::ZERO,
+    }
+}
+
+/// A number of an address: of IPv6 the two halves, folded.
+fn host(address: IpAddr) -> u64 {
+    match address {
+        IpAddr::V4(address) => u32::from(address).into(),
+        IpAddr::V6(address) => {
+            let bits = u128::from(address);
+            (bits >> 64) as u64 ^ bits as u64
+        }
+    }
+}
