@@ -17,7 +17,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
 
-.PHONY: help setup demo test test-all tests lint docs picture verdicts kept bench captures ns2 fuzz generate lock clean prerequisites
+.PHONY: help setup demo test test-all tests lint docs picture verdicts kept bench bench-live captures ns2 fuzz generate lock clean prerequisites
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ kept: setup ## keep the runs of `sluicegate reproduce dcn2004 --full -o out/dcn2
 bench: BENCH_MINUTES ?= 120
 bench: setup ## measure speed: writes bench.json and prints its tables
 	$(BIN)/python tools/bench/bench.py --paper $(BENCH_MINUTES)
+
+bench-live: setup ## measure the link for real packets: exactness and speed; as root
+	$(BIN)/python tools/bench/live.py $(BENCH_LIVE)
 
 captures: $(VENV)/.python ## record the captures of the tests anew: as root, with iproute2 and tcpdump
 	$(BIN)/python tools/captures.py

@@ -75,11 +75,15 @@ if TYPE_CHECKING:
     from .design.red import RedDesign, design_red
     from .evaluation.evaluate import Evaluation, evaluate
     from .experiments.compare import Comparison, compare
+    from .experiments.real_hosts import RealHostsWarning
     from .experiments.recommend import Recommendation, recommend
     from .experiments.replay import Replay, replay
     from .experiments.run import run, simulate
     from .experiments.simulation import Simulation
     from .experiments.sweep import Sweep, sweep
+    from .live.bridge import InterfaceWarning, bridge
+    from .live.shell import shell
+    from .live.testbed import testbed
     from .results import Run
     from .scenario import ScenarioWarning, Topology, TrapWarning, check, dumbbell, topology
 
@@ -117,6 +121,7 @@ __all__ = [
     "Fred",
     "Gred",
     "Http",
+    "InterfaceWarning",
     "L4sStep",
     "Link",
     "OnOff",
@@ -129,6 +134,7 @@ __all__ = [
     "Poisson",
     "Priority",
     "RandomDrop",
+    "RealHostsWarning",
     "Recommendation",
     "Red",
     "RedDesign",
@@ -155,6 +161,7 @@ __all__ = [
     "UtLt",
     "Vectors",
     "__version__",
+    "bridge",
     "check",
     "compare",
     "design_afd",
@@ -166,8 +173,10 @@ __all__ = [
     "recommend",
     "replay",
     "run",
+    "shell",
     "simulate",
     "sweep",
+    "testbed",
     "theory",
     "topology",
     "vectors",
@@ -182,11 +191,15 @@ _HOMES = {
     "design.red": ("RedDesign", "design_red"),
     "evaluation.evaluate": ("Evaluation", "evaluate"),
     "experiments.compare": ("Comparison", "compare"),
+    "experiments.real_hosts": ("RealHostsWarning",),
     "experiments.recommend": ("Recommendation", "recommend"),
     "experiments.replay": ("Replay", "replay"),
     "experiments.run": ("run", "simulate"),
     "experiments.simulation": ("Simulation",),
     "experiments.sweep": ("Sweep", "sweep"),
+    "live.bridge": ("InterfaceWarning", "bridge"),
+    "live.shell": ("shell",),
+    "live.testbed": ("testbed",),
     "results": ("Run",),
     "scenario": ("ScenarioWarning", "Topology", "TrapWarning", "check", "dumbbell", "topology"),
 }

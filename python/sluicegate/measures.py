@@ -66,6 +66,9 @@ USUAL = ("throughput", "loss", "p50", "p95", "p99", "response_p50", "response_p9
 OF_TABLE = tuple(metric.name for metric in GROUP.values() if metric.word != "per_flow")
 """Those that stand in a run's table `groups`."""
 
+SHARE = Metric("throughput_share", "share", "share\n%", "%", 100, 1, "most")
+"""A group's part of all throughput, where simulation and real hosts stand side by side."""
+
 TOTAL = {
     metric.word: metric
     for metric in (
@@ -133,7 +136,9 @@ def measure(
             group["throughput_bps"] / group["flows"] if one_each else None
         )
     values["throughput_bps"] = math.fsum(flow["throughput_bps"] for flow in flows)
-    values["jain_tcp"] = jain([flow["throughput_bps"] for flow in flows if flow["algorithm"]])
+    # Of real TCP the congestion control is not known.
+    tcp = [flow for flow in flows if flow.get("algorithm", flow.get("kind") == "tcp")]
+    values["jain_tcp"] = jain([flow["throughput_bps"] for flow in tcp])
     values["jain_all"] = jain([flow["throughput_bps"] for flow in flows])
     for link in links:
         before = f"{link['link']}." if len(links) > 1 else ""
@@ -148,3 +153,10 @@ def measure(
         for name in ("queueing_delay_mean_ns", "queueing_delay_p99_ns", "utilisation"):
             values[f"{before}{name}"] = link[name]
     return values
+
+
+def shares(values: Measures, groups: Sequence[str]) -> Measures:
+    """The share of each group in the throughput of all, of what `measure` gave; None when nothing was delivered."""
+    total = values["throughput_bps"]
+    own = {name: values[column(name, GROUP["throughput"])] for name in groups}
+    return {column(name, SHARE): value / total if total and value is not None else None for name, value in own.items()}

@@ -117,7 +117,7 @@ class Results(ResultObject):
 
 
 class Run(Results):
-    """What a simulation gave.
+    """What a simulation gave, or a shell: the tables of real packets lack the columns that only a simulator can fill.
 
     Attributes:
         summary: Version, resolved scenario, seed, totals and the number of events.
@@ -200,6 +200,12 @@ class Run(Results):
 
         return run_page.groups(self.groups)
 
+    def remarks(self) -> list[str]:
+        """What changes the meaning of results of real packets, in sentences; none for a simulation."""
+        from . import run_page
+
+        return run_page.remarks(self.summary)
+
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}: {table.height} rows" for name, table in self.tables.items() if table.height)
         return f"<sluicegate.Run seed={self.summary['seed']} {sizes}>"
@@ -258,6 +264,8 @@ def heavy_flows(flows: pl.DataFrame) -> list[dict[str, Any]]:
     """
     import polars as pl
 
+    if "recent_p_value" not in flows.columns:  # real packets
+        return []
     sent = flows.filter(pl.col("recent_p_value").is_not_null())
     columns = ("flow", "kind", "link", "recent_share", "recent_expected", "recent_packets", "recent_p_value")
     found = sent.filter(pl.col("recent_p_value") * sent.height <= LUCK)

@@ -70,6 +70,7 @@ def page(summary: Mapping[str, Any], tables: Tables, heavy: Sequence[Row]) -> Pa
         sections.append(Section("flows", "Flows", caption, tables=[("", flows(tables["flows"]))]))
     unit, factor = rate_unit(totals["throughput_bps"])
     lead = [f"All flows together get {fixed(totals['throughput_bps'], factor)} {unit} over {totals['measured_s']:g} s."]
+    live = summary.get("live")
     lead += [
         f"{each['link']} is used to {percent(each['utilisation'])} % and drops "
         f"{percent(ratio(each))} % of the packets that reach it"
@@ -82,6 +83,11 @@ def page(summary: Mapping[str, Any], tables: Tables, heavy: Sequence[Row]) -> Pa
     if groups_.height > MOST_GROUPS:
         notes.append(f"Figures show the first {MOST_GROUPS} of {groups_.height} groups.")
     run = about["run"]
+    if live:
+        sections.insert(2, real_packets(live))
+        notes += remarks(summary)
+        if "queues" in live:  # a shell or a bridge: nothing of [run] holds for it
+            about = {key: value for key, value in about.items() if key != "run"}
     provenance = {
         "Sluicegate": summary["version"],
         "Scenario": file,
@@ -91,6 +97,10 @@ def page(summary: Mapping[str, Any], tables: Tables, heavy: Sequence[Row]) -> Pa
         "Events": f"{summary['events']}",
     }
     title = f"Run of {file.removesuffix('.toml')}" if file.endswith(".toml") else "Run of a scenario from Python"
+    if live:
+        title = "Real packets over an emulated link"
+        del provenance["Events"]
+        provenance |= {"Duration": f"{live['duration_s']:g} s", "Kernel": live["kernel"]}
     subtitle = f"{provenance['Discipline']}; seed {summary['seed']}"
     return Page(title, subtitle, sections, provenance, lead, notes, toml(about))
 
@@ -101,7 +111,7 @@ def groups(table: pl.DataFrame) -> Table:
     unit, factor = rate_unit(max((row["throughput_bps"] for row in rows), default=0.0))
     columns: list[tuple[str, Callable[[Row], str]]] = [
         ("group", lambda row: row["name"]),
-        ("kind", lambda row: " ".join(filter(None, (row["kind"], row["algorithm"])))),
+        ("kind", kind),
         ("flows", lambda row: str(row["flows"]) if row["users"] is None else f"{row['users']:.0f} users"),
         (f"throughput {unit}", lambda row: fixed(row["throughput_bps"], factor, rate_digits(factor))),
         ("loss %", lambda row: percent(row["loss_ratio"])),
@@ -188,18 +198,74 @@ def flows(table: pl.DataFrame) -> Table:
     """One row for each flow, those with the highest throughput first."""
     rows = table.sort("throughput_bps", "flow", descending=[True, False]).head(LARGEST).to_dicts()
     unit, factor = rate_unit(max((row["throughput_bps"] for row in rows), default=0.0))
+    named = "flow_name" in table.columns
     columns: Columns = [
-        ("flow", lambda row: str(row["flow"])),
+        ("flow", lambda row: row["flow_name"] if named else str(row["flow"])),
         ("group", lambda row: row["name"]),
-        ("kind", lambda row: " ".join(filter(None, (row["kind"], row["algorithm"])))),
+        ("kind", kind),
         (f"throughput {unit}", lambda row: fixed(row["throughput_bps"], factor, rate_digits(factor))),
         ("loss %", lambda row: percent(row["loss_ratio"])),
         ("delay p50 ms", lambda row: ms(row["delay_p50_ns"])),
         ("p99 ms", lambda row: ms(row["delay_p99_ns"])),
-        ("sent again", lambda row: str(row["retransmissions"])),
-        ("timeouts", lambda row: str(row["timeouts"])),
+        *(
+            (head, lambda row, name=name: str(row[name]))
+            for head, name in (("sent again", "retransmissions"), ("timeouts", "timeouts"))
+            if name in table.columns
+        ),
     ]
     return made(rows, columns, 3)
+
+
+def kind(row: Row) -> str:
+    """What a row's packets are: the kind of source or protocol, and the congestion control where it is known."""
+    return " ".join(filter(None, (row["kind"], row.get("algorithm"))))
+
+
+def real_packets(live: Row) -> Section:
+    """How well the clock was kept, and what no queue dropped and yet was lost. `live`: of the summary."""
+    late = f"{live['late_packets']} of {live['packets']}"
+    clock = Table(
+        ("packets sent on late", "median ms", "99th percentile ms", "latest ms", "by more than 1 ms"),
+        (("", *(ms(live[f"lateness_{which}_ns"]) for which in ("p50", "p99", "max")), late),),
+        4,
+    )
+    heads = {"device_packets": "by its device", "datagrams": "datagrams, by a socket",
+             "segments": "segments, by a socket", "refused_packets": "refused by its kernel"}  # fmt: skip
+    ends = tuple((each["end"], *(str(each[key]) for key in heads)) for each in live["losses"])
+    trusted = "The machine kept up." if live["kept_up"] else "The machine did not keep up: the results are flagged."
+    ended = f", exit code {live['exit_code']}" if "exit_code" in live else ""
+    words = (
+        f"Kernel {live['kernel']}; {'the command' if ended else 'it'} ended after {live['duration_s']:g} s{ended}. "
+        f"{trusted} At the end {live['under_way_packets']} packets were under way."
+    )
+    tables = [("Clock", clock), ("Lost outside the queues", Table(("end", *heads.values()), ends, len(heads)))]
+    return Section("real-packets", "Real packets", words, tables=tables)
+
+
+LOST_OUTSIDE = {
+    "device_packets": "{n} packets were lost by the device at the {end}, before they reached the link",
+    "datagrams": "{n} datagrams found the buffer of their socket full at the {end}",
+    "segments": "{n} TCP segments found the backlog or the buffer of their socket full at the {end}",
+    "refused_packets": "{n} packets were refused by the kernel at the {end}, after the link",
+}
+"""What is lost in no queue, in words."""
+
+
+def remarks(summary: Mapping[str, Any]) -> list[str]:
+    """What changes the meaning of results of real packets, in sentences; none for a simulated run."""
+    live = summary.get("live")
+    if not live:
+        return []
+    said = [str(each) for each in live["warnings"]]
+    if not live["kept_up"]:
+        said.append(
+            f"the machine did not keep up: {live['late_packets']} of {live['packets']} packets were sent on more than "
+            f"1 ms late, the latest by {ms(live['lateness_max_ns'])} ms, 99 % within {ms(live['lateness_p99_ns'])} ms; "
+            f"the results are flagged (live.kept_up)"
+        )
+    for end in live["losses"]:
+        said += [words.format(n=end[key], end=end["end"]) for key, words in LOST_OUTSIDE.items() if end[key]]
+    return said
 
 
 def made(rows: Sequence[Row], columns: Columns, words: int) -> Table:

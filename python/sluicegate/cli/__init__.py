@@ -4,6 +4,7 @@ from __future__ import annotations
 
 # In the order of --help.
 from . import (  # noqa: F401
+    bridge,
     check,
     compare,
     connections,
@@ -14,8 +15,10 @@ from . import (  # noqa: F401
     replay,
     reproduce,
     run,
+    shell,
     sweep,
     tc,
+    testbed,
     theory,
 )
 from .common import app as app

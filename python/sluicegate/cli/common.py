@@ -214,8 +214,9 @@ def print_text(text: str) -> None:
     Console(highlight=False, markup=False).print(text + "\n")
 
 
-def print_table(header: list[str], rows: list[list[str]], whole: bool = False) -> None:
-    """Print a table as wide as the terminal; with `whole` as wide as it needs to be, so that no name is cut."""
+def print_table(header: list[str], rows: list[list[str]], whole: bool = False, stderr: bool = False) -> None:
+    """Print a table as wide as the terminal; with `whole` as wide as it needs to be, so that no name is cut. `stderr`:
+    on standard error, where standard output belongs to another program."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -227,7 +228,7 @@ def print_table(header: list[str], rows: list[list[str]], whole: bool = False) -
             column.justify = "right"
     for row in rows:
         table.add_row(*map(Text, row))
-    console = Console()
+    console = Console(stderr=stderr)
     if whole:
         console.width = max(console.width, console.measure(table, options=console.options.update(width=10_000)).maximum)
     console.print(table)

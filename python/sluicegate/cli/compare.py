@@ -28,8 +28,11 @@ from .common import (
     nearest,
     parse_sets,
 )
+from .shell import pairs
+from .testbed import Algorithm, Sysctl, parse_algorithms
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
     from ..experiments.compare import Comparison
@@ -67,9 +70,17 @@ def compare(
     with_differences: Annotated[
         bool, typer.Option("--differences", help="Show differences to the baseline, with their intervals, too.")
     ] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Run each between real hosts of this machine too, in real time (Linux).")
+    ] = False,
+    algorithm: Algorithm = None,
+    sysctl: Sysctl = None,
 ) -> None:
     """Run a scenario under several disciplines, paired by seed; print means and their intervals, group by group, which
     disciplines are best for each group, and what all flows and links come to.
+
+    With --live each is run between real hosts too, as `testbed` does, one after another, and simulation and real hosts
+    stand side by side.
 
     With -o a run is kept as soon as it ends. The same command again runs what is missing; more seeds or another
     discipline add to it.
@@ -77,7 +88,9 @@ def compare(
     from .. import scenario
     from ..experiments import compare as comparison
 
-    wanted = asked(group, metric, [flow["name"] for flow in scenario.resolve(file, parse_sets(sets))["flows"]])
+    names = [flow["name"] for flow in scenario.resolve(file, parse_sets(sets))["flows"]]
+    wanted = asked(group, metric, names)
+    algorithms, settings = real_options(live, algorithm, sysctl, names)
     with many_runs(quiet, out, jobs, cluster) as progress:
         done = comparison.compare(
             file,
@@ -85,6 +98,9 @@ def compare(
             seeds=seeds,
             baseline=baseline,
             sets=parse_sets(sets),
+            live=live,
+            algorithms=algorithms,
+            sysctls=settings,
             jobs=jobs,
             cluster=cluster,
             out=out,
@@ -156,12 +172,15 @@ def print_comparison(comparison: Comparison, out: Path | None, wanted: Wanted, w
     seeds = len(comparison.summary["seeds"])
     spread = f"{seeds} seeds, mean ± half width of its 95 % interval"
     console.print(spread if seeds > 1 else "1 seed, which leaves intervals unknown", soft_wrap=True)
-    several = len(comparison.disciplines) > 1
-    if several:
+    several = any(len(kind) > 1 for kind in comparison.kinds)
+    if several and not comparison.twins:
         told = "not told apart from the best" if seeds > 1 else "equal to the best"
         console.print(f"● best, or {told}", soft_wrap=True)
     groups, totals = group_sections(comparison, wanted), total_sections(comparison, wanted)
-    for title, columns in [*groups, *totals, *(loss_sections(comparison) if wanted.totals else [])]:
+    if comparison.twins:
+        print_sides(console, comparison, groups, totals)
+    losses = loss_sections(comparison) if wanted.totals else []
+    for title, columns in [] if comparison.twins else [*groups, *totals, *losses]:
         console.print(title, style="bold", soft_wrap=True)
         console.print(means_table(comparison, columns, marked=several))
         if several and (title, columns) in groups:
@@ -170,7 +189,10 @@ def print_comparison(comparison: Comparison, out: Path | None, wanted: Wanted, w
             console.print()
     if several and with_differences:
         for title, columns in [*groups, *totals]:
-            console.print(f"{title}: difference to {comparison.baseline}, paired by seed", style="bold", soft_wrap=True)
+            kind = ", real hosts against real hosts" if comparison.twins else ""
+            console.print(
+                f"{title}: difference to {comparison.baseline}, paired by seed{kind}", style="bold", soft_wrap=True
+            )
             console.print(differences_table(comparison, columns))
         if seeds > 1:
             console.print("* the interval excludes zero", soft_wrap=True)
@@ -182,6 +204,65 @@ def print_comparison(comparison: Comparison, out: Path | None, wanted: Wanted, w
             console.print(f"{word}: has no value in {' or '.join(wanted.groups)}", soft_wrap=True)
     if out is not None:
         console.print(f"results in {out}", soft_wrap=True)
+
+
+def real_options(
+    live: bool, algorithm: list[str] | None, sysctl: list[str] | None, groups: Sequence[str]
+) -> tuple[dict[str, str] | None, dict[str, str] | None]:
+    """What --algorithm and --sysctl say, None without --live; this process may then make hosts. Raises `Refusal`."""
+    if not live:
+        if algorithm or sysctl:
+            raise Refusal(
+                f"--{'algorithm' if algorithm else 'sysctl'}: is for runs between real hosts: give --live too"
+            )
+        return None, None
+    from ..live import access
+
+    found = parse_algorithms(algorithm, groups), pairs(sysctl)
+    access.enter((), "testbed")
+    return found
+
+
+SIDES = ("simulation", "real", "difference")
+
+
+def print_sides(
+    console: Console, comparison: Comparison, groups: Sequence[tuple[str, list[Column]]],
+    totals: Sequence[tuple[str, list[Column]]],
+) -> None:  # fmt: skip
+    """Print simulation beside real hosts: a table for each group of flows, and those of all flows and links."""
+    from ..measures import SHARE, column
+
+    console.print("difference: real minus simulation, paired by seed; * its interval excludes zero", soft_wrap=True)
+    for title, columns in [*groups, *totals]:
+        share = (
+            [Column(column(title, SHARE), "share of throughput %", SHARE.factor)] if title in comparison.groups else []
+        )
+        console.print(title, style="bold", soft_wrap=True)
+        console.print(sides_table(comparison, [*share, *columns]))
+
+
+def sides_table(comparison: Comparison, columns: Sequence[Column]) -> Table:
+    """One row for each discipline and quantity: simulation, real hosts, and their difference."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    from ..experiments.compare_page import half_of
+    from ..plot.comparison import wrapped
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("discipline", overflow="fold")
+    table.add_column("")
+    for side in SIDES:
+        table.add_column(side, justify="right", no_wrap=True)
+    for label in comparison.twins:
+        for at, each in enumerate(columns):
+            row = comparison.beside(label, each.metric)
+            cells = (cell(half_of(row, side), side, each).replace("\n", " ").rstrip() for side in SIDES)
+            name = " ".join(each.head.replace("-\n", "").split())
+            table.add_row(Text(wrapped(label, 20) if at == 0 else ""), Text(name), *map(Text, cells))
+    return table
 
 
 def shown(comparison: Comparison, name: str, metric: Metric) -> Column:
@@ -297,7 +378,7 @@ def differences_table(comparison: Comparison, columns: Sequence[Column]) -> Tabl
     rows = [
         (label, [cell(comparison.difference(label, column.metric), "difference", column) for column in columns])
         for label in comparison.disciplines
-        if label != comparison.baseline
+        if comparison.against(label) != label
     ]
     return _table(columns, rows, starred=True)
 

@@ -32,6 +32,9 @@ def reproduce(
     redraw: Annotated[
         bool, typer.Option("--redraw", help="Simulate nothing: draw the report anew from the runs kept in OUT.")
     ] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Run the figures with real stacks too, in real time (dcn2004, on Linux).")
+    ] = False,
     listed: Annotated[bool, typer.Option("--list", help="List the figures, and the file of each.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 when any claim is contradicted.")] = False,
     jobs: Jobs = None,
@@ -42,8 +45,10 @@ def reproduce(
 
     A claim that the measurements contradict is a finding and listed in the report. Exit code 1 when a verdict is not
     the recorded one, or with --strict when any claim is contradicted. Where runs at full length are kept with a paper,
-    they are shown and judged, with the short runs made now beside them. `all` reproduces every paper, each in a folder
-    of its own, and writes a page that leads to them. Runs that have ended are kept in OUT and not simulated again.
+    they are shown and judged, with the short runs made now beside them. With --live figures with the kernel's TCP are
+    added, whose verdicts vary and are not compared; they stay while their runs are kept. `all` reproduces every paper,
+    each in a folder of its own, and writes a page that leads to them. Runs that have ended are kept in OUT and not
+    simulated again.
     """
     from ..experiments.engine import MissingRuns
     from ..papers import PAPERS
@@ -52,7 +57,7 @@ def reproduce(
     from ..reproduce.run import reproduce as one
 
     if listed:
-        if only or redraw or strict or full or seeds is not None:
+        if only or redraw or strict or full or live or seeds is not None:
             raise Refusal("--list simulates and draws nothing: leave the other options out")
         list_figures([name] if name and name != "all" else list(PAPERS))
         return
@@ -61,13 +66,15 @@ def reproduce(
     out = out or Path("out", name)
     if name == "all" and only:
         raise Refusal("--only: name one paper; figures belong to papers")
+    if live:
+        may_run_live(name, redraw)
     given = {"full": full, "seeds": seeds, "redraw": redraw, "jobs": jobs, "cluster": cluster}
     try:
         with many_runs(quiet, out, jobs, cluster, in_parts=True) as progress:
             if name == "all":
                 outcomes = reproduce_all(out, list(PAPERS), progress=progress, **given)
             else:
-                outcomes = [one(name, out, only=only or (), progress=progress, **given)]  # type: ignore[arg-type]
+                outcomes = [one(name, out, only=only or (), progress=progress, live=live, **given)]  # type: ignore[arg-type]
     except UnknownName as error:
         raise Refusal(str(error)) from None
     except MissingRuns as error:
@@ -80,6 +87,25 @@ def reproduce(
     told = [tell(outcome, strict, quiet) for outcome in outcomes]
     if not all(told):
         raise typer.Exit(1)
+
+
+def may_run_live(name: str, redraw: bool) -> None:
+    """Go on as a process that may run real hosts, unless all is only drawn. Raises `Refusal` and `ScenarioError`."""
+    from ..live import access
+    from ..papers import PAPERS
+    from ..reproduce import UnknownName, paper
+
+    if name == "all":
+        raise Refusal("--live: name one paper: dcn2004")
+    try:
+        chosen = paper(name)
+    except UnknownName as error:
+        raise Refusal(str(error)) from None
+    if chosen.live is None:
+        able = [each for each in PAPERS if paper(each).live is not None]
+        raise Refusal(f"--live: {name} has no figures with real stacks; those that have: {', '.join(able)}")
+    if not redraw:
+        access.enter((), "testbed")
 
 
 def tell(outcome: Outcome, strict: bool, quiet: bool) -> bool:
@@ -109,7 +135,8 @@ def list_figures(names: list[str]) -> None:
     rows = []
     for name in names:
         try:
-            figures = paper(name).figures()
+            chosen = paper(name)
+            figures = [*chosen.figures(), *chosen.figures(live=True)]
         except UnknownName as error:
             raise Refusal(str(error)) from None
         rows += [[name, figure.id, figure.title, str(Path(figure.file).relative_to(root))] for figure in figures]

@@ -14,7 +14,6 @@ Every quantity is measured in each run first (`measure`), and only then averaged
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
@@ -22,14 +21,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .. import _core, scenario, traps
 from ..io import check_writable, staged, write_json, write_parquet
-from ..measures import GROUP, Metric, clash, column, drop_reasons, kept, measure
+from ..measures import GROUP, Metric, clash, column, drop_reasons, kept, measure, shares
 from ..progress import shown
 from ..quantities import rate_unit
 from ..result_object import Frames, ResultObject, read_summary, read_table
-from ..stats import CONFIDENCE, Interval, difference, interval
-from . import compare_page
+from ..stats import CONFIDENCE, difference
+from . import compare_page, real_hosts
 from .disciplines import Choice, Listed, Queue, checked, choices, find, under
 from .engine import Experiment, Store, Tables, check_workers, run_experiments, seed_numbers, told_runs
+from .job import LIVE
+from .paired import differences, live, means, real_label, with_twins
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,6 +53,9 @@ FILES = (
 )  # fmt: skip
 """What `Comparison.write` writes."""
 
+LIVE_FILE = "live.parquet"
+"""What it writes besides of a comparison with real hosts."""
+
 
 DELAYS = {"discipline": str, "name": str, "delay_max_ns": float, "packets": int}
 QUEUE = {"discipline": str, "link": str, "time_s": float, "queue_packets": int}
@@ -67,13 +71,19 @@ class Comparison(ResultObject):
             (the 95 % interval of the mean; null for a single seed) and `seeds`, the number of runs with a value.
         differences: One row for each discipline but the baseline and each quantity: `discipline`, `baseline`,
             `metric`, `difference` (discipline minus baseline, the mean over pairs of the same seed), `half_width`,
-            `low`, `high`, `excludes_zero` and `seeds`.
+            `low`, `high`, `excludes_zero` and `seeds`. Real hosts' baseline is that between real hosts.
+        live: Simulation beside real hosts, a row for each discipline and quantity: `discipline`, `metric`,
+            `simulation`, `simulation_half_width`, `real`, `real_half_width`, `difference` (real minus simulation, the
+            mean over pairs of the same seed), `half_width`, `low`, `high`, `excludes_zero` and `seeds`. No rows where
+            nothing was run between real hosts.
         delays: How the one-way delays of each group are distributed under each discipline, over all seeds:
             `discipline`, and the columns of `Run.delays`.
         queue: Each link's queue over time under each discipline, of the least seed: `discipline`, `link`, `time_s` and
             `queue_packets`. No rows where the scenario keeps no series (`run.series`).
         summary: Version, scenario with every default filled in, disciplines, seeds, baseline.
-        disciplines: The labels, in the order they were listed.
+        disciplines: The labels, in the order they were listed; each is followed by that of its runs between real hosts
+            ("choke (real)"), if there are any.
+        twins: The labels of runs between real hosts, by those of the simulated ones; empty where there are none.
         baseline: The label that differences are taken against.
         groups: The names of the groups of flows, in the order of the scenario.
         links: The links under study, in the order of the scenario.
@@ -94,18 +104,22 @@ class Comparison(ResultObject):
         self.groups = list(groups)
         self.links = list(links)
         self.summary = summary
+        self.twins: dict[str, str] = dict(summary.get("live", {}).get("labels", {}))
         self.means = means(runs)
-        self.differences = differences(runs, baseline)
+        self.differences = differences(runs, baseline, self.twins.values())
+        self.live = live(runs, self.twins)
         self._means = {(row["discipline"], row["metric"]): row for row in self.means.to_dicts()}
         self._parts: dict[str, pl.DataFrame] = {}
         self._apart: dict[tuple[str, str, str, float], bool] = {}
         self._differences = {(row["discipline"], row["metric"]): row for row in self.differences.to_dicts()}
+        self._live = {(row["discipline"], row["metric"]): row for row in self.live.to_dicts()}
 
     @classmethod
     def read(cls, directory: str | Path) -> Comparison:
         """What `write` wrote, or `compare` with `out`. Raises OSError, and ValueError when the folder holds none."""
         summary = read_summary(directory, "a comparison", ("version", "disciplines", "baseline", "groups", "links"))
-        names = {each["label"]: each["name"] for each in summary["disciplines"]}
+        twins = summary.get("live", {}).get("labels", {})
+        names = with_twins({each["label"]: each["name"] for each in summary["disciplines"]}, twins)
         runs, delays, queue = (read_table(directory, name) for name in ("runs", "delays", "queue"))
         return cls(runs, names, summary["baseline"], summary["groups"], summary["links"], summary, delays, queue)
 
@@ -113,7 +127,8 @@ class Comparison(ResultObject):
     def tables(self) -> Frames:
         """The tables by the names of their files."""
         return Frames({"runs": self.runs, "comparison": self.means, "differences": self.differences,
-                       "delays": self.delays, "queue": self.queue})  # fmt: skip
+                       "delays": self.delays, "queue": self.queue}
+                      | ({"live": self.live} if self.twins else {}))  # fmt: skip
 
     def plot(self) -> Figure:
         """Throughput, loss and delay of each group of flows under each discipline."""
@@ -136,6 +151,25 @@ class Comparison(ResultObject):
     def difference(self, discipline: str, metric: str) -> dict[str, Any]:
         """The row of `differences` for a discipline (by label) and a quantity. Raises KeyError."""
         return self._differences[discipline, metric]
+
+    def beside(self, discipline: str, metric: str) -> dict[str, Any]:
+        """The row of `live` for a discipline (by the label of its simulated runs) and a quantity. Raises KeyError."""
+        return self._live[discipline, metric]
+
+    def against(self, label: str) -> str:
+        """The label that differences of this one are taken against; a baseline's is its own."""
+        return real_label(self.baseline) if label in self.twins.values() else self.baseline
+
+    @property
+    def kinds(self) -> list[list[str]]:
+        """The labels that are judged together: simulated ones, and those between real hosts."""
+        real = list(self.twins.values())
+        return [kind for kind in ([each for each in self.disciplines if each not in real], real) if kind]
+
+    def remarks(self) -> list[str]:
+        """What changes the meaning of what was run between real hosts, in sentences."""
+        about = self.summary.get("live")
+        return [*about["warnings"], *real_hosts.doubts(about["runs"])] if about else []
 
     def before(self, link: str) -> str:
         """What stands before the name of a quantity that belongs to `link`: nothing when there is only one link."""
@@ -190,10 +224,12 @@ class Comparison(ResultObject):
         self, name: str, metric: Metric, among: Sequence[str] | None = None,
         what: Literal["most", "least"] | None = None,
     ) -> list[str]:  # fmt: skip
-        """The disciplines (by label; of `among`, or all) than which none is better in the column `name`, which is of
-        `metric`, as far as they are told apart. `what` is best: default what `metric` says. None where no run has a
-        value."""
-        means = {label: self.mean(label, name)["mean"] for label in among or self.disciplines}
+        """The disciplines (by label; of `among`, or all, simulated and real ones each among themselves) than which none
+        is better in the column `name`, which is of `metric`, as far as they are told apart. `what` is best: default
+        what `metric` says. None where no run has a value."""
+        if among is None:
+            return [label for kind in self.kinds for label in self.best(name, metric, kind, what)]
+        means = {label: self.mean(label, name)["mean"] for label in among}
         known = {label: value for label, value in means.items() if value is not None}
 
         def better(one: str, other: str) -> bool:
@@ -211,12 +247,12 @@ class Comparison(ResultObject):
     def write(self, directory: str | Path) -> Path:
         """Write runs.parquet, comparison.parquet (the means), differences.parquet, delays.parquet, queue.parquet,
         summary.json, the figures groups.svg, delays.svg, throughput.svg, links.svg and queue.svg, and report.html, the
-        page; return the directory.
+        page, and live.parquet of a comparison with real hosts; return the directory.
 
         They appear whole or not at all, and files of other names in an existing directory stay. Equal comparisons
         give equal bytes. Raises OSError.
         """
-        with staged(directory) as folder:
+        with staged(directory, [] if self.twins else [LIVE_FILE]) as folder:
             self.write_files(folder, self.html())
         return Path(directory)
 
@@ -236,6 +272,7 @@ class Comparison(ResultObject):
         """Everything as JSON knows it: `summary`, the rows of `runs`, `means` and `differences`, and for each group and
         quantity the `best` disciplines."""
         tables = {"runs": self.runs, "means": self.means, "differences": self.differences}
+        tables |= {"live": self.live} if self.twins else {}
         best = {
             group: {
                 metric.name: found for metric in GROUP.values() if (found := self.best(column(group, metric), metric))
@@ -260,6 +297,9 @@ def compare(
     duration: str | None = None,
     warmup: str | None = None,
     sets: scenario.Sets | None = None,
+    live: bool = False,
+    algorithms: real_hosts.Algorithms | None = None,
+    sysctls: Mapping[str, str | int] | None = None,
     jobs: int | None = None,
     executor: Executor | None = None,
     cluster: str | None = None,
@@ -282,6 +322,11 @@ def compare(
     `Comparison.write` writes in the end; a run that is kept there is not run again (`sweep` says how it is known), so
     that more seeds or another discipline take only their own.
 
+    `live`: run each discipline for every seed between real hosts of this machine too, as `testbed` does with
+    `algorithms` and `sysctls`: first, one at a time, each for as long as the scenario says. Their label ends in
+    " (real)", and `live` of what is returned has both side by side. A run that is kept is not run again on the same
+    kernel.
+
     Every discipline is checked before any runs, one in Python by making it. Raises `ScenarioError` and OSError;
     TypeError for what is no network, source or discipline; ValueError for less than one seed or job, and for more than
     one of `jobs`, `executor` and `cluster`; `cluster.ClusterError` when a cluster does not answer. KeyboardInterrupt,
@@ -291,6 +336,9 @@ def compare(
     base = find(baseline, given)
     numbers = seed_numbers(seeds)
     check_workers(jobs, executor, cluster)
+    if not live and (algorithms is not None or sysctls is not None):
+        which = "sysctls" if algorithms is None else "algorithms"
+        raise _core.ScenarioError(f"{which}: is for runs between real hosts: give live=True too")
     about = scenario.subject(network, flows, sets=sets, duration=duration, warmup=warmup)
     name, overrides = about.name, about.sets
     for key, _ in overrides:
@@ -306,19 +354,35 @@ def compare(
     drawn = min(numbers) if all(each["run"]["series"] for each in resolved.values()) else None
     series = {seed: (("run.series", "true" if seed == drawn else "false"),) for seed in numbers}
     scenario.warn_unused(_core.unused(texts[c.label], name, [*overrides, *c.sets]) for c in given)
-    keep = kept()
+    keep: dict[str, tuple[str, ...] | None] = {**kept()}
+    hosts = _real_hosts(about, given, resolved[base.label], algorithms, sysctls) if live else None
     experiments = [
-        Experiment(c.label, texts[c.label], name, (*overrides, *c.sets), keep, c.queue, by_seed=series) for c in given
+        Experiment(label, texts[c.label], name, (*overrides, *c.sets), kept_of_it, c.queue, by_seed=series, real=real)
+        for c in given
+        for label, kept_of_it, real in ((c.label, keep, None), (real_label(c.label), keep | {LIVE: None}, hosts))
+        if label == c.label or hosts is not None
     ]
     if out is not None:
-        check_writable(out, FILES)
+        check_writable(out, [*FILES, LIVE_FILE])
+    scenario.warn(() if hosts is None else hosts.notes, real_hosts.RealHostsWarning)
     scenario.warn(_warnings({label: traps.of_scenario(each) for label, each in resolved.items()}), scenario.TrapWarning)
     with Store(None if out is None else Path(out)) as store, shown(progress, told_runs) as told:
         tables = run_experiments(experiments, numbers, jobs, executor, told, store=store, cluster=cluster)
-        found = _comparison(tables, given, base, _summary(name, numbers, given, base, overrides, resolved))
+        found = _comparison(tables, given, base, _summary(name, numbers, given, base, overrides, resolved), hosts)
         if out is not None:
             found.write(out)
+    if hosts is not None:
+        scenario.warn(found.remarks()[len(hosts.notes) :], real_hosts.RealHostsWarning)
     return found
+
+
+def _real_hosts(
+    about: scenario.Subject, given: Sequence[Choice], resolved: Mapping[str, Any],
+    algorithms: real_hosts.Algorithms | None, sysctls: Mapping[str, str | int] | None,
+) -> real_hosts.RealHosts:  # fmt: skip
+    """How the scenario is run between real hosts. Raises `ScenarioError` for what they cannot do."""
+    with about.told():
+        return real_hosts.real_hosts(about, resolved, algorithms, sysctls, [choice.name for choice in given])
 
 
 def _warnings(sentences: Mapping[str, Sequence[str]]) -> list[str]:
@@ -333,17 +397,25 @@ def _warnings(sentences: Mapping[str, Sequence[str]]) -> list[str]:
     ]
 
 
-def _comparison(tables: Tables, given: Sequence[Choice], base: Choice, summary: dict[str, Any]) -> Comparison:
+def _comparison(
+    tables: Tables, given: Sequence[Choice], base: Choice, summary: dict[str, Any],
+    hosts: real_hosts.RealHosts | None = None,
+) -> Comparison:  # fmt: skip
     """What the runs of `run_experiments` come to."""
     groups = list(dict.fromkeys(tables["groups"]["name"].to_list()))
     links = list(dict.fromkeys(tables["links"]["link"].to_list()))
     names = {choice.label: choice.name for choice in given}
     summary |= {"groups": groups, "links": links}
+    if hosts is not None:
+        twins = {label: real_label(label) for label in names}
+        names = with_twins(names, twins)
+        summary["live"] = hosts.record | {"labels": twins, "runs": _labelled(tables[LIVE], True).to_dicts()}
     delays = _labelled(tables["delays"]).group_by("discipline", "name", "delay_max_ns", maintain_order=True).sum()
     order = {"discipline": list(names), "name": groups}
     delays = delays.sort(*(delays[key].replace_strict(values, range(len(values))) for key, values in order.items()),
                          "delay_max_ns")  # fmt: skip
-    return Comparison(measured(tables), names, base.label, groups, links, summary, delays, _labelled(tables["queue"]))
+    runs, queue = measured(tables, hosts is not None), _labelled(tables["queue"])
+    return Comparison(runs, names, base.label, groups, links, summary, delays, queue)
 
 
 def _none(columns: Mapping[str, type]) -> pl.DataFrame:
@@ -353,13 +425,15 @@ def _none(columns: Mapping[str, type]) -> pl.DataFrame:
     return pl.DataFrame(schema=dict(columns))
 
 
-def _labelled(table: pl.DataFrame) -> pl.DataFrame:
-    """A table of `engine.run_experiments` that says under which discipline, and not for which seed."""
-    return table.with_columns(table["experiment"].alias("discipline")).select("discipline", *table.columns[2:])
+def _labelled(table: pl.DataFrame, seeds: bool = False) -> pl.DataFrame:
+    """A table of `engine.run_experiments` that says under which discipline, and only with `seeds` for which seed."""
+    columns = table.columns[1 if seeds else 2 :]
+    return table.with_columns(table["experiment"].alias("discipline")).select("discipline", *columns)
 
 
-def measured(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """One row for each run of `engine.run_experiments`, in its order: discipline, seed, and what `measure` gives."""
+def measured(tables: Mapping[str, pl.DataFrame], with_shares: bool = False) -> pl.DataFrame:
+    """One row for each run of `engine.run_experiments`, in its order: discipline, seed, and what `measure` gives, with
+    the share of each group in all throughput if that is asked for."""
     import polars as pl
 
     keys = ["experiment", "seed"]
@@ -370,73 +444,11 @@ def measured(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         {"discipline": key[0], "seed": key[1]} | measure(*(part[key].to_dicts() for part in (flows, groups, links)))
         for key in flows
     ]
+    if with_shares:
+        names = list(dict.fromkeys(tables["groups"]["name"].to_list()))
+        rows = [row | shares(row, names) for row in rows]
     schema: dict[str, Any] = dict.fromkeys(rows[0], pl.Float64)
     return pl.DataFrame(rows, schema=schema | {"discipline": pl.String, "seed": pl.UInt64})
-
-
-def means(runs: pl.DataFrame) -> pl.DataFrame:
-    """The mean over seeds of each quantity under each discipline, with its interval. See `Comparison.means`."""
-    rows = [
-        {"discipline": label, "metric": metric} | _columns("mean", interval(values) if values else None)
-        for label, part in _by_discipline(runs).items()
-        for metric in runs.columns[2:]
-        for values in [part[metric].drop_nulls().to_list()]
-    ]
-    return _frame(rows, {"discipline": "", "metric": ""} | _columns("mean", None))
-
-
-def differences(runs: pl.DataFrame, baseline: str) -> pl.DataFrame:
-    """The mean of discipline minus `baseline`, paired by seed, with its interval. See `Comparison.differences`.
-
-    Raises ValueError when two disciplines were not run for the same seeds.
-    """
-    parts = {label: part.sort("seed") for label, part in _by_discipline(runs).items()}
-    rows = []
-    for label, part in parts.items():
-        if label == baseline:
-            continue
-        if not part["seed"].equals(parts[baseline]["seed"]):
-            raise ValueError(f"{label} and {baseline} were not run for the same seeds")
-        for metric in runs.columns[2:]:
-            both = list(zip(part[metric].to_list(), parts[baseline][metric].to_list(), strict=True))
-            pairs = [(one, other) for one, other in both if one is not None and other is not None]
-            found = difference(*map(list, zip(*pairs, strict=True))) if pairs else None
-            rows.append(_difference_row(label, baseline, metric, found))
-    return _frame(rows, _difference_row("", "", "", None))
-
-
-def _difference_row(label: str, baseline: str, metric: str, found: Interval | None) -> dict[str, Any]:
-    known = found is not None and found.count > 1
-    return {
-        "discipline": label,
-        "baseline": baseline,
-        "metric": metric,
-        **_columns("difference", found),
-        "excludes_zero": (found.low > 0 or found.high < 0) if found is not None and known else None,
-    }
-
-
-def _by_discipline(runs: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """The rows of each discipline, in order of appearance."""
-    parts = runs.partition_by("discipline", maintain_order=True)
-    return {part["discipline"][0]: part for part in parts}
-
-
-def _columns(name: str, found: Interval | None) -> dict[str, Any]:
-    """An interval as columns; what is unknown is None."""
-    if found is None:
-        return {name: None, "half_width": None, "low": None, "high": None, "seeds": 0}
-    ends = [None if math.isnan(value) else value for value in (found.half_width, found.low, found.high)]
-    return {name: found.mean, "half_width": ends[0], "low": ends[1], "high": ends[2], "seeds": found.count}
-
-
-def _frame(rows: Sequence[Mapping[str, Any]], like: Mapping[str, Any]) -> pl.DataFrame:
-    """Rows as a table with the columns of `like`, even when there are none."""
-    import polars as pl
-
-    types: dict[str, Any] = {"excludes_zero": pl.Boolean, "seeds": pl.UInt64}
-    types |= dict.fromkeys(("discipline", "baseline", "metric"), pl.String)
-    return pl.DataFrame(list(rows), schema={name: types.get(name, pl.Float64) for name in like})
 
 
 def _summary(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from ..measures import GROUP, LINK, TOTAL, USUAL, Metric, column
+from ..measures import GROUP, LINK, SHARE, TOTAL, USUAL, Metric, column
 from ..page import Page, Section, Table
 from ..plot import comparison as figures
 from ..run_page import toml
@@ -19,7 +19,11 @@ class Comparison(figures.Comparison, Protocol):
 
     baseline: str
     summary: dict[str, Any]
+    twins: dict[str, str]
 
+    def against(self, label: str) -> str: ...
+    def beside(self, discipline: str, metric: str) -> dict[str, Any]: ...
+    def remarks(self) -> list[str]: ...
     def difference(self, discipline: str, metric: str) -> dict[str, Any]: ...
     def best(self, name: str, metric: Metric) -> list[str]: ...
 
@@ -46,8 +50,8 @@ def lead(done: Comparison) -> list[str]:
 def notes(done: Comparison) -> list[str]:
     """What limits the page."""
     if len(done.groups) <= figures.MOST_GROUPS:
-        return []
-    return [f"Figures show the first {figures.MOST_GROUPS} of {len(done.groups)} groups."]
+        return done.remarks()
+    return [*done.remarks(), f"Figures show the first {figures.MOST_GROUPS} of {len(done.groups)} groups."]
 
 
 def sections(done: Comparison) -> list[Section]:
@@ -56,6 +60,7 @@ def sections(done: Comparison) -> list[Section]:
     drops = [(f"link {link}" if done.before(link) else "", found) for link in done.links
              if (found := _drops(done, link)).rows]  # fmt: skip
     parts = [
+        *real(done),
         Section("groups", "Groups of flows", figure=figures.groups(done),
                 tables=[(name, _group(done, name)) for name in done.groups]),
         Section("delays", "Delays of all packets", "Share of a group's packets, of all seeds, that came within a time.",
@@ -71,11 +76,54 @@ def sections(done: Comparison) -> list[Section]:
         parts.append(Section("queue", "Queue over time", words, figure=figures.queue(done)))
     if drops:
         parts.append(Section("drops", "Losses by reason, and marks", "In % of arrivals.", tables=drops))
-    if len(done.disciplines) > 1:
+    if any(done.against(label) != label for label in done.disciplines):
         tables = [(name, _differences(done, _columns(done, name))) for name in done.groups]
-        words = f"Discipline minus {done.baseline}, paired by seed. * the 95 % interval excludes zero."
+        kind = ", real hosts against real hosts" if done.twins else ""
+        words = f"Discipline minus {done.baseline}, paired by seed{kind}. * the 95 % interval excludes zero."
         parts.append(Section("differences", f"Differences to {done.baseline}", words, tables=tables))
     return parts
+
+
+SIDES = ("simulation", "real", "difference")
+
+
+def real(done: Comparison) -> list[Section]:
+    """Simulation beside real hosts, a table for each group and one for all flows and links; nothing where there are
+    none."""
+    if not done.twins:
+        return []
+    parts = [(name, [(column(name, SHARE), SHARE), *_columns(done, name)]) for name in done.groups]
+    totals = [(metric.name, metric) for metric in TOTAL.values()]
+    parts.append(("all flows", totals))
+    parts += [
+        (f"link {link}", [(f"{done.before(link)}{metric.name}", metric) for metric in LINK.values()])
+        for link in done.links
+    ]
+    words = (
+        f"Kernel {done.summary['live']['kernel']}. Difference: real minus simulation, paired by seed. "
+        "* the 95 % interval excludes zero."
+    )
+    tables = [(name, beside(done, columns)) for name, columns in parts]
+    return [Section("real-hosts", "Simulation and real stacks", words, tables=tables)]
+
+
+def beside(done: Comparison, columns: Sequence[tuple[str, Metric]]) -> Table:
+    """A row for each discipline and quantity: what simulation and real hosts gave, and their difference."""
+    rows = tuple(
+        (label, _head(done, name, metric), *(
+            _cell(half_of(done.beside(label, name), side), side, done, name, metric) for side in SIDES
+        ))
+        for label in done.twins
+        for name, metric in columns
+    )  # fmt: skip
+    return Table(("discipline", "", *SIDES), rows, len(SIDES))
+
+
+def half_of(row: Mapping[str, Any], side: str) -> dict[str, Any]:
+    """One of the three values of a row of `Comparison.live`, as a row of its own."""
+    if side == "difference":
+        return dict(row)
+    return {side: row[side], "half_width": row[f"{side}_half_width"]}
 
 
 def provenance(done: Comparison) -> dict[str, str]:
@@ -149,7 +197,7 @@ def _drops(done: Comparison, link: str) -> Table:
 def _differences(done: Comparison, columns: Sequence[tuple[str, Metric]]) -> Table:
     rows = tuple(
         (label, *(_cell(done.difference(label, name), "difference", done, name, metric) for name, metric in columns))
-        for label in done.disciplines if label != done.baseline
+        for label in done.disciplines if done.against(label) != label
     )  # fmt: skip
     return Table(("discipline", *(_head(done, name, metric) for name, metric in columns)), rows, len(columns))
 

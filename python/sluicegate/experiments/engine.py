@@ -15,10 +15,10 @@ import signal
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import cache, partial
 from io import BytesIO
 from itertools import islice
@@ -29,7 +29,22 @@ from typing import Any, TypeVar
 
 from .. import _core, custom_aqm
 from .identity import identity
-from .job import Checked, Derive, Experiment, Flag, Job, Keep, Sets, Tables, check, digest_of, job_of, key_of, work
+from .job import (
+    Checked,
+    Derive,
+    Experiment,
+    Flag,
+    Job,
+    Keep,
+    Kept,
+    Sets,
+    Tables,
+    check,
+    digest_of,
+    job_of,
+    key_of,
+    work,
+)
 from .store import Store
 
 __all__ = [
@@ -153,7 +168,8 @@ def run_experiments(
     `jobs`: how many at once (default: one for each core this process may use), in threads, or in processes when a
     discipline is written in Python. `executor`: runs them instead; it is left open. `cluster`: so does the Dask
     cluster with its scheduler at this address. `store`: keeps each run as it ends; what is there already is not run
-    again. `kept_only`: raise `MissingRuns` rather than run anything. `progress` is called in this thread after each
+    again. Runs between real hosts come first, here and one at a time, for they need the machine to themselves.
+    `kept_only`: raise `MissingRuns` rather than run anything. `progress` is called in this thread after each
     run, with the numbers of what is done and of all that was missing.
 
     Every experiment is checked before any is run. An exception of a run, of `progress`, or a KeyboardInterrupt cancels
@@ -180,16 +196,29 @@ def run_experiments(
                 from .cluster import executor as executor_of
 
                 executor = stack.enter_context(executor_of(cluster))
-            todo = list(missing.values())
-            tasks = [job for job, _ in todo]
-            processes = executor is None and _needs_processes(tasks)
-            results = stack.enter_context(finished(work, tasks, jobs, executor, processes))
-            names = list(missing)
-            for done, (index, kept) in enumerate(results, 1):
-                store.add(names[index], kept)
-                if progress is not None:
-                    progress(done, len(todo), todo[index][1].id)
+            done = 0
+            for real in (True, False):
+                part = {name: todo for name, todo in missing.items() if (todo[0].real is not None) is real}
+                with closing(_run(part, 1 if real else jobs, None if real else executor)) as results:
+                    for name, kept in results:
+                        store.add(name, kept)
+                        done += 1
+                        if progress is not None:
+                            progress(done, len(missing), part[name][1].id)
         return _stack(runs, keys, store)
+
+
+def _run(
+    missing: Mapping[str, tuple[Job, Experiment]], jobs: int | None, executor: Executor | None
+) -> Generator[tuple[str, Kept]]:
+    """Run what is missing, by key; what is kept of each as it ends. See `run_experiments`."""
+    if not missing:
+        return
+    tasks, names = [job for job, _ in missing.values()], list(missing)
+    processes = executor is None and _needs_processes(tasks)
+    with finished(work, tasks, jobs, executor, processes) as results:
+        for index, kept in results:
+            yield names[index], kept
 
 
 def seed_numbers(seeds: int | Iterable[int]) -> list[int]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from .. import _core, custom_aqm
 from ..results import tables_from_core
 from ..scenario import PYTHON, TEXT
+from . import real_hosts
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,7 +26,7 @@ Sets = tuple[tuple[str, str], ...]
 
 Keep = Mapping[str, tuple[str, ...] | None]
 """The tables of a run to keep, and of each the columns; None for all. `totals` is a table too, of one row: those of the
-summary, and the number of events."""
+summary, and the number of events. So is `live`, of runs between real hosts: how well the clock was kept."""
 
 Tables = dict[str, "pl.DataFrame"]
 """Tables by name."""
@@ -40,6 +41,9 @@ Kept = dict[str, bytes]
 """What is kept of one run: its tables by name, as Arrow streams."""
 
 TOTALS = "totals"
+
+LIVE = "live"
+"""The table that says of a run between real hosts how well the clock was kept."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,8 @@ class Experiment:
     `once`: tables that are kept of the first seed alone, because they are large and one run of them is drawn.
     `by_seed`: further overrides of single seeds; if there are any, only these seeds are run.
     `checked`: what `check` makes of it, when that is known already.
+    `real`: it is run between real hosts, in this way; None for a simulation. Of what `keep` names, what only a
+    simulator knows is left out.
     """
 
     id: str
@@ -80,6 +86,7 @@ class Experiment:
     once: tuple[str, ...] = ()
     by_seed: Mapping[int, Sets] = field(default_factory=dict)
     checked: Checked | None = None
+    real: real_hosts.RealHosts | None = None
 
     def runs(self, seed: int) -> bool:
         """Whether it is run for this seed."""
@@ -105,6 +112,7 @@ class Job:
     build: str = ""
     files: Files = ()
     made: custom_aqm.Made | None = None
+    real: real_hosts.RealHosts | None = None
 
 
 class Flag(Protocol):
@@ -119,7 +127,8 @@ class Cancelled(Exception):
 
 
 def work(job: Job, cancel: Flag | None = None) -> Kept:
-    """Run `job`. `cancel`, when set, ends it within a tenth of a second by raising `Cancelled`.
+    """Run `job`. `cancel`, when set, ends it within a tenth of a second by raising `Cancelled`; one between real hosts
+    within half a second.
 
     Raises `sluicegate.ScenarioError` when the scenario is not valid or a file is not the one asked for, KeyError when
     a table lacks a column to keep, RuntimeError when this is another build of Sluicegate, and what a discipline written
@@ -141,18 +150,27 @@ def work(job: Job, cancel: Flag | None = None) -> Kept:
         if found != wanted:
             raise _core.ScenarioError(f"{path}: {custom_aqm.another_file(found, wanted)}")
     sets = [*job.sets, ("run.seed", str(job.seed))]
-    raw = custom_aqm.run(job.text, job.name, sets, _watch(cancel), job.queue, expected=job.made)
+    watch = _watch(cancel)
+    if job.real is None:
+        raw = custom_aqm.run(job.text, job.name, sets, watch, job.queue, expected=job.made)
+    else:
+        told = lambda _status: watch(0.0, 0.0, 0)  # noqa: E731
+        raw = real_hosts.run(job.text, job.name, sets, job.real, told, job.queue, job.made)
     summary = json.loads(raw["summary"])
     totals = summary["totals"] | {"events": summary["events"]}
     types = {name: pl.Float64 if isinstance(value, float) else pl.UInt64 for name, value in totals.items()}
     if job.derive is None:
         raw["tables"] = {name: columns for name, columns in raw["tables"].items() if name in job.keep}
     tables = tables_from_core(raw) | {TOTALS: pl.DataFrame([totals], schema=types)}
+    if job.real is not None:
+        tables[LIVE] = pl.DataFrame([real_hosts.clock(summary["live"])], schema=real_hosts.CLOCK)
     if job.derive is not None:
         tables |= job.derive(tables)
     kept = {}
     for name, columns in job.keep.items():
         stream = BytesIO()
+        if columns is not None and job.real is not None:
+            columns = tuple(column for column in columns if column in tables[name].columns)
         table = tables[name] if columns is None else tables[name].select(columns)
         table.write_ipc_stream(stream, compression="zstd")
         kept[name] = stream.getvalue()
@@ -208,7 +226,9 @@ def job_of(experiment: Experiment, seed: int, first: bool, checked: Checked, els
     left_out = () if first else experiment.once
     keep = {table: columns for table, columns in experiment.keep.items() if table not in left_out}
     queue, derive = experiment.queue, experiment.derive
-    return Job(experiment.text, name, sets, seed, keep, queue, derive, build(), checked.files, checked.made)
+    return Job(
+        experiment.text, name, sets, seed, keep, queue, derive, build(), checked.files, checked.made, experiment.real
+    )
 
 
 def key_of(job: Job, checked: Checked, derived: str | None) -> str:
@@ -227,6 +247,8 @@ def key_of(job: Job, checked: Checked, derived: str | None) -> str:
         "keep": dict(job.keep),
         "derive": derived,
     }
+    if job.real is not None:  # the keys of simulations stay as they are
+        told["real"] = job.real.key
     unknown = (job.queue is not None and not _told(job.queue)) or any(digest is None for _, digest in checked.made)
     if unknown or (job.derive is not None and derived is None):
         told["unknown"] = secrets.token_hex(16)

@@ -26,7 +26,7 @@ from .claim import (
     reference,
     within,
 )
-from .figure import Chart, Choice, Drawing, Figure, Paper, figure
+from .figure import Chart, Choice, Drawing, Figure, Live, Paper, figure
 from .measure import FLOWS, LINK, LINKS, TCP, UDP, Measure, Rows, each_run, kbps, mbps, ms, packets, percent
 from .quantity import Curve, Quantity, number
 from .run import Outcome, UnknownName, paper, reproduce
@@ -45,6 +45,7 @@ __all__ = [
     "Curve",
     "Drawing",
     "Figure",
+    "Live",
     "Measure",
     "Outcome",
     "Paper",

@@ -57,7 +57,7 @@ class Figure:
 
     `id`: names its files. `label`: as the paper numbers it. `source`: where the paper has it. `studies`: by the names
     under which chart and checks take their runs. `checks`: makes its checks. `caption`: what it shows,
-    `file`: where it is written. `order`: its place on the page.
+    `file`: where it is written. `order`: its place on the page. `live`: some of its runs are between real hosts.
     """
 
     id: str
@@ -70,6 +70,7 @@ class Figure:
     caption: str
     file: str
     order: float
+    live: bool = False
 
     def made(self, runs: Mapping[str, Runs]) -> list[Check]:
         """The checks that its runs give."""
@@ -103,13 +104,16 @@ def figure(
     label: str = "",
     id: str = "",
     after: float | None = None,
+    live: bool = False,
     **studies: Study,
 ) -> Callable[[Checks], Figure]:
     """Decorate the function that yields a figure's checks.
 
     `number`: as the paper has it, or an id such as "bursts" for what has no figure; the page is in the order of
     numbers, and `after` says behind which one the others stand (default: at the end). `label`: what the page calls it
-    (default: Figure 9). `source`: where the paper has it (default: Fig. 9).
+    (default: Figure 9). `source`: where the paper has it (default: Fig. 9). `live`: some of its runs are between real
+    hosts, in real time: it is made on request only, with the settings of `Paper.live`, and its verdicts are not
+    recorded, for they vary.
     """
 
     def decorate(function: Checks) -> Figure:
@@ -125,6 +129,7 @@ def figure(
             caption=inspect.cleandoc(function.__doc__ or ""),
             file=inspect.getfile(function),
             order=float(number) if isinstance(number, int) else 1e6 if after is None else after + 0.5,
+            live=live,
         )
 
     return decorate
@@ -141,6 +146,15 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Live:
+    """How the figures of a paper with real hosts are run. `short`, `full` and `prepare`: as those of `Paper`."""
+
+    short: Settings
+    full: Settings
+    prepare: Callable[[Settings, Simulate], Any] | None = None
+
+
+@dataclass(frozen=True)
 class Paper:
     """A paper as it is reproduced.
 
@@ -153,6 +167,7 @@ class Paper:
     `word`: what the page calls it.
     `kept`: the folder of runs at full length (default: `kept` beside the paper's files; see `kept.py`). `restore`: what
     was prepared for them, from their settings and its `frame()`.
+    `live`: how figures with real hosts are run, if there are any.
     """
 
     name: str
@@ -171,9 +186,11 @@ class Paper:
     word: str = "paper"
     kept: Path | None = None
     restore: Callable[[Settings, pl.DataFrame], Any] | None = None
+    live: Live | None = None
 
-    def figures(self) -> list[Figure]:
-        """Its figures, in the order of the page. Raises ValueError when two have the same id."""
+    def figures(self, live: bool = False) -> list[Figure]:
+        """Its figures, in the order of the page; `live`: those with real hosts instead. Raises ValueError when two have
+        the same id."""
         package = self._package()
         names = [package.__name__]
         if hasattr(package, "__path__"):
@@ -183,7 +200,7 @@ class Paper:
             for each in vars(import_module(name)).values():
                 if isinstance(each, Figure) and found.setdefault(each.id, each) is not each:
                     raise ValueError(f"two figures are called {each.id!r}")
-        return sorted(found.values(), key=lambda each: each.order)
+        return sorted((each for each in found.values() if each.live is live), key=lambda each: each.order)
 
     @property
     def folder(self) -> Path:

@@ -153,13 +153,19 @@ def studies_of(figures: Sequence[Figure]) -> list[Study]:
     return list(dict.fromkeys(study for figure in figures for study in figure.studies.values()))
 
 
-def measured(chosen: Paper, figures: Sequence[Figure], settings: Settings, simulate: Callable[..., Tables]) -> Measured:
+def measured(
+    chosen: Paper,
+    figures: Sequence[Figure],
+    settings: Settings,
+    simulate: Callable[..., Tables],
+    of: Sequence[Figure] | None = None,
+) -> Measured:
     """What some figures of a paper need, measured by `simulate`: called with experiments, seeds and, for what comes
-    first, `what` it is."""
+    first, `what` it is. `of`: all figures that share runs with them (default: the paper's)."""
     prepared = None
     if chosen.prepare is not None:  # what comes after it is not known yet, nor how long that takes
         prepared = chosen.prepare(settings, partial(simulate, what="first, what the runs need: "))
-    wanted = experiments(studies_of(figures), studies_of(chosen.figures()), settings, prepared)
+    wanted = experiments(studies_of(figures), studies_of(chosen.figures() if of is None else of), settings, prepared)
     return Measured(settings, prepared, simulate(wanted, settings.seeds) if wanted else {})
 
 

@@ -60,9 +60,11 @@ class Report:
 
     @property
     def record(self) -> Mapping[str, str]:
-        """All verdicts by the ids of their checks; "short:" before those of short runs beside kept ones."""
+        """All verdicts by the ids of their checks; "short:" before those of short runs beside kept ones. Those of runs
+        between real hosts vary, and are left out."""
         short = (verdict for made in self.figures if made.short for verdict in made.short.verdicts)
-        found: dict[str, str] = {verdict.check.id: verdict.name for verdict in self.verdicts}
+        repeatable = (verdict for made in self.figures if not made.figure.live for verdict in made.verdicts)
+        found: dict[str, str] = {verdict.check.id: verdict.name for verdict in repeatable}
         return found | {f"short:{verdict.check.id}": verdict.name for verdict in short}
 
     @property
@@ -71,6 +73,8 @@ class Report:
         if self.paper.summary is not None:
             return self.paper.summary(self.verdicts)
         claims = [verdict for verdict in self.verdicts if verdict.check.kind != "reference"]
+        if not claims:
+            return "No claims are tested here."
         held = sum(verdict.name == "reproduced" for verdict in claims)
         return f"{held} of the {len(claims)} claims that are tested here hold."
 

@@ -16,6 +16,7 @@ from .. import _core
 from ..experiments.engine import Progress, Store, check_workers, run_experiments
 from ..io import check_writable
 from ..scenario import bundled_scenario
+from . import live as real
 from .claim import Verdict, judge
 from .figure import Figure, Made, Paper
 from .kept import Kept, Measured, measured, read
@@ -89,6 +90,7 @@ def reproduce(
     executor: Executor | None = None,
     cluster: str | None = None,
     settings: Settings | None = None,
+    live: bool = False,
 ) -> Outcome:
     """Reproduce a paper and write its report into the folder `out`, whole or not at all.
 
@@ -98,9 +100,11 @@ def reproduce(
     runs kept in `out`. `jobs`: how many threads (default: one for each core). `executor`: runs the work instead; it is
     left open. `cluster`: so does the Dask cluster with its scheduler at this address. `settings`: take these, whatever
     `full` and `seeds` say. What is written depends on none of `jobs`, `executor`, `cluster` and the order in which runs
-    end. `out` keeps each run as it ends, in runs.sqlite; what is there already is not run again.
+    end. `out` keeps each run as it ends, in runs.sqlite; what is there already is not run again. `live`: make the
+    figures with real hosts too, in real time, one run at a time; without it they are shown if `out` has their runs.
 
-    Raises `UnknownName`, ValueError for fewer than one seed or job and for more than one of `jobs`, `executor` and
+    Raises `UnknownName`, `ScenarioError` for `live` where a paper has no such figures or this process lacks the rights,
+    ValueError for fewer than one seed or job and for more than one of `jobs`, `executor` and
     `cluster`, `MissingRuns` when a run to redraw is not kept, OSError when `out` cannot be written, and `ClusterError`.
     KeyboardInterrupt, and whatever `progress` raises, end the work; runs that have ended are kept in `out`.
     """
@@ -108,6 +112,8 @@ def reproduce(
     if seeds is not None and seeds < 1:
         raise ValueError(f"seeds = {seeds}: must be at least 1")
     check_workers(jobs, executor, cluster)
+    if live:
+        real.require(chosen, redraw)
     out = Path(out)
     figures = _only(chosen, only)
     only = tuple(figure.id for figure in figures) if only else ()
@@ -118,15 +124,31 @@ def reproduce(
             settings = replace(settings, seeds=tuple(range(1, seeds + 1)))
     with Store(out) as store:
 
-        def simulate(wanted: Sequence[Experiment], seeds: Sequence[int], what: str = "") -> Tables:
+        def simulate(
+            wanted: Sequence[Experiment], seeds: Sequence[int], what: str = "", kept_only: bool = redraw
+        ) -> Tables:
             told = None if progress is None else _told(progress, what)
-            return run_experiments(wanted, seeds, jobs, executor, told, store=store, cluster=cluster, kept_only=redraw)
+            return run_experiments(
+                wanted, seeds, jobs, executor, told, store=store, cluster=cluster, kept_only=kept_only
+            )
 
-        now = measured(chosen, figures, settings, simulate)
-        kept = read(chosen)
+        wanted_live = [figure for figure in figures if figure.live]
+        figures = [figure for figure in figures if not figure.live]
+        lived: Measured | None
+        if live:
+            lived = real.run(chosen, wanted_live, real.settings_of(chosen, full, seeds), simulate)
+        else:
+            lived = real.kept(chosen, wanted_live, seeds, simulate)
+            if only and lived is None and wanted_live:
+                named = wanted_live[0].id
+                raise _core.ScenarioError(f"{named}: no runs with real stacks are kept in {out}: give --live")
+        now = measured(chosen, figures, settings, simulate) if figures else Measured(settings, None, {})
+        kept = read(chosen) if figures else None
         if kept is not None and settings.duration_s >= kept.settings.duration_s:
             kept = None  # nothing shorter to be shown beside
         report = replace(made(chosen, figures, now, kept), only=only)
+        if lived is not None:
+            report = _with_live(report, wanted_live, lived)
         write_files(report, out)
     recorded = _recorded(chosen, settings)
     changed = _changed(report.record, recorded, bool(only))
@@ -147,6 +169,17 @@ def made(chosen: Paper, figures: Sequence[Figure], now: Measured, kept: Kept | N
     text = bundled_scenario(chosen.scenario)[0] if chosen.scenario else ""
     data = {} if chosen.tables is None else chosen.tables(now.prepared)
     return Report(chosen, tuple(found), _provenance(chosen, now, kept), text, data, _lengths(now, kept))
+
+
+def _with_live(report: Report, figures: Sequence[Figure], lived: Measured) -> Report:
+    """The report with figures of real hosts. Their checks are judged by themselves."""
+    both = [*report.figures, *_all_made([(figure, lived) for figure in figures])]
+    told = {"Real stacks": f"{_times(lived.settings)}; seeds: {_counted(lived.settings)}"}
+    if len(both) == len(figures):
+        about = {name: report.provenance[name] for name in ("Sluicegate", "Intervals")}
+        return replace(report, figures=tuple(both), provenance=about | told, lengths={})
+    ordered = tuple(sorted(both, key=lambda each: each.figure.order))
+    return replace(report, figures=ordered, provenance={**report.provenance, **told})
 
 
 def _all_made(figures: Sequence[tuple[Figure, Measured]]) -> list[Made]:
@@ -228,7 +261,7 @@ def _lengths(now: Measured, kept: Kept | None) -> dict[str, str]:
 
 def _only(chosen: Paper, only: Sequence[str]) -> list[Figure]:
     """The figures that are wanted, all if none is named; "9" is "fig9". Raises `UnknownName`."""
-    figures = chosen.figures()
+    figures = [*chosen.figures(), *chosen.figures(live=True)]
     known = [figure.id for figure in figures]
     only = [f"fig{name}" if f"fig{name}" in known else name for name in only]
     for name in only:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from inspect import signature
 from itertools import product
@@ -23,7 +23,9 @@ import polars as pl
 from .._generated import Discipline
 from ..experiments.disciplines import choices, titles
 from ..experiments.engine import Derive, Experiment, Sets, Tables
-from ..scenario import bundled_scenario
+from ..experiments.job import LIVE, check
+from ..experiments.real_hosts import RealHosts, real_hosts
+from ..scenario import Subject, bundled_scenario
 from ..stats import interval
 from .measure import RUN, Measure, Needs, merge
 from .quantity import Curve, Quantity
@@ -122,6 +124,7 @@ class Study:
         by_seed: Callable[[Any, Point], Mapping[int, Sets]] | None = None,
         keep: Callable[..., bool] | None = None,
         about: str = "",
+        real: Callable[[Point], bool] | None = None,
         **axes: Sequence[Any],
     ) -> None:
         """Describe a study; nothing runs yet.
@@ -133,12 +136,13 @@ class Study:
         kept of the first seed alone. `derive`: makes tables from those of a run, in the process that ran it; it may
         take `settings`. `edit`: changes the scenario's text at a point. `settings`: from the paper's to the study's
         own. `by_seed`: overrides of single seeds, from what the paper has prepared and the point.
-        `about`: its runs in words, where another study of the paper has others at the same points.
+        `about`: its runs in words, where another study of the paper has others at the same points. `real`: whether a
+        point is run between real hosts, in a figure that is `live`; the table `live` of such runs may be asked for.
         """
         self.scenario, self.keys, self.measure, self.sets = scenario, dict(keys or {}), dict(measure or {}), sets
         self.tables = {name: frozenset(columns) for name, columns in (tables or {}).items()}
         self.once, self.derive, self.edit, self.settings, self.by_seed = once, derive, edit, settings, by_seed
-        self.about = about
+        self.about, self.real = about, real
         self.axes = {name: tuple(values) for name, values in axes.items()}
         grid = (dict(zip(self.axes, values, strict=True)) for values in product(*self.axes.values()))
         self.points: tuple[Point, ...] = tuple(point for point in grid if keep is None or keep(**point))
@@ -185,8 +189,13 @@ class Study:
         by_seed = {} if self.by_seed is None else self.by_seed(prepared, point)
         keep = {table: tuple(sorted(columns)) for table, columns in sorted(needs.items())}
         _, name = self.source
-        return Experiment(self.id(point, settings, prepared), self.text(point, settings), name, sets, keep,
+        made = Experiment(self.id(point, settings, prepared), self.text(point, settings), name, sets, keep,
                           derive=self._derive(settings), once=self.once, by_seed=by_seed)  # fmt: skip
+        if self.real is None:
+            return made
+        if not self.real(point):
+            return replace(made, keep={table: columns for table, columns in keep.items() if table != LIVE})
+        return replace(made, real=_real_hosts(made))
 
     def _derive(self, settings: Settings) -> Derive | None:
         if self.derive is None or "settings" not in signature(self.derive).parameters:
@@ -206,6 +215,13 @@ class Study:
             self.once,
         ]
         return f"{self.label(point)} #{hashlib.sha256(json.dumps(told).encode()).hexdigest()[:8]}"
+
+
+def _real_hosts(experiment: Experiment) -> RealHosts:
+    """How an experiment is run between real hosts. Raises `ScenarioError` for what they cannot do."""
+    resolved = check(experiment).resolved
+    about = Subject(experiment.name, experiment.sets, frozenset(), experiment.text)
+    return real_hosts(about, resolved, queues=[resolved["queue"]["discipline"]])
 
 
 def experiments(

@@ -8,8 +8,9 @@ share, `response_times` makes distributions of what they count, and `tables` hol
 
 from __future__ import annotations
 
-from ...reproduce import Choice, Paper, Settings
+from ...reproduce import Choice, Live, Paper, Settings
 from .network import prepare, restore
+from .scaled import prepare as prepare_scaled
 
 PAPER = Paper(
     name="dcn2004",
@@ -21,6 +22,11 @@ PAPER = Paper(
     scenario="dcn2004",
     prepare=prepare,
     restore=restore,
+    live=Live(
+        short=Settings(seeds=(1,), duration_s=55, warmup_s=15, sample_s=1),
+        full=Settings(seeds=(1,), duration_s=300, warmup_s=60, sample_s=1),
+        prepare=prepare_scaled,
+    ),
     provenance={"Comparisons": "schemes are compared run by run, with the same users and the same draws"},
     commands=(
         "sluicegate run dcn2004 --set queue.discipline=drop_tail --set queue.limit=240",

@@ -1,0 +1,204 @@
+"""The command `bridge`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..quantities import rate_text
+from .common import Json, Quiet, Set, answers, app, parse_sets
+from .shell import in_words, print_shell, shown
+
+if TYPE_CHECKING:
+    from ..live.service import Counters
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+"""What ends a bridge in order."""
+
+PATIENCE = 3
+"""How many signals end the program at once, whatever it is doing."""
+
+
+def show_unit(wanted: bool) -> None:
+    if wanted:
+        from ..live.service import unit
+
+        print(unit(), end="")
+        raise typer.Exit
+
+
+@app.command(
+    short_help="Put a discipline between two real interfaces (Linux).",
+    epilog="""Examples:
+
+\b
+sudo sluicegate bridge eth1 eth2 --rate "20 Mbit/s" --queue dcn
+sudo sluicegate bridge eth1 eth2 --down "rate=50 Mbit/s,queue=choke" --up "rate=10 Mbit/s,queue=fq_codel" -o out/
+sluicegate bridge --unit | sudo tee /etc/systemd/system/sluicegate-bridge@.service
+""",
+)
+@answers
+def bridge(
+    upstream: Annotated[str, typer.Argument(metavar="IN", help="Interface on the side of the network, such as eth1.")],
+    downstream: Annotated[str, typer.Argument(metavar="OUT", help="Interface on the side of the hosts.")],
+    rate: Annotated[str | None, typer.Option(help='Rate of both directions, such as "20 Mbit/s".')] = None,
+    delay: Annotated[str | None, typer.Option(help='Delay to add in both: "20 ms". [none, or that of --link]')] = None,
+    jitter: Annotated[str | None, typer.Option(help="Jitter of both, as network.jitter.")] = None,
+    loss: Annotated[str | None, typer.Option(metavar="P", help="Share of packets lost on the wire, of both.")] = None,
+    queue: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Discipline of both, such as choke:limit=300. [drop_tail]")
+    ] = None,
+    down: Annotated[
+        str | None,
+        typer.Option(metavar="KEY=VALUE,...", help="What is different from IN to OUT: rate, delay, jitter, loss, "
+                     "trace, and the other keys of network.reverse; queue."),
+    ] = None,
+    up: Annotated[str | None, typer.Option(metavar="KEY=VALUE,...", help="The same from OUT to IN.")] = None,
+    link: Annotated[
+        str | None, typer.Option(metavar="SCENARIO", help="Take the link of a scenario, such as dsl, lte or a file.")
+    ] = None,
+    sets: Set = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of every random stream.")] = None,
+    flows: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Tell at most N flows apart in results. [20000]")
+    ] = None,
+    duration: Annotated[
+        str | None, typer.Option(help='End after this time, such as "60 s". [at Ctrl-C or SIGTERM]')
+    ] = None,
+    counters: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the newest counters here as JSON, once a second; removed at the end."),
+    ] = None,
+    pcap: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write what the links do as pcapng, drops noted.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Write tables, figure, report.html and summary.json here.")
+    ] = None,
+    view: Annotated[
+        bool | None,
+        typer.Option("--view/--no-view", help="Show the links on standard error. [where it is a terminal]",
+                     show_default=False),
+    ] = None,
+    busy_poll: Annotated[
+        bool, typer.Option("--busy-poll", help="Never sleep: more exact, and takes a processor.")
+    ] = False,
+    unit: Annotated[
+        bool, typer.Option("--unit", callback=show_unit, is_eager=True, help="Print a unit for systemd and exit.")
+    ] = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Carry Ethernet frames between two interfaces, through a link with a queue discipline in each direction.
+
+    It runs until Ctrl-C, SIGTERM or --duration, which are its normal end (exit code 0). It needs root, or CAP_NET_RAW
+    and CAP_NET_ADMIN. Both interfaces must be up, without IP address, and in no other bridge.
+    """
+    from ..io import check_writable, staged
+    from ..live import access, service
+    from ..live import bridge as live
+    from ..results import file_names
+    from .run import DRAWN, write_files
+
+    overrides = parse_sets(sets)
+    if out is not None:
+        check_writable(out, [*file_names(), *DRAWN])
+    access.require_interfaces()
+    watch = os.isatty(2) if view is None else view
+    with (
+        in_words(),
+        ended_by_signals() as is_ended,
+        service.counters(counters, (upstream, downstream)) as file,
+        shown(watch, True, quiet) as drawn,
+    ):
+        done = live.bridge(
+            upstream,
+            downstream,
+            rate=rate,
+            delay=delay,
+            jitter=jitter,
+            loss=loss,
+            queue=queue,
+            link=link,
+            down=down,
+            up=up,
+            sets=overrides,
+            seed=seed,
+            flows=flows,
+            duration=duration,
+            pcap=pcap,
+            busy=busy_poll,
+            progress=follower(is_ended, file, drawn, quiet or watch),
+        )
+        service.notify("STOPPING=1")
+        if out is not None:
+            with staged(out, done.absent()) as folder:
+                write_files(folder, done, None)
+    if quiet:
+        return
+    if as_json:
+        print(json.dumps({"groups": done.groups.to_dicts(), "links": done.links.to_dicts(), "summary": done.summary}))
+    else:
+        places = [place for place in (pcap, out) if place is not None]
+        print_shell(done, places, stderr=False, told=done.summary["live"]["warnings"])
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[Callable[[], bool]]:
+    """Let signals end the bridge in order during the block: whether one has come. The third one ends the program."""
+    count = 0
+
+    def came(_number: int, _frame: FrameType | None) -> None:
+        nonlocal count
+        count += 1
+        if count >= PATIENCE:
+            raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, came) for number in SIGNALS}
+    try:
+        yield lambda: count > 0
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def follower(
+    is_ended: Callable[[], bool], file: Counters | None, drawn: Callable[[Any], object] | None, silent: bool
+) -> Callable[[dict[str, Any]], None]:
+    """What is done with each status: the first one says that the bridge is ready."""
+    ready = False
+
+    def follow(status: dict[str, Any]) -> None:
+        nonlocal ready
+        if not ready:
+            ready = True
+            announce(status, silent)
+        if file is not None:
+            file.update(status)
+        if is_ended():
+            raise KeyboardInterrupt
+        if drawn is not None:
+            drawn(status)
+
+    return follow
+
+
+def announce(status: dict[str, Any], silent: bool) -> None:
+    """Tell the service manager and, unless `silent`, people that the bridge is ready."""
+    from ..live.service import notify
+
+    links = ", ".join(
+        f"{each['name']} {each['discipline']} at {rate_text(each['rate_bps'])}" for each in status["links"]
+    )
+    notify(f"READY=1\nSTATUS={links}")
+    if not silent:
+        print(f"ready: {links}", file=sys.stderr, flush=True)

@@ -1,0 +1,151 @@
+"""A discipline between two real Ethernet interfaces: frames that come in by one leave by the other, through a link."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from .. import _core
+from ..experiments.disciplines import Queue
+from ..io import staged_file
+from ..quantities import quantity
+from ..results import Run
+from ..scenario import ScenarioWarning, Sets, read_scenario, warn, warn_unused
+from . import access
+from .link import Direction, LinkPlan, plan
+
+Progress = Callable[[dict[str, Any]], object]
+"""Called four times a second with what the links are doing, as for `shell`; may raise to end the bridge:
+KeyboardInterrupt is its normal end, anything else is raised again."""
+
+NO_DELAY = "0 s"
+"""A real network has delays of its own; what a scenario's link would have by default is not added."""
+
+
+class InterfaceWarning(ScenarioWarning):
+    """An interface is not as a transparent bridge needs it."""
+
+
+def bridge(
+    upstream: str,
+    downstream: str,
+    *,
+    rate: str | None = None,
+    delay: str | None = None,
+    jitter: str | None = None,
+    loss: float | str | None = None,
+    queue: Queue | None = None,
+    link: str | Path | Mapping[str, Any] | None = None,
+    down: Direction | None = None,
+    up: Direction | None = None,
+    sets: Sets | None = None,
+    seed: int | None = None,
+    flows: int | None = None,
+    duration: str | None = None,
+    pcap: str | Path | None = None,
+    busy: bool = False,
+    spin: str | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Carry frames between two interfaces, through a link in each direction, and return what crossed the links.
+
+    `upstream`, `downstream`: the names of two Ethernet interfaces that are up. What comes in by the first and leaves by
+    the second crosses the link "down", what comes back the link "up".
+    `rate`, `delay`, `jitter`, `loss`: of the link, in both directions; without `delay` and `link` it adds no delay.
+    `queue`: the discipline in both directions (default: Drop Tail). `link`: a bundled scenario's name, a file or a
+    mapping, whose network and queue are the link's. `down`, `up`: what is different in one direction:
+    "rate=16 Mbit/s,queue=fq_codel", or such a mapping, with the keys of a network's direction and `queue`.
+    `sets`: more overrides. `seed`: of every random stream. `flows`: how many have a row of their own (default 20,000).
+    `duration`: when to end; without it the bridge runs until KeyboardInterrupt, which is its normal end: the
+    results are returned. `pcap`: a pcapng file of what the links do, drops noted. `busy`: never sleep, which takes a
+    processor and is more exact; `spin`: how long before a departure to stop sleeping. `progress`: a function.
+
+    What is questionable about the interfaces is told as `InterfaceWarning`. While it runs, receive offloads that merge
+    packets are off; they are restored at the end.
+
+    Raises `ScenarioError` when a value is wrong or this process lacks the rights, with what to do, OSError when an
+    interface cannot be used or is gone, TypeError, and whatever `progress` or a discipline of one's own raises.
+    """
+    both = {"rate": rate, "delay": _delay(delay, link), "jitter": jitter, "loss": loss}
+    made = plan(both, queue, link, down, up, sets)
+    _refuse_fates(made)
+    if seed is not None:
+        made.add("run.seed", str(seed), "seed")
+    options = {
+        "interfaces": [upstream, downstream],
+        "duration_ns": None if duration is None else quantity("duration", duration, "run.duration"),
+        "warmup_ns": 0,
+        "busy": busy,
+        **({} if spin is None else {"spin_ns": quantity("spin", spin, "network.delay")}),
+        **({} if flows is None else {"flows": flows}),
+    }
+    access.require_interfaces()
+    return _run(made, options, pcap, progress)
+
+
+def _delay(delay: str | None, link: str | Path | Mapping[str, Any] | None) -> str | None:
+    """The delay of both directions: none, unless somebody has given one."""
+    if delay is not None:
+        return delay
+    if link is None:
+        return NO_DELAY
+    text, _ = read_scenario(link)
+    try:
+        given = tomllib.loads(text).get("network", {})
+    except tomllib.TOMLDecodeError:
+        return None  # the core says why, with the line
+    return None if isinstance(given, dict) and "delay" in given else NO_DELAY
+
+
+def _refuse_fates(made: LinkPlan) -> None:
+    """Raise `ScenarioError` if single packets are to have a fate."""
+    for way, fates in made.fates.items():
+        for key in fates:
+            raise _core.ScenarioError(
+                f"{way}: {key}: single packets have a fate in `shell` alone; a bridge carries packets of others, and "
+                "nobody knows their numbers; loss=P drops packets at random"
+            )
+
+
+def _run(made: LinkPlan, options: dict[str, Any], pcap: str | Path | None, progress: Progress | None) -> Run:
+    """Run the bridge. Raises what `bridge` does."""
+    with ExitStack() as stack:
+        target = None if pcap is None else str(stack.enter_context(staged_file(pcap)))
+        try:
+            warn_unused(made.unused())
+            raw = _core.bridge(
+                made.text,
+                made.name,
+                made.sets,
+                made.up_sets,
+                json.dumps(options | {"pcap": target}),
+                _told(progress),
+                made.maker,
+            )
+        except _core.ScenarioError as error:
+            raise _core.ScenarioError(made.told(str(error))) from None
+        return Run(made.maker.summary(raw))
+
+
+def _told(progress: Progress | None) -> Callable[[str], None]:
+    """What the core is given to tell: warnings first, then the status again and again."""
+    failed: list[Warning] = []
+
+    def told(text: str) -> None:
+        status = json.loads(text)
+        if "warnings" in status:
+            try:
+                warn(status["warnings"], InterfaceWarning)
+            except Warning as error:  # they are errors here; the bridge ends in order when its status raises
+                failed.append(error)
+            return
+        if failed:
+            raise failed.pop()
+        if progress is not None:
+            progress(status)
+
+    return told

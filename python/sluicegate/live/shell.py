@@ -1,0 +1,119 @@
+"""A command of this machine behind an emulated link: real packets cross it, and the results are those of a run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from .. import _core
+from ..experiments.disciplines import Queue
+from ..io import staged_file
+from ..quantities import quantity
+from ..results import Run
+from ..scenario import Sets, warn_unused
+from . import access
+from .link import Direction, LinkPlan, plan
+
+Progress = Callable[[dict[str, Any]], object]
+"""Called some four times a second with what the link is doing; may raise to end it. `time_s`; `links`, of each `name`,
+`discipline`, `rate_bps`, `throughput_bps`, `queue_packets`, `queue_bytes`, `delay_p50_ms`, `delay_p99_ms` (None without
+packets), and since the beginning `arrivals`, `drops` by reason, `marked`, `lost`; `flows`, of the 8 heaviest `name`,
+`link`, `throughput_bps`, `drops`; `active_flows`, and `late_packets`."""
+
+
+def shell(
+    command: str | Sequence[str] | None = None,
+    *,
+    rate: str | None = None,
+    delay: str | None = None,
+    jitter: str | None = None,
+    loss: float | str | None = None,
+    queue: Queue | None = None,
+    link: str | Path | Mapping[str, Any] | None = None,
+    down: Direction | None = None,
+    up: Direction | None = None,
+    peer: str | Sequence[str] | None = None,
+    sets: Sets | None = None,
+    seed: int | None = None,
+    mtu: int | None = None,
+    sysctls: Mapping[str, str | int] | None = None,
+    pcap: str | Path | None = None,
+    busy: bool = False,
+    spin: str | None = None,
+    flows: int | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Run `command` in a network namespace of its own behind an emulated link, and return what crossed the link.
+
+    `command`: a program and its arguments, or a line for the shell; without one, the shell itself. As root it reaches
+    the world, by network address translation, unless `peer` is given, which then runs at the other end; their
+    addresses are in SLUICEGATE_ADDRESS (its own) and SLUICEGATE_PEER (the other's).
+    `rate`, `delay`, `jitter`, `loss`: of the link, in both directions. `queue`: the discipline at both of its ends
+    (default: Drop Tail). `link`: a bundled scenario's name, a file or a mapping, whose network and queue are the
+    link's. `down`, `up`: what is different to the command and from it: "rate=16 Mbit/s,queue=fq_codel,drop=5+8-10", or
+    such a mapping. Beside the keys of a network's direction there are `queue` and, by the number of packets at the
+    link, `drop`, `mark`, `late` ("7:30 ms") and `behind` ("7:3").
+    `sets`: more overrides. `seed`: of every random stream. `mtu`: the longest packet in bytes (default 1500).
+    `sysctls`: settings of the command's network namespace, such as {"net.ipv4.tcp_ecn": 1}. `pcap`: a pcapng file of
+    what the link does, drops noted. `busy`: never sleep, which takes a processor and is more exact; `spin`: how long
+    before a departure to stop sleeping. `flows`: how many have a row of their own (default 20,000). `progress`: a
+    function.
+
+    The exit code of `command` is `summary["live"]["exit_code"]`. Raises `ScenarioError` when a value is wrong or this
+    process lacks the rights, with what to do, OSError when the link cannot be made, and TypeError. KeyboardInterrupt,
+    and whatever `progress` or a discipline of one's own raises, end the command.
+    """
+    both = {"rate": rate, "delay": delay, "jitter": jitter, "loss": loss}
+    made = plan(both, queue, link, down, up, sets)
+    far = None if peer is None else words(peer)
+    if seed is not None:
+        made.add("run.seed", str(seed), "seed")
+    options = {
+        "command": words(command),
+        "world": peer is None,
+        "peer": far,
+        "fates": made.fates,
+        "busy": busy,
+        **({} if spin is None else {"spin_ns": quantity("spin", spin, "network.delay")}),
+        "sysctls": {key: str(value) for key, value in (sysctls or {}).items()},
+        **{key: value for key, value in (("mtu", mtu), ("flows", flows)) if value is not None},
+    }
+    access.require(far)
+    return _run(made, options, pcap, progress)
+
+
+def words(command: str | Sequence[str] | None) -> list[str]:
+    """A command as the system takes it; the user's shell, or a line for it. Raises `ScenarioError` for an empty one."""
+    own = os.environ.get("SHELL") or "/bin/sh"
+    if command is None:
+        return [own]
+    if isinstance(command, str):
+        return ["/bin/sh", "-c", command]
+    if not command:
+        raise _core.ScenarioError("command: a program is expected, not an empty list")
+    return [str(word) for word in command]
+
+
+def _run(made: LinkPlan, options: dict[str, Any], pcap: str | Path | None, progress: Progress | None) -> Run:
+    """Run the command. Raises what `shell` does."""
+    told = None if progress is None else lambda status: progress(json.loads(status))
+    with ExitStack() as stack:
+        target = None if pcap is None else str(stack.enter_context(staged_file(pcap)))
+        try:
+            warn_unused(made.unused())
+            raw = _core.shell(
+                made.text,
+                made.name,
+                made.sets,
+                made.up_sets,
+                json.dumps(options | {"pcap": target}),
+                told,
+                made.maker,
+            )
+        except _core.ScenarioError as error:
+            raise _core.ScenarioError(made.told(str(error))) from None
+        return Run(made.maker.summary(raw))

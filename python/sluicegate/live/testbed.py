@@ -1,0 +1,89 @@
+"""A scenario between real hosts: the kernel's TCP and real datagrams on sockets, in two network namespaces, and between
+them the scenario's network. It takes the time that it says. `experiments.real_hosts` tells what the kernel replaces.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from .. import _core, custom_aqm, traps
+from ..experiments import real_hosts
+from ..experiments.disciplines import Queue, under_queue
+from ..experiments.real_hosts import Algorithms, RealHostsWarning
+from ..io import staged_file
+from ..progress import shown
+from ..quantities import in_base_unit
+from ..results import Run
+from ..scenario import Flows, Sets, TrapWarning, What, subject, warn, warn_unused
+from . import access
+
+Progress = Callable[[dict[str, Any]], object]
+"""Called some four times a second with what the links are doing, as for `shell`; may raise to end the run."""
+
+
+def testbed(
+    network: What,
+    flows: Flows | None = None,
+    *,
+    queue: Queue | None = None,
+    sets: Sets | None = None,
+    duration: str | None = None,
+    warmup: str | None = None,
+    seed: int | None = None,
+    sample: str | None = None,
+    series: bool | None = None,
+    exchanges: bool | None = None,
+    algorithms: Algorithms | None = None,
+    sysctls: Mapping[str, str | int] | None = None,
+    pcap: str | Path | None = None,
+    busy: bool = False,
+    progress: Progress | bool | None = None,
+) -> Run:
+    """Run a network with its flows, or a scenario, between real hosts of this machine, and return the results.
+
+    Hosts are sockets of the kernel in two network namespaces; links and queues are Sluicegate's, in real time: a run of
+    20 s takes 20 s. `network` to `exchanges` as for `simulate`.
+    `algorithms`: the kernel's congestion control for all flows, such as "bbr", or by the name of their group; without
+    it the scenario's `algorithm` is the kernel's of that name. `sysctls`: settings of the kernel on both sides, such as
+    {"net.ipv4.tcp_sack": 0}. `pcap`: a pcapng file of what the links do, drops noted. `busy`: never sleep, which takes
+    a processor and is more exact. `progress`: a function, True for a bar, False for none (default: a bar on a terminal
+    and in a notebook).
+
+    The tables are those of a simulated run without the columns that only a simulator fills. `summary["live"]` says
+    whether the machine kept up, and how late packets were. What the kernel does in place of what the scenario says, and
+    what makes results doubtful, is told as `RealHostsWarning`, and by `remarks()` of the results.
+
+    Raises `ScenarioError` when a value is wrong, real hosts cannot do it, or this process lacks the rights, OSError
+    when hosts cannot be made, and TypeError. KeyboardInterrupt, and whatever `progress` or a discipline of one's own
+    raises, end the run.
+    """
+    about = subject(
+        network, flows, sets=sets, duration=duration, warmup=warmup, seed=seed, sample=sample, series=series,
+        exchanges=exchanges,
+    )  # fmt: skip
+    text, pairs, own_queue = under_queue(about, queue)
+    with about.told():
+        resolved = json.loads(_core.check(text, about.name, pairs, custom_aqm.Maker(own_queue)))
+        hosts = real_hosts.real_hosts(about, resolved, algorithms, sysctls, [resolved["queue"]["discipline"]])
+        access.require((), "testbed")
+        warn_unused([_core.unused(text, about.name, pairs)])
+        warn(traps.of_scenario(resolved, real=True), TrapWarning)
+        warn(hosts.notes, RealHostsWarning)
+        with ExitStack() as stack:
+            target = None if pcap is None else str(stack.enter_context(staged_file(pcap)))
+            told = stack.enter_context(shown(progress, _said(resolved, Path(about.name).name)))
+            status = None if told is None else lambda text: told(json.loads(text))
+            done = Run(real_hosts.run(text, about.name, pairs, hosts, status, own_queue, busy=busy, pcap=target))
+    warn(traps.of_run(done.summary["scenario"], done), TrapWarning)
+    warn([remark for remark in done.remarks() if remark not in hosts.notes], RealHostsWarning)
+    return done
+
+
+def _said(resolved: Mapping[str, Any], name: str) -> Callable[[Mapping[str, Any]], tuple[float, float, str]]:
+    """What a bar is told, from what `Progress` is called with."""
+    end = in_base_unit(resolved["run"]["duration"]) / 1e9
+    return lambda status: (min(status["time_s"], end), end, name)

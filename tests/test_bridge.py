@@ -1,0 +1,444 @@
+"""A discipline between two real interfaces: what is said of it, and frames of hosts on both sides."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from between import ADDRESS, ADDRESS6, Between, impossible
+from conftest import PROGRAM, Program
+from test_shell import LIVE, raw
+
+import sluicegate as sg
+from sluicegate import _core
+from sluicegate.live import access, service
+
+ENDED = {key: value for key, value in LIVE.items() if key not in ("command", "exit_code")}
+STATUS: dict[str, Any] = {
+    "time_s": 1.0,
+    "links": [
+        {"name": "down", "discipline": "dcn", "rate_bps": 5e6}, {"name": "up", "discipline": "red", "rate_bps": 1e6},
+    ],
+    "flows": [], "active_flows": 0, "late_packets": 0,
+}  # fmt: skip
+
+# --- what is said of it, without privileges -----------------------------------------------------
+
+Asked = list[dict[str, Any]]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    """A core that carries nothing: what it was asked for. It tells a warning and then the status, until it is ended."""
+    found: Asked = []
+
+    def bridge(text: str, name: str, sets: Any, up_sets: Any, options: str, told: Any = None, make: Any = None) -> Any:
+        found.append({"text": text, "sets": sets, "up_sets": up_sets, **json.loads(options)})
+        told(json.dumps({"warnings": ["left: no carrier"]}))
+        try:
+            for _ in range(400 if found[-1]["duration_ns"] is None else 1):
+                told(json.dumps(STATUS))
+                time.sleep(0.01)
+        except KeyboardInterrupt:
+            pass
+        return raw(ENDED | {"warnings": ["left: no carrier"]})
+
+    monkeypatch.setattr(_core, "bridge", bridge, raising=False)
+    monkeypatch.setattr(access, "holds", lambda *_: True)
+    return found
+
+
+def test_what_the_core_is_asked_for(asked: Asked) -> None:
+    with pytest.warns(sg.InterfaceWarning, match="left: no carrier"):
+        done = sg.bridge("left", "right", rate="5 Mbit/s", queue="dcn", up="queue=choke:limit=30", seed=3, flows=7,
+                         duration="2 s", spin="20 us", busy=True)  # fmt: skip
+    assert done.links.height == 2
+    [call] = asked
+    assert call["interfaces"] == ["left", "right"]
+    assert (call["duration_ns"], call["warmup_ns"], call["spin_ns"]) == (2_000_000_000, 0, 20_000)
+    assert (call["flows"], call["busy"], call["pcap"]) == (7, True, None)
+    sets, up = dict(map(tuple, call["sets"])), dict(map(tuple, call["up_sets"]))
+    assert (sets["queue.discipline"], up["queue.discipline"], up["queue.choke.limit"]) == ("dcn", "choke", "30")
+    assert (sets["network.delay"], sets["network.reverse.delay"], sets["run.seed"]) == ("0 s", "0 s", "3")
+    page = done.html()
+    assert "Real packets" in page
+    assert "exit code" not in page
+
+
+@pytest.mark.filterwarnings("ignore::sluicegate.InterfaceWarning")
+def test_no_delay_is_added_unless_somebody_says_one(asked: Asked) -> None:
+    def delay(**given: Any) -> str | None:
+        sg.bridge("left", "right", duration="1 s", **given)
+        return dict(asked[-1]["sets"]).get("network.delay")
+
+    assert delay(rate="1 Mbit/s") == "0 s"
+    assert delay(rate="1 Mbit/s", delay="7 ms") == "7 ms"
+    assert delay(rate="1 Mbit/s", down="delay=3 ms") == "3 ms"
+    assert delay(link={"network": {"rate": "1 Mbit/s"}}) == "0 s"
+    assert delay(link={"network": {"rate": "1 Mbit/s", "delay": "4 ms"}}) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"down": "drop=5"}, "down: drop: single packets have a fate in `shell` alone"),
+        ({"up": "late=7:30 ms"}, "up: late: single packets"),
+        ({"up": "rat=5"}, 'up: rat: no such key; did you mean "rate"'),
+        ({"duration": "5"}, "duration"),
+        ({"duration": "0 s"}, "duration"),
+    ],
+)
+def test_mistakes_name_the_argument(asked: Asked, given: dict[str, Any], said: str) -> None:
+    with pytest.raises(sg.ScenarioError) as error:
+        sg.bridge("left", "right", rate="1 Mbit/s", **given)
+    assert str(error.value).startswith(said)
+    assert asked == []
+
+
+def test_a_warning_that_is_an_error_ends_the_bridge_in_order(asked: Asked) -> None:
+    with warnings.catch_warnings(), pytest.raises(sg.InterfaceWarning, match="no carrier"):
+        warnings.simplefilter("error")
+        sg.bridge("left", "right", rate="1 Mbit/s")
+
+
+def test_without_rights_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch, sluicegate: Program) -> None:
+    monkeypatch.setattr(_core, "bridge", None, raising=False)
+    monkeypatch.setattr(access, "holds", lambda *_: False)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    done = sluicegate("bridge", "left", "right", "--rate", "1 Mbit/s")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: bridge: needs the rights of root (CAP_NET_RAW and CAP_NET_ADMIN): run it with sudo\n"
+    )
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert "--cap-add NET_RAW" in sluicegate("bridge", "left", "right", "--rate", "1 Mbit/s").stderr
+    monkeypatch.delattr(_core, "bridge")
+    assert "need Linux" in sluicegate("bridge", "left", "right").stderr
+
+
+def test_the_program_tells_warnings_readiness_and_results(sluicegate: Program, asked: Asked, tmp_path: Path) -> None:
+    done = sluicegate("bridge", "left", "right", "--rate", "5 Mbit/s", "--duration", "1 s", "-o", "out")
+    assert done.returncode == 0
+    assert done.stderr.startswith("warning: left: no carrier\nready: down dcn at 5 Mbit/s, up red at 1 Mbit/s\n")
+    assert done.stderr.count("no carrier") == 1
+    assert {line.split()[0] for line in done.stdout.splitlines() if line.strip()} >= {"down", "up", "results"}
+    assert sg.Run.read(tmp_path / "out").summary["live"]["warnings"] == ["left: no carrier"]
+    done = sluicegate("bridge", "left", "right", "--rate", "5 Mbit/s", "--duration", "1 s", "--json")
+    assert json.loads(done.stdout)["summary"]["live"]["kernel"] == LIVE["kernel"]
+    done = sluicegate("bridge", "left", "right", "--rate", "5 Mbit/s", "--duration", "1 s", "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    done = sluicegate("bridge", "left", "right", "--rate", "5 Mbit/s", "--down", "mark=4")
+    assert (done.returncode, done.stderr[:22]) == (2, "error: --down mark: si")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_are_a_normal_end(
+    sluicegate: Program, asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    """Beside it, the service manager is told, and counters are in a file as long as it runs."""
+    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    manager.bind(str(tmp_path / "manager"))
+    seen: list[Any] = []
+
+    def rename(source: str, target: Path) -> None:
+        os.replace(source, target)
+        seen.append((json.loads(target.read_text()), stat.S_IMODE(target.stat().st_mode)))
+        if len(seen) == 3:
+            os.kill(os.getpid(), number)
+
+    monkeypatch.setattr(os, "rename", rename)
+    monkeypatch.setattr(service, "EVERY_S", 0.02)
+    before = signal.getsignal(number)
+    with manager:
+        done = sluicegate("bridge", "left", "right", "--rate", "5 Mbit/s", "--counters", "now.json",
+                          env={"NOTIFY_SOCKET": str(tmp_path / "manager")})  # fmt: skip
+        told = [manager.recv(1000).decode() for _ in range(2)]
+    assert done.returncode == 0, done.stderr
+    assert signal.getsignal(number) is before
+    assert told == ["READY=1\nSTATUS=down dcn at 5 Mbit/s, up red at 1 Mbit/s", "STOPPING=1"]
+    assert not (tmp_path / "now.json").exists()
+    assert {mode for _, mode in seen} == {0o644}
+    first, *_, last = (each for each, _ in seen)
+    assert (first["interfaces"], first["pid"], first["links"]) == (["left", "right"], os.getpid(), [])
+    assert STATUS.items() <= last.items()
+    assert abs(last["updated_s"] - time.time()) < 60
+
+
+def test_counters_that_cannot_be_written(sluicegate: Program, asked: Asked, tmp_path: Path) -> None:
+    done = sluicegate("bridge", "left", "right", "--rate", "5 Mbit/s", "--counters", "none/now.json")
+    assert (done.returncode, asked) == (2, [])
+    assert done.stderr == "error: none/now.json: No such file or directory\n"
+    (tmp_path / "gone").mkdir()
+    counters = service.Counters(tmp_path / "gone" / "now.json", ("left", "right"))
+    shutil.rmtree(tmp_path / "gone")
+    with pytest.warns(sg.ScenarioWarning, match="its counters are old"):
+        counters.update(STATUS)
+    counters.due = 0.0
+    counters.update(STATUS)  # is told once
+
+
+def test_no_service_manager_is_no_mistake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "none"))
+    service.notify("READY=1")
+    monkeypatch.setenv("NOTIFY_SOCKET", "@sluicegate-none")
+    service.notify("READY=1")
+
+
+def test_the_unit_is_one_that_systemd_accepts(process: Program, tmp_path: Path) -> None:
+    printed = process("bridge", "--unit").stdout
+    assert f"ExecStart={PROGRAM} bridge ${{UPSTREAM}} ${{DOWNSTREAM}}" in printed
+    assert service.PROGRAM not in printed
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not installed")
+    place = tmp_path / "sluicegate-bridge@home.service"
+    place.write_text(printed)
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", place], capture_output=True, text=True)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+# --- frames -------------------------------------------------------------------------------------
+
+WHY_NOT = impossible()
+real = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+
+SINK = """\
+import json, socket, sys, time
+server = socket.create_server(("::", 5000), family=socket.AF_INET6, dualstack_ipv6=True)
+print(flush=True)
+connection, _ = server.accept()
+first = time.monotonic()
+length = 0
+while data := connection.recv(65536):
+    length += len(data)
+print(json.dumps(8 * length / (time.monotonic() - first)))
+"""
+
+SOURCE = """\
+import socket, sys, time
+peer, seconds = sys.argv[1], float(sys.argv[2])
+connection = socket.create_connection((peer, 5000), timeout=20)
+end = time.monotonic() + seconds
+while time.monotonic() < end:
+    connection.sendall(bytes(5000))
+"""
+
+UDP_SINK = """\
+import json, socket, time
+receiver = socket.socket(type=socket.SOCK_DGRAM)
+receiver.bind(("", 6000))
+receiver.settimeout(1)
+print(flush=True)
+receiver.settimeout(20)
+length = len(receiver.recv(2000))
+first = last = time.monotonic()
+receiver.settimeout(1)
+try:
+    while True:
+        length += len(receiver.recv(2000)) + 28
+        last = time.monotonic()
+except TimeoutError:
+    print(json.dumps(8 * length / (last - first)))
+"""
+
+FLOOD = """\
+import socket, sys, time
+sender = socket.socket(type=socket.SOCK_DGRAM)
+peer, rate, seconds = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
+gap, due = 8 * 1000 / rate, time.monotonic()
+end = due + seconds
+while due < end:
+    time.sleep(max(0, due - time.monotonic()))
+    sender.sendto(bytes(972), (peer, 6000))
+    due += gap
+"""
+
+GARBAGE = r"""\
+import random, socket
+out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+out.bind(("eth0", 0))
+draw = random.Random(7)
+ip4, ip6, vlan = b"\x08\0", b"\x86\xdd", b"\x81\0\0\1"
+
+def head6(following, length):
+    return ip6 + b"\x60\0\0\0" + length.to_bytes(2, "big") + bytes([following, 64]) + bytes(32)
+
+chain = b"".join(bytes([following, 0]) + bytes(6) for following in (43, 60, 44, 0, 60, 17)) + bytes(8)
+frames = [ip4, ip6, vlan + bytes(4), b"\0\0", b"\xff\xff", ip4 + b"\x45", ip4 + b"\x4f" + bytes(19), ip6 + b"\x60"]
+frames += [ip4 + b"\x45\0\xff\xff" + bytes(16), vlan + ip4 + b"\x45\0", b"\x88\xa8\0\1" + vlan]
+frames += [b"\x88\x64\x11\0\0\1\0\2\0\x57", head6(0, len(chain)) + chain, head6(0, 9000) + chain]
+frames += [head6(0, 8) + b"\0\xff" + bytes(6)]
+frames += [draw.randbytes(draw.randrange(2, 1500)) for _ in range(300)]
+for begin in (ip4 + b"\x45", ip6 + b"\x60"):
+    frames += [begin + draw.randbytes(draw.randrange(0, 80)) for _ in range(200)]
+for frame in frames:
+    out.send(b"\xff" * 6 + b"\2\0\0\0\0\1" + frame)
+print(len(frames))
+"""
+
+
+@pytest.fixture
+def between(tmp_path: Path) -> Iterator[Between]:
+    made = Between(tmp_path)
+    try:
+        made.make()
+        yield made
+    finally:
+        made.take_away()
+
+
+@pytest.fixture
+def carried(between: Between) -> Callable[..., float]:
+    """What TCP gets from host a to host c, in bit/s."""
+
+    def call(peer: str, seconds: float = 3) -> float:
+        sink = between.python("c", SINK)
+        assert sink.stdout is not None
+        sink.stdout.readline()
+        between.python("a", SOURCE, peer, str(seconds))
+        found: float = between.said(sink)
+        return found
+
+    return call
+
+
+def checksum_errors(between: Between) -> int:
+    """Packets that a kernel has found damaged."""
+    names = ("IpInHdrErrors", "TcpInCsumErrors", "UdpInCsumErrors", "IcmpInCsumErrors", "Udp6InCsumErrors",
+             "Ip6InHdrErrors", "Icmp6InCsumErrors")  # fmt: skip
+    return sum(between.counter(host, *names) for host in ("a", "c"))
+
+
+@real
+@pytest.mark.parametrize("addresses", [ADDRESS, ADDRESS6])
+def test_tcp_gets_the_rate_and_no_more(
+    between: Between, carried: Callable[..., float], addresses: dict[str, str]
+) -> None:
+    """Neighbours find each other across the bridge: nobody has told them their link addresses."""
+    with between.bridge("--rate", "5 Mbit/s", "--queue", "dcn") as bridge:
+        got = carried(addresses["c"])
+    assert 0.8 * 5e6 <= got <= 5e6
+    assert checksum_errors(between) == 0
+    assert [end["refused_packets"] for end in bridge.record["summary"]["live"]["losses"]] == [0, 0]
+    assert any(group["name"] == "down" for group in bridge.record["groups"])
+
+
+@real
+@pytest.mark.parametrize("queue", ["red:action=mark:min_th=5:max_th=15", "fq_codel"])
+@pytest.mark.parametrize("addresses", [ADDRESS, ADDRESS6])
+def test_marks_arrive_with_right_checksums(
+    between: Between, carried: Callable[..., float], addresses: dict[str, str], queue: str
+) -> None:
+    with between.bridge("--rate", "5 Mbit/s", "--queue", queue) as bridge:
+        carried(addresses["c"])
+    marked = bridge.link("down")["marked_packets"]
+    seen = between.counter("c", "Ip6InCEPkts" if ":" in addresses["c"] else "IpExtInCEPkts")
+    assert 0 < seen <= marked
+    assert checksum_errors(between) == 0
+
+
+@real
+def test_choke_bounds_the_share_of_a_flood(between: Between) -> None:
+    """A flood that is twice the rate is nearly all of what a FIFO carries. Under CHOKe its packets meet their like in
+    the queue, and both are dropped: its share stays well below a half."""
+    shares = {}
+    for queue in ("drop_tail:limit=40", "choke:limit=60:min_th=8:max_th=24"):
+        with between.bridge("--rate", "5 Mbit/s", "--queue", queue):
+            flood, sink = between.python("c", UDP_SINK), between.python("c", SINK.replace("server.accept()", """\
+server.accept()
+import threading
+def more():
+    while True:
+        other, _ = server.accept()
+        threading.Thread(target=lambda: [None for _ in iter(lambda: other.recv(65536), b"")], daemon=True).start()
+threading.Thread(target=more, daemon=True).start()
+"""))  # fmt: skip
+            for each in (flood, sink):
+                assert each.stdout is not None
+                each.stdout.readline()
+            for _ in range(10):
+                between.python("a", SOURCE, ADDRESS["c"], "6")
+            between.python("a", FLOOD, ADDRESS["c"], "10e6", "5")
+            shares[queue] = between.said(flood) / 5e6
+            sink.kill()
+    drop_tail, choke = shares.values()
+    assert drop_tail > 0.8
+    assert choke < 0.5
+
+
+@real
+def test_it_leaves_things_as_they_were(between: Between, carried: Callable[..., float], tmp_path: Path) -> None:
+    def merging() -> str:
+        return next(line for line in between.do("b", "ethtool -k left").splitlines() if "generic-receive" in line)
+
+    between.do("b", "ethtool -K left gro on")
+    options = ("--rate", "5 Mbit/s", "--queue", "choke", "--pcap", "link.pcapng", "-o", "out", "--counters", "now.json")
+    with between.bridge(*options) as bridge:
+        assert merging().endswith("off")
+        carried(ADDRESS["c"], 1)
+        assert json.loads((tmp_path / "now.json").read_text())["interfaces"] == ["left", "right"]
+        bridge.end(signal.SIGTERM)
+    assert merging().endswith("on")
+    assert (tmp_path / "link.pcapng").stat().st_size > 100_000
+    assert sg.Run.read(tmp_path / "out").links.height == 2
+    assert not (tmp_path / "now.json").exists()
+    with between.bridge("--rate", "5 Mbit/s") as bridge:
+        bridge.end(signal.SIGINT)
+
+
+@real
+def test_garbage_passes_or_is_counted(between: Between, carried: Callable[..., float], tmp_path: Path) -> None:
+    with between.bridge("--rate", "50 Mbit/s", "--queue", "fq_codel", "--counters", "now.json") as bridge:
+        sent = between.said(between.python("a", GARBAGE))
+        time.sleep(1.6)
+        arrived = json.loads((tmp_path / "now.json").read_text())["links"][0]["arrivals"]
+        assert carried(ADDRESS["c"], 1) > 1e6
+    lost = bridge.record["summary"]["live"]["losses"][0]["device_packets"]
+    assert arrived + lost >= sent
+
+
+@real
+@pytest.mark.parametrize(
+    ("interfaces", "said"),
+    [
+        (["left", "left"], "left: a bridge needs two interfaces"),
+        (["left", "rigth"], 'no such interface: "rigth"; did you mean'),
+        (["left", "lo"], "lo is not an Ethernet interface"),
+    ],
+)
+def test_interfaces_that_cannot_be_bridged(between: Between, interfaces: list[str], said: str) -> None:
+    process = between.start("b", PROGRAM, "bridge", *interfaces, "--rate", "5 Mbit/s")
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert said in error
+
+
+@real
+def test_an_address_is_warned_of(between: Between) -> None:
+    between.do("b", "ip address add 10.99.0.3/24 dev left")
+    with between.bridge("--rate", "5 Mbit/s") as bridge:
+        pass
+    assert bridge.said[0].startswith("warning: left has an IP address (10.99.0.3)")
+
+
+@real
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv is not installed")
+def test_two_rights_are_enough(between: Between, carried: Callable[..., float]) -> None:
+    """As in the unit: another user with CAP_NET_RAW and CAP_NET_ADMIN."""
+    rights = "+net_raw,+net_admin"
+    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", f"--inh-caps=-all,{rights}",
+            f"--ambient-caps=-all,{rights}", f"--bounding-set=-all,{rights}", "--no-new-privs"]  # fmt: skip
+    if subprocess.run([*user, PROGRAM, "--version"], capture_output=True, cwd="/").returncode:
+        pytest.skip("another user may not run the program here")
+    with between.bridge("--rate", "5 Mbit/s", "--queue", "dcn", prefix=user):
+        assert carried(ADDRESS["c"], 1) > 1e6
