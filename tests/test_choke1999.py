@@ -310,7 +310,7 @@ def test_a_changed_verdict_is_an_error_and_a_contradicted_claim_a_finding(
         lambda: [claim("more than all", 1.0, within(2, None, "made up"))]
     )
     package = type(PAPER)
-    monkeypatch.setattr(package, "figures", lambda _self: [impossible])
+    monkeypatch.setattr(package, "figures", lambda _self, live=False: [] if live else [impossible])
     monkeypatch.setattr(package, "folder", tmp_path)
     paper = replace(PAPER, short=TINY)
     (tmp_path / RECORD).write_text('{"impossible-more-than-all": "failed"}')
