@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import statistics
 import subprocess
 import sys
@@ -39,31 +38,34 @@ time.sleep(0.7)
 """Half as much again as the link can carry."""
 
 RECEIVE = """\
-import json, socket, struct, sys
+import socket, struct, sys
 into = socket.socket(type=socket.SOCK_DGRAM)
 into.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS
 into.bind(("", 7000))
 into.settimeout(3)
-times = []
-try:
-    while True:
-        _, more, _, _ = into.recvmsg(2000, 200)
-        seconds, nanoseconds = struct.unpack("qq", more[0][2])
-        times.append(seconds + nanoseconds / 1e9)
-        if len(times) % 50 == 0:
-            json.dump(times, open(sys.argv[1], "w"))
-except TimeoutError:
-    json.dump(times, open(sys.argv[1], "w"))
+with open(sys.argv[1], "w", buffering=1) as file:  # whoever is killed has written each line
+    try:
+        while True:
+            _, more, _, _ = into.recvmsg(2000, 200)
+            seconds, nanoseconds = struct.unpack("qq", more[0][2])
+            print(seconds + nanoseconds / 1e9, file=file)
+    except TimeoutError:
+        pass
 """
+
+
+def times_in(file: Path) -> list[float]:
+    """When datagrams came, in seconds."""
+    return [float(line) for line in file.read_text().split()]
 
 
 def through_shell(folder: Path) -> list[float]:
     """When datagrams arrive that cross a link of a shell."""
-    file = folder / "shell.json"
+    file = folder / "shell"
     peer = [sys.executable, "-c", RECEIVE, str(file)]
     command = [sys.executable, "-c", SEND, "198.18.0.2"]
     sg.shell(command, rate="2 Mbit/s", delay="1 ms", queue="drop_tail:limit=50", peer=peer)
-    return list(json.loads(file.read_text()))
+    return times_in(file)
 
 
 @pytest.fixture
@@ -99,11 +101,11 @@ def through_qdisc(pids: list[str], lines: str, folder: Path) -> list[float] | No
     set_up = subprocess.run([*enter, pids[0], "sh", "-ec", lines], capture_output=True)
     if set_up.returncode != 0:
         return None
-    file = folder / "qdisc.json"
+    file = folder / "qdisc"
     with subprocess.Popen([*enter, pids[1], sys.executable, "-c", RECEIVE, str(file)]) as far:
         subprocess.run([*enter, pids[0], sys.executable, "-c", SEND, "10.98.0.2"], check=True)
         far.wait()
-    return list(json.loads(file.read_text()))
+    return times_in(file)
 
 
 def rate_of(times: list[float]) -> float:
@@ -138,7 +140,7 @@ def test_rate_and_spacing_are_those_of_the_kernels_shapers(name: str, veth: list
     # The time of a packet, to what a timer of a busy machine is late.
     assert statistics.median(gaps[0]) == pytest.approx(0.004, abs=2e-4)
     assert statistics.median(gaps[1]) == pytest.approx(0.004, abs=2e-4)
-    # Half of what is sent in the third part that does not fit is dropped, and 50 packets wait at the end, by either.
+    # Either carries its rate for as long, and 50 packets wait at the end.
     assert abs(len(ours) - len(theirs)) <= 0.03 * len(theirs)
 
 
@@ -216,7 +218,7 @@ def test_a_flood_gets_the_share_that_the_simulator_says(queue: str) -> None:
         assert sum(got.values()) == pytest.approx(1e7, rel=0.05)
         shares.append(got["udp"] / sum(got.values()))
     real_share, simulated = shares
-    # The kernel's TCP recovers faster than the simulated one, which lacks timestamps, RACK and TLP: 10 points have been
-    # measured.
-    assert real_share == pytest.approx(simulated, abs=0.13)
+    # The kernel's TCP recovers faster than the simulated one, which lacks timestamps, RACK and TLP: 1.3 points under
+    # CHOKe and 0.2 under DCN over two seeds, 2.8 either way; twice that for one seed.
+    assert real_share == pytest.approx(simulated, abs=0.06)
     assert (real_share > 0.8) == (queue == "drop_tail")

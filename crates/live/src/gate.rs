@@ -101,12 +101,10 @@ impl Gate for Interface {
     }
 
     fn receive(&mut self, most: usize, each: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
-        match Interface::receive(self, most, each) {
-            // It may come up again; until then what is to leave by it is counted as refused.
-            Err(error) if error.kind() == io::ErrorKind::NetworkDown => Ok(0),
-            Err(error) => Err(io::Error::new(error.kind(), format!("interface {}: {error}", self.name()))),
-            received => received,
-        }
+        // Whoever runs a bridge starts it again when the interface is there again.
+        let name = self.name().to_owned();
+        let told = |error: io::Error| io::Error::new(error.kind(), format!("interface {name}: {error}"));
+        Interface::receive(self, most, each).map_err(told)
     }
 
     fn send(&mut self, packet: &[u8]) {
