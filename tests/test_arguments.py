@@ -118,7 +118,9 @@ def test_any_argument_is_answered(command: list[str], text: str) -> None:
         return  # so would that
     begun = time.process_time()
     done = answer([part.format(text) if "{}" in part else part for part in command])
-    assert time.process_time() - begun < 1  # of the processor, which others may share
+    # The longest answer takes 0.6 s of a processor, and up to twice that where others use the other half of its core.
+    # One that runs away takes minutes.
+    assert time.process_time() - begun < 3
     assert done.exit_code in (0, 2), (done.exception, done.output)
     assert done.exception is None or isinstance(done.exception, SystemExit)
     if done.exit_code == 2:

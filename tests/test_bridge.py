@@ -24,13 +24,13 @@ import sluicegate as sg
 from sluicegate import _core
 from sluicegate.live import access, service
 
-ENDED = {key: value for key, value in LIVE.items() if key not in ("command", "exit_code")}
+ENDED = {key: value for key, value in LIVE.items() if key not in ("command", "exit_code", "peer_exit_code")}
 STATUS: dict[str, Any] = {
     "time_s": 1.0,
     "links": [
         {"name": "down", "discipline": "dcn", "rate_bps": 5e6}, {"name": "up", "discipline": "red", "rate_bps": 1e6},
     ],
-    "flows": [], "active_flows": 0, "late_packets": 0,
+    "flows": [], "active_flows": 0, "lost_outside": 0, "late_packets": 0,
 }  # fmt: skip
 
 # --- what is said of it, without privileges -----------------------------------------------------
@@ -50,7 +50,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
             for _ in range(400 if found[-1]["duration_ns"] is None else 1):
                 told(json.dumps(STATUS))
                 time.sleep(0.01)
-        except KeyboardInterrupt:
+        except StopIteration:
             pass
         return raw(ENDED | {"warnings": ["left: no carrier"]})
 
@@ -252,7 +252,8 @@ except TimeoutError:
 """
 
 FLOOD = """\
-import socket, sys, time
+import os, socket, sys, time
+os.nice(-20)  # it sends evenly whatever else runs
 sender = socket.socket(type=socket.SOCK_DGRAM)
 peer, rate, seconds = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
 gap, due = 8 * 1000 / rate, time.monotonic()
@@ -350,30 +351,34 @@ def test_marks_arrive_with_right_checksums(
 @real
 def test_choke_bounds_the_share_of_a_flood(between: Between) -> None:
     """A flood that is twice the rate is nearly all of what a FIFO carries. Under CHOKe its packets meet their like in
-    the queue, and both are dropped: its share stays well below a half."""
+    the queue, and both are dropped: ten TCP flows keep most of the link."""
     shares = {}
-    for queue in ("drop_tail:limit=40", "choke:limit=60:min_th=8:max_th=24"):
+    for queue in ("drop_tail:limit=40", "choke:limit=300:min_th=30:max_th=90"):
         with between.bridge("--rate", "5 Mbit/s", "--queue", queue):
             flood, sink = between.python("c", UDP_SINK), between.python("c", SINK.replace("server.accept()", """\
 server.accept()
 import threading
+def read(other):
+    while other.recv(65536):
+        pass
 def more():
     while True:
         other, _ = server.accept()
-        threading.Thread(target=lambda: [None for _ in iter(lambda: other.recv(65536), b"")], daemon=True).start()
+        threading.Thread(target=read, args=(other,), daemon=True).start()
 threading.Thread(target=more, daemon=True).start()
 """))  # fmt: skip
             for each in (flood, sink):
                 assert each.stdout is not None
                 each.stdout.readline()
             for _ in range(10):
-                between.python("a", SOURCE, ADDRESS["c"], "6")
+                between.python("a", SOURCE, ADDRESS["c"], "7")
+            time.sleep(1)  # ten interpreters start
             between.python("a", FLOOD, ADDRESS["c"], "10e6", "5")
             shares[queue] = between.said(flood) / 5e6
             sink.kill()
     drop_tail, choke = shares.values()
     assert drop_tail > 0.8
-    assert choke < 0.5
+    assert choke < 0.3  # the simulator says 0.16, and 0.18 to 0.20 were measured
 
 
 @real
@@ -394,6 +399,18 @@ def test_it_leaves_things_as_they_were(between: Between, carried: Callable[..., 
     assert not (tmp_path / "now.json").exists()
     with between.bridge("--rate", "5 Mbit/s") as bridge:
         bridge.end(signal.SIGINT)
+
+
+@real
+def test_an_interface_that_goes_ends_it_and_not_its_results(between: Between, tmp_path: Path) -> None:
+    with between.bridge("--rate", "5 Mbit/s", "-o", "out") as bridge:
+        between.do("b", "ip link del left")
+        printed, said = bridge.process.communicate(timeout=30)
+        assert bridge.process.returncode == 1
+        assert said.startswith("error: interface left: Network is down")
+        bridge.record = json.loads(printed)
+    assert bridge.record["summary"]["live"]["fault"].startswith("interface left")
+    assert sg.Run.read(tmp_path / "out").links.height == 2
 
 
 @real

@@ -38,11 +38,13 @@ LIVE: dict[str, Any] = {
     "kernel": "6.0", "duration_s": 3.0, "lateness_p50_ns": 50e3, "lateness_p99_ns": 2e6, "lateness_max_ns": 9_000_000,
     "late_packets": 30, "packets": 100, "longest_turn_ns": 500, "under_way_packets": 2, "kept_up": False,
     "losses": [
-        {"end": "command", "device_packets": 4, "datagrams": 0, "segments": 3, "refused_packets": 0},
-        {"end": "other end", "device_packets": 0, "datagrams": 5, "segments": 0, "refused_packets": 6},
+        {"end": "command", "device_packets": 4, "unreadable_packets": 0, "datagrams": 0, "segments": 3,
+         "refused_packets": 0},
+        {"end": "other end", "device_packets": 0, "unreadable_packets": 2, "datagrams": 5, "segments": 0,
+         "refused_packets": 6},
     ],
     "command": ["true"], "exit_code": 7, "queues": {"down": {}, "up": {}}, "warnings": ["no name server"],
-    "other_packets": [0, 0, 0, 0],
+    "other_packets": [0, 0, 0, 0], "peer_exit_code": 3, "fault": None,
 }  # fmt: skip
 
 
@@ -252,7 +254,7 @@ def test_columns_that_only_a_simulator_fills_may_be_absent() -> None:
     assert not UNKNOWN & {*done.flows.columns, *done.groups.columns, *done.flow_series.columns}
     assert done.plot() is not None
     assert "Real packets" in done.html()
-    assert len(done.remarks()) == 4
+    assert len(done.remarks()) == 6
     found = measures.measure(*(done.table(name).to_dicts() for name in ("flows", "groups", "links")))
     assert found["down.utilisation"] is not None
     assert Run(_core.run(TWO_WAY, "x", [], None)).remarks() == []
@@ -266,7 +268,14 @@ def test_the_view_is_small() -> None:
             "queue_bytes": 3, "delay_p50_ms": None, "delay_p99_ms": 3.0, "arrivals": 3, "drops": drops, "marked": 5,
             "lost": 6}  # fmt: skip
     flow = {"name": "10.0.0.1:1 > 10.0.0.2:2 tcp", "link": "down", "throughput_bps": 1e6, "drops": 3}
-    status = {"time_s": 3.0, "links": [link] * 2, "flows": [flow] * 8, "active_flows": 90, "late_packets": 3}
+    status = {
+        "time_s": 3.0,
+        "links": [link] * 2,
+        "flows": [flow] * 8,
+        "active_flows": 90,
+        "late_packets": 3,
+        "lost_outside": 2,
+    }
     console = Console(width=80, record=True, file=io.StringIO())
     console.print(drawn(status))
     text = console.export_text()

@@ -184,3 +184,51 @@ def test_ctrl_c_is_for_the_command_until_it_is_pressed_again_and_again(tmp_path:
             time.sleep(0.2)  # equal signals that wait become one
         assert child.wait() == code
     assert (tmp_path / "out" / "summary.json").exists() == (code == 5)
+
+
+@real
+def test_what_was_counted_is_told_when_the_shell_is_ended(tmp_path: Path) -> None:
+    command = [
+        PROGRAM,
+        "shell",
+        "--rate",
+        "5 Mbit/s",
+        "--peer",
+        "sleep 30",
+        "-o",
+        "out",
+        "--",
+        "sh",
+        "-c",
+        "echo; sleep 30",
+    ]
+    with subprocess.Popen(command, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "warning: the peer did not listen within 1 s" in said
+    assert "Terminated" not in said
+    assert sg.Run.read(tmp_path / "out").summary["live"]["peer_exit_code"] is None
+
+
+@real
+def test_a_device_that_goes_ends_the_link_and_not_its_results(process: Program) -> None:
+    done = process(
+        "shell", "--rate", "5 Mbit/s", "--peer", "echo said; exit 3", "--", "sh", "-c", "ip link del sluice0; sleep 30"
+    )
+    assert done.returncode == 130
+    assert "the link ended before its time: the TUN device is gone" in done.stderr
+    assert "the command at the other end failed (exit code 3)" in done.stderr
+    assert done.stdout == ""  # the peer's words are not the command's
+    assert "said" in done.stderr
+
+
+@pytest.mark.parametrize("wrong", [{"mtu": 70_000}, {"mtu": 10}, {"flows": 0}, {"flows": "many"}])
+@real
+def test_numbers_out_of_range_are_refused(wrong: dict[str, object]) -> None:
+    if not access.privileged():
+        pytest.skip("needs root")
+    with pytest.raises(sg.ScenarioError, match=f"{next(iter(wrong))} = .*must be a whole number from"):
+        sg.shell("true", rate="1 Mbit/s", peer="true", **wrong)  # type: ignore[arg-type]

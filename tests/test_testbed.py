@@ -36,12 +36,12 @@ flows = [
 run = { duration = "3 s", warmup = "1 s" }
 """
 
-END = {"device_packets": 0, "datagrams": 0, "segments": 0, "refused_packets": 0}
+END = {"device_packets": 0, "unreadable_packets": 0, "datagrams": 0, "segments": 0, "refused_packets": 0}
 LIVE: dict[str, Any] = {
     "kernel": "6.0", "duration_s": 3.0, "lateness_p50_ns": 50e3, "lateness_p99_ns": 2e6, "lateness_max_ns": 9_000_000,
     "late_packets": 0, "packets": 100, "longest_turn_ns": 500, "under_way_packets": 2, "kept_up": True,
     "losses": [{"end": "senders", **END}, {"end": "receivers", **END}], "unsent_datagrams": 0, "failed_connections": 0,
-    "stranger_packets": 0, "hosts_latest_ns": 5, "algorithms": {}, "sysctls": {},
+    "stranger_packets": 0, "fault": None, "hosts_latest_ns": 5, "algorithms": {}, "sysctls": {},
 }  # fmt: skip
 LATE = {"kept_up": False, "late_packets": 7}
 

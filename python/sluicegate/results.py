@@ -6,7 +6,7 @@ Every column and its unit is defined in docs/reference/results-columns.md; units
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 TYPES = {"f64": "<f8", "u64": "<u8", "i64": "<i8", "bool": "?"}
 """The core's names of column types, and NumPy's."""
 
-ALWAYS = {"tables": ("flows", "links", "groups"), "replay_tables": ("links",)}
-"""The tables of a run and of a replay that have rows whatever happens."""
+ALWAYS = ("flows", "links", "groups")
+"""The tables of a simulated run that have rows whatever happens."""
+
+LIVE = ("links",)
+"""Those of a run of real packets: where none came, there is no flow."""
 
 LUCK = 0.01
 """The chance, over all flows of a run together, below which a share of drops is reported."""
@@ -130,7 +133,8 @@ class Run(Results):
         Raises OSError, and ValueError when the folder holds something else, or a file is missing or damaged.
         """
         summary = read_summary(directory, "a run", ("version", "scenario", "seed", "totals", "events"))
-        return cls.of(summary, read_tables(directory, "tables"))
+        always = LIVE if "live" in summary else ALWAYS
+        return cls.of(summary, read_tables(directory, "tables", always))
 
     @property
     def flow_series(self) -> pl.DataFrame:
@@ -272,9 +276,9 @@ def heavy_flows(flows: pl.DataFrame) -> list[dict[str, Any]]:
     return found.sort("recent_share", "flow", descending=[True, False]).select(columns).to_dicts()
 
 
-def read_tables(directory: str | Path, of: str) -> dict[str, pl.DataFrame]:
+def read_tables(directory: str | Path, of: str, always: Sequence[str]) -> dict[str, pl.DataFrame]:
     """The tables that `of` (`tables`, `replay_tables`) declares; empty where there is no file. Raises OSError, and
-    ValueError when a file is damaged, or missing though its table always has rows."""
+    ValueError when a file is damaged, or missing though its table is one of those that `always` have rows."""
     import polars as pl
 
     from . import _core
@@ -284,7 +288,7 @@ def read_tables(directory: str | Path, of: str) -> dict[str, pl.DataFrame]:
     for table in json.loads(_core.declarations())[of]:
         if Path(directory, f"{table['name']}.parquet").is_file():
             found[table["name"]] = read_table(directory, table["name"])
-        elif table["name"] in ALWAYS[of]:
+        elif table["name"] in always:
             raise ValueError(f"{directory}: the results are not whole: there is no {table['name']}.parquet")
         else:
             schema: dict[str, Any] = {each["name"]: types[each["dtype"]] for each in table["columns"]}

@@ -229,8 +229,9 @@ def real_packets(live: Row) -> Section:
         (("", *(ms(live[f"lateness_{which}_ns"]) for which in ("p50", "p99", "max")), late),),
         4,
     )
-    heads = {"device_packets": "by its device", "datagrams": "datagrams, by a socket",
-             "segments": "segments, by a socket", "refused_packets": "refused by its kernel"}  # fmt: skip
+    heads = {"device_packets": "by its device", "unreadable_packets": "unreadable",
+             "datagrams": "datagrams, by a socket", "segments": "segments, by a socket",
+             "refused_packets": "refused by its kernel"}  # fmt: skip
     ends = tuple((each["end"], *(str(each[key]) for key in heads)) for each in live["losses"])
     trusted = "The machine kept up." if live["kept_up"] else "The machine did not keep up: the results are flagged."
     ended = f", exit code {live['exit_code']}" if "exit_code" in live else ""
@@ -243,10 +244,11 @@ def real_packets(live: Row) -> Section:
 
 
 LOST_OUTSIDE = {
-    "device_packets": "{n} packets were lost by the device at the {end}, before they reached the link",
+    "device_packets": "{n} packets were lost by the device at the {end}, in no queue of Sluicegate's",
+    "unreadable_packets": "{n} packets from the {end} could not be read: empty, or merged and not to be split",
     "datagrams": "{n} datagrams found the buffer of their socket full at the {end}",
     "segments": "{n} TCP segments found the backlog or the buffer of their socket full at the {end}",
-    "refused_packets": "{n} packets were refused by the kernel at the {end}, after the link",
+    "refused_packets": "{n} packets were refused at the {end}, after the link: no IP packets, or too long",
 }
 """What is lost in no queue, in words."""
 
@@ -263,6 +265,12 @@ def remarks(summary: Mapping[str, Any]) -> list[str]:
             f"1 ms late, the latest by {ms(live['lateness_max_ns'])} ms, 99 % within {ms(live['lateness_p99_ns'])} ms; "
             f"the results are flagged (live.kept_up)"
         )
+    if live.get("fault"):
+        said.append(f"the link ended before its time: {live['fault']}")
+    if live.get("peer_exit_code"):
+        said.append(f"the command at the other end failed (exit code {live['peer_exit_code']})")
+    if live.get("stranger_packets"):
+        said.append(f"{live['stranger_packets']} packets belonged to no flow of the scenario, and were not sent on")
     for end in live["losses"]:
         said += [words.format(n=end[key], end=end["end"]) for key, words in LOST_OUTSIDE.items() if end[key]]
     return said

@@ -6,8 +6,8 @@ use sluicegate_base::{Span, quantity};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-/// What happens to a packet behind the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What happens to a packet behind the queue; of several, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
     /// It is lost.
     Lost,
@@ -15,7 +15,7 @@ pub enum Fate {
     Marked,
     /// It arrives so much later, and those behind it may overtake it.
     Late(Span),
-    /// It arrives with the one that comes so many packets later, right after it.
+    /// It arrives right after the last of so many later ones that arrive.
     Behind(u32),
 }
 
@@ -24,7 +24,7 @@ pub const KEYS: [(&str, &str); 4] = [
     ("drop", "numbers of packets that are lost, such as 5,8-10"),
     ("mark", "numbers of packets that are marked, such as 5,8-10"),
     ("late", "packets that are delayed, and by how much, such as 7:30 ms,9:5 ms"),
-    ("behind", "packets that arrive after later ones, and after how many, such as 7:3"),
+    ("behind", "packets that arrive after later ones, and after how many that arrive, such as 7:3"),
 ];
 
 /// The fates of a link's packets.
@@ -59,7 +59,7 @@ impl Fates {
                     })?;
                     let fate = match key {
                         "late" => Fate::Late(quantity::span(what.trim()).map_err(|rule| format!("{part:?}: {rule}"))?),
-                        _ => Fate::Behind(number(what)?.min(MOST) as u32),
+                        _ => Fate::Behind(u32::try_from(number(what)?).map_err(|_| format!("{part:?}: too many"))?),
                     };
                     (numbers(packet)?, fate)
                 }
@@ -67,7 +67,15 @@ impl Fates {
             if numbers.end() - numbers.start() >= MOST {
                 return Err(format!("{part:?}: more than {MOST} packets"));
             }
-            numbers.for_each(|number| self.0.entry(number).or_default().push(fate));
+            for number in numbers {
+                let fates = self.0.entry(number).or_default();
+                let ends = |fate: &Fate| matches!(fate, Fate::Late(_) | Fate::Behind(_));
+                if ends(&fate) && fates.iter().any(ends) {
+                    return Err(format!("{part:?}: packet {number} is late, or behind others, already"));
+                }
+                fates.push(fate);
+                fates.sort();
+            }
         }
         Ok(())
     }
@@ -102,9 +110,15 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_told() {
-        for (key, value) in
-            [("drop", "0"), ("drop", "x"), ("drop", "9-7"), ("late", "7"), ("late", "7:x"), ("drop", "1-9999999")]
-        {
+        for (key, value) in [
+            ("drop", "0"),
+            ("drop", "x"),
+            ("drop", "9-7"),
+            ("late", "7"),
+            ("late", "7:x"),
+            ("drop", "1-9999999"),
+            ("late", "7:1 ms,7:2 ms"),
+        ] {
             assert!(Fates::default().add(key, value).is_err(), "{key} {value}");
         }
     }

@@ -8,20 +8,36 @@ use tun_rs::{SyncDevice, VIRTIO_NET_HDR_LEN};
 pub trait Gate: Send {
     /// The kind of link, by the numbers of pcap.
     fn link_type(&self) -> u16;
-    /// Hands up to `most` packets that are there to `each`; how many there were. Never waits.
+    /// Hands packets that are there to `each`, about `most` of them; returns at least `most` where more may be there.
+    /// Never waits. An error means that no more will come.
     fn receive(&mut self, most: usize, each: &mut dyn FnMut(&[u8])) -> io::Result<usize>;
     /// Sends a packet; at the latest with the next [`flush`](Gate::flush).
     fn send(&mut self, packet: &[u8]);
     /// Sends what has not been sent yet.
     fn flush(&mut self) {}
-    /// Packets that it was given and that could not be sent.
-    fn refused(&mut self) -> u64;
-    /// Packets that came too fast, or too long, to be received.
-    fn missed(&mut self) -> u64 {
-        0
-    }
+    /// What it has lost.
+    fn lost(&mut self) -> Lost;
     /// What becomes ready when packets are there.
     fn ready(&self) -> rustix::fd::BorrowedFd<'_>;
+}
+
+/// Packets that a gate has lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// They came, or were to go, faster than the device could take them.
+    pub missed: u64,
+    /// They came without any bytes, or as one that cannot be split.
+    pub unreadable: u64,
+    /// What they were sent to would not have them: no IP packets, or longer than it allows.
+    pub refused: u64,
+}
+
+impl Lost {
+    /// All of them.
+    #[must_use]
+    pub fn sum(&self) -> u64 {
+        self.missed + self.unreadable + self.refused
+    }
 }
 
 /// The most segments that the kernel may hand over as one: [`Place`](crate::place::Place) tells it.
@@ -35,7 +51,7 @@ pub struct Tun {
     split: Vec<Vec<u8>>,
     sizes: Vec<usize>,
     written: Vec<u8>,
-    refused: u64,
+    lost: Lost,
 }
 
 impl Tun {
@@ -48,7 +64,7 @@ impl Tun {
             split: vec![vec![0; usize::from(mtu)]; SEGMENTS],
             sizes: vec![0; SEGMENTS],
             written: vec![0; VIRTIO_NET_HDR_LEN],
-            refused: 0,
+            lost: Lost::default(),
         }
     }
 }
@@ -59,22 +75,23 @@ impl Gate for Tun {
     }
 
     fn receive(&mut self, most: usize, each: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
-        let mut count = 0;
-        while count < most {
+        let (mut count, mut reads) = (0, 0);
+        while count < most && reads < most {
+            reads += 1;
             match self.device.recv_multiple(&mut self.read, &mut self.split, &mut self.sizes, 0) {
                 Ok(packets) => {
                     self.split.iter().zip(&self.sizes).take(packets).for_each(|(data, size)| each(&data[..*size]));
                     count += packets;
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) if error.raw_os_error().is_some() && error.kind() != io::ErrorKind::Interrupted => {
-                    return Err(error);
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(count),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.raw_os_error().is_some() => {
+                    return Err(io::Error::new(error.kind(), format!("the TUN device is gone: {error}")));
                 }
-                // What cannot be split is no packet that anybody could receive.
-                Err(_) => self.refused += 1,
+                Err(_) => self.lost.unreadable += 1,
             }
         }
-        Ok(count)
+        Ok(most) // more may be there
     }
 
     fn send(&mut self, packet: &[u8]) {
@@ -82,12 +99,12 @@ impl Gate for Tun {
         self.written.extend_from_slice(packet);
         // The kernel refuses what is no IP packet.
         if self.device.send(&self.written).is_err() {
-            self.refused += 1;
+            self.lost.refused += 1;
         }
     }
 
-    fn refused(&mut self) -> u64 {
-        self.refused
+    fn lost(&mut self) -> Lost {
+        self.lost
     }
 
     fn ready(&self) -> rustix::fd::BorrowedFd<'_> {
@@ -116,13 +133,10 @@ impl Gate for Interface {
         let _ = Interface::flush(self);
     }
 
-    fn refused(&mut self) -> u64 {
-        self.losses().sent
-    }
-
-    fn missed(&mut self) -> u64 {
+    fn lost(&mut self) -> Lost {
         let losses = self.losses();
-        losses.received + losses.too_long + losses.device
+        let missed = losses.received + losses.device + losses.sent;
+        Lost { missed, unreadable: losses.merged, refused: losses.too_long }
     }
 
     fn ready(&self) -> rustix::fd::BorrowedFd<'_> {

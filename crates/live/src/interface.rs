@@ -55,7 +55,9 @@ pub struct Losses {
     pub received: u64,
     /// Refused by the driver or the kernel, mostly because the transmit ring was full.
     pub sent: u64,
-    /// Longer than the link allows, or merged from several packets by the kernel or a virtual device.
+    /// Merged from several packets by the kernel or a virtual device, or longer than a frame of the interface.
+    pub merged: u64,
+    /// Longer than this interface can send.
     pub too_long: u64,
     /// Missed by the device: its receive ring was full.
     pub device: u64,
@@ -186,7 +188,7 @@ impl Interface {
 
     /// Hands over frames that have arrived, without waiting, and returns how many it took from the socket, at most
     /// `capacity`. Each is complete: from the Ethernet header on, with VLAN tags and checksums, without the frame check
-    /// sequence. Those that are too long count too, but are not handed over.
+    /// sequence. Those that are merged count too, but are not handed over.
     pub fn receive(&mut self, capacity: usize, each: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
         let mut received = 0;
         while received < capacity {
@@ -195,7 +197,7 @@ impl Interface {
             for (arrived, slot) in self.arrived.drain(..).zip(self.slots.chunks_exact_mut(self.slot)) {
                 match arrived.whole.then(|| wire::restore(&mut slot[..arrived.length], arrived.tag)).flatten() {
                     Some(frame) => each(frame),
-                    None => self.losses.too_long += 1,
+                    None => self.losses.merged += 1,
                 }
             }
             match result {
@@ -209,7 +211,7 @@ impl Interface {
                 Err(Errno::EINTR) => (),
                 // A merged packet of a kind that the virtio header cannot express.
                 Err(Errno::EINVAL) => {
-                    self.losses.too_long += 1;
+                    self.losses.merged += 1;
                     received += 1;
                 }
                 Err(error) => return Err(error.into()),

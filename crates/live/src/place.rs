@@ -140,12 +140,14 @@ fn make(spec: &PlaceSpec) -> Result<Made, String> {
             io::ErrorKind::PermissionDenied => "a network namespace needs root, or user namespaces for all".to_owned(),
             _ => format!("no network namespace can be made: {error}"),
         })?;
-        // An idle device would send by itself.
-        let _ = fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
     }
     for (key, value) in &spec.sysctls {
         let file = format!("/proc/sys/{}", key.replace('.', "/"));
-        fs::write(&file, value).map_err(|error| format!("{key} = {value}: {error}"))?;
+        fs::write(&file, value).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => format!("{key}: the kernel has no such setting of a network (sysctl)"),
+            io::ErrorKind::InvalidInput => format!("{key} = {value}: the kernel refuses this value"),
+            _ => format!("{key} = {value}: {error}"),
+        })?;
     }
     let (address, bits) = spec.address;
     let device = DeviceBuilder::new()
@@ -154,7 +156,7 @@ fn make(spec: &PlaceSpec) -> Result<Made, String> {
         .mtu(spec.mtu)
         .offload(true)
         .ipv4(address, bits, None)
-        .enable(true)
+        .enable(false)
         .build_sync()
         .map_err(|error| device_error(&error))?;
     device.set_nonblocking(true).map_err(|error| error.to_string())?;
@@ -163,7 +165,11 @@ fn make(spec: &PlaceSpec) -> Result<Made, String> {
         up(&mut netlink, 1)?;
     }
     let index = device.if_index().map_err(|error| error.to_string())?;
+    let name = device.name().map_err(|error| error.to_string())?;
+    // An idle device would send by itself; where the kernel has no IPv6, there is nothing to switch off.
+    let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");
     set_queue(&mut netlink, index)?;
+    up(&mut netlink, index)?;
     // Kernels before 6.2 do not know this one, and have nothing to switch off.
     let _ = offloads::set(&mut netlink, index, &offloads::DATAGRAMS, false);
     if spec.default_route {
@@ -174,7 +180,6 @@ fn make(spec: &PlaceSpec) -> Result<Made, String> {
     let request = rt_link::Request::new().op_getlink_do(&header);
     netlink.request(&request).map_err(|error| error.to_string())?.recv_one().map_err(|error| error.to_string())?;
     let thread = fs::read_link("/proc/thread-self").map_err(|error| error.to_string())?;
-    let name = device.name().map_err(|error| error.to_string())?;
     Ok(Made { tun: device, netlink, thread: format!("/proc/{}", thread.display()), device: name, index })
 }
 
@@ -193,8 +198,8 @@ fn device_error(error: &io::Error) -> String {
     }
 }
 
-fn up(netlink: &mut NetlinkSocket, index: i32) -> Result<(), String> {
-    let header = Ifinfomsg { ifi_index: index, ifi_flags: 1, ifi_change: 1, ..Ifinfomsg::default() };
+fn up(netlink: &mut NetlinkSocket, index: u32) -> Result<(), String> {
+    let header = Ifinfomsg { ifi_index: index as i32, ifi_flags: 1, ifi_change: 1, ..Ifinfomsg::default() };
     let request = rt_link::Request::new().op_setlink_do(&header);
     netlink.request(&request).map_err(|error| error.to_string())?.recv_ack().map_err(|error| error.to_string())
 }

@@ -79,6 +79,8 @@ pub struct Driven<T> {
     pub punctuality: Punctuality,
     /// When it ended.
     pub end: Time,
+    /// Why it ended by itself before its time, if it did: a device is gone.
+    pub fault: Option<String>,
 }
 
 /// A network that is driven by a thread.
@@ -127,7 +129,14 @@ impl<T: Traffic> Pump<T> {
             clock,
             ends,
             drive,
-            driven: Driven { emulator, traffic, gates, punctuality: Punctuality::default(), end: Time::ZERO },
+            driven: Driven {
+                emulator,
+                traffic,
+                gates,
+                punctuality: Punctuality::default(),
+                end: Time::ZERO,
+                fault: None,
+            },
         };
         let thread = thread::Builder::new().name("link".to_owned()).spawn(move || driver.run(&stopped, &told))?;
         Ok(Pump { thread, stop, status })
@@ -145,7 +154,7 @@ impl<T: Traffic> Pump<T> {
         self.thread.is_finished()
     }
 
-    /// Ends it, and gives what it leaves.
+    /// Ends it, and gives what it leaves: also where a device was gone before.
     pub fn finish(self) -> io::Result<Driven<T>> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_else(|cause| std::panic::resume_unwind(cause))
@@ -195,8 +204,7 @@ impl<T: Traffic> Driver<T> {
                 self.driven.emulator.sample(now);
             }
             if now >= due {
-                let Driven { emulator, traffic, punctuality, .. } = &mut self.driven;
-                let made = status.make(emulator, traffic, punctuality, now);
+                let made = status.make(&mut self.driven, now);
                 *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(made);
                 due = now + STATUS;
             }
@@ -205,8 +213,14 @@ impl<T: Traffic> Driver<T> {
                 self.driven.end = now;
                 return Ok(self.driven);
             }
-            if !self.receive(now)? && !self.drive.busy {
-                last = self.sleep(&poll, now, due)?;
+            match self.receive(now) {
+                Ok(more) if more || self.drive.busy => {}
+                Ok(_) => last = self.sleep(&poll, now, due)?,
+                Err(error) => {
+                    // What was counted until now is worth having.
+                    self.driven.fault = Some(error.to_string());
+                    stop.store(true, Ordering::Relaxed);
+                }
             }
         }
     }
@@ -214,9 +228,9 @@ impl<T: Traffic> Driver<T> {
     /// Sends what is due.
     fn send(&mut self, now: Time) {
         let Driven { emulator, gates, punctuality, .. } = &mut self.driven;
-        let ends = &self.ends;
+        let (ends, clock) = (&self.ends, &self.clock);
         emulator.advance(now, &mut |frame, due| {
-            let late = now.since(due);
+            let late = clock.now().since(due);
             punctuality.lateness.record(late.0);
             punctuality.packets[0] += 1;
             punctuality.packets[1] += u64::from(late > LATE);
@@ -225,7 +239,7 @@ impl<T: Traffic> Driver<T> {
         gates.iter_mut().for_each(|gate| gate.flush());
     }
 
-    /// Takes in what has come; whether more may be there.
+    /// Takes in what has come; whether more may be there. An error means that a device is gone.
     fn receive(&mut self, now: Time) -> io::Result<bool> {
         let Driven { emulator, traffic, gates, .. } = &mut self.driven;
         let mut more = false;
@@ -236,7 +250,7 @@ impl<T: Traffic> Driver<T> {
                     emulator.enter(data, entry, now);
                 }
             })?;
-            more |= count == BATCH;
+            more |= count >= BATCH;
         }
         Ok(more)
     }

@@ -74,12 +74,14 @@ fn live<T: Traffic>(driven: &mut Driven<T>, outcome: &Outcome, ends: &Ends<'_>) 
         .iter()
         .zip(&mut driven.gates)
         .map(|((name, losses), gate)| {
+            let lost = gate.lost();
             json!({
                 "end": name,
-                "device_packets": losses.device + gate.missed(),
+                "device_packets": losses.device + lost.missed,
+                "unreadable_packets": lost.unreadable,
                 "datagrams": losses.datagrams,
                 "segments": losses.segments,
-                "refused_packets": gate.refused(),
+                "refused_packets": lost.refused,
             })
         })
         .collect();
@@ -98,6 +100,7 @@ fn live<T: Traffic>(driven: &mut Driven<T>, outcome: &Outcome, ends: &Ends<'_>) 
         "under_way_packets": driven.emulator.under_way(),
         "losses": losses,
         "kept_up": trusted,
+        "fault": driven.fault,
     });
     if let (Json::Object(told), Json::Object(more)) = (&mut told, &ends.about) {
         told.extend(more.clone());

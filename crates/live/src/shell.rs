@@ -12,6 +12,7 @@ use sluicegate_base::Span;
 use sluicegate_netsim::{Hop, LinkPlan};
 use std::fs;
 use std::net::Ipv4Addr;
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -71,6 +72,8 @@ pub struct Left {
     pub losses: [Losses; 2],
     /// The exit code of the command: as a shell tells it.
     pub code: i32,
+    /// That of the command at the other end, if it has ended by itself.
+    pub peer_code: Option<i32>,
 }
 
 impl Shell {
@@ -108,7 +111,15 @@ impl Shell {
             Far::Peer(_) => None,
         };
         let peer = match &spec.far {
-            Far::Peer(Some(words)) => Some(start_peer(&outer, words, addresses)?),
+            Far::Peer(Some(words)) => {
+                let (child, listens) = start_peer(&outer, words, addresses)?;
+                if !listens {
+                    let limit = LISTENS.as_secs();
+                    warnings
+                        .push(format!("the peer did not listen within {limit} s: COMMAND was started nevertheless"));
+                }
+                Some(child)
+            }
             _ => None,
         };
         let [down_name, up_name] = spec.links.each_ref().map(|(link, _)| link.name.clone());
@@ -120,13 +131,19 @@ impl Shell {
         let gates: Vec<Box<dyn Gate>> =
             vec![Box::new(Tun::new(inside, spec.mtu)), Box::new(Tun::new(outside, spec.mtu))];
         let traffic = Tuples::new([up_name, down_name], spec.seed, spec.flows);
-        let pump = Pump::start(Clock::start(), emulator, gates, vec![1, 0], traffic, spec.drive);
-        let pump = pump.map_err(|error| error.to_string())?;
-        let command = inner.run(wrapped(&spec.command, addresses, false)).map_err(|error| error.to_string());
-        match command {
-            Ok(command) => Ok(Shell { pump, places: [inner, outer], world, command, peer, warnings }),
+        let started = Pump::start(Clock::start(), emulator, gates, vec![1, 0], traffic, spec.drive);
+        let started = started.map_err(|error| error.to_string()).and_then(|pump| {
+            match inner.run(wrapped(&spec.command, addresses, false)) {
+                Ok(command) => Ok((pump, command)),
+                Err(error) => {
+                    let _ = pump.finish();
+                    Err(error)
+                }
+            }
+        });
+        match started {
+            Ok((pump, command)) => Ok(Shell { pump, places: [inner, outer], world, command, peer, warnings }),
             Err(error) => {
-                let _ = pump.finish();
                 peer.into_iter().for_each(end);
                 Err(error)
             }
@@ -135,10 +152,7 @@ impl Shell {
 
     /// The exit code of the command, once it has ended: as a shell tells it.
     pub fn ended(&mut self) -> Option<i32> {
-        self.command.try_wait().ok().flatten().map(|status| {
-            use std::os::unix::process::ExitStatusExt;
-            status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
-        })
+        code_of(&mut self.command)
     }
 
     /// What the link is doing, if that is new.
@@ -147,7 +161,7 @@ impl Shell {
         self.pump.status()
     }
 
-    /// Whether the link has failed.
+    /// Whether the link has failed: its device is gone.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.pump.is_done()
@@ -156,6 +170,7 @@ impl Shell {
     /// Ends what still runs, and gives what it leaves. Namespaces, devices and rules go with it.
     pub fn finish(mut self) -> Result<Left, String> {
         let code = self.ended().unwrap_or(130);
+        let peer_code = self.peer.as_mut().and_then(code_of);
         let driven = self.pump.finish().map_err(|error| error.to_string());
         let losses = self.places.each_mut().map(Place::losses);
         if self.command.try_wait().ok().flatten().is_none() {
@@ -163,8 +178,15 @@ impl Shell {
         }
         self.peer.into_iter().for_each(end);
         drop(self.world);
-        Ok(Left { driven: driven?, losses, code })
+        Ok(Left { driven: driven?, losses, code, peer_code })
     }
+}
+
+/// The exit code of a process that has ended, as a shell tells it.
+fn code_of(child: &mut Child) -> Option<i32> {
+    use std::os::unix::process::ExitStatusExt;
+    let status = child.try_wait().ok().flatten()?;
+    Some(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
 }
 
 /// Ends a process and all that it has started.
@@ -186,9 +208,9 @@ fn end(mut child: Child) {
     let _ = child.wait();
 }
 
-/// Starts a command at the other end, and waits until it listens or has ended.
-fn start_peer(place: &Place, words: &[String], addresses: [Ipv4Addr; 2]) -> Result<Child, String> {
-    let mut child = place.run(wrapped(words, [addresses[1], addresses[0]], true)).map_err(|error| error.to_string())?;
+/// Starts a command at the other end, and waits until it listens, for a while, or has ended; whether it listens.
+fn start_peer(place: &Place, words: &[String], addresses: [Ipv4Addr; 2]) -> Result<(Child, bool), String> {
+    let mut child = place.run(wrapped(words, [addresses[1], addresses[0]], true))?;
     let begun = Instant::now();
     while begun.elapsed() < LISTENS && child.try_wait().ok().flatten().is_none() {
         let listens = place.run(|| {
@@ -198,16 +220,16 @@ fn start_peer(place: &Place, words: &[String], addresses: [Ipv4Addr; 2]) -> Resu
                 || text("udp").lines().count() > 1
         });
         if listens {
-            break;
+            return Ok((child, true));
         }
         sleep(Duration::from_millis(10));
     }
-    Ok(child)
+    Ok((child, false))
 }
 
 /// The first process of a namespace, which ignores signals that it does not handle, and reaps: a shell that waits for the
 /// command, says nothing of how it ended and ends with its exit code.
-const FIRST: &str = "trap : HUP INT QUIT TERM; exec 3>&2 2>/dev/null; \"$@\" 2>&3 3>&-; exit $?";
+const FIRST: &str = "trap : HUP INT QUIT TERM; exec 3>&2 2>/dev/null; (\"$@\" 2>&3 3>&-); exit $?";
 
 /// Starts a command in a process namespace of its own, which ends with it and with this program, however that ends.
 fn wrapped(
@@ -229,7 +251,9 @@ fn wrapped(
         command.args(all).args(&words);
         command.env("SLUICEGATE_ADDRESS", addresses[0].to_string()).env("SLUICEGATE_PEER", addresses[1].to_string());
         if aside {
-            command.stdin(quiet()).process_group(0);
+            // What it says is not what the command says.
+            let errors = std::io::stderr().as_fd().try_clone_to_owned().map_err(|error| error.to_string())?;
+            command.stdin(quiet()).stdout(errors).process_group(0);
         }
         command.spawn().map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => "setpriv and unshare are needed: they are part of util-linux".to_owned(),

@@ -1,7 +1,6 @@
 //! What a network of real packets is doing, for people who watch.
 
-use crate::emulator::Emulator;
-use crate::pump::{Punctuality, Traffic};
+use crate::pump::{Driven, Traffic};
 use serde_json::{Map, Value as Json, json};
 use sluicegate_aqm::DropReason;
 use sluicegate_base::Time;
@@ -19,8 +18,10 @@ pub struct Status {
 
 impl Status {
     /// The present status: of each link its rate, throughput in bit/s, queue in packets and bytes, delays of the last interval
-    /// in ms, drops by reason since the window began; of the heaviest flows the throughput.
-    pub fn make(&mut self, emulator: &mut Emulator, traffic: &impl Traffic, late: &Punctuality, now: Time) -> Json {
+    /// in ms, drops by reason since the window began; of the heaviest flows the throughput; packets that the gates
+    /// have lost.
+    pub fn make<T: Traffic>(&mut self, driven: &mut Driven<T>, now: Time) -> Json {
+        let Driven { emulator, traffic, gates, punctuality, .. } = driven;
         let seconds = now.since(self.time).as_secs().max(1e-9);
         self.time = now;
         self.links.resize(emulator.links.len(), 0);
@@ -85,7 +86,8 @@ impl Status {
             "links": links,
             "flows": flows,
             "active_flows": active,
-            "late_packets": late.packets[1],
+            "lost_outside": gates.iter_mut().map(|gate| gate.lost().sum()).sum::<u64>(),
+            "late_packets": punctuality.packets[1],
         })
     }
 }

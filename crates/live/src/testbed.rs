@@ -254,7 +254,11 @@ impl Testbed {
         let driven = self.pump.finish().map_err(|error| error.to_string());
         let (hosts, places) = self.hosts.finish();
         let losses = places.map_or_else(Default::default, |mut places| places.each_mut().map(Place::losses));
-        Ok(Left { driven: driven?, losses, hosts: hosts? })
+        let (driven, hosts) = (driven?, hosts?);
+        match driven.fault {
+            Some(fault) => Err(fault),
+            None => Ok(Left { driven, losses, hosts }),
+        }
     }
 }
 

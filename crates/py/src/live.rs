@@ -2,7 +2,7 @@
 
 use crate::lent::Faults;
 use crate::{SLICE, ScenarioError, caught, discipline, placed, replay, result_of};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyStopIteration};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value as Json, json};
@@ -19,6 +19,7 @@ use sluicegate_live::shell::{Far, Shell, ShellSpec};
 use sluicegate_live::testbed::{Testbed, TestbedSpec};
 use sluicegate_netsim::{LinkPlan, Plan};
 use std::cell::RefCell;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 type Sets = Vec<(String, String)>;
@@ -43,6 +44,20 @@ impl Options {
 
     fn number(&self, key: &str, default: u64) -> u64 {
         self.0[key].as_u64().unwrap_or(default)
+    }
+
+    /// A whole number that a person gives.
+    fn whole(&self, key: &str, range: RangeInclusive<u64>, default: u64) -> PyResult<u64> {
+        let Some(given) = self.0.get(key) else { return Ok(default) };
+        given.as_u64().filter(|number| range.contains(number)).ok_or_else(|| {
+            let rule = format!("{key} = {given}: must be a whole number from {} to {}", range.start(), range.end());
+            ScenarioError::new_err(rule)
+        })
+    }
+
+    /// How many flows have a row of their own.
+    fn flows(&self) -> PyResult<usize> {
+        Ok(self.whole("flows", 1..=u32::MAX.into(), 20_000)? as usize)
     }
 
     fn pairs(&self, key: &str) -> Vec<(String, String)> {
@@ -115,7 +130,7 @@ fn links(
 }
 
 /// Runs a command behind a link; see `sluicegate.live.shell`, which says what `options` holds. `told(status)` is called
-/// some times a second with JSON and may raise, which ends the command.
+/// some times a second with JSON and may raise, which ends the command: with `StopIteration` it gives the results.
 #[pyfunction]
 #[pyo3(signature = (text, name, sets, up_sets, options, told=None, make=None))]
 #[expect(clippy::too_many_arguments, reason = "as Python gives them")]
@@ -138,8 +153,8 @@ pub fn shell<'py>(
         command: options.words("command").unwrap_or_default(),
         far,
         seed: scenario.seed(),
-        flows: options.number("flows", 20_000) as usize,
-        mtu: options.number("mtu", 1500) as u16,
+        flows: options.flows()?,
+        mtu: options.whole("mtu", 68..=u16::MAX.into(), 1500)? as u16,
         drive: options.drive(EXACT),
         sysctls: options.pairs("sysctls"),
     };
@@ -152,7 +167,7 @@ pub fn shell<'py>(
         watch(py, told.as_ref(), || shell.borrow().status(), done)
     };
     let left = py.detach(|| caught(|| shell.finish()))?;
-    watched?;
+    watched.or_else(|error| if error.is_instance_of::<PyStopIteration>(py) { Ok(()) } else { Err(error) })?;
     let mut left = options.ended(left, capture, &faults)?;
     let (summary, tables) = py.detach(|| {
         caught(|| {
@@ -161,6 +176,7 @@ pub fn shell<'py>(
             let about = json!({
                 "command": options.0["command"],
                 "exit_code": left.code,
+                "peer_exit_code": left.peer_code,
                 "queues": queues,
                 "warnings": warnings,
                 "other_packets": others,
@@ -254,7 +270,7 @@ pub fn bridge<'py>(
         links,
         interfaces: [first.clone(), second.clone()],
         seed: scenario.seed(),
-        flows: options.number("flows", 20_000) as usize,
+        flows: options.flows()?,
         drive: options.drive(SPARING),
     };
     let observer = capture.as_ref().map(|capture| capture.observer(1));
@@ -265,12 +281,11 @@ pub fn bridge<'py>(
     let over = || bridge.is_done() || faults.any();
     let watched = warned.and_then(|()| watch(py, told.as_ref(), || bridge.status(), over));
     let driven = py.detach(|| caught(|| bridge.finish()))?;
-    // A signal is how a bridge ends: what it has counted is the result.
-    let ended = watched.err();
     let mut driven = options.ended(driven, capture, &faults)?;
-    if let Some(error) = ended.filter(|error| !error.is_instance_of::<PyKeyboardInterrupt>(py)) {
-        return Err(error);
-    }
+    // A signal is how a bridge ends: what it has counted is the result.
+    let ends =
+        |error: &PyErr| error.is_instance_of::<PyKeyboardInterrupt>(py) || error.is_instance_of::<PyStopIteration>(py);
+    watched.or_else(|error| if ends(&error) { Ok(()) } else { Err(error) })?;
     let (summary, tables) = py.detach(|| {
         caught(|| {
             let outcome = driven.emulator.outcome(driven.end);

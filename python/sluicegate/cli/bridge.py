@@ -6,26 +6,21 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..quantities import rate_text
 from .common import Json, Quiet, Set, answers, app, parse_sets
-from .shell import in_words, print_shell, shown
+from .shell import in_words, noted, print_shell, shown
 
 if TYPE_CHECKING:
     from ..live.service import Counters
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 """What ends a bridge in order."""
-
-PATIENCE = 3
-"""How many signals end the program at once, whatever it is doing."""
 
 
 def show_unit(wanted: bool) -> None:
@@ -100,8 +95,9 @@ def bridge(
 ) -> None:  # fmt: skip
     """Carry Ethernet frames between two interfaces, through a link with a queue discipline in each direction.
 
-    It runs until Ctrl-C, SIGTERM or --duration, which are its normal end (exit code 0). It needs root, or CAP_NET_RAW
-    and CAP_NET_ADMIN. Both interfaces must be up, without IP address, and in no other bridge.
+    It runs until Ctrl-C, SIGTERM or --duration, which are its normal end (exit code 0), or until an interface is gone
+    (exit code 1). It needs root, or CAP_NET_RAW and CAP_NET_ADMIN. Both interfaces must be up, without IP address, and
+    in no other bridge.
     """
     from ..io import check_writable, staged
     from ..live import access, service
@@ -116,7 +112,7 @@ def bridge(
     watch = os.isatty(2) if view is None else view
     with (
         in_words(),
-        ended_by_signals() as is_ended,
+        noted(*SIGNALS) as ended,
         service.counters(counters, (upstream, downstream)) as file,
         shown(watch, True, quiet) as drawn,
     ):
@@ -137,42 +133,24 @@ def bridge(
             duration=duration,
             pcap=pcap,
             busy=busy_poll,
-            progress=follower(is_ended, file, drawn, quiet or watch),
+            progress=follower(ended, file, drawn, quiet or watch),
         )
         service.notify("STOPPING=1")
         if out is not None:
             with staged(out, done.absent()) as folder:
                 write_files(folder, done, None)
-    if quiet:
-        return
-    if as_json:
+    if as_json and not quiet:
         print(json.dumps({"groups": done.groups.to_dicts(), "links": done.links.to_dicts(), "summary": done.summary}))
-    else:
+    elif not quiet:
         places = [place for place in (pcap, out) if place is not None]
         print_shell(done, places, stderr=False, told=done.summary["live"]["warnings"])
-
-
-@contextmanager
-def ended_by_signals() -> Iterator[Callable[[], bool]]:
-    """Let signals end the bridge in order during the block: whether one has come. The third one ends the program."""
-    count = 0
-
-    def came(_number: int, _frame: FrameType | None) -> None:
-        nonlocal count
-        count += 1
-        if count >= PATIENCE:
-            raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, came) for number in SIGNALS}
-    try:
-        yield lambda: count > 0
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    if fault := done.summary["live"]["fault"]:
+        print(f"error: {fault}", file=sys.stderr)
+        raise typer.Exit(1)
 
 
 def follower(
-    is_ended: Callable[[], bool], file: Counters | None, drawn: Callable[[Any], object] | None, silent: bool
+    ended: Callable[[], int], file: Counters | None, drawn: Callable[[Any], object] | None, silent: bool
 ) -> Callable[[dict[str, Any]], None]:
     """What is done with each status: the first one says that the bridge is ready."""
     ready = False
@@ -184,8 +162,8 @@ def follower(
             announce(status, silent)
         if file is not None:
             file.update(status)
-        if is_ended():
-            raise KeyboardInterrupt
+        if ended():
+            raise StopIteration
         if drawn is not None:
             drawn(status)
 

@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..results import Run
 
 PATIENCE = 3
-"""How many times Ctrl-C is pressed until it ends Sluicegate; before that it is for COMMAND alone."""
+"""How many signals end the program at once, whatever it is doing."""
 
 GIVEN = ("rate", "delay", "jitter", "loss", "queue", "link", "down", "up", "peer", "seed", "spin")
 """Arguments that messages begin with, each of which is an option of the same name."""
@@ -108,7 +108,12 @@ def shell(
     if out is not None:
         check_writable(out, [*file_names(), *DRAWN])
     access.enter(None if peer is None else live.words(peer))
-    with in_words(), held_interrupts(), shown(view, bool(command), quiet) as progress:
+    with (
+        in_words(),
+        noted(signal.SIGINT),  # the terminal tells COMMAND, too
+        noted(signal.SIGTERM, signal.SIGHUP) as ended,
+        shown(view, bool(command), quiet) as drawn,
+    ):
         done = live.shell(
             command or None,
             rate=rate,
@@ -127,7 +132,7 @@ def shell(
             pcap=pcap,
             busy=busy_poll,
             flows=flows,
-            progress=progress,
+            progress=follower(ended, drawn),
         )
         take_terminal()
         if out is not None:
@@ -138,7 +143,19 @@ def shell(
         print(json.dumps(record), file=sys.stderr)
     elif not quiet:
         print_shell(done, [place for place in (pcap, out) if place is not None])
-    raise typer.Exit(done.summary["live"]["exit_code"])
+    raise typer.Exit(128 + ended() if ended() else done.summary["live"]["exit_code"])
+
+
+def follower(ended: Callable[[], int], drawn: Callable[[Any], object] | None) -> Callable[[dict[str, Any]], None]:
+    """What is done with each status. It ends the command in order when a signal has come."""
+
+    def follow(status: dict[str, Any]) -> None:
+        if ended():
+            raise StopIteration
+        if drawn is not None:
+            drawn(status)
+
+    return follow
 
 
 def pairs(given: Sequence[str] | None) -> dict[str, str]:
@@ -167,21 +184,23 @@ def in_words() -> Iterator[None]:
 
 
 @contextmanager
-def held_interrupts() -> Iterator[None]:
-    """Leave Ctrl-C to COMMAND, which the terminal tells, too; pressed for the third time it is for Sluicegate."""
-    pressed = 0
+def noted(*numbers: signal.Signals) -> Iterator[Callable[[], int]]:
+    """Note these signals during the block, and do nothing else: which one came last, 0 for none. The third one ends the
+    program."""
+    count, last = 0, 0
 
-    def press(_number: int, _frame: FrameType | None) -> None:
-        nonlocal pressed
-        pressed += 1
-        if pressed >= PATIENCE:
+    def came(number: int, _frame: FrameType | None) -> None:
+        nonlocal count, last
+        count, last = count + 1, number
+        if count >= PATIENCE:
             raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGINT, press)
+    before = {number: signal.signal(number, came) for number in numbers}
     try:
-        yield
+        yield lambda: last
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

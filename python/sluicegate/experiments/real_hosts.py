@@ -220,7 +220,7 @@ CLOCK: Mapping[str, Any] = {
 
 def clock(live: Mapping[str, Any]) -> dict[str, Any]:
     """The row of that table. `live`: of the summary of a run."""
-    outside = ("device_packets", "datagrams", "segments", "refused_packets")
+    outside = ("device_packets", "unreadable_packets", "datagrams", "segments", "refused_packets")
     lost = sum(end[key] for end in live["losses"] for key in outside)
     return {name: live[name] for name in CLOCK if name != "lost_outside"} | {"lost_outside": lost}
 

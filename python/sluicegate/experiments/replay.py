@@ -71,7 +71,7 @@ class Replay(Results):
         Raises OSError, and ValueError when the folder holds something else.
         """
         summary = read_summary(directory, "a replay", ("version", "capture", "replay"))
-        return cls.of(summary, read_tables(directory, "replay_tables"))
+        return cls.of(summary, read_tables(directory, "replay_tables", ["links"]))
 
     @property
     def disciplines(self) -> list[str]:

@@ -20,7 +20,7 @@ from .link import Direction, LinkPlan, plan
 
 Progress = Callable[[dict[str, Any]], object]
 """Called four times a second with what the links are doing, as for `shell`; may raise to end the bridge:
-KeyboardInterrupt is its normal end, anything else is raised again."""
+KeyboardInterrupt and StopIteration are its normal end, anything else is raised again."""
 
 NO_DELAY = "0 s"
 """A real network has delays of its own; what a scenario's link would have by default is not added."""
@@ -64,11 +64,13 @@ def bridge(
     results are returned. `pcap`: a pcapng file of what the links do, drops noted. `busy`: never sleep, which takes a
     processor and is more exact; `spin`: how long before a departure to stop sleeping. `progress`: a function.
 
+    It ends, too, when an interface is down or gone: `summary["live"]["fault"]` says so, None otherwise.
+
     What is questionable about the interfaces is told as `InterfaceWarning`. While it runs, receive offloads that merge
     packets are off; they are restored at the end.
 
     Raises `ScenarioError` when a value is wrong or this process lacks the rights, with what to do, OSError when an
-    interface cannot be used or is gone, TypeError, and whatever `progress` or a discipline of one's own raises.
+    interface cannot be used, TypeError, and whatever `progress` or a discipline of one's own raises.
     """
     both = {"rate": rate, "delay": _delay(delay, link), "jitter": jitter, "loss": loss}
     made = plan(both, queue, link, down, up, sets)

@@ -91,7 +91,7 @@ def counters(path: Path | None, interfaces: tuple[str, str]) -> Iterator[Counter
         return
     made = Counters(path, interfaces)
     try:
-        made.write({"time_s": 0.0, "links": [], "flows": [], "active_flows": 0, "late_packets": 0})
+        made.write({"time_s": 0.0, "links": [], "flows": [], "active_flows": 0, "lost_outside": 0, "late_packets": 0})
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None
     try:

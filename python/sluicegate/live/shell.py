@@ -19,10 +19,11 @@ from . import access
 from .link import Direction, LinkPlan, plan
 
 Progress = Callable[[dict[str, Any]], object]
-"""Called some four times a second with what the link is doing; may raise to end it. `time_s`; `links`, of each `name`,
-`discipline`, `rate_bps`, `throughput_bps`, `queue_packets`, `queue_bytes`, `delay_p50_ms`, `delay_p99_ms` (None without
-packets), and since the beginning `arrivals`, `drops` by reason, `marked`, `lost`; `flows`, of the 8 heaviest `name`,
-`link`, `throughput_bps`, `drops`; `active_flows`, and `late_packets`."""
+"""Called some four times a second with what the link is doing; may raise to end it: after StopIteration there are
+results of what was done until then. `time_s`; `links`, of each `name`, `discipline`, `rate_bps`, `throughput_bps`,
+`queue_packets`, `queue_bytes`, `delay_p50_ms`, `delay_p99_ms` (None without packets), and since the beginning
+`arrivals`, `drops` by reason, `marked`, `lost`; `flows`, of the 8 heaviest `name`, `link`, `throughput_bps`, `drops`;
+`active_flows`, `late_packets`, and `lost_outside`: packets that devices have lost."""
 
 
 def shell(
@@ -63,7 +64,8 @@ def shell(
     before a departure to stop sleeping. `flows`: how many have a row of their own (default 20,000). `progress`: a
     function.
 
-    The exit code of `command` is `summary["live"]["exit_code"]`. Raises `ScenarioError` when a value is wrong or this
+    The exit code of `command` is `summary["live"]["exit_code"]`, that of `peer` `["peer_exit_code"]`, if it ended by
+    itself. Raises `ScenarioError` when a value is wrong or this
     process lacks the rights, with what to do, OSError when the link cannot be made, and TypeError. KeyboardInterrupt,
     and whatever `progress` or a discipline of one's own raises, end the command.
     """

@@ -52,7 +52,8 @@ def drawn(status: Status) -> RenderableType:
         if any(found.values())
     ]
     late = f", {status['late_packets']} packets late" if status["late_packets"] else ""
-    title = f"{status['time_s']:.0f} s, {status['active_flows']} active flows{late}"
+    lost = f", {status['lost_outside']} lost by devices" if status["lost_outside"] else ""
+    title = f"{status['time_s']:.0f} s, {status['active_flows']} active flows{late}{lost}"
     parts: list[RenderableType] = [
         Text(title, no_wrap=True),
         _links(links),

@@ -207,7 +207,7 @@ def reasons(table: pl.DataFrame) -> list[tuple[str, str]]:
 def name_rows(axes: Axes, labels: Sequence[str]) -> None:
     """A row for each label, the first on top."""
     axes.set_yticks(range(len(labels)), list(labels))
-    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.set_ylim(max(len(labels), 1) - 0.5, -0.5)
 
 
 def _over_time(axes: Axes, table: pl.DataFrame) -> None:

@@ -173,12 +173,12 @@ fn transfer(server: &'static str, client: &'static str, length: u32, segment: bo
             two.receive(64, &mut |frame| one.send(frame)).unwrap();
             one.flush().unwrap();
             two.flush().unwrap();
-            let too_long = two.losses().too_long;
-            if segment && too_long > 0 {
+            let merged = two.losses().merged;
+            if segment && merged > 0 {
                 return;
             }
             if let Ok(got) = results.try_recv() {
-                assert!(!segment && too_long == 0 && got == data);
+                assert!(!segment && merged == 0 && got == data);
                 return;
             }
             assert!(start.elapsed() < Duration::from_secs(10), "{:?} {:?}", one.losses(), two.losses());

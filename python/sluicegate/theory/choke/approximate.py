@@ -292,7 +292,7 @@ def least_active_flows(
     """The least number of TCP flows with which the full model has CHOKe active at UDP rate `x0`; None above `most`."""
     low, high = 1, most
     while low < high:
-        numbers = np.unique(np.linspace(low, high, 17).astype(int))
+        numbers = np.unique(np.linspace(low, high, 65).astype(int))
         idle = [
             isinstance(refusal, InactiveError) for refusal in equilibria(x0, N=numbers, c=c, f=f, g=g, m=m).refusals
         ]
