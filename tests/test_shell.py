@@ -44,7 +44,7 @@ LIVE: dict[str, Any] = {
          "refused_packets": 6},
     ],
     "command": ["true"], "exit_code": 7, "queues": {"down": {}, "up": {}}, "warnings": ["no name server"],
-    "other_packets": [0, 0, 0, 0], "peer_exit_code": 3, "fault": None,
+    "other_packets": {"not_ip_packets": 0}, "peer_exit_code": 3, "fault": None,
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ use pyo3::types::PyDict;
 use serde_json::{Value as Json, json};
 use sluicegate_base::{Span, Time};
 use sluicegate_lab::Scenario;
+use sluicegate_lab::replay::packet::Other;
 use sluicegate_live::bridge::{Bridge, BridgeSpec};
 use sluicegate_live::capture::Capture;
 use sluicegate_live::fates::Fates;
@@ -19,6 +20,7 @@ use sluicegate_live::shell::{Far, Shell, ShellSpec};
 use sluicegate_live::testbed::{Testbed, TestbedSpec};
 use sluicegate_netsim::{LinkPlan, Plan};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -179,7 +181,7 @@ pub fn shell<'py>(
                 "peer_exit_code": left.peer_code,
                 "queues": queues,
                 "warnings": warnings,
-                "other_packets": others,
+                "other_packets": named(others),
             });
             let texts = vec![("flow_name", FLOW_NAME, rows.to_vec())];
             let losses = vec![("command", left.losses[0]), ("other end", left.losses[1])];
@@ -290,7 +292,7 @@ pub fn bridge<'py>(
         caught(|| {
             let outcome = driven.emulator.outcome(driven.end);
             let (rows, others) = driven.traffic.rows();
-            let about = json!({ "queues": queues, "warnings": warnings, "other_packets": others });
+            let about = json!({ "queues": queues, "warnings": warnings, "other_packets": named(others) });
             let texts = vec![("flow_name", FLOW_NAME, rows.to_vec())];
             let names = [first, second].map(|name| format!("interface {name}"));
             let losses = names.iter().map(|name| (name.as_str(), Losses::default())).collect();
@@ -299,6 +301,11 @@ pub fn bridge<'py>(
         })
     })?;
     result_of(py, &summary.to_string(), &tables)
+}
+
+/// Packets that are no flow's, by why.
+fn named(others: &[u64; Other::COUNT]) -> BTreeMap<&'static str, u64> {
+    Other::NAMES.into_iter().zip(*others).collect()
 }
 
 /// What the column `flow_name` holds.
