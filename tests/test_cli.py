@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,16 +19,20 @@ TABLES = ["delays", "flow_series", "flows", "groups", "links", "occupancy", "que
 
 
 def test_help_answers_at_once() -> None:
-    """In processor time, once in five times: what others run on the machine does not count."""
+    """Within four times what the library of the command line needs to be imported, both in processor time and at their
+    best of five: no machine is too slow for that, and one import of a table or a figure library goes beyond it."""
 
-    def seconds() -> float:
-        child = subprocess.Popen([PROGRAM, "--help"], stdout=subprocess.DEVNULL)
-        _, status, used = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        assert child.returncode == 0
-        return used.ru_utime + used.ru_stime
+    def best(*command: str | Path) -> float:
+        seconds = []
+        for _ in range(5):
+            child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+            _, status, used = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+            assert child.returncode == 0
+            seconds.append(used.ru_utime + used.ru_stime)
+        return min(seconds)
 
-    assert any(seconds() < 0.3 for _ in range(5))
+    assert best(PROGRAM, "--help") < 4 * best(sys.executable, "-c", "import typer")
 
 
 def test_help_lists_the_commands(sluicegate: Program) -> None:
