@@ -1820,11 +1820,12 @@ class Tcp(Declared, role="flows"):
 
     Source: RFC 9293, RFC 5681; ns-2's Agent/TCP
 
-    Rules: packet_size and header_size are in bytes; header_size < packet_size; decbit and ut_lt acknowledge every
-    packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto; min_rto <= max_rto; window
-    holds a full packet; name has from 1 to 60 characters, none of them a control character; start < stop; rtt_max and
-    rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts
-    names at least one; access_delay or a round trip, not both
+    Rules: packet_size and header_size are in bytes; header_size < packet_size; bbr, bbr3, dctcp and prague need stack
+    = linux, which has reno, sack (the same there) and cubic besides; ns2_rules and send_jitter are for stack = rfc;
+    decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <=
+    max_rto; min_rto <= max_rto; window holds a full packet; name has from 1 to 60 characters, none of them a control
+    character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <=
+    rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -1869,6 +1870,11 @@ class Tcp(Declared, role="flows"):
             one after another; with `ns2_rules` one time for all that the window lets out, and none for
             retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
             overhead_)
+        stack: Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`,
+            `repeated_timeout_cut`, `limited_transmit`, `pipe` and `restart_window`, and where `window` is the
+            most that the receiver's window becomes. (default: as the profile says; Linux 6.18)
+        slow_start_exit: How the slow start of `cubic` may end before a loss, with stack linux. (default: hystart;
+            Linux, tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
             lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
         pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
@@ -1931,10 +1937,26 @@ class Tcp(Declared, role="flows"):
 
     count: int = 1
     algorithm: (
-        Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "ut_lt", "fixed", "vegas", "ledbat"] | None
+        Literal[
+            "tahoe",
+            "reno",
+            "newreno",
+            "sack",
+            "cubic",
+            "decbit",
+            "ut_lt",
+            "fixed",
+            "vegas",
+            "ledbat",
+            "bbr",
+            "bbr3",
+            "dctcp",
+            "prague",
+        ]
+        | None
     ) = None
     _: KW_ONLY
-    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern"] = "modern"
+    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern", "linux"] = "modern"
     window: int | str | None = None
     packet_size: int | str | None = None
     header_size: int | str | None = None
@@ -1953,6 +1975,8 @@ class Tcp(Declared, role="flows"):
     ecn: bool | None = None
     source_quench: bool | None = None
     send_jitter: str = "0 s"
+    stack: Literal["rfc", "linux"] | None = None
+    slow_start_exit: Literal["none", "hystart", "hystart_plus_plus"] = "hystart"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
     vegas_rules: Literal["paper", "ns2"] | None = None
@@ -1993,10 +2017,12 @@ class Telnet(Declared, role="flows"):
     Source: RED 1993, Sec. VIII; ns-2, Application/Telnet; Paxson & Floyd 1995
 
     Rules: message_size is in bytes; shortest < longest; packet_size and header_size are in bytes; header_size <
-    packet_size; decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2
-    clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; name has from 1 to 60 characters, none of
-    them a control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <=
-    rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
+    packet_size; bbr, bbr3, dctcp and prague need stack = linux, which has reno, sack (the same there) and cubic
+    besides; ns2_rules and send_jitter are for stack = rfc; decbit and ut_lt acknowledge every packet at once:
+    delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a full
+    packet; name has from 1 to 60 characters, none of them a control character; start < stop; rtt_max and rtt_mean
+    need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at
+    least one; access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -2055,6 +2081,11 @@ class Telnet(Declared, role="flows"):
             one after another; with `ns2_rules` one time for all that the window lets out, and none for
             retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
             overhead_)
+        stack: Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`,
+            `repeated_timeout_cut`, `limited_transmit`, `pipe` and `restart_window`, and where `window` is the
+            most that the receiver's window becomes. (default: as the profile says; Linux 6.18)
+        slow_start_exit: How the slow start of `cubic` may end before a loss, with stack linux. (default: hystart;
+            Linux, tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
             lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
         pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
@@ -2115,7 +2146,23 @@ class Telnet(Declared, role="flows"):
 
     count: int = 1
     algorithm: (
-        Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "ut_lt", "fixed", "vegas", "ledbat"] | None
+        Literal[
+            "tahoe",
+            "reno",
+            "newreno",
+            "sack",
+            "cubic",
+            "decbit",
+            "ut_lt",
+            "fixed",
+            "vegas",
+            "ledbat",
+            "bbr",
+            "bbr3",
+            "dctcp",
+            "prague",
+        ]
+        | None
     ) = None
     _: KW_ONLY
     message_size: int | str = "1 B"
@@ -2126,7 +2173,7 @@ class Telnet(Declared, role="flows"):
     tail_shape: float = 0.95
     shortest: str = "120 ms"
     longest: str = "150 s"
-    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern"] = "modern"
+    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern", "linux"] = "modern"
     window: int | str | None = None
     packet_size: int | str | None = None
     header_size: int | str | None = None
@@ -2145,6 +2192,8 @@ class Telnet(Declared, role="flows"):
     ecn: bool | None = None
     source_quench: bool | None = None
     send_jitter: str = "0 s"
+    stack: Literal["rfc", "linux"] | None = None
+    slow_start_exit: Literal["none", "hystart", "hystart_plus_plus"] = "hystart"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
     vegas_rules: Literal["paper", "ns2"] | None = None
@@ -2183,11 +2232,12 @@ class Http(Declared, role="flows"):
 
     Source: DCN 2004, Sec. 4.1
 
-    Rules: packet_size and header_size are in bytes; header_size < packet_size; decbit and ut_lt acknowledge every
-    packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto; min_rto <= max_rto; window
-    holds a full packet; name has from 1 to 60 characters, none of them a control character; start < stop; rtt_max and
-    rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts
-    names at least one; access_delay or a round trip, not both
+    Rules: packet_size and header_size are in bytes; header_size < packet_size; bbr, bbr3, dctcp and prague need stack
+    = linux, which has reno, sack (the same there) and cubic besides; ns2_rules and send_jitter are for stack = rfc;
+    decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <=
+    max_rto; min_rto <= max_rto; window holds a full packet; name has from 1 to 60 characters, none of them a control
+    character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <=
+    rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -2252,6 +2302,11 @@ class Http(Declared, role="flows"):
             one after another; with `ns2_rules` one time for all that the window lets out, and none for
             retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
             overhead_)
+        stack: Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`,
+            `repeated_timeout_cut`, `limited_transmit`, `pipe` and `restart_window`, and where `window` is the
+            most that the receiver's window becomes. (default: as the profile says; Linux 6.18)
+        slow_start_exit: How the slow start of `cubic` may end before a loss, with stack linux. (default: hystart;
+            Linux, tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
             lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
         pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
@@ -2312,7 +2367,23 @@ class Http(Declared, role="flows"):
 
     count: int = 1
     algorithm: (
-        Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "ut_lt", "fixed", "vegas", "ledbat"] | None
+        Literal[
+            "tahoe",
+            "reno",
+            "newreno",
+            "sack",
+            "cubic",
+            "decbit",
+            "ut_lt",
+            "fixed",
+            "vegas",
+            "ledbat",
+            "bbr",
+            "bbr3",
+            "dctcp",
+            "prague",
+        ]
+        | None
     ) = None
     _: KW_ONLY
     request_size: str = "lognormal(median = 350 B, sigma = 0.4, high = 8 kB)"
@@ -2325,7 +2396,7 @@ class Http(Declared, role="flows"):
     parallel: int = 4
     persistent_parallel: int = 2
     keep_alive: str = "15 s"
-    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern"] = "modern"
+    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern", "linux"] = "modern"
     window: int | str | None = None
     packet_size: int | str | None = None
     header_size: int | str | None = None
@@ -2344,6 +2415,8 @@ class Http(Declared, role="flows"):
     ecn: bool | None = None
     source_quench: bool | None = None
     send_jitter: str = "0 s"
+    stack: Literal["rfc", "linux"] | None = None
+    slow_start_exit: Literal["none", "hystart", "hystart_plus_plus"] = "hystart"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
     vegas_rules: Literal["paper", "ns2"] | None = None
@@ -2382,11 +2455,13 @@ class Connections(Declared, role="flows"):
 
     Source: DCN 2004, Sec. 4.1; tmix
 
-    Rules: lossless goes with vectors; packet_size and header_size are in bytes; header_size < packet_size; decbit and
-    ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto;
-    min_rto <= max_rto; window holds a full packet; name has from 1 to 60 characters, none of them a control
-    character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <=
-    rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
+    Rules: lossless goes with vectors; packet_size and header_size are in bytes; header_size < packet_size; bbr, bbr3,
+    dctcp and prague need stack = linux, which has reno, sack (the same there) and cubic besides; ns2_rules and
+    send_jitter are for stack = rfc; decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha
+    <= vegas_beta; 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; name has from 1 to 60
+    characters, none of them a control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean,
+    not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round
+    trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -2449,6 +2524,11 @@ class Connections(Declared, role="flows"):
             one after another; with `ns2_rules` one time for all that the window lets out, and none for
             retransmissions. (default: 0 s; RED 1993, Secs. V and IX: the bottleneck's service time; ns-2,
             overhead_)
+        stack: Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`,
+            `repeated_timeout_cut`, `limited_transmit`, `pipe` and `restart_window`, and where `window` is the
+            most that the receiver's window becomes. (default: as the profile says; Linux 6.18)
+        slow_start_exit: How the slow start of `cubic` may end before a loss, with stack linux. (default: hystart;
+            Linux, tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
             lists where. (default: as the profile says; ns-2, tcp.cc and tcp-sink.cc)
         pipe: How SACK recovery knows what is under way. (default: as the profile says; RFC 6675; Fall & Floyd
@@ -2509,7 +2589,23 @@ class Connections(Declared, role="flows"):
 
     count: int = 1
     algorithm: (
-        Literal["tahoe", "reno", "newreno", "sack", "cubic", "decbit", "ut_lt", "fixed", "vegas", "ledbat"] | None
+        Literal[
+            "tahoe",
+            "reno",
+            "newreno",
+            "sack",
+            "cubic",
+            "decbit",
+            "ut_lt",
+            "fixed",
+            "vegas",
+            "ledbat",
+            "bbr",
+            "bbr3",
+            "dctcp",
+            "prague",
+        ]
+        | None
     ) = None
     _: KW_ONLY
     vectors: str | None = None
@@ -2521,7 +2617,7 @@ class Connections(Declared, role="flows"):
     answer_time: str = "exponential(mean = 20 ms)"
     think_time: str = "lognormal(median = 300 ms, sigma = 1.5, high = 100 s)"
     concurrent: float = 0.05
-    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern"] = "modern"
+    profile: Literal["ns2", "bsd43-tahoe", "red1993", "freebsd45", "dcn2004", "modern", "linux"] = "modern"
     window: int | str | None = None
     packet_size: int | str | None = None
     header_size: int | str | None = None
@@ -2540,6 +2636,8 @@ class Connections(Declared, role="flows"):
     ecn: bool | None = None
     source_quench: bool | None = None
     send_jitter: str = "0 s"
+    stack: Literal["rfc", "linux"] | None = None
+    slow_start_exit: Literal["none", "hystart", "hystart_plus_plus"] = "hystart"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
     vegas_rules: Literal["paper", "ns2"] | None = None

@@ -390,7 +390,7 @@ fn address(packet: &mut SimPacket, slot: &Slot, to: End, sent: Time) {
     packet.header = slot.headers[to as usize];
     packet.bytes = slot.header_bytes + packet.segment.option_bytes() + packet.segment.len;
     if packet.segment.flags.has(Flags::ECT) {
-        packet.header.ecn = Ecn::Capable0;
+        packet.header.ecn = if packet.segment.flags.has(Flags::ECT1) { Ecn::Capable1 } else { Ecn::Capable0 };
     }
     packet.sent = sent;
 }

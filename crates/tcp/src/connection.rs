@@ -4,9 +4,12 @@
 mod prediction;
 
 use crate::host::Host;
+use crate::linux;
+use crate::params::Stack;
 use crate::receive::Receiver;
 use crate::segment::{Flags, Segment};
 use crate::send::{Congestion, SendCounters, Sender};
+use alloc::boxed::Box;
 use core::mem::offset_of;
 use sluicegate_base::{Span, Stream, Time};
 
@@ -45,6 +48,8 @@ pub struct Connection {
     heeds_quench: bool,
     receiver: Receiver,
     sender: Sender,
+    /// A Linux host's end, which then is all of it.
+    linux: Option<Box<linux::End>>,
 }
 
 impl Connection {
@@ -71,6 +76,8 @@ impl Connection {
     }
 
     fn new(host: &Host, phase: Span, state: State) -> Connection {
+        let end = || Box::new(linux::End::new(host, phase, state == State::Idle, state == State::Established));
+        let linux = (host.stack == Stack::Linux).then(end);
         Connection {
             state,
             ecn: host.answers_marks(),
@@ -81,6 +88,7 @@ impl Connection {
             receives: false,
             sender: Sender::new(host, phase),
             receiver: Receiver::new(host),
+            linux,
         }
     }
 
@@ -92,6 +100,9 @@ impl Connection {
 
     /// The application writes `bytes` more; `u64::MAX` writes without end.
     pub fn write(&mut self, bytes: u64) {
+        if let Some(linux) = &mut self.linux {
+            return linux.write(bytes);
+        }
         match self.state {
             State::NeverOpened => return,
             State::Idle => self.state = State::Calling { tries: 0, expired: None },
@@ -103,6 +114,9 @@ impl Connection {
 
     /// The application writes no more: what was never sent is forgotten.
     pub fn stop(&mut self) {
+        if let Some(linux) = &mut self.linux {
+            return linux.stop();
+        }
         self.sender.stop();
     }
 
@@ -110,6 +124,9 @@ impl Connection {
     /// the other end does too. An opener that was never written to has nothing to end: it sends nothing, now or later
     /// (RFC 9293, Sec. 3.10.4: there is no connection to close).
     pub fn close(&mut self) {
+        if let Some(linux) = &mut self.linux {
+            return linux.close();
+        }
         match self.state {
             _ if !self.closing => {}
             State::Idle => self.state = State::NeverOpened,
@@ -120,6 +137,9 @@ impl Connection {
 
     /// From now on it does not close by itself after the other end: its application says when.
     pub fn close_alone(&mut self) {
+        if let Some(linux) = &mut self.linux {
+            return linux.close_alone();
+        }
         self.follows = false;
     }
 
@@ -138,6 +158,9 @@ impl Connection {
     /// The same of a packet on which queues have written `label`; 0 when none has.
     #[inline(always)]
     pub fn on_labelled(&mut self, segment: &Segment, ce: bool, label: u32, now: Time) {
+        if let Some(linux) = &mut self.linux {
+            return linux.on_segment(segment, ce, now);
+        }
         if segment.flags.has(Flags::SYN) {
             return self.on_syn(segment, now);
         }
@@ -192,13 +215,16 @@ impl Connection {
     /// A source quench for what this end sends arrives (RFC 792). A host that heeds it closes its window to one segment, as
     /// 4.3BSD does; before the connection is open there is no window to close.
     pub fn on_quench(&mut self) {
-        if self.heeds_quench && self.open() {
+        if self.heeds_quench && self.open() && self.linux.is_none() {
             self.sender.on_quench();
         }
     }
 
     /// The time that [`next_timer`](Connection::next_timer) named has come. Too early does no harm.
     pub fn on_timer(&mut self, now: Time) {
+        if let Some(linux) = &mut self.linux {
+            return linux.on_timer(now);
+        }
         if let State::Called { deadline, tries, .. } = self.state {
             if now >= deadline {
                 self.sender.back_off(tries.into());
@@ -219,6 +245,9 @@ impl Connection {
     /// The same, written over `segment` where it is to be; false, and nothing that counts there, when there is none.
     #[inline(always)]
     pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
+        if let Some(linux) = &mut self.linux {
+            return linux.poll_into(now, segment);
+        }
         if !self.is_established() {
             return self.poll_opening(now, segment);
         }
@@ -238,6 +267,9 @@ impl Connection {
     #[inline]
     #[must_use]
     pub fn only_receives(&self) -> bool {
+        if let Some(linux) = &self.linux {
+            return linux.only_receives();
+        }
         !self.sends && self.is_established()
     }
 
@@ -245,6 +277,9 @@ impl Connection {
     #[inline]
     #[must_use]
     pub fn only_sends(&self) -> bool {
+        if let Some(linux) = &self.linux {
+            return linux.only_sends();
+        }
         !self.receives && self.is_established()
     }
 
@@ -252,6 +287,9 @@ impl Connection {
     #[inline(always)]
     #[must_use]
     pub fn may_send(&self) -> bool {
+        if let Some(linux) = &self.linux {
+            return linux.may_send();
+        }
         !self.is_established() || (self.sends && self.sender.may_send()) || (self.receives && self.receiver.owes())
     }
 
@@ -286,6 +324,9 @@ impl Connection {
     #[must_use]
     #[inline(always)]
     pub fn next_timer(&self) -> Option<Time> {
+        if let Some(linux) = &self.linux {
+            return linux.next_timer();
+        }
         let mut next = if self.sends { self.sender.deadline() } else { Time::NEVER };
         if self.receives {
             next = next.min(self.receiver.deadline());
@@ -299,48 +340,51 @@ impl Connection {
     /// The congestion window in segments.
     #[must_use]
     pub fn cwnd(&self) -> f64 {
-        self.sender.cwnd()
+        self.linux.as_ref().map_or_else(|| self.sender.cwnd(), |linux| linux.sender().cwnd())
     }
 
     /// What those look at who debug congestion control.
     #[must_use]
     pub fn congestion(&self) -> Congestion {
-        self.sender.congestion()
+        self.linux.as_ref().map_or_else(|| self.sender.congestion(), |linux| linux.sender().congestion())
     }
 
     /// What the sending half has counted.
     #[must_use]
     pub fn counters(&self) -> SendCounters {
-        self.sender.counters()
+        self.linux.as_ref().map_or_else(|| self.sender.counters(), |linux| linux.sender().counters())
     }
 
     /// Bytes of the other end's stream received in order.
     #[must_use]
     pub fn received(&self) -> u64 {
-        self.receiver.received()
+        self.linux.as_ref().map_or_else(|| self.receiver.received(), |linux| linux.received())
     }
 
     /// Whether everything written has been acknowledged, the end of the stream included if it was closed.
     #[must_use]
     pub fn done(&self) -> bool {
-        self.sender.done()
+        self.linux.as_ref().map_or_else(|| self.sender.done(), |linux| linux.sender().done())
     }
 
     /// Whether the other end's stream has come to its end.
     #[must_use]
     pub fn other_ended(&self) -> bool {
-        self.receiver.finished()
+        self.linux.as_ref().map_or_else(|| self.receiver.finished(), |linux| linux.other_ended())
     }
 
     /// Whether all that was written has gone out at least once.
     #[must_use]
     pub fn all_sent(&self) -> bool {
-        self.sender.all_sent()
+        self.linux.as_ref().map_or_else(|| self.sender.all_sent(), |linux| linux.sender().all_sent())
     }
 
     /// Whether both streams have ended and both ends know, or the connection was closed before it was ever opened.
     #[must_use]
     pub fn closed(&self) -> bool {
+        if let Some(linux) = &self.linux {
+            return linux.closed();
+        }
         self.state == State::NeverOpened || (self.sender.finished() && self.receiver.finished())
     }
 }

@@ -1,14 +1,15 @@
 //! A host as its connections use it: parameters with the profile filled in, and the algorithms that they choose.
 
 use crate::cc::{self, CongestionControl, CongestionController, VegasParams, VegasRules};
-use crate::params::{Algorithm, CwndValidation, TcpParams};
+use crate::linux::cc::{self as linux_cc, Controller};
+use crate::params::{Algorithm, CwndValidation, SlowStartExit, Stack, TcpParams};
 use crate::recovery::{self, LossRecovery, Pipe};
 use crate::rtt::RtoConfig;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
-use sluicegate_base::Span;
+use sluicegate_base::{Span, Stream};
 
 /// A host as its connections use it: parameters with the profile filled in.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +44,10 @@ pub struct Host {
     pub source_quench: bool,
     /// The most that a packet of data takes to prepare; whoever drives the ends makes them wait.
     pub send_jitter: Span,
+    /// Whose end hosts: the RFCs', with what is said here, or Linux's.
+    pub stack: Stack,
+    /// How slow start may end before a loss, where that is Linux's CUBIC.
+    pub slow_start_exit: SlowStartExit,
     /// Whether the ends follow ns-2 where its hosts depart from the RFCs.
     pub ns2_rules: bool,
     /// How SACK recovery knows what is under way.
@@ -109,6 +114,8 @@ impl Host {
             ecn: params.resolve(&params.ecn, "ecn"),
             source_quench: params.resolve(&params.source_quench, "source_quench"),
             send_jitter: params.send_jitter,
+            stack: params.resolve(&params.stack, "stack"),
+            slow_start_exit: params.slow_start_exit,
             ns2_rules: params.resolve(&params.ns2_rules, "ns2_rules"),
             pipe: params.resolve(&params.pipe, "pipe"),
             vegas: VegasParams {
@@ -190,7 +197,7 @@ impl Host {
     /// Whether RFC 3168's answers to marks are in force.
     #[must_use]
     pub fn answers_marks(&self) -> bool {
-        self.ecn && !self.per_packet_feedback()
+        (self.ecn && !self.per_packet_feedback()) || matches!(self.algorithm, Algorithm::Dctcp | Algorithm::Prague)
     }
 
     /// Whether its senders are ns-2's Vegas.
@@ -230,6 +237,22 @@ impl Host {
         }
     }
 
+    /// A new congestion control for a connection of a Linux host; `phase` tells it from others where it draws.
+    #[must_use]
+    pub fn linux_controller(&self, phase: Span) -> Box<dyn Controller> {
+        if let Some(own) = &self.controller {
+            return Box::new(linux_cc::Own::new((own.make)(self)));
+        }
+        match self.algorithm {
+            Algorithm::Cubic => Box::new(linux_cc::Cubic::new(self.slow_start_exit)),
+            Algorithm::Bbr => Box::new(linux_cc::Bbr::new(Stream::new(phase.0, "bbr"))),
+            Algorithm::Bbr3 => Box::new(linux_cc::Bbr3::new(Stream::new(phase.0, "bbr"))),
+            Algorithm::Dctcp => Box::new(linux_cc::Dctcp::default()),
+            Algorithm::Prague => Box::new(linux_cc::Prague::default()),
+            _ => Box::new(linux_cc::Reno),
+        }
+    }
+
     /// A new loss recovery for a connection of this host.
     #[must_use]
     pub fn recovery(&self) -> LossRecovery {
@@ -243,9 +266,13 @@ impl Host {
             Algorithm::NewReno | Algorithm::Fixed | Algorithm::Vegas => {
                 LossRecovery::NewReno(recovery::NewReno::default())
             }
-            Algorithm::Sack | Algorithm::Cubic | Algorithm::Ledbat => {
-                LossRecovery::other(recovery::Sack::new(self.pipe))
-            }
+            Algorithm::Sack
+            | Algorithm::Cubic
+            | Algorithm::Ledbat
+            | Algorithm::Bbr
+            | Algorithm::Bbr3
+            | Algorithm::Dctcp
+            | Algorithm::Prague => LossRecovery::other(recovery::Sack::new(self.pipe)),
         }
     }
 }
@@ -269,6 +296,7 @@ mod tests {
             ProfileName::FreeBsd45,
             ProfileName::Dcn2004,
             ProfileName::Modern,
+            ProfileName::Linux,
         ];
         assert_eq!(PROFILES.len(), names.len());
         for (at, (profile, name)) in PROFILES.iter().zip(names).enumerate() {

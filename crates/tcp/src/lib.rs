@@ -24,6 +24,7 @@ extern crate alloc;
 pub mod cc;
 pub mod connection;
 pub mod host;
+pub mod linux;
 pub mod params;
 pub mod profiles;
 pub mod receive;

@@ -72,6 +72,14 @@ choices! {
         Vegas = "vegas",
         /// LEDBAT's window (RFC 6817), which gives way to all others, with SACK's recovery.
         Ledbat = "ledbat",
+        /// BBR, version 1 (Cardwell et al. 2016), as Linux has it; for stack linux, as are the next three.
+        Bbr = "bbr",
+        /// BBR, version 3 (draft-ietf-ccwg-bbr).
+        Bbr3 = "bbr3",
+        /// DCTCP (RFC 8257): the window falls by the share of packets that were marked.
+        Dctcp = "dctcp",
+        /// Prague, L4S's congestion control, with accurate ECN and ECT(1) (RFC 9330, RFC 9331, RFC 9768).
+        Prague = "prague",
     }
 }
 
@@ -81,10 +89,40 @@ impl Algorithm {
         Algorithm::WORDS.iter().filter_map(|word| Algorithm::from_value(Value::Choice(word)))
     }
 
+    /// Whether hosts of this stack have it.
+    #[must_use]
+    pub fn runs_on(self, stack: Stack) -> bool {
+        use Algorithm::{Bbr, Bbr3, Cubic, Dctcp, Prague, Reno, Sack};
+        let new = matches!(self, Bbr | Bbr3 | Dctcp | Prague);
+        if stack == Stack::Linux { new || matches!(self, Reno | Sack | Cubic) } else { !new }
+    }
+
     /// Whether each acknowledgement carries the congestion signal of its packet, and all packets may be marked.
     #[must_use]
     pub fn per_packet_feedback(self) -> bool {
         matches!(self, Algorithm::DecBit | Algorithm::UtLt)
+    }
+}
+
+choices! {
+    /// Whose end hosts.
+    pub enum Stack {
+        /// Those of the RFCs, with what the other parameters say.
+        Rfc = "rfc",
+        /// Linux's: RACK-TLP, F-RTO, PRR, undo by DSACK and timestamps, quick acknowledgements, windows that tune themselves.
+        Linux = "linux",
+    }
+}
+
+choices! {
+    /// How slow start may end before a loss.
+    pub enum SlowStartExit {
+        /// It does not.
+        None = "none",
+        /// By trains of acknowledgements and by delay, as Linux has it (HyStart; Ha & Rhee 2011).
+        HyStart = "hystart",
+        /// By delay, with a conservative phase that may end again (RFC 9406).
+        HyStartPlusPlus = "hystart_plus_plus",
     }
 }
 
@@ -151,6 +189,11 @@ params! {
         /// Most of the time that each packet of data takes to prepare, uniform between zero and this, one after another; with
         /// `ns2_rules` one time for all that the window lets out, and none for retransmissions.
         send_jitter: Span = default(Span::ZERO), source("RED 1993, Secs. V and IX: the bottleneck's service time; ns-2, overhead_");
+        /// Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`, `repeated_timeout_cut`,
+        /// `limited_transmit`, `pipe` and `restart_window`, and where `window` is the most that the receiver's window becomes.
+        stack: Option<Stack> = optional("as the profile says"), source("Linux 6.18");
+        /// How the slow start of `cubic` may end before a loss, with stack linux.
+        slow_start_exit: SlowStartExit = default(SlowStartExit::HyStart), source("Linux, tcp_cubic.c; RFC 9406");
         /// Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module lists where.
         ns2_rules: Option<bool> = optional("as the profile says"), source("ns-2, tcp.cc and tcp-sink.cc");
         /// How SACK recovery knows what is under way.
@@ -181,6 +224,15 @@ params! {
             bytes(&p.packet_size) && bytes(&p.header_size)
         };
         "header_size < packet_size" [packet_size, header_size] |p| p.segment_sizes().is_some();
+        "bbr, bbr3, dctcp and prague need stack = linux, which has reno, sack (the same there) and cubic besides"
+            [algorithm, stack, profile] |p| {
+            p.resolve(&p.algorithm, "algorithm").runs_on(p.resolve(&p.stack, "stack"))
+        };
+        "ns2_rules and send_jitter are for stack = rfc" [ns2_rules, send_jitter, stack, profile] |p| {
+            let linux = p.resolve(&p.stack, "stack") == Stack::Linux;
+            let ns2_rules: bool = p.resolve(&p.ns2_rules, "ns2_rules");
+            !linux || (!ns2_rules && p.send_jitter == Span::ZERO)
+        };
         "decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s" [delayed_ack, algorithm, profile] |p| {
             let delayed_ack: Span = p.resolve(&p.delayed_ack, "delayed_ack");
             !p.resolve(&p.algorithm, "algorithm").per_packet_feedback() || delayed_ack == Span::ZERO

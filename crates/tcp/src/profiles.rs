@@ -17,6 +17,8 @@ choices! {
         Dcn2004 = "dcn2004",
         /// Linux as it ships in the 2020s.
         Modern = "modern",
+        /// Linux 6.18, its loss recovery, timers and acknowledgements modelled after the kernel's.
+        Linux = "linux",
     }
 }
 
@@ -61,7 +63,7 @@ fn ms(n: u64) -> Value {
 }
 
 /// All profiles, in the order of [`ProfileName`].
-pub const PROFILES: &[Profile] = &[NS2, BSD43_TAHOE, RED1993, FREEBSD45, DCN2004, MODERN];
+pub const PROFILES: &[Profile] = &[NS2, BSD43_TAHOE, RED1993, FREEBSD45, DCN2004, MODERN, LINUX];
 
 const NS2: Profile = Profile {
     name: "ns2",
@@ -86,6 +88,7 @@ const NS2: Profile = Profile {
         value("ecn", || Value::Switch(false), "ns-2, ecn_"),
         value("source_quench", || Value::Switch(false), "ns-2 sends none"),
         value("ns2_rules", || Value::Switch(true), "ns-2, tcp.cc and tcp-sink.cc"),
+        value("stack", || Value::Choice("rfc"), "the RFCs"),
         value("pipe", || Value::Choice("counted"), "ns-2, Agent/TCP/Sack1"),
         value("vegas_rules", || Value::Choice("ns2"), "ns-2, Agent/TCP/Vegas"),
         value("handshake", || Value::Switch(true), "ns-2, syn_"),
@@ -120,6 +123,7 @@ const BSD43_TAHOE: Profile = Profile {
         value("ecn", || Value::Switch(false), "RFC 3168 is of 2001"),
         value("source_quench", || Value::Switch(true), "4.3BSD, tcp_subr.c: tcp_quench"),
         value("ns2_rules", || Value::Switch(false), "the RFCs"),
+        value("stack", || Value::Choice("rfc"), "the RFCs"),
         value("pipe", || Value::Choice("counted"), "unused: Tahoe knows no SACK"),
         value("vegas_rules", || Value::Choice("paper"), "Brakmo & Peterson 1995"),
         value("handshake", || Value::Switch(true), "RFC 793"),
@@ -151,6 +155,7 @@ const RED1993: Profile = Profile {
         value("ecn", || Value::Switch(false), "RFC 3168 is of 2001"),
         value("source_quench", || Value::Switch(false), "no gateway of RED 1993 sends one"),
         value("ns2_rules", || Value::Switch(false), "the RFCs"),
+        value("stack", || Value::Choice("rfc"), "the RFCs"),
         value("pipe", || Value::Choice("counted"), "unused: Tahoe knows no SACK"),
         value("vegas_rules", || Value::Choice("paper"), "Brakmo & Peterson 1995"),
         value("handshake", || Value::Switch(false), "not stated: sources have data to send when they start"),
@@ -189,6 +194,7 @@ const FREEBSD45: Profile = Profile {
         value("ecn", || Value::Switch(false), "FreeBSD 4.5 needs ALTQ's patch for it"),
         value("source_quench", || Value::Switch(true), "FreeBSD 4.5, tcp_subr.c: tcp_quench"),
         value("ns2_rules", || Value::Switch(false), "the RFCs"),
+        value("stack", || Value::Choice("rfc"), "the RFCs"),
         value("pipe", || Value::Choice("counted"), "unused: FreeBSD 4.5 has no SACK"),
         value("vegas_rules", || Value::Choice("paper"), "Brakmo & Peterson 1995"),
         value("handshake", || Value::Switch(true), "RFC 793"),
@@ -224,6 +230,7 @@ const DCN2004: Profile = Profile {
         value("ecn", || Value::Switch(false), "DCN 2004: both, each experiment says which"),
         value("source_quench", || Value::Switch(false), "no gateway of DCN 2004 sends one"),
         value("ns2_rules", || Value::Switch(false), "the RFCs"),
+        value("stack", || Value::Choice("rfc"), "the RFCs"),
         value("pipe", || Value::Choice("counted"), "unused: no SACK"),
         value("vegas_rules", || Value::Choice("paper"), "Brakmo & Peterson 1995"),
         value("handshake", || Value::Switch(true), "RFC 793"),
@@ -258,7 +265,43 @@ const MODERN: Profile = Profile {
         value("ecn", || Value::Switch(false), "Linux, tcp_ecn 2: asks for none by itself"),
         value("source_quench", || Value::Switch(false), "RFC 6633: it must be ignored"),
         value("ns2_rules", || Value::Switch(false), "the RFCs"),
+        value("stack", || Value::Choice("rfc"), "the RFCs"),
         value("pipe", || Value::Choice("rfc6675"), "RFC 6675"),
+        value("vegas_rules", || Value::Choice("paper"), "Brakmo & Peterson 1995"),
+        value("handshake", || Value::Switch(true), "RFC 9293"),
+        value("closing", || Value::Switch(true), "RFC 9293"),
+    ],
+};
+
+const LINUX: Profile = Profile {
+    name: "linux",
+    summary: "Linux 6.18 as its TCP behaves: CUBIC, RACK-TLP, F-RTO, PRR, timestamps, quick acknowledgements, windows that tune themselves",
+    initial_ssthresh: 1.0,
+    values: &[
+        value("algorithm", || Value::Choice("cubic"), "Linux, net.ipv4.tcp_congestion_control"),
+        value(
+            "window",
+            || Value::Size(Size::Bytes(16_777_216)),
+            "Linux 6.18, tcp_rmem's maximum of 32 MiB, of which half is window; it begins with 64 KiB",
+        ),
+        value("packet_size", || Value::Size(Size::Bytes(1500)), "Ethernet"),
+        value("header_size", || Value::Size(Size::Bytes(52)), "RFC 7323: timestamps take 12 bytes; MSS 1448"),
+        value("initial_window", || Value::Number(10.0), "RFC 6928"),
+        value("restart_window", || Value::Number(10.0), "Linux, tcp_cwnd_restart: the initial window"),
+        value("cwnd_validation", || Value::Choice("linux"), "Linux, tcp_is_cwnd_limited"),
+        value("repeated_timeout_cut", || Value::Switch(false), "RFC 5681, Sec. 3.1; Linux, tcp_enter_loss"),
+        value("min_rto", || ms(200), "Linux, TCP_RTO_MIN"),
+        value("max_rto", || ms(120_000), "Linux, TCP_RTO_MAX"),
+        value("initial_rto", || ms(1000), "RFC 6298"),
+        value("syn_linear_timeouts", || Value::Integer(4), "Linux since 6.5, tcp_syn_linear_timeouts"),
+        value("clock_tick", || ms(4), "CONFIG_HZ = 250, the default up to Linux 6.12 and that of Debian"),
+        value("limited_transmit", || Value::Switch(true), "unused: what is reported leaves room in the window"),
+        value("delayed_ack", || ms(40), "Linux, TCP_DELACK_MIN"),
+        value("ecn", || Value::Switch(false), "Linux, tcp_ecn 2: asks for none by itself"),
+        value("source_quench", || Value::Switch(false), "RFC 6633: it must be ignored"),
+        value("ns2_rules", || Value::Switch(false), "the RFCs"),
+        value("stack", || Value::Choice("linux"), "Linux 6.18"),
+        value("pipe", || Value::Choice("rfc6675"), "unused: Linux counts packets in flight by itself"),
         value("vegas_rules", || Value::Choice("paper"), "Brakmo & Peterson 1995"),
         value("handshake", || Value::Switch(true), "RFC 9293"),
         value("closing", || Value::Switch(true), "RFC 9293"),

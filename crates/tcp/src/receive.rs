@@ -1,9 +1,11 @@
 //! The receiving half of a connection: what has come, and what to acknowledge.
 
+mod reassembly;
+
 use crate::cc::CongestionSignal;
 use crate::host::Host;
 use crate::segment::{Flags, SACK_BLOCKS, Segment};
-use alloc::vec::Vec;
+pub(crate) use reassembly::Reassembly;
 use sluicegate_base::{Span, Time};
 
 /// The receiving half. Every second segment in order is acknowledged at once, as is every one out of order or that
@@ -13,24 +15,18 @@ use sluicegate_base::{Span, Time};
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Receiver {
-    next: u64,
     /// When an acknowledgement that is delayed must go.
     deadline: Time,
     /// Where the stream ends, once that is known.
     fin: u64,
-    /// Ranges received beyond `next`, disjoint, in order.
-    out_of_order: Vec<(u64, u64)>,
     /// Acknowledgements to send now.
     owed: u32,
     /// Whether header prediction may be used at all.
     predictable: bool,
-    sack: bool,
     /// The flags of acknowledgements: ECE while a mark has been seen that the sender has not answered yet (RFC 3168,
     /// Section 6.1.3), or with BETWEEN the signal of the last packet.
     reply: Flags,
-    /// The ranges that changed last, the latest first (RFC 2018, Section 4), if they are reported.
-    recents: usize,
-    recent: [(u64, u64); SACK_BLOCKS],
+    data: Reassembly,
     delay: Span,
     ns2_rules: bool,
     /// Whether the first data opens the connection.
@@ -47,16 +43,12 @@ impl Receiver {
     pub fn new(host: &Host) -> Receiver {
         let per_packet_feedback = host.per_packet_feedback();
         Receiver {
-            next: 0,
             deadline: Time::NEVER,
             fin: u64::MAX,
-            out_of_order: Vec::new(),
             owed: 0,
             predictable: host.delayed_ack == Span::ZERO && !per_packet_feedback,
-            sack: host.sack(),
             reply: Flags::ACK,
-            recents: 0,
-            recent: [(0, 0); SACK_BLOCKS],
+            data: Reassembly::new(host.sack()),
             delay: host.delayed_ack,
             ns2_rules: host.ns2_rules,
             opened_by_data: host.vegas_of_ns2(),
@@ -74,19 +66,19 @@ impl Receiver {
     /// The next byte that it expects.
     #[must_use]
     pub fn next(&self) -> u64 {
-        self.next
+        self.data.next
     }
 
     /// Bytes of the stream received in order.
     #[must_use]
     pub fn received(&self) -> u64 {
-        self.next - u64::from(self.finished())
+        self.data.next - u64::from(self.finished())
     }
 
     /// Whether the whole stream and its end have come.
     #[must_use]
     pub fn finished(&self) -> bool {
-        self.next >= self.fin
+        self.data.next >= self.fin
     }
 
     /// Data arrives, if it is as predicted (header prediction, Jacobson 1990): each segment is acknowledged at once, and it is
@@ -96,10 +88,10 @@ impl Receiver {
         if !self.predictable || self.fin != u64::MAX || segment.flags.has_any(Flags::CWR.with(Flags::FIN)) {
             return false;
         }
-        match self.out_of_order.last_mut() {
-            None if segment.seq == self.next => self.next += u64::from(segment.len),
+        match self.data.ranges.last_mut() {
+            None if segment.seq == self.data.next => self.data.next += u64::from(segment.len),
             // With SACK the range is to be reported first.
-            Some((_, end)) if segment.seq == *end && !self.sack => *end += u64::from(segment.len),
+            Some((_, end)) if segment.seq == *end && !self.data.sack => *end += u64::from(segment.len),
             _ => return false,
         }
         self.owed += 1;
@@ -124,15 +116,16 @@ impl Receiver {
         self.reply = Flags::ACK.with_if(echo, Flags::ECE).with_if(between, Flags::BETWEEN);
         let end = segment.end().min(self.fin);
         if segment.flags.has(Flags::FIN)
-            && self.out_of_order.last().is_none_or(|&(_, last)| last <= end)
-            && end >= self.next
+            && self.data.ranges.last().is_none_or(|&(_, last)| last <= end)
+            && end >= self.data.next
         {
             self.fin = if self.fin == u64::MAX { end } else { self.fin };
         }
         // ns-2 lets the acknowledgement of a repeated segment wait too, if that was the last one in order.
-        let in_order = segment.seq <= self.next && (end > self.next || (self.ns2_rules && end == self.next));
-        let gaps = !self.out_of_order.is_empty();
-        self.reassemble(segment.seq.min(end), end);
+        let in_order =
+            segment.seq <= self.data.next && (end > self.data.next || (self.ns2_rules && end == self.data.next));
+        let gaps = !self.data.ranges.is_empty();
+        self.data.insert(segment.seq.min(end), end);
         let opening = self.opened_by_data && segment.seq == 0;
         let wait = in_order
             && !opening
@@ -147,51 +140,6 @@ impl Receiver {
             self.owed += 1;
             self.deadline = Time::NEVER;
         }
-    }
-
-    fn reassemble(&mut self, mut start: u64, mut end: u64) {
-        if start > self.next {
-            // Merge with every range that it touches; there are few, because a window is.
-            let first = self.out_of_order.partition_point(|&(_, e)| e < start);
-            let last = self.out_of_order.partition_point(|&(s, _)| s <= end);
-            if first < last {
-                start = start.min(self.out_of_order[first].0);
-                end = end.max(self.out_of_order[last - 1].1);
-            }
-            self.out_of_order.splice(first..last, [(start, end)]);
-            if self.sack {
-                self.remember((start, end));
-            }
-            return;
-        }
-        self.next = self.next.max(end);
-        let reached = self.out_of_order.partition_point(|&(s, _)| s <= self.next);
-        if reached > 0 {
-            self.next = self.next.max(self.out_of_order[reached - 1].1);
-            self.out_of_order.drain(..reached);
-        }
-        self.forget((0, self.next));
-    }
-
-    /// Puts a range in front of those that it does not cover.
-    fn remember(&mut self, range: (u64, u64)) {
-        self.forget(range);
-        let keep = self.recents.min(SACK_BLOCKS - 1);
-        self.recent.copy_within(..keep, 1);
-        self.recent[0] = range;
-        self.recents = keep + 1;
-    }
-
-    fn forget(&mut self, (start, end): (u64, u64)) {
-        let mut kept = 0;
-        for at in 0..self.recents {
-            let (s, e) = self.recent[at];
-            if !(start <= s && e <= end) {
-                self.recent[kept] = (s, e);
-                kept += 1;
-            }
-        }
-        self.recents = kept;
     }
 
     /// The delay of an acknowledgement may be over.
@@ -231,17 +179,10 @@ impl Receiver {
     /// Puts the acknowledgement onto a segment.
     #[inline]
     pub fn fill(&self, segment: &mut Segment) {
-        segment.ack = self.next;
+        segment.ack = self.data.next;
         segment.flags = segment.flags.with(self.reply);
-        if self.recents > 0 {
-            self.report(segment);
-        }
-    }
-
-    #[inline(never)]
-    fn report(&self, segment: &mut Segment) {
-        for &range in &self.recent[..self.recents] {
-            segment.sacks.push(self.next, range);
+        if self.data.recents > 0 {
+            self.data.report(segment, SACK_BLOCKS);
         }
     }
 
@@ -263,10 +204,11 @@ mod tests {
     use super::*;
     use crate::params::TcpParams;
     use crate::profiles::ProfileName;
+    use alloc::vec::Vec;
 
     fn receiver() -> Receiver {
         let params = TcpParams::of(ProfileName::Ns2);
-        Receiver { sack: true, ..Receiver::new(&Host::new(&params)) }
+        Receiver { data: Reassembly::new(true), ..Receiver::new(&Host::new(&params)) }
     }
 
     fn data(seq: u64, len: u32) -> Segment {
@@ -298,7 +240,7 @@ mod tests {
         }
         assert_eq!(acks, [1, 1, 1, 1, 4, 6]);
         assert_eq!(poll(&mut receiver), None);
-        assert!(receiver.out_of_order.is_empty() && receiver.recents == 0);
+        assert!(receiver.data.ranges.is_empty() && receiver.data.recents == 0);
     }
 
     /// RFC 2018, Section 7, the third case of the second example: every other segment of eight is lost.
@@ -399,7 +341,7 @@ mod tests {
                 (seq..seq + u64::from(len)).for_each(|byte| seen[byte as usize] = true);
                 let expected = seen.iter().position(|&got| !got).unwrap() as u64;
                 proptest::prop_assert_eq!(receiver.next(), expected);
-                proptest::prop_assert!(receiver.out_of_order.windows(2).all(|w| w[0].1 < w[1].0));
+                proptest::prop_assert!(receiver.data.ranges.windows(2).all(|w| w[0].1 < w[1].0));
                 let ack = acknowledgement(&receiver);
                 for (start, end) in ack.sacks.ranges(ack.ack) {
                     proptest::prop_assert!(start > expected && end > start);

@@ -22,6 +22,8 @@ impl Flags {
     pub const ACK: Flags = Flags(32);
     /// Says that a queue stood between UT/LT's thresholds, and none above (with ECN-Echo: that one did).
     pub const BETWEEN: Flags = Flags(64);
+    /// Its packet may be marked, and asks for low latency (ECT(1) in the IP header; RFC 9331).
+    pub const ECT1: Flags = Flags(128);
 
     /// Whether all of these are set.
     #[must_use]
@@ -107,6 +109,67 @@ impl Sacks {
     }
 }
 
+/// What hosts of today say beside, in options and the header; [`Options::NONE`] for others. Packed, so that a packet of the
+/// simulator stays in two cache lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C, packed)]
+pub struct Options {
+    /// Which of the rest mean anything.
+    pub kinds: u8,
+    /// The counter of marked packets in the header, modulo 8 (RFC 9768, ACE).
+    pub ace: u8,
+    /// The timestamp in milliseconds (RFC 7323).
+    pub stamp: u32,
+    /// The one that is echoed; zero: none.
+    pub echo: u32,
+    /// The receiver's window in bytes.
+    pub window: u32,
+    /// A range that came more than once (RFC 2883): where it begins, as a distance from the acknowledgement, and its bytes.
+    pub duplicate: (i32, u32),
+    /// Marked bytes of the stream that have come, modulo 2²⁴ (RFC 9768, ECEB).
+    pub ce_bytes: u32,
+}
+
+impl Options {
+    /// Nothing.
+    pub const NONE: u8 = 0;
+    /// Timestamps, and the receiver's window.
+    pub const STAMPED: u8 = 1;
+    /// A range that came more than once.
+    pub const DUPLICATE: u8 = 2;
+    /// The counter of marked packets.
+    pub const ACE: u8 = 4;
+    /// The option that counts marked bytes.
+    pub const CE_BYTES: u8 = 8;
+    /// The application that writes has nothing more for now (PSH).
+    pub const PUSH: u8 = 16;
+    /// The sender knows accurate ECN (of a SYN and its answer).
+    pub const ACCURATE: u8 = 32;
+
+    /// Whether all of these mean something.
+    #[must_use]
+    pub fn has(&self, kinds: u8) -> bool {
+        self.kinds & kinds == kinds
+    }
+
+    /// The range that came more than once, given the acknowledgement that reports it.
+    #[must_use]
+    pub fn duplicate(&self, ack: u64) -> Option<(u64, u64)> {
+        let (back, bytes) = self.duplicate;
+        let start = ack.saturating_add_signed(back.into());
+        self.has(Options::DUPLICATE).then(|| (start, start.saturating_add(bytes.into())))
+    }
+
+    /// Reports this range beside that acknowledgement; one too far from it is left out.
+    pub fn report(&mut self, ack: u64, (start, end): (u64, u64)) {
+        let back = i32::try_from(start.wrapping_sub(ack) as i64);
+        if let (Ok(back), Ok(bytes)) = (back, u32::try_from(end.saturating_sub(start))) {
+            self.duplicate = (back, bytes);
+            self.kinds |= Options::DUPLICATE;
+        }
+    }
+}
+
 /// A TCP segment. What every one has comes first. Sequence numbers count the bytes of the stream from 0 and do not wrap; the end of the stream counts
 /// as one more byte, the opening of a connection does not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -122,6 +185,8 @@ pub struct Segment {
     pub flags: Flags,
     /// What its sender has received beyond `ack`.
     pub sacks: Sacks,
+    /// What hosts of today say beside.
+    pub options: Options,
 }
 
 impl Segment {
@@ -130,6 +195,7 @@ impl Segment {
     pub(crate) fn set(&mut self, seq: u64, len: u32, flags: Flags) {
         (self.seq, self.ack, self.len, self.flags) = (seq, 0, len, flags);
         self.sacks.count = 0;
+        self.options.kinds = Options::NONE;
     }
 
     /// What follows the last byte that it carries, the end of the stream counted.
@@ -144,9 +210,20 @@ impl Segment {
         self.len > 0 || self.flags.has(Flags::FIN)
     }
 
-    /// Its options in bytes.
+    /// Its options in bytes, beside what every packet of its host has.
     #[must_use]
+    #[inline]
     pub fn option_bytes(&self) -> u32 {
-        self.sacks.bytes()
+        if self.options.kinds == Options::NONE { self.sacks.bytes() } else { self.more_option_bytes() }
+    }
+
+    /// The same where there is more than SACK: a repeated range is one more of its blocks; a SYN has the largest segment, SACK
+    /// permitted and the window's scale (RFC 9293, 2018, 7323), 8 bytes with timestamps counted apart; RFC 9768's option
+    /// with one counter takes 5, padded.
+    fn more_option_bytes(&self) -> u32 {
+        let blocks = u32::from(self.sacks.count) + u32::from(self.options.has(Options::DUPLICATE));
+        let sack = if blocks == 0 { 0 } else { 4 + 8 * blocks };
+        let accurate = if self.options.has(Options::CE_BYTES) { 8 } else { 0 };
+        sack + accurate + if self.flags.has(Flags::SYN) { 8 } else { 0 }
     }
 }

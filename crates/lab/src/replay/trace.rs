@@ -273,7 +273,7 @@ mod tests {
         let flags = chosen.fold(Flags::default(), |sum, (_, flag)| sum.with(*flag));
         let mut sacks = Sacks::default();
         blocks.iter().for_each(|&(start, length)| sacks.push(ack, (ack + start, ack + start + length)));
-        Segment { seq, ack, len, flags, sacks }
+        Segment { seq, ack, len, flags, sacks, ..Segment::default() }
     }
 
     proptest! {

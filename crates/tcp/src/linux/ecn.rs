@@ -1,0 +1,211 @@
+//! # Explicit congestion notification: what is marked, what is echoed, what is heard
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | RFC 3168: an echo until the sender has answered | the same, and two packets acknowledged at once when it begins | Linux, __tcp_ecn_check_ce |
+//! | RFC 3168, Sec. 6.1.5: only new data may be marked | all packets for DCTCP and Prague | RFC 8257, Sec. 3.1 leaves it; Linux marks them, acknowledgements excepted here |
+//! | RFC 8257, Sec. 3.2: a change of marks is acknowledged at once | the same | Linux, tcp_dctcp.h |
+//! | RFC 9768: counters begin at 5 and 1, and are agreed on by the opening | both ends are known to have them; counters begin at 0 | what is counted is the same |
+//! | RFC 9768, Sec. 3.2.3: an option with three counters | that of marked bytes | no other is looked at |
+
+use super::cc::{Controller, Sample, Window};
+use crate::host::Host;
+use crate::params::Algorithm;
+use crate::segment::{Flags, Options, Segment};
+
+/// How marks are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// Nothing may be marked.
+    Off,
+    /// Until it is answered (RFC 3168).
+    Classic,
+    /// Packet by packet (RFC 8257).
+    Dctcp,
+    /// By counters (RFC 9768).
+    Accurate,
+}
+
+impl Mode {
+    fn of(host: &Host) -> Mode {
+        match host.algorithm {
+            Algorithm::Prague => Mode::Accurate,
+            Algorithm::Dctcp => Mode::Dctcp,
+            _ if host.ecn => Mode::Classic,
+            _ => Mode::Off,
+        }
+    }
+}
+
+/// What a sender marks and hears.
+#[derive(Clone, Debug)]
+pub(super) struct Feedback {
+    mode: Mode,
+    /// The codepoint of what may be marked.
+    codepoint: Flags,
+    /// Whether the next new data says that the window was reduced.
+    announce: bool,
+    /// Whether the acknowledgement reports a mark, and how many packets.
+    heard: bool,
+    marked: u32,
+    /// The counters at the last acknowledgement.
+    ace: u8,
+    bytes: u32,
+}
+
+impl Feedback {
+    /// That of a host's senders.
+    pub fn of_sender(host: &Host, cc: &dyn Controller) -> Feedback {
+        let mode = Mode::of(host);
+        let codepoint = if cc.scalable() { Flags::ECT.with(Flags::ECT1) } else { Flags::ECT };
+        Feedback {
+            mode,
+            codepoint: Flags::default().with_if(mode != Mode::Off, codepoint),
+            announce: false,
+            heard: false,
+            marked: 0,
+            ace: 0,
+            bytes: 0,
+        }
+    }
+
+    /// An acknowledgement comes: whether it reports a mark.
+    pub fn on_ack(&mut self, segment: &Segment, mss: u32) -> bool {
+        self.marked = 0;
+        self.heard = match self.mode {
+            Mode::Off => false,
+            Mode::Classic | Mode::Dctcp => segment.flags.has(Flags::ECE),
+            Mode::Accurate => {
+                self.marked = self.newly_marked(&segment.options, mss);
+                self.marked > 0
+            }
+        };
+        self.heard
+    }
+
+    /// How many packets more were marked: the counter of three bits, with the bytes to tell how often it went round
+    /// (RFC 9768, App. A.2).
+    fn newly_marked(&mut self, options: &Options, mss: u32) -> u32 {
+        if !options.has(Options::ACE) {
+            return 0;
+        }
+        let mut packets = u32::from(options.ace.wrapping_sub(self.ace) & 7);
+        self.ace = options.ace;
+        if options.has(Options::CE_BYTES) {
+            let bytes = options.ce_bytes.wrapping_sub(self.bytes) & 0xff_ffff;
+            self.bytes = options.ce_bytes;
+            let by_bytes = bytes.div_ceil(mss.max(1));
+            if by_bytes > packets {
+                packets += (by_bytes - packets) / 8 * 8;
+            }
+        }
+        packets
+    }
+
+    /// So many packets were delivered by it.
+    pub fn count(&mut self, window: &mut Window, sample: &mut Sample, newly: u32) {
+        sample.newly_ce = match self.mode {
+            Mode::Accurate => self.marked,
+            _ if self.heard => newly,
+            _ => 0,
+        };
+        window.delivered_ce += u64::from(sample.newly_ce);
+    }
+
+    /// The flags of a segment of data, new or sent again.
+    pub fn label(&mut self, flags: Flags, new: bool) -> Flags {
+        let classic = self.mode == Mode::Classic;
+        let answer = new && self.announce && self.mode != Mode::Off && self.mode != Mode::Accurate;
+        if answer {
+            self.announce = false;
+        }
+        flags.with_if(new || !classic, self.codepoint).with_if(answer, Flags::CWR)
+    }
+
+    /// The window was reduced; or the reduction was taken back.
+    pub fn reduced(&mut self) {
+        self.announce = true;
+    }
+
+    pub fn restored(&mut self) {
+        self.announce = false;
+    }
+}
+
+/// What a receiver has to do at once for a mark.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Urgency {
+    /// So many acknowledgements go without a wait.
+    pub quick: u32,
+    /// This packet's acknowledgement does, and one for what came before it if that waits, with the echo as it was.
+    pub now: bool,
+    pub before: bool,
+}
+
+/// What a receiver echoes.
+#[derive(Clone, Debug)]
+pub(super) struct Echo {
+    mode: Mode,
+    echo: bool,
+    /// Whether anything came that may be marked.
+    seen: bool,
+    packets: u8,
+    bytes: u32,
+}
+
+impl Echo {
+    pub fn new(host: &Host) -> Echo {
+        Echo { mode: Mode::of(host), echo: false, seen: false, packets: 0, bytes: 0 }
+    }
+
+    /// Data comes, marked or not.
+    pub fn on_data(&mut self, segment: &Segment, ce: bool) -> Urgency {
+        let capable = ce || segment.flags.has(Flags::ECT);
+        match self.mode {
+            Mode::Off => Urgency::default(),
+            Mode::Classic => {
+                let answered = segment.flags.has(Flags::CWR);
+                self.echo &= !answered;
+                let mut quick = 0;
+                if ce && !self.echo || !capable && self.seen {
+                    quick = 2;
+                }
+                self.echo |= ce;
+                self.seen |= capable;
+                Urgency { quick, now: answered, before: false }
+            }
+            Mode::Dctcp => {
+                let change = self.echo != ce;
+                self.echo = ce;
+                Urgency { quick: 0, now: change, before: change }
+            }
+            Mode::Accurate => {
+                if ce {
+                    self.packets = (self.packets + 1) & 7;
+                    self.bytes = (self.bytes + segment.len) & 0xff_ffff;
+                }
+                // RFC 9768, Sec. 3.2.2.5: at once when marks begin, and for every few of them.
+                let change = self.echo != ce;
+                self.echo = ce;
+                Urgency { quick: 0, now: change, before: false }
+            }
+        }
+    }
+
+    /// Whether the echo is set; a DCTCP receiver acknowledges what came before a change with what it was.
+    pub fn is_set(&self) -> bool {
+        self.echo && self.mode != Mode::Accurate
+    }
+
+    /// Puts the counters onto a segment.
+    pub fn fill(&self, segment: &mut Segment) {
+        if self.mode == Mode::Accurate {
+            segment.options.ace = self.packets;
+            segment.options.ce_bytes = self.bytes;
+            segment.options.kinds |= Options::ACE;
+            if segment.sacks.bytes() == 0 {
+                segment.options.kinds |= Options::CE_BYTES;
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! # F-RTO: whether a timeout was spurious
+//!
+//! After a timeout the first packet goes out again; if its acknowledgement moves on, new data goes out instead of the rest.
+//! What is then acknowledged or reported and was never sent again shows that nothing had been lost (RFC 5682, the version
+//! with SACK; Linux, `tcp_process_loss`).
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | RFC 5682, Sec. 3.2: not for a further timeout of the same data | for that too | Linux, tcp_enter_loss |
+//! | Sec. 3.2, step 1: all sent before is to be acknowledged for the next F-RTO | `high` is what ends the episode | Linux |
+//! | a spurious timeout leaves the response open | the window before comes back | Linux; RFC 4015 |
+
+use super::cc::State;
+use super::sender::{Rexmit, Seen, Sender};
+
+impl Sender {
+    /// An acknowledgement after a timeout (tcp_process_loss): what is to be sent.
+    pub(super) fn on_ack_after_timeout(&mut self, seen: &Seen) -> Rexmit {
+        let recovered = self.una >= self.high;
+        if seen.advanced && self.undo_timeout(false) {
+            return Rexmit::None;
+        }
+        if self.frto {
+            // Step 3.b: what was never sent again has come.
+            if seen.original_acked && self.undo_timeout(true) {
+                return Rexmit::None;
+            }
+            if self.nxt > self.high {
+                if seen.sacked || seen.duplicates > 0 {
+                    // Step 3.a: it was a loss.
+                    self.frto = false;
+                }
+            } else if seen.advanced && !recovered {
+                self.high = self.nxt;
+                // Step 2.b: new data, if there is any.
+                if self.sendable(self.nxt) && self.una + self.wnd > self.nxt {
+                    return Rexmit::New;
+                }
+                self.frto = false;
+            }
+        }
+        if recovered {
+            self.end_recovery_or_undo();
+            return Rexmit::None;
+        }
+        Rexmit::Lost
+    }
+
+    /// The retransmission timer has expired: all may be lost (tcp_enter_loss).
+    pub(super) fn enter_loss(&mut self) {
+        let state = self.window.state;
+        let new_recovery = state < State::Recovery;
+        self.lose_after_timeout();
+        if state <= State::Disorder || self.high <= self.una || (state == State::Loss && self.retransmits == 0) {
+            self.undo.prior_ssthresh = self.current_ssthresh();
+            self.refresh();
+            self.window.prior_cwnd = self.window.cwnd;
+            self.window.ssthresh = self.cc.ssthresh(&self.window);
+            self.cc.on_event(&mut self.window, super::cc::Event::Timeout);
+            self.begin_undo();
+        }
+        self.window.cwnd = self.queue.in_flight() + 1;
+        self.window.count = 0;
+        self.cwnd_stamp = self.now;
+        if state <= State::Disorder && self.queue.sacked_out >= super::sender::DUP_THRESH {
+            self.rack.reordering = self.rack.reordering.min(super::sender::DUP_THRESH);
+        }
+        self.set_state(State::Loss);
+        self.high = self.nxt;
+        self.probe = None;
+        self.feedback.reduced();
+        self.frto = new_recovery || self.retransmits > 0;
+    }
+}

@@ -1,0 +1,55 @@
+//! # Hosts as Linux has them
+//!
+//! The end host of Linux 6.18, as far as what it sends and when depends on it: what net/ipv4/tcp_input.c, tcp_output.c,
+//! tcp_timer.c and tcp_recovery.c do, in packets of one segment. Chosen by the profile `linux`.
+//!
+//! | module | what it holds | RFC |
+//! |---|---|---|
+//! | `end` | an end: opening, timers, both halves | 9293, 6298 |
+//! | `sender` | what an acknowledgement does, the one timer | |
+//! | `queue` | what is under way, in order of the stream and of sending | |
+//! | `recovery` | the states Open, Disorder, Cwr, Recovery, Loss | |
+//! | `sack` | SACK and DSACK | 2018, 2883 |
+//! | `rack` | what is lost | 8985 |
+//! | `tlp` | tail loss probes | 8985, Sec. 7 |
+//! | `frto` | spurious timeouts | 5682 |
+//! | `prr` | how much goes out while the window falls | 6937bis |
+//! | `undo` | reductions for nothing, by DSACK and by timestamps (Eifel) | 3522, 3708, 4015 |
+//! | `rtt` | round trip, timeout, the wheel of timers | 6298, 7323 |
+//! | `rate` | samples of the delivery rate | draft-ietf-ccwg-bbr |
+//! | `pacing` | pace, and the size of bursts | |
+//! | `transmit` | what goes out now | |
+//! | `receive` | when an acknowledgement goes | 5681, 2883, 7323 |
+//! | `window` | the window follows what comes | |
+//! | `ecn` | marks: RFC 3168's, DCTCP's and accurate ones | 3168, 8257, 9768 |
+//! | `cc` | Reno, CUBIC with HyStart, BBR, BBRv3, DCTCP, Prague | |
+//!
+//! | what Linux does | what we do | why |
+//! |---|---|---|
+//! | buffers of several segments | packets of one | what is sent, and when, is the same but for what is said in `pacing` |
+//! | small packets are joined when they are sent again | boundaries stay | transfers here write at once |
+//! | sockets, memory limits, MTU probing, TCP Fast Open, thin streams, keep-alive, user timeouts | none of them | off by default, or nothing here reaches them |
+//! | a connection is given up after 15 timeouts | never | a run ends before |
+//! | metrics of earlier connections | each connection knows nothing | tcp_no_metrics_save = 1 |
+
+pub mod cc;
+mod ecn;
+mod end;
+mod frto;
+mod pacing;
+mod prr;
+mod queue;
+mod rack;
+mod rate;
+mod receive;
+mod recovery;
+mod rtt;
+mod sack;
+mod sender;
+mod tlp;
+mod transmit;
+mod undo;
+mod window;
+
+pub use end::End;
+pub use sender::Sender;

@@ -1,0 +1,110 @@
+//! # Pacing, and bursts
+//!
+//! Linux gives its device bursts of about a millisecond of the pacing rate, and lets a small one wait for the acknowledgement
+//! that makes it larger. A controller that paces spaces them; others only have the size from the rate
+//! (net/ipv4/tcp_output.c: `tcp_tso_autosize`, `tcp_update_skb_after_send`; tcp_input.c: `tcp_update_pacing_rate`).
+//!
+//! | what Linux does | what we do | why |
+//! |---|---|---|
+//! | TSQ keeps about a millisecond of a connection's data in queues of the host | a host's own queue is empty: what is sent is in the network | a host's interface here is faster than what it feeds, so that TSQ never holds anything back but by the size of bursts |
+//! | a burst is one buffer, whose packets leave at the speed of the interface | its packets leave at once | the same |
+
+use super::cc::{Controller, Window};
+use sluicegate_base::{Rate, Span, Time};
+
+/// The share of a second that a burst takes is 1/2¹⁰ (sk_pacing_shift), and its least packets (tcp_min_tso_segs).
+const BURST_SHIFT: u32 = 10;
+const MIN_BURST: u32 = 2;
+/// The largest burst: the bytes of the largest buffer, and what short round trips add (gso_max_size, tcp_tso_rtt_log).
+const MAX_BURST: u64 = 65_536;
+const RTT_SHIFT: u32 = 9;
+/// Packets at the start that are not paced.
+const UNPACED: u64 = 10;
+
+/// The state of one connection.
+#[derive(Clone, Debug)]
+pub(super) struct Pacing {
+    on: bool,
+    /// When the next burst may begin (tcp_wstamp_ns).
+    next: Time,
+    /// When what waits for it is to be asked for; never: nothing waits.
+    pub release: Time,
+    /// The burst under way: when it began, and how many packets more it holds.
+    burst: (Time, u32),
+    sent: u64,
+}
+
+impl Pacing {
+    /// Whether the controller paces.
+    pub fn new(on: bool) -> Pacing {
+        Pacing { on, next: Time::ZERO, release: Time::NEVER, burst: (Time::NEVER, 0), sent: 0 }
+    }
+
+    /// Twice the window in a round trip in slow start's first half, 1.2 times after that (tcp_update_pacing_rate). For a
+    /// controller that paces by itself it stays as it is.
+    pub fn update(&mut self, window: &mut Window) {
+        let srtt = window.srtt.0;
+        if self.on || srtt == 0 {
+            return;
+        }
+        let percent = if window.cwnd < window.ssthresh / 2 { 200 } else { 120 };
+        let packets = u64::from(window.cwnd.max(window.packets_out));
+        let bits = u128::from(packets * u64::from(window.mss) * 8 * percent / 100) * 1_000_000_000 / u128::from(srtt);
+        window.pacing_rate = Rate(bits as u64);
+    }
+
+    /// The packets of a burst (tcp_tso_segs).
+    pub fn burst(&self, cc: &dyn Controller, window: &Window) -> u32 {
+        let mut bytes = (window.pacing_rate.0 / 8) >> BURST_SHIFT;
+        let shift = window.min_rtt.map_or(u32::MAX, |least| ((least.0 / 1000) >> RTT_SHIFT).min(32) as u32);
+        if shift < 32 {
+            bytes += MAX_BURST >> shift;
+        }
+        let most = (MAX_BURST / u64::from(window.mss)).max(1);
+        let packets = (bytes.min(MAX_BURST) / u64::from(window.mss)).min(most) as u32;
+        packets.max(cc.burst(window).unwrap_or(MIN_BURST))
+    }
+
+    /// Whether a burst that began now goes on.
+    pub fn in_burst(&self, now: Time) -> bool {
+        self.burst.0 == now && self.burst.1 > 0
+    }
+
+    /// Whether the pace lets a packet out now; if not, it is asked again in time.
+    pub fn may_send(&mut self, now: Time) -> bool {
+        if !self.on || self.next <= now || self.in_burst(now) {
+            return true;
+        }
+        self.release = self.next;
+        false
+    }
+
+    /// Whether what waited may go.
+    pub fn release(&mut self, now: Time) -> bool {
+        let due = self.release <= now;
+        if due {
+            self.release = Time::NEVER;
+        }
+        due
+    }
+
+    /// A packet with so many bytes of the stream goes out.
+    pub fn on_sent(&mut self, cc: &dyn Controller, window: &Window, bytes: u32, now: Time) {
+        self.sent += 1;
+        let took = if self.on && self.sent > UNPACED { Self::time(window.pacing_rate, bytes) } else { Span::ZERO };
+        if self.in_burst(now) {
+            self.burst.1 -= 1;
+        } else {
+            let packets = self.burst(cc, window);
+            self.burst = (now, packets.saturating_sub(1));
+            // What the clock was late by is made up for, up to half of the burst.
+            let late = took.0.saturating_mul(packets.into()) / 2;
+            self.next = self.next.max(Time(now.0.saturating_sub(late)));
+        }
+        self.next += took;
+    }
+
+    fn time(rate: Rate, bytes: u32) -> Span {
+        if rate.0 == 0 { Span::ZERO } else { Span((u128::from(bytes) * 8_000_000_000 / u128::from(rate.0)) as u64) }
+    }
+}

@@ -1,0 +1,219 @@
+//! The round trip and the retransmission timeout as Linux estimates them (tcp_rtt_estimator, tcp_set_rto), the least round
+//! trip of a while (win_minmax.c), and the wheel of its timers.
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | RFC 6298, eq. 2.3: the timeout is SRTT + max(G, 4·RTTVAR), at least 1 s | SRTT + the largest mean deviation of the last windows, and that at least 200 ms | Linux: the least is of the deviation and not of the sum, so that a timeout is a round trip later |
+//! | RFC 6298, eq. 2.3: the deviation moves by a quarter | by an eighth of a quarter where the round trip falls | Linux: a fall of the round trip is no reason to wait longer |
+//! | RFC 6298, Sec. 4: some granularity | timers expire with the tick after their time, and those far ahead with every eighth, 64th, … tick | Linux, kernel/time/timer.c: the wheel |
+
+use super::cc::Window;
+use crate::rtt::RtoConfig;
+use sluicegate_base::{Span, Time};
+
+/// For how long a least round trip is the least (net.ipv4.tcp_min_rtt_wlen, 300 s).
+const MIN_RTT_WINDOW: Span = Span::from_millis(300_000);
+
+/// One microsecond; Linux's unit of round trips.
+const US: u64 = 1_000;
+
+/// The state of one connection.
+#[derive(Clone, Debug)]
+pub(super) struct Rtt {
+    config: RtoConfig,
+    /// How far the ticks of the host's clock are from the simulation's.
+    phase: Span,
+    /// Eight round trips, four mean deviations, the largest of them in this window of data, what the timeout adds; µs.
+    srtt8: u64,
+    mdev4: u64,
+    mdev_max: u64,
+    rttvar: u64,
+    /// The byte that ends this window of data.
+    window_end: u64,
+    /// The timeout as it stands, and how often it was doubled.
+    rto: Span,
+    pub backoff: u32,
+    /// The least, second and third of the window's parts (struct minmax).
+    least: [(Time, Span); 3],
+}
+
+impl Rtt {
+    pub fn new(config: RtoConfig, phase: Span) -> Rtt {
+        Rtt {
+            config,
+            phase,
+            srtt8: 0,
+            mdev4: 0,
+            mdev_max: 0,
+            rttvar: 0,
+            window_end: 0,
+            rto: config.initial,
+            backoff: 0,
+            least: [(Time::ZERO, Span(u64::MAX)); 3],
+        }
+    }
+
+    /// A round trip was measured; `una` and `nxt` say where the stream is.
+    pub fn sample(&mut self, rtt: Span, una: u64, nxt: u64) {
+        let (measured, floor) = (rtt.0 / US, self.config.min.0 / US);
+        if self.srtt8 == 0 {
+            self.srtt8 = (measured << 3).max(1);
+            self.mdev4 = measured << 1;
+            self.rttvar = self.mdev4.max(floor);
+            self.mdev_max = self.rttvar;
+            self.window_end = nxt;
+        } else {
+            let mut error = measured as i64 - (self.srtt8 >> 3) as i64;
+            self.srtt8 = self.srtt8.saturating_add_signed(error).max(1);
+            let falls = error < 0;
+            error = error.abs() - (self.mdev4 >> 2) as i64;
+            if falls && error > 0 {
+                error >>= 3;
+            }
+            self.mdev4 = self.mdev4.saturating_add_signed(error);
+            self.mdev_max = self.mdev_max.max(self.mdev4);
+            self.rttvar = self.rttvar.max(self.mdev_max);
+            if una > self.window_end {
+                if self.mdev_max < self.rttvar {
+                    self.rttvar -= (self.rttvar - self.mdev_max) >> 2;
+                }
+                self.window_end = nxt;
+                self.mdev_max = floor;
+            }
+        }
+        self.rto = self.estimate();
+        self.backoff = 0;
+    }
+
+    /// The timeout without doubling.
+    fn estimate(&self) -> Span {
+        if self.srtt8 == 0 {
+            return self.config.initial;
+        }
+        self.whole_ticks(Span(((self.srtt8 >> 3) + self.rttvar) * US)).min(self.config.max)
+    }
+
+    /// The time in ticks, rounded up (usecs_to_jiffies).
+    pub fn whole_ticks(&self, span: Span) -> Span {
+        let tick = self.config.tick.0.max(1);
+        Span(span.0.div_ceil(tick).saturating_mul(tick))
+    }
+
+    /// The smoothed round trip; zero before the first measurement.
+    pub fn srtt(&self) -> Span {
+        Span((self.srtt8 >> 3) * US)
+    }
+
+    /// The retransmission timeout (icsk_rto).
+    pub fn rto(&self) -> Span {
+        self.rto
+    }
+
+    /// The least deviation that a timeout adds (tcp_rto_min).
+    pub fn floor(&self) -> Span {
+        self.config.min
+    }
+
+    /// The timer has expired: the next timeout is twice as long.
+    pub fn back_off(&mut self) {
+        self.backoff += 1;
+        self.rto = Span(self.rto.0.saturating_mul(2)).min(self.config.max);
+    }
+
+    /// How many repetitions of a SYN wait no longer than the one before.
+    pub fn linear_openings(&self) -> u64 {
+        self.config.syn_linear
+    }
+
+    /// When a timer set now for so long expires: at a tick of the wheel after that, as coarse as it is far away.
+    pub fn expiry(&self, now: Time, span: Span) -> Time {
+        let tick = self.config.tick.0.max(1);
+        let ticks = span.0.div_ceil(tick).max(1);
+        let clock = (now.0 + self.phase.0) / tick;
+        // Eight times coarser from 63 ticks on, and again at every factor of eight.
+        let (mut shift, mut reach) = (0, 63);
+        while ticks >= reach && shift < 24 {
+            shift += 3;
+            reach = 63 << shift;
+        }
+        let at = (((clock + ticks) >> shift) + 1) << shift;
+        Time((at.saturating_mul(tick)).saturating_sub(self.phase.0).max(now.0))
+    }
+
+    /// The least round trip of the window; `None` before the first.
+    pub fn least(&self) -> Option<Span> {
+        Some(self.least[0].1).filter(|rtt| *rtt != Span(u64::MAX))
+    }
+
+    /// A round trip for the least of the window (minmax_running_min).
+    pub fn note_least(&mut self, rtt: Span, now: Time) {
+        let (sample, window) = ((now, rtt.max(Span(US))), MIN_RTT_WINDOW.0);
+        let fresh = self.least[0].1 == Span(u64::MAX);
+        if fresh || sample.1 <= self.least[0].1 || now.since(self.least[2].0).0 > window {
+            self.least = [sample; 3];
+            return;
+        }
+        if sample.1 <= self.least[1].1 {
+            (self.least[1], self.least[2]) = (sample, sample);
+        } else if sample.1 <= self.least[2].1 {
+            self.least[2] = sample;
+        }
+        let age = now.since(self.least[0].0).0;
+        if age > window {
+            self.least = [self.least[1], self.least[2], sample];
+            if now.since(self.least[0].0).0 > window {
+                self.least = [self.least[1], self.least[2], sample];
+            }
+        } else if self.least[1].0 == self.least[0].0 && age > window / 4 {
+            (self.least[1], self.least[2]) = (sample, sample);
+        } else if self.least[2].0 == self.least[1].0 && age > window / 2 {
+            self.least[2] = sample;
+        }
+    }
+
+    /// Shows the controller what is known.
+    pub fn show(&self, window: &mut Window) {
+        window.srtt = self.srtt();
+        window.min_rtt = self.least();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rtt() -> Rtt {
+        let ms = Span::from_millis;
+        Rtt::new(
+            RtoConfig { tick: ms(4), min: ms(200), max: ms(120_000), initial: ms(1000), syn_linear: 4 },
+            Span::ZERO,
+        )
+    }
+
+    /// tcp_rtt_estimator by hand: 40 ms, then 48 ms.
+    #[test]
+    fn adds_the_least_deviation_to_the_round_trip() {
+        let mut rtt = rtt();
+        assert_eq!(rtt.rto(), Span::from_millis(1000));
+        rtt.sample(Span::from_millis(40), 0, 1448);
+        assert_eq!((rtt.srtt(), rtt.rto()), (Span::from_millis(40), Span::from_millis(240)));
+        rtt.sample(Span::from_millis(48), 1448, 2896);
+        assert_eq!((rtt.srtt(), rtt.mdev4), (Span::from_millis(41), 80_000 + 8_000 - 20_000));
+        assert_eq!(rtt.rto(), Span::from_millis(244), "241 ms in ticks of 4 ms");
+        rtt.back_off();
+        assert_eq!(rtt.rto(), Span::from_millis(488));
+        rtt.sample(Span::from_millis(41), 1448, 2896);
+        assert_eq!(rtt.rto(), Span::from_millis(244));
+    }
+
+    /// kernel/time/timer.c, calc_index: never early, and coarser further ahead.
+    #[test]
+    fn timers_expire_with_the_wheel() {
+        let (rtt, ms) = (rtt(), Span::from_millis);
+        let at = |now, span| rtt.expiry(Time::ZERO + ms(now), ms(span)).since(Time::ZERO);
+        assert_eq!((at(0, 40), at(1, 40), at(3, 40)), (ms(44), ms(44), ms(44)));
+        assert_eq!(at(0, 248), ms(252), "62 ticks");
+        assert_eq!(at(0, 1000), ms(1024), "250 ticks: every eighth");
+        assert_eq!(at(10, 3000), ms(3072), "750 ticks: every 64th");
+    }
+}

@@ -1,0 +1,91 @@
+//! What acknowledgements report beyond themselves: SACK and DSACK (net/ipv4/tcp_input.c, `tcp_sacktag_write_queue`).
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | RFC 2883: a duplicate is the first block, below the acknowledgement or within the second | it is told apart by its sender | Linux finds it as RFC 2883, Sec. 4 says; the meaning is the same |
+//! | RFC 2018: blocks may cut packets | a packet counts once it is reported whole | Linux splits it; receivers here report whole packets |
+
+use super::cc::State;
+use super::sender::{Seen, Sender};
+use crate::segment::Segment;
+
+impl Sender {
+    /// What a segment reports, which acknowledges `una` after `prior_una`.
+    pub(super) fn on_sacks(&mut self, segment: &Segment, prior_una: u64, seen: &mut Seen) {
+        let duplicate = segment.options.duplicate(segment.ack);
+        if segment.sacks.is_empty() && duplicate.is_none() {
+            return;
+        }
+        if let Some((start, end)) = duplicate {
+            self.on_duplicate(start, end, prior_una, seen);
+        }
+        for (start, end) in segment.sacks.ranges(segment.ack) {
+            if end > self.nxt || start >= end {
+                continue;
+            }
+            for index in self.queue.covered(start, end) {
+                self.on_reported(index, seen);
+            }
+        }
+        if self.window.state != State::Loss || self.undo.marker.is_some() {
+            if let Some(start) = seen.reordered {
+                self.note_reordering(start);
+            }
+        }
+    }
+
+    /// A range came more than once (tcp_check_dsack, tcp_dsack_seen; and tcp_sacktag_one).
+    fn on_duplicate(&mut self, start: u64, end: u64, prior_una: u64, seen: &mut Seen) {
+        if end > self.nxt || start >= end {
+            return;
+        }
+        seen.duplicate = true;
+        seen.duplicate_of_probe = self.probe == Some(end);
+        if self.rack.seen_reordering && !seen.duplicate_of_probe {
+            self.rack.duplicate_seen = true;
+        }
+        let packets = (end - start).div_ceil(self.mss.into()) as i64;
+        if end <= prior_una {
+            self.undo.on_duplicates(end, packets);
+            return;
+        }
+        for index in self.queue.covered(start, end) {
+            let packet = *self.queue.at(index);
+            if packet.ever_resent {
+                self.undo.on_duplicates(packet.end, 1);
+                if packet.sacked {
+                    seen.reordered = Some(seen.reordered.map_or(packet.start, |at| at.min(packet.start)));
+                }
+            }
+            if packet.end <= self.una {
+                continue;
+            }
+            if !packet.sacked {
+                self.on_reported(index, seen);
+            }
+            self.queue.end_repair(index);
+        }
+    }
+
+    /// A packet is reported (tcp_sacktag_one).
+    fn on_reported(&mut self, index: usize, seen: &mut Seen) {
+        let packet = *self.queue.at(index);
+        if packet.sacked || packet.end <= self.una {
+            return;
+        }
+        self.rack.advance(&packet, self.now, self.rtt.least());
+        if !packet.ever_resent {
+            if packet.start < self.queue.highest(self.una) {
+                seen.reordered = Some(seen.reordered.map_or(packet.start, |at| at.min(packet.start)));
+            }
+            seen.original_acked |= packet.end <= self.high;
+            seen.first_sack = seen.first_sack.or(Some(packet.sent));
+            seen.last_sack = Some(packet.sent);
+        }
+        self.rate.on_delivered(&packet, &mut self.sample);
+        self.queue.report(index);
+        self.queue.set_sampled(index);
+        seen.sacked = true;
+        self.window.delivered += 1;
+    }
+}

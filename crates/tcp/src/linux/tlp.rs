@@ -1,0 +1,78 @@
+//! # Tail loss probes
+//!
+//! After two round trips without an acknowledgement the last packet goes out again, or a new one, so that its acknowledgement
+//! shows what was lost before a timeout does (RFC 8985, Sec. 7; Linux, `tcp_send_loss_probe`).
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | RFC 8985, Sec. 7.2: PTO = 2·SRTT, with one packet out the most that its acknowledgement may wait more | 2·SRTT + 2 ms; with one packet out 2·SRTT + the least deviation of a timeout (200 ms); never after the timeout | Linux, tcp_schedule_loss_probe |
+//! | Sec. 7.2: also when acknowledgements come in recovery | in Open and Cwr alone | Linux |
+//! | Sec. 7.4.2: a probe that repaired a loss halves the window | the window falls at once to the threshold | Linux, tcp_process_tlp_ack |
+
+use super::cc::State;
+use super::rack::TIMER_SLACK;
+use super::sender::{Phase, Seen, Sender, Timer};
+use sluicegate_base::Span;
+
+impl Sender {
+    /// Sets the timer for a probe, if one is called for (tcp_schedule_loss_probe). `anew`: the timeout counts from now.
+    pub(super) fn schedule_probe(&mut self, anew: bool) -> bool {
+        if self.queue.is_empty() || !matches!(self.window.state, State::Open | State::Cwr) {
+            return false;
+        }
+        let srtt = self.rtt.srtt();
+        let mut wait = Span::from_millis(1000);
+        if srtt > Span::ZERO {
+            let slack = if self.queue.len() == 1 { self.rtt.floor() } else { TIMER_SLACK };
+            wait = self.rtt.whole_ticks(Span(2 * srtt.0) + slack);
+        }
+        let timeout = if anew { self.rtt.rto() } else { self.until_timeout() };
+        if timeout > Span::ZERO {
+            wait = wait.min(self.rtt.whole_ticks(timeout));
+        }
+        self.arm(Timer::Probe, wait);
+        true
+    }
+
+    /// The time for a probe has come (tcp_send_loss_probe).
+    pub(super) fn on_probe_timeout(&mut self) {
+        let Some(last) = self.queue.back().map(|packet| packet.start) else {
+            self.timer = None;
+            return;
+        };
+        if self.probe.is_some() {
+            return self.rearm();
+        }
+        self.probe_resent = false;
+        let fits = self.nxt + u64::from(self.mss) <= self.una + self.wnd;
+        self.phase =
+            if self.sendable(self.nxt) && fits { Phase::Probe } else { Phase::Forced { start: last, repair: false } };
+        // Until it is polled nothing is set: what is sent sets the timer.
+        self.timer = Some((Timer::Probe, sluicegate_base::Time::NEVER));
+    }
+
+    /// The probe has gone out: the timeout starts from now.
+    pub(super) fn probe_sent(&mut self, again: bool) {
+        self.probe_resent = again;
+        self.probe = Some(self.nxt);
+        self.arm(Timer::Retransmission, self.rtt.rto());
+    }
+
+    /// A probe is under way, and an acknowledgement came (tcp_process_tlp_ack).
+    pub(super) fn on_probe_acked(&mut self, ack: u64, seen: &Seen) {
+        if self.probe.is_none_or(|probe| ack < probe) {
+            return;
+        }
+        if !self.probe_resent || seen.duplicate_of_probe {
+            self.probe = None;
+        } else if self.probe.is_some_and(|probe| ack > probe) {
+            // It repaired a loss.
+            self.begin_reduction();
+            self.set_state(State::Cwr);
+            self.end_reduction();
+            self.keep_open();
+        } else if !seen.advanced && !seen.not_duplicate() && !seen.sacked {
+            self.probe = None;
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! What a Linux host sends and when: tcp_write_xmit, tcp_xmit_retransmit_queue (net/ipv4/tcp_output.c).
+
+use super::cc::{Event, State};
+use super::queue::Packet;
+use super::sender::{Phase, Sender, Timer, stamp};
+use crate::segment::{Flags, Options, Segment};
+use sluicegate_base::{Span, Time};
+
+impl Sender {
+    /// Writes the next segment to send now over `segment`, if there is any. Call it after each event until there is none.
+    pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
+        self.now = now;
+        loop {
+            match self.phase {
+                Phase::Idle => return false,
+                Phase::Forced { start, repair } => {
+                    self.phase = Phase::Idle;
+                    if let Some(index) = self.queue.index_of(start) {
+                        self.send_again(index, repair, segment);
+                        if !repair {
+                            self.probe_sent(true);
+                        }
+                        return true;
+                    }
+                }
+                Phase::Probe => {
+                    self.phase = Phase::Idle;
+                    if self.send_new(segment) {
+                        self.validate(false);
+                        self.probe_sent(false);
+                        return true;
+                    }
+                    self.rearm();
+                }
+                Phase::NewFirst => {
+                    if self.may_send_new() && self.send_new(segment) {
+                        self.sent_now += 1;
+                        return true;
+                    }
+                    let sent = self.nxt > self.high;
+                    self.end_new();
+                    if sent {
+                        self.phase = Phase::Idle;
+                    } else {
+                        self.frto = false;
+                        self.phase = Phase::Lost { push: true };
+                    }
+                }
+                Phase::Lost { push } => {
+                    if self.send_lost(segment) {
+                        return true;
+                    }
+                    if self.head_resent {
+                        self.head_resent = false;
+                        self.arm(Timer::Retransmission, self.rtt.rto());
+                    }
+                    self.sent_now = 0;
+                    self.phase = if push { Phase::New } else { Phase::Idle };
+                }
+                Phase::New => {
+                    if self.may_send_new() && self.send_new(segment) {
+                        self.sent_now += 1;
+                        return true;
+                    }
+                    self.end_new();
+                    self.phase = Phase::Idle;
+                }
+            }
+        }
+    }
+
+    /// The next packet that is lost goes out again, if window and pace allow.
+    fn send_lost(&mut self, segment: &mut Segment) -> bool {
+        if self.queue.in_flight() >= self.window.cwnd || !self.pacing.may_send(self.now) {
+            return false;
+        }
+        let Some(index) = self.queue.next_lost() else { return false };
+        if index == 0 && !matches!(self.timer, Some((Timer::Reordering, _))) {
+            self.head_resent = true;
+        }
+        self.send_again(index, true, segment);
+        if self.in_reduction() {
+            self.prr.out += 1;
+        }
+        true
+    }
+
+    /// Whether new data may go out: window, the other end's window, pace, and the wait for a larger burst.
+    fn may_send_new(&mut self) -> bool {
+        self.stopped_by_window = false;
+        if !self.sendable(self.nxt) {
+            return false;
+        }
+        if !self.pacing.may_send(self.now) {
+            return false;
+        }
+        if self.queue.is_empty() {
+            self.restart_after_idling();
+        }
+        let in_flight = self.queue.in_flight();
+        if in_flight >= self.window.cwnd {
+            self.stopped_by_window = true;
+            return false;
+        }
+        let end = self.nxt + u64::from(self.length_at(self.nxt));
+        if end > self.una + self.wnd {
+            if self.queue.is_empty() && self.timer.is_none() {
+                self.arm(Timer::Window, self.rtt.rto());
+            }
+            return false;
+        }
+        !self.waits_for_more(in_flight)
+    }
+
+    /// Whether a burst that is small waits for the acknowledgement that makes it larger (tcp_tso_should_defer). There is
+    /// always an earlier packet under way then, whose acknowledgement comes.
+    fn waits_for_more(&mut self, in_flight: u32) -> bool {
+        let left = self.written - self.nxt.min(self.written);
+        let mss = u64::from(self.mss);
+        if left <= mss || self.window.state >= State::Recovery || self.now.since(self.last_sent) > Span::from_millis(1)
+        {
+            return false;
+        }
+        let room = u64::from(self.window.cwnd - in_flight) * mss;
+        let offered = (self.una + self.wnd).saturating_sub(self.nxt);
+        let limit = room.min(offered);
+        self.refresh();
+        let burst = u64::from(self.pacing.burst(&*self.cc, &self.window));
+        // Within a burst that was begun the rest goes along.
+        if self.pacing.in_burst(self.now) || limit >= burst * mss || limit >= left {
+            return false;
+        }
+        let whole = self.wnd.min(u64::from(self.window.cwnd) * mss);
+        let Some(head) = self.queue.front() else { return false };
+        if limit >= whole / 3 || self.now.since(head.sent) < Span(self.rtt.srtt().0 / 2) {
+            return false;
+        }
+        self.stopped_by_window = room < offered;
+        true
+    }
+
+    /// New data has gone out as far as it may (the end of tcp_write_xmit).
+    fn end_new(&mut self) {
+        let limited = self.stopped_by_window || self.queue.in_flight() >= self.window.cwnd;
+        if self.sent_now > 0 || limited {
+            self.validate(limited);
+        }
+        if self.sent_now > 0 {
+            self.schedule_probe(false);
+        }
+        self.sent_now = 0;
+        self.check_app_limited();
+    }
+
+    /// How far the window is used (tcp_cwnd_validate).
+    fn validate(&mut self, limited: bool) {
+        let (window, out) = (&mut self.window, self.queue.len());
+        if self.una >= self.usage_end || limited || (!window.cwnd_limited && out > window.max_packets_out) {
+            (window.cwnd_limited, window.max_packets_out) = (limited, out);
+            self.usage_end = self.nxt;
+        }
+        if window.is_limited() {
+            (self.cwnd_used, self.cwnd_stamp) = (0, self.now);
+            return;
+        }
+        self.cwnd_used = self.cwnd_used.max(out);
+        if self.now.since(self.cwnd_stamp) >= self.rtt.rto() && !self.cc.governs() {
+            self.shrink_unused();
+        }
+    }
+
+    /// The application has used less of the window for a timeout (tcp_cwnd_application_limited).
+    fn shrink_unused(&mut self) {
+        if self.window.state == State::Open {
+            let used = self.cwnd_used.max(self.window.initial);
+            if used < self.window.cwnd {
+                self.window.ssthresh = self.current_ssthresh();
+                self.window.cwnd = (self.window.cwnd + used) >> 1;
+            }
+            self.cwnd_used = 0;
+        }
+        self.cwnd_stamp = self.now;
+    }
+
+    /// The application has nothing more to send though the window has room: samples say so (tcp_rate_check_app_limited).
+    fn check_app_limited(&mut self) {
+        let idle = self.written.saturating_sub(self.nxt) < u64::from(self.mss);
+        let in_flight = self.queue.in_flight();
+        if idle && in_flight < self.window.cwnd && self.queue.lost_out <= self.queue.resent_out {
+            self.window.app_limited = (self.window.delivered + u64::from(in_flight)).max(1);
+        }
+    }
+
+    /// Whether there is anything to send at this byte: data, or the end of the stream.
+    pub(super) fn sendable(&self, at: u64) -> bool {
+        at < self.written || (self.closed && at == self.written)
+    }
+
+    /// A full segment, or what is left of the stream.
+    fn length_at(&self, at: u64) -> u32 {
+        u64::from(self.mss).min(self.written.saturating_sub(at)) as u32
+    }
+
+    /// The next new segment goes out.
+    fn send_new(&mut self, segment: &mut Segment) -> bool {
+        if !self.sendable(self.nxt) {
+            return false;
+        }
+        let start = self.nxt;
+        let len = self.length_at(start);
+        let fin = self.closed && start + u64::from(len) == self.written;
+        let end = start + u64::from(len) + u64::from(fin);
+        let nothing_out = self.queue.is_empty();
+        let mut packet = self.record(len);
+        (packet.start, packet.end) = (start, end);
+        self.refresh();
+        self.rate.on_sent(&mut packet, &mut self.window, nothing_out);
+        self.queue.push(packet);
+        self.nxt = end;
+        if self.in_reduction() {
+            self.prr.out += 1;
+        }
+        if nothing_out || matches!(self.timer, Some((Timer::Probe, _))) {
+            self.rearm();
+        }
+        let mut flags = Flags::default().with_if(fin, Flags::FIN);
+        flags = self.feedback.label(flags, true);
+        segment.set(start, len, flags);
+        // What ends a write says so (tcp_push).
+        self.fill(segment, packet.stamp, end >= self.written);
+        true
+    }
+
+    /// A packet goes out again.
+    fn send_again(&mut self, index: usize, repair: bool, segment: &mut Segment) {
+        let old = *self.queue.at(index);
+        let fin = self.closed && old.end == self.written + 1;
+        let len = (old.end - old.start - u64::from(fin)) as u32;
+        let mut packet = self.record(len);
+        self.refresh();
+        self.rate.on_sent(&mut packet, &mut self.window, false);
+        self.queue.send_again(index, packet, repair);
+        if repair {
+            self.undo.on_resent(packet.stamp);
+        }
+        self.counters.retransmissions += 1;
+        let flags = self.feedback.label(Flags::default().with_if(fin, Flags::FIN), false);
+        segment.set(old.start, len, flags);
+        self.fill(segment, packet.stamp, old.end >= self.written);
+    }
+
+    /// A packet of so many bytes goes out now, or when the pace has it go.
+    fn record(&mut self, len: u32) -> Packet {
+        self.refresh();
+        if self.queue.in_flight() == 0 {
+            let pause = self.now.since(self.last_sent);
+            self.cc.on_event(&mut self.window, Event::Restart(pause));
+        }
+        self.last_sent = self.now;
+        self.counters.segments += 1;
+        self.pacing.on_sent(&*self.cc, &self.window, len, self.now);
+        Packet { sent: self.now, stamp: stamp(self.now), ..Packet::default() }
+    }
+
+    /// What every segment of the sender says.
+    fn fill(&self, segment: &mut Segment, stamp: u32, push: bool) {
+        segment.options.kinds = Options::STAMPED | if push { Options::PUSH } else { 0 };
+        segment.options.stamp = stamp;
+    }
+
+    /// The window of the other end has opened, or answers.
+    pub(super) fn probe_of_window_answered(&mut self) {
+        if matches!(self.timer, Some((Timer::Window, _))) {
+            self.timer = None;
+        }
+    }
+
+    /// The other end's window is still closed: a packet beyond it asks (tcp_send_probe0).
+    pub(super) fn on_window_probe(&mut self) {
+        self.timer = None;
+        if self.queue.is_empty() && self.sendable(self.nxt) {
+            self.phase = Phase::Probe;
+        }
+    }
+}

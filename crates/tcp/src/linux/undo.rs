@@ -1,0 +1,142 @@
+//! # Undoing what was for nothing
+//!
+//! A reduction is taken back when all that was sent again turns out to have been needless: every repetition was reported as a
+//! duplicate (DSACK, RFC 2883, RFC 3708), or an acknowledgement echoes a timestamp from before the first repetition (Eifel,
+//! RFC 3522, RFC 4015).
+//!
+//! | what the paper says | what we do | why |
+//! |---|---|---|
+//! | RFC 4015, Sec. 3: the window goes to what is under way plus what was acknowledged, at most the initial window | back to the window before | Linux, tcp_undo_cwnd_reduction |
+//! | RFC 4015, Sec. 3.3: the timer's estimate is made more conservative | it is not | Linux |
+//! | RFC 3522: the timestamp of the repetition is kept for each | that of the first repetition of an episode, in milliseconds | Linux, retrans_stamp |
+
+use super::cc::State;
+use super::queue::Packet;
+use super::sender::Sender;
+
+/// The state of one connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Undo {
+    /// The first byte not acknowledged when the episode began; none: there is nothing to take back (undo_marker).
+    pub marker: Option<u64>,
+    /// Repetitions not yet reported as duplicates; negative before there is any (undo_retrans).
+    pub resent: i64,
+    /// The timestamp of the episode's first repetition; zero: there is none (retrans_stamp).
+    pub stamp: u32,
+    /// The threshold before; zero: not to be restored (prior_ssthresh).
+    pub prior_ssthresh: u32,
+}
+
+impl Undo {
+    /// A packet goes out again.
+    pub fn on_resent(&mut self, stamp: u32) {
+        if self.stamp == 0 {
+            self.stamp = stamp;
+        }
+        self.resent = self.resent.max(0) + 1;
+    }
+
+    /// So many packets between these bytes came twice.
+    pub fn on_duplicates(&mut self, end: u64, packets: i64) {
+        if self.resent > 0 && self.marker.is_some_and(|marker| end > marker) {
+            self.resent = (self.resent - packets).max(0);
+        }
+    }
+}
+
+impl Sender {
+    /// An episode begins (tcp_init_undo).
+    pub(super) fn begin_undo(&mut self) {
+        self.undo.marker = Some(self.una);
+        let probes = u32::from(self.probe.is_some() && self.probe_resent);
+        let resent = i64::from(self.queue.resent_out + probes);
+        self.undo.resent = if resent == 0 { -1 } else { resent };
+    }
+
+    /// Whether the echoed timestamp is from before this one (tcp_tsopt_ecr_before).
+    fn echoes_before(&self, stamp: u32) -> bool {
+        self.echo != 0 && self.echo < stamp
+    }
+
+    /// Whether a packet that was sent again was acknowledged for its original (tcp_skb_spurious_retrans).
+    pub(super) fn spurious(&self, packet: &Packet) -> bool {
+        packet.ever_resent && self.echoes_before(packet.stamp)
+    }
+
+    /// Whether what was taken for lost had only been late (tcp_packet_delayed).
+    fn was_late(&self) -> bool {
+        self.undo.stamp == 0 || self.echoes_before(self.undo.stamp)
+    }
+
+    fn may_undo(&self) -> bool {
+        self.undo.marker.is_some() && (self.undo.resent == 0 || self.was_late())
+    }
+
+    /// Window and threshold go back (tcp_undo_cwnd_reduction). `found`: nothing is lost any more.
+    fn undo_reduction(&mut self, found: bool) {
+        if found {
+            self.queue.find_all();
+        }
+        if self.undo.prior_ssthresh != 0 {
+            self.refresh();
+            self.window.cwnd = self.cc.undo(&self.window).max(1);
+            if self.undo.prior_ssthresh > self.window.ssthresh {
+                self.window.ssthresh = self.undo.prior_ssthresh;
+                self.feedback.restored();
+            }
+        }
+        self.cwnd_stamp = self.now;
+        self.undo.marker = None;
+        // Losses are looked for again.
+        self.rack.advanced = true;
+    }
+
+    /// All that the recovery was for is acknowledged (tcp_try_undo_recovery).
+    pub(super) fn end_recovery_or_undo(&mut self) {
+        if self.may_undo() {
+            self.undo_reduction(false);
+        } else {
+            self.rack.persist = self.rack.persist.saturating_sub(1);
+        }
+        self.set_state(State::Open);
+    }
+
+    /// Every repetition came twice (tcp_try_undo_dsack).
+    pub(super) fn undo_for_duplicates(&mut self) -> bool {
+        let undo = self.undo.marker.is_some() && self.undo.resent == 0;
+        if undo {
+            self.rack.persist_longer();
+            self.undo_reduction(false);
+        }
+        undo
+    }
+
+    /// Some of what the recovery is for is acknowledged: whether by a late original while repetitions are out, so that nothing
+    /// more is to be sent again (tcp_try_undo_partial).
+    pub(super) fn undo_in_part(&mut self, prior_una: u64) -> bool {
+        if self.undo.marker.is_none() || !self.was_late() {
+            return false;
+        }
+        self.note_reordering(prior_una);
+        if self.queue.resent_out > 0 {
+            return true;
+        }
+        if !self.queue.any_resent() {
+            self.undo.stamp = 0;
+        }
+        self.undo_reduction(true);
+        self.keep_open();
+        false
+    }
+
+    /// A timeout was for nothing, as F-RTO or a timestamp says (tcp_try_undo_loss).
+    pub(super) fn undo_timeout(&mut self, spurious: bool) -> bool {
+        let undo = spurious || self.may_undo();
+        if undo {
+            self.undo_reduction(true);
+            self.retransmits = 0;
+            self.set_state(State::Open);
+        }
+        undo
+    }
+}
