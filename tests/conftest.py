@@ -19,7 +19,7 @@ import pytest
 from sluicegate import cli
 
 # `make test-all` looks at many more examples. Tests without a number of their own take that of the profile.
-hypothesis.settings.register_profile("full", max_examples=500, deadline=None)
+hypothesis.settings.register_profile("full", max_examples=300, deadline=None)
 hypothesis.settings.register_profile("quick", max_examples=25, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("SLUICEGATE_TESTS", "quick"))
 

@@ -2,15 +2,20 @@
 
     .venv/bin/python tools/linux_traces.py [--only PATTERN] [reno cubic bbr]
 
-A sender and a receiver of this machine's kernel are joined by `sluicegate shell` with a link of a constant rate whose queue
-never overflows; what happens to single packets is said by number (`--up` is the data's way, the opening's packets counted).
-An AF_PACKET socket beside the sender writes down each segment that it sends and each that arrives. Every pattern is recorded three times; the
-recording is kept whose sequence of segments most have, and of these the quickest.
+A sender and a receiver of this machine's kernel are joined by `sluicegate shell` with a link of a constant rate
+whose queue never overflows; what happens to single packets is said by number (`--up` is the data's way, the opening's
+packets counted). An AF_PACKET socket beside the sender writes down each segment that it sends and each that arrives.
+Every pattern is recorded three times; the recording is kept whose sequence of segments most have, and of these the
+quickest. The machine should do nothing else.
 
-Writes tests/linux_traces/ALGORITHM.txt, which `cargo test -p sluicegate-tcp --test linux_traces` compares with our hosts. For each
-pattern a line `pattern NAME segments=N rate=BITS/S delay=US ecn=0|1 data=FATES acks=FATES same=N/3`, then a line for each
-segment at the sender's end: microseconds since the first SYN, `>` sent or `<` arrived, flags (S F E C, `.` for none), first byte of data from 0,
-bytes, acknowledgement, and what SACK reports (`-`: nothing), bytes from 0, the ranges joined by `+`.
+Writes tests/linux_traces/ALGORITHM.txt; `cargo test -p sluicegate-tcp --test linux_traces` compares our hosts with it.
+For each pattern a line
+
+    pattern NAME segments=N rate=BITS/S delay=US ecn=0|1 data=FATES acks=FATES same=N/3
+
+then a line for each segment at the sender's end: microseconds since the first SYN, `>` sent or `<` arrived, flags (S F
+E C, `.` for none), first byte of data from 0, bytes, acknowledgement, and what SACK reports (`-`: nothing; else ranges
+of bytes joined by `+`).
 """
 
 from __future__ import annotations
@@ -207,7 +212,8 @@ def sequence(trace: str) -> tuple[str, ...]:
 def main() -> None:
     if "--inside" in sys.argv:
         at = sys.argv.index("--inside")
-        return send(sys.argv[at + 2], int(sys.argv[at + 3]), Path(sys.argv[at + 1]))
+        send(sys.argv[at + 2], int(sys.argv[at + 3]), Path(sys.argv[at + 1]))
+        return
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("algorithm", nargs="*", default=["reno", "cubic", "bbr"])
     parser.add_argument("--only", help="record this pattern alone, and print it")
@@ -224,8 +230,9 @@ def main() -> None:
             kept = min(alike, key=lambda trace: int(trace.splitlines()[-1].split()[0]))
             text += (
                 f"pattern {name} segments={pattern.segments} rate={RATE} delay={DELAY_US} ecn={pattern.ecn:d} "
-                f"data={pattern.data.replace(' ', '') or '-'} acks={pattern.acks or '-'} same={same}/{len(traces)}\n{kept}"
+                f"data={pattern.data.replace(' ', '') or '-'} acks={pattern.acks or '-'} same={same}/{len(traces)}\n"
             )
+            text += kept
             print(algorithm, name, f"{same}/{len(traces)}", flush=True)
         if options.only:
             print(text)

@@ -1872,7 +1872,8 @@ class Tcp(Declared, role="flows"):
             overhead_)
         stack: Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`,
             `repeated_timeout_cut`, `limited_transmit`, `pipe` and `restart_window`, and where `window` is the
-            most that the receiver's window becomes. (default: as the profile says; Linux 6.18)
+            most that the receiver's window becomes. (default: as the profile says; linux for bbr, bbr3, dctcp and
+            prague; Linux 6.18)
         slow_start_exit: How the slow start of `cubic` may end before a loss, with stack linux. (default: hystart;
             Linux, tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
@@ -2083,7 +2084,8 @@ class Telnet(Declared, role="flows"):
             overhead_)
         stack: Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`,
             `repeated_timeout_cut`, `limited_transmit`, `pipe` and `restart_window`, and where `window` is the
-            most that the receiver's window becomes. (default: as the profile says; Linux 6.18)
+            most that the receiver's window becomes. (default: as the profile says; linux for bbr, bbr3, dctcp and
+            prague; Linux 6.18)
         slow_start_exit: How the slow start of `cubic` may end before a loss, with stack linux. (default: hystart;
             Linux, tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
@@ -2304,7 +2306,8 @@ class Http(Declared, role="flows"):
             overhead_)
         stack: Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`,
             `repeated_timeout_cut`, `limited_transmit`, `pipe` and `restart_window`, and where `window` is the
-            most that the receiver's window becomes. (default: as the profile says; Linux 6.18)
+            most that the receiver's window becomes. (default: as the profile says; linux for bbr, bbr3, dctcp and
+            prague; Linux 6.18)
         slow_start_exit: How the slow start of `cubic` may end before a loss, with stack linux. (default: hystart;
             Linux, tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
@@ -2526,7 +2529,8 @@ class Connections(Declared, role="flows"):
             overhead_)
         stack: Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`,
             `repeated_timeout_cut`, `limited_transmit`, `pipe` and `restart_window`, and where `window` is the
-            most that the receiver's window becomes. (default: as the profile says; Linux 6.18)
+            most that the receiver's window becomes. (default: as the profile says; linux for bbr, bbr3, dctcp and
+            prague; Linux 6.18)
         slow_start_exit: How the slow start of `cubic` may end before a loss, with stack linux. (default: hystart;
             Linux, tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module

@@ -146,8 +146,10 @@ pub fn settings(spec: &TestbedSpec) -> Result<Vec<Option<Settings>>, String> {
             (Some(asked), _) => asked.clone(),
             // The kernel has one loss recovery, and its Reno recovers as NewReno with SACK.
             (None, Algorithm::Reno | Algorithm::NewReno | Algorithm::Sack) => "reno".to_owned(),
-            (None, Algorithm::Cubic) => "cubic".to_owned(),
-            (None, Algorithm::Vegas) => "vegas".to_owned(),
+            (
+                None,
+                same @ (Algorithm::Cubic | Algorithm::Vegas | Algorithm::Bbr | Algorithm::Dctcp | Algorithm::Prague),
+            ) => same.word().to_owned(),
             (None, other) => {
                 let rule =
                     format!("algorithm {:?}: the kernel has none like it; name one of its own instead", other.word());

@@ -8,6 +8,7 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use sluicegate_base::{Link, Params, Rate, Size, Span, Stream, Time, Value};
 use sluicegate_tcp::cc::VegasRules;
+use sluicegate_tcp::params::Stack;
 use sluicegate_tcp::{Algorithm, Connection, Host, Segment, TcpParams};
 use std::collections::VecDeque;
 
@@ -21,8 +22,15 @@ fn main() {
 }
 
 fn host(algorithm: &str) -> Host {
+    let algorithm =
+        Algorithm::all().find(|known| Algorithm::WORDS[*known as usize] == algorithm).expect("a known algorithm");
+    host_of(algorithm, if algorithm.runs_on(Stack::Rfc) { "modern" } else { "linux" })
+}
+
+fn host_of(algorithm: Algorithm, profile: &'static str) -> Host {
     let mut given = |at: usize| match TcpParams::FIELDS[at].name {
-        "algorithm" => Algorithm::WORDS.iter().find(|word| **word == algorithm).map(|word| Value::Choice(word)),
+        "algorithm" => Some(Value::Choice(Algorithm::WORDS[algorithm as usize])),
+        "profile" => Some(Value::Choice(profile)),
         "window" => Some(Value::Size(Size::Packets(100))),
         _ => None,
     };
@@ -77,6 +85,17 @@ fn lossless(bencher: Bencher, algorithm: &str) {
 #[divan::bench(args = Algorithm::WORDS)]
 fn lossy(bencher: Bencher, algorithm: &str) {
     bench(bencher, &host(algorithm), 0.01);
+}
+
+/// Those of the RFCs that Linux has, too.
+#[divan::bench(args = [Algorithm::Sack, Algorithm::Cubic])]
+fn linux_lossless(bencher: Bencher, algorithm: Algorithm) {
+    bench(bencher, &host_of(algorithm, "linux"), 0.0);
+}
+
+#[divan::bench(args = [Algorithm::Sack, Algorithm::Cubic])]
+fn linux_lossy(bencher: Bencher, algorithm: Algorithm) {
+    bench(bencher, &host_of(algorithm, "linux"), 0.01);
 }
 
 /// The profile's Vegas is ns-2's.

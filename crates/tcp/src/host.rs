@@ -114,7 +114,7 @@ impl Host {
             ecn: params.resolve(&params.ecn, "ecn"),
             source_quench: params.resolve(&params.source_quench, "source_quench"),
             send_jitter: params.send_jitter,
-            stack: params.resolve(&params.stack, "stack"),
+            stack: params.stack(),
             slow_start_exit: params.slow_start_exit,
             ns2_rules: params.resolve(&params.ns2_rules, "ns2_rules"),
             pipe: params.resolve(&params.pipe, "pipe"),

@@ -72,7 +72,7 @@ choices! {
         Vegas = "vegas",
         /// LEDBAT's window (RFC 6817), which gives way to all others, with SACK's recovery.
         Ledbat = "ledbat",
-        /// BBR, version 1 (Cardwell et al. 2016), as Linux has it; for stack linux, as are the next three.
+        /// BBR, version 1 (Cardwell et al. 2016), as Linux has it; brings stack linux along, as do the next three.
         Bbr = "bbr",
         /// BBR, version 3 (draft-ietf-ccwg-bbr).
         Bbr3 = "bbr3",
@@ -191,7 +191,7 @@ params! {
         send_jitter: Span = default(Span::ZERO), source("RED 1993, Secs. V and IX: the bottleneck's service time; ns-2, overhead_");
         /// Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`, `repeated_timeout_cut`,
         /// `limited_transmit`, `pipe` and `restart_window`, and where `window` is the most that the receiver's window becomes.
-        stack: Option<Stack> = optional("as the profile says"), source("Linux 6.18");
+        stack: Option<Stack> = optional("as the profile says; linux for bbr, bbr3, dctcp and prague"), source("Linux 6.18");
         /// How the slow start of `cubic` may end before a loss, with stack linux.
         slow_start_exit: SlowStartExit = default(SlowStartExit::HyStart), source("Linux, tcp_cubic.c; RFC 9406");
         /// Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module lists where.
@@ -226,10 +226,10 @@ params! {
         "header_size < packet_size" [packet_size, header_size] |p| p.segment_sizes().is_some();
         "bbr, bbr3, dctcp and prague need stack = linux, which has reno, sack (the same there) and cubic besides"
             [algorithm, stack, profile] |p| {
-            p.resolve(&p.algorithm, "algorithm").runs_on(p.resolve(&p.stack, "stack"))
+            p.resolve(&p.algorithm, "algorithm").runs_on(p.stack())
         };
-        "ns2_rules and send_jitter are for stack = rfc" [ns2_rules, send_jitter, stack, profile] |p| {
-            let linux = p.resolve(&p.stack, "stack") == Stack::Linux;
+        "ns2_rules and send_jitter are for stack = rfc" [ns2_rules, send_jitter, stack, algorithm, profile] |p| {
+            let linux = p.stack() == Stack::Linux;
             let ns2_rules: bool = p.resolve(&p.ns2_rules, "ns2_rules");
             !linux || (!ns2_rules && p.send_jitter == Span::ZERO)
         };
@@ -283,6 +283,13 @@ impl TcpParams {
         let header = bytes(self.resolve(&self.header_size, "header_size"));
         let packet = bytes(self.resolve(&self.packet_size, "packet_size"));
         packet.checked_sub(header).filter(|&mss| mss > 0).map(|mss| (mss, header))
+    }
+
+    /// Whose end hosts: as given, Linux's where the algorithm is of no other, or as the profile says.
+    pub(crate) fn stack(&self) -> Stack {
+        let algorithm: Algorithm = self.resolve(&self.algorithm, "algorithm");
+        let only = self.stack.is_none() && !algorithm.runs_on(Stack::Rfc);
+        if only { Stack::Linux } else { self.resolve(&self.stack, "stack") }
     }
 
     /// The same, with the least segment where the headers leave no room.

@@ -4,12 +4,12 @@ The kernel's TCP takes the place of the simulated hosts; network and queues stay
 
 | key | between real hosts |
 |---|---|
-| `algorithm` | the kernel's: `reno`, `newreno` and `sack` are its reno, `cubic` its cubic, `vegas` its vegas; others are refused unless an algorithm of the kernel's is named instead |
+| `algorithm` | the kernel's: `reno`, `newreno` and `sack` are its reno, `cubic`, `vegas`, `bbr`, `dctcp` and `prague` those of that name; others are refused unless an algorithm of the kernel's is named instead |
 | `window` | done: the receiver's buffer |
 | `packet_size` | done: the longest segment |
 | `ecn`, `size`, `handshake = true`, `closing = true` | done |
 | all that is no property of a TCP host: `count`, times, rates, sizes, paths, round trips, `class`, `priority`, `host` | done |
-| `REPLACED` | the kernel decides; said in a sentence where they are given |
+| `REPLACED` | the kernel decides; said in a sentence where they are given, but for hosts that are Linux's in the simulation, too |
 | `handshake = false`, `closing = false`, `ns2_rules = true`, `send_jitter` above 0 s | refused, unless the profile alone says so |
 | `header_size` below 40 B, `[[changes]]`, `run.packets`, `run.positions` | refused by the core |
 """  # noqa: E501
@@ -35,7 +35,7 @@ REPLACED = (
     "profile", "header_size", "initial_window", "initial_ssthresh", "restart_window", "cwnd_validation",
     "repeated_timeout_cut", "min_rto", "max_rto", "initial_rto", "syn_linear_timeouts", "clock_tick",
     "limited_transmit", "delayed_ack", "source_quench", "ns2_rules", "pipe", "vegas_rules", "vegas_alpha",
-    "vegas_beta", "vegas_gamma", "vegas_cut", "ledbat_target",
+    "vegas_beta", "vegas_gamma", "vegas_cut", "ledbat_target", "stack", "slow_start_exit",
 )  # fmt: skip
 """Keys of a TCP host that the kernel's own TCP replaces."""
 
@@ -185,13 +185,18 @@ def notes(resolved: Resolved, given: Sequence[set[str]], algorithms: Mapping[str
         if "algorithm" not in flow:
             continue
         usual = defaults(flow["kind"])  # an object states them too
+        linux = flow.get("stack") == "linux"
         found = tuple(
-            key for key in REPLACED if key in keys and (usual.get(key) is None or flow.get(key) != usual[key])
+            key
+            for key in REPLACED
+            if key in keys
+            and (usual.get(key) is None or flow.get(key) != usual[key])
+            and not (linux and key in ("profile", "stack"))
         )
         if found:
             replaced.setdefault(found, []).append(flow["name"])
         word, own = flow["algorithm"], algorithms.get(flow["name"], algorithms.get("*"))
-        if own is None and word in RENO:
+        if own is None and word in RENO and not linux:
             others.setdefault(word, []).append(flow["name"])
     sentences = [
         f"{_names(groups)}: the kernel's own TCP stands in place of {', '.join(keys)}"
