@@ -16,8 +16,9 @@ ROOT = Path(__file__).parents[1]
 #: goal is 1100; docs/performance.md says what is in the way. A change that makes packets dearer shows here first, and
 #: one that makes them cheaper lowers it.
 # 1896 before losses on the wire counted, 1899 with them, 1910 with a column more in `queue`, which no packet touches:
-# inlining is suspected, not shown. To be brought back to 1900.
-MOST = 1911
+# inlining is suspected, not shown. 1941 with Linux's hosts: each segment says whether it has their options, which its
+# length asks for. To be brought back to 1900.
+MOST = 1942
 
 SCRIPT = """
 import json, sys

@@ -30,6 +30,8 @@ enum State {
     Established,
     /// The opener, closed before it had anything to say: there never was a connection.
     NeverOpened,
+    /// A Linux host's end, which has states of its own.
+    Linux,
 }
 
 /// One end of a connection. Its fields lie in this order, for the sake of ends that only send or only receive: one half
@@ -79,7 +81,7 @@ impl Connection {
         let end = || Box::new(linux::End::new(host, phase, state == State::Idle, state == State::Established));
         let linux = (host.stack == Stack::Linux).then(end);
         Connection {
-            state,
+            state: if linux.is_some() { State::Linux } else { state },
             ecn: host.answers_marks(),
             closing: host.closing,
             follows: true,
@@ -158,15 +160,12 @@ impl Connection {
     /// The same of a packet on which queues have written `label`; 0 when none has.
     #[inline(always)]
     pub fn on_labelled(&mut self, segment: &Segment, ce: bool, label: u32, now: Time) {
-        if let Some(linux) = &mut self.linux {
-            return linux.on_segment(segment, ce, now);
-        }
         if segment.flags.has(Flags::SYN) {
-            return self.on_syn(segment, now);
+            return self.on_syn(segment, ce, now);
         }
         // Without the SYN there is no connection, and before its answer nothing of the other end's is valid.
         if !self.open() {
-            return;
+            return self.on_linux_segment(segment, ce, now);
         }
         if segment.occupies() {
             self.receives = true;
@@ -193,8 +192,17 @@ impl Connection {
         matches!(self.state, State::Established | State::Answering)
     }
 
+    #[inline(never)]
+    fn on_linux_segment(&mut self, segment: &Segment, ce: bool, now: Time) {
+        if let Some(linux) = &mut self.linux {
+            linux.on_segment(segment, ce, now);
+            self.receiver.note_received(linux.received());
+        }
+    }
+
     #[cold]
-    fn on_syn(&mut self, segment: &Segment, now: Time) {
+    fn on_syn(&mut self, segment: &Segment, ce: bool, now: Time) {
+        self.on_linux_segment(segment, ce, now);
         let answer = segment.flags.has(Flags::ACK);
         match self.state {
             State::Listening if !answer => self.state = State::Answering,
@@ -215,7 +223,7 @@ impl Connection {
     /// A source quench for what this end sends arrives (RFC 792). A host that heeds it closes its window to one segment, as
     /// 4.3BSD does; before the connection is open there is no window to close.
     pub fn on_quench(&mut self) {
-        if self.heeds_quench && self.open() && self.linux.is_none() {
+        if self.heeds_quench && self.open() {
             self.sender.on_quench();
         }
     }
@@ -245,9 +253,6 @@ impl Connection {
     /// The same, written over `segment` where it is to be; false, and nothing that counts there, when there is none.
     #[inline(always)]
     pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
-        if let Some(linux) = &mut self.linux {
-            return linux.poll_into(now, segment);
-        }
         if !self.is_established() {
             return self.poll_opening(now, segment);
         }
@@ -267,9 +272,6 @@ impl Connection {
     #[inline]
     #[must_use]
     pub fn only_receives(&self) -> bool {
-        if let Some(linux) = &self.linux {
-            return linux.only_receives();
-        }
         !self.sends && self.is_established()
     }
 
@@ -277,9 +279,6 @@ impl Connection {
     #[inline]
     #[must_use]
     pub fn only_sends(&self) -> bool {
-        if let Some(linux) = &self.linux {
-            return linux.only_sends();
-        }
         !self.receives && self.is_established()
     }
 
@@ -287,10 +286,16 @@ impl Connection {
     #[inline(always)]
     #[must_use]
     pub fn may_send(&self) -> bool {
-        if let Some(linux) = &self.linux {
-            return linux.may_send();
+        if !self.is_established() {
+            return self.may_send_otherwise();
         }
-        !self.is_established() || (self.sends && self.sender.may_send()) || (self.receives && self.receiver.owes())
+        (self.sends && self.sender.may_send()) || (self.receives && self.receiver.owes())
+    }
+
+    /// The same while the connection opens, or where it is a Linux host's.
+    #[inline(never)]
+    fn may_send_otherwise(&self) -> bool {
+        self.linux.as_ref().is_none_or(|linux| linux.may_send())
     }
 
     #[inline(always)]
@@ -298,9 +303,12 @@ impl Connection {
         matches!(self.state, State::Established)
     }
 
-    /// The same while the connection opens.
-    #[cold]
+    /// The same while the connection opens, or where it is a Linux host's.
+    #[inline(never)]
     fn poll_opening(&mut self, now: Time, segment: &mut Segment) -> bool {
+        if let Some(linux) = &mut self.linux {
+            return linux.poll_into(now, segment);
+        }
         // RFC 3168, Section 6.1.1: both flags ask for ECN.
         let flags = match self.state {
             State::Calling { .. } if !self.sender.may_call(now) => return false,
@@ -324,15 +332,14 @@ impl Connection {
     #[must_use]
     #[inline(always)]
     pub fn next_timer(&self) -> Option<Time> {
-        if let Some(linux) = &self.linux {
-            return linux.next_timer();
-        }
         let mut next = if self.sends { self.sender.deadline() } else { Time::NEVER };
         if self.receives {
             next = next.min(self.receiver.deadline());
         }
-        if let State::Called { deadline, .. } = self.state {
-            next = next.min(deadline);
+        match self.state {
+            State::Called { deadline, .. } => next = next.min(deadline),
+            State::Linux => return self.linux.as_ref().and_then(|linux| linux.next_timer()),
+            _ => {}
         }
         (next != Time::NEVER).then_some(next)
     }
@@ -358,7 +365,7 @@ impl Connection {
     /// Bytes of the other end's stream received in order.
     #[must_use]
     pub fn received(&self) -> u64 {
-        self.linux.as_ref().map_or_else(|| self.receiver.received(), |linux| linux.received())
+        self.receiver.received()
     }
 
     /// Whether everything written has been acknowledged, the end of the stream included if it was closed.

@@ -75,6 +75,11 @@ impl Receiver {
         self.data.next - u64::from(self.finished())
     }
 
+    /// So many have, as another receiver says that stands in for this one.
+    pub(crate) fn note_received(&mut self, bytes: u64) {
+        self.data.next = bytes;
+    }
+
     /// Whether the whole stream and its end have come.
     #[must_use]
     pub fn finished(&self) -> bool {

@@ -241,18 +241,6 @@ impl End {
         true
     }
 
-    /// Whether it has nothing to send but acknowledgements.
-    #[must_use]
-    pub fn only_receives(&self) -> bool {
-        !self.sends && self.state == State::Established
-    }
-
-    /// Whether it has nothing to receive but acknowledgements.
-    #[must_use]
-    pub fn only_sends(&self) -> bool {
-        !self.receives && self.state == State::Established
-    }
-
     /// Whether [`poll_into`](End::poll_into) may give a segment; if not, it would change nothing either.
     #[must_use]
     pub fn may_send(&self) -> bool {
