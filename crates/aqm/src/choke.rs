@@ -104,7 +104,8 @@ pub struct Choke<P> {
     candidates: u64,
     draw: Draw,
     regions: u64,
-    /// Slots of the candidates that match the present arrival; kept to save allocations.
+    /// Slots of the candidates that the last arrival was compared with, and of those that matched.
+    drawn: Vec<usize>,
     matches: Vec<usize>,
 }
 
@@ -114,7 +115,7 @@ impl<P: Packet> Choke<P> {
     pub fn new(params: ChokeParams) -> Self {
         let ChokeParams { red, signal, candidates, draw, regions } = params;
         let rule = RedRule::new(&red, &signal);
-        Choke { rule, ring: Ring::new(red.limit), candidates, draw, regions, matches: Vec::new() }
+        Choke { rule, ring: Ring::new(red.limit), candidates, draw, regions, drawn: Vec::new(), matches: Vec::new() }
     }
 
     /// With how many packets an arrival is compared, between the thresholds.
@@ -126,18 +127,21 @@ impl<P: Packet> Choke<P> {
         2 * (below + 1).min(self.regions)
     }
 
-    /// Draws the candidates, and keeps the slots of those that are of this flow.
+    /// Draws the candidates, and keeps their slots, and of these the slots of those that are of this flow.
     fn draw_candidates(&mut self, flow: FlowKey, rng: &mut Stream) {
-        let (n, ring) = (self.number_to_draw() as usize, &self.ring);
+        let (n, ring, drawn) = (self.number_to_draw() as usize, &self.ring, &mut self.drawn);
         self.matches.clear();
-        let matching = |(slot, candidate): (usize, &P)| (candidate.flow() == flow).then_some(slot);
+        let mut matching = |(slot, candidate): (usize, &P)| {
+            drawn.push(slot);
+            (candidate.flow() == flow).then_some(slot)
+        };
         match self.draw {
-            Draw::Random => (0..n).for_each(|_| self.matches.extend(ring.draw(rng).and_then(matching))),
+            Draw::Random => (0..n).for_each(|_| self.matches.extend(ring.draw(rng).and_then(&mut matching))),
             Draw::Front => self.matches.extend(ring.iter().take(n).filter_map(matching)),
             Draw::Back => self.matches.extend(ring.iter().rev().take(n).filter_map(matching)),
             Draw::Geometric => {
                 while (self.matches.len() as u64) < ring.packets().min(n as u64) {
-                    match ring.draw(rng).and_then(matching) {
+                    match ring.draw(rng).and_then(&mut matching) {
                         // Gone already: it is drawn again.
                         Some(slot) if self.matches.contains(&slot) => {}
                         Some(slot) => self.matches.push(slot),
@@ -160,13 +164,18 @@ impl<P: Packet> Choke<P> {
         if self.draw == Draw::Back {
             self.ring.trim_tail();
         }
+        let span = self.ring.span();
         self.ring.compact();
+        if self.ring.span() != span {
+            self.drawn.clear(); // the slots have others now
+        }
     }
 }
 
 impl<P: Packet> Discipline<P> for Choke<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
         self.rule.update_avg(self.ring.packets(), self.ring.bytes(), ctx.now);
+        self.drawn.clear();
         // min_th ≤ avg < max_th: packets of one flow that meet are both dropped.
         if self.rule.above_min_th() && !self.rule.above_max_th() {
             self.draw_candidates(packet.flow(), ctx.rng);
@@ -185,6 +194,7 @@ impl<P: Packet> Discipline<P> for Choke<P> {
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
         let packet = self.ring.pop();
+        self.drawn.clear();
         if packet.is_none() {
             self.rule.idle(ctx.now);
         }
@@ -198,6 +208,10 @@ impl<P: Packet> Discipline<P> for Choke<P> {
 
     fn average(&self) -> Option<f64> {
         Some(self.rule.avg())
+    }
+
+    fn compared(&self, visit: &mut dyn FnMut(&P)) {
+        self.drawn.iter().filter_map(|slot| self.ring.get(*slot)).for_each(visit);
     }
 }
 

@@ -108,6 +108,8 @@ pub struct ChokeLinux<P> {
     /// The ring has a power of two of slots, of which one stays free.
     tab_mask: usize,
     ring: Ring<P>,
+    /// The slot that the last arrival was compared with, if it did not match.
+    drawn: Option<usize>,
 }
 
 impl<P: Packet> ChokeLinux<P> {
@@ -122,6 +124,7 @@ impl<P: Packet> ChokeLinux<P> {
             ecn: params.ecn,
             tab_mask: (params.limit.amount() as usize + 1).next_power_of_two() - 1,
             ring: Ring::new(params.limit),
+            drawn: None,
         }
     }
 
@@ -144,6 +147,7 @@ impl<P: Packet> ChokeLinux<P> {
         }
         let (slot, packet) = self.peek_random(rng)?;
         if packet.flow() != arrival.flow() {
+            self.drawn = Some(slot);
             return None;
         }
         let victim = self.ring.remove(slot);
@@ -164,6 +168,7 @@ impl<P: Packet> ChokeLinux<P> {
 impl<P: Packet> Discipline<P> for ChokeLinux<P> {
     fn enqueue(&mut self, mut packet: P, ctx: &mut Ctx<'_, P>) {
         self.filter.update(&mut self.average, self.ring.packets(), ctx.now);
+        self.drawn = None;
         if self.average.qavg <= self.band.qth_min {
             self.band.leave();
         } else {
@@ -182,6 +187,7 @@ impl<P: Packet> Discipline<P> for ChokeLinux<P> {
         }
         if self.ring.span() >= self.tab_mask {
             self.ring.close_holes();
+            self.drawn = None;
         }
         self.ring.push(packet);
     }
@@ -190,6 +196,7 @@ impl<P: Packet> Discipline<P> for ChokeLinux<P> {
         if self.ring.packets() == 0 {
             self.average.qidlestart.get_or_insert(ctx.now);
         }
+        self.drawn = None;
         self.ring.pop()
     }
 
@@ -199,6 +206,10 @@ impl<P: Packet> Discipline<P> for ChokeLinux<P> {
 
     fn average(&self) -> Option<f64> {
         Some(self.filter.value(&self.average))
+    }
+
+    fn compared(&self, visit: &mut dyn FnMut(&P)) {
+        self.drawn.and_then(|slot| self.ring.get(slot)).into_iter().for_each(visit);
     }
 }
 

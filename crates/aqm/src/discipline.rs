@@ -184,6 +184,10 @@ pub trait Discipline<P>: Send {
     /// it tells apart the flow too. Samples of it make the table `state` of a run.
     fn state(&self, _visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {}
 
+    /// Calls `visit` for the packets in the queue that the last arrival has been compared with, as far as they still wait: for
+    /// those who watch. What was dropped with the arrival is not among them.
+    fn compared(&self, _visit: &mut dyn FnMut(&P)) {}
+
     /// How many packets are queued.
     fn packets(&self) -> u64 {
         self.buffer().packets()

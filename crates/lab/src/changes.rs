@@ -3,7 +3,7 @@
 
 use crate::document::{Document, Item, Node, Place, ScenarioError};
 use crate::flows::{self, Group, refuse_too_large};
-use crate::foreign::{self, Build, Foreign};
+use crate::foreign::{Build, Foreign};
 use crate::network::{Network, NetworkParams, RunParams};
 use crate::queueing::{Built, Queueing, queue};
 use crate::section::{Section, fields, json as value_json};
@@ -12,6 +12,7 @@ use serde_json::{Map, Value as Json, json};
 use sluicegate_base::params::{Raw, Table};
 use sluicegate_base::{About, Declared, Field, Rate, Span, Time, params};
 use sluicegate_netsim::QueuedPacket;
+use sluicegate_netsim::source::Flow;
 
 /// The tables of a scenario.
 pub(crate) const TABLES: &[&str] = &["network", "queue", "flows", "run", "changes"];
@@ -22,8 +23,8 @@ params! {
         /// When it comes, after everything else that happens at that time; one that is not before the end never does.
         time: Span = required, source("Sluicegate");
         /// What changes, as an override names it: queue.discipline, queue, a parameter of the queue or of its classes,
-        /// network.rate (or the rate of a link), of which disciplines are told, or a parameter of a udp, poisson or on_off
-        /// source, such as flows.1.rate.
+        /// network.rate (or the rate of a link), of which disciplines are told, a parameter of a udp, poisson or on_off
+        /// source, such as flows.1.rate, or flows.1.count: how many flows of a group send, up to as many as it has.
         key: String = required, source("Sluicegate");
     }
 }
@@ -56,7 +57,7 @@ pub(crate) struct Change {
 impl Change {
     /// As it was given.
     pub fn given(&self) -> Json {
-        entry(self.time, &self.key, written(&self.item.node))
+        entry(self.time, &self.key, self.item.node.json())
     }
 
     /// As a scenario resolves to it.
@@ -67,14 +68,6 @@ impl Change {
 
 fn entry(time: Time, key: &str, value: Json) -> Json {
     json!({ "time": Span(time.0).to_string(), "key": key, "value": value })
-}
-
-fn written(node: &Node) -> Json {
-    match node {
-        Node::Leaf(raw) => foreign::json(raw),
-        Node::Table(entries) => entries.iter().map(|(key, item)| (key.clone(), written(&item.node))).collect(),
-        Node::Array(items) => items.iter().map(|item| written(&item.node)).collect(),
-    }
 }
 
 /// Reads `[[changes]]`, in the order of their times.
@@ -107,6 +100,8 @@ pub(crate) enum Effect {
     Queue { name: String, value: Raw },
     /// A parameter of the sources of a group.
     Source { group: usize, name: String, value: Raw },
+    /// How many flows of a group send: the first ones. The others rest.
+    Count { group: usize, senders: u64 },
     /// The rate of a link, of which its discipline is told.
     Rate(String, Rate),
 }
@@ -160,8 +155,23 @@ impl ScenarioState {
                     None => return refuse(&without_effect(&queue, &parts)),
                 }
             }
-            (["flows", at, name], Some(value)) => {
+            (["flows", at, "count"], Some(value)) => {
                 let (at, group) = self.group(&root, at)?;
+                let (senders, most) = (group.common.count, self.groups[at].common.count);
+                if senders > most {
+                    return refuse(&format!("must be at most {most}: a run has the flows that it began with"));
+                }
+                if group.size.is_some() || group.source.way().is_some() {
+                    return refuse(&format!("{FIXED}: its transfers end by themselves"));
+                }
+                (
+                    Effect::Count { group: at, senders },
+                    (key.to_owned(), resolve(&Table::of::<Flow>().fields[0], &value)),
+                )
+            }
+            (["flows", at, name], Some(value)) => {
+                let (at, mut group) = self.group(&root, at)?;
+                group.common.count = self.groups[at].common.count; // those that rest are still there
                 let table = flows::table(&group.source);
                 let hears = group.source.host().is_some();
                 let Some(field) = table.position(name).filter(|_| !hears) else {
@@ -243,7 +253,8 @@ impl ScenarioState {
 const FIXED: &str = "cannot change during a run";
 
 /// What can.
-const WHAT_CAN: &str = "what can are queue.discipline, parameters of the queue, rates of links, and those of udp, poisson and on_off sources";
+const WHAT_CAN: &str = "what can are queue.discipline, parameters of the queue, rates of links, counts of flows without end, and \
+    parameters of udp, poisson and on_off sources";
 
 /// Why a key of `[queue]` that is valid changes nothing.
 fn without_effect(queue: &Queueing, parts: &[&str]) -> String {

@@ -1,5 +1,6 @@
 //! A TOML document in which every value knows its place: the line of the file, or the override that gave it.
 
+use serde_json::Value as Json;
 use sluicegate_base::params::Raw;
 use std::fmt;
 use toml::Spanned;
@@ -60,6 +61,18 @@ pub enum Node {
     Array(Vec<Item>),
 }
 
+impl Node {
+    /// As it is written, as JSON.
+    #[must_use]
+    pub fn json(&self) -> Json {
+        match self {
+            Node::Leaf(raw) => json(raw),
+            Node::Table(entries) => entries.iter().map(|(key, item)| (key.clone(), item.node.json())).collect(),
+            Node::Array(items) => items.iter().map(|item| item.node.json()).collect(),
+        }
+    }
+}
+
 /// The most parts of a dotted key: as deep as TOML itself may nest here. What is much deeper cannot be given up again on a
 /// thread's stack.
 const DEEPEST: usize = 80;
@@ -74,6 +87,12 @@ pub struct Document {
 }
 
 impl Document {
+    /// As it is written, as JSON.
+    #[must_use]
+    pub fn json(&self) -> Json {
+        self.root.iter().map(|(key, item)| (key.clone(), item.node.json())).collect()
+    }
+
     /// Reads a document. The error names file and line.
     pub fn parse(text: &str, name: &str) -> Result<Document, ScenarioError> {
         let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
@@ -220,6 +239,18 @@ fn node(value: &Spanned<DeValue<'_>>, source: &Source<'_>) -> Node {
 /// A file and a line of it; no line for a text that nobody sees, whose name is in angle brackets.
 fn at_line(name: &str, line: usize) -> String {
     if name.starts_with('<') { name.to_owned() } else { format!("{name}:{line}") }
+}
+
+/// A value as it is written, as JSON.
+pub(crate) fn json(raw: &Raw) -> Json {
+    match raw {
+        Raw::Switch(on) => Json::from(*on),
+        Raw::Integer(n) => Json::from(*n),
+        Raw::Number(x) => Json::from(*x),
+        Raw::Text(text) => Json::from(text.clone()),
+        Raw::List(list) => Json::from(list.clone()),
+        Raw::Other(_) => Json::from(shown(raw)),
+    }
 }
 
 /// A value as messages show it.

@@ -1,7 +1,7 @@
 //! A discipline that is written elsewhere, such as in Python: the scenario names it and holds its values; whoever runs the
 //! scenario builds it.
 
-use crate::document::{Item, Node, Place, ScenarioError, shown};
+use crate::document::{Item, Node, Place, ScenarioError, json};
 use crate::section::Section;
 use serde_json::{Map, Value as Json};
 use sluicegate_aqm::Discipline;
@@ -91,17 +91,5 @@ fn leaf(item: &Item) -> Option<Raw> {
     match &item.node {
         Node::Leaf(raw) => Some(raw.clone()),
         Node::Table(_) | Node::Array(_) => None,
-    }
-}
-
-/// A value as it is written, as JSON.
-pub(crate) fn json(raw: &Raw) -> Json {
-    match raw {
-        Raw::Switch(on) => Json::from(*on),
-        Raw::Integer(n) => Json::from(*n),
-        Raw::Number(x) => Json::from(*x),
-        Raw::Text(text) => Json::from(text.clone()),
-        Raw::List(list) => Json::from(list.clone()),
-        Raw::Other(_) => Json::from(shown(raw)),
     }
 }

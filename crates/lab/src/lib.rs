@@ -14,6 +14,7 @@
 //! | [`scenario`] | a whole scenario: read, checked, resolved, turned into a plan |
 //! | [`topology`] | the links of a network, and which of them a flow crosses |
 //! | [`simulation`] | a scenario as it runs: driven, looked at, changed |
+//! | [`watch`] | what a run, or a network of real packets, looks like at a moment, for people who watch |
 //! | [`memory`] | how much memory a scenario would take |
 //! | [`replay`] | captures of real packets, replayed through a discipline |
 //! | [`results`] | the tables of results, every column declared |
@@ -37,6 +38,7 @@ pub mod section;
 pub mod simulation;
 mod topology;
 pub mod vectors;
+pub mod watch;
 mod wire;
 
 pub use document::ScenarioError;

@@ -2,6 +2,7 @@
 
 use crate::changes::{Change, Changed, Effect, ScenarioState};
 use crate::document::{Item, ScenarioError, override_value};
+use crate::flows::Group;
 use crate::foreign::Build;
 use crate::results::{ResultTable, summary, tables};
 use crate::scenario::Scenario;
@@ -9,6 +10,7 @@ use serde_json::Value as Json;
 use sluicegate_base::{Span, Time};
 use sluicegate_netsim::{Outcome, Plan, Sim};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Why a change was not made: nothing has changed.
 #[derive(Debug)]
@@ -96,9 +98,13 @@ impl Simulation {
             }
             Effect::Rate(link, rate) => self.sim.set_rate(&link, rate).map_err(refuse)?,
             Effect::Source { group, name, value } => {
-                let before: u64 = next.groups[..group].iter().map(|group| group.members()).sum();
-                for flow in before..before + next.groups[group].members() {
-                    self.sim.set_source(flow as usize, &name, &value).map_err(refuse)?;
+                for flow in members(&next.groups, group) {
+                    self.sim.set_source(flow, &name, &value).map_err(refuse)?;
+                }
+            }
+            Effect::Count { group, senders } => {
+                for (at, flow) in members(&next.groups, group).enumerate() {
+                    self.sim.rest(flow, at as u64 >= senders).map_err(&refuse)?;
                 }
             }
         }
@@ -142,6 +148,39 @@ impl Simulation {
         self.sim.events()
     }
 
+    /// The names of the groups of flows.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.scenario.names()
+    }
+
+    /// The number of the group of each flow.
+    #[must_use]
+    pub fn groups_of_flows(&self) -> Vec<usize> {
+        let members = |(at, group): (usize, &Group)| std::iter::repeat_n(at, group.members() as usize);
+        self.state.groups.iter().enumerate().flat_map(members).collect()
+    }
+
+    /// The scenario as it is written, with overrides and changes so far.
+    #[must_use]
+    pub fn given(&self) -> Json {
+        self.state.document.json()
+    }
+
+    /// The scenario with every default filled in, as changes so far have made it.
+    #[must_use]
+    pub fn resolved_scenario(&self) -> Json {
+        let mut now = self.scenario.resolved.clone();
+        for (key, value) in self.applied.iter().filter_map(|change| change.resolved.as_ref()) {
+            let place = key.split('.').fold(&mut now, |table, part| match part.parse::<usize>() {
+                Ok(at) if table.is_array() => &mut table[at],
+                _ => &mut table[part],
+            });
+            place.clone_from(value);
+        }
+        now
+    }
+
     /// The simulator, for observers of its links.
     pub fn sim(&mut self) -> &mut Sim {
         &mut self.sim
@@ -159,6 +198,12 @@ impl Simulation {
         let changes = self.resolved();
         report(&self.scenario, changes, &self.sim.finish())
     }
+}
+
+/// The indices of a group's flows.
+fn members(groups: &[Group], at: usize) -> Range<usize> {
+    let before: u64 = groups[..at].iter().map(Group::members).sum();
+    before as usize..(before + groups[at].members()) as usize
 }
 
 fn report(scenario: &Scenario, changes: Vec<Json>, outcome: &Outcome) -> (Json, Vec<ResultTable>) {

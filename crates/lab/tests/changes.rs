@@ -146,7 +146,7 @@ fn what_is_refused_says_why_and_changes_nothing() {
     let expected = finished(begin(SMALL)).1;
     let mut simulation = begin(SMALL);
     advance(&mut simulation, 2_000);
-    let can = "what can are queue.discipline, parameters of the queue, rates of links, and those of udp, poisson and on_off sources";
+    let can = "what can are queue.discipline, parameters of the queue, rates of links, counts of flows without end, and parameters of udp, poisson and on_off sources";
     for (key, value, rule) in [
         ("queue.choke.candidate", "4", "queue.choke.candidate: no such key; did you mean \"candidates\"?"),
         ("queue.choke.candidates", "99", "queue.choke.candidates = 99: must be at least 1 and at most 64 packets"),
@@ -169,11 +169,7 @@ fn what_is_refused_says_why_and_changes_nothing() {
             "flows.1.rate = \"2 Mb\": \"Mb\" is not a unit here: use one of bit/s, kbit/s, Mbit/s, Gbit/s, bps, kbps, Mbps, Gbps",
         ),
         ("flows.1.rat", "2 Mbit/s", "flows.1.rat: no such key for kind udp; did you mean \"rate\"?"),
-        (
-            "flows.1.count",
-            "3",
-            "flows.1.count: cannot change during a run: of a udp source, rate, packet_size, jitter can",
-        ),
+        ("flows.1.count", "3", "flows.1.count: must be at most 2: a run has the flows that it began with"),
         ("flows.0.window", "3", &format!("flows.0.window: cannot change during a run: {can}")),
         ("flows.2.rate", "3", "flows.2.rate: flows needs a number from 0 to 1"),
         ("network.delay", "2 ms", &format!("network.delay: cannot change during a run: {can}")),
@@ -187,6 +183,51 @@ fn what_is_refused_says_why_and_changes_nothing() {
     let mut over = begin(SMALL);
     advance(&mut over, 6_000);
     assert_eq!(refusal(&mut over, "queue.limit", "3"), "queue.limit: cannot change: the run is over");
+}
+
+/// What each flow has sent in packets, and the congestion windows where there are some.
+fn sent(simulation: &mut Simulation) -> Vec<u64> {
+    simulation.sim().network().flows.iter().map(|totals| totals.sent[0]).collect()
+}
+
+#[test]
+fn flows_rest_and_go_on() {
+    let mut simulation = begin(SMALL);
+    advance(&mut simulation, 2_000);
+    simulation.set("flows.0.count", "1", &mut none).unwrap();
+    simulation.set("flows.1.count", "1", &mut none).unwrap();
+    // What is on its way still arrives, and what is lost of it is repaired: a packet or two after a second.
+    advance(&mut simulation, 3_000);
+    let before = sent(&mut simulation);
+    advance(&mut simulation, 4_000);
+    let resting = sent(&mut simulation);
+    assert!(resting[1] <= before[1] + 3 && resting[3] == before[3], "they rest");
+    assert!(resting[0] > before[0] && resting[2] == before[2] + 500, "the others do not: 2 Mbit/s are 500 packets");
+    simulation.set("flows.0.count", "2", &mut none).unwrap();
+    simulation.set("flows.1.count", "2", &mut none).unwrap();
+    advance(&mut simulation, 5_000);
+    let after = sent(&mut simulation);
+    assert!(after[1] > resting[1] + 10 && after[3] == resting[3] + 500, "they go on");
+    let changes = simulation.changes();
+    let (resolved, measured) = finished(simulation);
+    assert_eq!(changes[0]["key"], "flows.0.count");
+    // What was recorded repeats the run.
+    let entry = |change: &Json| {
+        format!("[[changes]]\ntime = {}\nkey = {}\nvalue = {}\n", change["time"], change["key"], change["value"])
+    };
+    let entries: String = resolved["changes"].as_array().unwrap().iter().map(entry).collect();
+    assert_eq!(finished(begin(&format!("{SMALL}{entries}"))).1, measured);
+    // A flow that rests before it starts begins when it is told to.
+    let mut later = begin(&SMALL.replace("count = 2", "count = 2\nstart = \"1 s\"\nspread = \"0 s\""));
+    later.set("flows.0.count", "1", &mut none).unwrap();
+    advance(&mut later, 2_000);
+    assert_eq!(sent(&mut later)[1], 0);
+    later.set("flows.0.count", "2", &mut none).unwrap();
+    advance(&mut later, 3_000);
+    assert!(sent(&mut later)[1] > 10);
+    let mut ending = begin(&SMALL.replacen("count = 2", "count = 2\nsize = 9", 1));
+    let rule = "flows.0.count: cannot change during a run: its transfers end by themselves";
+    assert_eq!(refusal(&mut ending, "flows.0.count", "1"), rule);
 }
 
 #[test]
@@ -205,7 +246,7 @@ fn changes_in_a_file_are_checked_before_the_run_and_name_their_line() {
         ),
         (
             "key = \"run.seed\"\nvalue = 5",
-            "small.toml:33: run.seed: cannot change during a run: what can are queue.discipline, parameters of the queue, rates of links, and those of udp, poisson and on_off sources",
+            "small.toml:33: run.seed: cannot change during a run: what can are queue.discipline, parameters of the queue, rates of links, counts of flows without end, and parameters of udp, poisson and on_off sources",
         ),
         ("key = \"queue.limit\"", "small.toml:30: changes.0.value: must be given"),
         ("value = 3", "small.toml:30: changes.0.key: must be given"),

@@ -1,9 +1,9 @@
 //! What a network of real packets is doing, for people who watch.
 
 use crate::pump::{Driven, Traffic};
-use serde_json::{Map, Value as Json, json};
-use sluicegate_aqm::DropReason;
+use serde_json::{Value as Json, json};
 use sluicegate_base::Time;
+use sluicegate_lab::watch::{self, LinkView, increase};
 
 /// How many flows are shown.
 const FLOWS: usize = 8;
@@ -27,40 +27,26 @@ impl Status {
         self.links.resize(emulator.links.len(), 0);
         let mut links = Vec::new();
         for (link, before) in emulator.links.iter_mut().zip(&mut self.links).filter(|(link, _)| link.meter.monitored) {
-            let counters = &link.port.counters;
-            let sent = counters.departed_bytes;
-            // The counters begin anew with the measured window.
-            let bytes = if sent < *before { sent } else { sent - *before };
-            *before = sent;
-            let drops: Map<String, Json> = DropReason::ALL
-                .iter()
-                .filter(|reason| counters.drops[**reason as usize] > 0)
-                .map(|reason| (reason.word().to_owned(), counters.drops[*reason as usize].into()))
-                .collect();
-            let delays = std::mem::take(&mut link.meter.delays[1]);
-            let ms = |q: f64| Some(delays.quantile(q) / 1e6).filter(|ms| ms.is_finite());
-            links.push(json!({
-                "name": link.name,
-                "discipline": link.discipline,
-                "rate_bps": link.port.rate().0,
-                "throughput_bps": bytes as f64 * 8.0 / seconds,
-                "queue_packets": link.port.len(),
-                "queue_bytes": link.port.queue().bytes(),
-                "delay_p50_ms": ms(0.5),
-                "delay_p99_ms": ms(0.99),
-                "arrivals": counters.arrivals,
-                "drops": drops,
-                "marked": counters.marked,
-                "lost": link.meter.lost,
-            }));
+            let port = &link.port;
+            let view = LinkView {
+                name: &link.name,
+                discipline: &link.discipline,
+                rate: port.rate(),
+                queued: [port.len(), port.queue().bytes()],
+                average: port.average(),
+                counters: &port.counters,
+                lost: link.meter.lost,
+                bytes: increase(before, port.counters.departed_bytes),
+                delays: &std::mem::take(&mut link.meter.delays[1]),
+            };
+            links.push(Json::Object(watch::link(&view, seconds)));
         }
         let flows = &emulator.ledger.flows;
         self.flows.resize(flows.len(), 0);
         let mut heaviest: Vec<(u64, usize)> = Vec::new();
         for (at, (flow, before)) in flows.iter().zip(&mut self.flows).enumerate() {
             let delivered = flow.totals.delivered[1];
-            let bytes = if delivered < *before { delivered } else { delivered - *before };
-            *before = delivered;
+            let bytes = increase(before, delivered);
             if bytes > 0 {
                 heaviest.push((bytes, at));
             }

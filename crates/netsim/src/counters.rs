@@ -221,6 +221,8 @@ pub enum PacketFate {
     Drop(DropReason),
     /// It is lost on the wire.
     Lost,
+    /// The last arrival has been compared with it, and it stays: for those who watch alone.
+    Compared,
 }
 
 impl PacketFate {
@@ -232,6 +234,7 @@ impl PacketFate {
             PacketFate::Departure => "departure",
             PacketFate::Drop(reason) => reason.word(),
             PacketFate::Lost => "lost",
+            PacketFate::Compared => "compared",
         }
     }
 }
@@ -245,6 +248,8 @@ pub struct PacketRow {
     pub flow: u32,
     pub to: End,
     pub event: PacketFate,
+    /// What tells it from all other packets that are on their way.
+    pub place: u32,
     pub bytes: u32,
     /// The first byte of its flow's stream that it carries, and how many; zero for a source without a stream.
     pub first: u64,

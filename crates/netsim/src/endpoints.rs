@@ -285,6 +285,9 @@ impl Endpoints {
             }
             let (bytes, gap) = source.next();
             self.network.engine.push(now + gap, Event::Source(flow), flow.into());
+            if state.rests {
+                return true;
+            }
             let sent = &mut self.network.flows[flow as usize].sent;
             sent[0] += 1;
             sent[1] += u64::from(bytes);
@@ -312,7 +315,9 @@ impl Endpoints {
             Some(typing) => typing.message(),
             None => (size.unwrap_or(u64::MAX), None),
         };
-        sender.write(bytes);
+        if !state.rests {
+            sender.write(bytes);
+        }
         match gap {
             Some(gap) => self.network.engine.push(now + gap, Event::Source(flow), flow.into()),
             None if size.is_some() => sender.close(),
@@ -320,6 +325,29 @@ impl Endpoints {
         }
         self.pump(at, End::Sender);
         true
+    }
+
+    /// A flow rests, sending nothing new, or goes on: one with a source that sends by the clock, or with one connection whose
+    /// data has no end. That of a transfer lasts meanwhile, and what is on its way still arrives.
+    pub fn rest(&mut self, flow: u32, rests: bool) -> Result<(), &'static str> {
+        let now = self.now();
+        let (state, plan) = (&mut self.flows[flow as usize], &self.plans[flow as usize]);
+        if state.source.is_none() && (state.slot == NONE || plan.size.is_some()) {
+            return Err("its transfers end by themselves");
+        }
+        let changes = std::mem::replace(&mut state.rests, rests) != rests;
+        let transfers = state.source.is_none() && state.typing.is_none();
+        if changes && transfers && (plan.start..plan.stop).contains(&now) {
+            let at = state.slot;
+            let sender = &mut self.slots.get(at).ends[0];
+            if rests {
+                sender.stop();
+            } else {
+                sender.write(u64::MAX);
+            }
+            self.pump(at, End::Sender);
+        }
+        Ok(())
     }
 
     /// The timer of one end of a connection may have expired: whether it had been set for a time that has come. An event for a

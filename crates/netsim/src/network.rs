@@ -148,6 +148,7 @@ impl Network {
             }
             if self.shared.log.is_open() {
                 let packet = self.shared.packets.get(queued.place);
+                let packet = (queued.place, &*packet);
                 self.shared.log.note(at, queued.queued, packet, PacketFate::Arrival, link.port.len());
             }
         }

@@ -44,6 +44,20 @@ impl<const BINS: u32, const UNIT: u32> DelayHistogram<BINS, UNIT> {
         }
     }
 
+    /// The spans that have been added since it was as `before`; all of them where it has begun anew since then. Its longest
+    /// span is that of all.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let mut since = self.clone();
+        for (bin, &count) in (before.first..).zip(&before.counts).filter(|(_, count)| **count > 0) {
+            match since.counts.get_mut(bin.wrapping_sub(self.first)).filter(|now| **now >= count) {
+                Some(now) => *now -= count,
+                None => return self.clone(),
+            }
+        }
+        since
+    }
+
     /// The longest span; zero when there are none.
     #[must_use]
     pub fn longest(&self) -> u64 {
@@ -157,6 +171,20 @@ mod tests {
             Some((*sum, end))
         });
         assert_eq!(median.into_iter().find(|(sum, _)| *sum >= 2500).unwrap().1 as f64, all.quantile(0.5));
+    }
+
+    #[test]
+    fn what_came_since_is_what_was_added() {
+        let (mut delays, mut later) = <(DelayHistogram, DelayHistogram)>::default();
+        [5, 900, 70_000].into_iter().for_each(|span| delays.record(span));
+        let before = delays.clone();
+        for span in [900, 3_000_000] {
+            delays.record(span);
+            later.record(span);
+        }
+        assert!(delays.since(&before).counts().eq(later.counts()));
+        assert!(later.since(&before).counts().eq(later.counts()), "begun anew");
+        assert!(delays.since(&delays).quantile(0.5).is_nan());
     }
 
     /// Spans of all lengths, in any order.

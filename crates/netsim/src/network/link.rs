@@ -199,9 +199,9 @@ impl Outcomes<QueuedPacket> for Sink<'_> {
     #[cold]
     fn dropped(&mut self, packet: QueuedPacket, reason: DropReason) {
         let Shared { engine, packets, flows, log, window } = &mut *self.shared;
-        let place = packets.leaves_queue(&packet);
+        let left = packets.leaves_queue(&packet);
         if self.monitor.monitored {
-            log.note(self.link, engine.now(), place, PacketFate::Drop(reason), 0);
+            log.note(self.link, engine.now(), (packet.place, left), PacketFate::Drop(reason), 0);
         }
         packets.release(packet.place);
         if packet.to == End::Receiver {
@@ -239,7 +239,7 @@ impl Sink<'_> {
             observer(engine.now(), packet);
         }
         if self.monitor.monitored {
-            log.note(self.link, engine.now(), packet, PacketFate::Departure, 0);
+            log.note(self.link, engine.now(), (place, packet), PacketFate::Departure, 0);
         }
     }
 
@@ -255,7 +255,7 @@ impl Sink<'_> {
         }
         let packet = packets.get(place);
         if self.monitor.monitored {
-            log.note(self.link, now, packet, PacketFate::Lost, 0);
+            log.note(self.link, now, (place, packet), PacketFate::Lost, 0);
         }
         if packet.to == End::Receiver {
             let totals = &mut flows[packet.flow as usize];

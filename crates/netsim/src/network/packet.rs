@@ -87,6 +87,14 @@ impl Deref for SimPacket {
     }
 }
 
+impl QueuedPacket {
+    /// What tells it from all other packets that are on their way.
+    #[must_use]
+    pub fn place(&self) -> u32 {
+        self.place
+    }
+}
+
 impl SimPacket {
     /// What queues know its connection and direction by.
     #[must_use]

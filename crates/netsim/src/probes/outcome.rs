@@ -16,7 +16,7 @@ impl Probes {
         outcome.state.clone_from(&self.state);
         outcome.flow_series.clone_from(&self.flow_series);
         outcome.positions.clone_from(&self.positions);
-        outcome.packets.clone_from(&workloads.ends.network.log.rows);
+        outcome.packets.clone_from(&workloads.ends.network.log.kept.rows);
         outcome
     }
 
@@ -24,7 +24,7 @@ impl Probes {
     #[must_use]
     pub fn finish(self, mut workloads: Workloads) -> Outcome {
         let outcome = self.rows(&workloads);
-        let packets = std::mem::take(&mut workloads.ends.network.log.rows);
+        let packets = std::mem::take(&mut workloads.ends.network.log.kept.rows);
         let Probes { queue, occupancy, state, flow_series, positions, .. } = self;
         Outcome { queue, occupancy, state, flow_series, positions, packets, ..outcome }
     }

@@ -4,6 +4,7 @@
 //! comes after everything else that happens at its time, so that the same changes at the same times give the same run.
 
 use super::Sim;
+use crate::counters::PacketRow;
 use crate::network::packet::QueuedPacket;
 use crate::network::wire::Course;
 use sluicegate_aqm::{Discipline, Proportional};
@@ -63,6 +64,18 @@ impl Sim {
         let flow = self.workloads.ends.flows.get_mut(flow).ok_or_else(|| format!("no such flow: {flow}"))?;
         let source = flow.source.as_mut().ok_or(FIXED)?;
         source.set(name, value)
+    }
+
+    /// Lets the flow with this index rest, sending nothing new, or go on. The error says why it cannot.
+    pub fn rest(&mut self, flow: usize, rests: bool) -> Result<(), String> {
+        self.end_present();
+        self.workloads.ends.rest(flow as u32, rests).map_err(str::to_owned)
+    }
+
+    /// From now on up to `most` events at links under study are noted, until the next call takes them: what happened to each
+    /// packet since the last one, and with whom arrivals were compared.
+    pub fn watch(&mut self, most: usize) -> Vec<PacketRow> {
+        self.workloads.ends.network.log.watch(most)
     }
 
     /// What else happens at the present time comes before a change, also where a run has been interrupted in it.

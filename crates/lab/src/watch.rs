@@ -1,0 +1,196 @@
+//! What a network looks like at a moment, for people who watch: as JSON, of one form for simulations and for real packets.
+//!
+//! | key | what it holds |
+//! |---|---|
+//! | `time_s` | the time |
+//! | `links` | of each link under study what [`link`] says; of a simulation also who `waiting` is, from the head to the tail (packet, flow, time in the queue in µs), and the `events` since the last frame |
+//! | `groups` | of a simulation, for each group of flows: throughput, delays, drops and marks since the last frame |
+//! | `flows` | of real packets, the heaviest flows |
+
+use crate::Simulation;
+use serde_json::{Map, Value as Json, json};
+use sluicegate_aqm::DropReason;
+use sluicegate_base::{Rate, Time};
+use sluicegate_netsim::counters::{FlowTotals, PacketRow};
+use sluicegate_netsim::{End, SimPacket};
+use sluicegate_port::{Counters, DelayHistogram};
+
+/// A link as it is now, and what it has done since it was last looked at.
+pub struct LinkView<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its discipline's.
+    pub discipline: &'a str,
+    /// Its rate.
+    pub rate: Rate,
+    /// What waits: packets and bytes.
+    pub queued: [u64; 2],
+    /// The discipline's average of it, in packets.
+    pub average: Option<f64>,
+    /// What is counted since the measured window began.
+    pub counters: &'a Counters,
+    /// Packets that its wire has lost since then.
+    pub lost: u64,
+    /// Bytes that it has sent since it was last looked at, and the delays in its queue.
+    pub bytes: u64,
+    /// Those delays.
+    pub delays: &'a DelayHistogram,
+}
+
+/// What is to be said of a link: rates in bit/s, the queue in packets and bytes, delays of the last interval in ms, drops by
+/// reason since the window began. The interval is `seconds` long.
+#[must_use]
+pub fn link(view: &LinkView<'_>, seconds: f64) -> Map<String, Json> {
+    let counters = view.counters;
+    let drops: Map<String, Json> = DropReason::ALL
+        .iter()
+        .filter(|reason| counters.drops[**reason as usize] > 0)
+        .map(|reason| (reason.word().to_owned(), counters.drops[*reason as usize].into()))
+        .collect();
+    let Json::Object(said) = json!({
+        "name": view.name,
+        "discipline": view.discipline,
+        "rate_bps": view.rate.0,
+        "throughput_bps": view.bytes as f64 * 8.0 / seconds,
+        "queue_packets": view.queued[0],
+        "queue_bytes": view.queued[1],
+        "average_packets": view.average,
+        "delay_p50_ms": quantile_ms(view.delays, 0.5),
+        "delay_p99_ms": quantile_ms(view.delays, 0.99),
+        "arrivals": counters.arrivals,
+        "drops": drops,
+        "marked": counters.marked,
+        "lost": view.lost,
+    }) else {
+        unreachable!("an object")
+    };
+    said
+}
+
+/// What a counter that may have begun anew has counted since it was `before`, which is brought up to date.
+#[must_use]
+pub fn increase(before: &mut u64, now: u64) -> u64 {
+    let more = if now < *before { now } else { now - *before };
+    *before = now;
+    more
+}
+
+fn quantile_ms(delays: &DelayHistogram, q: f64) -> Option<f64> {
+    Some(delays.quantile(q) / 1e6).filter(|ms| ms.is_finite())
+}
+
+/// What the last frame said of a group: bytes delivered, packets sent, dropped and marked; and its delays.
+#[derive(Clone, Default)]
+struct Group {
+    counted: [u64; 4],
+    delays: DelayHistogram,
+}
+
+/// Looks at a simulation frame by frame.
+#[derive(Default)]
+pub struct Watch {
+    time: Time,
+    links: Vec<(u64, DelayHistogram)>,
+    groups: Vec<Group>,
+}
+
+/// The most packets of a queue that are shown.
+const WAITING: usize = 2000;
+
+impl Watch {
+    /// The present frame. Of what happens to single packets from now on, up to `packets` events are in the next one; without
+    /// that no packet is looked at.
+    pub fn frame(&mut self, simulation: &mut Simulation, packets: Option<usize>) -> Json {
+        let (names, flows_groups) = (simulation.names(), simulation.groups_of_flows());
+        let sim = simulation.sim();
+        let seen = packets.map(|most| sim.watch(most));
+        let now = sim.now();
+        let seconds = now.since(std::mem::replace(&mut self.time, now)).as_secs().max(1e-9);
+        self.links.resize_with(sim.links().len(), Default::default);
+        let mut links = Vec::new();
+        for ((at, link), (sent, delays)) in (0u32..).zip(sim.links()).zip(&mut self.links) {
+            if !link.monitor.monitored {
+                continue;
+            }
+            let port = &link.port;
+            let since = link.monitor.delays.since(delays);
+            delays.clone_from(&link.monitor.delays);
+            let view = LinkView {
+                name: &link.name,
+                discipline: &link.discipline,
+                rate: port.rate(),
+                queued: [port.len(), port.queue().bytes()],
+                average: port.average(),
+                counters: &port.counters,
+                lost: link.monitor.lost(),
+                bytes: increase(sent, port.counters.departed_bytes),
+                delays: &since,
+            };
+            let mut said = self::link(&view, seconds);
+            let Some(seen) = &seen else {
+                links.push(Json::Object(said));
+                continue;
+            };
+            let mut waiting: Vec<Json> = Vec::new();
+            port.for_each(&mut |packet| {
+                if waiting.len() < 3 * WAITING {
+                    let age = now.since(packet.queued).0 / 1000;
+                    waiting.extend([Json::from(packet.place()), shown_flow(packet.flow, packet.to).into(), age.into()]);
+                }
+            });
+            said.insert("waiting".to_owned(), waiting.into());
+            let (mut state, mut flow_state) = (Map::new(), Vec::new());
+            port.state(&mut |flow, name, value| match flow.and_then(SimPacket::of_key) {
+                None => drop(state.insert(name.to_owned(), value.into())),
+                Some((flow, to)) => flow_state.push(json!([shown_flow(flow, to), name, value])),
+            });
+            said.insert("state".to_owned(), state.into());
+            said.insert("flow_state".to_owned(), flow_state.into());
+            let own = seen.iter().filter(|row| row.link == at);
+            said.insert("events".to_owned(), own.map(event).collect());
+            links.push(Json::Object(said));
+        }
+        let groups = self.groups(&sim.network().flows, &flows_groups, &names, seconds);
+        json!({ "time_s": now.as_secs(), "links": links, "groups": groups })
+    }
+
+    fn groups(&mut self, flows: &[FlowTotals], of: &[usize], names: &[String], seconds: f64) -> Vec<Json> {
+        let mut now = vec![Group::default(); names.len()];
+        for (totals, group) in flows.iter().zip(of) {
+            let group = &mut now[*group];
+            let drops = totals.drops.iter().sum::<u64>() + totals.earlier[0];
+            let counted = [totals.delivered[1], totals.sent[0], drops, totals.marked + totals.earlier[1]];
+            group.counted.iter_mut().zip(counted).for_each(|(sum, more)| *sum += more);
+            group.delays.merge(&totals.delays);
+        }
+        self.groups.resize_with(names.len(), Group::default);
+        let mut said = Vec::new();
+        for ((before, now), name) in self.groups.iter_mut().zip(now).zip(names) {
+            let delays = now.delays.since(&before.delays);
+            let [bytes, sent, drops, marked] =
+                std::array::from_fn(|at| increase(&mut before.counted[at], now.counted[at]));
+            before.delays = now.delays;
+            said.push(json!({
+                "name": name,
+                "throughput_bps": bytes as f64 * 8.0 / seconds,
+                "sent_packets": sent,
+                "drops": drops,
+                "marked": marked,
+                "delay_p50_ms": quantile_ms(&delays, 0.5),
+                "delay_p99_ms": quantile_ms(&delays, 0.99),
+            }));
+        }
+        said
+    }
+}
+
+/// The number of a flow's packets; those that go to its sender, which are acknowledgements, have negative ones.
+fn shown_flow(flow: u32, to: End) -> i64 {
+    let number = i64::from(flow) + 1;
+    if to == End::Receiver { number } else { -number }
+}
+
+/// Time in µs, what happened, packet, flow, bytes, and the queue in packets as the `packets` table has it.
+fn event(row: &PacketRow) -> Json {
+    json!([row.time.0 / 1000, row.event.name(), row.place, shown_flow(row.flow, row.to), row.bytes, row.packets])
+}

@@ -1,0 +1,3 @@
+export async function beginLive(_root: HTMLElement): Promise<boolean> {
+  return false;
+}
