@@ -6,6 +6,7 @@ exception and every message of the console is seen, whether or not the page has 
 
 from __future__ import annotations
 
+import base64
 import fcntl
 import json
 import os
@@ -15,6 +16,8 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -66,29 +69,40 @@ def chromium() -> str:
     )
 
 
+@contextmanager
+def visiting(
+    address: str, seconds: float = 60.0, until: str = "true", size: tuple[int, int] = (1300, 900)
+) -> Iterator[Browser]:
+    """A browser that has opened an address and waited until it has loaded and the expression `until` is true.
+
+    Raises AssertionError on a time-out. `size`: of the page's window, in pixels.
+    """
+    with tempfile.TemporaryDirectory(prefix="sluicegate-chromium-", ignore_cleanup_errors=True) as profile:
+        browser = Browser(profile, time.monotonic() + seconds)
+        try:
+            target = browser.call("Target.createTarget", url="about:blank")["targetId"]
+            browser.session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+            for domain in ("Page", "Runtime", "Log", "Network"):
+                browser.call(f"{domain}.enable")
+            browser.resize(*size)
+            browser.call("Page.navigate", url=address)
+            browser.wait_for("Page.loadEventFired")
+            browser.wait_until(until)
+            yield browser
+        finally:
+            browser.close()
+
+
 def open_page(path: Path, seconds: float = 60.0, query: str = "", until: str = "true") -> Page:
     """Open the file at `path`, wait until it has loaded, and say what was seen. Raises AssertionError on a time-out.
 
     `query`: what stands after the question mark of its address. `until`: an expression that must have come true.
     """
-    with tempfile.TemporaryDirectory(prefix="sluicegate-chromium-", ignore_cleanup_errors=True) as profile:
-        browser = _Browser(profile, time.monotonic() + seconds)
-        try:
-            return _visit(browser, path.resolve().as_uri() + (f"?{query}" if query else ""), until)
-        finally:
-            browser.close()
+    with visiting(path.resolve().as_uri() + (f"?{query}" if query else ""), seconds, until) as browser:
+        return _seen(browser)
 
 
-def _visit(browser: _Browser, address: str, until: str) -> Page:
-    target = browser.call("Target.createTarget", url="about:blank")["targetId"]
-    browser.session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-    for domain in ("Page", "Runtime", "Log", "Network"):
-        browser.call(f"{domain}.enable")
-    browser.call("Page.navigate", url=address)
-    browser.wait_for("Page.loadEventFired")
-    while not browser.evaluate(f"!!({until})"):
-        assert time.monotonic() < browser.deadline, f"not true in time: {until}"
-        time.sleep(0.05)
+def _seen(browser: Browser) -> Page:
     # Decoding finishes every image or gives up on it; two frames later all is drawn.
     browser.evaluate(
         "Promise.allSettled([...document.images].map(image => image.decode()))"
@@ -102,7 +116,7 @@ def _visit(browser: _Browser, address: str, until: str) -> Page:
         images=json.loads(browser.evaluate(IMAGES)),
         drawings=json.loads(browser.evaluate(DRAWINGS)),
     )
-    page.errors = [error for event in browser.events if (error := _error(event))]
+    page.errors = browser.errors()
     for image in page.images:
         if not image["complete"] or min(image["natural"]) == 0:
             page.errors.append(f"image without a picture: {image['alt'] or image['section']}")
@@ -126,7 +140,7 @@ def _error(event: dict[str, Any]) -> str | None:
     return None
 
 
-class _Browser:
+class Browser:
     """A running Chromium and the two pipes to it; messages are JSON, ended by a zero byte."""
 
     def __init__(self, profile: str, deadline: float) -> None:
@@ -166,7 +180,26 @@ class _Browser:
         """The value of an expression on the page."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer
-        return answer["result"]["value"]
+        return answer["result"].get("value")  # nothing for undefined
+
+    def wait_until(self, expression: str) -> None:
+        """Wait until an expression on the page is true."""
+        while not self.evaluate(f"!!({expression})"):
+            assert time.monotonic() < self.deadline, f"not true in time: {expression}"
+            time.sleep(0.05)
+
+    def resize(self, width: int, height: int) -> None:
+        """Give the page's window another size, in pixels."""
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.call("Emulation.setDeviceMetricsOverride", **metrics)
+
+    def errors(self) -> list[str]:
+        """All that has been wrong with the page so far."""
+        return [error for event in self.events if (error := _error(event))]
+
+    def screenshot(self, path: Path) -> None:
+        """What is in the window, as a PNG file."""
+        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
 
     def wait_for(self, method: str) -> None:
         """Wait for an event, unless it has come already."""

@@ -5,7 +5,7 @@ import { viteSingleFile } from "vite-plugin-singlefile";
 export default defineConfig(({ mode }) => ({
   base: "./",
   plugins: mode === "single" ? [viteSingleFile({ removeViteModuleLoader: true })] : [],
-  worker: { format: "es" },
+  worker: { format: "iife" },
   build: {
     target: "es2022",
     outDir: mode === "single" ? "../out/web-single" : "../out/web",

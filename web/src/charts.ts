@@ -9,7 +9,6 @@ import type { Frame, LinkFrame } from "./protocol";
 const MOST = 1200;
 
 export const REASONS = ["tail", "early", "forced", "match", "policed", "reconfigured", "lost", "marked"];
-const REASON_DASHES = [[], [6, 3], [2, 2], [10, 3], [1, 4], [8, 2, 2, 2], [3, 6], [4, 4]];
 const REASON_COLOURS = [1, 0, 3, 2, 4, 5, 6, 7];
 
 interface Series {
@@ -70,6 +69,8 @@ class Chart {
     const width = this.parent.clientWidth;
     if (width > 0 && Math.abs(width - this.plot.width) > 1) this.plot.setSize({ width, height: 190 });
     this.plot.setData(this.columns as uPlot.AlignedData);
+    // Without a pointer on the chart the legend has the latest values.
+    if (this.plot.cursor.left === undefined || this.plot.cursor.left < 0) this.plot.setLegend({ idx: this.columns[0]!.length - 1 });
   }
 
   /** The series whose values are all zero or missing are left out of the legend. */
@@ -126,7 +127,7 @@ export class Charts {
       box(
         "Drops, losses and marks by reason",
         "packets/s",
-        REASONS.map((label, at) => ({ label, colour: () => groupColour(REASON_COLOURS[at]!), dash: REASON_DASHES[at]! })),
+        REASONS.map((label, at) => ({ label, colour: () => groupColour(REASON_COLOURS[at]!) })),
       ),
     ];
   }

@@ -3,7 +3,10 @@
 const GROUPS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#f0e442", "#8c6bb1"];
 const GROUPS_DARK = ["#56b4e9", "#ff8c42", "#3ddc97", "#e59ac3", "#f2b134", "#8ecdf2", "#f6ee78", "#b39ddb"];
 
-export const dark = () => getComputedStyle(document.documentElement).colorScheme.includes("dark");
+export function dark(): boolean {
+  const theme = document.documentElement.dataset.theme;
+  return theme ? theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
 
 export function groupColour(group: number): string {
   const colours = dark() ? GROUPS_DARK : GROUPS;

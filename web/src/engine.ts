@@ -44,8 +44,8 @@ export class Engine {
   }
 
   /** Begins runs of a scenario side by side, each with overrides; rejects with the scenario's mistake, and nothing changes. */
-  open(text: string, sides: string[][], bin_s: number): Promise<About[]> {
-    return this.ask({ op: "open", text, sides, bin_s });
+  open(text: string, sides: string[][]): Promise<About[]> {
+    return this.ask({ op: "open", text, sides });
   }
 
   /** Makes a change at the present time, on one side or on all. */

@@ -174,7 +174,7 @@ class Page {
     let abouts: About[];
     try {
       const sets = state.disciplines.map((_, side) => setsOf(state, side));
-      abouts = await this.engine.open(state.text, sets, 0.1);
+      abouts = await this.engine.open(state.text, sets);
     } catch (error) {
       this.fault.textContent = (error as Error).message;
       return false;

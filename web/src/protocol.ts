@@ -83,7 +83,7 @@ export interface Declarations {
 /** What the page asks of the worker; each is answered with its `id`. */
 export type Request =
   | { op: "start"; wasm: ArrayBuffer }
-  | { op: "open"; text: string; sides: string[][]; bin_s: number }
+  | { op: "open"; text: string; sides: string[][] }
   | { op: "set"; side: number | null; key: string; value: string }
   | { op: "pace"; speed: number; playing: boolean }
   | { op: "step" }

@@ -34,7 +34,6 @@ export class QueueView {
   private places = new Map<number, number>();
   private flashes = new Map<number, number>();
   private link: LinkFrame | null = null;
-  private frame = 0;
   private scale = 20;
   private wait = 1;
 
@@ -89,8 +88,7 @@ export class QueueView {
     this.places.clear();
     for (let at = 0; at < count; at++) {
       const packet = waiting[3 * at]!;
-      const old = before.get(packet);
-      this.places.set(packet, old === undefined ? at : old + (at - old) * 0.5);
+      this.places.set(packet, before.get(packet) ?? at);
     }
   }
 
@@ -124,7 +122,6 @@ export class QueueView {
 
   /** Draws the present moment; the canvas follows its size on the page. */
   draw() {
-    this.frame++;
     const { canvas, context, width, height } = this;
     const ratio = window.devicePixelRatio || 1;
     if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
@@ -193,7 +190,11 @@ export class QueueView {
     const now = performance.now();
     for (let at = 0; at < waiting.length; at += 3) {
       const packet = waiting[at]!;
-      const x = this.x(this.places.get(packet) ?? at / 3);
+      // Each moves up to its place.
+      const place = this.places.get(packet) ?? at / 3;
+      const nearer = place + (at / 3 - place) * 0.3;
+      this.places.set(packet, nearer);
+      const x = this.x(nearer);
       context.fillStyle = this.colour(waiting[at + 1]!);
       context.fillRect(x - size / 2, y - 7, size, 14);
       context.globalAlpha = 0.35;

@@ -7,6 +7,8 @@ import type { About, Answer, Frame, Request, Told } from "./protocol";
 const SLICE = 10;
 /** Events of packets in a frame, at most: what comes beyond is too fast to be seen. */
 const EVENTS = 1500;
+/** How many packets of 1000 bytes the link can send between two samples of the charts, at least. */
+const BIN_PACKETS = 40;
 /** Events of the simulator between two looks at the clock. */
 const BUDGET = 4000;
 
@@ -97,7 +99,7 @@ function step() {
   postMessage({ frames, samples: sides.map(() => []), done: done(), reached: 0 } satisfies Told);
 }
 
-function open(text: string, allSets: string[][], bin_s: number): About[] {
+function open(text: string, allSets: string[][]): About[] {
   const runs: Run[] = [];
   try {
     for (const sets of allSets) runs.push(new Run(text, "scenario.toml", sets));
@@ -107,12 +109,14 @@ function open(text: string, allSets: string[][], bin_s: number): About[] {
   }
   sides.forEach((side) => side.run.free());
   sides = runs.map((run) => ({ run, samples: [] }));
-  bin = bin_s;
+  const abouts: About[] = runs.map((run) => JSON.parse(run.about()));
+  const first: Frame = JSON.parse(runs[0]!.sample());
+  bin = Math.max(abouts[0]!.duration_s / 1000, (BIN_PACKETS * 8000) / Math.max(first.links[0]?.rate_bps ?? 1e6, 1));
   nextSample = bin;
   recent = [];
   clock = { wall: performance.now(), simulated: 0 };
   tell();
-  return runs.map((run) => JSON.parse(run.about()));
+  return abouts;
 }
 
 /** Runs a scenario to its end as fast as it goes: the digest of its tables, and events and seconds. */
@@ -154,7 +158,7 @@ async function answer(message: Request): Promise<unknown> {
       initSync({ module: message.wasm });
       return { declarations: JSON.parse(declarations()), version: version() };
     case "open":
-      return open(message.text, message.sides, message.bin_s);
+      return open(message.text, message.sides);
     case "set":
       sides.forEach((side, at) => {
         if (message.side === null || message.side === at) side.run.set(message.key, message.value);
