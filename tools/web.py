@@ -1,7 +1,7 @@
 """Build the page: the core for browsers, what the page needs of the theory, the page as a folder and as one file.
 
-Needs Node.js and Rust's target wasm32-unknown-unknown, which rustup fetches; without rustup Debian's rustc-web, cargo-web,
-rust-web-src and lld give it. Writes out/web, where sluicegate.html is the single file.
+Needs Node.js and Rust's target wasm32-unknown-unknown, which rustup fetches; without rustup Debian's rustc-web,
+cargo-web, rust-web-src and lld give it. Writes out/web, where sluicegate.html is the single file.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ ROOT = Path(__file__).resolve().parents[1]
 WEB = ROOT / "web"
 CORE = WEB / "core"
 OUT = ROOT / "out" / "web"
+SERVED = ROOT / "python" / "sluicegate" / "web" / "sluicegate.html"
+"""Where `sluicegate live` finds it, and wheels take it from."""
+
 TARGET = "wasm32-unknown-unknown"
 NODE = 20
 MOST_BYTES = 3_000_000
@@ -114,6 +117,8 @@ def main() -> None:
     single = OUT / "sluicegate.html"
     shutil.move(ROOT / "out" / "web-single" / "index.html", single)
     shutil.rmtree(ROOT / "out" / "web-single")
+    SERVED.parent.mkdir(exist_ok=True)
+    shutil.copy(single, SERVED)
     size = single.stat().st_size
     print(f"Page: {OUT / 'index.html'} (to serve), {single} ({size / 1e6:.2f} MB, opens from disk)")
     if size > MOST_BYTES:

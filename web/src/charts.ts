@@ -42,7 +42,7 @@ class Chart {
           { ...axis, label: unit, labelSize: 16, size: 52 },
         ],
         series: [
-          { label: "time", value: (_, time) => (time === null ? "–" : `${time.toFixed(2)} s`) },
+          { label: "time", value: (_, time) => (time == null ? "–" : `${time.toFixed(2)} s`) },
           ...series.map(({ label, colour, dash }) => ({
             label,
             stroke: colour,
@@ -50,7 +50,7 @@ class Chart {
             spanGaps: true,
             points: { show: false },
             ...(dash ? { dash } : {}),
-            value: (_: uPlot, y: number | null) => (y === null ? "–" : rounded(y)),
+            value: (_: uPlot, y: number | null) => (y == null ? "–" : rounded(y)),
           })),
         ],
       },
@@ -70,7 +70,9 @@ class Chart {
     if (width > 0 && Math.abs(width - this.plot.width) > 1) this.plot.setSize({ width, height: 190 });
     this.plot.setData(this.columns as uPlot.AlignedData);
     // Without a pointer on the chart the legend has the latest values.
-    if (this.plot.cursor.left === undefined || this.plot.cursor.left < 0) this.plot.setLegend({ idx: this.columns[0]!.length - 1 });
+    const last = this.columns[0]!.length - 1;
+    if (last < 0) return;
+    if (this.plot.cursor.left === undefined || this.plot.cursor.left < 0) this.plot.setLegend({ idx: last });
   }
 
   /** The series whose values are all zero or missing are left out of the legend. */

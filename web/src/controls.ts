@@ -51,17 +51,18 @@ export function disciplineControls(about: About, declared: Declared): [Control[]
     const value = values[field.name];
     const number = parse(value);
     if (field.fixed || number === null || !["integer", "size", "number", "time", "rate", "real"].includes(field.kind)) return [];
-    return [control(field, value, number)];
+    return [control(declared.name, field, value, number)];
   });
   const rank = (each: Control) => (FIRST.indexOf(last(each.key)) + 1 || 100);
   controls.sort((a, b) => rank(a) - rank(b));
   return [controls.filter((each) => rank(each) < 100), controls.filter((each) => rank(each) === 100)];
 }
 
-const last = (key: string) => key.slice(key.lastIndexOf(".") + 1);
+export const last = (key: string) => key.slice(key.lastIndexOf(".") + 1);
 
-function control(field: Field, value: unknown, number: number): Control {
-  const key = `queue.${field.name}`;
+function control(discipline: string, field: Field, value: unknown, number: number): Control {
+  // What a file may have for any discipline counts less than this.
+  const key = `queue.${discipline}.${field.name}`;
   const help = `${field.doc} ${field.source}`;
   const base = { key, label: field.name, help, kind: field.kind, value };
   if (field.name === "candidates") return { ...base, low: 1, high: 16, logarithmic: false };

@@ -124,7 +124,7 @@ class Page {
       this.play, button("Step", () => void this.step(), "", "To the next event of a packet (key: .)"),
       button("Restart", () => void this.open(this.state), "", "From the start (key: r)"),
       labelled("Speed ", this.speedSlider), this.rate, this.clock, labelled("Seed ", this.seed),
-      labelled("Colours ", colour), labelled("Beside it ", this.second),
+      labelled("Colours ", colour), labelled("Compare with ", this.second),
     );
     const traffic = element("section", "panel");
     const word = element("h2", "");
@@ -288,6 +288,7 @@ class Page {
 
   /** Sixty times a second: the queues; the charts where something is new, and not more often than one can look. */
   private frame() {
+    requestAnimationFrame(() => this.frame());
     const now = performance.now();
     this.drawn.push(now);
     while (this.drawn[0]! < now - 1000) this.drawn.shift();
@@ -304,7 +305,6 @@ class Page {
       this.sides.forEach((side) => side.drawCharts());
       this.chartsDue = false;
     }
-    requestAnimationFrame(() => this.frame());
   }
 
   private edit() {

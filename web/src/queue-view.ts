@@ -81,7 +81,9 @@ export class QueueView {
     const waiting = link.waiting ?? [];
     const count = waiting.length / 3;
     const { thresholds, limit } = this.marks;
-    const wanted = Math.max(12, count * 1.15, (link.average_packets ?? 0) * 1.1, ...thresholds.map(([, at]) => at * 1.15));
+    const held = Math.max(12, count * 1.15, (link.average_packets ?? 0) * 1.1);
+    // Thresholds that are far beyond the queue would make it too small to be seen.
+    const wanted = Math.max(held, ...thresholds.map(([, at]) => at * 1.15).filter((at) => at < 4 * held));
     const bounded = limit === null ? wanted : Math.min(wanted, Math.max(limit * 1.02, count));
     this.scale += (Math.max(bounded, 1) - this.scale) * (bounded > this.scale ? 0.5 : 0.04);
     this.fly(link, before);
@@ -190,9 +192,10 @@ export class QueueView {
     const now = performance.now();
     for (let at = 0; at < waiting.length; at += 3) {
       const packet = waiting[at]!;
-      // Each moves up to its place.
+      // Each moves up to its place, from where it is seen to be near it.
       const place = this.places.get(packet) ?? at / 3;
-      const nearer = place + (at / 3 - place) * 0.3;
+      const near = Math.min(at / 3 + 2, Math.max(at / 3 - 2, place));
+      const nearer = near + (at / 3 - near) * 0.3;
       this.places.set(packet, nearer);
       const x = this.x(nearer);
       context.fillStyle = this.colour(waiting[at + 1]!);

@@ -2,7 +2,7 @@
 
 import { Charts } from "./charts";
 import { flowColour, groupColour, themed } from "./colours";
-import { disciplineControls, slider } from "./controls";
+import { disciplineControls, last, slider } from "./controls";
 import type { About, Declarations, Frame, LinkFrame } from "./protocol";
 import { type Marks, QueueView, digits } from "./queue-view";
 import { parse } from "./units";
@@ -86,7 +86,7 @@ export class Side {
     if (declared) {
       const change = async (key: string, value: string) => {
         await this.hooks.set(this.at, key, value);
-        this.values[key.slice("queue.".length)] = value;
+        this.values[last(key)] = value;
         this.view.setMarks(this.marks());
       };
       const [first, others] = disciplineControls(this.about, declared);
@@ -128,7 +128,7 @@ export class Side {
     };
     if (this.colouring === "group") this.legend.append(...this.about.groups.map((name, at) => chip(name, groupColour(at))));
     else this.legend.append("one colour for each flow  ");
-    this.legend.append("▯ struck out: dropped or lost · framed: compared with an arrival · bar above a packet: how long it has waited");
+    this.legend.append("struck out: dropped or lost · framed: compared with an arrival · bar above a packet: how long it has waited");
   }
 
   setColouring(colouring: "group" | "flow") {
@@ -169,13 +169,15 @@ export class Side {
     if (shown.length > 0) {
       const table = document.createElement("table");
       const head = table.createTHead().insertRow();
-      for (const word of ["flow", "group", ...columns]) head.append(Object.assign(document.createElement("th"), { textContent: word }));
+      const groupOf = (flow: number) => this.about.groups[this.about.group_of_flow[Math.abs(flow) - 1] ?? -1];
+      // Of connections that come and go the flow is the connection's own number.
+      const grouped = shown.every(([flow]) => groupOf(flow) !== undefined);
+      for (const word of ["flow", ...(grouped ? ["group"] : []), ...columns]) head.append(Object.assign(document.createElement("th"), { textContent: word }));
       const body = table.createTBody();
       for (const [flow, row] of shown) {
         const line = body.insertRow();
-        const group = this.about.groups[this.about.group_of_flow[Math.abs(flow) - 1] ?? -1] ?? "";
         line.insertCell().textContent = String(flow);
-        line.insertCell().textContent = group;
+        if (grouped) line.insertCell().textContent = groupOf(flow)!;
         for (const name of columns) line.insertCell().textContent = row[name] === undefined ? "" : digits(row[name]);
       }
       if (rows.size > shown.length) {

@@ -85,14 +85,14 @@ export const TOURS: Tour[] = [
         text: [
           "w_q is the weight of the present queue in the average: 0.002, so that the average needs hundreds of arrivals to follow. That is what lets a burst pass. Now w_q is 0.2: look at how the average runs with the queue, and at the drops.",
         ],
-        set: [[1, "queue.w_q", "0.2"]],
+        set: [[1, "queue.red.w_q", "0.2"]],
       },
       {
         title: "Your turn",
         text: [
           "w_q is back at 0.002. RED's thresholds and max_p have to fit the traffic: that is what people hold against it, and what Adaptive RED, PIE and CoDel set out to mend.",
         ],
-        set: [[1, "queue.w_q", "0.002"]],
+        set: [[1, "queue.red.w_q", "0.002"]],
         question: "Bring the number of flows down to 2, then up to 24 again, and lower max_p to 0.005. When does the average leave the thresholds, and what would you change: max_p, or max_th?",
       },
     ],
@@ -120,7 +120,7 @@ export const TOURS: Tour[] = [
         title: "The theory beside the measurement",
         text: [
           "The network of Understanding CHOKe (Tang, Wang & Low 2004): 32 transfers, 1 Mbit/s, a round trip of 100 ms. The curve is UDP's part of the throughput by the model of that paper; each dot is what this run measures at the rate that UDP sends at now, once the queue has settled.",
-          "UDP's part has a maximum of about 26 %. Beyond it, the more UDP sends, the less it gets: its packets are many at the tail of the queue and few at the head, because they are dropped on their way there.",
+          "UDP's part has a maximum of about a quarter. Beyond it, the more UDP sends, the less it gets: its packets are many at the tail of the queue and few at the head, because they are dropped on their way there.",
         ],
         begin: { state: state(CHOKE2004.replace('duration = "300 s"', 'duration = "20000 s"'), [null], { "flows.1.rate": "1 Mbit/s" }), speed: 60 },
         theory: true,
@@ -128,7 +128,7 @@ export const TOURS: Tour[] = [
       {
         title: "Your turn",
         text: ["Move UDP's rate to several places and wait for a dot at each. Then give CHOKe more candidates: the curve for that number is drawn too."],
-        question: "With one candidate UDP's part never exceeds 27 % or so. At which rate is it greatest, and how many candidates bring the maximum below 15 %?",
+        question: "With one candidate UDP's part never exceeds a quarter. At which rate is it greatest, and how many candidates bring the maximum below 15 %?",
         theory: true,
       },
     ],

@@ -102,7 +102,7 @@ function step() {
 function open(text: string, allSets: string[][]): About[] {
   const runs: Run[] = [];
   try {
-    for (const sets of allSets) runs.push(new Run(text, "scenario.toml", sets));
+    for (const sets of allSets) runs.push(new Run(text, "scenario.toml", sets, true));
   } catch (error) {
     runs.forEach((run) => run.free());
     throw error;
@@ -114,6 +114,7 @@ function open(text: string, allSets: string[][]): About[] {
   bin = Math.max(abouts[0]!.duration_s / 1000, (BIN_PACKETS * 8000) / Math.max(first.links[0]?.rate_bps ?? 1e6, 1));
   nextSample = bin;
   recent = [];
+  waitingForFrame = false;
   clock = { wall: performance.now(), simulated: 0 };
   tell();
   return abouts;
@@ -121,7 +122,7 @@ function open(text: string, allSets: string[][]): About[] {
 
 /** Runs a scenario to its end as fast as it goes: the digest of its tables, and events and seconds. */
 async function measure(text: string, sets: string[]) {
-  const run = new Run(text, "scenario.toml", sets);
+  const run = new Run(text, "scenario.toml", sets, false);
   const begun = performance.now();
   while (run.advance(1e9, 1_000_000));
   const seconds = (performance.now() - begun) / 1000;

@@ -3,14 +3,14 @@
 //! | key | what it holds |
 //! |---|---|
 //! | `time_s` | the time |
-//! | `links` | of each link under study what [`link`] says; of a simulation also who `waiting` is, from the head to the tail (packet, flow, time in the queue in µs), and the `events` since the last frame |
+//! | `links` | of each link under study what [`link`] says; of a simulation also who `waiting` is, from the head to the tail (packet, flow, time in the queue in µs), and the `events` since the last frame; of real packets on demand who is `waiting` |
 //! | `groups` | of a simulation, for each group of flows: throughput, delays, drops and marks since the last frame |
 //! | `flows` | of real packets, the heaviest flows |
 
 use crate::Simulation;
 use serde_json::{Map, Value as Json, json};
-use sluicegate_aqm::DropReason;
-use sluicegate_base::{Rate, Time};
+use sluicegate_aqm::{DropReason, FlowKey};
+use sluicegate_base::{Rate, Span, Time};
 use sluicegate_netsim::counters::{FlowTotals, PacketRow};
 use sluicegate_netsim::{End, SimPacket};
 use sluicegate_port::{Counters, DelayHistogram};
@@ -67,6 +67,39 @@ pub fn link(view: &LinkView<'_>, seconds: f64) -> Map<String, Json> {
     said
 }
 
+/// Who waits in a queue.
+#[derive(Default)]
+pub struct Waiting(Vec<Json>);
+
+/// The most packets of a queue that are shown.
+const WAITING: usize = 2000;
+
+impl Waiting {
+    /// The next packet, from the head on: what tells it from all others, the number of its flow, and how long it has waited.
+    pub fn push(&mut self, packet: u32, flow: i64, waited: Span) {
+        if self.0.len() < 3 * WAITING {
+            self.0.extend([packet.into(), flow.into(), Json::from(waited.0 / 1000)]);
+        }
+    }
+
+    /// They, and what the discipline shows of itself; `known` gives the number of a flow that it tells apart.
+    #[must_use]
+    pub fn said(
+        self,
+        state: impl FnOnce(&mut dyn FnMut(Option<FlowKey>, &'static str, f64)),
+        known: impl Fn(FlowKey) -> Option<i64>,
+    ) -> [(String, Json); 3] {
+        let (mut whole, mut of_flows) = (Map::new(), Vec::new());
+        state(&mut |flow, name, value| match flow.map(&known) {
+            None => drop(whole.insert(name.to_owned(), value.into())),
+            Some(Some(flow)) => of_flows.push(json!([flow, name, value])),
+            Some(None) => {}
+        });
+        let named = [("waiting", self.0.into()), ("state", whole.into()), ("flow_state", of_flows.into())];
+        named.map(|(name, value): (&str, Json)| (name.to_owned(), value))
+    }
+}
+
 /// What a counter that may have begun anew has counted since it was `before`, which is brought up to date.
 #[must_use]
 pub fn increase(before: &mut u64, now: u64) -> u64 {
@@ -93,9 +126,6 @@ pub struct Watch {
     links: Vec<(u64, DelayHistogram)>,
     groups: Vec<Group>,
 }
-
-/// The most packets of a queue that are shown.
-const WAITING: usize = 2000;
 
 impl Watch {
     /// The present frame. Of what happens to single packets from now on, up to `packets` events are in the next one; without
@@ -131,21 +161,13 @@ impl Watch {
                 links.push(Json::Object(said));
                 continue;
             };
-            let mut waiting: Vec<Json> = Vec::new();
+            let mut waiting = Waiting::default();
             port.for_each(&mut |packet| {
-                if waiting.len() < 3 * WAITING {
-                    let age = now.since(packet.queued).0 / 1000;
-                    waiting.extend([Json::from(packet.place()), shown_flow(packet.flow, packet.to).into(), age.into()]);
-                }
+                let flow = shown_flow(packet.flow, packet.to == End::Receiver);
+                waiting.push(packet.place(), flow, now.since(packet.queued));
             });
-            said.insert("waiting".to_owned(), waiting.into());
-            let (mut state, mut flow_state) = (Map::new(), Vec::new());
-            port.state(&mut |flow, name, value| match flow.and_then(SimPacket::of_key) {
-                None => drop(state.insert(name.to_owned(), value.into())),
-                Some((flow, to)) => flow_state.push(json!([shown_flow(flow, to), name, value])),
-            });
-            said.insert("state".to_owned(), state.into());
-            said.insert("flow_state".to_owned(), flow_state.into());
+            let known = |key| SimPacket::of_key(key).map(|(flow, to)| shown_flow(flow, to == End::Receiver));
+            said.extend(waiting.said(|visit| port.state(visit), known));
             let own = seen.iter().filter(|row| row.link == at);
             said.insert("events".to_owned(), own.map(event).collect());
             links.push(Json::Object(said));
@@ -184,13 +206,16 @@ impl Watch {
     }
 }
 
-/// The number of a flow's packets; those that go to its sender, which are acknowledgements, have negative ones.
-fn shown_flow(flow: u32, to: End) -> i64 {
+/// The number that a flow's packets are shown with, of the flow with this index; what comes back to its sender, which is not
+/// `data`, has a negative one.
+#[must_use]
+pub fn shown_flow(flow: u32, data: bool) -> i64 {
     let number = i64::from(flow) + 1;
-    if to == End::Receiver { number } else { -number }
+    if data { number } else { -number }
 }
 
 /// Time in µs, what happened, packet, flow, bytes, and the queue in packets as the `packets` table has it.
 fn event(row: &PacketRow) -> Json {
-    json!([row.time.0 / 1000, row.event.name(), row.place, shown_flow(row.flow, row.to), row.bytes, row.packets])
+    let flow = shown_flow(row.flow, row.to == End::Receiver);
+    json!([row.time.0 / 1000, row.event.name(), row.place, flow, row.bytes, row.packets])
 }

@@ -91,7 +91,7 @@ struct Event {
 
 /// Packets between hops, and their frames.
 #[derive(Default)]
-struct Road {
+pub(crate) struct Road {
     events: BinaryHeap<Reverse<Event>>,
     order: u64,
     frames: Vec<Frame>,
@@ -99,6 +99,11 @@ struct Road {
 }
 
 impl Road {
+    /// Whose packet a frame is.
+    pub(crate) fn entry(&self, frame: u32) -> &Entry {
+        &self.frames[frame as usize].entry
+    }
+
     fn reach(&mut self, frame: u32, time: Time) {
         self.order += 1;
         self.events.push(Reverse(Event { time, order: self.order, frame }));
@@ -126,7 +131,7 @@ pub struct Emulator {
     pub(crate) links: Vec<Link>,
     lines: Vec<Line>,
     ways: Vec<Vec<Hop>>,
-    road: Road,
+    pub(crate) road: Road,
     /// What has been counted.
     pub ledger: Ledger,
     /// Who looks at what links send and drop.

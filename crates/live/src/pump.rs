@@ -42,6 +42,8 @@ pub struct Drive {
     pub warmup: Span,
     /// When it ends by itself; `Time::NEVER` if it does not.
     pub end: Time,
+    /// Whether the status has single packets, and comes so often that one sees them move.
+    pub packets: bool,
 }
 
 /// How many packets of one gate are received before the network is looked at again.
@@ -50,8 +52,8 @@ const BATCH: usize = 64;
 /// The longest sleep: it looks for the end of its work that often.
 const NAP: Span = Span::from_millis(10);
 
-/// How often the status is made anew.
-const STATUS: Span = Span::from_millis(250);
+/// How often the status is made anew, without and with single packets.
+const STATUS: [Span; 2] = [Span::from_millis(250), Span::from_millis(50)];
 
 /// A departure so late is one that the driver could not keep up with.
 const LATE: Span = Span::from_millis(1);
@@ -185,7 +187,8 @@ impl<T: Traffic> Driver<T> {
             epoll::add(&poll, gate.ready(), epoll::EventData::new_u64(at), epoll::EventFlags::IN)?;
         }
         let mut status = Status::default();
-        let mut due = Time::ZERO + STATUS;
+        let (packets, every) = (self.drive.packets, STATUS[usize::from(self.drive.packets)]);
+        let mut due = Time::ZERO + every;
         let mut measured = self.drive.warmup == Span::ZERO;
         let mut last = self.clock.now();
         loop {
@@ -204,9 +207,9 @@ impl<T: Traffic> Driver<T> {
                 self.driven.emulator.sample(now);
             }
             if now >= due {
-                let made = status.make(&mut self.driven, now);
+                let made = status.make(&mut self.driven, now, packets);
                 *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(made);
-                due = now + STATUS;
+                due = now + every;
             }
             if stop.load(Ordering::Relaxed) || now >= self.drive.end {
                 self.driven.settle();

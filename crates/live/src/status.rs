@@ -3,7 +3,7 @@
 use crate::pump::{Driven, Traffic};
 use serde_json::{Value as Json, json};
 use sluicegate_base::Time;
-use sluicegate_lab::watch::{self, LinkView, increase};
+use sluicegate_lab::watch::{self, LinkView, Waiting, increase, shown_flow};
 
 /// How many flows are shown.
 const FLOWS: usize = 8;
@@ -19,13 +19,14 @@ pub struct Status {
 impl Status {
     /// The present status: of each link its rate, throughput in bit/s, queue in packets and bytes, delays of the last interval
     /// in ms, drops by reason since the window began; of the heaviest flows the throughput; packets that the gates
-    /// have lost.
-    pub fn make<T: Traffic>(&mut self, driven: &mut Driven<T>, now: Time) -> Json {
+    /// have lost. With `packets`, who waits at each link, as the page shows it.
+    pub fn make<T: Traffic>(&mut self, driven: &mut Driven<T>, now: Time, packets: bool) -> Json {
         let Driven { emulator, traffic, gates, punctuality, .. } = driven;
         let seconds = now.since(self.time).as_secs().max(1e-9);
         self.time = now;
         self.links.resize(emulator.links.len(), 0);
         let mut links = Vec::new();
+        let road = &emulator.road;
         for (link, before) in emulator.links.iter_mut().zip(&mut self.links).filter(|(link, _)| link.meter.monitored) {
             let port = &link.port;
             let view = LinkView {
@@ -39,7 +40,16 @@ impl Status {
                 bytes: increase(before, port.counters.departed_bytes),
                 delays: &std::mem::take(&mut link.meter.delays[1]),
             };
-            links.push(Json::Object(watch::link(&view, seconds)));
+            let mut said = watch::link(&view, seconds);
+            if packets {
+                let mut waiting = Waiting::default();
+                port.for_each(&mut |packet| {
+                    let entry = road.entry(packet.frame);
+                    waiting.push(packet.frame, shown_flow(entry.flow, entry.data), now.since(packet.arrived));
+                });
+                said.extend(waiting.said(|visit| port.state(visit), |_| None));
+            }
+            links.push(Json::Object(said));
         }
         let flows = &emulator.ledger.flows;
         self.flows.resize(flows.len(), 0);

@@ -231,7 +231,7 @@ impl Testbed {
         let free = [(); 2].map(|()| vec![Time::ZERO; usize::from(u16::MAX) + 1]);
         let traffic = Planned { shared: shared.clone(), hashes, flows: known, free, names, strangers: 0 };
         let gates: Vec<Box<dyn Gate>> = vec![Box::new(Tun::new(left, mtu)), Box::new(Tun::new(right, mtu))];
-        let drive = Drive { spin, busy, warmup, end: Time::ZERO + duration };
+        let drive = Drive { spin, busy, warmup, end: Time::ZERO + duration, packets: false };
         let clock = Clock::start();
         let flows = flows.into_iter().zip(settings).collect();
         let hosts = Hosts::start(clock, [senders, receivers], PEERS, flows, shared, seed, warmup)?;

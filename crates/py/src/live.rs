@@ -83,6 +83,7 @@ impl Options {
             busy: self.0["busy"].as_bool().unwrap_or(false),
             warmup: Span(self.number("warmup_ns", 0)),
             end: self.0["duration_ns"].as_u64().map_or(Time::NEVER, Time),
+            packets: self.0["packets"].as_bool().unwrap_or(false),
         }
     }
 

@@ -2,7 +2,7 @@
 //! command line prints.
 
 use serde_json::{Value as Json, json};
-use sluicegate_base::Time;
+use sluicegate_base::{Span, Time};
 use sluicegate_lab::results::{Cells, ResultTable};
 use sluicegate_lab::simulation::Refusal;
 use sluicegate_lab::watch::Watch;
@@ -48,13 +48,17 @@ const IN_PYTHON: &str = "is written in Python, which this page does not have";
 
 #[wasm_bindgen]
 impl Run {
-    /// A run of a scenario before anything has happened. `sets`: overrides, `KEY=VALUE` line by line.
+    /// A run of a scenario before anything has happened. `sets`: overrides, `KEY=VALUE` each. `watched`: everything is counted
+    /// from the start, because whoever watches sees the warm-up too.
     #[wasm_bindgen(constructor)]
-    pub fn new(text: &str, name: &str, sets: Vec<String>) -> Result<Run, String> {
+    pub fn new(text: &str, name: &str, sets: Vec<String>, watched: bool) -> Result<Run, String> {
         let pair = |set: String| set.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
         let sets: Vec<(String, String)> = sets.into_iter().filter_map(pair).collect();
         let begun = Scenario::read(text, name, &sets).and_then(|scenario| {
-            let plan = scenario.plan_with(&mut |foreign, _, _| Err(foreign.error(IN_PYTHON)))?;
+            let mut plan = scenario.plan_with(&mut |foreign, _, _| Err(foreign.error(IN_PYTHON)))?;
+            if watched {
+                plan.warmup = Span::ZERO;
+            }
             Ok(Simulation::new(scenario, plan))
         });
         Ok(Run { simulation: begun.map_err(|error| error.0)?, watch: Watch::default(), samples: Watch::default() })

@@ -11,6 +11,7 @@ from . import (  # noqa: F401
     design,
     disciplines,
     evaluate,
+    live,
     recommend,
     replay,
     reproduce,

@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +14,7 @@ import typer
 
 from ..quantities import rate_text
 from .common import Json, Quiet, Set, answers, app, parse_sets
-from .shell import in_words, noted, print_shell, shown
+from .shell import Watcher, follower, in_words, noted, paged, print_shell, shown
 
 if TYPE_CHECKING:
     from ..live.service import Counters
@@ -84,6 +84,9 @@ def bridge(
         typer.Option("--view/--no-view", help="Show the links on standard error. [where it is a terminal]",
                      show_default=False),
     ] = None,
+    live_page: Annotated[
+        bool, typer.Option("--live", help="Show the packets in a page on this machine; its address is printed.")
+    ] = False,
     busy_poll: Annotated[
         bool, typer.Option("--busy-poll", help="Never sleep: more exact, and takes a processor.")
     ] = False,
@@ -100,7 +103,7 @@ def bridge(
     in no other bridge.
     """
     from ..io import check_writable, staged
-    from ..live import access, service
+    from ..live import access, served, service
     from ..live import bridge as live
     from ..results import file_names
     from .run import DRAWN, write_files
@@ -109,12 +112,14 @@ def bridge(
     if out is not None:
         check_writable(out, [*file_names(), *DRAWN])
     access.require_interfaces()
+    page = served.Page() if live_page else None
     watch = os.isatty(2) if view is None else view
     with (
         in_words(),
         noted(*SIGNALS) as ended,
         service.counters(counters, (upstream, downstream)) as file,
         shown(watch, True, quiet) as drawn,
+        paged(page) as told,
     ):
         done = live.bridge(
             upstream,
@@ -133,7 +138,8 @@ def bridge(
             duration=duration,
             pcap=pcap,
             busy=busy_poll,
-            progress=follower(ended, file, drawn, quiet or watch),
+            packets=live_page,
+            progress=following(ended, file, (drawn, told), quiet or watch),
         )
         service.notify("STOPPING=1")
         if out is not None:
@@ -149,11 +155,12 @@ def bridge(
         raise typer.Exit(1)
 
 
-def follower(
-    ended: Callable[[], int], file: Counters | None, drawn: Callable[[Any], object] | None, silent: bool
+def following(
+    ended: Callable[[], int], file: Counters | None, watchers: Sequence[Watcher], silent: bool
 ) -> Callable[[dict[str, Any]], None]:
     """What is done with each status: the first one says that the bridge is ready."""
     ready = False
+    rest = follower(ended, *watchers)
 
     def follow(status: dict[str, Any]) -> None:
         nonlocal ready
@@ -162,10 +169,7 @@ def follower(
             announce(status, silent)
         if file is not None:
             file.update(status)
-        if ended():
-            raise StopIteration
-        if drawn is not None:
-            drawn(status)
+        rest(status)
 
     return follow
 

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +18,7 @@ from ..quantities import fixed, rate_digits, rate_unit
 from .common import Json, Quiet, Refusal, Set, answers, app, parse_sets, print_table
 
 if TYPE_CHECKING:
+    from ..live.served import Page
     from ..results import Run
 
 PATIENCE = 3
@@ -87,6 +88,9 @@ def shell(
         typer.Option("--view/--no-view", help="Show the link on standard error, COMMAND's lines above it. [where "
                      "standard error is a terminal and COMMAND's output goes elsewhere]", show_default=False),
     ] = None,
+    live_page: Annotated[
+        bool, typer.Option("--live", help="Show the packets in a page on this machine; its address is printed.")
+    ] = False,
     busy_poll: Annotated[
         bool, typer.Option("--busy-poll", help="Never sleep: more exact, and takes a processor.")
     ] = False,
@@ -99,7 +103,7 @@ def shell(
     SLUICEGATE_ADDRESS and SLUICEGATE_PEER. The exit code is COMMAND's; the report goes to standard error.
     """
     from ..io import check_writable, staged
-    from ..live import access
+    from ..live import access, served
     from ..live import shell as live
     from ..results import file_names
     from .run import DRAWN, write_files
@@ -107,12 +111,15 @@ def shell(
     settings, overrides = pairs(sysctl), parse_sets(sets)
     if out is not None:
         check_writable(out, [*file_names(), *DRAWN])
-    access.enter(None if peer is None else live.words(peer))
+    page = served.Page() if live_page else None
+    with nullcontext(()) if page is None else page.kept() as files:
+        access.enter(None if peer is None else live.words(peer), keep=files)
     with (
         in_words(),
         noted(signal.SIGINT),  # the terminal tells COMMAND, too
         noted(signal.SIGTERM, signal.SIGHUP) as ended,
         shown(view, bool(command), quiet) as drawn,
+        paged(page) as told,
     ):
         done = live.shell(
             command or None,
@@ -131,8 +138,9 @@ def shell(
             sysctls=settings,
             pcap=pcap,
             busy=busy_poll,
+            packets=live_page,
             flows=flows,
-            progress=follower(ended, drawn),
+            progress=follower(ended, drawn, told),
         )
         take_terminal()
         if out is not None:
@@ -146,14 +154,19 @@ def shell(
     raise typer.Exit(128 + ended() if ended() else done.summary["live"]["exit_code"])
 
 
-def follower(ended: Callable[[], int], drawn: Callable[[Any], object] | None) -> Callable[[dict[str, Any]], None]:
+Watcher = Callable[[Any], object] | None
+"""What draws or tells each status; None for none."""
+
+
+def follower(ended: Callable[[], int], *watchers: Watcher) -> Callable[[dict[str, Any]], None]:
     """What is done with each status. It ends the command in order when a signal has come."""
 
     def follow(status: dict[str, Any]) -> None:
         if ended():
             raise StopIteration
-        if drawn is not None:
-            drawn(status)
+        for watcher in watchers:
+            if watcher is not None:
+                watcher(status)
 
     return follow
 
@@ -215,6 +228,17 @@ def shown(wanted: bool | None, has_command: bool, quiet: bool) -> Iterator[Any]:
 
     with ExitStack() as stack:
         yield stack.enter_context(view())
+
+
+@contextmanager
+def paged(page: Page | None) -> Iterator[Watcher]:
+    """Tell a page, if there is one, of each status during the block."""
+    if page is None:
+        yield None
+        return
+    with page.fed() as (address, feed):
+        print(f"live view: {address}", file=sys.stderr, flush=True)
+        yield feed.tell
 
 
 def take_terminal() -> None:

@@ -87,10 +87,11 @@ def require_interfaces(what: str = "bridge") -> None:
     raise _core.ScenarioError(f"{what}: needs the rights of root ({rights}): run it with sudo")
 
 
-def enter(peer: Sequence[str] | None, what: str = "shell") -> None:
+def enter(peer: Sequence[str] | None, what: str = "shell", keep: Sequence[int] = ()) -> None:
     """Go on as a process that may run a shell: this one, or the whole program again, in namespaces of its own.
 
     Raises `ScenarioError` where neither is possible, and says what to do. `peer`, `what`: as for `require`.
+    `keep`: files that the program has open as well, if it runs again.
     """
     require_core(what)
     again = os.environ.pop(MARK, None) is not None
@@ -113,7 +114,9 @@ def enter(peer: Sequence[str] | None, what: str = "shell") -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     if peer is None:
-        raise SystemExit(slirp.run(program, os.environ | {MARK: "1"}))
+        raise SystemExit(slirp.run(program, os.environ | {MARK: "1"}, keep))
+    for file in keep:
+        os.set_inheritable(file, True)
     os.execvpe(NAMESPACES[0], program, os.environ | {MARK: "1"})
 
 

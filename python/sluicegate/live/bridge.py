@@ -50,6 +50,7 @@ def bridge(
     busy: bool = False,
     spin: str | None = None,
     progress: Progress | None = None,
+    packets: bool = False,
 ) -> Run:
     """Carry frames between two interfaces, through a link in each direction, and return what crossed the links.
 
@@ -62,7 +63,8 @@ def bridge(
     `sets`: more overrides. `seed`: of every random stream. `flows`: how many have a row of their own (default 20,000).
     `duration`: when to end; without it the bridge runs until KeyboardInterrupt, which is its normal end: the
     results are returned. `pcap`: a pcapng file of what the links do, drops noted. `busy`: never sleep, which takes a
-    processor and is more exact; `spin`: how long before a departure to stop sleeping. `progress`: a function.
+    processor and is more exact; `spin`: how long before a departure to stop sleeping. `progress`: a
+    function; `packets`: tell it of packets that wait, as for `shell`.
 
     It ends, too, when an interface is down or gone: `summary["live"]["fault"]` says so, None otherwise.
 
@@ -82,6 +84,7 @@ def bridge(
         "duration_ns": None if duration is None else quantity("duration", duration, "run.duration"),
         "warmup_ns": 0,
         "busy": busy,
+        "packets": packets,
         **({} if spin is None else {"spin_ns": quantity("spin", spin, "network.delay")}),
         **({} if flows is None else {"flows": flows}),
     }

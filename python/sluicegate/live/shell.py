@@ -23,7 +23,8 @@ Progress = Callable[[dict[str, Any]], object]
 results of what was done until then. `time_s`; `links`, of each `name`, `discipline`, `rate_bps`, `throughput_bps`,
 `queue_packets`, `queue_bytes`, `delay_p50_ms`, `delay_p99_ms` (None without packets), and since the beginning
 `arrivals`, `drops` by reason, `marked`, `lost`; `flows`, of the 8 heaviest `name`, `link`, `throughput_bps`, `drops`;
-`active_flows`, `late_packets`, and `lost_outside`: packets that devices have lost."""
+`active_flows`, `late_packets`, and `lost_outside`: packets that devices have lost. With packets, of each link also
+`waiting`: packet, flow and time in the queue in µs of all that wait, from the head on; and the discipline's `state`."""
 
 
 def shell(
@@ -47,6 +48,7 @@ def shell(
     spin: str | None = None,
     flows: int | None = None,
     progress: Progress | None = None,
+    packets: bool = False,
 ) -> Run:
     """Run `command` in a network namespace of its own behind an emulated link, and return what crossed the link.
 
@@ -62,7 +64,7 @@ def shell(
     `sysctls`: settings of the command's network namespace, such as {"net.ipv4.tcp_ecn": 1}. `pcap`: a pcapng file of
     what the link does, drops noted. `busy`: never sleep, which takes a processor and is more exact; `spin`: how long
     before a departure to stop sleeping. `flows`: how many have a row of their own (default 20,000). `progress`: a
-    function.
+    function; with `packets` it is called some twenty times a second, and told who waits in each queue.
 
     The exit code of `command` is `summary["live"]["exit_code"]`, that of `peer` `["peer_exit_code"]`, if it ended by
     itself. Raises `ScenarioError` when a value is wrong or this
@@ -80,6 +82,7 @@ def shell(
         "peer": far,
         "fates": made.fates,
         "busy": busy,
+        "packets": packets,
         **({} if spin is None else {"spin_ns": quantity("spin", spin, "network.delay")}),
         "sysctls": {key: str(value) for key, value in (sysctls or {}).items()},
         **{key: value for key, value in (("mtu", mtu), ("flows", flows)) if value is not None},

@@ -40,8 +40,9 @@ def require() -> None:
         )
 
 
-def run(words: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Run a program in namespaces of its own, which `words` make, with the world beyond them; its exit code.
+def run(words: Sequence[str], environment: Mapping[str, str], keep: Sequence[int] = ()) -> int:
+    """Run a program in namespaces of its own, which `words` make, with the world beyond them; its exit code. `keep`:
+    files that it has open as well.
 
     Raises `ScenarioError` when the world does not come.
     """
@@ -50,7 +51,7 @@ def run(words: Sequence[str], environment: Mapping[str, str]) -> int:
     print(TOLD, file=sys.stderr, flush=True)
     after = words.index("--") + 1
     own = [*words[:after], *DIE, *words[after:]]
-    child = subprocess.Popen(own, pass_fds=[go_read], env={**environment, GO: str(go_read)})
+    child = subprocess.Popen(own, pass_fds=[go_read, *keep], env={**environment, GO: str(go_read)})
     os.close(go_read)
     # The terminal's Ctrl-C is for the program, which is in the same group; ignored before, it would be so there, too.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)

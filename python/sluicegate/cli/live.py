@@ -1,0 +1,61 @@
+"""The command `live`."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import webbrowser
+from typing import Annotated
+
+import typer
+
+from .common import Quiet, Refusal, Set, answers, app, parse_sets
+
+
+@app.command(
+    short_help="A congested link in a page: watch packets, move sliders.",
+    epilog="""Examples:
+
+\b
+sluicegate live
+sluicegate live my-link.toml --set queue.discipline=codel
+sluicegate live dsl --port 8000 --no-open
+""",
+)
+@answers
+def live(
+    scenario: Annotated[
+        str, typer.Argument(help="Scenario file, or a bundled scenario's name.", metavar="[SCENARIO]")
+    ] = "unresponsive",
+    sets: Set = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of every random stream. [the scenario's]")] = None,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port on 127.0.0.1; 0 takes a free one.")] = 0,
+    open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
+    quiet: Quiet = False,
+) -> None:
+    """Serve a page on this machine in which the scenario lives, until Ctrl-C.
+
+    The simulator runs in the page. Nothing is sent to anybody: the server is bound to 127.0.0.1.
+    """
+    from ..live.served import Served, fragment, listen, page
+    from ..scenario import check, read_scenario
+
+    given = parse_sets(sets)
+    discipline = check(scenario, sets=given, seed=seed)["queue"]["discipline"]
+    if ":" in discipline:
+        raise Refusal(f'queue.discipline = "{discipline}": is written in Python, which the page does not have')
+    text, _ = read_scenario(scenario)
+    html = page()
+    listening, token = listen(port)
+    served = Served(listening, token, html, None)
+    address = f"{served.address}#{fragment(text, dict(given), seed)}"
+    if not quiet:
+        print(
+            f"The page is at {served.address} until Ctrl-C; with the scenario:\n{address}", file=sys.stderr, flush=True
+        )
+    if open_page:
+        webbrowser.open(address)
+    try:
+        threading.Event().wait()
+    finally:
+        served.close()
