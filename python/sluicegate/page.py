@@ -32,13 +32,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page. `tables` and `texts` (shown as they are written): each with its title, which may be empty."""
+    """A part of a page. `drawing`: SVG as text, which may move. `tables` and `texts` (shown as they are written): each with its title, which may be empty."""
 
     id: str
     title: str
     caption: str = ""
     words: Sequence[str] = ()
     figure: Figure | None = None
+    drawing: str = ""
     tables: Sequence[tuple[str, Table]] = ()
     texts: Sequence[tuple[str, str]] = ()
 
@@ -64,7 +65,7 @@ class Page:
         drawings = {
             each.id: inlined(plot.svg(each.figure).decode(), each.id)
             for each in self.sections if each.figure is not None
-        }  # fmt: skip
+        } | {each.id: each.drawing for each in self.sections if each.drawing}  # fmt: skip
         return environment().get_template("results.html.j2").render(page=self, drawings=drawings)
 
 

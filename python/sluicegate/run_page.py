@@ -9,6 +9,7 @@ import tomli_w
 
 from . import paths
 from .page import Page, Section, Table
+from .plot import animation
 from .plot import run as figures
 from .plot.comparison import MOST_GROUPS
 from .quantities import rate_digits, rate_unit
@@ -57,6 +58,13 @@ def page(summary: Mapping[str, Any], tables: Tables, heavy: Sequence[Row]) -> Pa
         more = [each for each in more if each[1].rows]
         id_ = title.lower().replace(" ", "-")
         sections.append(Section(id_, title, CAPTIONS[title], figure=figures.alone(tables, title), tables=more))
+    for link in tables["positions"]["link"].unique(maintain_order=True).to_list():
+        words = (
+            "Who stood at each place, sample by sample, over and over: the head is at the left above, and "
+            f"{animation.MOST_PLACES} places are drawn at most. Each packet has the colour of its group."
+        )
+        drawing = animation.queue(tables["positions"], link, groups_["name"].to_list())
+        sections.append(Section(f"queue-{len(sections)}", f"The queue of {link}, moving", words, drawing=drawing))
     if heavy:
         words = (
             "Their part of the most recent marks and random drops is larger than luck would give (RED 1993, Sec. X). "

@@ -134,10 +134,8 @@ export class Charts {
     ];
   }
 
-  /** A sample of the run: what has happened since the last one. */
-  push(frame: Frame) {
-    const link = frame.links[0];
-    if (!link) return;
+  /** A sample of the run and of one of its links: what has happened since the last one. */
+  push(frame: Frame, link: LinkFrame) {
     const time = frame.time_s;
     const seconds = time - this.lastTime;
     this.lastTime = time;

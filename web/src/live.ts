@@ -81,7 +81,7 @@ class LinkPanel {
     if (time_s - sampled.time < SAMPLE) return;
     const group = { name: "link", throughput_bps: sampled.sum / sampled.count, sent_packets: 0, drops: 0, marked: 0, delay_p50_ms: null, delay_p99_ms: null };
     const frame: Frame = { time_s, links: [link], groups: [group] };
-    this.charts?.push(frame);
+    this.charts?.push(frame, link);
     this.charts?.draw();
     this.sampled = { time: time_s, sum: 0, count: 0 };
   }

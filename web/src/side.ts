@@ -26,6 +26,9 @@ export class Side {
   private chartBox = document.createElement("div");
   private select = document.createElement("select");
   private summary = document.createElement("p");
+  /** Which of the links under study is shown. */
+  private linkAt = 0;
+  private linkSelect = document.createElement("select");
   private values: Record<string, unknown> = {};
   colouring: "group" | "flow" = "group";
 
@@ -42,7 +45,13 @@ export class Side {
     for (const { name, title } of declarations.disciplines) this.select.append(new Option(`${title} (${name})`, name));
     this.select.addEventListener("change", () => hooks.choose(at, this.select.value));
     label.append(this.select);
-    title.append(label);
+    this.linkSelect.setAttribute("aria-label", "Link");
+    this.linkSelect.hidden = true;
+    this.linkSelect.addEventListener("change", () => {
+      this.linkAt = Number(this.linkSelect.value);
+      this.empty();
+    });
+    title.append(label, " ", this.linkSelect);
     const canvas = document.createElement("canvas");
     canvas.className = "queue";
     canvas.setAttribute("role", "img");
@@ -68,11 +77,17 @@ export class Side {
   /** A run begins anew: charts and queue are empty. */
   begin(about: About) {
     this.about = about;
+    this.linkAt = 0;
+    this.linkSelect.replaceChildren();
+    this.empty();
+    this.describe();
+  }
+
+  private empty() {
     this.view.clear();
     this.charts?.destroy();
     this.chartBox.replaceChildren();
-    this.charts = new Charts(this.chartBox, about.groups, () => this.marks().target_ms);
-    this.describe();
+    this.charts = new Charts(this.chartBox, this.about.groups, () => this.marks().target_ms);
   }
 
   /** The discipline or its parameters are others now. */
@@ -137,11 +152,16 @@ export class Side {
   }
 
   sample(frame: Frame) {
-    this.charts?.push(frame);
+    const link = frame.links[this.linkAt];
+    if (link) this.charts?.push(frame, link);
   }
 
   show(frame: Frame) {
-    const link = frame.links[0];
+    if (this.linkSelect.options.length !== frame.links.length) {
+      this.linkSelect.replaceChildren(...frame.links.map(({ name }, at) => new Option(`at the link ${name}`, String(at))));
+      this.linkSelect.hidden = frame.links.length < 2;
+    }
+    const link = frame.links[this.linkAt];
     if (!link) return;
     this.view.show(link);
     const dropped = Object.values(link.drops).reduce((sum, count) => sum + count, 0);
