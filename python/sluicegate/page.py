@@ -32,7 +32,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page. `drawing`: SVG as text, which may move. `tables` and `texts` (shown as they are written): each with its title, which may be empty."""
+    """A part of a page. `drawing`: SVG as text, which may move.
+
+    `tables` and `texts` (shown as they are written): each with its title, which may be empty."""
 
     id: str
     title: str

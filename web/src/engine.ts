@@ -58,6 +58,11 @@ export class Engine {
     return this.ask({ op: "pace", speed, playing });
   }
 
+  /** Has the present frame told. */
+  look(): Promise<void> {
+    return this.ask({ op: "look" });
+  }
+
   step(): Promise<void> {
     return this.ask({ op: "step" });
   }

@@ -29,6 +29,7 @@ class Page {
   private declarations!: Declarations;
   private version = "";
   private latest: Told | null = null;
+  private now = 0;
   private chartsDue = false;
   private drawn: number[] = [];
 
@@ -63,7 +64,11 @@ class Page {
     this.version = version;
     this.build();
     window.addEventListener("hashchange", () => void this.openLink());
-    if (!(await this.openLink())) await this.open(stateOf(FIRST));
+    if (!(await this.openLink())) {
+      const said = this.fault.textContent;
+      await this.open(stateOf(FIRST));
+      this.fault.textContent = said;
+    }
     requestAnimationFrame(() => this.frame());
   }
 
@@ -183,6 +188,7 @@ class Page {
     this.state = { ...state, disciplines: abouts.map((about) => about.scenario.queue.discipline) };
     this.abouts = abouts;
     this.latest = null;
+    this.now = 0;
     this.scenarioSelect.value = Object.entries(SCENARIOS).find(([, text]) => text === state.text)?.[0] ?? "";
     this.seed.value = state.seed;
     this.second.value = this.state.disciplines[1] ?? "";
@@ -198,6 +204,7 @@ class Page {
     }
     this.sides.forEach((side, at) => side.begin(abouts[at]!));
     this.controls();
+    await this.engine.look();
     await this.pace();
     return true;
   }
@@ -294,6 +301,7 @@ class Page {
     while (this.drawn[0]! < now - 1000) this.drawn.shift();
     if (this.latest) {
       const { frames, reached } = this.latest;
+      this.now = frames[0]?.time_s ?? 0;
       frames.forEach((frame, side) => this.sides[side]?.show(frame));
       this.clock.textContent = `${frames[0]?.time_s.toFixed(this.speed < 0.05 ? 4 : 2)} s of ${this.abouts[0]?.duration_s} s`;
       this.showRate(reached);
@@ -361,6 +369,7 @@ class Page {
   get inside() {
     return {
       engine: this.engine,
+      now: () => this.now,
       framesPerSecond: () => this.drawn.length,
       open: (text: string, sets: Record<string, string> = {}, disciplines: (string | null)[] = [null]) =>
         this.open({ ...stateOf(text), sets, disciplines, own: disciplines.map(() => ({})) }),

@@ -86,6 +86,7 @@ export type Request =
   | { op: "open"; text: string; sides: string[][] }
   | { op: "set"; side: number | null; key: string; value: string }
   | { op: "pace"; speed: number; playing: boolean }
+  | { op: "look" }
   | { op: "step" }
   | { op: "about"; side: number }
   | { op: "changes"; side: number }

@@ -23,7 +23,7 @@ export function python(text: string, abouts: About[], declarations: Declarations
   const ours = abouts.map((each) => queueCode(each, declarations));
   const classes = queue && "classes" in queue;
   const head = "import sluicegate as sg\n\n";
-  const shown = "print(run.groups if len(run.groups) else run.flows)\nprint(run.links)\nrun.figure().savefig(\"run.svg\")\n";
+  const shown = "print(run.flows)\nprint(run.links)\n";
   if (!simple || classes || changes || flows.some((flow) => Object.values(flow).some((value) => typeof value === "object"))) {
     const sets = about.scenario.queue.discipline === (queue?.discipline ?? "") ? "" : `, sets={"queue.discipline": ${literal(about.scenario.queue.discipline)}}`;
     return `${head}scenario = """\\\n${text.replaceAll("\\", "\\\\").replaceAll('"""', '\\"""')}"""\n\nrun = sg.simulate(scenario${sets})\n${shown}`;
@@ -40,7 +40,7 @@ export function python(text: string, abouts: About[], declarations: Declarations
   if (ours.length > 1) {
     return `${head}flows = [\n${lines.join("")}]\n\n${queues}net = ${net}\n    ${body}\n    print(queue)\n    print(run.flows)\n    print(run.links)\n`;
   }
-  return `${head}net = ${net}\nflows = [\n${lines.join("")}]\n\n${body}\nprint(run.flows)\nprint(run.links)\n`;
+  return `${head}net = ${net}\nflows = [\n${lines.join("")}]\n\n${body}\n${shown}`;
 }
 
 function queueCode(about: About, declarations: Declarations): string {

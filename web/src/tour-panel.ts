@@ -34,13 +34,25 @@ export class TourPanel {
 
   async begin(tour: Tour) {
     this.tour = tour;
+    this.at = -1;
     await this.go(0);
     this.element.scrollIntoView({ block: "nearest" });
   }
 
   /** Where the tour is: its name, the step from 1, and how many there are. */
   get place(): [string, number, number] | null {
-    return this.tour && [this.tour.name, this.at + 1, this.tour.steps.length];
+    return this.tour && this.at >= 0 ? [this.tour.name, this.at + 1, this.tour.steps.length] : null;
+  }
+
+  /** What has been measured beside the theory, and what that says of a load with one candidate: for tests. */
+  measured(): Point[] {
+    return this.theory?.points ?? [];
+  }
+
+  predicted(load: number): number | null {
+    const { load: loads, share } = THEORY;
+    const at = loads.findIndex((each) => Math.abs(each / load - 1) < 1e-3);
+    return (share as Record<string, (number | null)[]>)["1"]![at] ?? null;
   }
 
   async next() {
@@ -58,7 +70,6 @@ export class TourPanel {
   private async go(at: number) {
     const tour = this.tour!;
     const back = at < this.at;
-    this.at = at;
     const step = tour.steps[at]!;
     if (step.begin) await this.hooks.open({ ...structuredClone(step.begin.state) }, step.begin.speed);
     else if (back) {
@@ -67,6 +78,7 @@ export class TourPanel {
       await this.hooks.open(structuredClone(from.state), from.speed);
     }
     for (const [side, key, value] of step.set ?? []) await this.hooks.set(side, key, value);
+    this.at = at;
     this.show();
   }
 

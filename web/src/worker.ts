@@ -116,7 +116,6 @@ function open(text: string, allSets: string[][]): About[] {
   recent = [];
   waitingForFrame = false;
   clock = { wall: performance.now(), simulated: 0 };
-  tell();
   return abouts;
 }
 
@@ -166,6 +165,8 @@ async function answer(message: Request): Promise<unknown> {
       });
       if (!playing) tell();
       return null;
+    case "look":
+      return tell();
     case "pace":
       return setPace(message);
     case "step":
