@@ -46,7 +46,10 @@ def live(
         raise Refusal(f'queue.discipline = "{discipline}": is written in Python, which the page does not have')
     text, _ = read_scenario(scenario)
     html = page()
-    listening, token = listen(port)
+    try:
+        listening, token = listen(port)
+    except OSError as error:
+        raise Refusal(f"--port {port}: {error.strerror}; 0 takes a free one") from None
     served = Served(listening, token, html, None)
     address = f"{served.address}#{fragment(text, dict(given), seed)}"
     if not quiet:
