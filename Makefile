@@ -17,7 +17,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
 
-.PHONY: help setup demo test test-all tests lint docs picture verdicts kept bench bench-live captures ns2 fuzz generate lock clean prerequisites
+.PHONY: help setup demo test test-all tests test-web web wheel lint docs picture verdicts kept bench bench-live captures ns2 fuzz generate lock clean prerequisites
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,16 @@ lint: setup ## formatting, clippy, ruff, mypy, and which module may import which
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --no-cache
+
+web: setup ## the page, in out/web, and as one file to open from disk: needs Node.js and Rust's target for browsers
+	$(BIN)/python tools/web.py
+
+test-web: web ## build the page, and try it in a browser
+	chromium="$$(tools/chromium)"; SLUICEGATE_CHROMIUM="$$chromium" \
+		$(BIN)/python -m pytest --numprocesses auto tests/test_web.py tests/test_live_page.py
+
+wheel: setup ## a wheel for Python 3.11 and newer, in out/wheel; with the page, where it was built
+	$(BIN)/python tools/wheel.py
 
 docs: setup ## the manual as a site, in out/docs; warnings are errors
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs out/docs

@@ -22,6 +22,9 @@ def reproduce(
         Path | None, typer.Option("-o", "--out", help="Keep each run, and write the report here. [out/NAME]")
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="The paper's own run lengths, or more seeds.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="One seed of short runs: a first look, compared with no recorded verdict.")
+    ] = False,
     seeds: Annotated[
         int | None, typer.Option(min=1, max=MOST_SEEDS, help="How many seeds (default: the report's own).")
     ] = None,
@@ -57,7 +60,7 @@ def reproduce(
     from ..reproduce.run import reproduce as one
 
     if listed:
-        if only or redraw or strict or full or live or seeds is not None:
+        if only or redraw or strict or full or quick or live or seeds is not None:
             raise Refusal("--list simulates and draws nothing: leave the other options out")
         list_figures([name] if name and name != "all" else list(PAPERS))
         return
@@ -66,8 +69,11 @@ def reproduce(
     out = out or Path("out", name)
     if name == "all" and only:
         raise Refusal("--only: name one paper; figures belong to papers")
+    if quick and (full or seeds is not None):
+        raise Refusal(f"--quick: is one seed of short runs: leave {'--full' if full else '--seeds'} out")
     if live:
         may_run_live(name, redraw)
+    seeds = 1 if quick else seeds
     given = {"full": full, "seeds": seeds, "redraw": redraw, "jobs": jobs, "cluster": cluster}
     try:
         with many_runs(quiet, out, jobs, cluster, in_parts=True) as progress:
