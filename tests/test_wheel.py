@@ -60,7 +60,9 @@ def test_what_is_published_says_what_it_is() -> None:
 
 
 def test_crates_can_be_packaged() -> None:
-    crates = [path.parent.name for path in (ROOT / "crates").glob("*/Cargo.toml") if path.parent.name not in ("py", "web")]
+    crates = [
+        path.parent.name for path in (ROOT / "crates").glob("*/Cargo.toml") if path.parent.name not in ("py", "web")
+    ]
     command = ["cargo", "package", "--offline", "--locked", "--allow-dirty", "--no-verify", "--quiet"]
     for name in crates:
         command += ["--package", f"sluicegate-{name}"]

@@ -69,7 +69,8 @@ def cargo() -> tuple[list[str], dict[str, str]]:
     if Path("/usr/bin/cargo").exists() and list(Path("/usr/src").glob("rustc-*")):
         # Debian's compiler comes with the standard library's sources, and builds it with the program.
         more = ["-Zbuild-std=std,panic_abort"]
-        return ["/usr/bin/cargo", *ours[1:], *more], {"RUSTC_BOOTSTRAP": "1", "RUSTC": "/usr/bin/rustc"}
+        linker = {f"CARGO_TARGET_{TARGET.upper().replace('-', '_')}_LINKER": "wasm-ld"}
+        return ["/usr/bin/cargo", *ours[1:], *more], {"RUSTC_BOOTSTRAP": "1", "RUSTC": "/usr/bin/rustc"} | linker
     fix = f"rustup target add {TARGET}, or on Debian: sudo apt-get install {' '.join(DEBIAN)}"
     return missing(f"Rust's target {TARGET}", fix) or ([], {})
 
