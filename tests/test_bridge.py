@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -22,7 +23,7 @@ from test_shell import LIVE, raw
 
 import sluicegate as sg
 from sluicegate import _core
-from sluicegate.live import access, service
+from sluicegate.live import access, served, service
 
 ENDED = {key: value for key, value in LIVE.items() if key not in ("command", "exit_code", "peer_exit_code")}
 STATUS: dict[str, Any] = {
@@ -125,6 +126,19 @@ def test_without_rights_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch, slui
     assert "--cap-add NET_RAW" in sluicegate("bridge", "left", "right", "--rate", "1 Mbit/s").stderr
     monkeypatch.delattr(_core, "bridge")
     assert "need Linux" in sluicegate("bridge", "left", "right").stderr
+
+
+def test_packets_are_shown_in_a_page(
+    sluicegate: Program, asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served, "PAGE", tmp_path / "page.html")
+    command = ("bridge", "left", "right", "--rate", "5 Mbit/s", "--duration", "1 s")
+    assert "the page was not built" in sluicegate(*command, "--live").stderr
+    (tmp_path / "page.html").write_text("<title>page</title>")
+    done = sluicegate(*command, "--live")
+    assert re.search(r"live view: http://127\.0\.0\.1:\d+/[-\w]+/#live\n", done.stderr)
+    sluicegate(*command)
+    assert [call["packets"] for call in asked] == [True, False]
 
 
 def test_the_program_tells_warnings_readiness_and_results(sluicegate: Program, asked: Asked, tmp_path: Path) -> None:

@@ -18,6 +18,9 @@ from sluicegate.live.served import fragment
 from sluicegate.scenario import read_scenario
 
 PAGE = Path(__file__).parents[1] / "out" / "web" / "sluicegate.html"
+SCREENSHOTS = Path(__file__).parents[1] / "out" / "screenshots"
+"""To be looked at."""
+
 READY = "document.documentElement.dataset.ready"
 FAULT = "document.querySelector('main > .fault').textContent"
 
@@ -180,12 +183,17 @@ def test_a_value_that_is_refused_is_said_beside_its_slider(browser: Browser) -> 
 def test_a_link_has_the_scenario_and_what_was_changed(browser: Browser) -> None:
     browser.evaluate(f"sluicegate.open({json.dumps(SMALL)})")
     slide(browser, "flows.1.rate", 0.25)
+    assert slide(browser, "flows.0.count", 0.5) == "2"
     click(browser, "Share")
     browser.wait_until("document.querySelector('dialog textarea')")
     address = browser.evaluate("document.querySelector('dialog textarea').value")
     with visiting(address, 60, READY) as other:
         field = "document.querySelector('input[type=text][data-key=\"flows.1.rate\"]').value"
         assert other.evaluate(field) == browser.evaluate(field) != "2 Mbit/s"
+        count = "document.querySelector('input[type=text][data-key=\"flows.0.count\"]').value"
+        assert other.evaluate(count) == "2"
+        assert slide(other, "flows.0.count", 1) == "3", "those that rest can go on"
+        assert other.evaluate(FAULT) == ""
     with visiting(f"{PAGE.as_uri()}#{fragment(SMALL, {'queue.discipline': 'codel'}, 9)}", 60, READY) as other:
         assert other.evaluate("document.querySelector('.side select').value") == "codel"
         assert other.evaluate("document.querySelector('input[type=number]').value") == "9"
@@ -208,7 +216,7 @@ def test_the_code_for_python_is_the_same_run(browser: Browser, name: str) -> Non
     assert run.flows.equals(expected.flows, null_equal=True)
 
 
-def test_keys_and_a_narrow_window(browser: Browser) -> None:
+def test_keys(browser: Browser) -> None:
     def press(key: str) -> None:
         browser.evaluate(
             f"document.body.dispatchEvent(new KeyboardEvent('keydown', {{ key: '{key}', bubbles: true }}))"
@@ -222,9 +230,27 @@ def test_keys_and_a_narrow_window(browser: Browser) -> None:
     before = browser.evaluate("document.querySelector('.numbers').textContent")
     press("r")
     browser.wait_until(f"document.querySelector('.numbers').textContent !== {json.dumps(before)}")
-    for width in (1300, 360):
-        browser.resize(width, 800)
-        browser.wait_until(f"document.documentElement.scrollWidth <= {width}")
+
+
+@pytest.mark.parametrize("view", ["", "red", "choke", "dcn", "bufferbloat"])
+def test_every_view_fits_its_window(browser: Browser, view: str) -> None:
+    if view:
+        choose(browser, "select[aria-label=Tours]", view)
+        browser.wait_until("sluicegate.tour.place")
+        for step in range(2, browser.evaluate("sluicegate.tour.place[2]") + 1):
+            click(browser, "Next")
+            browser.wait_until(f"sluicegate.tour.place[1] === {step}")
+    browser.evaluate("sluicegate.play(true, 5)")
+    later(browser, 10)
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    for theme in ("light", "dark"):
+        browser.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+        for width, height in ((1400, 1300), (390, 2200)):
+            browser.resize(width, height)
+            browser.wait_until(f"document.documentElement.scrollWidth <= {width}")
+            # Charts follow the window with their next sample.
+            later(browser, 2)
+            browser.screenshot(SCREENSHOTS / f"{view or 'page'}-{width}-{theme}.png")
 
 
 def test_a_frame_for_each_that_the_screen_shows(browser: Browser) -> None:

@@ -26,12 +26,13 @@ export function trafficControls(about: About): Control[] {
   if (rate !== null && !("links" in network)) controls.push(spread("network.rate", "Link rate", "The bottleneck's rate.", "rate", network.rate, rate));
   flows.forEach((flow, at) => {
     const name = about.groups[at] ?? String(flow.kind);
-    const count = Number(flow.count);
+    // Those that rest, too.
+    const count = about.group_of_flow.filter((group) => group === at).length;
     const endless = flow.size === undefined || flow.size === null;
     if (count > 1 && ["tcp", "telnet", "udp", "poisson", "on_off"].includes(String(flow.kind)) && endless) {
       controls.push({
         key: `flows.${at}.count`, label: `${name}: flows`, help: "How many of them send; the others rest.",
-        kind: "integer", value: count, low: 1, high: count, logarithmic: false,
+        kind: "integer", value: flow.count, low: 1, high: count, logarithmic: false,
       });
     }
     const sends = parse(flow.rate);

@@ -10,7 +10,7 @@ import type { About, Declarations, Told } from "./protocol";
 import { python } from "./python";
 import { SCENARIOS, FIRST } from "./scenarios";
 import { Side } from "./side";
-import { type State, fragment, setsOf, stateFrom, stateOf } from "./state";
+import { type State, fragment, isCount, setsOf, stateFrom, stateOf } from "./state";
 import { TourPanel } from "./tour-panel";
 import { TOURS } from "./tours";
 
@@ -139,7 +139,7 @@ class Page {
     const footer = element("p", "hint");
     footer.textContent =
       `Sluicegate ${this.version}. The simulator is the command line's, to the last bit. Keys: space runs and pauses, . steps, r restarts, + and − change the speed. ` +
-      "Drop a scenario's TOML file anywhere, or paste it under Edit.";
+      "Drop a scenario's TOML file anywhere, or paste its text.";
     root.replaceChildren(header, bar, this.fault, this.tour.element, traffic, this.sidesBox, footer);
     this.listen();
     this.setSpeed(1);
@@ -165,6 +165,11 @@ class Page {
       document.body.classList.toggle("dropping", files(event));
     });
     document.addEventListener("dragleave", () => document.body.classList.remove("dropping"));
+    document.addEventListener("paste", (event) => {
+      const text = event.clipboardData?.getData("text") ?? "";
+      const inField = /^(INPUT|TEXTAREA)$/.test((event.target as HTMLElement).tagName);
+      if (!inField && text.includes("[")) void this.open(stateOf(text));
+    });
     document.addEventListener("drop", (event) => {
       document.body.classList.remove("dropping");
       const file = event.dataTransfer?.files[0];
@@ -185,6 +190,9 @@ class Page {
       return false;
     }
     this.fault.textContent = "";
+    for (const [key, value] of Object.entries(state.sets).filter(([key]) => isCount(key))) {
+      await this.engine.set(null, key, value).catch((error: Error) => (this.fault.textContent = error.message));
+    }
     this.state = { ...state, disciplines: abouts.map((about) => about.scenario.queue.discipline) };
     this.abouts = abouts;
     this.latest = null;

@@ -62,7 +62,7 @@ export interface Field {
   source: string;
   range: string;
   choices: { name: string }[] | string[] | null;
-  fixed?: boolean;
+  fixed: boolean;
 }
 
 export interface Declared {

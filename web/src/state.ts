@@ -15,11 +15,14 @@ export function stateOf(text: string): State {
   return { text, sets: {}, disciplines: [null], own: [{}], seed: "" };
 }
 
+/** How many flows of a group send: a change at the start, so that those that rest are there and can go on. */
+export const isCount = (key: string) => /^flows\.\d+\.count$/.test(key);
+
 /** The overrides of a side as the core takes them. */
 export function setsOf(state: State, side: number): string[] {
   const discipline = state.disciplines[side];
   return [
-    ...Object.entries(state.sets),
+    ...Object.entries(state.sets).filter(([key]) => !isCount(key)),
     ...(discipline ? [["queue.discipline", JSON.stringify(discipline)] as const] : []),
     ...Object.entries(state.own[side] ?? {}),
     ...(state.seed ? [["run.seed", state.seed] as const] : []),

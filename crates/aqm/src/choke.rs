@@ -304,6 +304,23 @@ mod tests {
     }
 
     #[test]
+    fn those_who_watch_see_with_whom_an_arrival_was_compared() {
+        let compared = |harness: &Harness<Choke<TestPacket>>| {
+            let mut flows = vec![];
+            harness.discipline.compared(&mut |packet| flows.push(packet.flow));
+            flows
+        };
+        let mut harness = harness(ChokeParams { candidates: 3, draw: Draw::Front, ..params(2, 9) }, &[1, 2, 3, 4]);
+        harness.arrive(9, 1000);
+        assert_eq!(compared(&harness), [1, 2, 3]);
+        harness.arrive(2, 1000);
+        assert_eq!(harness.dropped.len(), 2);
+        assert_eq!(compared(&harness), [1, 3], "the match is gone, and seen as a drop");
+        harness.depart().unwrap();
+        assert!(compared(&harness).is_empty(), "that was another arrival's");
+    }
+
+    #[test]
     fn several_candidates_drop_every_match_once() {
         // With 64 draws from 4 packets every packet is drawn (missing one: 4·0.75⁶⁴ < 10⁻⁷), each many times.
         let mut harness = harness(ChokeParams { candidates: 64, ..params(2, 9) }, &[1, 2, 1, 3]);

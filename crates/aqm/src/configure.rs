@@ -99,6 +99,10 @@ impl<P, D: Configure<P>> Discipline<P> for Configured<D> {
         self.discipline.average()
     }
 
+    fn compared(&self, visit: &mut dyn FnMut(&P)) {
+        self.discipline.compared(visit);
+    }
+
     fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
         self.discipline.state(visit);
     }

@@ -49,6 +49,7 @@ fn field(field: &Field) -> Json {
         "range": range,
         "choices": if let Kind::Choice(words) = field.kind { json!(words) } else { Json::Null },
         "positional": field.positional,
+        "fixed": field.fixed,
     })
 }
 
