@@ -121,7 +121,7 @@ class TheoryChart {
   private sums: [number, number] = [0, 0];
 
   constructor(
-    parent: HTMLElement,
+    private readonly parent: HTMLElement,
     private readonly hooks: TourHooks,
     points: Point[] = [],
   ) {
@@ -131,7 +131,7 @@ class TheoryChart {
     this.plot = new uPlot(
       {
         title: "UDP's part of the throughput, by theory and measured",
-        width: Math.min(560, parent.parentElement!.clientWidth - 30),
+        width: this.width(),
         height: 240,
         scales: { x: { time: false, distr: 3, range: [THEORY.load[0]!, THEORY.load.at(-1)!] }, y: { range: [0, 0.4] } },
         axes: [
@@ -155,6 +155,10 @@ class TheoryChart {
     this.draw();
   }
 
+  private width() {
+    return Math.max(200, this.parent.clientWidth);
+  }
+
   private draw() {
     const { load, share } = THEORY;
     const xs = [...new Set([...load, ...this.points.map(([x]) => x)])].sort((a, b) => a - b);
@@ -174,6 +178,7 @@ class TheoryChart {
   }
 
   told(told: Told) {
+    if (Math.abs(this.width() - this.plot.width) > 1) this.plot.setSize({ width: this.width(), height: 240 });
     for (const sample of told.samples[0] ?? []) {
       const [rate, setting] = [this.hooks.udpRate(), this.hooks.setting()];
       if (setting !== this.setting || sample.time_s < this.since) [this.setting, this.since, this.sums] = [setting, sample.time_s, [0, 0]];
