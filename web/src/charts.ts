@@ -23,13 +23,18 @@ class Chart {
 
   constructor(
     private readonly parent: HTMLElement,
-    title: string,
-    unit: string,
-    series: Series[],
+    private readonly title: string,
+    private readonly unit: string,
+    private readonly series: Series[],
   ) {
     this.columns = [[], ...series.map(() => [])];
+    this.plot = this.made();
+  }
+
+  private made(): uPlot {
+    const { parent, title, unit, series } = this;
     const axis = { stroke: () => themed("ink-soft"), grid: { stroke: () => themed("line") }, ticks: { stroke: () => themed("line") } };
-    this.plot = new uPlot(
+    return new uPlot(
       {
         title,
         width: Math.max(parent.clientWidth, 200),
@@ -85,6 +90,12 @@ class Chart {
 
   last(series: number): number | null {
     return this.columns[series + 1]!.at(-1) ?? null;
+  }
+
+  /** The colours of the theme are others: the legend keeps those that it was made with. */
+  repaint() {
+    this.plot.destroy();
+    this.plot = this.made();
   }
 
   destroy() {
@@ -152,6 +163,11 @@ export class Charts {
       }),
     );
     this.before = counts;
+  }
+
+  repaint() {
+    for (const chart of this.charts) chart.repaint();
+    this.draw();
   }
 
   draw() {

@@ -370,7 +370,7 @@ class Page {
     const dark = matchMedia("(prefers-color-scheme: dark)").matches;
     const now = root.dataset.theme ?? (dark ? "dark" : "light");
     root.dataset.theme = now === "dark" ? "light" : "dark";
-    this.chartsDue = true;
+    this.sides.forEach((side) => side.repaint());
   }
 
   /** For tests, and for whoever is curious. */

@@ -26,6 +26,8 @@ interface Sprite {
 /** How long a packet flies on the screen, in ms. */
 const FLIGHT = 350;
 const MOST_SPRITES = 900;
+/** Of more comparisons between two frames nobody could follow any. */
+const MOST_COMPARED = 10;
 
 export class QueueView {
   private readonly context: CanvasRenderingContext2D;
@@ -102,7 +104,9 @@ export class QueueView {
       if (this.sprites.length < MOST_SPRITES)
         this.sprites.push({ x, y: fromY, toX, toY, begun: now, colour: this.colour(flow), hollow: word !== "", word });
     };
-    for (const [, what, packet, flow, , queue] of link.events ?? []) {
+    const events = link.events ?? [];
+    const followed = events.filter(([, what]) => what === "compared").length <= MOST_COMPARED;
+    for (const [, what, packet, flow, , queue] of events) {
       if (what === "arrival") {
         last = queue;
         places.set(packet, queue);
@@ -110,7 +114,7 @@ export class QueueView {
       } else if (what === "departure") {
         start(head + 18, y, this.width - 6, y, flow);
       } else if (what === "compared") {
-        this.flashes.set(packet, now);
+        if (followed) this.flashes.set(packet, now);
       } else if (what === "lost") {
         start(this.width - 30, y, this.width - 10, this.height - 4, flow, "lost");
       } else {
@@ -205,14 +209,14 @@ export class QueueView {
       context.fillRect(x - size / 2, y - 10 - tall, size, tall);
       context.globalAlpha = 1;
       const flash = this.flashes.get(packet);
-      if (flash !== undefined && now - flash < 500) {
+      if (flash !== undefined && now - flash < 300) {
         context.strokeStyle = themed("ink");
         context.lineWidth = 2;
         context.strokeRect(x - size / 2 - 2, y - 9, size + 4, 18);
         context.lineWidth = 1;
       }
     }
-    for (const [packet, flash] of this.flashes) if (now - flash > 500) this.flashes.delete(packet);
+    for (const [packet, flash] of this.flashes) if (now - flash > 300) this.flashes.delete(packet);
     context.textAlign = "left";
     context.fillStyle = themed("ink-soft");
     if (longest > 0) context.fillText(`the head has waited ${digits(longest)} ms`, 4, top + 28);

@@ -143,12 +143,18 @@ export class Side {
     };
     if (this.colouring === "group") this.legend.append(...this.about.groups.map((name, at) => chip(name, groupColour(at))));
     else this.legend.append("one colour for each flow  ");
-    this.legend.append("struck out: dropped or lost · framed: compared with an arrival · bar above a packet: how long it has waited");
+    this.legend.append("· struck out: dropped or lost · framed: compared with an arrival · bar above a packet: how long it has waited");
   }
 
   setColouring(colouring: "group" | "flow") {
     this.colouring = colouring;
     this.explain();
+  }
+
+  /** The theme is another one. */
+  repaint() {
+    this.explain();
+    this.charts?.repaint();
   }
 
   sample(frame: Frame) {
