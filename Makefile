@@ -109,7 +109,7 @@ lock: $(VENV)/.python ## choose new versions for requirements.lock, with the dig
 	rm -rf $(VENV)/lock
 
 clean: ## remove what was built: .venv, target, caches (results in out/ stay)
-	rm -rf $(VENV) target python/sluicegate/_core*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) target web/node_modules web/core python/sluicegate/web python/sluicegate/_core*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 prerequisites:

@@ -16,7 +16,7 @@ export interface Control {
 }
 
 /** Parameters that have sliders, in this order; all others of a discipline are under "more". */
-const FIRST = ["min_th", "max_th", "candidates", "target", "interval", "q_ref", "limit", "max_p", "t_ref"];
+const FIRST = ["min_th", "max_th", "candidates", "target", "interval", "q_ref", "bandwidth", "limit", "max_p"];
 
 /** The sliders of the traffic and the link. */
 export function trafficControls(about: About): Control[] {
