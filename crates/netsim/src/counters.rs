@@ -248,7 +248,8 @@ pub struct PacketRow {
     pub flow: u32,
     pub to: End,
     pub event: PacketFate,
-    /// What tells it from all other packets that are on their way.
+    /// What tells it from all other packets that are on their way, for those who watch. It depends on how the run is
+    /// driven, and is zero in rows that are kept.
     pub place: u32,
     pub bytes: u32,
     /// The first byte of its flow's stream that it carries, and how many; zero for a source without a stream.

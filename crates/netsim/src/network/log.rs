@@ -86,7 +86,7 @@ impl Log {
             packets: found,
             average: f64::NAN,
         };
-        self.kept.note(row);
+        self.kept.note(PacketRow { place: 0, ..row });
         self.watched.note(row);
         self.incomplete = true;
         self.update();
