@@ -278,7 +278,7 @@ def test_changes_may_be_written_down() -> None:
         ("queue.choke.candidates", 99, "^queue.choke.candidates = 99: must be at least 1 and at most 64"),
         ("queue.discipline", "chok", "^queue.discipline: no such discipline: .*choke"),
         ("queue.red.max_p", 0.1, "while the discipline is choke"),
-        ("flows.1.count", 2, "^flows.1.count: cannot change during a run: of a udp source"),
+        ("flows.1.count", 2, "^flows.1.count: must be at most 1: a run has the flows that it began with"),
         ("flows.0.window", 2, "^flows.0.window: cannot change"),
         ("run.seed", 2, "^run.seed: cannot change"),
         ("queue.discipline", "nowhere.py:Mine", "nowhere.py: No such file"),

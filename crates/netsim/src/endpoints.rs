@@ -18,6 +18,7 @@ use slot::{Opening, Slot, Slots};
 use sluicegate_base::{Ecn, Span, Stream, Time};
 use sluicegate_tcp::send::{Congestion, SendCounters};
 use sluicegate_tcp::{Connection, Flags, Host, Segment};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The segments after which one event ends; the rest of a longer burst follows at the same time in an event of its own, so
@@ -34,6 +35,8 @@ pub struct Endpoints {
     pub slots: Slots,
     /// The flows as they were planned.
     pub plans: Arc<[FlowPlan]>,
+    /// The flows that send nothing for now.
+    resting: BTreeSet<u32>,
     /// Up to when a delivery may be evaluated before its time: no sample looks at the ends, and no window begins, before that.
     pub horizon: Time,
     /// When the run ends.
@@ -89,7 +92,7 @@ impl Endpoints {
         }
         let (end, many) = (Time::ZERO + plan.duration, plan.flows.len() >= prefetch::MANY);
         let plans = std::mem::take(&mut plan.flows).into();
-        Endpoints { network, flows, slots, plans, horizon: Time::ZERO, end, many }
+        Endpoints { network, flows, slots, plans, resting: BTreeSet::new(), horizon: Time::ZERO, end, many }
     }
 
     /// The present.
@@ -285,7 +288,7 @@ impl Endpoints {
             }
             let (bytes, gap) = source.next();
             self.network.engine.push(now + gap, Event::Source(flow), flow.into());
-            if state.rests {
+            if self.resting.contains(&flow) {
                 return true;
             }
             let sent = &mut self.network.flows[flow as usize].sent;
@@ -315,7 +318,7 @@ impl Endpoints {
             Some(typing) => typing.message(),
             None => (size.unwrap_or(u64::MAX), None),
         };
-        if !state.rests {
+        if !self.resting.contains(&flow) {
             sender.write(bytes);
         }
         match gap {
@@ -331,11 +334,11 @@ impl Endpoints {
     /// data has no end. That of a transfer lasts meanwhile, and what is on its way still arrives.
     pub fn rest(&mut self, flow: u32, rests: bool) -> Result<(), &'static str> {
         let now = self.now();
-        let (state, plan) = (&mut self.flows[flow as usize], &self.plans[flow as usize]);
+        let (state, plan) = (&self.flows[flow as usize], &self.plans[flow as usize]);
         if state.source.is_none() && (state.slot == NONE || plan.size.is_some()) {
             return Err("its transfers end by themselves");
         }
-        let changes = std::mem::replace(&mut state.rests, rests) != rests;
+        let changes = if rests { self.resting.insert(flow) } else { self.resting.remove(&flow) };
         let transfers = state.source.is_none() && state.typing.is_none();
         if changes && transfers && (plan.start..plan.stop).contains(&now) {
             let at = state.slot;

@@ -15,8 +15,6 @@ pub struct FlowState {
     pub headers: [Header; 2],
     /// Its source, if it sends by the clock.
     pub source: Option<Box<dyn Source>>,
-    /// Whether it sends nothing for now.
-    pub rests: bool,
     /// What is typed, for a TELNET session; a transfer writes all at once.
     pub typing: Option<Box<Typing>>,
     /// For the packets that its connections lose on their own ways.
@@ -40,7 +38,6 @@ impl FlowState {
             slot: NONE,
             headers,
             source: plan.clock(|| stream("packets")),
-            rests: false,
             typing: match plan {
                 SourcePlan::Telnet(_, params) => Some(Box::new(Typing::new(params, stream("typing")))),
                 _ => None,
