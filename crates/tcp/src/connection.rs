@@ -24,8 +24,10 @@ enum State {
     Called { sent: Time, deadline: Time, tries: u32 },
     /// The other end, before the SYN.
     Listening,
-    /// The other end, after the SYN: its answer is to be sent.
-    Answering,
+    /// The other end, after the SYN: its answer is to be sent, for the first time or again.
+    Answering { again: bool },
+    /// The other end: the answer went out then, or more than once, and nothing has acknowledged it yet.
+    Answered { sent: Option<Time> },
     /// Open.
     Established,
     /// The opener, closed before it had anything to say: there never was a connection.
@@ -163,9 +165,8 @@ impl Connection {
         if segment.flags.has(Flags::SYN) {
             return self.on_syn(segment, ce, now);
         }
-        // Without the SYN there is no connection, and before its answer nothing of the other end's is valid.
-        if !self.open() {
-            return self.on_linux_segment(segment, ce, now);
+        if !self.is_established() && !self.completes_opening(segment, ce, now) {
+            return;
         }
         if segment.occupies() {
             self.receives = true;
@@ -186,13 +187,26 @@ impl Connection {
         }
     }
 
-    /// Whether both ends know of the connection.
-    #[inline]
-    fn open(&self) -> bool {
-        matches!(self.state, State::Established | State::Answering)
+    /// Whether a segment that comes before the connection is established is valid: without the SYN there is no connection,
+    /// and before its answer nothing of the other end's is valid. The acknowledgement of the answer ends the opening and
+    /// times it, unless the answer went out more than once (RFC 6298, Sec. 2.2 and 3).
+    #[inline(never)]
+    fn completes_opening(&mut self, segment: &Segment, ce: bool, now: Time) -> bool {
+        let sent = match self.state {
+            State::Answered { sent } => sent,
+            State::Answering { again: true } => None,
+            _ => {
+                self.on_linux_segment(segment, ce, now);
+                return false;
+            }
+        };
+        if segment.flags.has(Flags::ACK) {
+            self.state = State::Established;
+            self.sender.opened(sent, now);
+        }
+        true
     }
 
-    #[inline(never)]
     fn on_linux_segment(&mut self, segment: &Segment, ce: bool, now: Time) {
         if let Some(linux) = &mut self.linux {
             linux.on_segment(segment, ce, now);
@@ -205,9 +219,9 @@ impl Connection {
         self.on_linux_segment(segment, ce, now);
         let answer = segment.flags.has(Flags::ACK);
         match self.state {
-            State::Listening if !answer => self.state = State::Answering,
-            // The answer was lost.
-            State::Established if !answer => self.state = State::Answering,
+            State::Listening if !answer => self.state = State::Answering { again: false },
+            // The answer was lost, or is late.
+            State::Answered { .. } if !answer => self.state = State::Answering { again: true },
             State::Called { sent, tries, .. } if answer => {
                 self.state = State::Established;
                 self.sender.opened((tries == 1).then_some(sent), now);
@@ -223,7 +237,7 @@ impl Connection {
     /// A source quench for what this end sends arrives (RFC 792). A host that heeds it closes its window to one segment, as
     /// 4.3BSD does; before the connection is open there is no window to close.
     pub fn on_quench(&mut self) {
-        if self.heeds_quench && self.open() {
+        if self.heeds_quench && matches!(self.state, State::Established | State::Answered { .. }) {
             self.sender.on_quench();
         }
     }
@@ -256,6 +270,11 @@ impl Connection {
         if !self.is_established() {
             return self.poll_opening(now, segment);
         }
+        self.poll_open(now, segment)
+    }
+
+    #[inline(always)]
+    fn poll_open(&mut self, now: Time, segment: &mut Segment) -> bool {
         if self.sends && self.sender.poll_into(now, segment) {
             if self.receives {
                 self.receiver.acknowledged();
@@ -318,10 +337,11 @@ impl Connection {
                 self.state = State::Called { sent: now, deadline, tries: tries + 1 };
                 Flags::SYN.with_if(self.ecn, Flags::ECE.with(Flags::CWR))
             }
-            State::Answering => {
-                self.state = State::Established;
+            State::Answering { again } => {
+                self.state = State::Answered { sent: (!again).then_some(now) };
                 Flags::SYN.with(Flags::ACK).with_if(self.ecn, Flags::ECE)
             }
+            State::Answered { .. } => return self.poll_open(now, segment),
             _ => return false,
         };
         segment.set(0, 0, flags);

@@ -7,8 +7,10 @@
 //! |---|---|---|
 //! | CHOKe 1999: packets of 1 kB, window 100 | `packet_size` counts the IP packet, headers included; the window counts full segments | throughput is then in IP bytes on every link; ns-2 adds 40 bytes to its `packetSize_`, so there 960 is the same; Vegas's agent adds none |
 //! | RFC 9293: three segments open a connection | the opener's first data, or an acknowledgement when it has none, is the third; a lost answer is asked for again by the opener | what an exchange costs is the same |
+//! | RFC 9293, Sec. 3.10.7.4: an old SYN on an open connection is answered by an acknowledgement | it is ignored | nothing depends on the answer |
+//! | 4.3BSD, FreeBSD 4, `tcp_input.c`: the acknowledgement of the SYN-ACK opens the passive end's window by one segment | it does not | RFC 5681, Sec. 3.1: it must not; `initial_window` is the window of both ends |
 //! | RFC 9293: TIME-WAIT and half-closed states | the end that is not written to closes as soon as it has seen the other's end | nothing reuses ports here |
-//! | RFC 7323: timestamps time every acknowledgement | one segment is timed at a time (RFC 6298, Sec. 3); `header_size` may count the option's 12 bytes | the estimate hardly differs; ns-2's default |
+//! | RFC 7323: timestamps time every acknowledgement | one segment is timed at a time, first the SYN or SYN-ACK unless it was repeated (RFC 6298, Sec. 3); `header_size` may count the option's 12 bytes | the estimate hardly differs; ns-2's default |
 //! | a timeout soon after a mark | it cuts the threshold unless the data marked is still under way | RFC 3168 leaves it open |
 //! | Linux adds its least timeout to the round trip | the timeout is at least that long | RFC 6298; with round trips of 100 to 200 ms Linux waits longer |
 //! | 4.3BSD's delayed acknowledgements go at a common heartbeat | each waits its own 200 ms | a heartbeat would tie the flows of one host together, and here each has its own |

@@ -93,8 +93,8 @@ impl Rtt {
         }
     }
 
-    /// The opening of the connection had to be repeated and gave no sample: whoever began with less waits 3 s for the
-    /// first data (RFC 6298, rule 5.7).
+    /// The SYN or SYN-ACK had to be repeated and gave no sample: whoever began with less waits 3 s for the first data
+    /// (RFC 6298, rule 5.7).
     pub fn fall_back(&mut self) {
         const FALLBACK: Span = Span::from_secs(3);
         if self.config.initial < FALLBACK {

@@ -141,11 +141,11 @@ impl Sender {
         self.core.quota = SendQuota::Window;
     }
 
-    /// The peer answered the opening of the connection, which took from `sent` until now, once or not at first.
+    /// The peer answered this end's SYN or acknowledged its SYN-ACK, which was sent then; `None`: more than once.
     pub fn opened(&mut self, sent: Option<Time>, now: Time) {
         match sent {
             Some(sent) => self.core.rtt.sample(sent, now),
-            // RFC 5681, Section 3.1: after a lost SYN the window starts at one segment.
+            // RFC 5681, Section 3.1: after a lost SYN or SYN-ACK the window starts at one segment.
             None => {
                 self.core.cc.set_cwnd(1.0);
                 self.core.rtt.fall_back();

@@ -166,23 +166,6 @@ fn data_flows_both_ways_with_acknowledgements_on_board() {
 }
 
 #[test]
-fn after_a_lost_syn_the_first_data_waits_three_seconds() {
-    let params = TcpParams { profile: ProfileName::Modern, ..TcpParams::of(ProfileName::Ns2) };
-    let host = Host::new(&params);
-    let mut ends = (Connection::opener(&host, Span::ZERO), Connection::listener(&host, Span::ZERO));
-    ends.0.write(10_000);
-    let _lost = ends.0.poll(Time::ZERO).unwrap();
-    let again = ends.0.next_timer().unwrap();
-    assert_eq!(again, Time(1_000_000_000), "RFC 6298: 1 s at first");
-    ends.0.on_timer(again);
-    let now = again + Span::from_millis(100);
-    ends.1.on_segment(&ends.0.poll(again).unwrap(), false, now);
-    ends.0.on_segment(&ends.1.poll(now).unwrap(), false, now);
-    assert!(ends.0.poll(now).is_some());
-    assert_eq!(ends.0.next_timer(), Some(now + Span::from_secs(3)), "RFC 6298, rule 5.7");
-}
-
-#[test]
 fn closing_before_writing_opens_nothing() {
     for handshake in [true, false] {
         let mut pair = Pair::new(&Host { handshake, closing: true, ..host() }, |_, _| false);
