@@ -131,6 +131,18 @@ impl<P: Packet> Classes<P> {
         &mut *self.list[at].queue
     }
 
+    /// The packet that a class gives up. It is told how much the others hold: they share the link with it.
+    pub(crate) fn dequeue(&mut self, at: usize, ctx: &mut Ctx<'_, P>) -> Option<P> {
+        let around = ctx.elsewhere;
+        // One that holds nothing has nothing to decide.
+        if self.list[at].queue.packets() > 0 {
+            ctx.elsewhere += self.bytes() - self.list[at].queue.bytes();
+        }
+        let packet = self.list[at].queue.dequeue(ctx);
+        ctx.elsewhere = around;
+        packet
+    }
+
     /// Gives an arrival to its class; the class's place, unless the limit for all of them refuses it.
     #[inline]
     pub(crate) fn enqueue(&mut self, packet: P, ctx: &mut Ctx<'_, P>) -> Option<usize> {

@@ -95,6 +95,9 @@ pub struct Ctx<'a, P> {
     pub rng: &'a mut Stream,
     /// Dropped packets, by value, with the reason.
     dropped: &'a mut Vec<(P, DropReason)>,
+    /// In [`dequeue`](Discipline::dequeue), the bytes that wait for the same link outside this queue: in the other classes of the
+    /// containers that it is in.
+    pub elsewhere: u64,
     /// Flows that are to be sent a source quench, where there is somebody who sends it.
     quenched: Option<&'a mut Vec<FlowKey>>,
 }
@@ -102,7 +105,7 @@ pub struct Ctx<'a, P> {
 impl<'a, P> Ctx<'a, P> {
     /// Provides these.
     pub fn new(now: Time, rng: &'a mut Stream, dropped: &'a mut Vec<(P, DropReason)>) -> Self {
-        Ctx { now, rng, dropped, quenched: None }
+        Ctx { now, rng, dropped, elsewhere: 0, quenched: None }
     }
 
     /// Also takes note of the flows that are to be sent a source quench.

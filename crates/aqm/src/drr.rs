@@ -112,7 +112,7 @@ impl<P: Packet> Discipline<P> for Drr<P> {
                 self.active.rotate_left(1);
                 continue;
             }
-            if let Some(packet) = self.classes.queue(at).dequeue(ctx) {
+            if let Some(packet) = self.classes.dequeue(at, ctx) {
                 account.deficit -= packet.bytes() as i64;
                 return Some(packet);
             }

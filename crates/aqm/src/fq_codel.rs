@@ -125,7 +125,7 @@ impl<P: Packet> FqCodel<P> {
     pub fn new(params: FqCodelParams) -> Self {
         FqCodel {
             rule: params.rule(),
-            queues: HashedQueues::new(params.flows, &CodelState::default()),
+            queues: HashedQueues::new(params.flows, &CodelState::default(), params.law == CodelArithmetic::Linux),
             fattest: LazyLongest::new(Tie::First),
             params,
         }
@@ -152,7 +152,7 @@ impl<P: Packet> FqCodel<P> {
             ctx.drop(packet, reason);
         }
         let queue = &mut self.queues.queues[at as usize];
-        if reason == DropReason::Tail {
+        if reason == DropReason::Tail && self.params.law == CodelArithmetic::Linux {
             queue.aqm.count = queue.aqm.count.wrapping_add(packets as u32);
         }
         self.fattest.set(at, weight(queue));
@@ -172,8 +172,6 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
         let packet = self.queues.dequeue(self.params.quantum, |at, queue, others| {
-            // The kernel gives CoDel the backlog of all queues.
-            let others = if self.params.law == CodelArithmetic::Linux { others } else { 0 };
             let packet = self.rule.dequeue(&mut queue.aqm, &mut queue.fifo, others, ctx);
             self.fattest.set(at, weight(queue));
             packet

@@ -37,7 +37,7 @@
 
 use crate::hashed_queues::HashedQueues;
 use crate::periodic_timer::PeriodicTimer;
-use crate::pie::{PieBlock, PieState};
+use crate::pie::{PieArithmetic, PieBlock, PieState};
 use crate::prelude::*;
 use alloc::vec::Vec;
 
@@ -93,7 +93,11 @@ impl<P: Packet> FqPie<P> {
     #[must_use]
     pub fn new(params: FqPieParams) -> Self {
         FqPie {
-            queues: HashedQueues::new(params.flows, &Aqm { pie: PieState::new(&params.pie), restless: false }),
+            queues: HashedQueues::new(
+                params.flows,
+                &Aqm { pie: PieState::new(&params.pie), restless: false },
+                params.pie.law == PieArithmetic::Linux,
+            ),
             updates: PeriodicTimer::new(params.pie.t_update),
             restless: Vec::new(),
             params,

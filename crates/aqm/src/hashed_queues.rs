@@ -29,11 +29,13 @@ pub(crate) struct HashedQueues<P, Aqm> {
     old_queues: VecDeque<u32>,
     packets: u64,
     bytes: u64,
+    /// Whether a new queue that is empty leaves at once if there are no old ones.
+    linux: bool,
 }
 
 impl<P: Packet, Aqm> HashedQueues<P, Aqm> {
-    /// So many empty queues, which all begin like this.
-    pub(crate) fn new(n: u64, aqm: &Aqm) -> Self
+    /// So many empty queues, which all begin like this, in the order of the RFC or of Linux.
+    pub(crate) fn new(n: u64, aqm: &Aqm, linux: bool) -> Self
     where
         Aqm: Clone,
     {
@@ -47,6 +49,7 @@ impl<P: Packet, Aqm> HashedQueues<P, Aqm> {
             old_queues: VecDeque::new(),
             packets: 0,
             bytes: 0,
+            linux,
         }
     }
 
@@ -109,7 +112,7 @@ impl<P: Packet, Aqm> HashedQueues<P, Aqm> {
                     return Some(packet);
                 }
                 // A new queue passes through the old ones once, so that new ones cannot starve them.
-                !new || self.old_queues.is_empty()
+                !new || (self.linux && self.old_queues.is_empty())
             };
             let list = if new { &mut self.new_queues } else { &mut self.old_queues };
             list.pop_front();

@@ -71,10 +71,10 @@ impl<P: Packet> Discipline<P> for Priority<P> {
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
         let last = self.sender;
         for at in 0..self.classes.len() {
-            if let Some(packet) = self.classes.queue(at).dequeue(ctx) {
+            if let Some(packet) = self.classes.dequeue(at, ctx) {
                 if at < last && self.classes.queue(last).packets() == 0 {
                     // It has nothing: this tells it so.
-                    let none = self.classes.queue(last).dequeue(ctx);
+                    let none = self.classes.dequeue(last, ctx);
                     assert!(none.is_none(), "a queue that holds no packets gave one");
                 }
                 self.sender = at;

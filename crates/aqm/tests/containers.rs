@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use sluicegate_aqm::harness::{Harness, TestPacket};
-use sluicegate_aqm::{Class, ClassParams, Discipline, all, build, contain, is_container};
-use sluicegate_base::{Link, Rate, Size, Span, Value};
+use sluicegate_aqm::{Class, ClassParams, Discipline, DropReason, all, build, contain, is_container};
+use sluicegate_base::{Link, Params, Rate, Size, Span, Value};
 
 const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
 
@@ -82,4 +82,41 @@ proptest! {
 fn there_are_containers_and_no_other_can_hold_classes() {
     assert_eq!(containers().collect::<Vec<_>>(), ["priority", "drr"]);
     assert!(contain::<TestPacket>("red", &mut |_| None, &LINK, Vec::new()).is_none());
+}
+
+/// RFC 8289, Sec. 4.4: CoDel in a class counts what all classes hold for the link, through containers in containers. In Linux a
+/// class knows its own backlog only.
+#[test]
+fn codel_in_a_class_looks_at_all_queues_of_the_link() {
+    let class = |at, queue| Class::new(at, &ClassParams::defaults(&LINK).unwrap(), queue);
+    let tail = || build("drop_tail", &mut |_| None, &LINK).unwrap().unwrap();
+    let codel = |name: &str, law| {
+        let fields = all().iter().find(|entry| entry.table.about.name == name).unwrap().table.fields;
+        let mut given = |at: usize| (fields[at].name == "law").then_some(Value::Choice(law));
+        build(name, &mut given, &LINK).unwrap().unwrap()
+    };
+    for (outer, name) in containers().flat_map(|outer| [(outer, "codel"), (outer, "fq_codel")]) {
+        for (law, nested, dropped) in
+            [("rfc8289", false, true), ("rfc8289", true, true), ("linux", false, false), ("linux", true, false)]
+        {
+            let mut child = codel(name, law);
+            if nested {
+                child = contain(outer, &mut |_| None, &LINK, vec![class(0, child)]).unwrap().unwrap();
+            }
+            let classes = vec![class(0, child), class(1, tail())];
+            let mut harness = Harness::boxed(contain(outer, &mut |_| None, &LINK, classes).unwrap().unwrap(), 1);
+            for _ in 0..500 {
+                while harness.discipline.packets() < 40 {
+                    harness.submit(TestPacket { flow: 1, bytes: 1000, class: 1, ..TestPacket::default() });
+                }
+                if !harness.queued_flows().contains(&0) {
+                    harness.submit(TestPacket { flow: 0, bytes: 1000, ..TestPacket::default() });
+                }
+                harness.wait(Span::from_millis(20));
+                harness.depart();
+            }
+            let lost = harness.dropped_flows();
+            assert_eq!(lost.contains(&(0, DropReason::Early)), dropped, "{name}, law = {law}, in {outer}, nested: {nested}");
+        }
+    }
 }

@@ -118,7 +118,8 @@ impl CodelRule {
     }
 
     /// The packet that leaves a queue, of which each has the time when it arrived; those that are dropped on the way go to
-    /// `ctx`. The backlog is what is left in the queue, and so many bytes in others.
+    /// `ctx`. The backlog is what is left in the queue and in the discipline's others, and by the RFC what else waits for the
+    /// link; the kernel's disciplines know no more than their own.
     pub fn dequeue<P: Packet>(
         &self,
         state: &mut CodelState,
@@ -127,6 +128,7 @@ impl CodelRule {
         ctx: &mut Ctx<'_, P>,
     ) -> Option<P> {
         let now = self.law.ticks(ctx.now);
+        let others = others + if self.law == CodelArithmetic::Rfc8289 { ctx.elsewhere } else { 0 };
         let (mut head, mut ok_to_drop) = self.dodequeue(state, now, fifo, others);
         if state.dropping {
             if !ok_to_drop {

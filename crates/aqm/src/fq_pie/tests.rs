@@ -37,6 +37,20 @@ fn replays_the_lists() {
     harness.assert_conserved();
 }
 
+/// An emptied new queue goes to the end of the old ones, also if there are none (RFC 8290, Sec. 4.2); in Linux it then leaves.
+#[test]
+fn an_emptied_new_queue_passes_through_the_old_ones() {
+    for (law, order) in [(PieArithmetic::Rfc8033, [1, 2, 2, 3, 1]), (PieArithmetic::Linux, [1, 2, 2, 1, 3])] {
+        let defaults = FqPieParams::defaults(&LINK).unwrap();
+        let mut harness = harness(FqPieParams { pie: PieBlock { law, ..defaults.pie.clone() }, ..defaults });
+        [1, 2, 2].iter().for_each(|flow| harness.arrive(*flow, 500));
+        let mut left = departures(&mut harness, 2);
+        [1, 3].iter().for_each(|flow| harness.arrive(*flow, 500));
+        left.extend(departures(&mut harness, 3));
+        assert_eq!(left, order, "{law:?}");
+    }
+}
+
 /// With a single flow it is PIE, drop for drop and mark for mark, under both laws.
 #[test]
 fn one_flow_is_pie() {
