@@ -8,7 +8,7 @@
 //! virtual RTT = max(SRTT, 25 ms)
 //! once in a virtual RTT:  alpha = (15 alpha + marked / delivered) / 16
 //! a mark:                 cwnd = cwnd (1 − alpha/2), once in a virtual RTT;  slow start ends
-//! not marked:             cwnd = cwnd + 1/cwnd · (SRTT / virtual RTT)² for each packet
+//! not marked:             cwnd = cwnd + 1/cwnd · (SRTT / virtual RTT)² for each packet acknowledged without a mark
 //! a loss:                 cwnd / 2
 //! ```
 //!
@@ -16,7 +16,7 @@
 //! |---|---|---|
 //! | the draft, Sec. 2.4.2: alpha is 1 at the first mark | the same | a first mark ends slow start with half of the window |
 //! | Sec. 2.4.4: less dependence on the round trip after 500 rounds | from the start | the draft leaves it open |
-//! | Sec. 2.4.5: a classic AQM is recognised and answered as Reno would | it is not | the draft: optional; disciplines here are known |
+//! | Sec. 2.4.5; RFC 9331, Sec. 4.3, item 3: in uncontrolled environments a classic AQM must be detected and answered as Reno would | it is not | the environment here is controlled: which discipline marks is known |
 //! | RFC 9331, Sec. 4.3: answers losses as Reno does | the same, by PRR | |
 
 use super::{Controller, Sample, State, Window};
@@ -43,6 +43,8 @@ pub struct Prague {
     /// What was marked at the last acknowledgement, and until when no mark is answered.
     marked: u64,
     answered_until: Time,
+    /// The packets that the acknowledgement being worked on reports as marked.
+    newly_marked: u32,
 }
 
 impl Prague {
@@ -92,7 +94,7 @@ impl Controller for Prague {
 
     fn grow(&mut self, window: &mut Window, acked: u32) {
         if window.is_limited() {
-            let unmarked = acked;
+            let unmarked = acked.saturating_sub(self.newly_marked);
             if window.in_slow_start() {
                 window.slow_start(unmarked);
             } else {
@@ -107,6 +109,7 @@ impl Controller for Prague {
     fn on_ack(&mut self, window: &mut Window, ece: bool) {
         let newly = window.delivered_ce.saturating_sub(self.marked);
         self.marked = window.delivered_ce;
+        self.newly_marked = newly.min(u64::from(u32::MAX)) as u32;
         if ece && newly > 0 && self.alpha.is_none() {
             self.alpha = Some(1.0);
         }
@@ -177,6 +180,8 @@ mod tests {
         let alpha = 1.0 + (52.0 / 200.0 - 1.0) / 16.0;
         assert_eq!(prague.alpha, Some(alpha));
         assert_eq!(prague.cwnd(&window), 55.0 * (1.0 - alpha / 2.0));
+        // The next acknowledgement reports no mark.
+        prague.on_ack(&mut window, false);
         let before = prague.cwnd(&window);
         prague.grow(&mut window, 1);
         assert!((prague.cwnd(&window) - before - 1.0 / before).abs() < 1e-12);
@@ -184,6 +189,23 @@ mod tests {
         let before = prague.cwnd(&window);
         prague.grow(&mut window, 1);
         assert!((prague.cwnd(&window) - before - 0.04 / before).abs() < 1e-12, "slower below 25 ms");
+    }
+
+    /// The draft, Sec. 2.4.3: of ten packets acknowledged three carry a mark, and seven open the window.
+    #[test]
+    fn grows_only_for_packets_that_were_not_marked() {
+        let (mut prague, mut window) = (Prague::default(), Window { ssthresh: 50, ..window() });
+        // A mark of this round trip has been answered.
+        (prague.alpha, prague.answered_until) = (Some(0.5), Time(u64::MAX));
+        (window.delivered, window.delivered_ce) = (10, 3);
+        prague.on_ack(&mut window, true);
+        prague.grow(&mut window, 10);
+        assert_eq!(prague.cwnd(&window), 100.0 + 7.0 / 100.0);
+        window.delivered += 10;
+        prague.on_ack(&mut window, false);
+        let before = prague.cwnd(&window);
+        prague.grow(&mut window, 10);
+        assert_eq!(prague.cwnd(&window), before + 10.0 / before);
     }
 
     proptest! {
