@@ -8,7 +8,7 @@
 //! | RFC 9438, Sec. 4.2: W(t) = C (t − K)³ + W_max, C = 0.4, in seconds | whole packets and 1/1024 s, C = 410/1024 · 1/10 … as Linux scales it | Linux; a window differs by at most a packet |
 //! | Sec. 4.4: the window moves towards W(t + RTT) with each acknowledgement | the step is worked out again once for each tick of the clock, or every 1/32 s while the window stays | Linux, `bictcp_update` |
 //! | Sec. 4.4: at most 1.5 windows in a round trip | one packet for two acknowledged; 5 % of the window for a round trip while there was no loss | Linux |
-//! | Sec. 4.3: α = 3 (1 − β)/(1 + β), and 1 once W_est reaches W_max | α alone | Linux |
+//! | Sec. 4.3: α = 3 (1 − β)/(1 + β), and 1 once W_est reaches cwnd_prior, the window before the reduction | α alone | Linux |
 //! | Sec. 4.6: β = 0.7 of what is under way | 717/1024 of the window | Linux |
 //! | Sec. 4.9: a needless reduction is undone, W_max too | the window alone | Linux, `tcp_reno_undo_cwnd` |
 
@@ -235,6 +235,35 @@ mod tests {
             cubic.grow(&mut window, 1);
         }
         assert_eq!(window.cwnd, 9, "15/8 of a window for a packet, where the cubic is flat");
+    }
+
+    /// RFC 9406, Sec. 4.3: only the first slow start; Linux begins its HyStart anew after a timeout.
+    #[test]
+    fn hystart_plus_plus_looks_at_the_first_slow_start_only() {
+        let found = |exit, timeout: bool| {
+            let mut cubic = Cubic::new(exit);
+            let mut window = Window { ssthresh: super::super::INFINITE, ..window(20) };
+            if timeout {
+                cubic.on_state(&mut window, State::Loss);
+            }
+            // Each round trip is 50 ms longer than the one before; with HyStart++ five more rounds follow.
+            for round in 0..8 {
+                (window.una, window.nxt) = (window.nxt + 1, window.nxt + 101);
+                for _ in 0..9 {
+                    window.now += Span::from_millis(5);
+                    cubic.on_acked(&mut window, 1, Some(Span::from_millis(100 + 50 * round)));
+                }
+            }
+            window.ssthresh == window.cwnd
+        };
+        for (exit, timeout, expected) in [
+            (SlowStartExit::HyStartPlusPlus, false, true),
+            (SlowStartExit::HyStartPlusPlus, true, false),
+            (SlowStartExit::HyStart, false, true),
+            (SlowStartExit::HyStart, true, true),
+        ] {
+            assert_eq!(found(exit, timeout), expected, "{exit:?}, {timeout}");
+        }
     }
 
     proptest! {

@@ -63,9 +63,10 @@ impl HyStart {
         }
     }
 
-    /// Slow start begins again.
+    /// Slow start begins again after a timeout; HyStart++ looks at the first one only.
     pub fn restarted(&self, window: &Window) -> HyStart {
         let mut new = HyStart::new(self.exit);
+        new.found = self.exit == SlowStartExit::HyStartPlusPlus;
         new.begin_round(window);
         new
     }
