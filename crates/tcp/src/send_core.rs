@@ -401,7 +401,9 @@ impl Core {
             if self.timed_end == NONE {
                 (self.timed_end, self.timed_sent) = (end, now);
             }
-            flags = self.label(flags);
+            if len > 0 || self.per_packet_feedback {
+                flags = self.label(flags);
+            }
         } else {
             self.counters.retransmissions += 1;
             if self.ns2_rules || self.per_packet_feedback {

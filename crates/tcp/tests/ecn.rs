@@ -3,7 +3,7 @@
 use sluicegate_base::{Span, Time};
 use sluicegate_tcp::cc::VegasRules;
 use sluicegate_tcp::rtt::RtoConfig;
-use sluicegate_tcp::{Algorithm, Connection, Flags, Host, ProfileName, TcpParams};
+use sluicegate_tcp::{Algorithm, Connection, Flags, Host, ProfileName, Segment, TcpParams};
 
 /// A window of 8 segments that grows by about one in a round trip.
 fn ends(algorithm: Algorithm, ecn: bool) -> (Connection, Connection) {
@@ -169,4 +169,20 @@ fn without_ecn_nothing_is_capable_and_nothing_is_answered() {
     assert_eq!((bearing(&data, Flags::ECT), bearing(&data, Flags::CWR)), (vec![], vec![]));
     let (_, _) = round(&mut ends, 1, &[0]);
     assert_eq!(ends.0.counters().mark_responses, 0, "an echo is no matter of a sender without ECN");
+}
+
+/// RFC 3168, Section 6.1.2: new data may be marked; a bare FIN is none, and does not answer a mark either.
+#[test]
+fn a_bare_fin_may_not_be_marked() {
+    for profile in [ProfileName::Modern, ProfileName::FreeBsd45] {
+        let params = TcpParams { profile, ..TcpParams::of(ProfileName::Ns2) };
+        let mut sender = Connection::established(&Host { ecn: true, ..Host::new(&params) }, Span::ZERO);
+        sender.write(100);
+        assert!(sender.poll(Time::ZERO).unwrap().flags.has(Flags::ECT));
+        sender.close();
+        let acked = Segment { ack: 100, flags: Flags::ACK, ..Segment::default() };
+        sender.on_segment(&acked, false, Time::ZERO);
+        let fin = sender.poll(Time::ZERO).unwrap();
+        assert!(fin.flags.has(Flags::FIN) && !fin.flags.has(Flags::ECT), "{profile:?}");
+    }
 }

@@ -5,7 +5,8 @@ mod path;
 use path::{Fate, Fates, Line, Path};
 use proptest::prelude::*;
 use sluicegate_base::{Span, Time};
-use sluicegate_tcp::{Algorithm, Host, ProfileName, TcpParams};
+use sluicegate_tcp::segment::Options;
+use sluicegate_tcp::{Algorithm, Connection, Flags, Host, ProfileName, Segment, TcpParams};
 
 const MSS: u64 = 1448;
 
@@ -87,6 +88,84 @@ fn a_spurious_timeout_is_found_out() {
     let path = transfer(&host(Algorithm::Reno), 300, fates(&late), Fates::new());
     let again = repeated(&path);
     assert!(path.sender.counters().timeouts >= 1 && again.len() <= 3, "{again:?}");
+}
+
+/// RFC 8257, Sec. 3.6: DCTCP's SYN and SYN-ACK may be marked; those of others may not (RFC 3168, Sec. 6.1.1).
+#[test]
+fn only_dctcps_opening_may_be_marked() {
+    for algorithm in [Algorithm::Dctcp, Algorithm::Prague, Algorithm::Cubic] {
+        let host = Host { ecn: true, ..host(algorithm) };
+        let mut ends = [Connection::opener(&host, Span::ZERO), Connection::listener(&host, Span::ZERO)];
+        ends[0].write(MSS);
+        let syn = ends[0].poll(Time::ZERO).unwrap();
+        ends[1].on_segment(&syn, false, Time::ZERO);
+        let answer = ends[1].poll(Time::ZERO).unwrap();
+        for (segment, flags) in [(syn, Flags::SYN), (answer, Flags::SYN.with(Flags::ACK))] {
+            assert!(segment.flags.has(flags));
+            assert_eq!(segment.flags.has(Flags::ECT), algorithm == Algorithm::Dctcp, "{algorithm:?}");
+        }
+    }
+}
+
+/// RFC 3168, Sec. 6.1.2: data may be marked, what brings none may not. DCTCP and Prague mark all but acknowledgements.
+#[test]
+fn a_bare_fin_may_not_be_marked() {
+    for algorithm in [Algorithm::Cubic, Algorithm::Dctcp, Algorithm::Prague] {
+        let host = Host { ecn: true, ..host(algorithm) };
+        let mut sender = Connection::established(&host, Span::ZERO);
+        sender.write(MSS);
+        assert!(sender.poll(Time::ZERO).unwrap().flags.has(Flags::ECT));
+        sender.close();
+        let fin = sender.poll(Time::ZERO).unwrap();
+        assert!(fin.flags.has(Flags::FIN) && fin.len == 0);
+        assert_eq!(fin.flags.has(Flags::ECT), algorithm != Algorithm::Cubic, "{algorithm:?}");
+    }
+}
+
+/// Data by hand, with its timestamp.
+fn data(segments: std::ops::Range<u64>, stamp: u32) -> Segment {
+    let (seq, len) = (segments.start * MSS, (segments.end - segments.start) * MSS);
+    let mut segment = Segment { seq, len: len as u32, flags: Flags::ACK, ..Segment::default() };
+    segment.options.kinds = Options::STAMPED;
+    (segment.options.stamp, segment.options.window) = (stamp, 65_535);
+    segment
+}
+
+/// RFC 7323, Sec. 4.3, rule 2, and Sec. 5.3, rule R1: an old copy does not set the timestamp back, and what is older than
+/// the timestamp to echo is dropped and answered, even where it would fill a hole. Linux lets 1 ms pass.
+#[test]
+fn an_old_timestamp_is_never_echoed_and_its_segment_dropped() {
+    let mut receiver = Connection::established(&host(Algorithm::Reno), Span::ZERO);
+    let mut hear = |segment, ms: u64| {
+        receiver.on_segment(&segment, false, Time(ms * 1_000_000));
+        let answer = receiver.poll(Time(ms * 1_000_000)).expect("the first are acknowledged at once");
+        (answer.ack / MSS, answer.options.echo, answer.options.duplicate(answer.ack))
+    };
+    assert_eq!(hear(data(0..1, 501), 500), (1, 501, None));
+    assert_eq!(hear(data(0..1, 41), 510), (1, 501, Some((0, MSS))), "an old copy");
+    assert_eq!(hear(data(1..2, 41), 520), (1, 501, None), "old, but not known: dropped");
+    assert_eq!(hear(data(1..2, 500), 530), (2, 501, None), "1 ms older: taken, and not echoed");
+    assert_eq!(hear(data(2..3, 531), 540), (3, 531, None));
+}
+
+/// The same for acknowledgements: what an old one reports is not heard (Linux, `tcp_disordered_ack`: but one that repeats the last
+/// is).
+#[test]
+fn an_old_acknowledgement_reports_nothing() {
+    let losses_seen = |ack: u64, stamp: u32| {
+        let mut sender = Connection::established(&host(Algorithm::Reno), Span::ZERO);
+        sender.write(10 * MSS);
+        assert_eq!(std::iter::from_fn(|| sender.poll(Time::ZERO)).count(), 10);
+        let answer = |ack: u64, stamp| Segment { len: 0, seq: 0, ack: ack * MSS, ..data(0..0, stamp) };
+        sender.on_segment(&answer(5, 101), false, Time(100_000_000));
+        let mut old = answer(ack, stamp);
+        old.sacks.push(ack * MSS, (6 * MSS, 10 * MSS));
+        sender.on_segment(&old, false, Time(101_000_000));
+        sender.counters().fast_retransmits
+    };
+    for (ack, stamp, expected) in [(4, 101, 1), (4, 100, 1), (4, 50, 0), (5, 50, 1)] {
+        assert_eq!(losses_seen(ack, stamp), expected, "{ack} of {stamp}");
+    }
 }
 
 proptest! {

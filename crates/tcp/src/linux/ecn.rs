@@ -3,9 +3,10 @@
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | RFC 3168: an echo until the sender has answered | the same, and two packets acknowledged at once when it begins | Linux, __tcp_ecn_check_ce |
-//! | RFC 3168, Sec. 6.1.5: only new data may be marked | all packets for DCTCP and Prague | RFC 8257, Sec. 3.1 leaves it; Linux marks them, acknowledgements excepted here |
+//! | RFC 3168, Sec. 6.1.1 and 6.1.5: SYN, SYN-ACK and what is sent again may not be marked; Sec. 6.1.2: new data may | for DCTCP and Prague also what is sent again and a bare FIN, for DCTCP SYN and SYN-ACK, too | RFC 8257, Sec. 3.6; Linux, `tcp_ca_needs_ecn`, which includes acknowledgements; these never are here |
 //! | RFC 8257, Sec. 3.2: a change of marks is acknowledged at once | the same | Linux, tcp_dctcp.h |
 //! | RFC 9768: counters begin at 5 and 1, and are agreed on by the opening | both ends are known to have them; counters begin at 0 | what is counted is the same |
+//! | RFC 9768, Sec. 3.2.2.5.1: at once also when two marks wait for an acknowledgement | when marks begin or end; else as for any data | every second full packet is acknowledged anyhow |
 //! | RFC 9768, Sec. 3.2.3: an option with three counters | that of marked bytes | no other is looked at |
 
 use super::cc::{Controller, Sample, Window};
@@ -112,7 +113,12 @@ impl Feedback {
         window.delivered_ce += u64::from(sample.newly_ce);
     }
 
-    /// The flags of a segment of data, new or sent again.
+    /// The codepoint of a SYN or SYN-ACK (tcp_ecn_send_syn, tcp_ecn_send_synack); CE on them is ignored.
+    pub fn of_opening(&self) -> Flags {
+        if self.mode == Mode::Dctcp { self.codepoint } else { Flags::default() }
+    }
+
+    /// The flags of a segment, which has new data or not: is sent again, or a bare FIN.
     pub fn label(&mut self, flags: Flags, new: bool) -> Flags {
         let classic = self.mode == Mode::Classic;
         let answer = new && self.announce && self.mode != Mode::Off && self.mode != Mode::Accurate;
@@ -162,6 +168,8 @@ impl Echo {
     pub fn on_data(&mut self, segment: &Segment, ce: bool) -> Urgency {
         let capable = ce || segment.flags.has(Flags::ECT);
         match self.mode {
+            // A bare FIN says nothing of the path.
+            Mode::Classic | Mode::Dctcp if segment.len == 0 => Urgency::default(),
             Mode::Off => Urgency::default(),
             Mode::Classic => {
                 let answered = segment.flags.has(Flags::CWR);
@@ -184,7 +192,7 @@ impl Echo {
                     self.packets = (self.packets + 1) & 7;
                     self.bytes = (self.bytes + segment.len) & 0xff_ffff;
                 }
-                // RFC 9768, Sec. 3.2.2.5: at once when marks begin, and for every few of them.
+                // RFC 9768, Sec. 3.2.2.5: at once when marks begin or end.
                 let change = self.echo != ce;
                 self.echo = ce;
                 Urgency { quick: 0, now: change, before: false }

@@ -117,7 +117,11 @@ impl End {
         }
         match self.state {
             State::Answering | State::Answered => self.answered(segment, now),
-            State::Established => {}
+            State::Established => {
+                if self.is_too_old(segment) {
+                    return;
+                }
+            }
             _ => return,
         }
         self.receiver.on_stamp(segment, now);
@@ -132,6 +136,21 @@ impl End {
                 self.finish();
             }
         }
+    }
+
+    /// Whether a segment is dropped for the age of its timestamp (tcp_paws_discard). An acknowledgement that repeats the last
+    /// one may come a timeout late (tcp_disordered_ack).
+    fn is_too_old(&mut self, segment: &Segment) -> bool {
+        let age = self.receiver.age(segment);
+        if age <= 1 {
+            return false;
+        }
+        if segment.occupies() {
+            self.receiver.drop_old(segment);
+            return true;
+        }
+        let repeats = segment.ack == self.sender.una && u64::from(segment.options.window) <= self.sender.wnd;
+        !repeats || Span::from_millis(age.into()).0 > self.sender.rtt.rto().0 / 5 * 6
     }
 
     /// What the opener says after the answer has come: the connection is open here, too.
@@ -221,11 +240,11 @@ impl End {
         let flags = match self.state {
             State::Calling => {
                 self.state = State::Called;
-                Flags::SYN.with_if(self.ecn, Flags::ECE.with(Flags::CWR))
+                Flags::SYN.with_if(self.ecn, Flags::ECE.with(Flags::CWR)).with(self.sender.feedback.of_opening())
             }
             State::Answering => {
                 self.state = State::Answered;
-                Flags::SYN.with(Flags::ACK).with_if(self.ecn, Flags::ECE)
+                Flags::SYN.with(Flags::ACK).with_if(self.ecn, Flags::ECE).with(self.sender.feedback.of_opening())
             }
             _ => return false,
         };

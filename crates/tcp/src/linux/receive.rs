@@ -9,6 +9,7 @@
 //! | Sec. 4.2: at most 500 ms of wait | 40 ms, and up to 200 ms where packets come slowly | Linux's ATO |
 //! | Sec. 4.2: every one out of order at once | the first three; later ones wait for 1/20 of a round trip, at most 1 ms | Linux, tcp_comp_sack_delay_ns, tcp_comp_sack_nr |
 //! | RFC 2883 | what came twice is reported with the acknowledgement that it brings | the same |
+//! | RFC 7323, Sec. 5.3: a segment with a timestamp before the one to echo is dropped and answered | before it by more than 1 ms, unless it repeats the last acknowledgement within 1.2 timeouts; one without data is not answered | Linux, `tcp_paws_discard`, `tcp_disordered_ack`; Linux answers those once in 500 ms |
 //! | an application reads | at once, as soon as data is in order; what ends a write is acknowledged then | Linux, tcp_cleanup_rbuf; hosts here do |
 
 use super::ecn::Echo;
@@ -122,13 +123,28 @@ impl Receiver {
         self.srtt = srtt;
     }
 
-    /// A segment comes, with data or without: its timestamp is the one to echo unless something before it is missing
-    /// (RFC 7323, Sec. 4.3).
+    /// How far the timestamp of a segment lies before the one to echo, in milliseconds.
+    pub fn age(&self, segment: &Segment) -> u32 {
+        let age = self.recent_stamp.wrapping_sub(segment.options.stamp);
+        if segment.options.has(Options::STAMPED) && age <= i32::MAX as u32 { age } else { 0 }
+    }
+
+    /// Data is dropped for the age of its timestamp: an acknowledgement says what is known (tcp_send_dupack).
+    pub fn drop_old(&mut self, segment: &Segment) {
+        if segment.seq < self.next() {
+            self.repeated((segment.seq, segment.end().min(self.next())));
+            self.enter_quick(MAX_QUICK);
+        }
+        self.send_now();
+    }
+
+    /// A segment comes, with data or without: its timestamp is the one to echo unless something before it is missing, or the
+    /// timestamp is older (RFC 7323, Sec. 4.3).
     pub fn on_stamp(&mut self, segment: &Segment, now: Time) {
         if !segment.options.has(Options::STAMPED) {
             return;
         }
-        if segment.seq <= self.acked {
+        if segment.seq <= self.acked && self.age(segment) == 0 {
             self.recent_stamp = segment.options.stamp;
         }
         let echo = segment.options.echo;

@@ -224,7 +224,7 @@ impl Sender {
             self.rearm();
         }
         let mut flags = Flags::default().with_if(fin, Flags::FIN);
-        flags = self.feedback.label(flags, true);
+        flags = self.feedback.label(flags, len > 0);
         segment.set(start, len, flags);
         // What ends a write says so (tcp_push).
         self.fill(segment, packet.stamp, end >= self.written);
