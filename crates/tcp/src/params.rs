@@ -11,8 +11,8 @@
 //! | 4.3BSD, FreeBSD 4, `tcp_input.c`: the acknowledgement of the SYN-ACK opens the passive end's window by one segment | it does not | RFC 5681, Sec. 3.1: it must not; `initial_window` is the window of both ends |
 //! | RFC 9293: TIME-WAIT and half-closed states | the end that is not written to closes as soon as it has seen the other's end | nothing reuses ports here |
 //! | RFC 7323: timestamps time every acknowledgement | one segment is timed at a time, first the SYN or SYN-ACK unless it was repeated (RFC 6298, Sec. 3); `header_size` may count the option's 12 bytes | the estimate hardly differs; ns-2's default |
-//! | a timeout soon after a mark | it cuts the threshold unless the data marked is still under way | RFC 3168 leaves it open |
-//! | Linux adds its least timeout to the round trip | the timeout is at least that long | RFC 6298; with round trips of 100 to 200 ms Linux waits longer |
+//! | RFC 3168, Sec. 6.1.2: the threshold should not fall twice in a round trip, unless something sent again is lost | a timeout after a mark lowers it unless the data marked is still under way | that data stands for the round trip |
+//! | Linux waits 200 ms or four deviations longer than the smoothed round trip, whichever is more | the timeout is at least `min_rto` in all | RFC 6298, Sec. 2.4; stack `linux` waits as Linux does, never less |
 //! | 4.3BSD's delayed acknowledgements go at a common heartbeat | each waits its own 200 ms | a heartbeat would tie the flows of one host together, and here each has its own |
 //! | RFC 1122, Sec. 4.2.3.9: a source quench should start slow start as a timeout does, and so halve the threshold | the window closes to one segment, the threshold stays | 4.3BSD, `tcp_quench`; RFC 1122 leaves the procedure open |
 //! | RFC 792: the quench is a packet, and may be lost | it always arrives, after the propagation delays of the way back | 56 bytes, and gateways send few |

@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | RFC 9438, Sec. 4.10: slow start may be HyStart++ | the plain slow start of RFC 5681 | RFC 9406 is a separate algorithm |
 //! | RFC 9438, Sec. 4.6: ssthresh = flight · β, at least 2 | the window that could be under way, times β | as Reno here; the same for a greedy sender |
-//! | RFC 9438, Sec. 4.9: spurious losses may be undone | they are not | optional, and nothing here reorders |
+//! | RFC 9438, Sec. 4.9: what a spurious loss has taken away may come back | it does not, though links with `reordering` cause such losses | Linux's hosts have it |
 //! | RFC 9438, Sec. 5.8: no growth while the application limits | as the host's `cwnd_validation` says; the time without growth does not count (Sec. 4.2) | Linux moves the epoch by the idle time alone |
 //! | Linux scales time to 1/1024 s and takes integer cube roots | floating point | RFC 9438's formulas as they stand |
 

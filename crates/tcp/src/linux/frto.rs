@@ -6,8 +6,8 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | RFC 5682, Sec. 3.2: not for a further timeout of the same data | for that too | Linux, tcp_enter_loss |
-//! | Sec. 3.2, step 1: all sent before is to be acknowledged for the next F-RTO | `high` is what ends the episode | Linux |
+//! | RFC 5682, Sec. 3.1: not in a loss recovery that was under way when the timer expired | at a second timeout in it, too | Linux, tcp_enter_loss |
+//! | Sec. 3.1, step 1: the SACK scoreboard is reset | what was reported counts | Linux, tcp_timeout_mark_lost: unless the receiver has dropped the head of it, which none does here |
 //! | a spurious timeout leaves the response open | the window before comes back | Linux; RFC 4015 |
 
 use super::cc::State;

@@ -15,8 +15,9 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | RFC 8985, Sec. 6.2, step 4: reordering is a packet never sent again that comes after a later one | the same, and its extent is kept (`tp->reordering`), which is then what counts as out of order instead of 3 | Linux |
-//! | step 4: `reo_wnd_mult` grows with each DSACK in a round | only once reordering was seen, and not for probes; it lasts for 16 recoveries | Linux, tcp_rack_update_reo_wnd |
+//! | RFC 8985, Sec. 6.2, step 3: reordering is a packet never sent again that comes after a later one | the same, and its extent is kept (`tp->reordering`), which is then what counts as out of order instead of 3 | Linux |
+//! | step 4: `reo_wnd_mult` grows with each DSACK in a round | only once reordering was seen, and not for probes | Linux, tcp_rack_update_reo_wnd |
+//! | Sec. 6.3: at a timeout what was sent a round trip and the window ago is lost | a round trip ago | Linux, tcp_timeout_mark_lost |
 //! | the reordering timer is exact | rounded up to ticks, 2 ms more | Linux, TCP_TIMEOUT_MIN_US |
 
 use super::cc::{Sample, State};

@@ -231,7 +231,7 @@ impl Sender {
             self.measured(rtt, rtt);
         }
         self.rtt.backoff = 0;
-        // RFC 6298 lets the window of a SYN that was sent twice stay; one more closes it.
+        // RFC 6928, Sec. 2: the window stays after one repetition of the SYN or SYN-ACK; more close it.
         if tries > 2 {
             self.window.cwnd = 1;
         }

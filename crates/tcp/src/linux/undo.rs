@@ -6,8 +6,8 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | RFC 4015, Sec. 3: the window goes to what is under way plus what was acknowledged, at most the initial window | back to the window before | Linux, tcp_undo_cwnd_reduction |
-//! | RFC 4015, Sec. 3.3: the timer's estimate is made more conservative | it is not | Linux |
+//! | RFC 4015, Sec. 3.4: the window goes to what is under way plus what was acknowledged, at most the initial window | back to the window before | Linux, tcp_undo_cwnd_reduction |
+//! | RFC 4015, Sec. 3.6: the timer's estimate is made more conservative | it is not | Linux |
 //! | RFC 3522: the timestamp of the repetition is kept for each | that of the first repetition of an episode, in milliseconds | Linux, retrans_stamp |
 
 use super::cc::State;

@@ -7,8 +7,8 @@
 //! |---|---|---|
 //! | RFC 6675: pipe is computed from the scoreboard | so with `pipe` = rfc6675; with `pipe` = counted it is Fall & Floyd's counter: less one for each duplicate, less two for a partial acknowledgement, plus one for each segment sent | ns-2's `Agent/TCP/Sack1` counts; RFC 6675 came later |
 //! | RFC 6675: recovery starts at three duplicates, or as soon as the scoreboard shows the loss | so; counted: at three | ns-2 |
-//! | RFC 6675, rule 4 of NextSeg: a rescue retransmission | none | optional there |
-//! | RFC 6675, Sec. 5.1: after a timeout the scoreboard may be kept | it is cleared, and everything is sent again | RFC 2018, Sec. 8: the receiver may have given it up; ns-2 |
+//! | RFC 6675, rule 4 of NextSeg: a rescue retransmission | none, though it should be sent | ns-2 |
+//! | RFC 6675, Sec. 5.1: after a timeout prior reports are ignored, and those that come then should be used | both are ignored: everything is sent again | ns-2 |
 //! | RFC 6675: at the end the window is the threshold | so, and it does not grow by that acknowledgement | ns-2 |
 
 use super::Recovery;
