@@ -58,6 +58,8 @@ pub struct Host {
     pub vegas_rules: VegasRules,
     /// The queueing delay that LEDBAT keeps.
     pub ledbat_target: Span,
+    /// How fast LEDBAT's window follows it.
+    pub ledbat_gain: f64,
     /// Whether connections open with an exchange.
     pub handshake: bool,
     /// Whether a limited transfer ends with an exchange.
@@ -98,12 +100,14 @@ impl Host {
         // Two segments at the least, as for every later threshold, if the window holds as many.
         let full = window as f64 / f64::from(mss);
         let share = (params.defaults_of().initial_ssthresh * full).max(full.min(2.0));
+        let algorithm = params.resolve(&params.algorithm, "algorithm");
+        let initial_window = params.initial_window.or((algorithm == Algorithm::Ledbat).then_some(2.0));
         Host {
-            algorithm: params.resolve(&params.algorithm, "algorithm"),
+            algorithm,
             mss,
             header,
             window,
-            initial_window: params.resolve(&params.initial_window, "initial_window"),
+            initial_window: params.resolve(&initial_window, "initial_window"),
             initial_ssthresh: params.initial_ssthresh.unwrap_or(share),
             restart_window: params.resolve(&params.restart_window, "restart_window"),
             cwnd_validation: params.resolve(&params.cwnd_validation, "cwnd_validation"),
@@ -126,6 +130,7 @@ impl Host {
             },
             vegas_rules: params.resolve(&params.vegas_rules, "vegas_rules"),
             ledbat_target: params.ledbat_target,
+            ledbat_gain: params.ledbat_gain,
             handshake: params.resolve(&params.handshake, "handshake"),
             closing: params.resolve(&params.closing, "closing"),
             controller: None,
@@ -225,7 +230,6 @@ impl Host {
             Algorithm::DecBit => CongestionController::other(cc::DecBit::new(self.initial_window, most)),
             Algorithm::UtLt => CongestionController::other(cc::UtLt::new(self.initial_window, most)),
             Algorithm::Fixed => CongestionController::other(cc::Fixed::new(most)),
-            Algorithm::Ledbat => CongestionController::other(cc::Ledbat::new(self.initial_window, self.ledbat_target)),
             Algorithm::Vegas if self.vegas_of_ns2() => {
                 let opening = if self.handshake { 1.0 } else { self.initial_window };
                 CongestionController::other(cc::VegasNs2::new(opening, self.initial_ssthresh, self.vegas))
@@ -248,6 +252,7 @@ impl Host {
             Algorithm::Bbr => Box::new(linux_cc::Bbr::new(Stream::new(phase.0, "bbr"))),
             Algorithm::Bbr3 => Box::new(linux_cc::Bbr3::new(Stream::new(phase.0, "bbr"))),
             Algorithm::Dctcp => Box::new(linux_cc::Dctcp::default()),
+            Algorithm::Ledbat => Box::new(linux_cc::Ledbat::new(self.ledbat_target, self.ledbat_gain)),
             Algorithm::Prague => Box::new(linux_cc::Prague::default()),
             _ => Box::new(linux_cc::Reno),
         }

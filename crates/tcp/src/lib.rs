@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [`segment`] | what two ends exchange | |
 //! | [`rtt`] | the round-trip estimate and the retransmission timeout | |
-//! | [`cc`] | congestion control: Reno, CUBIC, Vegas, LEDBAT, ns-2's Vegas, DECbit, UT/LT and a fixed window, a file each | |
+//! | [`cc`] | congestion control: Reno, CUBIC, Vegas, ns-2's Vegas, DECbit, UT/LT and a fixed window, a file each | |
 //! | [`send_core`] | what loss recoveries share of a sender: sequence numbers, timer, round trip, window | `cc`, `rtt` |
 //! | [`recovery`] | what a loss is and what is sent again: Tahoe, Reno, NewReno, SACK, ns-2's Vegas, a file each | `send_core` |
 //! | [`profiles`] | whom a host stands for: default values with their sources | |

@@ -72,9 +72,9 @@ choices! {
         /// Vegas's window (Brakmo & Peterson 1995), which follows the delay, with NewReno's recovery, or with its own where
         /// vegas_rules = ns2.
         Vegas = "vegas",
-        /// LEDBAT's window (RFC 6817), which gives way to all others, with SACK's recovery.
+        /// LEDBAT's window (RFC 6817), which gives way to all others; brings stack linux along, as do the next four.
         Ledbat = "ledbat",
-        /// BBR, version 1 (Cardwell et al. 2016), as Linux has it; brings stack linux along, as do the next three.
+        /// BBR, version 1 (Cardwell et al. 2016), as Linux has it.
         Bbr = "bbr",
         /// BBR, version 3 (draft-ietf-ccwg-bbr).
         Bbr3 = "bbr3",
@@ -94,8 +94,8 @@ impl Algorithm {
     /// Whether hosts of this stack have it.
     #[must_use]
     pub fn runs_on(self, stack: Stack) -> bool {
-        use Algorithm::{Bbr, Bbr3, Cubic, Dctcp, Prague, Reno, Sack};
-        let new = matches!(self, Bbr | Bbr3 | Dctcp | Prague);
+        use Algorithm::{Bbr, Bbr3, Cubic, Dctcp, Ledbat, Prague, Reno, Sack};
+        let new = matches!(self, Ledbat | Bbr | Bbr3 | Dctcp | Prague);
         if stack == Stack::Linux { new || matches!(self, Reno | Sack | Cubic) } else { !new }
     }
 
@@ -156,8 +156,8 @@ params! {
         header_size: Option<Size> = optional("as the profile says"), unit("B"), range(Range::from(20.0).to(120.0)),
             source("RFC 9293; ns-2, tcpip_base_hdr_size_");
         /// Congestion window at the start.
-        initial_window: Option<f64> = optional("as the profile says"), unit("packets"), range(Range::from(1.0).to(1e6)),
-            source("RFC 5681, RFC 6928");
+        initial_window: Option<f64> = optional("as the profile says; 2 packets for ledbat"), unit("packets"), range(Range::from(1.0).to(1e6)),
+            source("RFC 5681, RFC 6928; RFC 6817, Sec. 2.5");
         /// Slow-start threshold at the start.
         initial_ssthresh: Option<f64> = optional("the advertised window; half of it for profile red1993"), unit("packets"),
             range(Range::from(2.0).to(1e9)),
@@ -193,7 +193,7 @@ params! {
         send_jitter: Span = default(Span::ZERO), source("RED 1993, Secs. V and IX: the bottleneck's service time; ns-2, overhead_");
         /// Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`, `repeated_timeout_cut`,
         /// `limited_transmit`, `pipe` and `restart_window`, and where `window` is the most that the receiver's window becomes.
-        stack: Option<Stack> = optional("as the profile says; linux for bbr, bbr3, dctcp and prague"), source("Linux 6.18");
+        stack: Option<Stack> = optional("as the profile says; linux for ledbat, bbr, bbr3, dctcp and prague"), source("Linux 6.18");
         /// How the slow start of `cubic` may end before a loss, with stack linux.
         slow_start_exit: SlowStartExit = default(SlowStartExit::HyStart), source("Linux, tcp_cubic.c; RFC 9406");
         /// Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module lists where.
@@ -215,6 +215,9 @@ params! {
         /// LEDBAT: the queueing delay that a flow keeps; beyond it its window shrinks.
         ledbat_target: Span = default(Span::from_millis(100)), range(Range::above(0.0).to(60.0)),
             source("RFC 6817, Sec. 2.5: at most 100 ms");
+        /// LEDBAT: how fast the window follows the target; at 1 it grows as fast as Reno's at most.
+        ledbat_gain: f64 = default(1.0), unit("1"), range(Range::above(0.0).to(100.0)),
+            source("RFC 6817, Sec. 2.5: at most 1; RFC 7928, Sec. 5.4: 10");
         /// Whether the connection opens with an exchange of SYNs; otherwise it starts established.
         handshake: Option<bool> = optional("as the profile says"), source("RFC 9293; ns-2, syn_");
         /// Whether a limited transfer ends with an exchange of FINs.
@@ -226,7 +229,7 @@ params! {
             bytes(&p.packet_size) && bytes(&p.header_size)
         };
         "header_size < packet_size" [packet_size, header_size] |p| p.segment_sizes().is_some();
-        "bbr, bbr3, dctcp and prague need stack = linux, which has reno, sack (the same there) and cubic besides"
+        "ledbat, bbr, bbr3, dctcp and prague need stack = linux, which has reno, sack (the same there) and cubic besides"
             [algorithm, stack, profile] |p| {
             p.resolve(&p.algorithm, "algorithm").runs_on(p.stack())
         };

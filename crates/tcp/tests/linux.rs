@@ -168,6 +168,29 @@ fn an_old_acknowledgement_reports_nothing() {
     }
 }
 
+/// RFC 6817, Sec. 2.4.2: a loss halves LEDBAT's window and costs one repetition; recovery by SACK waits for no timer. One packet
+/// of 500 is lost at random. LEDBAT brings Linux's hosts along.
+#[test]
+fn ledbat_repairs_losses_without_timeouts() {
+    let mut draw = sluicegate_base::Stream::new(1, "loss");
+    let lost = (1..=50_000).filter(|_| draw.uniform() < 0.002).map(|number| (number, Fate::Lost)).collect::<Vec<_>>();
+    let host = Host::new(&TcpParams { algorithm: Some(Algorithm::Ledbat), ..TcpParams::of(ProfileName::Modern) });
+    let path = transfer(&host, 45_000, fates(&lost), Fates::new());
+    let (counters, losses) =
+        (path.sender.counters(), lost.iter().filter(|(number, _)| *number <= 45_000).count() as u64);
+    assert!(counters.fast_retransmits > losses / 2 && counters.timeouts <= 1, "{losses}: {counters:?}");
+    assert!(counters.retransmissions.abs_diff(losses) <= losses / 20, "{losses}: {counters:?}");
+}
+
+/// Sec. 2.5: INIT_CWND is 2 and not the host's 10, unless it is given.
+#[test]
+fn ledbat_begins_with_two_packets() {
+    for (initial_window, expected) in [(None, 2.0), (Some(3.0), 3.0)] {
+        let params = TcpParams { algorithm: Some(Algorithm::Ledbat), ..TcpParams::of(ProfileName::Linux) };
+        assert_eq!(Host::new(&TcpParams { initial_window, ..params }).initial_window, expected);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 48, ..Default::default() })]
     /// Whatever happens to packets, all data comes, in order and whole, and a second run is the same.

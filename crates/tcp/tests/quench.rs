@@ -26,8 +26,7 @@ fn round(ends: &mut (Connection, Connection), n: u64) -> usize {
 /// 4.3BSD: the window closes to one segment, and slow start opens it up to the threshold, which stays.
 #[test]
 fn a_quench_closes_the_window_and_slow_start_opens_it_again() {
-    // LEDBAT has no slow start.
-    let without = [Algorithm::DecBit, Algorithm::UtLt, Algorithm::Fixed, Algorithm::Ledbat];
+    let without = [Algorithm::DecBit, Algorithm::UtLt, Algorithm::Fixed];
     for algorithm in Algorithm::all().filter(|algorithm| !without.contains(algorithm)) {
         let host = Host {
             algorithm,

@@ -8,6 +8,7 @@ mod bbr3;
 mod cubic;
 mod dctcp;
 mod hystart;
+mod ledbat;
 mod own;
 mod prague;
 mod reno;
@@ -16,6 +17,7 @@ pub use bbr::Bbr;
 pub use bbr3::Bbr3;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
+pub use ledbat::Ledbat;
 pub use own::Own;
 pub use prague::Prague;
 pub use reno::Reno;
@@ -215,7 +217,7 @@ pub enum Event {
 
 /// A congestion control.
 pub trait Controller: Send {
-    /// The threshold that a loss or a mark brings now, at least 2.
+    /// The threshold that a loss or a mark brings now.
     fn ssthresh(&mut self, window: &Window) -> u32;
 
     /// So many packets have been acknowledged outside a reduction (cong_avoid).
