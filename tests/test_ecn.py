@@ -21,7 +21,7 @@ ALGORITHMS = next(
     field["choices"] for source in DECLARATIONS["sources"] for field in source["fields"] if field["name"] == "algorithm"
 )
 # DECbit's and UT/LT's sources heed marks by rules of their own, and windows of Vegas and LEDBAT are of a few packets,
-# so that marks here are never of one window: crates/tcp/tests/decbit.rs, ut_lt.rs and ecn.rs. The last four are Linux's
+# so that marks here are never of one window: crates/tcp/tests/decbit.rs, ut_lt.rs and ecn.rs. The last five are Linux's
 # alone, which has no ns-2's rules: crates/tcp/src/linux.
 OTHERS = ("decbit", "ut_lt", "vegas", "ledbat", "bbr", "bbr3", "dctcp", "prague")
 ALGORITHMS = [name for name in ALGORITHMS if name not in OTHERS]

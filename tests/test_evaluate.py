@@ -205,7 +205,8 @@ def test_the_load_and_the_capacity_vary_in_phases() -> None:
 def test_ledbats_delays_hold_no_waiting_acknowledgements() -> None:
     [resolved_] = resolved("less-than-best-effort")
     ledbat = resolved_["flows"][1]
-    assert [ledbat[key] for key in ("algorithm", "ledbat_target", "delayed_ack")] == ["ledbat", "5 ms", "0 s"]
+    values = [ledbat[key] for key in ("algorithm", "ledbat_target", "ledbat_gain", "delayed_ack", "initial_window")]
+    assert values == ["ledbat", "5 ms", 10, "0 s", 2]
 
 
 def test_disciplines_get_the_links_values_and_keep_their_own() -> None:

@@ -128,6 +128,14 @@ TRAPS: dict[str, tuple[dict[str, str], list[str]]] = {
         {'delay = "10 ms"': 'delay = "10 ms"\nloss = 0.02\nburst_start = 0.01\nburst_end = 0.1\nburst_loss = 0.001'},
         ["bottleneck: burst_loss = 0.001 is less than loss = 0.02", "set burst_loss above loss"],
     ),
+    "LEDBAT that keeps a long queue": (
+        {"count = 50": 'algorithm = "ledbat"\nledbat_target = "150 ms"'},
+        ["flows.0 (tcp", "a ledbat_target of 150 ms", "RFC 6817", "100 ms or less"],
+    ),
+    "LEDBAT that grows fast": (
+        {"count = 50": 'algorithm = "ledbat"\nledbat_gain = 10'},
+        ["flows.0 (tcp", "a ledbat_gain of 10", "faster than Reno", "ledbat_gain to 1 or less"],
+    ),
     "change after the end": (
         {"[run]": '[[changes]]\ntime = "200000 s"\nkey = "queue.target"\nvalue = "9 ms"\n\n[run]'},
         ["changes.0: queue.target is to change at 200000 s", "the run ends at 5 s", "duration to more than 200000 s"],

@@ -49,6 +49,9 @@ SHORT_ROUND_TRIP = 1 / 50
 """100 ms work well for round trips from 10 ms on (Nichols & Jacobson 2012). Below 2 ms, as in a data centre, a queue
 stands for 50 round trips before the first signal."""
 
+LEDBAT_TARGET_NS = 100e6
+"""LEDBAT's target "MUST be 100 milliseconds or less" (RFC 6817, Sec. 2.5)."""
+
 AT_MAX_TH = 0.95
 """An average that RED holds at max_th by dropping everything swings about it: it counts from this part of it on."""
 
@@ -83,7 +86,8 @@ def of_scenario(resolved: Resolved, real: bool = False) -> list[str]:
     found = [_ports(traffic), _windows(traffic)]
     found += [_late_thresholds(traffic), _low_thresholds(traffic), _small_buffer(traffic.queue)]
     found += [_short_targets(traffic), _intervals(traffic)]
-    found += [_overload(traffic), _reordering(traffic), _dead_wires(traffic), _mild_bursts(traffic)]
+    found += [_overload(traffic), _eager_ledbat(traffic)]
+    found += [_reordering(traffic), _dead_wires(traffic), _mild_bursts(traffic)]
     found += [_late_changes(resolved), iter(()) if real else _long_run(traffic)]
     return [sentence for sentences in found for sentence in sentences]
 
@@ -400,6 +404,28 @@ def _held_average(resolved: Resolved, run: Tables) -> Iterator[str]:
             f"{row['link']}: the average was {there} {how_long}; {means}. Raise {keys[1].replace('_th', '_p')} or "
             f"{keys[1]}, {gentle}or lower the load"
         )
+
+
+# --- hosts -------------------------------------------------------------------------------------
+
+
+def _eager_ledbat(traffic: Traffic) -> Iterator[str]:
+    """LEDBAT with a target or a gain that RFC 6817, Sec. 2.5, forbids: it may then not give way to other traffic."""
+    for group in traffic.groups:
+        flow = group.flow
+        if flow.get("algorithm") != "ledbat":
+            continue
+        if in_base_unit(flow["ledbat_target"]) > LEDBAT_TARGET_NS:
+            yield (
+                f"{group.label}: a ledbat_target of {flow['ledbat_target']} is more than RFC 6817, Sec. 2.5, allows: it "
+                "keeps that much in the queue, whoever shares it; set ledbat_target to 100 ms or less"
+            )
+        if flow["ledbat_gain"] > 1:
+            yield (
+                f"{group.label}: a ledbat_gain of {flow['ledbat_gain']:g} is more than RFC 6817, Sec. 2.5, allows: its "
+                "window may grow faster than Reno's; set ledbat_gain to 1 or less, unless it is a test such as RFC "
+                "7928, Sec. 5.4, describes"
+            )
 
 
 # --- wires -------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """The traffic of the scenarios: NewReno transfers, web users, VoIP, video and constant bit rates.
 
-Hosts have the profile `modern`, packets of 1500 bytes and a base round trip of 100 ms unless a scenario says otherwise.
+Hosts have the profile `modern` (LEDBAT's are Linux's), packets of 1500 bytes and a base round trip of 100 ms unless a
+scenario says otherwise.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ def transfers(count: int = 1, *, initial_window: int = 3, **more: Any) -> Tcp:
 
 
 def ledbat(**more: Any) -> Tcp:
-    """LEDBAT without end, with the target of Sec. 5.4, 5 ms. Its round trips stand for one-way delays, so that no
-    acknowledgement may wait."""
-    return transfers(algorithm="ledbat", ledbat_target="5 ms", delayed_ack="0 s", **more)
+    """LEDBAT without end, with the target and the gain of Sec. 5.4, 5 ms and 10, and its own initial window (RFC 6817,
+    Sec. 2.5). Its round trips stand for one-way delays, so that no acknowledgement may wait."""
+    return transfers(
+        algorithm="ledbat", initial_window=2, ledbat_target="5 ms", ledbat_gain=10, delayed_ack="0 s", **more
+    )
 
 
 def cbr(rate: str, **more: Any) -> Udp:
