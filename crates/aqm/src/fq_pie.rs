@@ -150,7 +150,7 @@ impl<P: Packet> Discipline<P> for FqPie<P> {
             self.restless.retain(|at| {
                 let queue = &mut queues[*at as usize];
                 let empty = queue.fifo.packets() == 0;
-                queue.aqm.pie.update(pie, None, empty);
+                queue.aqm.pie.update(pie, empty);
                 queue.aqm.restless = !(empty && queue.aqm.pie.at_rest(pie));
                 queue.aqm.restless
             });

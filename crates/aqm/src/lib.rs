@@ -20,6 +20,7 @@ pub mod csfq;
 pub mod dcn;
 pub mod decbit;
 pub mod discipline;
+pub mod docsis_pie;
 pub mod drop_preference;
 pub mod drop_tail;
 pub mod drr;
@@ -90,6 +91,7 @@ registry::registry! {
     blue::Blue,
     rem::Rem,
     pie::Pie,
+    docsis_pie::DocsisPie,
     fred::Fred,
     sred::Sred,
     sfb::Sfb,

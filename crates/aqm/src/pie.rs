@@ -46,7 +46,7 @@ mod rule;
 
 use crate::periodic_timer::PeriodicTimer;
 use crate::prelude::*;
-pub(crate) use rule::PieState;
+pub(crate) use rule::{ACCUMULATED, PieState, SCALES, STEP};
 pub use rule::{PieArithmetic, PieBlock};
 
 choices! {
@@ -109,6 +109,13 @@ impl<P: Packet> Pie<P> {
     fn qdelay_by_length(&self) -> Option<Span> {
         (self.params.delay == Delay::Length).then(|| self.params.bandwidth.time_of(self.fifo.bytes()))
     }
+
+    /// Tells the law of it.
+    fn measure(&mut self) {
+        if let Some(qdelay) = self.qdelay_by_length() {
+            self.state.measured(qdelay);
+        }
+    }
 }
 
 impl<P: Packet> Discipline<P> for Pie<P> {
@@ -119,6 +126,7 @@ impl<P: Packet> Discipline<P> for Pie<P> {
             self.state.dropped();
             return ctx.drop(packet, DropReason::Tail);
         }
+        self.measure();
         if !self.state.admits(&mut packet, self.fifo.bytes(), &self.params.pie, ctx.rng) {
             return ctx.drop(packet, DropReason::Early);
         }
@@ -127,7 +135,9 @@ impl<P: Packet> Discipline<P> for Pie<P> {
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
         let (packet, came) = self.fifo.pop_with()?;
-        self.state.departed(came, ctx.now, self.fifo.packets() == 0);
+        if self.params.delay == Delay::Timestamp {
+            self.state.departed(came, ctx.now, self.fifo.packets() == 0);
+        }
         Some(packet)
     }
 
@@ -139,8 +149,8 @@ impl<P: Packet> Discipline<P> for Pie<P> {
 
     fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
         while self.updates.tick(ctx.now) {
-            let delay = self.qdelay_by_length();
-            self.state.update(&self.params.pie, delay, self.fifo.packets() == 0);
+            self.measure();
+            self.state.update(&self.params.pie, self.fifo.packets() == 0);
         }
     }
 

@@ -116,7 +116,11 @@ fn codel_in_a_class_looks_at_all_queues_of_the_link() {
                 harness.depart();
             }
             let lost = harness.dropped_flows();
-            assert_eq!(lost.contains(&(0, DropReason::Early)), dropped, "{name}, law = {law}, in {outer}, nested: {nested}");
+            assert_eq!(
+                lost.contains(&(0, DropReason::Early)),
+                dropped,
+                "{name}, law = {law}, in {outer}, nested: {nested}"
+            );
         }
     }
 }

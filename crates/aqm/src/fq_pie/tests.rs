@@ -146,10 +146,24 @@ fn parameters_may_change() {
     );
     assert_eq!(harness.dropped_flows(), [(1, DropReason::Reconfigured), (2, DropReason::Reconfigured)]);
     while harness.depart().is_some() {}
-    let mut burst = params();
-    burst.pie.max_burst = Span::from_millis(300);
-    harness.discipline.configure(burst, &mut Ctx::new(harness.now, &mut harness.rng, &mut harness.dropped));
-    assert_eq!(harness.discipline.restless.len(), 1024);
-    harness.wait(Span::from_millis(15));
-    assert!(harness.discipline.restless.is_empty());
+}
+
+/// An idle queue needs no update for another allowance: an arrival brings it. In Linux an update does.
+#[test]
+fn another_allowance_reaches_every_queue() {
+    for (law, updated) in [(PieArithmetic::Rfc8033, 0), (PieArithmetic::Linux, 1024)] {
+        let with = |ms| {
+            let pie = PieBlock { law, max_burst: Span::from_millis(ms), ..params().pie };
+            FqPieParams { pie, ..params() }
+        };
+        let mut harness = harness(with(150));
+        let ctx = &mut Ctx::new(harness.now, &mut harness.rng, &mut harness.dropped);
+        harness.discipline.configure(with(300), ctx);
+        assert_eq!(harness.discipline.restless.len(), updated);
+        harness.wait(Span::from_millis(15));
+        assert!(harness.discipline.restless.is_empty());
+        harness.arrive(1, 1000);
+        let at = harness.discipline.restless[0] as usize;
+        assert_eq!(harness.discipline.queues.queues[at].aqm.pie.shown().2, Span::from_millis(300));
+    }
 }

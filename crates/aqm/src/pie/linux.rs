@@ -83,7 +83,11 @@ impl Law for Linux {
         self.burst_time = self.burst_time.saturating_sub(u64::from(dtime));
     }
 
-    fn update(&mut self, params: &PieBlock, _delay: Option<Span>, empty: bool) {
+    fn measured(&mut self, qdelay: Span) {
+        self.qdelay = ticks(qdelay);
+    }
+
+    fn update(&mut self, params: &PieBlock, empty: bool) {
         let (qdelay, old, target) = (self.qdelay, self.qdelay_old, ticks(params.target));
         let (mut alpha, mut beta) = (gain(params.alpha), gain(params.beta));
         if self.prob < MAX_PROB / 10 {

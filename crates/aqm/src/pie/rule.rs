@@ -34,7 +34,7 @@ params! {
             source("Linux, net/sched/sch_pie.c: 250 ms");
         /// Drop, or mark the packets that can carry a mark and drop the others.
         action: Action = default(Action::Drop), source("RFC 8033, Sec. 5.1"), tc("ecn");
-        /// Probability up to which a marker marks; above it drops.
+        /// Probability below which a marker marks; from it on it drops.
         mark_th: f64 = default(0.1), unit("1"), range(Range::from(0.0).to(1.0)), source("RFC 8033, Sec. 5.1: mark_ecnth");
         /// Space signals out: none before the probabilities of arrivals have added up to 0.85, one for certain at 8.5.
         derandomise: bool = default(true), source("RFC 8033, Sec. 5.4");
@@ -63,9 +63,11 @@ pub(crate) trait Law {
     fn dropped(&mut self);
     /// A packet that came at this time leaves now, and leaves the queue empty or not.
     fn departed(&mut self, came: Time, now: Time, empty: bool);
-    /// Every `t_update`: moves p. `delay` is the present queueing delay, where it is not that of the last departure.
-    fn update(&mut self, params: &PieBlock, delay: Option<Span>, empty: bool);
-    /// Whether updates change nothing while the queue is empty.
+    /// The present queueing delay, where it is not that of the last departure.
+    fn measured(&mut self, qdelay: Span);
+    /// Every `t_update`: moves p.
+    fn update(&mut self, params: &PieBlock, empty: bool);
+    /// Whether updates change nothing that an arrival would find while the queue is empty.
     fn at_rest(&self, params: &PieBlock) -> bool;
     /// Parameters have been changed; the queue is empty now or not.
     fn adapt(&mut self, params: &PieBlock, empty: bool);
@@ -128,18 +130,18 @@ impl DerefMut for PieState {
 }
 
 /// Below each probability, the divisor of the change.
-const SCALES: [(f64, f64); 6] = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (0.1, 2.0)];
+pub(crate) const SCALES: [(f64, f64); 6] =
+    [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (0.1, 2.0)];
 /// A signal is not due before the probabilities have added up to the first, and certain from the second on.
-const ACCUMULATED: [f64; 2] = [0.85, 8.5];
+pub(crate) const ACCUMULATED: [f64; 2] = [0.85, 8.5];
 /// The largest step up of a large p, and what a delay above `long_delay` adds.
-const STEP: f64 = 0.02;
+pub(crate) const STEP: f64 = 0.02;
 
 /// The RFC's rules.
 #[derive(Clone, Debug)]
 pub(crate) struct Rfc8033 {
     pub(super) p: f64,
     accu_p: f64,
-    /// By the last departure.
     qdelay: Span,
     pub(super) qdelay_old: Span,
     pub(super) burst_allowance: Span,
@@ -154,6 +156,9 @@ impl Rfc8033 {
 impl Law for Rfc8033 {
     fn drop_early(&mut self, params: &PieBlock, queued: u64, bytes: u64, rng: &mut Stream) -> bool {
         let (short, max_packet) = (Span(params.target.0 / 2), params.max_packet.amount());
+        if self.p == 0.0 && self.qdelay < short && self.qdelay_old < short {
+            self.burst_allowance = params.max_burst;
+        }
         if self.burst_allowance.0 > 0 || (self.qdelay_old < short && self.p < 0.2) || queued <= 2 * max_packet {
             return false;
         }
@@ -176,7 +181,7 @@ impl Law for Rfc8033 {
     }
 
     fn may_mark(&self, params: &PieBlock) -> bool {
-        self.p <= params.mark_th
+        self.p < params.mark_th
     }
 
     fn dropped(&mut self) {
@@ -187,34 +192,33 @@ impl Law for Rfc8033 {
         self.qdelay = if empty { Span::ZERO } else { now.since(came) };
     }
 
+    fn measured(&mut self, qdelay: Span) {
+        self.qdelay = qdelay;
+    }
+
     /// calculate_drop_prob.
-    fn update(&mut self, params: &PieBlock, delay: Option<Span>, _empty: bool) {
-        let qdelay = delay.unwrap_or(self.qdelay);
-        let (delay, old) = (qdelay.as_secs(), self.qdelay_old.as_secs());
+    fn update(&mut self, params: &PieBlock, _empty: bool) {
+        let (delay, old) = (self.qdelay.as_secs(), self.qdelay_old.as_secs());
         let mut change = params.alpha * (delay - params.target.as_secs()) + params.beta * (delay - old);
         if let Some((_, divisor)) = SCALES.iter().find(|(below, _)| self.p < *below) {
             change /= divisor;
         } else {
             change = libm::fmin(change, STEP);
         }
-        if params.long_delay.is_some_and(|long| qdelay > long) {
+        if params.long_delay.is_some_and(|long| self.qdelay > long) {
             change += STEP;
         }
         self.p = (self.p + change).clamp(0.0, 1.0);
-        if qdelay.0 == 0 && self.qdelay_old.0 == 0 {
+        if self.qdelay.0 == 0 && self.qdelay_old.0 == 0 {
             self.p *= 0.98;
         }
         self.burst_allowance = self.burst_allowance - params.t_update;
-        let short = Span(params.target.0 / 2);
-        if self.p == 0.0 && qdelay < short && self.qdelay_old < short {
-            self.burst_allowance = params.max_burst;
-        }
-        self.qdelay_old = qdelay;
+        self.qdelay_old = self.qdelay;
     }
 
-    fn at_rest(&self, params: &PieBlock) -> bool {
-        let delays = self.qdelay.0 == 0 && self.qdelay_old.0 == 0;
-        self.p == 0.0 && delays && self.burst_allowance == params.max_burst
+    /// The allowance is not looked at: the next arrival restores it.
+    fn at_rest(&self, _params: &PieBlock) -> bool {
+        self.p == 0.0 && self.qdelay.0 == 0 && self.qdelay_old.0 == 0
     }
 
     fn adapt(&mut self, params: &PieBlock, empty: bool) {

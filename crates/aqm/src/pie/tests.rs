@@ -47,16 +47,30 @@ fn replays_the_update_of_the_rfc() {
         old = delay;
         let shown = state(&harness, "p");
         assert!((shown - p).abs() < 1e-15, "update {k}: {shown} for {p}");
-        assert_eq!(
-            rule(&mut harness).burst_allowance,
-            Span::from_millis(150 - 15 * (k as u64 + 1)).max(Span::ZERO).max(if p == 0.0 && delay < 0.0075 && k == 4 {
-                Span::from_millis(150)
-            } else {
-                Span::ZERO
-            },)
-        );
+        // The last update finds all at rest, and is not made.
+        assert_eq!(rule(&mut harness).burst_allowance, Span::from_millis(150 - 15 * (k as u64 + 1).min(4)));
     }
     assert_eq!((p, harness.discipline.next_wakeup()), (0.0, None), "at rest");
+}
+
+/// RFC 8033, Sec. 4.4 and App. A: the burst allowance shrinks at updates, and returns when a packet arrives while p = 0 and the
+/// present delay and that of the last update are below half the target.
+#[test]
+fn the_burst_allowance_returns_on_arrival() {
+    for (depart_ms, delay, allowance) in
+        [(7, Delay::Timestamp, 150), (8, Delay::Timestamp, 135), (7, Delay::Length, 135)]
+    {
+        let mut harness = Harness::new(Pie::new(PieParams { delay, ..params() }), 1);
+        (0..2).for_each(|_| harness.arrive(1, 1000));
+        harness.wait(Span::from_millis(depart_ms));
+        harness.depart();
+        harness.wait(Span::from_millis(15 - depart_ms));
+        assert_eq!(rule(&mut harness).burst_allowance, Span::from_millis(135), "an update shrinks it");
+        rule(&mut harness).p = 0.0;
+        // By timestamps the delay is how long the last one had waited; by length it is that of the packet left, 8 ms.
+        harness.arrive(1, 1000);
+        assert_eq!(rule(&mut harness).burst_allowance, Span::from_millis(allowance), "{depart_ms} ms, {delay:?}");
+    }
 }
 
 /// Each band of p has its divisor; from 0.1 on a step up is at most 0.02. A long delay adds nothing more in the RFC; with
@@ -154,8 +168,9 @@ fn bursts_and_short_queues_are_spared() {
 }
 
 #[test]
-fn a_marker_drops_above_its_threshold() {
-    for (p, marked) in [(0.1, true), (0.11, false)] {
+fn a_marker_drops_from_its_threshold_on() {
+    // RFC 8033, Sec. 5.1 and App. B: marked if p < mark_ecnth.
+    for (p, marked) in [(0.099, true), (0.1, false)] {
         let params = with(|pie| (pie.action, pie.max_burst) = (Action::Mark, Span::ZERO));
         let mut harness = Harness::new(Pie::new(params), 1);
         (0..2).for_each(|_| harness.offer(1, 1000, Ecn::Capable0));
