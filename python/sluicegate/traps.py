@@ -42,7 +42,7 @@ LEAST_ROOM = 0.25
 time under 1 to 20 flows of NewReno or CUBIC, and 1 to 10 % under 50 (10 to 1000 Mbit/s, 40 to 100 ms)."""
 
 LONG_ROUND_TRIP = 1.5
-"""CoDel's interval is to be in the order of the longest round trip (RFC 8289, Sec. 4.3). With 100 ms one CUBIC flow at
+"""CoDel's interval is to be in the order of the longest round trip (RFC 8289, Sec. 4.2). With 100 ms one CUBIC flow at
 20 Mbit/s uses 90 % of a link at a round trip of 100 ms, 89 % at 150 ms, 62 % at 200 ms and 34 % at 300 ms."""
 
 SHORT_ROUND_TRIP = 1 / 50

@@ -36,10 +36,9 @@
 //! | BUFFER_SIZE is configured; the RFC has no value | `limit`: 250 ms at the link's rate, ten packets at least | so that LATENCY_HIGH can be exceeded, and a third of it is not hit by a single window |
 //! | packet lengths may be rounded to one of nine (App. A.3) | they are not | "can" |
 //! | INTERVAL, A, B, MAX_BURST are constants | parameters | a laboratory may try others |
-//! | ≤ p1 of a random number in 0 to 1 drops | with probability p1 | equal |
 //! | the update runs every INTERVAL | at multiples of `t_update` from the start of the run; not while it would change nothing (no packet, p = 0, inactive) | as `pie` |
 //! | a queue for each service flow | one queue; `priority` or `drr` over several | classes are containers' |
-//! | nothing on Linux | no `tc` line | neither Linux nor FreeBSD has it; near it: `pie` with `target 10ms tupdate 16ms alpha 4 bytemode` |
+//! | nothing on Linux | no `tc` line | neither Linux nor FreeBSD has it; near it: `pie` with `target 10ms tupdate 16ms bytemode` |
 
 use crate::periodic_timer::PeriodicTimer;
 use crate::pie::{ACCUMULATED, SCALES, STEP};

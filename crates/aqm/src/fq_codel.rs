@@ -7,32 +7,31 @@
 //! for each arrival:  to the end of its queue i;                                              (RFC 8290, Sec. 4)
 //!     in neither list?  i to the end of new_queues, credits_i ← quantum
 //!     more is queued than `limit`?  half of the bytes of the queue with the most, at most drop_batch packets, are
-//!         dropped at its head, and CoDel's count_i grows by as many
+//!         dropped at its head
 //! the link can send, and i is the head of new_queues, or else of old_queues:
 //!     credits_i ≤ 0?  credits_i ← credits_i + quantum, i to the end of old_queues, and on
 //!     CoDel gives a packet of queue i?  credits_i ← credits_i − its length, send it
-//!     else:  i from new_queues to the end of old_queues, if there are any; from old_queues it leaves
+//!     else:  i from new_queues to the end of old_queues; from old_queues it leaves
 //! ```
 //!
 //! The queues are fixed in number, and so is their memory, beside that of the packets; an idle queue keeps room for a few.
-//! Where a flow goes is a keyed hash. The text of the RFC could not be had; what is said of it is what its authors' draft
-//! says (the source of draft-ietf-aqm-fq-codel, whose sections have the RFC's numbers), and the rest follows
-//! `net/sched/sch_fq_codel.c`.
+//! Where a flow goes is a keyed hash. What the RFC leaves open follows `net/sched/sch_fq_codel.c`.
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | when the limit is passed, half of the packets of the queue with the most bytes are dropped at its head, at most 64 (Sec. 4.1, as the FQ-PIE draft quotes it; the authors' draft: one) | half of the bytes of that queue, at most `drop_batch` packets | so in Linux, which draws the cost of the scan over many drops |
+//! | when the limit is passed, half of the packets of the queue with the most bytes are dropped at its head, at most 64 (Sec. 4.1) | half of the bytes of that queue, at most `drop_batch` packets | so in Linux, which draws the cost of the scan over many drops |
 //! | a queue whose credits are negative (Sec. 4.2), or zero or less (Sec. 3), gets another quantum and waits | credits ≤ 0 | so in Linux; a queue that has sent just its quantum has 0 |
-//! | a queue that CoDel empties goes from the new ones to the end of the old ones (Sec. 4.2) | so, if there are old ones; otherwise it leaves at once | equal: the next look at it would let it leave; Linux has the same |
+//! | a queue that CoDel empties goes from the new ones to the end of the old ones (Sec. 4.2) | so; `law` = linux: if there are no old ones, it leaves at once | so in Linux, where its next packet then comes before that of a flow which has just begun |
 //! | the hash is of the 5-tuple and a random number at start | SipHash of the flow, its key drawn from the queue's own stream at the first packet | repeatable, and closed to chosen ids |
-//! | CoDel acts on a queue of more than an MTU | so: on the queue's own bytes; with `law` = linux while more than `max_packet` bytes are left in all queues together | the kernel hands CoDel the whole backlog, so that a queue of one packet can be dropped from |
+//! | CoDel tests the occupancy of all queues that share the link (RFC 8289, Sec. 4.4, which names FQ-CoDel) | so, those outside a class of `drr` or `priority` too; `law` = linux: all queues of this discipline | so in Linux. A queue of one packet can be dropped from |
 //! | the fattest queue is found by a scan over all queues; of several it is the first | the same queue, found by a tree of maxima, which is followed from such a drop until all queues are empty | a scan of 65,536 queues for a drop of one packet takes 200 µs; who never fills the buffer does not pay for the tree |
 //! | nothing on a limit in bytes | `limit` may be in bytes; then batches are dropped until it is kept | Linux: `memory_limit`, in bytes of memory rather than of packets |
-//! | an empty queue forgets since when its wait was above target | so | Linux forgets it since March 2026 only; before, a sparse flow could lose packets while others were queued |
+//! | an empty queue forgets since when its wait was above target (RFC 8289, Sec. 5.6) | so | Linux forgets it since March 2026 only; before, a sparse flow could lose packets while others were queued |
+//! | the default target is 5 ms, which should be tuned to at least the time of an MTU-sized packet on the link (Sec. 5.2.2) | 5 ms at any rate; a scenario whose packets take longer is warned | so in Linux. Ten CUBIC flows on 2 Mbit/s, where a packet of 1500 bytes takes 6 ms, lose 17.5 % with 5 ms, 14.6 % with 18 ms; both use the link |
 //! | `ce_threshold`, off by default (Sec. 5.2.7) | so, as for `codel`; `ce_threshold_ect` = l4s_ect marks ECT(1) alone | Linux: a selector of any bits of the DSCP and ECN field, of which 0x1/0x3 is this one |
 //! | 1024 queues, 10240 packets, a quantum of the MTU with its link header (1514 bytes on Ethernet), in Linux too | so; the quantum is the link's typical packet where that is longer | with Linux's values and `law` = linux it agrees packet for packet with a model of the kernel's rules (`tests/fq_codel_linux.rs`) |
-//! | nothing on what the quantum does to shares | 2 Mbit/s of UDP beside 32 TCPs on 1 Mbit/s, packets of 1000 bytes, get 3.2 to 3.4 % with any quantum from 500 to 2000 bytes | with `law` = linux 10 to 12 % with 500 to 1450 bytes, 4.7 % with 1514, 5.7 % with 2000: it takes the shared backlog and a quantum of less than one and a half packets. With more, a TCP that was quiet sends four packets in its first two turns, which a fast retransmit needs; with less it waits for its timer when CoDel drops one (our reading of the numbers) |
-//! | Linux adds the number of packets dropped for want of room to CoDel's count | so | "to increase its signal strength" |
+//! | nothing on what the quantum does to shares | QUANTUM | QUANTUM |
+//! | drops at a full buffer are not counted (RFC 8289, Sec. 5.4; nothing in RFC 8290) | so; `law` = linux: CoDel's count grows by as many | so in Linux, "to increase its signal strength" |
 //! | times and 1/√count | the RFC's, or with `law` = linux the kernel's, as for `codel` | as for `codel` |
 //! | ECN is on by default (Sec. 5.2.6) | `ecn` is on by default | so in Linux |
 //! | Linux gave each `drop_batch` the least of 1 and what was asked for a time | what is asked for | a slip in the kernel, mended later |
@@ -83,9 +82,9 @@ discipline! {
         /// Most packets dropped at once when the limit is passed.
         drop_batch: u64 = default(64), unit("packets"), range(Range::from(1.0)),
             source("RFC 8290, Sec. 4.1; Linux, net/sched/sch_fq_codel.c"), tc("drop_batch");
-        /// CoDel does not act while so many bytes or fewer are left: the longest packet of the link.
+        /// CoDel does not act while so many bytes or fewer wait for the link: the longest packet of the link.
         max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
-            range(Range::from(0.0)), source("RFC 8289, Sec. 5: maxpacket_; Linux: the MTU");
+            range(Range::from(0.0)), source("RFC 8289, Sec. 5.3: maxpacket; Linux: the MTU");
         /// The RFC's arithmetic, or the kernel's.
         law: CodelArithmetic = default(CodelArithmetic::Rfc8289),
             source("RFC 8289, Sec. 5; Linux, include/net/codel_impl.h"), fixed(true);

@@ -6,12 +6,12 @@
 //! ```text
 //! for each arrival, of queue i:                     (draft-tahiliani-tsvwg-fq-pie, Sec. 4.1; Linux, net/sched/sch_fq_pie.c)
 //!     all queues together leave no room for it?  accu_p_i ← 0, drop it
-//!     PIE of queue i, by the bytes in it, signals?  mark it, if p_i ≤ mark_th and its transport is capable;  else drop it
+//!     PIE of queue i, by the bytes in it, signals?  mark it, if p_i < mark_th and its transport is capable;  else drop it
 //!     to the end of queue i;  in neither list?  i to the end of new_queues, credits_i ← quantum
 //! the link can send, and i is the head of new_queues, or else of old_queues:                             (RFC 8290, Sec. 4.2)
 //!     credits_i ≤ 0?  credits_i ← credits_i + quantum, i to the end of old_queues, and on
 //!     has queue i a packet?  qdelay_i ← how long it waited, 0 if it was the last;  credits_i ← credits_i − its length, send it
-//!     else:  i from new_queues to the end of old_queues, if there are any; from old_queues it leaves
+//!     else:  i from new_queues to the end of old_queues; from old_queues it leaves
 //! every t_update:  PIE's update of every p_i, by qdelay_i
 //! ```
 //!
@@ -25,8 +25,9 @@
 //! | an arrival that finds no room is dropped, and no fat flow loses half of its packets, as in FQ-CoDel (draft, Sec. 4.1) | so | Linux too. One flow that fills the buffer before its p has risen shuts out the others meanwhile |
 //! | the delay should be that of the packet that left the queue last, not by Little's law (draft, Sec. 4.1) | so; no `dq_rate_estimator`, and no `delay` = length as `pie` has | a queue's rate is not the link's, and the draft calls estimates of it unreliable |
 //! | a queue with negative credits gets another quantum (tc-fq_pie(8)) | credits ≤ 0 | so in Linux's code, and in `fq_codel` |
+//! | an emptied new queue goes to the end of the old ones (RFC 8290, Sec. 4.2) | so; `law` = linux: if there are no old ones, it leaves at once | so in Linux |
 //! | the hash is of the 5-tuple | SipHash of the flow, its key drawn from the queue's own stream at the first packet | repeatable, and closed to chosen ids |
-//! | p is updated for every queue | for every queue in which that changes anything: not where nothing is queued and p, both delays and the used allowance are 0 | equal, and an idle link needs no clock |
+//! | p is updated for every queue | for every queue in which that changes anything: not where nothing is queued and p and both delays are 0 | equal, and an idle link needs no clock |
 //! | Linux updates 2048 queues at a time, the next after a tick of the kernel's clock | all at once | equal up to 2048 queues |
 //! | Linux begins half a second after the queue is set up | at multiples of t_update from the start of the run | as `pie` |
 //! | `memory_limit` | not built | Linux counts what exceeds it, and queues it all the same |

@@ -29,6 +29,7 @@ NEAREST = {
     "random_drop": "drop_tail",
     "source_quench": "drop_tail",
     "pi": "pie",
+    "docsis_pie": "pie with target = 10 ms and t_update = 16 ms",
     "rem": "pie",
     "fq": "fq_codel",
     "fq_linux": "fq_codel",

@@ -49,6 +49,7 @@ NEAREST = {
     "afd": "sfb",
     "dcn": "sfb",
     "pi": "pie",
+    "docsis_pie": "pie with target = 10 ms, t_update = 16 ms and mode = byte",
     "rem": "pie",
     "rio": "gred",
     "rio_ps": "gred",

@@ -71,6 +71,10 @@ def fill(plan: Plan, handle: str, entries: list[Mapping[str, Any]]) -> int:
     order = 1
     for at, entry in enumerate(entries):
         plan.install(f"parent {handle}{at + 1:x}", entry)
+        plan.say(
+            "CoDel in the kernel looks at the backlog of its own class, not at what waits for the link",
+            entry["discipline"] in ("codel", "fq_codel") and entry["law"] != "linux",
+        )
         for protocol, match in filters(plan, at, entry) if at < len(entries) - 1 else ():
             target = f"classid {handle}{at + 1:x}"
             place = f"parent {handle} protocol {protocol} prio {order}"

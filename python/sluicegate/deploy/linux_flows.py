@@ -47,7 +47,6 @@ def fq_codel(plan: Plan, parent: str, values: Values) -> str:
     said += f" {codel_words(plan, values)}"
     if values["ce_threshold_ect"] == "l4s_ect" and "ce_threshold" in values:
         said += " ce_threshold_selector 0x1/0x3"
-    plan.say("CoDel in the kernel looks at the backlog of all flows, not at the flow's own", values["law"] != "linux")
     return plan.qdisc(parent, f"{said} drop_batch {values['drop_batch']}")
 
 

@@ -62,7 +62,7 @@ HELP = {
 }
 """Disciplines that do nothing better by themselves: what they need of others."""
 
-UNTUNED = ("codel", "fq_codel", "pie", "fq_pie", "cake", "dualpi2", "l4s_step", "fq_linux", "sfq")
+UNTUNED = ("codel", "fq_codel", "pie", "docsis_pie", "fq_pie", "cake", "dualpi2", "l4s_step", "fq_linux", "sfq")
 """Disciplines whose defaults are for any link."""
 
 LEAST_BUFFER = 50

@@ -64,7 +64,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 _DISCIPLINES = (
     "choke", "red", "drop_tail", "dcn", "pi", "afd", "rio_ps", "fred", "sred", "sfb", "red_pd", "csfq", "fq", "sfq",
     "random_drop", "early_random_drop", "ared", "penalty_box", "decbit", "choke_linux", "rio", "rem", "blue", "codel",
-    "fq_codel", "pie", "fq_pie", "fq_linux", "cake", "dualpi2", "l4s_step", "gred",
+    "fq_codel", "pie", "fq_pie", "fq_linux", "cake", "dualpi2", "l4s_step", "gred", "docsis_pie",
 )  # fmt: skip
 
 
