@@ -199,7 +199,7 @@ impl ScenarioState {
                 let link = &next.links[at];
                 let (queue, _) = self.queue(&root, place, key)?;
                 if link.plain.is_none() {
-                    queue.check(link.rate).map_err(|rule| {
+                    queue.check(&link.facts()).map_err(|rule| {
                         next.document.error(place, key, &format!("breaks the rule {rule} at link {:?}", link.name))
                     })?;
                 }
@@ -224,15 +224,15 @@ impl ScenarioState {
         build: &mut Build<'_, E>,
     ) -> Result<Vec<(String, Built<QueuedPacket>)>, E> {
         let links = self.links.iter().filter(|link| link.plain.is_none());
-        links.map(|link| Ok((link.name.clone(), queue.build(&link.name, link.rate, build)?))).collect()
+        links.map(|link| Ok((link.name.clone(), queue.build(&link.name, &link.facts(), build)?))).collect()
     }
 
     /// The queue, whose values hold at every link that it manages, and its resolved form.
     fn queue(&self, root: &Section<'_>, place: Place, key: &str) -> Result<(Queueing, Json), ScenarioError> {
         let mut resolved = Map::new();
-        let (queue, _) = queue(&root.table("queue")?, self.links[0].rate, &mut resolved)?;
+        let (queue, _) = queue(&root.table("queue")?, &self.links[0].facts(), &mut resolved)?;
         for link in self.links.iter().filter(|link| link.plain.is_none()) {
-            queue.check(link.rate).map_err(|rule| {
+            queue.check(&link.facts()).map_err(|rule| {
                 root.document.error(place, key, &format!("breaks the rule {rule} at link {:?}", link.name))
             })?;
         }

@@ -1,7 +1,7 @@
 //! Groups whose connections come and go: their keys read, and what of a host they need.
 
 use crate::document::ScenarioError;
-use crate::section::{Section, fields};
+use crate::section::{PACKET, Section, fields};
 use crate::vectors;
 use serde_json::{Map, Value as Json};
 use sluicegate_base::params::{Params, Raw};
@@ -44,7 +44,7 @@ pub(crate) fn connections(
         None => Vectors::Drawn(laws),
         Some(file) => {
             // A class of Python writes every default out; a default says nothing against the file.
-            let link = Link { rate, packet: 1000 };
+            let link = Link { rate, packet: PACKET };
             for (field, value) in ConnectionsParams::FIELDS.iter().zip(params.values()) {
                 if !matches!(field.name, "vectors" | "lossless") && value != field.default_for(&link) {
                     return Err(section.error(field.name, "the file of vectors says it: leave one of the two out"));

@@ -10,7 +10,7 @@ use sluicegate_aqm::{
     Class, ClassEntry, ClassFilter, ClassParams, Discipline, Packet, Proportional, all, build, contain, is_container,
 };
 use sluicegate_base::params::{Raw, Table, did_you_mean};
-use sluicegate_base::{Field, Link, Rate};
+use sluicegate_base::{Field, Link};
 use std::borrow::Cow;
 
 /// The key of the classes of a container.
@@ -39,12 +39,12 @@ impl Queueing {
         }
     }
 
-    /// Whether its values hold at a link of this rate too; the error is the rule that they break there.
-    pub(crate) fn check(&self, rate: Rate) -> Result<(), String> {
+    /// Whether its values hold at this link too; the error is the rule that they break there.
+    pub(crate) fn check(&self, link: &Link) -> Result<(), String> {
         let Queueing::Ours(table, found, classes) = self else { return Ok(()) };
-        let resolved = (table.resolve)(&mut |at| value(found, at), &Link { rate, packet: 1000 });
+        let resolved = (table.resolve)(&mut |at| value(found, at), link);
         resolved.map_err(|problem| problem.text().to_owned())?;
-        classes.iter().try_for_each(|(_, queue)| queue.check(rate))
+        classes.iter().try_for_each(|(_, queue)| queue.check(link))
     }
 
     /// The parameter whose value stands at `key`, such as `queue.choke.candidates`: as [`Discipline::set`] names it, and
@@ -87,29 +87,28 @@ impl Queueing {
         }
     }
 
-    /// Builds it for the link of this name and rate; also gives the name that results bear.
+    /// Builds it for the link of this name; also gives the name that results bear.
     pub(crate) fn build<P: Packet + 'static, E>(
         &self,
         name: &str,
-        rate: Rate,
+        link: &Link,
         foreign: &mut Build<'_, E, P>,
     ) -> Result<Built<P>, E> {
         let (table, found, classes) = match self {
             Queueing::Foreign(written) => {
-                return foreign(written, name, rate).map(|(class, queue)| (class.into(), queue));
+                return foreign(written, name, link.rate).map(|(class, queue)| (class.into(), queue));
             }
             Queueing::Ours(table, found, classes) => (table, found, classes),
         };
-        let link = Link { rate, packet: 1000 };
         let mut given = |at: usize| value(found, at);
         let built = if classes.is_empty() {
-            build(table.about.name, &mut given, &link)
+            build(table.about.name, &mut given, link)
         } else {
             let mut inside = Vec::new();
             for (place, (params, queue)) in classes.iter().enumerate() {
-                inside.push(Class::new(place, params, queue.build(name, rate, foreign)?.1));
+                inside.push(Class::new(place, params, queue.build(name, link, foreign)?.1));
             }
-            contain(table.about.name, &mut given, &link, inside)
+            contain(table.about.name, &mut given, link, inside)
         };
         Ok((table.about.name.into(), built.expect("a known name").expect("checked when it was read")))
     }
@@ -129,11 +128,11 @@ pub struct Unused {
 /// Reads `[queue]`; also gives what of it does nothing.
 pub(crate) fn queue(
     section: &Section<'_>,
-    rate: Rate,
+    link: &Link,
     resolved: &mut Map<String, Json>,
 ) -> Result<(Queueing, Vec<Unused>), ScenarioError> {
     let (mut map, mut unused) = (Map::new(), Vec::new());
-    let queue = read(section, rate, &[], 0, &mut map, &mut unused)?;
+    let queue = read(section, link, &[], 0, &mut map, &mut unused)?;
     resolved.insert("queue".to_owned(), Json::Object(map));
     Ok((queue, unused))
 }
@@ -141,20 +140,19 @@ pub(crate) fn queue(
 /// Reads the description of one queue; `beside` names keys that have been read already.
 fn read(
     section: &Section<'_>,
-    rate: Rate,
+    link: &Link,
     beside: &[&str],
     depth: usize,
     map: &mut Map<String, Json>,
     unused: &mut Vec<Unused>,
 ) -> Result<Queueing, ScenarioError> {
-    let link = Link { rate, packet: 1000 };
     let names: Vec<&str> = all().iter().map(|entry| entry.table.about.name).collect();
     let tables: Vec<Table> = all().iter().map(|entry| entry.table).collect();
     let fixed = ["discipline", foreign::TABLE, CLASSES];
     let known: Vec<&str> = names.iter().chain(&fixed).chain(beside).copied().collect();
     section.refuse_unknown(&tables, &known)?;
     foreign::given(section)?;
-    let shared_classes = classes(section, rate, depth, unused)?;
+    let shared_classes = classes(section, link, depth, unused)?;
     let mut result = None;
     let chosen = match section.get("discipline").map(|item| (&item.node, item)) {
         None => tables[0].about.name, // Drop Tail: what a link does when nobody says otherwise
@@ -199,12 +197,12 @@ fn read(
                     *shared = own;
                 }
             }
-            own_classes = own.get(CLASSES).map(|_| classes(own, rate, depth, unused)).transpose()?;
+            own_classes = own.get(CLASSES).map(|_| classes(own, link, depth, unused)).transpose()?;
         }
         // A table that is not used is checked too; shared keys alone are checked for the discipline that runs.
         if own.is_some() || name == chosen {
             let section = own.as_ref().unwrap_or(section);
-            let values = section.resolve(table, &found, &link)?;
+            let values = section.resolve(table, &found, link)?;
             if name == chosen {
                 map.insert("discipline".to_owned(), Json::from(name));
                 object(table, &values, map);
@@ -232,7 +230,7 @@ type Classes = (Vec<(ClassParams, Queueing)>, Vec<Json>);
 /// Reads `[[queue.classes]]`, which holds whether or not the discipline is a container.
 fn classes(
     section: &Section<'_>,
-    rate: Rate,
+    link: &Link,
     depth: usize,
     unused: &mut Vec<Unused>,
 ) -> Result<Classes, ScenarioError> {
@@ -259,9 +257,9 @@ fn classes(
         let path = format!("{path}.{at}");
         let part = |entries| Section { document: section.document, path: &path, place: item.place, entries };
         let mut map = Map::new();
-        let params: ClassParams = fields::<ClassEntry>(&part(&takes), rate, &mut map)?;
+        let params: ClassParams = fields::<ClassEntry>(&part(&takes), link.rate, &mut map)?;
         let mut inside = Map::new();
-        list.push((params, read(&part(&queue), rate, &own, depth + 1, &mut inside, unused)?));
+        list.push((params, read(&part(&queue), link, &own, depth + 1, &mut inside, unused)?));
         let discipline = inside["discipline"].as_str().unwrap_or_default().to_owned();
         let (same, others): (Map<_, _>, Map<_, _>) =
             inside.into_iter().partition(|(key, _)| own.contains(&key.as_str()));

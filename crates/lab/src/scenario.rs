@@ -7,7 +7,7 @@ use crate::foreign::Build;
 use crate::network::{NetworkParams, Run, RunParams};
 use crate::population;
 use crate::queueing::{Queueing, Unused, queue};
-use crate::section::{Section, json, typed};
+use crate::section::{PACKET, Section, json, typed};
 use crate::topology::{self, LinkSpec};
 use serde_json::{Map, Value as Json};
 use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
@@ -39,31 +39,40 @@ type ReadFlows =
 impl Scenario {
     /// Reads a scenario with overrides on top.
     pub fn read(text: &str, name: &str, sets: &[(String, String)]) -> Result<Scenario, ScenarioError> {
-        let mut document = Document::parse(text, name)?;
-        for (key, value) in sets {
-            document.set(key, value)?;
-        }
-        Scenario::of(document, name, flows)
+        Scenario::of(document(text, name, sets)?, name, flows, PACKET)
+    }
+
+    /// Reads a scenario that real hosts will run, as [`read`](Scenario::read) does, but that its links carry packets of up to
+    /// their MTU, from which defaults of the queue follow.
+    pub fn read_testbed(text: &str, name: &str, sets: &[(String, String)]) -> Result<Scenario, ScenarioError> {
+        let mtu = Scenario::read(text, name, sets)?.mtu();
+        Scenario::of(document(text, name, sets)?, name, flows, mtu.into())
     }
 
     /// Reads the network and the queue of a scenario, as [`read`](Scenario::read) does, for traffic that comes from elsewhere:
-    /// its flows and changes, and how long it runs, do not matter and may be missing.
-    pub fn read_network(text: &str, name: &str, sets: &[(String, String)]) -> Result<Scenario, ScenarioError> {
+    /// its flows and changes, and how long it runs, do not matter and may be missing. Its packets have up to `mtu` bytes.
+    pub fn read_network(
+        text: &str,
+        name: &str,
+        sets: &[(String, String)],
+        mtu: u32,
+    ) -> Result<Scenario, ScenarioError> {
         let mut document = Document::parse(text, name)?;
         document.root.retain(|(table, _)| table != "flows" && table != "changes");
         for (key, value) in sets {
             document.set(key, value)?;
         }
         document.set("run.duration", "1e7 s")?;
-        Scenario::of(document, name, |_, _, _, _| Ok(Vec::new()))
+        Scenario::of(document, name, |_, _, _, _| Ok(Vec::new()), mtu.into())
     }
 
-    fn of(mut document: Document, name: &str, flows: ReadFlows) -> Result<Scenario, ScenarioError> {
+    fn of(mut document: Document, name: &str, flows: ReadFlows, packet: u64) -> Result<Scenario, ScenarioError> {
         let root = Section { document: &document, path: "", place: Place::Line(1), entries: &document.root };
         root.refuse_unknown(&[], TABLES)?;
         let mut resolved = Map::new();
-        let (links, dumbbell) = topology::read(&root, &root.table("network")?, &mut resolved)?;
-        let (queue, unused) = queue(&root.table("queue")?, links[0].rate, &mut resolved)?;
+        let (mut links, dumbbell) = topology::read(&root, &root.table("network")?, &mut resolved)?;
+        links.iter_mut().for_each(|link| link.packet = packet);
+        let (queue, unused) = queue(&root.table("queue")?, &links[0].facts(), &mut resolved)?;
         let mut groups = flows(&root, &links, dumbbell.as_ref(), &mut resolved)?;
         let run_section = root.table("run")?;
         run_section.refuse_unknown(&[Table::of::<Run>()], &[])?;
@@ -99,6 +108,14 @@ impl Scenario {
     #[must_use]
     pub fn duration(&self) -> Span {
         self.state.run.duration
+    }
+
+    /// The MTU of a link that carries what its hosts send: Ethernet's, or their longest packet. Of lengths that are drawn the
+    /// mean counts.
+    #[must_use]
+    pub fn mtu(&self) -> u16 {
+        let longest = self.state.groups.iter().map(|group| group.source.packet_bytes()).max();
+        longest.unwrap_or(0).clamp(1500, 65_000) as u16
     }
 
     /// Whether something of it changes while it runs.
@@ -220,11 +237,18 @@ impl Scenario {
         let (discipline, queue, proportional): (_, Box<dyn Discipline<_>>, _) = if let Some(limit) = plain {
             ("drop_tail".into(), Box::new(DropTail::new(DropTailParams { limit })), Proportional::default())
         } else {
-            let (discipline, queue) = self.queue.build(&spec.name, spec.rate, build_foreign)?;
+            let (discipline, queue) = self.queue.build(&spec.name, &spec.facts(), build_foreign)?;
             (discipline, queue, self.queue.proportional())
         };
         Ok(LinkPlan { name, rate, delay, framing, discipline, queue, monitored, tx_ring, proportional, wire })
     }
+}
+
+/// A scenario's text with overrides on top.
+fn document(text: &str, name: &str, sets: &[(String, String)]) -> Result<Document, ScenarioError> {
+    let mut document = Document::parse(text, name)?;
+    sets.iter().try_for_each(|(key, value)| document.set(key, value))?;
+    Ok(document)
 }
 
 /// Tries the changes one after another; gives the disciplines that they bring.

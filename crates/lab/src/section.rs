@@ -139,6 +139,9 @@ impl<'a> Section<'a> {
     }
 }
 
+/// The length of a full packet of the simulator's hosts, headers included, from which defaults follow.
+pub(crate) const PACKET: u64 = 1000;
+
 /// Reads one declared thing into its typed parameters and its resolved form.
 pub(crate) fn typed<T: Declared>(
     section: &Section<'_>,
@@ -159,7 +162,7 @@ pub(crate) fn fields<T: Declared>(
     map: &mut Map<String, Json>,
 ) -> Result<T::Params, ScenarioError> {
     let table = Table::of::<T>();
-    let link = Link { rate, packet: 1000 };
+    let link = Link { rate, packet: PACKET };
     let found = section.read(&table)?;
     let values = section.resolve(&table, &found, &link)?;
     object(&table, &values, map);

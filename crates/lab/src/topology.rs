@@ -2,11 +2,11 @@
 
 use crate::document::{Item, Node, Place, ScenarioError};
 use crate::network::{LinkParams, Network, NetworkLink, NetworkParams, Reverse, ReverseParams};
-use crate::section::{Section, fields, json};
+use crate::section::{PACKET, Section, fields, json};
 use crate::wire::{self, LinkWire, WireOf};
 use serde_json::{Map, Value as Json};
 use sluicegate_base::params::{Raw, Table, did_you_mean};
-use sluicegate_base::{Rate, Size, Span, Value};
+use sluicegate_base::{Link, Rate, Size, Span, Value};
 use sluicegate_netsim::WirePlan;
 use sluicegate_netsim::source::{Direction, FlowParams};
 use sluicegate_port::Framing;
@@ -28,9 +28,16 @@ pub(crate) struct LinkSpec {
     /// The limit of a plain queue; none for a link that the discipline under study manages.
     pub plain: Option<Size>,
     pub wire: WirePlan,
+    /// The length of a full packet, which defaults of the discipline follow: that of the simulator's hosts, or the MTU.
+    pub packet: u64,
 }
 
 impl LinkSpec {
+    /// What the discipline is told of it.
+    pub fn facts(&self) -> Link {
+        Link { rate: self.rate, packet: self.packet }
+    }
+
     /// The fastest that it is.
     pub fn fastest(&self) -> Rate {
         let rates = self.wire.rates.iter().flat_map(|rates| rates.steps.iter().map(|(_, rate)| *rate));
@@ -73,7 +80,17 @@ pub(crate) fn read(
         }
         maps.push(Json::Object(map));
         let plain = (!managed).then_some(limit);
-        specs.push(LinkSpec { name, ends: Some((from, to)), rate, delay, framing, tx_ring, plain, wire });
+        specs.push(LinkSpec {
+            name,
+            ends: Some((from, to)),
+            rate,
+            delay,
+            framing,
+            tx_ring,
+            plain,
+            wire,
+            packet: PACKET,
+        });
     }
     let mut map = Map::new();
     map.insert("links".to_owned(), Json::Array(maps));
@@ -101,6 +118,7 @@ fn dumbbell(
         tx_ring: params.tx_ring,
         plain: None,
         wire,
+        packet: PACKET,
     };
     let mut links = vec![there];
     let given = section.get(REVERSE);

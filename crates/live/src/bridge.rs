@@ -25,6 +25,13 @@ pub struct BridgeSpec {
     pub drive: Drive,
 }
 
+/// The longest packet that two interfaces can carry; Ethernet's where one cannot be used, which [`Bridge::start`] refuses.
+#[must_use]
+pub fn mtu(interfaces: &[String; 2]) -> u32 {
+    let [one, other] = interfaces.each_ref().map(|name| Interface::mtu_of(name).unwrap_or(1500));
+    one.min(other)
+}
+
 /// A bridge, as it runs.
 pub struct Bridge {
     pump: Pump<Tuples>,

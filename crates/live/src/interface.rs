@@ -151,6 +151,12 @@ impl Interface {
         Ok(interface)
     }
 
+    /// Largest packet of the interface `name`, if a bridge can use it.
+    #[must_use]
+    pub fn mtu_of(name: &str) -> Option<u32> {
+        link::find(&mut NetlinkSocket::new(), name).ok().map(|link| link.mtu)
+    }
+
     /// Switches off whatever merges packets.
     fn separate(&mut self) {
         let (netlink, index) = (&mut self.netlink, self.index);

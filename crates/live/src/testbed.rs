@@ -267,11 +267,8 @@ impl Testbed {
 /// The longest packet that a plan's hosts may send.
 fn longest(plan: &Plan<Packet>) -> u16 {
     let bytes = |flow: &FlowPlan| match &flow.source {
-        SourcePlan::Udp(params) => params.packet_size.amount(),
-        SourcePlan::OnOff(params) => params.packet_size.amount(),
-        // Lengths may be drawn.
-        SourcePlan::Poisson(_) => 65_000,
-        source => source.host().map_or(0, |host| u64::from(host.mss + host.header)),
+        SourcePlan::Poisson(_) => 65_000, // lengths may be drawn
+        source => source.packet_bytes(),
     };
     plan.flows.iter().map(bytes).max().unwrap_or(0).min(65_000) as u16
 }

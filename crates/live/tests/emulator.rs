@@ -17,7 +17,7 @@ const MS: u64 = 1_000_000;
 
 fn plan(sets: &[(&str, &str)]) -> Plan<Packet> {
     let sets: Vec<(String, String)> = sets.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-    let scenario = Scenario::read_network("", "test", &sets).unwrap();
+    let scenario = Scenario::read_network("", "test", &sets, 1500).unwrap();
     scenario.plan_for(&mut |foreign, _, _| Err(foreign.error("none here"))).unwrap()
 }
 

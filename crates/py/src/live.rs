@@ -104,18 +104,19 @@ impl Options {
     }
 }
 
-/// The two links of a scenario's network for real packets: down, which is forward, and up. `up_sets` are overrides for the
-/// latter alone.
+/// The two links of a scenario's network for real packets of up to `mtu` bytes: down, which is forward, and up. `up_sets` are
+/// overrides for the latter alone.
 fn links(
     py: Python<'_>,
     (text, name, sets, up_sets): (&str, &str, Sets, Sets),
+    mtu: u32,
     make: Option<&Bound<'_, PyAny>>,
     faults: &Arc<Faults>,
 ) -> PyResult<([LinkPlan<Packet>; 2], Scenario, Json)> {
     let read = |sets: &Sets, at: usize, called: &str| {
         let mut sets = sets.clone();
         sets.push(("network.two_way".to_owned(), "true".to_owned()));
-        let scenario = caught(|| Scenario::read_network(text, name, &sets))?;
+        let scenario = caught(|| Scenario::read_network(text, name, &sets, mtu))?;
         let scenario = scenario.map_err(|error| ScenarioError::new_err(error.0))?;
         let plan = plan_of(py, &scenario, name, make, faults)?;
         if plan.links.len() != 2 || !scenario.is_dumbbell() {
@@ -148,7 +149,8 @@ pub fn shell<'py>(
     make: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (options, faults) = (Options::read(options)?, Arc::new(Faults::default()));
-    let ([down, up], scenario, queues) = links(py, (text, name, sets, up_sets), make.as_ref(), &faults)?;
+    let mtu = options.whole("mtu", 68..=u16::MAX.into(), 1500)? as u16;
+    let ([down, up], scenario, queues) = links(py, (text, name, sets, up_sets), mtu.into(), make.as_ref(), &faults)?;
     let capture = options.capture()?;
     let far = if options.0["world"] == true { Far::World } else { Far::Peer(options.words("peer")) };
     let spec = ShellSpec {
@@ -157,7 +159,7 @@ pub fn shell<'py>(
         far,
         seed: scenario.seed(),
         flows: options.flows()?,
-        mtu: options.whole("mtu", 68..=u16::MAX.into(), 1500)? as u16,
+        mtu,
         drive: options.drive(EXACT),
         sysctls: options.pairs("sysctls"),
     };
@@ -206,7 +208,8 @@ pub fn testbed<'py>(
     make: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (options, faults) = (Options::read(options)?, Arc::new(Faults::default()));
-    let scenario = caught(|| Scenario::read(text, name, &sets))?.map_err(|error| ScenarioError::new_err(error.0))?;
+    let scenario =
+        caught(|| Scenario::read_testbed(text, name, &sets))?.map_err(|error| ScenarioError::new_err(error.0))?;
     if scenario.has_changes() {
         return Err(ScenarioError::new_err("changes: what changes while it runs is for simulations alone"));
     }
@@ -263,15 +266,17 @@ pub fn bridge<'py>(
     make: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (options, faults) = (Options::read(options)?, Arc::new(Faults::default()));
-    let (links, scenario, queues) = links(py, (text, name, sets, up_sets), make.as_ref(), &faults)?;
     let Some([first, second]) = options.words("interfaces").and_then(|names| <[String; 2]>::try_from(names).ok())
     else {
         return Err(ScenarioError::new_err("interfaces: two names are expected"));
     };
+    let interfaces = [first, second];
+    let mtu = sluicegate_live::bridge::mtu(&interfaces);
+    let (links, scenario, queues) = links(py, (text, name, sets, up_sets), mtu, make.as_ref(), &faults)?;
     let capture = options.capture()?;
     let spec = BridgeSpec {
         links,
-        interfaces: [first.clone(), second.clone()],
+        interfaces: interfaces.clone(),
         seed: scenario.seed(),
         flows: options.flows()?,
         drive: options.drive(SPARING),
@@ -295,7 +300,7 @@ pub fn bridge<'py>(
             let (rows, others) = driven.traffic.rows();
             let about = json!({ "queues": queues, "warnings": warnings, "other_packets": named(others) });
             let texts = vec![("flow_name", FLOW_NAME, rows.to_vec())];
-            let names = [first, second].map(|name| format!("interface {name}"));
+            let names = interfaces.map(|name| format!("interface {name}"));
             let losses = names.iter().map(|name| (name.as_str(), Losses::default())).collect();
             let ends = Ends { losses, texts, unknown: &["retransmissions", "algorithm"], about };
             report(&scenario, &mut driven, &outcome, ends)

@@ -54,6 +54,9 @@ def replay(
     length: Annotated[
         str | None, typer.Option(metavar="ip|frame", help="Which length counts: the IP packet's or the frame's. [ip]")
     ] = None,
+    mtu: Annotated[
+        int | None, typer.Option(metavar="BYTES", help="Longest IP packet: what defaults of the queue follow. [1500]")
+    ] = None,
     flows: Annotated[
         int | None, typer.Option(metavar="N", help="Tell at most N flows apart in results. [20000]")
     ] = None,
@@ -93,6 +96,7 @@ def replay(
             disciplines=disciplines,
             seed=seed,
             length=length,
+            mtu=mtu,
             flows=flows,
             write=write,
             sets=parse_sets(sets),

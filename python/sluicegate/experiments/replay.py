@@ -140,6 +140,7 @@ def replay(
     disciplines: Listed | None = None,
     seed: int | None = None,
     length: str | None = None,
+    mtu: int | None = None,
     flows: int | None = None,
     write: str | Path | None = None,
     sets: Sets | None = None,
@@ -152,7 +153,8 @@ def replay(
     `disciplines`: several instead, as for `compare`: the capture is replayed through each, with the same seed, and the
     tables say which by their column `discipline`. `seed`: of a
     discipline's random stream and of the hash that tells flows apart (default 1). `length`: which length of a packet
-    counts, "ip" (default) or "frame". `flows`: how many have a row of their own (default 20,000); later ones share one.
+    counts, "ip" (default) or "frame". `mtu`: the longest IP packet in bytes, from which defaults of the queue follow
+    (default 1500). `flows`: how many have a row of their own (default 20,000); later ones share one.
     `write`: a new pcapng file for what left the link, with its new times; it appears whole or not at all. `sets`: more
     overrides, such as {"queue.limit": 100}. `progress`: a function, True for a bar, False for none (default: a bar on a
     terminal and in a notebook).
@@ -181,7 +183,7 @@ def replay(
         raise _core.ScenarioError("standard input can be read once only: give a file for several disciplines")
     if len(listed) > 1 and write is not None:
         raise _core.ScenarioError("write: what leaves the link can be written for one discipline only")
-    settings = {"rate": rate, "length": length, "flows": flows, "seed": seed}
+    settings = {"rate": rate, "length": length, "mtu": mtu, "flows": flows, "seed": seed}
     stated = [(key, toml_text(value)) for key, value in settings.items() if value is not None]
     done: list[Replay] = []
     size = os.path.getsize(place) * len(listed) if os.path.isfile(place) else None

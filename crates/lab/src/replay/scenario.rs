@@ -8,7 +8,7 @@ use crate::section::{Section, fields, json};
 use serde_json::{Map, Value as Json};
 use sluicegate_aqm::Discipline;
 use sluicegate_base::params::Table;
-use sluicegate_base::{About, Declared, Range, Rate, choices, params};
+use sluicegate_base::{About, Declared, Link, Range, Rate, choices, params};
 
 choices! {
     /// Which length of a packet counts.
@@ -27,10 +27,23 @@ params! {
         rate: Rate = required, range(Range::POSITIVE), source("Sluicegate");
         /// Which length of a packet counts, for the rate and in the queue: that of the IP packet, or of the whole frame.
         length: LengthName = default(LengthName::Ip), source("the simulator's packets are IP packets");
+        /// Longest IP packet in bytes, from which defaults of the queue follow.
+        mtu: u64 = default(1500), unit("B"), range(Range::from(68.0).to(65_535.0)), source("Ethernet");
         /// How many flows have a row of their own; those that appear later share one.
         flows: u64 = default(20_000), unit("1"), range(Range::from(1.0).to(1e6)), source("Sluicegate");
         /// Key of the discipline's random stream and of the hash that tells flows apart.
         seed: u64 = default(1), unit("1"), source("Sluicegate");
+    }
+}
+
+/// The header of an Ethernet frame, which counts with the whole of it.
+const HEADER: u64 = 14;
+
+impl ReplayParams {
+    /// What the discipline is told of the link.
+    fn link(&self) -> Link {
+        let header = if self.length == LengthName::Frame { HEADER } else { 0 };
+        Link { rate: self.rate, packet: self.mtu + header }
     }
 }
 
@@ -76,7 +89,7 @@ impl ReplayScenario {
             Some(_) => return Err(root.error("queue", "must be a table: queue.discipline, queue.limit, …")),
         };
         let section = Section { document: &document, path: "queue", place: Place::Set, entries };
-        let (queue, unused) = queue(&section, params.rate, &mut resolved)?;
+        let (queue, unused) = queue(&section, &params.link(), &mut resolved)?;
         resolved.insert("rate".to_owned(), json(&sluicegate_base::Value::Rate(params.rate)));
         Ok(ReplayScenario { resolved: Json::Object(resolved), unused, params, queue })
     }
@@ -84,7 +97,7 @@ impl ReplayScenario {
     /// How it is replayed.
     #[must_use]
     pub fn setting(&self) -> Setting {
-        let ReplayParams { rate, length, flows, seed } = self.params;
+        let ReplayParams { rate, length, flows, seed, .. } = self.params;
         let length = match length {
             LengthName::Ip => Length::Ip,
             LengthName::Frame => Length::Frame,
@@ -109,7 +122,7 @@ impl ReplayScenario {
         &self,
         foreign: &mut Build<'_, E, Packet>,
     ) -> Result<(String, Box<dyn Discipline<Packet>>), E> {
-        let (name, queue) = self.queue.build("replay", self.params.rate, foreign)?;
+        let (name, queue) = self.queue.build("replay", &self.params.link(), foreign)?;
         Ok((name.into_owned(), queue))
     }
 

@@ -96,6 +96,17 @@ impl SourcePlan {
         }
     }
 
+    /// The length of its full packets in bytes, headers included: the mean where lengths are drawn, 0 for one of one's own.
+    #[must_use]
+    pub fn packet_bytes(&self) -> u64 {
+        match self {
+            SourcePlan::Udp(params) => bytes(params.packet_size),
+            SourcePlan::Poisson(params) => bytes(params.packet_size),
+            SourcePlan::OnOff(params) => bytes(params.packet_size),
+            source => source.host().map_or(0, |host| u64::from(host.mss + host.header)),
+        }
+    }
+
     /// Its source, if it sends by the clock; `rng` makes its random stream.
     #[must_use]
     pub fn clock(&self, rng: impl FnOnce() -> Stream) -> Option<Box<dyn Source>> {
