@@ -31,6 +31,7 @@ pub mod memory;
 pub mod network;
 mod population;
 pub mod queueing;
+mod rates;
 pub mod replay;
 pub mod results;
 pub mod scenario;

@@ -2,14 +2,14 @@
 
 use crate::document::{Node, ScenarioError};
 use crate::population;
+use crate::rates;
 use crate::section::{Section, fields, json};
 use crate::vectors::text_of;
 use serde_json::{Map, Value as Json};
 use sluicegate_base::params::{Raw, did_you_mean};
-use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Time, Value, choices, params, quantity};
+use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Value, choices, params, quantity};
 use sluicegate_netsim::{Loss, Rates, WirePlan};
 use sluicegate_port::{Cells, Framing};
-use std::sync::Arc;
 
 choices! {
     /// How a link cuts frames into cells.
@@ -49,11 +49,11 @@ params! {
         jitter: Span = default(Span::ZERO), range(Range::from(0.0).to(60.0)), source("Sluicegate");
         /// Whether jitter lets packets overtake each other.
         reordering: bool = default(false), source("Linux, netem");
-        /// A file of its rate over time, beside the scenario: a trace of Mahimahi, or CSV of time and rate. The discipline does
-        /// not hear of these changes.
-        trace: Option<String> = optional("the rate lasts"), source("Netravali et al. 2015 (Mahimahi)");
+        /// A file of its rate over time, beside the scenario: a trace of Mahimahi or of Pensieve, or CSV of time and rate. The
+        /// discipline does not hear of these changes.
+        trace: Option<String> = optional("the rate lasts"), source("Netravali et al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve)");
         /// After which the trace begins anew.
-        trace_period: Option<Span> = optional("a trace of Mahimahi: its last time; CSV: its last rate lasts"),
+        trace_period: Option<Span> = optional("a trace of Mahimahi: its last time; others: the last rate lasts"),
             range(Range::from(0.001)), source("Mahimahi");
     }
     rules {
@@ -121,7 +121,7 @@ pub(crate) fn read(section: &Section<'_>, rate: Rate, map: &mut Map<String, Json
         to_good: params.burst_end,
     });
     let rates = params.trace.as_ref().map(|file| trace(section, file, params.trace_period)).transpose()?;
-    let mean = rates.as_ref().map(|rates| mean(rates, duration(section)));
+    let mean = rates.as_ref().map(|rates| rates::mean(rates, duration(section)));
     let wire = WirePlan { loss, jitter: params.jitter, reordering: params.reordering, rates };
     Ok(LinkWire { framing: Framing { bytes, least, cells }, wire, mean })
 }
@@ -155,12 +155,12 @@ fn framing(section: &Section<'_>, params: &WireParams) -> Result<(u32, u32, Cell
 
 /// The rates of a file beside the scenario.
 fn trace(section: &Section<'_>, file: &str, period: Option<Span>) -> Result<Rates, ScenarioError> {
-    let whole = |rates: Rates| match mean(&rates, duration(section)) {
+    let whole = |rates: Rates| match rates::mean(&rates, duration(section)) {
         Rate(0) => Err((0, "its rate is zero throughout the run".to_owned())),
         _ => Ok(rates),
     };
     if let Some((_, text)) = TRACES.iter().find(|(name, _)| *name == file) {
-        let read = parse(text, period).and_then(whole);
+        let read = rates::parse(text, period).and_then(whole);
         return read.map_err(|(line, rule)| ScenarioError(format!("{file}:{line}: {rule}")));
     }
     let name = population::beside(&section.document.name, file);
@@ -168,7 +168,7 @@ fn trace(section: &Section<'_>, file: &str, period: Option<Span>) -> Result<Rate
     let told =
         |rule| section.error("trace", &format!("{file:?}: {rule}; traces that come with it: {}", known.join(", ")));
     let text = text_of(&name).map_err(told)?;
-    parse(&text, period).and_then(whole).map_err(|(line, rule)| {
+    rates::parse(&text, period).and_then(whole).map_err(|(line, rule)| {
         let place = if line == 0 { name.clone() } else { format!("{name}:{line}") };
         ScenarioError(format!("{place}: {rule}"))
     })
@@ -177,131 +177,3 @@ fn trace(section: &Section<'_>, file: &str, period: Option<Span>) -> Result<Rate
 /// The traces that come with the package, by name; `tools/traces.py` makes them.
 pub(crate) const TRACES: [(&str, &str); 2] =
     [("lte", include_str!("../traces/lte.csv")), ("wifi", include_str!("../traces/wifi.csv"))];
-
-/// Bytes of IP that an opportunity of Mahimahi's delivers.
-const OPPORTUNITY: u64 = 1500;
-/// The longest trace, in steps.
-const MOST: usize = 20_000_000;
-
-/// The rates that a text describes; an error names the line, 0 for the whole.
-fn parse(text: &str, period: Option<Span>) -> Result<Rates, (usize, String)> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let lines = || text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
-    let first = lines().find(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    let Some((_, line)) = first else { return Err((0, "it is empty".to_owned())) };
-    let lines = lines().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    if line.contains([',', ';', '\t']) { csv(lines, period) } else { mahimahi(lines, period) }
-}
-
-/// A trace of Mahimahi: each line the millisecond of an opportunity to deliver a packet.
-fn mahimahi<'a>(lines: impl Iterator<Item = (usize, &'a str)>, period: Option<Span>) -> Result<Rates, (usize, String)> {
-    let mut times: Vec<u64> = Vec::new();
-    for (at, line) in lines {
-        let time = line.parse::<u32>().map_err(|_| {
-            (at, format!("{line:?}: must be a whole number of milliseconds, or CSV: a time, a comma and a rate"))
-        })?;
-        let time = u64::from(time);
-        if times.last().is_some_and(|last| *last > time) {
-            return Err((at, format!("{time}: must not be before the time above it")));
-        }
-        times.push(time);
-    }
-    let last = *times.last().expect("a line");
-    let whole = period.map_or(last, |period| period.0.div_ceil(1_000_000));
-    if whole == 0 {
-        return Err((0, "its last time must be above 0".to_owned()));
-    }
-    if whole > MOST as u64 {
-        return Err((0, "it is longer than five hours and a half".to_owned()));
-    }
-    // The millisecond that ends with the opportunity; one at time 0 is that of the end, from the second round on.
-    let mut counts = vec![0u64; whole as usize];
-    for time in times {
-        let bin = if time == 0 { whole - 1 } else { time - 1 };
-        if let Some(count) = counts.get_mut(bin as usize) {
-            *count += 1;
-        }
-    }
-    let step = |(at, count): (usize, &u64)| (Time(at as u64 * 1_000_000), Rate(count * OPPORTUNITY * 8000));
-    let period = period.unwrap_or(Span(whole * 1_000_000));
-    Ok(Rates { steps: merged(counts.iter().enumerate().map(step)), period: Some(period) })
-}
-
-/// CSV of time and rate. Numbers without a unit have that of a header, `time_ms,rate (Mbit/s)`, or are seconds and bits per
-/// second.
-fn csv<'a>(lines: impl Iterator<Item = (usize, &'a str)>, period: Option<Span>) -> Result<Rates, (usize, String)> {
-    let mut steps: Vec<(Time, Rate)> = Vec::new();
-    let mut units = ["s", "bit/s"];
-    for (count, (at, line)) in lines.enumerate() {
-        let cells: Vec<&str> = line.split(',').map(|cell| cell.trim().trim_matches('"')).collect();
-        let [time, rate] = cells[..] else {
-            let rule = "must be a time and a rate with a comma between them, and points in numbers";
-            return Err((at, format!("{line:?}: {rule}")));
-        };
-        if count == 0 && [time, rate].iter().all(|cell| cell.starts_with(char::is_alphabetic)) {
-            let unit = |cell, known, default| unit(cell, known, default).map_err(|rule| (at, rule));
-            units = [unit(time, quantity::TIMES, units[0])?, unit(rate, quantity::RATES, units[1])?];
-            continue;
-        }
-        let [time, rate] = [(time, units[0]), (rate, units[1])].map(|(cell, unit)| match cell.parse::<f64>() {
-            Ok(_) => format!("{cell} {unit}"),
-            Err(_) => cell.to_owned(),
-        });
-        let told = |what, rule| (at, format!("{line:?}: {what} {rule}"));
-        let time = quantity::span(&time).map_err(|rule| told("its time", rule))?;
-        let rate = quantity::rate(&rate).map_err(|rule| told("its rate", rule))?;
-        match steps.last() {
-            None if time > Span::ZERO => return Err((at, "the first time must be 0".to_owned())),
-            Some((last, _)) if *last >= Time(time.0) => {
-                return Err((at, format!("{time}: must be after the time above it")));
-            }
-            _ => steps.push((Time(time.0), rate)),
-        }
-        if steps.len() > MOST {
-            return Err((at, format!("more than {MOST} lines")));
-        }
-    }
-    if steps.is_empty() {
-        return Err((0, "it has no rates".to_owned()));
-    }
-    steps.retain(|(time, _)| period.is_none_or(|period| time.0 < period.0));
-    Ok(Rates { steps: merged(steps.into_iter()), period })
-}
-
-/// The unit that a column's name ends with, as in `time_ms`, `rate (Mbit/s)` or `rate_mbps`; else `default`.
-fn unit(name: &str, known: &[(&'static str, f64)], default: &'static str) -> Result<&'static str, String> {
-    let Some(at) = name.rfind(['_', ' ', '(', '[']) else { return Ok(default) };
-    let (mark, end) = (name.as_bytes()[at], name[at + 1..].trim_end_matches([')', ']']).trim());
-    let is_it = |unit: &str| unit == end || unit.to_lowercase() == end; // but no KBps, which means bytes
-    let told = b"([".contains(&mark) || end.ends_with("ps") || end.ends_with("/s");
-    match known.iter().find(|(unit, _)| is_it(unit)) {
-        Some((unit, _)) => Ok(unit),
-        None if told => {
-            let known: Vec<&str> = known.iter().map(|(unit, _)| *unit).collect();
-            Err(format!("{name:?}: {end:?} is not a unit here: use one of {}", known.join(", ")))
-        }
-        None => Ok(default),
-    }
-}
-
-/// Steps without those at which nothing changes.
-fn merged(steps: impl Iterator<Item = (Time, Rate)>) -> Arc<[(Time, Rate)]> {
-    let mut kept: Vec<(Time, Rate)> = Vec::new();
-    for (time, rate) in steps {
-        if kept.last().is_none_or(|(_, last)| *last != rate) {
-            kept.push((time, rate));
-        }
-    }
-    kept.into()
-}
-
-/// The mean rate: over a period, or else until the end of the run.
-fn mean(rates: &Rates, run: Option<Span>) -> Rate {
-    let last = rates.steps[rates.steps.len() - 1];
-    let Some(end) = rates.period.or(run).filter(|end| end.0 > 0) else { return last.1 };
-    let ends = rates.steps.iter().skip(1).map(|(time, _)| time.0).chain([u64::MAX]);
-    let lasted = |(time, end_of_step): (Time, u64)| end_of_step.min(end.0).saturating_sub(time.0);
-    let carried =
-        rates.steps.iter().zip(ends).map(|((time, rate), end)| u128::from(lasted((*time, end))) * u128::from(rate.0));
-    Rate((carried.sum::<u128>() / u128::from(end.0)) as u64)
-}

@@ -98,6 +98,69 @@ fn a_header_may_say_the_units() {
 }
 
 #[test]
+fn units_are_understood_as_people_write_them_in_a_header() {
+    let whole = "0,8\n2500,2\n5000,4\n";
+    for head in [
+        "time_msec,rate_mbps",
+        "time_ms,rate_mbit",
+        "ms,Mbps",
+        "timeMs,rateMbps",
+        "# time_ms,rate_mbps",
+        "# made by hand\n# time in ms, rate in Mbit/s",
+        "Time (milliseconds),Throughput [Mb/s]",
+        "timestamp_ms,bandwidth_megabits_per_second",
+        "millis,link_MBit/s",
+    ] {
+        for separator in [",", "\t"] {
+            let name = beside("spelled.csv", &format!("{head}\n{whole}").replace(',', separator));
+            let mean = outcome(UDP, &name, &[("network.trace", "spelled.csv")]).links[0].rate.0;
+            assert_eq!(mean, 4_500_000, "{head:?} {separator:?}");
+        }
+    }
+}
+
+#[test]
+fn a_unit_that_is_not_known_is_an_error_with_its_line() {
+    let units = "use one of ns, us, ms, s, min, h";
+    for (text, told) in [
+        ("time_jiffies,rate_mbps\n0,1\n", format!(":1: \"time_jiffies\": \"jiffies\" is not a unit here: {units}")),
+        ("time_m,rate_mbps\n0,1\n", format!(":1: \"time_m\": \"m\" is not a unit here: {units}")),
+        ("time_ms,rate_mb\n0,1\n", ":1: \"rate_mb\": \"mb\" is not a unit here: use one of bit/s, kbit/s".to_owned()),
+        ("timeMs,rateMBps\n0,1\n", ":1: \"rateMBps\": \"MBps\" is not a unit here".to_owned()),
+        ("foo,rate_bps\n0,1\n", ":1: \"foo\": \"foo\" is not a unit here".to_owned()),
+        ("# time_ticks,rate_mbps\n0,1\n", ":1: \"time_ticks\": \"ticks\" is not a unit here".to_owned()),
+        ("rate_mbps,time_s\n1,0\n", ":1: \"rate_mbps\", \"time_s\": the time must come first".to_owned()),
+        (
+            "0,8\n1,2.5\n",
+            ":1: rates without a unit are in bit/s here, and the highest would be 8 bit/s: say".to_owned(),
+        ),
+        ("0 8000000\n1 2e6\n", ":1: rates without a unit are in Mbit/s here, and the highest would be 8000".to_owned()),
+        ("time,rate\n0,5\n", ":2: rates without a unit are in bit/s here".to_owned()),
+    ] {
+        let name = beside("unknown.csv", text);
+        let error = read(UDP, &name, &[("network.trace", "unknown.csv")]).err().unwrap().0;
+        assert!(error.contains(&told), "{text:?}: {error}");
+    }
+}
+
+#[test]
+fn traces_of_pensieve_are_seconds_and_megabits_a_second_without_a_comma() {
+    for (text, what) in [
+        ("0 8\n2.5 2\n5.0 4\n", "blanks"),
+        ("0.0\t8.0\n2.5\t2.0\n5.0\t4.0\n", "tabs"),
+        ("0   8\n2.5  2\n5 \t4\n", "both"),
+        ("time_s rate_kbps\n0 8000\n2.5 2000\n5 4000\n", "a header"),
+        ("0 s\t8 Mbit/s\n2500 ms\t2 Mbit/s\n5\t4\n", "units and tabs"),
+    ] {
+        let name = beside("pensieve.txt", text);
+        assert_eq!(outcome(UDP, &name, &[("network.trace", "pensieve.txt")]).links[0].rate.0, 4_500_000, "{what}");
+    }
+    let late = beside("late.txt", "0.5 8\n2.5 2\n");
+    let error = read(UDP, &late, &[("network.trace", "late.txt")]).err().unwrap().0;
+    assert!(error.contains(":1: the first time must be 0: take 500 ms from each"), "{error}");
+}
+
+#[test]
 fn what_is_wrong_with_a_trace_is_told_with_its_line() {
     for (text, told) in [
         ("", ": it is empty"),
@@ -115,7 +178,7 @@ fn what_is_wrong_with_a_trace_is_told_with_its_line() {
         ("time,rate (KB/s)\n", ":1: \"rate (KB/s)\": \"KB/s\" is not a unit here"),
         ("time,rate_KBps\n", ":1: \"rate_KBps\": \"KBps\" is not a unit here"),
         ("0;3\n1;4\n", ":1: \"0;3\": must be a time and a rate with a comma between them"),
-        ("0\t3\n1\t4\n", ":1: \"0\\t3\": must be a time and a rate with a comma between them"),
+        ("0 ms 3 Mbit/s\n", ":1: \"0 ms 3 Mbit/s\": must be a time and a rate with a comma between them"),
     ] {
         let name = beside("wrong.csv", text);
         let error = read(UDP, &name, &[("network.trace", "wrong.csv")]).err().unwrap().0;
