@@ -109,6 +109,17 @@ def test_rates_have_dummynets_units(tmp_path: Path, rate: str, word: str) -> Non
     assert f" bw {word} " in dummynet.lines(resolved, "em0").lines[0]
 
 
+@pytest.mark.parametrize("rate", ["2147483648 bit/s", "5 Gbit/s"])
+def test_a_rate_that_wraps_in_dummynet_is_refused(tmp_path: Path, rate: str) -> None:
+    """A pipe keeps its rate in an int of 32 bits: 5 Gbit/s would become 705 Mbit/s."""
+    resolved = checked(tmp_path, 'discipline = "fq_codel"')
+    resolved["network"]["rate"] = rate
+    with pytest.raises(dummynet.Undeployable, match="dummynet keeps rates in 31 bits"):
+        dummynet.lines(resolved, "em0")
+    resolved["network"]["rate"] = "2147483647 bit/s"
+    assert "bw 2147483647bit/s" in dummynet.lines(resolved, "em0").lines[0]
+
+
 def test_framing_is_a_remark_with_the_rate_of_full_packets(tmp_path: Path) -> None:
     """A packet of 1250 bytes takes 27 cells of 53: 1431 bytes of 12 Mbit/s."""
 

@@ -114,12 +114,23 @@ def test_values_are_told_of_only_where_they_differ(tmp_path: Path) -> None:
         remarks = of(tmp_path, "red", f"min_th = 20\nmax_th = 60\n{more}")[1].remarks
         return [each for each in remarks if each.startswith(("w_q", "max_p"))]
 
-    assert said("w_q = 0.5\nmax_p = 1.0") == []
-    assert said("w_q = 0.0019531\nmax_p = 1.0") == []  # 2^-9 is 0.001953125
-    [weight] = said("w_q = 0.002\nmax_p = 1.0")
+    assert said("w_q = 0.5\nmax_p = 0.999") == []
+    assert said("w_q = 0.0019531\nmax_p = 0.999") == []  # 2^-9 is 0.001953125
+    [weight] = said("w_q = 0.002\nmax_p = 0.999")
     assert weight.startswith("w_q = 2^-9 = 0.00195 instead of 0.002: tc knows powers of two only")
     [slope] = said("w_q = 0.5\nmax_p = 0.02")
     assert slope.startswith("max_p = 0.02, 0.06% lower")
+
+
+def test_a_probability_of_1_is_not_0_to_tc(tmp_path: Path) -> None:
+    """tc multiplies by 2^32 into 32 bits, in which 1 is 0: the kernel would then take the slope from Plog."""
+    _, done = of(tmp_path, "red", "min_th = 20\nmax_th = 60\nmax_p = 1.0")
+    assert "max_p = 1 becomes 0.999999999: tc reads a probability of 1 as 0" in done.remarks
+    assert discipline(done).number(3) == int(0.999999999 * 2**32)
+    _, done = of(tmp_path, "choke_linux", "max_p = 0.99999999999")
+    assert discipline(done).number(3) == int(0.999999999 * 2**32)
+    _, done = of(tmp_path, "gred", "queues = 2\nmax_p = 0.5\nlast_max_p = 0.99999999999")
+    assert [sent(line).number(4) for line in done.lines[3:5]] == [2**31, int(0.999999999 * 2**32)]
 
 
 UNSAID = {

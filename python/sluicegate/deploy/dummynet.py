@@ -19,6 +19,8 @@ __all__ = ["Deployment", "Undeployable", "deployable", "lines"]
 SLOTS = 100
 BYTES = 1 << 20
 """The longest queue of a pipe unless sysctl allows more: net.inet.ip.dummynet.pipe_slot_limit and pipe_byte_limit."""
+MOST_RATE = (1 << 31) - 1
+"""A pipe keeps its rate in an int: what is above wraps, or is refused as "bandwidth too large"."""
 RED_SCALE = 1 << 16
 """dummynet computes RED with 16 binary places."""
 
@@ -210,6 +212,10 @@ def lines(resolved: Mapping[str, Any], dev: str, link: str | None = None) -> Dep
     """
     dev = interface(dev)
     pipe = Pipe(find_link(resolved, link))
+    if pipe.link.rate > MOST_RATE:
+        raise Undeployable(
+            f"a rate of {pipe.link.shown_rate}: dummynet keeps rates in 31 bits, {rate_text(MOST_RATE)} at most"
+        )
     values = Values(resolved["queue"])
     if not deployable(values.discipline):
         raise refusal(values.discipline, "dummynet", list(WRITERS), NEAREST)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..design.linux import linux_red, told, weight_log
+from ..design.linux import MOST_P, linux_red, told, weight_log
 from .plan import Plan, fit
 from .target import Undeployable, Values
 
@@ -95,9 +95,14 @@ def choke_linux(plan: Plan, parent: str, values: Values) -> str:
     check_slope(max_p, (high - low) * avpkt)
     burst = values.get("burst") or (2 * low + high) // 3
     rate = plan.narrow_rate(values.rate("bandwidth", plan.link), "bandwidth")
-    said = f"choke limit {limit} min {low} max {high} burst {burst} avpkt {avpkt} probability {max_p:.9g}"
+    said = f"choke limit {limit} min {low} max {high} burst {burst} avpkt {avpkt} probability {probability(max_p)}"
     plan.say(f"w_q = 2^-{weight_log(burst, low)}: tc makes it of burst and min, as choke_linux does")
     return plan.qdisc(parent, f"{said} bandwidth {rate}{' ecn' if values['ecn'] else ''}")
+
+
+def probability(max_p: float) -> str:
+    """As tc is told: what would be shown as 1 is 0 to it."""
+    return f"{min(max_p, MOST_P):.9g}"
 
 
 def check_slope(max_p: float, width: int) -> None:
@@ -136,11 +141,9 @@ def gred(plan: Plan, parent: str, values: Values) -> str:
             weight_log(said, low / avpkt) != w_log,
         )
         priority = {"own": "", "grio": f" prio {at + 1}", "wred": " prio 1"}[values["average"]]
-        words = (
-            f"limit {limit} min {low} max {high} avpkt {avpkt} burst {said} probability {max_p:.9g} bandwidth {rate}"
-        )
+        words = f"limit {limit} min {low} max {high} avpkt {avpkt} burst {said} probability {probability(max_p)}"
         change = f"tc qdisc change dev {plan.dev} {parent} handle {handle} gred DP {at}{priority}"
-        plan.lines.append(f"{change} {words}")
+        plan.lines.append(f"{change} {words} bandwidth {rate}")
     choose_queues(plan, queues, default)
     if not bytewise:
         plan.packet_rounding(avpkt)

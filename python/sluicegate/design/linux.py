@@ -8,6 +8,7 @@ tc counts in bytes and turns `burst` into a queue weight that is a power of two;
 
 What follows from it:
 
+- A probability of 1 is 0 to tc: 2³² has no room in its 32 bits.
 - tc's W is stricter than eq. (3) by up to a packet: the average of a burst of L − 1, plus 1, is at most min/avpkt.
 - W is the only weight that tc knows, and `burst` its only way to say it. So the `burst` in the line is chosen for the W
   that is wanted; it is not always the burst that shall pass.
@@ -24,6 +25,8 @@ from ..theory.red import largest_w_q
 
 MOST_BYTES = 2**32 - 1
 """tc reads sizes, and the rate in bytes per second, into 32 bits."""
+MOST_P = 0.999999999
+"""The highest probability that tc is told: of 1 it makes 2³², which is 0 in its 32 bits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +81,8 @@ class LinuxRed:
             said.append(f"w_q = 2^-{self.w_log} = {self.w_q:.3g} instead of {w_q:.3g}: {why}")
         if self.w_log >= 10:
             said.append("tc will say that the burst seems too large: it does for every w_q of 2^-10 or less")
+        if self.probability < max_p:
+            said.append(f"max_p = {max_p:.10g} becomes {self.probability:.9g}: tc reads a probability of 1 as 0")
         low = 1 - self.max_p / max_p
         slope = "the slope is a whole number of 2^-32 a byte"
         if f"{abs(low):.2%}" != "0.00%":
@@ -117,14 +122,14 @@ def linux_red(
     if not fits:
         return f"the kernel takes no weight that lets {burst} packets pass below {low} bytes, with max {high} bytes"
     w_log = min(fits, key=lambda k: abs(math.log2(w_q) + k))
-    max_P = min(MOST_BYTES, int(max_p * 2**32))
+    max_P = int(min(max_p, MOST_P) * 2**32)
     return LinuxRed(
         limit=most,
         min=low,
         max=high,
         avpkt=packet,
         burst=told(w_log, min_th, burst) or burst,
-        probability=max_p,
+        probability=min(max_p, MOST_P),
         bandwidth=min(rate, 8 * MOST_BYTES),
         ecn=ecn,
         w_log=w_log,
