@@ -49,7 +49,7 @@ def test_each_place_of_the_queue_is_held_by_one_flow(run: sg.Run) -> None:
 
 
 def test_places_agree_with_the_packets_that_each_flow_has(run: sg.Run) -> None:
-    counted = run.positions.group_by("time_s", "flow").agg(pl.len().cast(pl.UInt64).alias("queue_packets"))
+    counted = run.positions.group_by("time_s", "flow").agg(pl.len().cast(pl.Int64).alias("queue_packets"))
     said = run.occupancy.select("time_s", "flow", "queue_packets")
     assert counted.sort("time_s", "flow").equals(said.sort("time_s", "flow"))
 

@@ -30,7 +30,7 @@ def verdicts(source: str, **sets: str) -> dict[str, bool]:
     study = fig03.staggered
     (id_,) = (study.id(point, FEW, None) for point in study.points)
     table = average.measured(traced(source, {f"queue.{key}": value for key, value in sets.items()}))[average.TABLE]
-    rows = table.with_columns(experiment=pl.lit(id_), seed=pl.lit(3, dtype=pl.UInt64))
+    rows = table.with_columns(experiment=pl.lit(id_), seed=pl.lit(3, dtype=pl.Int64))
     values = {name: measure.evaluate({average.TABLE: rows}) for name, measure in average.measures().items()}
     checks = numbered("average", "a test", average.is_eq_1(Runs(study, FEW, {id_: study.points[0]}, {}, values)))
     return {verdict.check.id: verdict.name == "reproduced" for verdict in judge(checks)}

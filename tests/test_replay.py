@@ -103,7 +103,7 @@ def test_the_command_prints_writes_and_tells_that_senders_do_not_react(sluicegat
 
 def test_the_tables_have_the_declared_columns_and_the_manual_defines_them() -> None:
     done = sg.replay(DUMBBELL, rate="3 Mbit/s")
-    kinds = {"f64": pl.Float64, "u64": pl.UInt64, "str": pl.String}
+    kinds = {"f64": pl.Float64, "i64": pl.Int64, "str": pl.String}
     page = (ROOT / "docs/reference/results-columns.md").read_text("utf-8")
     for name, columns in TABLES.items():
         assert dict(done.table(name).schema) == {c["name"]: kinds[c["dtype"]] for c in columns}

@@ -146,13 +146,18 @@ def read_summary(directory: str | Path, what: str, keys: tuple[str, ...]) -> dic
 
 
 def read_table(directory: str | Path, name: str) -> pl.DataFrame:
-    """The table of that name. Raises OSError, and ValueError when its file is damaged."""
+    """The table of that name. Raises OSError, and ValueError when its file is damaged.
+
+    Counters have a sign, those of files from before they had one, too.
+    """
     from io import BytesIO
 
     import polars as pl
+    from polars import selectors
 
     place = Path(directory, f"{name}.parquet")
     try:
-        return pl.read_parquet(BytesIO(place.read_bytes()))
+        table = pl.read_parquet(BytesIO(place.read_bytes()))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise ValueError(f"{place}: is damaged, or no Parquet file: {error}") from None
+    return table.with_columns(selectors.unsigned_integer().cast(pl.Int64))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Columns = list[tuple[str, str, bytes | tuple[list[str], bytes]]]
 
-TYPES = {"f64": "<f8", "u64": "<u8", "i64": "<i8", "bool": "?"}
+TYPES = {"f64": "<f8", "i64": "<i8"}
 """The core's names of column types, and NumPy's."""
 
 ALWAYS = ("flows", "links", "groups")
@@ -283,7 +283,7 @@ def read_tables(directory: str | Path, of: str, always: Sequence[str]) -> dict[s
 
     from . import _core
 
-    types = {"f64": pl.Float64, "u64": pl.UInt64, "i64": pl.Int64, "bool": pl.Boolean, "str": pl.String}
+    types = {"f64": pl.Float64, "i64": pl.Int64, "str": pl.String}
     found = {}
     for table in json.loads(_core.declarations())[of]:
         if Path(directory, f"{table['name']}.parquet").is_file():

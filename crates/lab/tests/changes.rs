@@ -128,7 +128,7 @@ fn the_discipline_and_its_drops_are_those_of_the_change() {
         let cells = &links.columns.iter().find(|column| column.name == name).unwrap().cells;
         match cells {
             Cells::Str(texts) => texts.names[0].clone(),
-            Cells::U64(counts) => counts[0].to_string(),
+            Cells::I64(counts) => counts[0].to_string(),
             Cells::F64(numbers) => numbers[0].to_string(),
         }
     };

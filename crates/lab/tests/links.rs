@@ -239,7 +239,7 @@ fn losses_count_in_the_window_and_in_the_whole_run() {
         let column = table.columns.into_iter().find(|each| each.name == column).unwrap();
         match column.cells {
             sluicegate_lab::results::Cells::F64(cells) => cells[0],
-            sluicegate_lab::results::Cells::U64(cells) => cells[0] as f64,
+            sluicegate_lab::results::Cells::I64(cells) => cells[0] as f64,
             other => panic!("{other:?}"),
         }
     };

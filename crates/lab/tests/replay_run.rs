@@ -84,7 +84,7 @@ fn column(report: &Report, table: usize, name: &str) -> Vec<f64> {
     let column = tables[table].columns.iter().find(|column| column.name == name).unwrap_or_else(|| panic!("{name}"));
     match &column.cells {
         Cells::F64(cells) => cells.clone(),
-        Cells::U64(cells) => cells.iter().map(|&n| n as f64).collect(),
+        Cells::I64(cells) => cells.iter().map(|&n| n as f64).collect(),
         Cells::Str(_) => panic!("{name} is text"),
     }
 }

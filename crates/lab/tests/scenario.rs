@@ -220,7 +220,7 @@ fn entries_of_one_name_are_one_group_of_the_results() {
     assert_eq!(names.rows().collect::<Vec<_>>(), ["all", "tcp"]);
     let Cells::Str(names) = column("flows", "name") else { panic!("texts") };
     assert_eq!(names.rows().collect::<Vec<_>>(), ["all", "tcp", "tcp", "all"]);
-    let (Cells::U64(groups), Cells::U64(flows)) =
+    let (Cells::I64(groups), Cells::I64(flows)) =
         (column("groups", "arrivals_packets"), column("flows", "arrivals_packets"))
     else {
         panic!("counts")
@@ -289,7 +289,7 @@ fn without_a_queue_the_link_drops_at_the_tail() {
 fn rows_of(cells: &Cells) -> usize {
     match cells {
         Cells::F64(cells) => cells.len(),
-        Cells::U64(cells) => cells.len(),
+        Cells::I64(cells) => cells.len(),
         Cells::Str(cells) => cells.codes.len(),
     }
 }

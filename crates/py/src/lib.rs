@@ -208,7 +208,7 @@ fn columns<'py>(py: Python<'py>, table: &ResultTable) -> PyResult<Bound<'py, PyL
         py.check_signals()?;
         let payload: Bound<'py, PyAny> = match &column.cells {
             Cells::F64(cells) => bytes(py, cells.iter().map(|x| x.to_le_bytes())),
-            Cells::U64(cells) => bytes(py, cells.iter().map(|x| x.to_le_bytes())),
+            Cells::I64(cells) => bytes(py, cells.iter().map(|x| x.to_le_bytes())),
             Cells::Str(cells) => {
                 let codes: Vec<u8> = cells.codes.iter().flat_map(|code| code.to_le_bytes()).collect();
                 PyTuple::new(py, [PyList::new(py, &cells.names)?.into_any(), PyBytes::new(py, &codes).into_any()])?

@@ -144,7 +144,7 @@ fn table(table: &ResultTable) -> Json {
     let columns = table.columns.iter().map(|column| {
         let rows: Json = match &column.cells {
             Cells::F64(cells) => cells.iter().map(|x| hex(x.to_le_bytes())).collect(),
-            Cells::U64(cells) => cells.iter().map(|x| hex(x.to_le_bytes())).collect(),
+            Cells::I64(cells) => cells.iter().map(|x| hex(x.to_le_bytes())).collect(),
             Cells::Str(cells) => cells.codes.iter().map(|code| cells.names[*code as usize].as_str()).collect(),
         };
         json!([column.name, column.cells.dtype(), rows])

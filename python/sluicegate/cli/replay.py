@@ -190,7 +190,7 @@ def summed(rest: pl.DataFrame, name: str) -> dict[str, Any]:
     """Several rows as one. Percentiles do not add up, and are left out."""
     import polars as pl
 
-    counts = [column for column, kind in rest.schema.items() if kind == pl.UInt64 and column not in ("flow", "key")]
+    counts = [column for column, kind in rest.schema.items() if kind == pl.Int64 and column not in ("flow", "key")]
     row: dict[str, Any] = rest.select(pl.col(counts).sum()).to_dicts()[0]
     waited = (rest["queueing_delay_mean_ns"] * rest["delivered_packets"]).sum()
     mean = waited / row["delivered_packets"] if row["delivered_packets"] else None

@@ -109,7 +109,7 @@ def means(runs: pl.DataFrame) -> pl.DataFrame:
                 found = interval(values)
                 ends = [None if math.isnan(each) else each for each in (found.half_width, found.low, found.high)]
                 rows.append((*key, metric, found.mean, *ends, found.count))
-    numbers: dict[str, Any] = dict.fromkeys(("mean", "half_width", "low", "high"), pl.Float64) | {"seeds": pl.UInt32}
+    numbers: dict[str, Any] = dict.fromkeys(("mean", "half_width", "low", "high"), pl.Float64) | {"seeds": pl.Int64}
     return pl.DataFrame(rows, dict.fromkeys((*KEYS, "metric"), pl.String) | numbers, orient="row")
 
 

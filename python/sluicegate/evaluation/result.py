@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import polars as pl
-
 from ..page import Table
 from ..reproduce import Settings
-from ..result_object import Frames, ResultObject, read_summary
+from ..result_object import Frames, ResultObject, read_summary, read_table
 from . import charts, report
 from .outcome import Outcome
 from .rfc7928 import SUITE
@@ -34,8 +32,8 @@ class Evaluation(Outcome, ResultObject):
         settings = Settings(tuple(summary["seeds"]), *(summary[key] for key in ("duration_s", "warmup_s", "sample_s")))
         scenarios = [each for each in suite.scenarios if each.id in summary["scenarios"]]
         data = Path(directory, "data")
-        series = pl.read_parquet(data / "series.parquet") if (data / "series.parquet").is_file() else None
-        return cls(suite, settings, scenarios, pl.read_parquet(data / "runs.parquet"), summary, series)
+        series = read_table(data, "series") if (data / "series.parquet").is_file() else None
+        return cls(suite, settings, scenarios, read_table(data, "runs"), summary, series)
 
     @property
     def tables(self) -> Frames:

@@ -448,7 +448,7 @@ def measured(tables: Mapping[str, pl.DataFrame], with_shares: bool = False) -> p
         names = list(dict.fromkeys(tables["groups"]["name"].to_list()))
         rows = [row | shares(row, names) for row in rows]
     schema: dict[str, Any] = dict.fromkeys(rows[0], pl.Float64)
-    return pl.DataFrame(rows, schema=schema | {"discipline": pl.String, "seed": pl.UInt64})
+    return pl.DataFrame(rows, schema=schema | {"discipline": pl.String, "seed": pl.Int64})
 
 
 def _summary(

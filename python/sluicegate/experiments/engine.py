@@ -383,7 +383,7 @@ def _stack(runs: Sequence[tuple[Experiment, int]], keys: Sequence[str], store: S
     import polars as pl
 
     ids = pl.Series("experiment", [experiment.id for experiment, _ in runs], dtype=pl.String)
-    named = pl.DataFrame([ids, pl.Series("seed", [seed for _, seed in runs], dtype=pl.UInt64)])
+    named = pl.DataFrame([ids, pl.Series("seed", [seed for _, seed in runs], dtype=pl.Int64)])
     parts: dict[str, list[pl.DataFrame]] = {}
     places: dict[str, list[int]] = {}
     for place, key in enumerate(keys):

@@ -158,7 +158,7 @@ def work(job: Job, cancel: Flag | None = None) -> Kept:
         raw = real_hosts.run(job.text, job.name, sets, job.real, told, job.queue, job.made)
     summary = json.loads(raw["summary"])
     totals = summary["totals"] | {"events": summary["events"]}
-    types = {name: pl.Float64 if isinstance(value, float) else pl.UInt64 for name, value in totals.items()}
+    types = {name: pl.Float64 if isinstance(value, float) else pl.Int64 for name, value in totals.items()}
     if job.derive is None:
         raw["tables"] = {name: columns for name, columns in raw["tables"].items() if name in job.keep}
     tables = tables_from_core(raw) | {TOTALS: pl.DataFrame([totals], schema=types)}

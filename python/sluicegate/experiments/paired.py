@@ -115,6 +115,6 @@ def _frame(rows: Sequence[Mapping[str, Any]], like: Mapping[str, Any]) -> pl.Dat
     """Rows as a table with the columns of `like`, even when there are none."""
     import polars as pl
 
-    types: dict[str, Any] = {"excludes_zero": pl.Boolean, "seeds": pl.UInt64}
+    types: dict[str, Any] = {"excludes_zero": pl.Boolean, "seeds": pl.Int64}
     types |= dict.fromkeys(("discipline", "baseline", "metric"), pl.String)
     return pl.DataFrame(list(rows), schema={name: types.get(name, pl.Float64) for name in like})

@@ -168,7 +168,7 @@ class Recommendation(ResultObject):
             for each in self.ranking
             for goal, kept in zip(self.goals, each.kept, strict=True)
         ]
-        types = {"rank": pl.UInt64, "kept": pl.Boolean} | dict.fromkeys(("mean", "low", "high"), pl.Float64)
+        types = {"rank": pl.Int64, "kept": pl.Boolean} | dict.fromkeys(("mean", "low", "high"), pl.Float64)
         ranking = pl.DataFrame(rows, schema_overrides=types)
         return Frames({"ranking": ranking, **self.comparison.tables})
 

@@ -23,6 +23,7 @@ from .. import _core
 from ..experiments.engine import MissingRuns, Store, run_experiments
 from ..experiments.job import check
 from ..io import staged, write_json, write_parquet
+from ..result_object import read_table
 from .figure import Figure, Paper
 from .study import Point, Runs, Settings, Study, experiments
 
@@ -243,7 +244,7 @@ def read(chosen: Paper) -> Kept | None:
         return None
     index = json.loads((folder / INDEX).read_text("utf-8"))
     settings = Settings(**{**index["settings"], "seeds": tuple(index["settings"]["seeds"])})
-    tables = {path.stem: pl.read_parquet(path) for path in sorted(folder.glob("*.parquet"))}
+    tables = {path.stem: read_table(folder, path.stem) for path in sorted(folder.glob("*.parquet"))}
     frame = tables.pop(PREPARED, None)
     prepared = None if chosen.restore is None or frame is None else chosen.restore(settings, frame)
     return Kept(settings, prepared, tables, index["version"], frozenset(index["keys"]), index["scenarios"],

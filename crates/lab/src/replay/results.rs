@@ -269,7 +269,7 @@ pub fn declared() -> Vec<ResultTable> {
     for column in tables.iter_mut().flat_map(|table| &mut table.columns) {
         match &mut column.cells {
             Cells::F64(cells) => cells.clear(),
-            Cells::U64(cells) => cells.clear(),
+            Cells::I64(cells) => cells.clear(),
             Cells::Str(cells) => *cells = Texts::default(),
         }
     }

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 pub enum Cells {
     /// Real numbers; NaN is a missing value.
     F64(Vec<f64>),
-    /// Counts.
-    U64(Vec<u64>),
+    /// Counts. They have a sign, so that a difference of two may be negative.
+    I64(Vec<i64>),
     /// Texts.
     Str(Texts),
 }
@@ -58,7 +58,7 @@ impl Cells {
     pub fn dtype(&self) -> &'static str {
         match self {
             Cells::F64(_) => "f64",
-            Cells::U64(_) => "u64",
+            Cells::I64(_) => "i64",
             Cells::Str(_) => "str",
         }
     }
@@ -103,7 +103,12 @@ pub(crate) fn u64s(
     doc: &'static str,
     cells: impl Iterator<Item = u64>,
 ) -> Column {
-    Column { name: name.into(), unit, doc: doc.into(), cells: Cells::U64(cells.collect()) }
+    Column { name: name.into(), unit, doc: doc.into(), cells: counts(cells) }
+}
+
+/// No counter comes near the bound.
+fn counts(cells: impl Iterator<Item = u64>) -> Cells {
+    Cells::I64(cells.map(|count| i64::try_from(count).unwrap_or(i64::MAX)).collect())
 }
 
 pub(crate) fn strs<'a>(name: &'static str, doc: &'static str, cells: impl Iterator<Item = &'a str>) -> Column {
@@ -115,7 +120,7 @@ pub(crate) fn drops_by_reason(drops: &[[u64; DropReason::COUNT]]) -> impl Iterat
         name: format!("drops_{}", reason.word()).into(),
         unit: "packets",
         doc: format!("those of drops_packets with the reason `{}`. {}", reason.word(), reason.doc()).into(),
-        cells: Cells::U64(drops.iter().map(|drops| drops[reason as usize]).collect()),
+        cells: counts(drops.iter().map(|drops| drops[reason as usize])),
     })
 }
 
