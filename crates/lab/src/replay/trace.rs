@@ -8,7 +8,11 @@
 //! | the time since the start | the time since 1970 | a simulation has no date |
 //! | headers of `header_size` bytes | 40 bytes, the rest of it as padding options; 40 where it is less, a multiple of four where it is none | nothing else can be written down |
 //! | a window above 65,535 bytes | scaled; a SYN has the option even where `header_size` leaves no room for it | RFC 7323; such a SYN is 4 bytes longer than the simulated one |
-//! | timestamps, as bytes of the header only | padding | the simulator does not carry them |
+//! | Linux's hosts: timestamps, DSACK, PSH, the window that is announced | the same; a window is rounded down to its scale | the header has 16 bits for it |
+//! | Linux's hosts with a `header_size` below 52 bytes | no timestamps | nothing can be written down where there is no room |
+//! | accurate ECN: counters that begin at 0, a SYN that is not ECN-capable | the flags AE, CWR, ECE of the opening, and then a counter that began at 5 | RFC 9768, Sec. 3.1 and 3.2.2 |
+//! | the counter of marked bytes | in the option with two counters; that of ECT(1) stays at 1, where it begins | RFC 9768, Sec. 3.2.3; no host here looks at the other |
+//! | hosts of the RFCs: timestamps as bytes of the header only, no PSH, one window | padding, no PSH, the window that it may become | they do not carry them |
 //! | datagrams of any length | of at least 28 bytes | the headers of IP and UDP |
 //! | data without content | the length of it; checksums are those of zeros | only headers are captured |
 
@@ -18,7 +22,9 @@ use sluicegate_base::Time;
 use sluicegate_base::params::did_you_mean;
 use sluicegate_netsim::source::SourcePlan;
 use sluicegate_netsim::{End, Plan, Sim, SimPacket};
-use sluicegate_tcp::{Flags, Segment};
+use sluicegate_tcp::params::Stack;
+use sluicegate_tcp::segment::Options;
+use sluicegate_tcp::{Algorithm, Flags, Segment};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,14 +35,19 @@ const LINK_TYPE: u16 = 228;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     Tcp {
-        /// Bytes of the IP and TCP header without selective acknowledgements.
+        /// Bytes of the IP and TCP header without the options that only some segments have.
         header: u16,
+        /// The most that the window may become, and how many bits it is scaled by.
         window: u32,
-        /// How many bits the window is scaled by.
         scale: u8,
         /// Bytes of the stream in a full segment.
         mss: u16,
+        /// Whether selective acknowledgements are permitted.
         sack: bool,
+        /// Whether it is Linux's, which says more in its segments.
+        linux: bool,
+        /// Whether accurate ECN is agreed on.
+        accurate: bool,
     },
     Udp,
 }
@@ -52,12 +63,15 @@ impl Shapes {
         let shape = |source: &SourcePlan| match source.host() {
             Some(host) => {
                 let window = u32::try_from(host.window).unwrap_or(u32::MAX).min(65_535 << 14);
+                let linux = host.stack == Stack::Linux;
                 Shape::Tcp {
                     header: host.header.clamp(40, 120).next_multiple_of(4) as u16,
                     window,
                     scale: (0..14).find(|scale| window >> scale <= 65_535).unwrap_or(14),
                     mss: u16::try_from(host.mss).unwrap_or(u16::MAX),
-                    sack: host.sack(),
+                    sack: linux || host.sack(),
+                    linux,
+                    accurate: linux && host.algorithm == Algorithm::Prague,
                 }
             }
             None => Shape::Udp,
@@ -136,15 +150,19 @@ pub fn observable(plan: &Plan, name: &str) -> Result<(), ScenarioError> {
 /// The most bytes that the headers of IP and TCP take.
 const MOST: usize = 120;
 
+/// What timestamps take of a header, padded.
+const STAMPS: usize = 12;
+
 /// The headers of a packet, how long they are, and how long the whole packet is.
 fn headers(shape: Shape, packet: &SimPacket) -> ([u8; MOST], usize, u32) {
     let mut bytes = [0u8; MOST];
-    let mut options = [0u8; 40];
+    let mut options = Written::default();
     let (extra, transport) = match shape {
         Shape::Tcp { header, .. } => {
-            let (wanted, least) = fill(&mut options, shape, packet, usize::from(header) - 40);
-            let tcp = wanted.clamp(least, 40);
-            (wanted - tcp, 20 + tcp)
+            fill(&mut options, shape, &packet.segment);
+            let wanted = usize::from(header) - 40 + packet.segment.option_bytes() as usize;
+            let tcp = wanted.clamp(options.length, 40);
+            (wanted.saturating_sub(tcp), 20 + tcp)
         }
         Shape::Udp => (0, 8),
     };
@@ -178,9 +196,9 @@ fn headers(shape: Shape, packet: &SimPacket) -> ([u8; MOST], usize, u32) {
     put(&mut bytes, ip, &ports[0].to_be_bytes());
     put(&mut bytes, ip + 2, &ports[1].to_be_bytes());
     let at = match shape {
-        Shape::Tcp { window, scale, .. } => {
-            tcp(&mut bytes[ip..], &packet.segment, transport, window, scale);
-            put(&mut bytes, ip + 20, &options[..transport - 20]);
+        Shape::Tcp { .. } => {
+            tcp(&mut bytes[ip..], shape, &packet.segment, transport);
+            put(&mut bytes, ip + 20, &options.bytes[..transport - 20]);
             ip + 16
         }
         Shape::Udp => {
@@ -200,8 +218,9 @@ fn headers(shape: Shape, packet: &SimPacket) -> ([u8; MOST], usize, u32) {
 }
 
 /// Everything of a TCP header but ports, options and checksum.
-fn tcp(header: &mut [u8], segment: &Segment, length: usize, window: u32, scale: u8) {
-    let flags = segment.flags;
+fn tcp(header: &mut [u8], shape: Shape, segment: &Segment, length: usize) {
+    let Shape::Tcp { window, scale, linux, accurate, .. } = shape else { return };
+    let (flags, options) = (segment.flags, segment.options);
     let syn = flags.has(Flags::SYN);
     // The simulator's stream begins at 0 and knows no room for the SYN.
     let (seq, ack) = if syn { (0, 1) } else { (segment.seq as u32 + 1, segment.ack as u32 + 1) };
@@ -212,38 +231,93 @@ fn tcp(header: &mut [u8], segment: &Segment, length: usize, window: u32, scale: 
     header[12] = (length as u8 / 4) << 4;
     let bits = [(Flags::FIN, 1), (Flags::SYN, 2), (Flags::ACK, 16), (Flags::ECE, 64), (Flags::CWR, 128)];
     header[13] = bits.iter().filter(|(flag, _)| flags.has(*flag)).map(|(_, bit)| bit).sum();
+    if options.has(Options::PUSH) {
+        header[13] |= 8;
+    }
+    if accurate {
+        // RFC 9768: AE, CWR and ECE as one number. In an opening it says what the other end's packet was: not ECN-capable.
+        let ace = match (syn, flags.has(Flags::ACK)) {
+            (true, false) => 7,
+            (true, true) => 2,
+            _ if segment.seq == 0 && segment.ack == 0 && !segment.occupies() => 2,
+            _ => options.ace + 5 & 7,
+        };
+        header[12] |= ace >> 2;
+        header[13] = header[13] & 0x3f | ace << 6;
+    }
+    let window = if linux { options.window } else { window };
     let shown = if syn { window } else { window >> scale };
     put(header, 14, &(shown.min(65_535) as u16).to_be_bytes());
 }
 
-/// Fills in the options of a segment, whose header has `room` for them besides selective acknowledgements. Gives how
-/// many bytes there are in all, and how many must be in the header of TCP.
-fn fill(options: &mut [u8; 40], shape: Shape, packet: &SimPacket, room: usize) -> (usize, usize) {
-    let Shape::Tcp { scale, mss, sack, .. } = shape else { return (0, 0) };
-    let segment = &packet.segment;
-    if segment.flags.has(Flags::SYN) {
-        let mut at = 0;
-        let mut add = |option: [u8; 4], wanted: bool, needed: bool| {
-            if wanted && (needed || at + 4 <= room) {
-                put(options, at, &option);
-                at += 4;
-            }
-        };
-        add([1, 3, 3, scale], scale > 0, true);
-        let [high, low] = mss.to_be_bytes();
-        add([2, 4, high, low], true, false);
-        add([1, 1, 4, 2], sack, false);
-        return (room.max(at), at);
+/// Options of a TCP header as they are written.
+struct Written {
+    bytes: [u8; 40],
+    length: usize,
+}
+
+impl Default for Written {
+    fn default() -> Self {
+        Written { bytes: [0; 40], length: 0 }
     }
-    let bytes = segment.sacks.bytes() as usize;
-    if bytes > 0 {
-        put(options, 0, &[1, 1, 5, bytes as u8 - 2]);
-        for (k, (start, end)) in segment.sacks.ranges(segment.ack).enumerate() {
-            put(options, 4 + 8 * k, &(start as u32 + 1).to_be_bytes());
-            put(options, 8 + 8 * k, &(end as u32 + 1).to_be_bytes());
+}
+
+impl Written {
+    fn add(&mut self, what: &[u8]) {
+        put(&mut self.bytes, self.length, what);
+        self.length += what.len();
+    }
+}
+
+/// Fills in the options of a segment, in Linux's order.
+fn fill(options: &mut Written, shape: Shape, segment: &Segment) {
+    let Shape::Tcp { header, scale, mss, sack, linux, .. } = shape else { return };
+    let (said, room) = (segment.options, usize::from(header) - 40);
+    let stamped = linux && room >= STAMPS;
+    let stamps = |options: &mut Written| {
+        options.add(&[8, 10]);
+        options.add(&{ said.stamp }.to_be_bytes());
+        options.add(&{ said.echo }.to_be_bytes());
+    };
+    if segment.flags.has(Flags::SYN) {
+        // The option counts no options (RFC 6691).
+        let [high, low] = mss.saturating_add(if stamped { STAMPS as u16 } else { 0 }).to_be_bytes();
+        if linux {
+            options.add(&[2, 4, high, low]);
+            options.add(if stamped { &[4, 2] } else { &[1, 1, 4, 2] });
+            if stamped {
+                stamps(options);
+            }
+            return options.add(&[1, 3, 3, scale]);
+        }
+        for (option, wanted, needed) in
+            [([1, 3, 3, scale], scale > 0, true), ([2, 4, high, low], true, false), ([1, 1, 4, 2], sack, false)]
+        {
+            if wanted && (needed || options.length + 4 <= room) {
+                options.add(&option);
+            }
+        }
+        return;
+    }
+    if stamped {
+        options.add(&[1, 1]);
+        stamps(options);
+    }
+    if said.has(Options::CE_BYTES) {
+        let [_, counted @ ..] = { said.ce_bytes }.to_be_bytes();
+        options.add(&[174, 8, 0, 0, 1]);
+        options.add(&counted);
+    }
+    let repeated = said.duplicate(segment.ack);
+    let blocks = repeated.into_iter().chain(segment.sacks.ranges(segment.ack));
+    let count = u8::from(repeated.is_some()) + segment.sacks.ranges(segment.ack).count() as u8;
+    if count > 0 {
+        options.add(&[1, 1, 5, 2 + 8 * count]);
+        for (start, end) in blocks {
+            options.add(&(start as u32 + 1).to_be_bytes());
+            options.add(&(end as u32 + 1).to_be_bytes());
         }
     }
-    (room + bytes, bytes)
 }
 
 fn put(bytes: &mut [u8], at: usize, what: &[u8]) {
@@ -288,7 +362,9 @@ mod tests {
         ) {
             let header = header.next_multiple_of(4) as u16;
             let scale = (0..14).find(|scale| window >> scale <= 65_535).unwrap_or(14);
-            let shape = if udp { Shape::Udp } else { Shape::Tcp { header, window, scale, mss: 960, sack: true } };
+            let (linux, accurate) = (false, false);
+            let tcp = Shape::Tcp { header, window, scale, mss: 960, sack: true, linux, accurate };
+            let shape = if udp { Shape::Udp } else { tcp };
             let ecn = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::CongestionExperienced][usize::from(ecn)];
             let segment = segment(seq, ack, len, flags, if flags & 1 == 1 || header > 92 { &[] } else { &blocks });
             let mut packet = SimPacket::default();
@@ -345,6 +421,86 @@ mod tests {
                 prop_assert!(shown <= window && window - shown < 1 << scale);
                 prop_assert_eq!(original, u32::from(header) + segment.option_bytes() + len);
             }
+        }
+
+        /// What Linux's hosts say is in the capture, in as many bytes as the packet of the simulator has.
+        #[test]
+        fn segments_of_linux_are_written_as_they_are(
+            (seq, ack, len) in (1u64..1 << 40, 1u64..1 << 40, 0u32..1448),
+            (stamp, echo, announced, ace, ce_bytes) in
+                (any::<u32>(), any::<u32>(), 0u32..6_291_456, 0u8..8, 0u32..1 << 24),
+            (flags, push, accurate, stamped) in (0u8..32, any::<bool>(), any::<bool>(), any::<bool>()),
+            (back, repeated) in (-3000i32..3000, 0u32..3000),
+            blocks in proptest::collection::vec((1u64..100_000, 1u64..9000), 0..=2),
+        ) {
+            let (header, window, scale) = (if stamped { 52 } else { 40 }, 6_291_456, 7);
+            let syn = flags & 1 == 1;
+            let len = if syn { 0 } else { len };
+            let shape = Shape::Tcp { header, window, scale, mss: 1448, sack: true, linux: true, accurate };
+            let mut segment = segment(seq, ack, len, flags | 16, if syn { &[] } else { &blocks });
+            let options = &mut segment.options;
+            (options.kinds, options.stamp, options.echo) = (Options::STAMPED, stamp, echo);
+            (options.window, options.ace, options.ce_bytes) = (announced, ace, ce_bytes);
+            options.kinds |= if push { Options::PUSH } else { 0 };
+            if !syn && repeated > 0 {
+                let start = ack.saturating_add_signed(back.into());
+                options.report(ack, (start, start + u64::from(repeated)));
+            }
+            if accurate && !syn {
+                options.kinds |= Options::ACE | if blocks.is_empty() { Options::CE_BYTES } else { 0 };
+            }
+            let duplicate = segment.options.duplicate(ack);
+            let mut packet = SimPacket::default();
+            (packet.bytes, packet.segment) = (u32::from(header) + segment.option_bytes() + len, segment);
+            let (bytes, length, original) = headers(shape, &packet);
+            // Without timestamps Linux's three options of a SYN take 12 bytes, of which the simulator counts 8.
+            prop_assert_eq!(original, packet.bytes + if syn && !stamped { 4 } else { 0 });
+            let ip = etherparse::Ipv4HeaderSlice::from_slice(&bytes[..length]).unwrap();
+            let tcp = etherparse::TcpHeaderSlice::from_slice(&bytes[ip.slice().len()..length]).unwrap();
+            let zeros = vec![0; len as usize];
+            prop_assert_eq!(tcp.calc_checksum_ipv4(&ip, &zeros).unwrap(), tcp.checksum());
+            prop_assert_eq!(tcp.psh(), push);
+            prop_assert_eq!(tcp.window_size(), (announced >> if syn { 0 } else { 7 }).min(65_535) as u16);
+            let said = u8::from(tcp.ns()) << 2 | u8::from(tcp.cwr()) << 1 | u8::from(tcp.ece());
+            let old = u8::from(segment.flags.has(Flags::CWR)) << 1 | u8::from(segment.flags.has(Flags::ECE));
+            prop_assert_eq!(said, match (accurate, syn) {
+                (false, _) => old,
+                (true, true) => 2,
+                (true, false) => (ace + 5) % 8,
+            });
+            let (mut found, mut stamps, mut of_syn, mut counted) = (Vec::new(), None, (None, None, false), None);
+            let mut iterator = tcp.options_iterator();
+            loop {
+                let rest = iterator.rest();
+                let Some(option) = iterator.next() else { break };
+                use etherparse::{TcpOptionElement::*, TcpOptionReadError};
+                match option {
+                    Ok(SelectiveAcknowledgement(first, more)) => {
+                        found.push(first);
+                        found.extend(more.into_iter().flatten());
+                    }
+                    Ok(Timestamp(value, echo)) => stamps = Some((value, echo)),
+                    Ok(WindowScale(by)) => of_syn.0 = Some(by),
+                    Ok(MaximumSegmentSize(mss)) => of_syn.1 = Some(mss),
+                    Ok(SelectiveAcknowledgementPermitted) => of_syn.2 = true,
+                    Ok(Noop) => {}
+                    // The library does not know accurate ECN, and gives up there.
+                    Err(TcpOptionReadError::UnknownId(174)) => {
+                        prop_assert_eq!((rest[1], &rest[2..5]), (8, &[0, 0, 1][..]));
+                        counted = Some(u32::from_be_bytes([0, rest[5], rest[6], rest[7]]));
+                        iterator = etherparse::TcpOptionsIterator::from_slice(&rest[8..]);
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            let edge = |at: u64| (at + 1) as u32;
+            let meant = duplicate.into_iter().chain(segment.sacks.ranges(ack));
+            let meant: Vec<(u32, u32)> = meant.map(|(start, end)| (edge(start), edge(end))).collect();
+            prop_assert_eq!(found, meant);
+            prop_assert_eq!(stamps, stamped.then_some((stamp, echo)));
+            let mss = if stamped { 1460 } else { 1448 };
+            prop_assert_eq!(of_syn, if syn { (Some(7), Some(mss), true) } else { (None, None, false) });
+            prop_assert_eq!(counted, (accurate && !syn && blocks.is_empty()).then_some(ce_bytes));
         }
     }
 }
