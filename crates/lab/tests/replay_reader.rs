@@ -90,6 +90,7 @@ fn pcap_of_either_order_and_precision() {
         (false, 0xa1b2_3c4d, 1),
         (true, 0xa1b2_3c4d, 1),
         (false, 0xa1b2_cd34, 1000),
+        (true, 0xa1b2_cd34, 1000),
     ] {
         let file = pcap(Order(big), magic, &[(7, 12, 60, b"abc"), (8, 999_999, 2, b"defg")]);
         let (seen, trouble) = read(&file[..]);

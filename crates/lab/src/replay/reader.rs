@@ -3,20 +3,17 @@
 //! Memory is bounded whatever the file says: one record at a time is held, of at most [`MOST_RECORD`] bytes; blocks that
 //! hold no packets are skipped without being held. Reading ends at the first damage; what came before it is good.
 //!
-//! Fields are read by the crate `pcap-parser`. Two of its answers are not used: it takes `if_tsresol` in powers of two for
-//! invalid, and reads `if_tsoffset` as little-endian in either byte order.
+//! Blocks of pcapng are read by the crate `pcap-parser`. Two of its answers are not used: it takes `if_tsresol` in powers of
+//! two for invalid, and reads `if_tsoffset` as little-endian in either byte order. Records of pcap, which are four numbers
+//! before the packet, are read here: the crate knows modified ones in one byte order only.
 
-use pcap_parser::nom::{Err as NomErr, Needed};
 use pcap_parser::pcapng::{
     parse_enhancedpacketblock_be, parse_enhancedpacketblock_le, parse_interfacedescriptionblock_be,
     parse_interfacedescriptionblock_le, parse_sectionheaderblock, parse_simplepacketblock_be,
     parse_simplepacketblock_le,
 };
 use pcap_parser::traits::PcapNGPacketBlock;
-use pcap_parser::{
-    EPB_MAGIC, IDB_MAGIC, PcapHeader, SHB_MAGIC, SPB_MAGIC, parse_pcap_frame, parse_pcap_frame_be,
-    parse_pcap_frame_modified, parse_pcap_header,
-};
+use pcap_parser::{EPB_MAGIC, IDB_MAGIC, SHB_MAGIC, SPB_MAGIC};
 use std::io::{ErrorKind, Read};
 use std::ops::Range;
 
@@ -43,6 +40,8 @@ pub struct Record<'a> {
     pub original: u32,
     /// What was captured of it.
     pub data: &'a [u8],
+    /// Where its record or block begins, from the start of the file.
+    pub offset: u64,
 }
 
 /// What reading on gives.
@@ -85,10 +84,44 @@ struct Interface {
     offset: i64,
 }
 
+/// How the records of a pcap file are to be read.
+#[derive(Clone, Copy, Debug)]
+struct Pcap {
+    big_endian: bool,
+    /// Nanoseconds in a unit of the second part of a time.
+    unit: u64,
+    /// Bytes before each packet: 24 in what Kuznetsov's patch to libpcap wrote, with interface, protocol and direction.
+    head: usize,
+    link_type: u16,
+}
+
+impl Pcap {
+    /// What a file header says; none if it is not one.
+    fn read(header: &[u8; 24]) -> Option<Pcap> {
+        let word = |at: usize, big_endian: bool| number(header, at, big_endian);
+        [false, true].into_iter().find_map(|big_endian| {
+            let (unit, head) = match word(0, big_endian) {
+                0xa1b2_c3d4 => (1000, 16),
+                0xa1b2_3c4d => (1, 16),
+                0xa1b2_cd34 => (1000, 24),
+                _ => return None,
+            };
+            // The upper bits say how long a frame check sequence is; what is captured of it is in the original length.
+            Some(Pcap { big_endian, unit, head, link_type: word(20, big_endian) as u16 })
+        })
+    }
+}
+
+/// Four bytes as a number.
+fn number(bytes: &[u8], at: usize, big_endian: bool) -> u32 {
+    let bytes = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+    if big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+}
+
 #[derive(Debug)]
 enum Format {
     Unknown,
-    Pcap(PcapHeader),
+    Pcap(Pcap),
     Pcapng { big_endian: bool, interfaces: Vec<Interface> },
 }
 
@@ -152,7 +185,7 @@ impl<R: Read> Capture<R> {
                     return Err(self.damage(format!("a packet of {original} bytes: no link carries such a one")));
                 }
                 let data = &self.buffer.data[data];
-                Ok(Next::Record(Record { time, link_type, original, data }))
+                Ok(Next::Record(Record { time, link_type, original, data, offset: self.buffer.offset }))
             }
             Err(Pause::End) => Ok(Next::End),
             Err(Pause::Interrupted) => Ok(Next::Interrupted),
@@ -213,8 +246,8 @@ impl<R: Read> Capture<R> {
         loop {
             self.leave()?;
             self.begun = self.buffer.offset;
-            let found = match &self.format {
-                Format::Pcap(_) => Some(self.pcap_record()?),
+            let found = match self.format {
+                Format::Pcap(pcap) => Some(self.pcap_record(pcap)?),
                 _ => self.pcapng_block()?,
             };
             if let Some(found) = found {
@@ -246,60 +279,38 @@ impl<R: Read> Capture<R> {
             self.format = Format::Pcapng { big_endian: false, interfaces: Vec::new() };
             return Ok(());
         }
-        match parse_pcap_header(start) {
-            Ok((_, header)) => {
-                self.format = Format::Pcap(header);
+        let (mut header, there) = ([0; 24], start.len().min(24));
+        header[..there].copy_from_slice(&start[..there]);
+        match Pcap::read(&header) {
+            Some(pcap) if there == 24 => {
+                self.format = Format::Pcap(pcap);
                 self.done = 24;
                 Ok(())
             }
-            Err(NomErr::Incomplete(_)) => not("is too short for a capture"),
-            Err(_) => not("is not a capture: neither pcap nor pcapng begins so"),
+            None if there >= 4 => not("is not a capture: neither pcap nor pcapng begins so"),
+            _ => not("is too short for a capture"),
         }
     }
 
-    fn pcap_record(&mut self) -> Result<Found, Pause> {
-        let Format::Pcap(header) = &self.format else { unreachable!("called for pcap only") };
-        let (nanoseconds, modified) = (header.is_nanosecond_precision(), header.is_modified_format());
-        let big_endian = header.is_bigendian();
-        // The upper bits say how long a frame check sequence is; what is captured of it is in the original length.
-        let link_type = (header.network.0 & 0xffff) as u16;
-        let head = if modified { 24 } else { 16 };
-        loop {
-            let rest = self.buffer.rest();
-            let parsed = match (modified, big_endian) {
-                (true, _) => parse_pcap_frame_modified(rest),
-                (_, true) => parse_pcap_frame_be(rest),
-                _ => parse_pcap_frame(rest),
-            };
-            match parsed {
-                Ok((_, record)) => {
-                    let fraction = u64::from(record.ts_usec) * if nanoseconds { 1 } else { 1000 };
-                    let start = self.buffer.start + head;
-                    let length = head + record.data.len();
-                    return Ok(Found {
-                        time: Some(u64::from(record.ts_sec) * 1_000_000_000 + fraction),
-                        link_type,
-                        original: record.origlen,
-                        data: start..start + record.data.len(),
-                        length,
-                    });
-                }
-                Err(NomErr::Incomplete(Needed::Size(more))) => {
-                    let wanted = rest.len().saturating_add(more.get());
-                    if wanted > MOST_RECORD {
-                        return Err(self.broken(format!("a record of {wanted} bytes: more than {MOST_RECORD}")));
-                    }
-                    self.want(wanted)?;
-                }
-                Err(_) => return Err(self.broken("not a record of a pcap file")),
-            }
+    fn pcap_record(&mut self, pcap: Pcap) -> Result<Found, Pause> {
+        let Pcap { big_endian, unit, head, link_type } = pcap;
+        self.want(head)?;
+        let word = |at: usize| number(self.buffer.rest(), at, big_endian);
+        let (seconds, fraction, captured, original) = (word(0), word(4), word(8) as usize, word(12));
+        let length = head.saturating_add(captured);
+        if length > MOST_RECORD {
+            return Err(self.broken(format!("a record of {length} bytes: more than {MOST_RECORD}")));
         }
+        self.want(length)?;
+        let start = self.buffer.start + head;
+        let time = Some(u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * unit);
+        Ok(Found { time, link_type, original, data: start..start + captured, length })
     }
 
     /// Reads one block, or passes it over; only packets are given.
     fn pcapng_block(&mut self) -> Result<Option<Found>, Pause> {
         self.want(12)?;
-        let word = |rest: &[u8], at: usize| u32::from_le_bytes([rest[at], rest[at + 1], rest[at + 2], rest[at + 3]]);
+        let word = |rest: &[u8], at: usize| number(rest, at, false);
         let (first, second, third) =
             (word(self.buffer.rest(), 0), word(self.buffer.rest(), 4), word(self.buffer.rest(), 8));
         let Format::Pcapng { big_endian, interfaces } = &mut self.format else {
@@ -398,10 +409,7 @@ impl<R: Read> Capture<R> {
         if length < 32 {
             return Err(self.broken("a packet block whose parts do not fit into it"));
         }
-        let word = |at: usize| {
-            let bytes = [rest[at], rest[at + 1], rest[at + 2], rest[at + 3]];
-            if big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
-        };
+        let word = |at: usize| number(rest, at, big_endian);
         let interface = if big_endian { word(8) >> 16 } else { word(8) & 0xffff };
         let captured = word(20) as usize;
         if captured > length - 32 {
