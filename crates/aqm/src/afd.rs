@@ -6,7 +6,8 @@
 //!
 //! ```text
 //! for each arrival of flow i, of which the shadow buffer holds m_i packets:     (Pan, Breslau, Prabhakar & Shenker 2003)
-//!     with probability max(0, 1 − m_fair/m_i):  drop it; or (action = mark) mark it, if its transport is capable
+//!     with probability p = max(0, 1 − m_fair/m_i):
+//!         (action = mark) mark it, if p ≤ mark_th and its transport is capable;  else drop it
 //!     with probability 1/s:  i takes a random place of the shadow buffer
 //! w times in a second:  m_fair ← m_fair + α·(q_old − q_ref) − β·(q − q_ref), kept within 0 and b;   q_old ← q
 //!                       (unless given:  β = gain·b/(N·n) for the b packets of N flows in the buffer and n arrivals in 1/w,  α = β·(1 − gain/4))
@@ -26,13 +27,14 @@
 //! | nothing on the target | `q_ref` = 240 packets, with a `limit` of 1000 | DCN 2004, Sec. 5: AFD's best at all loads; buffers large enough for no tail drops |
 //! | nothing on slow links | the same q_ref on all | 240 packets of 1000 bytes are 1.9 s of 1 Mbit/s: there TCPs wait for their timers before the queue is so long, m_fair stays high, and a UDP flow of 2 Mbit/s beside 32 TCPs gets 65 % of the link. Give such links a q_ref of a round trip or less |
 //! | drops | `action` = mark: marks what can carry a mark and drops the rest | DCN 2004 ran AFD with ECN. Marks do not keep packets out of the queue, and no window falls below one packet: with some 4000 flows on 100 Mbit/s the queue runs over whatever m_fair is (417 of 240 packets at 105 % load, 7.2 % dropped; printed: 9.2 %) |
+//! | marks whatever the share (DCN 2004) | a marker drops packets of a flow with p above `mark_th` = 1/2, which sends more than twice its share; `mark_th` = 1 always marks, as DCN 2004 ran it | RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1: against senders that ignore marks. At 1/2 SFB begins to drop in Linux |
 //! | nothing on an idle link | samples of an empty queue raise m_fair by (β − α)·q_ref each; they are made up for when the next packet comes | equal, but for rounding, and an idle link needs no clock. So α < β is required |
 
 use crate::fair_share::Gains;
 use crate::flow_table::FlowTable;
+use crate::marking::Marking;
 use crate::periodic_timer::PeriodicTimer;
 use crate::prelude::*;
-use crate::red::Action;
 use alloc::vec::Vec;
 use sluicegate_base::Link;
 
@@ -43,16 +45,18 @@ discipline! {
     // Each flow is judged by its own share.
     proportional(),
     remembers(Table, "500 packets' flows or more"),
+    overload(Drops, "packets of flows above `mark_th`"),
 
     /// Parameters of [`Afd`].
     pub struct AfdParams {
+        ..marking: Marking [
+            mark_th: 0.5, "a flow at twice its share; the value is that of SFB, Linux, net/sched/sch_sfb.c", tc("")
+        ];
         /// Target length of the queue.
         q_ref: Size = default(Size::Packets(240)), unit("packets"), range(Range::from(0.0)), source("DCN 2004, Sec. 5");
         /// Most that the queue holds, not counting the packet in transmission.
         limit: Size = default(Size::Packets(1000)), unit("packets"), range(Range::from(1.0)),
             source("chosen here: large enough for no tail drops, as DCN 2004, Sec. 5, asks");
-        /// Drop, or mark the packets that can carry a mark and drop the others.
-        action: Action = default(Action::Drop), source("DCN 2004, Sec. 5");
         /// Packets in the shadow buffer.
         b: u64 = derived("one in 5 of the link's typical packets in 2 s, from 500 to 65536", |link| AfdParams::samples(link)), unit("packets"),
             range(Range::from(1.0).to(65_536.0)), source("derived here; AFD 2003, from memory: 500"), fixed(true);
@@ -202,11 +206,12 @@ impl<P: Packet> Discipline<P> for Afd<P> {
         self.arrivals += 1;
         let at = self.shadow.counts.find(packet.flow());
         let m_i = at.map_or(0.0, |at| f64::from(self.shadow.counts[at]));
-        let signal = m_i > self.m_fair && ctx.rng.chance(1.0 - self.m_fair / m_i);
+        let p = 1.0 - self.m_fair / m_i;
+        let signal = m_i > self.m_fair && ctx.rng.chance(p);
         if ctx.rng.chance(1.0 / self.params.s) {
             self.shadow.sample(packet.flow(), at, ctx.rng);
         }
-        if signal && !(self.params.action == Action::Mark && packet.mark()) {
+        if signal && self.params.marking.drops(p, &mut packet) {
             ctx.drop(packet, DropReason::Early);
         } else {
             self.fifo.admit(packet, ctx);

@@ -35,6 +35,7 @@ discipline! {
         burst BURST_PACKETS probability MAX_P bandwidth RATE adaptative"),
     drops(Tail, Early, Forced),
     remembers(None),
+    overload(Drops, "at `max_th` and above (`gentle`: twice that), unless `above_max_th` = mark"),
 
     /// Parameters of [`Ared`].
     pub struct AredParams {

@@ -8,7 +8,8 @@
 //!     if now − last_update > freeze_time:   p ← p + d1;  last_update ← now     (Feng, Kandlur, Saha & Shin 1999; ToN 2002)
 //! when the link is idle:
 //!     if now − last_update > freeze_time:   p ← p − d2;  last_update ← now
-//! for each arrival that finds room:  with probability p:  drop it; or (action = mark) mark it, if its transport is capable
+//! for each arrival that finds room:  with probability p:
+//!     (action = mark) mark it, if p ≤ mark_th and its transport is capable;  else drop it
 //! ```
 //!
 //! `state` shows `p`.
@@ -19,22 +20,25 @@
 //! | "upon link idle event" | when the link asks and finds nothing, and once more after each freeze_time that it stays idle | the event goes on as long as the idleness, as in the authors' code for ns (from memory); what falls due while nothing arrives is made up for with the next arrival |
 //! | "upon packet loss (or q > L) event" | when a full buffer drops an arrival; `level` is off by default | so |
 //! | marks or drops with p | drops by default, `action` = mark marks what can carry a mark | the paper has both |
+//! | marks whatever p is | above `mark_th` = 0.1 a marker drops; `mark_th` = 1 is the paper's | RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1: against senders that ignore marks |
 //! | early drops are packet loss too | they do not raise p | p would raise itself |
 //! | nothing on the order of tests | the full buffer first, then p | as in ns |
 //! | nothing on p beyond 0 and 1 | p is cut to [0, 1]; a change that is cut still starts a freeze_time | so |
 //! | nothing on the buffer | `limit` = 50 packets | ns-2's queue limit |
 
+use crate::marking::Marking;
 use crate::prelude::*;
-use crate::red::Action;
 
 discipline! {
     Blue: "blue", "BLUE",
     source("Feng, Kandlur, Saha & Shin 1999"),
     drops(Tail, Early),
     remembers(None),
+    overload(Drops, "above `mark_th`"),
 
     /// Parameters of [`Blue`].
     pub struct BlueParams {
+        ..marking: Marking;
         /// Most that the queue holds, not counting the packet in transmission.
         limit: Size = default(Size::Packets(50)), unit("packets"), range(Range::from(0.0)),
             source("default: ns-2's queue limit");
@@ -47,8 +51,6 @@ discipline! {
         /// Queue length above which an arrival raises p like a drop at a full buffer.
         level: Option<Size> = optional("only drops at a full buffer count"), unit("packets"), range(Range::from(0.0)),
             source("BLUE 2002: L");
-        /// Drop, or mark the packets that can carry a mark and drop the others.
-        action: Action = default(Action::Drop), source("BLUE 2002");
     }
 }
 
@@ -109,7 +111,7 @@ impl<P: Packet> Discipline<P> for Blue<P> {
         if full {
             return ctx.drop(packet, DropReason::Tail);
         }
-        if ctx.rng.chance(self.p) && !(self.params.action == Action::Mark && packet.mark()) {
+        if ctx.rng.chance(self.p) && self.params.marking.drops(self.p, &mut packet) {
             return ctx.drop(packet, DropReason::Early);
         }
         self.fifo.push(packet);
@@ -151,6 +153,7 @@ impl<P: Packet> Configure<P> for Blue<P> {
 mod tests {
     use super::*;
     use crate::harness::{Harness, TestPacket};
+    use crate::red::Action;
     use sluicegate_base::{Ecn, Link, Params, Rate};
 
     /// d1 = 1/4, d2 = 1/16, freeze_time = 1 s, a buffer of two.
@@ -207,7 +210,11 @@ mod tests {
 
     #[test]
     fn a_marker_marks_what_it_can() {
-        let marker = BlueParams { limit: Size::Packets(100), action: Action::Mark, ..params() };
+        let marker = BlueParams {
+            limit: Size::Packets(100),
+            marking: Marking { action: Action::Mark, mark_th: 1.0 },
+            ..params()
+        };
         let mut harness = Harness::new(Blue::new(marker), 1);
         harness.discipline.p = 1.0;
         [Ecn::Capable0, Ecn::NotCapable].into_iter().for_each(|ecn| harness.offer(1, 1000, ecn));

@@ -95,6 +95,7 @@ discipline! {
     proportional(),
     remembers(Queued, "1024 queues for each tin"),
     marks(always),
+    overload(Drops, "by BLUE, once the buffer was full"),
 
     /// Parameters of [`Cake`].
     pub struct CakeParams {

@@ -64,6 +64,7 @@ discipline! {
         probability MAX_P bandwidth RATE"),
     drops(Tail, Early, Forced, Match),
     remembers(None, "looks into the queue"),
+    overload(Drops, "at `max_th` and above, unless `above_max_th` = mark; matches always"),
 
     /// Parameters of [`Choke`].
     pub struct ChokeParams {

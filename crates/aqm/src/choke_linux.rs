@@ -47,6 +47,7 @@ discipline! {
         avpkt PACKET_BYTES probability MAX_P bandwidth RATE [ecn]"),
     drops(Tail, Early, Forced, Match),
     remembers(None, "looks into the queue"),
+    overload(Marks, "above `max_th` too, as the kernel does; matches are dropped"),
 
     /// Parameters of [`ChokeLinux`].
     pub struct ChokeLinuxParams {

@@ -57,6 +57,7 @@ discipline! {
         [ce_threshold CE_THRESHOLD]"),
     drops(Tail, Early),
     remembers(None, "a time in each packet"),
+    overload(Marks, "RFC 8289 has no rule, nor has Linux"),
 
     /// Parameters of [`Codel`].
     pub struct CodelParams {

@@ -8,7 +8,8 @@
 //! ```text
 //! for each arrival of flow i:                                              (Le, Aikat, Jeffay & Smith 2004, Fig. 3)
 //!     if i is in HB:
-//!         with probability max(0, 1 − p_ref/pktcount_i):  drop it; or (action = mark) mark it, if its transport is capable
+//!         with probability p = max(0, 1 − p_ref/pktcount_i):
+//!             (action = mark) mark it, if p ≤ mark_th and its transport is capable;  else drop it
 //!         else:  queue it;  if it is forwarded:  pktcount_i ← pktcount_i + 1
 //!     else:
 //!         queue it
@@ -45,16 +46,16 @@
 //! | a and b depend on the number of flows and their round trips, and were tuned, as was T_update; no values are told. T_dec is 800 ms | b = `gain`·T_dec/(N·T_update) for the N flows in HB at each update, a = b·(1 − `gain`/4) (derived in `fair_share`), T_update = 6.25 ms (AFD's 160 Hz) | N flows send N packets more in each T_dec for each packet that p_ref rises. Gains for 200 flows swing with 2000: with b = 0.3 the queue averages 394 packets after an hour. Round trips do not enter: drops act on the queue at once. Given values of a and b are taken as they are |
 //! | HB of "a few thousand entries" that chain collisions, about 2000 flows in it; SB has "a fixed number" | at most 8192 flows in HB, a table that grows with them instead of chains; 16384 entries in SB. A flow that finds HB full stays where it was and is not judged until a sweep has made room | chosen here; the most that HB holds is what bounds memory. Chains or not is a matter of work, not of results |
 //! | SB is overwritten by collisions, so that a fast flow may be missed | so: a flow is found if threshold + 1 of its packets come in a row between which no other flow takes its place. With m packets of ever new flows between two of its own that has the probability e^(−m·threshold/sb_entries): with the defaults 0.54 for m = 1000, and never for m = 100,000 | the paper's table; a flood of ids so much faster than the flow hides it, whatever the hash |
-//! | no ECN | `action` = mark: packets that can carry a mark are marked instead of dropped, and count as forwarded | an extension, as for the other schemes |
+//! | no ECN | `action` = mark: packets that can carry a mark are marked instead of dropped, and count as forwarded; those of a flow with a probability above `mark_th` = 1/2 are dropped | an extension, as for the other schemes; RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1, ask for drops from senders that ignore marks, and at 1/2 SFB begins to in Linux |
 //! | the buffer is "large enough" for no tail drops | `limit` = 1000 packets; what a full buffer drops has reason `tail` and does not count as forwarded | chosen here |
 //! | 5-tuples | the flow's key: two flows with one key are one flow | nothing else is known of it here |
 
 mod tables;
 
 use crate::fair_share::Gains;
+use crate::marking::Marking;
 use crate::periodic_timer::PeriodicTimer;
 use crate::prelude::*;
-use crate::red::Action;
 use tables::Tables;
 
 choices! {
@@ -84,9 +85,13 @@ discipline! {
     // Only flows in HB are judged, each by its own count.
     proportional(),
     remembers(Table, "16384 + 8192 entries"),
+    overload(Drops, "packets of flows above `mark_th`"),
 
     /// Parameters of [`Dcn`].
     pub struct DcnParams {
+        ..marking: Marking [
+            mark_th: 0.5, "a flow at twice its share; the value is that of SFB, Linux, net/sched/sch_sfb.c", tc("")
+        ];
         /// Target length of the queue.
         q_ref: Size = default(Size::Packets(24)), unit("packets"), range(Range::from(0.0)), source("DCN 2004, Sec. 5");
         /// Most that the queue holds, not counting the packet in transmission.
@@ -96,8 +101,6 @@ discipline! {
         law: ControlLaw = default(ControlLaw::Corrected), source("DCN 2004, Sec. 3.2; corrected here, after AFD (2003)");
         /// What pktcount counts: packets forwarded, or arrived.
         count: Count = default(Count::Forwarded), source("DCN 2004, Sec. 3.1: forwarded; Sec. 3.2: arrived");
-        /// Drop, or mark the packets that can carry a mark and drop the others.
-        action: Action = default(Action::Drop), source("not in DCN 2004");
         /// Gain of the queue one interval ago.
         a: Option<f64> = optional("b·(1 − gain/4)"), unit("1"), range(Range::POSITIVE), source("derived here. DCN 2004: a < b");
         /// Gain of the queue now.
@@ -216,8 +219,8 @@ impl<P: Packet> Dcn<P> {
         if self.params.count == Count::Arrived {
             self.tables.hb[at] += 1.0;
         }
-        let signal = ctx.rng.chance(1.0 - self.p_ref / self.tables.hb[at]);
-        if signal && !(self.params.action == Action::Mark && packet.mark()) {
+        let p = 1.0 - self.p_ref / self.tables.hb[at];
+        if ctx.rng.chance(p) && self.params.marking.drops(p, &mut packet) {
             return ctx.drop(packet, DropReason::Early);
         }
         if !self.fifo.has_room(&packet) {

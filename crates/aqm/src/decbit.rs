@@ -46,6 +46,7 @@ discipline! {
     proportional(),
     remembers(None, "marks in headers"),
     marks(always),
+    overload(Marks, "the paper has no rule"),
 
     /// Parameters of [`Decbit`].
     pub struct DecbitParams {

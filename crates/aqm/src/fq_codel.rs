@@ -52,6 +52,7 @@ discipline! {
     // Each flow has a queue of its own.
     proportional(),
     remembers(Queued, "1024 queues"),
+    overload(Marks, "RFC 8290, Sec. 5.2.6, leaves misbehaved flows to the scheduler and the full buffer"),
 
     /// Parameters of [`FqCodel`].
     pub struct FqCodelParams {

@@ -62,6 +62,7 @@ discipline! {
         low_rate_threshold LOW_RATE_THRESHOLD ce_threshold CE_THRESHOLD weights WEIGHT_0 WEIGHT_1 WEIGHT_2"),
     drops(Tail),
     remembers(Heard, "for 3 s"),
+    overload(Marks, "the kernel has no rule; the queue of the flow alone grows, up to `flow_limit`"),
 
     /// Parameters of [`FqLinux`].
     pub struct FqLinuxParams {

@@ -51,6 +51,7 @@ discipline! {
     // Each flow has a queue of its own.
     proportional(),
     remembers(Queued, "1024 queues"),
+    overload(Drops, "above `mark_th`"),
 
     /// Parameters of [`FqPie`].
     pub struct FqPieParams {

@@ -43,6 +43,7 @@ discipline! {
     // Each flow is judged by what it has queued.
     proportional(),
     remembers(Queued),
+    overload(Drops, "packets of a flow with more than its share, or with strikes"),
 
     /// Parameters of [`Fred`].
     pub struct FredParams {

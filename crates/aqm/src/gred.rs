@@ -68,6 +68,7 @@ discipline! {
     // Classes are not dropped alike.
     proportional(),
     remembers(None, "a class in each packet"),
+    overload(Marks, "at `max_th` and above too, as the kernel does, unless `above_max_th` = drop"),
 
     /// Parameters of [`Gred`].
     pub struct GredParams {

@@ -40,6 +40,7 @@ pub mod harness;
 mod hashed_queues;
 pub mod l4s_step;
 pub mod longest;
+pub mod marking;
 pub mod penalty_box;
 pub mod periodic_timer;
 pub mod pi;
@@ -67,7 +68,7 @@ pub use configure::Configure;
 pub use discipline::{Ack, Ctx, Discipline, DropReason, FlowKey, Packet};
 pub use proportional::Proportional;
 pub use recent::Recent;
-pub use registry::{Entry, Memory};
+pub use registry::{Entry, Memory, Overload};
 
 registry::registry! {
     drop_tail::DropTail,

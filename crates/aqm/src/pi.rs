@@ -7,7 +7,7 @@
 //! ```text
 //! w times in a second:   p ← p + a·(q − q_ref) − b·(q_old − q_ref), kept within 0 and 1;   q_old ← q
 //!                                                          (Hollot, Misra, Towsley & Gong 2001, as ns-2 has it)
-//! for each arrival:      with probability p:  drop it; or (action = mark) mark it, if its transport is capable
+//! for each arrival:      with probability p:  (action = mark) mark it, if p ≤ mark_th and its transport is capable;  else drop it
 //!                                                          (mode = byte:  p·length/max_packet; q is in packets of max_packet)
 //! ```
 //!
@@ -29,23 +29,27 @@
 //! | the derivation of a and b (bilinear transform) | with the zero of the controller at z = 2N/(R²C) and unit gain there; 1.7 % above what is printed | the paper rounds on the way; from memory, with the formula of this project's facts |
 //! | nothing on p below 0 and above 1 | p is cut to [0, 1], and goes on from there | as ns-2 |
 //! | nothing on an idle link | samples of an empty queue lower p by (a − b)·q_ref each; while nothing arrives they are made up for when the next packet comes | equal, but for rounding, and an idle link needs no clock. So a > b is required |
-//! | marks (ECN) | `action` = drop by default; = mark: marks what can carry a mark and drops the rest, whatever p is | ns-2's `setbit_` marks at any p too |
+//! | marks (ECN) | `action` = drop by default; = mark: marks what can carry a mark and drops the rest | ns-2: `setbit_` |
+//! | marks whatever p is, and so does ns-2 | above `mark_th` = 0.1 a marker drops; `mark_th` = 1 is the paper's | RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1: against senders that ignore marks |
 //! | nothing on byte mode | `mode` = byte measures the queue in packets of `max_packet` bytes and scales p by the length of the arrival, up to 1 | ns-2's `queue_in_bytes_` and `bytes_`, which are two switches there; `mean_pktsize_` is 500 there and the link's typical packet here |
 //! | buffer of 800 packets (from memory) | `limit` = 800; what a full buffer loses has reason `tail`, and is not drawn for | ns-2 tests the limit first too |
 //! | nothing on the first p | `p_0` = 0 | ns-2; other values shorten the warm-up |
 
+use crate::marking::Marking;
 use crate::periodic_timer::PeriodicTimer;
 use crate::prelude::*;
-use crate::red::{Action, Mode};
+use crate::red::Mode;
 
 discipline! {
     Pi: "pi", "PI",
     source("Hollot, Misra, Towsley & Gong 2001; ns-2, queue/pi.cc"),
     drops(Tail, Early),
     remembers(None),
+    overload(Drops, "above `mark_th`"),
 
     /// Parameters of [`Pi`].
     pub struct PiParams {
+        ..marking: Marking;
         /// Target length of the queue.
         q_ref: Size = default(Size::Packets(50)), unit("packets"), range(Range::from(0.0)),
             source("Hollot et al. 2001; ns-2, qref_");
@@ -65,8 +69,6 @@ discipline! {
         /// In byte mode, the length for which the probability is p, and the length of a packet of q and q_ref.
         max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
             range(Range::from(1.0)), source("ns-2: mean_pktsize_");
-        /// Drop, or mark the packets that can carry a mark and drop the others.
-        action: Action = default(Action::Drop), source("ns-2, setbit_");
     }
     rules {
         "a > b" [a, b] |p| p.a > p.b;
@@ -168,7 +170,7 @@ impl<P: Packet> Discipline<P> for Pi<P> {
             Mode::Packet => self.p,
             Mode::Byte => self.p * packet.bytes() as f64 / self.params.max_packet.amount() as f64,
         };
-        if ctx.rng.chance(p) && !(self.params.action == Action::Mark && packet.mark()) {
+        if ctx.rng.chance(p) && self.params.marking.drops(self.p, &mut packet) {
             return ctx.drop(packet, DropReason::Early);
         }
         self.fifo.push(packet);

@@ -145,6 +145,7 @@ discipline! {
         burst BURST_PACKETS probability MAX_P bandwidth RATE"),
     drops(Tail, Early, Forced),
     remembers(None),
+    overload(Drops, "at `max_th` and above, unless `above_max_th` = mark"),
 
     /// Parameters of [`Red`].
     pub struct RedParams {

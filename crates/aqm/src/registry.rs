@@ -18,6 +18,18 @@ choices! {
     }
 }
 
+choices! {
+    /// What a discipline that marks does with ECN-capable packets under overload, short of a full buffer.
+    pub enum Overload {
+        /// It never marks.
+        None = "",
+        /// It drops them too.
+        Drops = "drops",
+        /// It goes on to mark them.
+        Marks = "marks",
+    }
+}
+
 /// What the registry knows of one discipline.
 #[derive(Clone, Copy)]
 pub struct Entry {
@@ -33,6 +45,10 @@ pub struct Entry {
     pub remembers: &'static str,
     /// "always" where it marks without being told; "" where a parameter tells it to, or it never does.
     pub marks: &'static str,
+    /// What it does with packets that it might mark while marks do not hold the queue, by default.
+    pub overload: Overload,
+    /// The rule for that, in words; "" where it never marks.
+    pub overload_rule: &'static str,
 }
 
 /// Declares a discipline: its names, why it drops packets, what it remembers of flows, and its parameters as
@@ -40,7 +56,8 @@ pub struct Entry {
 ///
 /// `tc` is the matching line for Linux; leave it out where there is none. `proportional` says which drops fall on flows in
 /// proportion to what they send, as RED 1993, Sec. X assumes: `Early` and `Forced` where nothing is said. `marks(always)`
-/// belongs to one that marks without being told.
+/// belongs to one that marks without being told; `overload` says of each one that can mark what becomes of packets that carry
+/// ECN while marks alone do not hold the queue, and by which rule.
 macro_rules! discipline {
     (
         $Type:ident: $name:literal, $title:literal,
@@ -50,6 +67,7 @@ macro_rules! discipline {
         $(proportional($($proportional:ident),*),)?
         remembers($memory:ident $(, $remembers:literal)?),
         $(marks($marks:ident),)?
+        $(overload($overload:ident, $overload_rule:literal),)?
         $(#[doc = $about:literal])+
         pub struct $Params:ident $fields:tt
         $(rules $rules:tt)?
@@ -82,11 +100,15 @@ macro_rules! discipline {
                     memory: crate::Memory::$memory,
                     remembers: concat!($($remembers)?),
                     marks: concat!($(stringify!($marks))?),
+                    overload: crate::registry::discipline!(@overload $($overload)?),
+                    overload_rule: concat!($($overload_rule)?),
                 }
             }
         }
     };
 
+    (@overload) => { crate::Overload::None };
+    (@overload $overload:ident) => { crate::Overload::$overload };
     (@proportional) => { &[crate::DropReason::Early, crate::DropReason::Forced] };
     (@proportional ($($reason:ident),*)) => { &[$(crate::DropReason::$reason),*] };
 }

@@ -9,7 +9,7 @@
 //!     in_avg ← (1 − inw)·in_avg + inw·in                         (Athuraliya, Li, Low & Yin 2001, as ns-2 has it)
 //!     price ← max(0, price + gamma·(in_avg + alpha·(q − b_ref) − c))
 //!     p ← 1 − phi^(−price)
-//! for each arrival:      with probability p:  drop it; or (action = mark) mark it, if its transport is capable
+//! for each arrival:      with probability p:  (action = mark) mark it, if p ≤ mark_th and its transport is capable;  else drop it
 //!                                               (mode = byte:  p·length/max_packet; q and in are in packets of max_packet)
 //! ```
 //!
@@ -21,21 +21,25 @@
 //! | gamma 0.001, phi 1.001, b* 20 packets, updates every 2 ms | so, whatever the link | ns-2's defaults; `b_ref` is ns-2's `pbo_` |
 //! | packets of one length | `max_packet` bytes, the link's typical packet | ns-2: `mean_pktsize_` 1000; it is what c counts |
 //! | marks | at the arrival, and what cannot carry a mark is dropped | ns-2 with `markpkts_` marks at the departure, and then drops nothing early |
+//! | marks whatever p is: the prices of a path add up in its marks | above `mark_th` = 0.1 a marker drops; `mark_th` = 1 is the paper's | RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1: against senders that ignore marks |
 //! | nothing on a full buffer | `limit` packets are held, and what finds it full is dropped with reason `tail` without being drawn for | ns-2 holds one less |
 //! | nothing on idle links | updates are asked for until the price is 0 and would stay there | equal, and an idle link needs no clock |
 
+use crate::marking::Marking;
 use crate::periodic_timer::PeriodicTimer;
 use crate::prelude::*;
-use crate::red::{Action, Mode};
+use crate::red::Mode;
 
 discipline! {
     Rem: "rem", "REM",
     source("Athuraliya, Li, Low & Yin 2001; ns-2, queue/rem.cc"),
     drops(Tail, Early),
     remembers(None),
+    overload(Drops, "above `mark_th`"),
 
     /// Parameters of [`Rem`].
     pub struct RemParams {
+        ..marking: Marking;
         /// Target length of the queue, b*.
         b_ref: Size = default(Size::Packets(20)), unit("packets"), range(Range::from(0.0)), source("ns-2, pbo_");
         /// Most that the queue holds, not counting the packet in transmission.
@@ -56,8 +60,6 @@ discipline! {
         /// Length of a packet of c; in byte mode, also of q, b_ref and the arrivals.
         max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
             range(Range::from(1.0)), source("ns-2, mean_pktsize_");
-        /// Drop, or mark the packets that can carry a mark and drop the others.
-        action: Action = default(Action::Drop), source("ns-2, markpkts_");
         /// The rate of the link, from which c follows.
         bandwidth: Rate = derived("the link's rate", |link| link.rate), range(Range::POSITIVE), source("the link");
     }
@@ -143,7 +145,7 @@ impl<P: Packet> Discipline<P> for Rem<P> {
         if !self.fifo.has_room(&packet) {
             return ctx.drop(packet, DropReason::Tail);
         }
-        if ctx.rng.chance(self.p * part) && !(self.params.action == Action::Mark && packet.mark()) {
+        if ctx.rng.chance(self.p * part) && self.params.marking.drops(self.p, &mut packet) {
             return ctx.drop(packet, DropReason::Early);
         }
         self.fifo.push(packet);

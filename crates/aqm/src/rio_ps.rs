@@ -41,6 +41,7 @@ discipline! {
     // In and Out are not dropped alike.
     proportional(),
     remembers(Heard, "at the edge"),
+    overload(Drops, "at `max_th` and above of its kind, unless `above_max_th` = mark"),
 
     /// Parameters of [`RioPs`].
     pub struct RioPsParams {

@@ -12,7 +12,8 @@
 //!     P ← (1 − α)·P + α·hit                                       (1/P is about the number of flows)
 //!     p_sred ← max_p if q ≥ limit/3, max_p/4 if limit/6 ≤ q < limit/3, 0 if q < limit/6
 //!     p_zap ← p_sred·min(1, 1/(256·P)²)·(1 + hit/P)
-//!     with probability p_zap:  signal                                                                       (early)
+//!     with probability p_zap:  (action = mark) mark it, if p_zap ≤ mark_th and its transport is capable;
+//!                            else drop it                                                                       (early)
 //!     queue it, or drop it if the queue is full                                                             (tail)
 //! ```
 //!
@@ -28,10 +29,10 @@
 //! | P = 0 | hit/P is 0 when hit is; else P is at least α | P is updated before it is used |
 //! | q and B in bytes or packets | as `limit` is written | one queue has one measure |
 //! | unresponsive flows have more drops | so, while they are a small part: hits raise P, which lowers p_zap by its square. A flow with most of the packets makes SRED a Drop Tail queue: 2 Mbit/s of UDP beside 32 TCPs take all of 1 Mbit/s | the rule's own limit |
-//! | ECN is not known | `action` = mark | RFC 3168, Sec. 5 |
+//! | ECN is not known | `action` = mark; above `mark_th` = 0.1 it drops: with many flows that is from a third of the limit on | RFC 3168, Secs. 5 and 7; RFC 7567, Sec. 4.2.1. One flow with most of the packets keeps p_zap near 0, and neither marks nor drops hold it (above) |
 
+use crate::marking::Marking;
 use crate::prelude::*;
-use crate::red::Action;
 use alloc::vec::Vec;
 
 discipline! {
@@ -41,9 +42,11 @@ discipline! {
     // A hit counts against the flow that is hit.
     proportional(),
     remembers(Table, "1000 zombies"),
+    overload(Drops, "above `mark_th`"),
 
     /// Parameters of [`Sred`].
     pub struct SredParams {
+        ..marking: Marking;
         /// Flows in the zombie list.
         zombies: u64 = default(1000), unit("flows"), range(Range::from(1.0).to(10_000_000.0)),
             source("Ott, Lakshman & Wong 1999, as remembered: M"), fixed(true);
@@ -61,8 +64,6 @@ discipline! {
         /// Most that the queue holds, not counting the packet in transmission.
         limit: Size = default(Size::Packets(300)), unit("packets"), range(Range::from(1.0)),
             source("chosen here, as for choke");
-        /// Drop, or mark the packets that can carry a mark and drop the others.
-        action: Action = default(Action::Drop), source("RFC 3168, Sec. 5; not in Ott, Lakshman & Wong 1999");
     }
 }
 
@@ -123,7 +124,8 @@ impl<P: Packet> Discipline<P> for Sred<P> {
         let hit = self.hit(packet.flow(), ctx.rng);
         let alpha = self.params.alpha.unwrap_or(self.params.overwrite / self.params.zombies as f64);
         self.frequency += alpha * (f64::from(u8::from(hit)) - self.frequency);
-        if ctx.rng.chance(self.p_zap(hit)) && !(self.params.action == Action::Mark && packet.mark()) {
+        let p_zap = self.p_zap(hit);
+        if ctx.rng.chance(p_zap) && self.params.marking.drops(p_zap, &mut packet) {
             return ctx.drop(packet, DropReason::Early);
         }
         self.fifo.admit(packet, ctx);
@@ -149,6 +151,7 @@ impl<P: Packet> Configure<P> for Sred<P> {
 mod tests {
     use super::*;
     use crate::harness::Harness;
+    use crate::red::Action;
     use sluicegate_base::{Ecn, Link, Params, Rate};
 
     fn params() -> SredParams {
@@ -257,7 +260,10 @@ mod tests {
 
     #[test]
     fn marks_in_place_of_drops() {
-        let mut harness = Harness::new(Sred::new(SredParams { max_p: 1.0, action: Action::Mark, ..params() }), 1);
+        let mut harness = Harness::new(
+            Sred::new(SredParams { max_p: 1.0, marking: Marking { action: Action::Mark, mark_th: 1.0 }, ..params() }),
+            1,
+        );
         (0..150).for_each(|flow| harness.offer(flow, 100, Ecn::Capable0));
         assert!(harness.dropped.is_empty());
         let marked = core::iter::from_fn(|| harness.depart()).filter(|packet| packet.ecn == Ecn::CongestionExperienced);

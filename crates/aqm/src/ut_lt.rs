@@ -29,6 +29,7 @@ discipline! {
     proportional(),
     remembers(None, "marks in headers"),
     marks(always),
+    overload(Marks, "the paper has no rule"),
 
     /// Parameters of [`UtLt`].
     pub struct UtLtParams {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use sluicegate_aqm::harness::{Harness, TestPacket};
-use sluicegate_aqm::{Discipline, DropReason, all, build};
+use sluicegate_aqm::{Discipline, DropReason, Entry, Overload, all, build};
 use sluicegate_base::params::{DefaultValue, Given, Kind, Problem, Raw, Table};
 use sluicegate_base::{Ecn, Field, Link, Params, Rate, Size, Span, Stream, Value};
 
@@ -262,6 +262,65 @@ proptest! {
             }
         }
     }
+}
+
+/// What comes in 8 ms, in which the link sends one packet: of one flow, and how often one of so many others besides.
+const FLOODS: [(u64, u64, u64); 3] = [(1, 32, 17), (2, 2, 17), (0, 1, 1000)];
+
+/// Told to mark, with room for 300 packets and its defaults otherwise, under a flood of capable packets: how many were dropped
+/// although the buffer was not full and they met none of their own flow, and how many left with a mark.
+fn flooded(entry: &Entry, ecn: Ecn, (of_one, every, others): (u64, u64, u64)) -> (usize, usize) {
+    let (name, fields) = (entry.table.about.name, entry.table.fields);
+    let mut given = |at: usize| match fields[at].name {
+        "action" => Some(Value::Choice("mark")),
+        "ecn" => Some(Value::Switch(true)),
+        "ce_threshold" if name == "fq_linux" => Some(Value::Time(Span::from_millis(1))),
+        "limit" => Some(Value::Size(Size::Packets(300))),
+        _ => None,
+    };
+    let mut harness = harness(name, &mut given, 1).expect("these keep the rules");
+    let mut marked = 0;
+    for k in 0..10_000u64 {
+        (0..of_one).for_each(|_| harness.offer(0, 1000, ecn));
+        harness.wait(Span::from_millis(4));
+        if k % every == 0 {
+            harness.offer(1 + k % others, 1000, ecn);
+            harness.offer(1 + (k + 1) % others, 1000, ecn);
+        }
+        harness.wait(Span::from_millis(4));
+        let left = harness.depart();
+        marked += usize::from(left.is_some_and(|packet| packet.ecn == Ecn::CongestionExperienced));
+    }
+    harness.assert_conserved();
+    let early = |reason: &DropReason| !matches!(reason, DropReason::Tail | DropReason::Match);
+    (harness.dropped.iter().filter(|(_, reason)| early(reason)).count(), marked)
+}
+
+/// RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1: each discipline that can mark declares whether it drops capable packets too while
+/// marks do not hold the queue, and so it is, for ECT(0) and ECT(1).
+#[test]
+fn point_7_what_is_declared_of_overload_is_so() {
+    let mut drop = Vec::new();
+    for entry in all() {
+        let name = entry.table.about.name;
+        let told = entry.table.fields.iter().any(|field| ["action", "ecn", "ce_threshold"].contains(&field.name));
+        let can_mark = told || entry.marks == "always";
+        assert_eq!(can_mark, entry.overload != Overload::None, "{name}");
+        assert_eq!(can_mark, !entry.overload_rule.is_empty(), "{name}");
+        if !can_mark {
+            continue;
+        }
+        let mut all_marked = 0;
+        for ecn in [Ecn::Capable0, Ecn::Capable1] {
+            let seen = FLOODS.map(|flood| flooded(entry, ecn, flood));
+            let drops = seen.iter().any(|(dropped, _)| *dropped > 0);
+            assert_eq!(drops, entry.overload == Overload::Drops, "{name}: {seen:?} of {ecn:?}");
+            all_marked += seen.iter().map(|(_, marked)| marked).sum::<usize>();
+        }
+        assert!(all_marked > 0, "{name} marks");
+        drop.extend((entry.overload == Overload::Drops).then_some(name));
+    }
+    assert!(drop.len() > 15, "{drop:?}");
 }
 
 /// No call leaves a wake-up that is due (the harness looks after each), whatever the ratios of the intervals, through bursts and

@@ -94,6 +94,9 @@ fn columns_of(table: &ResultTable) -> Json {
     json!({"name": table.name, "summary": table.summary, "columns": columns})
 }
 
+/// The parameters that make a discipline mark.
+const TELLS_TO_MARK: [&str; 3] = ["action", "ecn", "ce_threshold"];
+
 /// All declarations.
 #[must_use]
 pub fn declarations() -> Json {
@@ -105,7 +108,14 @@ pub fn declarations() -> Json {
             json["drop_reasons"] = entry.reasons.iter().map(|reason| reason.word()).collect();
             json["memory"] = entry.memory.word().into();
             json["remembers"] = entry.remembers.into();
-            json["marks"] = entry.marks.into();
+            let told = entry.table.fields.iter().map(|field| field.name).filter(|name| TELLS_TO_MARK.contains(name));
+            json["marks"] = match (entry.marks, told.collect::<Vec<_>>().join(" or ")) {
+                ("", told) if told.is_empty() => "never".into(),
+                ("", told) => format!("when told by {told}").into(),
+                (always, _) => always.into(),
+            };
+            json["overload"] = entry.overload.word().into();
+            json["overload_rule"] = entry.overload_rule.into();
             json
         })
         .collect();

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::harness::{Harness, TestPacket};
+use crate::red::Action;
 use sluicegate_base::{Ecn, Link, Params, Rate};
 
 fn params() -> AfdParams {
@@ -109,7 +110,8 @@ fn drops_make_rates_equal() {
 
 #[test]
 fn a_marker_marks_what_it_can() {
-    let mut harness = Harness::new(Afd::new(AfdParams { action: Action::Mark, ..params() }), 1);
+    let mut harness =
+        Harness::new(Afd::new(AfdParams { marking: Marking { action: Action::Mark, mark_th: 1.0 }, ..params() }), 1);
     (0..4).for_each(|_| harness.offer(1, 1000, Ecn::Capable0));
     harness.discipline.m_fair = 0.0;
     (0..4).for_each(|_| harness.offer(1, 1000, Ecn::Capable0));

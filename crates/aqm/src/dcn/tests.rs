@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::harness::{Harness, TestPacket};
+use crate::red::Action;
 use alloc::vec::Vec;
 use sluicegate_base::{Ecn, Link, Params, Rate};
 
@@ -212,7 +213,7 @@ fn an_idle_link_is_quiet() {
 
 #[test]
 fn marks_count_as_forwarded() {
-    let mut harness = harness(DcnParams { action: Action::Mark, ..defaults() });
+    let mut harness = harness(DcnParams { marking: Marking { action: Action::Mark, mark_th: 1.0 }, ..defaults() });
     (0..100).for_each(|_| harness.offer(1, 1000, Ecn::Capable0));
     assert_eq!((harness.dropped.len(), pktcounts(&harness)), (0, [(1, 100.0)].to_vec()));
     let marked =

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::harness::{Harness, TestPacket};
+use crate::red::Action;
 use sluicegate_base::{Ecn, Link, Params, Rate};
 
 fn params() -> PiParams {
@@ -84,7 +85,10 @@ fn byte_mode_measures_bytes_and_spares_short_packets() {
 
 #[test]
 fn a_marker_marks_what_it_can() {
-    let mut harness = Harness::new(Pi::new(PiParams { p_0: 1.0, action: Action::Mark, ..params() }), 1);
+    let mut harness = Harness::new(
+        Pi::new(PiParams { p_0: 1.0, marking: Marking { action: Action::Mark, mark_th: 1.0 }, ..params() }),
+        1,
+    );
     [Ecn::Capable0, Ecn::NotCapable, Ecn::Capable1].into_iter().for_each(|ecn| harness.offer(1, 1000, ecn));
     assert_eq!(harness.dropped_flows(), [(1, DropReason::Early)]);
     assert_eq!([harness.depart().unwrap().ecn, harness.depart().unwrap().ecn], [Ecn::CongestionExperienced; 2]);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::harness::{Harness, TestPacket};
+use crate::red::Action;
 use sluicegate_base::{Ecn, Link, Params};
 
 fn params() -> RemParams {
@@ -89,7 +90,8 @@ fn byte_mode_counts_bytes() {
 
 #[test]
 fn a_marker_marks_what_it_can() {
-    let mut harness = Harness::new(Rem::new(RemParams { action: Action::Mark, ..params() }), 1);
+    let mut harness =
+        Harness::new(Rem::new(RemParams { marking: Marking { action: Action::Mark, mark_th: 1.0 }, ..params() }), 1);
     harness.discipline.p = 1.0;
     [Ecn::Capable0, Ecn::NotCapable].into_iter().for_each(|ecn| harness.offer(1, 1000, ecn));
     assert_eq!(harness.dropped_flows(), [(1, DropReason::Early)]);

@@ -21,6 +21,8 @@ def _scheme(label: str, discipline: str, color: str, line: str, *, ecn: bool = F
     sets = [("queue.discipline", discipline)]
     sets += [(f"queue.{key}" if key == "limit" else f"queue.{discipline}.{key}", value) for key, value in given.items()]
     if ecn:
+        if discipline != "rio_ps":  # the paper's PI and AFD mark whatever the probability is
+            sets.append((f"queue.{discipline}.mark_th", "1"))
         sets += [(f"queue.{discipline}.action", "mark"), ("flows.0.ecn", "true"), ("flows.1.ecn", "true")]
     return Scheme(label, tuple(sets), color, line)
 
