@@ -8,16 +8,17 @@
 //! ```text
 //! for each arrival:  both queues together have no room for it?  drop it                 (RFC 9332, App. A.1, Fig. 3)
 //!     ECT(1) or CE:  to the end of the L queue;     else:  to the end of the C queue
-//! the link can send, and the scheduler takes a packet from           (App. A.1, Figs. 4 and 5; App. A.2 for overload)
-//!     C:  with p_C, but not from a short queue:  overload, or it is not capable?  drop it, and take another;  else mark it
-//!     L:  overload:  with p_C, but not from a short queue, drop it, and take another
-//!         with max(p'_L, p_CL):  mark it
+//! the link can send, and the scheduler takes a packet from              (App. A.1, Figs. 4 and 5; App. A.2, Fig. 7)
+//!     C:  with p_C:  overload, or it is not capable?  drop it, and take another;  else mark it
+//!     L:  overload:  with p_C drop it, and take another
+//!         with p_L = max(p'_L, p_CL):  mark it
 //!             p'_L ← 0 while no more than Th_len packets are left in L;
 //!                    else from 0 to 1 as its wait goes from minTh to minTh + range
-//!     with p:        the queue's count ← count + p;  count > 1?  count ← count − 1, and it is so
+//!         ECT(0), with ect = any_ect:  with (p_L/k)², and under overload with p_C alone               (Sec. 2.5.1.1)
+//!     with p:        the queue's count ← count + p;  count > 1?  count ← count − 1, and it is so     (Fig. 4, recur)
 //!     overload:      p_CL = 1, and `overload` = drop_on_overload
-//!     short queue:   less than 2·max_packet bytes are left in both together                   (Linux, net/sched/sch_dualpi2.c)
-//! every Tupdate:                                                                      (App. A.1, Fig. 6; App. A.2)
+//!     short queue:   p_C and p_CL count as 0 if it and all others that wait are less than 2·max_packet bytes   (App. A.1)
+//! every Tupdate:                                                                      (App. A.1, Fig. 6; App. A.2, Fig. 8)
 //!     curq ← how long the head of C or that of L has waited, whichever is longer; 0 if both are empty
 //!     p' ← p' + alpha·(curq − target) + beta·(curq − prevq), kept within 0 and 1;   prevq ← curq
 //!     p_C ← p'²;   p_CL ← k·p', at most 1;   `overload` = overflow: p' ≤ 1/k
@@ -29,7 +30,7 @@
 //! With `law` = linux the decisions are the kernel's:
 //!
 //! ```text
-//! at departure, or with `drop_at` = enqueue at arrival, but not for a short queue:
+//! at departure, or with `drop_at` = enqueue at arrival, unless less than 2·max_packet bytes wait beside it:
 //!     C:  two draws below p':  if it is capable and k·p' ≤ 1, mark it;  else drop it
 //!     L:  k·p' ≤ 1:  a draw below k·p':  mark it
 //!         k·p' > 1:  two draws below p', and `overload` = drop_on_overload:  drop it;  else mark it
@@ -40,23 +41,25 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | the RFC's text | its pseudocode as secondary sources have it, line by line and with its figures' numbers: a queue of picoquic's tests (`dualq_aqm.c`), a simulator in Go (mengelbart's `netsim`), and ns-3 code for L4S on Wi-Fi; the numbers of its sections are from memory | the text itself could not be had |
-//! | the scheduler is left open: weighted round robin with a small weight of C, such as 1/16, or a FIFO with time shift | Linux's, with `classic_protection` = 10 % | Linux has 10 %, and no time shift any more. A dropped packet moves no credit |
+//! | the scheduler is left open (Sec. 4.2.2): weighted round robin with a small weight of C, such as 1/16, or a FIFO with time shift; App. A.1 tells Linux's: the credit changes only while both hold packets, and goes back to L when the link is idle | Linux's, with `classic_protection` = 10 % | Linux has 10 %, and no time shift any more. A dropped packet moves no credit |
 //! | limit: 250 ms at the largest rate of the link; an arrival must leave room for an MTU | 10,000 packets; it must have room itself | Linux: 10,000 packets; the rate of a link may change here |
 //! | App. A.1 updates p' by the wait in C, App. A.2 by the longer of both | by the longer | so in Linux; else a queue of L packets alone goes unseen |
 //! | p_CL = k·p', which may pass 1 | at most 1 | count would grow through an overload and mark long after it |
 //! | p_Lmax = 1 is compared with p_CL, p_Cmax = min(1/k², 1) with p_C | k·p' ≥ 1 for both | the same for k ≥ 1 |
 //! | lq.len() and lq.time() stand after the packet was taken | packets that it leaves behind, and the wait of the packet itself | the first as it is written; the second as in Linux |
-//! | what to do in overload is a policy (Sec. 4.2.3) | `overload` = drop_on_overload, App. A.2; = overflow: p' stays below 1/k and ECN alone signals, until the buffer is full | Linux has both |
-//! | p_C decides however little is queued | not while less than two of the longest packets are left; with `law` = linux p_CL does not either | with p' = 1, after a long standstill, the link would send nothing while p' comes down, for seconds. Linux and ns-3 have this rule |
+//! | overload MUST bring Classic drop to both types of ECN-capable traffic until it has subsided (Sec. 2.5.1.1; RFC 9331, Sec. 5.1); Sec. 4.2.3 also has "delay on saturation" | `overload` = drop_on_overload, App. A.2; = overflow: p' stays at 1/k at most and ECN alone signals, until the buffer is full | Linux has both. overflow keeps neither MUST: it is Sec. 4.2.3's second way |
+//! | Figs. 4 and 7 have p_C decide however little is queued; App. A.1 names Linux's rule as optional: neither p_C nor p_CL while the queue is below two MTU "prior to … dequeuing" the packet | so, with the packet counted; with `law` = linux without it | with p' = 1, after a long standstill, the link would send nothing while p' comes down, for seconds. The kernel takes the packet off its backlog before it looks |
+//! | ECT(0) in L SHOULD be marked with a probability for Classic congestion control and for L's target delay (Sec. 2.5.1.1) | (p_L/k)² with `ect` = any_ect, which is p_C where p_CL is the greater; with `law` = linux as ECT(1) | equation (1) turned round. The kernel makes no difference |
+//! | ECT(1) in C: marks with p_CL; Not-ECT in L: drops, or nothing (Sec. 2.5.1.1) | neither comes about | `ect` puts ECT(1) into L always, and Not-ECT never |
+//! | it MUST be possible to disable the L4S treatment (RFC 9331, Sec. 5.1) | no switch | another discipline, such as `pie`, has none |
 //! | likelihoods by counting | so; with `law` = linux by drawing | the kernel draws; p_C by two draws below p' |
 //! | max(p'_L, p_CL) decides once | so; with `law` = linux either may mark | the kernel's step stands apart from the coupling |
 //! | marks and drops at departure | so; `drop_at` = enqueue with `law` = linux alone | p'_L needs the wait |
 //! | L's own AQM is a ramp of 800 µs to 1.2 ms | `step_thresh`, and `ramp`, which may be 0; `law` = linux has no ramp | Linux: a step at 1 ms, or in packets |
-//! | Tupdate 15 ms, alpha 0.15, beta 3 (0.1·Tupdate/RTT_max², 0.3/RTT_max for RTT_max = 100 ms) | so, Th_len as `min_qlen_step` = 1 | Linux: `tupdate` 16 ms, `alpha` 41/256, `beta` 819/256 Hz, `step_thresh` 1 ms, `min_qlen_step` 0. Its `tc` derives them from `max_rtt` and `typical_rtt`: Tupdate = min(typical_rtt, max_rtt/3), and as here |
-//! | nothing on arithmetic | floating point; with `law` = linux the kernel's whole numbers, in which it agrees packet for packet with a model of its rules (`tests/dualpi2_linux.rs`) | parts of 2³², nanoseconds; tc cuts gains to 256ths of a Hz and times to µs. Changes of p' are cut to 32 bits: when the wait falls by more than 1/beta (0.31 s) from one update to the next, Linux takes off only what is beyond a whole 1, and so does `law` = linux |
+//! | Fig. 2: Tupdate = min(target, RTT_max/3), alpha = 0.1·Tupdate/RTT_max², beta = 0.3/RTT_max for RTT_max = 100 ms: 15 ms, 0.15 and 3 | so, unless given; Th_len as `min_qlen_step` = 1 | Linux: `tupdate` 16 ms, `alpha` 41/256, `beta` 819/256 Hz, `step_thresh` 1 ms, `min_qlen_step` 0. Its `tc` derives them from `max_rtt` and `typical_rtt`: Tupdate = min(typical_rtt, max_rtt/3), and as here |
+//! | floating point in basic units (App. A) | so; with `law` = linux the kernel's whole numbers, in which it agrees packet for packet with a model of its rules (`tests/dualpi2_linux.rs`) | parts of 2³², nanoseconds; tc cuts gains to 256ths of a Hz and times to µs. Changes of p' are cut to 32 bits: when the wait falls by more than 1/beta (0.31 s) from one update to the next, Linux takes off only what is beyond a whole 1, and so does `law` = linux |
 //! | nothing on when updates come | at multiples of tupdate from the start of the run | as for `pie` |
-//! | nothing on idle links | while both queues are empty and updates change nothing, none is asked for | equal, and an idle link needs no clock |
+//! | updates go on while the link is idle | while both queues are empty and updates change nothing, none is asked for | equal, and an idle link needs no clock |
 //! | Linux: `memlimit`, in bytes of memory | `limit` may be in bytes | packets have no memory here, as for `fq_codel` |
 //! | Linux: `split_gso` | nothing | packets are not aggregates here |
 //! | Linux: filters may put packets without ECN into L, where they are dropped instead of marked, or left alone | the ECN field alone decides | RFC 9332, Sec. 2.3, leaves it to the operator |
@@ -113,6 +116,7 @@ discipline! {
     proportional(),
     remembers(None, "two queues"),
     marks(always),
+    overload(Drops, "from k·p' = 1 on, with p'², unless `overload` = overflow"),
 
     /// Parameters of [`DualPi2`].
     pub struct DualPi2Params {
@@ -122,15 +126,18 @@ discipline! {
         /// The wait that the controller aims at.
         target: Span = default(Span::from_millis(15)), range(Range::above(0.0).to(3600.0)),
             source("RFC 9332, App. A.1, Fig. 2: 15 ms"), tc("target");
+        /// The worst round-trip time expected, from which tupdate, alpha and beta follow.
+        rtt_max: Span = default(Span::from_millis(100)), range(Range::from(1e-4).to(3600.0)),
+            source("RFC 9332, App. A.1, Fig. 2: RTT_max, 100 ms"), tc("max_rtt");
         /// Time from one update of p' to the next.
-        tupdate: Span = default(Span::from_millis(15)), range(Range::from(1e-6).to(3600.0)),
-            source("RFC 9332, App. A.1, Fig. 2: min(target, RTT_max/3); Linux: 16 ms"), tc("tupdate");
+        tupdate: Option<Span> = optional("min(target, rtt_max/3)"), range(Range::from(1e-6).to(3600.0)),
+            source("RFC 9332, App. A.1, Fig. 2; Linux: 16 ms"), tc("tupdate");
         /// Gain of the wait's distance from the target, per second.
-        alpha: f64 = default(0.15), unit("Hz"), range(Range::from(0.0).to(8_388_607.0)),
-            source("RFC 9332, App. A.1, Fig. 2: 0.1 Tupdate/RTT_max²; Linux: 41/256"), tc("alpha");
+        alpha: Option<f64> = optional("0.1·tupdate/rtt_max²"), unit("Hz"), range(Range::from(0.0).to(8_388_607.0)),
+            source("RFC 9332, App. A.1, Fig. 2; Linux: 41/256"), tc("alpha");
         /// Gain of the wait's change, per second.
-        beta: f64 = default(3.0), unit("Hz"), range(Range::from(0.0).to(8_388_607.0)),
-            source("RFC 9332, App. A.1, Fig. 2: 0.3/RTT_max; Linux: 819/256"), tc("beta");
+        beta: Option<f64> = optional("0.3/rtt_max"), unit("Hz"), range(Range::from(0.0).to(8_388_607.0)),
+            source("RFC 9332, App. A.1, Fig. 2; Linux: 819/256"), tc("beta");
         /// The wait from which packets of the L queue are marked.
         step_thresh: Span = default(Span(800_000)), range(Range::from(0.0).to(3600.0)),
             source("RFC 9332, App. A.1, Fig. 2: minTh, 800 µs; Linux: 1 ms"), tc("step_thresh");
@@ -145,12 +152,12 @@ discipline! {
             source("RFC 9332, App. A.1, Fig. 2: Th_len, 1; Linux: 0"), tc("min_qlen_step");
         /// k: the L queue is marked with k times p'.
         coupling_factor: f64 = default(2.0), unit("1"), range(Range::from(1.0).to(255.0)),
-            source("RFC 9332, Sec. 2.1: 2"), tc("coupling_factor");
+            source("RFC 9332, Sec. 2.5.1 and App. A.1, Fig. 2: 2"), tc("coupling_factor");
         /// The part of the link that the scheduler keeps for the classic queue while both hold packets.
         classic_protection: u64 = default(10), unit("%"), range(Range::from(0.0).to(100.0)),
             source("Linux, net/sched/sch_dualpi2.c"), tc("classic_protection");
         /// What happens when marks alone do not hold the queue.
-        overload: Overload = default(Overload::Drop), source("RFC 9332, Sec. 4.2.3 and App. A.2; Linux"),
+        overload: Overload = default(Overload::Drop), source("RFC 9332, Sec. 2.5.1.1 and App. A.2; Linux"),
             tc("drop_on_overload, overflow");
         /// When the controller's probability is applied.
         drop_at: DropAt = default(DropAt::Dequeue), source("RFC 9332, App. A.1, Fig. 4; Linux"),
@@ -174,11 +181,26 @@ discipline! {
 }
 
 impl DualPi2Params {
+    fn tupdate(&self) -> Span {
+        self.tupdate.unwrap_or_else(|| self.target.min(Span(self.rtt_max.0 / 3)).max(Span(1000)))
+    }
+
     fn period(&self) -> Span {
         match self.law {
-            DualPi2Law::Rfc9332 => self.tupdate,
-            DualPi2Law::Linux => kernels(self.tupdate),
+            DualPi2Law::Rfc9332 => self.tupdate(),
+            DualPi2Law::Linux => kernels(self.tupdate()),
         }
+    }
+
+    /// 0.1·Tupdate/RTT_max², from nanoseconds.
+    fn alpha(&self) -> f64 {
+        let rtt_max = self.rtt_max.0 as f64;
+        self.alpha.unwrap_or_else(|| 1e8 * self.tupdate().0 as f64 / rtt_max / rtt_max)
+    }
+
+    /// 0.3/RTT_max.
+    fn beta(&self) -> f64 {
+        self.beta.unwrap_or_else(|| 3e8 / self.rtt_max.0 as f64)
     }
 }
 
@@ -187,7 +209,7 @@ fn kernels(span: Span) -> Span {
     Span((span.0 / 1000 * 1000).min(u64::from(u32::MAX)))
 }
 
-/// Whether it is so, with this likelihood: RFC 9332, App. A.1, Fig. 5.
+/// Whether it is so, with this likelihood: RFC 9332, App. A.1, Fig. 4.
 fn recur(count: &mut f64, likelihood: f64) -> bool {
     *count += likelihood;
     let so = *count > 1.0;
@@ -265,30 +287,34 @@ impl<P: Packet> DualPi2<P> {
         }
     }
 
-    /// Whether so little is queued, beside the packet in question, that none is to be dropped.
-    fn short(&self) -> bool {
-        self.queues.bytes() < self.params.max_packet.amount().saturating_mul(2)
+    /// Whether so little is queued, with so many bytes of a packet in question, that p' signals on none.
+    fn short(&self, counted: u64) -> bool {
+        self.queues.bytes() + counted < self.params.max_packet.amount().saturating_mul(2)
     }
 
-    /// The RFC's decision on a packet that was taken from this queue.
-    fn decide(&mut self, queue: Queue, ecn: Ecn, wait: Span) -> Signal {
-        let (p_c, p_cl) = (self.base.p_c(), self.base.p_cl(&self.params));
+    /// The RFC's decision on a packet of so many bytes that was taken from this queue.
+    fn decide(&mut self, queue: Queue, bytes: u64, ecn: Ecn, wait: Span) -> Signal {
+        let [p_c, p_cl] = if self.short(bytes) { [0.0; 2] } else { [self.base.p_c(), self.base.p_cl(&self.params)] };
         let overload = self.params.overload == Overload::Drop && p_cl >= 1.0;
         match queue {
-            Queue::Classic if self.short() || !recur(&mut self.cq_count, p_c) => Signal::None,
+            Queue::Classic if !recur(&mut self.cq_count, p_c) => Signal::None,
             Queue::Classic if overload || ecn == Ecn::NotCapable => Signal::Drop,
             Queue::Classic => Signal::Mark,
-            Queue::L4s if overload && !self.short() && recur(&mut self.lq_count, p_c) => Signal::Drop,
+            Queue::L4s if overload && recur(&mut self.lq_count, p_c) => Signal::Drop,
+            // Its sender answers a mark as a loss, and under overload the drops are its signal.
+            Queue::L4s if overload && ecn == Ecn::Capable0 => Signal::None,
             Queue::L4s => {
                 let p_l = libm::fmax(self.laqm(wait), p_cl);
-                if recur(&mut self.lq_count, p_l) { Signal::Mark } else { Signal::None }
+                let classic = p_l / self.params.coupling_factor;
+                let p = if ecn == Ecn::Capable0 { classic * classic } else { p_l };
+                if recur(&mut self.lq_count, p) { Signal::Mark } else { Signal::None }
             }
         }
     }
 
     /// The kernel's decision by p' on a packet beside those that are queued.
     fn decide_as_linux(&self, queue: Queue, ecn: Ecn, rng: &mut Stream) -> Signal {
-        if self.short() {
+        if self.short(0) {
             return Signal::None;
         }
         let p = u64::from(self.base.parts());
@@ -337,9 +363,9 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
         loop {
             let Scheduled { queue, packet, tag, change } = self.queues.schedule(&self.params)?;
-            let (ecn, wait) = (packet.ecn(), ctx.now.since(tag.came));
+            let (bytes, ecn, wait) = (packet.bytes(), packet.ecn(), ctx.now.since(tag.came));
             let signal = match self.params.law {
-                DualPi2Law::Rfc9332 => self.decide(queue, ecn, wait),
+                DualPi2Law::Rfc9332 => self.decide(queue, bytes, ecn, wait),
                 DualPi2Law::Linux => {
                     let signal = match self.params.drop_at {
                         DropAt::Dequeue => self.decide_as_linux(queue, ecn, ctx.rng),

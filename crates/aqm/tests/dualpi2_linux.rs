@@ -42,9 +42,10 @@ fn params(tc: &Tc, law: DualPi2Law) -> DualPi2Params {
     DualPi2Params {
         limit: Size::Packets(tc.limit as u64),
         target: micros(tc.target),
-        tupdate: micros(tc.tupdate),
-        alpha: f64::from(tc.alpha) / 256.0,
-        beta: f64::from(tc.beta) / 256.0,
+        rtt_max: Span::from_millis(100),
+        tupdate: Some(micros(tc.tupdate)),
+        alpha: Some(f64::from(tc.alpha) / 256.0),
+        beta: Some(f64::from(tc.beta) / 256.0),
         step_thresh,
         ramp: Span::from_millis(1),
         step_thresh_packets,

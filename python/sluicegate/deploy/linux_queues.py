@@ -89,8 +89,9 @@ def dualpi2(plan: Plan, parent: str, values: Values) -> str:
         plan.say(
             f"limit = {values['limit']} is memlimit, which counts the kernel's memory for packets, not their bytes"
         )
-    said += f" target {plan.time(values, 'target')} tupdate {plan.time(values, 'tupdate')}"
-    said += f" alpha {parts_of_256(plan, values, 'alpha')} beta {parts_of_256(plan, values, 'beta')}"
+    control = pi2_control(values)
+    said += f" target {plan.time(values, 'target')} tupdate {plan.time(control, 'tupdate')}"
+    said += f" alpha {parts_of_256(plan, control, 'alpha')} beta {parts_of_256(plan, control, 'beta')}"
     if "step_thresh_packets" in values:
         # 0 packets would not be sent: tc takes that for no value.
         packets = max(int(values["step_thresh_packets"]), 1)
@@ -118,6 +119,15 @@ def dualpi2(plan: Plan, parent: str, values: Values) -> str:
         )
         plan.say('the kernel computes in whole numbers: law = "linux" simulates that')
     return plan.qdisc(parent, said)
+
+
+def pi2_control(values: Values) -> Values:
+    """dualpi2's values with those of tupdate, alpha and beta that were not given (RFC 9332, App. A.1, Fig. 2)."""
+    rtt_max = values.base("rtt_max")
+    tupdate = values.base("tupdate") if "tupdate" in values else max(min(values.base("target"), rtt_max // 3), 1000)
+    derived = {"tupdate": f"{tupdate} ns", "alpha": 1e8 * tupdate / rtt_max / rtt_max, "beta": 3e8 / rtt_max}
+    given = {key: values[key] for key in derived if key in values}
+    return Values({"discipline": values.discipline, **derived, **given})
 
 
 def parts_of_256(plan: Plan, values: Values, key: str) -> str:

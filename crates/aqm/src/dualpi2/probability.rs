@@ -45,7 +45,7 @@ impl BaseProbability {
             DualPi2Law::Rfc9332 => {
                 let error = curq.as_secs() - params.target.as_secs();
                 let growth = curq.as_secs() - self.prevq.as_secs();
-                let p = (self.p + params.alpha * error + params.beta * growth).clamp(0.0, 1.0);
+                let p = (self.p + params.alpha() * error + params.beta() * growth).clamp(0.0, 1.0);
                 if params.overload == Overload::Overflow { libm::fmin(p, 1.0 / params.coupling_factor) } else { p }
             }
             DualPi2Law::Linux => f64::from(self.updated_parts(curq, params)) / PARTS,
@@ -58,7 +58,7 @@ impl BaseProbability {
         let gain = |hz: f64| (((u64::from((hz * 256.0) as u32) * u64::from(u32::MAX)) >> 2) / 1_000_000_000) as i64;
         let target = params.target.0 / 1000 * 1000;
         let part = |hz: f64, before: u64| (curq.0 as i64).wrapping_sub(before as i64).wrapping_mul(gain(hz));
-        let delta = part(params.alpha, target).wrapping_add(part(params.beta, self.prevq.0));
+        let delta = part(params.alpha(), target).wrapping_add(part(params.beta(), self.prevq.0));
         let (parts, change) = (self.parts(), (delta.unsigned_abs() / 64) as u32);
         // The kernel takes a sum that has wrapped for one beyond its bound.
         let updated = if delta > 0 { parts.saturating_add(change) } else { parts.saturating_sub(change) };

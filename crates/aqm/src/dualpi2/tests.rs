@@ -99,9 +99,58 @@ fn classic_packets_are_signalled_with_the_square() {
     let mut harness = full(DualPi2Params { coupling_factor: 1.0, ..params() }, 0.5, &[(15, Capable0)]);
     assert_eq!(drain(&mut harness), ((1..=15).collect(), [5, 9, 13].into()));
     assert!(harness.dropped.is_empty());
-    // With p' = 1 all go but the first, whose sum is 1, and the last two, which leave less than two packets behind.
-    let mut harness = full(params(), 1.0, &[(15, NotCapable)]);
-    assert_eq!(drain(&mut harness).0, [1, 14, 15]);
+}
+
+/// RFC 9332, App. A.1: neither p_C nor p_CL while the queue is below two MTU before the packet is taken. With p' = 1 all others go
+/// but the first, whose sum is 1.
+#[test]
+fn point_6_two_packets_are_counted_before_one_is_taken() {
+    let mut harness = full(params(), 1.0, &[(4, NotCapable)]);
+    assert_eq!(drain(&mut harness).0, [1, 4]);
+    // p_CL = 0.98: the last would bring the sum from 0.94 to 1.92.
+    let mut harness = full(params(), 0.49, &[(4, Capable1)]);
+    assert_eq!(drain(&mut harness).1, [2, 3]);
+    assert!((harness.discipline.lq_count - 0.94).abs() < 1e-12);
+    // What p'_L says holds for short queues too.
+    let own = DualPi2Params { min_qlen_step: 0, ramp: Span::ZERO, max_packet: Size::Bytes(9000), ..params() };
+    let mut harness = full(own, 1.0, &[(4, Capable1)]);
+    harness.now = Time(800_000);
+    assert_eq!(
+        drain(&mut harness),
+        ([1, 2, 3, 4].into(), [2, 3].into()),
+        "the first sum is 1, the last leaves none behind"
+    );
+}
+
+/// RFC 9332, Sec. 2.5.1.1: ECT(0) in L has Classic marks: by equation (1), (p_L/k)².
+#[test]
+fn point_6_ect_0_in_the_l4s_queue_has_classic_marks() {
+    let any = || DualPi2Params { ect: Ect::Any, ..params() };
+    let mut harness = full(any(), 0.49, &[(10, Capable0)]);
+    assert_eq!(harness.state("l4s_packets"), Some(10.0));
+    assert_eq!(drain(&mut harness).1, [5, 9], "0.49² for each");
+    // p'_L = 1 at 1.2 ms, for all but the last two.
+    let mut harness = full(any(), 0.0, &[(10, Capable0)]);
+    harness.now = Time(1_200_000);
+    assert_eq!(drain(&mut harness).1, [5], "1/k² for each");
+    // In overload p_C drops them, and what is left carries no mark, as in C.
+    let [l, c] = [any(), params()].map(|params| {
+        let mut harness = full(params, 0.75, &[(10, Capable0)]);
+        (drain(&mut harness), dropped(&harness))
+    });
+    assert_eq!(l, c);
+}
+
+/// RFC 9332, App. A.1, Fig. 2, lines 12 to 14.
+#[test]
+fn point_6_the_gains_follow_target_and_rtt_max() {
+    let of = |params: DualPi2Params| (params.period(), params.alpha(), params.beta());
+    assert_eq!(of(params()), (Span::from_millis(15), 0.15, 3.0), "the RFC's values");
+    assert_eq!(of(DualPi2Params { target: Span::from_millis(5), ..params() }), (Span::from_millis(5), 0.05, 3.0));
+    let far = DualPi2Params { target: Span::from_millis(90), rtt_max: Span::from_millis(240), ..params() };
+    assert_eq!(of(far.clone()), (Span::from_millis(80), 0.1 * 0.08 / 0.24 / 0.24, 1.25));
+    let given = DualPi2Params { tupdate: Some(Span::from_millis(10)), beta: Some(7.0), ..far };
+    assert_eq!(of(given), (Span::from_millis(10), 0.1 * 0.01 / 0.24 / 0.24, 7.0));
 }
 
 /// k·p' = 0.5 for packets that have not waited.
@@ -110,8 +159,6 @@ fn l4s_packets_are_marked_by_the_coupling() {
     let mut harness = full(params(), 0.25, &[(10, Capable1)]);
     assert_eq!(harness.state("l4s_packets"), Some(10.0));
     assert_eq!(drain(&mut harness), ((1..=10).collect(), [3, 5, 7, 9].into()));
-    let mut harness = full(DualPi2Params { ect: Ect::Any, ..params() }, 0.25, &[(10, Capable0)]);
-    assert_eq!(drain(&mut harness).1, [3, 5, 7, 9], "any_ect");
 }
 
 /// From 0 at 800 µs to 1 at 1.2 ms, while more than one packet is left behind: not for the last two of ten.
@@ -184,11 +231,16 @@ fn a_dropped_packet_moves_no_credit() {
 #[test]
 fn overload_drops_in_both_queues() {
     let mut harness = full(params(), 0.75, &[(10, Capable0)]);
-    assert_eq!(drain(&mut harness), ([1, 3, 5, 7, 9, 10].into(), [].into()));
-    assert_eq!(dropped(&harness), [2, 4, 6, 8], "sums of 0.5625, 1.125; 0.6875, 1.25; 0.8125, 1.375; 0.9375, 1.5");
+    assert_eq!(drain(&mut harness), ([1, 3, 5, 7, 10].into(), [].into()));
+    assert_eq!(
+        dropped(&harness),
+        [2, 4, 6, 8, 9],
+        "sums of 0.5625, 1.125; 0.6875, 1.25; 0.8125, 1.375; 0.9375, 1.5; 1.0625"
+    );
     let mut harness = full(params(), 0.75, &[(8, Capable1)]);
     // One count for both: 0.5625, and 1 more: marked; 1.125: dropped; 0.6875, and 1 more: marked; …
-    assert_eq!(drain(&mut harness), ([1, 3, 5, 7, 8].into(), [1, 3, 5, 7, 8].into()));
+    // The last is below two MTU, and p_CL does not mark it.
+    assert_eq!(drain(&mut harness), ([1, 3, 5, 7, 8].into(), [1, 3, 5, 7].into()));
     assert_eq!(dropped(&harness), [2, 4, 6]);
 }
 
@@ -201,8 +253,8 @@ fn overflow_marks_alone() {
     harness.offer(99, 1000, Capable1);
     assert_eq!(harness.dropped_flows(), [(99, DropReason::Tail)], "until the buffer is full");
     let (left, marked) = drain(&mut harness);
-    // All of L but the first, whose sum is 1; of C the fifth, with 1/4 for each of the first eight.
-    assert_eq!((left.len(), marked.len(), harness.dropped.len()), (20, 9 + 1, 1));
+    // All of L but the first, whose sum is 1; of C the fifth and the ninth, with 1/4 for each of the first nine.
+    assert_eq!((left.len(), marked.len(), harness.dropped.len()), (20, 9 + 2, 1));
 }
 
 #[test]
