@@ -1,26 +1,35 @@
 //! # L4S step marker
 //!
-//! A first-in-first-out queue that marks each ECN-capable packet whose wait has passed a threshold when it leaves, and
-//! otherwise only drops what finds no room. It is the immediate, shallow marking that scalable senders (DCTCP, Prague) are
-//! made for, without the second queue that protects others from them.
+//! A first-in-first-out queue that marks each packet of a scalable sender (Prague; with `ect` = any_ect also DCTCP) whose wait
+//! has passed a threshold when it leaves: the immediate, shallow signal that such senders are made for. CoDel without marks
+//! decides on the drops: it is the Classic AQM of all other packets, and it drops those of scalable senders as well when their
+//! marks do not hold the queue. There is no second queue to protect the others from them; `dualpi2` has one.
 //!
 //! ```text
 //! for each arrival:    the queue has no room?  drop it;  else queue it
-//! the link can send:   take the head;  wait ← now − its arrival      (Linux, include/net/codel_impl.h, ce_threshold)
+//! the link can send:   take the head, or drop it and take the next if CoDel says so         (RFC 8289, Sec. 5.5, as `codel`)
+//!     wait ← now − its arrival                                       (Linux, include/net/codel_impl.h, ce_threshold)
 //!     wait > step_thresh, and its ECN field is one that `ect` takes?  mark it
 //!     (with step_thresh_packets: if more than so many are left behind it)             (Linux, net/sched/sch_dualpi2.c)
+//! overload = overflow: without CoDel
 //! ```
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
+//! | RFC 9331, Sec. 5.1: ECT(1) and CE MUST be classified for L4S treatment | `ect` = l4s_ect: these are marked at the step; = any_ect: ECT(0) too | the second is the switch of RFC 8257, Sec. 3.1, for DCTCP, which sends ECT(0), and Linux's `ce_threshold` unless a selector is given. It is not for networks with other ECT(0) senders, which answer a mark as a loss |
+//! | RFC 9331, Sec. 5.1: ECT(0) and Not-ECT MUST be classified for treatment by a Classic AQM, which need not mark ECT(0) | CoDel drops either, with `target` and `interval`, and marks none | the simplest Classic AQM with an RFC; it needs no parameters of the link |
+//! | RFC 9331, Sec. 5.1: under persistent overload drops MUST begin, with the same probability for L4S as for Classic traffic; RFC 7567, Sec. 4.2.1, and RFC 3168, Sec. 7, likewise | CoDel looks at no ECN field. Overload is a wait above `target` that lasts an `interval`: all L4S packets are marked from `step_thresh` on, and their marks do not hold the queue. `overload` = overflow: only a full buffer drops | the same rule for all is the same probability. overflow is the plain step, which breaks this MUST and the one before |
+//! | RFC 9331, Sec. 5.2: where flows are not scheduled, p_C MUST be about (p_L/k)² | not kept: a step and CoDel are not coupled | in one queue a Classic flow fills the wait to CoDel's `target`, at which L4S packets are all marked: L4S flows give way. Coupling needs a queue for each, as `dualpi2` has, or one for each flow |
+//! | RFC 3168, Sec. 5.1: CE should not be set based on the instantaneous queue size | the wait of the packet itself | RFC 9331, Sec. 5.2, asks an L4S AQM to signal as soon as possible, and RFC 8311, Sec. 4.2, allows that for ECT(1). For ECT(0), with any_ect, RFC 8257 is the only word, for data centres |
 //! | RFC 9332, App. A.1: the native AQM of the L queue is a ramp, from 800 µs to 1.2 ms, which may be made a step | a step at 1 ms | Linux's `dualpi2`; its middle is the same. `dualpi2` has the ramp |
 //! | RFC 9332: a packet is not marked while the queue is of one packet, which a slow link takes long to send | marked whenever its wait has passed | so in Linux; give a threshold that suits the link |
-//! | DCTCP (RFC 8257, Sec. 3.1): an arrival that finds more than K is marked | a packet that leaves more than `step_thresh_packets` behind is marked | so in Linux's `dualpi2`; a sender hears of the queue earlier by the time that it takes to leave |
-//! | RFC 9331, Sec. 5: L4S packets are known by ECT(1), and a marked one stays one | `ect` = any_ect by default: everything capable is marked; = l4s_ect: ECT(1) alone | DCTCP sends ECT(0). The first is Linux's `ce_threshold`, the second that with the selector 0x1/0x3 |
-//! | Linux's `dualpi2` drops a packet of the L queue that is over the threshold and cannot carry a mark | it is left alone | so with `ce_threshold`; it waits among the others and was not classified as L4S |
+//! | DCTCP (RFC 8257, Sec. 3.1): an arrival that finds more than K is marked | a packet that leaves more than `step_thresh_packets` behind is marked | so in Linux's `dualpi2`; a sender hears of the queue earlier by the time that it takes to leave. `target` is to be longer than these packets wait |
+//! | Linux's `dualpi2` drops a packet of the L queue that is over the threshold and cannot carry a mark | it is left to CoDel | it waits among the others and was not classified as L4S |
 //! | nothing on the limit | `limit`, counted without the packet in transmission; an arrival beyond it is dropped with reason `tail` | as for `codel` |
-//! | `tc` has no such queue | no `tc` line | near it: `fq_codel` with `flows 1`, `ce_threshold` and a `target` that is never met |
+//! | `tc` has no such queue | no `tc` line | near it: `fq_codel` with `flows 1`, `noecn` and `ce_threshold` with a selector |
 
+use crate::codel::{CodelArithmetic, CodelRule, CodelState};
+use crate::dualpi2::Overload;
 use crate::prelude::*;
 use sluicegate_base::Ecn;
 
@@ -48,12 +57,13 @@ impl Ect {
 
 discipline! {
     L4sStep: "l4s_step", "L4S step marker",
-    source("RFC 9332, App. A.1; Linux, include/net/codel_impl.h, ce_threshold; RFC 8257, Sec. 3.1"),
-    drops(Tail),
+    source("RFC 9331, Sec. 5.1; RFC 9332, App. A.1; RFC 8289; Linux, include/net/codel_impl.h, ce_threshold; RFC 8257, Sec. 3.1"),
+    drops(Tail, Early),
     // The queue of the moment decides.
     proportional(),
     remembers(None, "a time in each packet"),
     marks(always),
+    overload(Drops, "by CoDel, unless `overload` = overflow"),
 
     /// Parameters of [`L4sStep`].
     pub struct L4sStepParams {
@@ -66,7 +76,35 @@ discipline! {
         step_thresh_packets: Option<u64> = optional("its wait decides"), unit("packets"), range(Range::from(0.0)),
             source("Linux, net/sched/sch_dualpi2.c; RFC 8257, Sec. 3.1: K");
         /// Which packets are marked.
-        ect: Ect = default(Ect::Any), source("Linux, net/sched/sch_fq_codel.c, ce_threshold_selector");
+        ect: Ect = default(Ect::L4s), source("RFC 9331, Sec. 5.1; any_ect: RFC 8257, Sec. 3.1");
+        /// CoDel's target: the wait that a standing queue may have before drops begin.
+        target: Span = default(Span::from_millis(5)), range(Range::above(0.0).to(3600.0)), source("RFC 8289, Sec. 4.3: 5 ms");
+        /// CoDel's interval: how long the wait must have been above target.
+        interval: Span = default(Span::from_millis(100)), range(Range::above(0.0).to(3600.0)),
+            source("RFC 8289, Sec. 4.2: 100 ms");
+        /// CoDel does not act on a queue of so many bytes or fewer: the longest packet of the link.
+        max_packet: Size = derived("the link's typical packet", |link| Size::Bytes(link.packet.max(1))), unit("packets"),
+            range(Range::from(0.0)), source("RFC 8289, Sec. 5.3");
+        /// What happens when marks alone do not hold the queue: drops by CoDel, or a full buffer.
+        overload: Overload = default(Overload::Drop), source("RFC 9331, Sec. 5.1");
+    }
+    rules {
+        "max_packet is in bytes" [max_packet] |p| matches!(p.max_packet, Size::Bytes(_));
+        "step_thresh < target, unless overload = overflow" [step_thresh, target, overload]
+            |p| p.overload == Overload::Overflow || p.step_thresh_packets.is_some() || p.step_thresh < p.target;
+    }
+}
+
+impl L4sStepParams {
+    /// CoDel as the Classic AQM, and its threshold as the step.
+    fn rule(&self) -> CodelRule {
+        let target = match self.overload {
+            Overload::Drop => self.target,
+            Overload::Overflow => Span(u64::MAX), // no wait is so long
+        };
+        let step = if self.step_thresh_packets.is_none() { Some(self.step_thresh) } else { None };
+        CodelRule::new(CodelArithmetic::Rfc8289, target, self.interval, self.max_packet.amount(), false)
+            .with_ce_threshold(step, self.ect)
     }
 }
 
@@ -74,6 +112,8 @@ discipline! {
 #[derive(Clone, Debug)]
 pub struct L4sStep<P> {
     params: L4sStepParams,
+    rule: CodelRule,
+    state: CodelState,
     /// Packets, and when each came.
     fifo: Fifo<P, Time>,
 }
@@ -82,7 +122,7 @@ impl<P: Packet> L4sStep<P> {
     /// An empty queue.
     #[must_use]
     pub fn new(params: L4sStepParams) -> Self {
-        L4sStep { fifo: Fifo::new(params.limit), params }
+        L4sStep { rule: params.rule(), state: CodelState::default(), fifo: Fifo::new(params.limit), params }
     }
 }
 
@@ -96,11 +136,8 @@ impl<P: Packet> Discipline<P> for L4sStep<P> {
     }
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
-        let (mut packet, came) = self.fifo.pop_with()?;
-        let above = match self.params.step_thresh_packets {
-            Some(most) => self.fifo.packets() > most,
-            None => ctx.now.since(came) > self.params.step_thresh,
-        };
+        let mut packet = self.rule.dequeue(&mut self.state, &mut self.fifo, 0, ctx)?;
+        let above = self.params.step_thresh_packets.is_some_and(|most| self.fifo.packets() > most);
         if above && self.params.ect.takes(packet.ecn()) {
             packet.mark();
         }
@@ -115,6 +152,7 @@ impl<P: Packet> Discipline<P> for L4sStep<P> {
 impl<P: Packet> Configure<P> for L4sStep<P> {
     fn configure(&mut self, params: L4sStepParams, ctx: &mut Ctx<'_, P>) {
         self.fifo.resize(params.limit, ctx);
+        self.rule = params.rule();
         self.params = params;
     }
 }
@@ -148,22 +186,57 @@ mod tests {
     fn a_wait_above_the_threshold_is_marked() {
         let unmarked = [NotCapable, Capable1, Capable0, CongestionExperienced];
         assert_eq!(left(params(), Span::from_millis(1)), unmarked, "the threshold is not passed yet");
-        let marked = [NotCapable, CongestionExperienced, CongestionExperienced, CongestionExperienced];
+        let marked = [NotCapable, CongestionExperienced, Capable0, CongestionExperienced];
         assert_eq!(left(params(), Span(1_000_001)), marked);
+        let marked = [NotCapable, CongestionExperienced, CongestionExperienced, CongestionExperienced];
+        assert_eq!(left(L4sStepParams { ect: Ect::Any, ..params() }, Span(1_000_001)), marked, "any_ect");
+    }
+
+    /// RFC 9331, Sec. 5.1: a queue that stays above `target` for an `interval` drops all alike, and it is CoDel that does.
+    #[test]
+    fn point_7_drops_begin_under_persistent_overload() {
+        let flood = |overload, ecn| {
+            let mut harness = Harness::new(L4sStep::new(L4sStepParams { overload, ..params() }), 1);
+            let mut marks = 0;
+            for _ in 0..2000 {
+                // Two packets come for each that leaves.
+                (0..2).for_each(|flow| harness.offer(flow, 1000, ecn));
+                harness.wait(Span::from_millis(8));
+                marks += u32::from(harness.depart().unwrap().ecn == CongestionExperienced);
+            }
+            let early = harness.dropped.iter().filter(|(_, reason)| *reason == DropReason::Early).count();
+            (early, marks)
+        };
+        let codel = flood(Overload::Drop, NotCapable).0;
+        assert!(codel > 100, "{codel}");
+        for ecn in [Capable0, Capable1] {
+            let (early, marks) = flood(Overload::Drop, ecn);
+            assert_eq!(early, codel, "the same drops for {ecn:?}");
+            assert_eq!(marks > 1900, ecn == Capable1, "{marks} marks");
+            assert_eq!(flood(Overload::Overflow, ecn).0, 0, "a full buffer alone");
+        }
     }
 
     #[test]
-    fn ect_1_alone_may_be_meant() {
-        let marked = left(L4sStepParams { ect: Ect::L4s, ..params() }, Span::from_millis(2));
-        assert_eq!(marked, [NotCapable, CongestionExperienced, Capable0, CongestionExperienced]);
+    fn point_7_a_short_overload_drops_nothing() {
+        let mut harness = Harness::new(L4sStep::new(params()), 1);
+        (0..10).for_each(|flow| harness.offer(flow, 1000, Capable1));
+        harness.wait(Span::from_millis(20));
+        (0..10).for_each(|_| {
+            harness.wait(Span::from_millis(8));
+            harness.depart();
+        });
+        assert!(harness.dropped.is_empty());
     }
 
     /// The three packets behind the first, then two, one and none.
     #[test]
     fn a_threshold_in_packets_counts_those_left_behind() {
         for (most, marks) in [(0, [true, true, true, false]), (1, [true, true, false, false]), (3, [false; 4])] {
-            let mut harness =
-                Harness::new(L4sStep::new(L4sStepParams { step_thresh_packets: Some(most), ..params() }), 1);
+            let mut harness = Harness::new(
+                L4sStep::new(L4sStepParams { step_thresh_packets: Some(most), ect: Ect::Any, ..params() }),
+                1,
+            );
             (0..4).for_each(|flow| harness.offer(flow, 1000, Capable0));
             harness.wait(Span::from_secs(1));
             let left: Vec<bool> =
