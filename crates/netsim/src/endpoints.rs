@@ -76,7 +76,7 @@ impl Endpoints {
                 label: 0,
                 host: flow.host.unwrap_or(OWN_HOST),
                 to,
-                ecn: Ecn::NotCapable,
+                ecn: flow.source.ecn(),
                 class: flow.class,
                 priority: flow.priority,
             };

@@ -2,7 +2,7 @@
 
 use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
 use sluicegate_base::{Rate, Size, Span, Stream, Time};
-use sluicegate_netsim::source::{CustomSource, Source, UdpParams};
+use sluicegate_netsim::source::{CustomSource, EcnField, Source, UdpParams};
 use sluicegate_netsim::{HopId, NetworkBuilder, Sim};
 use sluicegate_tcp::cc::{Ack, CongestionControl};
 use sluicegate_tcp::{Host, ProfileName, TcpParams};
@@ -20,7 +20,7 @@ fn host() -> Host {
 }
 
 fn udp() -> UdpParams {
-    UdpParams { rate: Rate(100_000), packet_size: Size::Bytes(1000), jitter: 0.0 }
+    UdpParams { ecn: EcnField::default(), rate: Rate(100_000), packet_size: Size::Bytes(1000), jitter: 0.0 }
 }
 
 /// A valid network: a link, a line, a source and ten seconds.

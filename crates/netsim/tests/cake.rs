@@ -3,7 +3,7 @@
 
 use sluicegate_aqm::DropReason;
 use sluicegate_base::{Link, Rate, Size, Span};
-use sluicegate_netsim::source::UdpParams;
+use sluicegate_netsim::source::{EcnField, UdpParams};
 use sluicegate_netsim::{NetworkBuilder, Outcome, Sim};
 use sluicegate_tcp::{Host, ProfileName, TcpParams};
 use std::fmt::Display;
@@ -11,7 +11,7 @@ use std::fmt::Display;
 const LINK: Link = Link { rate: Rate(1_000_000), packet: 1000 };
 
 fn udp(rate: u64) -> UdpParams {
-    UdpParams { rate: Rate(rate), packet_size: Size::Bytes(1000), jitter: 0.1 }
+    UdpParams { ecn: EcnField::default(), rate: Rate(rate), packet_size: Size::Bytes(1000), jitter: 0.1 }
 }
 
 fn finished(network: NetworkBuilder) -> Outcome {

@@ -3,7 +3,7 @@
 use sluicegate_aqm::{DropReason, Proportional, all, build};
 use sluicegate_base::params::Raw;
 use sluicegate_base::{Link, Rate, Size, Span, Stream, Time};
-use sluicegate_netsim::source::{OnOffParams, Periods, PoissonParams, Sizes, UdpParams};
+use sluicegate_netsim::source::{EcnField, OnOffParams, Periods, PoissonParams, Sizes, UdpParams};
 use sluicegate_netsim::{NetworkBuilder, Outcome, Plan, QueuedPacket, Sim};
 use sluicegate_tcp::{Host, ProfileName, TcpParams};
 
@@ -23,10 +23,12 @@ fn plan(duration: Span, queue: &'static str, seed: u64) -> Plan {
     }
     let (rate, packet_size) = (Rate(300_000), Size::Bytes(500));
     let (on_mean, off_mean) = (Span::from_millis(100), Span::from_millis(100));
-    network.flow(UdpParams { rate, packet_size, jitter: 0.3 }).path([link]);
-    network.flow(PoissonParams { rate, packet_size, sizes: Sizes::Exponential }).path([link]);
+    network.flow(UdpParams { ecn: EcnField::default(), rate, packet_size, jitter: 0.3 }).path([link]);
+    network.flow(PoissonParams { ecn: EcnField::default(), rate, packet_size, sizes: Sizes::Exponential }).path([link]);
     let (distribution, shape) = (Periods::Pareto, 1.5);
-    network.flow(OnOffParams { rate, packet_size, on_mean, off_mean, distribution, shape }).path([link]);
+    network
+        .flow(OnOffParams { ecn: EcnField::default(), rate, packet_size, on_mean, off_mean, distribution, shape })
+        .path([link]);
     let network = network.duration(duration).seed(seed).series(true).packets(1000).positions(1000);
     // A run may end before its measured window begins.
     Plan { warmup: Span::from_secs(2), ..network.build().unwrap() }

@@ -3,7 +3,7 @@
 
 use sluicegate_aqm::all;
 use sluicegate_base::{Link, Rate, Size, Span, Stream, Time};
-use sluicegate_netsim::source::{OnOffParams, Periods, PoissonParams, Sizes, SourcePlan, UdpParams};
+use sluicegate_netsim::source::{EcnField, OnOffParams, Periods, PoissonParams, Sizes, SourcePlan, UdpParams};
 use sluicegate_netsim::{HopId, NetworkBuilder, Outcome, Plan, Sim};
 use sluicegate_tcp::{Algorithm, Host, ProfileName, TcpParams};
 use std::sync::{Arc, Mutex};
@@ -41,11 +41,12 @@ impl Network {
             let (rate, packet_size) = (Rate(100_000 + rng.below(300_000)), Size::Bytes(200 + rng.below(1000)));
             let on_off = || Span::from_millis(100);
             let source = match rng.below(8) {
-                0 => UdpParams { rate, packet_size, jitter: 0.5 }.into(),
-                1 => PoissonParams { rate, packet_size, sizes: Sizes::Exponential }.into(),
+                0 => UdpParams { ecn: EcnField::default(), rate, packet_size, jitter: 0.5 }.into(),
+                1 => PoissonParams { ecn: EcnField::default(), rate, packet_size, sizes: Sizes::Exponential }.into(),
                 2 => {
                     let (on_mean, off_mean, distribution, shape) = (on_off(), on_off(), Periods::Exponential, 1.5);
-                    OnOffParams { rate, packet_size, on_mean, off_mean, distribution, shape }.into()
+                    OnOffParams { ecn: EcnField::default(), rate, packet_size, on_mean, off_mean, distribution, shape }
+                        .into()
                 }
                 _ => {
                     let mut host = Host::new(&TcpParams::of(ProfileName::Ns2));
@@ -230,7 +231,14 @@ fn series_change_no_counter() {
 /// happens there.
 #[test]
 fn what_happens_elsewhere_decides_no_tie() {
-    let udp = || SourcePlan::from(UdpParams { rate: Rate(400_000), packet_size: Size::Bytes(500), jitter: 0.0 });
+    let udp = || {
+        SourcePlan::from(UdpParams {
+            ecn: EcnField::default(),
+            rate: Rate(400_000),
+            packet_size: Size::Bytes(500),
+            jitter: 0.0,
+        })
+    };
     let host = Host { handshake: false, ..Host::new(&TcpParams::of(ProfileName::Ns2)) };
     let (rate, delay) = (Rate(4_000_000), Span::from_millis(4));
     let aside = |network: &mut NetworkBuilder| {

@@ -3,7 +3,7 @@
 use sluicegate_aqm::all;
 use sluicegate_base::{Rate, Size, Span, Time};
 use sluicegate_netsim::counters::PacketFate;
-use sluicegate_netsim::source::{PoissonParams, Sizes, UdpParams};
+use sluicegate_netsim::source::{EcnField, PoissonParams, Sizes, UdpParams};
 use sluicegate_netsim::{HopId, NetworkBuilder, Outcome, Plan, Sim};
 use sluicegate_tcp::{Host, ProfileName, TcpParams};
 use std::fmt::Display;
@@ -35,7 +35,7 @@ fn one_link(discipline: &'static str, limit: u64) -> (NetworkBuilder, HopId) {
 }
 
 fn udp(rate: u64, jitter: f64) -> UdpParams {
-    UdpParams { rate: Rate(rate), packet_size: Size::Bytes(1000), jitter }
+    UdpParams { ecn: EcnField::default(), rate: Rate(rate), packet_size: Size::Bytes(1000), jitter }
 }
 
 fn finished(mut sim: Sim) -> Outcome {
@@ -47,7 +47,9 @@ fn finished(mut sim: Sim) -> Outcome {
 fn poisson(load: f64, sizes: Sizes, limit: u64, seed: u64) -> Outcome {
     let (mut network, server) = one_link("drop_tail", limit);
     let rate = Rate((load * 1e6) as u64);
-    network.flow(PoissonParams { rate, packet_size: Size::Bytes(1000), sizes }).path([server]);
+    network
+        .flow(PoissonParams { ecn: EcnField::default(), rate, packet_size: Size::Bytes(1000), sizes })
+        .path([server]);
     let network = network.duration(Span::from_secs(20_000)).warmup(Span::from_secs(100)).seed(seed);
     finished(Sim::new(network.sample(Span::from_secs(1000)).build().unwrap()))
 }

@@ -2,7 +2,7 @@
 
 use sluicegate_aqm::all;
 use sluicegate_base::{Rate, Size, Span, Time};
-use sluicegate_netsim::source::{OnOffParams, Periods, PoissonParams, Sizes, SourcePlan, UdpParams};
+use sluicegate_netsim::source::{EcnField, OnOffParams, Periods, PoissonParams, Sizes, SourcePlan, UdpParams};
 use sluicegate_netsim::{HopId, NetworkBuilder, Outcome, Plan, Sim};
 use sluicegate_tcp::{Host, ProfileName, TcpParams};
 use std::fmt::Display;
@@ -21,7 +21,7 @@ fn network(discipline: &'static str, rate: u64, limit: u64) -> (NetworkBuilder, 
 }
 
 fn udp(rate: u64) -> UdpParams {
-    UdpParams { rate: Rate(rate), packet_size: Size::Bytes(1000), jitter: 0.0 }
+    UdpParams { ecn: EcnField::default(), rate: Rate(rate), packet_size: Size::Bytes(1000), jitter: 0.0 }
 }
 
 fn tcp(initial_window: f64) -> Host {
@@ -31,7 +31,7 @@ fn tcp(initial_window: f64) -> Host {
 
 fn on_off(rate: u64, on_mean: Span, off_mean: Span, distribution: Periods, bytes: u64) -> OnOffParams {
     let (rate, packet_size) = (Rate(rate), Size::Bytes(bytes));
-    OnOffParams { rate, on_mean, off_mean, distribution, shape: 1.5, packet_size }
+    OnOffParams { ecn: EcnField::default(), rate, on_mean, off_mean, distribution, shape: 1.5, packet_size }
 }
 
 /// The run of so many seconds, after a warmup.
@@ -202,8 +202,10 @@ fn all_kinds(discipline: &'static str, seed: u64) -> Sim {
     network.flow(on_off(1_000_000, on, off, Periods::Exponential, 1000)).path([link]);
     network.flow(on_off(1_000_000, on, off, Periods::Pareto, 300)).path([link]);
     let (rate, packet_size) = (Rate(200_000), Size::Bytes(500));
-    network.flow(PoissonParams { rate, packet_size, sizes: Sizes::Exponential }).path([link]);
-    network.flow(UdpParams { rate: Rate(300_000), packet_size: Size::Bytes(700), jitter: 0.5 }).path([link]);
+    network.flow(PoissonParams { ecn: EcnField::default(), rate, packet_size, sizes: Sizes::Exponential }).path([link]);
+    network
+        .flow(UdpParams { ecn: EcnField::default(), rate: Rate(300_000), packet_size: Size::Bytes(700), jitter: 0.5 })
+        .path([link]);
     // The transfers share a jittered line to the link, and another back.
     let back = network.line("jittered back", Rate(10_000_000), DELAY).jitter(Span(MS)).id();
     let near = network.line("in", Rate(10_000_000), DELAY).jitter(Span(10 * MS)).id();

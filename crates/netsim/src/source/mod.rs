@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`flow`] | what every flow can say: how many, when, which way |
 //! | [`access`] | what every flow can say of its own way to the network: rate, delay or round trip, jitter |
+//! | [`codepoint`] | what a source without feedback can say of ECN in its packets |
 //! | [`ftp`] | what a TCP transfer can say of its data: how much of it there is |
 //! | [`telnet`] | what a TELNET session types, and when |
 //! | [`connections`] | connections as they were seen on a link, or drawn like them |
@@ -14,6 +15,7 @@
 //! | [`on_off`] | bursts and silences, exponential or Pareto |
 
 pub mod access;
+pub mod codepoint;
 pub mod connections;
 pub mod flow;
 pub mod ftp;
@@ -25,6 +27,7 @@ pub mod udp;
 pub mod way;
 
 pub use access::{Access, AccessParams, RoundTrip};
+pub use codepoint::{Codepoint, EcnField};
 pub use connections::{Connections, ConnectionsParams, ConnectionsPlan};
 pub use flow::{Direction, Flow, FlowParams};
 pub use ftp::{Ftp, FtpParams};
@@ -37,7 +40,7 @@ pub use way::Way;
 
 use sluicegate_base::params::{Raw, unknown};
 use sluicegate_base::units::NANOS;
-use sluicegate_base::{Rate, Size, Span, Stream};
+use sluicegate_base::{Ecn, Rate, Size, Span, Stream};
 use sluicegate_tcp::Host;
 use std::fmt;
 use std::sync::Arc;
@@ -104,6 +107,20 @@ impl SourcePlan {
             SourcePlan::Poisson(params) => bytes(params.packet_size),
             SourcePlan::OnOff(params) => bytes(params.packet_size),
             source => source.host().map_or(0, |host| u64::from(host.mss + host.header)),
+        }
+    }
+
+    /// The ECN field of its packets, where no connection decides on it.
+    #[must_use]
+    pub fn ecn(&self) -> Ecn {
+        match self {
+            SourcePlan::Udp(params) => params.ecn.field(),
+            SourcePlan::Poisson(params) => params.ecn.field(),
+            SourcePlan::OnOff(params) => params.ecn.field(),
+            SourcePlan::Tcp(_) | SourcePlan::Telnet(..) | SourcePlan::Http(_) | SourcePlan::Connections(_) => {
+                Ecn::NotCapable
+            }
+            SourcePlan::Custom(_) => Ecn::NotCapable,
         }
     }
 
@@ -247,7 +264,7 @@ mod tests {
         let (rate, packet_size, n) = (Rate(3_000_000_000), Size::Bytes(1000), 1_000_000);
         let rng = || Stream::new(1, "flow/0/packets");
         let total = |mut clock: Box<dyn Source>| (0..n).map(|_| clock.next().1.0).sum::<u64>() as f64;
-        let udp = UdpParams { rate, packet_size, jitter: 1e-6 };
+        let udp = UdpParams { ecn: EcnField::default(), rate, packet_size, jitter: 1e-6 };
         let mean = 8e12 / 3e9;
         // A factor spreads by 1e-6/√12, and so the sum by 1e-6/√12/√n of itself.
         assert!(
@@ -255,7 +272,7 @@ mod tests {
                 < 4.5e-6 / libm::sqrt(12e6)
         );
         // The same draws, in real numbers: no more than the last nanosecond is missing, and what floating point rounds.
-        let poisson = PoissonParams { rate, packet_size, sizes: Sizes::Fixed };
+        let poisson = PoissonParams { ecn: EcnField::default(), rate, packet_size, sizes: Sizes::Fixed };
         let mut draws = rng();
         let exact: f64 = (0..n).map(|_| mean * draws.exponential()).sum();
         assert!((total(Box::new(poisson::Clock::new(&poisson, rng()))) - exact).abs() < 2.0);
@@ -263,7 +280,12 @@ mod tests {
 
     #[test]
     fn point_6_random_lengths_keep_their_mean() {
-        let params = PoissonParams { rate: Rate(1_000_000), packet_size: Size::Bytes(10), sizes: Sizes::Exponential };
+        let params = PoissonParams {
+            ecn: EcnField::default(),
+            rate: Rate(1_000_000),
+            packet_size: Size::Bytes(10),
+            sizes: Sizes::Exponential,
+        };
         let mut clock = poisson::Clock::new(&params, Stream::new(1, "flow/0/packets"));
         let n = 1_000_000;
         let mean = (0..n).map(|_| f64::from(clock.next().0)).sum::<f64>() / f64::from(n);

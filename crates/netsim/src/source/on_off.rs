@@ -12,7 +12,7 @@
 //! | ns-2: a Pareto silence is never shorter than (shape − 1)/shape of its mean | the same, and the same for bursts | it is Pareto's law with this mean |
 //! | ns-2: 210 bytes, 64 kbit/s | 1000 bytes, and the rate must be given | as the other sources; the means of 500 ms and the shape of 1.5 are ns-2's |
 
-use super::{Pace, Source};
+use super::{EcnField, Pace, Source};
 use sluicegate_base::params::{Raw, changed};
 use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Stream, choices, params};
 
@@ -29,6 +29,7 @@ choices! {
 params! {
     /// Parameters of an on-off source over UDP.
     pub struct OnOffParams {
+        ..ecn: EcnField;
         /// Rate at which it sends while it is on, in bits of IP packets.
         rate: Rate = required, range(Range::POSITIVE), source("ns-2, rate_");
         /// Mean length of a burst.
@@ -45,6 +46,7 @@ params! {
             source("CHOKe 1999, Sec. 4");
     }
     rules {
+        "codepoint = ect1 needs ecn = true" [codepoint, ecn] |p| p.ecn.is_said();
         "packet_size is in bytes" [packet_size] |p| matches!(p.packet_size, Size::Bytes(_));
         "packet_size / rate <= on_mean" [packet_size, rate, on_mean] |p| {
             p.rate.time_of(p.packet_size.amount()) <= p.on_mean
@@ -126,6 +128,7 @@ mod tests {
     /// 1 ms between packets in a burst, 20 ms of burst and 60 ms of silence on average.
     fn clock(law: Periods, shape: f64, seed: u64) -> Clock {
         let params = OnOffParams {
+            ecn: EcnField::default(),
             rate: Rate(8_000_000),
             on_mean: Span::from_millis(20),
             off_mean: Span::from_millis(60),

@@ -7,7 +7,7 @@
 //! | textbooks: exponential lengths are real numbers | to the nearest whole byte, at least one | a packet has whole bytes; the mean length is exact to a thousandth of a byte at the default of 1000 B |
 //! | ns-2 has no such source: an exponential on-off source whose bursts have no length stands in | a source of its own | its rate is then the mean rate |
 
-use super::{Pace, Source};
+use super::{EcnField, Pace, Source};
 use sluicegate_base::params::{Raw, changed};
 use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Stream, choices, params};
 
@@ -24,6 +24,7 @@ choices! {
 params! {
     /// Parameters of a Poisson source over UDP.
     pub struct PoissonParams {
+        ..ecn: EcnField;
         /// Mean rate at which it sends, in bits of IP packets.
         rate: Rate = required, range(Range::POSITIVE), source("Sluicegate");
         /// Mean length of a packet, headers included.
@@ -33,6 +34,7 @@ params! {
         sizes: Sizes = default(Sizes::Fixed), source("M/D/1 and M/M/1 queues");
     }
     rules {
+        "codepoint = ect1 needs ecn = true" [codepoint, ecn] |p| p.ecn.is_said();
         "packet_size is in bytes" [packet_size] |p| matches!(p.packet_size, Size::Bytes(_));
     }
 }

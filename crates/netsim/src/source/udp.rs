@@ -7,13 +7,14 @@
 //! | CHOKe 1999: a UDP source with a sending rate | a packet at the start, then one every `packet_size`/`rate` | as ns-2's `Application/Traffic/CBR` |
 //! | ns-2: `random_` draws each gap from 1 ± ½ times the mean | `jitter` scales that: 1 is `random_`, 0 is none | small jitter keeps sources from falling into step without blurring the rate |
 
-use super::{Pace, Source};
+use super::{EcnField, Pace, Source};
 use sluicegate_base::params::{Raw, changed};
 use sluicegate_base::{About, Declared, Range, Rate, Size, Span, Stream, params};
 
 params! {
     /// Parameters of a constant-bit-rate source over UDP.
     pub struct UdpParams {
+        ..ecn: EcnField;
         /// Rate at which it sends, in bits of IP packets.
         rate: Rate = required, range(Range::POSITIVE), source("CHOKe 1999, Sec. 4");
         /// Length of a packet, headers included.
@@ -23,6 +24,7 @@ params! {
         jitter: f64 = default(0.0), unit("1"), range(Range::from(0.0).to(1.0)), source("ns-2, CBR random_ is jitter 1");
     }
     rules {
+        "codepoint = ect1 needs ecn = true" [codepoint, ecn] |p| p.ecn.is_said();
         "packet_size is in bytes" [packet_size] |p| matches!(p.packet_size, Size::Bytes(_));
     }
 }
