@@ -8,7 +8,7 @@
 //! ```text
 //! for each arrival of flow i:                                              (Le, Aikat, Jeffay & Smith 2004, Fig. 3)
 //!     if i is in HB:
-//!         with probability p = max(0, 1 − p_ref/pktcount_i):
+//!         with probability p = max(0, 1 − p_ref/pktcount_i), unless the queue is empty:
 //!             (action = mark) mark it, if p ≤ mark_th and its transport is capable;  else drop it
 //!         else:  queue it;  if it is forwarded:  pktcount_i ← pktcount_i + 1
 //!     else:
@@ -16,7 +16,8 @@
 //!         if i's place in SB belongs to another flow, or i was silent for a clearing interval:  count_i ← 0
 //!         count_i ← count_i + 1
 //!         if count_i > threshold:  move i to HB, with pktcount_i = threshold + 1
-//! every T_update:  p_ref ← p_ref + a·(q_old − q_ref) − b·(q − q_ref),  kept within bounds;   q_old ← q
+//! every T_update:  q > q_ref for 100 ms?  p_ref ← min(p_ref, the largest pktcount of this T_dec and the last)
+//!                  p_ref ← p_ref + a·(q_old − q_ref) − b·(q − q_ref),  kept within bounds;   q_old ← q
 //!                  (unless given:  b = gain·T_dec/(N·T_update) for the N flows in HB,  a = b·(1 − gain/4))
 //! every T_dec:     for each flow in HB:  pktcount ← pktcount − p_ref;  a flow at 0 or below leaves HB
 //! ```
@@ -27,7 +28,7 @@
 //! of T_dec takes p_ref from every flow that it visits, so that a flow is not visited more often than its packets pay for (at
 //! most 1/p_ref_min visits for each).
 //!
-//! `state` shows `p_ref`, the flows in both tables (`sb_flows` heard of within a clearing interval, `hb_flows`), how many
+//! `state` shows `p_ref` (once it has a value), the flows in both tables (`sb_flows` heard of within a clearing interval, `hb_flows`), how many
 //! arrivals were judged so far (`hb_arrivals`) and how many flows entered and left HB (`hb_entries`, `hb_exits`); and the
 //! `pktcount` of each flow in HB and the `sb_count` of the flows in SB that were heard of within a clearing interval, 1024 of
 //! them at most, those with the first places.
@@ -41,13 +42,16 @@
 //! | nothing on pktcount of a flow that enters HB | threshold + 1: what SB has counted then; no more for a flow that had to wait for room | these packets were forwarded lately |
 //! | "after each interval T_dec", without saying whose | one clock for all flows | one timer. A flow that enters just before the clock strikes can leave at once, if p_ref is above its count: the paper chose T_dec long to make that rare |
 //! | deleted when "negative"; kept "as long as positive" | deleted at 0 | 0 is not positive |
-//! | nothing on the first p_ref | `p_ref_max` | no congestion is suspected at first |
-//! | nothing on the range of p_ref | `p_ref_min` = 0.1 to `p_ref_max` = 1000 packets | it must be positive, and must not run away while the link is idle. On 100 Mbit/s with 2000 flows in HB it is 2; a least value of 1 holds the queue at 41 packets instead of 24 there |
+//! | nothing on the first p_ref | `p_ref_max`; without one, p_ref is infinite until a queue above q_ref has stood for 100 ms | no congestion is suspected at first |
+//! | nothing on the least p_ref | `p_ref_min` = 0.1 packets | it must be positive. On 100 Mbit/s with 2000 flows in HB it is 2; a least value of 1 holds the queue at 41 packets instead of 24 there |
+//! | nothing on the most that p_ref can be | no fixed bound. While the queue has been above q_ref for 100 ms, p_ref is at most the largest pktcount of this T_dec and the last; `p_ref_max` is off by default | a number of packets would bound the rate of a flow on any link: 1000 per T_dec are 15 Mbit/s. With p_ref at or above the largest pktcount nothing is dropped, so that p_ref does not wind up while the link is idle. The bound follows what flows send and needs no rate, so that it holds on links whose rate is unknown or varies, and for packets of any length. A shorter queue is a burst: with one flow of 1 Gbit/s segments in bursts of 64 KiB would bring p_ref down to what it sends, and keep it there |
+//! | a packet that finds the queue empty is judged as any other | it is queued | there is no congestion to notify of. p_ref rises slowly after congestion: it would still drop packets of a flow that is alone on the link |
 //! | a and b depend on the number of flows and their round trips, and were tuned, as was T_update; no values are told. T_dec is 800 ms | b = `gain`·T_dec/(N·T_update) for the N flows in HB at each update, a = b·(1 − `gain`/4) (derived in `fair_share`), T_update = 6.25 ms (AFD's 160 Hz) | N flows send N packets more in each T_dec for each packet that p_ref rises. Gains for 200 flows swing with 2000: with b = 0.3 the queue averages 394 packets after an hour. Round trips do not enter: drops act on the queue at once. Given values of a and b are taken as they are |
 //! | HB of "a few thousand entries" that chain collisions, about 2000 flows in it; SB has "a fixed number" | at most 8192 flows in HB, a table that grows with them instead of chains; 16384 entries in SB. A flow that finds HB full stays where it was and is not judged until a sweep has made room | chosen here; the most that HB holds is what bounds memory. Chains or not is a matter of work, not of results |
 //! | SB is overwritten by collisions, so that a fast flow may be missed | so: a flow is found if threshold + 1 of its packets come in a row between which no other flow takes its place. With m packets of ever new flows between two of its own that has the probability e^(−m·threshold/sb_entries): with the defaults 0.54 for m = 1000, and never for m = 100,000 | the paper's table; a flood of ids so much faster than the flow hides it, whatever the hash |
 //! | no ECN | `action` = mark: packets that can carry a mark are marked instead of dropped, and count as forwarded; those of a flow with a probability above `mark_th` = 1/2 are dropped | an extension, as for the other schemes; RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1, ask for drops from senders that ignore marks, and at 1/2 SFB begins to in Linux |
-//! | the buffer is "large enough" for no tail drops | `limit` = 1000 packets; what a full buffer drops has reason `tail` and does not count as forwarded | chosen here |
+//! | q_ref = 24 packets on 100 Mbit/s | so; on faster links as much as these take there, 1.92 ms | 24 packets are less than one burst of segments (64 KiB) there |
+//! | the buffer is "large enough" for no tail drops | `limit` = 1000 packets, or 80 ms if that is more; what a full buffer drops has reason `tail` and does not count as forwarded | chosen here |
 //! | 5-tuples | the flow's key: two flows with one key are one flow | nothing else is known of it here |
 
 mod tables;
@@ -93,9 +97,12 @@ discipline! {
             mark_th: 0.5, "a flow at twice its share; the value is that of SFB, Linux, net/sched/sch_sfb.c", tc("")
         ];
         /// Target length of the queue.
-        q_ref: Size = default(Size::Packets(24)), unit("packets"), range(Range::from(0.0)), source("DCN 2004, Sec. 5");
+        q_ref: Size = derived("24 packets, or what the link sends in 1.92 ms if that is more",
+            |link| Size::Packets(link.packets_in(Span(1_920_000)).max(24))), unit("packets"), range(Range::from(0.0)),
+            source("DCN 2004, Sec. 5: 24 packets on 100 Mbit/s");
         /// Most that the queue holds, not counting the packet in transmission.
-        limit: Size = default(Size::Packets(1000)), unit("packets"), range(Range::from(1.0)),
+        limit: Size = derived("1000 packets, or what the link sends in 80 ms if that is more",
+            |link| Size::Packets(link.packets_in(Span::from_millis(80)).max(1000))), unit("packets"), range(Range::from(1.0)),
             source("chosen here: large enough for no tail drops, as DCN 2004, Sec. 5, asks");
         /// The controller as corrected, or as printed.
         law: ControlLaw = default(ControlLaw::Corrected), source("DCN 2004, Sec. 3.2; corrected here, after AFD (2003)");
@@ -120,7 +127,8 @@ discipline! {
         /// Least that p_ref can be.
         p_ref_min: f64 = default(0.1), unit("packets"), range(Range::POSITIVE), source("chosen here");
         /// Most that p_ref can be, and where it starts.
-        p_ref_max: f64 = default(1000.0), unit("packets"), range(Range::POSITIVE), source("chosen here");
+        p_ref_max: Option<f64> = optional("the largest pktcount of late, while a queue above q_ref stands"), unit("packets"),
+            range(Range::POSITIVE), source("not in DCN 2004");
         /// Entries of SB, the scoreboard.
         sb_entries: u64 = default(16_384), unit("flows"), range(Range::from(1.0).to(65_536.0)), source("chosen here"), fixed(true);
         /// Most flows in HB, the table of high-bandwidth flows.
@@ -131,7 +139,7 @@ discipline! {
         "q_ref counts packets" [q_ref] |p| matches!(p.q_ref, Size::Packets(_));
         "a needs b" [a, b] |p| p.a.is_none() || p.b.is_some();
         "a < b" [a, b] |p| p.a.zip(p.b).is_none_or(|(a, b)| a < b);
-        "p_ref_min <= p_ref_max" [p_ref_min, p_ref_max] |p| p.p_ref_min <= p.p_ref_max;
+        "p_ref_min <= p_ref_max" [p_ref_min, p_ref_max] |p| p.p_ref_min <= p.p_ref_max();
     }
 }
 
@@ -144,11 +152,19 @@ impl DcnParams {
         Gains { a: self.a.unwrap_or(b * Gains::ratio(self.gain)), b }
     }
 
+    /// Most that p_ref can be: any number, unless it is given.
+    fn p_ref_max(&self) -> f64 {
+        self.p_ref_max.unwrap_or(f64::INFINITY)
+    }
+
     /// The target length in packets.
     fn q_ref(&self) -> f64 {
         self.q_ref.amount() as f64
     }
 }
+
+/// A queue that is above q_ref for so long is no burst: RFC 8289's interval, in the order of the longest round trips.
+const STANDING: Span = Span::from_millis(100);
 
 /// Most flows of SB that `state` shows.
 const SB_SHOWN: usize = 1024;
@@ -161,6 +177,8 @@ pub struct Dcn<P> {
     tables: Tables,
     p_ref: f64,
     q_old: u64,
+    /// When the queue was found above q_ref; none once it has been found at q_ref or below.
+    above_since: Option<Time>,
     updates: PeriodicTimer,
     sweeps: PeriodicTimer,
     hb_arrivals: u64,
@@ -173,8 +191,9 @@ impl<P: Packet> Dcn<P> {
         Dcn {
             fifo: Fifo::new(params.limit),
             tables: Tables::new(&params),
-            p_ref: params.p_ref_max,
+            p_ref: params.p_ref_max(),
             q_old: 0,
+            above_since: None,
             updates: PeriodicTimer::new(params.t_update),
             sweeps: PeriodicTimer::new(params.t_dec),
             hb_arrivals: 0,
@@ -188,7 +207,7 @@ impl<P: Packet> Dcn<P> {
 
     #[inline]
     fn move_p_ref(&mut self, by: f64) {
-        self.p_ref = (self.p_ref + by).clamp(self.params.p_ref_min, self.params.p_ref_max);
+        self.p_ref = (self.p_ref + by).clamp(self.params.p_ref_min, self.params.p_ref_max());
     }
 
     /// Updates that passed unasked were of an empty queue, and sweeps of an empty HB.
@@ -202,10 +221,14 @@ impl<P: Packet> Dcn<P> {
     }
 
     /// The control law, at one of its instants.
-    fn update(&mut self) {
+    fn update(&mut self, at: Time) {
         let q = self.fifo.packets();
         let q_ref = self.params.q_ref();
         let (now, before) = (q as f64 - q_ref, self.q_old as f64 - q_ref);
+        self.above_since = self.above_since.filter(|_| now > 0.0).or((now > 0.0).then_some(at));
+        if self.above_since.is_some_and(|since| at.since(since) >= STANDING) {
+            self.p_ref = self.p_ref.min(self.tables.largest().unwrap_or(f64::INFINITY));
+        }
         self.move_p_ref(match self.params.law {
             ControlLaw::Corrected => self.gains().step(before, now),
             ControlLaw::Printed => self.gains().step(now, before),
@@ -217,17 +240,17 @@ impl<P: Packet> Dcn<P> {
     fn judge(&mut self, at: usize, mut packet: P, ctx: &mut Ctx<'_, P>) {
         self.hb_arrivals += 1;
         if self.params.count == Count::Arrived {
-            self.tables.hb[at] += 1.0;
+            self.tables.count(at);
         }
         let p = 1.0 - self.p_ref / self.tables.hb[at];
-        if ctx.rng.chance(p) && self.params.marking.drops(p, &mut packet) {
+        if self.fifo.packets() > 0 && ctx.rng.chance(p) && self.params.marking.drops(p, &mut packet) {
             return ctx.drop(packet, DropReason::Early);
         }
         if !self.fifo.has_room(&packet) {
             return ctx.drop(packet, DropReason::Tail);
         }
         if self.params.count == Count::Forwarded {
-            self.tables.hb[at] += 1.0;
+            self.tables.count(at);
         }
         self.fifo.push(packet);
     }
@@ -257,7 +280,7 @@ impl<P: Packet> Discipline<P> for Dcn<P> {
     fn wake(&mut self, ctx: &mut Ctx<'_, P>) {
         // At the same instant p_ref is brought up to date before it is used.
         while self.updates.tick(ctx.now) {
-            self.update();
+            self.update(ctx.now);
         }
         while self.sweeps.tick(ctx.now) {
             self.tables.lower(self.p_ref);
@@ -269,7 +292,9 @@ impl<P: Packet> Discipline<P> for Dcn<P> {
     }
 
     fn state(&self, visit: &mut dyn FnMut(Option<FlowKey>, &'static str, f64)) {
-        visit(None, "p_ref", self.p_ref);
+        if self.p_ref.is_finite() {
+            visit(None, "p_ref", self.p_ref);
+        }
         visit(None, "sb_flows", self.tables.sb_flows() as f64);
         visit(None, "hb_flows", self.tables.hb.len() as f64);
         visit(None, "hb_arrivals", self.hb_arrivals as f64);

@@ -25,7 +25,7 @@
 //! |---|---|---|
 //! | the text of 1997 was not at hand | the rule is that of DCN 2004, Sec. 2, and of memory | the pseudocode's order of the tests is from memory |
 //! | base form: all arrivals are dropped at avg ≥ max_th; form for many flows: each may have two packets | the second form alone | the first would make max_q = 2 at avg ≥ max_th meaningless |
-//! | min_th is the lesser of a quarter of the buffer and a round trip's packets, max_th twice that; min_q 2 for small buffers, 4 for large | `min_th` 5, `max_th` 15, `min_q` 2 | RED 1993's thresholds, so that the two compare; min_q as the paper |
+//! | min_th is the lesser of a quarter of the buffer and a round trip's packets, max_th twice that; min_q 2 for small buffers, 4 for large | so, with round trips of 100 ms, the default `limit` of 300 packets and 5 packets at least; `min_q` 2 | no flow may have more than min_th packets in the queue. With RED 1993's 5 a CUBIC flow alone uses 41 % of 100 Mbit/s at a round trip of 40 ms, and 3 % of 1 Gbit/s; with 75 it uses FRED_100 and FRED_1000 % |
 //! | avg is updated at arrivals and departures | at arrivals that are queued and at departures; an arrival after an idle time updates it first | so the filter moves about twice as fast as RED's with the same w_q |
 //! | q counts the packets in the buffer | without the packet in transmission | as `red` here |
 //! | ECN is not known | `ecn` marks what RED's chance would drop, and nothing else: a flow beyond max_q, or with strikes, is dropped | what is dropped for want of a share must not enter the queue. There is no drop by the average alone, so no choice above max_th |
@@ -35,6 +35,7 @@
 use crate::flow_table::FlowTable;
 use crate::prelude::*;
 use crate::red::RedBlock;
+use sluicegate_base::Link;
 
 discipline! {
     Fred: "fred", "FRED",
@@ -49,6 +50,10 @@ discipline! {
     pub struct FredParams {
         ..red: RedBlock [
             w_q: 0.002, "Lin & Morris 1997, as remembered";
+            min_th = derived("what the link sends in 100 ms, at least 5 and at most 75 packets", |link| Size::Packets(min_th(link))),
+                "Lin & Morris 1997, as remembered: the lesser of a quarter of the buffer and a round trip's packets";
+            max_th = derived("twice the default min_th", |link| Size::Packets(2 * min_th(link))),
+                "Lin & Morris 1997, as remembered: twice min_th";
             max_p: 0.02, "Lin & Morris 1997, as remembered; RED 1993, Fig. 3";
             limit: Size::Packets(300), "chosen here: far above max_th, so that FRED decides"
         ];
@@ -63,6 +68,11 @@ discipline! {
         "min_th and max_th count packets" [min_th, max_th] |p| p.red.counts_packets();
         "min_th < max_th" [min_th, max_th] |p| p.red.is_a_band();
     }
+}
+
+/// The default min_th: a round trip's packets, but a quarter of the default limit at most.
+fn min_th(link: &Link) -> u64 {
+    link.packets_in(Span::from_millis(100)).clamp(5, 300 / 4)
 }
 
 /// A flow that has packets, or whose first one is judged.

@@ -32,13 +32,15 @@
 /// Parameters that several things share are declared once, and taken in before the others: `..red: RedBlock;` gives a
 /// field `red` in Rust, and its parameters stand in the table as if they were written here. Another default and source, and
 /// another word of `tc`, stand in brackets: `..red: RedBlock [min_th: Size::Packets(30), "CHOKe 1999, Sec. 4", tc("min")];`.
+/// A default that follows from the link is `[min_th = derived("how", |link| …), "source"]` there.
 #[macro_export]
 macro_rules! params {
     (
         $(#[doc = $about:literal])+
         $vis:vis struct $Name:ident {
             $( .. $part:ident : $Part:ty
-                $([ $($changed:ident : $value:expr, $source:literal $(, tc($tc:literal))?);+ $(;)? ])? ; )*
+                $([ $($changed:ident $(= derived($text:literal, |$link:ident| $derived:expr))? $(: $value:expr)?,
+                    $source:literal $(, tc($tc:literal))?);+ $(;)? ])? ; )*
             $(
                 $(#[doc = $doc:literal])+
                 $field:ident : $ty:ty = $how:ident $(( $($arg:tt)* ))? $(, $key:ident ( $val:expr ))* ;
@@ -60,7 +62,8 @@ macro_rules! params {
                         <$Part as $crate::Params>::FIELDS,
                         &[$($( $crate::Field {
                             name: stringify!($changed),
-                            default: $crate::params!(@value $value),
+                            $( default: $crate::params!(@value $value), )?
+                            $( default: $crate::params!(@derived $text, |$link| $derived), )?
                             source: $source,
                             $( tc: $tc, )?
                             ..$crate::params::field(<$Part as $crate::Params>::FIELDS, stringify!($changed))
@@ -124,6 +127,11 @@ macro_rules! params {
 
     (@value $value:expr) => {
         $crate::params::DefaultValue::Fixed(|| $crate::params::Parameter::to_value(&$value))
+    };
+    (@derived $text:literal, |$link:ident| $value:expr) => {
+        $crate::params::DefaultValue::Derived($text, |$link: &$crate::Link| {
+            $crate::params::Parameter::to_value(&$value)
+        })
     };
     (@default $ty:ty; default($value:expr)) => {
         $crate::params::DefaultValue::Fixed(|| <$ty as $crate::params::Parameter>::to_value(&$value))

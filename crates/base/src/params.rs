@@ -221,6 +221,15 @@ pub struct Link {
     pub packet: u64,
 }
 
+impl Link {
+    /// How many typical packets it sends in this time.
+    #[must_use]
+    pub fn packets_in(&self, time: Span) -> u64 {
+        let bits = u128::from(self.rate.0) * u128::from(time.0) / 1_000_000_000;
+        u64::try_from(bits / (8 * u128::from(self.packet.max(1)))).unwrap_or(u64::MAX)
+    }
+}
+
 /// What a field holds when it is not given.
 #[derive(Clone, Copy)]
 pub enum DefaultValue {

@@ -30,6 +30,8 @@ pub struct Tables {
     clearing: Span,
     /// When the last packet came.
     now: Time,
+    /// The largest pktcount of this T_dec, and of the one before.
+    largest: [f64; 2],
 }
 
 impl Tables {
@@ -43,6 +45,7 @@ impl Tables {
             threshold: params.threshold,
             clearing: params.clearing,
             now: Time::ZERO,
+            largest: [0.0; 2],
         }
     }
 
@@ -75,6 +78,7 @@ impl Tables {
             if self.hb.find_or_insert(flow, rng, || pktcount).is_some() {
                 score.count = 0;
                 self.entries += 1;
+                self.largest[0] = self.largest[0].max(pktcount);
             }
         }
         None
@@ -92,10 +96,25 @@ impl Tables {
         self.sb.iter().filter(heard).take(max_scores).for_each(|score| visit(score.flow, score.count));
     }
 
+    /// One packet more of the flow that stands there in HB.
+    #[inline]
+    pub fn count(&mut self, at: usize) {
+        self.hb[at] += 1.0;
+        self.largest[0] = self.largest[0].max(self.hb[at]);
+    }
+
+    /// The largest pktcount that a flow has had in this T_dec or the one before; none when HB was empty.
+    pub fn largest(&self) -> Option<f64> {
+        let largest = self.largest[0].max(self.largest[1]);
+        (largest > 0.0).then_some(largest)
+    }
+
     /// The end of T_dec: every count is lowered by p_ref, and flows at 0 or below leave HB.
     pub fn lower(&mut self, p_ref: f64) {
+        self.largest = [0.0, self.largest[0]];
         self.hb.retain(|pktcount| {
             *pktcount -= p_ref;
+            self.largest[0] = self.largest[0].max(*pktcount);
             *pktcount > 0.0
         });
     }

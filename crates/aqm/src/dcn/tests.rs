@@ -12,7 +12,14 @@ fn defaults() -> DcnParams {
 
 /// A harness with p_ref = 4 and threshold 2.
 fn harness(params: DcnParams) -> Harness<Dcn<TestPacket>> {
-    Harness::new(Dcn::new(DcnParams { p_ref_min: 4.0, p_ref_max: 4.0, threshold: 2, ..params }), 1)
+    Harness::new(Dcn::new(DcnParams { p_ref_min: 4.0, p_ref_max: Some(4.0), threshold: 2, ..params }), 1)
+}
+
+/// The link takes all packets but one, for a packet that finds the queue empty is not judged.
+fn leave_one(harness: &mut Harness<Dcn<TestPacket>>) {
+    while harness.discipline.packets() > 1 {
+        harness.depart();
+    }
 }
 
 fn pktcounts(harness: &Harness<Dcn<TestPacket>>) -> Vec<(u64, f64)> {
@@ -84,15 +91,19 @@ fn arrivals_can_be_counted_instead() {
 #[test]
 fn an_unresponsive_flow_gets_its_fair_share_if_forwarded_packets_count() {
     for (count, low, high) in [(Count::Forwarded, 0.095, 0.115), (Count::Arrived, 0.0, 0.02)] {
-        let fixed = DcnParams { p_ref_min: 20.0, p_ref_max: 20.0, count, ..defaults() };
+        let fixed = DcnParams { p_ref_min: 20.0, p_ref_max: Some(20.0), count, ..defaults() };
         let mut harness = Harness::new(Dcn::new(fixed), 3);
-        let mut passed = 0;
+        harness.arrive(2, 1000);
+        let mut dropped = 0;
         for k in 0..100_000 {
+            if k == 20_000 {
+                dropped = harness.dropped.len();
+            }
             harness.arrive(1, 1000);
-            passed += u64::from(harness.depart().is_some() && k >= 20_000);
+            leave_one(&mut harness);
             harness.wait(Span::from_millis(4));
         }
-        let share = passed as f64 / 80_000.0;
+        let share = 1.0 - (harness.dropped.len() - dropped) as f64 / 80_000.0;
         assert!((low..high).contains(&share), "{}: {share}", count.word());
     }
 }
@@ -156,7 +167,7 @@ fn a_flow_that_leaves_makes_room_for_another() {
 fn the_fair_share_follows_the_queue() {
     for (law, expected) in [(ControlLaw::Corrected, [93.0, 87.0]), (ControlLaw::Printed, [100.0, 100.0])] {
         let params =
-            DcnParams { a: Some(1.0), b: Some(2.0), q_ref: Size::Packets(3), p_ref_max: 100.0, law, ..defaults() };
+            DcnParams { a: Some(1.0), b: Some(2.0), q_ref: Size::Packets(3), p_ref_max: Some(100.0), law, ..defaults() };
         let mut harness = Harness::new(Dcn::new(params), 1);
         for (k, arrivals) in [5, 2].into_iter().enumerate() {
             (0..arrivals).for_each(|flow| harness.arrive(flow, 1000));
@@ -176,7 +187,7 @@ fn the_gains_follow_the_flows_in_hb() {
     assert_eq!(params.gains(640).b, 0.1);
     assert_eq!(DcnParams { b: Some(2.0), ..params.clone() }.gains(640), Gains { a: 1.75, b: 2.0 });
     // In the queue: two flows in HB, and 10 packets above a target of 0. p_ref moves by −b·10, then by (a − b)·10.
-    let params = DcnParams { q_ref: Size::Packets(0), threshold: 0, p_ref_max: 1000.0, ..params };
+    let params = DcnParams { q_ref: Size::Packets(0), threshold: 0, p_ref_max: Some(1000.0), ..params };
     let mut harness = Harness::new(Dcn::new(params.clone()), 1);
     (0..5).for_each(|_| [1, 2].iter().for_each(|flow| harness.arrive(*flow, 1000)));
     let Gains { a, b } = params.gains(2);
@@ -189,7 +200,7 @@ fn the_gains_follow_the_flows_in_hb() {
 /// An idle link asks for nothing, and p_ref is then what the clock would have made of it: 3 a tick, from 40.
 #[test]
 fn an_idle_link_is_quiet() {
-    let params = DcnParams { a: Some(1.0), b: Some(2.0), q_ref: Size::Packets(3), p_ref_max: 100.0, ..defaults() };
+    let params = DcnParams { a: Some(1.0), b: Some(2.0), q_ref: Size::Packets(3), p_ref_max: Some(100.0), ..defaults() };
     let mut harness = Harness::new(Dcn::new(params), 1);
     assert_eq!(harness.discipline.next_wakeup(), None);
     harness.wait(Span::from_secs(3_155_760_000));
@@ -253,7 +264,7 @@ fn the_probe_shows_the_scoreboard() {
 /// A fast flow that comes when HB is full is not judged; when a sweep has made room it is.
 #[test]
 fn a_fast_flow_waits_for_room_among_the_fast_ones() {
-    let mut harness = Harness::new(Dcn::new(DcnParams { threshold: 1, p_ref_max: 1.0, ..defaults() }), 1);
+    let mut harness = Harness::new(Dcn::new(DcnParams { threshold: 1, p_ref_max: Some(1.0), ..defaults() }), 1);
     for k in 1..=8192 {
         (0..2).for_each(|_| harness.arrive(k * 16_384, 40));
         while harness.depart().is_some() {}
@@ -261,14 +272,14 @@ fn a_fast_flow_waits_for_room_among_the_fast_ones() {
     assert_eq!(harness.state("hb_flows"), Some(8192.0));
     for _ in 0..1000 {
         harness.arrive(7, 1000);
-        harness.depart();
+        leave_one(&mut harness);
     }
     assert!(harness.dropped.is_empty());
     // Two sweeps at p_ref = 1, the second at 1.6 s, take the others out, who have sent two packets each.
     for _ in 0..2399 {
         harness.wait(Span::from_millis(1));
         harness.arrive(7, 1000);
-        harness.depart();
+        leave_one(&mut harness);
     }
     assert_eq!(harness.state("hb_flows"), Some(1.0));
     assert!(
@@ -301,7 +312,7 @@ fn a_flood_of_ids_can_hide_a_fast_flow() {
 /// comment says, and a fast flow that was there first is still judged.
 #[test]
 fn a_million_chosen_flows_take_no_more_memory() {
-    let mut harness = Harness::new(Dcn::new(DcnParams { threshold: 1, p_ref_max: 1.0, ..defaults() }), 1);
+    let mut harness = Harness::new(Dcn::new(DcnParams { threshold: 1, p_ref_max: Some(1.0), ..defaults() }), 1);
     (0..9).for_each(|_| harness.arrive(7, 1000));
     for k in 1..=1_000_000 {
         (0..2).for_each(|_| harness.arrive(k * 16_384, 40));
@@ -329,4 +340,40 @@ fn point_7_sweeps_of_a_silence_are_not_made_up_for() {
     assert_eq!(harness.state("hb_flows"), Some(1.0));
     harness.wait(Span::from_millis(1));
     assert_eq!(harness.state("hb_flows"), Some(0.0), "p_ref is far above its count at first");
+}
+
+/// A flow alone below the link's rate finds the queue empty: whatever p_ref is, none of its packets is dropped.
+#[test]
+fn an_empty_queue_drops_nothing() {
+    let mut harness = Harness::new(Dcn::new(DcnParams { p_ref_max: Some(1.0), ..defaults() }), 1);
+    for _ in 0..10_000 {
+        harness.arrive(1, 64);
+        harness.depart();
+        harness.wait(Span(100_000));
+    }
+    assert_eq!((harness.dropped.len(), harness.state("p_ref")), (0, Some(1.0)));
+}
+
+/// p_ref has no value until a queue above q_ref has stood for 100 ms. It is then the largest pktcount, so that the controller
+/// has it where drops begin at once, however long the link was idle before.
+#[test]
+fn p_ref_does_not_wind_up() {
+    let mut harness = Harness::new(Dcn::new(defaults()), 1);
+    harness.wait(Span::from_secs(1_000_000));
+    (0..50).for_each(|_| harness.arrive(1, 1000));
+    harness.wait(Span(15 * 6_250_000));
+    assert_eq!((harness.state("p_ref"), pktcounts(&harness)), (None, [(1, 50.0)].to_vec()));
+    harness.wait(Span(2 * 6_250_000));
+    let p_ref = harness.state("p_ref").expect("the queue has stood for 100 ms");
+    // From 50 one step of b·gain/4 for each of the 26 packets above q_ref.
+    assert!((p_ref - (50.0 - 128.0 * (2.0 / 9.0) / 18.0 * 26.0)).abs() < 1e-9, "{p_ref}");
+    // A burst that has left before is none.
+    let mut harness = Harness::new(Dcn::new(defaults()), 1);
+    for _ in 0..20 {
+        (0..50).for_each(|_| harness.arrive(1, 1000));
+        harness.wait(Span(6_250_000));
+        while harness.depart().is_some() {}
+        harness.wait(Span(6_250_000));
+    }
+    assert_eq!((harness.state("p_ref"), harness.dropped.len()), (None, 0));
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::harness::{Harness, TestPacket};
 use sluicegate_base::Span;
-use sluicegate_base::{Ecn, Link, Params, Rate};
+use sluicegate_base::{Ecn, Params, Rate};
 
 /// w_q = 1, so that the average is the queue that an arrival found, or that a departure left.
 fn params(min_th: u64, max_th: u64) -> FredParams {
