@@ -368,6 +368,64 @@ fn point_7_no_call_leaves_a_wakeup_that_is_due() {
     assert!(with_a_clock >= 8, "{with_a_clock}");
 }
 
+/// A flow alone on a link: `burst` packets of so many bytes at once, again and again, so that they take `load` of the link. Gives
+/// what the discipline dropped of 4000 packets.
+fn dropped_of_a_lone_flow(name: &str, rate: u64, bytes: u64, burst: u64, load: f64) -> Vec<(u64, DropReason)> {
+    let link = Link { rate: Rate(rate), packet: 1000 };
+    let mut harness = Harness::boxed(build(name, &mut |_| None, &link).expect("a known name").expect("defaults"), 1);
+    let packet_time = link.rate.time_of(bytes);
+    let gap = Span((burst as f64 * packet_time.0 as f64 / load) as u64);
+    let mut busy_until = None;
+    for _ in 0..4000 / burst {
+        for _ in 0..burst {
+            harness.arrive(1, bytes);
+            if busy_until.is_none() {
+                busy_until = harness.depart().map(|_| harness.now + packet_time);
+            }
+        }
+        let next = harness.now + gap;
+        while let Some(end) = busy_until.filter(|end| *end <= next) {
+            harness.wait(end.since(harness.now));
+            busy_until = harness.depart().map(|_| end + packet_time);
+        }
+        harness.wait(next.since(harness.now));
+    }
+    harness.dropped.iter().map(|(packet, reason)| (packet.serial, *reason)).collect()
+}
+
+/// One sender below the link's rate loses nothing, whether it sends evenly or in short bursts: at any rate, with packets of any
+/// length. A default that is a number of packets must not throttle a link for which it was not chosen.
+#[test]
+fn a_lone_sender_below_the_rate_loses_nothing() {
+    type Case = (u64, u64, u64);
+    // Whose rule drops from such a sender after all: at which (rate, bytes, burst), and why.
+    const RULES: [(&str, fn(Case) -> bool, &str); 2] = [
+        (
+            "rem",
+            |(_, bytes, _)| bytes < 1000,
+            "it compares packets with what the link sends of 1000 bytes, unless mode = byte",
+        ),
+        ("cake", |case| case == (1_000_000, 1500, 4), "the burst waits for 36 ms, twice its target of 18 ms"),
+    ];
+    let mut needed = [false; RULES.len()];
+    for entry in all() {
+        let name = entry.table.about.name;
+        for rate in [1_000_000, 10_000_000, 100_000_000, 1_000_000_000] {
+            for bytes in [64, 500, 1500] {
+                for (burst, load) in [(1, 0.1), (1, 0.5), (1, 0.99), (2, 0.5), (4, 0.5)] {
+                    let dropped = dropped_of_a_lone_flow(name, rate, bytes, burst, load);
+                    let rule = RULES.iter().position(|(of, at, _)| *of == name && at((rate, bytes, burst)));
+                    match rule {
+                        Some(rule) => needed[rule] |= !dropped.is_empty(),
+                        None => assert_eq!(dropped, [], "{name}: {burst} of {bytes} B, {load} of {rate} bit/s"),
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(needed, [true; RULES.len()], "a rule that drops nothing is no exception");
+}
+
 #[test]
 fn unknown_names_are_refused() {
     assert!(build::<TestPacket>("no_such_discipline", &mut |_| None, &LINK).is_none());

@@ -166,8 +166,14 @@ fn a_flow_that_leaves_makes_room_for_another() {
 #[test]
 fn the_fair_share_follows_the_queue() {
     for (law, expected) in [(ControlLaw::Corrected, [93.0, 87.0]), (ControlLaw::Printed, [100.0, 100.0])] {
-        let params =
-            DcnParams { a: Some(1.0), b: Some(2.0), q_ref: Size::Packets(3), p_ref_max: Some(100.0), law, ..defaults() };
+        let params = DcnParams {
+            a: Some(1.0),
+            b: Some(2.0),
+            q_ref: Size::Packets(3),
+            p_ref_max: Some(100.0),
+            law,
+            ..defaults()
+        };
         let mut harness = Harness::new(Dcn::new(params), 1);
         for (k, arrivals) in [5, 2].into_iter().enumerate() {
             (0..arrivals).for_each(|flow| harness.arrive(flow, 1000));
@@ -200,7 +206,8 @@ fn the_gains_follow_the_flows_in_hb() {
 /// An idle link asks for nothing, and p_ref is then what the clock would have made of it: 3 a tick, from 40.
 #[test]
 fn an_idle_link_is_quiet() {
-    let params = DcnParams { a: Some(1.0), b: Some(2.0), q_ref: Size::Packets(3), p_ref_max: Some(100.0), ..defaults() };
+    let params =
+        DcnParams { a: Some(1.0), b: Some(2.0), q_ref: Size::Packets(3), p_ref_max: Some(100.0), ..defaults() };
     let mut harness = Harness::new(Dcn::new(params), 1);
     assert_eq!(harness.discipline.next_wakeup(), None);
     harness.wait(Span::from_secs(3_155_760_000));
