@@ -80,6 +80,15 @@ def test_drr_has_quanta_and_takes_everything(tmp_path: Path) -> None:
     assert child.number(6) == 300
 
 
+def test_the_kernels_codel_counts_its_own_class(tmp_path: Path) -> None:
+    """RFC 8289's counts all that waits for the link, which is a difference where there are other classes."""
+    said = "CoDel in the kernel looks at the backlog of its own class, not at what waits for the link"
+    for child, told in (("codel", True), ("fq_codel", True), ("pie", False)):
+        classes = f'[[queue.classes]]\ndiscipline = "{child}"\n'
+        assert (said in of(tmp_path, "drr", classes)[1].remarks) == told
+        assert said not in of(tmp_path, "drr", classes + 'law = "linux"\n')[1].remarks
+
+
 def test_classes_that_are_not_described_are_drop_tails_by_number(tmp_path: Path) -> None:
     for name in ("priority", "drr"):
         queue, done = of(tmp_path, name, "bands = 3")

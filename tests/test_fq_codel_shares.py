@@ -18,18 +18,19 @@ def share(queue: sg.FqCodel | sg.Sfb, seed: int = 1) -> float:
     return float(100 * rates["udp"] / sum(rates.values()))
 
 
-# Measured with seeds 1 to 3: 3.35; 3.23; 4.70; 10.32 %. Seeds differ by up to 0.3.
+# Measured with seeds 1 to 3: 4.66; 10.17; 5.75; 4.70; 10.27 %. Seeds differ by up to 0.3. By the bytes of its own queue alone
+# CoDel would leave 3.4 % (3.2 with the smaller quantum): RFC 8289, Sec. 4.4, asks for all that share the link.
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({}, 3.35),
-        ({"quantum": "1514 B"}, 3.35),
-        ({"quantum": "1000 B"}, 3.23),
+        ({}, 4.66),
+        ({"quantum": "1000 B"}, 10.17),
+        ({"quantum": "2000 B"}, 5.75),
         ({"law": "linux"}, 4.70),
-        ({"law": "linux", "quantum": "1000 B"}, 10.32),
+        ({"law": "linux", "quantum": "1000 B"}, 10.27),
     ],
 )
-def test_the_quantum_matters_where_codel_sees_all_queues(given: dict[str, str], expected: float) -> None:
+def test_the_quantum_matters_as_codel_sees_all_queues(given: dict[str, str], expected: float) -> None:
     assert share(sg.FqCodel(**given)) == pytest.approx(expected, rel=0.08)
 
 

@@ -131,16 +131,12 @@ impl<P: Packet> Classes<P> {
         &mut *self.list[at].queue
     }
 
-    /// The packet that a class gives up. It is told how much the others hold: they share the link with it.
-    pub(crate) fn dequeue(&mut self, at: usize, ctx: &mut Ctx<'_, P>) -> Option<P> {
-        let around = ctx.elsewhere;
-        // One that holds nothing has nothing to decide.
-        if self.list[at].queue.packets() > 0 {
-            ctx.elsewhere += self.bytes() - self.list[at].queue.bytes();
-        }
-        let packet = self.list[at].queue.dequeue(ctx);
-        ctx.elsewhere = around;
-        packet
+    /// The packet that a class gives up, of a container beside which so many bytes wait: the class is told of these and of what
+    /// the others hold. One that holds nothing has no use for it.
+    pub(crate) fn dequeue(&mut self, at: usize, elsewhere: u64, ctx: &mut Ctx<'_, P>) -> Option<P> {
+        let queue = &self.list[at].queue;
+        let others = if queue.packets() > 0 { self.bytes() - queue.bytes() } else { 0 };
+        self.list[at].queue.dequeue_in_class(elsewhere + others, ctx)
     }
 
     /// Gives an arrival to its class; the class's place, unless the limit for all of them refuses it.

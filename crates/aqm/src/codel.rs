@@ -121,7 +121,11 @@ impl<P: Packet> Discipline<P> for Codel<P> {
     }
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
-        self.rule.dequeue(&mut self.state, &mut self.fifo, 0, ctx)
+        self.dequeue_in_class(0, ctx)
+    }
+
+    fn dequeue_in_class(&mut self, elsewhere: u64, ctx: &mut Ctx<'_, P>) -> Option<P> {
+        self.rule.dequeue(&mut self.state, &mut self.fifo, 0, elsewhere, ctx)
     }
 
     fn buffer(&self) -> &dyn Buffer<P> {

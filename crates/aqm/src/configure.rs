@@ -58,6 +58,10 @@ impl<P, D: Configure<P>> Discipline<P> for Configured<D> {
         self.discipline.dequeue(ctx)
     }
 
+    fn dequeue_in_class(&mut self, elsewhere: u64, ctx: &mut Ctx<'_, P>) -> Option<P> {
+        self.discipline.dequeue_in_class(elsewhere, ctx)
+    }
+
     fn buffer(&self) -> &dyn Buffer<P> {
         self.discipline.buffer()
     }

@@ -95,9 +95,6 @@ pub struct Ctx<'a, P> {
     pub rng: &'a mut Stream,
     /// Dropped packets, by value, with the reason.
     dropped: &'a mut Vec<(P, DropReason)>,
-    /// In [`dequeue`](Discipline::dequeue), the bytes that wait for the same link outside this queue: in the other classes of the
-    /// containers that it is in.
-    pub elsewhere: u64,
     /// Flows that are to be sent a source quench, where there is somebody who sends it.
     quenched: Option<&'a mut Vec<FlowKey>>,
 }
@@ -105,7 +102,7 @@ pub struct Ctx<'a, P> {
 impl<'a, P> Ctx<'a, P> {
     /// Provides these.
     pub fn new(now: Time, rng: &'a mut Stream, dropped: &'a mut Vec<(P, DropReason)>) -> Self {
-        Ctx { now, rng, dropped, elsewhere: 0, quenched: None }
+        Ctx { now, rng, dropped, quenched: None }
     }
 
     /// Also takes note of the flows that are to be sent a source quench.
@@ -155,6 +152,12 @@ pub trait Discipline<P>: Send {
 
     /// The link can send: which packet leaves?
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P>;
+
+    /// The same in a class of a container: so many bytes wait for the link `elsewhere`, in other classes. For a discipline that
+    /// counts them; a container hands them on with its own.
+    fn dequeue_in_class(&mut self, _elsewhere: u64, ctx: &mut Ctx<'_, P>) -> Option<P> {
+        self.dequeue(ctx)
+    }
 
     /// What waits in the queue.
     fn buffer(&self) -> &dyn Buffer<P>;

@@ -103,6 +103,10 @@ impl<P: Packet> Discipline<P> for Drr<P> {
     }
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
+        self.dequeue_in_class(0, ctx)
+    }
+
+    fn dequeue_in_class(&mut self, elsewhere: u64, ctx: &mut Ctx<'_, P>) -> Option<P> {
         let mut refused = 0;
         while let Some(&at) = self.active.front() {
             let account = &mut self.accounts[at];
@@ -112,7 +116,7 @@ impl<P: Packet> Discipline<P> for Drr<P> {
                 self.active.rotate_left(1);
                 continue;
             }
-            if let Some(packet) = self.classes.dequeue(at, ctx) {
+            if let Some(packet) = self.classes.dequeue(at, elsewhere, ctx) {
                 account.deficit -= packet.bytes() as i64;
                 return Some(packet);
             }

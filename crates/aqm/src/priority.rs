@@ -69,12 +69,16 @@ impl<P: Packet> Discipline<P> for Priority<P> {
     }
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
+        self.dequeue_in_class(0, ctx)
+    }
+
+    fn dequeue_in_class(&mut self, elsewhere: u64, ctx: &mut Ctx<'_, P>) -> Option<P> {
         let last = self.sender;
         for at in 0..self.classes.len() {
-            if let Some(packet) = self.classes.dequeue(at, ctx) {
+            if let Some(packet) = self.classes.dequeue(at, elsewhere, ctx) {
                 if at < last && self.classes.queue(last).packets() == 0 {
                     // It has nothing: this tells it so.
-                    let none = self.classes.dequeue(last, ctx);
+                    let none = self.classes.dequeue(last, elsewhere, ctx);
                     assert!(none.is_none(), "a queue that holds no packets gave one");
                 }
                 self.sender = at;

@@ -118,17 +118,18 @@ impl CodelRule {
     }
 
     /// The packet that leaves a queue, of which each has the time when it arrived; those that are dropped on the way go to
-    /// `ctx`. The backlog is what is left in the queue and in the discipline's others, and by the RFC what else waits for the
-    /// link; the kernel's disciplines know no more than their own.
+    /// `ctx`. The backlog is what is left in the queue and so many bytes in the discipline's `others`; by the RFC also those that
+    /// wait for the link `elsewhere`, of which the kernel's disciplines know nothing.
     pub fn dequeue<P: Packet>(
         &self,
         state: &mut CodelState,
         fifo: &mut Fifo<P, Time>,
         others: u64,
+        elsewhere: u64,
         ctx: &mut Ctx<'_, P>,
     ) -> Option<P> {
         let now = self.law.ticks(ctx.now);
-        let others = others + if self.law == CodelArithmetic::Rfc8289 { ctx.elsewhere } else { 0 };
+        let others = others + if self.law == CodelArithmetic::Rfc8289 { elsewhere } else { 0 };
         let (mut head, mut ok_to_drop) = self.dodequeue(state, now, fifo, others);
         if state.dropping {
             if !ok_to_drop {

@@ -1,4 +1,5 @@
-//! The pseudocode of RFC 8034, App. A, by hand, on a link of 1 Mbit/s where a packet of 1000 bytes takes 8 ms.
+//! The pseudocode of RFC 8034, App. A, by hand, on a link of 1 Mbit/s where a packet of 982 bytes, a frame of 1000,
+//! takes 8 ms.
 
 use super::*;
 use crate::harness::{Harness, TestPacket};
@@ -8,12 +9,12 @@ const INTERVAL: Span = Span::from_millis(16);
 
 fn params() -> DocsisPieParams {
     let link = Link { rate: Rate(1_000_000), packet: 1000 };
-    DocsisPieParams { limit: Size::Bytes(30_000), ..DocsisPieParams::defaults(&link).unwrap() }
+    DocsisPieParams { limit: Size::Bytes(30 * 982), ..DocsisPieParams::defaults(&link).unwrap() }
 }
 
 fn harness(packets: u64) -> Harness<DocsisPie<TestPacket>> {
     let mut harness = Harness::new(DocsisPie::new(params()), 1);
-    (0..packets).for_each(|_| harness.arrive(1, 1000));
+    (0..packets).for_each(|_| harness.arrive(1, 982));
     harness
 }
 
@@ -21,7 +22,7 @@ fn harness(packets: u64) -> Harness<DocsisPie<TestPacket>> {
 fn replays_the_pseudocode() {
     let mut harness = harness(10);
     assert_eq!(harness.discipline.aqm_state, AqmState::Inactive, "each found less than a third of the buffer");
-    harness.arrive(1, 1000);
+    harness.arrive(1, 982);
     assert_eq!(harness.discipline.aqm_state, AqmState::Quiescent);
     // 88 ms: Δ = 0.25·0.078 + 2.5·0.088 = 0.2395, and 0.0195 while the delay stands.
     let mut p = 0.0;
@@ -33,7 +34,7 @@ fn replays_the_pseudocode() {
     assert_eq!((harness.discipline.burst_allowance, harness.dropped.len()), (Span::ZERO, 0));
     // The first drop: the burst is spared from now on, 142 − 9·16 ms < 0.
     harness.discipline.accu_p = 8.5;
-    harness.arrive(2, 1000);
+    harness.arrive(2, 982);
     assert_eq!(harness.dropped_flows(), [(2, DropReason::Early)]);
     assert_eq!((harness.discipline.aqm_state, harness.discipline.accu_p), (AqmState::Active, 0.0));
     for update in 0..9u64 {
@@ -94,7 +95,7 @@ fn active(p: f64) -> Harness<DocsisPie<TestPacket>> {
 #[test]
 fn long_packets_are_dropped_more_often() {
     let mut harness = active(0.5);
-    for (bytes, accu_p) in [(512, 0.25), (64, 0.28125), (1024, 0.78125)] {
+    for (bytes, accu_p) in [(494, 0.25), (40, 0.28125), (1006, 0.78125)] {
         harness.arrive(1, bytes);
         assert_eq!(harness.discipline.accu_p, accu_p);
     }
@@ -118,7 +119,7 @@ fn short_delays_and_short_queues_are_spared() {
         let queue = &mut *harness.discipline;
         (queue.aqm_state, queue.p, queue.accu_p) = (AqmState::Active, p, 8.5);
         queue.qdelay_old = Span::from_millis(qdelay_old);
-        harness.arrive(1, 1000);
+        harness.arrive(1, 982);
         assert_eq!(harness.dropped.len() == 1, dropped, "p = {p}, {packets} packets, {qdelay_old} ms");
     }
 }
@@ -129,7 +130,7 @@ fn a_full_buffer_drops() {
     let mut harness = active(0.01);
     harness.discipline.accu_p = 0.5;
     while harness.dropped.is_empty() {
-        harness.arrive(1, 1000);
+        harness.arrive(1, 982);
     }
     assert_eq!((harness.dropped_flows()[0], harness.discipline.packets()), ((1, DropReason::Tail), 30));
     assert_eq!(harness.discipline.accu_p, 0.0);
@@ -140,7 +141,7 @@ fn an_idle_link_is_quiet() {
     let mut harness = harness(0);
     assert_eq!(harness.discipline.next_wakeup(), None);
     harness.wait(Span::from_secs(3_155_760_000));
-    harness.arrive(1, 1000);
+    harness.arrive(1, 982);
     let due = harness.discipline.next_wakeup().unwrap();
     assert!(due > harness.now && due <= harness.now + INTERVAL);
 }

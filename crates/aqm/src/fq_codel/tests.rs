@@ -80,8 +80,7 @@ fn codel_looks_at_all_queues_of_the_link() {
     let mut counts = Vec::new();
     for law in [CodelArithmetic::Rfc8289, CodelArithmetic::Linux] {
         let defaults = FqCodelParams::defaults(&LINK).unwrap();
-        let mut harness =
-            Harness::new(FqCodel::new(FqCodelParams { law, ..defaults }), 1);
+        let mut harness = Harness::new(FqCodel::new(FqCodelParams { law, ..defaults }), 1);
         (0..20).for_each(|flow| (0..200).for_each(|_| harness.arrive(flow, 1000)));
         harness.arrive(99, 1000);
         for _ in 0..1000 {
