@@ -94,7 +94,7 @@ TRAPS: dict[str, tuple[dict[str, str], list[str]]] = {
     ),
     "reordering": (
         {'delay = "10 ms"': 'delay = "10 ms"\njitter = "8 ms"\nreordering = true', "count = 50": "count = 4"},
-        ["bottleneck: a jitter of 8 ms", "hosts of flows.0 (tcp", "RACK is not modelled", "a jitter below 7.2 ms"],
+        ["bottleneck: a jitter of 8 ms", "hosts of flows.0 (tcp", "have no RACK", "below 7.2 ms, or stack = linux"],
     ),
     "target below a packet in cells": (  # 33 cells of 53 bytes: 13992 bits; 1500 bytes alone would be 12000
         {'discipline = "fq_codel"': CODEL + '\ntarget = "13 ms"',
@@ -308,6 +308,11 @@ def test_an_average_below_max_th_is_not_told() -> None:
         {'delay = "10 ms"': 'delay = "10 ms"\njitter = "8 ms"'},  # in order
         {'delay = "10 ms"': 'delay = "10 ms"\njitter = "8 ms"\nreordering = true'},  # of one flow in 50 hardly two
         {'delay = "10 ms"': 'delay = "10 ms"\njitter = "1700 us"\nreordering = true', "count = 50": "count = 1"},
+        # Linux's hosts have RACK, whether the stack, the profile or the algorithm brings them.
+        *(
+            {'delay = "10 ms"': 'delay = "10 ms"\njitter = "20 ms"\nreordering = true', TCP: f'kind = "tcp"\n{linux}'}
+            for linux in ('profile = "linux"\ncount = 4', 'stack = "linux"\ncount = 4', 'algorithm = "bbr"\ncount = 4')
+        ),
         # A window that allows 16.2 Mbit/s: 94 % of what cells leave, 81 % of the link's rate.
         {'rate = "20 Mbit/s"': 'rate = "20 Mbit/s"\nframing = "atm"', "count = 50": "count = 1\nwindow = 27"},
         # Bursts that end, or lose less than everything; a change in the run.

@@ -59,6 +59,11 @@ fn a_resolved_scenario_resolves_to_itself() {
     let first = read(SMALL, &[]).unwrap().resolved;
     let text = toml::to_string(&first).unwrap();
     assert_eq!(Scenario::read(&text, "again.toml", &[]).unwrap().resolved, first);
+    // BBR brings Linux's hosts along, whatever the profile says.
+    let first = read(SMALL, &[("flows.0.algorithm", "bbr")]).unwrap().resolved;
+    assert_eq!(first["flows"][0]["stack"], "linux");
+    let text = toml::to_string(&first).unwrap();
+    assert_eq!(Scenario::read(&text, "again.toml", &[]).unwrap().resolved, first);
 }
 
 #[test]
