@@ -26,6 +26,7 @@ from sluicegate.reproduce import (
     within,
 )
 from sluicegate.reproduce.claim import judge, numbered
+from sluicegate.reproduce.page import verdict_line
 from sluicegate.reproduce.quantity import Curve
 
 KEYS = [
@@ -82,6 +83,15 @@ def test_outside_with_reason_and_evidence_is_an_explained_deviation() -> None:
     _, verdict = judge(numbered("fig1", "", [INSIDE, EXPLAINED]))
     assert (verdict.name, verdict.ok, verdict.evidence) == ("explained deviation", True, "fig1-inside")
     assert verdict.why.startswith("The reason. ")
+
+
+@pytest.mark.parametrize(
+    ("many", "line"),
+    [(1, "1 explained deviation, 1 reproduced"), (2, "2 explained deviations, 1 reproduced")],
+)
+def test_explained_deviations_are_counted_in_the_plural(many: int, line: str) -> None:
+    checks = [INSIDE, *(replace(EXPLAINED, statement=f"explained {at}") for at in range(many))]
+    assert verdict_line(judge(numbered("fig1", "", checks))) == line
 
 
 def test_evidence_that_was_not_reproduced_explains_nothing() -> None:

@@ -45,6 +45,8 @@ def test_one_page_leads_to_all_reports_and_says_what_differs_and_why(tmp_path: P
     assert "the paper on c" in page
     assert "the paper on d" not in page
     assert page.count("1 contradicted claim<") == 2, "explained or not"
+    assert "≈ explained deviations</span></th>" in page, "of as many as stand below"
+    assert "≈ explained deviation</span>" in page, "of one"
     assert "References outside their bounds:</b> 1" in page
 
 

@@ -8,7 +8,17 @@ import math
 import pytest
 
 from sluicegate import ScenarioError, _core
-from sluicegate.quantities import UNITS, column_value, duration, fixed, in_base_unit, quantity, rate_text, significant
+from sluicegate.quantities import (
+    UNITS,
+    column_value,
+    duration,
+    fixed,
+    in_base_unit,
+    quantity,
+    rate_text,
+    significant,
+    uncertain,
+)
 
 KEYS = {"rate": "network.rate", "time": "network.delay", "size": "flows.0.packet_size"}
 
@@ -100,3 +110,31 @@ def test_rates_are_printed_in_the_largest_unit() -> None:
     ]
     exact = [rate_text(rate, whole=True) for rate in (999, 1000, 1_234_567, 45_500_000, 2 * 10**9)]
     assert exact == ["999 bit/s", "1 kbit/s", "1234567 bit/s", "45500 kbit/s", "2 Gbit/s"]
+
+
+@pytest.mark.parametrize(
+    ("mean", "half", "unit", "text"),
+    [
+        (99.99947, 0.00051, "%", "100.0"),
+        (98.4412, 0.2344, "%", "98.4 ± 0.2"),
+        (9.964, 0.012, "%", "10.0"),
+        (3.4217, 0.0523, "% of the link", "3.422 ± 0.052"),
+        (0.01234, 0.00123, "%", "0.0123 ± 0.0012"),
+        (4833.3123, 0.0214, "kbit/s", "4833"),
+        (4833.3123, 12.4, "kbit/s", "4833 ± 12"),
+        (4_833_312.0, 12_400.0, "bit/s", "4833000 ± 12000"),
+        (12.34567, 0.0042, "ms", "12.35"),
+        (0.999947, 0.000051, "", "0.9999 ± 0.0001"),
+        (-3.21987, 0.4567, "points", "-3.22 ± 0.46"),
+        (0.0, 0.4567, "ms", "0.00 ± 0.46"),
+        (1.234e-9, 3.1e-10, "s", "1.23e-09 ± 3e-10"),
+        (51.0, math.nan, "%", "51.0"),
+        (51.0, 1e-9, "%", "51.0"),
+        (0.0, 0.0, "%", "0"),
+        (math.inf, math.nan, "s", "unknown"),
+    ],
+)
+def test_a_mean_has_no_more_digits_than_its_interval_and_its_unit_have_use_for(
+    mean: float, half: float, unit: str, text: str
+) -> None:
+    assert uncertain(mean, half, unit) == text

@@ -148,6 +148,27 @@ def significant(value: float | None) -> str:
     return f"{value:.2f}" if magnitude >= 0.1 or magnitude == 0 else f"{value:.2g}"
 
 
+def uncertain(mean: float, half: float, unit: str = "", most: int = 4, decimals: int = 6) -> str:
+    """A mean and the half width of its interval, without their unit, to the half width's second digit.
+
+    No more digits than are of use: `most` significant ones, one decimal of percentages from 10 on, `decimals`. The half
+    width is left out where it does not show at these digits. With one that is unknown (NaN) or 0 the mean is
+    `significant`.
+    """
+    if not math.isfinite(mean) or math.isnan(half) or half <= 1e-6 * abs(mean):  # rounding errors of sums
+        return significant(mean) if mean else "0"
+    digits = 1 - math.floor(math.log10(half))
+    if mean:
+        digits = min(digits, most - 1 - math.floor(math.log10(abs(float(f"{mean:.{most - 1}e}")))))
+    if unit.startswith("%") and round(abs(mean), 1) >= 10:
+        digits = min(digits, 1)
+    if digits > decimals and decimals >= 6:
+        return f"{mean:.3g} ± {half:.1g}"
+    digits = min(digits, decimals)
+    shown, spread = (f"{round(value, digits):.{max(digits, 0)}f}" for value in (mean, half))
+    return f"{shown} ± {spread}" if float(spread) else shown
+
+
 def duration(seconds: float) -> str:
     """A time in the largest unit in which it is at least 1, to three digits."""
     for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):

@@ -14,7 +14,7 @@ import polars as pl
 from .. import _core
 from ..experiments.disciplines import titles
 from ..papers.disciplines.workloads import NAMES, STATE
-from ..quantities import significant
+from ..quantities import uncertain
 from ..reproduce import Choice, Drawing, Figure, Paper, Table
 from ..reproduce.figure import Made
 from ..reproduce.page import Report, alone, files, write_files
@@ -114,15 +114,9 @@ def _shown(values: Sequence[float], metric: str, of: str, most: int = 4) -> str:
     digits as the half width and the grain of the metric have sense for, `most` at most."""
     by = METRICS[metric]
     mean, half = by.factor * by.mean(values), by.factor * interval(values).half_width
-    if mean == 0 or math.isnan(half):
-        return significant(mean) if mean else "0"
-    digits = most - 1 - math.floor(math.log10(abs(mean)))
-    digits = min(digits, -math.floor(math.log10(by.factor * by.grain(by.mean(values), of == LINKS))))
-    if half > 0:
-        digits = min(digits, 1 - math.floor(math.log10(half)))
-    digits = min(max(0, digits), 4)
-    spread = f"\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{half:.{digits}f}"
-    return f"{mean:.{digits}f}{spread if float(f'{half:.{digits}f}') else ''}"
+    grain = by.factor * by.grain(by.mean(values), of == LINKS)
+    decimals = min(max(0, -math.floor(math.log10(grain))), 4) if grain else 4
+    return uncertain(mean, half, by.unit, most, decimals).replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _made(done: Outcome) -> Iterator[Made]:

@@ -7,7 +7,6 @@ some figures alone is `report-<ids>.html` with `checks-<ids>.json`, beside that 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +16,7 @@ from ..io import staged, write_json, write_parquet
 from ..page import environment as templates
 from ..page import inlined
 from ..plot import style as plot
-from ..quantities import significant
+from ..quantities import uncertain
 from .claim import VERDICTS, Check, Verdict
 from .figure import Made, Paper
 from .quantity import Quantity
@@ -134,7 +133,7 @@ def page(report: Report, drawings: Mapping[str, str], alone: bool = False) -> st
 def environment() -> jinja2.Environment:
     """The templates of this package, with the filters of reproductions."""
     made = templates()
-    made.filters |= {"measured": measured, "printed": printed_text}
+    made.filters |= {"measured": measured, "printed": printed_text, "counted": counted}
     made.globals |= {"symbols": SYMBOLS}
     return made
 
@@ -145,17 +144,15 @@ def counts(verdicts: Sequence[Verdict]) -> list[tuple[str, int]]:
     return [(name, names.count(name)) for name in reversed(VERDICTS) if name in names]
 
 
+def counted(name: str, count: int) -> str:
+    """A verdict's name behind a count: "21 explained deviations"; "reproduced" and "failed" are the same for many."""
+    return f"{name}s" if count != 1 and name == "explained deviation" else name
+
+
 def measured(quantity: Quantity) -> str:
-    """A mean with the half-width of its 95 % interval, both rounded to the interval's second digit."""
+    """A mean with the half width of its 95 % interval, as far as it shows, and the unit."""
     spread = quantity.spread
-    if math.isnan(spread.half_width) or not math.isfinite(spread.mean):
-        return f"{significant(spread.mean)} {quantity.unit}".rstrip()
-    if spread.half_width <= 1e-6 * abs(spread.mean):  # rounding errors of sums
-        return f"{significant(spread.mean)} ± 0 {quantity.unit}".rstrip()
-    digits = max(0, 1 - math.floor(math.log10(spread.half_width)))
-    if digits > 6:
-        return f"{spread.mean:.3g} ± {spread.half_width:.1g} {quantity.unit}".rstrip()
-    return f"{spread.mean:.{digits}f} ± {spread.half_width:.{digits}f} {quantity.unit}".rstrip()
+    return f"{uncertain(spread.mean, spread.half_width, quantity.unit)} {quantity.unit}".rstrip()
 
 
 def printed_text(check: Check) -> str:
@@ -165,4 +162,4 @@ def printed_text(check: Check) -> str:
 
 def verdict_line(verdicts: Sequence[Verdict]) -> str:
     """One line for a terminal: how many checks ended how."""
-    return ", ".join(f"{count} {name}" for name, count in counts(verdicts)) or "no checks"
+    return ", ".join(f"{count} {counted(name, count)}" for name, count in counts(verdicts)) or "no checks"
