@@ -166,6 +166,63 @@ def test_the_simulators_captures_are_right(traced: Path) -> None:
         assert all(int(ack) < start < end for start, end in ranges)
 
 
+LINUX = ("cubic", "reno", "bbr", "dctcp", "prague")
+
+
+SAID = {"seq": "tcp.seq_raw", "len": "tcp.len", "flags": "tcp.flags", "window": "tcp.window_size_value",
+        "bytes": "ip.len", "stamp": "tcp.options.timestamp.tsval", "echo": "tcp.options.timestamp.tsecr",
+        "sack": "tcp.options.sack_perm", "mss": "tcp.options.mss_val", "shift": "tcp.options.wscale.shift"}  # fmt: skip
+"""What of a segment tshark is asked for."""
+
+
+@needs_tshark
+def test_captures_of_linux_hosts_say_what_was_on_the_wire(tmp_path: Path) -> None:
+    """Issue 40, point 14: no timestamps, no PSH, the greatest window for the announced one, SACK for CUBIC only."""
+    there, back = tmp_path / "there.pcapng", tmp_path / "back.pcapng"
+    network = sg.dumbbell(rate="10 Mbit/s", delay="10 ms", queue=sg.Red(min_th=5, max_th=15, action="mark", limit=40))
+    flows = [sg.Tcp(profile="linux", algorithm=name, size="400 kB") for name in LINUX]
+    sg.simulate(network, flows, duration="30 s", seed=3, pcap={"bottleneck": there, "bottleneck/back": back})
+    wrong = "_ws.malformed or ip.checksum.status == 0 or tcp.checksum.status == 0"
+    seen: dict[str, list[list[dict[str, str]]]] = {}
+    for file, end in ((there, "ip.src"), (back, "ip.dst")):
+        assert fields(file, "frame.number", where=wrong) == []
+        rows = [dict(zip((end, *SAID), row, strict=True)) for row in fields(file, end, *SAID.values())]
+        seen[end] = [[row for row in rows if row[end] == f"10.0.0.{flow}"] for flow in range(1, 6)]
+    for data, acks, algorithm in zip(seen["ip.src"], seen["ip.dst"], LINUX, strict=True):
+        for rows in (data, acks):
+            assert all(row["stamp"] for row in rows), algorithm
+            syn = rows[0]
+            assert int(syn["flags"], 16) & 2
+            assert (syn["mss"], syn["shift"], syn["window"], syn["bytes"]) == ("1460", "10", "65160", "60")
+            assert syn["sack"], algorithm
+            # The window that is announced then begins small and grows with what comes.
+            windows = [int(row["window"]) << 10 for row in rows[1:]]
+            assert windows[0] <= 68_000
+            assert (max(windows) > windows[0]) == (rows is acks)
+        # The last segment of the transfer pushes; full segments are as long as the MTU.
+        pushes = {int(row["seq"]) + int(row["len"]): int(row["flags"], 16) & 8 for row in data if int(row["len"])}
+        assert pushes[400_001], algorithm
+        assert max(int(row["bytes"]) for row in data) == (1508 if algorithm == "prague" else 1500)
+        assert {row["echo"] for row in acks} <= {row["stamp"] for row in data}
+    # Accurate ECN: the SYN has AE, CWR and ECE; its answer, and the answer to that, say that it was not to be marked;
+    # then a counter follows that begins at 5.
+    ace = [[int(row["flags"], 16) >> 6 & 7 for row in seen[end][4]] for end in ("ip.src", "ip.dst")]
+    assert (ace[0][:3], ace[1][:2]) == ([7, 2, 5], [2, 5])
+    assert len(set(ace[1])) > 3
+
+
+@needs_tshark
+def test_a_segment_that_came_twice_is_reported_as_such(tmp_path: Path) -> None:
+    """Reordering makes Linux's hosts send again what was under way: the receiver says so (RFC 2883)."""
+    back = tmp_path / "back.pcapng"
+    network = sg.dumbbell(rate="20 Mbit/s", delay="10 ms")
+    flow = sg.Tcp(profile="linux", algorithm="reno", size="2 MB")
+    sets = {"network.jitter": "20 ms", "network.reordering": True}
+    sg.simulate(network, flow, duration="20 s", seed=1, sets=sets, pcap={"bottleneck/back": back})
+    found = fields(back, "tcp.options.sack.dsack_le", "tcp.ack_raw", where="tcp.options.sack.dsack")
+    assert len(found) > 0
+
+
 def test_a_replay_of_what_arrived_is_what_the_simulator_sent(tmp_path: Path) -> None:
     """One source on a fast access link: its capture replayed at the bottleneck's rate leaves as in the simulation."""
     network = sg.dumbbell(rate="1 Mbit/s", delay="1 ms", access_rate="100 Mbit/s", queue=sg.DropTail(limit=20))

@@ -64,10 +64,13 @@ impl Shapes {
             Some(host) => {
                 let window = u32::try_from(host.window).unwrap_or(u32::MAX).min(65_535 << 14);
                 let linux = host.stack == Stack::Linux;
+                // Linux chooses by its buffer, of which half is window (tcp_select_initial_window).
+                let least = (0..14).find(|scale| window >> scale <= 65_535).unwrap_or(14);
+                let of_linux = (u64::from(window.max(1)) * 2).ilog2().saturating_sub(15).min(14) as u8;
                 Shape::Tcp {
                     header: host.header.clamp(40, 120).next_multiple_of(4) as u16,
                     window,
-                    scale: (0..14).find(|scale| window >> scale <= 65_535).unwrap_or(14),
+                    scale: if linux { of_linux } else { least },
                     mss: u16::try_from(host.mss).unwrap_or(u16::MAX),
                     sack: linux || host.sack(),
                     linux,
