@@ -266,7 +266,7 @@ def remarks(summary: Mapping[str, Any]) -> list[str]:
     live = summary.get("live")
     if not live:
         return []
-    said = [str(each) for each in live["warnings"]]
+    said = [str(each) for each in (*live["warnings"], *live.get("remarks", ()))]
     if not live["kept_up"]:
         said.append(
             f"the machine did not keep up: {live['late_packets']} of {live['packets']} packets were sent on more than "

@@ -417,8 +417,8 @@ def _eager_ledbat(traffic: Traffic) -> Iterator[str]:
             continue
         if in_base_unit(flow["ledbat_target"]) > LEDBAT_TARGET_NS:
             yield (
-                f"{group.label}: a ledbat_target of {flow['ledbat_target']} is more than RFC 6817, Sec. 2.5, allows: it "
-                "keeps that much in the queue, whoever shares it; set ledbat_target to 100 ms or less"
+                f"{group.label}: a ledbat_target of {flow['ledbat_target']} is more than RFC 6817, Sec. 2.5, allows: "
+                "LEDBAT keeps that much in the queue, whoever shares it; set ledbat_target to 100 ms or less"
             )
         if flow["ledbat_gain"] > 1:
             yield (

@@ -80,6 +80,101 @@ fn every_link_layer_is_unwrapped() {
     }
 }
 
+/// Issue 40, point 16: what Linux's flow dissector looks into. All of these were one flow.
+#[test]
+fn what_lies_around_ip_is_looked_into() {
+    let (four, six) = (udp4(100), udp6(100));
+    let names = ["10.0.0.1:5000 > 10.0.0.2:53 udp", "[fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd]:5000 > [::2]:53 udp"];
+    let join = |parts: &[&[u8]]| parts.concat();
+    let label = |last: bool| [0, 1, u8::from(last), 64];
+    for (packet, name_of, kind, protocol) in [(&four, names[0], [8, 0], 0x21), (&six, names[1], [0x86, 0xdd], 0x57)] {
+        let session = join(&[&[0x11, 0, 0, 9, 0, 0, 0, protocol], packet]);
+        let short = join(&[&[0x11, 0, 0, 9, 0, 0, protocol], packet]);
+        let stack = join(&[&label(false), &label(false), &label(true), packet]);
+        for (link_type, data, below) in [
+            (1, ethernet(&[], 0x8864, &session), 22),
+            (1, ethernet(&[0x8100], 0x8864, &session), 26),
+            (1, ethernet(&[0x88a8, 0x8100], 0x8864, &short), 29),
+            (1, ethernet(&[], 0x8847, &stack), 26),
+            (1, ethernet(&[0x8100], 0x8848, &stack[8..]), 22),
+            (1, ethernet(&[], 0x8864, &join(&[&[0x11, 0, 0, 9, 0, 0, 2, 0x81], &stack])), 34),
+            (9, join(&[&[0, protocol], packet]), 2),
+            (9, join(&[&[protocol], packet]), 1),
+            (9, join(&[&[0xff, 3, 0, protocol], packet]), 4),
+            (50, join(&[&[0xff, 3, 0, protocol], packet]), 4),
+            (50, join(&[&[0x0f, 0], &kind, packet]), 4),
+            (104, join(&[&[0x8f, 0], &kind, packet]), 4),
+            (51, session.clone(), 8),
+            (166, join(&[&[1, 3, 0, protocol], packet]), 4),
+            (204, join(&[&[0, 0xff, 3, 0, protocol], packet]), 5),
+            (219, stack.clone(), 12),
+            (113, join(&[&[0; 14], &[0x88, 0x64], &session]), 24),
+            (276, join(&[&[0x88, 0x64], &[0; 18], &session]), 28),
+        ] {
+            let found = whole(link_type, &data);
+            assert_eq!((name(&found), found.ip), (name_of.to_owned(), Some(below)), "{link_type}");
+            assert_eq!(found.bytes as usize, packet.len());
+        }
+    }
+    // As many tags as Linux looks through, and more.
+    assert!(matches!(whole(1, &ethernet(&[0x8100; 13], 0x0800, &four)).whose, Whose::Flow(_)));
+    assert_eq!(whole(1, &ethernet(&[0x8100; 20], 0x0800, &four)).whose, Whose::Other(Other::NotIp));
+    // What no IP packet is: discovery, LCP, a pseudowire with a control word, an unknown version.
+    let rest = [0; 40];
+    for data in [
+        ethernet(&[], 0x8863, &join(&[&[0x11, 9, 0, 0, 0, 0], &rest])),
+        ethernet(&[], 0x8864, &join(&[&[0x11, 0, 0, 9, 0, 42, 0xc0, 0x21], &rest])),
+        ethernet(&[], 0x8847, &join(&[&label(true), &rest])),
+        ethernet(&[], 0x8864, &join(&[&[0x21, 0, 0, 9, 0, 42, 0, 0x21], &four])),
+    ] {
+        assert_eq!(whole(1, &data).whose, Whose::Other(Other::NotIp));
+    }
+    assert_eq!(whole(1, &ethernet(&[], 0x8864, &[0x11, 0, 0, 9, 0])).whose, Whose::Other(Other::Truncated));
+}
+
+/// The flow is the one inside a tunnel; length and ECN field are those of the outermost header.
+#[test]
+fn the_flow_of_a_tunnel_is_the_one_inside() {
+    let (four, six) = (udp4(100), udp6(100));
+    let inner = "10.0.0.1:5000 > 10.0.0.2:53 udp";
+    let tunnel = |protocol: u8, payload: &[u8]| {
+        let mut packet = udp4(payload.len() - 8)[..20].to_vec();
+        (packet[1], packet[9]) = (1, protocol); // ECT(1)
+        packet[12..20].copy_from_slice(&[192, 0, 2, 1, 192, 0, 2, 2]);
+        [packet, payload.to_vec()].concat()
+    };
+    let gre = |head: &[u8], packet: &[u8]| tunnel(47, &[head, packet].concat());
+    for (packet, name_of) in [
+        (tunnel(4, &four), inner),
+        (tunnel(41, &six), "[fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd]:5000 > [::2]:53 udp"),
+        (tunnel(4, &tunnel(4, &four)), inner),
+        (tunnel(137, &[&[0, 1, 1, 64][..], &four].concat()), inner),
+        (gre(&[0, 0, 8, 0], &four), inner),
+        (gre(&[0xb0, 0, 8, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2], &four), inner),
+        (gre(&[0, 0, 0x65, 0x58], &ethernet(&[0x8100], 0x0800, &four)), inner),
+        (gre(&[0x30, 0x81, 0x88, 0x0b, 0, 9, 0, 9, 1, 1, 1, 1, 2, 2, 2, 2, 0xff, 3, 0, 0x21], &four), inner),
+        // What is not looked into is a flow by its own addresses: with routing, and what is unknown.
+        (gre(&[0x40, 0, 8, 0], &four), "192.0.2.1 > 192.0.2.2 gre"),
+        (gre(&[0, 0, 0x88, 0xbe], &four), "192.0.2.1 > 192.0.2.2 gre"),
+        (tunnel(50, &four), "192.0.2.1 > 192.0.2.2 esp"),
+        (tunnel(4, &four[..12]), "192.0.2.1 > 192.0.2.2 ipip"),
+    ] {
+        let found = whole(101, &packet);
+        assert_eq!((name(&found), found.ip, found.ecn), (name_of.to_owned(), Some(0), Ecn::Capable1));
+        assert_eq!(found.bytes as usize, packet.len());
+    }
+    // In fragments: the first one holds the flow, the later ones the datagram's number.
+    let mut first = tunnel(4, &four);
+    (first[5], first[6]) = (9, 0x20);
+    let Whose::First(tuple, datagram) = whole(101, &first).whose else { panic!("first") };
+    assert_eq!((tuple.to_string(), datagram.id), (inner.to_owned(), 9));
+    (first[6], first[7]) = (0, 9);
+    assert_eq!(whole(101, &first).whose, Whose::Later(datagram));
+    // However deep, it ends.
+    let deep = (0..40).fold(four, |packet, _| tunnel(4, &packet));
+    assert_eq!(name(&whole(101, &deep)), "192.0.2.1 > 192.0.2.2 ipip");
+}
+
 #[test]
 fn what_is_not_told_apart_says_why() {
     let four = udp4(100);
@@ -185,7 +280,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn any_bytes_are_decoded(link_type in prop::sample::select(vec![0u16, 1, 12, 101, 108, 113, 276, 9]),
+    fn any_bytes_are_decoded(link_type in prop::sample::select(vec![0u16, 1, 9, 12, 50, 51, 101, 104, 108, 113, 166, 204, 219, 276, 147]),
                              data in prop::collection::vec(any::<u8>(), 0..120), original in any::<u32>()) {
         let found = decode(link_type, &data, original);
         prop_assert!(found.bytes >= 1 && found.bytes <= original.max(1));

@@ -185,6 +185,7 @@ pub fn shell<'py>(
                 "queues": queues,
                 "warnings": warnings,
                 "other_packets": named(others),
+                "remarks": Vec::from_iter(left.driven.traffic.opaque()),
             });
             let texts = vec![("flow_name", FLOW_NAME, rows.to_vec())];
             let losses = vec![("command", left.losses[0]), ("other end", left.losses[1])];
@@ -298,7 +299,12 @@ pub fn bridge<'py>(
         caught(|| {
             let outcome = driven.emulator.outcome(driven.end);
             let (rows, others) = driven.traffic.rows();
-            let about = json!({ "queues": queues, "warnings": warnings, "other_packets": named(others) });
+            let about = json!({
+                "queues": queues,
+                "warnings": warnings,
+                "other_packets": named(others),
+                "remarks": Vec::from_iter(driven.traffic.opaque()),
+            });
             let texts = vec![("flow_name", FLOW_NAME, rows.to_vec())];
             let names = interfaces.map(|name| format!("interface {name}"));
             let losses = names.iter().map(|name| (name.as_str(), Losses::default())).collect();

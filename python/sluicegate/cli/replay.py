@@ -55,7 +55,15 @@ def replay(
         str | None, typer.Option(metavar="ip|frame", help="Which length counts: the IP packet's or the frame's. [ip]")
     ] = None,
     mtu: Annotated[
-        int | None, typer.Option(metavar="BYTES", help="Longest IP packet: what defaults of the queue follow. [1500]")
+        int | None,
+        typer.Option(metavar="N", help="Longest packet in bytes: what a host has merged (TSO, GRO) is split. [1500]"),
+    ] = None,
+    on_jump: Annotated[
+        str | None,
+        typer.Option(
+            metavar="error|skip|shift",
+            help="Where times go back by over 0.5 s: end, leave packets out, or let later ones follow at once. [error]",
+        ),
     ] = None,
     flows: Annotated[
         int | None, typer.Option(metavar="N", help="Tell at most N flows apart in results. [20000]")
@@ -97,6 +105,7 @@ def replay(
             seed=seed,
             length=length,
             mtu=mtu,
+            on_jump=on_jump,
             flows=flows,
             write=write,
             sets=parse_sets(sets),
@@ -122,7 +131,7 @@ def print_replay(done: Replay, top: int, places: Sequence[Path]) -> None:
     else:
         print_one(done, top)
     for remark in done.remarks():
-        print(f"note: {remark}")
+        print(f"warning: {remark}")
     print(f"note: {done.summary['note']}")
     for place in places:
         print(f"results in {place}")

@@ -103,28 +103,9 @@ class Replay(Results):
 
     def remarks(self) -> list[str]:
         """What was odd about the capture and changes what its results mean, in sentences."""
-        capture = self.summary["capture"]
-        said = []
-        if (damage := self.damage) is not None:
-            said.append(f"{damage}; the {capture['packets']} packets before it were replayed")
-        if late := capture["out_of_order_packets"]:
-            said.append(
-                f"{late} packets have a time before that of an earlier packet (by up to "
-                f"{capture['out_of_order_ns_max'] / 1e6:.3f} ms): they arrived with it"
-            )
-        if untimed := capture["untimed_packets"]:
-            said.append(f"{untimed} packets have no time: they arrived with the packet before them")
-        words = {
-            "not_ip_packets": "are no IP packets",
-            "truncated_packets": "were captured too short to tell their flow",
-            "orphan_fragment_packets": "are fragments whose first one is missing",
-            "unknown_link_type_packets": "come from a kind of link that is not known here",
-        }
-        other = capture["other"]
-        parts = [f"{other[name]} {text}" for name, text in words.items() if other[name]]
-        if parts:
-            said.append(f"among other packets: {', '.join(parts)}")
-        return said
+        capture, damage = self.summary["capture"], self.damage
+        ended = [] if damage is None else [f"{damage}; the {capture['packets']} packets before it were replayed"]
+        return [*ended, *capture["warnings"]]
 
     def __repr__(self) -> str:
         totals, several = self.summary["totals"], len(self._names) > 1
@@ -141,6 +122,7 @@ def replay(
     seed: int | None = None,
     length: str | None = None,
     mtu: int | None = None,
+    on_jump: str | None = None,
     flows: int | None = None,
     write: str | Path | None = None,
     sets: Sets | None = None,
@@ -153,15 +135,17 @@ def replay(
     `disciplines`: several instead, as for `compare`: the capture is replayed through each, with the same seed, and the
     tables say which by their column `discipline`. `seed`: of a
     discipline's random stream and of the hash that tells flows apart (default 1). `length`: which length of a packet
-    counts, "ip" (default) or "frame". `mtu`: the longest IP packet in bytes, from which defaults of the queue follow
-    (default 1500). `flows`: how many have a row of their own (default 20,000); later ones share one.
-    `write`: a new pcapng file for what left the link, with its new times; it appears whole or not at all. `sets`: more
-    overrides, such as {"queue.limit": 100}. `progress`: a function, True for a bar, False for none (default: a bar on a
-    terminal and in a notebook).
+    counts, "ip" (default) or "frame". `mtu`: the longest packet of the link in bytes (default 1500); what is longer was
+    merged by the host that captured, and is split; defaults of the queue follow from it. `on_jump`: what is done where times go back by more than half a
+    second: "error" (default), "skip" (leave packets out) or "shift" (let later ones follow at once). `flows`: how many
+    have a row of their own (default 20,000); later ones share one. `write`: a new pcapng file for what left the link,
+    with its new times; it appears whole or not at all. `sets`: more overrides, such as {"queue.limit": 100}.
+    `progress`: a function, True for a bar, False for none (default: a bar on a terminal and in a notebook).
 
     A damaged capture is replayed up to the damage, which `Replay.damage` names. Raises `ScenarioError` when a value is
-    wrong or `capture` is no capture, OSError when a file cannot be read or written, TypeError when `queue` is no
-    discipline; KeyboardInterrupt, and whatever `progress` or a discipline of one's own raises, end the replay.
+    wrong, `capture` is no capture, or its times go back and `on_jump` does not say what then; OSError when a file can
+    not be read or written, TypeError when `queue` is no discipline; KeyboardInterrupt, and whatever `progress` or a
+    discipline of one's own raises, end the replay.
     """
     place = str(capture)
     if place != "-":
@@ -183,7 +167,7 @@ def replay(
         raise _core.ScenarioError("standard input can be read once only: give a file for several disciplines")
     if len(listed) > 1 and write is not None:
         raise _core.ScenarioError("write: what leaves the link can be written for one discipline only")
-    settings = {"rate": rate, "length": length, "mtu": mtu, "flows": flows, "seed": seed}
+    settings = {"rate": rate, "length": length, "mtu": mtu, "on_jump": on_jump, "flows": flows, "seed": seed}
     stated = [(key, toml_text(value)) for key, value in settings.items() if value is not None]
     done: list[Replay] = []
     size = os.path.getsize(place) * len(listed) if os.path.isfile(place) else None

@@ -2,8 +2,10 @@
 
 use super::delays::Delays;
 use super::flows::Flows;
+use super::merged::Merged;
 use super::packet::{Decoded, decode};
 use super::series::Series;
+use super::times::OnJump;
 use sluicegate_aqm::{Discipline, FlowKey};
 use sluicegate_base::{Ecn, Rate, Span, Stream, Time};
 use sluicegate_port::{Outcome, Port, PortConfig, PortPacket};
@@ -72,6 +74,10 @@ pub struct Setting {
     pub rate: Rate,
     /// Which length counts.
     pub length: Length,
+    /// The longest packet: what is longer was merged by a host, and is split.
+    pub mtu: u32,
+    /// What is done where times leap.
+    pub on_jump: OnJump,
     /// How many flows are reported one by one.
     pub flows: usize,
     /// The seed of the discipline's random stream and of the hash.
@@ -149,12 +155,16 @@ pub struct Crossed {
     pub delays: Delays,
     /// The queue over time.
     pub series: Series,
+    /// Packets that a host had merged, and the pieces that they were split into.
+    pub merged: [u64; 2],
+    /// Packets longer than the longest that were not split.
+    pub oversize: u64,
 }
 
 impl Default for Crossed {
     fn default() -> Self {
         let (queued, delays, series) = (Span::ZERO, Delays::finer(), Series::default());
-        Crossed { last: Time::ZERO, most: 0, queued, left: 0, delays, series }
+        Crossed { last: Time::ZERO, most: 0, queued, left: 0, delays, series, merged: [0; 2], oversize: 0 }
     }
 }
 
@@ -171,6 +181,9 @@ struct Recorder<S> {
 pub struct Link<S> {
     port: Port<Packet>,
     length: Length,
+    mtu: u32,
+    /// A piece of a packet that is split.
+    piece: Vec<u8>,
     recorder: Recorder<S>,
 }
 
@@ -181,6 +194,8 @@ impl<S: Sink> Link<S> {
         Link {
             port: Port::new(PortConfig::new(setting.rate), queue, rng),
             length: setting.length,
+            mtu: setting.mtu,
+            piece: Vec::new(),
             recorder: Recorder {
                 flows: Flows::new(setting.seed, setting.flows),
                 crossed: Crossed::default(),
@@ -191,11 +206,31 @@ impl<S: Sink> Link<S> {
         }
     }
 
-    /// A packet that will arrive at `time`: whose it is, counted as an arrival. [`Link::arrive`] takes it.
-    pub fn take(&mut self, found: &Found<'_>, time: Time) -> io::Result<Packet> {
-        let seen: Decoded = decode(found.link_type, found.data, found.original);
+    /// A packet that will arrive at `time`, counted as an arrival; of one that a host has merged, the pieces. [`Link::arrive`]
+    /// takes each that is given to `each`.
+    pub fn take(&mut self, found: &Found<'_>, time: Time, each: &mut impl FnMut(Packet)) -> io::Result<()> {
+        let seen = decode(found.link_type, found.data, found.original);
+        let Some(merged) = Merged::find(&seen, found.data, self.mtu) else {
+            self.recorder.crossed.oversize += u64::from(seen.ip.is_some() && seen.bytes > self.mtu);
+            each(self.one(found, &seen, time)?);
+            return Ok(());
+        };
+        let mut piece = std::mem::take(&mut self.piece);
+        for number in 0..merged.pieces() {
+            let original = merged.piece(found.data, number, &mut piece);
+            let found = Found { data: &piece, original, ..*found };
+            each(self.one(&found, &decode(found.link_type, &piece, original), time)?);
+        }
+        self.piece = piece;
+        let counted = &mut self.recorder.crossed.merged;
+        *counted = [counted[0] + 1, counted[1] + merged.pieces() as u64];
+        Ok(())
+    }
+
+    /// A packet of a wire: whose it is.
+    fn one(&mut self, found: &Found<'_>, seen: &Decoded, time: Time) -> io::Result<Packet> {
         let Recorder { flows, frames, sink, .. } = &mut self.recorder;
-        let (key, row) = flows.find(&seen, time);
+        let (key, row) = flows.find(seen, time);
         let bytes = match self.length {
             Length::Ip => seen.bytes,
             Length::Frame => found.original.max(1),

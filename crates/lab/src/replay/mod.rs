@@ -5,6 +5,9 @@
 //! | [`reader`] | pcap and pcapng, record by record |
 //! | [`piped`] | a pipe as a stream that does not block for long |
 //! | [`packet`] | what a queue looks at in a captured packet |
+//! | [`layers`] | what lies around an IP packet: link layers, tunnels |
+//! | [`merged`] | packets that a host has merged, split again |
+//! | [`times`] | when packets arrive, and what is done where times leap |
 //! | [`flows`] | the flows and what each has met, in bounded memory |
 //! | [`link`] | the link that they cross, and what is counted there |
 //! | [`delays`] | how long packets waited, in little memory |
@@ -12,12 +15,15 @@
 //! | [`run`] | the replay itself |
 //! | [`scenario`] | what to replay with: read and checked |
 //! | [`results`] | the tables, every column declared |
+//! | [`warnings`] | what whoever reads them must know of the capture, in words |
 //! | [`writer`] | writing pcapng |
 //! | [`trace`] | what a link of the simulator sends, as pcapng |
 
 pub mod delays;
 pub mod flows;
+pub mod layers;
 pub mod link;
+pub mod merged;
 pub mod packet;
 pub mod piped;
 pub mod reader;
@@ -25,7 +31,9 @@ pub mod results;
 pub mod run;
 pub mod scenario;
 pub mod series;
+pub mod times;
 pub mod trace;
+pub mod warnings;
 pub mod writer;
 
 pub use link::Packet;

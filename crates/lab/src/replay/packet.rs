@@ -1,7 +1,9 @@
 //! What a queue looks at in a captured packet: its flow, its length, its ECN field.
 //!
-//! The link layers are unwrapped here; IP headers and their extensions are read by the crate `etherparse`.
+//! What lies around IP packets is looked into by [`layers`](super::layers); IP headers and their extensions are read by the
+//! crate `etherparse`. A tunnel's packets are of the flow inside; length and ECN field are those of the outermost IP header.
 
+use super::layers;
 use etherparse::{
     IpAuthHeaderSlice, IpNumber, Ipv6ExtensionsSlice, Ipv6FragmentHeaderSlice, Ipv6RawExtHeaderSlice, LaxIpSlice,
 };
@@ -83,37 +85,8 @@ pub struct Decoded {
     pub ip: Option<usize>,
 }
 
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
-/// 802.1Q, 802.1ad (QinQ), and the number that was in use for it before.
-const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
-
-/// What lies below IP: how many bytes, and whether IP follows; `Err` when it cannot be told.
-fn link_layer(link_type: u16, data: &[u8]) -> Result<usize, (usize, Other)> {
-    let word = |at: usize| data.get(at..at + 2).map(|two| u16::from_be_bytes([two[0], two[1]]));
-    // An ether type, and tags after it, of which there may be several.
-    let typed = |at: usize, mut next: usize| {
-        let mut kind = word(at);
-        while kind.is_some_and(|kind| VLAN.contains(&kind)) {
-            kind = word(next + 2);
-            next += 4;
-        }
-        match kind {
-            Some(IPV4 | IPV6) => Ok(next),
-            Some(_) => Err((next, Other::NotIp)),
-            None => Err((next, Other::Truncated)),
-        }
-    };
-    match link_type {
-        1 => typed(12, 14),
-        12 | 14 | 101 | 228 | 229 => Ok(0),
-        // The address family has other numbers on other systems; the IP header itself says which version it is.
-        0 | 108 => Ok(4),
-        113 => typed(14, 16),
-        276 => typed(0, 20),
-        _ => Err((0, Other::Link)),
-    }
-}
+/// The most tunnels within each other that are looked into.
+const MOST_TUNNELS: usize = 8;
 
 /// Looks at a packet of `original` bytes, of which `data` was captured on a link of this type. Never fails.
 #[must_use]
@@ -122,56 +95,102 @@ pub fn decode(link_type: u16, data: &[u8], original: u32) -> Decoded {
         let bytes = original.saturating_sub(below as u32).max(1);
         Decoded { whose: Whose::Other(why), bytes, ecn: Ecn::NotCapable, ip: None }
     };
-    let at = match link_layer(link_type, data) {
+    let at = match layers::in_frame(link_type, data) {
         Ok(at) if at < data.len() => at,
         Ok(at) => return other(at, Other::Truncated),
         Err((below, why)) => return other(below, why),
     };
+    let ip = match Ip::read(&data[at..]) {
+        Ok(ip) => ip,
+        Err(why) => return other(at, why),
+    };
     let rest = original.saturating_sub(at as u32);
     // A length of zero is left to the network card by a sender that segments there, or belongs to a jumbogram.
-    let long = |header: u32| if header == 0 || header > rest { rest } else { header };
-    let (slice, stopped) = match LaxIpSlice::from_slice(&data[at..]) {
-        Ok(found) => found,
-        Err(etherparse::err::ip::LaxHeaderSliceError::Len(_)) => return other(at, Other::Truncated),
-        Err(etherparse::err::ip::LaxHeaderSliceError::Content(_)) => return other(at, Other::NotIp),
-    };
-    let (bytes, ecn, fragment) = match &slice {
-        LaxIpSlice::Ipv4(ip) => {
-            let header = ip.header();
-            let place = header.is_fragmenting_payload().then(|| {
-                let (id, first) = (u32::from(header.identification()), header.fragments_offset().value() == 0);
-                (header.protocol().0, id, first)
-            });
-            (long(u32::from(header.total_len())), header.ecn().value(), place)
+    let bytes = if ip.length == 0 || ip.length > rest { rest } else { ip.length };
+    let ecn = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::CongestionExperienced][usize::from(ip.ecn & 3)];
+    Decoded { whose: ip.whose(MOST_TUNNELS), bytes: bytes.max(1), ecn, ip: Some(at) }
+}
+
+/// An IP header with its extensions, and what follows.
+struct Ip<'a> {
+    source: IpAddr,
+    destination: IpAddr,
+    /// The length of the packet by its header; zero where that does not say.
+    length: u32,
+    ecn: u8,
+    /// Of a fragment: the datagram, and whether it is the first one.
+    fragment: Option<(Datagram, bool)>,
+    /// Whether extensions were not captured in full.
+    cut: bool,
+    protocol: u8,
+    payload: &'a [u8],
+}
+
+impl<'a> Ip<'a> {
+    fn read(data: &'a [u8]) -> Result<Ip<'a>, Other> {
+        use etherparse::err::ip::LaxHeaderSliceError;
+        let (slice, stopped) = LaxIpSlice::from_slice(data).map_err(|error| match error {
+            LaxHeaderSliceError::Len(_) => Other::Truncated,
+            LaxHeaderSliceError::Content(_) => Other::NotIp,
+        })?;
+        let (length, ecn, fragment) = match &slice {
+            LaxIpSlice::Ipv4(ip) => {
+                let header = ip.header();
+                let place = header.is_fragmenting_payload().then(|| {
+                    let (id, first) = (u32::from(header.identification()), header.fragments_offset().value() == 0);
+                    (header.protocol().0, id, first)
+                });
+                (u32::from(header.total_len()), header.ecn().value(), place)
+            }
+            LaxIpSlice::Ipv6(ip) => {
+                let header = ip.header();
+                let place = fragmenting(ip.extensions())
+                    .map(|fragment| (0, fragment.identification(), fragment.fragment_offset().value() == 0));
+                let payload = u32::from(header.payload_length());
+                let nothing = slice.payload_ip_number() == IpNumber::IPV6_NO_NEXT_HEADER;
+                (if payload == 0 && !nothing { 0 } else { payload + 40 }, header.ecn().value(), place)
+            }
+        };
+        let (source, destination) = (slice.source_addr(), slice.destination_addr());
+        Ok(Ip {
+            source,
+            destination,
+            length,
+            ecn,
+            fragment: fragment.map(|(protocol, id, first)| (Datagram { source, destination, protocol, id }, first)),
+            cut: stopped.is_some(),
+            protocol: slice.payload_ip_number().0,
+            payload: slice.payload().payload,
+        })
+    }
+
+    /// Whose it is: what a tunnel carries counts, where it can be seen.
+    fn whose(&self, tunnels: usize) -> Whose {
+        let first = match self.fragment {
+            Some((datagram, false)) => return Whose::Later(datagram),
+            Some((datagram, true)) => Some(datagram),
+            None => None,
+        };
+        if self.cut {
+            return Whose::Other(Other::Truncated);
         }
-        LaxIpSlice::Ipv6(ip) => {
-            let header = ip.header();
-            let place = fragmenting(ip.extensions())
-                .map(|fragment| (0, fragment.identification(), fragment.fragment_offset().value() == 0));
-            let payload = u32::from(header.payload_length());
-            let length = if payload == 0 && slice.payload_ip_number() != IpNumber::IPV6_NO_NEXT_HEADER {
-                0
-            } else {
-                payload + 40
-            };
-            (long(length), header.ecn().value(), place)
+        let fragment = |tuple| first.map_or(Whose::Flow(tuple), |datagram| Whose::First(tuple, datagram));
+        if let Some(at) = layers::in_packet(self.protocol, self.payload).filter(|_| tunnels > 0) {
+            match Ip::read(&self.payload[at..]).map(|inner| inner.whose(tunnels - 1)) {
+                Ok(Whose::Flow(tuple)) => return fragment(tuple),
+                Ok(Whose::First(tuple, inner)) => return Whose::First(tuple, first.unwrap_or(inner)),
+                Ok(later @ Whose::Later(_)) => return later,
+                Ok(Whose::Other(_)) | Err(_) => {}
+            }
         }
-    };
-    let ecn = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::CongestionExperienced][usize::from(ecn & 3)];
-    let (source, destination) = (slice.source_addr(), slice.destination_addr());
-    let datagram = |(protocol, id, _)| Datagram { source, destination, protocol, id };
-    let whose = match fragment {
-        Some((_, _, false)) => Whose::Later(datagram(fragment.expect("just seen"))),
-        _ if stopped.is_some() => Whose::Other(Other::Truncated),
-        _ => match ports(slice.payload_ip_number().0, slice.payload().payload) {
+        match ports(self.protocol, self.payload) {
             Err(()) => Whose::Other(Other::Truncated),
             Ok(ports) => {
-                let tuple = Tuple { source, destination, protocol: slice.payload_ip_number().0, ports };
-                fragment.map_or(Whose::Flow(tuple), |fragment| Whose::First(tuple, datagram(fragment)))
+                let Ip { source, destination, protocol, .. } = *self;
+                fragment(Tuple { source, destination, protocol, ports })
             }
-        },
-    };
-    Decoded { whose, bytes: bytes.max(1), ecn, ip: Some(at) }
+        }
+    }
 }
 
 /// The header of a fragment among IPv6 extensions. They are walked here, with every length checked: the iterator of the

@@ -3,41 +3,20 @@
 //!
 //! | what a capture holds | what we do | why |
 //! |---|---|---|
-//! | a silence of more than a day | is damage: the replay ends before it | disciplines that act between packets act through a silence, and a wrong time would stall them |
-//! | times that go back | the packet arrives with the latest before it, in the file's order; counted | a queue knows no past; the rest of the file keeps its times |
-//! | packets without a time (Simple Packet Blocks) | they arrive with the packet before them; counted | nothing better is known |
+//! | times that go back, or leap | see [`times`](super::times) | |
 //! | the answers of the senders to the network of that day | they are replayed as they were | a recorded sender does not react |
 //! | both directions of a link | all packets cross the one link | what is to be replayed is for the person to choose |
 
 use super::flows::Flows;
 use super::link::{Crossed, Found, Frame, Link, Packet, Setting, Sink};
 use super::packet::{decode, set_ecn};
-use super::reader::{Capture, Damage, Next, Trouble};
+use super::reader::{Capture, Damage, Next, Record, Trouble};
+use super::times::{Stop, Times, Totals};
 use super::writer::Writer;
 use sluicegate_aqm::Discipline;
-use sluicegate_base::{Ecn, Span, Time};
+use sluicegate_base::{Ecn, Time};
+use std::collections::VecDeque;
 use std::io::{self, Read, Write};
-
-/// The longest silence that a capture may hold: a day. Disciplines that act between packets act all the while, and a
-/// damaged time would stall them for years.
-const LONGEST_SILENCE: Span = Span::from_secs(86_400);
-
-/// What a replay has counted.
-#[derive(Clone, Debug, Default)]
-pub struct Totals {
-    /// When the last packet arrived.
-    pub arrival: Time,
-    /// When the first packet was recorded, in nanoseconds since 1970.
-    pub base: u64,
-    /// Packets whose time lies before that of one before them, and the longest step back.
-    pub out_of_order: (u64, Span),
-    /// Packets without a time.
-    pub untimed: u64,
-    /// Packets of which less was captured than there was.
-    pub cut: u64,
-    /// Packets read.
-    pub packets: u64,
-}
 
 /// What a replay leaves.
 pub struct Outcome {
@@ -78,10 +57,24 @@ pub enum Progress {
 /// Why a replay cannot go on.
 #[derive(Debug)]
 pub enum Failure {
-    /// The file is no capture, or nothing of it could be read; says what it is instead.
+    /// The file is no capture, nothing of it could be read, or its times leap; says so.
     Unusable(String),
     /// What leaves the link could not be written.
     Write(io::Error),
+}
+
+/// Why reading ends.
+enum End {
+    /// The capture does, or is damaged here.
+    Here(Option<Damage>),
+    Stop(Stop),
+    Write(io::Error),
+}
+
+impl From<Stop> for End {
+    fn from(stop: Stop) -> End {
+        End::Stop(stop)
+    }
 }
 
 /// The file of what leaves the link, if there is one.
@@ -109,9 +102,9 @@ impl<W: Write> Sink for Written<W> {
 pub struct Replay<R: Read, W: Write> {
     capture: Capture<R>,
     link: Link<Written<W>>,
-    totals: Totals,
-    /// The packet that arrives next, with its time.
-    coming: Option<(Time, Packet)>,
+    times: Times,
+    /// The packets that arrive next, with their times.
+    coming: VecDeque<(Time, Packet)>,
     ended: bool,
     damage: Option<Damage>,
     now: Time,
@@ -129,8 +122,8 @@ impl<R: Read, W: Write> Replay<R, W> {
         Ok(Replay {
             capture: Capture::new(reader),
             link: Link::new(setting, queue, Written { out, base: 0 }),
-            totals: Totals::default(),
-            coming: None,
+            times: Times::new(setting.on_jump),
+            coming: VecDeque::new(),
             ended: false,
             damage: None,
             now: Time::ZERO,
@@ -140,7 +133,7 @@ impl<R: Read, W: Write> Replay<R, W> {
     /// How many bytes of the capture have been used, and how many packets have been read.
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
-        (self.capture.offset(), self.totals.packets)
+        (self.capture.offset(), self.times.totals.packets)
     }
 
     /// The time since the first packet.
@@ -152,16 +145,16 @@ impl<R: Read, W: Write> Replay<R, W> {
     /// Lets up to `budget` events happen.
     pub fn advance(&mut self, budget: u64) -> Result<Progress, Failure> {
         for _ in 0..budget {
-            if self.coming.is_none() && !self.ended && !self.read()? {
+            if self.coming.is_empty() && !self.ended && !self.read()? {
                 return Ok(Progress::Interrupted);
             }
             // At equal times the port goes first, as the trait `Discipline` says.
-            let arrival = self.coming.as_ref().map_or(Time::NEVER, |(time, _)| *time);
+            let arrival = self.coming.front().map_or(Time::NEVER, |(time, _)| *time);
             let due = if self.is_busy() { self.link.port().next_deadline() } else { Time::NEVER };
             if due <= arrival && due < Time::NEVER {
                 self.now = due;
                 self.link.advance(due).map_err(Failure::Write)?;
-            } else if let Some((time, packet)) = self.coming.take() {
+            } else if let Some((time, packet)) = self.coming.pop_front() {
                 self.now = time;
                 self.link.arrive(packet, time).map_err(Failure::Write)?;
             } else {
@@ -178,54 +171,46 @@ impl<R: Read, W: Write> Replay<R, W> {
             Some(_) => port.next_departure() < Time::NEVER,
             None => !port.is_empty(),
         };
-        departs || self.coming.is_some()
+        departs || !self.coming.is_empty()
     }
 
-    /// Reads the next packet; false when there is none yet.
+    /// Reads until a packet arrives, or the capture ends; false when there is none yet.
     fn read(&mut self) -> Result<bool, Failure> {
-        let record = match self.capture.next() {
-            Ok(Next::Record(record)) => record,
-            Ok(Next::Interrupted) => return Ok(false),
-            Ok(Next::End) if self.totals.packets > 0 => {
-                self.ended = true;
-                return Ok(true);
-            }
-            Ok(Next::End) => return Err(Failure::Unusable("holds no packet".to_owned())),
-            Err(Trouble::NotACapture(what)) => return Err(Failure::Unusable(what)),
-            Err(Trouble::Damage(Damage { offset, what })) if self.totals.packets == 0 => {
-                let what = format!("is damaged at byte {offset}, before the first packet: {what}");
-                return Err(Failure::Unusable(what));
-            }
-            Err(Trouble::Damage(damage)) => {
-                (self.ended, self.damage) = (true, Some(damage));
-                return Ok(true);
+        let Replay { capture, link, times, coming, .. } = self;
+        let end = loop {
+            let mut accept = |packet: &Record<'_>, time: Time, base: u64| {
+                link.sink().base = base;
+                let found = Found { link_type: packet.link_type, data: packet.data, original: packet.original };
+                link.take(&found, time, &mut |packet| coming.push_back((time, packet))).map_err(End::Write)
+            };
+            let done = match capture.next() {
+                Ok(Next::Record(record)) => times.next(&record, &mut accept),
+                Ok(Next::Interrupted) => return Ok(false),
+                Ok(Next::End) => times.release(&mut accept).and(Err(End::Here(None))),
+                Err(Trouble::NotACapture(what)) => return Err(Failure::Unusable(what)),
+                Err(Trouble::Damage(damage)) => times.release(&mut accept).and(Err(End::Here(Some(damage)))),
+            };
+            match done {
+                Ok(()) if coming.is_empty() => {}
+                Ok(()) => return Ok(true),
+                Err(end) => break end,
             }
         };
-        let totals = &mut self.totals;
-        let latest = totals.arrival;
-        let ahead = record.time.map_or(0, |time| time.saturating_sub(totals.base + latest.0));
-        if totals.packets > 0 && ahead > LONGEST_SILENCE.0 {
-            let what = format!("the time of this packet is {} s after those before it", ahead / 1_000_000_000);
-            (self.ended, self.damage) = (true, Some(Damage { offset: self.capture.offset(), what }));
-            return Ok(true);
+        let damage = match end {
+            End::Here(damage) => damage,
+            End::Stop(Stop::Damage(damage)) => Some(damage),
+            End::Stop(Stop::Jump(what)) => return Err(Failure::Unusable(what)),
+            End::Write(error) => return Err(Failure::Write(error)),
+        };
+        if self.times.totals.packets == 0 {
+            return Err(Failure::Unusable(match damage {
+                None => "holds no packet".to_owned(),
+                Some(Damage { offset, what }) => {
+                    format!("is damaged at byte {offset}, before the first packet: {what}")
+                }
+            }));
         }
-        if totals.packets == 0 {
-            totals.base = record.time.unwrap_or(0);
-            self.link.sink().base = totals.base;
-        }
-        totals.packets += 1;
-        totals.untimed += u64::from(record.time.is_none());
-        totals.cut += u64::from((record.data.len() as u64) < u64::from(record.original));
-        let recorded = record.time.unwrap_or(totals.base + latest.0);
-        let earliest = totals.base + latest.0;
-        if recorded < earliest {
-            let back = Span(earliest - recorded);
-            totals.out_of_order = (totals.out_of_order.0 + 1, totals.out_of_order.1.max(back));
-        }
-        let time = Time(recorded.saturating_sub(totals.base)).max(latest);
-        totals.arrival = time;
-        let found = Found { link_type: record.link_type, data: record.data, original: record.original };
-        self.coming = Some((time, self.link.take(&found, time).map_err(Failure::Write)?));
+        (self.ended, self.damage) = (true, damage);
         Ok(true)
     }
 
@@ -236,7 +221,7 @@ impl<R: Read, W: Write> Replay<R, W> {
             out.finish().map_err(Failure::Write)?;
         }
         let (format, read) = (self.capture.format(), self.capture.offset());
-        Ok(Outcome { format, read, damage: self.damage, totals: self.totals, crossed, flows })
+        Ok(Outcome { format, read, damage: self.damage, totals: self.times.totals, crossed, flows })
     }
 }
 

@@ -1,6 +1,7 @@
 //! What to replay with: rate, discipline, seed, given as overrides alone.
 
 use super::link::{Length, Packet, Setting};
+use super::times::OnJump;
 use crate::document::{Document, Item, Node, Place, ScenarioError};
 use crate::foreign::{Build, Foreign};
 use crate::queueing::{Queueing, Unused, queue};
@@ -27,8 +28,11 @@ params! {
         rate: Rate = required, range(Range::POSITIVE), source("Sluicegate");
         /// Which length of a packet counts, for the rate and in the queue: that of the IP packet, or of the whole frame.
         length: LengthName = default(LengthName::Ip), source("the simulator's packets are IP packets");
-        /// Longest IP packet in bytes, from which defaults of the queue follow.
-        mtu: u64 = default(1500), unit("B"), range(Range::from(68.0).to(65_535.0)), source("Ethernet");
+        /// The longest packet on the link, IP header included: what is longer was merged by a host (TSO, GRO), and is split;
+        /// defaults of the queue follow from it.
+        mtu: u64 = default(1500), unit("bytes"), range(Range::from(576.0).to(65_535.0)), source("Ethernet");
+        /// What is done where times go back by more than half a second: an error, packets left out, or later times shifted.
+        on_jump: OnJump = default(OnJump::Error), source("Sluicegate");
         /// How many flows have a row of their own; those that appear later share one.
         flows: u64 = default(20_000), unit("1"), range(Range::from(1.0).to(1e6)), source("Sluicegate");
         /// Key of the discipline's random stream and of the hash that tells flows apart.
@@ -73,7 +77,7 @@ pub struct ReplayScenario {
 }
 
 impl ReplayScenario {
-    /// Reads the overrides: `rate`, `length`, `flows`, `seed`, and those of `queue` as a scenario has them.
+    /// Reads the overrides: `rate`, `length`, `mtu`, `on_jump`, `flows`, `seed`, and those of `queue` as a scenario has them.
     pub fn read(sets: &[(String, String)]) -> Result<ReplayScenario, ScenarioError> {
         let mut document = Document { name: "<replay>".to_owned(), root: Vec::new() };
         for (key, value) in sets {
@@ -97,12 +101,12 @@ impl ReplayScenario {
     /// How it is replayed.
     #[must_use]
     pub fn setting(&self) -> Setting {
-        let ReplayParams { rate, length, flows, seed, .. } = self.params;
+        let ReplayParams { rate, length, mtu, on_jump, flows, seed } = self.params;
         let length = match length {
             LengthName::Ip => Length::Ip,
             LengthName::Frame => Length::Frame,
         };
-        Setting { rate, length, flows: flows as usize, seed }
+        Setting { rate, length, mtu: mtu as u32, on_jump, flows: flows as usize, seed }
     }
 
     /// The seed.
