@@ -136,10 +136,11 @@ def replay(
     tables say which by their column `discipline`. `seed`: of a
     discipline's random stream and of the hash that tells flows apart (default 1). `length`: which length of a packet
     counts, "ip" (default) or "frame". `mtu`: the longest packet of the link in bytes (default 1500); what is longer was
-    merged by the host that captured, and is split; defaults of the queue follow from it. `on_jump`: what is done where times go back by more than half a
-    second: "error" (default), "skip" (leave packets out) or "shift" (let later ones follow at once). `flows`: how many
-    have a row of their own (default 20,000); later ones share one. `write`: a new pcapng file for what left the link,
-    with its new times; it appears whole or not at all. `sets`: more overrides, such as {"queue.limit": 100}.
+    merged by the host that captured, and is split; defaults of the queue follow from it. `on_jump`: what is done where
+    times go back by more than half a second: "error" (default), "skip" (leave packets out) or "shift" (let later ones
+    follow at once). `flows`: how many have a row of their own (default 20,000); later ones share one. `write`: a new
+    pcapng file for what left the link, with its new times; it appears whole or not at all. `sets`: more overrides, such
+    as {"queue.limit": 100}.
     `progress`: a function, True for a bar, False for none (default: a bar on a terminal and in a notebook).
 
     A damaged capture is replayed up to the damage, which `Replay.damage` names. Raises `ScenarioError` when a value is
