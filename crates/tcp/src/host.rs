@@ -38,6 +38,8 @@ pub struct Host {
     pub limited_transmit: bool,
     /// How long an acknowledgement may wait for a second segment; zero for not at all.
     pub delayed_ack: Span,
+    /// Whether its device segments: bursts leave as one buffer.
+    pub gso: bool,
     /// Whether packets may be marked instead of dropped.
     pub ecn: bool,
     /// Whether a source quench closes the window.
@@ -115,6 +117,7 @@ impl Host {
             rto: params.rto(),
             limited_transmit: params.resolve(&params.limited_transmit, "limited_transmit"),
             delayed_ack: params.resolve(&params.delayed_ack, "delayed_ack"),
+            gso: params.gso,
             ecn: params.resolve(&params.ecn, "ecn"),
             source_quench: params.resolve(&params.source_quench, "source_quench"),
             send_jitter: params.send_jitter,
@@ -248,7 +251,7 @@ impl Host {
             return Box::new(linux_cc::Own::new((own.make)(self)));
         }
         match self.algorithm {
-            Algorithm::Cubic => Box::new(linux_cc::Cubic::new(self.slow_start_exit)),
+            Algorithm::Cubic => Box::new(linux_cc::Cubic::new(self.slow_start_exit, self.rto.tick, phase)),
             Algorithm::Bbr => Box::new(linux_cc::Bbr::new(Stream::new(phase.0, "bbr"))),
             Algorithm::Bbr3 => Box::new(linux_cc::Bbr3::new(Stream::new(phase.0, "bbr"))),
             Algorithm::Dctcp => Box::new(linux_cc::Dctcp::default()),

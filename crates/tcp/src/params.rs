@@ -178,7 +178,7 @@ params! {
         /// How many repetitions of a SYN wait no longer than the one before; the next ones double the wait.
         syn_linear_timeouts: Option<u64> = optional("as the profile says"),
             source("FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5, tcp_syn_linear_timeouts; RFC 6298: none");
-        /// Granularity of the retransmission clock.
+        /// Granularity of the retransmission clock; with stack linux the tick of all timers, and of CUBIC's steps.
         clock_tick: Option<Span> = optional("as the profile says"), range(Range::from(1e-6)), source("RFC 6298, G");
         /// Send one new packet for each of the first two duplicate acknowledgements.
         limited_transmit: Option<bool> = optional("as the profile says"), source("RFC 3042");
@@ -194,6 +194,9 @@ params! {
         /// Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`, `repeated_timeout_cut`,
         /// `limited_transmit`, `pipe` and `restart_window`, and where `window` is the most that the receiver's window becomes.
         stack: Option<Stack> = optional("as the profile says; linux for ledbat, bbr, bbr3, dctcp and prague"), source("Linux 6.18");
+        /// Whether the device takes bursts of several segments at once (GSO), with stack linux. Without, each segment is
+        /// sent by itself, no short burst waits for more, and PSH is rare.
+        gso: bool = default(true), source("Linux; off as with `ip link set DEVICE gso_max_segs 1`");
         /// How the slow start of `cubic` may end before a loss, with stack linux.
         slow_start_exit: SlowStartExit = default(SlowStartExit::HyStart), source("Linux, tcp_cubic.c; RFC 9406");
         /// Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module lists where.

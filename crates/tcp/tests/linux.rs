@@ -2,7 +2,7 @@
 
 mod path;
 
-use path::{Fate, Fates, Line, Path};
+use path::{Event, Fate, Fates, Line, Path};
 use proptest::prelude::*;
 use sluicegate_base::{Span, Time};
 use sluicegate_tcp::segment::Options;
@@ -189,6 +189,54 @@ fn ledbat_begins_with_two_packets() {
         let params = TcpParams { algorithm: Some(Algorithm::Ledbat), ..TcpParams::of(ProfileName::Linux) };
         assert_eq!(Host::new(&TcpParams { initial_window, ..params }).initial_window, expected);
     }
+}
+
+/// A delayed acknowledgement goes with a tick of its host's clock, 40 to 44 ms after the packet, and each host's clock has a
+/// phase of its own: 1 ms ahead, the tick comes 1 ms earlier.
+#[test]
+fn a_delayed_acknowledgement_waits_for_a_tick_of_its_own_host() {
+    let host = host(Algorithm::Reno);
+    let last = |phase| {
+        let line = |fates| Line::new(10_000_000, Span::from_millis(20), host.header, fates);
+        // The 28th segment, which says PSH, is lost: the 27th, after the quick acknowledgements, waits.
+        let lost = fates(&[(30, Fate::Lost)]);
+        let mut path = Path::in_phase(&host, Span::from_millis(phase), [line(lost), line(Fates::new())]);
+        path.sender.write(28 * MSS);
+        path.run(Time(2_000_000_000));
+        let waited = |event: &&Event| !event.sent && event.segment.ack == 27 * MSS;
+        path.events.iter().find(waited).unwrap().at
+    };
+    let in_phase = last(0);
+    assert_eq!([1, 2].map(|phase| in_phase.since(last(phase))), [1, 2].map(Span::from_millis));
+}
+
+/// Without segmentation in the device each segment is a buffer of its own: one in 23 says PSH, that is half of the window of
+/// 65,160 bytes, and none waits for an acknowledgement that would make a burst of it longer.
+#[test]
+fn without_segmentation_segments_go_one_by_one() {
+    let host = |gso| {
+        let params = TcpParams { algorithm: Some(Algorithm::Reno), gso, ..TcpParams::of(ProfileName::Linux) };
+        Host::new(&params)
+    };
+    let sent = |path: &Path| path.events.iter().filter(|event| event.sent && event.segment.len > 0).copied().collect();
+    let pushed = |gso| {
+        let events: Vec<Event> = sent(&transfer(&host(gso), 200, Fates::new(), Fates::new()));
+        let push = events.iter().filter(|event| event.segment.options.has(Options::PUSH));
+        push.map(|event| event.segment.seq / MSS + 1).collect::<Vec<_>>()
+    };
+    assert_eq!(pushed(false), [23, 46, 69, 92, 115, 138, 161, 184, 200]);
+    assert!(pushed(true).len() > 50, "{:?}", pushed(true));
+    // At 200 Mbit/s a burst holds some 20 segments.
+    let bursts = |gso| {
+        let host = Host { initial_ssthresh: 100.0, ..host(gso) };
+        let line = || Line::new(200_000_000, Span::from_millis(5), host.header, Fates::new());
+        let mut path = Path::new(&host, [line(), line()]);
+        path.sender.write(4000 * MSS);
+        path.run(Time(10_000_000_000));
+        let events: Vec<Event> = sent(&path);
+        events.chunk_by(|a, b| a.at == b.at).count()
+    };
+    assert!(bursts(false) > 2 * bursts(true), "{} and {}", bursts(false), bursts(true));
 }
 
 proptest! {

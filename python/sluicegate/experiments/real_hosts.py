@@ -35,7 +35,7 @@ REPLACED = (
     "profile", "header_size", "initial_window", "initial_ssthresh", "restart_window", "cwnd_validation",
     "repeated_timeout_cut", "min_rto", "max_rto", "initial_rto", "syn_linear_timeouts", "clock_tick",
     "limited_transmit", "delayed_ack", "source_quench", "ns2_rules", "pipe", "vegas_rules", "vegas_alpha",
-    "vegas_beta", "vegas_gamma", "vegas_cut", "ledbat_target", "ledbat_gain", "stack", "slow_start_exit",
+    "vegas_beta", "vegas_gamma", "vegas_cut", "ledbat_target", "ledbat_gain", "stack", "slow_start_exit", "gso",
 )  # fmt: skip
 """Keys of a TCP host that the kernel's own TCP replaces."""
 

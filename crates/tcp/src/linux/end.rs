@@ -2,7 +2,7 @@
 
 use super::receive::Receiver;
 use super::rtt::Rtt;
-use super::sender::{Sender, stamp};
+use super::sender::Sender;
 use crate::host::Host;
 use crate::segment::{Flags, Options, Segment};
 use sluicegate_base::{Span, Time};
@@ -69,7 +69,7 @@ impl End {
             closing: host.closing,
             follows: true,
             ecn: host.answers_marks(),
-            receiver: Receiver::new(host),
+            receiver: Receiver::new(host, phase),
             sender: Sender::new(host, phase),
         }
     }
@@ -124,14 +124,20 @@ impl End {
             }
             _ => return,
         }
-        self.receiver.on_stamp(segment, now);
+        self.receiver.on_stamp(segment);
+        self.receiver.on_echo(segment, now);
         if segment.flags.has(Flags::ACK) && self.sends {
             self.sender.on_ack(segment, now);
             self.receiver.set_srtt(self.sender.srtt());
         }
         if segment.occupies() {
             self.receives = true;
+            let ended = self.receiver.finished();
             self.receiver.on_data(segment, ce, now);
+            if self.sender.closed && !ended && self.receiver.finished() {
+                // Both streams have ended: nothing will carry the acknowledgement (tcp_fin).
+                self.receiver.owe();
+            }
             if self.follows && self.receiver.finished() && self.sender.done() {
                 self.finish();
             }
@@ -170,22 +176,25 @@ impl End {
             return Some(now.since(self.first));
         }
         let echo = segment.options.echo;
-        (echo != 0).then(|| Span::from_millis(stamp(now).wrapping_sub(echo).max(1).into()))
+        (echo != 0).then(|| Span::from_millis(self.opening.clock.stamp(now).wrapping_sub(echo).max(1).into()))
     }
 
     fn on_syn(&mut self, segment: &Segment, now: Time) {
         let answer = segment.flags.has(Flags::ACK);
         match self.state {
             State::Listening | State::Answered if !answer => {
-                self.stamp = segment.options.stamp;
-                self.receiver.on_stamp(segment, now);
+                // A SYN that comes again changes nothing: its answer echoes the first (tcp_check_req).
+                if self.state == State::Listening {
+                    self.stamp = segment.options.stamp;
+                    self.receiver.on_stamp(segment);
+                }
                 self.sender.set_window(segment.options.window.into());
                 self.state = State::Answering;
             }
             State::Called if answer => {
                 self.state = State::Established;
                 self.deadline = Time::NEVER;
-                self.receiver.on_stamp(segment, now);
+                self.receiver.on_stamp(segment);
                 let rtt = self.opening_rtt(segment, now);
                 self.sender.opened(rtt, self.tries, segment.options.window.into(), now);
                 self.receiver.begin(now);
@@ -255,7 +264,7 @@ impl End {
         self.deadline = self.opening.expiry(now, self.opening.rto());
         segment.set(0, 0, flags);
         segment.options.kinds = Options::STAMPED;
-        (segment.options.stamp, segment.options.echo) = (stamp(now), self.stamp);
+        (segment.options.stamp, segment.options.echo) = (self.opening.clock.stamp(now), self.stamp);
         segment.options.window = self.receiver.first_window();
         true
     }

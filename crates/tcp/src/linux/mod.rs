@@ -15,8 +15,10 @@
 //! | `frto` | spurious timeouts | 5682 |
 //! | `prr` | how much goes out while the window falls | 6937bis |
 //! | `undo` | reductions for nothing, by DSACK and by timestamps (Eifel) | 3522, 3708, 4015 |
-//! | `rtt` | round trip, timeout, the wheel of timers | 6298, 7323 |
+//! | `rtt` | round trip and timeout | 6298, 7323 |
+//! | `clock` | ticks, the wheel of timers | |
 //! | `rate` | samples of the delivery rate | draft-ietf-ccwg-bbr |
+//! | `buffers` | what is written and not sent; PSH | 9293 |
 //! | `pacing` | pace, and the size of bursts | |
 //! | `transmit` | what goes out now | |
 //! | `receive` | when an acknowledgement goes | 5681, 2883, 7323 |
@@ -26,13 +28,15 @@
 //!
 //! | what Linux does | what we do | why |
 //! |---|---|---|
-//! | buffers of several segments | packets of one | what is sent, and when, is the same but for what is said in `pacing` |
+//! | buffers of several segments | packets of one, which know their burst | what is sent, and when, is the same but for what is said in `pacing` and `buffers` |
 //! | small packets are joined when they are sent again | boundaries stay | transfers here write at once |
 //! | sockets, memory limits, MTU probing, TCP Fast Open, thin streams, keep-alive, user timeouts | none of them | off by default, or nothing here reaches them |
 //! | a connection is given up after 15 timeouts | never | a run ends before |
 //! | metrics of earlier connections | each connection knows nothing | tcp_no_metrics_save = 1 |
 
+mod buffers;
 pub mod cc;
+pub(crate) mod clock;
 mod ecn;
 mod end;
 mod frto;

@@ -18,7 +18,7 @@ const MIN_BURST: u32 = 2;
 /// The largest burst: the bytes of the largest buffer, and what short round trips add (gso_max_size, tcp_tso_rtt_log).
 const MAX_BURST: u64 = 65_536;
 const RTT_SHIFT: u32 = 9;
-/// Packets at the start that are not paced.
+/// With so many packets sent the pace begins.
 const UNPACED: u64 = 10;
 
 /// The state of one connection.
@@ -29,15 +29,18 @@ pub(super) struct Pacing {
     next: Time,
     /// When what waits for it is to be asked for; never: nothing waits.
     pub release: Time,
-    /// The burst under way: when it began, and how many packets more it holds.
-    burst: (Time, u32),
+    /// The burst under way: when it began, how many packets it has, and how many of them are still to come.
+    burst: (Time, u32, u32),
+    /// The most packets of a burst (gso_max_segs).
+    most: u32,
     sent: u64,
 }
 
 impl Pacing {
-    /// Whether the controller paces.
-    pub fn new(on: bool) -> Pacing {
-        Pacing { on, next: Time::ZERO, release: Time::NEVER, burst: (Time::NEVER, 0), sent: 0 }
+    /// Whether the controller paces, and whether the device segments.
+    pub fn new(on: bool, gso: bool) -> Pacing {
+        let most = if gso { u32::MAX } else { 1 };
+        Pacing { on, next: Time::ZERO, release: Time::NEVER, burst: (Time::NEVER, 0, 0), most, sent: 0 }
     }
 
     /// Twice the window in a round trip in slow start's first half, 1.2 times after that (tcp_update_pacing_rate). For a
@@ -62,12 +65,12 @@ impl Pacing {
         }
         let most = (MAX_BURST / u64::from(window.mss)).max(1);
         let packets = (bytes.min(MAX_BURST) / u64::from(window.mss)).min(most) as u32;
-        packets.max(cc.burst(window).unwrap_or(MIN_BURST))
+        packets.max(cc.burst(window).unwrap_or(MIN_BURST)).min(self.most)
     }
 
     /// Whether a burst that began now goes on.
     pub fn in_burst(&self, now: Time) -> bool {
-        self.burst.0 == now && self.burst.1 > 0
+        self.burst.0 == now && self.burst.2 > 0
     }
 
     /// Whether the pace lets a packet out now; if not, it is asked again in time.
@@ -88,20 +91,37 @@ impl Pacing {
         due
     }
 
+    /// How long it is since what was sent last had passed the pace (tcp_wstamp_ns).
+    pub fn since_last(&self, now: Time) -> Span {
+        Span(now.0.saturating_sub(self.next.0))
+    }
+
+    /// Whether the packet that has just gone out is the last of a burst of several.
+    pub fn ends_burst(&self) -> bool {
+        self.burst.1 > 1 && self.burst.2 == 0
+    }
+
+    /// A burst of so many packets begins, the first with so many bytes of the stream.
+    pub fn begin(&mut self, window: &Window, packets: u32, bytes: u32, now: Time) {
+        self.burst = (now, packets, packets);
+        self.sent += u64::from(packets);
+        // What the clock was late by is made up for, up to half of the burst.
+        let late = self.takes(window, bytes).0.saturating_mul(packets.into()) / 2;
+        self.next = self.next.max(Time(now.0.saturating_sub(late)));
+    }
+
     /// A packet with so many bytes of the stream goes out.
     pub fn on_sent(&mut self, cc: &dyn Controller, window: &Window, bytes: u32, now: Time) {
-        self.sent += 1;
-        let took = if self.on && self.sent > UNPACED { Self::time(window.pacing_rate, bytes) } else { Span::ZERO };
-        if self.in_burst(now) {
-            self.burst.1 -= 1;
-        } else {
-            let packets = self.burst(cc, window);
-            self.burst = (now, packets.saturating_sub(1));
-            // What the clock was late by is made up for, up to half of the burst.
-            let late = took.0.saturating_mul(packets.into()) / 2;
-            self.next = self.next.max(Time(now.0.saturating_sub(late)));
+        if !self.in_burst(now) {
+            self.begin(window, self.burst(cc, window), bytes, now);
         }
-        self.next += took;
+        self.burst.2 -= 1;
+        self.next += self.takes(window, bytes);
+    }
+
+    /// How long the pace takes for so many bytes.
+    fn takes(&self, window: &Window, bytes: u32) -> Span {
+        if self.on && self.sent >= UNPACED { Self::time(window.pacing_rate, bytes) } else { Span::ZERO }
     }
 
     fn time(rate: Rate, bytes: u32) -> Span {

@@ -10,6 +10,9 @@ pub(super) struct Packet {
     pub start: u64,
     /// The byte after its last, the end of the stream counted.
     pub end: u64,
+    /// Where the burst began that it was last sent in, and whether that says PSH also when it is sent again.
+    pub burst: u64,
+    pub push: bool,
     /// When it was last sent, and its timestamp then.
     pub sent: Time,
     pub stamp: u32,
@@ -106,9 +109,9 @@ impl Queue {
     /// A packet goes out again; its record is that of this moment. With `repair` it stands for one that is lost.
     pub fn send_again(&mut self, index: usize, record: Packet, repair: bool) {
         let packet = &mut self.packets[index];
-        let (start, end, sacked, lost, resent) = (packet.start, packet.end, packet.sacked, packet.lost, packet.resent);
+        let Packet { start, end, push, sacked, lost, resent, .. } = *packet;
         self.resent_out += u32::from(repair && !resent);
-        *packet = Packet { start, end, sacked, lost, resent: resent || repair, ever_resent: true, ..record };
+        *packet = Packet { start, end, push, sacked, lost, resent: resent || repair, ever_resent: true, ..record };
         self.by_time.push_back((packet.sent, start));
     }
 
@@ -199,6 +202,13 @@ impl Queue {
         });
         self.hint = found.map_or(u64::MAX, |index| self.packets[index].start);
         found
+    }
+
+    /// How many packets from this one on are lost, not yet repaired, and left in one burst.
+    pub fn lost_together(&self, index: usize) -> u32 {
+        let burst = self.packets[index].burst;
+        let lost = |packet: &&Packet| packet.burst == burst && packet.lost && !packet.sacked && !packet.resent;
+        self.packets.range(index..).take_while(lost).count() as u32
     }
 
     /// Whether anything was sent again and is under way, or ever was (tcp_any_retrans_done).

@@ -12,8 +12,8 @@
 //! | RFC 7323, Sec. 5.3: a segment with a timestamp before the one to echo is dropped and answered | before it by more than 1 ms, unless it repeats the last acknowledgement within 1.2 timeouts; one without data is not answered | Linux, `tcp_paws_discard`, `tcp_disordered_ack`; Linux answers those once in 500 ms |
 //! | an application reads | at once, as soon as data is in order; what ends a write is acknowledged then | Linux, tcp_cleanup_rbuf; hosts here do |
 
+use super::clock::Clock;
 use super::ecn::Echo;
-use super::sender::stamp;
 use super::window::ReceiveWindow;
 use crate::host::Host;
 use crate::receive::Reassembly;
@@ -40,13 +40,14 @@ pub(super) struct Receiver {
     /// What is expected next as the last acknowledgement said (rcv_wup).
     acked: u64,
     /// Acknowledgements still to go without a wait, and how long one waits; zero before the first data (icsk_ack).
+    /// (icsk_ack); both waits in ticks.
     quick: u32,
-    ato: Span,
-    delay: Span,
-    tick: Span,
+    ato: u64,
+    delay: u64,
+    clock: Clock,
     /// The length of full segments as seen, and when data last came.
     mss: u32,
-    last_data: Time,
+    last_data: u64,
     /// Whether the data that waits ended a write.
     pushed: bool,
     /// When a delayed acknowledgement must go, and when held back ones must.
@@ -57,6 +58,8 @@ pub(super) struct Receiver {
     /// Acknowledgements to send now: one for what came before a change of marks, with its echo, and one for all.
     before: Option<(u64, bool)>,
     owed: bool,
+    /// Where the first packet ends that the application reads after the acknowledgement, and since when it could.
+    reading: Option<(u64, Time)>,
     /// What came twice, to be reported once.
     duplicate: Option<(u64, u64)>,
     /// The timestamp to echo, and the last one echoed to us.
@@ -67,25 +70,27 @@ pub(super) struct Receiver {
 
 impl Receiver {
     /// A receiver that has nothing yet.
-    pub fn new(host: &Host) -> Receiver {
+    pub fn new(host: &Host, phase: Span) -> Receiver {
+        let clock = Clock::new(host.rto.tick, phase);
         Receiver {
             data: Reassembly::new(true),
             fin: u64::MAX,
-            window: ReceiveWindow::new(host.mss, host.window),
+            window: ReceiveWindow::new(host.mss, host.header, host.window),
             echo: Echo::new(host),
             acked: 0,
             quick: 0,
-            ato: Span::ZERO,
-            delay: host.delayed_ack,
-            tick: host.rto.tick,
+            ato: 0,
+            delay: clock.whole(host.delayed_ack),
+            clock,
             mss: 536.min(host.mss),
-            last_data: Time::ZERO,
+            last_data: 0,
             pushed: false,
             deadline: Time::NEVER,
             compressed: (Time::NEVER, 0),
             out_of_order: (0, 0),
             before: None,
             owed: false,
+            reading: None,
             duplicate: None,
             recent_stamp: 0,
             last_echo: 0,
@@ -109,13 +114,14 @@ impl Receiver {
     }
 
     /// The window to announce in the opening.
-    pub fn first_window(&mut self) -> u32 {
-        self.window.select(0)
+    pub fn first_window(&self) -> u32 {
+        self.window.first()
     }
 
     /// The connection is open.
     pub fn begin(&mut self, now: Time) {
         self.window.begin(now);
+        self.last_data = self.clock.ticks(now);
     }
 
     /// The round trip as the sending half knows it.
@@ -140,18 +146,27 @@ impl Receiver {
 
     /// A segment comes, with data or without: its timestamp is the one to echo unless something before it is missing, or the
     /// timestamp is older (RFC 7323, Sec. 4.3).
-    pub fn on_stamp(&mut self, segment: &Segment, now: Time) {
+    pub fn on_stamp(&mut self, segment: &Segment) {
         if !segment.options.has(Options::STAMPED) {
             return;
         }
         if segment.seq <= self.acked && self.age(segment) == 0 {
             self.recent_stamp = segment.options.stamp;
         }
+    }
+
+    /// A segment comes on an open connection: what it echoes measures a round trip (tcp_rcv_rtt_measure_ts).
+    pub fn on_echo(&mut self, segment: &Segment, now: Time) {
+        if !segment.options.has(Options::STAMPED) {
+            return;
+        }
         let echo = segment.options.echo;
-        if segment.len >= self.mss && echo != 0 && echo != self.last_echo {
+        if echo != self.last_echo {
             self.last_echo = echo;
-            let ms = stamp(now).wrapping_sub(echo).max(1);
-            self.window.note_rtt(Span::from_millis(ms.min(60_000).into()));
+            let ms = self.clock.stamp(now).wrapping_sub(echo);
+            if segment.len >= self.mss && echo != 0 && ms > 0 {
+                self.window.note_rtt(Span::from_millis(ms.min(60_000).into()));
+            }
         }
     }
 
@@ -166,37 +181,62 @@ impl Receiver {
             // All of it came before.
             self.repeated((start, end));
             self.enter_quick(MAX_QUICK);
+            if end < self.acked && self.deadline == Time::NEVER && self.compressed.1 == 0 {
+                // No acknowledgement was due, and this one does not count (tcp_send_dupack, tcp_dec_quickack_mode).
+                self.quick += 1;
+            }
             return self.send_now();
         }
         let in_order = start <= self.next();
         if start < self.next() {
             self.repeated((start, self.next()));
             self.enter_quick(MAX_QUICK);
-        } else if let Some(known) = self.data.known(start, end) {
+        }
+        let known = if in_order { None } else { self.data.known(start, end) };
+        if let Some(known) = known {
             self.repeated(known);
         }
         let gaps = self.data.has_gaps();
         self.data.insert(start, end);
         let urgency = self.echo_of(segment, ce, prior);
-        self.on_arrival(segment, now);
-        let filled = gaps && !self.data.has_gaps();
-        let at_once = urgency || filled || self.finished();
-        if self.window.grow(segment.len) {
-            self.quick |= 1;
-        }
-        if let Some(last) = self.data.last() {
-            self.window.hold(last - self.next());
-        }
-        let ends_write = segment.options.has(Options::PUSH) || segment.len < self.mss;
-        self.pushed |= in_order && ends_write;
-        self.check(at_once, !in_order || gaps, now);
         if in_order {
-            // The application reads: tcp_cleanup_rbuf.
-            self.window.adjust(self.next(), now);
-            let waits = self.deadline != Time::NEVER;
-            if waits && (self.pushed || self.next() - self.acked > self.mss.into()) {
-                self.send_now();
+            self.window.unread = self.window.memory(segment.len);
+            self.on_arrival(segment, now);
+            // What the packet has joined leaves the queue of what is out of order, and waits to be read.
+            let joined = if self.data.has_gaps() {
+                let packets = (self.next() - end).div_ceil(self.mss.into());
+                (packets * self.window.memory(self.mss)).min(self.window.held)
+            } else {
+                self.window.held
+            };
+            self.window.held -= joined;
+            self.window.unread += joined;
+        } else {
+            self.measure(segment);
+            if known != Some((start, end)) {
+                self.grow(segment.len);
+                self.window.held += self.window.memory(segment.len);
             }
+            self.window.hold(self.data.last().map_or(0, |last| last - self.next()));
+        }
+        let filled = gaps && !self.data.has_gaps();
+        self.check(urgency || filled, now);
+        match in_order {
+            // An acknowledgement that goes at once goes before the application reads.
+            true if self.owed => self.reading = Some((end, now)),
+            true => self.read(end, now),
+            false => {}
+        }
+    }
+
+    /// The application reads all there is, of which the first packet ends at `end` (tcp_recvmsg, tcp_cleanup_rbuf).
+    fn read(&mut self, end: u64, now: Time) {
+        self.window.unread = 0;
+        self.window.adjust(end, self.next(), self.data.last(), now);
+        let drained = self.pushed && !self.data.has_gaps() && !self.finished();
+        let many = self.next() - self.acked > self.mss.into();
+        if drained || many || (!self.finished() && self.window.reopens(self.next())) {
+            self.send_now();
         }
     }
 
@@ -213,22 +253,39 @@ impl Receiver {
         urgency.now
     }
 
-    /// How fast data comes (tcp_event_data_recv).
+    /// Data in order comes, and how fast (tcp_event_data_recv).
     fn on_arrival(&mut self, segment: &Segment, now: Time) {
-        self.mss = self.mss.max(segment.len);
-        let gap = now.since(self.last_data);
-        let least = self.delay;
-        if self.ato == Span::ZERO {
+        self.measure(segment);
+        self.window.note_window(self.next(), now);
+        let ticks = self.clock.ticks(now);
+        let gap = ticks - self.last_data;
+        if self.ato == 0 {
             self.add_quick(MAX_QUICK);
-            self.ato = least.max(Span(1));
-        } else if gap.0 <= least.0 / 2 {
-            self.ato = Span(self.ato.0 / 2 + least.0 / 2);
+            self.ato = self.delay.max(1);
+        } else if gap <= self.delay / 2 {
+            self.ato = self.ato / 2 + self.delay / 2;
         } else if gap < self.ato {
-            self.ato = Span(self.ato.0 / 2 + gap.0).min(DELAY_MAX);
-        } else if gap > Span::from_millis(200) + self.srtt {
+            self.ato = (self.ato / 2 + gap).min(self.clock.whole(DELAY_MAX));
+        } else if gap > self.clock.whole(Span::from_millis(200) + self.srtt) {
             self.add_quick(MAX_QUICK);
         }
-        self.last_data = now;
+        self.last_data = ticks;
+        self.grow(segment.len);
+    }
+
+    /// How long segments are, and whether a write ends (tcp_measure_rcv_mss).
+    fn measure(&mut self, segment: &Segment) {
+        if segment.len > self.mss {
+            self.mss = segment.len;
+            self.window.on_longer(segment.len);
+        }
+        self.pushed |= segment.options.has(Options::PUSH) || segment.len < self.mss;
+    }
+
+    fn grow(&mut self, len: u32) {
+        if self.window.grow(len) {
+            self.quick |= 1;
+        }
     }
 
     fn add_quick(&mut self, most: u32) {
@@ -237,7 +294,7 @@ impl Receiver {
 
     fn enter_quick(&mut self, most: u32) {
         self.add_quick(most);
-        self.ato = self.delay.max(Span(1));
+        self.ato = self.delay.max(1);
     }
 
     /// Something came twice.
@@ -248,12 +305,20 @@ impl Receiver {
     }
 
     /// Whether an acknowledgement goes now, waits, or is held back (__tcp_ack_snd_check).
-    fn check(&mut self, at_once: bool, out_of_order: bool, now: Time) {
-        let many = self.next() - self.acked > self.mss.into() && self.window.would_not_shrink(self.next());
-        if many || self.quick > 0 || at_once || self.delay == Span::ZERO {
+    fn check(&mut self, at_once: bool, now: Time) {
+        let mut many = self.next() - self.acked > self.mss.into();
+        if many {
+            if self.window.crowded() {
+                self.quick = 0;
+            }
+            many = self.window.would_not_shrink();
+        }
+        // After the end of the stream an answer is likely to carry it (tcp_fin, inet_csk_enter_pingpong_mode).
+        let quick = self.quick > 0 && !self.finished();
+        if many || quick || at_once || self.delay == 0 {
             return self.send_now();
         }
-        if !(out_of_order && self.data.has_gaps()) {
+        if !self.data.has_gaps() {
             return self.delay_from(now);
         }
         if self.out_of_order.0 != self.next() {
@@ -275,19 +340,18 @@ impl Receiver {
 
     /// The acknowledgement waits for more (tcp_send_delayed_ack).
     fn delay_from(&mut self, now: Time) {
-        let mut wait = self.ato;
+        let (mut wait, longest) = (self.ato, self.clock.whole(DELAY_MAX));
         if wait > self.delay {
-            let most = if self.pushed { DELAY_MAX } else { Span::from_millis(500) };
-            let rtt = if self.srtt > Span::ZERO { self.srtt.max(self.delay) } else { most };
+            let most = if self.pushed { longest } else { self.clock.hz() / 2 };
+            let rtt = if self.srtt > Span::ZERO { self.clock.whole(self.srtt).max(self.delay) } else { most };
             wait = wait.min(rtt.min(most));
         }
-        wait = wait.min(DELAY_MAX);
-        if self.deadline != Time::NEVER && self.deadline <= now + Span(wait.0 / 4) {
+        let expiry = |ticks| self.clock.expiry(now, ticks);
+        wait = wait.min(longest);
+        if self.deadline != Time::NEVER && self.deadline <= expiry(wait / 4) {
             return self.send_now();
         }
-        let tick = self.tick.0.max(1);
-        let at = Time(((now + wait).0 / tick + 1) * tick);
-        self.deadline = self.deadline.min(at);
+        self.deadline = self.deadline.min(expiry(wait));
     }
 
     fn send_now(&mut self) {
@@ -299,7 +363,7 @@ impl Receiver {
     pub fn on_timer(&mut self, now: Time) {
         if now >= self.deadline {
             // tcp_delack_timer_handler: the next one waits longer.
-            self.ato = Span(self.ato.0 * 2).min(DELAY_MAX);
+            self.ato = (self.ato * 2).min(self.clock.whole(DELAY_MAX));
             self.send_now();
         }
         if now >= self.compressed.0 {
@@ -327,7 +391,7 @@ impl Receiver {
         if let Some((ack, echo)) = self.before.take() {
             segment.set(0, 0, Flags::ACK.with_if(echo, Flags::ECE));
             segment.options.kinds = Options::STAMPED;
-            (segment.options.stamp, segment.options.echo) = (stamp(now), self.recent_stamp);
+            (segment.options.stamp, segment.options.echo) = (self.clock.stamp(now), self.recent_stamp);
             (segment.ack, segment.options.window) = (ack, self.window.select(ack));
             return true;
         }
@@ -336,7 +400,7 @@ impl Receiver {
         }
         segment.set(0, 0, Flags::default());
         segment.options.kinds = Options::STAMPED;
-        segment.options.stamp = stamp(now);
+        segment.options.stamp = self.clock.stamp(now);
         self.fill(segment);
         true
     }
@@ -347,6 +411,9 @@ impl Receiver {
         segment.flags = segment.flags.with(Flags::ACK).with_if(self.echo.is_set(), Flags::ECE);
         segment.options.kinds |= Options::STAMPED;
         segment.options.echo = self.recent_stamp;
+        if self.window.crowded() {
+            self.quick = 0;
+        }
         segment.options.window = self.window.select(self.next());
         let mut blocks = SACK_BLOCKS;
         if let Some(range) = self.duplicate.take() {
@@ -361,8 +428,11 @@ impl Receiver {
         if self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 {
-                self.ato = self.delay.max(Span(1));
+                self.ato = self.delay.max(1);
             }
+        }
+        if let Some((end, now)) = self.reading.take() {
+            self.read(end, now);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The round trip and the retransmission timeout as Linux estimates them (tcp_rtt_estimator, tcp_set_rto), the least round
-//! trip of a while (win_minmax.c), and the wheel of its timers.
+//! The round trip and the retransmission timeout as Linux estimates them (tcp_rtt_estimator, tcp_set_rto), and the least round
+//! trip of a while (win_minmax.c).
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
@@ -8,6 +8,7 @@
 //! | RFC 6298, Sec. 4: some granularity | timers expire with the tick after their time, and those far ahead with every eighth, 64th, … tick | Linux, kernel/time/timer.c: the wheel |
 
 use super::cc::Window;
+use super::clock::Clock;
 use crate::rtt::RtoConfig;
 use sluicegate_base::{Span, Time};
 
@@ -21,8 +22,7 @@ const US: u64 = 1_000;
 #[derive(Clone, Debug)]
 pub(super) struct Rtt {
     config: RtoConfig,
-    /// How far the ticks of the host's clock are from the simulation's.
-    phase: Span,
+    pub clock: Clock,
     /// Eight round trips, four mean deviations, the largest of them in this window of data, what the timeout adds; µs.
     srtt8: u64,
     mdev4: u64,
@@ -41,7 +41,7 @@ impl Rtt {
     pub fn new(config: RtoConfig, phase: Span) -> Rtt {
         Rtt {
             config,
-            phase,
+            clock: Clock::new(config.tick, phase),
             srtt8: 0,
             mdev4: 0,
             mdev_max: 0,
@@ -95,8 +95,7 @@ impl Rtt {
 
     /// The time in ticks, rounded up (usecs_to_jiffies).
     pub fn whole_ticks(&self, span: Span) -> Span {
-        let tick = self.config.tick.0.max(1);
-        Span(span.0.div_ceil(tick).saturating_mul(tick))
+        self.clock.span(self.clock.whole(span))
     }
 
     /// The smoothed round trip; zero before the first measurement.
@@ -125,19 +124,9 @@ impl Rtt {
         self.config.syn_linear
     }
 
-    /// When a timer set now for so long expires: at a tick of the wheel after that, as coarse as it is far away.
+    /// When a timer set now for so long expires.
     pub fn expiry(&self, now: Time, span: Span) -> Time {
-        let tick = self.config.tick.0.max(1);
-        let ticks = span.0.div_ceil(tick).max(1);
-        let clock = (now.0 + self.phase.0) / tick;
-        // Eight times coarser from 63 ticks on, and again at every factor of eight.
-        let (mut shift, mut reach) = (0, 63);
-        while ticks >= reach && shift < 24 {
-            shift += 3;
-            reach = 63 << shift;
-        }
-        let at = (((clock + ticks) >> shift) + 1) << shift;
-        Time((at.saturating_mul(tick)).saturating_sub(self.phase.0).max(now.0))
+        self.clock.expiry(now, self.clock.whole(span).max(1))
     }
 
     /// The least round trip of the window; `None` before the first.
@@ -204,16 +193,5 @@ mod tests {
         assert_eq!(rtt.rto(), Span::from_millis(488));
         rtt.sample(Span::from_millis(41), 1448, 2896);
         assert_eq!(rtt.rto(), Span::from_millis(244));
-    }
-
-    /// kernel/time/timer.c, calc_index: never early, and coarser further ahead.
-    #[test]
-    fn timers_expire_with_the_wheel() {
-        let (rtt, ms) = (rtt(), Span::from_millis);
-        let at = |now, span| rtt.expiry(Time::ZERO + ms(now), ms(span)).since(Time::ZERO);
-        assert_eq!((at(0, 40), at(1, 40), at(3, 40)), (ms(44), ms(44), ms(44)));
-        assert_eq!(at(0, 248), ms(252), "62 ticks");
-        assert_eq!(at(0, 1000), ms(1024), "250 ticks: every eighth");
-        assert_eq!(at(10, 3000), ms(3072), "750 ticks: every 64th");
     }
 }

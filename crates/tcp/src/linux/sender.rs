@@ -1,6 +1,7 @@
 //! The sending half of a Linux host: its state, what its application and its clock do to it, and what an acknowledgement
 //! does (net/ipv4/tcp_input.c, `tcp_ack`).
 
+use super::buffers::Buffers;
 use super::cc::{Controller, Event, INFINITE, Sample, State, Window};
 use super::ecn::Feedback;
 use super::pacing::Pacing;
@@ -107,6 +108,16 @@ pub struct Sender {
     pub(super) mss: u32,
     /// The bytes that the other end's window holds beyond `una` (snd_wnd).
     pub(super) wnd: u64,
+    /// The most that it ever held (max_window).
+    pub(super) wnd_most: u64,
+    /// How what the application wrote last lies in buffers.
+    pub(super) buffers: Buffers,
+    /// Where the burst begins that was begun last, where it ends if it is of new data, and whether that says PSH; the end of
+    /// the last packet sent that was not full (snd_sml).
+    pub(super) burst_start: u64,
+    pub(super) burst_end: u64,
+    pub(super) burst_pushed: bool,
+    pub(super) small_end: u64,
     /// What must be acknowledged for a recovery or a reduction to be over (high_seq).
     pub(super) high: u64,
     /// Until when a tail loss probe is under way, and whether it was sent before (tlp_high_seq, tlp_retrans).
@@ -167,7 +178,7 @@ impl Sender {
             prr: Prr::default(),
             undo: Undo::default(),
             rate: Rate::default(),
-            pacing: Pacing::new(paces),
+            pacing: Pacing::new(paces, host.gso),
             sample: Sample::default(),
             una: 0,
             nxt: 0,
@@ -175,6 +186,12 @@ impl Sender {
             closed: false,
             mss: host.mss,
             wnd: host.window,
+            wnd_most: 0,
+            buffers: Buffers::new(host.gso),
+            burst_start: 0,
+            burst_end: 0,
+            burst_pushed: false,
+            small_end: 0,
             high: 0,
             probe: None,
             probe_resent: false,
@@ -199,6 +216,7 @@ impl Sender {
     /// The application writes `bytes` more; `u64::MAX` writes without end.
     pub fn write(&mut self, bytes: u64) {
         if !self.closed {
+            self.buffers.written(self.written, self.wnd_most, self.mss);
             self.written = self.written.saturating_add(bytes).min(u64::MAX / 4);
         }
         self.push();
@@ -226,7 +244,8 @@ impl Sender {
     /// so many bytes (tcp_rcv_synsent_state_process, tcp_init_transfer).
     pub fn opened(&mut self, rtt: Option<Span>, tries: u32, wnd: u64, now: Time) {
         self.now = now;
-        self.wnd = wnd;
+        (self.wnd, self.wnd_most) = (wnd, wnd);
+        self.buffers.written(0, wnd, self.mss);
         if let Some(rtt) = rtt {
             self.measured(rtt, rtt);
         }
@@ -358,6 +377,7 @@ impl Sender {
         if segment.ack > self.una || wnd > self.wnd {
             seen.window = true;
             self.wnd = wnd;
+            self.wnd_most = self.wnd_most.max(wnd);
         }
     }
 
@@ -424,7 +444,7 @@ impl Sender {
     fn update_rtt(&mut self, measured: Option<Span>, mut latest: Option<Span>, seen: &Seen) -> bool {
         let mut measured = measured;
         if measured.is_none() && self.echo != 0 && seen.acked {
-            let ms = (stamp(self.now).wrapping_sub(self.echo)).max(1);
+            let ms = self.rtt.clock.stamp(self.now).wrapping_sub(self.echo).max(1);
             measured = Some(Span::from_millis(ms.into())).filter(|_| ms < 1 << 24);
             latest = measured;
         }
@@ -619,8 +639,3 @@ impl Sender {
 
 /// Duplicates that show a loss, and the reordering expected at first (net.ipv4.tcp_reordering).
 pub(super) const DUP_THRESH: u32 = 3;
-
-/// The timestamp of a moment: milliseconds, never zero (tcp_clock_ms).
-pub(super) fn stamp(now: Time) -> u32 {
-    (now.0 / 1_000_000) as u32 + 1
-}

@@ -2,7 +2,7 @@
 
 use super::cc::{Event, State};
 use super::queue::Packet;
-use super::sender::{Phase, Sender, Timer, stamp};
+use super::sender::{Phase, Sender, Timer};
 use crate::segment::{Flags, Options, Segment};
 use sluicegate_base::{Span, Time};
 
@@ -71,10 +71,19 @@ impl Sender {
 
     /// The next packet that is lost goes out again, if window and pace allow.
     fn send_lost(&mut self, segment: &mut Segment) -> bool {
-        if self.queue.in_flight() >= self.window.cwnd || !self.pacing.may_send(self.now) {
+        let room = self.window.cwnd.saturating_sub(self.queue.in_flight());
+        if room == 0 || !self.pacing.may_send(self.now) {
             return false;
         }
         let Some(index) = self.queue.next_lost() else { return false };
+        if !self.pacing.in_burst(self.now) {
+            // What left in one buffer goes again in one.
+            let most = room.min(self.pacing.burst(&*self.cc, &self.window));
+            let first = self.queue.at(index);
+            self.burst_start = first.start;
+            let len = (first.end - first.start) as u32;
+            self.pacing.begin(&self.window, self.queue.lost_together(index).min(most), len, self.now);
+        }
         if index == 0 && !matches!(self.timer, Some((Timer::Reordering, _))) {
             self.head_resent = true;
         }
@@ -102,6 +111,9 @@ impl Sender {
             self.stopped_by_window = true;
             return false;
         }
+        if self.pacing.in_burst(self.now) {
+            return true;
+        }
         let end = self.nxt + u64::from(self.length_at(self.nxt));
         if end > self.una + self.wnd {
             if self.queue.is_empty() && self.timer.is_none() {
@@ -109,31 +121,57 @@ impl Sender {
             }
             return false;
         }
-        !self.waits_for_more(in_flight)
+        self.begins_burst(in_flight)
+    }
+
+    /// Begins a burst of new data as large as it may be, unless it waits for more (tcp_write_xmit).
+    fn begins_burst(&mut self, in_flight: u32) -> bool {
+        let (left, mss) = (self.written.saturating_sub(self.nxt), u64::from(self.mss));
+        self.refresh();
+        let most = self.pacing.burst(&*self.cc, &self.window);
+        // Two bursts at least are under way (tcp_cwnd_test).
+        let quota = (self.window.cwnd - in_flight).min(self.window.cwnd / 2).clamp(1, most);
+        let offered = (self.una + self.wnd).saturating_sub(self.nxt);
+        if left > mss && self.waits_for_more(in_flight, most, quota, offered) {
+            return false;
+        }
+        // The other end's window may cut the last packet, if no other is under way that was not full (tcp_mss_split_point).
+        let mut bytes = (u64::from(quota) * mss).min(left);
+        if bytes > offered {
+            bytes = if self.small_end > self.una { offered / mss * mss } else { offered };
+        }
+        (self.burst_start, self.burst_end) = (self.nxt, self.nxt + bytes);
+        // Half a window, and the end of a write, say PSH (tcp_push), at the end of a buffer.
+        let (buffer_end, pushed) = self.buffers.end(self.nxt);
+        self.burst_pushed = bytes == left || (pushed && buffer_end <= self.burst_end);
+        self.pacing.begin(&self.window, bytes.div_ceil(mss).max(1) as u32, self.length_at(self.nxt), self.now);
+        true
     }
 
     /// Whether a burst that is small waits for the acknowledgement that makes it larger (tcp_tso_should_defer). There is
     /// always an earlier packet under way then, whose acknowledgement comes.
-    fn waits_for_more(&mut self, in_flight: u32) -> bool {
-        let left = self.written - self.nxt.min(self.written);
-        let mss = u64::from(self.mss);
-        if left <= mss || self.window.state >= State::Recovery || self.now.since(self.last_sent) > Span::from_millis(1)
-        {
+    fn waits_for_more(&mut self, in_flight: u32, most: u32, quota: u32, offered: u64) -> bool {
+        if self.window.state >= State::Recovery || self.pacing.since_last(self.now) > Span::from_millis(1) {
             return false;
         }
+        let (left, mss) = (self.written - self.nxt, u64::from(self.mss));
         let room = u64::from(self.window.cwnd - in_flight) * mss;
-        let offered = (self.una + self.wnd).saturating_sub(self.nxt);
         let limit = room.min(offered);
-        self.refresh();
-        let burst = u64::from(self.pacing.burst(&*self.cc, &self.window));
-        // Within a burst that was begun the rest goes along.
-        if self.pacing.in_burst(self.now) || limit >= burst * mss || limit >= left {
+        // What is in the buffer, filled up from the next one (tcp_grow_skb); only the last gets more.
+        let (end, _) = self.buffers.end(self.nxt);
+        let buffer = (end - self.nxt).max(u64::from(quota) * mss).min(left);
+        let whole = self.wnd.min(u64::from(self.window.cwnd) * mss);
+        if limit >= u64::from(most) * mss || (buffer < left && limit >= buffer) || limit >= whole / 3 {
             return false;
         }
-        let whole = self.wnd.min(u64::from(self.window.cwnd) * mss);
         let Some(head) = self.queue.front() else { return false };
-        if limit >= whole / 3 || self.now.since(head.sent) < Span(self.rtt.srtt().0 / 2) {
+        let srtt = self.rtt.srtt();
+        let soon = Span(srtt.0 / 2).min(Span::from_millis(1));
+        if head.sent + srtt > self.now + soon {
             return false;
+        }
+        if limit > buffer {
+            return !self.closed;
         }
         self.stopped_by_window = room < offered;
         true
@@ -149,6 +187,7 @@ impl Sender {
             self.schedule_probe(false);
         }
         self.sent_now = 0;
+        self.buffers.settle(self.nxt);
         self.check_app_limited();
     }
 
@@ -207,12 +246,19 @@ impl Sender {
             return false;
         }
         let start = self.nxt;
-        let len = self.length_at(start);
+        let mut len = self.length_at(start);
+        if self.pacing.in_burst(self.now) && self.burst_end > start {
+            len = len.min((self.burst_end - start) as u32);
+        }
+        if len > 0 && len < self.mss {
+            self.small_end = start + u64::from(len);
+        }
         let fin = self.closed && start + u64::from(len) == self.written;
         let end = start + u64::from(len) + u64::from(fin);
         let nothing_out = self.queue.is_empty();
         let mut packet = self.record(len);
         (packet.start, packet.end) = (start, end);
+        packet.push = len > 0 && self.burst_pushed && start + u64::from(len) == self.burst_end;
         self.refresh();
         self.rate.on_sent(&mut packet, &mut self.window, nothing_out);
         self.queue.push(packet);
@@ -226,8 +272,8 @@ impl Sender {
         let mut flags = Flags::default().with_if(fin, Flags::FIN);
         flags = self.feedback.label(flags, len > 0);
         segment.set(start, len, flags);
-        // What ends a write says so (tcp_push).
-        self.fill(segment, packet.stamp, end >= self.written);
+        // So does a burst of several, once, so that what merges packets on the way ends with it (__tcp_transmit_skb).
+        self.fill(segment, packet.stamp, packet.push || (len > 0 && self.pacing.ends_burst()));
         true
     }
 
@@ -246,7 +292,7 @@ impl Sender {
         self.counters.retransmissions += 1;
         let flags = self.feedback.label(Flags::default().with_if(fin, Flags::FIN), false);
         segment.set(old.start, len, flags);
-        self.fill(segment, packet.stamp, old.end >= self.written);
+        self.fill(segment, packet.stamp, old.push || self.pacing.ends_burst());
     }
 
     /// A packet of so many bytes goes out now, or when the pace has it go.
@@ -259,7 +305,7 @@ impl Sender {
         self.last_sent = self.now;
         self.counters.segments += 1;
         self.pacing.on_sent(&*self.cc, &self.window, len, self.now);
-        Packet { sent: self.now, stamp: stamp(self.now), ..Packet::default() }
+        Packet { burst: self.burst_start, sent: self.now, stamp: self.rtt.clock.stamp(self.now), ..Packet::default() }
     }
 
     /// What every segment of the sender says.

@@ -1,34 +1,68 @@
 //! # The receiver's window, tuned to what comes
 //!
 //! The buffer grows so that the window holds twice what came in the last round trip and more (net/ipv4/tcp_input.c,
-//! `tcp_rcv_space_adjust`, `tcp_grow_window`; dynamic right-sizing, Fisk & Feng 2001).
+//! `tcp_rcv_space_adjust`, `tcp_rcvbuf_grow`, `tcp_grow_window`; dynamic right-sizing, Fisk & Feng 2001). A buffer counts
+//! memory; the share of it that is window follows from the packets that come (scaling_ratio).
 //!
 //! | what Linux does | what we do | why |
 //! |---|---|---|
-//! | counts the memory of a packet, which depends on the device | counts bytes; the buffer at first holds 158/256 of tcp_rmem's default of 128 KiB, as for packets of 1500 bytes in buffers of 2 KiB | measured; it ends with `window` |
+//! | the memory of a packet depends on the device that received it | a buffer from the allocator with 64 bytes of headroom, and whole pages for packets beyond one | what Linux's TUN device takes, and drivers that copy |
+//! | the buffer is bounded by tcp_rmem's maximum | by twice `window`; the window itself never passes `window` | `window` is a bound for every host here |
+//! | segments much smaller than their buffers let the window grow less (`__tcp_grow_window`) | by two segments for each of 128 bytes and more | full segments do not differ |
 //! | the application may leave data in the buffer | it reads at once | hosts here do |
 
 use sluicegate_base::{Span, Time};
 
-/// The window of a new connection in bytes, half of tcp_rmem's default of 128 KiB; and what that buffer is found to hold once
-/// packets have come.
-const FIRST: u64 = 65_536;
-const BUFFER: u64 = 131_072 * 158 / 256;
-/// What an option of timestamps takes of a segment.
-const STAMPS: u64 = 12;
+/// tcp_rmem's default: the buffer of a new connection.
+const BUFFER: u64 = 131_072;
+/// The share of a buffer that is window is counted in 1/256; half before any packet has come (TCP_DEFAULT_SCALING_RATIO).
+const RATIO_SHIFT: u32 = 8;
+const FIRST_RATIO: u64 = 128;
+/// The control block of a packet, what lies behind its data, the room before it, and a page (struct sk_buff, struct
+/// skb_shared_info, NET_SKB_PAD).
+const CONTROL: u64 = 256;
+const SHARED: u64 = 320;
+const HEADROOM: u64 = 64;
+const PAGE: u64 = 4096;
+/// The least buffer of a packet (SKB_SMALL_HEAD_CACHE_SIZE).
+const SMALL: u64 = 576;
+
+/// The memory of a packet of so many bytes, headers counted (skb->truesize).
+fn truesize(packet: u64) -> u64 {
+    let all = packet + HEADROOM;
+    if all < PAGE {
+        let need = all.next_multiple_of(64) + SHARED;
+        return CONTROL + if need <= SMALL { SMALL } else { need.next_power_of_two() };
+    }
+    // A page for the beginning, and pages for the rest.
+    CONTROL + PAGE + (all + SHARED).saturating_sub(PAGE).next_multiple_of(PAGE)
+}
 
 /// The state of one connection.
 #[derive(Clone, Debug)]
 pub(super) struct ReceiveWindow {
     mss: u64,
-    /// The most that the buffer holds now (window_clamp), and ever.
+    header: u64,
+    /// The buffer (sk_rcvbuf), and the most that it may become (tcp_rmem).
     buffer: u64,
+    buffer_most: u64,
+    /// How much of it is window (scaling_ratio), and what it holds so (window_clamp), never more than `most`.
+    ratio: u64,
+    clamp: u64,
     most: u64,
-    /// The window that is announced (rcv_ssthresh), and its right edge, which never moves back.
+    /// Windows are announced in multiples of this (1 << rcv_wscale).
+    unit: u64,
+    /// The window to announce (rcv_ssthresh), as it was announced (rcv_wnd), and its right edge, which never moves back.
+    target: u64,
     announced: u64,
     edge: u64,
+    /// The memory of what is in the buffer out of order, and of what is in order and not yet read.
+    pub held: u64,
+    pub unread: u64,
     /// The round trip as the receiver knows it; zero before it does.
     rtt: Span,
+    /// When the byte was expected, and which, that ends a window of data (rcv_rtt_est).
+    round: Option<(Time, u64)>,
     /// Since when bytes are counted, from which byte, and how many came in the round trip before (rcvq_space).
     since: Time,
     from: u64,
@@ -36,32 +70,92 @@ pub(super) struct ReceiveWindow {
 }
 
 impl ReceiveWindow {
-    /// A window of a new connection, which may become `most` bytes.
-    pub fn new(mss: u32, most: u64) -> ReceiveWindow {
+    /// A window of a new connection, which may become `most` bytes; packets have so many bytes of header.
+    pub fn new(mss: u32, header: u32, most: u64) -> ReceiveWindow {
         let mss = u64::from(mss.max(1));
-        let first = FIRST.min(most);
+        let buffer_most = most.saturating_mul(2);
+        let buffer = BUFFER.min(buffer_most);
+        let first = buffer / 2;
+        let announced = (first / mss * mss).max(first.min(mss));
+        // One segment is kept back (tcp_init_buffer_space).
+        let clamp = first.saturating_sub(mss).max(first.min(2 * mss));
         ReceiveWindow {
             mss,
-            buffer: BUFFER.min(most),
+            header: header.into(),
+            buffer,
+            buffer_most,
+            ratio: FIRST_RATIO,
+            clamp,
             most,
-            announced: (first / mss * mss).max(first.min(mss)),
-            edge: 0,
+            unit: 1 << buffer_most.max(1).ilog2().saturating_sub(15).min(14),
+            target: announced,
+            announced,
+            edge: announced,
+            held: 0,
+            unread: 0,
             rtt: Span::ZERO,
+            round: None,
             since: Time::ZERO,
             from: 0,
-            space: (10 * (mss + STAMPS)).min(first),
+            space: (10 * mss).min(announced),
         }
+    }
+
+    /// The memory of a segment with so many bytes of the stream.
+    pub fn memory(&self, len: u32) -> u64 {
+        truesize(u64::from(len) + self.header)
+    }
+
+    /// What the buffer offers beside so much memory of it (tcp_win_from_space).
+    fn space_beside(&self, memory: u64) -> u64 {
+        ((self.buffer.saturating_sub(memory) * self.ratio) >> RATIO_SHIFT).min(self.most)
+    }
+
+    /// What it offers now (tcp_space).
+    fn space(&self) -> u64 {
+        self.space_beside(self.held + self.unread)
+    }
+
+    /// Whether half of the buffer is taken: acknowledgements are not quick then.
+    pub fn crowded(&self) -> bool {
+        self.space() < self.clamp / 2
+    }
+
+    /// The window that could be announced now (__tcp_select_window).
+    fn offer(&self) -> u64 {
+        let (mut space, least) = (self.space(), self.space_beside(0) / 16);
+        if self.crowded() {
+            space = space / self.unit * self.unit;
+            if space < least || space < self.mss {
+                return 0;
+            }
+        }
+        space.min(self.target).next_multiple_of(self.unit).min(self.most)
     }
 
     /// The window to announce with `next` as the next byte expected (tcp_select_window).
     pub fn select(&mut self, next: u64) -> u32 {
-        self.edge = self.edge.max(next + self.announced);
-        u32::try_from(self.edge - next).unwrap_or(u32::MAX)
+        let (left, offer) = (self.edge.saturating_sub(next), self.offer());
+        self.announced = if offer < left { left.next_multiple_of(self.unit).min(self.most.max(left)) } else { offer };
+        self.edge = next + self.announced;
+        u32::try_from(self.announced).unwrap_or(u32::MAX)
     }
 
-    /// The window as it would be announced now, and as it was announced.
-    pub fn would_not_shrink(&self, next: u64) -> bool {
-        self.announced >= self.edge.saturating_sub(next)
+    /// The window that the opening announces.
+    pub fn first(&self) -> u32 {
+        u32::try_from(self.announced).unwrap_or(u32::MAX)
+    }
+
+    /// Whether the window would be no smaller than the one announced.
+    pub fn would_not_shrink(&self) -> bool {
+        self.offer() >= self.announced
+    }
+
+    /// Whether what has been read doubles a window that is small (tcp_cleanup_rbuf).
+    pub fn reopens(&self, next: u64) -> bool {
+        let left = self.edge.saturating_sub(next);
+        let offer = self.offer();
+        2 * left <= self.clamp && offer > 0 && offer >= 2 * left
     }
 
     /// Half of the window in segments: how many acknowledgements may be quick (tcp_incr_quickack).
@@ -70,48 +164,95 @@ impl ReceiveWindow {
         if quick == 0 { 2 } else { quick.min(u32::MAX.into()) as u32 }
     }
 
-    /// Data in order came: the announced window grows by two segments for each. Whether it did (tcp_grow_window).
+    /// Segments as long as never before have come: how much of the buffer is window (tcp_measure_rcv_mss).
+    pub fn on_longer(&mut self, len: u32) {
+        let ratio = ((u64::from(len) << RATIO_SHIFT) / self.memory(len)).max(1);
+        if ratio == self.ratio {
+            return;
+        }
+        self.ratio = ratio;
+        let old = self.clamp;
+        self.clamp = self.space_beside(0);
+        self.target = if self.clamp < old {
+            self.target.min(self.clamp)
+        } else {
+            self.target.max(self.announced.min(self.clamp))
+        };
+        self.space = self.space.min(self.clamp);
+    }
+
+    /// Data came: the window grows by two segments for each. Whether it did (tcp_grow_window).
     pub fn grow(&mut self, len: u32) -> bool {
-        if len < 128 || self.announced >= self.buffer {
+        let room = self.clamp.min(self.space());
+        if len < 128 || self.target >= room {
             return false;
         }
-        let step = (2 * self.mss).max(2 * u64::from(len));
-        self.announced = (self.announced + step).min(self.buffer);
+        self.target = (self.target + (2 * self.mss).max(2 * u64::from(len))).min(room);
         true
+    }
+
+    /// A round trip by an echoed timestamp, or at most that: one that is shorter is believed at once (tcp_rcv_rtt_update).
+    fn note(&mut self, rtt: Span, at_most: bool) {
+        if self.rtt == Span::ZERO || rtt < self.rtt {
+            self.rtt = rtt;
+        } else if !at_most {
+            self.rtt = Span(self.rtt.0 - self.rtt.0 / 8 + rtt.0 / 8);
+        }
     }
 
     /// A round trip by an echoed timestamp (tcp_rcv_rtt_measure_ts).
     pub fn note_rtt(&mut self, rtt: Span) {
-        self.rtt = if self.rtt == Span::ZERO { rtt } else { Span(self.rtt.0 - self.rtt.0 / 8 + rtt.0 / 8) };
+        self.note(rtt, false);
     }
 
-    /// The application has read up to `next`: once in a round trip the buffer follows what came (tcp_rcv_space_adjust).
-    pub fn adjust(&mut self, next: u64, now: Time) {
+    /// Data in order came up to `next`: a whole window of it takes a round trip at least (tcp_rcv_rtt_measure).
+    pub fn note_window(&mut self, next: u64, now: Time) {
+        if let Some((since, end)) = self.round {
+            if next < end {
+                return;
+            }
+            self.note(now.since(since).max(Span(1000)), true);
+        }
+        self.round = Some((now, next + self.announced));
+    }
+
+    /// The application has read a packet up to `read`, of what has come in order up to `next`: once in a round trip the buffer
+    /// follows what came (tcp_rcv_space_adjust). `last`: the end of what has come out of order.
+    pub fn adjust(&mut self, read: u64, next: u64, last: Option<u64>, now: Time) {
         if self.rtt == Span::ZERO || now.since(self.since) < self.rtt {
             return;
         }
-        let copied = next - self.from;
+        let copied = (read - self.from).saturating_sub(next - read);
         if copied > self.space {
-            let wanted = 2 * copied;
-            let more = (u128::from(wanted) * u128::from(copied - self.space) / u128::from(self.space.max(1))) as u64;
-            self.make_room(wanted.saturating_add(more.saturating_mul(2)));
-            self.space = copied;
+            self.follow(copied, last.map_or(0, |last| last - next));
         }
-        (self.since, self.from) = (now, next);
+        (self.since, self.from) = (now, read);
     }
 
-    /// So many bytes have come from the next one expected on, with gaps: they need room beside (tcp_rcvbuf_grow).
+    /// So many bytes have come from the next one expected on, with gaps: they need room beside.
     pub fn hold(&mut self, bytes: u64) {
-        self.make_room(2 * self.space + bytes);
+        self.follow(self.space, bytes);
     }
 
-    fn make_room(&mut self, bytes: u64) {
-        self.buffer = self.buffer.max(bytes.min(self.most));
+    /// The buffer follows what came in a round trip (tcp_rcvbuf_grow): twice as much, and twice as much more as that is more
+    /// than before.
+    fn follow(&mut self, came: u64, beside: u64) {
+        let before = self.space.max(1);
+        self.space = came;
+        let twice = u128::from(came) * 2;
+        let more = twice * u128::from(came.saturating_sub(before)) / u128::from(before);
+        let wanted = (twice + 2 * more + u128::from(beside)).min(u128::from(u64::MAX >> RATIO_SHIFT)) as u64;
+        let buffer = ((wanted << RATIO_SHIFT) / self.ratio).min(self.buffer_most);
+        if buffer > self.buffer {
+            self.buffer = buffer;
+            self.clamp = self.space_beside(0);
+        }
     }
 
     /// The connection is open: bytes count from now on.
     pub fn begin(&mut self, now: Time) {
         self.since = now;
+        self.target = self.target.min(self.clamp);
     }
 
     /// The round trip as the receiver knows it.
@@ -124,37 +265,94 @@ impl ReceiveWindow {
 mod tests {
     use super::*;
 
-    /// tcp_rcv_space_adjust by hand: twice what came, and twice as much more as that was more than before. The numbers are those
-    /// of a kernel that got 11 and then 20 packets in a round trip of 41 ms: it announces 148 KiB.
+    const MOST: u64 = 16 << 20;
+
+    fn ms(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    /// tcp_rcv_space_adjust and tcp_rcvbuf_grow by hand: twice what came, and twice as much more as that was more than before.
+    /// The numbers are those of a kernel that got 11 and then 20 packets in a round trip of 41 ms: it announces 68,608 bytes
+    /// for the first, 80,896 when its buffer of 128 KiB is all window, and at last 151,552.
     #[test]
     fn doubles_what_came_in_a_round_trip() {
-        let (mut window, ms) = (ReceiveWindow::new(1448, 6_291_456), |ms| Time::ZERO + Span::from_millis(ms));
+        let mut window = ReceiveWindow::new(1448, 52, MOST);
+        assert_eq!((window.first(), window.space), (65_160, 14_480));
         window.begin(ms(60));
-        assert_eq!((window.select(0), window.space), (65_160, 14_600));
-        window.note_rtt(Span::from_millis(41));
-        window.adjust(11 * 1448, ms(103));
-        assert_eq!((window.buffer, window.space), (80_896, 11 * 1448));
-        window.adjust(31 * 1448, ms(145));
-        assert_eq!(window.buffer / 1024, 149);
+        window.on_longer(1448);
+        window.unread = window.memory(1448);
         assert!(window.grow(1448));
-        assert_eq!(window.select(28_960), 65_160 + 2896);
-        window.adjust(90_000, ms(160));
+        assert_eq!(window.select(1448), 68_608);
+        while window.grow(1448) {}
+        assert_eq!(window.select(2896), 80_896);
+        window.note_rtt(Span::from_millis(41));
+        window.adjust(11 * 1448, 11 * 1448, None, ms(103));
+        assert_eq!((window.buffer, window.space), (131_072, 11 * 1448));
+        window.adjust(31 * 1448, 31 * 1448, None, ms(145));
+        assert_eq!((window.clamp, window.space), (152_697, 28_960));
+        while window.grow(1448) {}
+        assert_eq!(window.select(31 * 1448), 151_552);
+        window.adjust(90_000, 90_000, None, ms(160));
         assert_eq!(window.space, 28_960, "once in a round trip");
+    }
+
+    /// tcp_measure_rcv_mss: 256 times the bytes of a packet over its memory, with buffers of 2 KiB (160 and 111 as a kernel's
+    /// windows show), 1 KiB, 576 bytes and pages.
+    #[test]
+    fn the_share_that_is_window_follows_from_the_packets() {
+        let ratio = |len| {
+            let mut window = ReceiveWindow::new(9000, 52, MOST);
+            window.on_longer(len);
+            window.ratio
+        };
+        assert_eq!([1448, 1000, 560, 8948].map(ratio), [160, 111, 112, 182]);
+        assert_eq!([100, 1500, 9000].map(truesize), [832, 2304, 12_544]);
+    }
+
+    /// tcp_rcv_rtt_update: a shorter round trip is believed at once, a longer one by an eighth, and one that only says how long
+    /// it is at most not at all.
+    #[test]
+    fn a_shorter_round_trip_is_believed_at_once() {
+        let (mut window, span) = (ReceiveWindow::new(1448, 52, MOST), Span::from_millis);
+        window.note_rtt(span(80));
+        window.note_rtt(span(40));
+        assert_eq!(window.rtt(), span(40));
+        window.note_rtt(span(80));
+        assert_eq!(window.rtt(), span(45));
+        window.note_window(0, ms(0));
+        window.note_window(65_160, ms(60));
+        assert_eq!(window.rtt(), span(45));
+        window.note_window(2 * 65_160, ms(90));
+        assert_eq!(window.rtt(), span(30));
+    }
+
+    /// A packet that waits to be read, or for one before it, takes room of its memory, not of its bytes alone.
+    #[test]
+    fn what_waits_in_the_buffer_takes_its_memory() {
+        let mut window = ReceiveWindow::new(1448, 52, MOST);
+        window.on_longer(1448);
+        assert_eq!(window.space(), 81_920);
+        window.held = 10 * window.memory(1448);
+        assert_eq!(window.space(), (131_072 - 23_040) * 160 / 256);
+        assert!(!window.crowded());
+        window.held = 30 * window.memory(1448);
+        assert!(window.crowded() && !window.would_not_shrink());
     }
 
     #[test]
     fn never_goes_beyond_its_cap_nor_back() {
-        let mut window = ReceiveWindow::new(1448, 100_000);
+        let mut window = ReceiveWindow::new(1448, 52, 100_000);
+        window.on_longer(1448);
         window.note_rtt(Span::from_millis(1));
         let mut edge = 0;
         for n in 1..500 {
             let next = n * n * 1448;
             window.grow(1448);
-            window.adjust(next, Time::ZERO + Span::from_millis(n));
+            window.adjust(next, next, None, ms(n));
             let reached = next + u64::from(window.select(next));
             assert!(reached >= edge && reached <= next + 100_000);
             edge = reached;
         }
-        assert_eq!(window.announced, 100_000);
+        assert_eq!(window.target, 100_000);
     }
 }

@@ -120,9 +120,14 @@ pub struct Path {
 
 impl Path {
     pub fn new(host: &Host, lines: [Line; 2]) -> Path {
+        Path::in_phase(host, Span::ZERO, lines)
+    }
+
+    /// The clocks of both ends are so far ahead.
+    pub fn in_phase(host: &Host, phase: Span, lines: [Line; 2]) -> Path {
         Path {
-            sender: Connection::opener(host, Span::ZERO),
-            receiver: Connection::listener(host, Span::ZERO),
+            sender: Connection::opener(host, phase),
+            receiver: Connection::listener(host, phase),
             now: Time::ZERO,
             lines,
             events: Vec::new(),

@@ -14,11 +14,10 @@
 
 use super::hystart::HyStart;
 use super::{Controller, Event, State, Window};
+use crate::linux::clock::Clock;
 use crate::params::SlowStartExit;
 use sluicegate_base::{Span, Time};
 
-/// Ticks of the kernel's clock in a second.
-const HZ: u64 = 250;
 /// β and what 2⁴⁰ must be divided by for K.
 const BETA: u64 = 717;
 const BETA_UNIT: u64 = 1024;
@@ -46,12 +45,13 @@ pub struct Cubic {
     acked: u64,
     reno: u32,
     exit: HyStart,
+    clock: Clock,
 }
 
 impl Cubic {
-    /// Nothing sent yet; how its slow start may end.
+    /// Nothing sent yet; how its slow start may end, and its host's tick with its phase.
     #[must_use]
-    pub fn new(exit: SlowStartExit) -> Cubic {
+    pub fn new(exit: SlowStartExit, tick: Span, phase: Span) -> Cubic {
         Cubic {
             step: 0,
             w_max: 0,
@@ -63,14 +63,15 @@ impl Cubic {
             acked: 0,
             reno: 0,
             exit: HyStart::new(exit),
+            clock: Clock::new(tick, phase),
         }
     }
 
     /// The acknowledgements that one packet more takes now (bictcp_update).
     fn update(&mut self, window: &Window, acked: u32) {
-        let (cwnd, now) = (window.cwnd, tick(window.now));
+        let (cwnd, now) = (window.cwnd, self.clock.ticks(window.now));
         self.acked += u64::from(acked);
-        if self.last.0 == cwnd && now.saturating_sub(self.last.1) <= HZ / 32 {
+        if self.last.0 == cwnd && now.saturating_sub(self.last.1) <= self.clock.hz() / 32 {
             return;
         }
         if self.epoch.is_none() || now != self.last.1 {
@@ -91,8 +92,8 @@ impl Cubic {
             };
             now
         });
-        let ticks = now.saturating_sub(epoch) + self.least.0.div_ceil(1_000_000_000 / HZ);
-        let t = (ticks << 10) / HZ;
+        let ticks = now.saturating_sub(epoch) + self.clock.whole(self.least);
+        let t = (ticks << 10) / self.clock.hz();
         let away = u128::from(t.abs_diff(self.k));
         let change = u32::try_from((u128::from(SCALE) * away * away * away) >> 40).unwrap_or(u32::MAX);
         let target = if t < self.k { self.origin.saturating_sub(change) } else { self.origin.saturating_add(change) };
@@ -143,7 +144,7 @@ impl Controller for Cubic {
     fn on_acked(&mut self, window: &mut Window, _packets: u32, rtt: Option<Span>) {
         let Some(rtt) = rtt else { return };
         // Right after a reduction the queue is still what it was.
-        if self.epoch.is_some_and(|epoch| tick(window.now) < epoch + HZ) {
+        if self.epoch.is_some_and(|epoch| self.clock.ticks(window.now) < epoch + self.clock.hz()) {
             return;
         }
         let rtt = rtt.max(Span(1000));
@@ -156,13 +157,17 @@ impl Controller for Cubic {
     fn on_event(&mut self, window: &mut Window, event: Event) {
         // A pause does not count.
         if let (Event::Restart(pause), Some(epoch)) = (event, &mut self.epoch) {
-            *epoch = (*epoch + pause.0 / (1_000_000_000 / HZ)).min(tick(window.now));
+            *epoch = (*epoch + self.clock.ticks(Time::ZERO + pause)).min(self.clock.ticks(window.now));
         }
     }
 
     fn on_state(&mut self, window: &mut Window, state: State) {
         if state == State::Loss {
-            *self = Cubic { exit: self.exit.restarted(window), ..Cubic::new(SlowStartExit::None) };
+            *self = Cubic {
+                exit: self.exit.restarted(window),
+                clock: self.clock,
+                ..Cubic::new(SlowStartExit::None, Span::ZERO, Span::ZERO)
+            };
         }
     }
 }
@@ -170,11 +175,6 @@ impl Controller for Cubic {
 /// So many 1024ths of a window.
 fn scaled(cwnd: u32, by: u64) -> u32 {
     (u64::from(cwnd) * by / BETA_UNIT) as u32
-}
-
-/// The tick of a moment.
-fn tick(now: Time) -> u64 {
-    now.0 / (1_000_000_000 / HZ)
 }
 
 /// The whole cube root.
@@ -194,6 +194,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn begun(exit: SlowStartExit) -> Cubic {
+        Cubic::new(exit, Span::from_millis(4), Span::ZERO)
+    }
+
     fn window(cwnd: u32) -> Window {
         Window { cwnd_limited: true, ssthresh: 2, ..Window::new(cwnd, 2, 1 << 20, 1448) }
     }
@@ -201,7 +205,7 @@ mod tests {
     /// RFC 9438, eq. 1 and 2: from 0.7 of 1000 back to 1000 in K = ∛(300/0.4) s = 9.1 s.
     #[test]
     fn follows_the_cubic_by_hand() {
-        let mut cubic = Cubic::new(SlowStartExit::None);
+        let mut cubic = begun(SlowStartExit::None);
         let mut window = window(1000);
         window.ssthresh = cubic.ssthresh(&window);
         assert_eq!((window.ssthresh, cubic.w_max), (700, 1000));
@@ -221,14 +225,35 @@ mod tests {
         assert_eq!(cube_root(8_000_000), 200);
     }
 
+    /// The step is worked out once for each tick of the host, whatever its length.
+    #[test]
+    fn works_with_the_ticks_of_its_host() {
+        let steps = |tick| {
+            let mut cubic = Cubic::new(SlowStartExit::None, Span::from_millis(tick), Span::ZERO);
+            let mut window = window(100);
+            window.ssthresh = cubic.ssthresh(&window);
+            window.cwnd = 70;
+            let mut times = 0;
+            for ms in 0..100u64 {
+                window.now = Time(1_000_000_000 + ms * 1_000_000);
+                window.cwnd = 70 + (ms % 2) as u32;
+                let before = cubic.last;
+                cubic.update(&window, 1);
+                times += u32::from(cubic.last != before);
+            }
+            times
+        };
+        assert_eq!([1, 4, 10].map(steps), [100, 25, 10]);
+    }
+
     #[test]
     fn a_flow_that_meets_its_limit_earlier_makes_room_and_reno_is_a_floor() {
-        let mut cubic = Cubic::new(SlowStartExit::None);
+        let mut cubic = begun(SlowStartExit::None);
         cubic.ssthresh(&window(100));
         assert_eq!(cubic.ssthresh(&window(80)), 56);
         assert_eq!(cubic.w_max, 80 * 1741 / 1024 / 2);
         let mut window = window(8);
-        let mut cubic = Cubic::new(SlowStartExit::None);
+        let mut cubic = begun(SlowStartExit::None);
         cubic.ssthresh(&window);
         for round in 0..17 {
             window.now = Time(round * 40_000_000);
@@ -271,7 +296,7 @@ mod tests {
         #[test]
         fn stays_within_its_bounds(steps in proptest::collection::vec((0u8..6, 0u32..5000, 0u64..3_000_000_000), 0..200)) {
             for exit in [SlowStartExit::None, SlowStartExit::HyStart, SlowStartExit::HyStartPlusPlus] {
-                let mut cubic = Cubic::new(exit);
+                let mut cubic = begun(exit);
                 let mut window = Window { ssthresh: super::super::INFINITE, ..window(10) };
                 for &(what, n, wait) in &steps {
                     window.now += Span(wait);

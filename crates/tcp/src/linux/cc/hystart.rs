@@ -93,7 +93,7 @@ impl HyStart {
             return;
         }
         match self.exit {
-            SlowStartExit::HyStart if window.cwnd >= LOW_WINDOW => self.classic(window, rtt, least),
+            SlowStartExit::HyStart => self.classic(window, rtt, least),
             SlowStartExit::HyStartPlusPlus => self.plus_plus(window, rtt),
             _ => {}
         }
@@ -106,6 +106,10 @@ impl HyStart {
     fn classic(&mut self, window: &Window, rtt: Span, least: Span) {
         if window.una > self.end {
             self.begin_round(window);
+        }
+        // Rounds are tracked from the first packet on (Linux 6.13); they are looked at where the window is not small.
+        if window.cwnd < LOW_WINDOW {
+            return;
         }
         if window.now.since(self.last) <= TRAIN_GAP {
             self.last = window.now;
@@ -173,6 +177,21 @@ mod tests {
             assert_eq!(hystart.found, ms > 20, "{ms}");
         }
         assert_eq!(window.ssthresh, 20);
+    }
+
+    /// Rounds are tracked below the least window, too (Linux 6.13): the first acknowledgement at 16 is in a round that began
+    /// with an earlier one, and not the first of a round that begins there.
+    #[test]
+    fn a_round_that_began_with_a_small_window_counts() {
+        let (mut hystart, rtt) = (HyStart::new(SlowStartExit::HyStart), Span::from_millis(40));
+        let mut window = Window { una: 1, cwnd: 10, ..window() };
+        for ms in 0..30 {
+            window.now = Time(ms * 1_000_000);
+            window.cwnd = if ms < 15 { 10 } else { 16 };
+            hystart.on_acked(&mut window, rtt, rtt);
+        }
+        assert_eq!((hystart.begun, hystart.end), (Time::ZERO, 100));
+        assert!(!hystart.found, "no train: the last acknowledgement of one was at 0 ms");
     }
 
     /// RFC 9406 by hand: 40 ms, then 46 ms is conservative; a quarter of what is acknowledged counts; 5 rounds later it is over.
