@@ -5,17 +5,19 @@
 A sender and a receiver of this machine's kernel are joined by `sluicegate shell` with a link of a constant rate
 whose queue never overflows; what happens to single packets is said by number (`--up` is the data's way, the opening's
 packets counted). An AF_PACKET socket beside the sender writes down each segment that it sends and each that arrives.
-Every pattern is recorded three times; the recording is kept whose sequence of segments most have, and of these the
-quickest. The machine should do nothing else.
+Every pattern is recorded three times; the recording is kept whose sequence of data and acknowledgements most have, and
+of these the quickest. Sender, receiver and link have real-time priority (SCHED_FIFO), so that what else the machine
+does delays them little.
 
 Writes tests/linux_traces/ALGORITHM.txt; `cargo test -p sluicegate-tcp --test linux_traces` compares our hosts with it.
 For each pattern a line
 
-    pattern NAME segments=N rate=BITS/S delay=US ecn=0|1 data=FATES acks=FATES same=N/3
+    pattern NAME segments=N rate=BITS/S delay=US ecn=0|1 gso=0|1 phase=US data=FATES acks=FATES same=N/3
 
-then a line for each segment at the sender's end: microseconds since the first SYN, `>` sent or `<` arrived, flags (S F
-E C, `.` for none), first byte of data from 0, bytes, acknowledgement, and what SACK reports (`-`: nothing; else ranges
-of bytes joined by `+`).
+where `phase` is how far the kernel's clock had come at the first SYN, modulo 64 ticks, and without `gso` the sender's
+device takes one segment at a time. Then a line for each segment at the sender's end, in microseconds since the first
+SYN. One that it sends: `>`, flags (S F P E C, `.` for none), first byte of data from 0, bytes. One that arrives: `<`,
+flags, acknowledgement, what SACK reports (`-`: nothing; else ranges of bytes joined by `+`), and the window in bytes.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "tests/linux_traces"
 PROGRAM = ROOT / ".venv/bin/sluicegate"
-RATE, DELAY_US, MSS, PORT = 10_000_000, 20_000, 1448, 5001
+RATE, DELAY_US, MSS, PORT, TICK_US = 10_000_000, 20_000, 1448, 5001, 4000
+FLAGS = (("S", 2), ("F", 1), ("P", 8), ("E", 64), ("C", 128))
 
 
 class Pattern(NamedTuple):
@@ -47,6 +50,7 @@ class Pattern(NamedTuple):
     acks: str = ""
     segments: int = 200
     ecn: bool = False
+    gso: bool = True
 
 
 # Number 1 is the SYN, 2 the third segment of the opening, 3 the first data; 1 on the way back is the SYN's answer.
@@ -95,6 +99,20 @@ PATTERNS = {
     "marked_in_each_window": Pattern("mark=30+60+90+130+170", ecn=True),
     "mark_and_loss": Pattern("mark=60,drop=64", ecn=True),
 }
+# Some of them with one segment at a time.
+SINGLE = (
+    "clean",
+    "one_loss",
+    "two_losses_apart",
+    "burst_of_ten",
+    "tail_of_two",
+    "last_flight",
+    "reorder_3",
+    "every_other_ack_lost",
+    "flight_of_acks_lost",
+    "marked",
+)
+PATTERNS |= {f"single_{name}": PATTERNS[name]._replace(gso=False) for name in SINGLE}
 
 RECEIVER = f"""
 import socket
@@ -106,9 +124,22 @@ taken.close()
 """
 
 
-def send(algorithm: str, segments: int, out: Path) -> None:
+def ticks_us() -> tuple[int, int]:
+    """The kernel's clock in microseconds of its ticks of 4 ms (jiffies), and the time of day then."""
+    text = Path("/proc/timer_list").read_text("ascii")
+    day, monotonic = time.time_ns() // 1000, time.monotonic_ns() // 1000
+    now = int(text.split("now at ")[1].split()[0]) // 1000
+    jiffies = int(text.split("\njiffies: ")[1].split()[0])
+    return jiffies * TICK_US + now % TICK_US, day - (monotonic - now)
+
+
+def send(algorithm: str, segments: int, gso: bool, out: Path) -> None:
     """Inside the namespace: one transfer, and what its segments are."""
     peer = os.environ["SLUICEGATE_PEER"]
+    if not gso:
+        device = next(name for _, name in socket.if_nameindex() if name != "lo")
+        subprocess.run(["ip", "link", "set", "dev", device, "gso_max_segs", "1"], check=True)
+    clock, day = ticks_us()
     tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
     tap.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 24)
     tap.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS
@@ -122,18 +153,20 @@ def send(algorithm: str, segments: int, out: Path) -> None:
     stream.recv(1)
     time.sleep(0.1)
     lines, start, isn = [], None, [0, 0]
+    scales = [0, 0]
     while select.select([tap], [], [], 0)[0]:
         packet, extra, _, source = tap.recvmsg(256, 64)
         at = struct.unpack("qq", extra[0][2][:16])
         at_us = at[0] * 1_000_000 + at[1] // 1000
-        for line in segments_of(packet, source[2] == 4, isn):
+        for line in segments_of(packet, source[2] == 4, isn, scales):
             start = at_us if start is None else start
             lines.append(f"{at_us - start} {line}")
-    out.write_text("\n".join(lines) + "\n", "ascii")
+    phase = (clock + (start or day) - day) % (64 * TICK_US)
+    out.write_text("\n".join([str(phase), *lines]) + "\n", "ascii")
 
 
-def segments_of(packet: bytes, sent: bool, isn: list[int]) -> list[str]:
-    """A line for each segment of a packet of the connection; `isn`: where the two streams begin."""
+def segments_of(packet: bytes, sent: bool, isn: list[int], scales: list[int]) -> list[str]:
+    """A line for each segment of a packet of the connection; where both streams begin, and how windows are scaled."""
     if packet[0] >> 4 != 4 or packet[9] != 6:
         return []
     header = 4 * (packet[0] & 15)
@@ -147,23 +180,28 @@ def segments_of(packet: bytes, sent: bool, isn: list[int]) -> list[str]:
     if flags & 2:
         isn[own] = seq + 1
     length = total - header - 4 * (offset >> 4)
-    letters = "".join(letter for letter, bit in (("S", 2), ("F", 1), ("E", 64), ("C", 128)) if flags & bit) or "."
+    letters = "".join(letter for letter, bit in FLAGS if flags & bit) or "."
     blocks, at, end = [], 20, 4 * (offset >> 4)
     while at < end and tcp[at]:
         kind, size = tcp[at], 1 if tcp[at] == 1 else tcp[at + 1]
         if kind == 5:
             edges = struct.unpack_from(f">{(size - 2) // 4}I", tcp, at + 2)
             blocks = [(edge - isn[other]) % 2**32 for edge in edges]
+        if kind == 3:
+            scales[own] = tcp[at + 2]
         at += size
     sacks = "+".join(f"{first}-{last}" for first, last in zip(blocks[::2], blocks[1::2], strict=True)) or "-"
     first = 0 if flags & 2 else (seq - isn[own]) % 2**32
     acked = (ack - isn[other]) % 2**32 if flags & 16 and not flags & 2 else 0
+    if not sent:
+        window = struct.unpack_from(">H", tcp, 14)[0] << (0 if flags & 2 else scales[own])
+        return [f"< {letters} {acked} {sacks} {window}"]
     # A buffer of several segments is cut up behind the socket that listens here.
     lines = []
     for begin in range(0, max(length, 1), MSS):
         last = begin + MSS >= length
-        flagged = letters if last or "F" not in letters else letters.replace("F", "") or "."
-        lines.append(f"{'>' if sent else '<'} {flagged} {first + begin} {min(MSS, length - begin)} {acked} {sacks}")
+        flagged = letters if last else letters.replace("F", "").replace("P", "") or "."
+        lines.append(f"> {flagged} {first + begin} {min(MSS, length - begin)}")
     return lines
 
 
@@ -197,40 +235,46 @@ def record(algorithm: str, name: str, pattern: Pattern) -> str:
             out,
         ]
         done = subprocess.run(
-            [*map(str, command), algorithm, str(pattern.segments)], capture_output=True, encoding="utf-8"
+            [*map(str, command), algorithm, str(pattern.segments), str(int(pattern.gso))],
+            capture_output=True,
+            encoding="utf-8",
         )
         if done.returncode:
             sys.exit(f"{algorithm} {name}: {done.stderr}")
         return out.read_text("ascii")
 
 
-def sequence(trace: str) -> tuple[str, ...]:
-    """The segments that were sent, without times."""
-    return tuple(line.split(" ", 1)[1].rsplit(" ", 2)[0] for line in trace.splitlines() if " > " in line)
+def sequence(trace: str) -> tuple[list[str], ...]:
+    """What was sent and what arrived, without times and windows."""
+    lines = [line.split()[1:5] for line in trace.splitlines()[1:]]
+    return tuple([" ".join(line[:4]) for line in lines if line[0] == way] for way in "><")
 
 
 def main() -> None:
     if "--inside" in sys.argv:
         at = sys.argv.index("--inside")
-        send(sys.argv[at + 2], int(sys.argv[at + 3]), Path(sys.argv[at + 1]))
+        send(sys.argv[at + 2], int(sys.argv[at + 3]), sys.argv[at + 4] == "1", Path(sys.argv[at + 1]))
         return
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("algorithm", nargs="*", default=["reno", "cubic", "bbr"])
     parser.add_argument("--only", help="record this pattern alone, and print it")
     options = parser.parse_args()
     TARGET.mkdir(exist_ok=True)
     for algorithm in options.algorithm:
-        text = f"# Linux {platform.release().split('-')[0]}, HZ 250, no GSO on the wire; see tools/linux_traces.py\n"
+        text = f"# Linux {platform.release().split('-')[0]}, HZ 250; see tools/linux_traces.py\n"
         for name, pattern in PATTERNS.items():
             if options.only not in (None, name):
                 continue
             traces = [record(algorithm, name, pattern) for _ in range(1 if options.only else 3)]
-            [(most, same)] = Counter(map(sequence, traces)).most_common(1)
-            alike = (trace for trace in traces if sequence(trace) == most)
-            kept = min(alike, key=lambda trace: int(trace.splitlines()[-1].split()[0]))
+            sequences = [repr(sequence(trace)) for trace in traces]
+            [(most, same)] = Counter(sequences).most_common(1)
+            alike = (trace for trace, own in zip(traces, sequences, strict=True) if own == most)
+            phase, kept = min(alike, key=lambda trace: int(trace.splitlines()[-1].split()[0])).split("\n", 1)
             text += (
                 f"pattern {name} segments={pattern.segments} rate={RATE} delay={DELAY_US} ecn={pattern.ecn:d} "
-                f"data={pattern.data.replace(' ', '') or '-'} acks={pattern.acks or '-'} same={same}/{len(traces)}\n"
+                f"gso={pattern.gso:d} phase={phase} data={pattern.data.replace(' ', '') or '-'} "
+                f"acks={pattern.acks or '-'} same={same}/{len(traces)}\n"
             )
             text += kept
             print(algorithm, name, f"{same}/{len(traces)}", flush=True)
