@@ -72,6 +72,25 @@ TRAPS: dict[str, tuple[dict[str, str], list[str]]] = {
         {'discipline = "fq_codel"': RED.replace("200", "50")},
         ["queue.limit = 50 packets", "max_th = 60 packets", "set limit to twice max_th"],
     ),
+    "buffer below a tenth of the product": (
+        {'discipline = "fq_codel"': 'discipline = "drop_tail"', '"10 ms"': '"20 ms"', "count = 50": "count = 10",
+         '"20 Mbit/s"': '"1 Gbit/s"', '"200 Mbit/s"': '"10 Gbit/s"', '"5 s"': '"1 s"'},
+        ["queue.limit = 50 packets", "trip of 40 ms is 3333 packets", "10 TCP flows", "Raise limit to about 1055 p"],
+    ),
+    "a flow's bound below a tenth of its product": (
+        {'discipline = "fq_codel"': 'discipline = "sfb"', '"20 Mbit/s"': '"100 Mbit/s"', '"200 Mbit/s"': '"1 Gbit/s"',
+         '"10 ms"': '"20 ms"', "count = 50": "count = 1"},
+        ["queue.bin_max = 25 packets", "333 packets", "with 1 TCP flow the", "334 packets and bin_size to four f"],
+    ),
+    "BLUE's steps": (
+        {'discipline = "fq_codel"': 'discipline = "blue"', "count = 50": "count = 1"},
+        ["queue.d1 = 0.02: a step is 15 times", "1 TCP flow with windows of 33 packets", "d1 to about 0.001 and d2 to"],
+    ),
+    "PI's steps": (
+        {'discipline = "fq_codel"': 'discipline = "pi"', '"20 Mbit/s"': '"100 Mbit/s"', '"200 Mbit/s"': '"1 Gbit/s"',
+         "count = 50": "count = 1"},
+        ["queue.b = 1.816e-05: a step of b·q_ref is 17 times", "windows of 167 packets", "`sluicegate design pi`"],
+    ),
     "target below a packet": (
         {'discipline = "fq_codel"': CODEL, '"20 Mbit/s"': '"1 Mbit/s"'},
         ["queue.target = 5 ms", "one packet of 1500 bytes takes 12 ms on bottleneck (1 Mbit/s)", "18 ms or more"],
@@ -315,6 +334,16 @@ def test_an_average_below_max_th_is_not_told() -> None:
         ),
         # A window that allows 16.2 Mbit/s: 94 % of what cells leave, 81 % of the link's rate.
         {'rate = "20 Mbit/s"': 'rate = "20 Mbit/s"\nframing = "atm"', "count = 50": "count = 1\nwindow = 27"},
+        # Fifty flows need less room than one, and live with larger steps; others fill the link.
+        {
+            'discipline = "fq_codel"': 'discipline = "drop_tail"',
+            '"20 Mbit/s"': '"1 Gbit/s"',
+            '"200 Mbit/s"': '"10 Gbit/s"',
+        },
+        {'discipline = "fq_codel"': 'discipline = "sfb"', '"20 Mbit/s"': '"100 Mbit/s"', '"200 Mbit/s"': '"1 Gbit/s"'},
+        {'discipline = "fq_codel"': 'discipline = "blue"', '"20 Mbit/s"': '"100 Mbit/s"', '"200 Mbit/s"': '"1 Gbit/s"'},
+        {'discipline = "fq_codel"': 'discipline = "pi"', '"20 Mbit/s"': '"100 Mbit/s"', '"200 Mbit/s"': '"1 Gbit/s"'},
+        {'discipline = "fq_codel"': 'discipline = "blue"', "count = 50": "count = 1\nsize = 100"},
         # Bursts that end, or lose less than everything; a change in the run.
         {'delay = "10 ms"': 'delay = "10 ms"\nburst_start = 0.01\nburst_end = 0.5'},
         {'delay = "10 ms"': 'delay = "10 ms"\nloss = 0.02\nburst_start = 0.01\nburst_end = 0\nburst_loss = 0.02'},

@@ -41,6 +41,16 @@ LEAST_ROOM = 0.25
 √n (Appenzeller, Keslassy & McKeown 2004). With max_th at a quarter of that RED leaves a link idle for 5 to 20 % of the
 time under 1 to 20 flows of NewReno or CUBIC, and 1 to 10 % under 50 (10 to 1000 Mbit/s, 40 to 100 ms)."""
 
+LEAST_BUFFER = 0.1
+"""The same for the whole buffer, or for what a flow alone may have of it: below a tenth of that room the link is idle
+for more than a tenth of the time. At a round trip of 40 ms and with 50 packets, CUBIC uses 96 % of 100 Mbit/s with one
+flow; of 1 Gbit/s 89 % with one flow, 76 % with 10 and 98 % with 100 (docs/utilisation.md)."""
+
+LARGEST_STEP = 10
+"""A step of a drop probability is too large when it is more than so many times the probability that flows live with,
+3/2W² for windows of W packets (Mathis, Semke, Mahdavi & Ott 1997). Below it BLUE and PI use 94 % of a link or more,
+above it 86 % or less (docs/utilisation.md)."""
+
 LONG_ROUND_TRIP = 1.5
 """CoDel's interval is to be in the order of the longest round trip (RFC 8289, Sec. 4.2). With 100 ms one CUBIC flow at
 20 Mbit/s uses 90 % of a link at a round trip of 100 ms, 89 % at 150 ms, 62 % at 200 ms and 34 % at 300 ms."""
@@ -85,9 +95,9 @@ def of_scenario(resolved: Resolved, real: bool = False) -> list[str]:
     traffic = Traffic(resolved)
     found = [_ports(traffic), _windows(traffic)]
     found += [_late_thresholds(traffic), _low_thresholds(traffic), _small_buffer(traffic.queue)]
-    found += [_short_targets(traffic), _intervals(traffic)]
-    found += [_overload(traffic), _eager_ledbat(traffic)]
-    found += [_reordering(traffic), _dead_wires(traffic), _mild_bursts(traffic)]
+    found += [_little_room(traffic), _large_steps(traffic), _short_targets(traffic), _intervals(traffic)]
+    found += [_overload(traffic), _eager_ledbat(traffic), _reordering(traffic), _dead_wires(traffic)]
+    found += [_mild_bursts(traffic)]
     found += [_late_changes(resolved), iter(()) if real else _long_run(traffic)]
     return [sentence for sentences in found for sentence in sentences]
 
@@ -245,9 +255,7 @@ def _low_thresholds(traffic: Traffic) -> Iterator[str]:
         return
     low, high = keys
     for place, there, packet in traffic.meetings():
-        flows = sum(group.count for group in there if group.lasting and group.flow["kind"] == "tcp")
-        rest = sum(_load(group, place) for group in there if group.flow["kind"] in UNRESPONSIVE)
-        if not flows or rest > place.rate_bps / 2 or any(not g.lasting and g.flow["kind"] != "telnet" for g in there):
+        if not (flows := _lasting_alone(place, there)):
             continue
         trip = typical_rtt_ns(there)
         product = trip / place.time_ns(packet)  # in packets
@@ -277,6 +285,97 @@ def _small_buffer(queue: Resolved) -> Iterator[str]:
             f"queue.limit = {_amount(limit)}: the buffer is full before the average reaches {keys[1]} = "
             f"{_amount(high)}, and drops as Drop Tail does; set limit to twice {keys[1]} or more"
         )
+
+
+BUFFERS = dict.fromkeys(
+    (
+        "drop_tail",
+        "random_drop",
+        "early_random_drop",
+        "decbit",
+        "source_quench",
+        "ut_lt",
+        "drop_preference",
+        "fq",
+        "sfq",
+    ),
+    "limit",
+)
+"""Disciplines whose buffer alone decides how long a queue can be."""
+
+PER_FLOW = {"sfb": "bin_max", "fq_linux": "flow_limit"}
+"""Disciplines under which each flow has so many packets in the queue at most."""
+
+
+def _little_room(traffic: Traffic) -> Iterator[str]:
+    """A buffer too small: less than a tenth of the product of rate and round trip divided by √n, see `LEAST_BUFFER`.
+
+    Where each flow has a bound of its own, flows do not share the room, and n of them have n times as much; the product
+    is then that of all. Not told where `_low_thresholds` would not be.
+    """
+    queue = traffic.queue
+    per_flow = PER_FLOW.get(queue["discipline"])
+    if not (key := per_flow or BUFFERS.get(queue["discipline"])):
+        return
+    for place, there, packet in traffic.meetings():
+        if not (flows := _lasting_alone(place, there)):
+            continue
+        trip = typical_rtt_ns(there)
+        product = trip / place.time_ns(packet)  # in packets
+        room = product / flows if per_flow else product / math.sqrt(flows)
+        if _bytes(queue[key], packet) < LEAST_BUFFER * room * packet:
+            bins = " and bin_size to four fifths of it" if queue["discipline"] == "sfb" else ""
+            yield (
+                f"queue.{key} = {_amount(queue[key])}: little for {place.name}, whose rate times the round trip of "
+                f"{_time(trip)} is {product:.0f} packets{' on average' if place.varies else ''}: with {flows} TCP "
+                f"flow{'s' if flows > 1 else ''} the link falls idle now and then. Raise {key} to about "
+                f"{math.ceil(room)} packets{bins}"
+            )
+            return
+
+
+def _large_steps(traffic: Traffic) -> Iterator[str]:
+    """Steps of a drop probability that are far above what the flows of the link live with, see `LARGEST_STEP`.
+
+    BLUE adds `d1` when its buffer is full. PI adds b·q_ref when the queue grows from q_ref to twice that; its constants
+    are those of Hollot et al. for 60 flows on 3750 packets/s. After such a step windows fall far below what fills the
+    link, and the probability comes down slowly. Not told where `_low_thresholds` would not be.
+    """
+    queue = traffic.queue
+    if queue["discipline"] == "blue":
+        step = queue["d1"]
+    elif queue["discipline"] == "pi" and not isinstance(queue["q_ref"], str):
+        step = queue["b"] * queue["q_ref"]
+    else:
+        return
+    for place, there, packet in traffic.meetings():
+        if not (flows := _lasting_alone(place, there)):
+            continue
+        window = typical_rtt_ns(there) / place.time_ns(packet) / flows
+        lived_with = 1.5 / window**2
+        if step > LARGEST_STEP * lived_with:
+            blue = queue["discipline"] == "blue"
+            what = f"d1 = {step:g}: a step" if blue else f"b = {queue['b']:g}: a step of b·q_ref"
+            fix = (
+                f"set d1 to about {lived_with:.1g} and d2 to a tenth of it"
+                if blue
+                else "`sluicegate design pi` derives a and b for a link"
+            )
+            yield (
+                f"queue.{what} is {step / lived_with:.0f} times the drop probability that {flows} TCP "
+                f"flow{'s' if flows > 1 else ''} with windows of {window:.0f} packets live with on {place.name}: the "
+                f"link falls idle after each; {fix}"
+            )
+            return
+
+
+def _lasting_alone(place: Place, there: Sequence[Group]) -> int:
+    """How many TCP flows that last cross a link; 0 where something else may keep it busy: web users, short transfers,
+    or unresponsive flows that fill half of it."""
+    rest = sum(_load(group, place) for group in there if group.flow["kind"] in UNRESPONSIVE)
+    if rest > place.rate_bps / 2 or any(not g.lasting and g.flow["kind"] != "telnet" for g in there):
+        return 0
+    return sum(group.count for group in there if group.lasting and group.flow["kind"] == "tcp")
 
 
 def _short_targets(traffic: Traffic) -> Iterator[str]:

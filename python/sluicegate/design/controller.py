@@ -50,15 +50,23 @@ class ControllerDesign:
         }
 
 
-def default(discipline: str, name: str) -> Any:
-    """What a discipline has for a parameter that is not given, as it declares it."""
-    declared = next(each for each in json.loads(_core.declarations())["disciplines"] if each["name"] == discipline)
-    return next(field["default"] for field in declared["fields"] if field["name"] == name)
+SCENARIO = """\
+network = {{ rate = "{rate}", delay = "1 ms" }}
+queue = {{ discipline = "{discipline}" }}
+flows = [{{ kind = "tcp" }}]
+run = {{ duration = "1 s" }}
+"""
 
 
-def room(discipline: str, q_ref: int) -> int:
+def default(discipline: str, name: str, rate: str = "1 Mbit/s") -> Any:
+    """What a discipline has for a parameter that is not given, on a link of this rate."""
+    text = SCENARIO.format(rate=rate, discipline=discipline)
+    return json.loads(_core.check(text, "<python>", []))["queue"][name]
+
+
+def room(discipline: str, q_ref: int, rate: str = "1 Mbit/s") -> int:
     """The buffer for a target: the discipline's own, or four times the target where that is more."""
-    return max(int(default(discipline, "limit")), 4 * q_ref)
+    return max(int(default(discipline, "limit", rate)), 4 * q_ref)
 
 
 def check_samples(w: float) -> None:

@@ -70,8 +70,8 @@ def design_dcn(
 
     `flows`: in HB at once. `q_ref`: the queue wanted, in packets. `t_dec`: the time in which a flow's fair share is
     p_ref packets. `t_update`: from one update of p_ref to the next. `gain`: the part of a sudden error of the queue
-    that one update takes away by the next. Each of these is DCN's own default where it is left out. `ecn`: mark what
-    can carry a mark, and drop the others.
+    that one update takes away by the next. Each of these is DCN's own default where it is left out, for a link of up to
+    100 Mbit/s. `ecn`: mark what can carry a mark, and drop the others.
 
     Left out of a scenario, a and b follow the flows in HB. Raises `ScenarioError` when a value is wrong.
     """
@@ -120,21 +120,21 @@ def design_afd(
     Left out of a scenario, alpha and beta follow the flows in the buffer and the arrivals. Raises `ScenarioError` when
     a value is wrong.
     """
-    q_ref = default("afd", "q_ref") if q_ref is None else q_ref
-    gain = default("afd", "gain") if gain is None else gain
-    w = default("afd", "w") if w is None else w
-    whole(flows=flows, q_ref=q_ref)
-    check_samples(w)
     rate_bps, packet = (
         quantity("rate", rate, "network.rate"),
         quantity("packet_size", packet_size, "flows.0.packet_size"),
     )
+    q_ref = default("afd", "q_ref", rate) if q_ref is None else q_ref
+    gain = default("afd", "gain") if gain is None else gain
+    w = default("afd", "w") if w is None else w
+    whole(flows=flows, q_ref=q_ref)
+    check_samples(w)
     b = _core.afd_samples(rate_bps, packet) if b is None else quantity("b", b, "queue.afd.b")
     if flows > b:
         raise _core.ScenarioError(f"flows = {flows}: the shadow buffer holds b = {b} packets, and no more flows")
     arrivals = max(rate_bps / (8 * packet) / w, 1.0)
     alpha, beta = _gains(gain, flows * arrivals / b)
-    limit = room("afd", q_ref)
+    limit = room("afd", q_ref, rate)
     afd = Afd(q_ref=q_ref, limit=limit, alpha=alpha, beta=beta, b=b, w=w, **_action(ecn))  # type: ignore[arg-type]
     told = f"gain·b/(N·n), n = {arrivals:.3g} arrivals in 1/w"
     about = _about(q_ref, limit, flows, b, gain, 1 / w, ("alpha", alpha, "beta", beta, told), [])

@@ -27,9 +27,9 @@ PAPER = Paper(
     choices=(
         Choice("DCN: threshold, clearing interval", "no values", "10 packets, 0.5 s", "chosen here [D]; varied above"),
         Choice("DCN: a, b, T_update; bounds of p_ref", "a < b; no values", "from the flows in HB with a gain of 2/9, "
-               "6.25 ms; 0.1 to 1000 packets", "AFD's ratio and frequency [D]; varied above. In runs of two hours, "
-               "with 2000 flows in HB, gains and least p_ref decide whether the queue is held: see the report on DCN "
-               "2004"),
+               "6.25 ms; 0.1 packets at least, and while a queue stands the largest pktcount at most", "AFD's ratio "
+               "and frequency [D]; varied above. In runs of two hours, with 2000 flows in HB, gains and least p_ref "
+               "decide whether the queue is held: see the report on DCN 2004"),
         Choice("DCN: T_dec", "800 ms", "800 ms", "as printed; varied above"),
         Choice("DCN: SB, HB", "a fixed number; a few thousand entries", "16384 entries; 8192 flows",
                "chosen here [D]; varied above"),
