@@ -99,6 +99,10 @@ TRAPS: dict[str, tuple[dict[str, str], list[str]]] = {
         {'discipline = "fq_codel"': 'discipline = "pie"', '"20 Mbit/s"': '"500 kbit/s"'},
         ["queue.target = 15 ms", "24 ms", "set target to 36 ms"],
     ),
+    "CAKE that does not know the rate": (
+        {'discipline = "fq_codel"': 'discipline = "cake"', '"20 Mbit/s"': '"1 Mbit/s"'},
+        ["queue.bandwidth: not given", "a target of 5 ms", "takes 12 ms on bottleneck (1 Mbit/s)", "target to 18 ms"],
+    ),
     "interval below the round trip": (
         {'discipline = "fq_codel"': CODEL, '"10 ms"': '"100 ms"'},
         ["queue.interval = 100 ms", "base round trips on bottleneck are 200 ms", "set interval to about 200 ms"],
@@ -322,7 +326,8 @@ def test_an_average_below_max_th_is_not_told() -> None:
         {'discipline = "fq_codel"': RED, TCP: UDP.replace("10 M", "20 M") + '\ncount = 2\nstop = "1 s"'},
         {'discipline = "fq_codel"': CODEL, '"10 ms"': '"60 ms"'},  # a round trip of 120 ms
         {'discipline = "fq_codel"': CODEL, '"10 ms"': '"1 ms"'},  # and one of 2 ms
-        {'discipline = "fq_codel"': 'discipline = "cake"', '"20 Mbit/s"': '"1 Mbit/s"'},  # raises its target itself
+        # CAKE raises its target itself.
+        {'discipline = "fq_codel"': 'discipline = "cake"\nbandwidth = "950 kbit/s"', '"20 Mbit/s"': '"1 Mbit/s"'},
         {'discipline = "fq_codel"': 'discipline = "red"\nmin_th = 5\nmax_th = 15'},  # low, but 50 flows fill the link
         {'delay = "10 ms"': 'delay = "10 ms"\njitter = "8 ms"'},  # in order
         {'delay = "10 ms"': 'delay = "10 ms"\njitter = "8 ms"\nreordering = true'},  # of one flow in 50 hardly two

@@ -50,10 +50,59 @@ series = false
 """
 
 ONE = {(1000, 1)}
-BUFFER = "the buffer of 50 packets, ns-2's default, is a hundredth of rate times round trip"
-BAND = "RED's thresholds of 5 and 15 packets, those of RED 1993 for all links, are far below rate times round trip"
-CHOKE_BAND = "CHOKe's thresholds of 30 and 60 packets are its paper's, for 1 Mbit/s"
-REASONS: dict[str, list[tuple[set[tuple[int, int]], str]]] = {}
+BUFFER = "the buffer of 50 packets, ns-2's default for all links, does not hold the bursts of segments of ten flows"
+BAND = "the thresholds of 5 and 15 packets, those of RED 1993, are a burst here: `sluicegate design red` chooses others"
+REASONS: dict[str, list[tuple[set[tuple[int, int]], str]]] = {
+    **{name: [({(1000, 10)}, BUFFER)]
+       for name in ("drop_tail", "random_drop", "decbit", "source_quench", "ut_lt", "drop_preference")},
+    **{name: [({(1000, 10)}, f"its classes are Drop Tail queues, and {BUFFER}")] for name in ("priority", "drr")},
+    "early_random_drop": [
+        ({(1000, 1), (1000, 10)}, "drops 2 % above half of its buffer (Zhang 1989), 25 packets: less than one burst of "
+         "segments, and windows of 333 packets and more live with 0.001 %"),
+    ],
+    **{name: [({(1000, 1), (1000, 10)}, BAND)] for name in ("red", "penalty_box", "red_pd", "rio")},
+    "gred": [
+        ({(1000, 1), (1000, 10)}, "thresholds of 15 and 45 packets and an average that follows bursts of 25, as in "
+         "iproute2's example: one burst of segments is above them"),
+    ],
+    "choke_linux": [
+        ({(1000, 1), (1000, 10)}, "the average follows bursts of 40 packets, as iproute2 sets it for thresholds of 30 "
+         "and 60: after one burst of segments each arrival is compared, and flows so few match themselves"),
+    ],
+    "dcn": [
+        ({(100, 1)}, "q_ref of 24 packets, the paper's for this rate, is 2 ms: after a drop the link of a flow alone "
+         "falls idle until its window has grown again"),
+    ],
+    "pi": [
+        ({(100, 1), (1000, 1), (1000, 10)}, "gains of Hollot et al. for 60 flows on 15 Mbit/s, ns-2's for all links: a "
+         "short queue raises p far above what such windows live with, and it comes down by 0.0005 in a second; "
+         "`sluicegate design pi` chooses others"),
+    ],
+    "rio_ps": [
+        ({(100, 1)}, "drops up to a tenth of all packets from a queue of 36 on, 0.15 of a buffer of 240: values "
+         "for thousands of flows"),
+    ],
+    "ared": [
+        ({(100, 1), (1000, 1)}, "a target of 5 ms, that of its paper, is an eighth of the round trip: after a drop the "
+         "link of a flow alone falls idle until its window has grown again"),
+    ],
+    "blue": [
+        ({(100, 1), (100, 10), (1000, 1), (1000, 10), (1000, 100)}, "its paper's step d1 = 0.02 is more than ten times "
+         "what windows of more than 27 packets live with, and goes by 0.02 in a second"),
+    ],
+    "rem": [
+        ({(1, 1)}, "ns-2's gamma and updates every 2 ms, for all links: a packet takes six updates here, so that the "
+         "price swings and losses come in runs"),
+    ],
+    "sfb": [
+        ({(100, 1), (1000, 1), (1000, 10)}, "a flow has 25 packets in the queue at most (Linux's bin_max), and is "
+         "dropped from 20 on"),
+    ],
+    "cake": [
+        ({(1, 1)}, "without `bandwidth` it does not know the rate and keeps its target of 5 ms, where a packet takes "
+         "12 ms"),
+    ],
+}  # fmt: skip
 """Why a discipline uses less than `LEAST` in these cells: (rate, flows). Each such cell has a reason, and no other."""
 
 
@@ -67,7 +116,7 @@ def measure(name: str, rate: int, flows: int) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sg.TrapWarning)
         run = sg.run(text, seed=1, progress=False)
-    return round(100 * run.links["utilisation"][0], 1)
+    return round(100 * float(run.links["utilisation"][0]), 1)
 
 
 def kept() -> dict[str, list[float]]:

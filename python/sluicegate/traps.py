@@ -287,35 +287,27 @@ def _small_buffer(queue: Resolved) -> Iterator[str]:
         )
 
 
-BUFFERS = dict.fromkeys(
-    (
-        "drop_tail",
-        "random_drop",
-        "early_random_drop",
-        "decbit",
-        "source_quench",
-        "ut_lt",
-        "drop_preference",
-        "fq",
-        "sfq",
-    ),
-    "limit",
-)
-"""Disciplines whose buffer alone decides how long a queue can be."""
+ROOM = {
+    "limit": "drop_tail random_drop early_random_drop decbit source_quench ut_lt drop_preference fq sfq",
+    "q_ref": "dcn",
+}
+"""What decides how long a queue can be: the buffer alone, or a target; and of which disciplines."""
 
 PER_FLOW = {"sfb": "bin_max", "fq_linux": "flow_limit"}
 """Disciplines under which each flow has so many packets in the queue at most."""
 
 
 def _little_room(traffic: Traffic) -> Iterator[str]:
-    """A buffer too small: less than a tenth of the product of rate and round trip divided by √n, see `LEAST_BUFFER`.
+    """A buffer or a target too small: less than a tenth of the product of rate and round trip divided by √n.
 
+    See `LEAST_BUFFER`.
     Where each flow has a bound of its own, flows do not share the room, and n of them have n times as much; the product
     is then that of all. Not told where `_low_thresholds` would not be.
     """
     queue = traffic.queue
     per_flow = PER_FLOW.get(queue["discipline"])
-    if not (key := per_flow or BUFFERS.get(queue["discipline"])):
+    key = per_flow or next((key for key, those in ROOM.items() if queue["discipline"] in those.split()), None)
+    if key is None:
         return
     for place, there, packet in traffic.meetings():
         if not (flows := _lasting_alone(place, there)):
@@ -382,9 +374,11 @@ def _short_targets(traffic: Traffic) -> Iterator[str]:
     """A target below the time of one packet, for CoDel, PIE and their relatives.
 
     A packet that finds only the one in transmission before it is then late. RFC 8290, Sec. 5.2.2, asks for at least
-    the time of one full packet. CAKE raises its target by itself.
+    the time of one full packet. CAKE raises its target by itself if it knows the rate.
     """
     queue = traffic.queue
+    if queue["discipline"] == "cake":
+        yield from _unshaped_cake(traffic)
     if queue["discipline"] not in ("codel", "fq_codel", "pie", "fq_pie", "dualpi2"):
         return
     for place, _, packet in traffic.meetings():
@@ -392,6 +386,22 @@ def _short_targets(traffic: Traffic) -> Iterator[str]:
             yield (
                 f"queue.target = {queue['target']}: one packet of {packet} bytes takes {_time(time)} on {place.name} "
                 f"({_rate(place)}); set target to {_time(1.5 * time)} or more"
+            )
+            return
+
+
+def _unshaped_cake(traffic: Traffic) -> Iterator[str]:
+    """CAKE without bandwidth: what it raises its target by follows from that."""
+    queue = traffic.queue
+    if "bandwidth" in queue:
+        return
+    target = in_base_unit(queue["target"]) if "target" in queue else in_base_unit(queue["rtt"]) / 20
+    for place, _, packet in traffic.meetings():
+        if (time := place.time_ns(packet)) > target:
+            yield (
+                f"queue.bandwidth: not given, so that CAKE keeps a target of {_time(target)}; one packet of {packet} "
+                f"bytes takes {_time(time)} on {place.name} ({_rate(place)}); set bandwidth to somewhat less than that "
+                f"rate, or target to {_time(1.5 * time)} or more"
             )
             return
 

@@ -39,6 +39,7 @@
 //! | `nat`, marks of the firewall (`fwmark`) and filters choose hosts, flow or tin | not built | there are no addresses to be translated and no firewall |
 //! | keywords for links (`ethernet`, `docsis`, `pppoe-ptm` …), and `raw` for lengths with the link's header | `overhead`, `mpu` and `atm` | tc-cake(8) gives the keywords as these three. Packets have no link header here, as with `overhead` in Linux |
 //! | a packet shorter than a negative `overhead` | has length 0, or `mpu` | in Linux 6.18 its 32 bits wrap, and the link stands still for a while; some later trees do as we do |
+//! | the target is one and a half times what the longest packet takes, if that is more than rtt/20 | so with `bandwidth`, as in Linux | without it CAKE does not know the rate. On a link of 1 Mbit/s each packet that finds another waits for more than 5 ms, and one CUBIC flow uses 77 % (100 % with bandwidth) |
 //! | keywords for round trips (`lan`, `internet` …) | `rtt`, and `target` = rtt/20 | so in tc |
 //! | ECN is always on in Linux | so; there is no parameter for it, and BLUE drops what could be marked | tc-cake(8) has none. BLUE acts against flows that do not respond |
 //! | the DSCP | the class of the flow, read as a code point; above 63 best effort | one mechanism for classes of traffic. Captures replayed are best effort, as their flows have no class |
