@@ -18,8 +18,8 @@ def share(queue: sg.FqCodel | sg.Sfb, seed: int = 1) -> float:
     return float(100 * rates["udp"] / sum(rates.values()))
 
 
-# Measured with seeds 1 to 3: 4.66; 10.17; 5.75; 4.70; 10.27 %. Seeds differ by up to 0.3. By the bytes of its own queue alone
-# CoDel would leave 3.4 % (3.2 with the smaller quantum): RFC 8289, Sec. 4.4, asks for all that share the link.
+# Measured with seeds 1 to 3: 4.66; 10.17; 5.75; 4.70; 10.27 %. Seeds differ by up to 0.3. By the bytes of its own queue
+# alone CoDel would leave 3.4 % (3.2 with the smaller quantum): RFC 8289, Sec. 4.4, asks for all that share the link.
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
