@@ -118,7 +118,7 @@ def test_what_the_kernel_replaces_is_said_once(stub: Stub) -> None:
 def test_every_key_of_a_host_is_decided() -> None:
     declared = {each["name"]: each for each in json.loads(_core.declarations())["sources"]}
     datagrams = {field["name"] for field in declared["udp"]["fields"]}
-    host = {field["name"] for field in declared["tcp"]["fields"]} - datagrams
+    host = {field["name"] for field in declared["tcp"]["fields"]} - (datagrams - {"ecn"})
     done = {"algorithm", "window", "ecn", "size"}
     assert host == done | {*real_hosts.REPLACED} | {*real_hosts.REFUSED}
 
@@ -317,6 +317,15 @@ def test_real_hosts_do_what_the_scenario_says() -> None:
     assert groups["web"]["response_bytes"] == done.exchanges["response_bytes"].sum()
     assert groups["web"]["open_connections"] <= groups["web"]["open_connections_max"]
     assert done.summary["live"]["stranger_packets"] == 0
+
+
+@real
+@pytest.mark.filterwarnings("ignore::sluicegate.RealHostsWarning")
+@pytest.mark.parametrize(("codepoint", "marked"), [("ect0", False), ("ect1", True)])
+def test_point_7_datagrams_say_that_they_may_be_marked(codepoint: str, marked: bool) -> None:
+    flood = {"flows.1.rate": "11 Mbit/s", "flows.1.ecn": True, "flows.1.codepoint": codepoint}
+    done = sg.testbed(MIXED, queue=sg.L4sStep(overload="overflow"), sets=flood)
+    assert (done.groups.filter(name="calls").row(0, named=True)["marked_packets"] > 0) == marked
 
 
 @real

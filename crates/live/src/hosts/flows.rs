@@ -30,11 +30,11 @@ impl Driver {
             }
             SourcePlan::Connections(_) => self.open_next(flow)?,
             SourcePlan::Udp(_) | SourcePlan::Poisson(_) | SourcePlan::OnOff(_) | SourcePlan::Custom(_) => {
-                let first = clock.as_mut().map_or(Span::ZERO, |clock| clock.first());
+                let (first, ecn) = (clock.as_mut().map_or(Span::ZERO, |clock| clock.first()), plan.source.ecn());
                 let port = self.free_port(SENDS);
                 let to = SocketAddrV4::new(self.addresses[RECEIVES], DISCARD);
                 self.shared.own(SENDS, port, flow, Span::ZERO);
-                self.flows[flow as usize].socket = Some(socket::datagrams(&self.places[SENDS], port, Some(to))?);
+                self.flows[flow as usize].socket = Some(socket::datagrams(&self.places[SENDS], port, Some(to), ecn)?);
                 self.at(start + first, Task::Send(flow));
             }
         }

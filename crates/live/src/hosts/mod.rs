@@ -35,7 +35,7 @@ use rustix::io::Errno;
 use rustix::time::Timespec;
 use scripts::Script;
 use shared::{FIRST_PORT, SIDES, Shared};
-use sluicegate_base::{Span, Stream, Time};
+use sluicegate_base::{Ecn, Span, Stream, Time};
 use sluicegate_netsim::FlowPlan;
 use sluicegate_netsim::source::connections::Arrivals;
 use sluicegate_netsim::source::telnet::Typing;
@@ -202,7 +202,7 @@ impl Driver {
     ) -> Result<Driver, String> {
         let error = |error: Errno| error.to_string();
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(error)?;
-        let drain = socket::datagrams(&places[RECEIVES], DISCARD, None)?;
+        let drain = socket::datagrams(&places[RECEIVES], DISCARD, None, Ecn::NotCapable)?;
         epoll::add(&poll, &drain, epoll::EventData::new_u64(DRAIN), epoll::EventFlags::IN).map_err(error)?;
         let port = || (FIRST_PORT, vec![None; usize::from(u16::MAX) + 1]);
         let mut driver = Driver {

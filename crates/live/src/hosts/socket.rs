@@ -4,6 +4,7 @@ use crate::place::Place;
 use nix::sys::socket::{getsockopt, setsockopt, sockopt as sockopt_of};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, listen, socket_with, sockopt};
+use sluicegate_base::Ecn;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::OwnedFd;
 
@@ -92,10 +93,11 @@ pub fn connecting(place: &Place, settings: &Settings, port: u16, to: SocketAddrV
     })
 }
 
-/// A datagram socket at this port, connected if `to` says to what.
-pub fn datagrams(place: &Place, port: u16, to: Option<SocketAddrV4>) -> Result<OwnedFd, String> {
+/// A datagram socket at this port, connected if `to` says to what, with this ECN field in what it sends.
+pub fn datagrams(place: &Place, port: u16, to: Option<SocketAddrV4>, ecn: Ecn) -> Result<OwnedFd, String> {
     place.run(move || {
         let socket = open(SocketType::DGRAM).map_err(told("socket"))?;
+        sockopt::set_ip_tos(&socket, ecn as u8).map_err(told("IP_TOS"))?;
         bind(&socket, &SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port)).map_err(told("bind"))?;
         if let Some(to) = to {
             connect(&socket, &to).map_err(told("connect"))?;
