@@ -35,6 +35,7 @@ use crate::flow_table::FlowTable;
 use crate::marking::Marking;
 use crate::periodic_timer::PeriodicTimer;
 use crate::prelude::*;
+use crate::red::Action;
 use alloc::vec::Vec;
 use sluicegate_base::Link;
 
@@ -50,6 +51,7 @@ discipline! {
     /// Parameters of [`Afd`].
     pub struct AfdParams {
         ..marking: Marking [
+            action: Action::Drop, "DCN 2004, Sec. 5";
             mark_th: 0.5, "a flow at twice its share; the value is that of SFB, Linux, net/sched/sch_sfb.c", tc("")
         ];
         /// Target length of the queue.

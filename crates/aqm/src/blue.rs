@@ -29,6 +29,7 @@
 
 use crate::marking::Marking;
 use crate::prelude::*;
+use crate::red::Action;
 
 discipline! {
     Blue: "blue", "BLUE",
@@ -39,7 +40,7 @@ discipline! {
 
     /// Parameters of [`Blue`].
     pub struct BlueParams {
-        ..marking: Marking;
+        ..marking: Marking [action: Action::Drop, "BLUE 2002"];
         /// Most that the queue holds, not counting the packet in transmission.
         limit: Size = default(Size::Packets(50)), unit("packets"), range(Range::from(0.0)),
             source("default: ns-2's queue limit");

@@ -60,6 +60,7 @@ use crate::fair_share::Gains;
 use crate::marking::Marking;
 use crate::periodic_timer::PeriodicTimer;
 use crate::prelude::*;
+use crate::red::Action;
 use tables::Tables;
 
 choices! {
@@ -94,6 +95,7 @@ discipline! {
     /// Parameters of [`Dcn`].
     pub struct DcnParams {
         ..marking: Marking [
+            action: Action::Drop, "not in DCN 2004";
             mark_th: 0.5, "a flow at twice its share; the value is that of SFB, Linux, net/sched/sch_sfb.c", tc("")
         ];
         /// Target length of the queue.

@@ -22,6 +22,7 @@
 //! | selective feedback: the bit only for users with more than their "fair share" of the bandwidth; "we have not run simulations with this algorithm" (Sec. IX) | `feedback` = selective: bytes that arrived are counted for each flow over the time of the average; shares are max-min fair: the share is such that the flows cut down to it have `capacity_factor` of all that arrived | the report (DEC-TR-510) was not at hand: max-min shares and 0.9 are from memory. With 1 no flow would be above its share unless the queue grows |
 //! | the fair share is computed when a cycle ends, from what has been counted in it, and the arrivals of the next one are compared with it (DEC-TR-510, from memory) | so, from the bytes of the last and the current cycle; and anew after as many arrivals as an eighth of the flows. Between, the share is a part of the bytes of all | a queue that is never empty has one cycle without end. An arrival costs the same with any number of flows |
 //! | nothing on how many users | at most `flows` are counted; a packet of any other gets the bit as without selection | chosen here: memory stays bounded |
+//! | the bit is set whatever the overload | so: only a full queue drops | older than ECN: RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1, recommend drops then |
 
 mod shares;
 

@@ -45,6 +45,7 @@
 //! | maxrate in whole bytes per second | bits per second | equal for multiples of 8 bit/s |
 //! | a smaller limit drops the packets whose turn is next, as far as they may be sent | of one flow after another, at the end of its queue | throttled flows give none, and the limit holds at once here |
 //! | `quantum` of two and `initial_quantum` of ten MTUs with link headers (1514 bytes on Ethernet), at most 1 MiB; quantum at least 256 bytes | so; of the link's typical packet where that is longer | Linux's defaults and bounds |
+//! | `ce_threshold` marks whatever the overload, by the packet's own wait | so; a flow of more than `flow_limit` packets, or a full buffer, drops | so in the kernel. RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1, recommend drops then, and no marks by the queue of the moment (RFC 3168, Sec. 5.1): scalable senders alone answer such marks well |
 
 mod flows;
 

@@ -36,6 +36,7 @@
 //! | lengths, thresholds and limits in bytes | packets, or bytes where they are given in bytes | as `red` here; in bytes it is the kernel's |
 //! | a queue may hold `limit` of its own, at most that of the whole; the whole has no limit beside it, so that three queues may hold three times as much | `queue_limit` for each, and `limit` for all together | `limit` means the same in every discipline here |
 //! | without `setup … limit`, the device's queue length; `tc` wants min, max, burst, avpkt, limit | min and max 15 and 45 packets, probability 0.02, and 300 packets | iproute2's examples (`examples/diffserv`): 15 and 45 kB of packets of 1000 bytes, 60 kB; more room here, as for `choke` |
+//! | without `harddrop` packets that can carry a mark are marked at max and above, too | `above_max_th` = mark; = drop is `harddrop` | so in the kernel. RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1, recommend drops then |
 //! | a queue becomes idle as its last packet leaves | so | RED here waits until the link finds nothing |
 //! | the table for the idle decay is filled in ticks of 64 ns and read in µs | so, as `choke_linux` | the average decays 15.6 times more slowly than either means |
 //! | changed parameters let averages start anew | they go on in the new scale, unless the unit or `average` has changed | a link whose rate varies would lose its average with each change |

@@ -39,7 +39,7 @@
 use crate::marking::Marking;
 use crate::periodic_timer::PeriodicTimer;
 use crate::prelude::*;
-use crate::red::Mode;
+use crate::red::{Action, Mode};
 
 discipline! {
     Pi: "pi", "PI",
@@ -50,7 +50,7 @@ discipline! {
 
     /// Parameters of [`Pi`].
     pub struct PiParams {
-        ..marking: Marking;
+        ..marking: Marking [action: Action::Drop, "ns-2, setbit_"];
         /// Target length of the queue.
         q_ref: Size = default(Size::Packets(50)), unit("packets"), range(Range::from(0.0)),
             source("Hollot et al. 2001; ns-2, qref_");

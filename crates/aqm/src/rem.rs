@@ -29,7 +29,7 @@
 use crate::marking::Marking;
 use crate::periodic_timer::PeriodicTimer;
 use crate::prelude::*;
-use crate::red::Mode;
+use crate::red::{Action, Mode};
 
 discipline! {
     Rem: "rem", "REM",
@@ -40,7 +40,7 @@ discipline! {
 
     /// Parameters of [`Rem`].
     pub struct RemParams {
-        ..marking: Marking;
+        ..marking: Marking [action: Action::Drop, "ns-2, markpkts_"];
         /// Target length of the queue, b*.
         b_ref: Size = default(Size::Packets(20)), unit("packets"), range(Range::from(0.0)), source("ns-2, pbo_");
         /// Most that the queue holds, not counting the packet in transmission.

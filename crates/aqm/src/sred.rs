@@ -29,10 +29,11 @@
 //! | P = 0 | hit/P is 0 when hit is; else P is at least α | P is updated before it is used |
 //! | q and B in bytes or packets | as `limit` is written | one queue has one measure |
 //! | unresponsive flows have more drops | so, while they are a small part: hits raise P, which lowers p_zap by its square. A flow with most of the packets makes SRED a Drop Tail queue: 2 Mbit/s of UDP beside 32 TCPs take all of 1 Mbit/s | the rule's own limit |
-//! | ECN is not known | `action` = mark; above `mark_th` = 0.1 it drops: with many flows that is from a third of the limit on | RFC 3168, Secs. 5 and 7; RFC 7567, Sec. 4.2.1. One flow with most of the packets keeps p_zap near 0, and neither marks nor drops hold it (above) |
+//! | ECN is not known | `action` = mark; above `mark_th` = 0.1 it drops: from a third of the limit on, with more than 209 flows, and for hits from 35 on | RFC 3168, Secs. 5 and 7; RFC 7567, Sec. 4.2.1. One flow with most of the packets keeps p_zap near 0, and neither marks nor drops hold it (above) |
 
 use crate::marking::Marking;
 use crate::prelude::*;
+use crate::red::Action;
 use alloc::vec::Vec;
 
 discipline! {
@@ -42,11 +43,11 @@ discipline! {
     // A hit counts against the flow that is hit.
     proportional(),
     remembers(Table, "1000 zombies"),
-    overload(Drops, "above `mark_th`"),
+    overload(Drops, "above `mark_th`, which p_zap passes with many flows alone"),
 
     /// Parameters of [`Sred`].
     pub struct SredParams {
-        ..marking: Marking;
+        ..marking: Marking [action: Action::Drop, "RFC 3168, Sec. 5; not in Ott, Lakshman & Wong 1999"];
         /// Flows in the zombie list.
         zombies: u64 = default(1000), unit("flows"), range(Range::from(1.0).to(10_000_000.0)),
             source("Ott, Lakshman & Wong 1999, as remembered: M"), fixed(true);
