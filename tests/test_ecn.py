@@ -97,13 +97,69 @@ def test_capable_flows_beside_others() -> None:
     assert abs(marks / arrivals[0] - drops / arrivals[1]) < 4 * deviation
 
 
-def test_udp_is_never_marked() -> None:
+def test_udp_is_not_marked_unless_it_says_so() -> None:
     sources = sg.Udp(rate="1 Mbit/s"), sg.Poisson(rate="1 Mbit/s"), sg.OnOff(rate="1 Mbit/s")
     for name in MARKERS:
         run = simulate(queue(name, **HEAVY), *sources, Tcp(1, ecn=True))
         others = run.flows.filter(pl.col("kind") != "tcp")
         assert others["drops_packets"].min() > 0  # type: ignore[operator]
         assert others["marked_packets"].sum() == others["mark_responses"].sum() == 0
+
+
+@pytest.mark.parametrize("codepoint", ["ect0", "ect1"])
+def test_point_7_udp_that_says_so_is_marked(codepoint: str) -> None:
+    says: dict[str, Any] = {"rate": "800 kbit/s", "ecn": True, "codepoint": codepoint}
+    sources = sg.Udp(**says), sg.Poisson(**says), sg.OnOff(**says)
+    run = simulate(sg.L4sStep(limit=300), *sources, Tcp(1, ecn=True))
+    marked = run.flows["marked_packets"].to_list()
+    # An L4S queue knows its packets by ECT(1).
+    assert min(marked[:3]) > 100 if codepoint == "ect1" else sum(marked) == 0
+    assert marked[3] == sum(run.flows["mark_responses"]) == 0
+
+
+def test_point_7_a_codepoint_needs_ecn() -> None:
+    with pytest.raises(sg.ScenarioError, match="codepoint = ect1 needs ecn = true"):
+        simulate(sg.Red(), sg.Udp(rate="1 Mbit/s", codepoint="ect1"))
+
+
+FLOOD = sg.Udp(30, rate="400 kbit/s", jitter=0.5, ecn=True)
+
+# Against one flow: thirty share bins of SFB, and CAKE's BLUE acts on each flow by itself.
+ONE_FLOW = sg.Udp(rate="12 Mbit/s", ecn=True)
+
+# PI's published gains take minutes to raise p on this link.
+FLOODED: dict[str, dict[str, Any]] = {"pi": {"p_0": 0.2}, "fq_linux": {"ce_threshold": "1 ms"}}
+
+WITHOUT = {"above_max_th": "mark", "mark_th": 1.0, "overload": "overflow"}
+"""What makes a discipline mark as long as there is room."""
+
+
+def flooded(name: str, **values: object) -> tuple[bool, float]:
+    """Whether the queue stands at its limit under a flood of packets that may be marked, and what TCP gets of 10 Mbit/s."""
+    tells = {"action", "ecn"} & FIELDS[name].keys()
+    build = partial(queue, name) if tells else CLASS[name]
+    net = sg.dumbbell(rate="10 Mbit/s", delay="20 ms", queue=build(limit=300, **FLOODED.get(name, {}), **values))
+    flood = ONE_FLOW if name in ("sfb", "cake") else FLOOD
+    run = sg.simulate(net, [Tcp(5, "reno", ecn=True), flood], duration="40 s", warmup="20 s", seed=1)
+    return bool(run.queue["queue_packets"].mean() > 285), float(
+        run.flows.filter(kind="tcp")["throughput_bps"].sum() / 1e7
+    )
+
+
+@pytest.mark.filterwarnings("ignore::sluicegate.ScenarioWarning")
+@pytest.mark.parametrize("name", [name for name, each in DECLARED.items() if each["overload"]])
+def test_point_7_a_flood_that_ignores_marks_is_dropped_from(name: str) -> None:
+    """RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1. SRED's p_zap stays below its threshold with so few flows."""
+    stands, tcp = flooded(name)
+    assert stands == (DECLARED[name]["overload"] == "marks" or name == "sred")
+    assert stands or tcp > 0.01
+    # RED-PD restricts the flows whatever RED does.
+    for key in FIELDS[name].keys() & WITHOUT.keys() if name != "red_pd" else ():
+        stands, without = flooded(name, **{key: WITHOUT[key]})
+        assert stands
+        assert without < tcp or name in ("sred", "gred")
+    if name == "gred":
+        assert not flooded(name, above_max_th="drop")[0]
 
 
 @pytest.mark.parametrize("name", MARKERS)
@@ -222,11 +278,14 @@ def test_every_marker_declares_what_it_does_above_max_th() -> None:
 
 def test_the_manual_says_what_the_declarations_say() -> None:
     section = (DOCS / "scenarios.md").read_text("utf-8").split("## ECN")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| `(\w+)` \| `([^`]*)` \| (.*) \|$", section, re.M)
-    assert len(rows) > 3
-    assert {name for name, *_ in rows} <= set(MARKERS)
-    for name, switch, above in rows:
-        key, value = switch.split(" = ")
-        assert json.loads(value) in ("mark", True)
-        assert key in FIELDS[name]
-        assert ("`above_max_th`" in above) == (name in CHOOSERS)
+    rows = re.findall(r"^\| (`[^|]*) \| ([^|]*) \| (.*) \|$", section, re.M)
+    said = {name: (switch, drops) for names, *(switch, drops) in rows for name in re.findall(r"`(\w+)`", names)}
+    assert said.keys() == {name for name, each in DECLARED.items() if each["overload"]}
+    for name, (switch, drops) in said.items():
+        for key, value in re.findall(r"`(\w+) = ([^`]*)`", switch):
+            assert json.loads(value) in ("mark", True, "1 ms")
+            assert key in FIELDS[name]
+        assert (switch == "always") == (DECLARED[name]["marks"] == "always")
+        assert drops.startswith(("never", "only with")) == (DECLARED[name]["overload"] == "marks")
+        for key in ("above_max_th", "mark_th", "overload"):
+            assert (f"`{key}" in drops) == (key in FIELDS[name])
