@@ -135,15 +135,14 @@ WITHOUT = {"above_max_th": "mark", "mark_th": 1.0, "overload": "overflow"}
 
 
 def flooded(name: str, **values: object) -> tuple[bool, float]:
-    """Whether the queue stands at its limit under a flood of packets that may be marked, and what TCP gets of 10 Mbit/s."""
+    """Whether the queue stands at its limit under a flood of packets that may be marked, and TCP's part of the link."""
     tells = {"action", "ecn"} & FIELDS[name].keys()
     build = partial(queue, name) if tells else CLASS[name]
     net = sg.dumbbell(rate="10 Mbit/s", delay="20 ms", queue=build(limit=300, **FLOODED.get(name, {}), **values))
     flood = ONE_FLOW if name in ("sfb", "cake") else FLOOD
     run = sg.simulate(net, [Tcp(5, "reno", ecn=True), flood], duration="40 s", warmup="20 s", seed=1)
-    return bool(run.queue["queue_packets"].mean() > 285), float(
-        run.flows.filter(kind="tcp")["throughput_bps"].sum() / 1e7
-    )
+    stands = run.queue["queue_packets"].mean() > 285
+    return stands, run.flows.filter(kind="tcp")["throughput_bps"].sum() / 1e7
 
 
 @pytest.mark.filterwarnings("ignore::sluicegate.ScenarioWarning")
