@@ -40,6 +40,7 @@ DRAWINGS = """
 JSON.stringify([...document.querySelectorAll("main svg")].map(drawing => ({
     section: drawing.closest("section[id]")?.id ?? "", texts: drawing.querySelectorAll("text").length,
     shown: [drawing.getBoundingClientRect().width, drawing.getBoundingClientRect().height],
+    scale: drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width,
 })))
 """
 

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 from browser import chromium, open_page
+from matplotlib.figure import Figure
+
+from sluicegate.page import PIXELS, Page, Section
 
 DOT = "data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
@@ -37,3 +40,15 @@ def test_a_missing_browser_fails_with_a_fix(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("SLUICEGATE_CHROMIUM", "/no/such/browser")
     with pytest.raises(AssertionError, match=r"no Chromium found \(looked for /no/such/browser\): install it"):
         chromium()
+
+
+def test_figures_of_results_have_one_type_size_whatever_their_width(tmp_path: Path) -> None:
+    figures = [Figure(figsize=(width, 2)) for width in (7.2, 9.6, 10.4)]
+    sections = [Section(f"part-{at}", f"Part {at}", figure=figure) for at, figure in enumerate(figures)]
+    file = tmp_path / "page.html"
+    file.write_text(Page("Title", "", sections, {}).html(), "utf-8")
+    page = open_page(file)
+    assert page.errors == []
+    assert len(page.drawings) == 3
+    for drawing in page.drawings:
+        assert drawing["scale"] == pytest.approx(PIXELS, abs=0.01), drawing["section"]

@@ -351,6 +351,11 @@ def test_every_figure_is_drawn_and_its_text_can_be_selected(page: Page) -> None:
         assert words in page.text, words
 
 
+def test_figures_beside_a_table_keep_the_type_size_of_others(page: Page) -> None:
+    for drawing in page.drawings:
+        assert drawing["scale"] == pytest.approx(1, abs=0.01), drawing["section"]
+
+
 def test_the_page_needs_nothing_beside_it(made: Made, tmp_path: Path) -> None:
     alone = tmp_path / "moved.html"
     alone.write_bytes((made[0] / "report.html").read_bytes())

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+PIXELS = 1.25
+"""A point of a figure in pixels of a page, so that figures of any width have letters of one size."""
+
+
 @dataclass(frozen=True)
 class Table:
     """Rows of a page: its `head` and `rows` of as many texts. `numbers`: how many columns at the right hold
@@ -81,12 +85,14 @@ def environment() -> jinja2.Environment:
     return made
 
 
-def inlined(svg: str, prefix: str) -> str:
-    """An SVG file as an element of a page: its ids made its own, its size left to the page."""
+def inlined(svg: str, prefix: str, pixels: float = PIXELS) -> str:
+    """An SVG file as an element of a page: its ids made its own, `pixels` for each of its points."""
     element = svg[svg.index("<svg") :]
     element = re.sub(r"<metadata>.*?</metadata>\s*", "", element, flags=re.DOTALL)
-    element = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", element, count=1)
     element = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", element, count=1)
+    element = re.sub(
+        r'(<svg[^>]*?) width="([\d.]+)pt"', lambda at: f'{at[1]} width="{pixels * float(at[2]):.0f}"', element, count=1
+    )
     element = re.sub(r'\bid="', f'id="{prefix}-', element)
     return re.sub(r'(url\(#|href="#)', rf"\1{prefix}-", element)
 

@@ -165,7 +165,7 @@ def uncertain(mean: float, half: float, unit: str = "", most: int = 4, decimals:
     if digits > decimals and decimals >= 6:
         return f"{mean:.3g} ± {half:.1g}"
     digits = min(digits, decimals)
-    shown, spread = (f"{round(value, digits):.{max(digits, 0)}f}" for value in (mean, half))
+    shown, spread = (f"{round(value, digits) + 0.0:.{max(digits, 0)}f}" for value in (mean, half))  # no -0
     return f"{shown} ± {spread}" if float(spread) else shown
 
 

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     import jinja2
     import polars as pl
 
+PIXELS = 1.0
+"""A point of a figure in pixels: words find room beside it, and all figures have letters of one size."""
+
 SYMBOLS = {"reproduced": "✓", "explained deviation": "≈", "failed": "✗"}
 """Each verdict's sign, so that it reads without colour."""
 
@@ -93,7 +96,7 @@ def write_files(report: Report, out: Path) -> None:
             if made.drawing.drawn is not None:
                 svg = plot.svg(made.drawing.drawn)
                 (folder / "figures" / f"{id_}.svg").write_bytes(svg)
-                drawings[id_] = inlined(svg.decode(), id_)
+                drawings[id_] = inlined(svg.decode(), id_, PIXELS)
         for name, table in report.tables.items():
             write_parquet(table, folder / "data" / f"{name}.parquet")
         if report.run is None:
@@ -107,7 +110,7 @@ def write_files(report: Report, out: Path) -> None:
 def alone(report: Report) -> str:
     """The page as one file that needs no other."""
     drawings = {
-        made.figure.id: inlined(plot.svg(made.drawing.drawn).decode(), made.figure.id)
+        made.figure.id: inlined(plot.svg(made.drawing.drawn).decode(), made.figure.id, PIXELS)
         for made in report.figures if made.drawing is not None and made.drawing.drawn is not None
     }  # fmt: skip
     return page(report, drawings, alone=True)
