@@ -15,6 +15,7 @@ from test_determinism import TRAFFIC_DIGEST, WEB_DIGEST, digest_of_columns
 import sluicegate as sg
 from sluicegate import _core
 from sluicegate.live.served import fragment
+from sluicegate.quantities import in_base_unit
 from sluicegate.scenario import read_scenario
 
 PAGE = Path(__file__).parents[1] / "out" / "web" / "sluicegate.html"
@@ -36,13 +37,13 @@ def browser() -> Iterator[Browser]:
 
 
 def slide(browser: Browser, key: str, part: float) -> str:
-    """Put the slider of a key at a part of its way; what the field beside it says then."""
+    """Put the slider of a key at a part of its way; what the field beside it says once the run has heard of it."""
     value: str = browser.evaluate(
         f"""(async () => {{
             const slider = document.querySelector('input[type=range][data-key="{key}"]');
             slider.value = {1000 * part};
             slider.dispatchEvent(new Event('input', {{ bubbles: true }}));
-            await new Promise(done => setTimeout(done, 200));
+            await sluicegate.engine.changes(0); // answered in order
             return document.querySelector('input[type=text][data-key="{key}"]').value;
         }})()"""
     )
@@ -67,10 +68,16 @@ def choose(browser: Browser, select: str, value: str) -> None:
     )
 
 
-def shares(browser: Browser, side: int = 0) -> list[float]:
-    """The latest throughput of each group, in Mbit/s."""
-    found: list[float] = browser.evaluate(f"sluicegate.throughput()[{side}]")
+def shares(browser: Browser, begin: float, side: int = 0, seconds: float = 15) -> list[float]:
+    """The mean throughput of each group, in Mbit/s, over so many simulated seconds from a time on."""
+    browser.wait_until(f"sluicegate.now() >= {begin + seconds}")
+    found: list[float] = browser.evaluate(f"sluicegate.throughput({begin})[{side}]")
     return found
+
+
+def changed(browser: Browser, side: int = 0) -> float:
+    """The simulated time of the latest change, in seconds."""
+    return in_base_unit(browser.evaluate(f"sluicegate.engine.changes({side})")[-1]["time"]) / 1e9
 
 
 def later(browser: Browser, seconds: float) -> None:
@@ -80,17 +87,13 @@ def later(browser: Browser, seconds: float) -> None:
 
 def test_a_slider_changes_what_is_measured(browser: Browser) -> None:
     browser.evaluate("sluicegate.play(true, 20)")
-    later(browser, 20)
-    tcp, udp, _ = [*shares(browser), None]
-    assert tcp + udp == pytest.approx(1, rel=0.1), "CHOKe keeps 1 Mbit/s busy"
+    assert sum(shares(browser, 10)) == pytest.approx(1, rel=0.1), "CHOKe keeps 1 Mbit/s busy"
     assert slide(browser, "flows.1.rate", 0) == "100 kbit/s"
-    later(browser, 10)
-    assert shares(browser)[1] == pytest.approx(0.1, rel=0.3)
+    assert shares(browser, changed(browser) + 2)[1] == pytest.approx(0.1, rel=0.3)
     # All but one of the transfers rest; the link has twice the rate.
     assert slide(browser, "flows.0.count", 0) == "1"
     assert slide(browser, "network.rate", 0.5 + 0.5 * 0.2314) == "2 Mbit/s"
-    later(browser, 15)
-    assert sum(shares(browser)) > 1.5
+    assert sum(shares(browser, changed(browser) + 10)) > 1.5
     assert browser.evaluate(FAULT) == ""
 
 
@@ -98,11 +101,9 @@ def test_two_disciplines_on_the_same_traffic_and_a_switch(browser: Browser) -> N
     choose(browser, ".bar label:last-of-type select", "drop_tail")
     browser.wait_until("document.querySelectorAll('.side').length === 2")
     browser.evaluate("sluicegate.play(true, 20)")
-    later(browser, 30)
-    assert shares(browser)[0] > 0.6 > 0.2 > shares(browser, 1)[0], "TCP under CHOKe, and under Drop Tail"
+    assert shares(browser, 15)[0] > 0.6 > 0.2 > shares(browser, 15, 1)[0], "TCP under CHOKe, and under Drop Tail"
     choose(browser, ".side:last-child h2 select", "choke")
-    later(browser, 25)
-    assert shares(browser, 1)[0] > 0.5
+    assert shares(browser, changed(browser, 1) + 10, 1)[0] > 0.5
     numbers = browser.evaluate("document.querySelectorAll('.numbers')[1].textContent")
     assert "match" in numbers
 

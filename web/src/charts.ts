@@ -88,8 +88,11 @@ class Chart {
     });
   }
 
-  last(series: number): number | null {
-    return this.columns[series + 1]!.at(-1) ?? null;
+  /** The mean of a series over the samples that began at a time or later; null without one. */
+  mean(series: number, since: number): number | null {
+    const times = this.columns[0]!;
+    const values = this.columns[series + 1]!.filter((value, at): value is number => value !== null && (times[at - 1] ?? 0) >= since);
+    return values.length > 0 ? values.reduce((sum, value) => sum + value, 0) / values.length : null;
   }
 
   /** The colours of the theme are others: the legend keeps those that it was made with. */
@@ -177,9 +180,9 @@ export class Charts {
     this.charts[3]!.hideEmpty();
   }
 
-  /** The latest throughput of each group in Mbit/s. */
-  throughput(): (number | null)[] {
-    return this.groups.map((_, at) => this.charts[0]!.last(at));
+  /** The mean throughput of each group in Mbit/s, from a time on. */
+  throughput(since: number): (number | null)[] {
+    return this.groups.map((_, at) => this.charts[0]!.mean(at, since));
   }
 
   destroy() {

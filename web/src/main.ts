@@ -385,7 +385,7 @@ class Page {
         this.setSpeed(speed);
         this.setPlaying(playing);
       },
-      throughput: () => this.sides.map((side) => side.throughput()),
+      throughput: (since: number) => this.sides.map((side) => side.throughput(since)),
       tour: this.tour,
     };
   }

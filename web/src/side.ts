@@ -225,9 +225,9 @@ export class Side {
     this.charts?.draw();
   }
 
-  /** The latest throughput of each group in Mbit/s. */
-  throughput() {
-    return this.charts?.throughput() ?? [];
+  /** The mean throughput of each group in Mbit/s, from a time on. */
+  throughput(since: number) {
+    return this.charts?.throughput(since) ?? [];
   }
 
   destroy() {
