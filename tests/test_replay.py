@@ -341,10 +341,10 @@ def test_merged_packets_meet_the_queue_as_those_of_a_wire(sluicegate: Program, t
     """Ten segments at a time, as one packet and as ten: what RED does, and how long they wait, is the same."""
     times = [k * 0.008 for k in range(200)]
     wire = [(at, merged(1460)) for at in times for _ in range(10)]
-    settings = {"rate": "12 Mbit/s", "queue": sg.Red(min_th=5, max_th=15), "seed": 3}
-    separate = sg.replay(capture(tmp_path / "wire.pcap", wire), **settings)
+    rate, queue = "12 Mbit/s", sg.Red(min_th=5, max_th=15)
+    separate = sg.replay(capture(tmp_path / "wire.pcap", wire), rate=rate, queue=queue, seed=3)
     file = capture(tmp_path / "host.pcap", [(at, merged(14_600)) for at in times])
-    whole = sg.replay(file, **settings, write=tmp_path / "after.pcapng")
+    whole = sg.replay(file, rate=rate, queue=queue, seed=3, write=tmp_path / "after.pcapng")
     assert whole.flows.equals(separate.flows, null_equal=True)
     assert whole.links["drops_packets"].item() == separate.links["drops_packets"].item() > 0
     assert whole.links["merged_packets"].item() == 200

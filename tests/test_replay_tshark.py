@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 import pytest
@@ -166,12 +167,12 @@ def test_the_simulators_captures_are_right(traced: Path) -> None:
         assert all(int(ack) < start < end for start, end in ranges)
 
 
-LINUX = ("cubic", "reno", "bbr", "dctcp", "prague")
-
+LINUX: tuple[Literal["cubic", "reno", "bbr", "dctcp", "prague"], ...] = ("cubic", "reno", "bbr", "dctcp", "prague")
 
 SAID = {"seq": "tcp.seq_raw", "len": "tcp.len", "flags": "tcp.flags", "window": "tcp.window_size_value",
-        "bytes": "ip.len", "ecn": "ip.dsfield.ecn", "stamp": "tcp.options.timestamp.tsval", "echo": "tcp.options.timestamp.tsecr",
-        "sack": "tcp.options.sack_perm", "mss": "tcp.options.mss_val", "shift": "tcp.options.wscale.shift"}  # fmt: skip
+        "bytes": "ip.len", "ecn": "ip.dsfield.ecn", "stamp": "tcp.options.timestamp.tsval",
+        "echo": "tcp.options.timestamp.tsecr", "sack": "tcp.options.sack_perm", "mss": "tcp.options.mss_val",
+        "shift": "tcp.options.wscale.shift"}  # fmt: skip
 """What of a segment tshark is asked for."""
 
 

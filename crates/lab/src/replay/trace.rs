@@ -247,7 +247,7 @@ fn tcp(header: &mut [u8], shape: Shape, segment: &Segment, length: usize) {
             (true, false) => 7,
             (true, true) => 2,
             _ if segment.seq == 0 && segment.ack == 0 && !segment.occupies() && segment.sacks.is_empty() => 2,
-            _ => options.ace + 5 & 7,
+            _ => (options.ace + 5) & 7,
         };
         header[12] |= ace >> 2;
         header[13] = header[13] & 0x3f | ace << 6;
