@@ -53,7 +53,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
                 time.sleep(0.01)
         except StopIteration:
             pass
-        return raw(ENDED | {"warnings": ["left: no carrier"]})
+        return raw(ENDED | {"warnings": ["left: no carrier"], "remarks": ["1 of 4 packets (25 %) are one flow"]})
 
     monkeypatch.setattr(_core, "bridge", bridge, raising=False)
     monkeypatch.setattr(access, "holds", lambda *_: True)
@@ -146,6 +146,7 @@ def test_the_program_tells_warnings_readiness_and_results(sluicegate: Program, a
     assert done.returncode == 0
     assert done.stderr.startswith("warning: left: no carrier\nready: down dcn at 5 Mbit/s, up red at 1 Mbit/s\n")
     assert done.stderr.count("no carrier") == 1
+    assert "warning: 1 of 4 packets (25 %) are one flow\n" in done.stderr
     assert {line.split()[0] for line in done.stdout.splitlines() if line.strip()} >= {"down", "up", "results"}
     assert sg.Run.read(tmp_path / "out").summary["live"]["warnings"] == ["left: no carrier"]
     done = sluicegate("bridge", "left", "right", "--rate", "5 Mbit/s", "--duration", "1 s", "--json")
@@ -302,6 +303,40 @@ print(len(frames))
 """
 
 
+SESSION = r"""
+import json, socket, struct, sys, time
+there = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0x6488)  # PPPoE sessions
+there.bind(("eth0", 0x8864))
+def ones(data):
+    return sum(struct.unpack("!10H", data)) % 0xffff
+def frame(port, payload):
+    head = struct.pack("!BBHHHBBH", 0x45, 2, 28 + payload, 0, 0, 64, 17, 0) + bytes([10, 0, 0, 1, 10, 0, 0, 2])
+    head = head[:10] + struct.pack("!H", 0xffff - ones(head)) + head[12:]
+    ip = head + struct.pack("!HHHH", port, 53, 8 + payload, 0) + bytes(payload)
+    return b"\xff" * 6 + b"\2\0\0\0\0\1\x88\x64" + struct.pack("!BBHHH", 0x11, 0, 9, 2 + len(ip), 0x21) + ip
+if sys.argv[1] == "send":
+    begun = time.monotonic()
+    for k in range(3000):  # a call, and twice what the link carries
+        time.sleep(max(0, begun + k / 1000 - time.monotonic()))
+        there.send(frame(2, 222))
+        if k % 20 == 0:
+            there.send(frame(1, 172))
+    print(len(frame(1, 172)))
+else:
+    there.settimeout(3)
+    print(flush=True)
+    seen = {"call": 0, "marked": 0, "damaged": 0}
+    try:
+        while True:
+            data = there.recv(2000)
+            seen["call"] += data[43] == 1
+            seen["marked"] += data[23] & 3 == 3
+            seen["damaged"] += ones(data[22:42]) != 0
+    except TimeoutError:
+        print(json.dumps(seen))
+"""
+
+
 @pytest.fixture
 def between(tmp_path: Path) -> Iterator[Between]:
     made = Between(tmp_path)
@@ -425,6 +460,24 @@ def test_an_interface_that_goes_ends_it_and_not_its_results(between: Between, tm
         bridge.record = json.loads(printed)
     assert bridge.record["summary"]["live"]["fault"].startswith("interface left")
     assert sg.Run.read(tmp_path / "out").links.height == 2
+
+
+@real
+def test_flows_inside_pppoe_are_told_apart_and_marked(between: Between, tmp_path: Path) -> None:
+    """Issue 40, point 16: a call inside PPPoE waited behind everything else, and nothing could be marked."""
+    with between.bridge("--rate", "1 Mbit/s", "--queue", "fq_codel", "-o", "out"):
+        receiver = between.python("c", SESSION, "receive")
+        assert receiver.stdout is not None
+        receiver.stdout.readline()
+        between.said(between.python("a", SESSION, "send"))
+        seen = between.said(receiver)
+    flows = {row["flow_name"]: row for row in sg.Run.read(tmp_path / "out").flows.to_dicts()}
+    call = flows["10.0.0.1:1 > 10.0.0.2:53 udp"]
+    assert "10.0.0.1:2 > 10.0.0.2:53 udp" in flows
+    assert seen["call"] == 150
+    assert seen["marked"] > 10
+    assert seen["damaged"] == 0
+    assert call["delay_mean_ns"] < 100e6  # a second and more behind the other flow
 
 
 @real
