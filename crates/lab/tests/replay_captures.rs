@@ -1,6 +1,7 @@
 //! What captures of real machines hold: frames in PPPoE, packets that a host has merged, times that leap.
 
 use etherparse::{Ipv4HeaderSlice, PacketBuilder, TcpHeaderSlice};
+use proptest::prelude::*;
 use serde_json::Value as Json;
 use sluicegate_base::Rate;
 use sluicegate_lab::replay::reader::{Capture, Next};
@@ -352,4 +353,38 @@ fn a_silence_or_a_little_disorder_is_no_jump() {
     assert_eq!(counts(&many), ([1000, 0, 0, 0], false));
     assert!(many.warnings().contains("the results are flagged (capture.times_kept)"), "{}", many.warnings());
     assert_eq!(many.link("moved_packets"), 900.0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() })]
+
+    /// Whatever times say, each packet arrives, or is left out and counted, and what arrives leaves or is dropped.
+    #[test]
+    fn packets_of_wild_times_are_counted(
+        steps in prop::collection::vec((prop_oneof![4 => -20i64..50, 1 => -3000i64..3000, 1 => Just(-90_000_000i64)], 0usize..4000),
+                                       1..120),
+        policy in 0usize..3,
+    ) {
+        let on_jump = ["error", "skip", "shift"][policy];
+        let mut now = 100_000_000i64;
+        let packets: Vec<(u64, Vec<u8>)> = steps.iter().map(|&(step, payload)| {
+            now = (now + step).max(0);
+            (now as u64 * MS, if payload % 2 == 0 { segment(payload, false) } else { udp(9, payload) })
+        }).collect();
+        let done = replay(&capture(101, &packets), &with(on_jump));
+        let Ok(done) = done else {
+            prop_assert_eq!(on_jump, "error");
+            return Ok(());
+        };
+        let about = &done.summary["capture"];
+        let of = |name: &str| about[name].as_u64().unwrap();
+        prop_assert!(about["damage"].is_null());
+        prop_assert_eq!(of("packets") + of("skipped_packets"), packets.len() as u64);
+        let arrived = of("packets") - of("merged_packets") + of("merged_pieces");
+        prop_assert_eq!(done.link("arrivals_packets") as u64, arrived);
+        prop_assert_eq!(done.link("departures_packets") + done.link("drops_packets"), arrived as f64);
+        prop_assert_eq!(of("jumps") > 0, on_jump != "error" && replay(&capture(101, &packets), &SLOW).is_err());
+        prop_assert!(on_jump == "skip" || of("skipped_packets") == 0);
+        prop_assert!(done.written.windows(2).all(|two| two[0].0 < two[1].0));
+    }
 }
