@@ -6,6 +6,7 @@
 //! | VLAN tags, PPPoE sessions, GRE (version 0 without routing, version 1 with PPP), IP in IP, MPLS in IP: goes on inside | the same | |
 //! | at most 15 headers | the same | so that nobody keeps it busy |
 //! | MPLS: flows are told by an entropy label alone | IP follows the last label if the first half-byte says 4 or 6 | what routers guess for balancing (RFC 4928, Sec. 2 and 3); a capture from inside an MPLS network is of use then. A pseudowire, which begins with 0, stays opaque |
+//! | IPv6: stops at a flow label, which then stands for the ports; ESP and AH: the SPI does | ports, where there are any | a flow is a 5-tuple in all tables |
 //! | PPP as a link type: the kernel strips it | read, as what captures have: RFC 1662 with or without address and control, Cisco's HDLC, PPPoE | captures of modems and of routers |
 //! | marks in the header that `skb_protocol` names, VLAN tags skipped: none inside PPPoE or MPLS | in the outermost IP header | the queue stands in for one of the router that put PPPoE or MPLS around, where Linux has one of plain IP. Of a tunnel the outer header is marked, as in Linux; its end carries the mark inwards (RFC 6040) |
 
