@@ -182,6 +182,19 @@ fn ledbat_repairs_losses_without_timeouts() {
     assert!(counters.retransmissions.abs_diff(losses) <= losses / 20, "{losses}: {counters:?}");
 }
 
+/// Sec. 1.3: LEDBAT reacts to a mark as to a loss: here a window of 44 falls to 22.
+#[test]
+fn ledbat_reacts_to_a_mark_as_to_a_loss() {
+    let reaction = |fate| {
+        let host = Host { ecn: true, ..host(Algorithm::Ledbat) };
+        let path = transfer(&host, 1500, fates(&[(1000, fate)]), Fates::new());
+        let counters = path.sender.counters();
+        (path.sender.congestion().ssthresh, counters.mark_responses, counters.fast_retransmits, counters.timeouts)
+    };
+    assert_eq!(reaction(Fate::Lost), (22.0, 0, 1, 0));
+    assert_eq!(reaction(Fate::Marked), (22.0, 1, 0, 0));
+}
+
 /// Sec. 2.5: INIT_CWND is 2 and not the host's 10, unless it is given.
 #[test]
 fn ledbat_begins_with_two_packets() {

@@ -192,7 +192,7 @@ impl Echo {
                     self.packets = (self.packets + 1) & 7;
                     self.bytes = (self.bytes + segment.len) & 0xff_ffff;
                 }
-                // RFC 9768, Sec. 3.2.2.5: at once when marks begin or end.
+                // RFC 9768, Sec. 3.2.2.5.1: at once when marks begin; here when they end, too.
                 let change = self.echo != ce;
                 self.echo = ce;
                 Urgency { quick: 0, now: change, before: false }
