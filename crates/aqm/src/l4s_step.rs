@@ -136,7 +136,11 @@ impl<P: Packet> Discipline<P> for L4sStep<P> {
     }
 
     fn dequeue(&mut self, ctx: &mut Ctx<'_, P>) -> Option<P> {
-        let mut packet = self.rule.dequeue(&mut self.state, &mut self.fifo, 0, ctx)?;
+        self.dequeue_in_class(0, ctx)
+    }
+
+    fn dequeue_in_class(&mut self, elsewhere: u64, ctx: &mut Ctx<'_, P>) -> Option<P> {
+        let mut packet = self.rule.dequeue(&mut self.state, &mut self.fifo, 0, elsewhere, ctx)?;
         let above = self.params.step_thresh_packets.is_some_and(|most| self.fifo.packets() > most);
         if above && self.params.ect.takes(packet.ecn()) {
             packet.mark();
