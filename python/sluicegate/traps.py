@@ -379,7 +379,7 @@ def _short_targets(traffic: Traffic) -> Iterator[str]:
     queue = traffic.queue
     if queue["discipline"] == "cake":
         yield from _unshaped_cake(traffic)
-    if queue["discipline"] not in ("codel", "fq_codel", "pie", "fq_pie", "dualpi2"):
+    if queue["discipline"] not in ("codel", "fq_codel", "pie", "docsis_pie", "fq_pie", "dualpi2"):
         return
     for place, _, packet in traffic.meetings():
         if (time := place.time_ns(packet)) > in_base_unit(queue["target"]):
