@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -275,6 +276,11 @@ DUALPI2 = {
         "limit 99 target 20ms tupdate 16ms alpha 0.25 beta 12.5 step_thresh 5packets min_qlen_step 0 coupling_factor 3 "
         "classic_protection 7% overflow drop_enqueue any_ect",
     ),
+    "derived": (  # point 6: RFC 9332, App. A.1, Fig. 2
+        'target = "5 ms"\nrtt_max = "50 ms"',
+        "limit 10000 target 5ms tupdate 5ms alpha 0.19921875 beta 6 step_thresh 800us min_qlen_step 1 "
+        "coupling_factor 2 classic_protection 10% drop_on_overload drop_dequeue l4s_ect",
+    ),
     "bytes": (
         'limit = "300 kB"\nstep_thresh = "0 s"\ncoupling_factor = 1.7',
         "limit 10000 memlimit 300000 target 15ms tupdate 15ms alpha 0.1484375 beta 3 step_thresh 1us min_qlen_step 1 "
@@ -299,9 +305,10 @@ def test_tc_takes_the_line_of_dualpi2(tmp_path: Path, case: str) -> None:
         pytest.skip("this tc does not know dualpi2")
     request = discipline(done)
     assert request.kind == "dualpi2"
-    assert (request.number(3), request.number(4)) == (us(queue["target"]), us(queue["tupdate"]))
-    assert request.number(5) / 256 == pytest.approx(queue["alpha"], abs=1 / 512)
-    assert request.number(6) / 256 == pytest.approx(queue["beta"], abs=1 / 512)
+    said = dict(pairwise(DUALPI2[case][1].split()))
+    assert request.number(3) == us(queue["target"])
+    assert request.number(4) == us(said["tupdate"].replace("ms", " ms"))
+    assert [request.number(at) / 256 for at in (5, 6)] == [float(said["alpha"]), float(said["beta"])]
 
 
 # --- remarks -------------------------------------------------------------------------------------
