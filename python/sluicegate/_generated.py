@@ -455,15 +455,20 @@ class Dcn(Declared, role="queue"):
     Rules: q_ref counts packets; a needs b; a < b; p_ref_min <= p_ref_max
 
     Attributes:
-        q_ref: Target length of the queue. (packets; default: 24; at least 0; DCN 2004, Sec. 5)
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000; at
-            least 1; chosen here: large enough for no tail drops, as DCN 2004, Sec. 5, asks)
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; not in DCN
+            2004)
+        mark_th: A marker drops ECN-capable packets too when their probability is above this; with 1 it always
+            marks. (default: 0.5; at least 0 and at most 1; a flow at twice its share; the value is that of SFB,
+            Linux, net/sched/sch_sfb.c)
+        q_ref: Target length of the queue. (packets; default: 24 packets, or what the link sends in 1.92 ms if
+            that is more; at least 0; DCN 2004, Sec. 5: 24 packets on 100 Mbit/s)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000
+            packets, or what the link sends in 80 ms if that is more; at least 1; chosen here: large enough for no
+            tail drops, as DCN 2004, Sec. 5, asks)
         law: The controller as corrected, or as printed. (default: corrected; DCN 2004, Sec. 3.2; corrected here,
             after AFD (2003))
         count: What pktcount counts: packets forwarded, or arrived. (default: forwarded; DCN 2004, Sec. 3.1:
             forwarded; Sec. 3.2: arrived)
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; not in DCN
-            2004)
         a: Gain of the queue one interval ago. (default: b·(1 − gain/4); above 0; derived here. DCN 2004: a < b)
         b: Gain of the queue now. (default: gain·t_dec/(t_update·N), N flows in HB; above 0; derived here)
         gain: Part of the queue's error that one update takes away by the next, where a or b is not given.
@@ -476,8 +481,8 @@ class Dcn(Declared, role="queue"):
             and at most 4000000000 packets; chosen here)
         clearing: Silence after which a flow's count in SB starts anew. (default: 500 ms; above 0 s; chosen here)
         p_ref_min: Least that p_ref can be. (packets; default: 0.1; above 0 packets; chosen here)
-        p_ref_max: Most that p_ref can be, and where it starts. (packets; default: 1000.0; above 0 packets; chosen
-            here)
+        p_ref_max: Most that p_ref can be, and where it starts. (packets; default: the largest pktcount of late,
+            while a queue above q_ref stands; above 0 packets; not in DCN 2004)
         sb_entries: Entries of SB, the scoreboard. (flows; default: 16384; at least 1 and at most 65536 flows;
             chosen here)
         hb_flows: Most flows in HB, the table of high-bandwidth flows. (flows; default: 8192; at least 1 and at
@@ -487,11 +492,12 @@ class Dcn(Declared, role="queue"):
     name: ClassVar[str] = "dcn"
 
     _: KW_ONLY
-    q_ref: int | str = 24
-    limit: int | str = 1000
+    action: Literal["drop", "mark"] = "drop"
+    mark_th: float = 0.5
+    q_ref: int | str | None = None
+    limit: int | str | None = None
     law: Literal["corrected", "printed"] = "corrected"
     count: Literal["forwarded", "arrived"] = "forwarded"
-    action: Literal["drop", "mark"] = "drop"
     a: float | None = None
     b: float | None = None
     gain: float = 0.2222222222222222
@@ -500,7 +506,7 @@ class Dcn(Declared, role="queue"):
     threshold: int = 10
     clearing: str = "500 ms"
     p_ref_min: float = 0.1
-    p_ref_max: float = 1000.0
+    p_ref_max: float | None = None
     sb_entries: int = 16384
     hb_flows: int = 8192
 
@@ -518,6 +524,11 @@ class Pi(Declared, role="queue"):
     Rules: a > b; q_ref counts packets, unless mode is byte; max_packet is in bytes
 
     Attributes:
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; ns-2,
+            setbit_)
+        mark_th: A marker drops ECN-capable packets too when their probability is above this; with 1 it always
+            marks. (default: 0.1; at least 0 and at most 1; RFC 3168, Sec. 7; the value is PIE's, RFC 8033, Sec.
+            5.1)
         q_ref: Target length of the queue. (packets; default: 50; at least 0; Hollot et al. 2001; ns-2, qref_)
         limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 800; at
             least 1; Hollot et al. 2001, from memory)
@@ -531,13 +542,13 @@ class Pi(Declared, role="queue"):
             (default: packet; ns-2, queue_in_bytes_ and bytes_)
         max_packet: In byte mode, the length for which the probability is p, and the length of a packet of q and
             q_ref. (packets; default: the link's typical packet; at least 1; ns-2: mean_pktsize_)
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; ns-2,
-            setbit_)
     """
 
     name: ClassVar[str] = "pi"
 
     _: KW_ONLY
+    action: Literal["drop", "mark"] = "drop"
+    mark_th: float = 0.1
     q_ref: int | str = 50
     limit: int | str = 800
     a: float = 1.822e-05
@@ -546,7 +557,6 @@ class Pi(Declared, role="queue"):
     p_0: float = 0.0
     mode: Literal["packet", "byte"] = "packet"
     max_packet: int | str | None = None
-    action: Literal["drop", "mark"] = "drop"
 
 
 @dataclass(frozen=True)
@@ -562,11 +572,16 @@ class Afd(Declared, role="queue"):
     Rules: q_ref counts packets; alpha needs beta; alpha < beta
 
     Attributes:
-        q_ref: Target length of the queue. (packets; default: 240; at least 0; DCN 2004, Sec. 5)
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000; at
-            least 1; chosen here: large enough for no tail drops, as DCN 2004, Sec. 5, asks)
         action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; DCN 2004,
             Sec. 5)
+        mark_th: A marker drops ECN-capable packets too when their probability is above this; with 1 it always
+            marks. (default: 0.5; at least 0 and at most 1; a flow at twice its share; the value is that of SFB,
+            Linux, net/sched/sch_sfb.c)
+        q_ref: Target length of the queue. (packets; default: 240 packets, or what the link sends in 19.2 ms if
+            that is more; at least 0; DCN 2004, Sec. 5: 240 packets on 100 Mbit/s)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000
+            packets, or what the link sends in 80 ms if that is more; at least 1; chosen here: large enough for no
+            tail drops, as DCN 2004, Sec. 5, asks)
         b: Packets in the shadow buffer. (packets; default: one in 5 of the link's typical packets in 2 s, from
             500 to 65536; at least 1 and at most 65536 packets; derived here; AFD 2003, from memory: 500)
         s: Of so many arrivals one, on average, enters the shadow buffer. (packets; default: 5.0; at least 1
@@ -584,9 +599,10 @@ class Afd(Declared, role="queue"):
     name: ClassVar[str] = "afd"
 
     _: KW_ONLY
-    q_ref: int | str = 240
-    limit: int | str = 1000
     action: Literal["drop", "mark"] = "drop"
+    mark_th: float = 0.5
+    q_ref: int | str | None = None
+    limit: int | str | None = None
     b: int | None = None
     s: float = 5.0
     alpha: float | None = None
@@ -809,8 +825,9 @@ class Ared(Declared, role="queue"):
             above. (default: drop; RFC 3168, Sec. 7: drop; RED 1993, Fig. 1: mark)
         target_delay: Average queueing delay wanted; thresholds follow from it. (default: 5 ms; above 0 s; Floyd,
             Gummadi & Shenker 2001; ns-2, targetdelay_)
-        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
-            least 1; chosen here: far above max_th, so that RED decides)
+        limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300 packets,
+            or what the link sends in 30 ms if that is more; at least 1; chosen here: four times the default
+            max_th or more, so that RED decides)
         w_q: Queue weight: the weight of the present queue in the average. (default: 1 − exp(−1/C); above 0 and at
             most 1; Floyd, Gummadi & Shenker 2001)
         min_th: Average below which no packet is dropped or marked early. (packets; default: max(5,
@@ -845,7 +862,7 @@ class Ared(Declared, role="queue"):
     action: Literal["drop", "mark"] = "drop"
     above_max_th: Literal["drop", "mark"] = "drop"
     target_delay: str = "5 ms"
-    limit: int | str = 300
+    limit: int | str | None = None
     w_q: float | None = None
     min_th: int | str | None = None
     max_th: int | str | None = None
@@ -874,6 +891,10 @@ class Blue(Declared, role="queue"):
     Source: Feng, Kandlur, Saha & Shin 1999
 
     Attributes:
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; BLUE 2002)
+        mark_th: A marker drops ECN-capable packets too when their probability is above this; with 1 it always
+            marks. (default: 0.1; at least 0 and at most 1; RFC 3168, Sec. 7; the value is PIE's, RFC 8033, Sec.
+            5.1)
         limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 50; at least
             0; default: ns-2's queue limit)
         d1: What a drop at a full buffer adds to p. (default: 0.02; at least 0 and at most 1; BLUE 2002, from
@@ -882,18 +903,18 @@ class Blue(Declared, role="queue"):
         freeze_time: Least time between two changes of p. (default: 100 ms; above 0 s; BLUE 2002, from memory)
         level: Queue length above which an arrival raises p like a drop at a full buffer. (packets; default: only
             drops at a full buffer count; at least 0; BLUE 2002: L)
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; BLUE 2002)
     """
 
     name: ClassVar[str] = "blue"
 
     _: KW_ONLY
+    action: Literal["drop", "mark"] = "drop"
+    mark_th: float = 0.1
     limit: int | str = 50
     d1: float = 0.02
     d2: float = 0.002
     freeze_time: str = "100 ms"
     level: int | str | None = None
-    action: Literal["drop", "mark"] = "drop"
 
 
 @dataclass(frozen=True)
@@ -909,6 +930,11 @@ class Rem(Declared, role="queue"):
     Rules: b_ref counts packets, unless mode is byte; max_packet is in bytes
 
     Attributes:
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; ns-2,
+            markpkts_)
+        mark_th: A marker drops ECN-capable packets too when their probability is above this; with 1 it always
+            marks. (default: 0.1; at least 0 and at most 1; RFC 3168, Sec. 7; the value is PIE's, RFC 8033, Sec.
+            5.1)
         b_ref: Target length of the queue, b*. (packets; default: 20; at least 0; ns-2, pbo_)
         limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
             least 1; chosen here: far above b_ref)
@@ -922,14 +948,14 @@ class Rem(Declared, role="queue"):
             ns-2, qib_)
         max_packet: Length of a packet of c; in byte mode, also of q, b_ref and the arrivals. (packets; default:
             the link's typical packet; at least 1; ns-2, mean_pktsize_)
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; ns-2,
-            markpkts_)
         bandwidth: The rate of the link, from which c follows. (default: the link's rate; above 0 bit/s; the link)
     """
 
     name: ClassVar[str] = "rem"
 
     _: KW_ONLY
+    action: Literal["drop", "mark"] = "drop"
+    mark_th: float = 0.1
     b_ref: int | str = 20
     limit: int | str = 300
     gamma: float = 0.001
@@ -939,7 +965,6 @@ class Rem(Declared, role="queue"):
     t_update: str = "2 ms"
     mode: Literal["packet", "byte"] = "packet"
     max_packet: int | str | None = None
-    action: Literal["drop", "mark"] = "drop"
     bandwidth: str | None = None
 
 
@@ -967,8 +992,8 @@ class Pie(Declared, role="queue"):
             s; Linux, net/sched/sch_pie.c: 250 ms)
         action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RFC 8033,
             Sec. 5.1)
-        mark_th: Probability up to which a marker marks; above it drops. (default: 0.1; at least 0 and at most 1;
-            RFC 8033, Sec. 5.1: mark_ecnth)
+        mark_th: Probability below which a marker marks; from it on it drops. (default: 0.1; at least 0 and at
+            most 1; RFC 8033, Sec. 5.1: mark_ecnth)
         derandomise: Space signals out: none before the probabilities of arrivals have added up to 0.85, one for
             certain at 8.5. (default: true; RFC 8033, Sec. 5.4)
         mode: Judge packets alike, or by their length. (default: packet; Linux, net/sched/sch_pie.c)
@@ -1005,6 +1030,46 @@ class Pie(Declared, role="queue"):
 
 
 @dataclass(frozen=True)
+class DocsisPie(Declared, role="queue"):
+    """DOCSIS-PIE
+
+    The variant of PIE that DOCSIS 3.1 requires of cable modems for their upstream. It predicts the queueing delay
+    from the length of the queue and the rate of the service flow, scales the drop probability by the length of the
+    packet, and has a third state in which a single packet is dropped early in a burst before the rest of it is
+    spared.
+
+    Source: RFC 8034 (White & Pan 2017)
+
+    Attributes:
+        target: Queueing delay wanted. (default: 10 ms; above 0 s; RFC 8034, Sec. 4.1: LATENCY_TARGET)
+        t_update: Time from one update of p to the next. (default: 16 ms; above 0 s; RFC 8034, App. A.1.2:
+            INTERVAL)
+        alpha: Gain of the delay's distance from the target, per second. (Hz; default: 0.25; at least 0 Hz; RFC
+            8034, App. A.1.2: A)
+        beta: Gain of the delay's change, per second. (Hz; default: 2.5; at least 0 Hz; RFC 8034, App. A.1.2: B)
+        max_burst: Burst that is spared after its first drop. (default: 142 ms; at least 0 s; RFC 8034, App.
+            A.1.2: MAX_BURST)
+        limit: Most that the queue holds, not counting the packet in transmission. Below a third of it nothing is
+            dropped early unless the queue was in use within the last second. (packets; default: 250 ms at the
+            link's rate, at least ten of its typical packets; at least 1; Sluicegate; RFC 8034, App. A.1.1:
+            BUFFER_SIZE)
+        bandwidth: The rate at which the queue is served. (default: the link's rate; above 0 bit/s; RFC 8034, App.
+            A.1.1: MSR)
+    """
+
+    name: ClassVar[str] = "docsis_pie"
+
+    _: KW_ONLY
+    target: str = "10 ms"
+    t_update: str = "16 ms"
+    alpha: float = 0.25
+    beta: float = 2.5
+    max_burst: str = "142 ms"
+    limit: int | str | None = None
+    bandwidth: str | None = None
+
+
+@dataclass(frozen=True)
 class Fred(Declared, role="queue"):
     """FRED
 
@@ -1019,10 +1084,11 @@ class Fred(Declared, role="queue"):
     Attributes:
         w_q: Queue weight: the weight of the present queue in the average. (default: 0.002; above 0 and at most 1;
             Lin & Morris 1997, as remembered)
-        min_th: Average below which no packet is dropped or marked early. (packets; default: 5; above 0; RED 1993,
-            Fig. 3)
-        max_th: Average from which every arrival is dropped or marked. (packets; default: 15; above 0; RED 1993,
-            Fig. 3: 3 times min_th)
+        min_th: Average below which no packet is dropped or marked early. (packets; default: what the link sends
+            in 100 ms, at least 5 and at most 75 packets; above 0; Lin & Morris 1997, as remembered: the lesser of
+            a quarter of the buffer and a round trip's packets)
+        max_th: Average from which every arrival is dropped or marked. (packets; default: twice the default
+            min_th; above 0; Lin & Morris 1997, as remembered: twice min_th)
         max_p: The probability p_b as the average reaches max_th. (default: 0.02; above 0 and at most 1; Lin &
             Morris 1997, as remembered; RED 1993, Fig. 3)
         limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
@@ -1039,8 +1105,8 @@ class Fred(Declared, role="queue"):
 
     _: KW_ONLY
     w_q: float = 0.002
-    min_th: int | str = 5
-    max_th: int | str = 15
+    min_th: int | str | None = None
+    max_th: int | str | None = None
     max_p: float = 0.02
     limit: int | str = 300
     s: str | None = None
@@ -1060,6 +1126,11 @@ class Sred(Declared, role="queue"):
     Source: Ott, Lakshman & Wong 1999; DCN 2004, Sec. 2
 
     Attributes:
+        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RFC 3168,
+            Sec. 5; not in Ott, Lakshman & Wong 1999)
+        mark_th: A marker drops ECN-capable packets too when their probability is above this; with 1 it always
+            marks. (default: 0.1; at least 0 and at most 1; RFC 3168, Sec. 7; the value is PIE's, RFC 8033, Sec.
+            5.1)
         zombies: Flows in the zombie list. (flows; default: 1000; at least 1 and at most 10000000 flows; Ott,
             Lakshman & Wong 1999, as remembered: M)
         overwrite: Probability with which an arrival that is no hit replaces the flow that it was compared with.
@@ -1072,20 +1143,19 @@ class Sred(Declared, role="queue"):
             SRED)
         limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 300; at
             least 1; chosen here, as for choke)
-        action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RFC 3168,
-            Sec. 5; not in Ott, Lakshman & Wong 1999)
     """
 
     name: ClassVar[str] = "sred"
 
     _: KW_ONLY
+    action: Literal["drop", "mark"] = "drop"
+    mark_th: float = 0.1
     zombies: int = 1000
     overwrite: float = 0.25
     alpha: float | None = None
     max_p: float = 0.15
     hits: bool = True
     limit: int | str = 300
-    action: Literal["drop", "mark"] = "drop"
 
 
 @dataclass(frozen=True)
@@ -1387,17 +1457,18 @@ class Codel(Declared, role="queue"):
 
     Attributes:
         target: The wait that a standing queue may have. (default: 5 ms; above 0 and at most 3600 s; RFC 8289,
-            Sec. 4.4: 5 ms)
+            Sec. 4.3: 5 ms)
         interval: How long the wait must have been above target; in the order of the longest round-trip time.
-            (default: 100 ms; above 0 and at most 3600 s; RFC 8289, Sec. 4.3: 100 ms)
+            (default: 100 ms; above 0 and at most 3600 s; RFC 8289, Sec. 4.2: 100 ms)
         limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000; at
             least 1; Linux, net/sched/sch_codel.c)
         ecn: Mark packets that can carry a mark, and drop the others. (default: false; Linux,
             net/sched/sch_codel.c)
         ce_threshold: A packet that has waited longer is marked when it leaves, if it can be, even where `ecn` is
             off. (default: no wait is so long; at least 0 and at most 3600 s; Linux, net/sched/sch_codel.c)
-        max_packet: A queue of so many bytes or fewer is not acted on: the longest packet of the link. (packets;
-            default: the link's typical packet; at least 0; RFC 8289, Sec. 5: maxpacket_; Linux: the MTU)
+        max_packet: While so many bytes or fewer wait for the link, nothing is dropped or marked: the longest
+            packet of the link. (packets; default: the link's typical packet; at least 0; RFC 8289, Sec. 5.3:
+            maxpacket; Linux: the MTU)
         law: The RFC's arithmetic, or the kernel's. (default: rfc8289; RFC 8289, Sec. 5; Linux,
             include/net/codel_impl.h)
     """
@@ -1443,9 +1514,9 @@ class FqCodel(Declared, role="queue"):
             net/sched/sch_fq_codel.c: none, or 0x1/0x3)
         drop_batch: Most packets dropped at once when the limit is passed. (packets; default: 64; at least 1
             packets; RFC 8290, Sec. 4.1; Linux, net/sched/sch_fq_codel.c)
-        max_packet: CoDel does not act while so many bytes or fewer are left: the longest packet of the link.
-            (packets; default: the link's typical packet; at least 0; RFC 8289, Sec. 5: maxpacket_; Linux: the
-            MTU)
+        max_packet: CoDel does not act while so many bytes or fewer wait for the link: the longest packet of the
+            link. (packets; default: the link's typical packet; at least 0; RFC 8289, Sec. 5.3: maxpacket; Linux:
+            the MTU)
         law: The RFC's arithmetic, or the kernel's. (default: rfc8289; RFC 8289, Sec. 5; Linux,
             include/net/codel_impl.h)
     """
@@ -1490,8 +1561,8 @@ class FqPie(Declared, role="queue"):
             s; Linux, net/sched/sch_pie.c: 250 ms)
         action: Drop, or mark the packets that can carry a mark and drop the others. (default: drop; RFC 8033,
             Sec. 5.1)
-        mark_th: Probability up to which a marker marks; above it drops. (default: 0.1; at least 0 and at most 1;
-            RFC 8033, Sec. 5.1: mark_ecnth; Linux, net/sched/sch_fq_pie.c: 10 %)
+        mark_th: Probability below which a marker marks; from it on it drops. (default: 0.1; at least 0 and at
+            most 1; RFC 8033, Sec. 5.1: mark_ecnth; Linux, net/sched/sch_fq_pie.c: 10 %)
         derandomise: Space signals out: none before the probabilities of arrivals have added up to 0.85, one for
             certain at 8.5. (default: true; RFC 8033, Sec. 5.4)
         mode: Judge packets alike, or by their length. (default: packet; Linux, net/sched/sch_pie.c)
@@ -1545,12 +1616,14 @@ class DualPi2(Declared, role="queue"):
             10000; at least 1; Linux, net/sched/sch_dualpi2.c)
         target: The wait that the controller aims at. (default: 15 ms; above 0 and at most 3600 s; RFC 9332, App.
             A.1, Fig. 2: 15 ms)
-        tupdate: Time from one update of p' to the next. (default: 15 ms; at least 0.000001 and at most 3600 s;
-            RFC 9332, App. A.1, Fig. 2: min(target, RTT_max/3); Linux: 16 ms)
-        alpha: Gain of the wait's distance from the target, per second. (Hz; default: 0.15; at least 0 and at most
-            8388607 Hz; RFC 9332, App. A.1, Fig. 2: 0.1 Tupdate/RTT_max²; Linux: 41/256)
-        beta: Gain of the wait's change, per second. (Hz; default: 3.0; at least 0 and at most 8388607 Hz; RFC
-            9332, App. A.1, Fig. 2: 0.3/RTT_max; Linux: 819/256)
+        rtt_max: The worst round-trip time expected, from which tupdate, alpha and beta follow. (default: 100 ms;
+            at least 0.0001 and at most 3600 s; RFC 9332, App. A.1, Fig. 2: RTT_max, 100 ms)
+        tupdate: Time from one update of p' to the next. (default: min(target, rtt_max/3); at least 0.000001 and
+            at most 3600 s; RFC 9332, App. A.1, Fig. 2; Linux: 16 ms)
+        alpha: Gain of the wait's distance from the target, per second. (Hz; default: 0.1·tupdate/rtt_max²; at
+            least 0 and at most 8388607 Hz; RFC 9332, App. A.1, Fig. 2; Linux: 41/256)
+        beta: Gain of the wait's change, per second. (Hz; default: 0.3/rtt_max; at least 0 and at most 8388607 Hz;
+            RFC 9332, App. A.1, Fig. 2; Linux: 819/256)
         step_thresh: The wait from which packets of the L queue are marked. (default: 800 us; at least 0 and at
             most 3600 s; RFC 9332, App. A.1, Fig. 2: minTh, 800 µs; Linux: 1 ms)
         ramp: Over such a wait from `step_thresh` on, the probability of these marks rises to 1; not with law =
@@ -1562,11 +1635,11 @@ class DualPi2(Declared, role="queue"):
             found on arrival. (packets; default: 1; at least 0 packets; RFC 9332, App. A.1, Fig. 2: Th_len, 1;
             Linux: 0)
         coupling_factor: k: the L queue is marked with k times p'. (default: 2.0; at least 1 and at most 255; RFC
-            9332, Sec. 2.1: 2)
+            9332, Sec. 2.5.1 and App. A.1, Fig. 2: 2)
         classic_protection: The part of the link that the scheduler keeps for the classic queue while both hold
             packets. (%; default: 10; at least 0 and at most 100 %; Linux, net/sched/sch_dualpi2.c)
         overload: What happens when marks alone do not hold the queue. (default: drop_on_overload; RFC 9332, Sec.
-            4.2.3 and App. A.2; Linux)
+            2.5.1.1 and App. A.2; Linux)
         drop_at: When the controller's probability is applied. (default: dequeue; RFC 9332, App. A.1, Fig. 4;
             Linux)
         ect: Which packets wait in the L queue. (default: l4s_ect; RFC 9332, App. A.1, Fig. 3; Linux)
@@ -1581,9 +1654,10 @@ class DualPi2(Declared, role="queue"):
     _: KW_ONLY
     limit: int | str = 10000
     target: str = "15 ms"
-    tupdate: str = "15 ms"
-    alpha: float = 0.15
-    beta: float = 3.0
+    rtt_max: str = "100 ms"
+    tupdate: str | None = None
+    alpha: float | None = None
+    beta: float | None = None
     step_thresh: str = "800 us"
     ramp: str = "400 us"
     step_thresh_packets: int | None = None
@@ -1601,11 +1675,16 @@ class DualPi2(Declared, role="queue"):
 class L4sStep(Declared, role="queue"):
     """L4S step marker
 
-    A first-in-first-out queue that marks each ECN-capable packet whose wait has passed a threshold when it leaves,
-    and otherwise only drops what finds no room. It is the immediate, shallow marking that scalable senders (DCTCP,
-    Prague) are made for, without the second queue that protects others from them.
+    A first-in-first-out queue that marks each packet of a scalable sender (Prague; with `ect` = any_ect also DCTCP)
+    whose wait has passed a threshold when it leaves: the immediate, shallow signal that such senders are made for.
+    CoDel without marks decides on the drops: it is the Classic AQM of all other packets, and it drops those of
+    scalable senders as well when their marks do not hold the queue. There is no second queue to protect the others
+    from them; `dualpi2` has one.
 
-    Source: RFC 9332, App. A.1; Linux, include/net/codel_impl.h, ce_threshold; RFC 8257, Sec. 3.1
+    Source: RFC 9331, Sec. 5.1; RFC 9332, App. A.1; RFC 8289; Linux, include/net/codel_impl.h, ce_threshold; RFC 8257,
+    Sec. 3.1
+
+    Rules: max_packet is in bytes; step_thresh < target, unless overload = overflow
 
     Attributes:
         limit: Most that the queue holds, not counting the packet in transmission. (packets; default: 1000; at
@@ -1615,7 +1694,15 @@ class L4sStep(Declared, role="queue"):
         step_thresh_packets: Instead of by its wait, a packet is marked by how many it leaves behind: if they are
             more. (packets; default: its wait decides; at least 0 packets; Linux, net/sched/sch_dualpi2.c; RFC
             8257, Sec. 3.1: K)
-        ect: Which packets are marked. (default: any_ect; Linux, net/sched/sch_fq_codel.c, ce_threshold_selector)
+        ect: Which packets are marked. (default: l4s_ect; RFC 9331, Sec. 5.1; any_ect: RFC 8257, Sec. 3.1)
+        target: CoDel's target: the wait that a standing queue may have before drops begin. (default: 5 ms; above
+            0 and at most 3600 s; RFC 8289, Sec. 4.3: 5 ms)
+        interval: CoDel's interval: how long the wait must have been above target. (default: 100 ms; above 0 and
+            at most 3600 s; RFC 8289, Sec. 4.2: 100 ms)
+        max_packet: CoDel does not act on a queue of so many bytes or fewer: the longest packet of the link.
+            (packets; default: the link's typical packet; at least 0; RFC 8289, Sec. 5.3)
+        overload: What happens when marks alone do not hold the queue: drops by CoDel, or a full buffer. (default:
+            drop_on_overload; RFC 9331, Sec. 5.1)
     """
 
     name: ClassVar[str] = "l4s_step"
@@ -1624,7 +1711,11 @@ class L4sStep(Declared, role="queue"):
     limit: int | str = 1000
     step_thresh: str = "1 ms"
     step_thresh_packets: int | None = None
-    ect: Literal["l4s_ect", "any_ect"] = "any_ect"
+    ect: Literal["l4s_ect", "any_ect"] = "l4s_ect"
+    target: str = "5 ms"
+    interval: str = "100 ms"
+    max_packet: int | str | None = None
+    overload: Literal["drop_on_overload", "overflow"] = "drop_on_overload"
 
 
 @dataclass(frozen=True)
@@ -1771,6 +1862,7 @@ Discipline: TypeAlias = (
     | Blue
     | Rem
     | Pie
+    | DocsisPie
     | Fred
     | Sred
     | Sfb
@@ -1820,12 +1912,12 @@ class Tcp(Declared, role="flows"):
 
     Source: RFC 9293, RFC 5681; ns-2's Agent/TCP
 
-    Rules: packet_size and header_size are in bytes; header_size < packet_size; bbr, bbr3, dctcp and prague need stack
-    = linux, which has reno, sack (the same there) and cubic besides; ns2_rules and send_jitter are for stack = rfc;
-    decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <=
-    max_rto; min_rto <= max_rto; window holds a full packet; name has from 1 to 60 characters, none of them a control
-    character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <=
-    rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
+    Rules: packet_size and header_size are in bytes; header_size < packet_size; ledbat, bbr, bbr3, dctcp and prague
+    need stack = linux, which has reno, sack (the same there) and cubic besides; ns2_rules and send_jitter are for
+    stack = rfc; decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2
+    clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; name has from 1 to 60 characters, none of
+    them a control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <=
+    rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -1839,8 +1931,8 @@ class Tcp(Declared, role="flows"):
             at most 65535; CHOKe 1999, Sec. 4)
         header_size: Length of the IP and TCP headers, and so of a bare acknowledgement. (B; default: as the
             profile says; at least 20 and at most 120; RFC 9293; ns-2, tcpip_base_hdr_size_)
-        initial_window: Congestion window at the start. (packets; default: as the profile says; at least 1 and at
-            most 1000000 packets; RFC 5681, RFC 6928)
+        initial_window: Congestion window at the start. (packets; default: as the profile says; 2 packets for
+            ledbat; at least 1 and at most 1000000 packets; RFC 5681, RFC 6928; RFC 6817, Sec. 2.5)
         initial_ssthresh: Slow-start threshold at the start. (packets; default: the advertised window; half of it
             for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
         restart_window: Most of the congestion window that is left after an idle timeout. (packets; default: as
@@ -1856,8 +1948,8 @@ class Tcp(Declared, role="flows"):
         syn_linear_timeouts: How many repetitions of a SYN wait no longer than the one before; the next ones
             double the wait. (default: as the profile says; FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5,
             tcp_syn_linear_timeouts; RFC 6298: none)
-        clock_tick: Granularity of the retransmission clock. (default: as the profile says; at least 0.000001 s;
-            RFC 6298, G)
+        clock_tick: Granularity of the retransmission clock; with stack linux the tick of all timers, and of
+            CUBIC's steps. (default: as the profile says; at least 0.000001 s; RFC 6298, G)
         limited_transmit: Send one new packet for each of the first two duplicate acknowledgements. (default: as
             the profile says; RFC 3042)
         delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
@@ -1872,8 +1964,11 @@ class Tcp(Declared, role="flows"):
             overhead_)
         stack: Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`,
             `repeated_timeout_cut`, `limited_transmit`, `pipe` and `restart_window`, and where `window` is the
-            most that the receiver's window becomes. (default: as the profile says; linux for bbr, bbr3, dctcp and
-            prague; Linux 6.18)
+            most that the receiver's window becomes. (default: as the profile says; linux for ledbat, bbr, bbr3,
+            dctcp and prague; Linux 6.18)
+        gso: Whether the device takes bursts of several segments at once (GSO), with stack linux. Without, each
+            segment is sent by itself, no short burst waits for more, and PSH is rare. (default: true; Linux; off
+            as with `ip link set DEVICE gso_max_segs 1`)
         slow_start_exit: How the slow start of `cubic` may end before a loss, with stack linux. (default: hystart;
             Linux, tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
@@ -1893,6 +1988,8 @@ class Tcp(Declared, role="flows"):
             Wang & Low 2004, Sec. V-C: no cut)
         ledbat_target: LEDBAT: the queueing delay that a flow keeps; beyond it its window shrinks. (default: 100
             ms; above 0 and at most 60 s; RFC 6817, Sec. 2.5: at most 100 ms)
+        ledbat_gain: LEDBAT: how fast the window follows the target; at 1 it grows as fast as Reno's at most.
+            (default: 1.0; above 0 and at most 100; RFC 6817, Sec. 2.5: at most 1; RFC 7928, Sec. 5.4: 10)
         handshake: Whether the connection opens with an exchange of SYNs; otherwise it starts established.
             (default: as the profile says; RFC 9293; ns-2, syn_)
         closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
@@ -1977,6 +2074,7 @@ class Tcp(Declared, role="flows"):
     source_quench: bool | None = None
     send_jitter: str = "0 s"
     stack: Literal["rfc", "linux"] | None = None
+    gso: bool = True
     slow_start_exit: Literal["none", "hystart", "hystart_plus_plus"] = "hystart"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
@@ -1986,6 +2084,7 @@ class Tcp(Declared, role="flows"):
     vegas_gamma: float = 1.0
     vegas_cut: float = 0.25
     ledbat_target: str = "100 ms"
+    ledbat_gain: float = 1.0
     handshake: bool | None = None
     closing: bool | None = None
     size: int | str | None = None
@@ -2018,8 +2117,8 @@ class Telnet(Declared, role="flows"):
     Source: RED 1993, Sec. VIII; ns-2, Application/Telnet; Paxson & Floyd 1995
 
     Rules: message_size is in bytes; shortest < longest; packet_size and header_size are in bytes; header_size <
-    packet_size; bbr, bbr3, dctcp and prague need stack = linux, which has reno, sack (the same there) and cubic
-    besides; ns2_rules and send_jitter are for stack = rfc; decbit and ut_lt acknowledge every packet at once:
+    packet_size; ledbat, bbr, bbr3, dctcp and prague need stack = linux, which has reno, sack (the same there) and
+    cubic besides; ns2_rules and send_jitter are for stack = rfc; decbit and ut_lt acknowledge every packet at once:
     delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a full
     packet; name has from 1 to 60 characters, none of them a control character; start < stop; rtt_max and rtt_mean
     need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at
@@ -2051,8 +2150,8 @@ class Telnet(Declared, role="flows"):
             at most 65535; CHOKe 1999, Sec. 4)
         header_size: Length of the IP and TCP headers, and so of a bare acknowledgement. (B; default: as the
             profile says; at least 20 and at most 120; RFC 9293; ns-2, tcpip_base_hdr_size_)
-        initial_window: Congestion window at the start. (packets; default: as the profile says; at least 1 and at
-            most 1000000 packets; RFC 5681, RFC 6928)
+        initial_window: Congestion window at the start. (packets; default: as the profile says; 2 packets for
+            ledbat; at least 1 and at most 1000000 packets; RFC 5681, RFC 6928; RFC 6817, Sec. 2.5)
         initial_ssthresh: Slow-start threshold at the start. (packets; default: the advertised window; half of it
             for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
         restart_window: Most of the congestion window that is left after an idle timeout. (packets; default: as
@@ -2068,8 +2167,8 @@ class Telnet(Declared, role="flows"):
         syn_linear_timeouts: How many repetitions of a SYN wait no longer than the one before; the next ones
             double the wait. (default: as the profile says; FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5,
             tcp_syn_linear_timeouts; RFC 6298: none)
-        clock_tick: Granularity of the retransmission clock. (default: as the profile says; at least 0.000001 s;
-            RFC 6298, G)
+        clock_tick: Granularity of the retransmission clock; with stack linux the tick of all timers, and of
+            CUBIC's steps. (default: as the profile says; at least 0.000001 s; RFC 6298, G)
         limited_transmit: Send one new packet for each of the first two duplicate acknowledgements. (default: as
             the profile says; RFC 3042)
         delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
@@ -2084,8 +2183,11 @@ class Telnet(Declared, role="flows"):
             overhead_)
         stack: Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`,
             `repeated_timeout_cut`, `limited_transmit`, `pipe` and `restart_window`, and where `window` is the
-            most that the receiver's window becomes. (default: as the profile says; linux for bbr, bbr3, dctcp and
-            prague; Linux 6.18)
+            most that the receiver's window becomes. (default: as the profile says; linux for ledbat, bbr, bbr3,
+            dctcp and prague; Linux 6.18)
+        gso: Whether the device takes bursts of several segments at once (GSO), with stack linux. Without, each
+            segment is sent by itself, no short burst waits for more, and PSH is rare. (default: true; Linux; off
+            as with `ip link set DEVICE gso_max_segs 1`)
         slow_start_exit: How the slow start of `cubic` may end before a loss, with stack linux. (default: hystart;
             Linux, tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
@@ -2105,6 +2207,8 @@ class Telnet(Declared, role="flows"):
             Wang & Low 2004, Sec. V-C: no cut)
         ledbat_target: LEDBAT: the queueing delay that a flow keeps; beyond it its window shrinks. (default: 100
             ms; above 0 and at most 60 s; RFC 6817, Sec. 2.5: at most 100 ms)
+        ledbat_gain: LEDBAT: how fast the window follows the target; at 1 it grows as fast as Reno's at most.
+            (default: 1.0; above 0 and at most 100; RFC 6817, Sec. 2.5: at most 1; RFC 7928, Sec. 5.4: 10)
         handshake: Whether the connection opens with an exchange of SYNs; otherwise it starts established.
             (default: as the profile says; RFC 9293; ns-2, syn_)
         closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
@@ -2195,6 +2299,7 @@ class Telnet(Declared, role="flows"):
     source_quench: bool | None = None
     send_jitter: str = "0 s"
     stack: Literal["rfc", "linux"] | None = None
+    gso: bool = True
     slow_start_exit: Literal["none", "hystart", "hystart_plus_plus"] = "hystart"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
@@ -2204,6 +2309,7 @@ class Telnet(Declared, role="flows"):
     vegas_gamma: float = 1.0
     vegas_cut: float = 0.25
     ledbat_target: str = "100 ms"
+    ledbat_gain: float = 1.0
     handshake: bool | None = None
     closing: bool | None = None
     name: str | None = None
@@ -2234,12 +2340,12 @@ class Http(Declared, role="flows"):
 
     Source: DCN 2004, Sec. 4.1
 
-    Rules: packet_size and header_size are in bytes; header_size < packet_size; bbr, bbr3, dctcp and prague need stack
-    = linux, which has reno, sack (the same there) and cubic besides; ns2_rules and send_jitter are for stack = rfc;
-    decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <=
-    max_rto; min_rto <= max_rto; window holds a full packet; name has from 1 to 60 characters, none of them a control
-    character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <=
-    rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
+    Rules: packet_size and header_size are in bytes; header_size < packet_size; ledbat, bbr, bbr3, dctcp and prague
+    need stack = linux, which has reno, sack (the same there) and cubic besides; ns2_rules and send_jitter are for
+    stack = rfc; decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2
+    clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; name has from 1 to 60 characters, none of
+    them a control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <=
+    rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -2273,8 +2379,8 @@ class Http(Declared, role="flows"):
             at most 65535; CHOKe 1999, Sec. 4)
         header_size: Length of the IP and TCP headers, and so of a bare acknowledgement. (B; default: as the
             profile says; at least 20 and at most 120; RFC 9293; ns-2, tcpip_base_hdr_size_)
-        initial_window: Congestion window at the start. (packets; default: as the profile says; at least 1 and at
-            most 1000000 packets; RFC 5681, RFC 6928)
+        initial_window: Congestion window at the start. (packets; default: as the profile says; 2 packets for
+            ledbat; at least 1 and at most 1000000 packets; RFC 5681, RFC 6928; RFC 6817, Sec. 2.5)
         initial_ssthresh: Slow-start threshold at the start. (packets; default: the advertised window; half of it
             for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
         restart_window: Most of the congestion window that is left after an idle timeout. (packets; default: as
@@ -2290,8 +2396,8 @@ class Http(Declared, role="flows"):
         syn_linear_timeouts: How many repetitions of a SYN wait no longer than the one before; the next ones
             double the wait. (default: as the profile says; FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5,
             tcp_syn_linear_timeouts; RFC 6298: none)
-        clock_tick: Granularity of the retransmission clock. (default: as the profile says; at least 0.000001 s;
-            RFC 6298, G)
+        clock_tick: Granularity of the retransmission clock; with stack linux the tick of all timers, and of
+            CUBIC's steps. (default: as the profile says; at least 0.000001 s; RFC 6298, G)
         limited_transmit: Send one new packet for each of the first two duplicate acknowledgements. (default: as
             the profile says; RFC 3042)
         delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
@@ -2306,8 +2412,11 @@ class Http(Declared, role="flows"):
             overhead_)
         stack: Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`,
             `repeated_timeout_cut`, `limited_transmit`, `pipe` and `restart_window`, and where `window` is the
-            most that the receiver's window becomes. (default: as the profile says; linux for bbr, bbr3, dctcp and
-            prague; Linux 6.18)
+            most that the receiver's window becomes. (default: as the profile says; linux for ledbat, bbr, bbr3,
+            dctcp and prague; Linux 6.18)
+        gso: Whether the device takes bursts of several segments at once (GSO), with stack linux. Without, each
+            segment is sent by itself, no short burst waits for more, and PSH is rare. (default: true; Linux; off
+            as with `ip link set DEVICE gso_max_segs 1`)
         slow_start_exit: How the slow start of `cubic` may end before a loss, with stack linux. (default: hystart;
             Linux, tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
@@ -2327,6 +2436,8 @@ class Http(Declared, role="flows"):
             Wang & Low 2004, Sec. V-C: no cut)
         ledbat_target: LEDBAT: the queueing delay that a flow keeps; beyond it its window shrinks. (default: 100
             ms; above 0 and at most 60 s; RFC 6817, Sec. 2.5: at most 100 ms)
+        ledbat_gain: LEDBAT: how fast the window follows the target; at 1 it grows as fast as Reno's at most.
+            (default: 1.0; above 0 and at most 100; RFC 6817, Sec. 2.5: at most 1; RFC 7928, Sec. 5.4: 10)
         handshake: Whether the connection opens with an exchange of SYNs; otherwise it starts established.
             (default: as the profile says; RFC 9293; ns-2, syn_)
         closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
@@ -2419,6 +2530,7 @@ class Http(Declared, role="flows"):
     source_quench: bool | None = None
     send_jitter: str = "0 s"
     stack: Literal["rfc", "linux"] | None = None
+    gso: bool = True
     slow_start_exit: Literal["none", "hystart", "hystart_plus_plus"] = "hystart"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
@@ -2428,6 +2540,7 @@ class Http(Declared, role="flows"):
     vegas_gamma: float = 1.0
     vegas_cut: float = 0.25
     ledbat_target: str = "100 ms"
+    ledbat_gain: float = 1.0
     handshake: bool | None = None
     closing: bool | None = None
     name: str | None = None
@@ -2458,13 +2571,13 @@ class Connections(Declared, role="flows"):
 
     Source: DCN 2004, Sec. 4.1; tmix
 
-    Rules: lossless goes with vectors; packet_size and header_size are in bytes; header_size < packet_size; bbr, bbr3,
-    dctcp and prague need stack = linux, which has reno, sack (the same there) and cubic besides; ns2_rules and
-    send_jitter are for stack = rfc; decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha
-    <= vegas_beta; 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; name has from 1 to 60
-    characters, none of them a control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean,
-    not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round
-    trip, not both
+    Rules: lossless goes with vectors; packet_size and header_size are in bytes; header_size < packet_size; ledbat,
+    bbr, bbr3, dctcp and prague need stack = linux, which has reno, sack (the same there) and cubic besides; ns2_rules
+    and send_jitter are for stack = rfc; decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s;
+    vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; name has from
+    1 to 60 characters, none of them a control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or
+    rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay
+    or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -2496,8 +2609,8 @@ class Connections(Declared, role="flows"):
             at most 65535; CHOKe 1999, Sec. 4)
         header_size: Length of the IP and TCP headers, and so of a bare acknowledgement. (B; default: as the
             profile says; at least 20 and at most 120; RFC 9293; ns-2, tcpip_base_hdr_size_)
-        initial_window: Congestion window at the start. (packets; default: as the profile says; at least 1 and at
-            most 1000000 packets; RFC 5681, RFC 6928)
+        initial_window: Congestion window at the start. (packets; default: as the profile says; 2 packets for
+            ledbat; at least 1 and at most 1000000 packets; RFC 5681, RFC 6928; RFC 6817, Sec. 2.5)
         initial_ssthresh: Slow-start threshold at the start. (packets; default: the advertised window; half of it
             for profile red1993; at least 2 and at most 1000000000 packets; RFC 5681)
         restart_window: Most of the congestion window that is left after an idle timeout. (packets; default: as
@@ -2513,8 +2626,8 @@ class Connections(Declared, role="flows"):
         syn_linear_timeouts: How many repetitions of a SYN wait no longer than the one before; the next ones
             double the wait. (default: as the profile says; FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5,
             tcp_syn_linear_timeouts; RFC 6298: none)
-        clock_tick: Granularity of the retransmission clock. (default: as the profile says; at least 0.000001 s;
-            RFC 6298, G)
+        clock_tick: Granularity of the retransmission clock; with stack linux the tick of all timers, and of
+            CUBIC's steps. (default: as the profile says; at least 0.000001 s; RFC 6298, G)
         limited_transmit: Send one new packet for each of the first two duplicate acknowledgements. (default: as
             the profile says; RFC 3042)
         delayed_ack: How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
@@ -2529,8 +2642,11 @@ class Connections(Declared, role="flows"):
             overhead_)
         stack: Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`,
             `repeated_timeout_cut`, `limited_transmit`, `pipe` and `restart_window`, and where `window` is the
-            most that the receiver's window becomes. (default: as the profile says; linux for bbr, bbr3, dctcp and
-            prague; Linux 6.18)
+            most that the receiver's window becomes. (default: as the profile says; linux for ledbat, bbr, bbr3,
+            dctcp and prague; Linux 6.18)
+        gso: Whether the device takes bursts of several segments at once (GSO), with stack linux. Without, each
+            segment is sent by itself, no short burst waits for more, and PSH is rare. (default: true; Linux; off
+            as with `ip link set DEVICE gso_max_segs 1`)
         slow_start_exit: How the slow start of `cubic` may end before a loss, with stack linux. (default: hystart;
             Linux, tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
@@ -2550,6 +2666,8 @@ class Connections(Declared, role="flows"):
             Wang & Low 2004, Sec. V-C: no cut)
         ledbat_target: LEDBAT: the queueing delay that a flow keeps; beyond it its window shrinks. (default: 100
             ms; above 0 and at most 60 s; RFC 6817, Sec. 2.5: at most 100 ms)
+        ledbat_gain: LEDBAT: how fast the window follows the target; at 1 it grows as fast as Reno's at most.
+            (default: 1.0; above 0 and at most 100; RFC 6817, Sec. 2.5: at most 1; RFC 7928, Sec. 5.4: 10)
         handshake: Whether the connection opens with an exchange of SYNs; otherwise it starts established.
             (default: as the profile says; RFC 9293; ns-2, syn_)
         closing: Whether a limited transfer ends with an exchange of FINs. (default: as the profile says; RFC
@@ -2641,6 +2759,7 @@ class Connections(Declared, role="flows"):
     source_quench: bool | None = None
     send_jitter: str = "0 s"
     stack: Literal["rfc", "linux"] | None = None
+    gso: bool = True
     slow_start_exit: Literal["none", "hystart", "hystart_plus_plus"] = "hystart"
     ns2_rules: bool | None = None
     pipe: Literal["rfc6675", "counted"] | None = None
@@ -2650,6 +2769,7 @@ class Connections(Declared, role="flows"):
     vegas_gamma: float = 1.0
     vegas_cut: float = 0.25
     ledbat_target: str = "100 ms"
+    ledbat_gain: float = 1.0
     handshake: bool | None = None
     closing: bool | None = None
     name: str | None = None
@@ -2679,14 +2799,18 @@ class Udp(Declared, role="flows"):
 
     Source: CHOKe 1999, Sec. 4
 
-    Rules: packet_size is in bytes; name has from 1 to 60 characters, none of them a control character; start < stop;
-    rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not
-    both; rtts names at least one; access_delay or a round trip, not both
+    Rules: codepoint = ect1 needs ecn = true; packet_size is in bytes; name has from 1 to 60 characters, none of them
+    a control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max;
+    rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
             Sluicegate)
         rate: Rate at which it sends, in bits of IP packets. (required; above 0 bit/s; CHOKe 1999, Sec. 4)
+        ecn: Whether its packets say that they may be marked instead of dropped. It slows down for neither.
+            (default: false; RFC 3168, Sec. 5)
+        codepoint: With ecn, how they say it: ect1 is for queues that know L4S by it. (default: ect0; RFC 3168,
+            Sec. 5; RFC 9331, Sec. 4.1)
         packet_size: Length of a packet, headers included. (B; default: 1000 B; at least 1 and at most 65535;
             CHOKe 1999, Sec. 4)
         jitter: Spread of the gaps: each is the mean times a number uniform on 1 ± jitter/2. (default: 0.0; at
@@ -2731,6 +2855,8 @@ class Udp(Declared, role="flows"):
     count: int = 1
     _: KW_ONLY
     rate: str
+    ecn: bool = False
+    codepoint: Literal["ect0", "ect1"] = "ect0"
     packet_size: int | str = "1000 B"
     jitter: float = 0.0
     name: str | None = None
@@ -2760,14 +2886,18 @@ class Poisson(Declared, role="flows"):
 
     Source: queueing theory: M/D/1, M/M/1/K
 
-    Rules: packet_size is in bytes; name has from 1 to 60 characters, none of them a control character; start < stop;
-    rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not
-    both; rtts names at least one; access_delay or a round trip, not both
+    Rules: codepoint = ect1 needs ecn = true; packet_size is in bytes; name has from 1 to 60 characters, none of them
+    a control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max;
+    rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
             Sluicegate)
         rate: Mean rate at which it sends, in bits of IP packets. (required; above 0 bit/s; Sluicegate)
+        ecn: Whether its packets say that they may be marked instead of dropped. It slows down for neither.
+            (default: false; RFC 3168, Sec. 5)
+        codepoint: With ecn, how they say it: ect1 is for queues that know L4S by it. (default: ect0; RFC 3168,
+            Sec. 5; RFC 9331, Sec. 4.1)
         packet_size: Mean length of a packet, headers included. (B; default: 1000 B; at least 1 and at most 65535;
             CHOKe 1999, Sec. 4)
         sizes: How lengths are distributed. (default: fixed; M/D/1 and M/M/1 queues)
@@ -2811,6 +2941,8 @@ class Poisson(Declared, role="flows"):
     count: int = 1
     _: KW_ONLY
     rate: str
+    ecn: bool = False
+    codepoint: Literal["ect0", "ect1"] = "ect0"
     packet_size: int | str = "1000 B"
     sizes: Literal["fixed", "exponential"] = "fixed"
     name: str | None = None
@@ -2843,14 +2975,19 @@ class OnOff(Declared, role="flows"):
 
     Source: ns-2, Application/Traffic/Exponential and Application/Traffic/Pareto
 
-    Rules: packet_size is in bytes; packet_size / rate <= on_mean; name has from 1 to 60 characters, none of them a
-    control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt
-    <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
+    Rules: codepoint = ect1 needs ecn = true; packet_size is in bytes; packet_size / rate <= on_mean; name has from 1
+    to 60 characters, none of them a control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or
+    rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay
+    or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
             Sluicegate)
         rate: Rate at which it sends while it is on, in bits of IP packets. (required; above 0 bit/s; ns-2, rate_)
+        ecn: Whether its packets say that they may be marked instead of dropped. It slows down for neither.
+            (default: false; RFC 3168, Sec. 5)
+        codepoint: With ecn, how they say it: ect1 is for queues that know L4S by it. (default: ect0; RFC 3168,
+            Sec. 5; RFC 9331, Sec. 4.1)
         on_mean: Mean length of a burst. (default: 500 ms; above 0 s; ns-2, burst_time_)
         off_mean: Mean length of a silence. (default: 500 ms; ns-2, idle_time_)
         distribution: How the lengths of both are distributed. (default: exponential; ns-2,
@@ -2899,6 +3036,8 @@ class OnOff(Declared, role="flows"):
     count: int = 1
     _: KW_ONLY
     rate: str
+    ecn: bool = False
+    codepoint: Literal["ect0", "ect1"] = "ect0"
     on_mean: str = "500 ms"
     off_mean: str = "500 ms"
     distribution: Literal["exponential", "pareto"] = "exponential"
@@ -2962,10 +3101,10 @@ class Link(Declared, role="link"):
         jitter: The most that a packet is delayed beyond the propagation delay: uniform between zero and this.
             (default: 0 s; at least 0 and at most 60 s; Sluicegate)
         reordering: Whether jitter lets packets overtake each other. (default: false; Linux, netem)
-        trace: A file of its rate over time, beside the scenario: a trace of Mahimahi, or CSV of time and rate.
-            The discipline does not hear of these changes. (default: the rate lasts; Netravali et al. 2015
-            (Mahimahi))
-        trace_period: After which the trace begins anew. (default: a trace of Mahimahi: its last time; CSV: its
+        trace: A file of its rate over time, beside the scenario: a trace of Mahimahi or of Pensieve, or CSV of
+            time and rate. The discipline does not hear of these changes. (default: the rate lasts; Netravali et
+            al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
+        trace_period: After which the trace begins anew. (default: a trace of Mahimahi: its last time; others: the
             last rate lasts; at least 0.001 s; Mahimahi)
     """
 
@@ -3017,8 +3156,9 @@ class Reverse(Declared, role="reverse"):
         jitter: The most that a packet is delayed beyond the propagation delay: uniform between zero and this.
             (default: as forward; at least 0 and at most 60 s; Sluicegate)
         reordering: Whether jitter lets packets overtake each other. (default: as forward; Linux, netem)
-        trace: A file of its rate over time, beside the scenario: a trace of Mahimahi, or CSV of time and rate.
-            The discipline does not hear of these changes. (default: as forward; Netravali et al. 2015 (Mahimahi))
+        trace: A file of its rate over time, beside the scenario: a trace of Mahimahi or of Pensieve, or CSV of
+            time and rate. The discipline does not hear of these changes. (default: as forward; Netravali et al.
+            2015 (Mahimahi); Mao et al. 2017 (Pensieve))
         trace_period: After which the trace begins anew. (default: as forward; at least 0.001 s; Mahimahi)
     """
 
@@ -3076,10 +3216,10 @@ class Dumbbell(Declared, role="network"):
         jitter: The most that a packet is delayed beyond the propagation delay: uniform between zero and this.
             (default: 0 s; at least 0 and at most 60 s; Sluicegate)
         reordering: Whether jitter lets packets overtake each other. (default: false; Linux, netem)
-        trace: A file of its rate over time, beside the scenario: a trace of Mahimahi, or CSV of time and rate.
-            The discipline does not hear of these changes. (default: the rate lasts; Netravali et al. 2015
-            (Mahimahi))
-        trace_period: After which the trace begins anew. (default: a trace of Mahimahi: its last time; CSV: its
+        trace: A file of its rate over time, beside the scenario: a trace of Mahimahi or of Pensieve, or CSV of
+            time and rate. The discipline does not hear of these changes. (default: the rate lasts; Netravali et
+            al. 2015 (Mahimahi); Mao et al. 2017 (Pensieve))
+        trace_period: After which the trace begins anew. (default: a trace of Mahimahi: its last time; others: the
             last rate lasts; at least 0.001 s; Mahimahi)
         reverse: How the opposite direction differs, which is then a link under study, too.
         queue: The discipline at the bottleneck, or the class of one's own (see `Aqm`); None for the simulator's

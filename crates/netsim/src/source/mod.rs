@@ -117,10 +117,7 @@ impl SourcePlan {
             SourcePlan::Udp(params) => params.ecn.field(),
             SourcePlan::Poisson(params) => params.ecn.field(),
             SourcePlan::OnOff(params) => params.ecn.field(),
-            SourcePlan::Tcp(_) | SourcePlan::Telnet(..) | SourcePlan::Http(_) | SourcePlan::Connections(_) => {
-                Ecn::NotCapable
-            }
-            SourcePlan::Custom(_) => Ecn::NotCapable,
+            _ => Ecn::NotCapable,
         }
     }
 
