@@ -276,6 +276,7 @@ fn with(on_jump: &'static str) -> Vec<(&'static str, &'static str)> {
 fn counts(done: &Done) -> ([u64; 4], bool) {
     let capture = &done.summary["capture"];
     let of = |name: &str| capture[name].as_u64().unwrap();
+    assert_eq!(done.link("jumps") as u64, of("jumps"));
     let link = [done.link("arrivals_packets") as u64, done.link("drops_packets") as u64];
     ([link[0], link[1], of("jumps"), of("skipped_packets")], capture["times_kept"].as_bool().unwrap())
 }

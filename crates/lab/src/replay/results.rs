@@ -169,6 +169,12 @@ impl Report {
                 crossed.oversize,
             ),
             one(
+                "jumps",
+                "",
+                "how often times went back by more than half a second: with any, all of this is flagged",
+                self.outcome.totals.jumps,
+            ),
+            one(
                 "moved_packets",
                 "packets",
                 "packets of the capture that arrived more than 1 ms after their time, or were left out, for times went back",
