@@ -37,7 +37,7 @@ impl Done {
         let table = self.tables.iter().find(|each| each.name == table).unwrap();
         match &table.columns.iter().find(|column| column.name == name).unwrap_or_else(|| panic!("{name}")).cells {
             Cells::F64(cells) => cells.clone(),
-            Cells::U64(cells) => cells.iter().map(|&n| n as f64).collect(),
+            Cells::I64(cells) => cells.iter().map(|&n| n as f64).collect(),
             Cells::Str(_) => panic!("{name} is text"),
         }
     }
