@@ -141,6 +141,13 @@ impl Receiver {
             self.repeated((segment.seq, segment.end().min(self.next())));
             self.enter_quick(MAX_QUICK);
         }
+        self.answer_old();
+    }
+
+    /// What comes too late is answered; if no acknowledgement was due that is none of the quick ones (tcp_send_dupack,
+    /// tcp_dec_quickack_mode).
+    fn answer_old(&mut self) {
+        self.quick += u32::from(self.quick > 0 && self.deadline == Time::NEVER && self.compressed.1 == 0);
         self.send_now();
     }
 
@@ -181,11 +188,7 @@ impl Receiver {
             // All of it came before.
             self.repeated((start, end));
             self.enter_quick(MAX_QUICK);
-            if end < self.acked && self.deadline == Time::NEVER && self.compressed.1 == 0 {
-                // No acknowledgement was due, and this one does not count (tcp_send_dupack, tcp_dec_quickack_mode).
-                self.quick += 1;
-            }
-            return self.send_now();
+            return if end < self.acked { self.answer_old() } else { self.send_now() };
         }
         let in_order = start <= self.next();
         if start < self.next() {

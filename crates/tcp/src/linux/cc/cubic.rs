@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn hystart_plus_plus_looks_at_the_first_slow_start_only() {
         let found = |exit, timeout: bool| {
-            let mut cubic = Cubic::new(exit);
+            let mut cubic = begun(exit);
             let mut window = Window { ssthresh: super::super::INFINITE, ..window(20) };
             if timeout {
                 cubic.on_state(&mut window, State::Loss);
