@@ -201,7 +201,7 @@ fn main() {
         ("limit", "rio_ps") => flows.and_then(|_| packets(4 * held)),
         ("limit", _) => flows.and_then(|_| packets(2 * held)),
         ("q_ref", "afd") => flows.and_then(|_| packets(held)),
-        // From 1000 it would take half a minute to fall to where flows stay in HB.
+        // From no bound it would take half a minute to fall to where flows stay in HB.
         ("p_ref_max", "dcn") => flows.map(|_| Value::Number(10.0)),
         (key, _) => match fields[at].kind {
             Kind::Integer if flows.is_some() && (TABLES.contains(&fields[at].unit) || key == "divisor") => {
