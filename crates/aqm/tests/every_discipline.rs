@@ -398,8 +398,9 @@ fn dropped_of_a_lone_flow(name: &str, rate: u64, bytes: u64, burst: u64, load: f
 #[test]
 fn a_lone_sender_below_the_rate_loses_nothing() {
     type Case = (u64, u64, u64);
+    type Rule = (&'static str, fn(Case) -> bool, &'static str);
     // Whose rule drops from such a sender after all: at which (rate, bytes, burst), and why.
-    const RULES: [(&str, fn(Case) -> bool, &str); 2] = [
+    const RULES: [Rule; 2] = [
         (
             "rem",
             |(_, bytes, _)| bytes < 1000,
@@ -594,6 +595,32 @@ fn derived_parameters_follow_the_link() {
     assert_eq!(average(None, 1_000_000), 0.25);
     assert_eq!(average(None, 2_000_000), 0.0625);
     assert_eq!(average(Some(Span::from_millis(4)), 2_000_000), 0.25, "it was given");
+}
+
+/// Numbers of packets that a paper gives for its own link are as much time on faster ones, and FRED's thresholds are a round
+/// trip's packets, a quarter of the buffer at most.
+#[test]
+fn numbers_of_packets_follow_the_link() {
+    let default = |name: &str, field: &str, rate: u64| {
+        let fields = all().iter().find(|entry| entry.table.about.name == name).expect("a known name").table.fields;
+        let link = Link { rate: Rate(rate), packet: 1000 };
+        match fields.iter().find(|each| each.name == field).and_then(|each| each.default_for(&link)) {
+            Some(Value::Size(Size::Packets(packets))) => packets,
+            other => panic!("{name}.{field} = {other:?}"),
+        }
+    };
+    for (name, field, expected) in [
+        ("dcn", "q_ref", [24, 24, 24, 240]),
+        ("dcn", "limit", [1000, 1000, 1000, 10_000]),
+        ("afd", "q_ref", [240, 240, 240, 2400]),
+        ("afd", "limit", [1000, 1000, 1000, 10_000]),
+        ("fred", "min_th", [12, 75, 75, 75]),
+        ("fred", "max_th", [24, 150, 150, 150]),
+        ("ared", "limit", [300, 300, 375, 3750]),
+    ] {
+        let rates = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
+        assert_eq!(rates.map(|rate| default(name, field, rate)), expected, "{name}.{field}");
+    }
 }
 
 #[test]
