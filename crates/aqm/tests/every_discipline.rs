@@ -400,7 +400,7 @@ fn a_lone_sender_below_the_rate_loses_nothing() {
     type Case = (u64, u64, u64);
     type Rule = (&'static str, fn(Case) -> bool, &'static str);
     // Whose rule drops from such a sender after all: at which (rate, bytes, burst), and why.
-    const RULES: [Rule; 2] = [
+    const RULES: [Rule; 3] = [
         (
             "rem",
             |(_, bytes, _)| bytes < 1000,
@@ -410,6 +410,11 @@ fn a_lone_sender_below_the_rate_loses_nothing() {
             "cake",
             |case| case == (1_000_000, 1500, 4),
             "without bandwidth its target is 5 ms, and the burst waits for 36 ms",
+        ),
+        (
+            "dualpi2",
+            |case| case == (1_000_000, 1500, 4),
+            "its target is 15 ms, and the burst, which is more than two MTU, waits for 36 ms",
         ),
     ];
     let mut needed = [false; RULES.len()];
