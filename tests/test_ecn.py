@@ -152,8 +152,8 @@ def test_point_7_a_flood_that_ignores_marks_is_dropped_from(name: str) -> None:
     stands, tcp = flooded(name)
     assert stands == (DECLARED[name]["overload"] == "marks" or name == "sred")
     assert stands or tcp > 0.01
-    # RED-PD restricts the flows whatever RED does.
-    for key in FIELDS[name].keys() & WITHOUT.keys() if name != "red_pd" else ():
+    # RED-PD restricts the flows whatever RED does, and PIE drops at p = 1 whatever mark_th is (RFC 8033, Sec. 5.1).
+    for key in FIELDS[name].keys() & WITHOUT.keys() if name not in ("red_pd", "pie", "fq_pie") else ():
         stands, without = flooded(name, **{key: WITHOUT[key]})
         assert stands
         assert without < tcp or name in ("sred", "gred")

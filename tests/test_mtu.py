@@ -43,7 +43,7 @@ def test_the_mtu_decides_when_codel_acts() -> None:
 
 
 def test_an_mtu_that_is_none_is_refused() -> None:
-    with pytest.raises(sg.ScenarioError, match=r"mtu.*at least 68 and at most 65535"):
+    with pytest.raises(sg.ScenarioError, match=r"mtu.*at least 576 and at most 65535"):
         sg.replay(CAPTURE, rate="1 Mbit/s", mtu=20)
 
 
