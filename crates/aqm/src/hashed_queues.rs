@@ -30,12 +30,12 @@ pub(crate) struct HashedQueues<P, Aqm> {
     packets: u64,
     bytes: u64,
     /// Whether a new queue that is empty leaves at once if there are no old ones.
-    linux: bool,
+    leaves_at_once: bool,
 }
 
 impl<P: Packet, Aqm> HashedQueues<P, Aqm> {
-    /// So many empty queues, which all begin like this, in the order of the RFC or of Linux.
-    pub(crate) fn new(n: u64, aqm: &Aqm, linux: bool) -> Self
+    /// So many empty queues, which all begin like this. `leaves_at_once`: in Linux's order, not in that of the RFC.
+    pub(crate) fn new(n: u64, aqm: &Aqm, leaves_at_once: bool) -> Self
     where
         Aqm: Clone,
     {
@@ -49,7 +49,7 @@ impl<P: Packet, Aqm> HashedQueues<P, Aqm> {
             old_queues: VecDeque::new(),
             packets: 0,
             bytes: 0,
-            linux,
+            leaves_at_once,
         }
     }
 
@@ -112,7 +112,7 @@ impl<P: Packet, Aqm> HashedQueues<P, Aqm> {
                     return Some(packet);
                 }
                 // A new queue passes through the old ones once, so that new ones cannot starve them.
-                !new || (self.linux && self.old_queues.is_empty())
+                !new || (self.leaves_at_once && self.old_queues.is_empty())
             };
             let list = if new { &mut self.new_queues } else { &mut self.old_queues };
             list.pop_front();
