@@ -56,11 +56,11 @@ discipline! {
         ];
         /// Target length of the queue.
         q_ref: Size = derived("240 packets, or what the link sends in 19.2 ms if that is more",
-            |link| Size::Packets(link.packets_in(Span(19_200_000)).max(240))), unit("packets"), range(Range::from(0.0)),
+            |link| link.at_least(240, Span(19_200_000))), unit("packets"), range(Range::from(0.0)),
             source("DCN 2004, Sec. 5: 240 packets on 100 Mbit/s");
         /// Most that the queue holds, not counting the packet in transmission.
         limit: Size = derived("1000 packets, or what the link sends in 80 ms if that is more",
-            |link| Size::Packets(link.packets_in(Span::from_millis(80)).max(1000))), unit("packets"), range(Range::from(1.0)),
+            |link| link.at_least(1000, Span::from_millis(80))), unit("packets"), range(Range::from(1.0)),
             source("chosen here: large enough for no tail drops, as DCN 2004, Sec. 5, asks");
         /// Packets in the shadow buffer.
         b: u64 = derived("one in 5 of the link's typical packets in 2 s, from 500 to 65536", |link| AfdParams::samples(link)), unit("packets"),

@@ -46,7 +46,7 @@ discipline! {
             source("Floyd, Gummadi & Shenker 2001; ns-2, targetdelay_");
         /// Most that the queue holds, not counting the packet in transmission.
         limit: Size = derived("300 packets, or what the link sends in 30 ms if that is more",
-            |link| Size::Packets(link.packets_in(Span::from_millis(30)).max(300))), unit("packets"), range(Range::from(1.0)),
+            |link| link.at_least(300, Span::from_millis(30))), unit("packets"), range(Range::from(1.0)),
             source("chosen here: four times the default max_th or more, so that RED decides"), tc("limit");
         /// Queue weight: the weight of the present queue in the average.
         w_q: Option<f64> = optional("1 − exp(−1/C)"), unit("1"), range(Range::above(0.0).to(1.0)),

@@ -45,12 +45,14 @@
 //! | nothing on the first p_ref | `p_ref_max`; without one, p_ref is infinite until a queue above q_ref has stood for 100 ms | no congestion is suspected at first |
 //! | nothing on the least p_ref | `p_ref_min` = 0.1 packets | it must be positive. On 100 Mbit/s with 2000 flows in HB it is 2; a least value of 1 holds the queue at 41 packets instead of 24 there |
 //! | nothing on the most that p_ref can be | no fixed bound. While the queue has been above q_ref for 100 ms, p_ref is at most the largest pktcount of this T_dec and the last; `p_ref_max` is off by default | a number of packets would bound the rate of a flow on any link: 1000 per T_dec are 15 Mbit/s. With p_ref at or above the largest pktcount nothing is dropped, so that p_ref does not wind up while the link is idle. The bound follows what flows send and needs no rate, so that it holds on links whose rate is unknown or varies, and for packets of any length. A shorter queue is a burst: with one flow of 1 Gbit/s segments in bursts of 64 KiB would bring p_ref down to what it sends, and keep it there |
+//! | nothing on how long a queue stands | 100 ms, which is no parameter | it need only tell a standing queue from a burst, and is RFC 8289's interval, in the order of the longest round trips. The bound that follows drops nothing by itself: at the largest pktcount p is 0 for every flow. `gain` and `t_update` decide how fast p_ref falls from there |
 //! | a packet that finds the queue empty is judged as any other | it is queued | there is no congestion to notify of. p_ref rises slowly after congestion: it would still drop packets of a flow that is alone on the link |
 //! | a and b depend on the number of flows and their round trips, and were tuned, as was T_update; no values are told. T_dec is 800 ms | b = `gain`·T_dec/(N·T_update) for the N flows in HB at each update, a = b·(1 − `gain`/4) (derived in `fair_share`), T_update = 6.25 ms (AFD's 160 Hz) | N flows send N packets more in each T_dec for each packet that p_ref rises. Gains for 200 flows swing with 2000: with b = 0.3 the queue averages 394 packets after an hour. Round trips do not enter: drops act on the queue at once. Given values of a and b are taken as they are |
 //! | HB of "a few thousand entries" that chain collisions, about 2000 flows in it; SB has "a fixed number" | at most 8192 flows in HB, a table that grows with them instead of chains; 16384 entries in SB. A flow that finds HB full stays where it was and is not judged until a sweep has made room | chosen here; the most that HB holds is what bounds memory. Chains or not is a matter of work, not of results |
 //! | SB is overwritten by collisions, so that a fast flow may be missed | so: a flow is found if threshold + 1 of its packets come in a row between which no other flow takes its place. With m packets of ever new flows between two of its own that has the probability e^(−m·threshold/sb_entries): with the defaults 0.54 for m = 1000, and never for m = 100,000 | the paper's table; a flood of ids so much faster than the flow hides it, whatever the hash |
 //! | no ECN | `action` = mark: packets that can carry a mark are marked instead of dropped, and count as forwarded; those of a flow with a probability above `mark_th` = 1/2 are dropped | an extension, as for the other schemes; RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1, ask for drops from senders that ignore marks, and at 1/2 SFB begins to in Linux |
 //! | q_ref = 24 packets on 100 Mbit/s | so; on faster links as much as these take there, 1.92 ms. It follows a rate that changes, as `limit` does | 24 packets are less than one burst of segments (64 KiB) there |
+//! | nothing on slow links | the same q_ref on all | 24 packets of 1500 bytes take 288 ms of 1 Mbit/s: ten CUBIC flows wait for 313 ms on average, with q_ref = 5 for 70 ms, and fill the link with either. Give such links a q_ref of a round trip or less |
 //! | the buffer is "large enough" for no tail drops | `limit` = 1000 packets, or 80 ms if that is more; what a full buffer drops has reason `tail` and does not count as forwarded | chosen here |
 //! | 5-tuples | the flow's key: two flows with one key are one flow | nothing else is known of it here |
 
@@ -100,11 +102,11 @@ discipline! {
         ];
         /// Target length of the queue.
         q_ref: Size = derived("24 packets, or what the link sends in 1.92 ms if that is more",
-            |link| Size::Packets(link.packets_in(Span(1_920_000)).max(24))), unit("packets"), range(Range::from(0.0)),
+            |link| link.at_least(24, Span(1_920_000))), unit("packets"), range(Range::from(0.0)),
             source("DCN 2004, Sec. 5: 24 packets on 100 Mbit/s");
         /// Most that the queue holds, not counting the packet in transmission.
         limit: Size = derived("1000 packets, or what the link sends in 80 ms if that is more",
-            |link| Size::Packets(link.packets_in(Span::from_millis(80)).max(1000))), unit("packets"), range(Range::from(1.0)),
+            |link| link.at_least(1000, Span::from_millis(80))), unit("packets"), range(Range::from(1.0)),
             source("chosen here: large enough for no tail drops, as DCN 2004, Sec. 5, asks");
         /// The controller as corrected, or as printed.
         law: ControlLaw = default(ControlLaw::Corrected), source("DCN 2004, Sec. 3.2; corrected here, after AFD (2003)");

@@ -228,6 +228,12 @@ impl Link {
         let bits = u128::from(self.rate.0) * u128::from(time.0) / 1_000_000_000;
         u64::try_from(bits / (8 * u128::from(self.packet.max(1)))).unwrap_or(u64::MAX)
     }
+
+    /// So many packets, or what the link sends in this time if that is more.
+    #[must_use]
+    pub fn at_least(&self, packets: u64, time: Span) -> Size {
+        Size::Packets(self.packets_in(time).max(packets))
+    }
 }
 
 /// What a field holds when it is not given.
