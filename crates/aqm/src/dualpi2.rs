@@ -51,7 +51,7 @@
 //! | Figs. 4 and 7 have p_C decide however little is queued; App. A.1 names Linux's rule as optional: neither p_C nor p_CL while the queue is below two MTU "prior to … dequeuing" the packet | so, with the packet counted; with `law` = linux without it | with p' = 1, after a long standstill, the link would send nothing while p' comes down, for seconds. The kernel takes the packet off its backlog before it looks |
 //! | ECT(0) in L SHOULD be marked with a probability for Classic congestion control and for L's target delay (Sec. 2.5.1.1) | (p_L/k)² with `ect` = any_ect, which is p_C where p_CL is the greater; with `law` = linux as ECT(1) | equation (1) turned round. The kernel makes no difference |
 //! | ECT(1) in C: marks with p_CL; Not-ECT in L: drops, or nothing (Sec. 2.5.1.1) | neither comes about | `ect` puts ECT(1) into L always, and Not-ECT never |
-//! | it MUST be possible to disable the L4S treatment (RFC 9331, Sec. 5.1) | no switch | another discipline, such as `pie`, has none |
+//! | it MUST be possible to disable the L4S treatment (RFC 9331, Sec. 5.1); once disabled, ECT(1) MUST be treated as Not-ECT | no switch | `pie` with `action` = drop does so. With `action` = mark it marks ECT(1), as all disciplines that mark ECT(0) do |
 //! | likelihoods by counting | so; with `law` = linux by drawing | the kernel draws; p_C by two draws below p' |
 //! | max(p'_L, p_CL) decides once | so; with `law` = linux either may mark | the kernel's step stands apart from the coupling |
 //! | marks and drops at departure | so; `drop_at` = enqueue with `law` = linux alone | p'_L needs the wait |

@@ -51,7 +51,7 @@ discipline! {
     // Each flow has a queue of its own.
     proportional(),
     remembers(Queued, "1024 queues"),
-    overload(Drops, "above `mark_th`"),
+    overload(Drops, "from `mark_th` on"),
 
     /// Parameters of [`FqPie`].
     pub struct FqPieParams {

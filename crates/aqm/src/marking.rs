@@ -2,6 +2,8 @@
 //!
 //! A flow that ignores marks keeps all its packets in a queue that only marks, and fills it. So routers are to drop
 //! ECN-capable packets too when the marking rate would be high (RFC 3168, Sec. 7; RFC 7567, Sec. 4.2.1).
+//!
+//! Here p = `mark_th` still marks. `pie` and `fq_pie` drop at p = `mark_th`, as RFC 8033's pseudocode does.
 
 use crate::discipline::Packet;
 use crate::red::Action;

@@ -20,7 +20,7 @@
 //!
 //! For the paper's N = 60, R = 0.246 s, C = 3750 and w = 170 these give 1.853e-5 and 1.847e-5, 1.7 % above the published constants.
 //!
-//! `p` moves slowly: with the published constants it takes half an hour to come down from 1 on an idle link. Runs must warm up
+//! `p` moves slowly: with the published constants it rises by 1.02e-5·(q − q_ref) in a second, and takes half an hour to come down from 1 on an idle link. Runs must warm up
 //! for minutes, or start with `p_0` near the value that it settles at. `state` shows `p`.
 //!
 //! | what the paper says | what we do | why |
@@ -31,7 +31,7 @@
 //! | nothing on p below 0 and above 1 | p is cut to [0, 1], and goes on from there | as ns-2 |
 //! | nothing on an idle link | samples of an empty queue lower p by (a − b)·q_ref each; while nothing arrives they are made up for when the next packet comes | equal, but for rounding, and an idle link needs no clock. So a > b is required |
 //! | marks (ECN) | `action` = drop by default; = mark: marks what can carry a mark and drops the rest | ns-2: `setbit_` |
-//! | marks whatever p is, and so does ns-2 | above `mark_th` = 0.1 a marker drops; `mark_th` = 1 is the paper's | RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1: against senders that ignore marks |
+//! | marks whatever p is, and so does ns-2 | above `mark_th` = 0.1 a marker drops; `mark_th` = 1 is the paper's | RFC 3168, Sec. 7, and RFC 7567, Sec. 4.2.1: against senders that ignore marks. With the published constants that takes long: a flood of 12 Mbit/s on 10 Mbit/s brings p to 0.1 in 12 s with the buffer of 800 packets, in 38 s with 300 and in 200 s with 100; until then the buffer is full |
 //! | nothing on byte mode | `mode` = byte measures the queue in packets of `max_packet` bytes and scales p by the length of the arrival, up to 1 | ns-2's `queue_in_bytes_` and `bytes_`, which are two switches there; `mean_pktsize_` is 500 there and the link's typical packet here |
 //! | buffer of 800 packets (from memory) | `limit` = 800; what a full buffer loses has reason `tail`, and is not drawn for | ns-2 tests the limit first too |
 //! | nothing on the first p | `p_0` = 0 | ns-2; other values shorten the warm-up |

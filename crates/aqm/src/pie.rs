@@ -67,7 +67,7 @@ discipline! {
     tc("tc qdisc add dev DEV root pie limit LIMIT target TARGET tupdate T_UPDATE alpha ALPHA_16THS beta BETA_16THS"),
     drops(Tail, Early),
     remembers(None),
-    overload(Drops, "above `mark_th`"),
+    overload(Drops, "from `mark_th` on"),
 
     /// Parameters of [`Pie`].
     pub struct PieParams {

@@ -43,7 +43,7 @@ discipline! {
     // A hit counts against the flow that is hit.
     proportional(),
     remembers(Table, "1000 zombies"),
-    overload(Drops, "above `mark_th`, which p_zap passes with many flows alone"),
+    overload(Drops, "above `mark_th`, which p_zap passes with more than 209 flows"),
 
     /// Parameters of [`Sred`].
     pub struct SredParams {
