@@ -234,7 +234,7 @@ def test_run_warns_of_a_long_run_on_the_command_line(
 ) -> None:
     (tmp_path / "trap.toml").write_text(SANE)
     assert sluicegate("run", "trap.toml").stderr == ""
-    monkeypatch.setattr(traps, "MINUTE_S", 0.001)
+    monkeypatch.setattr(traps.runs, "MINUTE_S", 0.001)
     assert sluicegate("run", "trap.toml").stderr.startswith("warning: run.duration = 5 s: the run takes about")
 
 

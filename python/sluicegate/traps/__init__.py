@@ -1,0 +1,58 @@
+"""Traps: scenarios that are valid, but in which something other than the queue discipline decides.
+
+`of_scenario` looks at a resolved scenario before it runs, `of_run` at what a run showed. Each trap is a function that
+states its rule, and gives a sentence for each place where it holds: the place first, at the end what to do about it.
+The numbers are chosen so that a sentence is rare and right: a trap that hardly matters is not told. Disciplines inside
+the classes of another are not looked at: what rate a class gets is not known before a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..paths import Resolved
+from ..traffic import Traffic
+from . import buffers, runs, sources, targets, thresholds, wires
+from .runs import MINUTE_S, about, packet_ns, seconds
+from .thresholds import Tables
+
+__all__ = ["MINUTE_S", "about", "common", "of_run", "of_scenario", "packet_ns", "seconds"]
+
+TRAPS = (
+    sources.ports,
+    sources.windows,
+    thresholds.late_thresholds,
+    thresholds.low_thresholds,
+    thresholds.small_buffer,
+    buffers.little_room,
+    buffers.large_steps,
+    targets.short_targets,
+    targets.intervals,
+    thresholds.overload,
+    sources.eager_ledbat,
+    wires.reordering,
+    wires.dead_wires,
+    wires.mild_bursts,
+    runs.late_changes,
+)
+"""In the order in which they are told."""
+
+
+def of_scenario(resolved: Resolved, real: bool = False) -> list[str]:
+    """What a resolved scenario shows before it runs. `real`: in real time, whatever a simulation would take."""
+    traffic = Traffic(resolved)
+    found = [each(traffic) for each in TRAPS]
+    if not real:
+        found.append(runs.long_run(traffic))
+    return [sentence for sentences in found for sentence in sentences]
+
+
+def of_run(resolved: Resolved, run: Tables) -> list[str]:
+    """What only a run shows. `resolved`: the scenario that was run."""
+    return list(thresholds.held_average(resolved, run))
+
+
+def common(lists: Iterable[Sequence[str]]) -> list[str]:
+    """The sentences that all of the lists have, in the order of the first."""
+    every = [list(sentences) for sentences in lists]
+    return [sentence for sentence in every[0] if all(sentence in other for other in every)] if every else []

@@ -1,0 +1,94 @@
+"""Buffers that are too small for TCP to fill a link, and steps of a probability that are too large."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from ..traffic import Traffic, typical_rtt_ns
+from .load import lasting_alone
+from .thresholds import in_bytes
+from .words import amount, span
+
+LEAST_BUFFER = 0.1
+"""The same for the whole buffer, or for what a flow alone may have of it: below a tenth of that room the link is idle
+for more than a tenth of the time. At a round trip of 40 ms and with 50 packets, CUBIC uses 96 % of 100 Mbit/s with one
+flow; of 1 Gbit/s 89 % with one flow, 76 % with 10 and 98 % with 100 (docs/utilisation.md)."""
+
+LARGEST_STEP = 10
+"""A step of a drop probability is too large when it is more than so many times the probability that flows live with,
+3/2W² for windows of W packets (Mathis, Semke, Mahdavi & Ott 1997). Below it BLUE and PI use 94 % of a link or more,
+above it 86 % or less (docs/utilisation.md)."""
+
+ROOM = {
+    "limit": "drop_tail random_drop early_random_drop decbit source_quench ut_lt drop_preference fq sfq",
+    "q_ref": "dcn",
+}
+"""What decides how long a queue can be: the buffer alone, or a target; and of which disciplines."""
+
+PER_FLOW = {"sfb": "bin_max", "fq_linux": "flow_limit"}
+"""Disciplines under which each flow has so many packets in the queue at most."""
+
+
+def little_room(traffic: Traffic) -> Iterator[str]:
+    """A buffer or a target too small: less than a tenth of the product of rate and round trip divided by √n.
+
+    See `LEAST_BUFFER`.
+    Where each flow has a bound of its own, flows do not share the room, and n of them have n times as much; the product
+    is then that of all. Not told where `low_thresholds` would not be.
+    """
+    queue = traffic.queue
+    per_flow = PER_FLOW.get(queue["discipline"])
+    key = per_flow or next((key for key, those in ROOM.items() if queue["discipline"] in those.split()), None)
+    if key is None:
+        return
+    for place, there, packet in traffic.meetings():
+        if not (flows := lasting_alone(place, there)):
+            continue
+        trip = typical_rtt_ns(there)
+        product = trip / place.time_ns(packet)  # in packets
+        room = product / flows if per_flow else product / math.sqrt(flows)
+        if in_bytes(queue[key], packet) < LEAST_BUFFER * room * packet:
+            bins = " and bin_size to four fifths of it" if queue["discipline"] == "sfb" else ""
+            yield (
+                f"queue.{key} = {amount(queue[key])}: little for {place.name}, whose rate times the round trip of "
+                f"{span(trip)} is {product:.0f} packets{' on average' if place.varies else ''}: with {flows} TCP "
+                f"flow{'s' if flows > 1 else ''} the link falls idle now and then. Raise {key} to about "
+                f"{math.ceil(room)} packets{bins}"
+            )
+            return
+
+
+def large_steps(traffic: Traffic) -> Iterator[str]:
+    """Steps of a drop probability that are far above what the flows of the link live with, see `LARGEST_STEP`.
+
+    BLUE adds `d1` when its buffer is full. PI adds b·q_ref when the queue grows from q_ref to twice that; its constants
+    are those of Hollot et al. for 60 flows on 3750 packets/s. After such a step windows fall far below what fills the
+    link, and the probability comes down slowly. Not told where `low_thresholds` would not be.
+    """
+    queue = traffic.queue
+    if queue["discipline"] == "blue":
+        step = queue["d1"]
+    elif queue["discipline"] == "pi" and not isinstance(queue["q_ref"], str):
+        step = queue["b"] * queue["q_ref"]
+    else:
+        return
+    for place, there, packet in traffic.meetings():
+        if not (flows := lasting_alone(place, there)):
+            continue
+        window = typical_rtt_ns(there) / place.time_ns(packet) / flows
+        lived_with = 1.5 / window**2
+        if step > LARGEST_STEP * lived_with:
+            blue = queue["discipline"] == "blue"
+            what = f"d1 = {step:g}: a step" if blue else f"b = {queue['b']:g}: a step of b·q_ref"
+            fix = (
+                f"set d1 to about {lived_with:.1g} and d2 to a tenth of it"
+                if blue
+                else "`sluicegate design pi` derives a and b for a link"
+            )
+            yield (
+                f"queue.{what} is {step / lived_with:.0f} times the drop probability that {flows} TCP "
+                f"flow{'s' if flows > 1 else ''} with windows of {window:.0f} packets live with on {place.name}: the "
+                f"link falls idle after each; {fix}"
+            )
+            return
