@@ -82,6 +82,40 @@ TRAPS: dict[str, tuple[dict[str, str], list[str]]] = {
          '"10 ms"': '"20 ms"', "count = 50": "count = 1"},
         ["queue.bin_max = 25 packets", "333 packets", "with 1 TCP flow the", "334 packets and bin_size to four f"],
     ),
+    "a class's buffer": (
+        {'discipline = "fq_codel"': 'discipline = "drr"\n[[queue.classes]]\ndiscipline = "red"\n\n[[queue.classes]]\n'
+         'discipline = "drop_tail"\nlimit = 99', '"10 ms"': '"20 ms"', "count = 50": "count = 10\nclass = 1",
+         '"20 Mbit/s"': '"1 Gbit/s"', '"200 Mbit/s"': '"10 Gbit/s"', '"5 s"': '"1 s"'},
+        ["queue.classes.1.limit = 99 packets", "10 TCP flows", "Raise limit to about 1055 packets"],
+    ),
+    "the buffer of a class that is not described": (
+        {'discipline = "fq_codel"': 'discipline = "priority"', '"10 ms"': '"20 ms"', "count = 50": "count = 10",
+         '"20 Mbit/s"': '"1 Gbit/s"', '"200 Mbit/s"': '"10 Gbit/s"', '"5 s"': '"1 s"'},
+        ["queue.classes.0.limit = 50 packets", "10 TCP flows", "Raise limit to about 1055 packets"],
+    ),
+    "DCN's target too short": (
+        {'discipline = "fq_codel"': 'discipline = "dcn"\nq_ref = 12', '"20 Mbit/s"': '"100 Mbit/s"',
+         '"200 Mbit/s"': '"1 Gbit/s"', '"10 ms"': '"20 ms"', "count = 50": "count = 1"},
+        ["queue.q_ref = 12 packets: little", "333 packets", "with 1 TCP flow the", "Raise q_ref to about 34 packets"],
+    ),
+    "ARED's target too short": (
+        {'discipline = "fq_codel"': 'discipline = "ared"', '"20 Mbit/s"': '"100 Mbit/s"', '"200 Mbit/s"': '"1 Gbit/s"',
+         '"10 ms"': '"20 ms"', "count = 50": "count = 1"},
+        ["queue.target_delay = 5 ms: little", "333 packets", "Raise target_delay to about 26.7 ms"],
+    ),
+    **{f"target of {name} too long": (
+        {'discipline = "fq_codel"': f'discipline = "{name}"', '"20 Mbit/s"': '"1 Mbit/s"'},
+        [f"queue.{key} = {packets} packets: the queue is held there, where it takes {takes} on bottleneck (1 Mbit/s)",
+         "20 ms at most", f"Set {key} to about 5 packets"],
+    ) for name, key, packets, takes in (
+        ("dcn", "q_ref", 24, "288 ms"), ("afd", "q_ref", 240, "2.88 s"), ("pi", "q_ref", 50, "600 ms"),
+        ("rem", "b_ref", 20, "240 ms"),
+    )},
+    "short packets under REM": (
+        {'discipline = "fq_codel"': 'discipline = "rem"\nmax_packet = "1500 B"', "count = 50":
+         'count = 50\npacket_size = "500 B"'},
+        ["queue.max_packet = 1500 B", "3.0 times as many", "set mode = byte"],
+    ),
     "BLUE's steps": (
         {'discipline = "fq_codel"': 'discipline = "blue"', "count = 50": "count = 1"},
         ["queue.d1 = 0.02: a step is 15 times", "1 TCP flow with windows of 33 packets", "d1 to about 0.001 and d2 to"],
@@ -95,6 +129,10 @@ TRAPS: dict[str, tuple[dict[str, str], list[str]]] = {
         {'discipline = "fq_codel"': CODEL, '"20 Mbit/s"': '"1 Mbit/s"'},
         ["queue.target = 5 ms", "one packet of 1500 bytes takes 12 ms on bottleneck (1 Mbit/s)", "18 ms or more"],
     ),
+    "the target of an L4S queue below a packet": (
+        {'discipline = "fq_codel"': 'discipline = "l4s_step"', '"20 Mbit/s"': '"1 Mbit/s"'},
+        ["queue.target = 5 ms", "one packet of 1500 bytes takes 12 ms on bottleneck (1 Mbit/s)", "18 ms or more"],
+    ),
     "PIE's target below a packet": (
         {'discipline = "fq_codel"': 'discipline = "pie"', '"20 Mbit/s"': '"500 kbit/s"'},
         ["queue.target = 15 ms", "24 ms", "set target to 36 ms"],
@@ -105,6 +143,10 @@ TRAPS: dict[str, tuple[dict[str, str], list[str]]] = {
     ),
     "interval below the round trip": (
         {'discipline = "fq_codel"': CODEL, '"10 ms"': '"100 ms"'},
+        ["queue.interval = 100 ms", "base round trips on bottleneck are 200 ms", "set interval to about 200 ms"],
+    ),
+    "interval of an L4S queue below the round trip": (
+        {'discipline = "fq_codel"': 'discipline = "l4s_step"', '"10 ms"': '"100 ms"'},
         ["queue.interval = 100 ms", "base round trips on bottleneck are 200 ms", "set interval to about 200 ms"],
     ),
     "interval far above the round trip": (
@@ -349,6 +391,32 @@ def test_an_average_below_max_th_is_not_told() -> None:
         {'discipline = "fq_codel"': 'discipline = "blue"', '"20 Mbit/s"': '"100 Mbit/s"', '"200 Mbit/s"': '"1 Gbit/s"'},
         {'discipline = "fq_codel"': 'discipline = "pi"', '"20 Mbit/s"': '"100 Mbit/s"', '"200 Mbit/s"': '"1 Gbit/s"'},
         {'discipline = "fq_codel"': 'discipline = "blue"', "count = 50": "count = 1\nsize = 100"},
+        # One flow uses 84 % of this link and 93 % of the next under DCN, ten fill it under ARED.
+        *(
+            {
+                'discipline = "fq_codel"': 'discipline = "dcn"',
+                '"20 Mbit/s"': f'"{rate}"',
+                '"200 Mbit/s"': '"10 Gbit/s"',
+                '"10 ms"': '"20 ms"',
+                TCP: 'kind = "tcp"\nprofile = "linux"',
+            }
+            for rate in ("100 Mbit/s", "1 Gbit/s")
+        ),
+        {
+            'discipline = "fq_codel"': 'discipline = "ared"',
+            '"20 Mbit/s"': '"100 Mbit/s"',
+            '"200 Mbit/s"': '"1 Gbit/s"',
+            "count = 50": "count = 10",
+        },
+        # Where classes share a link nobody knows what each has; a plain step has no CoDel; 3/4 of max_packet is enough.
+        {
+            'discipline = "fq_codel"': 'discipline = "drr"',
+            TCP: 'kind = "tcp"\nprofile = "modern"\n\n[[flows]]\nkind = "tcp"\nprofile = "modern"\nclass = 1',
+            '"20 Mbit/s"': '"1 Gbit/s"',
+            '"200 Mbit/s"': '"10 Gbit/s"',
+        },
+        {'discipline = "fq_codel"': 'discipline = "l4s_step"\noverload = "overflow"', '"20 Mbit/s"': '"1 Mbit/s"'},
+        {'discipline = "fq_codel"': 'discipline = "rem"\nmax_packet = "2000 B"'},
         # Bursts that end, or lose less than everything; a change in the run.
         {'delay = "10 ms"': 'delay = "10 ms"\nburst_start = 0.01\nburst_end = 0.5'},
         {'delay = "10 ms"': 'delay = "10 ms"\nloss = 0.02\nburst_start = 0.01\nburst_end = 0\nburst_loss = 0.02'},

@@ -1,19 +1,27 @@
-"""Buffers that are too small for TCP to fill a link, and steps of a probability that are too large."""
+"""Bounds in packets that are too small for TCP to fill a link, and steps of a probability that are too large."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from ..traffic import Traffic, typical_rtt_ns
+from .._generated import DropTail
+from ..paths import Resolved
+from ..quantities import in_base_unit
+from ..traffic import Group, Traffic, packet_bytes, typical_rtt_ns
 from .load import lasting_alone
 from .thresholds import in_bytes
 from .words import amount, span
 
 LEAST_BUFFER = 0.1
-"""The same for the whole buffer, or for what a flow alone may have of it: below a tenth of that room the link is idle
-for more than a tenth of the time. At a round trip of 40 ms and with 50 packets, CUBIC uses 96 % of 100 Mbit/s with one
-flow; of 1 Gbit/s 89 % with one flow, 76 % with 10 and 98 % with 100 (docs/utilisation.md)."""
+"""As `LEAST_ROOM`, for the whole buffer or for what a flow alone may have of it: below a tenth of that room the link is
+idle for more than a tenth of the time. At a round trip of 40 ms and with 50 packets, CUBIC uses 96 % of 100 Mbit/s with
+one flow; of 1 Gbit/s 87 % with one flow, 77 % with 10 and 96 % with 100 (docs/utilisation.md)."""
+
+LEAST_TARGET = 0.04
+"""The same for DCN's q_ref, which bursts may pass. At a round trip of 40 ms a CUBIC flow alone uses 64 to 71 % of 100
+Mbit/s with 2 to 12 packets, 81 % with 16, and 84 to 92 % with 24, the default; 68 % of 1 Gbit/s with 80 packets, 90 %
+with 160 and 93 % with 240, the default."""
 
 LARGEST_STEP = 10
 """A step of a drop probability is too large when it is more than so many times the probability that flows live with,
@@ -26,35 +34,73 @@ ROOM = {
 }
 """What decides how long a queue can be: the buffer alone, or a target; and of which disciplines."""
 
+MOST_PACKETS = 2
+"""REM with mode = packet takes packets shorter than max_packet for an overload. On 10 Mbit/s five CUBIC flows use 97 %
+with packets of 3/4 of max_packet, 85 % with half of it and 70 % with a third."""
+
+CONTAINERS = ("priority", "drr")
+"""Disciplines that hold classes; those that are not described are Drop Tail queues."""
+
 PER_FLOW = {"sfb": "bin_max", "fq_linux": "flow_limit"}
 """Disciplines under which each flow has so many packets in the queue at most."""
 
 
 def little_room(traffic: Traffic) -> Iterator[str]:
-    """A buffer or a target too small: less than a tenth of the product of rate and round trip divided by √n.
+    """A buffer or a target too small: less than a tenth of the product of rate and round trip divided by √n, or of a
+    target less than a twenty-fifth.
 
-    See `LEAST_BUFFER`.
+    See `LEAST_BUFFER` and `LEAST_TARGET`.
     Where each flow has a bound of its own, flows do not share the room, and n of them have n times as much; the product
     is then that of all. Not told where `low_thresholds` would not be.
     """
-    queue = traffic.queue
-    per_flow = PER_FLOW.get(queue["discipline"])
-    key = per_flow or next((key for key, those in ROOM.items() if queue["discipline"] in those.split()), None)
-    if key is None:
-        return
     for place, there, packet in traffic.meetings():
-        if not (flows := lasting_alone(place, there)):
+        where, queue = _queue_of(traffic.queue, there)
+        per_flow = PER_FLOW.get(queue["discipline"])
+        key = per_flow or next((key for key, those in ROOM.items() if queue["discipline"] in those.split()), None)
+        if key is None or not (flows := lasting_alone(place, there)):
             continue
+        least, enough = (LEAST_TARGET, LEAST_BUFFER) if key == "q_ref" else (LEAST_BUFFER, 1.0)
         trip = typical_rtt_ns(there)
         product = trip / place.time_ns(packet)  # in packets
         room = product / flows if per_flow else product / math.sqrt(flows)
-        if in_bytes(queue[key], packet) < LEAST_BUFFER * room * packet:
+        if in_bytes(queue[key], packet) < least * room * packet:
             bins = " and bin_size to four fifths of it" if queue["discipline"] == "sfb" else ""
             yield (
-                f"queue.{key} = {amount(queue[key])}: little for {place.name}, whose rate times the round trip of "
+                f"{where}.{key} = {amount(queue[key])}: little for {place.name}, whose rate times the round trip of "
                 f"{span(trip)} is {product:.0f} packets{' on average' if place.varies else ''}: with {flows} TCP "
                 f"flow{'s' if flows > 1 else ''} the link falls idle now and then. Raise {key} to about "
-                f"{math.ceil(room)} packets{bins}"
+                f"{math.ceil(enough * room)} packets{bins}"
+            )
+            return
+
+
+def _queue_of(queue: Resolved, there: Sequence[Group]) -> tuple[str, Resolved]:
+    """Where the TCP flows that last wait, and the queue there: of classes the one of all of them."""
+    numbers = {group.flow["class"] for group in there if group.lasting and group.flow["kind"] == "tcp"}
+    if queue["discipline"] not in CONTAINERS or len(numbers) != 1:
+        return "queue", queue
+    [number] = numbers
+    classes = queue.get("classes")
+    if classes is None:
+        return f"queue.classes.{number}", {"discipline": "drop_tail", "limit": DropTail().limit}
+    takes = (at for at, each in enumerate(classes) if each.get("class", at) == number and "max_length" not in each)
+    at = next(takes, len(classes) - 1)
+    return f"queue.classes.{at}", classes[at]
+
+
+def short_packets(traffic: Traffic) -> Iterator[str]:
+    """More packets than REM's c, which counts packets of `max_packet`, by `MOST_PACKETS`: it looks like an overload."""
+    queue = traffic.queue
+    if queue["discipline"] != "rem" or queue["mode"] != "packet":
+        return
+    for place, there, _ in traffic.meetings():
+        sent = sum(group.count * traffic.share(group) / packet_bytes(group.flow) for group in there)
+        counted = place.rate_bps / in_base_unit(queue["max_packet"])
+        if sent > MOST_PACKETS * counted:
+            yield (
+                f"queue.max_packet = {queue['max_packet']}: the flows of {place.name} send shorter packets, "
+                f"{sent / counted:.1f} times as many as REM counts on, which it takes for an overload: the link falls "
+                f"idle, or packets are lost without need; set mode = byte"
             )
             return
 

@@ -26,7 +26,9 @@ def short_targets(traffic: Traffic) -> Iterator[str]:
     queue = traffic.queue
     if queue["discipline"] == "cake":
         yield from _unshaped_cake(traffic)
-    if queue["discipline"] not in ("codel", "fq_codel", "pie", "docsis_pie", "fq_pie", "dualpi2"):
+    if queue["discipline"] not in ("codel", "fq_codel", "pie", "docsis_pie", "fq_pie", "dualpi2", "l4s_step"):
+        return
+    if queue["discipline"] == "l4s_step" and queue["overload"] == "overflow":
         return
     for place, _, packet in traffic.meetings():
         if (time := place.time_ns(packet)) > in_base_unit(queue["target"]):
@@ -60,7 +62,7 @@ def intervals(traffic: Traffic) -> Iterator[str]:
     last; for the upper bound with the time of one packet on the link, which is most of it where the link is slow.
     """
     queue = traffic.queue
-    key = {"codel": "interval", "fq_codel": "interval", "cake": "rtt"}.get(queue["discipline"])
+    key = {"codel": "interval", "fq_codel": "interval", "l4s_step": "interval", "cake": "rtt"}.get(queue["discipline"])
     if key is None:
         return
     for place, there, packet in traffic.meetings():

@@ -18,6 +18,16 @@ if TYPE_CHECKING:
 LATE_NS = 400e6
 """The longest one-way delay that networks should be planned for (ITU-T G.114)."""
 
+TARGET_NS = 150e6
+"""A one-way delay that hardly any application feels (ITU-T G.114). A controller holds a queue at its target, so that
+every packet waits for so long."""
+
+HELD = {"dcn": "q_ref", "afd": "q_ref", "pi": "q_ref", "rem": "b_ref"}
+"""Targets in packets, and of which disciplines."""
+
+LEAST_HELD = 5
+"""No target is advised that is less: of so many packets DCN's and AFD's fill 1 Mbit/s with ten flows."""
+
 LEAST_ROOM = 0.25
 """A queue keeps a link busy under n long TCP flows when it has room for the product of rate and round trip divided by
 √n (Appenzeller, Keslassy & McKeown 2004). With max_th at a quarter of that RED leaves a link idle for 5 to 20 % of the
@@ -73,29 +83,55 @@ def late_thresholds(traffic: Traffic) -> Iterator[str]:
             return
 
 
+def late_targets(traffic: Traffic) -> Iterator[str]:
+    """Targets in packets too long: they take more than 150 ms of the link, and more than two base round trips."""
+    if not (key := HELD.get(traffic.queue["discipline"])):
+        return
+    target = traffic.queue[key]
+    for place, there, packet in traffic.meetings():
+        wait = place.time_ns(packet, in_bytes(target, packet) / packet)
+        trip = max(group.path.rtt.most_ns for group in there)
+        if wait > max(TARGET_NS, 2 * trip):
+            enough = max(math.ceil(trip / place.time_ns(packet)), LEAST_HELD)
+            yield (
+                f"queue.{key} = {amount(target)}: the queue is held there, where it takes {span(wait)} on {place.name} "
+                f"({rate_of(place)}); base round trips are {span(trip)} at most. Set {key} to about {enough} packets"
+            )
+            return
+
+
 def low_thresholds(traffic: Traffic) -> Iterator[str]:
     """Thresholds too low: max_th is less than a quarter of the product of rate and round trip divided by √n.
 
     n is the number of TCP flows that last. See `LEAST_ROOM` for the rule and what it costs. Not told where something
     else may keep the link busy: web users, short transfers, or unresponsive flows that fill half of it.
     """
-    if not (keys := thresholds(traffic.queue)):
+    queue = traffic.queue
+    keys = thresholds(queue)
+    follows = queue["discipline"] == "ared" and "max_th" not in queue
+    if not keys and not follows:
         return
-    low, high = keys
     for place, there, packet in traffic.meetings():
         if not (flows := lasting_alone(place, there)):
             continue
         trip = typical_rtt_ns(there)
         product = trip / place.time_ns(packet)  # in packets
-        room = product * packet / math.sqrt(flows)
-        given = traffic.queue[high]
-        if in_bytes(given, packet) < LEAST_ROOM * room:
-            wanted = math.ceil(room / packet)
+        room = product / math.sqrt(flows)
+        if keys:
+            low, high = keys
+            given, high_packets = amount(queue[high]), in_bytes(queue[high], packet) / packet
+            fix = (
+                f"to about {math.ceil(room)} packets and {low} to a third of that: `sluicegate design red` chooses them"
+            )
+        else:
+            high, given = "target_delay", queue["target_delay"]
+            high_packets = 3 * max(5, in_base_unit(given) / place.time_ns(packet) / 2)
+            fix = f"to about {span(trip / math.sqrt(flows) / 1.5)}: max_th is one and a half times that"
+        if high_packets < LEAST_ROOM * room:
             yield (
-                f"queue.{high} = {amount(given)}: little for {place.name}, whose rate times the round trip of "
+                f"queue.{high} = {given}: little for {place.name}, whose rate times the round trip of "
                 f"{span(trip)} is {product:.0f} packets{' on average' if place.varies else ''}: with {flows} TCP "
-                f"flow{'s' if flows > 1 else ''} the link falls idle now and then. Raise {high} to about {wanted} "
-                f"packets and {low} to a third of that: `sluicegate design red` chooses them"
+                f"flow{'s' if flows > 1 else ''} the link falls idle now and then. Raise {high} {fix}"
             )
             return
 
