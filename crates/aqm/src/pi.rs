@@ -26,7 +26,7 @@
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | a = 1.822e-5, b = 1.816e-5 at 170 Hz for q_ref = 50, N = 60, R = 0.246 s, C = 3750 packets/s | the defaults, whatever the link | they are the published ones, and ns-2's; `sluicegate design pi` gives those of a link |
-//! | a and b are for one link and load | with faster or fewer flows they are too large | one CUBIC flow, at a round trip of 40 ms, uses 72 % of 100 Mbit/s and 14 % of 1 Gbit/s: a queue of twice q_ref raises p to 67 times what a window of 333 packets lives with |
+//! | a and b are for one link and load | with faster or fewer flows they are too large | one CUBIC flow, at a round trip of 40 ms, uses 68 % of 100 Mbit/s and 14 % of 1 Gbit/s: a queue of twice q_ref raises p to 67 times what a window of 333 packets lives with |
 //! | the derivation of a and b (bilinear transform) | with the zero of the controller at z = 2N/(R²C) and unit gain there; 1.7 % above what is printed | the paper rounds on the way; from memory, with the formula of this project's facts |
 //! | nothing on p below 0 and above 1 | p is cut to [0, 1], and goes on from there | as ns-2 |
 //! | nothing on an idle link | samples of an empty queue lower p by (a − b)·q_ref each; while nothing arrives they are made up for when the next packet comes | equal, but for rounding, and an idle link needs no clock. So a > b is required |
