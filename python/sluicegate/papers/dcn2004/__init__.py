@@ -67,6 +67,11 @@ PAPER = Paper(
                "printed ones beside", "the printed law does not hold the queue"),
         Choice("DCN's gains", "a < b; “depend on the average number of flows”", "derived from the flows in HB at each "
                "update", "fixed ones lose the queue after an hour, when 2000 flows are in HB"),
+        Choice("DCN's p_ref", "nothing on the first and the most", "infinite until a queue above q_ref has stood for "
+               "100 ms; then at most the largest pktcount of late", "a fixed bound in packets would be a rate, another "
+               "on each link; at the largest pktcount nothing is dropped, so that p_ref does not wind up"),
+        Choice("DCN with an empty queue", "nothing", "a packet that finds it empty is queued, whatever its flow's "
+               "count", "there is no congestion to notify of"),
         Choice("DCN's threshold and clearing interval", "no values", "10 packets, 0.5 s", "not those that Table 1's "
                "loss points to, some 40 packets: with these the queue is not held. See “Threshold”"),
         Choice("AFD's gains", "1.7 and 1.8 in AFD's paper, from memory", "derived from the flows in the shadow buffer "

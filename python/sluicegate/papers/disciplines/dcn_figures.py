@@ -308,7 +308,8 @@ def changes(runs: Runs, checks: Sequence[Check] = ()) -> Drawing:
                 half = None if math.isnan(gap.half_width) else gap.half_width
                 records.append((each.key, value, kind.column, gap.mean, half, value in moved))
         (idle if set(cells) == {"–"} else weighty).append(each.name)
-        rows.append((each.name, f"{each.default:.4g}", ", ".join(f"{value:g}" for value in each.others), *cells))
+        default = "none" if each.absent else f"{each.default:.4g}"
+        rows.append((each.name, default, ", ".join(f"{value:g}" for value in each.others), *cells))
     near = [
         each.name for each in VARIED if not any(matters(runs, each, column) for column in ("queue", "loss", "used"))
     ]

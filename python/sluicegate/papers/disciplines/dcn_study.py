@@ -47,6 +47,8 @@ class Varied:
     default: float
     others: tuple[float, ...]
     unit: str = ""
+    absent: bool = False
+    """Whether the default is no value, for which its number stands on an axis."""
 
     @property
     def name(self) -> str:
@@ -82,8 +84,8 @@ CONTROL = (
     Varied("t_update", "T_update (ms)", 6.25, (1.5625, 25, 100), "ms"),
     Varied("t_dec", "T_dec (ms)", 800, (200, 400, 1600, 3200), "ms"),
     Varied("p_ref_min", "least p_ref (packets)", 0.1, (1, 4, 16)),
-    # None by default, which 10,000 stands for: more than the link sends in T_dec.
-    Varied("p_ref_max", "most p_ref (packets)", 10_000, (30, 100, 1000)),
+    # More than the link sends in T_dec stands for none.
+    Varied("p_ref_max", "most p_ref (packets; 10,000: none)", 10_000, (30, 100, 1000), absent=True),
 )
 VARIED = (*CLASSIFICATION, *CONTROL)
 DEFAULT = "default"
