@@ -12,6 +12,10 @@ import pytest
 from deploying import Request, base, discipline, of, permitted, sent, untold, us
 from tc import in_a_namespace
 
+import sluicegate as sg
+from sluicegate.deploy.linux_queues import pi2_control
+from sluicegate.deploy.target import Values
+
 VARIATIONS = {
     "drop_tail": ["", "limit = 7"],
     "sfb": [
@@ -294,6 +298,28 @@ def test_the_line_of_dualpi2(tmp_path: Path, case: str) -> None:
     more, words = DUALPI2[case]
     _, done = of(tmp_path, "dualpi2", more)
     assert done.lines[2] == f"tc qdisc add dev lo parent 1:1 handle 10: dualpi2 {words} split_gso"
+
+
+CONTROLS: list[dict[str, Any]] = [
+    {}, {"target": "5 ms"}, {"target": "40 ms"}, {"rtt_max": "33 ms"}, {"rtt_max": "7 ms"},
+    {"target": "1 us", "rtt_max": "1 s"}, {"tupdate": "3 ms"}, {"beta": 2.0},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("values", CONTROLS)
+def test_lines_derive_the_control_of_dualpi2_as_the_core_does(values: dict[str, Any]) -> None:
+    """A run with what is not given is the run with what the line says."""
+
+    def run(**of: Any) -> sg.Run:
+        net = sg.dumbbell(rate="10 Mbit/s", delay="5 ms", access_rate="100 Mbit/s", queue=sg.DualPi2(**of))
+        return sg.simulate(net, sg.Tcp(20, "reno", profile="modern"), duration="3 s")
+
+    derived = run(**values)
+    control = pi2_control(Values(derived.summary["scenario"]["queue"]))
+    said = values | {key: control[key] for key in ("tupdate", "alpha", "beta")}
+    assert derived.state.equals(run(**said).state)
+    assert not derived.state.equals(run(**said | {"alpha": 1.01 * said["alpha"]}).state)
+    assert not derived.state.equals(run(**said | {"beta": 1.01 * said["beta"]}).state)
 
 
 @pytest.mark.parametrize("case", DUALPI2)
