@@ -87,8 +87,10 @@ def test_both_formats_run_alike(link: Path, tmp_path: Path) -> None:
 
 
 def test_a_window_lets_any_number_of_segments_out_at_once(tmp_path: Path) -> None:
-    """15,209 segments, more than one event sends: all go in the second round trip, after that of the opening. It is shorter
-    than a SYN's second: after a repeated SYN the window is one segment."""
+    """15,209 segments, more than one event sends: all go in the second round trip, after that of the opening.
+
+    A round trip is shorter than the second that a SYN waits: after a repeated SYN the window is one segment.
+    """
     path = tmp_path / "large.cvec"
     path.write_text("S 0 1 1 1\nw 16777216 16777216\nm 1460 1460\nr 900000\nI 0 0 300\nA 0 0 14600000\nA 0 0 0\n")
     done = sg.simulate(
