@@ -24,8 +24,8 @@ enum State {
     Called { sent: Time, deadline: Time, tries: u32 },
     /// The other end, before the SYN.
     Listening,
-    /// The other end, after the SYN: its answer is to be sent, for the first time or again.
-    Answering { again: bool },
+    /// The other end, after the SYN: its answer is to be sent, for the first time or again; when it went out, if once.
+    Answering { again: bool, sent: Option<Time> },
     /// The other end: the answer went out then, or more than once, and nothing has acknowledged it yet.
     Answered { sent: Option<Time> },
     /// Open.
@@ -193,8 +193,7 @@ impl Connection {
     #[inline(never)]
     fn completes_opening(&mut self, segment: &Segment, ce: bool, now: Time) -> bool {
         let sent = match self.state {
-            State::Answered { sent } => sent,
-            State::Answering { again: true } => None,
+            State::Answered { sent } | State::Answering { again: true, sent } => sent,
             _ => {
                 self.on_linux_segment(segment, ce, now);
                 return false;
@@ -219,9 +218,9 @@ impl Connection {
         self.on_linux_segment(segment, ce, now);
         let answer = segment.flags.has(Flags::ACK);
         match self.state {
-            State::Listening if !answer => self.state = State::Answering { again: false },
+            State::Listening if !answer => self.state = State::Answering { again: false, sent: None },
             // The answer was lost, or is late.
-            State::Answered { .. } if !answer => self.state = State::Answering { again: true },
+            State::Answered { sent } if !answer => self.state = State::Answering { again: true, sent },
             State::Called { sent, tries, .. } if answer => {
                 self.state = State::Established;
                 self.sender.opened((tries == 1).then_some(sent), now);
@@ -337,7 +336,7 @@ impl Connection {
                 self.state = State::Called { sent: now, deadline, tries: tries + 1 };
                 Flags::SYN.with_if(self.ecn, Flags::ECE.with(Flags::CWR))
             }
-            State::Answering { again } => {
+            State::Answering { again, .. } => {
                 self.state = State::Answered { sent: (!again).then_some(now) };
                 Flags::SYN.with(Flags::ACK).with_if(self.ecn, Flags::ECE)
             }

@@ -81,6 +81,20 @@ fn after_a_repeated_syn_ack_the_passive_end_begins_with_one_segment_and_three_se
     assert_eq!(server.congestion().srtt, Span::ZERO);
 }
 
+/// A second answer that is due and not sent yet is none: the first still times the opening, and the window stays.
+#[test]
+fn an_answer_that_was_not_sent_again_is_no_repetition() {
+    let (mut client, mut server) = ends(ProfileName::Modern);
+    let syn = syn(&mut client);
+    server.on_segment(&syn, false, Time::ZERO);
+    let answer = server.poll(Time::ZERO).unwrap();
+    let now = Time::ZERO + ROUND_TRIP;
+    client.on_segment(&answer, false, now);
+    server.on_segment(&syn, false, now);
+    let request = client.poll(now).unwrap();
+    assert_eq!(response(&mut server, &request, now), (10, Span::from_millis(300)));
+}
+
 /// A copy of the SYN that comes after the opening is old: it is not answered, and changes neither window nor timer.
 #[test]
 fn an_old_syn_leaves_an_established_end_alone() {
