@@ -157,7 +157,9 @@ impl Controller for Cubic {
     fn on_event(&mut self, window: &mut Window, event: Event) {
         // A pause does not count.
         if let (Event::Restart(pause), Some(epoch)) = (event, &mut self.epoch) {
-            *epoch = (*epoch + self.clock.ticks(Time::ZERO + pause)).min(self.clock.ticks(window.now));
+            let now = self.clock.ticks(window.now);
+            let before = self.clock.ticks(Time(window.now.0.saturating_sub(pause.0)));
+            *epoch = (*epoch + now - before).min(now);
         }
     }
 
@@ -244,6 +246,22 @@ mod tests {
             times
         };
         assert_eq!([1, 4, 10].map(steps), [100, 25, 10]);
+    }
+
+    /// bictcp_cwnd_event_tx_start: a pause moves the curve by the ticks that it spans, wherever the host's clock stands.
+    #[test]
+    fn a_pause_moves_the_curve_by_its_ticks() {
+        let moved = |phase| {
+            let mut cubic = Cubic::new(SlowStartExit::None, Span::from_millis(4), Span::from_millis(phase));
+            let mut window = window(100);
+            window.now = Time::ZERO + Span::from_millis(1000);
+            cubic.update(&window, 1);
+            let epoch = cubic.epoch.unwrap();
+            window.now += Span::from_millis(400);
+            cubic.on_event(&mut window, Event::Restart(Span::from_millis(200)));
+            cubic.epoch.unwrap() - epoch
+        };
+        assert_eq!([0, 3, 4000].map(moved), [50, 50, 50]);
     }
 
     #[test]
