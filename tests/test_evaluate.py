@@ -17,7 +17,7 @@ import sluicegate as sg
 from sluicegate.evaluation import metrics, report, suite
 from sluicegate.evaluation.evaluate import estimate, meant, planned, read
 from sluicegate.evaluation.result import Evaluation
-from sluicegate.evaluation.rfc7928 import SUITE, section8
+from sluicegate.evaluation.rfc7928 import SUITE, section8, traffic
 from sluicegate.evaluation.suite import LINKS, Number, marking
 from sluicegate.experiments.disciplines import choices
 from sluicegate.experiments.job import check
@@ -207,6 +207,17 @@ def test_ledbats_delays_hold_no_waiting_acknowledgements() -> None:
     ledbat = resolved_["flows"][1]
     values = [ledbat[key] for key in ("algorithm", "ledbat_target", "ledbat_gain", "delayed_ack", "initial_window")]
     assert values == ["ledbat", "5 ms", 10, "0 s", 2]
+
+
+def test_ledbat_beside_newreno_under_codel_repairs_its_losses_without_timeouts() -> None:
+    """RFC 7928, Sec. 5.4: CoDel keeps the delay below the target, so that LEDBAT with a gain of 10 gets more than
+    NewReno; timeouts must not decide it."""
+    flows = [traffic.transfers(), traffic.ledbat()]
+    with pytest.warns(sg.TrapWarning, match="Sec. 5.4"):
+        run = sg.simulate(sg.dumbbell(rate="10 Mbit/s", queue=sg.Codel()), flows, duration="60 s", seed=1)
+    newreno, ledbat = run.flows.to_dicts()
+    assert ledbat["timeouts"] == 0 < 30 < ledbat["fast_retransmits"]
+    assert ledbat["throughput_bps"] > 2 * newreno["throughput_bps"]
 
 
 def test_disciplines_get_the_links_values_and_keep_their_own() -> None:
