@@ -202,6 +202,12 @@ impl Host {
         self.algorithm.per_packet_feedback()
     }
 
+    /// Bytes of a full packet of data, headers and options included.
+    #[must_use]
+    pub fn packet_bytes(&self) -> u32 {
+        self.mss + self.header + self.algorithm.data_options()
+    }
+
     /// Whether RFC 3168's answers to marks are in force.
     #[must_use]
     pub fn answers_marks(&self) -> bool {
@@ -321,6 +327,29 @@ mod tests {
         let host = Host::new(&params());
         assert_eq!((host.mss, host.window, host.initial_window), (960, 20 * 960, 2.0));
         assert_eq!(host.rto.min, Span::from_millis(200));
+    }
+
+    /// tcp_current_mss: the option of accurate ECN takes its 8 bytes from the payload, not from the link.
+    #[test]
+    fn options_of_each_packet_come_out_of_its_payload() {
+        for (algorithm, mss) in [(Algorithm::Dctcp, 1448), (Algorithm::Prague, 1440)] {
+            let host = Host::new(&TcpParams { algorithm: Some(algorithm), ..TcpParams::of(ProfileName::Linux) });
+            assert_eq!((host.mss, host.packet_bytes()), (mss, 1500));
+        }
+    }
+
+    /// Ticks of more than half a second are none of a Linux host: half a second has no tick then.
+    #[test]
+    fn the_tick_of_a_linux_host_has_a_bound() {
+        let kept = |algorithm, ms| {
+            let tick = Some(Span::from_millis(ms));
+            let params =
+                TcpParams { algorithm: Some(algorithm), clock_tick: tick, ..TcpParams::of(ProfileName::Modern) };
+            let values = params.values();
+            TcpParams::from_values(&mut |at| values[at].clone()).is_ok()
+        };
+        assert_eq!([500, 501].map(|ms| kept(Algorithm::Bbr, ms)), [true, false]);
+        assert!(kept(Algorithm::Cubic, 501));
     }
 
     /// RED 1993, Sec. V: "A threshold is set initially to half the receiver's advertised window."

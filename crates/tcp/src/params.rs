@@ -47,6 +47,7 @@ use crate::cc::VegasRules;
 use crate::profiles::{PROFILES, Profile, ProfileName};
 use crate::recovery::Pipe;
 use crate::rtt::RtoConfig;
+use crate::segment::ACCURATE_BYTES;
 use sluicegate_base::params::Parameter;
 use sluicegate_base::{About, Declared, Link, Params, Range, Rate, Size, Span, Value, choices, params};
 
@@ -97,6 +98,13 @@ impl Algorithm {
         use Algorithm::{Bbr, Bbr3, Cubic, Dctcp, Ledbat, Prague, Reno, Sack};
         let new = matches!(self, Ledbat | Bbr | Bbr3 | Dctcp | Prague);
         if stack == Stack::Linux { new || matches!(self, Reno | Sack | Cubic) } else { !new }
+    }
+
+    /// Bytes of the options that each packet of data has beside `header_size`: those of accurate ECN. Linux takes them from the
+    /// payload (tcp_current_mss).
+    #[must_use]
+    pub fn data_options(self) -> u32 {
+        if self == Algorithm::Prague { ACCURATE_BYTES } else { 0 }
     }
 
     /// Whether each acknowledgement carries the congestion signal of its packet, and all packets may be marked.
@@ -192,10 +200,11 @@ params! {
         /// `ns2_rules` one time for all that the window lets out, and none for retransmissions.
         send_jitter: Span = default(Span::ZERO), source("RED 1993, Secs. V and IX: the bottleneck's service time; ns-2, overhead_");
         /// Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`, `repeated_timeout_cut`,
-        /// `limited_transmit`, `pipe` and `restart_window`, and where `window` is the most that the receiver's window becomes.
+        /// `limited_transmit`, `pipe` and `restart_window`, and where `window` is the most that the receiver's window becomes (and less with segments below 1152 B).
         stack: Option<Stack> = optional("as the profile says; linux for ledbat, bbr, bbr3, dctcp and prague"), source("Linux 6.18");
-        /// Whether the device takes bursts of several segments at once (GSO), with stack linux. Without, each segment is
-        /// sent by itself, no short burst waits for more, and PSH is rare.
+        /// Whether the sender's device segments (GSO), with stack linux: a burst then leaves as one buffer of several segments,
+        /// ends with PSH, and waits for more if it is short. Without, a buffer has one segment, none waits, and PSH ends a write
+        /// or half a window.
         gso: bool = default(true), source("Linux; off as with `ip link set DEVICE gso_max_segs 1`");
         /// How the slow start of `cubic` may end before a loss, with stack linux.
         slow_start_exit: SlowStartExit = default(SlowStartExit::HyStart), source("Linux, tcp_cubic.c; RFC 9406");
@@ -231,7 +240,7 @@ params! {
             let bytes = |size: &Option<Size>| !matches!(size, Some(Size::Packets(_)));
             bytes(&p.packet_size) && bytes(&p.header_size)
         };
-        "header_size < packet_size" [packet_size, header_size] |p| p.segment_sizes().is_some();
+        "header_size < packet_size, with prague by more than the 8 B of accurate ECN" [packet_size, header_size, algorithm] |p| p.segment_sizes().is_some();
         "ledbat, bbr, bbr3, dctcp and prague need stack = linux, which has reno, sack (the same there) and cubic besides"
             [algorithm, stack, profile] |p| {
             p.resolve(&p.algorithm, "algorithm").runs_on(p.stack())
@@ -246,6 +255,9 @@ params! {
             !p.resolve(&p.algorithm, "algorithm").per_packet_feedback() || delayed_ack == Span::ZERO
         };
         "vegas_alpha <= vegas_beta" [vegas_alpha, vegas_beta] |p| p.vegas_alpha <= p.vegas_beta;
+        "clock_tick <= 0.5 s with stack = linux, which has 1 to 10 ms (HZ)" [clock_tick, stack, algorithm, profile] |p| {
+            p.stack() != Stack::Linux || p.rto().tick <= Span::from_millis(500)
+        };
         "2 clock_tick <= max_rto" [clock_tick, max_rto] |p| {
             let rto = p.rto();
             rto.tick.0.saturating_mul(2) <= rto.max.0
@@ -290,7 +302,8 @@ impl TcpParams {
         let bytes = |size| if let Size::Bytes(n) = size { n as u32 } else { 0 };
         let header = bytes(self.resolve(&self.header_size, "header_size"));
         let packet = bytes(self.resolve(&self.packet_size, "packet_size"));
-        packet.checked_sub(header).filter(|&mss| mss > 0).map(|mss| (mss, header))
+        let algorithm: Algorithm = self.resolve(&self.algorithm, "algorithm");
+        packet.checked_sub(header + algorithm.data_options()).filter(|&mss| mss > 0).map(|mss| (mss, header))
     }
 
     /// Whose end hosts: as given, Linux's where the algorithm is of no other, or as the profile says.

@@ -3,6 +3,9 @@
 /// The most ranges that one acknowledgement can report (RFC 2018: three beside timestamps; ns-2's `maxSackBlocks_`).
 pub const SACK_BLOCKS: usize = 3;
 
+/// Bytes of RFC 9768's option with two counters.
+pub const ACCURATE_BYTES: u32 = 8;
+
 /// One bit of a segment's header each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(u8);
@@ -141,10 +144,8 @@ impl Options {
     pub const ACE: u8 = 4;
     /// The option that counts marked bytes.
     pub const CE_BYTES: u8 = 8;
-    /// The application that writes has nothing more for now (PSH).
+    /// The receiver shall hand over what it has (PSH): a write, half a window or a burst ends.
     pub const PUSH: u8 = 16;
-    /// The sender knows accurate ECN (of a SYN and its answer).
-    pub const ACCURATE: u8 = 32;
 
     /// Whether all of these mean something.
     #[must_use]
@@ -170,8 +171,8 @@ impl Options {
     }
 }
 
-/// A TCP segment. What every one has comes first. Sequence numbers count the bytes of the stream from 0 and do not wrap; the end of the stream counts
-/// as one more byte, the opening of a connection does not count.
+/// A TCP segment. What every one has comes first. Sequence numbers count the bytes of the stream from 0 and do not wrap; the
+/// end of the stream counts as one more byte, the opening of a connection does not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Segment {
@@ -219,11 +220,11 @@ impl Segment {
 
     /// The same where there is more than SACK: a repeated range is one more of its blocks; a SYN has the largest segment, SACK
     /// permitted and the window's scale (RFC 9293, 2018, 7323), 8 bytes with timestamps counted apart; RFC 9768's option
-    /// with one counter takes 5, padded.
+    /// with two counters takes 8 ([`ACCURATE_BYTES`]).
     fn more_option_bytes(&self) -> u32 {
         let blocks = u32::from(self.sacks.count) + u32::from(self.options.has(Options::DUPLICATE));
         let sack = if blocks == 0 { 0 } else { 4 + 8 * blocks };
-        let accurate = if self.options.has(Options::CE_BYTES) { 8 } else { 0 };
+        let accurate = if self.options.has(Options::CE_BYTES) { ACCURATE_BYTES } else { 0 };
         sack + accurate + if self.flags.has(Flags::SYN) { 8 } else { 0 }
     }
 }

@@ -70,6 +70,24 @@ fn a_lost_tail_is_repaired_by_a_probe() {
     assert_eq!((repeated(&path).len(), path.sender.counters().timeouts), (1, 0));
 }
 
+/// tcp_send_loss_probe: a probe takes new data where there is any, one packet of it; the last says PSH as the end of the
+/// write, and is a burst of its own.
+#[test]
+fn a_probe_with_the_last_segment_says_push() {
+    let probe = |segments: u64| {
+        let mut sender = Connection::established(&host(Algorithm::Reno), Span::ZERO);
+        sender.write(segments * MSS);
+        let sent: Vec<Segment> = std::iter::from_fn(|| sender.poll(Time::ZERO)).collect();
+        assert_eq!(sent.len(), 10, "the initial window");
+        let timer = sender.next_timer().unwrap();
+        sender.on_timer(timer);
+        let probe = sender.poll(timer).unwrap();
+        assert!(sender.poll(timer).is_none());
+        (probe.seq / MSS, probe.options.has(Options::PUSH))
+    };
+    assert_eq!([11, 12].map(probe), [(10, true), (10, false)]);
+}
+
 /// A packet that comes three packets late is not sent again; one later than a round trip is, and the window comes back.
 #[test]
 fn reordering_is_told_from_loss_and_a_needless_reduction_is_taken_back() {
@@ -90,9 +108,10 @@ fn a_spurious_timeout_is_found_out() {
     assert!(path.sender.counters().timeouts >= 1 && again.len() <= 3, "{again:?}");
 }
 
-/// RFC 8257, Sec. 3.6: DCTCP's SYN and SYN-ACK may be marked; those of others may not (RFC 3168, Sec. 6.1.1).
+/// RFC 8257, Sec. 3.6: DCTCP's SYN and SYN-ACK may be marked, and so may Prague's, with ECT(1); those of others may not
+/// (RFC 3168, Sec. 6.1.1).
 #[test]
-fn only_dctcps_opening_may_be_marked() {
+fn only_the_openings_of_dctcp_and_prague_may_be_marked() {
     for algorithm in [Algorithm::Dctcp, Algorithm::Prague, Algorithm::Cubic] {
         let host = Host { ecn: true, ..host(algorithm) };
         let mut ends = [Connection::opener(&host, Span::ZERO), Connection::listener(&host, Span::ZERO)];
@@ -102,7 +121,8 @@ fn only_dctcps_opening_may_be_marked() {
         let answer = ends[1].poll(Time::ZERO).unwrap();
         for (segment, flags) in [(syn, Flags::SYN), (answer, Flags::SYN.with(Flags::ACK))] {
             assert!(segment.flags.has(flags));
-            assert_eq!(segment.flags.has(Flags::ECT), algorithm == Algorithm::Dctcp, "{algorithm:?}");
+            assert_eq!(segment.flags.has(Flags::ECT), algorithm != Algorithm::Cubic, "{algorithm:?}");
+            assert_eq!(segment.flags.has(Flags::ECT1), algorithm == Algorithm::Prague, "{algorithm:?}");
         }
     }
 }
@@ -113,7 +133,7 @@ fn a_bare_fin_may_not_be_marked() {
     for algorithm in [Algorithm::Cubic, Algorithm::Dctcp, Algorithm::Prague] {
         let host = Host { ecn: true, ..host(algorithm) };
         let mut sender = Connection::established(&host, Span::ZERO);
-        sender.write(MSS);
+        sender.write(host.mss.into());
         assert!(sender.poll(Time::ZERO).unwrap().flags.has(Flags::ECT));
         sender.close();
         let fin = sender.poll(Time::ZERO).unwrap();
@@ -250,6 +270,25 @@ fn without_segmentation_segments_go_one_by_one() {
         events.chunk_by(|a, b| a.at == b.at).count()
     };
     assert!(bursts(false) > 2 * bursts(true), "{} and {}", bursts(false), bursts(true));
+}
+
+/// tcp_bound_to_half_wnd, forced_push: what a flow without end writes as its buffers drain is cut by half of the greatest window
+/// by then, not by half of the SYN's.
+#[test]
+fn pushes_of_a_long_flow_follow_the_window() {
+    let params = TcpParams { algorithm: Some(Algorithm::Reno), gso: false, ..TcpParams::of(ProfileName::Linux) };
+    let host = Host::new(&params);
+    let line = || Line::new(200_000_000, Span::from_millis(20), host.header, Fates::new());
+    let mut path = Path::new(&host, [line(), line()]);
+    path.sender.write(6000 * MSS);
+    path.run(Time(10_000_000_000));
+    let mut pushed = path.events.iter().filter(|event| event.sent && event.segment.options.has(Options::PUSH));
+    let ends = std::iter::from_fn(|| pushed.next().map(|event| event.segment.end() / MSS)).collect::<Vec<_>>();
+    let gaps = ends.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>();
+    let most = path.events.iter().filter(|event| !event.sent).map(|event| event.segment.options.window).max().unwrap();
+    assert_eq!(gaps[..100], [23; 100], "written at once");
+    let last = gaps[gaps.len() - 2];
+    assert!(last > 200 && last <= u64::from(most) / 2 / MSS + 1, "{most}: {gaps:?}");
 }
 
 proptest! {

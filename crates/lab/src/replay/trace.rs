@@ -10,7 +10,8 @@
 //! | a window above 65,535 bytes | scaled; a SYN has the option even where `header_size` leaves no room for it | RFC 7323; such a SYN is 4 bytes longer than the simulated one |
 //! | Linux's hosts: timestamps, DSACK, PSH, the window that is announced | the same; a window is rounded down to its scale | the header has 16 bits for it |
 //! | Linux's hosts with a `header_size` below 52 bytes | no timestamps | nothing can be written down where there is no room |
-//! | accurate ECN: counters that begin at 0, a SYN that is not ECN-capable | the flags AE, CWR, ECE of the opening, and then a counter that began at 5 | RFC 9768, Sec. 3.1 and 3.2.2 |
+//! | accurate ECN: counters that begin at 0, a SYN with ECT(1) | the flags AE, CWR, ECE of the opening, and then a counter that began at 5 | RFC 9768, Sec. 3.1 and 3.2.2 |
+//! | a SYN or SYN-ACK that was marked on the way | the answer says ECT(1) | hosts here ignore that mark |
 //! | the counter of marked bytes | in the option with two counters; that of ECT(1) stays at 1, where it begins | RFC 9768, Sec. 3.2.3; no host here looks at the other |
 //! | hosts of the RFCs: timestamps as bytes of the header only, no PSH, one window | padding, no PSH, the window that it may become | they do not carry them |
 //! | datagrams of any length | of at least 28 bytes | the headers of IP and UDP |
@@ -25,6 +26,7 @@ use sluicegate_base::Time;
 use sluicegate_base::params::did_you_mean;
 use sluicegate_netsim::source::SourcePlan;
 use sluicegate_netsim::{End, Plan, Sim, SimPacket};
+use sluicegate_tcp::linux::window_scale;
 use sluicegate_tcp::params::Stack;
 use sluicegate_tcp::segment::Options;
 use sluicegate_tcp::{Algorithm, Flags, Segment};
@@ -43,7 +45,7 @@ enum Shape {
         /// The most that the window may become, and how many bits it is scaled by.
         window: u32,
         scale: u8,
-        /// Bytes of the stream in a full segment.
+        /// Bytes of the stream in a full segment, if nothing but what `header` has comes before them.
         mss: u16,
         /// Whether selective acknowledgements are permitted.
         sack: bool,
@@ -67,14 +69,12 @@ impl Shapes {
             Some(host) => {
                 let window = u32::try_from(host.window).unwrap_or(u32::MAX).min(65_535 << 14);
                 let linux = host.stack == Stack::Linux;
-                // Linux chooses by its buffer, of which half is window (tcp_select_initial_window).
                 let least = (0..14).find(|scale| window >> scale <= 65_535).unwrap_or(14);
-                let of_linux = (u64::from(window.max(1)) * 2).ilog2().saturating_sub(15).min(14) as u8;
                 Shape::Tcp {
                     header: host.header.clamp(40, 120).next_multiple_of(4) as u16,
                     window,
-                    scale: if linux { of_linux } else { least },
-                    mss: u16::try_from(host.mss).unwrap_or(u16::MAX),
+                    scale: if linux { window_scale(host.window) } else { least },
+                    mss: u16::try_from(host.mss + host.algorithm.data_options()).unwrap_or(u16::MAX),
                     sack: linux || host.sack(),
                     linux,
                     accurate: linux && host.algorithm == Algorithm::Prague,
@@ -242,11 +242,11 @@ fn tcp(header: &mut [u8], shape: Shape, segment: &Segment, length: usize) {
     }
     if accurate {
         // RFC 9768: AE, CWR and ECE as one number. In an opening, up to the answer to the SYN-ACK, it says what the other
-        // end's packet was: not ECN-capable.
+        // end's packet was: ECT(1).
         let ace = match (syn, flags.has(Flags::ACK)) {
             (true, false) => 7,
-            (true, true) => 2,
-            _ if segment.seq == 0 && segment.ack == 0 && !segment.occupies() && segment.sacks.is_empty() => 2,
+            (true, true) => 3,
+            _ if segment.seq == 0 && segment.ack == 0 && !segment.occupies() && segment.sacks.is_empty() => 3,
             _ => (options.ace + 5) & 7,
         };
         header[12] |= ace >> 2;

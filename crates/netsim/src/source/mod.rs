@@ -106,7 +106,7 @@ impl SourcePlan {
             SourcePlan::Udp(params) => bytes(params.packet_size),
             SourcePlan::Poisson(params) => bytes(params.packet_size),
             SourcePlan::OnOff(params) => bytes(params.packet_size),
-            source => source.host().map_or(0, |host| u64::from(host.mss + host.header)),
+            source => source.host().map_or(0, |host| u64::from(host.packet_bytes())),
         }
     }
 

@@ -3,11 +3,14 @@
 //! | what the paper says | what we do | why |
 //! |---|---|---|
 //! | RFC 3168: an echo until the sender has answered | the same, and two packets acknowledged at once when it begins | Linux, __tcp_ecn_check_ce |
-//! | RFC 3168, Sec. 6.1.1 and 6.1.5: SYN, SYN-ACK and what is sent again may not be marked; Sec. 6.1.2: new data may | for DCTCP and Prague also what is sent again and a bare FIN, for DCTCP SYN and SYN-ACK, too | RFC 8257, Sec. 3.6; Linux, `tcp_ca_needs_ecn`, which includes acknowledgements; these never are here |
+//! | RFC 3168, Sec. 6.1.1: SYN and SYN-ACK may not be marked | those of DCTCP and Prague may | RFC 8257, Sec. 3.6; Linux, `tcp_ca_needs_ecn` in tcp_ecn_send_syn, with ECT(1) where the controller wants it |
+//! | RFC 3168, Sec. 6.1.5: what is sent again may not be marked | for DCTCP and Prague it may, and a bare FIN, too | Linux, the same in tcp_ecn_send |
+//! | Linux, the same: acknowledgements of DCTCP and Prague may be marked | they never may | a mark of one tells nobody anything |
+//! | RFC 8257, Sec. 3.2: the mark of each packet is echoed | not that of a bare FIN; the counters of RFC 9768 have it | Linux, tcp_data_queue looks at marks of data (tcp_event_data_recv) |
 //! | RFC 8257, Sec. 3.2: a change of marks is acknowledged at once | the same | Linux, tcp_dctcp.h |
 //! | RFC 9768: counters begin at 5 and 1, and are agreed on by the opening | both ends are known to have them; counters begin at 0 | what is counted is the same |
 //! | RFC 9768, Sec. 3.2.2.5.1: at once also when two marks wait for an acknowledgement | when marks begin or end; else as for any data | every second full packet is acknowledged anyhow |
-//! | RFC 9768, Sec. 3.2.3: an option with three counters | that of marked bytes | no other is looked at |
+//! | RFC 9768, Sec. 3.2.3: an option with three counters | one with two, of which that of marked bytes counts; the payload makes room for it (tcp_current_mss) | no other is looked at |
 
 use super::cc::{Controller, Sample, Window};
 use crate::host::Host;
@@ -115,7 +118,7 @@ impl Feedback {
 
     /// The codepoint of a SYN or SYN-ACK (tcp_ecn_send_syn, tcp_ecn_send_synack); CE on them is ignored.
     pub fn of_opening(&self) -> Flags {
-        if self.mode == Mode::Dctcp { self.codepoint } else { Flags::default() }
+        if matches!(self.mode, Mode::Dctcp | Mode::Accurate) { self.codepoint } else { Flags::default() }
     }
 
     /// The flags of a segment, which has new data or not: is sent again, or a bare FIN.
@@ -168,7 +171,7 @@ impl Echo {
     pub fn on_data(&mut self, segment: &Segment, ce: bool) -> Urgency {
         let capable = ce || segment.flags.has(Flags::ECT);
         match self.mode {
-            // A bare FIN says nothing of the path.
+            // A bare FIN is no data (tcp_data_queue).
             Mode::Classic | Mode::Dctcp if segment.len == 0 => Urgency::default(),
             Mode::Off => Urgency::default(),
             Mode::Classic => {

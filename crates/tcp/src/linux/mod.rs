@@ -31,6 +31,7 @@
 //! | buffers of several segments | packets of one, which know their burst | what is sent, and when, is the same but for what is said in `pacing` and `buffers` |
 //! | small packets are joined when they are sent again | boundaries stay | transfers here write at once |
 //! | sockets, memory limits, MTU probing, TCP Fast Open, thin streams, keep-alive, user timeouts | none of them | off by default, or nothing here reaches them |
+//! | a closed window is asked by a segment without data (tcp_xmit_probe_skb) | by the next segment | receivers here read at once, and close no window for long |
 //! | a connection is given up after 15 timeouts | never | a run ends before |
 //! | metrics of earlier connections | each connection knows nothing | tcp_no_metrics_save = 1 |
 
@@ -57,3 +58,4 @@ mod window;
 
 pub use end::End;
 pub use sender::Sender;
+pub use window::scale as window_scale;

@@ -15,8 +15,9 @@ use sluicegate_base::{Rate, Span, Time};
 /// The share of a second that a burst takes is 1/2¹⁰ (sk_pacing_shift), and its least packets (tcp_min_tso_segs).
 const BURST_SHIFT: u32 = 10;
 const MIN_BURST: u32 = 2;
-/// The largest burst: the bytes of the largest buffer, and what short round trips add (gso_max_size, tcp_tso_rtt_log).
-const MAX_BURST: u64 = 65_536;
+/// The bytes of the largest buffer: 64 KiB less room for headers (gso_max_size, sk_dst_gso_max_size; MAX_TCP_HEADER is 320).
+pub(super) const LARGEST: u64 = 65_536 - (320 + 1);
+/// What short round trips add to a burst (tcp_tso_rtt_log).
 const RTT_SHIFT: u32 = 9;
 /// With so many packets sent the pace begins.
 const UNPACED: u64 = 10;
@@ -61,10 +62,9 @@ impl Pacing {
         let mut bytes = (window.pacing_rate.0 / 8) >> BURST_SHIFT;
         let shift = window.min_rtt.map_or(u32::MAX, |least| ((least.0 / 1000) >> RTT_SHIFT).min(32) as u32);
         if shift < 32 {
-            bytes += MAX_BURST >> shift;
+            bytes += LARGEST >> shift;
         }
-        let most = (MAX_BURST / u64::from(window.mss)).max(1);
-        let packets = (bytes.min(MAX_BURST) / u64::from(window.mss)).min(most) as u32;
+        let packets = (bytes.min(LARGEST) / u64::from(window.mss)) as u32;
         packets.max(cc.burst(window).unwrap_or(MIN_BURST)).min(self.most)
     }
 
@@ -110,10 +110,10 @@ impl Pacing {
         self.next = self.next.max(Time(now.0.saturating_sub(late)));
     }
 
-    /// A packet with so many bytes of the stream goes out.
-    pub fn on_sent(&mut self, cc: &dyn Controller, window: &Window, bytes: u32, now: Time) {
+    /// A packet with so many bytes of the stream goes out; what no burst was begun for goes alone.
+    pub fn on_sent(&mut self, window: &Window, bytes: u32, now: Time) {
         if !self.in_burst(now) {
-            self.begin(window, self.burst(cc, window), bytes, now);
+            self.begin(window, 1, bytes, now);
         }
         self.burst.2 -= 1;
         self.next += self.takes(window, bytes);
@@ -126,5 +126,22 @@ impl Pacing {
 
     fn time(rate: Rate, bytes: u32) -> Span {
         if rate.0 == 0 { Span::ZERO } else { Span((u128::from(bytes) * 8_000_000_000 / u128::from(rate.0)) as u64) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// tcp_retransmit_skb of a timeout, and a probe: one packet, which opens no burst for others to follow at once.
+    #[test]
+    fn a_packet_without_a_burst_goes_alone() {
+        let mut pacing = Pacing::new(true, true);
+        let window = Window { pacing_rate: Rate(10_000_000), ..Window::new(10, 10, 100, 1448) };
+        let now = Time(1_000_000_000);
+        pacing.sent = UNPACED;
+        pacing.on_sent(&window, 1448, now);
+        assert!(!pacing.in_burst(now) && !pacing.ends_burst() && !pacing.may_send(now));
+        assert_eq!(pacing.sent, UNPACED + 1);
     }
 }

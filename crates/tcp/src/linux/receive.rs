@@ -10,6 +10,9 @@
 //! | Sec. 4.2: every one out of order at once | the first three; later ones wait for 1/20 of a round trip, at most 1 ms | Linux, tcp_comp_sack_delay_ns, tcp_comp_sack_nr |
 //! | RFC 2883 | what came twice is reported with the acknowledgement that it brings | the same |
 //! | RFC 7323, Sec. 5.3: a segment with a timestamp before the one to echo is dropped and answered | before it by more than 1 ms, unless it repeats the last acknowledgement within 1.2 timeouts; one without data is not answered | Linux, `tcp_paws_discard`, `tcp_disordered_ack`; Linux answers those once in 500 ms |
+//! | Linux, tcp_measure_rcv_mss: two segments of the same smaller length set the length of full ones (last_seg_size) | they do not | a stream here has full segments, and a rest at the end of a write |
+//! | Linux, the same: a second short segment is acknowledged when it is read also where answers carry acknowledgements (ICSK_ACK_PUSHED2) | each short segment is, until the end of the stream | answers here come after a write ends |
+//! | Linux: each packet that waited out of order counts with its own memory | when data joins it, as full segments, rounded up | all are, but the last of a write |
 //! | an application reads | at once, as soon as data is in order; what ends a write is acknowledged then | Linux, tcp_cleanup_rbuf; hosts here do |
 
 use super::clock::Clock;
@@ -39,8 +42,8 @@ pub(super) struct Receiver {
     echo: Echo,
     /// What is expected next as the last acknowledgement said (rcv_wup).
     acked: u64,
-    /// Acknowledgements still to go without a wait, and how long one waits; zero before the first data (icsk_ack).
-    /// (icsk_ack); both waits in ticks.
+    /// Acknowledgements still to go without a wait; how long one waits, zero before the first data, and how long at the least
+    /// (icsk_ack), in ticks.
     quick: u32,
     ato: u64,
     delay: u64,
@@ -71,11 +74,12 @@ pub(super) struct Receiver {
 impl Receiver {
     /// A receiver that has nothing yet.
     pub fn new(host: &Host, phase: Span) -> Receiver {
-        let clock = Clock::new(host.rto.tick, phase);
+        let (clock, options) = (Clock::new(host.rto.tick, phase), host.algorithm.data_options());
         Receiver {
             data: Reassembly::new(true),
             fin: u64::MAX,
-            window: ReceiveWindow::new(host.mss, host.header, host.window),
+            // What the other end sends is as long with options as without (tcp_select_initial_window).
+            window: ReceiveWindow::new(host.mss + options, host.header + options, host.window),
             echo: Echo::new(host),
             acked: 0,
             quick: 0,

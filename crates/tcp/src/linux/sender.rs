@@ -186,7 +186,7 @@ impl Sender {
             closed: false,
             mss: host.mss,
             wnd: host.window,
-            wnd_most: 0,
+            wnd_most: host.window,
             buffers: Buffers::new(host.gso),
             burst_start: 0,
             burst_end: 0,
@@ -216,7 +216,11 @@ impl Sender {
     /// The application writes `bytes` more; `u64::MAX` writes without end.
     pub fn write(&mut self, bytes: u64) {
         if !self.closed {
-            self.buffers.written(self.written, self.wnd_most, self.mss);
+            if self.nxt < self.written {
+                self.buffers.written_behind(self.written);
+            } else {
+                self.buffers.written(self.written, self.wnd_most, self.mss);
+            }
             self.written = self.written.saturating_add(bytes).min(u64::MAX / 4);
         }
         self.push();

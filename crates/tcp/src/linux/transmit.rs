@@ -25,6 +25,7 @@ impl Sender {
                 }
                 Phase::Probe => {
                     self.phase = Phase::Idle;
+                    self.begins_probe();
                     if self.send_new(segment) {
                         self.validate(false);
                         self.probe_sent(false);
@@ -140,12 +141,24 @@ impl Sender {
         if bytes > offered {
             bytes = if self.small_end > self.una { offered / mss * mss } else { offered };
         }
-        (self.burst_start, self.burst_end) = (self.nxt, self.nxt + bytes);
-        // Half a window, and the end of a write, say PSH (tcp_push), at the end of a buffer.
-        let (buffer_end, pushed) = self.buffers.end(self.nxt);
-        self.burst_pushed = bytes == left || (pushed && buffer_end <= self.burst_end);
-        self.pacing.begin(&self.window, bytes.div_ceil(mss).max(1) as u32, self.length_at(self.nxt), self.now);
+        self.begin_burst(bytes);
         true
+    }
+
+    /// A probe is a burst of one packet, whatever window and pace say (tcp_write_xmit with `push_one` = 2).
+    fn begins_probe(&mut self) {
+        self.refresh();
+        self.begin_burst(self.length_at(self.nxt).into());
+    }
+
+    /// A burst of so many bytes of new data begins. Half a window, and the end of a write, say PSH (tcp_push), at the end of a
+    /// buffer.
+    fn begin_burst(&mut self, bytes: u64) {
+        (self.burst_start, self.burst_end) = (self.nxt, self.nxt + bytes);
+        let (buffer_end, pushed) = self.buffers.end(self.nxt);
+        self.burst_pushed = self.burst_end == self.written || (pushed && buffer_end <= self.burst_end);
+        let packets = bytes.div_ceil(u64::from(self.mss)).max(1) as u32;
+        self.pacing.begin(&self.window, packets, self.length_at(self.nxt), self.now);
     }
 
     /// Whether a burst that is small waits for the acknowledgement that makes it larger (tcp_tso_should_defer). There is
@@ -187,7 +200,7 @@ impl Sender {
             self.schedule_probe(false);
         }
         self.sent_now = 0;
-        self.buffers.settle(self.nxt);
+        self.buffers.settle(self.nxt, self.wnd_most);
         self.check_app_limited();
     }
 
@@ -304,7 +317,7 @@ impl Sender {
         }
         self.last_sent = self.now;
         self.counters.segments += 1;
-        self.pacing.on_sent(&*self.cc, &self.window, len, self.now);
+        self.pacing.on_sent(&self.window, len, self.now);
         Packet { burst: self.burst_start, sent: self.now, stamp: self.rtt.clock.stamp(self.now), ..Packet::default() }
     }
 

@@ -7,8 +7,8 @@
 //! | what Linux does | what we do | why |
 //! |---|---|---|
 //! | the memory of a packet depends on the device that received it | a buffer from the allocator with 64 bytes of headroom, and whole pages for packets beyond one | what Linux's TUN device takes, and drivers that copy |
-//! | the buffer is bounded by tcp_rmem's maximum | by twice `window`; the window itself never passes `window` | `window` is a bound for every host here |
-//! | segments much smaller than their buffers let the window grow less (`__tcp_grow_window`) | by two segments for each of 128 bytes and more | full segments do not differ |
+//! | the buffer is bounded by tcp_rmem's maximum | by twice `window`; the window itself never passes `window` | `window` is a bound for every host here. Where headers and control blocks take more than half of the memory, as with segments below 1152 bytes, the window stays below it, as Linux's does |
+//! | a segment lets the window grow by less where it is much smaller than its memory (`__tcp_grow_window`) | each of at least 128 bytes by two segments | full segments do not differ |
 //! | the application may leave data in the buffer | it reads at once | hosts here do |
 
 use sluicegate_base::{Span, Time};
@@ -36,6 +36,12 @@ fn truesize(packet: u64) -> u64 {
     }
     // A page for the beginning, and pages for the rest.
     CONTROL + PAGE + (all + SHARED).saturating_sub(PAGE).next_multiple_of(PAGE)
+}
+
+/// By how many bits a window that may become `most` bytes is scaled: its buffer is twice that (tcp_select_initial_window).
+#[must_use]
+pub fn scale(most: u64) -> u8 {
+    most.saturating_mul(2).max(1).ilog2().saturating_sub(15).min(14) as u8
 }
 
 /// The state of one connection.
@@ -87,7 +93,7 @@ impl ReceiveWindow {
             ratio: FIRST_RATIO,
             clamp,
             most,
-            unit: 1 << buffer_most.max(1).ilog2().saturating_sub(15).min(14),
+            unit: 1 << scale(most),
             target: announced,
             announced,
             edge: announced,

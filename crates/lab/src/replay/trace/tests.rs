@@ -127,7 +127,7 @@ proptest! {
         let old = u8::from(segment.flags.has(Flags::CWR)) << 1 | u8::from(segment.flags.has(Flags::ECE));
         prop_assert_eq!(said, match (accurate, syn) {
             (false, _) => old,
-            (true, true) => 2,
+            (true, true) => 3,
             (true, false) => (ace + 5) % 8,
         });
         let (mut found, mut stamps, mut of_syn, mut counted) = (Vec::new(), None, (None, None, false), None);
