@@ -58,9 +58,9 @@ const DIFFERENT: &[(&str, &[Pinned])] = &[
         &[("reno/first_data_lost", [204, 141, 85]), ("cubic/single_two_losses_apart", [205, 205, 134])],
     ),
     (
-        "the kernel's BBR paces 0.1 to 0.3 % faster, so that after a round trip or two a burst leaves 0.05 to 0.1 ms earlier, \
-         before an acknowledgement that ours has first; not jitter, as three of these were the same in each of three recordings, \
-         and where it comes from is not known",
+        "BBR's pace lets a burst go at another time: within 0.05 ms before an acknowledgement that ours has first (two_losses, \
+         lost_repair_twice, reorder_often), one packet between two acknowledgements (acks_lost), at the end of a recovery \
+         (burst_of_twenty); why is not known, and it is not jitter alone: three of these were the same in each of three recordings",
         &[
             ("bbr/two_losses", [122, 122, 113]),
             ("bbr/burst_of_twenty", [224, 208, 194]),
