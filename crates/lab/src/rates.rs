@@ -28,9 +28,21 @@ pub(crate) fn parse(text: &str, period: Option<Span>) -> Result<Rates, (usize, S
         return mahimahi(rows, period);
     }
     let comments = lines().take_while(|(_, line)| line.is_empty() || line.starts_with('#'));
-    let units = comments.filter_map(|(at, line)| header_in_comment(line).map(|found| found.map_err(|rule| (at, rule))));
-    let units = units.last().transpose()?.unwrap_or_default();
-    table(rows, units, period)
+    let (mut units, mut unclear) = (Units::default(), None);
+    for (at, line) in comments {
+        match header_in_comment(line.trim_start_matches('#').trim()) {
+            Some(found) => units = found.map_err(|rule| (at, rule))?.or(units),
+            None if names_a_unit(line) => unclear = Some((at, line)),
+            None => {}
+        }
+    }
+    let (rates, assumed) = table(rows, units, period)?;
+    match unclear.filter(|_| assumed) {
+        Some((at, line)) => {
+            Err((at, format!("{line:?} may say units, but not so that they are understood: {SAY_UNITS}")))
+        }
+        None => Ok(rates),
+    }
 }
 
 /// A trace of Mahimahi: each line the millisecond of an opportunity to deliver a packet.
@@ -41,7 +53,7 @@ fn mahimahi<'a>(lines: impl Iterator<Item = (usize, &'a str)>, period: Option<Sp
             (
                 at,
                 format!(
-                    "{line:?}: must be a whole number of milliseconds, or a time and a rate with a comma between them"
+                    "{line:?}: must be a whole number of milliseconds, or a time and a rate with a comma, a tab or blanks between them"
                 ),
             )
         })?;
@@ -79,6 +91,15 @@ struct Units {
     rate: Option<&'static str>,
 }
 
+impl Units {
+    /// These, and `other` ones where they say none.
+    fn or(self, other: Units) -> Units {
+        Units { time: self.time.or(other.time), rate: self.rate.or(other.rate) }
+    }
+}
+
+const SAY_UNITS: &str = "say the units in a first line: time (ms),rate (Mbit/s)";
+
 /// The cells of a line of a table.
 fn cells(line: &str) -> Vec<&str> {
     let cells: Vec<&str> = match [',', '\t'].into_iter().find(|separator| line.contains(*separator)) {
@@ -88,28 +109,44 @@ fn cells(line: &str) -> Vec<&str> {
     cells.into_iter().map(|cell| cell.trim().trim_matches('"')).collect()
 }
 
-/// Times and rates. A number without a unit has that of the header; without one there it is in seconds, or in bit/s after a
+/// What is wrong with a line that is not two cells.
+fn not_two_cells(line: &str) -> String {
+    let rule = if line.contains(';') {
+        "separate the time from the rate by a comma, not a semicolon"
+    } else if line.split([',', '\t', ' ']).all(|cell| !cell.contains(|c: char| c.is_ascii_digit())) {
+        SAY_UNITS
+    } else if !line.contains(',') {
+        "separate the time from the rate by a comma where there are more words than the two numbers"
+    } else {
+        "must be a time and a rate with one comma between them, and points in numbers"
+    };
+    format!("{line:?}: {rule}")
+}
+
+/// Times and rates, and whether a unit was assumed. A number without a unit has that of the header; without one there it is in seconds, or in bit/s after a
 /// comma and in Mbit/s after blanks.
 fn table<'a>(
     lines: impl Iterator<Item = (usize, &'a str)>,
     mut units: Units,
     period: Option<Span>,
-) -> Result<Rates, (usize, String)> {
+) -> Result<(Rates, bool), (usize, String)> {
     let mut steps: Vec<(Time, Rate)> = Vec::new();
-    let mut assumed = None;
+    let (mut assumed, mut positive) = ([None; 2], false);
     for (count, (at, line)) in lines.enumerate() {
         let [time, rate] = cells(line)[..] else {
-            let rule = "must be a time and a rate with a comma between them, and points in numbers";
-            return Err((at, format!("{line:?}: {rule}")));
+            return Err((at, not_two_cells(line)));
         };
-        if count == 0 && [time, rate].iter().all(|cell| cell.starts_with(char::is_alphabetic)) {
-            units = header(time, rate).map_err(|rule| (at, rule))?;
+        if count == 0 && [time, rate].iter().all(|cell| is_name(cell)) {
+            units = header(time, rate).map_err(|rule| (at, rule))?.or(units);
             continue;
         }
         let usual = if line.contains(',') { "bit/s" } else { "Mbit/s" };
-        if rate.parse::<f64>().is_ok() && units.rate.is_none() {
-            assumed.get_or_insert((at, usual));
+        for (kind, (cell, unit)) in [(time, units.time), (rate, units.rate)].into_iter().enumerate() {
+            if unit.is_none() && cell.parse::<f64>().is_ok() {
+                assumed[kind].get_or_insert((at, usual));
+            }
         }
+        positive |= rate.parse::<f64>().is_ok_and(|rate| rate > 0.0);
         let [time, rate] =
             [(time, units.time.unwrap_or("s")), (rate, units.rate.unwrap_or(usual))].map(|(cell, unit)| {
                 match cell.parse::<f64>() {
@@ -136,15 +173,14 @@ fn table<'a>(
     let Some(fastest) = steps.iter().map(|(_, rate)| *rate).max() else {
         return Err((0, "it has no rates".to_owned()));
     };
-    if let Some((at, unit)) = assumed.filter(|_| fastest > Rate(0) && !PLAUSIBLE.contains(&fastest.0)) {
-        let rule = "say the units in a first line, such as time_s,rate_mbps";
+    if let Some((at, unit)) = assumed[1].filter(|_| positive && !PLAUSIBLE.contains(&fastest.0)) {
         return Err((
             at,
-            format!("rates without a unit are in {unit} here, and the highest would be {fastest}: {rule}"),
+            format!("rates without a unit are in {unit} here, and the highest would be {fastest}: {SAY_UNITS}"),
         ));
     }
     steps.retain(|(time, _)| period.is_none_or(|period| time.0 < period.0));
-    Ok(Rates { steps: merged(steps.into_iter()), period })
+    Ok((Rates { steps: merged(steps.into_iter()), period }, assumed != [None; 2]))
 }
 
 /// The highest rate of a trace, where nobody says its unit: a link of less or more is no link, but a mistaken unit.
@@ -155,16 +191,45 @@ fn header(time: &str, rate: &str) -> Result<Units, String> {
     if unit(time, rate_unit).is_some() && unit(rate, time_unit).is_some() {
         return Err(format!("{time:?}, {rate:?}: the time must come first"));
     }
-    Ok(Units { time: column(time, time_unit, &TIME_UNITS)?, rate: column(rate, rate_unit, &RATE_UNITS)? })
+    Ok(Units {
+        time: column(time, time_unit, ["time", "times", &TIME_UNITS.join(", ")])?,
+        rate: column(rate, rate_unit, ["rate", "rates", &RATE_UNITS.join(", ")])?,
+    })
 }
 
-/// The units that a comment names, if it is a header: two names without numbers, with a unit in at least one.
+/// Whether a cell of a first line is the name of a column.
+fn is_name(cell: &str) -> bool {
+    cell.trim_start_matches(['(', '[']).starts_with(char::is_alphabetic)
+}
+
+/// The units that a comment names, if it is a header: a unit of time, then one of rate, neither behind a number; or two
+/// names without numbers, of which one has a unit or both are words of a header.
 fn header_in_comment(line: &str) -> Option<Result<Units, String>> {
-    let cells = cells(line.strip_prefix('#')?.trim());
+    let split: Vec<&str> = line.split(';').map(str::trim).collect();
+    let cells = if split.len() == 2 { split } else { cells(line) };
     let [time, rate] = cells[..] else { return None };
-    let named = |name: &str| name.starts_with(char::is_alphabetic) && !name.contains(|c: char| c.is_ascii_digit());
+    if let (Some(of_time), Some(of_rate)) = (unit(time, time_unit), unit(rate, rate_unit)) {
+        let units = Units { time: Some(of_time), rate: Some(of_rate) };
+        let counted = |name: &str| counts(name.trim_end_matches(|c: char| !c.is_whitespace()));
+        return (!counted(time) && !counted(rate)).then_some(Ok(units));
+    }
+    let named = |name: &str| is_name(name) && !name.contains(|c: char| c.is_ascii_digit());
+    let plain = |name: &str| !name.contains(' ') && name.split('_').next().is_some_and(is_plain);
     let any = [time, rate].iter().any(|name| unit(name, time_unit).or(unit(name, rate_unit)).is_some());
-    (named(time) && named(rate) && any).then(|| header(time, rate))
+    (named(time) && named(rate) && (any || plain(time) && plain(rate))).then(|| header(time, rate))
+}
+
+/// Whether a text ends with a number, which makes what follows it a quantity.
+fn counts(before: &str) -> bool {
+    before.split_whitespace().last().is_some_and(|word| word.parse::<f64>().is_ok())
+}
+
+/// Whether a comment has a unit that stands behind no number.
+fn names_a_unit(line: &str) -> bool {
+    let words: Vec<&str> =
+        line.split(|c: char| c.is_whitespace() || "#,;:=_()[]\"".contains(c)).filter(|word| !word.is_empty()).collect();
+    let unit = |word: &str| time_unit(word).or(rate_unit(word)).is_some();
+    words.iter().enumerate().any(|(at, word)| unit(word) && !(at > 0 && counts(words[at - 1])))
 }
 
 /// The unit that a column's name says, as in `time_ms`, `rate (Mbit/s)`, `rateMbps`; none if it is only named. An error
@@ -172,20 +237,29 @@ fn header_in_comment(line: &str) -> Option<Result<Units, String>> {
 fn column(
     name: &str,
     known: fn(&str) -> Option<&'static str>,
-    all: &[&'static str],
+    [one, many, all]: [&str; 3],
 ) -> Result<Option<&'static str>, String> {
     if let Some(unit) = unit(name, known) {
         return Ok(Some(unit));
     }
-    let plain = |word: &str| PLAIN.contains(&word.to_lowercase().as_str());
     let starts = starts(name);
     let ends = starts.iter().skip(1).copied().chain([name.len()]);
     let word = |(start, end): (usize, usize)| name[start..end].trim_end_matches(|c: char| !c.is_alphanumeric());
-    let words = starts.iter().copied().zip(ends);
-    let unknown = words.map(|span| (span.0, word(span))).find(|(_, word)| !word.is_empty() && !plain(word));
-    let Some((start, _)) = unknown else { return Ok(None) };
-    let end = name[start..].trim_end_matches([')', ']']);
-    Err(format!("{name:?}: {end:?} is not a unit here: use one of {}", all.join(", ")))
+    let words: Vec<(usize, &str)> = starts.iter().copied().zip(ends).map(|span| (span.0, word(span))).collect();
+    if words.iter().any(|(_, word)| known(word).is_some()) {
+        return Err(format!("{name:?}: nothing may follow the unit: {SAY_UNITS}"));
+    }
+    let unknown = words.iter().find(|(_, word)| !word.is_empty() && !is_plain(word));
+    match unknown {
+        None => Ok(None),
+        Some((0, _)) => {
+            Err(format!("{name:?}: neither a name of {many}, such as {one:?}, nor a unit here: use one of {all}"))
+        }
+        Some((start, _)) => {
+            let end = name[*start..].trim_end_matches([')', ']']);
+            Err(format!("{name:?}: {end:?} is not a unit here: use one of {all}"))
+        }
+    }
 }
 
 /// The unit that a name is or ends with.
@@ -205,6 +279,10 @@ fn starts(name: &str) -> Vec<usize> {
         before = c;
     }
     starts
+}
+
+fn is_plain(word: &str) -> bool {
+    PLAIN.contains(&word.to_lowercase().as_str())
 }
 
 /// Words of a column's name that say no unit.

@@ -107,6 +107,13 @@ fn units_are_understood_as_people_write_them_in_a_header() {
         "timeMs,rateMbps",
         "# time_ms,rate_mbps",
         "# made by hand\n# time in ms, rate in Mbit/s",
+        "# time in ms; rate in Mbit/s",
+        "# (ms),(Mbps)",
+        "(ms),(Mbps)",
+        "# col1 = time_ms, col2 = rate_mbps",
+        "# time_ms,rate_mbps\ntime,rate",
+        "# measured for 60 s at 10 Mbit/s\ntime_ms,rate_mbps",
+        "# times are milliseconds\ntime_ms,rate_mbps",
         "Time (milliseconds),Throughput [Mb/s]",
         "timestamp_ms,bandwidth_megabits_per_second",
         "millis,link_MBit/s",
@@ -119,6 +126,24 @@ fn units_are_understood_as_people_write_them_in_a_header() {
     }
 }
 
+/// They became seconds and bit/s, and nothing said so.
+#[test]
+fn a_comment_that_may_say_units_but_is_not_understood_is_an_error() {
+    for head in ["# time (ms) rate (mbps)", "# times are milliseconds", "# ms", "# the unit is Mbit/s"] {
+        let name = beside("unclear.csv", &format!("{head}\n0,8000000\n2500,2000000\n"));
+        let error = read(UDP, &name, &[("network.trace", "unclear.csv")]).err().unwrap().0;
+        let told =
+            format!(":1: {head:?} may say units, but not so that they are understood: say the units in a first line");
+        assert!(error.contains(&told), "{error}");
+    }
+    let name = beside("unclear.csv", "# t_jiffies,rate_pps\n0,8000000\n");
+    let error = read(UDP, &name, &[("network.trace", "unclear.csv")]).err().unwrap().0;
+    assert!(error.contains(":1: \"t_jiffies\": \"jiffies\" is not a unit here"), "{error}");
+    // What stands behind a number is a quantity, and words without units are prose.
+    let name = beside("prose.csv", "# driven for 60 s at 10 Mbit/s\n# by hand, in town\n0,8000000\n");
+    assert!(read(UDP, &name, &[("network.trace", "prose.csv")]).is_ok());
+}
+
 #[test]
 fn a_unit_that_is_not_known_is_an_error_with_its_line() {
     let units = "use one of ns, us, ms, s, min, h";
@@ -127,7 +152,7 @@ fn a_unit_that_is_not_known_is_an_error_with_its_line() {
         ("time_m,rate_mbps\n0,1\n", format!(":1: \"time_m\": \"m\" is not a unit here: {units}")),
         ("time_ms,rate_mb\n0,1\n", ":1: \"rate_mb\": \"mb\" is not a unit here: use one of bit/s, kbit/s".to_owned()),
         ("timeMs,rateMBps\n0,1\n", ":1: \"rateMBps\": \"MBps\" is not a unit here".to_owned()),
-        ("foo,rate_bps\n0,1\n", ":1: \"foo\": \"foo\" is not a unit here".to_owned()),
+        ("foo,rate_bps\n0,1\n", ":1: \"foo\": neither a name of times, such as \"time\", nor a unit here".to_owned()),
         ("# time_ticks,rate_mbps\n0,1\n", ":1: \"time_ticks\": \"ticks\" is not a unit here".to_owned()),
         ("rate_mbps,time_s\n1,0\n", ":1: \"rate_mbps\", \"time_s\": the time must come first".to_owned()),
         (
@@ -173,12 +198,20 @@ fn what_is_wrong_with_a_trace_is_told_with_its_line() {
         ("0,0\n", ": its rate is zero throughout"),
         ("time,rate\n", ": it has no rates"),
         ("0,1,2\n", ":1: \"0,1,2\": must be a time and a rate"),
+        ("0,5,\n", "with one comma between them"),
+        (
+            "time ms rate mbps\n0 5\n",
+            ":1: \"time ms rate mbps\": say the units in a first line: time (ms),rate (Mbit/s)",
+        ),
+        ("time,Mbps (LTE)\n0,5\n", ":1: \"Mbps (LTE)\": nothing may follow the unit"),
+        ("Date,rate\n0,5\n", ":1: \"Date\": neither a name of times, such as \"time\", nor a unit here"),
+        ("0,0.005\n", ":1: rates without a unit are in bit/s here, and the highest would be 0 bit/s: say"),
         ("-1,3\n0,3\n", ":1: \"-1,3\": its time must be a time with its unit"),
         ("0,1 MB/s\n", ":1: \"0,1 MB/s\": its rate \"MB/s\" is not a unit here"),
         ("time,rate (KB/s)\n", ":1: \"rate (KB/s)\": \"KB/s\" is not a unit here"),
         ("time,rate_KBps\n", ":1: \"rate_KBps\": \"KBps\" is not a unit here"),
-        ("0;3\n1;4\n", ":1: \"0;3\": must be a time and a rate with a comma between them"),
-        ("0 ms 3 Mbit/s\n", ":1: \"0 ms 3 Mbit/s\": must be a time and a rate with a comma between them"),
+        ("0;3\n1;4\n", ":1: \"0;3\": separate the time from the rate by a comma, not a semicolon"),
+        ("0 ms 3 Mbit/s\n", ":1: \"0 ms 3 Mbit/s\": separate the time from the rate by a comma"),
     ] {
         let name = beside("wrong.csv", text);
         let error = read(UDP, &name, &[("network.trace", "wrong.csv")]).err().unwrap().0;
