@@ -151,15 +151,17 @@ def significant(value: float | None) -> str:
 def uncertain(mean: float, half: float, unit: str = "", most: int = 4, decimals: int = 6) -> str:
     """A mean and the half width of its interval, without their unit, to the half width's second digit.
 
-    No more digits than are of use: `most` significant ones, one decimal of percentages from 10 on, `decimals`. The half
-    width is left out where it does not show at these digits. With one that is unknown (NaN) or 0 the mean is
-    `significant`.
+    No more digits than are of use: decimals beyond `most` significant digits only to the first digit of the half width,
+    and none in shares and percentages; one decimal of percentages from 10 on; `decimals`. The half width is left out
+    where it does not show at these digits. With one that is unknown (not finite) or 0 the mean is `significant`.
     """
-    if not math.isfinite(mean) or math.isnan(half) or half <= 1e-6 * abs(mean):  # rounding errors of sums
+    if not math.isfinite(mean) or not math.isfinite(half) or half <= 1e-6 * abs(mean):  # rounding errors of sums
         return significant(mean) if mean else "0"
     digits = 1 - math.floor(math.log10(half))
     if mean:
-        digits = min(digits, most - 1 - math.floor(math.log10(abs(float(f"{mean:.{most - 1}e}")))))
+        enough = most - 1 - math.floor(math.log10(abs(float(f"{mean:.{most - 1}e}"))))
+        share = unit.startswith("%") or (not unit and abs(mean) <= 1)
+        digits = min(digits, enough if share else max(enough, digits - 1, min(digits, 0)))
     if unit.startswith("%") and round(abs(mean), 1) >= 10:
         digits = min(digits, 1)
     if digits > decimals and decimals >= 6:
