@@ -9,14 +9,18 @@ import pty
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
 from sluicegate import cli
+
+if TYPE_CHECKING:
+    from between import Between
 
 # `make test-all` looks at many more examples. Tests without a number of their own take that of the profile.
 hypothesis.settings.register_profile("full", max_examples=300, deadline=None)
@@ -134,3 +138,16 @@ def terminal(tmp_path: Path) -> Callable[..., str]:
         return said.decode()
 
     return call
+
+
+@pytest.fixture
+def between(tmp_path: Path) -> Iterator[Between]:
+    """Two hosts with a machine between them."""
+    from between import Between  # which needs this module
+
+    made = Between(tmp_path)
+    try:
+        made.make()
+        yield made
+    finally:
+        made.take_away()

@@ -12,7 +12,7 @@ import stat
 import subprocess
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -335,16 +335,6 @@ else:
     except TimeoutError:
         print(json.dumps(seen))
 """
-
-
-@pytest.fixture
-def between(tmp_path: Path) -> Iterator[Between]:
-    made = Between(tmp_path)
-    try:
-        made.make()
-        yield made
-    finally:
-        made.take_away()
 
 
 @pytest.fixture

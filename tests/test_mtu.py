@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import between
 import pytest
-from between import Between
+from between import Between, impossible
 from test_shell_packets import real
 
 import sluicegate as sg
@@ -72,20 +70,10 @@ def test_max_packet_follows_the_mtu_between_real_hosts(flow: Any, expected: int)
     assert done.summary["scenario"]["queue"]["max_packet"] == f"{expected} B"
 
 
-@pytest.fixture
-def hosts(tmp_path: Path) -> Iterator[Between]:
-    made = Between(tmp_path)
-    try:
-        made.make()
-        yield made
-    finally:
-        made.take_away()
-
-
-@pytest.mark.skipif(bool(between.impossible()), reason=between.impossible())
-def test_max_packet_follows_the_smaller_mtu_of_a_bridge(hosts: Between) -> None:
-    hosts.do("b", "ip link set left mtu 1400")
-    with hosts.bridge("--rate", "5 Mbit/s", "--queue", "codel") as bridge:
+@pytest.mark.skipif(bool(impossible()), reason=impossible())
+def test_max_packet_follows_the_smaller_mtu_of_a_bridge(between: Between) -> None:
+    between.do("b", "ip link set left mtu 1400")
+    with between.bridge("--rate", "5 Mbit/s", "--queue", "codel") as bridge:
         pass
     queues = bridge.record["summary"]["live"]["queues"]
     assert [queues[way]["max_packet"] for way in ("down", "up")] == ["1400 B"] * 2, json.dumps(queues)
