@@ -216,17 +216,21 @@ def test_a_damaged_capture_is_replayed_up_to_the_damage(sluicegate: Program, tmp
     assert str(offset) in again.damage
 
 
-def test_a_time_years_ahead_is_damage_and_stalls_nothing(sluicegate: Program, tmp_path: Path) -> None:
+def test_a_time_years_ahead_is_an_error_and_stalls_nothing(sluicegate: Program, tmp_path: Path) -> None:
     # Three packets of the capture, the last one's seconds set to 2096: penalty_box would wake every 5 s until then.
     whole = DUMBBELL.read_bytes()
     sizes = [16 + len(data) for _, _, data in records(DUMBBELL)][:3]
     at = 24 + sum(sizes[:2])
     far = tmp_path / "far.pcap"
     far.write_bytes(whole[:at] + struct.pack("<I", 4_000_000_000) + whole[at + 4 : at + sizes[2]])
-    done = sluicegate("replay", far, "--rate", "1 Mbit/s", "--discipline", "penalty_box")
-    assert done.returncode == 1
-    assert f"damaged at byte {at}: the time of this packet is " in done.stderr
-    assert "the 2 packets before it were replayed" in done.stdout
+    command = ["replay", far, "--rate", "1 Mbit/s", "--discipline", "penalty_box", "--json"]
+    done = sluicegate(*command)
+    assert done.returncode == 2
+    assert f"the time of packet 3, at byte {at}, lies " in done.stderr
+    arrived = {"skip": 2, "shift": 3}
+    for on_jump, packets in arrived.items():
+        done = sluicegate(*command, "--on-jump", on_jump)
+        assert (done.returncode, json.loads(done.stdout)["links"][0]["arrivals_packets"]) == (0, packets)
 
 
 @pytest.mark.parametrize(
@@ -320,7 +324,10 @@ def test_what_stays_opaque_is_told_in_table_json_and_terminal(sluicegate: Progra
     arp = bytes(12) + b"\x08\x06" + bytes(28)
     ip = [(k * 0.01, bytes(12) + b"\x08\x00" + datagram(1, 72)) for k in range(15)]
     file = capture(tmp_path / "arp.pcap", [*ip, (1.0, arp)], 1)
-    says = "1 of 16 packets (6.25 %) are one flow to the queue, and cannot be marked: 1 carry no IP that can be seen"
+    says = (
+        "1 of 16 packets (6.25 %) is one flow to the queue, and cannot be marked: 1 carries no IP that can be seen; "
+        "most often it is ether type 0x0806: capture where IP lies bare, if it is inside"
+    )
     done = sluicegate("replay", file, "--rate", "1 Mbit/s", "-o", "out")
     assert f"warning: {says}\n" in done.stdout
     assert says in (tmp_path / "out/report.html").read_text("utf-8")
@@ -357,6 +364,8 @@ def test_merged_packets_meet_the_queue_as_those_of_a_wire(sluicegate: Program, t
 
 JUMPS = {
     "one ahead": ([*(k * 0.01 for k in range(500)), 3600.0, *(5 + k * 0.01 for k in range(500))], "packet 501"),
+    "one behind": ([*(9 + k * 0.01 for k in range(500)), 0.0, *(14 + k * 0.01 for k in range(500))], "packet 501"),
+    "set forward": ([k * 0.01 + 10**6 * (k >= 995) for k in range(1000)], "packet 996"),
     "set back": ([10 + k * 0.01 - 3 * (k >= 600) for k in range(1000)], "packet 601"),
     "joined": ([*(3600 + k * 0.01 for k in range(500)), *(k * 0.01 for k in range(500))], "packet 501"),
 }

@@ -191,6 +191,28 @@ fn damage_has_its_offset_and_what_came_before_it_is_good() {
     assert!(damage(read(&huge[..]).1).1.contains("more than 1048576"));
 }
 
+/// Captures joined with `cat`: the header was read as a packet of 2055, or as a block.
+#[test]
+fn another_capture_behind_the_first_is_told() {
+    let data: &[u8] = &[1; 20];
+    let all = [false, true].map(Order).map(|order| {
+        let magics = [0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34].map(|magic| pcap(order, magic, &[(7, 8, 20, data)]));
+        (magics, [order.section(), order.interface(1, 0, &[]), order.packet(0, 5, 20, data, &[])].concat())
+    });
+    let files: Vec<&Vec<u8>> = all.iter().flat_map(|(pcaps, ng)| pcaps.iter().chain([ng])).collect();
+    for (first, one) in files.iter().enumerate() {
+        for (second, other) in files.iter().enumerate() {
+            let (seen, trouble) = read(&[&one[..], other].concat()[..]);
+            if first % 4 == 3 && second % 4 == 3 {
+                assert_eq!((seen.len(), trouble), (2, None), "sections of pcapng may follow each other");
+                continue;
+            }
+            let told = "another capture begins here: join captures with mergecap".to_owned();
+            assert_eq!((seen.len(), damage(trouble)), (1, (one.len() as u64, told)), "{first} {second}");
+        }
+    }
+}
+
 #[test]
 fn what_is_no_capture_is_said_so() {
     let says = |bytes: &[u8]| match read(bytes) {

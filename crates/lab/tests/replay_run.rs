@@ -1,7 +1,10 @@
 //! The replay itself: who leaves when, what is dropped, marked and written, for every discipline.
 
+mod shared;
+
 use etherparse::{IpEcn, PacketBuilder};
 use proptest::prelude::*;
+use shared::Shared;
 use sluicegate_aqm::fifo::{Buffer, Fifo};
 use sluicegate_aqm::{Ctx, Discipline, all};
 use sluicegate_base::{Size, Span, Time};
@@ -13,21 +16,7 @@ use sluicegate_lab::replay::{Failure, Progress, Replay, ReplayScenario};
 use sluicegate_lab::results::Cells;
 use sluicegate_lab::{Scenario, ScenarioError};
 use sluicegate_netsim::Sim;
-use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
-
-/// A file that the test can look at afterwards.
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 /// A packet of a test: time, source port, payload, whether its transport takes marks.
 type Sent = (u64, u16, usize, bool);

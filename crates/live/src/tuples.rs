@@ -39,7 +39,7 @@ impl Tuples {
     /// What is to be said of packets that were not told apart, if there are any.
     #[must_use]
     pub fn opaque(&self) -> Option<String> {
-        warnings::opaque(&self.flows.others, self.packets)
+        warnings::opaque(&self.flows, self.packets)
     }
 
     /// A flow that has not been seen before.

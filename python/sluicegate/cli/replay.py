@@ -62,7 +62,7 @@ def replay(
         str | None,
         typer.Option(
             metavar="error|skip|shift",
-            help="Where times go back by over 0.5 s: end, leave packets out, or let later ones follow at once. [error]",
+            help="Where times leap (0.5 s back, a day ahead): end, leave packets out, or let them follow. [error]",
         ),
     ] = None,
     flows: Annotated[

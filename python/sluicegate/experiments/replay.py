@@ -137,14 +137,14 @@ def replay(
     discipline's random stream and of the hash that tells flows apart (default 1). `length`: which length of a packet
     counts, "ip" (default) or "frame". `mtu`: the longest packet of the link in bytes (default 1500); what is longer was
     merged by the host that captured, and is split; defaults of the queue follow from it. `on_jump`: what is done where
-    times go back by more than half a second: "error" (default), "skip" (leave packets out) or "shift" (let later ones
-    follow at once). `flows`: how many have a row of their own (default 20,000); later ones share one. `write`: a new
-    pcapng file for what left the link, with its new times; it appears whole or not at all. `sets`: more overrides, such
-    as {"queue.limit": 100}.
+    times leap, back by more than half a second or ahead by more than a day: "error" (default), "skip" (leave packets
+    out) or "shift" (let them follow at once). `flows`: how many have a row of their own (default 20,000); later ones
+    share one. `write`: a new pcapng file for what left the link, with its new times; it appears whole or not at all.
+    `sets`: more overrides, such as {"queue.limit": 100}.
     `progress`: a function, True for a bar, False for none (default: a bar on a terminal and in a notebook).
 
     A damaged capture is replayed up to the damage, which `Replay.damage` names. Raises `ScenarioError` when a value is
-    wrong, `capture` is no capture, or its times go back and `on_jump` does not say what then; OSError when a file can
+    wrong, `capture` is no capture, or its times leap and `on_jump` does not say what then; OSError when a file can
     not be read or written, TypeError when `queue` is no discipline; KeyboardInterrupt, and whatever `progress` or a
     discipline of one's own raises, end the replay.
     """

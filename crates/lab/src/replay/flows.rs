@@ -6,6 +6,7 @@
 //! bound, have a row each; those that appear later are told apart by the queue as ever, but share one row.
 
 use super::delays::Delays;
+use super::layers::Kind;
 use super::packet::{Datagram, Decoded, Other, Tuple, Whose};
 use siphasher::sip::SipHasher13;
 use sluicegate_aqm::DropReason;
@@ -66,6 +67,8 @@ pub struct Flows {
     datagrams: Vec<Option<(u64, u64, u32, Time)>>,
     /// Packets that are not told apart, by why not.
     pub others: [u64; Other::COUNT],
+    /// Of those, what hides IP, where a number says it.
+    pub kinds: BTreeMap<Kind, u64>,
 }
 
 impl Flows {
@@ -80,11 +83,15 @@ impl Flows {
             most,
             datagrams: Vec::new(),
             others: [0; Other::COUNT],
+            kinds: BTreeMap::new(),
         }
     }
 
     /// The hash and the row of the flow of a packet that arrives.
     pub fn find(&mut self, packet: &Decoded, now: Time) -> (u64, u32) {
+        if let Some(kind) = packet.hidden {
+            *self.kinds.entry(kind).or_default() += 1;
+        }
         match packet.whose {
             Whose::Flow(tuple) => self.row_of(tuple),
             Whose::First(tuple, datagram) => {
@@ -157,9 +164,9 @@ impl Flows {
         &mut self.rows[row as usize]
     }
 
-    /// The rows: the flows in the order of their appearance, then the two groups if there is something in them.
-    pub fn into_rows(self) -> impl Iterator<Item = (&'static str, Row)> {
-        let mut rows = self.rows.into_iter();
+    /// Takes the rows: the flows in the order of their appearance, then the two groups if there is something in them.
+    pub fn take_rows(&mut self) -> impl Iterator<Item = (&'static str, Row)> + use<> {
+        let mut rows = std::mem::take(&mut self.rows).into_iter();
         let groups = [("other", rows.next()), ("further", rows.next())];
         let groups = groups.into_iter().filter_map(|(kind, row)| Some((kind, row?)));
         rows.map(|row| ("flow", row)).chain(groups.filter(|(_, row)| row.arrived[0] > 0))
@@ -190,7 +197,7 @@ mod tests {
     }
 
     fn packet(whose: Whose) -> Decoded {
-        Decoded { whose, bytes: 100, ecn: Ecn::NotCapable, ip: None }
+        Decoded { whose, bytes: 100, ecn: Ecn::NotCapable, ip: None, pppoe: None, hidden: None }
     }
 
     #[test]

@@ -4,9 +4,12 @@
 //! | what Linux does | what we do | why |
 //! |---|---|---|
 //! | VLAN tags, PPPoE sessions, GRE (version 0 without routing, version 1 with PPP), IP in IP, MPLS in IP: goes on inside | the same | |
-//! | at most 15 headers | the same | so that nobody keeps it busy |
+//! | at most 15 headers; what is below is not looked into | the same | so that nobody keeps it busy |
 //! | MPLS: flows are told by an entropy label alone | IP follows the last label if the first half-byte says 4 or 6 | what routers guess for balancing (RFC 4928, Sec. 2 and 3); a capture from inside an MPLS network is of use then. A pseudowire, which begins with 0, stays opaque |
 //! | IPv6: stops at a flow label, which then stands for the ports; ESP and AH: the SPI does | ports, where there are any | a flow is a 5-tuple in all tables |
+//! | batman-adv, TIPC, PTP and others by their ether type: goes on inside, or stops with a flow | stays opaque: one flow; the most frequent ether type is told | rare in captures of links that a queue stands before |
+//! | LLC with SNAP (a length in the place of the ether type), PPP Multilink (RFC 1990): not looked into | the same | the first is of old Ethernets and of Wi-Fi, the second holds fragments |
+//! | VXLAN, Geneve and other tunnels over UDP: not looked into; the flow is that of the tunnel, whose source port tells inner flows apart (RFC 7348, Sec. 5) | the same | |
 //! | PPP as a link type: the kernel strips it | read, as what captures have: RFC 1662 with or without address and control, Cisco's HDLC, PPPoE | captures of modems and of routers |
 //! | marks in the header that `skb_protocol` names, VLAN tags skipped: none inside PPPoE or MPLS | in the outermost IP header | the queue stands in for one of the router that put PPPoE or MPLS around, where Linux has one of plain IP. Of a tunnel the outer header is marked, as in Linux; its end carries the mark inwards (RFC 6040) |
 
@@ -25,6 +28,49 @@ const BRIDGED: u16 = 0x6558;
 /// The most headers that are looked at, as in Linux (MAX_FLOW_DISSECT_HDRS).
 const MOST_HEADERS: usize = 15;
 
+/// Where what lies around IP leaves it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Below {
+    /// Where IP begins.
+    pub ip: usize,
+    /// Where the header of the innermost PPPoE does.
+    pub pppoe: Option<usize>,
+}
+
+/// What hides IP, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A kind of link, by the numbers of pcap.
+    Link(u16),
+    /// An ether type.
+    Type(u16),
+    /// A protocol of PPP.
+    Ppp(u16),
+}
+
+/// What there is instead of IP.
+#[derive(Clone, Copy, Debug)]
+pub struct Hidden {
+    /// Where it begins.
+    pub at: usize,
+    /// Why IP cannot be seen.
+    pub why: Other,
+    /// What it is.
+    pub kind: Option<Kind>,
+}
+
+impl Hidden {
+    /// What no number tells.
+    #[must_use]
+    pub fn new(at: usize, why: Other) -> Hidden {
+        Hidden { at, why, kind: None }
+    }
+
+    fn kind(at: usize, why: Other, kind: Kind) -> Hidden {
+        Hidden { at, why, kind: Some(kind) }
+    }
+}
+
 /// The header that comes next.
 #[derive(Clone, Copy)]
 enum Next {
@@ -37,9 +83,9 @@ enum Next {
     Ip,
 }
 
-/// Where IP begins in a frame from this kind of link, by the numbers of pcap. What it is instead, and where that begins.
-pub fn in_frame(link_type: u16, data: &[u8]) -> Result<usize, (usize, Other)> {
-    let word = |at: usize| word(data, at).ok_or((at.min(data.len()), Other::Truncated));
+/// Where IP begins in a frame from this kind of link, by the numbers of pcap; or what there is instead.
+pub fn in_frame(link_type: u16, data: &[u8]) -> Result<Below, Hidden> {
+    let word = |at: usize| word(data, at).ok_or(Hidden::new(at.min(data.len()), Other::Truncated));
     let (next, at) = match link_type {
         1 => (Next::Ethernet, 0),
         // PPP; with the direction in the place of the address (pppd), or before it.
@@ -57,7 +103,7 @@ pub fn in_frame(link_type: u16, data: &[u8]) -> Result<usize, (usize, Other)> {
         113 => (Next::Typed(word(14)?), 16),
         219 => (Next::Mpls, 0),
         276 => (Next::Typed(word(0)?), 20),
-        _ => return Err((0, Other::Link)),
+        _ => return Err(Hidden::kind(0, Other::Link, Kind::Link(link_type))),
     };
     follow(next, data, at)
 }
@@ -70,7 +116,7 @@ pub fn in_packet(protocol: u8, data: &[u8]) -> Option<usize> {
         137 => (Next::Mpls, 0),
         _ => return None,
     };
-    follow(next, data, at).ok()
+    follow(next, data, at).ok().map(|below| below.ip)
 }
 
 /// What GRE carries, and where (RFC 2784, 2890, 2637).
@@ -88,21 +134,25 @@ fn gre(data: &[u8]) -> Option<(Next, usize)> {
     }
 }
 
-fn follow(mut next: Next, data: &[u8], mut at: usize) -> Result<usize, (usize, Other)> {
-    let cut = |at: usize| (at.min(data.len()), Other::Truncated);
+fn follow(mut next: Next, data: &[u8], mut at: usize) -> Result<Below, Hidden> {
+    let cut = |at: usize| Hidden::new(at.min(data.len()), Other::Truncated);
+    let mut pppoe = None;
     for _ in 0..MOST_HEADERS {
         let two = |from: usize| word(data, from).ok_or(cut(at));
         (next, at) = match next {
-            Next::Ip => return Ok(at),
+            Next::Ip => return Ok(Below { ip: at, pppoe }),
             Next::Ethernet => (Next::Typed(two(at + 12)?), at + 14),
             Next::Typed(IPV4 | IPV6) => (Next::Ip, at),
             Next::Typed(tag) if VLAN.contains(&tag) => (Next::Typed(two(at + 2)?), at + 4),
             Next::Typed(label) if MPLS.contains(&label) => (Next::Mpls, at),
             Next::Typed(PPPOE_SESSION) => (Next::Pppoe, at),
-            Next::Typed(_) => return Err((at, Other::NotIp)),
+            Next::Typed(kind) => return Err(Hidden::kind(at, Other::NotIp, Kind::Type(kind))),
             // Version 1, type 1, code 0: a session's data (RFC 2516).
-            Next::Pppoe if two(at)? == 0x1100 => (Next::Ppp, at + 6),
-            Next::Pppoe => return Err((at, Other::NotIp)),
+            Next::Pppoe if two(at)? == 0x1100 => {
+                pppoe = Some(at);
+                (Next::Ppp, at + 6)
+            }
+            Next::Pppoe => return Err(Hidden::new(at, Other::NotIp)),
             Next::Ppp => {
                 let at = if two(at)? == 0xff03 { at + 2 } else { at };
                 // A protocol of one byte is odd (RFC 1661, Sec. 6.5).
@@ -113,7 +163,7 @@ fn follow(mut next: Next, data: &[u8], mut at: usize) -> Result<usize, (usize, O
                 match protocol {
                     0x0021 | 0x0057 => (Next::Ip, at),
                     0x0281 | 0x0283 => (Next::Mpls, at),
-                    _ => return Err((at, Other::NotIp)),
+                    _ => return Err(Hidden::kind(at, Other::NotIp, Kind::Ppp(protocol))),
                 }
             }
             Next::Mpls => {
@@ -121,15 +171,15 @@ fn follow(mut next: Next, data: &[u8], mut at: usize) -> Result<usize, (usize, O
                 match (last, data.get(at + 4).map(|byte| byte >> 4)) {
                     (false, _) => (Next::Mpls, at + 4),
                     (true, Some(4 | 6)) => (Next::Ip, at + 4),
-                    (true, Some(_)) => return Err((at + 4, Other::NotIp)),
+                    (true, Some(_)) => return Err(Hidden::new(at + 4, Other::NotIp)),
                     (true, None) => return Err(cut(at + 4)),
                 }
             }
         };
     }
     match next {
-        Next::Ip => Ok(at),
-        _ => Err((at.min(data.len()), Other::NotIp)),
+        Next::Ip => Ok(Below { ip: at, pppoe }),
+        _ => Err(Hidden::new(at.min(data.len()), Other::NotIp)),
     }
 }
 

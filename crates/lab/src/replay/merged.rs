@@ -8,6 +8,7 @@
 //! | pieces follow each other at the speed of the wire | all arrive at the time of the whole | nothing better is known; `shell` and `testbed` do the same |
 //! | splits datagrams of UDP as the application asks | they stay whole, and are counted | a long datagram looks the same as several merged ones |
 //! | splits within tunnels | packets of tunnels stay whole, and are counted | |
+//! | BIG TCP over IPv6: takes the jumbo option out and splits | they stay whole, and are counted | the option is in the way of the header that repeats, and hosts merge so far within a machine only |
 
 use super::packet::Decoded;
 use etherparse::{Ipv4HeaderSlice, Ipv6HeaderSlice, LaxIpSlice, TcpHeaderSlice};
@@ -28,6 +29,8 @@ pub struct Merged {
     /// Bytes of payload, and in each piece.
     payload: usize,
     each: usize,
+    /// Where a header of PPPoE begins, which has a length too.
+    pppoe: Option<usize>,
 }
 
 impl Merged {
@@ -41,6 +44,10 @@ impl Merged {
         }
         let below = match &slice {
             LaxIpSlice::Ipv4(ip) if ip.extensions().is_empty() => ip.header().slice().len(),
+            // A jumbogram: its length is in an option (RFC 2675).
+            LaxIpSlice::Ipv6(ip) if ip.header().payload_length() == 0 && !ip.extensions().slice().is_empty() => {
+                return None;
+            }
             LaxIpSlice::Ipv6(ip) => 40 + ip.extensions().slice().len(),
             LaxIpSlice::Ipv4(_) => return None,
         };
@@ -48,7 +55,7 @@ impl Merged {
         let head = tcp + TcpHeaderSlice::from_slice(data.get(tcp..)?).ok()?.slice().len();
         let payload = (seen.bytes as usize).checked_sub(head - ip)?;
         let each = (mtu as usize).checked_sub(head - ip).filter(|each| *each >= LEAST)?;
-        Some(Merged { ip, tcp, head, payload, each })
+        Some(Merged { ip, tcp, head, payload, each, pppoe: seen.pppoe })
     }
 
     /// How many pieces it has.
@@ -59,7 +66,7 @@ impl Merged {
 
     /// Writes what was captured of a piece over `into`, from the link layer on; how long the piece is.
     pub fn piece(&self, data: &[u8], number: usize, into: &mut Vec<u8>) -> u32 {
-        let Merged { ip, tcp, head, payload, each } = *self;
+        let Merged { ip, tcp, head, payload, each, pppoe } = *self;
         let from = number * each;
         let length = each.min(payload - from);
         let captured = data.get(head + from..).map_or(&[][..], |rest| &rest[..length.min(rest.len())]);
@@ -69,8 +76,8 @@ impl Merged {
         let (long, after) = ((head - ip + length) as u16, (head - tcp + length) as u32);
         let put = |into: &mut Vec<u8>, at: usize, value: u16| into[at..at + 2].copy_from_slice(&value.to_be_bytes());
         let got = |into: &[u8], at: usize| u16::from_be_bytes([into[at], into[at + 1]]);
-        if ip >= 10 && got(into, ip - 10) == 0x8864 {
-            put(into, ip - 4, long.wrapping_add(2)); // PPPoE counts the protocol of PPP
+        if let Some(at) = pppoe {
+            put(into, at + 4, long.wrapping_add((ip - at - 6) as u16)); // all that follows its header
         }
         let first = u32::from_be_bytes([into[tcp + 4], into[tcp + 5], into[tcp + 6], into[tcp + 7]]);
         into[tcp + 4..tcp + 8].copy_from_slice(&first.wrapping_add(from as u32).to_be_bytes());

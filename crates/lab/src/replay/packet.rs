@@ -3,7 +3,7 @@
 //! What lies around IP packets is looked into by [`layers`](super::layers); IP headers and their extensions are read by the
 //! crate `etherparse`. A tunnel's packets are of the flow inside; length and ECN field are those of the outermost IP header.
 
-use super::layers;
+use super::layers::{self, Below, Hidden, Kind};
 use etherparse::{
     IpAuthHeaderSlice, IpNumber, Ipv6ExtensionsSlice, Ipv6FragmentHeaderSlice, Ipv6RawExtHeaderSlice, LaxIpSlice,
 };
@@ -83,6 +83,10 @@ pub struct Decoded {
     pub ecn: Ecn,
     /// Where the IP header begins in what was captured.
     pub ip: Option<usize>,
+    /// Where the header of the innermost PPPoE around it begins.
+    pub pppoe: Option<usize>,
+    /// What hides IP, where a number says it.
+    pub hidden: Option<Kind>,
 }
 
 /// The most tunnels within each other that are looked into.
@@ -91,24 +95,24 @@ const MOST_TUNNELS: usize = 8;
 /// Looks at a packet of `original` bytes, of which `data` was captured on a link of this type. Never fails.
 #[must_use]
 pub fn decode(link_type: u16, data: &[u8], original: u32) -> Decoded {
-    let other = |below: usize, why: Other| {
-        let bytes = original.saturating_sub(below as u32).max(1);
-        Decoded { whose: Whose::Other(why), bytes, ecn: Ecn::NotCapable, ip: None }
+    let other = |Hidden { at, why, kind }| {
+        let bytes = original.saturating_sub(at as u32).max(1);
+        Decoded { whose: Whose::Other(why), bytes, ecn: Ecn::NotCapable, ip: None, pppoe: None, hidden: kind }
     };
-    let at = match layers::in_frame(link_type, data) {
-        Ok(at) if at < data.len() => at,
-        Ok(at) => return other(at, Other::Truncated),
-        Err((below, why)) => return other(below, why),
+    let Below { ip: at, pppoe } = match layers::in_frame(link_type, data) {
+        Ok(below) if below.ip < data.len() => below,
+        Ok(below) => return other(Hidden::new(below.ip, Other::Truncated)),
+        Err(hidden) => return other(hidden),
     };
     let ip = match Ip::read(&data[at..]) {
         Ok(ip) => ip,
-        Err(why) => return other(at, why),
+        Err(why) => return other(Hidden::new(at, why)),
     };
     let rest = original.saturating_sub(at as u32);
     // A length of zero is left to the network card by a sender that segments there, or belongs to a jumbogram.
     let bytes = if ip.length == 0 || ip.length > rest { rest } else { ip.length };
     let ecn = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::CongestionExperienced][usize::from(ip.ecn & 3)];
-    Decoded { whose: ip.whose(MOST_TUNNELS), bytes: bytes.max(1), ecn, ip: Some(at) }
+    Decoded { whose: ip.whose(MOST_TUNNELS), bytes: bytes.max(1), ecn, ip: Some(at), pppoe, hidden: None }
 }
 
 /// An IP header with its extensions, and what follows.

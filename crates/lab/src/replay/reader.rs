@@ -96,6 +96,15 @@ struct Pcap {
 }
 
 impl Pcap {
+    /// Whether a file header begins here, of version 2.4 as all are, rather than a record.
+    fn begins(rest: &[u8]) -> bool {
+        let mut header = [0; 24];
+        header[..8].copy_from_slice(&rest[..8]);
+        let version =
+            |pcap: Pcap| number(&header, 4, pcap.big_endian) == if pcap.big_endian { 0x2_0004 } else { 0x4_0002 };
+        Pcap::read(&header).is_some_and(version)
+    }
+
     /// What a file header says; none if it is not one.
     fn read(header: &[u8; 24]) -> Option<Pcap> {
         let word = |at: usize, big_endian: bool| number(header, at, big_endian);
@@ -111,6 +120,9 @@ impl Pcap {
         })
     }
 }
+
+/// What a capture that follows another one in the file is told by.
+const ANOTHER: &str = "another capture begins here: join captures with mergecap";
 
 /// Four bytes as a number.
 fn number(bytes: &[u8], at: usize, big_endian: bool) -> u32 {
@@ -295,6 +307,12 @@ impl<R: Read> Capture<R> {
     fn pcap_record(&mut self, pcap: Pcap) -> Result<Found, Pause> {
         let Pcap { big_endian, unit, head, link_type } = pcap;
         self.want(head)?;
+        let rest = self.buffer.rest();
+        let section =
+            rest.starts_with(&SHB_MAGIC.to_le_bytes()) && [0x1a2b_3c4d, 0x4d3c_2b1a].contains(&number(rest, 8, false));
+        if section || Pcap::begins(rest) {
+            return Err(self.broken(ANOTHER));
+        }
         let word = |at: usize| number(self.buffer.rest(), at, big_endian);
         let (seconds, fraction, captured, original) = (word(0), word(4), word(8) as usize, word(12));
         let length = head.saturating_add(captured);
@@ -310,6 +328,9 @@ impl<R: Read> Capture<R> {
     /// Reads one block, or passes it over; only packets are given.
     fn pcapng_block(&mut self) -> Result<Option<Found>, Pause> {
         self.want(12)?;
+        if Pcap::begins(self.buffer.rest()) {
+            return Err(self.broken(ANOTHER));
+        }
         let word = |rest: &[u8], at: usize| number(rest, at, false);
         let (first, second, third) =
             (word(self.buffer.rest(), 0), word(self.buffer.rest(), 4), word(self.buffer.rest(), 8));

@@ -23,10 +23,7 @@ impl Report {
     /// The report of a replay at this rate under the discipline of this name.
     #[must_use]
     pub fn new(mut outcome: Outcome, discipline: String, rate: Rate) -> Report {
-        let others = outcome.flows.others;
-        let empty = super::flows::Flows::new(0, 0);
-        let rows: Vec<(&'static str, Row)> = std::mem::replace(&mut outcome.flows, empty).into_rows().collect();
-        outcome.flows.others = others;
+        let rows: Vec<(&'static str, Row)> = outcome.flows.take_rows().collect();
         let names = rows.iter().map(|(kind, row)| names(kind, row)).collect();
         Report { rows, names, outcome, discipline, rate }
     }
@@ -171,13 +168,19 @@ impl Report {
             one(
                 "jumps",
                 "",
-                "how often times went back by more than half a second: with any, all of this is flagged",
+                "how often times leapt, back by more than half a second or ahead by more than a day: with any, all of this is flagged",
                 self.outcome.totals.jumps,
+            ),
+            one(
+                "times_kept",
+                "",
+                "1 if packets arrived when they were recorded to, but for a few; 0 flags all of this",
+                u64::from(self.outcome.totals.kept()),
             ),
             one(
                 "moved_packets",
                 "packets",
-                "packets of the capture that arrived more than 1 ms after their time, or were left out, for times went back",
+                "packets of the capture that arrived more than 1 ms after their time, or were left out, for times leapt",
                 self.outcome.totals.moved + self.outcome.totals.skipped,
             ),
             real(
@@ -260,6 +263,8 @@ impl Report {
                 "skipped_packets": totals.skipped,
                 "moved_packets": totals.moved,
                 "times_kept": totals.kept(),
+                "longest_silence_ns": totals.silence.0.0,
+                "mostly_silent": totals.mostly_silent(),
                 "merged_packets": outcome.crossed.merged[0],
                 "merged_pieces": outcome.crossed.merged[1],
                 "oversize_packets": outcome.crossed.oversize,

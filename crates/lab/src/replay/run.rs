@@ -11,7 +11,7 @@ use super::flows::Flows;
 use super::link::{Crossed, Found, Frame, Link, Packet, Setting, Sink};
 use super::packet::{decode, set_ecn};
 use super::reader::{Capture, Damage, Next, Record, Trouble};
-use super::times::{Stop, Times, Totals};
+use super::times::{Jump, Times, Totals};
 use super::writer::Writer;
 use sluicegate_aqm::Discipline;
 use sluicegate_base::{Ecn, Time};
@@ -67,13 +67,13 @@ pub enum Failure {
 enum End {
     /// The capture does, or is damaged here.
     Here(Option<Damage>),
-    Stop(Stop),
+    Jump(Jump),
     Write(io::Error),
 }
 
-impl From<Stop> for End {
-    fn from(stop: Stop) -> End {
-        End::Stop(stop)
+impl From<Jump> for End {
+    fn from(jump: Jump) -> End {
+        End::Jump(jump)
     }
 }
 
@@ -122,7 +122,7 @@ impl<R: Read, W: Write> Replay<R, W> {
         Ok(Replay {
             capture: Capture::new(reader),
             link: Link::new(setting, queue, Written { out, base: 0 }),
-            times: Times::new(setting.on_jump),
+            times: Times::new(setting.on_jump, setting.rate),
             coming: VecDeque::new(),
             ended: false,
             damage: None,
@@ -186,9 +186,9 @@ impl<R: Read, W: Write> Replay<R, W> {
             let done = match capture.next() {
                 Ok(Next::Record(record)) => times.next(&record, &mut accept),
                 Ok(Next::Interrupted) => return Ok(false),
-                Ok(Next::End) => times.release(&mut accept).and(Err(End::Here(None))),
+                Ok(Next::End) => times.finish(&mut accept).and(Err(End::Here(None))),
                 Err(Trouble::NotACapture(what)) => return Err(Failure::Unusable(what)),
-                Err(Trouble::Damage(damage)) => times.release(&mut accept).and(Err(End::Here(Some(damage)))),
+                Err(Trouble::Damage(damage)) => times.finish(&mut accept).and(Err(End::Here(Some(damage)))),
             };
             match done {
                 Ok(()) if coming.is_empty() => {}
@@ -198,8 +198,7 @@ impl<R: Read, W: Write> Replay<R, W> {
         };
         let damage = match end {
             End::Here(damage) => damage,
-            End::Stop(Stop::Damage(damage)) => Some(damage),
-            End::Stop(Stop::Jump(what)) => return Err(Failure::Unusable(what)),
+            End::Jump(Jump(what)) => return Err(Failure::Unusable(what)),
             End::Write(error) => return Err(Failure::Write(error)),
         };
         if self.times.totals.packets == 0 {

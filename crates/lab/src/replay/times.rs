@@ -1,25 +1,27 @@
 //! When recorded packets arrive, and what is done where their times leap.
 //!
-//! A clock runs forward, and packets of one capture are at most a little out of order. A **jump** is a time that lies more
-//! than [`TOLERANCE`] before that of an earlier packet: one time lay ahead, the clock was set back, or captures were joined.
-//! All packets after it would arrive at once, and the result would be that of no network. A long silence alone is no jump,
-//! but what comes after it is held for a few packets: if times then go back to where they were, those held were ahead.
+//! A clock runs forward, and packets of one capture are at most a little out of order. Where a time lies more than
+//! [`TOLERANCE`] away from those before it, packets are held, [`MOST_HELD`] at most, until it is clear what it was: if times
+//! come back to where they were, those held had wrong times; otherwise they go on from there. Wrong times are a **jump**, and
+//! so are times that go on before those that were, or more than a day after them. Later packets would all arrive at once, or
+//! never, and the result would be that of no network.
 //!
 //! | what a capture holds | what we do | why |
 //! |---|---|---|
 //! | times that go back by half a second at most | the packet arrives with the latest before it, in the file's order; counted | programs that capture from several interfaces write packets in batches of up to 250 ms (dumpcap's timeout), and twice that is order enough |
-//! | the same, for more than 1 % of the packets by more than 1 ms | flagged, as a live run is that does not keep up | these arrived at other times than they did |
+//! | the same, for more than 1 % of the packets by more than 1 ms, or for more than 20 packets or 50 ms of the link at one instant | flagged, as a live run is that does not keep up | these arrived at other times than they did, or as a burst that there was not |
 //! | a jump | an error, or what `on_jump` says | see above |
-//! | up to 16 packets ahead of those around them | `skip` leaves them out; with `shift` they arrive with the one before | their own times are known to be wrong |
-//! | a clock set back, captures joined | `skip` leaves packets out until times have caught up; `shift` lets all later ones follow at once, with their distances | how long it was between them is not known |
-//! | a silence of more than a day | is damage: the replay ends before it | disciplines that act between packets act through a silence, and a wrong time would stall them |
-//! | packets without a time (Simple Packet Blocks) | they arrive with the packet before them; counted | nothing better is known |
+//! | wrong times, of up to 16 packets | `skip` leaves them out; with `shift` they arrive with the one before | nothing better is known |
+//! | a clock set back, captures joined in the wrong order | `skip` leaves packets out until times have caught up; `shift` lets all later ones follow at once, with their distances | how long it was between them is not known |
+//! | a silence of more than a day: a clock set forward, captures joined | as with a clock set back; `skip` leaves out up to 15 packets after which the capture ends, and lets more of them follow at once | nothing catches up, and leaving out all the rest helps nobody. Disciplines that act between packets would act all the while |
+//! | a shorter silence | is kept; one longer than half of the whole is told and flagged | it may be one, or a wrong time of the first or the last packets: rates are over the whole time |
+//! | packets without a time (Simple Packet Blocks) | they arrive with the packet before them, the first ones with the one after; counted, and flagged as late ones are | nothing better is known |
 
-use super::reader::{Damage, Record};
-use sluicegate_base::{Span, Time, choices};
+use super::reader::Record;
+use sluicegate_base::{Rate, Span, Time, choices};
 
 choices! {
-    /// What is done where times go back by more than half a second.
+    /// What is done where times leap.
     pub enum OnJump {
         /// The replay ends with an error.
         Error = "error",
@@ -32,17 +34,20 @@ choices! {
 
 /// How far times may go back within a capture.
 pub const TOLERANCE: Span = Span::from_millis(500);
+const HALF: i128 = TOLERANCE.0 as i128;
 
-/// The longest silence that a capture may hold: a day. Disciplines that act between packets act all the while, and a
-/// damaged time would stall them for years.
-const LONGEST_SILENCE: Span = Span::from_secs(86_400);
+/// The longest silence that a capture may hold. Disciplines that act between packets act all the while, and a wrong time
+/// would stall them for years.
+const DAY: i128 = 86_400_000_000_000;
 
-/// How many packets after a silence are held until it is clear that times go on from there.
+/// How many packets are held until it is clear how times go on.
 const MOST_HELD: usize = 16;
 
-/// A packet that arrives so much after its time is counted; and so many of them say nothing of a capture.
+/// A packet that arrives so much after its time is counted; so many of them say nothing of a capture, and so many at one
+/// instant, or as many as the link sends in this time, are no burst.
 const LATE: Span = Span::from_millis(1);
 const FEW: u64 = 20;
+const BURST: Span = Span::from_millis(50);
 
 /// A packet that is held: its record, whose bytes are a copy, and its number, from 1.
 struct Held {
@@ -75,187 +80,262 @@ pub struct Totals {
     pub jumps: u64,
     /// See `jumps`.
     pub skipped: u64,
+    /// The longest time without a packet, and the number of the packet that ended it.
+    pub silence: (Span, u64),
+    /// The most packets that arrived at one instant after their time, and whether ever more did than make a burst.
+    pub burst: (u64, bool),
 }
 
 impl Totals {
     /// Whether packets arrived when they were recorded to, but for a few.
     #[must_use]
     pub fn kept(&self) -> bool {
-        self.jumps == 0 && (self.moved * 100 <= self.packets || self.moved <= FEW)
+        let wrong = self.moved + self.untimed;
+        self.jumps == 0 && !self.burst.1 && (wrong * 100 <= self.packets || wrong <= FEW)
+    }
+
+    /// Whether nothing arrived for more than half of the time.
+    #[must_use]
+    pub fn mostly_silent(&self) -> bool {
+        self.silence.0 > TOLERANCE && self.silence.0.0 > self.arrival.0 / 2
     }
 }
 
-/// Why a replay cannot go on in time.
-pub enum Stop {
-    /// A jump, in words.
-    Jump(String),
-    /// The rest of the capture cannot be used.
-    Damage(Damage),
-}
+/// Why a replay cannot go on: its times leap, in words.
+pub struct Jump(pub String);
 
 /// The times of a capture.
 pub struct Times {
     on_jump: OnJump,
+    /// The rate of the link that packets cross.
+    rate: Rate,
     /// What has been counted.
     pub totals: Totals,
+    /// Whether a packet with a time has arrived.
+    timed: bool,
     /// What is added to times in the file.
-    shift: u64,
-    /// Whether packets are being left out.
+    shift: i128,
+    /// Whether packets are left out until times have caught up.
     skipping: bool,
-    /// Packets after a silence, which may have been ahead, and the latest time of theirs.
+    /// Packets whose times may be wrong, and the first and the latest time among them.
     held: Vec<Held>,
-    front: u64,
+    span: Option<(i128, i128)>,
     /// The number of the last packet read.
     number: u64,
+    /// Packets and bits that have arrived late at the last instant.
+    late: (u64, u64),
 }
 
 impl Times {
-    /// Those of a capture that has not been read yet.
+    /// Those of a capture that has not been read yet, for a link of this rate.
     #[must_use]
-    pub fn new(on_jump: OnJump) -> Times {
+    pub fn new(on_jump: OnJump, rate: Rate) -> Times {
         let (totals, held) = (Totals::default(), Vec::new());
-        Times { on_jump, totals, shift: 0, skipping: false, held, front: 0, number: 0 }
+        Times {
+            on_jump,
+            rate,
+            totals,
+            timed: false,
+            shift: 0,
+            skipping: false,
+            held,
+            span: None,
+            number: 0,
+            late: (0, 0),
+        }
     }
 
-    /// The latest time of those that have arrived or are held; none before the first.
-    fn latest(&self) -> Option<u64> {
-        let arrived = (self.totals.packets > 0).then(|| self.totals.base + self.totals.arrival.0);
-        if self.held.is_empty() { arrived } else { Some(self.front) }
+    /// The time of the latest that has arrived.
+    fn latest(&self) -> i128 {
+        i128::from(self.totals.base) + i128::from(self.totals.arrival.0)
+    }
+
+    /// When a packet arrives by its own time.
+    fn time(&self, packet: &Record<'_>) -> Option<i128> {
+        packet.time.map(|time| i128::from(time) + self.shift)
     }
 
     /// The next packet of the file: what arrives now goes to `accept`, in order.
-    pub fn next<E: From<Stop>>(&mut self, record: &Record<'_>, accept: &mut Accept<'_, E>) -> Result<(), E> {
+    pub fn next<E: From<Jump>>(&mut self, record: &Record<'_>, accept: &mut Accept<'_, E>) -> Result<(), E> {
         self.number += 1;
-        let mut packet = *record;
-        let Some(time) = packet.time else {
-            self.release(accept)?;
-            return self.arrive(&packet, accept);
-        };
-        let mut time = time.saturating_add(self.shift);
-        packet.time = Some(time);
-        let Some(mut latest) = self.latest() else {
-            self.hold(&packet, time);
+        self.take(record, self.number, accept)
+    }
+
+    /// The capture ends: those that are held arrive.
+    pub fn finish<E: From<Jump>>(&mut self, accept: &mut Accept<'_, E>) -> Result<(), E> {
+        while !self.held.is_empty() {
+            self.go_on(accept)?;
+        }
+        Ok(())
+    }
+
+    fn take<E: From<Jump>>(&mut self, packet: &Record<'_>, number: u64, accept: &mut Accept<'_, E>) -> Result<(), E> {
+        let latest = self.latest();
+        let time = self.time(packet);
+        if self.skipping && time.is_none_or(|time| time < latest) {
+            self.totals.skipped += 1;
             return Ok(());
-        };
-        if time.saturating_add(if self.skipping { 0 } else { TOLERANCE.0 }) < latest {
-            let before = self.totals.base + self.totals.arrival.0;
-            let returns = self.totals.packets == 0 || time.saturating_add(TOLERANCE.0) >= before;
-            if !self.held.is_empty() && returns {
-                self.ahead(time, latest, accept)?;
-                latest = self.latest().unwrap_or(time);
-            } else {
-                self.release(accept)?;
-                if !self.back(&packet, latest - time)? {
-                    return Ok(());
-                }
-                time = time.saturating_add(if self.on_jump == OnJump::Shift { latest - time } else { 0 });
-                packet.time = Some(time);
-            }
         }
         self.skipping = false;
-        if time > latest.saturating_add(TOLERANCE.0) || self.totals.packets == 0 && self.held.is_empty() {
-            self.release(accept)?;
-            self.hold(&packet, time);
-        } else if !self.held.is_empty() && self.held.len() < MOST_HELD {
-            self.hold(&packet, time);
+        let Some(time) = time else {
+            return match self.held.is_empty() && self.timed {
+                true => self.arrive(None, packet, number, accept),
+                false => self.hold(packet, number, accept),
+            };
+        };
+        let Some((first, front)) = self.span else {
+            let near = self.timed && !before(latest, time) && !before(time, latest);
+            return if near {
+                self.arrive(Some(time), packet, number, accept)
+            } else {
+                self.hold(packet, number, accept)
+            };
+        };
+        let back = self.timed && before(first, latest);
+        // Those that are ahead by more than a day may go on with silences of their own.
+        let step = if self.timed && first - latest > DAY { DAY } else { HALF };
+        if if back { !before(time, latest) } else { before(time, front) && !(self.timed && before(time, latest)) } {
+            self.wrong(time, accept)?;
+        } else if back || !before(time, front) && time - front <= step {
+            return self.hold(packet, number, accept);
         } else {
-            self.release(accept)?;
-            self.arrive(&packet, accept)?;
+            self.go_on(accept)?;
         }
-        Ok(())
+        self.take(packet, number, accept)
     }
 
-    fn hold(&mut self, packet: &Record<'_>, time: u64) {
-        self.front = if self.held.is_empty() { time } else { self.front.max(time) };
-        let (record, data) = (Record { data: &[], ..*packet }, packet.data.to_vec());
-        self.held.push(Held { record, data, number: self.number });
-    }
-
-    /// Lets those arrive that were held: their times are right.
-    pub fn release<E: From<Stop>>(&mut self, accept: &mut Accept<'_, E>) -> Result<(), E> {
-        for Held { record, data, .. } in std::mem::take(&mut self.held) {
-            self.arrive(&Record { data: &data, ..record }, accept)?;
+    fn hold<E: From<Jump>>(&mut self, packet: &Record<'_>, number: u64, accept: &mut Accept<'_, E>) -> Result<(), E> {
+        if let Some(time) = self.time(packet) {
+            self.span = Some(self.span.map_or((time, time), |(first, front)| (first, front.max(time))));
         }
-        Ok(())
+        self.held.push(Held { record: Record { data: &[], ..*packet }, data: packet.data.to_vec(), number });
+        if self.held.len() < MOST_HELD { Ok(()) } else { self.go_on(accept) }
     }
 
-    /// Those that are held were ahead, up to `front`: this is the time after them.
-    fn ahead<E: From<Stop>>(&mut self, time: u64, front: u64, accept: &mut Accept<'_, E>) -> Result<(), E> {
+    /// Times are back at `time`: those of the packets held were wrong.
+    fn wrong<E: From<Jump>>(&mut self, time: i128, accept: &mut Accept<'_, E>) -> Result<(), E> {
+        let (held, span) = (std::mem::take(&mut self.held), self.span.take());
         self.totals.jumps += 1;
         match self.on_jump {
             OnJump::Error => {
-                let (Held { record, number, .. }, last) = (&self.held[0], self.number - 1);
-                let (far, offset) = (Span(front - time).as_secs(), record.offset);
-                let whose = match last == *number {
-                    true => format!("the time of packet {last}, at byte {offset}, lies"),
-                    false => format!("the times of packets {number} to {last}, from byte {offset} on, lie"),
-                };
-                return Err(Stop::Jump(format!(
-                    "{whose} {far:.3} s ahead of what follows; --on-jump skip leaves out what is ahead, --on-jump shift lets \
-                     it arrive with the packet before it"
+                let (first, front) = span.unwrap_or_default();
+                let (far, way) = if front > time { (front - time, "ahead of") } else { (time - first, "behind") };
+                let (whose, far) = (whose(&held), far as f64 * 1e-9);
+                Err(Jump(format!(
+                    "{whose} {far:.3} s {way} what follows; --on-jump skip leaves out such packets, --on-jump shift lets them \
+                     arrive with the packet before them"
                 ))
-                .into());
+                .into())
             }
             OnJump::Skip => {
-                self.totals.skipped += self.held.len() as u64;
-                self.held.clear();
+                self.totals.skipped += held.len() as u64;
+                Ok(())
             }
             OnJump::Shift => {
-                let latest = if self.totals.packets == 0 { time } else { self.totals.base + self.totals.arrival.0 };
-                self.held.iter_mut().for_each(|held| held.record.time = Some(latest));
-                self.release(accept)?;
+                self.begin(time);
+                held.iter().try_for_each(|Held { record, data, number }| {
+                    let time = record.time.map(|_| self.latest());
+                    self.arrive(time, &Record { data, ..*record }, *number, accept)
+                })
             }
         }
-        Ok(())
     }
 
-    /// Times go back by so much at this packet, which arrives if this says so.
-    fn back<E: From<Stop>>(&mut self, packet: &Record<'_>, back: u64) -> Result<bool, E> {
-        self.totals.jumps += u64::from(!self.skipping);
+    /// Times go on from those of the packets held.
+    fn go_on<E: From<Jump>>(&mut self, accept: &mut Accept<'_, E>) -> Result<(), E> {
+        let (held, latest) = (std::mem::take(&mut self.held), self.latest());
+        let first = self.span.take().map_or(latest, |(first, _)| first);
+        if held.iter().any(|held| held.record.time.is_some()) {
+            self.begin(first);
+        }
+        let latest = self.latest();
+        let (back, ahead) = (before(first, latest), first - latest > DAY);
+        if !back && !ahead {
+            return held.iter().try_for_each(|Held { record, data, number }| {
+                self.arrive(self.time(record), &Record { data, ..*record }, *number, accept)
+            });
+        }
+        self.totals.jumps += 1;
         match self.on_jump {
-            OnJump::Error => Err(Stop::Jump(format!(
-                "the time of packet {}, at byte {}, lies {:.3} s before that of an earlier packet: a clock was set back, or \
-                 captures were joined; --on-jump skip leaves packets out until times have caught up, --on-jump shift lets \
-                 them follow at once",
-                self.number,
-                packet.offset,
-                Span(back).as_secs()
-            ))
+            OnJump::Error => Err(Jump({
+                let (far, whose) = ((first - latest).abs() as f64 * 1e-9, whose(&held[..1]));
+                let (way, why, skip) = match back {
+                    true => ("before that of an earlier packet", "set back", "leaves packets out until times have caught up"),
+                    false => ("after that of any earlier packet", "set forward", "leaves out what follows if the capture then ends"),
+                };
+                format!(
+                    "{whose} {far:.3} s {way}: a clock was {why}, or captures were joined; --on-jump skip {skip}, --on-jump \
+                     shift lets what follows arrive at once"
+                )
+            })
             .into()),
-            OnJump::Skip => {
-                self.totals.skipped += 1;
-                self.skipping = true;
-                Ok(false)
+            OnJump::Skip if back || held.len() < MOST_HELD => {
+                self.totals.skipped += held.len() as u64;
+                self.skipping = back;
+                Ok(())
             }
-            OnJump::Shift => {
-                self.shift = self.shift.saturating_add(back);
-                Ok(true)
+            _ => {
+                self.shift += latest - first;
+                held.iter().try_for_each(|Held { record, data, number }| {
+                    self.take(&Record { data, ..*record }, *number, accept)
+                })
             }
+        }
+    }
+
+    /// The first time of the capture, unless there has been one.
+    fn begin(&mut self, time: i128) {
+        if !self.timed {
+            (self.totals.base, self.timed) = (time as u64, true);
         }
     }
 
     /// A packet arrives: at its time, or with the latest before it.
-    fn arrive<E: From<Stop>>(&mut self, packet: &Record<'_>, accept: &mut Accept<'_, E>) -> Result<(), E> {
-        let totals = &mut self.totals;
-        if totals.packets == 0 {
-            totals.base = packet.time.unwrap_or(0);
-        }
-        let latest = totals.base + totals.arrival.0;
-        let time = packet.time.unwrap_or(latest);
-        if time.saturating_sub(latest) > LONGEST_SILENCE.0 {
-            let what =
-                format!("the time of this packet is {} s after those before it", (time - latest) / 1_000_000_000);
-            return Err(Stop::Damage(Damage { offset: packet.offset, what }).into());
-        }
+    fn arrive<E: From<Jump>>(
+        &mut self,
+        time: Option<i128>,
+        packet: &Record<'_>,
+        number: u64,
+        accept: &mut Accept<'_, E>,
+    ) -> Result<(), E> {
+        let (latest, totals) = (self.latest(), &mut self.totals);
         totals.packets += 1;
-        totals.untimed += u64::from(packet.time.is_none());
         totals.cut += u64::from((packet.data.len() as u64) < u64::from(packet.original));
-        if time < latest {
-            let back = Span(latest - time);
+        let back = time.map(|time| Span((latest - time).max(0) as u64));
+        if let Some(back) = back.filter(|back| back.0 > 0) {
             totals.out_of_order = (totals.out_of_order.0 + 1, totals.out_of_order.1.max(back));
             totals.moved += u64::from(back > LATE);
         }
-        totals.arrival = totals.arrival.max(Time(time.saturating_sub(totals.base)));
+        let passed = Span(time.map_or(0, |time| (time - latest).max(0) as u64));
+        if passed.0 > 0 {
+            self.late = (0, 0);
+        }
+        if passed > totals.silence.0 {
+            totals.silence = (passed, number);
+        }
+        if back.is_none_or(|back| back > LATE) {
+            totals.untimed += u64::from(time.is_none());
+            self.late = (self.late.0 + 1, self.late.1 + u64::from(packet.original) * 8);
+            let long = u128::from(self.late.1) * 1_000_000_000 > u128::from(self.rate.0) * u128::from(BURST.0);
+            let burst = self.late.0 > FEW || self.late.0 > 1 && long;
+            totals.burst = (totals.burst.0.max(self.late.0), totals.burst.1 || burst);
+        }
+        totals.arrival += passed;
         accept(packet, totals.arrival, totals.base)
+    }
+}
+
+/// Whether a time lies too long before another to be out of order only.
+fn before(time: i128, other: i128) -> bool {
+    other - time > HALF
+}
+
+/// The times of these packets, in words.
+fn whose(held: &[Held]) -> String {
+    let (first, last) = (&held[0], held[held.len() - 1].number);
+    let (number, offset) = (first.number, first.record.offset);
+    match last == number {
+        true => format!("the time of packet {number}, at byte {offset}, lies"),
+        false => format!("the times of packets {number} to {last}, from byte {offset} on, lie"),
     }
 }
