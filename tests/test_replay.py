@@ -323,7 +323,7 @@ def test_a_call_inside_pppoe_is_kept_from_bulk_as_without_it(tmp_path: Path) -> 
 def test_what_stays_opaque_is_told_in_table_json_and_terminal(sluicegate: Program, tmp_path: Path) -> None:
     arp = bytes(12) + b"\x08\x06" + bytes(28)
     ip = [(k * 0.01, bytes(12) + b"\x08\x00" + datagram(1, 72)) for k in range(15)]
-    file = capture(tmp_path / "arp.pcap", [*ip, (1.0, arp)], 1)
+    file = capture(tmp_path / "arp.pcap", [*ip, (0.15, arp)], 1)
     says = (
         "1 of 16 packets (6.25 %) is one flow to the queue, and cannot be marked: 1 carries no IP that can be seen; "
         "most often it is ether type 0x0806: capture where IP lies bare, if it is inside"

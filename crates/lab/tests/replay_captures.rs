@@ -88,6 +88,12 @@ fn what_stays_opaque_is_told_with_its_share() {
     let usb = replay(&capture(189, &[(0, ip)]), &[("rate", "1 Gbit/s")]).unwrap().warnings();
     assert!(usb.contains("1 comes from a kind of link that is not known here: capture on another interface"), "{usb}");
     assert!(usb.contains("link type 189"), "{usb}");
+    let llc = [&[0; 12], &[0, 38][..], &[0xaa, 0xaa, 3, 0, 0, 0, 8, 0], &[0; 30]].concat();
+    let multilink = [&[0xff, 3, 0, 0x3d][..], &[0xc0, 0, 0, 1], &[0; 30]].concat();
+    for (link_type, data, told) in [(1, llc, "most often it is LLC"), (9, multilink, "PPP protocol 0x003d")] {
+        let said = replay(&capture(link_type, &[(0, data)]), &[("rate", "1 Gbit/s")]).unwrap().warnings();
+        assert!(said.contains(told), "{said}");
+    }
 }
 
 /// Issue 40, point 17: what a host has merged was one packet, and waited as one.

@@ -42,6 +42,8 @@ pub struct Below {
 pub enum Kind {
     /// A kind of link, by the numbers of pcap.
     Link(u16),
+    /// A length in the place of an ether type.
+    Llc,
     /// An ether type.
     Type(u16),
     /// A protocol of PPP.
@@ -146,6 +148,7 @@ fn follow(mut next: Next, data: &[u8], mut at: usize) -> Result<Below, Hidden> {
             Next::Typed(tag) if VLAN.contains(&tag) => (Next::Typed(two(at + 2)?), at + 4),
             Next::Typed(label) if MPLS.contains(&label) => (Next::Mpls, at),
             Next::Typed(PPPOE_SESSION) => (Next::Pppoe, at),
+            Next::Typed(0..0x600) => return Err(Hidden::kind(at, Other::NotIp, Kind::Llc)),
             Next::Typed(kind) => return Err(Hidden::kind(at, Other::NotIp, Kind::Type(kind))),
             // Version 1, type 1, code 0: a session's data (RFC 2516).
             Next::Pppoe if two(at)? == 0x1100 => {

@@ -80,6 +80,10 @@ pub struct Totals {
     pub jumps: u64,
     /// See `jumps`.
     pub skipped: u64,
+    /// Packets with wrong times that arrived with the one before, and how often what followed arrived at once.
+    pub wrong: u64,
+    /// See `wrong`.
+    pub resumed: u64,
     /// The longest time without a packet, and the number of the packet that ended it.
     pub silence: (Span, u64),
     /// The most packets that arrived at one instant after their time, and whether ever more did than make a burst.
@@ -232,6 +236,7 @@ impl Times {
                 Ok(())
             }
             OnJump::Shift => {
+                self.totals.wrong += held.len() as u64;
                 self.begin(time);
                 held.iter().try_for_each(|Held { record, data, number }| {
                     let time = record.time.map(|_| self.latest());
@@ -275,6 +280,7 @@ impl Times {
                 Ok(())
             }
             _ => {
+                self.totals.resumed += 1;
                 self.shift += latest - first;
                 held.iter().try_for_each(|Held { record, data, number }| {
                     self.take(&Record { data, ..*record }, *number, accept)

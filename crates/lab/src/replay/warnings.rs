@@ -31,6 +31,7 @@ pub fn opaque(flows: &Flows, packets: u64) -> Option<String> {
         Kind::Type(number) => {
             format!("; most often it is ether type 0x{number:04x}: capture where IP lies bare, if it is inside")
         }
+        Kind::Llc => "; most often it is LLC (a length in the place of the ether type): capture where IP lies bare, if it is inside".to_owned(),
         Kind::Ppp(number) => {
             format!("; most often it is PPP protocol 0x{number:04x}: capture where IP lies bare, if it is inside")
         }
@@ -61,13 +62,17 @@ pub fn of(outcome: &Outcome, mtu: u32) -> Vec<String> {
     let mut said = Vec::new();
     let mut say = |when: bool, what: String| said.extend(when.then_some(what));
     let times = if totals.jumps == 1 { "once".to_owned() } else { format!("{} times", totals.jumps) };
-    let done = match totals.skipped {
-        0 => "packets with wrong times arrived with the one before, and where times went on elsewhere, what followed arrived at \
-              once: how long it was in between is not known"
-            .to_owned(),
-        skipped => of_packets(skipped, totals.packets + skipped, ["was left out", "were left out"]),
-    };
-    say(totals.jumps > 0, format!("times leapt {times}: {done}; {FLAGGED}"));
+    let read = totals.packets + totals.skipped;
+    let done = [
+        (totals.skipped, of_packets(totals.skipped, read, ["was left out", "were left out"])),
+        (
+            totals.wrong,
+            of_packets(totals.wrong, read, ["arrived with the one before", "arrived with the one before them"]),
+        ),
+        (totals.resumed, "what followed arrived at once, and how long it was in between is not known".to_owned()),
+    ];
+    let done: Vec<String> = done.into_iter().filter(|(count, _)| *count > 0).map(|(_, what)| what).collect();
+    say(totals.jumps > 0, format!("times leapt {times}: {}; {FLAGGED}", done.join("; ")));
     let (silence, number) = totals.silence;
     say(
         totals.mostly_silent(),
