@@ -145,6 +145,6 @@ mod tests {
         assert_eq!(tuples.opaque(), None);
         tuples.enter(0, 1, &[&[0; 12], &[8, 6][..], &[0; 28]].concat(), Time::ZERO, &mut ledger);
         let said = tuples.opaque().unwrap();
-        assert!(said.starts_with("1 of 3 packets (33 %) are one flow to the queue"), "{said}");
+        assert!(said.starts_with("1 of 3 packets (33 %) is one flow to the queue"), "{said}");
     }
 }

@@ -98,11 +98,11 @@ struct Pcap {
 impl Pcap {
     /// Whether a file header begins here, of version 2.4 as all are, rather than a record.
     fn begins(rest: &[u8]) -> bool {
-        let mut header = [0; 24];
-        header[..8].copy_from_slice(&rest[..8]);
-        let version =
-            |pcap: Pcap| number(&header, 4, pcap.big_endian) == if pcap.big_endian { 0x2_0004 } else { 0x4_0002 };
-        Pcap::read(&header).is_some_and(version)
+        let header = |big_endian| {
+            let magic = matches!(number(rest, 0, big_endian), 0xa1b2_c3d4 | 0xa1b2_3c4d | 0xa1b2_cd34);
+            magic && number(rest, 4, big_endian) == if big_endian { 0x2_0004 } else { 0x4_0002 }
+        };
+        header(false) || header(true)
     }
 
     /// What a file header says; none if it is not one.
