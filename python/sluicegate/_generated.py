@@ -1912,9 +1912,10 @@ class Tcp(Declared, role="flows"):
 
     Source: RFC 9293, RFC 5681; ns-2's Agent/TCP
 
-    Rules: packet_size and header_size are in bytes; header_size < packet_size; ledbat, bbr, bbr3, dctcp and prague
-    need stack = linux, which has reno, sack (the same there) and cubic besides; ns2_rules and send_jitter are for
-    stack = rfc; decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2
+    Rules: packet_size and header_size are in bytes; header_size < packet_size, with prague by more than the 8 B of
+    accurate ECN; ledbat, bbr, bbr3, dctcp and prague need stack = linux, which has reno, sack (the same there) and
+    cubic besides; ns2_rules and send_jitter are for stack = rfc; decbit and ut_lt acknowledge every packet at once:
+    delayed_ack = 0 s; vegas_alpha <= vegas_beta; clock_tick <= 0.5 s with stack = linux, which has 1 to 10 ms (HZ); 2
     clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; name has from 1 to 60 characters, none of
     them a control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <=
     rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
@@ -1964,11 +1965,12 @@ class Tcp(Declared, role="flows"):
             overhead_)
         stack: Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`,
             `repeated_timeout_cut`, `limited_transmit`, `pipe` and `restart_window`, and where `window` is the
-            most that the receiver's window becomes. (default: as the profile says; linux for ledbat, bbr, bbr3,
-            dctcp and prague; Linux 6.18)
-        gso: Whether the device takes bursts of several segments at once (GSO), with stack linux. Without, each
-            segment is sent by itself, no short burst waits for more, and PSH is rare. (default: true; Linux; off
-            as with `ip link set DEVICE gso_max_segs 1`)
+            most that the receiver's window becomes (and less with segments below 1152 B). (default: as the
+            profile says; linux for ledbat, bbr, bbr3, dctcp and prague; Linux 6.18)
+        gso: Whether the sender's device segments (GSO), with stack linux: a burst then leaves as one buffer of
+            several segments, ends with PSH, and waits for more if it is short. Without, a buffer has one segment,
+            none waits, and PSH ends a write or half a window. (default: true; Linux; off as with `ip link set
+            DEVICE gso_max_segs 1`)
         slow_start_exit: How the slow start of `cubic` may end before a loss, with stack linux. (default: hystart;
             Linux, tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
@@ -2117,9 +2119,10 @@ class Telnet(Declared, role="flows"):
     Source: RED 1993, Sec. VIII; ns-2, Application/Telnet; Paxson & Floyd 1995
 
     Rules: message_size is in bytes; shortest < longest; packet_size and header_size are in bytes; header_size <
-    packet_size; ledbat, bbr, bbr3, dctcp and prague need stack = linux, which has reno, sack (the same there) and
-    cubic besides; ns2_rules and send_jitter are for stack = rfc; decbit and ut_lt acknowledge every packet at once:
-    delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a full
+    packet_size, with prague by more than the 8 B of accurate ECN; ledbat, bbr, bbr3, dctcp and prague need stack =
+    linux, which has reno, sack (the same there) and cubic besides; ns2_rules and send_jitter are for stack = rfc;
+    decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; clock_tick <= 0.5
+    s with stack = linux, which has 1 to 10 ms (HZ); 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a full
     packet; name has from 1 to 60 characters, none of them a control character; start < stop; rtt_max and rtt_mean
     need rtt; rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at
     least one; access_delay or a round trip, not both
@@ -2183,11 +2186,12 @@ class Telnet(Declared, role="flows"):
             overhead_)
         stack: Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`,
             `repeated_timeout_cut`, `limited_transmit`, `pipe` and `restart_window`, and where `window` is the
-            most that the receiver's window becomes. (default: as the profile says; linux for ledbat, bbr, bbr3,
-            dctcp and prague; Linux 6.18)
-        gso: Whether the device takes bursts of several segments at once (GSO), with stack linux. Without, each
-            segment is sent by itself, no short burst waits for more, and PSH is rare. (default: true; Linux; off
-            as with `ip link set DEVICE gso_max_segs 1`)
+            most that the receiver's window becomes (and less with segments below 1152 B). (default: as the
+            profile says; linux for ledbat, bbr, bbr3, dctcp and prague; Linux 6.18)
+        gso: Whether the sender's device segments (GSO), with stack linux: a burst then leaves as one buffer of
+            several segments, ends with PSH, and waits for more if it is short. Without, a buffer has one segment,
+            none waits, and PSH ends a write or half a window. (default: true; Linux; off as with `ip link set
+            DEVICE gso_max_segs 1`)
         slow_start_exit: How the slow start of `cubic` may end before a loss, with stack linux. (default: hystart;
             Linux, tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
@@ -2340,9 +2344,10 @@ class Http(Declared, role="flows"):
 
     Source: DCN 2004, Sec. 4.1
 
-    Rules: packet_size and header_size are in bytes; header_size < packet_size; ledbat, bbr, bbr3, dctcp and prague
-    need stack = linux, which has reno, sack (the same there) and cubic besides; ns2_rules and send_jitter are for
-    stack = rfc; decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; 2
+    Rules: packet_size and header_size are in bytes; header_size < packet_size, with prague by more than the 8 B of
+    accurate ECN; ledbat, bbr, bbr3, dctcp and prague need stack = linux, which has reno, sack (the same there) and
+    cubic besides; ns2_rules and send_jitter are for stack = rfc; decbit and ut_lt acknowledge every packet at once:
+    delayed_ack = 0 s; vegas_alpha <= vegas_beta; clock_tick <= 0.5 s with stack = linux, which has 1 to 10 ms (HZ); 2
     clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; name has from 1 to 60 characters, none of
     them a control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or rtt_mean, not both; rtt <=
     rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay or a round trip, not both
@@ -2412,11 +2417,12 @@ class Http(Declared, role="flows"):
             overhead_)
         stack: Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`,
             `repeated_timeout_cut`, `limited_transmit`, `pipe` and `restart_window`, and where `window` is the
-            most that the receiver's window becomes. (default: as the profile says; linux for ledbat, bbr, bbr3,
-            dctcp and prague; Linux 6.18)
-        gso: Whether the device takes bursts of several segments at once (GSO), with stack linux. Without, each
-            segment is sent by itself, no short burst waits for more, and PSH is rare. (default: true; Linux; off
-            as with `ip link set DEVICE gso_max_segs 1`)
+            most that the receiver's window becomes (and less with segments below 1152 B). (default: as the
+            profile says; linux for ledbat, bbr, bbr3, dctcp and prague; Linux 6.18)
+        gso: Whether the sender's device segments (GSO), with stack linux: a burst then leaves as one buffer of
+            several segments, ends with PSH, and waits for more if it is short. Without, a buffer has one segment,
+            none waits, and PSH ends a write or half a window. (default: true; Linux; off as with `ip link set
+            DEVICE gso_max_segs 1`)
         slow_start_exit: How the slow start of `cubic` may end before a loss, with stack linux. (default: hystart;
             Linux, tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
@@ -2571,13 +2577,14 @@ class Connections(Declared, role="flows"):
 
     Source: DCN 2004, Sec. 4.1; tmix
 
-    Rules: lossless goes with vectors; packet_size and header_size are in bytes; header_size < packet_size; ledbat,
-    bbr, bbr3, dctcp and prague need stack = linux, which has reno, sack (the same there) and cubic besides; ns2_rules
-    and send_jitter are for stack = rfc; decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s;
-    vegas_alpha <= vegas_beta; 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; name has from
-    1 to 60 characters, none of them a control character; start < stop; rtt_max and rtt_mean need rtt; rtt_max or
-    rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one; access_delay
-    or a round trip, not both
+    Rules: lossless goes with vectors; packet_size and header_size are in bytes; header_size < packet_size, with
+    prague by more than the 8 B of accurate ECN; ledbat, bbr, bbr3, dctcp and prague need stack = linux, which has
+    reno, sack (the same there) and cubic besides; ns2_rules and send_jitter are for stack = rfc; decbit and ut_lt
+    acknowledge every packet at once: delayed_ack = 0 s; vegas_alpha <= vegas_beta; clock_tick <= 0.5 s with stack =
+    linux, which has 1 to 10 ms (HZ); 2 clock_tick <= max_rto; min_rto <= max_rto; window holds a full packet; name
+    has from 1 to 60 characters, none of them a control character; start < stop; rtt_max and rtt_mean need rtt;
+    rtt_max or rtt_mean, not both; rtt <= rtt_max; rtt <= rtt_mean; rtt or rtts, not both; rtts names at least one;
+    access_delay or a round trip, not both
 
     Attributes:
         count: How many such flows there are. (flows; default: 1; at least 1 and at most 1000000 flows;
@@ -2642,11 +2649,12 @@ class Connections(Declared, role="flows"):
             overhead_)
         stack: Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`,
             `repeated_timeout_cut`, `limited_transmit`, `pipe` and `restart_window`, and where `window` is the
-            most that the receiver's window becomes. (default: as the profile says; linux for ledbat, bbr, bbr3,
-            dctcp and prague; Linux 6.18)
-        gso: Whether the device takes bursts of several segments at once (GSO), with stack linux. Without, each
-            segment is sent by itself, no short burst waits for more, and PSH is rare. (default: true; Linux; off
-            as with `ip link set DEVICE gso_max_segs 1`)
+            most that the receiver's window becomes (and less with segments below 1152 B). (default: as the
+            profile says; linux for ledbat, bbr, bbr3, dctcp and prague; Linux 6.18)
+        gso: Whether the sender's device segments (GSO), with stack linux: a burst then leaves as one buffer of
+            several segments, ends with PSH, and waits for more if it is short. Without, a buffer has one segment,
+            none waits, and PSH ends a write or half a window. (default: true; Linux; off as with `ip link set
+            DEVICE gso_max_segs 1`)
         slow_start_exit: How the slow start of `cubic` may end before a loss, with stack linux. (default: hystart;
             Linux, tcp_cubic.c; RFC 9406)
         ns2_rules: Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module
