@@ -54,15 +54,13 @@ BUFFER = "the buffer of 50 packets, ns-2's default for all links, does not hold 
 BAND = "the thresholds of 5 and 15 packets, those of RED 1993, are a burst here: `sluicegate design red` chooses others"
 REASONS: dict[str, list[tuple[set[tuple[int, int]], str]]] = {
     **{name: [({(1000, 10)}, BUFFER)]
-       for name in ("drop_tail", "decbit", "source_quench", "ut_lt", "drop_preference")},
-    "random_drop": [({(1000, 1), (1000, 10)}, BUFFER.replace(" of ten flows", ""))],
+       for name in ("drop_tail", "random_drop", "decbit", "source_quench", "ut_lt", "drop_preference")},
     **{name: [({(1000, 10)}, f"its classes are Drop Tail queues, and {BUFFER}")] for name in ("priority", "drr")},
     "early_random_drop": [
         ({(1000, 1), (1000, 10)}, "drops 2 % above half of its buffer (Zhang 1989), 25 packets: less than one burst of "
          "segments, and windows of 333 packets and more live with 0.001 %"),
     ],
-    **{name: [({(100, 1), (1000, 1), (1000, 10)}, BAND)] for name in ("red", "penalty_box")},
-    **{name: [({(1000, 1), (1000, 10)}, BAND)] for name in ("red_pd", "rio")},
+    **{name: [({(1000, 1), (1000, 10)}, BAND)] for name in ("red", "penalty_box", "red_pd", "rio")},
     "gred": [
         ({(1000, 1), (1000, 10)}, "thresholds of 15 and 45 packets and an average that follows bursts of 25, as in "
          "iproute2's example: one burst of segments is above them"),
