@@ -196,9 +196,6 @@ pub(crate) fn group(
         "on_off" => SourcePlan::OnOff(fields::<OnOff>(section, rate, map)?),
         _ => SourcePlan::Poisson(fields::<Poisson>(section, rate, map)?),
     };
-    if let Some(host) = source.host() {
-        map.insert("stack".to_owned(), host.stack.word().into()); // an algorithm may have chosen it
-    }
     let (path, return_path) = topology::ways(section, &common, links, dumbbell.is_some())?;
     let there = path.iter().fold(Span::ZERO, |sum, link| sum + links[*link as usize].delay);
     let back = return_path.iter().fold(Span::ZERO, |sum, link| sum + links[*link as usize].delay);

@@ -4,6 +4,7 @@ use crate::document::{Document, Item, Node, Place, ScenarioError, shown};
 use serde_json::{Map, Value as Json};
 use sluicegate_base::params::{DefaultValue, Problem, Raw, Rule, Table, Values, did_you_mean};
 use sluicegate_base::{Declared, Link, Params, Rate, Value};
+use sluicegate_tcp::params::profile_of;
 use sluicegate_tcp::profiles::{PROFILES, Profile};
 
 /// A table of the document, and what it is called in messages.
@@ -174,13 +175,8 @@ pub(crate) fn fields<T: Declared>(
 /// The host profile that these values choose; `None` for a declaration without profiles.
 #[must_use]
 pub fn profile(table: &Table, found: &Found) -> Option<&'static Profile> {
-    let at = table.position("profile")?;
-    let name = value(found, at).or_else(|| match table.fields[at].default {
-        DefaultValue::Fixed(value) => value(),
-        _ => None,
-    })?;
-    let Value::Choice(name) = name else { return None };
-    PROFILES.iter().find(|profile| profile.name == name)
+    table.position("profile")?;
+    Some(&PROFILES[profile_of(&|name| value(found, table.position(name)?)) as usize])
 }
 
 /// What the profile says of a field.
@@ -213,7 +209,9 @@ pub fn object(table: &Table, values: &Values, into: &mut Map<String, Json>) {
 
 /// Adds what the host profile supplies for fields that have no value yet.
 pub fn fill_from_profile(table: &Table, found: &Found, into: &mut Map<String, Json>) {
-    for value in profile(table, found).map_or(&[][..], |profile| profile.values) {
+    let Some(profile) = profile(table, found) else { return };
+    into.insert("profile".to_owned(), profile.name.into());
+    for value in profile.values {
         into.entry(value.field).or_insert_with(|| json(&(value.value)()));
     }
 }

@@ -5,7 +5,6 @@ mod prediction;
 
 use crate::host::Host;
 use crate::linux;
-use crate::params::Stack;
 use crate::receive::Receiver;
 use crate::segment::{Flags, Segment};
 use crate::send::{Congestion, SendCounters, Sender};
@@ -81,7 +80,7 @@ impl Connection {
 
     fn new(host: &Host, phase: Span, state: State) -> Connection {
         let end = || Box::new(linux::End::new(host, phase, state == State::Idle, state == State::Established));
-        let linux = (host.stack == Stack::Linux).then(end);
+        let linux = host.is_linux().then(end);
         Connection {
             state: if linux.is_some() { State::Linux } else { state },
             ecn: host.answers_marks(),

@@ -2,8 +2,9 @@
 
 use crate::cc::{self, CongestionControl, CongestionController, VegasParams, VegasRules};
 use crate::linux::cc::{self as linux_cc, Controller};
-use crate::params::{Algorithm, CwndValidation, SlowStartExit, Stack, TcpParams};
-use crate::recovery::{self, LossRecovery, Pipe};
+use crate::params::{Algorithm, SlowStartExit, TcpParams};
+use crate::profiles::ProfileName;
+use crate::recovery::{self, LossRecovery};
 use crate::rtt::RtoConfig;
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -14,6 +15,8 @@ use sluicegate_base::{Span, Stream};
 /// A host as its connections use it: parameters with the profile filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Host {
+    /// Whose host it is: Linux's, or one of the papers'.
+    pub profile: ProfileName,
     /// The congestion control of its senders.
     pub algorithm: Algorithm,
     /// Bytes of the stream in a full segment.
@@ -26,12 +29,6 @@ pub struct Host {
     pub initial_window: f64,
     /// Slow-start threshold at the start, in segments.
     pub initial_ssthresh: f64,
-    /// Most of the window that is left after an idle timeout, in segments.
-    pub restart_window: f64,
-    /// Whether the window grows while something else limits the sender.
-    pub cwnd_validation: CwndValidation,
-    /// Whether another timeout of the same segment lowers the threshold again.
-    pub repeated_timeout_cut: bool,
     /// The retransmission timer.
     pub rto: RtoConfig,
     /// Whether the first two duplicate acknowledgements let a new segment out.
@@ -46,14 +43,10 @@ pub struct Host {
     pub source_quench: bool,
     /// The most that a packet of data takes to prepare; whoever drives the ends makes them wait.
     pub send_jitter: Span,
-    /// Whose end hosts: the RFCs', with what is said here, or Linux's.
-    pub stack: Stack,
     /// How slow start may end before a loss, where that is Linux's CUBIC.
     pub slow_start_exit: SlowStartExit,
     /// Whether the ends follow ns-2 where its hosts depart from the RFCs.
     pub ns2_rules: bool,
-    /// How SACK recovery knows what is under way.
-    pub pipe: Pipe,
     /// What Vegas keeps in queues, and what a loss costs it.
     pub vegas: VegasParams,
     /// Whose Vegas it is.
@@ -105,33 +98,29 @@ impl Host {
         let algorithm = params.resolve(&params.algorithm, "algorithm");
         let initial_window = params.initial_window.or((algorithm == Algorithm::Ledbat).then_some(2.0));
         Host {
+            profile: params.profile(),
             algorithm,
             mss,
             header,
             window,
             initial_window: params.resolve(&initial_window, "initial_window"),
             initial_ssthresh: params.initial_ssthresh.unwrap_or(share),
-            restart_window: params.resolve(&params.restart_window, "restart_window"),
-            cwnd_validation: params.resolve(&params.cwnd_validation, "cwnd_validation"),
-            repeated_timeout_cut: params.resolve(&params.repeated_timeout_cut, "repeated_timeout_cut"),
             rto: params.rto(),
-            limited_transmit: params.resolve(&params.limited_transmit, "limited_transmit"),
+            limited_transmit: params.of_papers(&params.limited_transmit, "limited_transmit").unwrap_or(false),
             delayed_ack: params.resolve(&params.delayed_ack, "delayed_ack"),
             gso: params.gso,
             ecn: params.resolve(&params.ecn, "ecn"),
-            source_quench: params.resolve(&params.source_quench, "source_quench"),
+            source_quench: params.of_papers(&params.source_quench, "source_quench").unwrap_or(false),
             send_jitter: params.send_jitter,
-            stack: params.stack(),
             slow_start_exit: params.slow_start_exit,
-            ns2_rules: params.resolve(&params.ns2_rules, "ns2_rules"),
-            pipe: params.resolve(&params.pipe, "pipe"),
+            ns2_rules: params.of_papers(&params.ns2_rules, "ns2_rules").unwrap_or(false),
             vegas: VegasParams {
                 alpha: params.vegas_alpha,
                 beta: params.vegas_beta,
                 gamma: params.vegas_gamma,
                 cut: params.vegas_cut,
             },
-            vegas_rules: params.resolve(&params.vegas_rules, "vegas_rules"),
+            vegas_rules: params.of_papers(&params.vegas_rules, "vegas_rules").unwrap_or(VegasRules::Paper),
             ledbat_target: params.ledbat_target,
             ledbat_gain: params.ledbat_gain,
             handshake: params.resolve(&params.handshake, "handshake"),
@@ -179,7 +168,7 @@ impl Host {
     ///     fn set_cwnd(&mut self, _cwnd: f64) {}
     /// }
     ///
-    /// let params = TcpParams::of(ProfileName::Modern);
+    /// let params = TcpParams::of(ProfileName::Linux);
     /// let make = |_: &Host| -> Box<dyn CongestionControl> { Box::new(Greatest { rate: None, cwnd: 10.0 }) };
     /// let host = Host::new(&params).with_controller("greatest", Arc::new(make));
     /// # assert_eq!(sluicegate_tcp::Connection::opener(&host, sluicegate_base::Span::ZERO).cwnd(), 10.0);
@@ -190,10 +179,16 @@ impl Host {
         Host { controller: Some(OwnController { name: name.into(), make }), ..self }
     }
 
+    /// Whether it is Linux's.
+    #[must_use]
+    pub fn is_linux(&self) -> bool {
+        self.profile == ProfileName::Linux
+    }
+
     /// Whether acknowledgements report what has come out of order.
     #[must_use]
     pub fn sack(&self) -> bool {
-        matches!(self.algorithm, Algorithm::Sack | Algorithm::Cubic)
+        self.is_linux() || self.algorithm == Algorithm::Sack
     }
 
     /// Whether each acknowledgement carries the congestion signal of its packet, and all packets may be marked.
@@ -235,7 +230,6 @@ impl Host {
         }
         let most = self.window as f64 / f64::from(self.mss);
         match self.algorithm {
-            Algorithm::Cubic => CongestionController::other(cc::Cubic::new(self.initial_window, self.initial_ssthresh)),
             Algorithm::DecBit => CongestionController::other(cc::DecBit::new(self.initial_window, most)),
             Algorithm::UtLt => CongestionController::other(cc::UtLt::new(self.initial_window, most)),
             Algorithm::Fixed => CongestionController::other(cc::Fixed::new(most)),
@@ -280,13 +274,7 @@ impl Host {
             Algorithm::NewReno | Algorithm::Fixed | Algorithm::Vegas => {
                 LossRecovery::NewReno(recovery::NewReno::default())
             }
-            Algorithm::Sack
-            | Algorithm::Cubic
-            | Algorithm::Ledbat
-            | Algorithm::Bbr
-            | Algorithm::Bbr3
-            | Algorithm::Dctcp
-            | Algorithm::Prague => LossRecovery::other(recovery::Sack::new(self.pipe)),
+            _ => LossRecovery::other(recovery::Sack::default()),
         }
     }
 }
@@ -309,7 +297,6 @@ mod tests {
             ProfileName::Red1993,
             ProfileName::FreeBsd45,
             ProfileName::Dcn2004,
-            ProfileName::Modern,
             ProfileName::Linux,
         ];
         assert_eq!(PROFILES.len(), names.len());
@@ -321,8 +308,8 @@ mod tests {
                 assert!(!value.source.is_empty());
             }
             // Panics when a value is missing or of another kind.
-            let host = Host::new(&TcpParams { profile: name, ..params() });
-            assert!(host.mss > 0 && host.rto.min <= host.rto.max && host.restart_window <= host.initial_window);
+            let host = Host::new(&TcpParams::of(name));
+            assert!(host.mss > 0 && host.rto.min <= host.rto.max);
         }
         let host = Host::new(&params());
         assert_eq!((host.mss, host.window, host.initial_window), (960, 20 * 960, 2.0));
@@ -344,19 +331,19 @@ mod tests {
         let kept = |algorithm, ms| {
             let tick = Some(Span::from_millis(ms));
             let params =
-                TcpParams { algorithm: Some(algorithm), clock_tick: tick, ..TcpParams::of(ProfileName::Modern) };
+                TcpParams { algorithm: Some(algorithm), clock_tick: tick, profile: None, ..params() };
             let values = params.values();
             TcpParams::from_values(&mut |at| values[at].clone()).is_ok()
         };
         assert_eq!([500, 501].map(|ms| kept(Algorithm::Bbr, ms)), [true, false]);
-        assert!(kept(Algorithm::Cubic, 501));
+        assert!(kept(Algorithm::Tahoe, 501));
     }
 
     /// RED 1993, Sec. V: "A threshold is set initially to half the receiver's advertised window."
     #[test]
     fn only_the_hosts_of_red_1993_begin_with_half_the_window_as_threshold() {
         let ssthresh = |profile, window| {
-            let params = TcpParams { profile, window: Some(Size::Packets(window)), ..params() };
+            let params = TcpParams { window: Some(Size::Packets(window)), ..TcpParams::of(profile) };
             Host::new(&params).initial_ssthresh
         };
         assert_eq!((ssthresh(ProfileName::Red1993, 33), ssthresh(ProfileName::Bsd43Tahoe, 33)), (16.5, 33.0));

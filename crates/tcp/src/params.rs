@@ -12,13 +12,14 @@
 //! | RFC 9293: TIME-WAIT and half-closed states | the end that is not written to closes as soon as it has seen the other's end | nothing reuses ports here |
 //! | RFC 7323: timestamps time every acknowledgement | one segment is timed at a time, first the SYN or SYN-ACK unless it was repeated (RFC 6298, Sec. 3); `header_size` may count the option's 12 bytes | the estimate hardly differs; ns-2's default |
 //! | RFC 3168, Sec. 6.1.2: the threshold should not fall twice in a round trip, unless something sent again is lost | a timeout after a mark lowers it unless the data marked is still under way | that data stands for the round trip |
-//! | Linux waits 200 ms or four deviations longer than the smoothed round trip, whichever is more | the timeout is at least `min_rto` in all | RFC 6298, Sec. 2.4; stack `linux` waits as Linux does, never less |
+//! | Linux waits 200 ms or four deviations longer than the smoothed round trip, whichever is more | the timeout is at least `min_rto` in all | RFC 6298, Sec. 2.4; profile `linux` waits as Linux does, never less |
 //! | 4.3BSD's delayed acknowledgements go at a common heartbeat | each waits its own 200 ms | a heartbeat would tie the flows of one host together, and here each has its own |
 //! | RFC 1122, Sec. 4.2.3.9: a source quench should start slow start as a timeout does, and so halve the threshold | the window closes to one segment, the threshold stays | 4.3BSD, `tcp_quench`; RFC 1122 leaves the procedure open |
 //! | RFC 792: the quench is a packet, and may be lost | it always arrives, after the propagation delays of the way back | 56 bytes, and gateways send few |
 //! | RFC 1016: packets leave at intervals that quenches lengthen | not built | a proposal that RED 1993 (Sec. II) mentions; what hosts did is 4.3BSD's |
 //! | RED 1993: a source takes a random time to prepare a packet | `send_jitter`: packets of data are prepared one after another, each for its own time; acknowledgements are not | ns-2's `overhead_` waits once for all that a window lets out at once, and so do ends with `ns2_rules` |
-//! | RFC 7661 and Linux close a window that was not used for some time | with `cwnd_validation` it does not grow; only a silence closes it, to `restart_window` | what was once the limit has been measured |
+//! | RFC 7661: a window that was not used does not grow, and closes | the papers' grows with every acknowledgement; after an idle timeout it is one segment | ns-2 (`control_increase_` 0) and BSD |
+//! | RFC 5681, Sec. 3.1: another timeout of the same segment leaves the threshold | the papers' hosts lower it again | ns-2, 4.3BSD and FreeBSD 4.5, at every expiry |
 //! | RFC 2018: n ranges take 2 + 8n bytes | padded to 4 + 8n | as stacks align options; ns-2 adds 8n |
 //!
 //! With `ns2_rules` the ends follow ns-2 2.35 in these, too; then every acknowledgement comes when it has it
@@ -45,7 +46,6 @@
 
 use crate::cc::VegasRules;
 use crate::profiles::{PROFILES, Profile, ProfileName};
-use crate::recovery::Pipe;
 use crate::rtt::RtoConfig;
 use crate::segment::ACCURATE_BYTES;
 use sluicegate_base::params::Parameter;
@@ -60,9 +60,9 @@ choices! {
         Reno = "reno",
         /// Fast recovery until all that was sent before is acknowledged (RFC 6582).
         NewReno = "newreno",
-        /// Recovery by selective acknowledgements (RFC 6675).
+        /// Recovery by selective acknowledgements (Fall & Floyd 1996); with profile linux as reno and newreno are: Linux's Reno.
         Sack = "sack",
-        /// CUBIC's window (RFC 9438) with SACK's recovery.
+        /// CUBIC (RFC 9438), as Linux has it; the default of profile linux.
         Cubic = "cubic",
         /// DECbit's window (Ramakrishnan & Jain 1990) with Tahoe's recovery; heeds the bit of every packet.
         DecBit = "decbit",
@@ -73,7 +73,7 @@ choices! {
         /// Vegas's window (Brakmo & Peterson 1995), which follows the delay, with NewReno's recovery, or with its own where
         /// vegas_rules = ns2.
         Vegas = "vegas",
-        /// LEDBAT's window (RFC 6817), which gives way to all others; brings stack linux along, as do the next four.
+        /// LEDBAT's window (RFC 6817), which gives way to all others, on Linux's hosts, as are the next four.
         Ledbat = "ledbat",
         /// BBR, version 1 (Cardwell et al. 2016), as Linux has it.
         Bbr = "bbr",
@@ -92,12 +92,12 @@ impl Algorithm {
         Algorithm::WORDS.iter().filter_map(|word| Algorithm::from_value(Value::Choice(word)))
     }
 
-    /// Whether hosts of this stack have it.
+    /// Whether hosts of this profile have it: Linux's and the papers' share Reno, NewReno and SACK, which are one to Linux.
     #[must_use]
-    pub fn runs_on(self, stack: Stack) -> bool {
-        use Algorithm::{Bbr, Bbr3, Cubic, Dctcp, Ledbat, Prague, Reno, Sack};
-        let new = matches!(self, Ledbat | Bbr | Bbr3 | Dctcp | Prague);
-        if stack == Stack::Linux { new || matches!(self, Reno | Sack | Cubic) } else { !new }
+    pub fn runs_on(self, profile: ProfileName) -> bool {
+        use Algorithm::{Bbr, Bbr3, Cubic, Dctcp, Ledbat, NewReno, Prague, Reno, Sack};
+        let linux = matches!(self, Cubic | Ledbat | Bbr | Bbr3 | Dctcp | Prague);
+        linux == (profile == ProfileName::Linux) || matches!(self, Reno | NewReno | Sack)
     }
 
     /// Bytes of the options that each packet of data has beside `header_size`: those of accurate ECN. Linux takes them from the
@@ -115,16 +115,6 @@ impl Algorithm {
 }
 
 choices! {
-    /// Whose end hosts.
-    pub enum Stack {
-        /// Those of the RFCs, with what the other parameters say.
-        Rfc = "rfc",
-        /// Linux's: RACK-TLP, F-RTO, PRR, undo by DSACK and timestamps, quick acknowledgements, windows that tune themselves.
-        Linux = "linux",
-    }
-}
-
-choices! {
     /// How slow start may end before a loss.
     pub enum SlowStartExit {
         /// It does not.
@@ -136,25 +126,18 @@ choices! {
     }
 }
 
-choices! {
-    /// Whether the congestion window grows while something else limits the sender.
-    pub enum CwndValidation {
-        /// It grows with every acknowledgement.
-        None = "none",
-        /// Only while it was the limit in the last window of data; in slow start, while half of it was used (Linux).
-        Linux = "linux",
-    }
-}
-
 params! {
     /// Parameters of a TCP transfer.
     pub struct TcpParams {
         /// The sender's congestion control.
         algorithm: Option<Algorithm> = optional("as the profile says"), positional(true),
             source("CHOKe 1999 does not say; ns-2");
-        /// Whose defaults apply to what is not given here.
-        profile: ProfileName = default(ProfileName::Modern), source("hosts of today, unless a paper's are asked for");
-        /// The receiver's advertised window.
+        /// Whose hosts these are: Linux's of today, or those of a paper, with its values for what is not given here. What only
+        /// the papers' hosts have (`tahoe`, `vegas`, `decbit`, `ut_lt`, `fixed`, `ns2_rules`, a `send_jitter`) brings those of
+        /// profile ns2 along.
+        profile: Option<ProfileName> = optional("linux; ns2 with what only the papers' hosts have"),
+            source("hosts of today, unless a paper's are asked for");
+        /// The receiver's advertised window; with profile linux the most that it becomes (and less with segments below 1152 B).
         window: Option<Size> = optional("as the profile says"), unit("packets"), range(Range::from(1.0).to(1e9)),
             source("RFC 9293");
         /// Length of a full IP packet, headers included.
@@ -170,13 +153,6 @@ params! {
         initial_ssthresh: Option<f64> = optional("the advertised window; half of it for profile red1993"), unit("packets"),
             range(Range::from(2.0).to(1e9)),
             source("RFC 5681");
-        /// Most of the congestion window that is left after an idle timeout.
-        restart_window: Option<f64> = optional("as the profile says"), unit("packets"), range(Range::from(1.0).to(1e6)),
-            source("RFC 5681, Sec. 4.1");
-        /// Whether the congestion window grows while the application or the receiver limits the sender.
-        cwnd_validation: Option<CwndValidation> = optional("as the profile says"), source("Linux, tcp_is_cwnd_limited; RFC 7661");
-        /// Whether another timeout of the same segment lowers the slow-start threshold again.
-        repeated_timeout_cut: Option<bool> = optional("as the profile says"), source("RFC 5681, Sec. 3.1: it does not");
         /// Least retransmission timeout.
         min_rto: Option<Span> = optional("as the profile says"), source("RFC 6298");
         /// Largest retransmission timeout.
@@ -186,34 +162,29 @@ params! {
         /// How many repetitions of a SYN wait no longer than the one before; the next ones double the wait.
         syn_linear_timeouts: Option<u64> = optional("as the profile says"),
             source("FreeBSD 4, tcp_timer.c: tcp_syn_backoff; Linux 6.5, tcp_syn_linear_timeouts; RFC 6298: none");
-        /// Granularity of the retransmission clock; with stack linux the tick of all timers, and of CUBIC's steps.
+        /// Granularity of the retransmission clock; with profile linux the tick of all timers, and of CUBIC's steps.
         clock_tick: Option<Span> = optional("as the profile says"), range(Range::from(1e-6)), source("RFC 6298, G");
-        /// Send one new packet for each of the first two duplicate acknowledgements.
-        limited_transmit: Option<bool> = optional("as the profile says"), source("RFC 3042");
+        /// Send one new packet for each of the first two duplicate acknowledgements (the papers' hosts).
+        limited_transmit: Option<bool> = optional("as the profile says; none of linux"), source("RFC 3042");
         /// How long the first of two acknowledgements may wait; 0 s acknowledges each packet at once.
         delayed_ack: Option<Span> = optional("as the profile says"), source("RFC 5681, Sec. 4.2");
         /// Whether both ends use explicit congestion notification; decbit and ut_lt have their own, whatever is said here.
         ecn: Option<bool> = optional("as the profile says"), source("RFC 3168");
-        /// Whether the sender closes its window to one segment for each source quench of a gateway.
-        source_quench: Option<bool> = optional("as the profile says"), source("4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9");
+        /// Whether the sender closes its window to one segment for each source quench of a gateway (the papers' hosts).
+        source_quench: Option<bool> = optional("as the profile says; none of linux, which ignores it (RFC 6633)"), source("4.3BSD, tcp_quench; RFC 1122, Sec. 4.2.3.9");
         /// Most of the time that each packet of data takes to prepare, uniform between zero and this, one after another; with
         /// `ns2_rules` one time for all that the window lets out, and none for retransmissions.
         send_jitter: Span = default(Span::ZERO), source("RED 1993, Secs. V and IX: the bottleneck's service time; ns-2, overhead_");
-        /// Whose end hosts: the RFCs', or Linux's, which have no use for `cwnd_validation`, `repeated_timeout_cut`,
-        /// `limited_transmit`, `pipe` and `restart_window`, and where `window` is the most that the receiver's window becomes (and less with segments below 1152 B).
-        stack: Option<Stack> = optional("as the profile says; linux for ledbat, bbr, bbr3, dctcp and prague"), source("Linux 6.18");
-        /// Whether the sender's device segments (GSO), with stack linux: a burst then leaves as one buffer of several segments,
+        /// Whether the sender's device segments (GSO), with profile linux: a burst then leaves as one buffer of several segments,
         /// ends with PSH, and waits for more if it is short. Without, a buffer has one segment, none waits, and PSH ends a write
         /// or half a window.
         gso: bool = default(true), source("Linux; off as with `ip link set DEVICE gso_max_segs 1`");
-        /// How the slow start of `cubic` may end before a loss, with stack linux.
+        /// How the slow start of `cubic` may end before a loss.
         slow_start_exit: SlowStartExit = default(SlowStartExit::HyStart), source("Linux, tcp_cubic.c; RFC 9406");
         /// Whether the ends follow ns-2 where its hosts depart from the RFCs; the table of this module lists where.
-        ns2_rules: Option<bool> = optional("as the profile says"), source("ns-2, tcp.cc and tcp-sink.cc");
-        /// How SACK recovery knows what is under way.
-        pipe: Option<Pipe> = optional("as the profile says"), source("RFC 6675; Fall & Floyd 1996");
+        ns2_rules: Option<bool> = optional("as the profile says; none of linux"), source("ns-2, tcp.cc and tcp-sink.cc");
         /// Whose Vegas the algorithm vegas is.
-        vegas_rules: Option<VegasRules> = optional("as the profile says"),
+        vegas_rules: Option<VegasRules> = optional("as the profile says; none of linux"),
             source("Brakmo & Peterson 1995; Tang, Wang & Low 2004, Sec. V-C; ns-2, tcp-vegas.cc");
         /// Vegas: packets that a flow keeps in queues; with fewer its window grows.
         vegas_alpha: f64 = default(1.0), unit("packets"), range(Range::from(0.0).to(1e6)), source("ns-2, v_alpha_");
@@ -241,22 +212,27 @@ params! {
             bytes(&p.packet_size) && bytes(&p.header_size)
         };
         "header_size < packet_size, with prague by more than the 8 B of accurate ECN" [packet_size, header_size, algorithm] |p| p.segment_sizes().is_some();
-        "ledbat, bbr, bbr3, dctcp and prague need stack = linux, which has reno, sack (the same there) and cubic besides"
-            [algorithm, stack, profile] |p| {
-            p.resolve(&p.algorithm, "algorithm").runs_on(p.stack())
+        "tahoe, vegas, decbit, ut_lt and fixed are of the papers' hosts: leave profile out, or say ns2 or another than linux"
+            [algorithm, profile] |p| {
+            p.profile() != ProfileName::Linux || p.algorithm.is_none_or(|algorithm| algorithm.runs_on(ProfileName::Linux))
         };
-        "ns2_rules and send_jitter are for stack = rfc" [ns2_rules, send_jitter, stack, algorithm, profile] |p| {
-            let linux = p.stack() == Stack::Linux;
-            let ns2_rules: bool = p.resolve(&p.ns2_rules, "ns2_rules");
-            !linux || (!ns2_rules && p.send_jitter == Span::ZERO)
+        "cubic, ledbat, bbr, bbr3, dctcp and prague are of Linux's hosts: profile = linux, without ns2_rules and send_jitter"
+            [algorithm, profile, ns2_rules, send_jitter] |p| {
+            let profile = p.profile();
+            profile == ProfileName::Linux || p.algorithm.is_none_or(|algorithm| algorithm.runs_on(profile))
+        };
+        "send_jitter, limited_transmit, source_quench, ns2_rules and vegas_rules are of the papers' hosts: profile = ns2 or \
+         another than linux" [send_jitter, limited_transmit, source_quench, ns2_rules, vegas_rules, profile] |p| {
+            let given = [p.limited_transmit, p.source_quench, p.ns2_rules].iter().any(Option::is_some);
+            p.profile() != ProfileName::Linux || !(given || p.vegas_rules.is_some() || p.send_jitter > Span::ZERO)
         };
         "decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s" [delayed_ack, algorithm, profile] |p| {
             let delayed_ack: Span = p.resolve(&p.delayed_ack, "delayed_ack");
             !p.resolve(&p.algorithm, "algorithm").per_packet_feedback() || delayed_ack == Span::ZERO
         };
         "vegas_alpha <= vegas_beta" [vegas_alpha, vegas_beta] |p| p.vegas_alpha <= p.vegas_beta;
-        "clock_tick <= 0.5 s with stack = linux, which has 1 to 10 ms (HZ)" [clock_tick, stack, algorithm, profile] |p| {
-            p.stack() != Stack::Linux || p.rto().tick <= Span::from_millis(500)
+        "clock_tick <= 0.5 s with profile = linux, which has 1 to 10 ms (HZ)" [clock_tick, profile] |p| {
+            p.profile() != ProfileName::Linux || p.rto().tick <= Span::from_millis(500)
         };
         "2 clock_tick <= max_rto" [clock_tick, max_rto] |p| {
             let rto = p.rto();
@@ -285,16 +261,28 @@ impl TcpParams {
         Self::build(&mut given, &Link { rate: Rate(1), packet: 1 }).expect("a profile keeps the rules")
     }
 
+    /// Whose hosts they are: as given, or else as [`profile_of`] says.
+    #[must_use]
+    pub fn profile(&self) -> ProfileName {
+        let values = self.values();
+        profile_of(&|name| Self::FIELDS.iter().position(|field| field.name == name).and_then(|at| values[at].clone()))
+    }
+
     /// The profile whose defaults apply.
     #[must_use]
     pub fn defaults_of(&self) -> &'static Profile {
-        &PROFILES[self.profile as usize]
+        &PROFILES[self.profile() as usize]
     }
 
     /// What is given for a field, or else the profile's value.
     pub(crate) fn resolve<T: Parameter + Clone>(&self, given: &Option<T>, field: &str) -> T {
         let default = || self.defaults_of().value(field).and_then(T::from_value);
         given.clone().or_else(default).expect("a profile has every value")
+    }
+
+    /// The same for a field that only the papers' hosts have.
+    pub(crate) fn of_papers<T: Parameter + Clone>(&self, given: &Option<T>, field: &str) -> Option<T> {
+        given.clone().or_else(|| self.defaults_of().value(field).and_then(T::from_value))
     }
 
     /// Bytes of a full segment and of its headers; `None` when the headers leave no room.
@@ -304,13 +292,6 @@ impl TcpParams {
         let packet = bytes(self.resolve(&self.packet_size, "packet_size"));
         let algorithm: Algorithm = self.resolve(&self.algorithm, "algorithm");
         packet.checked_sub(header + algorithm.data_options()).filter(|&mss| mss > 0).map(|mss| (mss, header))
-    }
-
-    /// Whose end hosts: as given, Linux's where the algorithm is of no other, or as the profile says.
-    pub(crate) fn stack(&self) -> Stack {
-        let algorithm: Algorithm = self.resolve(&self.algorithm, "algorithm");
-        let only = self.stack.is_none() && !algorithm.runs_on(Stack::Rfc);
-        if only { Stack::Linux } else { self.resolve(&self.stack, "stack") }
     }
 
     /// The same, with the least segment where the headers leave no room.
@@ -336,6 +317,21 @@ impl TcpParams {
             syn_linear: self.resolve(&self.syn_linear_timeouts, "syn_linear_timeouts"),
         }
     }
+}
+
+/// The profile that the given values of [`TcpParams`] choose, by the names of their fields: Linux's, unless another is given or
+/// something that only the papers' hosts have; then ns-2's.
+#[must_use]
+pub fn profile_of(given: &dyn Fn(&str) -> Option<Value>) -> ProfileName {
+    fn read<T: Parameter>(value: Option<Value>) -> Option<T> {
+        value.and_then(T::from_value)
+    }
+    let algorithm: Option<Algorithm> = read(given("algorithm"));
+    let of_papers = algorithm.is_some_and(|algorithm| !algorithm.runs_on(ProfileName::Linux))
+        || read(given("send_jitter")).is_some_and(|most: Span| most > Span::ZERO)
+        || read(given("ns2_rules")) == Some(true);
+    let otherwise = if of_papers { ProfileName::Ns2 } else { ProfileName::Linux };
+    read(given("profile")).unwrap_or(otherwise)
 }
 
 /// The TCP transfer as a declared source of traffic.

@@ -15,8 +15,6 @@ choices! {
         FreeBsd45 = "freebsd45",
         /// The end hosts of DCN 2004.
         Dcn2004 = "dcn2004",
-        /// Linux as it ships in the 2020s.
-        Modern = "modern",
         /// Linux 6.18, its loss recovery, timers and acknowledgements modelled after the kernel's.
         Linux = "linux",
     }
@@ -47,7 +45,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Its value for a field.
+    /// Its value for a field; none for what its hosts do not have.
     #[must_use]
     pub fn value(&self, field: &str) -> Option<Value> {
         self.values.iter().find(|value| value.field == field).map(|value| (value.value)())
@@ -63,7 +61,7 @@ fn ms(n: u64) -> Value {
 }
 
 /// All profiles, in the order of [`ProfileName`].
-pub const PROFILES: &[Profile] = &[NS2, BSD43_TAHOE, RED1993, FREEBSD45, DCN2004, MODERN, LINUX];
+pub const PROFILES: &[Profile] = &[NS2, BSD43_TAHOE, RED1993, FREEBSD45, DCN2004, LINUX];
 
 const NS2: Profile = Profile {
     name: "ns2",
@@ -75,9 +73,6 @@ const NS2: Profile = Profile {
         value("packet_size", || Value::Size(Size::Bytes(1000)), "CHOKe 1999; in ns-2 packetSize_ 960 and 40 of header"),
         value("header_size", || Value::Size(Size::Bytes(40)), "ns-2, tcpip_base_hdr_size_"),
         value("initial_window", || Value::Number(2.0), "ns-2, windowInit_"),
-        value("restart_window", || Value::Number(1.0), "ns-2, slow_start_restart_ with restart_bugfix_"),
-        value("cwnd_validation", || Value::Choice("none"), "ns-2, control_increase_ 0 and QOption_ 0"),
-        value("repeated_timeout_cut", || Value::Switch(true), "ns-2, tcp.cc: timeout()"),
         value("min_rto", || ms(200), "ns-2, minrto_"),
         value("max_rto", || ms(60_000), "ns-2, maxrto_"),
         value("initial_rto", || ms(3000), "ns-2, rtxcur_init_"),
@@ -88,8 +83,6 @@ const NS2: Profile = Profile {
         value("ecn", || Value::Switch(false), "ns-2, ecn_"),
         value("source_quench", || Value::Switch(false), "ns-2 sends none"),
         value("ns2_rules", || Value::Switch(true), "ns-2, tcp.cc and tcp-sink.cc"),
-        value("stack", || Value::Choice("rfc"), "the RFCs"),
-        value("pipe", || Value::Choice("counted"), "ns-2, Agent/TCP/Sack1"),
         value("vegas_rules", || Value::Choice("ns2"), "ns-2, Agent/TCP/Vegas"),
         value("handshake", || Value::Switch(true), "ns-2, syn_"),
         value("closing", || Value::Switch(false), "ns-2's one-way agents do not close"),
@@ -106,13 +99,6 @@ const BSD43_TAHOE: Profile = Profile {
         value("packet_size", || Value::Size(Size::Bytes(552)), "4.3BSD, TCP_MSS 512 and 40 of header"),
         value("header_size", || Value::Size(Size::Bytes(40)), "RFC 791, RFC 793, no options"),
         value("initial_window", || Value::Number(1.0), "Jacobson 1988"),
-        value("restart_window", || Value::Number(1.0), "4.3BSD-Tahoe, tcp_output.c: one segment after idling"),
-        value(
-            "cwnd_validation",
-            || Value::Choice("none"),
-            "4.3BSD-Tahoe, tcp_input.c: every acknowledgement opens the window",
-        ),
-        value("repeated_timeout_cut", || Value::Switch(true), "4.3BSD-Tahoe, tcp_timer.c: at every expiry"),
         value("min_rto", || ms(1000), "4.3BSD, TCPTV_MIN: two ticks"),
         value("max_rto", || ms(64_000), "4.3BSD, TCPTV_REXMTMAX"),
         value("initial_rto", || ms(6000), "4.3BSD, TCPTV_SRTTDFLT 3 s, doubled by TCP_REXMTVAL"),
@@ -123,8 +109,6 @@ const BSD43_TAHOE: Profile = Profile {
         value("ecn", || Value::Switch(false), "RFC 3168 is of 2001"),
         value("source_quench", || Value::Switch(true), "4.3BSD, tcp_subr.c: tcp_quench"),
         value("ns2_rules", || Value::Switch(false), "the RFCs"),
-        value("stack", || Value::Choice("rfc"), "the RFCs"),
-        value("pipe", || Value::Choice("counted"), "unused: Tahoe knows no SACK"),
         value("vegas_rules", || Value::Choice("paper"), "Brakmo & Peterson 1995"),
         value("handshake", || Value::Switch(true), "RFC 793"),
         value("closing", || Value::Switch(true), "RFC 793"),
@@ -142,9 +126,6 @@ const RED1993: Profile = Profile {
         value("packet_size", || Value::Size(Size::Bytes(1000)), "RED 1993, Sec. V"),
         value("header_size", || Value::Size(Size::Bytes(40)), "not stated; RFC 791, RFC 793, no options"),
         value("initial_window", || Value::Number(1.0), "Jacobson 1988"),
-        value("restart_window", || Value::Number(1.0), "4.3BSD-Tahoe, tcp_output.c: one segment after idling"),
-        value("cwnd_validation", || Value::Choice("none"), "not stated; as 4.3-Tahoe"),
-        value("repeated_timeout_cut", || Value::Switch(true), "not stated; as 4.3-Tahoe"),
         value("min_rto", || ms(1000), "not stated; \"functionally identical\" to 4.3-Tahoe: its two ticks"),
         value("max_rto", || ms(64_000), "the same: 4.3BSD, TCPTV_REXMTMAX"),
         value("initial_rto", || ms(6000), "the same: 4.3BSD, TCPTV_SRTTDFLT 3 s, doubled"),
@@ -155,8 +136,6 @@ const RED1993: Profile = Profile {
         value("ecn", || Value::Switch(false), "RFC 3168 is of 2001"),
         value("source_quench", || Value::Switch(false), "no gateway of RED 1993 sends one"),
         value("ns2_rules", || Value::Switch(false), "the RFCs"),
-        value("stack", || Value::Choice("rfc"), "the RFCs"),
-        value("pipe", || Value::Choice("counted"), "unused: Tahoe knows no SACK"),
         value("vegas_rules", || Value::Choice("paper"), "Brakmo & Peterson 1995"),
         value("handshake", || Value::Switch(false), "not stated: sources have data to send when they start"),
         value("closing", || Value::Switch(false), "not stated; no figure shows an end"),
@@ -173,13 +152,6 @@ const FREEBSD45: Profile = Profile {
         value("packet_size", || Value::Size(Size::Bytes(1500)), "Ethernet"),
         value("header_size", || Value::Size(Size::Bytes(52)), "RFC 1323: timestamps take 12 bytes; MSS 1448"),
         value("initial_window", || Value::Number(1.0), "FreeBSD 4.5, ss_fltsz 1"),
-        value("restart_window", || Value::Number(1.0), "FreeBSD 4.5, tcp_output.c: ss_fltsz"),
-        value(
-            "cwnd_validation",
-            || Value::Choice("none"),
-            "FreeBSD 4.5, tcp_input.c: every acknowledgement opens the window",
-        ),
-        value("repeated_timeout_cut", || Value::Switch(true), "FreeBSD 4.5, tcp_timer.c: at every expiry"),
         value("min_rto", || ms(1000), "DCN 2004, Sec. 4: 1 s; FreeBSD 4.5, TCPTV_MIN"),
         value("max_rto", || ms(64_000), "FreeBSD 4.5, TCPTV_REXMTMAX"),
         value("initial_rto", || ms(3000), "FreeBSD 4.5, TCPTV_RTOBASE; RFC 1122"),
@@ -194,8 +166,6 @@ const FREEBSD45: Profile = Profile {
         value("ecn", || Value::Switch(false), "FreeBSD 4.5 needs ALTQ's patch for it"),
         value("source_quench", || Value::Switch(true), "FreeBSD 4.5, tcp_subr.c: tcp_quench"),
         value("ns2_rules", || Value::Switch(false), "the RFCs"),
-        value("stack", || Value::Choice("rfc"), "the RFCs"),
-        value("pipe", || Value::Choice("counted"), "unused: FreeBSD 4.5 has no SACK"),
         value("vegas_rules", || Value::Choice("paper"), "Brakmo & Peterson 1995"),
         value("handshake", || Value::Switch(true), "RFC 793"),
         value("closing", || Value::Switch(true), "RFC 793"),
@@ -217,9 +187,6 @@ const DCN2004: Profile = Profile {
             "not stated; FreeBSD 4.5: RFC 1323's timestamps, MSS 1448",
         ),
         value("initial_window", || Value::Number(1.0), "not stated; FreeBSD 4.5, ss_fltsz 1"),
-        value("restart_window", || Value::Number(1.0), "not stated; FreeBSD 4.5, tcp_output.c: ss_fltsz"),
-        value("cwnd_validation", || Value::Choice("none"), "not stated; FreeBSD 4.5, tcp_input.c"),
-        value("repeated_timeout_cut", || Value::Switch(true), "not stated; FreeBSD 4.5, tcp_timer.c"),
         value("min_rto", || ms(1000), "DCN 2004, Sec. 5.1: 1 second"),
         value("max_rto", || ms(64_000), "not stated; FreeBSD 4.5, TCPTV_REXMTMAX"),
         value("initial_rto", || ms(3000), "not stated; FreeBSD 4.5, TCPTV_RTOBASE"),
@@ -230,46 +197,9 @@ const DCN2004: Profile = Profile {
         value("ecn", || Value::Switch(false), "DCN 2004: both, each experiment says which"),
         value("source_quench", || Value::Switch(false), "no gateway of DCN 2004 sends one"),
         value("ns2_rules", || Value::Switch(false), "the RFCs"),
-        value("stack", || Value::Choice("rfc"), "the RFCs"),
-        value("pipe", || Value::Choice("counted"), "unused: no SACK"),
         value("vegas_rules", || Value::Choice("paper"), "Brakmo & Peterson 1995"),
         value("handshake", || Value::Switch(true), "RFC 793"),
         value("closing", || Value::Switch(true), "RFC 793"),
-    ],
-};
-
-const MODERN: Profile = Profile {
-    name: "modern",
-    summary: "Linux of the 2020s: CUBIC with SACK, ten segments at the start, least timeout 200 ms",
-    initial_ssthresh: 1.0,
-    values: &[
-        value("algorithm", || Value::Choice("cubic"), "Linux, net.ipv4.tcp_congestion_control"),
-        value(
-            "window",
-            || Value::Size(Size::Bytes(3_145_728)),
-            "Linux, tcp_rmem's maximum of 6 MB, of which half is window",
-        ),
-        value("packet_size", || Value::Size(Size::Bytes(1500)), "Ethernet"),
-        value("header_size", || Value::Size(Size::Bytes(52)), "RFC 7323: timestamps take 12 bytes; MSS 1448"),
-        value("initial_window", || Value::Number(10.0), "RFC 6928"),
-        value("restart_window", || Value::Number(10.0), "RFC 5681, Sec. 4.1: the initial window"),
-        value("cwnd_validation", || Value::Choice("linux"), "Linux, tcp_is_cwnd_limited"),
-        value("repeated_timeout_cut", || Value::Switch(false), "RFC 5681, Sec. 3.1; Linux, tcp_enter_loss"),
-        value("min_rto", || ms(200), "Linux, TCP_RTO_MIN"),
-        value("max_rto", || ms(120_000), "Linux, TCP_RTO_MAX"),
-        value("initial_rto", || ms(1000), "RFC 6298"),
-        value("syn_linear_timeouts", || Value::Integer(0), "RFC 6298; Linux before 6.5"),
-        value("clock_tick", || ms(1), "RFC 6298, G; Linux with timestamps of 1 ms"),
-        value("limited_transmit", || Value::Switch(true), "RFC 3042"),
-        value("delayed_ack", || ms(40), "Linux, TCP_DELACK_MIN"),
-        value("ecn", || Value::Switch(false), "Linux, tcp_ecn 2: asks for none by itself"),
-        value("source_quench", || Value::Switch(false), "RFC 6633: it must be ignored"),
-        value("ns2_rules", || Value::Switch(false), "the RFCs"),
-        value("stack", || Value::Choice("rfc"), "the RFCs"),
-        value("pipe", || Value::Choice("rfc6675"), "RFC 6675"),
-        value("vegas_rules", || Value::Choice("paper"), "Brakmo & Peterson 1995"),
-        value("handshake", || Value::Switch(true), "RFC 9293"),
-        value("closing", || Value::Switch(true), "RFC 9293"),
     ],
 };
 
@@ -287,22 +217,13 @@ const LINUX: Profile = Profile {
         value("packet_size", || Value::Size(Size::Bytes(1500)), "Ethernet"),
         value("header_size", || Value::Size(Size::Bytes(52)), "RFC 7323: timestamps take 12 bytes; MSS 1448"),
         value("initial_window", || Value::Number(10.0), "RFC 6928"),
-        value("restart_window", || Value::Number(10.0), "Linux, tcp_cwnd_restart: the initial window"),
-        value("cwnd_validation", || Value::Choice("linux"), "Linux, tcp_is_cwnd_limited"),
-        value("repeated_timeout_cut", || Value::Switch(false), "RFC 5681, Sec. 3.1; Linux, tcp_enter_loss"),
         value("min_rto", || ms(200), "Linux, TCP_RTO_MIN"),
         value("max_rto", || ms(120_000), "Linux, TCP_RTO_MAX"),
         value("initial_rto", || ms(1000), "RFC 6298"),
         value("syn_linear_timeouts", || Value::Integer(4), "Linux since 6.5, tcp_syn_linear_timeouts"),
         value("clock_tick", || ms(4), "CONFIG_HZ = 250, the default up to Linux 6.12 and that of Debian"),
-        value("limited_transmit", || Value::Switch(true), "unused: what is reported leaves room in the window"),
         value("delayed_ack", || ms(40), "Linux, TCP_DELACK_MIN"),
         value("ecn", || Value::Switch(false), "Linux, tcp_ecn 2: asks for none by itself"),
-        value("source_quench", || Value::Switch(false), "RFC 6633: it must be ignored"),
-        value("ns2_rules", || Value::Switch(false), "the RFCs"),
-        value("stack", || Value::Choice("linux"), "Linux 6.18"),
-        value("pipe", || Value::Choice("rfc6675"), "unused: Linux counts packets in flight by itself"),
-        value("vegas_rules", || Value::Choice("paper"), "Brakmo & Peterson 1995"),
         value("handshake", || Value::Switch(true), "RFC 9293"),
         value("closing", || Value::Switch(true), "RFC 9293"),
     ],

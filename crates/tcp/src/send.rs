@@ -6,11 +6,10 @@ pub use crate::send_core::SendCounters;
 
 use crate::cc::{CongestionControl, CongestionController, CongestionSignal};
 use crate::host::Host;
-use crate::params::CwndValidation;
 use crate::recovery::{LossRecovery, Recovery};
 use crate::rtt::Rtt;
 use crate::segment::{Flags, Segment};
-use crate::send_core::{CongestionState, Core, CwndUsage, NONE, Observation, SendQuota};
+use crate::send_core::{CongestionState, Core, NONE, Observation, SendQuota};
 use alloc::boxed::Box;
 use core::fmt;
 use jitter::SendJitter;
@@ -58,7 +57,6 @@ impl Sender {
             CongestionController::Observer(controller) => Some(Box::new(Observation::new(&**controller, host.sack()))),
             _ => None,
         };
-        let usage = CwndUsage::new(host.cwnd_validation == CwndValidation::Linux);
         let per_packet_feedback = host.per_packet_feedback();
         let core = Core {
             una: 0,
@@ -74,7 +72,6 @@ impl Sender {
             quota: SendQuota::Nothing,
             predictable: matches!(cc, CongestionController::Reno(_))
                 && recovery.predictable()
-                && !usage.validated()
                 && !per_packet_feedback,
             straight: false,
             announce_cut: false,
@@ -95,11 +92,6 @@ impl Sender {
             timer_runs_on: host.vegas_of_ns2(),
             marked_at_one: false,
             recover: None,
-            restart_window: host.restart_window,
-            usage,
-            asked: Time::ZERO,
-            repeated_timeout_cut: host.repeated_timeout_cut,
-            timed_out: None,
             acked: 0,
             round: None,
             observation,
@@ -223,9 +215,7 @@ impl Sender {
             core.deadline = Time::NEVER;
         } else {
             core.counters.timeouts += u64::from(!idle);
-            // RFC 5681, Section 3.1: what the timer has sent again before does not lower the threshold again.
-            let again = core.timed_out.replace(core.una) == Some(core.una) && !core.repeated_timeout_cut;
-            core.cc.on_timeout(window, !(again || (core.state == CongestionState::Cwr && marked_under_way)));
+            core.cc.on_timeout(window, !(core.state == CongestionState::Cwr && marked_under_way));
             core.rtt.back_off();
             core.restart_timer(now);
             if idle {

@@ -3,10 +3,8 @@
 mod observation;
 mod prediction;
 mod rate;
-mod usage;
 
 pub(crate) use observation::Observation;
-pub(crate) use usage::CwndUsage;
 
 use crate::cc::{Ack, CongestionControl, CongestionController, RoundTrip};
 use crate::rtt::Rtt;
@@ -142,13 +140,6 @@ pub struct Core {
     pub(crate) marked_at_one: bool,
     /// What an acknowledgement must pass before the window is reduced again.
     pub recover: Option<u64>,
-    pub(crate) restart_window: f64,
-    pub(crate) usage: CwndUsage,
-    /// When it was last asked whether the window may grow.
-    pub(crate) asked: Time,
-    pub(crate) repeated_timeout_cut: bool,
-    /// The first byte not acknowledged at the last timeout.
-    pub(crate) timed_out: Option<u64>,
     /// Bytes that the acknowledgement being worked on covers, and the round trip that it ends.
     pub(crate) acked: u64,
     pub(crate) round: Option<RoundTrip>,
@@ -224,20 +215,15 @@ impl Core {
         let answered =
             self.state == CongestionState::Loss && self.recover.is_some_and(|recover| segment.ack <= recover);
         if !(self.ecn && segment.flags.has(Flags::ECE)) || (answered && !self.ns2_rules) {
-            let limited = self.usage.limits(&self.cc, self.mss);
-            if !limited {
-                self.cc.on_pause(now.since(self.asked));
-            }
-            let ack = self.ack(limited, now);
+            let ack = self.ack(now);
             self.cc.on_ack(&ack);
         }
-        self.asked = now;
     }
 
-    fn ack(&mut self, limited: bool, now: Time) -> Ack {
+    fn ack(&mut self, now: Time) -> Ack {
         let segments = self.acked as f64 / f64::from(self.mss);
         let rate = self.observation.as_mut().and_then(|observation| observation.sample.take());
-        Ack { segments, now, srtt: self.rtt.srtt(), round: self.round, limited, rate }
+        Ack { segments, now, srtt: self.rtt.srtt(), round: self.round, limited: true, rate }
     }
 
     /// Fast retransmit: the lost segment goes again, and the window is halved if it has not been for these data.
@@ -367,14 +353,13 @@ impl Core {
         end + u64::from(self.ends_at(end))
     }
 
-    /// The window starts anew after an idle timeout, once there is something to send.
+    /// The window starts anew from one segment after an idle timeout, once there is something to send.
     #[cold]
     pub(crate) fn restart_if_idle(&mut self, now: Time) {
         // None is later than now.
         if now.since(self.idle_since) > self.rtt.timeout() && self.sendable(self.nxt) {
             self.end_idle(now);
-            let window = self.restart_window.min(self.cc.cwnd());
-            self.cc.set_cwnd(window);
+            self.cc.set_cwnd(self.cc.cwnd().min(1.0));
         }
     }
 
@@ -383,7 +368,6 @@ impl Core {
         if self.idle_since != Time::NEVER {
             self.cc.on_pause(now.since(self.idle_since));
             self.idle_since = Time::NEVER;
-            self.asked = now;
         }
     }
 
@@ -420,7 +404,6 @@ impl Core {
             self.deadline = now + self.rtt.timeout();
         }
         self.end_idle(now);
-        self.usage.note(self.una, self.nxt, self.cc.cwnd(), self.mss);
         segment.set(seq, len, flags);
         if self.observation.is_some() {
             self.observe(seq, len, end, retransmission, now);

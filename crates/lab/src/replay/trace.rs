@@ -27,7 +27,6 @@ use sluicegate_base::params::did_you_mean;
 use sluicegate_netsim::source::SourcePlan;
 use sluicegate_netsim::{End, Plan, Sim, SimPacket};
 use sluicegate_tcp::linux::window_scale;
-use sluicegate_tcp::params::Stack;
 use sluicegate_tcp::segment::Options;
 use sluicegate_tcp::{Algorithm, Flags, Segment};
 use std::io::{self, Write};
@@ -68,14 +67,14 @@ impl Shapes {
         let shape = |source: &SourcePlan| match source.host() {
             Some(host) => {
                 let window = u32::try_from(host.window).unwrap_or(u32::MAX).min(65_535 << 14);
-                let linux = host.stack == Stack::Linux;
+                let linux = host.is_linux();
                 let least = (0..14).find(|scale| window >> scale <= 65_535).unwrap_or(14);
                 Shape::Tcp {
                     header: host.header.clamp(40, 120).next_multiple_of(4) as u16,
                     window,
                     scale: if linux { window_scale(host.window) } else { least },
                     mss: u16::try_from(host.mss + host.algorithm.data_options()).unwrap_or(u16::MAX),
-                    sack: linux || host.sack(),
+                    sack: host.sack(),
                     linux,
                     accurate: linux && host.algorithm == Algorithm::Prague,
                 }

@@ -2,7 +2,6 @@
 //!
 //! One file holds one algorithm. When a loss is noticed, and what is then sent again, is [`crate::recovery`]'s business.
 
-mod cubic;
 mod decbit;
 mod feedback;
 mod fixed;
@@ -11,7 +10,6 @@ mod ut_lt;
 mod vegas;
 mod vegas_ns2;
 
-pub use cubic::Cubic;
 pub use decbit::DecBit;
 pub use feedback::{Decision, FeedbackRule, FeedbackWindow};
 pub use fixed::Fixed;

@@ -11,7 +11,7 @@ mod vegas_ns2;
 
 pub use newreno::NewReno;
 pub use reno::Reno;
-pub use sack::{Pipe, Sack};
+pub use sack::Sack;
 pub use tahoe::Tahoe;
 pub use vegas_ns2::VegasNs2;
 

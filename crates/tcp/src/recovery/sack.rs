@@ -5,8 +5,8 @@
 //!
 //! | what the paper says | what we do | why |
 //! |---|---|---|
-//! | RFC 6675: pipe is computed from the scoreboard | so with `pipe` = rfc6675; with `pipe` = counted it is Fall & Floyd's counter: less one for each duplicate, less two for a partial acknowledgement, plus one for each segment sent | ns-2's `Agent/TCP/Sack1` counts; RFC 6675 came later |
-//! | RFC 6675: recovery starts at three duplicates, or as soon as the scoreboard shows the loss | so; counted: at three | ns-2 |
+//! | RFC 6675: pipe is computed from the scoreboard | Fall & Floyd's counter: less one for each duplicate, less two for a partial acknowledgement, plus one for each segment sent | ns-2's `Agent/TCP/Sack1` counts; RFC 6675 came later |
+//! | RFC 6675: recovery starts at three duplicates, or as soon as the scoreboard shows the loss | at three | ns-2 |
 //! | RFC 6675, rule 4 of NextSeg: a rescue retransmission | none, though it should be sent | ns-2 |
 //! | RFC 6675, Sec. 5.1: after a timeout prior reports are ignored, and those that come then should be used | both are ignored: everything is sent again | ns-2 |
 //! | RFC 6675: at the end the window is the threshold | so, and it does not grow by that acknowledgement | ns-2 |
@@ -16,41 +16,23 @@ use crate::cc::CongestionControl;
 use crate::segment::Segment;
 use crate::send_core::{CongestionState, Core, DUP_THRESH, SendQuota};
 use alloc::vec::Vec;
-use sluicegate_base::{Time, choices};
-
-choices! {
-    /// How the sender knows what is under way during SACK recovery.
-    pub enum Pipe {
-        /// From the scoreboard (RFC 6675).
-        Rfc6675 = "rfc6675",
-        /// By a counter (Fall & Floyd 1996; ns-2).
-        Counted = "counted",
-    }
-}
+use sluicegate_base::Time;
 
 /// The state of a SACK sender.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Sack {
-    pipe: Pipe,
     /// What the receiver has reported, disjoint, in order, all beyond the acknowledgement.
     board: Vec<(u64, u64)>,
     recovering: bool,
     /// Up to here everything that is missing has been sent again (HighRxt).
     high: u64,
-    /// The counter of `Pipe::Counted`, in segments.
-    counter: i64,
+    /// What is thought to be under way, in segments.
+    pipe: i64,
     /// Duplicates mean nothing between a timeout and the next new acknowledgement.
     timed_out: bool,
 }
 
 impl Sack {
-    /// A sender with an empty scoreboard.
-    #[must_use]
-    pub fn new(pipe: Pipe) -> Sack {
-        let board = Vec::new();
-        Sack { pipe, board, recovering: false, high: 0, counter: 0, timed_out: false }
-    }
-
     /// Enters what a segment reports; says whether anything in it is new.
     fn update(&mut self, una: u64, max: u64, segment: &Segment) -> bool {
         let mut news = false;
@@ -73,33 +55,6 @@ impl Sack {
         news
     }
 
-    /// What is missing below this byte is lost: three ranges, or more than two segments, are held beyond it (IsLost).
-    fn lost_below(&self, mss: u32) -> u64 {
-        let (mut bytes, mut ranges) = (0, 0);
-        for &(start, end) in self.board.iter().rev() {
-            bytes += end - start;
-            ranges += 1;
-            if ranges >= DUP_THRESH || bytes > u64::from(DUP_THRESH - 1) * u64::from(mss) {
-                return start;
-            }
-        }
-        0
-    }
-
-    /// RFC 6675, Section 4, SetPipe: bytes that are thought to be in the network.
-    fn under_way(&self, core: &Core) -> u64 {
-        let lost = self.lost_below(core.mss);
-        let (mut pipe, mut at) = (0, core.una);
-        for &(start, end) in self.board.iter().chain([&(core.max, core.max)]) {
-            if start > at {
-                pipe += start - at.max(lost).min(start);
-                pipe += self.high.clamp(at, start) - at;
-            }
-            at = at.max(end);
-        }
-        pipe
-    }
-
     /// The first missing byte from `high` on that lies below something the receiver holds.
     fn hole(&self, una: u64) -> Option<u64> {
         let from = self.high.max(una);
@@ -116,10 +71,10 @@ impl Sack {
     fn begin(&mut self, core: &mut Core, halve: bool, now: Time) {
         self.recovering = true;
         // The duplicates have left the network; the lost segment is sent again without counting.
-        self.counter = (core.max - core.una).div_ceil(u64::from(core.mss)) as i64 - i64::from(DUP_THRESH);
+        self.pipe = (core.max - core.una).div_ceil(u64::from(core.mss)) as i64 - i64::from(DUP_THRESH);
         self.high = core.end_of(core.una);
         core.enter(halve, now);
-        core.quota = if self.pipe == Pipe::Rfc6675 { SendQuota::Window } else { SendQuota::Nothing };
+        core.quota = SendQuota::Nothing;
     }
 }
 
@@ -131,10 +86,7 @@ impl Recovery for Sack {
         if !self.recovering {
             core.acknowledge(segment.ack, now);
             core.grow(segment, now);
-            self.update(core.una, core.max, segment);
-            if self.pipe == Pipe::Counted {
-                self.board.clear();
-            }
+            self.board.clear();
         } else if marked || core.recover.is_none_or(|recover| segment.ack >= recover) {
             self.recovering = false;
             // What was first sent during this recovery may be lost too, and is to be recovered as quickly (RFC 6675;
@@ -144,13 +96,10 @@ impl Recovery for Sack {
                 core.recover = None;
             }
             core.acknowledge(segment.ack, now);
-            self.update(core.una, core.max, segment);
-            if self.pipe == Pipe::Counted {
-                self.board.clear();
-            }
+            self.board.clear();
         } else {
             // A partial acknowledgement: the segment that was lost and the one that replaced it have both left.
-            self.counter -= 2;
+            self.pipe -= 2;
             core.advance(segment.ack);
             core.end_back_off();
             core.restart_timer_only(now);
@@ -160,7 +109,7 @@ impl Recovery for Sack {
     }
 
     fn on_dup_ack(&mut self, core: &mut Core, segment: &Segment, now: Time) {
-        self.counter -= 1;
+        self.pipe -= 1;
         if self.timed_out {
             core.quota = SendQuota::Window;
             return;
@@ -175,9 +124,7 @@ impl Recovery for Sack {
             return;
         }
         core.dupacks += 1;
-        let shown = self.pipe == Pipe::Rfc6675 && self.lost_below(core.mss) > core.una;
-        if core.dupacks == DUP_THRESH || (core.dupacks < DUP_THRESH && shown) {
-            core.dupacks = DUP_THRESH;
+        if core.dupacks == DUP_THRESH {
             let halve = core.recovered();
             if halve || core.state == CongestionState::Cwr {
                 self.begin(core, halve, now);
@@ -189,16 +136,11 @@ impl Recovery for Sack {
 
     fn on_timeout(&mut self, core: &mut Core, _now: Time) {
         core.dupacks = 0;
-        *self = Sack { timed_out: true, ..Sack::new(self.pipe) };
+        *self = Sack { timed_out: true, ..Sack::default() };
     }
 
     fn open(&self, core: &Core) -> bool {
-        let mss = u64::from(core.mss);
-        match self.pipe {
-            _ if !self.recovering => core.fits(0),
-            Pipe::Counted => self.counter < core.cc.cwnd() as i64,
-            Pipe::Rfc6675 => self.under_way(core) + mss <= (core.cc.cwnd() * mss as f64) as u64,
-        }
+        if self.recovering { self.pipe < core.cc.cwnd() as i64 } else { core.fits(0) }
     }
 
     fn next(&mut self, core: &mut Core) -> Option<u64> {
@@ -206,21 +148,13 @@ impl Recovery for Sack {
             return core.next_in_window();
         }
         let within = |core: &Core, at: u64| at + u64::from(core.length_at(at)) <= core.una.saturating_add(core.wnd);
-        let lost = self.lost_below(core.mss);
         let hole = self.hole(core.una).filter(|&at| within(core, at));
-        // NextSeg: what is lost, then what is new, then what is missing though not yet shown lost.
         let new = Some(core.nxt).filter(|&at| core.sendable(at) && within(core, at));
-        let at = match (hole, self.pipe) {
-            (Some(at), Pipe::Counted) => Some(at),
-            (Some(at), Pipe::Rfc6675) if at < lost => Some(at),
-            (hole, Pipe::Rfc6675) => new.or(hole),
-            (None, Pipe::Counted) => new,
-        };
-        let Some(at) = at.filter(|_| self.open(core)) else {
+        let Some(at) = hole.or(new).filter(|_| self.open(core)) else {
             core.quota = SendQuota::Nothing;
             return None;
         };
-        self.counter += 1;
+        self.pipe += 1;
         let end = core.end_of(at);
         if hole == Some(at) {
             // A retransmission stops where the receiver's next range begins.
@@ -245,7 +179,7 @@ mod tests {
 
     #[test]
     fn the_scoreboard_joins_ranges_and_knows_news() {
-        let mut sack = Sack::new(Pipe::Rfc6675);
+        let mut sack = Sack::default();
         assert!(sack.update(0, 1000, &report(0, &[(200, 300)])));
         assert!(sack.update(0, 1000, &report(0, &[(400, 500), (200, 300)])));
         assert!(!sack.update(0, 1000, &report(0, &[(400, 500)])));
@@ -256,22 +190,9 @@ mod tests {
         assert!(!sack.update(600, 1000, &report(600, &[(2000, 3000)])), "beyond what was ever sent");
     }
 
-    /// RFC 6675, IsLost, by hand with segments of 100 bytes.
-    #[test]
-    fn three_ranges_or_more_than_two_segments_show_a_loss() {
-        let mut sack = Sack::new(Pipe::Rfc6675);
-        sack.update(0, 5000, &report(0, &[(100, 300)]));
-        assert_eq!(sack.lost_below(100), 0, "two segments are not enough");
-        sack.update(0, 5000, &report(0, &[(100, 400)]));
-        assert_eq!(sack.lost_below(100), 100);
-        let mut sack = Sack::new(Pipe::Rfc6675);
-        sack.update(0, 5000, &report(0, &[(150, 160), (250, 260), (350, 360)]));
-        assert_eq!(sack.lost_below(100), 150, "three ranges");
-    }
-
     #[test]
     fn holes_are_sent_once_each_in_order() {
-        let mut sack = Sack::new(Pipe::Rfc6675);
+        let mut sack = Sack::default();
         sack.update(0, 5000, &report(0, &[(100, 200), (300, 400)]));
         assert_eq!(sack.hole(0), Some(0));
         sack.high = 100;

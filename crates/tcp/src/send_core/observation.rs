@@ -57,9 +57,8 @@ impl Core {
     #[cold]
     pub(crate) fn report_rate(&mut self, now: Time) {
         if self.observation.as_ref().is_some_and(|observation| observation.sample.is_some()) {
-            let limited = self.usage.limits(&self.cc, self.mss);
             self.round = None;
-            let ack = self.ack(limited, now);
+            let ack = self.ack(now);
             self.cc.on_delivery(&ack);
         }
     }
