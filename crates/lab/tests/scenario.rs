@@ -59,9 +59,9 @@ fn a_resolved_scenario_resolves_to_itself() {
     let first = read(SMALL, &[]).unwrap().resolved;
     let text = toml::to_string(&first).unwrap();
     assert_eq!(Scenario::read(&text, "again.toml", &[]).unwrap().resolved, first);
-    // BBR brings Linux's hosts along, whatever the profile says.
-    let first = read(SMALL, &[("flows.0.algorithm", "bbr")]).unwrap().resolved;
-    assert_eq!(first["flows"][0]["stack"], "linux");
+    // Vegas brings ns-2's hosts along.
+    let first = read(SMALL, &[("flows.0.algorithm", "vegas")]).unwrap().resolved;
+    assert_eq!((&first["flows"][0]["profile"], &first["flows"][0]["window"]), (&"ns2".into(), &20.into()));
     let text = toml::to_string(&first).unwrap();
     assert_eq!(Scenario::read(&text, "again.toml", &[]).unwrap().resolved, first);
 }
@@ -76,7 +76,7 @@ fn a_resolved_scenario_shows_every_value_in_force() {
             assert!(!tcp[value.field].is_null(), "{}", value.field);
         }
     }
-    let of_today = (&"3145728 B".into(), &10.0.into(), &"120 s".into());
+    let of_today = (&"16777216 B".into(), &10.0.into(), &"120 s".into());
     assert_eq!((&tcp["window"], &tcp["initial_window"], &tcp["max_rto"]), of_today);
     let of_ns2 = &read(SMALL, &[("flows.0.profile", "ns2")]).unwrap().resolved["flows"][0];
     assert_eq!((&of_ns2["window"], &of_ns2["initial_window"]), (&20.into(), &2.0.into()));

@@ -202,8 +202,8 @@ fn preparation_avoids_traffic_phase_effects() {
 
 #[test]
 fn decbit_with_delayed_acknowledgements_is_refused() {
-    let told = refusal(DUMBBELL, &[("flows.0.algorithm", "decbit"), ("flows.0.profile", "modern")]);
+    let told = refusal(DUMBBELL, &[("flows.0.algorithm", "decbit"), ("flows.0.profile", "freebsd45")]);
     assert!(told.contains("decbit and ut_lt acknowledge every packet at once: delayed_ack = 0 s"), "{told}");
-    let sets = [("flows.0.algorithm", "decbit"), ("flows.0.profile", "modern"), ("flows.0.delayed_ack", "0 s")];
+    let sets = [("flows.0.algorithm", "decbit"), ("flows.0.profile", "freebsd45"), ("flows.0.delayed_ack", "0 s")];
     assert!(read(DUMBBELL, &sets).is_ok());
 }

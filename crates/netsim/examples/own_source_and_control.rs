@@ -6,7 +6,7 @@ use sluicegate_base::{Rate, Size, Span, Stream};
 use sluicegate_netsim::source::{CustomSource, Source};
 use sluicegate_netsim::{NetworkBuilder, QueuedPacket, Sim};
 use sluicegate_tcp::cc::{Ack, CongestionControl};
-use sluicegate_tcp::{Algorithm, Host, ProfileName, TcpParams};
+use sluicegate_tcp::{Host, ProfileName, TcpParams};
 use std::error::Error;
 use std::sync::Arc;
 
@@ -128,9 +128,8 @@ fn run(own: bool) -> Result<String, Box<dyn Error>> {
     };
     let back = network.line("back", Rate(100_000_000), Span::from_millis(20)).id();
 
-    let host = Host::new(&TcpParams::of(ProfileName::Ns2));
-    let host = Host { algorithm: Algorithm::Sack, window: 1_000_000, ..host };
-    let paced = host.clone().with_controller("paced", Arc::new(|host: &Host| Box::new(Paced::new(host))));
+    let host = Host::new(&TcpParams::of(ProfileName::Linux));
+    let paced = host.clone().with_controller("paced", Arc::new(|host: &Host| Box::new(Paced::new(host))))?;
     network.flow(host).path([bottleneck]).return_path([back]);
     network.flow(paced).path([bottleneck]).return_path([back]).start(Span::from_secs(1));
     network.flow(CustomSource::new("camera", |rng| Camera { rng, sent: 0 })).path([bottleneck]);
@@ -141,7 +140,7 @@ fn run(own: bool) -> Result<String, Box<dyn Error>> {
     let outcome = sim.finish();
 
     let mut table = String::new();
-    for (name, flow) in ["sack", "paced", "camera"].iter().zip(&outcome.flows) {
+    for (name, flow) in ["cubic", "paced", "camera"].iter().zip(&outcome.flows) {
         let [packets, bytes] = flow.totals.delivered;
         let mbps = bytes as f64 * 8e-6 / outcome.window.as_secs();
         let drops: u64 = flow.totals.drops.iter().sum();

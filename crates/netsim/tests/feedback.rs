@@ -198,7 +198,7 @@ fn a_quench_arrives_after_the_way_back_from_the_gateway() {
 fn without_quenches_heeding_them_changes_nothing() {
     let outcome = |source_quench| {
         let host = host(|params| {
-            params.profile = ProfileName::Bsd43Tahoe;
+            params.profile = Some(ProfileName::Bsd43Tahoe);
             params.source_quench = Some(source_quench);
         });
         let mut network = NetworkBuilder::new();

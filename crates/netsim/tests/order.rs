@@ -49,11 +49,15 @@ impl Network {
                         .into()
                 }
                 _ => {
-                    let mut host = Host::new(&TcpParams::of(ProfileName::Ns2));
-                    host.algorithm = algorithms[rng.below(5) as usize];
-                    host.ecn = rng.chance(0.3);
-                    host.delayed_ack = if rng.chance(0.3) { Span::from_millis(100) } else { Span::ZERO };
-                    host.send_jitter = Span(rng.below(2) * 4_000_000);
+                    let algorithm = algorithms[rng.below(5) as usize];
+                    let of_papers = algorithm.runs_on(ProfileName::Ns2);
+                    let profile = if of_papers { ProfileName::Ns2 } else { ProfileName::Linux };
+                    let params = TcpParams { algorithm: Some(algorithm), ..TcpParams::of(profile) };
+                    let mut host = Host { ecn: rng.chance(0.3), ..Host::new(&params) };
+                    if of_papers {
+                        host.delayed_ack = if rng.chance(0.3) { Span::from_millis(100) } else { Span::ZERO };
+                        host.send_jitter = Span(rng.below(2) * 4_000_000);
+                    }
                     SourcePlan::from(host)
                 }
             };

@@ -6,13 +6,11 @@
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use sluicegate_base::{Link, Params, Rate, Size, Span, Stream, Time, Value};
-use sluicegate_tcp::cc::VegasRules;
-use sluicegate_tcp::params::Stack;
-use sluicegate_tcp::{Algorithm, Connection, Host, Segment, TcpParams};
+use sluicegate_base::{Size, Span, Stream, Time};
+use sluicegate_tcp::host::VegasRules;
+use sluicegate_tcp::{Algorithm, Connection, Host, ProfileName, Segment, TcpParams};
 use std::collections::VecDeque;
 
-const LINK: Link = Link { rate: Rate(10_000_000), packet: 1000 };
 const SEGMENTS: u64 = 2000;
 const DELAY: Span = Span::from_millis(50);
 const GAP: Span = Span(800_000);
@@ -21,20 +19,16 @@ fn main() {
     divan::main();
 }
 
+/// The hosts of a paper that have it, or else Linux's.
 fn host(algorithm: &str) -> Host {
-    let algorithm =
-        Algorithm::all().find(|known| Algorithm::WORDS[*known as usize] == algorithm).expect("a known algorithm");
-    host_of(algorithm, if algorithm.runs_on(Stack::Rfc) { "modern" } else { "linux" })
+    let algorithm = Algorithm::ALL[Algorithm::WORDS.iter().position(|word| *word == algorithm).expect("one of them")];
+    let of_papers = algorithm.runs_on(ProfileName::Ns2);
+    host_of(algorithm, if of_papers { ProfileName::Ns2 } else { ProfileName::Linux })
 }
 
-fn host_of(algorithm: Algorithm, profile: &'static str) -> Host {
-    let mut given = |at: usize| match TcpParams::FIELDS[at].name {
-        "algorithm" => Some(Value::Choice(Algorithm::WORDS[algorithm as usize])),
-        "profile" => Some(Value::Choice(profile)),
-        "window" => Some(Value::Size(Size::Packets(100))),
-        _ => None,
-    };
-    Host::new(&TcpParams::build(&mut given, &LINK).expect("valid parameters"))
+fn host_of(algorithm: Algorithm, profile: ProfileName) -> Host {
+    let window = Some(Size::Packets(100));
+    Host::new(&TcpParams { algorithm: Some(algorithm), window, ..TcpParams::of(profile) })
 }
 
 /// What is under way in one direction: when it arrives, in order.
@@ -87,15 +81,15 @@ fn lossy(bencher: Bencher, algorithm: &str) {
     bench(bencher, &host(algorithm), 0.01);
 }
 
-/// Those of the RFCs that Linux has, too.
-#[divan::bench(args = [Algorithm::Sack, Algorithm::Cubic])]
+/// What the papers' hosts and Linux's both have.
+#[divan::bench(args = [Algorithm::Reno])]
 fn linux_lossless(bencher: Bencher, algorithm: Algorithm) {
-    bench(bencher, &host_of(algorithm, "linux"), 0.0);
+    bench(bencher, &host_of(algorithm, ProfileName::Linux), 0.0);
 }
 
-#[divan::bench(args = [Algorithm::Sack, Algorithm::Cubic])]
+#[divan::bench(args = [Algorithm::Reno])]
 fn linux_lossy(bencher: Bencher, algorithm: Algorithm) {
-    bench(bencher, &host_of(algorithm, "linux"), 0.01);
+    bench(bencher, &host_of(algorithm, ProfileName::Linux), 0.01);
 }
 
 /// The profile's Vegas is ns-2's.

@@ -1,16 +1,31 @@
 //! A host as its connections use it: parameters with the profile filled in, and the algorithms that they choose.
 
-use crate::cc::{self, CongestionControl, CongestionController, VegasParams, VegasRules};
+use crate::cc::CongestionControl;
 use crate::linux::cc::{self as linux_cc, Controller};
+pub use crate::papers::cc::{VegasParams, VegasRules};
 use crate::params::{Algorithm, SlowStartExit, TcpParams};
 use crate::profiles::ProfileName;
-use crate::recovery::{self, LossRecovery};
-use crate::rtt::RtoConfig;
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 use sluicegate_base::{Span, Stream};
+
+/// How a host's retransmission timer is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RtoConfig {
+    /// Granularity of the clock.
+    pub tick: Span,
+    /// Least timeout, before back-off.
+    pub min: Span,
+    /// Largest timeout, after back-off.
+    pub max: Span,
+    /// Timeout before the first sample.
+    pub initial: Span,
+    /// How many repetitions of the opening wait no longer than the one before.
+    pub syn_linear: u64,
+}
 
 /// A host as its connections use it: parameters with the profile filled in.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +74,7 @@ pub struct Host {
     pub handshake: bool,
     /// Whether a limited transfer ends with an exchange.
     pub closing: bool,
-    /// A congestion controller of one's own; `algorithm` then chooses the loss recovery alone.
+    /// A congestion controller of one's own; `algorithm` then chooses the loss recovery alone, on the papers' hosts.
     pub controller: Option<OwnController>,
 }
 
@@ -71,6 +86,13 @@ pub type MakeController = dyn Fn(&Host) -> Box<dyn CongestionControl> + Send + S
 pub struct OwnController {
     name: String,
     make: Arc<MakeController>,
+}
+
+impl OwnController {
+    /// A new one for a connection of this host.
+    pub(crate) fn make(&self, host: &Host) -> Box<dyn CongestionControl> {
+        (self.make)(host)
+    }
 }
 
 impl fmt::Debug for OwnController {
@@ -129,8 +151,11 @@ impl Host {
         }
     }
 
-    /// This host with a congestion controller of one's own for each connection, and the loss recovery of its algorithm. The
-    /// controller is shown what is sent, may pace it, and may ask for rate samples.
+    /// This host with a congestion controller of one's own for each connection. On a Linux host it may pace what is sent and ask
+    /// for rate samples, and losses are repaired as Linux does; on one of the papers' as the host's algorithm does.
+    ///
+    /// # Errors
+    /// On a host of the papers, if a controller as it is made asks for rate samples or a pace, which those do not have.
     ///
     /// ```
     /// use sluicegate_base::{Link, Params, Rate};
@@ -170,13 +195,19 @@ impl Host {
     ///
     /// let params = TcpParams::of(ProfileName::Linux);
     /// let make = |_: &Host| -> Box<dyn CongestionControl> { Box::new(Greatest { rate: None, cwnd: 10.0 }) };
-    /// let host = Host::new(&params).with_controller("greatest", Arc::new(make));
+    /// let host = Host::new(&params).with_controller("greatest", Arc::new(make))?;
     /// # assert_eq!(sluicegate_tcp::Connection::opener(&host, sluicegate_base::Span::ZERO).cwnd(), 10.0);
-    /// # Ok::<(), sluicegate_base::params::Problem>(())
+    /// # Ok::<(), String>(())
     /// ```
-    #[must_use]
-    pub fn with_controller(self, name: &str, make: Arc<MakeController>) -> Host {
-        Host { controller: Some(OwnController { name: name.into(), make }), ..self }
+    pub fn with_controller(self, name: &str, make: Arc<MakeController>) -> Result<Host, String> {
+        if !self.is_linux() {
+            let controller = make(&self);
+            if controller.wants_rate_samples() || controller.pacing_rate().is_some() {
+                let has = "rate samples and a pace, which only Linux's hosts have";
+                return Err(format!("controller {name:?} wants {has}: use profile linux, not {}", self.profile.word()));
+            }
+        }
+        Ok(Host { controller: Some(OwnController { name: name.into(), make }), ..self })
     }
 
     /// Whether it is Linux's.
@@ -222,33 +253,11 @@ impl Host {
         self.handshake && !self.vegas_of_ns2()
     }
 
-    /// A new window for a connection of this host.
-    #[must_use]
-    pub fn congestion_control(&self) -> CongestionController {
-        if let Some(own) = &self.controller {
-            return CongestionController::Observer((own.make)(self));
-        }
-        let most = self.window as f64 / f64::from(self.mss);
-        match self.algorithm {
-            Algorithm::DecBit => CongestionController::other(cc::DecBit::new(self.initial_window, most)),
-            Algorithm::UtLt => CongestionController::other(cc::UtLt::new(self.initial_window, most)),
-            Algorithm::Fixed => CongestionController::other(cc::Fixed::new(most)),
-            Algorithm::Vegas if self.vegas_of_ns2() => {
-                let opening = if self.handshake { 1.0 } else { self.initial_window };
-                CongestionController::other(cc::VegasNs2::new(opening, self.initial_ssthresh, self.vegas))
-            }
-            Algorithm::Vegas => {
-                CongestionController::other(cc::Vegas::new(self.initial_window, self.initial_ssthresh, self.vegas))
-            }
-            _ => CongestionController::Reno(cc::Reno::new(self.initial_window, self.initial_ssthresh)),
-        }
-    }
-
     /// A new congestion control for a connection of a Linux host; `phase` tells it from others where it draws.
     #[must_use]
-    pub fn linux_controller(&self, phase: Span) -> Box<dyn Controller> {
+    pub(crate) fn linux_controller(&self, phase: Span) -> Box<dyn Controller> {
         if let Some(own) = &self.controller {
-            return Box::new(linux_cc::Own::new((own.make)(self)));
+            return Box::new(linux_cc::Own::new(own.make(self)));
         }
         match self.algorithm {
             Algorithm::Cubic => Box::new(linux_cc::Cubic::new(self.slow_start_exit, self.rto.tick, phase)),
@@ -258,23 +267,6 @@ impl Host {
             Algorithm::Ledbat => Box::new(linux_cc::Ledbat::new(self.ledbat_target, self.ledbat_gain)),
             Algorithm::Prague => Box::new(linux_cc::Prague::default()),
             _ => Box::new(linux_cc::Reno),
-        }
-    }
-
-    /// A new loss recovery for a connection of this host.
-    #[must_use]
-    pub fn recovery(&self) -> LossRecovery {
-        match self.algorithm {
-            Algorithm::Tahoe | Algorithm::DecBit | Algorithm::UtLt => LossRecovery::Tahoe(recovery::Tahoe),
-            Algorithm::Reno => LossRecovery::Reno(recovery::Reno),
-            Algorithm::Vegas if self.vegas_of_ns2() => {
-                let window = self.window / u64::from(self.mss);
-                LossRecovery::VegasNs2(Box::new(recovery::VegasNs2::new(window, self.initial_window, self.vegas.cut)))
-            }
-            Algorithm::NewReno | Algorithm::Fixed | Algorithm::Vegas => {
-                LossRecovery::NewReno(recovery::NewReno::default())
-            }
-            _ => LossRecovery::other(recovery::Sack::default()),
         }
     }
 }
@@ -330,8 +322,7 @@ mod tests {
     fn the_tick_of_a_linux_host_has_a_bound() {
         let kept = |algorithm, ms| {
             let tick = Some(Span::from_millis(ms));
-            let params =
-                TcpParams { algorithm: Some(algorithm), clock_tick: tick, profile: None, ..params() };
+            let params = TcpParams { algorithm: Some(algorithm), clock_tick: tick, profile: None, ..params() };
             let values = params.values();
             TcpParams::from_values(&mut |at| values[at].clone()).is_ok()
         };

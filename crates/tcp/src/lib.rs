@@ -3,16 +3,14 @@
 //! | module | what it holds | uses |
 //! |---|---|---|
 //! | [`segment`] | what two ends exchange | |
-//! | [`rtt`] | the round-trip estimate and the retransmission timeout | |
-//! | [`cc`] | congestion control: Reno, CUBIC, Vegas, ns-2's Vegas, DECbit, UT/LT and a fixed window, a file each | |
-//! | [`send_core`] | what loss recoveries share of a sender: sequence numbers, timer, round trip, window | `cc`, `rtt` |
-//! | [`recovery`] | what a loss is and what is sent again: Tahoe, Reno, NewReno, SACK, ns-2's Vegas, a file each | `send_core` |
+//! | [`cc`] | the trait of congestion controllers of one's own | |
 //! | [`profiles`] | whom a host stands for: default values with their sources | |
 //! | [`params`] | the declared parameters of a transfer | `profiles` |
-//! | [`host`] | a configured host, and the algorithms that its connections run | `params`, `cc`, `recovery` |
-//! | [`send`] | the sending half | `host`, `send_core`, `recovery` |
-//! | [`receive`] | the receiving half: reassembly, acknowledgements | `host` |
-//! | [`connection`] | one end of a connection: both halves, opening and closing | `send`, `receive` |
+//! | [`host`] | a configured host, and the algorithms that its connections run | `params`, `cc` |
+//! | [`linux`] | ends as Linux has them | `host` |
+//! | `papers` | ends as the papers' simulators and machines have them | `host` |
+//! | `reassembly` | what both know of a stream that comes | `segment` |
+//! | [`connection`] | one end of a connection, of either kind | `linux`, `papers` |
 //!
 //! An end is driven like this: give it what happened ([`Connection::on_segment`], or [`Connection::on_labelled`] where
 //! queues write labels; [`Connection::on_timer`], [`Connection::write`]), then take segments from [`Connection::poll`] until
@@ -25,14 +23,11 @@ pub mod cc;
 pub mod connection;
 pub mod host;
 pub mod linux;
+mod papers;
 pub mod params;
 pub mod profiles;
-pub mod receive;
-pub mod recovery;
-pub mod rtt;
+mod reassembly;
 pub mod segment;
-pub mod send;
-pub mod send_core;
 
 pub use connection::Connection;
 pub use host::Host;

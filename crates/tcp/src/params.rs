@@ -44,9 +44,8 @@
 //! | 5681, Sec. 3.1: after a lost SYN the window is one segment | and the threshold two |
 //! | 6298, Sec. 3: what is sent again is not measured | a segment that SACK recovery sent first and again is |
 
-use crate::cc::VegasRules;
+use crate::host::{RtoConfig, VegasRules};
 use crate::profiles::{PROFILES, Profile, ProfileName};
-use crate::rtt::RtoConfig;
 use crate::segment::ACCURATE_BYTES;
 use sluicegate_base::params::Parameter;
 use sluicegate_base::{About, Declared, Link, Params, Range, Rate, Size, Span, Value, choices, params};
@@ -87,9 +86,9 @@ choices! {
 }
 
 impl Algorithm {
-    /// Every algorithm, in the order of declaration.
-    pub fn all() -> impl Iterator<Item = Algorithm> + Clone {
-        Algorithm::WORDS.iter().filter_map(|word| Algorithm::from_value(Value::Choice(word)))
+    /// Those that hosts of this profile have, in the order of declaration.
+    pub fn of(profile: ProfileName) -> impl Iterator<Item = Algorithm> + Clone {
+        Algorithm::ALL.iter().copied().filter(move |algorithm| algorithm.runs_on(profile))
     }
 
     /// Whether hosts of this profile have it: Linux's and the papers' share Reno, NewReno and SACK, which are one to Linux.

@@ -45,7 +45,7 @@ fn repeated(path: &Path) -> Vec<(u64, u64)> {
 
 #[test]
 fn a_transfer_without_loss_sends_nothing_twice() {
-    for algorithm in Algorithm::all().filter(|algorithm| algorithm.runs_on(sluicegate_tcp::params::Stack::Linux)) {
+    for algorithm in Algorithm::of(ProfileName::Linux) {
         let path = transfer(&host(algorithm), 300, Fates::new(), Fates::new());
         assert_eq!(repeated(&path), [], "{algorithm:?}");
         assert_eq!(path.sender.counters().timeouts, 0);
@@ -189,12 +189,12 @@ fn an_old_acknowledgement_reports_nothing() {
 }
 
 /// RFC 6817, Sec. 2.4.2: a loss halves LEDBAT's window and costs one repetition; recovery by SACK waits for no timer. One packet
-/// of 500 is lost at random. LEDBAT brings Linux's hosts along.
+/// of 500 is lost at random.
 #[test]
 fn ledbat_repairs_losses_without_timeouts() {
     let mut draw = sluicegate_base::Stream::new(1, "loss");
     let lost = (1..=50_000).filter(|_| draw.uniform() < 0.002).map(|number| (number, Fate::Lost)).collect::<Vec<_>>();
-    let host = Host::new(&TcpParams { algorithm: Some(Algorithm::Ledbat), ..TcpParams::of(ProfileName::Modern) });
+    let host = host(Algorithm::Ledbat);
     let path = transfer(&host, 45_000, fates(&lost), Fates::new());
     let (counters, losses) =
         (path.sender.counters(), lost.iter().filter(|(number, _)| *number <= 45_000).count() as u64);
@@ -305,8 +305,7 @@ proptest! {
         ecn in any::<bool>(),
         segments in 1u64..300,
     ) {
-        let stack = sluicegate_tcp::params::Stack::Linux;
-        let all = Algorithm::all().filter(|algorithm| algorithm.runs_on(stack)).collect::<Vec<_>>();
+        let all = Algorithm::of(ProfileName::Linux).collect::<Vec<_>>();
         let host = Host { ecn, ..host(all[which % all.len()]) };
         let mut data = Fates::new();
         lost.iter().for_each(|&number| data.entry(number).or_default().push(Fate::Lost));

@@ -6,9 +6,19 @@ use sluicegate_tcp::{Connection, Flags, Host, ProfileName, Segment, TcpParams};
 const DATA: u64 = 10_000;
 const ROUND_TRIP: Span = Span::from_millis(100);
 
-fn ends(profile: ProfileName) -> (Connection, Connection) {
-    let host = Host::new(&TcpParams { profile, ..TcpParams::of(ProfileName::Ns2) });
+fn ends(params: &TcpParams) -> (Connection, Connection) {
+    let host = Host::new(params);
     (Connection::opener(&host, Span::ZERO), Connection::listener(&host, Span::ZERO))
+}
+
+/// FreeBSD's with the window and the timeouts of RFC 6928 and RFC 6298.
+fn of_rfcs() -> TcpParams {
+    TcpParams {
+        initial_window: Some(10.0),
+        initial_rto: Some(Span::from_secs(1)),
+        min_rto: Some(Span::from_millis(200)),
+        ..TcpParams::of(ProfileName::FreeBsd45)
+    }
 }
 
 /// The SYN of an opener that has data to send.
@@ -27,9 +37,7 @@ fn response(server: &mut Connection, request: &Segment, now: Time) -> (usize, Sp
 
 #[test]
 fn after_a_lost_syn_the_first_data_waits_three_seconds() {
-    let params = TcpParams { profile: ProfileName::Modern, ..TcpParams::of(ProfileName::Ns2) };
-    let host = Host::new(&params);
-    let mut ends = (Connection::opener(&host, Span::ZERO), Connection::listener(&host, Span::ZERO));
+    let mut ends = ends(&of_rfcs());
     ends.0.write(10_000);
     let _lost = ends.0.poll(Time::ZERO).unwrap();
     let again = ends.0.next_timer().unwrap();
@@ -46,28 +54,29 @@ fn after_a_lost_syn_the_first_data_waits_three_seconds() {
 /// 4.3BSD, and 10 of FreeBSD, whose timeout is 1 s at the least: R + 4 R/2.
 #[test]
 fn the_passive_end_takes_a_round_trip_from_its_syn_ack() {
-    for (profile, initial, after) in [
-        (ProfileName::Modern, 1000, 300),
-        (ProfileName::FreeBsd45, 3000, 1000),
-        (ProfileName::Dcn2004, 3000, 1000),
-        (ProfileName::Bsd43Tahoe, 6000, 1500),
+    let profile = TcpParams::of;
+    for (params, initial, after) in [
+        (of_rfcs(), 1000, 300),
+        (profile(ProfileName::FreeBsd45), 3000, 1000),
+        (profile(ProfileName::Dcn2004), 3000, 1000),
+        (profile(ProfileName::Bsd43Tahoe), 6000, 1500),
     ] {
-        let (mut client, mut server) = ends(profile);
+        let (mut client, mut server) = ends(&params);
         server.on_segment(&syn(&mut client), false, Time::ZERO);
         let answer = server.poll(Time::ZERO).unwrap();
-        assert_eq!(server.congestion().srtt, Span::ZERO, "{profile:?}: {initial} ms so far");
+        assert_eq!(server.congestion().srtt, Span::ZERO, "{params:?}: {initial} ms so far");
         let now = Time::ZERO + ROUND_TRIP;
         client.on_segment(&answer, false, now);
         let request = client.poll(now).unwrap();
         let window = server.cwnd() as usize;
-        assert_eq!(response(&mut server, &request, now), (window, Span::from_millis(after)), "{profile:?}");
+        assert_eq!(response(&mut server, &request, now), (window, Span::from_millis(after)), "{params:?}");
     }
 }
 
 /// RFC 5681, Sec. 3.1, RFC 6298, Sec. 3 and rule 5.7: an answer sent twice times nothing, and what follows it is careful.
 #[test]
 fn after_a_repeated_syn_ack_the_passive_end_begins_with_one_segment_and_three_seconds() {
-    let (mut client, mut server) = ends(ProfileName::Modern);
+    let (mut client, mut server) = ends(&of_rfcs());
     server.on_segment(&syn(&mut client), false, Time::ZERO);
     assert!(server.poll(Time::ZERO).unwrap().flags.has(Flags::SYN), "it is lost");
     let again = client.next_timer().unwrap();
@@ -84,7 +93,7 @@ fn after_a_repeated_syn_ack_the_passive_end_begins_with_one_segment_and_three_se
 /// A second answer that is due and not sent yet is none: the first still times the opening, and the window stays.
 #[test]
 fn an_answer_that_was_not_sent_again_is_no_repetition() {
-    let (mut client, mut server) = ends(ProfileName::Modern);
+    let (mut client, mut server) = ends(&of_rfcs());
     let syn = syn(&mut client);
     server.on_segment(&syn, false, Time::ZERO);
     let answer = server.poll(Time::ZERO).unwrap();
@@ -98,7 +107,7 @@ fn an_answer_that_was_not_sent_again_is_no_repetition() {
 /// A copy of the SYN that comes after the opening is old: it is not answered, and changes neither window nor timer.
 #[test]
 fn an_old_syn_leaves_an_established_end_alone() {
-    let (mut client, mut server) = ends(ProfileName::Modern);
+    let (mut client, mut server) = ends(&of_rfcs());
     let syn = syn(&mut client);
     server.on_segment(&syn, false, Time::ZERO);
     let answer = server.poll(Time::ZERO).unwrap();

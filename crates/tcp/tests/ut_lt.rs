@@ -59,8 +59,7 @@ fn the_window_follows_the_labels() {
 
 #[test]
 fn hosts_of_other_kinds_say_nothing_of_labels() {
-    let others = Algorithm::all().filter(|algorithm| !matches!(algorithm, Algorithm::DecBit | Algorithm::UtLt));
-    for algorithm in others.filter(|algorithm| algorithm.runs_on(sluicegate_tcp::params::Stack::Rfc)) {
+    for algorithm in Algorithm::of(ProfileName::Ns2).filter(|algorithm| !algorithm.per_packet_feedback()) {
         let mut ends = ends(algorithm, 4.0, 64);
         let acks = round(&mut ends, 0, &[1, 2]);
         assert!(acks.len() >= 4);

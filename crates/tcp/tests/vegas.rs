@@ -1,7 +1,7 @@
 //! ns-2's Vegas, what it sends again and when, by hand.
 
 use sluicegate_base::{Span, Time};
-use sluicegate_tcp::rtt::RtoConfig;
+use sluicegate_tcp::host::RtoConfig;
 use sluicegate_tcp::{Algorithm, Connection, Flags, Host, ProfileName, Segment, TcpParams};
 use std::ops::RangeInclusive;
 

@@ -10,7 +10,7 @@ use crate::network::access_link::AccessLink;
 use crate::network::packet::{End, Header, NONE};
 use crate::source::Way;
 use sluicegate_base::{Span, Time};
-use sluicegate_tcp::send::SendCounters;
+use sluicegate_tcp::connection::SendCounters;
 use sluicegate_tcp::{Connection, Host};
 use std::collections::BTreeMap;
 

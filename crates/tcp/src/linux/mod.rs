@@ -36,7 +36,7 @@
 //! | metrics of earlier connections | each connection knows nothing | tcp_no_metrics_save = 1 |
 
 mod buffers;
-pub mod cc;
+pub(crate) mod cc;
 pub(crate) mod clock;
 mod ecn;
 mod end;

@@ -19,7 +19,7 @@ use super::clock::Clock;
 use super::ecn::Echo;
 use super::window::ReceiveWindow;
 use crate::host::Host;
-use crate::receive::Reassembly;
+use crate::reassembly::Reassembly;
 use crate::segment::{Flags, Options, SACK_BLOCKS, Segment};
 use sluicegate_base::{Span, Time};
 

@@ -9,7 +9,7 @@
 
 use super::cc::Window;
 use super::clock::Clock;
-use crate::rtt::RtoConfig;
+use crate::host::RtoConfig;
 use sluicegate_base::{Span, Time};
 
 /// For how long a least round trip is the least (net.ipv4.tcp_min_rtt_wlen, 300 s).

@@ -101,7 +101,7 @@ impl Controller for Own {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::Reno;
+    use crate::papers::cc::Reno;
 
     /// Reno's window of the older trait by hand: it grows with acknowledgements and halves when a recovery begins.
     #[test]

@@ -9,8 +9,8 @@
 //! | nothing on several losses in a window | no second halving until an acknowledgement passes the highest byte sent at the last one | ns-2, `bugFix_`; RFC 6582's "recover" |
 
 use super::{Recovery, exit, forget_dup_acks, on_dup_ack};
+use crate::papers::send_core::{Core, SendQuota};
 use crate::segment::Segment;
-use crate::send_core::{Core, SendQuota};
 use sluicegate_base::Time;
 
 /// Reno keeps nothing beyond the core.

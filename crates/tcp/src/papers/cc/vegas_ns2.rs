@@ -1,7 +1,7 @@
 //! # Vegas's window as ns-2 has it
 //!
 //! [Vegas](super::Vegas) after `tcp-vegas.cc` of ns-2.35, with the measurements and the recovery of
-//! [`crate::recovery::VegasNs2`]; together they give every acknowledgement when ns-2 has it
+//! [`crate::papers::recovery::VegasNs2`]; together they give every acknowledgement when ns-2 has it
 //! (`crates/netsim/tests/ns2_traces.rs`).
 //!
 //! | what the paper says | what ns-2 does, and we with it |
@@ -14,8 +14,8 @@
 //! | a timeout closes the window to one segment | to two; what the last round decided goes on |
 //! | nothing on marks | a mark halves window and threshold; ns-2's Vegas lets no packet be marked, ours with `ecn` |
 
-use super::{CongestionControl, TimedAck, TimedRound, VegasParams, whole};
-use crate::cc::Ack;
+use super::{VegasParams, whole};
+use crate::cc::{Ack, CongestionControl, TimedAck, TimedRound};
 
 /// The least window that Diff leaves, the window after a timeout, and the threshold that keeps slow start from coming back.
 const LEAST: f64 = 2.0;

@@ -1,7 +1,7 @@
 //! The window of a sender to which the acknowledgement of each packet carries its own [`CongestionSignal`]: DECbit's and
 //! UT/LT's. What was sent before a change cannot show its effect, so its acknowledgements are skipped.
 
-use super::{Ack, CongestionControl, CongestionSignal};
+use crate::cc::{Ack, CongestionControl, CongestionSignal};
 
 /// What a decrease leaves of the window.
 const DECREASE: f64 = 0.875;

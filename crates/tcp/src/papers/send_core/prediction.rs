@@ -1,9 +1,9 @@
 //! Header prediction (Jacobson 1990): a straight path for what nearly every segment of a transfer is, an acknowledgement of
 //! new data outside recovery and, after it, the next full segment. It does what Tahoe's, Reno's and NewReno's
-//! [`Recovery`](crate::recovery::Recovery) and [`Core::emit`] do then; a test beside [`Connection`](crate::Connection) compares them.
+//! [`Recovery`](crate::papers::recovery::Recovery) and [`Core::emit`] do then; a test beside [`Connection`](crate::Connection) compares them.
 
 use super::{Core, NONE, SendQuota};
-use crate::cc::CongestionController;
+use crate::papers::cc::CongestionController;
 use crate::segment::Segment;
 use sluicegate_base::Time;
 

@@ -16,7 +16,8 @@
 //! | the window starts at one packet and stays below the receiver's | at the host's `initial_window`; never above the advertised window | the other hosts' start; above it no decision would change what is sent |
 
 use super::feedback::{Decision, FeedbackRule, FeedbackWindow};
-use super::{CongestionSignal, whole};
+use super::whole;
+use crate::cc::CongestionSignal;
 
 /// The share of set bits from which the window shrinks.
 const SHARE: f64 = 0.5;

@@ -2,43 +2,27 @@
 
 mod jitter;
 
-pub use crate::send_core::SendCounters;
-
-use crate::cc::{CongestionControl, CongestionController, CongestionSignal};
+use super::cc::CongestionController;
+use super::recovery::{LossRecovery, Recovery};
+use super::rtt::Rtt;
+use super::send_core::{CongestionState, Core, NONE, SendQuota};
+use crate::cc::{CongestionControl, CongestionSignal};
+use crate::connection::{Congestion, SendCounters};
 use crate::host::Host;
-use crate::recovery::{LossRecovery, Recovery};
-use crate::rtt::Rtt;
 use crate::segment::{Flags, Segment};
-use crate::send_core::{CongestionState, Core, NONE, Observation, SendQuota};
 use alloc::boxed::Box;
 use core::fmt;
 use jitter::SendJitter;
 use sluicegate_base::{Span, Stream, Time};
 
-/// What those look at who debug congestion control.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Congestion {
-    /// The congestion window in segments.
-    pub cwnd: f64,
-    /// The slow-start threshold in segments.
-    pub ssthresh: f64,
-    /// The smoothed round-trip time; zero before the first measurement.
-    pub srtt: Span,
-    /// Bytes sent and not acknowledged, lost ones included until they are sent again.
-    pub in_flight: u64,
-}
-
 /// The sending half.
 #[repr(C)]
 pub struct Sender {
     core: Core,
-    /// When what waits may be sent: the earlier of the two below.
+    /// When what waits for the host's jitter may be sent.
     release: Time,
     recovery: LossRecovery,
     jitter: Option<Box<SendJitter>>,
-    /// When what waits for the host's jitter may be sent, and what waits for the pace.
-    jitter_due: Time,
-    pace_due: Time,
 }
 
 impl fmt::Debug for Sender {
@@ -52,11 +36,7 @@ impl Sender {
     /// A sender with nothing written. `phase` shifts its clock within a tick.
     #[must_use]
     pub fn new(host: &Host, phase: Span) -> Sender {
-        let (cc, recovery) = (host.congestion_control(), host.recovery());
-        let observation = match &cc {
-            CongestionController::Observer(controller) => Some(Box::new(Observation::new(&**controller, host.sack()))),
-            _ => None,
-        };
+        let (cc, recovery) = (CongestionController::new(host), LossRecovery::new(host));
         let per_packet_feedback = host.per_packet_feedback();
         let core = Core {
             una: 0,
@@ -70,9 +50,7 @@ impl Sender {
             inflation: 0,
             dupacks: 0,
             quota: SendQuota::Nothing,
-            predictable: matches!(cc, CongestionController::Reno(_))
-                && recovery.predictable()
-                && !per_packet_feedback,
+            predictable: matches!(cc, CongestionController::Reno(_)) && recovery.predictable() && !per_packet_feedback,
             straight: false,
             announce_cut: false,
             ect: Flags::default().with_if(host.answers_marks() || per_packet_feedback, Flags::ECT),
@@ -94,10 +72,8 @@ impl Sender {
             recover: None,
             acked: 0,
             round: None,
-            observation,
         };
-        let never = Time::NEVER;
-        Sender { core, release: never, recovery, jitter: None, jitter_due: never, pace_due: never }
+        Sender { core, release: Time::NEVER, recovery, jitter: None }
     }
 
     /// From now on what the window lets out waits for a random time up to `most` (ns-2, `overhead_`).
@@ -167,9 +143,6 @@ impl Sender {
             core.marked_at_one = false;
         }
         core.acked = ack - core.una;
-        if core.observation.is_some() {
-            core.sample_rate(segment, now);
-        }
         if core.per_packet_feedback {
             // Duplicates in recovery answer what was sent before the loss, and data that repeats an acknowledgement no packet.
             let again = segment.occupies() || core.recover.is_some_and(|recover| ack <= recover);
@@ -183,15 +156,7 @@ impl Sender {
         } else if (core.max > core.una || (core.ns2_rules && core.sendable(core.nxt))) && !segment.occupies() {
             // Only a segment without data can be a duplicate acknowledgement, and only while data is under way (RFC 5681,
             // Section 2). To ns-2 it is one always, and ends the wait of a window below one segment.
-            let (waits, state) = (self.pace_due != Time::NEVER && core.quota == SendQuota::Window, core.state);
             self.recovery.on_dup_ack(core, segment, now);
-            if waits && core.state == state && core.resend.is_none() {
-                // What the window has let out, and waits for its pace, is not taken back.
-                core.quota = SendQuota::Window;
-            }
-        }
-        if core.observation.is_some() {
-            core.report_rate(now);
         }
     }
 
@@ -199,7 +164,8 @@ impl Sender {
     pub fn on_timer(&mut self, now: Time) {
         self.core.straight = false;
         if self.release <= now {
-            self.release_due(now);
+            self.release = Time::NEVER;
+            self.core.quota = SendQuota::Delayed;
         }
         let core = &mut self.core;
         if now < core.deadline {
@@ -232,19 +198,6 @@ impl Sender {
         self.recovery.on_timeout(core, now);
     }
 
-    /// What waited may be sent.
-    #[cold]
-    fn release_due(&mut self, now: Time) {
-        if self.jitter_due <= now {
-            self.jitter_due = Time::NEVER;
-            self.core.quota = SendQuota::Delayed;
-        }
-        if self.pace_due <= now {
-            self.pace_due = Time::NEVER;
-        }
-        self.release = self.jitter_due.min(self.pace_due);
-    }
-
     /// Whether [`poll_into`](Sender::poll_into) may give a segment; if not, it would change nothing either.
     #[inline]
     #[must_use]
@@ -266,9 +219,6 @@ impl Sender {
     #[inline(never)]
     fn poll_any_into(&mut self, now: Time, segment: &mut Segment) -> bool {
         self.core.straight = false;
-        if self.core.observation.is_some() && self.paced(now) {
-            return false;
-        }
         let resend = self.core.resend.take();
         let at = match resend {
             Some(at) => at,
@@ -279,12 +229,7 @@ impl Sender {
                 if self.jitter.is_some() && self.waits(now) {
                     return false;
                 }
-                let Some(at) = self.recovery.next(&mut self.core) else {
-                    if self.core.observation.is_some() {
-                        self.core.check_app_limited();
-                    }
-                    return false;
-                };
+                let Some(at) = self.recovery.next(&mut self.core) else { return false };
                 at
             }
         };
@@ -328,21 +273,10 @@ impl Sender {
         true
     }
 
-    /// Whether what may be sent has to wait for the pace; it goes when [`on_timer`](Sender::on_timer) is due.
-    #[cold]
-    fn paced(&mut self, now: Time) -> bool {
-        let next = self.core.observation.as_ref().map_or(now, |observation| observation.next);
-        let waits = now < next && (self.core.resend.is_some() || self.core.quota != SendQuota::Nothing);
-        self.pace_due = if waits { next } else { Time::NEVER };
-        self.release = self.jitter_due.min(self.pace_due);
-        waits
-    }
-
     fn hold(&mut self, now: Time) {
         // What waits already takes the rest along.
-        if let (Some(jitter), Time::NEVER) = (&mut self.jitter, self.jitter_due) {
-            self.jitter_due = now + jitter.draw();
-            self.release = self.jitter_due.min(self.pace_due);
+        if let (Some(jitter), Time::NEVER) = (&mut self.jitter, self.release) {
+            self.release = now + jitter.draw();
         }
     }
 

@@ -9,7 +9,8 @@
 //! | RFC 5681 allows counting acknowledged bytes (RFC 3465) | each acknowledgement counts once | ns-2, `opencwnd`; RFC 5681 permits it |
 //! | RFC 5681: cwnd need not grow past the receiver's window | it grows on | ns-2; the sender takes the smaller |
 
-use super::{Ack, CongestionControl, whole};
+use super::whole;
+use crate::cc::{Ack, CongestionControl};
 
 /// The state of the window.
 #[derive(Clone, Debug)]

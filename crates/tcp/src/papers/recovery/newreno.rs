@@ -12,8 +12,8 @@
 
 use super::{Recovery, exit, forget_dup_acks, on_dup_ack};
 use crate::cc::CongestionControl;
+use crate::papers::send_core::{CongestionState, Core, SendQuota};
 use crate::segment::Segment;
-use crate::send_core::{CongestionState, Core, SendQuota};
 use sluicegate_base::Time;
 
 /// Segments that one acknowledgement lets out during recovery.

@@ -1,7 +1,7 @@
 //! Loss recovery: what three duplicate acknowledgements mean, and what is then sent.
 //!
 //! One file holds one algorithm. It drives the [`Core`] of its sender: it says what is acknowledged, when the window
-//! is cut, which byte is sent next. The windows themselves are [`crate::cc`]'s business.
+//! is cut, which byte is sent next. The windows themselves are [`super::cc`]'s business.
 
 mod newreno;
 mod reno;
@@ -15,8 +15,10 @@ pub use sack::Sack;
 pub use tahoe::Tahoe;
 pub use vegas_ns2::VegasNs2;
 
+use crate::host::Host;
+use crate::papers::send_core::{CongestionState, Core, DUP_THRESH};
+use crate::params::Algorithm;
 use crate::segment::Segment;
-use crate::send_core::{CongestionState, Core, DUP_THRESH};
 use alloc::boxed::Box;
 use sluicegate_base::Time;
 
@@ -88,15 +90,24 @@ pub enum LossRecovery {
     NewReno(NewReno),
     /// That of ns-2's Vegas, which notes what is sent.
     VegasNs2(Box<VegasNs2>),
-    /// Any other.
-    Other(Box<dyn Recovery>),
+    /// SACK's, with its scoreboard.
+    Sack(Box<Sack>),
 }
 
 impl LossRecovery {
-    /// Any loss recovery without a case of its own.
+    /// A new one for a connection of this host.
     #[must_use]
-    pub fn other(recovery: impl Recovery + 'static) -> LossRecovery {
-        LossRecovery::Other(Box::new(recovery))
+    pub fn new(host: &Host) -> LossRecovery {
+        match host.algorithm {
+            Algorithm::Tahoe | Algorithm::DecBit | Algorithm::UtLt => LossRecovery::Tahoe(Tahoe),
+            Algorithm::Reno => LossRecovery::Reno(Reno),
+            Algorithm::Vegas if host.vegas_of_ns2() => {
+                let window = host.window / u64::from(host.mss);
+                LossRecovery::VegasNs2(Box::new(VegasNs2::new(window, host.initial_window, host.vegas.cut)))
+            }
+            Algorithm::Sack => LossRecovery::Sack(Box::default()),
+            _ => LossRecovery::NewReno(NewReno::default()),
+        }
     }
 
     /// Whether it leaves to the core what happens outside recovery, so that header prediction may stand for it.
@@ -113,7 +124,7 @@ macro_rules! of_each {
             LossRecovery::Reno($recovery) => $what,
             LossRecovery::NewReno($recovery) => $what,
             LossRecovery::VegasNs2($recovery) => $what,
-            LossRecovery::Other($recovery) => $what,
+            LossRecovery::Sack($recovery) => $what,
         }
     };
 }
@@ -140,7 +151,7 @@ impl Recovery for LossRecovery {
     #[inline]
     fn next(&mut self, core: &mut Core) -> Option<u64> {
         match self {
-            LossRecovery::Other(recovery) => recovery.next(core),
+            LossRecovery::Sack(recovery) => recovery.next(core),
             // The others leave this to the window.
             _ => core.next_in_window(),
         }

@@ -1,15 +1,12 @@
 //! What all loss recoveries share of a sender: sequence numbers, timer, round trip, window, what may be sent.
 
-mod observation;
 mod prediction;
-mod rate;
 
-pub(crate) use observation::Observation;
-
-use crate::cc::{Ack, CongestionControl, CongestionController, RoundTrip};
-use crate::rtt::Rtt;
+use super::cc::CongestionController;
+use super::rtt::Rtt;
+use crate::cc::{Ack, CongestionControl, RoundTrip};
+use crate::connection::SendCounters;
 use crate::segment::{Flags, Segment};
-use alloc::boxed::Box;
 use core::mem;
 use sluicegate_base::Time;
 
@@ -54,23 +51,6 @@ pub enum CongestionState {
     Cwr,
     /// For a timeout.
     Loss,
-}
-
-/// What a sender has counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SendCounters {
-    /// Segments sent, retransmissions included.
-    pub segments: u64,
-    /// Segments sent again.
-    pub retransmissions: u64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: u64,
-    /// Fast retransmits.
-    pub fast_retransmits: u64,
-    /// Windows cut for a mark.
-    pub mark_responses: u64,
-    /// Windows closed for a source quench.
-    pub quench_responses: u64,
 }
 
 /// Beyond every byte of a stream: none.
@@ -143,8 +123,6 @@ pub struct Core {
     /// Bytes that the acknowledgement being worked on covers, and the round trip that it ends.
     pub(crate) acked: u64,
     pub(crate) round: Option<RoundTrip>,
-    /// What a controller that observes needs.
-    pub(crate) observation: Option<Box<Observation>>,
 }
 
 impl Core {
@@ -215,15 +193,10 @@ impl Core {
         let answered =
             self.state == CongestionState::Loss && self.recover.is_some_and(|recover| segment.ack <= recover);
         if !(self.ecn && segment.flags.has(Flags::ECE)) || (answered && !self.ns2_rules) {
-            let ack = self.ack(now);
-            self.cc.on_ack(&ack);
+            let segments = self.acked as f64 / f64::from(self.mss);
+            let (srtt, round) = (self.rtt.srtt(), self.round);
+            self.cc.on_ack(&Ack { segments, now, srtt, round, limited: true, rate: None });
         }
-    }
-
-    fn ack(&mut self, now: Time) -> Ack {
-        let segments = self.acked as f64 / f64::from(self.mss);
-        let rate = self.observation.as_mut().and_then(|observation| observation.sample.take());
-        Ack { segments, now, srtt: self.rtt.srtt(), round: self.round, limited: true, rate }
     }
 
     /// Fast retransmit: the lost segment goes again, and the window is halved if it has not been for these data.
@@ -379,8 +352,7 @@ impl Core {
         let mut flags = Flags::default().with_if(fin, Flags::FIN);
         let nothing_under_way = self.una == self.max;
         self.counters.segments += 1;
-        let retransmission = end <= self.max;
-        if !retransmission {
+        if end > self.max {
             self.max = end;
             if self.timed_end == NONE {
                 (self.timed_end, self.timed_sent) = (end, now);
@@ -405,9 +377,6 @@ impl Core {
         }
         self.end_idle(now);
         segment.set(seq, len, flags);
-        if self.observation.is_some() {
-            self.observe(seq, len, end, retransmission, now);
-        }
     }
 
     /// RFC 3168, Sec. 6.1.2 and 6.1.5: only new data answers a mark, and only new data may be marked.

@@ -20,9 +20,10 @@
 //! Not so here: past the end of a transfer nothing is sent.
 
 use super::Recovery;
-use crate::cc::{CongestionControl, TimedAck, TimedRound, whole};
+use crate::cc::{CongestionControl, TimedAck, TimedRound};
+use crate::papers::cc::whole;
+use crate::papers::send_core::{CongestionState, Core, DUP_THRESH, SendQuota};
 use crate::segment::Segment;
-use crate::send_core::{CongestionState, Core, DUP_THRESH, SendQuota};
 use alloc::{vec, vec::Vec};
 use sluicegate_base::{Span, Time};
 

@@ -1,24 +1,15 @@
-//! The congestion window: how it grows with acknowledgements and shrinks with losses and marks.
+//! Congestion control as a controller of one's own is written for it, and those of the papers' hosts are: how the window grows
+//! with acknowledgements and shrinks with losses and marks. When a loss is noticed, and what is then sent again, is the host's
+//! business.
 //!
-//! One file holds one algorithm. When a loss is noticed, and what is then sent again, is [`crate::recovery`]'s business.
+//! | what there is | Linux's hosts | the papers' hosts |
+//! |---|---|---|
+//! | windows of whole segments | yes | with fractions |
+//! | [rate samples](RateSample) and a [pace](CongestionControl::pacing_rate) | where the controller asks for them | none: [`Host::with_controller`](crate::Host::with_controller) refuses one that does |
+//! | [`Ack::limited`] | as Linux's tcp_is_cwnd_limited says | always |
+//! | acknowledgements that [let no window grow](CongestionControl::on_delivery) | shown | not shown |
+//! | [signals](CongestionControl::on_signal) of single packets | none | of `decbit` and `ut_lt` |
 
-mod decbit;
-mod feedback;
-mod fixed;
-mod reno;
-mod ut_lt;
-mod vegas;
-mod vegas_ns2;
-
-pub use decbit::DecBit;
-pub use feedback::{Decision, FeedbackRule, FeedbackWindow};
-pub use fixed::Fixed;
-pub use reno::Reno;
-pub use ut_lt::UtLt;
-pub use vegas::{Vegas, VegasParams, VegasRules};
-pub use vegas_ns2::VegasNs2;
-
-use alloc::boxed::Box;
 use sluicegate_base::{Rate, Span, Time};
 
 /// One round trip, measured by a segment that was sent once: from when it was sent until it was acknowledged.
@@ -77,19 +68,6 @@ impl RateSample {
     pub fn rate(&self) -> Rate {
         Rate((self.delivered as f64 * 8.0 / self.interval.as_secs()) as u64)
     }
-}
-
-/// A segment that has just been sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
-    /// When.
-    pub now: Time,
-    /// Bytes of the stream that it carries.
-    pub bytes: u32,
-    /// Bytes sent and not acknowledged, these included; after a timeout those that were sent again.
-    pub in_flight: u64,
-    /// Whether it was sent before.
-    pub retransmission: bool,
 }
 
 /// A round trip of which every segment was timed by itself.
@@ -171,110 +149,17 @@ pub trait CongestionControl: Send {
     /// Sets the window without a loss: the start, a restart after idling, a partial deflation.
     fn set_cwnd(&mut self, cwnd: f64);
 
-    /// A segment with data or the end of the stream was sent. This and what follows is for controllers that
-    /// [observe](CongestionController::Observer).
-    fn on_sent(&mut self, _sent: &Sent) {}
-
-    /// An acknowledgement gave a rate sample but lets no window grow: it was a duplicate, came in recovery or with a mark.
+    /// An acknowledgement lets no window grow, because it came in a recovery or while the window falls for a mark (Linux's hosts).
     fn on_delivery(&mut self, _ack: &Ack) {}
 
-    /// Whether acknowledgements are to bring rate samples. Asked once, when the connection begins.
+    /// Whether acknowledgements are to bring rate samples (Linux's hosts).
     fn wants_rate_samples(&self) -> bool {
         false
     }
 
     /// The rate at which the sender is to space what it sends, retransmissions included, in bits of the stream per second;
-    /// `None` for as the window allows. Asked after each segment.
+    /// `None` to leave it as it is, at first as the window allows (Linux's hosts). Asked after each acknowledgement.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
-}
-
-/// A congestion control as a sender holds it: the usual one by its type, so that reading its window is no call, any other
-/// behind a pointer.
-pub enum CongestionController {
-    /// Reno's, which Tahoe, NewReno and SACK share.
-    Reno(Reno),
-    /// Any other.
-    Other(Box<dyn CongestionControl>),
-    /// One that is also shown what is sent, may pace it, and may ask for rate samples.
-    Observer(Box<dyn CongestionControl>),
-}
-
-impl CongestionController {
-    /// Any congestion control but Reno's.
-    #[must_use]
-    pub fn other(controller: impl CongestionControl + 'static) -> CongestionController {
-        CongestionController::Other(Box::new(controller))
-    }
-}
-
-macro_rules! of_each {
-    ($self:ident, $controller:ident => $what:expr) => {
-        match $self {
-            CongestionController::Reno($controller) => $what,
-            CongestionController::Other($controller) | CongestionController::Observer($controller) => $what,
-        }
-    };
-}
-
-impl CongestionControl for CongestionController {
-    #[inline]
-    fn cwnd(&self) -> f64 {
-        of_each!(self, controller => controller.cwnd())
-    }
-
-    fn ssthresh(&self) -> f64 {
-        of_each!(self, controller => controller.ssthresh())
-    }
-
-    #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        of_each!(self, controller => controller.on_ack(ack));
-    }
-
-    fn on_timed_ack(&mut self, ack: &TimedAck) {
-        of_each!(self, controller => controller.on_timed_ack(ack));
-    }
-
-    fn on_pause(&mut self, pause: Span) {
-        of_each!(self, controller => controller.on_pause(pause));
-    }
-
-    fn on_signal(&mut self, signal: CongestionSignal) -> bool {
-        of_each!(self, controller => controller.on_signal(signal))
-    }
-
-    fn on_congestion(&mut self, window: f64, least: f64) {
-        of_each!(self, controller => controller.on_congestion(window, least));
-    }
-
-    fn on_timeout(&mut self, window: f64, cut: bool) {
-        of_each!(self, controller => controller.on_timeout(window, cut));
-    }
-
-    fn set_cwnd(&mut self, cwnd: f64) {
-        of_each!(self, controller => controller.set_cwnd(cwnd));
-    }
-
-    fn on_sent(&mut self, sent: &Sent) {
-        of_each!(self, controller => controller.on_sent(sent));
-    }
-
-    fn on_delivery(&mut self, ack: &Ack) {
-        of_each!(self, controller => controller.on_delivery(ack));
-    }
-
-    fn wants_rate_samples(&self) -> bool {
-        of_each!(self, controller => controller.wants_rate_samples())
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        of_each!(self, controller => controller.pacing_rate())
-    }
-}
-
-/// The whole part; windows are far below 2⁵³.
-pub(crate) fn whole(x: f64) -> f64 {
-    x as u64 as f64
 }

@@ -3,22 +3,8 @@
 //! The smoothed round trip keeps 3 bits and its variation 2 bits behind the binary point; both are whole numbers of ticks.
 //! A sample is the number of ticks that pass while the segment is under way, on a clock with its own phase.
 
+use crate::host::RtoConfig;
 use sluicegate_base::{Span, Time};
-
-/// How a host's retransmission timer is set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RtoConfig {
-    /// Granularity of the clock.
-    pub tick: Span,
-    /// Least timeout, before back-off.
-    pub min: Span,
-    /// Largest timeout, after back-off.
-    pub max: Span,
-    /// Timeout before the first sample.
-    pub initial: Span,
-    /// How many repetitions of the opening wait no longer than the one before.
-    pub syn_linear: u64,
-}
 
 /// The estimate of one connection.
 #[derive(Clone, Debug)]

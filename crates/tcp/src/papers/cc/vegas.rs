@@ -24,7 +24,8 @@
 //! | BaseRTT is the shortest round trip | so | ns-2 also takes a longer one when a single packet was under way, and then mistakes a standing queue for the path |
 //! | a timeout as in Reno | so: the window closes to one segment, the threshold to half | ns-2 starts again from two |
 
-use super::{Ack, CongestionControl, RoundTrip, whole};
+use super::whole;
+use crate::cc::{Ack, CongestionControl, RoundTrip};
 use sluicegate_base::{Span, choices};
 
 choices! {

@@ -12,8 +12,8 @@
 
 use super::Recovery;
 use crate::cc::CongestionControl;
+use crate::papers::send_core::{CongestionState, Core, DUP_THRESH, SendQuota};
 use crate::segment::Segment;
-use crate::send_core::{CongestionState, Core, DUP_THRESH, SendQuota};
 use sluicegate_base::Time;
 
 /// Tahoe keeps nothing beyond the core.

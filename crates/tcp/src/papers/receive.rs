@@ -1,11 +1,9 @@
 //! The receiving half of a connection: what has come, and what to acknowledge.
 
-mod reassembly;
-
 use crate::cc::CongestionSignal;
 use crate::host::Host;
+use crate::reassembly::Reassembly;
 use crate::segment::{Flags, SACK_BLOCKS, Segment};
-pub(crate) use reassembly::Reassembly;
 use sluicegate_base::{Span, Time};
 
 /// The receiving half. Every second segment in order is acknowledged at once, as is every one out of order or that
@@ -63,21 +61,10 @@ impl Receiver {
         self.predictable = false;
     }
 
-    /// The next byte that it expects.
-    #[must_use]
-    pub fn next(&self) -> u64 {
-        self.data.next
-    }
-
     /// Bytes of the stream received in order.
     #[must_use]
     pub fn received(&self) -> u64 {
         self.data.next - u64::from(self.finished())
-    }
-
-    /// So many have, as another receiver says that stands in for this one.
-    pub(crate) fn note_received(&mut self, bytes: u64) {
-        self.data.next = bytes;
     }
 
     /// Whether the whole stream and its end have come.
@@ -321,7 +308,7 @@ mod tests {
         assert!(!receiver.finished());
         give(&mut receiver, &data(0, 100));
         assert!(receiver.finished());
-        assert_eq!((receiver.next(), receiver.received()), (151, 150));
+        assert_eq!((receiver.data.next, receiver.received()), (151, 150));
     }
 
     #[test]
@@ -330,7 +317,7 @@ mod tests {
         for (seq, len) in [(0, 100), (300, 100), (350, 100), (250, 60), (0, 50), (100, 150)] {
             give(&mut receiver, &data(seq, len));
         }
-        assert_eq!(receiver.next(), 450);
+        assert_eq!(receiver.data.next, 450);
     }
 
     proptest::proptest! {
@@ -345,7 +332,7 @@ mod tests {
                 give(&mut receiver, &data(seq, len));
                 (seq..seq + u64::from(len)).for_each(|byte| seen[byte as usize] = true);
                 let expected = seen.iter().position(|&got| !got).unwrap() as u64;
-                proptest::prop_assert_eq!(receiver.next(), expected);
+                proptest::prop_assert_eq!(receiver.data.next, expected);
                 proptest::prop_assert!(receiver.data.ranges.windows(2).all(|w| w[0].1 < w[1].0));
                 let ack = acknowledgement(&receiver);
                 for (start, end) in ack.sacks.ranges(ack.ack) {

@@ -15,8 +15,8 @@
 //! | nothing on losses | a timeout or three duplicates close the window to one segment, as with DECbit's; it then grows by the rule above | the same recovery for both |
 //! | nothing on the start | the host's `initial_window`; no slow start, never above the advertised window | as DECbit's. A connection that starts while queues stand between the thresholds stays at that: the rule gives the window to who came first |
 
-use super::CongestionSignal;
 use super::feedback::{Decision, FeedbackRule, FeedbackWindow};
+use crate::cc::CongestionSignal;
 
 /// UT/LT's window.
 pub type UtLt = FeedbackWindow<EachLabel>;

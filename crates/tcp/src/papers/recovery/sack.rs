@@ -13,8 +13,8 @@
 
 use super::Recovery;
 use crate::cc::CongestionControl;
+use crate::papers::send_core::{CongestionState, Core, DUP_THRESH, SendQuota};
 use crate::segment::Segment;
-use crate::send_core::{CongestionState, Core, DUP_THRESH, SendQuota};
 use alloc::vec::Vec;
 use sluicegate_base::Time;
 

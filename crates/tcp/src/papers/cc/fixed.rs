@@ -9,7 +9,7 @@
 //! | RFC 793 has no congestion window | the congestion window is the receiver's | nothing but the receiver limits the sender |
 //! | RED 1993: "misbehaving users", without saying how they misbehave | losses are noticed by three duplicates and each sent again, as NewReno does it; the window does not close | sent from the lost packet on, as Tahoe does, a fixed window fills with what has arrived already and harms its own sender most |
 
-use super::{Ack, CongestionControl};
+use crate::cc::{Ack, CongestionControl};
 
 /// A window that nothing changes.
 #[derive(Clone, Debug)]

@@ -1,0 +1,318 @@
+//! One end of a connection of the papers' hosts: how it opens and closes, and a sending and a receiving half that share
+//! acknowledgements.
+
+#[cfg(test)]
+mod prediction;
+
+use super::receive::Receiver;
+use super::send::Sender;
+use crate::host::Host;
+use crate::segment::{Flags, Segment};
+use core::mem::offset_of;
+use sluicegate_base::{Span, Stream, Time};
+
+/// How far the opening has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The opener, before it has anything to say.
+    Idle,
+    /// The opener: the SYN is to be sent, again if the timer has expired then.
+    Calling { tries: u32, expired: Option<Time> },
+    /// The opener: the SYN went out then, and is sent again at the deadline.
+    Called { sent: Time, deadline: Time, tries: u32 },
+    /// The other end, before the SYN.
+    Listening,
+    /// The other end, after the SYN: its answer is to be sent, for the first time or again; when it went out, if once.
+    Answering { again: bool, sent: Option<Time> },
+    /// The other end: the answer went out then, or more than once, and nothing has acknowledged it yet.
+    Answered { sent: Option<Time> },
+    /// Open.
+    Established,
+    /// The opener, closed before it had anything to say: there never was a connection.
+    NeverOpened,
+}
+
+/// One end of a connection. Its fields lie in this order, for the sake of ends that only send or only receive: one half
+/// of those is never looked at.
+#[derive(Debug)]
+#[repr(C)]
+pub struct End {
+    state: State,
+    /// Whether the sending half has ever had anything to do, and the receiving half.
+    sends: bool,
+    receives: bool,
+    /// Whether it closes by itself after the other end.
+    follows: bool,
+    closing: bool,
+    ecn: bool,
+    heeds_quench: bool,
+    receiver: Receiver,
+    sender: Sender,
+}
+
+impl End {
+    /// Where its sending half begins in memory; its state and its receiving half come before.
+    pub const SENDING: usize = offset_of!(End, sender);
+
+    /// The end that opens a connection when its application first writes, the one that waits for it, or one that is open.
+    #[must_use]
+    pub fn new(host: &Host, phase: Span, opens: bool, open: bool) -> End {
+        let state = match opens {
+            _ if open => State::Established,
+            true => State::Idle,
+            false => State::Listening,
+        };
+        End {
+            state,
+            ecn: host.answers_marks(),
+            closing: host.closing,
+            follows: true,
+            heeds_quench: host.source_quench,
+            sends: false,
+            receives: false,
+            sender: Sender::new(host, phase),
+            receiver: Receiver::new(host),
+        }
+    }
+
+    /// From now on what it sends as its window allows waits for a random time up to `most`, as in ns-2; what does not wait
+    /// there does not wait here.
+    pub fn set_send_jitter(&mut self, most: Span, rng: Stream) {
+        self.sender.set_send_jitter(most, rng);
+    }
+
+    /// The application writes `bytes` more; `u64::MAX` writes without end.
+    pub fn write(&mut self, bytes: u64) {
+        match self.state {
+            State::NeverOpened => return,
+            State::Idle => self.state = State::Calling { tries: 0, expired: None },
+            _ => {}
+        }
+        self.sends = true;
+        self.sender.write(bytes);
+    }
+
+    /// The application writes no more: what was never sent is forgotten.
+    pub fn stop(&mut self) {
+        self.sender.stop();
+    }
+
+    /// The application writes no more. A host that closes connections then ends the stream after what was written, and
+    /// the other end does too. An opener that was never written to has nothing to end: it sends nothing, now or later
+    /// (RFC 9293, Sec. 3.10.4: there is no connection to close).
+    pub fn close(&mut self) {
+        match self.state {
+            _ if !self.closing => {}
+            State::Idle => self.state = State::NeverOpened,
+            State::NeverOpened => {}
+            _ => self.end(),
+        }
+    }
+
+    /// From now on it does not close by itself after the other end: its application says when.
+    pub fn close_alone(&mut self) {
+        self.follows = false;
+    }
+
+    /// The stream ends after what was written.
+    fn end(&mut self) {
+        self.sends = true;
+        self.sender.close();
+    }
+
+    /// A segment of the other end arrives; `ce`: its packet was marked on the way; `label`: what queues have written on it.
+    #[inline(always)]
+    pub fn on_segment(&mut self, segment: &Segment, ce: bool, label: u32, now: Time) {
+        if segment.flags.has(Flags::SYN) {
+            return self.on_syn(segment, now);
+        }
+        if !self.is_established() && !self.completes_opening(segment, now) {
+            return;
+        }
+        if segment.occupies() {
+            self.receives = true;
+            if ce || !self.receiver.on_predicted_data(segment) {
+                self.on_data(segment, ce, label, now);
+            }
+        }
+        if self.sends && segment.flags.has(Flags::ACK) {
+            self.sender.on_ack(segment, now);
+        }
+    }
+
+    #[inline(never)]
+    fn on_data(&mut self, segment: &Segment, ce: bool, label: u32, now: Time) {
+        self.receiver.on_data(segment, ce, label, now);
+        if self.follows && self.receiver.finished() && self.sender.done() {
+            self.end();
+        }
+    }
+
+    /// Whether a segment that comes before the connection is established is valid: without the SYN there is no connection,
+    /// and before its answer nothing of the other end's is valid. The acknowledgement of the answer ends the opening and
+    /// times it, unless the answer went out more than once (RFC 6298, Sec. 2.2 and 3).
+    #[inline(never)]
+    fn completes_opening(&mut self, segment: &Segment, now: Time) -> bool {
+        let sent = match self.state {
+            State::Answered { sent } | State::Answering { again: true, sent } => sent,
+            _ => return false,
+        };
+        if segment.flags.has(Flags::ACK) {
+            self.state = State::Established;
+            self.sender.opened(sent, now);
+        }
+        true
+    }
+
+    #[cold]
+    fn on_syn(&mut self, segment: &Segment, now: Time) {
+        let answer = segment.flags.has(Flags::ACK);
+        match self.state {
+            State::Listening if !answer => self.state = State::Answering { again: false, sent: None },
+            // The answer was lost, or is late.
+            State::Answered { sent } if !answer => self.state = State::Answering { again: true, sent },
+            State::Called { sent, tries, .. } if answer => {
+                self.state = State::Established;
+                self.sender.opened((tries == 1).then_some(sent), now);
+                if !self.sender.wants() {
+                    self.receives = true;
+                    self.receiver.owe();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A source quench for what this end sends arrives (RFC 792). A host that heeds it closes its window to one segment, as
+    /// 4.3BSD does; before the connection is open there is no window to close.
+    pub fn on_quench(&mut self) {
+        if self.heeds_quench && matches!(self.state, State::Established | State::Answered { .. }) {
+            self.sender.on_quench();
+        }
+    }
+
+    /// The time that [`next_timer`](End::next_timer) named has come. Too early does no harm.
+    pub fn on_timer(&mut self, now: Time) {
+        if let State::Called { deadline, tries, .. } = self.state {
+            if now >= deadline {
+                self.sender.back_off(tries.into());
+                self.state = State::Calling { tries, expired: Some(now) };
+            }
+        }
+        self.sender.on_timer(now);
+        self.receiver.on_timer(now);
+    }
+
+    /// The next segment to send is written over `segment`, if there is one. Call it after each event until there is none.
+    #[inline(always)]
+    pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> bool {
+        if !self.is_established() {
+            return self.poll_opening(now, segment);
+        }
+        self.poll_open(now, segment)
+    }
+
+    #[inline(always)]
+    fn poll_open(&mut self, now: Time, segment: &mut Segment) -> bool {
+        if self.sends && self.sender.poll_into(now, segment) {
+            if self.receives {
+                self.receiver.acknowledged();
+                self.receiver.fill(segment);
+            } else {
+                segment.flags = segment.flags.with(Flags::ACK);
+            }
+            return true;
+        }
+        self.receives && self.receiver.poll_into(segment)
+    }
+
+    /// Whether it has nothing to send but acknowledgements: then its one timer is that of a delayed acknowledgement.
+    #[inline]
+    #[must_use]
+    pub fn only_receives(&self) -> bool {
+        !self.sends && self.is_established()
+    }
+
+    /// Whether it has nothing to receive but acknowledgements: then its one timer is the sender's.
+    #[inline]
+    #[must_use]
+    pub fn only_sends(&self) -> bool {
+        !self.receives && self.is_established()
+    }
+
+    /// Whether [`poll_into`](End::poll_into) may give a segment; if not, it would change nothing either.
+    #[inline(always)]
+    #[must_use]
+    pub fn may_send(&self) -> bool {
+        if !self.is_established() {
+            return true;
+        }
+        (self.sends && self.sender.may_send()) || (self.receives && self.receiver.owes())
+    }
+
+    #[inline(always)]
+    fn is_established(&self) -> bool {
+        matches!(self.state, State::Established)
+    }
+
+    /// The same while the connection opens.
+    #[inline(never)]
+    fn poll_opening(&mut self, now: Time, segment: &mut Segment) -> bool {
+        // RFC 3168, Section 6.1.1: both flags ask for ECN.
+        let flags = match self.state {
+            State::Calling { .. } if !self.sender.may_call(now) => return false,
+            State::Calling { tries, expired } => {
+                // The timer runs from its expiry on, also where the host waits before it sends.
+                let deadline = expired.unwrap_or(now) + self.sender.timeout();
+                self.state = State::Called { sent: now, deadline, tries: tries + 1 };
+                Flags::SYN.with_if(self.ecn, Flags::ECE.with(Flags::CWR))
+            }
+            State::Answering { again, .. } => {
+                self.state = State::Answered { sent: (!again).then_some(now) };
+                Flags::SYN.with(Flags::ACK).with_if(self.ecn, Flags::ECE)
+            }
+            State::Answered { .. } => return self.poll_open(now, segment),
+            _ => return false,
+        };
+        segment.set(0, 0, flags);
+        true
+    }
+
+    /// When it next wants [`on_timer`](End::on_timer).
+    #[must_use]
+    #[inline(always)]
+    pub fn next_timer(&self) -> Option<Time> {
+        let mut next = if self.sends { self.sender.deadline() } else { Time::NEVER };
+        if self.receives {
+            next = next.min(self.receiver.deadline());
+        }
+        if let State::Called { deadline, .. } = self.state {
+            next = next.min(deadline);
+        }
+        (next != Time::NEVER).then_some(next)
+    }
+
+    /// The sending half.
+    #[must_use]
+    pub fn sender(&self) -> &Sender {
+        &self.sender
+    }
+
+    /// Bytes of the other end's stream received in order.
+    #[must_use]
+    pub fn received(&self) -> u64 {
+        self.receiver.received()
+    }
+
+    /// Whether the other end's stream has come to its end.
+    #[must_use]
+    pub fn other_ended(&self) -> bool {
+        self.receiver.finished()
+    }
+
+    /// Whether both streams have ended and both ends know, or the connection was closed before it was ever opened.
+    #[must_use]
+    pub fn closed(&self) -> bool {
+        self.state == State::NeverOpened || (self.sender.finished() && self.receiver.finished())
+    }
+}
