@@ -269,12 +269,10 @@ reverse.rate = "1 Mbit/s"
 [[flows]]
 kind = "tcp"
 name = "down"
-profile = "modern"
 count = 4
 [[flows]]
 kind = "tcp"
 name = "up"
-profile = "modern"
 count = 2
 direction = "reverse"
 [run]
@@ -304,7 +302,7 @@ def test_data_gets_what_its_acknowledgements_allow() -> None:
 
 
 def test_less_is_assumed_where_the_rate_varies() -> None:
-    text = '[network]\ntrace = "lte"\ndelay = "25 ms"\n[[flows]]\nkind = "tcp"\nname = "load"\nprofile = "modern"\n'
+    text = '[network]\ntrace = "lte"\ndelay = "25 ms"\n[[flows]]\nkind = "tcp"\nname = "load"\n'
     found, [note], _ = assumed(text + '[run]\nduration = "60 s"\n')
     assert found == {"load": "load utilisation above 60 %"}
     assert note == "load: 60 % of its fair share is assumed to be enough, because the rate of bottleneck varies"

@@ -88,13 +88,11 @@ above_max_th = "mark"
 [[flows]]
 kind = "tcp"
 algorithm = "sack"
-profile = "modern"
 size = "400 kB"
 
 [[flows]]
 kind = "tcp"
 algorithm = "cubic"
-profile = "modern"
 ecn = true
 size = "200 kB"
 

@@ -105,14 +105,22 @@ def test_what_the_kernel_replaces_is_said_once(stub: Stub) -> None:
     done, said = warned(SCENARIO, sets={"flows.0.delayed_ack": "0 s", "flows.0.algorithm": "newreno"})
     assert said == [
         "bulk: the kernel's own TCP stands in place of profile, min_rto, delayed_ack",
-        "bulk: the kernel's reno recovers from losses by SACK, which newreno does not; nearest to it is the "
-        "simulator's sack",
+        "bulk: the kernel's reno recovers from losses by SACK, which newreno of the papers' hosts does not; nearest to "
+        "it is profile = linux",
     ]
     assert done.remarks() == said
     assert "stands in place of profile, min_rto" in done.html()
     assert warned(SCENARIO, sets={"flows.0.algorithm": "newreno"}, algorithms="bbr")[1] == [
         "bulk: the kernel's own TCP stands in place of profile, min_rto"
     ]
+
+
+def test_nothing_is_said_of_linux_hosts_but_where_they_are_told_to_differ(stub: Stub) -> None:
+    text = SCENARIO.replace('profile = "ns2", algorithm = "sack", min_rto = "300 ms"', 'algorithm = "newreno"')
+    assert sg.testbed(text).remarks() == []
+    assert sg.testbed(sg.check(text)).remarks() == []  # with all values given
+    said = ["bulk: the kernel's own TCP stands in place of min_rto"]
+    assert warned(text, sets={"flows.0.min_rto": "300 ms"})[1] == said
 
 
 def test_every_key_of_a_host_is_decided() -> None:
@@ -128,8 +136,8 @@ def test_every_key_of_a_host_is_decided() -> None:
     [
         ({"flows.0.handshake": False}, "flows.0.handshake = false: impossible between real hosts: the kernel opens"),
         ({"flows.0.send_jitter": "1 ms"}, 'flows.0.send_jitter = "1 ms": impossible between real hosts'),
-        ({"flows.0.profile": "modern", "flows.0.ns2_rules": True}, "flows.0.ns2_rules = true: impossible"),
-        ({"flows.0.profile": "modern", "flows.0.closing": False}, "flows.0.closing = false: impossible"),
+        ({"flows.0.profile": "freebsd45", "flows.0.ns2_rules": True}, "flows.0.ns2_rules = true: impossible"),
+        ({"flows.0.profile": "linux", "flows.0.closing": False}, "flows.0.closing = false: impossible"),
         ({"queue.discipline": "source_quench"}, "hosts of today ignore source quench"),
     ],
 )

@@ -69,7 +69,7 @@ network = { rate = "20 Mbit/s", access_rate = "8 Mbit/s" }
 queue.discipline = "fq_codel"
 run.duration = "1 s"
 flows = [
-    { kind = "tcp", profile = "modern", access_rate = "3 Mbit/s" },
+    { kind = "tcp", access_rate = "3 Mbit/s" },
     { kind = "udp", rate = "50 Mbit/s", access_rate = "1 Gbit/s" },
     { kind = "udp", rate = "10 Mbit/s", access_rate = "1 Gbit/s", count = COUNT },
 ]

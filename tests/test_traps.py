@@ -24,7 +24,6 @@ discipline = "fq_codel"
 
 [[flows]]
 kind = "tcp"
-profile = "modern"
 count = 50
 
 [run]
@@ -35,7 +34,8 @@ duration = "5 s"
 RED = 'discipline = "red"\nmin_th = 20\nmax_th = 60\nlimit = 200'
 CODEL = 'discipline = "codel"'
 UDP = 'kind = "udp"\nrate = "15 Mbit/s"\naccess_rate = "10 Mbit/s"'
-TCP = 'kind = "tcp"\nprofile = "modern"\ncount = 50'
+TCP = 'kind = "tcp"\ncount = 50'
+SACK = 'kind = "tcp"\nprofile = "ns2"\nalgorithm = "sack"\npacket_size = "1500 B"\nwindow = 1000\n'
 
 # What is replaced by what, and the beginning and parts of the one warning that follows.
 TRAPS: dict[str, tuple[dict[str, str], list[str]]] = {
@@ -158,8 +158,8 @@ TRAPS: dict[str, tuple[dict[str, str], list[str]]] = {
         ["bottleneck: ", "offer 30 Mbit/s to 20 Mbit/s", "stands at max_th = 60 packets", "set gentle = true"],
     ),
     "reordering": (
-        {'delay = "10 ms"': 'delay = "10 ms"\njitter = "8 ms"\nreordering = true', "count = 50": "count = 4"},
-        ["bottleneck: a jitter of 8 ms", "hosts of flows.0 (tcp", "have no RACK", "below 7.2 ms, or stack = linux"],
+        {'delay = "10 ms"': 'delay = "10 ms"\njitter = "8 ms"\nreordering = true', TCP: SACK + "count = 4"},
+        ["bottleneck: a jitter of 8 ms", "hosts of flows.0 (tcp", "have no RACK", "below 7.2 ms, or profile = linux"],
     ),
     "target below a packet in cells": (  # 33 cells of 53 bytes: 13992 bits; 1500 bytes alone would be 12000
         {'discipline = "fq_codel"': CODEL + '\ntarget = "13 ms"',
@@ -168,7 +168,7 @@ TRAPS: dict[str, tuple[dict[str, str], list[str]]] = {
     ),
     "target below a packet of the slower direction": (
         {'delay = "10 ms"': 'delay = "10 ms"\nreverse = { rate = "1 Mbit/s", delay = "20 ms" }',
-         "count = 50": 'count = 50\n\n[[flows]]\nkind = "tcp"\nprofile = "modern"\ndirection = "reverse"'},
+         "count = 50": 'count = 50\n\n[[flows]]\nkind = "tcp"\ndirection = "reverse"'},
         ["queue.target = 5 ms", "takes 12 ms on reverse (1 Mbit/s)"],
     ),
     "thresholds too high for the mean of a trace": (
@@ -310,7 +310,7 @@ def test_a_sane_scenario_gives_no_warning(sluicegate: Program, tmp_path: Path) -
     net = sg.dumbbell(rate="20 Mbit/s", delay="10 ms", access_rate="200 Mbit/s", queue=sg.FqCodel())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        sg.simulate(net, sg.Tcp(50, "cubic", profile="modern"), duration="2 s")
+        sg.simulate(net, sg.Tcp(50, "cubic"), duration="2 s")
 
 
 # --- after a run -------------------------------------------------------------------------------
@@ -371,13 +371,14 @@ def test_an_average_below_max_th_is_not_told() -> None:
         # CAKE raises its target itself.
         {'discipline = "fq_codel"': 'discipline = "cake"\nbandwidth = "950 kbit/s"', '"20 Mbit/s"': '"1 Mbit/s"'},
         {'discipline = "fq_codel"': 'discipline = "red"\nmin_th = 5\nmax_th = 15'},  # low, but 50 flows fill the link
-        {'delay = "10 ms"': 'delay = "10 ms"\njitter = "8 ms"'},  # in order
-        {'delay = "10 ms"': 'delay = "10 ms"\njitter = "8 ms"\nreordering = true'},  # of one flow in 50 hardly two
-        {'delay = "10 ms"': 'delay = "10 ms"\njitter = "1700 us"\nreordering = true', "count = 50": "count = 1"},
-        # Linux's hosts have RACK, whether the stack, the profile or the algorithm brings them.
+        {'delay = "10 ms"': 'delay = "10 ms"\njitter = "8 ms"', TCP: SACK},  # in order
+        # Of one flow in 50 hardly two.
+        {'delay = "10 ms"': 'delay = "10 ms"\njitter = "8 ms"\nreordering = true', TCP: SACK + "count = 50"},
+        {'delay = "10 ms"': 'delay = "10 ms"\njitter = "1700 us"\nreordering = true', TCP: SACK},
+        # Linux's hosts have RACK, whether they are asked for, come by default or with the algorithm.
         *(
             {'delay = "10 ms"': 'delay = "10 ms"\njitter = "20 ms"\nreordering = true', TCP: f'kind = "tcp"\n{linux}'}
-            for linux in ('profile = "linux"\ncount = 4', 'stack = "linux"\ncount = 4', 'algorithm = "bbr"\ncount = 4')
+            for linux in ('profile = "linux"\ncount = 4', "count = 4", 'algorithm = "bbr"\ncount = 4')
         ),
         # A window that allows 16.2 Mbit/s: 94 % of what cells leave, 81 % of the link's rate.
         {'rate = "20 Mbit/s"': 'rate = "20 Mbit/s"\nframing = "atm"', "count = 50": "count = 1\nwindow = 27"},
@@ -411,7 +412,7 @@ def test_an_average_below_max_th_is_not_told() -> None:
         # Where classes share a link nobody knows what each has; a plain step has no CoDel; 3/4 of max_packet is enough.
         {
             'discipline = "fq_codel"': 'discipline = "drr"',
-            TCP: 'kind = "tcp"\nprofile = "modern"\n\n[[flows]]\nkind = "tcp"\nprofile = "modern"\nclass = 1',
+            TCP: 'kind = "tcp"\n\n[[flows]]\nkind = "tcp"\nclass = 1',
             '"20 Mbit/s"': '"1 Gbit/s"',
             '"200 Mbit/s"': '"10 Gbit/s"',
         },
@@ -482,13 +483,11 @@ path = ["lan", "wan"]
 
 [[flows]]
 kind = "tcp"
-profile = "modern"
 path = ["lan", "wan"]
 return_path = ["back"]
 
 [[flows]]
 kind = "tcp"
-profile = "modern"
 path = ["wan"]
 access_rate = "100 Mbit/s"
 rtt = "40 ms"
@@ -542,7 +541,7 @@ def test_round_trips_of_a_dumbbell(tmp_path: Path, keys: str, trip: tuple[float,
 
 
 def test_a_two_way_dumbbell_has_a_second_link(tmp_path: Path) -> None:
-    text = changed({"count = 50": 'count = 50\n\n[[flows]]\nkind = "tcp"\nprofile = "modern"\ndirection = "reverse"'})
+    text = changed({"count = 50": 'count = 50\n\n[[flows]]\nkind = "tcp"\ndirection = "reverse"'})
     found = resolved(text, tmp_path)
     there, back = paths.places(found)
     assert (there.name, back.name) == ("bottleneck", "reverse")

@@ -9,8 +9,8 @@ The kernel's TCP takes the place of the simulated hosts; network and queues stay
 | `packet_size` | done: the longest segment |
 | `ecn`, `size`, `handshake = true`, `closing = true` | done |
 | all that is no property of a TCP host: `count`, times, rates, sizes, paths, round trips, `class`, `priority`, `host` | done |
-| `REPLACED` | the kernel decides; said in a sentence where they are given, but for hosts that are Linux's in the simulation, too |
-| `handshake = false`, `closing = false`, `ns2_rules = true`, `send_jitter` above 0 s | refused, unless the profile alone says so |
+| `REPLACED` | the kernel decides; said in a sentence where they are given, but for what Linux's hosts of the simulation have, too |
+| `handshake = false`, `closing = false`, `ns2_rules = true`, `send_jitter` above 0 s | refused, unless a profile that is given says so |
 | `header_size` below 40 B, `[[changes]]`, `run.packets`, `run.positions` | refused by the core |
 """  # noqa: E501
 
@@ -32,10 +32,10 @@ from ..scenario import ScenarioWarning, Subject
 Resolved = Mapping[str, Any]
 
 REPLACED = (
-    "profile", "header_size", "initial_window", "initial_ssthresh", "restart_window", "cwnd_validation",
-    "repeated_timeout_cut", "min_rto", "max_rto", "initial_rto", "syn_linear_timeouts", "clock_tick",
-    "limited_transmit", "delayed_ack", "source_quench", "ns2_rules", "pipe", "vegas_rules", "vegas_alpha",
-    "vegas_beta", "vegas_gamma", "vegas_cut", "ledbat_target", "ledbat_gain", "stack", "slow_start_exit", "gso",
+    "profile", "header_size", "initial_window", "initial_ssthresh", "min_rto", "max_rto", "initial_rto",
+    "syn_linear_timeouts", "clock_tick", "limited_transmit", "delayed_ack", "source_quench", "ns2_rules",
+    "vegas_rules", "vegas_alpha", "vegas_beta", "vegas_gamma", "vegas_cut", "ledbat_target", "ledbat_gain",
+    "slow_start_exit", "gso",
 )  # fmt: skip
 """Keys of a TCP host that the kernel's own TCP replaces."""
 
@@ -58,7 +58,7 @@ RECENT = 100
 """What `run.recent` is where nobody says."""
 
 RENO = ("reno", "newreno")
-"""Algorithms that the kernel's reno stands for, but which recover otherwise: it is nearest to `sack`."""
+"""Algorithms that the kernel's reno stands for, but which recover otherwise on the papers' hosts."""
 
 
 class RealHostsWarning(ScenarioWarning):
@@ -156,17 +156,15 @@ def _check_host(file: str, index: int, flow: Resolved, given: set[str]) -> None:
     for key, (cannot, why) in REFUSED.items():
         if key not in given or key not in flow or not cannot(flow[key]):
             continue
-        if flow[key] != profile_values(flow.get("profile")).get(key):
+        if flow[key] != profile_values(flow["profile"] if "profile" in given else "linux").get(key):
             value = json.dumps(flow[key])
             raise _core.ScenarioError(f"{file}: flows.{index}.{key} = {value}: impossible between real hosts: {why}")
 
 
-def profile_values(name: str | None) -> dict[str, Any]:
+def profile_values(name: str) -> dict[str, Any]:
     """What a profile says of a host, by key."""
-    for profile in json.loads(_core.declarations())["profiles"]:
-        if profile["name"] == name:
-            return {each["name"]: each["value"] for each in profile["values"]}
-    return {}
+    profiles = {each["name"]: each["values"] for each in json.loads(_core.declarations())["profiles"]}
+    return {"profile": name} | {each["name"]: each["value"] for each in profiles[name]}
 
 
 def defaults(kind: str) -> dict[str, Any]:
@@ -184,14 +182,10 @@ def notes(resolved: Resolved, given: Sequence[set[str]], algorithms: Mapping[str
     for flow, keys in zip(resolved["flows"], given, strict=False):
         if "algorithm" not in flow:
             continue
-        usual = defaults(flow["kind"])  # an object states them too
-        linux = flow.get("stack") == "linux"
+        linux = flow["profile"] == "linux"
+        usual = defaults(flow["kind"]) | (profile_values("linux") if linux else {})  # an object states them too
         found = tuple(
-            key
-            for key in REPLACED
-            if key in keys
-            and (usual.get(key) is None or flow.get(key) != usual[key])
-            and not (linux and key in ("profile", "stack"))
+            key for key in REPLACED if key in keys and (usual.get(key) is None or flow.get(key) != usual[key])
         )
         if found:
             replaced.setdefault(found, []).append(flow["name"])
@@ -203,8 +197,8 @@ def notes(resolved: Resolved, given: Sequence[set[str]], algorithms: Mapping[str
         for keys, groups in replaced.items()
     ]
     sentences += [
-        f"{_names(groups)}: the kernel's reno recovers from losses by SACK, which {word} does not; nearest to it is "
-        "the simulator's sack"
+        f"{_names(groups)}: the kernel's reno recovers from losses by SACK, which {word} of the papers' hosts does "
+        "not; nearest to it is profile = linux"
         for word, groups in others.items()
     ]
     if resolved["run"]["recent"] != RECENT:
