@@ -54,6 +54,9 @@ SUITE = Suite(
         ("11, 12", "implementation cost, control and auto-tuning: to be discussed", "the table of needs"),
     ),
     choices=(
+        ("Hosts (3.3)", "TCP NewReno with SACK, CUBIC, LEDBAT", "Linux's: its Reno, its CUBIC, and LEDBAT in its "
+         "stack, with RACK, tail-loss probes, proportional rate reduction and windows that tune themselves",
+         "hosts of today"),
         ("Bottleneck", "any capacity", "10 Mbit/s, hosts at 100 Mbit/s, base round trip 100 ms", "losses of a level "
          "of congestion then follow from few flows"),
         ("Values of disciplines", "to be documented", "defaults; buffer 83 packets; targets that are lengths 20 "
@@ -85,9 +88,8 @@ SUITE = Suite(
         ("Two queues (10)", "an example", "two links in a row", "the smallest network with two"),
     ),
     lacks=(
-        ("L4S senders", "The hosts lack scalable congestion controls; marks are answered as in RFC 3168. So DualPI2's "
-         "low-latency queue stays empty, and the L4S step marker, which marks every packet above its step, makes hosts "
-         "halve for each and leaves the link idle."),
+        ("L4S senders", "The RFC has none: marks are answered as in RFC 3168. So DualPI2's low-latency queue stays "
+         "empty, and the L4S step marker marks nothing; its CoDel drops."),
         ("Start-up time (2.2)", "No table that the suite keeps has when a flow's first byte came. The completion of "
          "transfers of one packet stands for it, in Section 9.2."),
         ("Goodput in bits of data (2.5)", "Goodput here is in IP bits, as rates of links are: what was delivered, less "

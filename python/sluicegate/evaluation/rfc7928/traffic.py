@@ -1,7 +1,7 @@
 """The traffic of the scenarios: NewReno transfers, web users, VoIP, video and constant bit rates.
 
-Hosts have the profile `modern` (LEDBAT's are Linux's), packets of 1500 bytes and a base round trip of 100 ms unless a
-scenario says otherwise.
+Hosts are Linux's, with its Reno where the RFC asks for NewReno, and its CUBIC: both recover by SACK and RACK. Packets
+have 1500 bytes and base round trips are 100 ms unless a scenario says otherwise.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from typing import Any
 from ..._generated import Http, OnOff, Tcp, Udp
 from ..suite import RTT
 
+HOSTS: dict[str, Any] = {"profile": "linux"}
+
 OBJECTS = "bounded_pareto(shape = 1.2, low = 1 kB, high = 100 kB)"
 """Sizes of web objects, 3.6 kB on average: the RFC wants 1 kB at least (Sec. 7.2)."""
 
 
 def transfers(count: int = 1, *, initial_window: int = 3, **more: Any) -> Tcp:
     """TCP NewReno, without end unless `size` is given, with the initial window of Sec. 5.1.1."""
-    return Tcp(count, **{"algorithm": "newreno", "profile": "modern", "rtt": RTT} | more, initial_window=initial_window)
+    return Tcp(count, **HOSTS | {"algorithm": "reno", "rtt": RTT} | more, initial_window=initial_window)
 
 
 def ledbat(**more: Any) -> Tcp:
@@ -47,7 +49,7 @@ def browser(**more: Any) -> Http:
     """One web user, of a kind of its own so that its pages can be told apart: 50 objects to a page, six connections
     with an initial window of 10, the next page a second after the last object (Sec. 7.2)."""
     return Http(
-        1, profile="modern", algorithm="newreno", initial_window=10, rtt=RTT, request_size="constant(350 B)",
+        1, **HOSTS, algorithm="reno", initial_window=10, rtt=RTT, request_size="constant(350 B)",
         response_size=OBJECTS, embedded_size=OBJECTS, embedded_objects="constant(50)", think_time="constant(1 s)",
         persistent=1.0, persistent_parallel=6, keep_alive="100 ms", **more,
     )  # fmt: skip
@@ -56,7 +58,7 @@ def browser(**more: Any) -> Http:
 def stream(**more: Any) -> Http:
     """Video in chunks over TCP: 400 kB, and the next 2 s after the last byte, so that a slow path gets less."""
     return Http(
-        1, profile="modern", algorithm="newreno", initial_window=10, rtt=RTT, request_size="constant(350 B)",
+        1, **HOSTS, algorithm="reno", initial_window=10, rtt=RTT, request_size="constant(350 B)",
         response_size="constant(400 kB)", embedded_objects="constant(0)", think_time="constant(2 s)",
         pages_per_server="constant(1000000)", persistent=1.0, keep_alive="10 s", **more,
     )  # fmt: skip
