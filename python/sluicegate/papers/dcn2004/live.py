@@ -20,7 +20,7 @@ from .charts import UP_TO_2_S
 from .fig09_11_13 import SUPERIOR, worst_percentile
 from .network import beyond_halfway, growth, less
 from .response_times import RESOLUTION, by_seed
-from .scaled import HOSTS, LOADS, REAL, SIMULATED, STUDY, TODAY, clock
+from .scaled import HOSTS, LINUX, LOADS, REAL, SIMULATED, STUDY, clock
 from .schemes import AFD, DCN, DROP_TAIL, PI, RIO_PS
 from .table1_2 import TABLE_1
 
@@ -147,9 +147,9 @@ def _compared(by_hosts: Statements) -> Table:
 
 def _sentence(at: Sequence[Check]) -> str:
     """Whether a statement holds with real stacks, and whether simulations say the same."""
-    real, simulated, today = map(_holds, at)
+    real, simulated, linux = map(_holds, at)
     first = "Real stacks agree" if real else "Real stacks do not"
-    same = [name for name, holds in (("the paper's hosts", simulated), ("today's hosts", today)) if holds is real]
+    same = [name for name, holds in (("the paper's hosts", simulated), ("Linux's hosts", linux)) if holds is real]
     if len(same) == 2:
         return f"{first}; nor do simulations." if not real else f"{first}, and so do simulations."
     if same:
@@ -159,16 +159,16 @@ def _sentence(at: Sequence[Check]) -> str:
 
 def _agreement(by_hosts: Statements) -> str:
     """How many statements hold, and which do not with real stacks, in sentences."""
-    real, simulated, today = ([_holds(each) for each in by_hosts[hosts]] for hosts in HOSTS)
-    same = [sum(a == b for a, b in zip(real, others, strict=True)) for others in (simulated, today)]
+    real, simulated, linux = ([_holds(each) for each in by_hosts[hosts]] for hosts in HOSTS)
+    same = [sum(a == b for a, b in zip(real, others, strict=True)) for others in (simulated, linux)]
     missed = [
         f"“{each.statement}” ({_place(each)})" for each, holds in zip(by_hosts[REAL], real, strict=True) if not holds
     ]
     told = f" With real stacks it is not so that {'; '.join(missed)}." if missed else ""
     return (
         f"Of {len(real)} statements {sum(real)} hold with real stacks, {sum(simulated)} in the simulation of the "
-        f"paper's hosts and {sum(today)} in that of today's. Real stacks and simulation come to the same in {same[0]} "
-        f"of them with the paper's hosts, and in {same[1]} with today's.{told}"
+        f"paper's hosts and {sum(linux)} in that of Linux's. Real stacks and simulation come to the same in {same[0]} "
+        f"of them with the paper's hosts, and in {same[1]} with Linux's.{told}"
     )
 
 
@@ -193,7 +193,7 @@ def _value(at: Runs, name: str) -> str:
 def _words(runs: Runs) -> str:
     """How real stacks differ from simulations, over the congested schemes, and how well the clock was kept."""
     told = []
-    for hosts in (SIMULATED, TODAY):
+    for hosts in (SIMULATED, LINUX):
         ratios: list[float] = []
         losses: list[float] = []
         for load in LOADS:
@@ -232,6 +232,6 @@ def live(runs: Runs) -> Iterator[Check]:
         chart=numbers, live=True, runs=STUDY)  # fmt: skip
 def live_runs(runs: Runs) -> Iterator[Check]:
     """Loss at both queues, utilisation and queue as means of both directions, response times of all, of short (at most
-    10,000 bytes) and of large responses (above 100,000 bytes), in ms. The simulation of today's hosts has what the
-    kernel has: SACK, ten segments at the start, a least timeout of 200 ms."""
+    10,000 bytes) and of large responses (above 100,000 bytes), in ms. The simulation of Linux's hosts
+    has the kernel's reno: SACK and RACK, ten segments at the start, a least timeout of 200 ms."""
     yield from ()

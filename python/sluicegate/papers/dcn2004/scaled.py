@@ -33,13 +33,13 @@ SHORT_BYTES = 10_000
 
 REAL = Variant("real stacks")
 SIMULATED = Variant("simulation")
-TODAY = Variant("simulation of today's hosts", tuple(
+LINUX = Variant("simulation of Linux's hosts", tuple(
     (f"flows.{at}.{key}", value)
-    for at in (0, 1) for key, value in (("profile", "modern"), ("algorithm", "sack"), ("window", "16384 B"))
+    for at in (0, 1) for key, value in (("profile", "linux"), ("algorithm", "reno"), ("window", "16384 B"))
 ))  # fmt: skip
-"""The hosts: the kernel's, those of the paper, and simulated ones that are nearest to the kernel's."""
+"""The hosts: the kernel's, those of the paper, and the kernel's simulated."""
 
-HOSTS = (REAL, SIMULATED, TODAY)
+HOSTS = (REAL, SIMULATED, LINUX)
 
 
 def _packets(count: int) -> str:
