@@ -348,7 +348,7 @@ def test_a_gentle_average_above_max_th_is_told_too(tmp_path: Path) -> None:
 
 
 def test_an_average_below_max_th_is_not_told() -> None:
-    run = sg.run("mixed_round_trips")
+    run = sg.run("bursts")
     assert run.links["average_packets_max"][0] > 40  # it is above now and then
     assert traps.of_run(run.summary["scenario"], run) == []
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from .pi import design_pi
 
 
-def footing(*, rate: str, rtt: str, flows: int, queue: int, limit: int) -> dict[str, str]:
+def footing(*, rate: str, rtt: str, flows: int, queue: int, limit: int, packet_size: str = "1500 B") -> dict[str, str]:
     """Keys below [queue], and their values: a buffer of `limit` packets and a target of `queue` packets on a link of
-    that `rate`, shared by so many TCP `flows` whose round trip, queueing included, is `rtt`."""
-    gains = design_pi(rate=rate, rtt=rtt, flows=flows, q_ref=queue).queue
+    that `rate`, shared by so many TCP `flows` with packets of `packet_size` whose round trip, queueing included, is
+    `rtt`."""
+    gains = design_pi(rate=rate, rtt=rtt, flows=flows, q_ref=queue, packet_size=packet_size).queue
     low, high = f"{2 * queue // 3}", f"{4 * queue // 3}"
     return {
         "limit": str(limit), "min_th": low, "max_th": high,

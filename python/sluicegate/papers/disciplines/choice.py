@@ -14,8 +14,8 @@ from ...reproduce import Check, Drawing, Quantity, Runs, Table, figure
 from . import charts
 from .workloads import BASELINE, FAIR, FIXED, HEARD, NAMES, NONE, QUEUED, STATE, STATES, bursts, mixed, of, unresponsive
 
-HELD, BLIND = 2 * FAIR, 90.0
-"""Shares of the unresponsive flow, %, up to which it is called held, and from which the discipline is called blind."""
+HELD, STARVED = 2 * FAIR, 90.0
+"""Shares of the unresponsive flow, %, up to which it is called held, and from which TCP is called starved."""
 
 SLOW_LINK = (
     "CoDel and FQ-CoDel run with their RFCs' target of 5 ms in all three scenarios, though on the 1 Mbit/s of scenario "
@@ -177,8 +177,8 @@ class Ranking:
         """What happened to the flow that never slows down."""
         order = sorted(NAMES, key=self.share)
         held = [name for name in order if self.share(name) <= HELD]
-        between = [name for name in order if HELD < self.share(name) < BLIND]
-        blind = [name for name in order if self.share(name) >= BLIND]
+        between = [name for name in order if HELD < self.share(name) < STARVED]
+        blind = [name for name in order if self.share(name) >= STARVED]
         text = (
             f"At most twice a fair share: {self._listed(held)}. " if held else "None holds it to twice a fair share. "
         )
@@ -228,7 +228,7 @@ class Ranking:
         found = self.value(criterion, name).spread
         if math.isnan(found.mean):
             return "none"
-        text = f"{found.mean:.{criterion.decimals}f}"
+        text = f"{found.mean:z.{criterion.decimals}f}"
         return text if found.count < 2 else f"{text} ± {found.half_width:.{criterion.decimals}f}"
 
     def _remembers(self, name: str) -> str:
@@ -255,7 +255,7 @@ class Ranking:
         )
 
     def _one(self, criterion: Criterion, name: str) -> str:
-        return f"{self.value(criterion, name).mean:.{criterion.decimals}f} {criterion.unit}".strip()
+        return f"{self.value(criterion, name).mean:z.{criterion.decimals}f} {criterion.unit}".strip()
 
     def _values(self, name: str) -> str:
         done = self.met(name)
@@ -266,7 +266,7 @@ class Ranking:
 
     def _shares(self) -> str:
         holds = [name for name in self.order if CRITERIA[0] in self.met(name)]
-        blind = [name for name in self.order if self.share(name) >= BLIND]
+        blind = [name for name in self.order if self.share(name) >= STARVED]
         if not holds:
             return "None holds an unresponsive flow to its share."
         return (

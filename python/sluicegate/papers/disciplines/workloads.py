@@ -3,13 +3,15 @@
 The scenarios are `unresponsive` (32 TCP transfers and a UDP flow of 2 Mbit/s on 1 Mbit/s), `mixed_round_trips` and
 `bursts`. In each all disciplines have the same buffer and, if they have one, the same target: thresholds, q_ref and
 b_ref stand around the same number of packets. PI's gains belong to a link and are computed for it; CoDel, FQ-CoDel and
-PIE keep the targets of their RFCs, which are to need no setting. All else is what a discipline has by default.
+PIE keep the targets of their RFCs, which are to need no setting. All else is what a discipline has by default. The
+hosts are Linux's, as the choice is for today.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -43,8 +45,9 @@ FAIR = 100 / 33
 
 @dataclass(frozen=True)
 class Workload:
-    """One scenario. `queue`: the target in packets; `limit`: the buffer. `rate`, `rtt` and `flows`: what PI's gains
-    follow from; the round trip includes queueing. `longer`: so many times the settings' length, for a slow link."""
+    """One scenario. `queue`: the target in packets; `limit`: the buffer. `rate`, `rtt`, `flows` and `packet_size`: what
+    PI's gains follow from; the round trip includes queueing. `longer`: so many times the settings' length, for a slow
+    link."""
 
     scenario: str
     rate: str
@@ -52,11 +55,15 @@ class Workload:
     limit: int
     rtt: str
     flows: int
+    packet_size: str = "1500 B"
     longer: int = 1
 
     def tuned(self) -> Sets:
         """Overrides that give every discipline the same buffer and target."""
-        values = footing(rate=self.rate, rtt=self.rtt, flows=self.flows, queue=self.queue, limit=self.limit)
+        values = footing(
+            rate=self.rate, rtt=self.rtt, flows=self.flows, queue=self.queue, limit=self.limit,
+            packet_size=self.packet_size,
+        )  # fmt: skip
         return tuple((f"queue.{key}", value) for key, value in values.items())
 
     def lasting(self, settings: Settings) -> Settings:
@@ -64,9 +71,15 @@ class Workload:
         return replace(settings, duration_s=self.longer * settings.duration_s, warmup_s=self.longer * settings.warmup_s)
 
 
-UNRESPONSIVE = Workload("unresponsive", "1 Mbit/s", queue=45, limit=300, rtt="400 ms", flows=32, longer=2)
-MIXED = Workload("mixed_round_trips", "10 Mbit/s", queue=30, limit=200, rtt="225 ms", flows=40)
-BURSTS = Workload("bursts", "10 Mbit/s", queue=30, limit=200, rtt="125 ms", flows=20)
+UNRESPONSIVE = Workload(
+    "unresponsive", "1 Mbit/s", queue=45, limit=300, rtt="400 ms", flows=32, packet_size="1000 B", longer=2
+)
+MIXED = Workload("mixed_round_trips", "10 Mbit/s", queue=30, limit=200, rtt="236 ms", flows=40)
+BURSTS = Workload("bursts", "10 Mbit/s", queue=30, limit=200, rtt="136 ms", flows=20)
+
+HOSTS: Sets = (("flows.0.profile", "linux"),)
+"""Of the TCP transfers: which discipline to use is asked for hosts of today. The scenario `unresponsive` has those of
+ns-2, as CHOKe's authors had."""
 
 NONE, FIXED, QUEUED, HEARD = "none", "fixed table", "flows queued", "flows heard of"
 STATES = (NONE, FIXED, QUEUED, HEARD)
@@ -81,6 +94,12 @@ STATE = {
 
 NAMES = tuple(STATE)
 """The disciplines, in the order in which the package lists them."""
+
+LOOKS = ("choke", "choke_linux")
+"""Disciplines that remember nothing and yet tell flows apart, by the packets in the queue."""
+
+BLIND = tuple(name for name, (kind, _) in STATE.items() if kind == NONE and name not in LOOKS)
+"""Those that do not tell flows apart."""
 
 DCN_VARIANTS = ("dcn:count=arrived", "dcn:law=printed")
 """Run beside the others under the unresponsive flow, for the study of DCN."""
@@ -111,6 +130,7 @@ COMMON["unfairness"] = (COMMON["jain"] * -1 + 1).as_("1 less Jain's index")
 OF_UDP = {
     "udp_share": percent(UDP.sum("throughput_bps") / FLOWS.sum("throughput_bps"), "UDP's share"),
     "udp_loss": percent(UDP.sum("drops_packets") / UDP.sum("arrivals_packets"), "UDP's loss"),
+    "sent": packets(LINK["departures_packets"], "packets sent"),
 }
 OF_BURSTS = {
     "burst_loss": _loss("on_off").as_("loss of bursts", "%"),
@@ -118,15 +138,28 @@ OF_BURSTS = {
 }
 
 
-def study(workload: Workload, *more: str, **measures: Measure) -> Study:
-    """All disciplines, and `more` of the list, under a workload."""
-    return Study(workload.scenario, sets=workload.tuned(), settings=workload.lasting, measure=COMMON | measures,
-                 queue=[QUEUES[name] for name in (*NAMES, *more)])  # fmt: skip
+def study(
+    workload: Workload,
+    measures: Mapping[str, Measure],
+    names: Sequence[str] = NAMES,
+    hosts: Sets = HOSTS,
+    about: str = "",
+) -> Study:
+    """These disciplines of the list under a workload."""
+    return Study(
+        workload.scenario,
+        sets=(*hosts, *workload.tuned()),
+        settings=workload.lasting,
+        about=about,
+        measure=COMMON | measures,
+        queue=[QUEUES[name] for name in names],
+    )
 
 
-unresponsive = study(UNRESPONSIVE, *DCN_VARIANTS, **OF_UDP)
-mixed = study(MIXED)
-bursts = study(BURSTS, **OF_BURSTS)
+unresponsive = study(UNRESPONSIVE, OF_UDP, (*NAMES, *DCN_VARIANTS))
+ns2 = study(UNRESPONSIVE, OF_UDP, BLIND, (), "ns-2's hosts")
+mixed = study(MIXED, {})
+bursts = study(BURSTS, OF_BURSTS)
 
 
 def of(runs: Runs, name: str, measure: str) -> Quantity:
