@@ -95,7 +95,7 @@ def test_classes_that_are_not_described_are_drop_tails_by_number(tmp_path: Path)
         assert "classes" not in queue
         requests = [sent(line) for line in done.lines[2:]]
         limits = [struct.unpack("=I", each.data) for each in requests if each.kind == "pfifo"]
-        assert limits == [(50,)] * 3
+        assert limits == [(1000,)] * 3
         assert [match(each) for each in requests if each.kind == "flower"] == [
             ("ip", 0),
             ("ipv6", 0),

@@ -22,8 +22,8 @@ discipline! {
     /// Parameters of [`DropTail`].
     pub struct DropTailParams {
         /// Most that the queue holds, not counting the packet in transmission.
-        limit: Size = default(Size::Packets(50)), unit("packets"), range(Range::from(0.0)),
-            source("default: ns-2's queue limit"), tc("limit");
+        limit: Size = default(Size::Packets(1000)), unit("packets"), range(Range::from(0.0)),
+            source("Linux, pfifo: the interface's txqueuelen, 1000 for Ethernet"), tc("limit");
     }
 }
 

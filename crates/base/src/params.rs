@@ -217,7 +217,7 @@ impl Range {
 pub struct Link {
     /// The link's rate.
     pub rate: Rate,
-    /// The length of a typical packet in bytes, headers included: that of the simulator's hosts, the MTU for real packets.
+    /// The length of a typical packet in bytes, headers included: the longest that hosts send, the MTU for real packets.
     pub packet: u64,
 }
 

@@ -178,7 +178,7 @@ impl ScenarioState {
                     return refuse(&fixed_of(&table, hears));
                 };
                 next.groups[at] = group;
-                refuse_too_large(&root, &next.groups, &self.links, self.far_delay(), &self.run)?;
+                refuse_too_large(&root, &next.groups, &self.links, self.dumbbell.as_ref(), &self.run)?;
                 let resolved = (key.to_owned(), resolve(&table.fields[field], &value));
                 (Effect::Source { group: at, name: (*name).to_owned(), value }, resolved)
             }
@@ -210,11 +210,6 @@ impl ScenarioState {
             _ => return refuse(&format!("{FIXED}: {WHAT_CAN}")),
         };
         Ok(Changed { state: next, effect, resolved })
-    }
-
-    /// The delay of the far access links.
-    pub fn far_delay(&self) -> Span {
-        self.dumbbell.as_ref().map_or(Span::ZERO, |network| network.access_delay)
     }
 
     /// Builds a discipline for every link that it manages: the link's name, the name that results bear, and the queue.

@@ -8,8 +8,8 @@ use crate::population;
 use crate::section::{Section, fields};
 use crate::topology::{self, LinkSpec};
 use serde_json::{Map, Value as Json};
+use sluicegate_base::Span;
 use sluicegate_base::params::{Raw, Table, did_you_mean};
-use sluicegate_base::{Rate, Span};
 use sluicegate_netsim::source::{
     self, Connections, Flow, FlowParams, Ftp, Http, OnOff, Poisson, SourcePlan, Telnet, Udp, Way,
 };
@@ -135,25 +135,22 @@ pub(crate) fn entry<'a>(root: &Section<'a>, item: &'a Item, path: &'a str) -> Se
     Section { document: root.document, path, place: item.place, entries }
 }
 
-/// Refuses what would not fit into memory, at the group of flows that makes it too large.
+/// Refuses what would not fit into memory, at the group of flows that makes it too large. The bytes of what fits.
 pub(crate) fn refuse_too_large(
     root: &Section<'_>,
     groups: &[Group],
     links: &[LinkSpec],
-    far_delay: Span,
+    dumbbell: Option<&NetworkParams>,
     run: &RunParams,
-) -> Result<(), ScenarioError> {
-    let Some(Item { node: Node::Array(items), .. }) = root.get("flows") else { return Ok(()) };
+) -> Result<u64, ScenarioError> {
+    let Some(Item { node: Node::Array(items), .. }) = root.get("flows") else { return Ok(0) };
     let mut memory = Memory::default();
     for (at, (item, group)) in items.iter().zip(groups).enumerate() {
         let path = path(at);
         let section = entry(root, item, &path);
-        let path = group.path.iter().map(|link| &links[*link as usize]);
-        let delay = path.clone().fold(far_delay, |sum, link| sum + link.delay);
-        let path = Path { delay, rate: path.map(|link| link.rate).min().unwrap_or(Rate(0)) };
-        memory.add(&section, &group.common, &group.source, group.access.as_ref(), path, run)?;
+        memory.add(&section, group, &Path::new(group, links, dumbbell), run)?;
     }
-    Ok(())
+    Ok(memory.bytes())
 }
 
 /// Reads an entry of `[[flows]]`.

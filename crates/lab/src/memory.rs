@@ -1,30 +1,43 @@
 //! How much memory a scenario takes, estimated before it is run: an allocation that fails cannot be answered for.
 //!
-//! Counted is what grows with the values of a scenario: flows with their links, samples, windows sent at once, and
-//! packets that wait at a source's own access link, whose queue has no limit, or are on their way over long links.
+//! Counted is what grows with the values of a scenario, at most: flows with their links, samples, and packets. A sender's
+//! packets in the network and those that it remembers are bounded by its window, by what its path holds, and by what has been
+//! acknowledged. Nothing bounds those that wait at a source's own access link, whose queue has no limit.
 
-use crate::access::Access;
 use crate::document::ScenarioError;
-use crate::network::RunParams;
+use crate::flows::Group;
+use crate::network::{NetworkParams, RunParams};
 use crate::section::Section;
+use crate::topology::LinkSpec;
 use sluicegate_base::{Rate, Size, Span};
 use sluicegate_netsim::SimPacket;
+use sluicegate_netsim::source::SourcePlan;
 use sluicegate_netsim::source::connections::Vectors;
-use sluicegate_netsim::source::{FlowParams, SourcePlan};
+use sluicegate_tcp::{Connection, Host};
 
 /// The most that a scenario may take. It is the same everywhere, so that a scenario is valid on every machine or none.
 const MOST: f64 = 8.0 * (1u64 << 30) as f64;
 
-/// The most bytes of one flow in a dumbbell that delivers packets: its four access links, its packets and events, and the
-/// histogram of its delays. Measured: 5 kB where delays are within a few powers of two; each further one takes 512 bytes.
-const FLOW: f64 = 28_000.0;
+/// Bytes of one flow in a dumbbell: its ends, and its four access links, events and row of the results, measured.
+const FLOW: f64 = 4500.0 + 2.0 * size_of::<Connection>() as f64;
+
+/// Bytes of the histogram of its delays for each power of two that they span.
+const OCTAVE: f64 = 512.0;
+
+/// Bytes of a packet under way: itself, twice, as a pool grows by doubling; for TCP also what its sender remembers of it.
+const DATAGRAM: f64 = 2.0 * size_of::<SimPacket>() as f64;
+const SEGMENT: f64 = DATAGRAM + 400.0;
+
+/// How many times what its path holds a sender may have under way: twice in slow start, until it hears of the first loss, and
+/// more where what repairs a loss is lost too and all behind it waits.
+const OVERSHOOT: f64 = 4.0;
 
 /// Bytes of one sample of one flow: as it is taken, and as a row of eight columns twice (here and in Python).
 const SAMPLE: f64 = 176.0;
 
 /// Adds up the groups of flows of one scenario.
 #[derive(Debug, Default)]
-pub struct Memory {
+pub(crate) struct Memory {
     flows: f64,
     bytes: f64,
 }
@@ -34,115 +47,189 @@ impl Memory {
     pub fn add(
         &mut self,
         section: &Section<'_>,
-        common: &FlowParams,
-        source: &SourcePlan,
-        access: Option<&Access>,
-        path: Path,
+        group: &Group,
+        path: &Path,
         run: &RunParams,
     ) -> Result<(), ScenarioError> {
-        let pooled = pooled(source, run);
-        let count = if pooled.is_some() { 1.0 } else { common.count as f64 };
-        let end = common.stop.map_or(run.duration, |stop| stop.min(run.duration));
-        let waiting = waiting(source, access, path, (end - common.start).as_secs());
+        let count = group.members() as f64;
+        let end = group.common.stop.map_or(run.duration, |stop| stop.min(run.duration));
+        let lifetime = (end - group.common.start).as_secs();
+        let packets = match group.source.host() {
+            Some(host) => segments(group, host, path, lifetime, connections(&group.source, run)),
+            None => datagrams(group, path, lifetime),
+        };
+        let each = if group.source.host().is_some() { SEGMENT } else { DATAGRAM };
         self.flows += count;
-        self.bytes += count * (FLOW + waiting * size_of::<SimPacket>() as f64) + pooled.unwrap_or_default();
+        self.bytes += count * (FLOW + OCTAVE * path.octaves(lifetime)) + packets * each + kept(&group.source, run);
         let gibibytes = |bytes: f64| format!("{:.1} GiB", bytes / (1u64 << 30) as f64);
         if self.bytes > MOST {
-            let what = if waiting > 1000.0 {
-                format!("; about {waiting:.0} packets of each may wait at its own access link or be on their way")
+            let share = packets / group.common.count as f64;
+            let what = if share > 1000.0 {
+                format!("; about {share:.0} packets of each may wait at its own access link or be on their way")
             } else {
                 String::new()
             };
             let rule = format!(
                 "these {} flows need about {} of memory, {} is the most{what}",
-                if pooled.is_some() { common.count as f64 } else { self.flows },
+                if group.source.way().is_some() { group.common.count as f64 } else { self.flows },
                 gibibytes(self.bytes),
                 gibibytes(MOST)
             );
             return Err(section.error("count", &rule));
         }
         let samples = if run.series { run.duration.as_secs() / run.interval().as_secs() * self.flows } else { 0.0 };
-        if self.bytes + samples * SAMPLE > MOST {
+        if self.total(samples) > MOST {
             let rule = format!(
                 "the series of these {} flows need about {} of memory, {} is the most: \
                  set run.series = false, or a longer run.sample",
                 self.flows,
-                gibibytes(self.bytes + samples * SAMPLE),
+                gibibytes(self.total(samples)),
                 gibibytes(MOST)
             );
             return Err(section.error("count", &rule));
         }
         Ok(())
     }
-}
 
-/// Bytes of a user and of a connection, measured (120 B, 1.4 kB) and rounded up; of a connection vector with ten units or
-/// so; and of an exchange, as it is kept and as a row of four columns twice.
-const USER: f64 = 200.0;
-const CONNECTION: f64 = 2500.0;
-const VECTOR: f64 = 500.0;
-const EXCHANGE: f64 = 24.0 + 64.0;
+    /// All of it without samples, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes as u64
+    }
 
-/// The most bytes that a group takes whose connections come and go, besides those of a flow; none for any other.
-fn pooled(source: &SourcePlan, run: &RunParams) -> Option<f64> {
-    match source {
-        SourcePlan::Http(plan) => {
-            let window = (plan.host.window as f64 / f64::from(plan.host.mss)).ceil();
-            let connections = f64::from(plan.model.most_parallel());
-            let kept = if run.exchanges { plan.model.mean_rate() * run.duration.as_secs() * EXCHANGE } else { 0.0 };
-            let each = CONNECTION + window * size_of::<SimPacket>() as f64;
-            Some(f64::from(plan.users) * (USER + connections * each + kept))
-        }
-        SourcePlan::Connections(plan) => {
-            let window = (plan.host.window as f64 / f64::from(plan.host.mss)).ceil();
-            let each = CONNECTION + window * size_of::<SimPacket>() as f64;
-            let seconds = run.duration.as_secs();
-            let (vectors, at_once, exchanges) = match &plan.vectors {
-                // As text they take less than here.
-                Vectors::Given(all) => (all.len() as f64 * VECTOR, all.len() as f64, all.len() as f64 * 10.0),
-                Vectors::Drawn(laws) => {
-                    let [arrivals, exchanges] = laws.means();
-                    (0.0, arrivals * seconds, arrivals * seconds * exchanges)
-                }
-            };
-            let kept = if run.exchanges { exchanges * EXCHANGE } else { 0.0 };
-            // Those of a minute at once, if they last so long.
-            Some(vectors + at_once.min(at_once * 60.0 / seconds) * each + kept)
-        }
-        _ => None,
+    /// The same with so many samples.
+    fn total(&self, samples: f64) -> f64 {
+        self.bytes + samples * SAMPLE
     }
 }
 
-/// The shared links that a flow's data crosses.
-#[derive(Clone, Copy, Debug)]
-pub struct Path {
-    /// Their propagation delays, one after the other.
-    pub delay: Span,
-    /// The rate of the slowest.
-    pub rate: Rate,
+/// Bytes of a user, measured (120 B) and rounded up; of a connection with both ends and its events; of a connection vector
+/// with ten units or so; and of an exchange, as it is kept and as a row of four columns twice.
+const USER: f64 = 200.0;
+const CONNECTION: f64 = 500.0 + 2.0 * size_of::<Connection>() as f64;
+const VECTOR: f64 = 500.0;
+const EXCHANGE: f64 = 24.0 + 64.0;
+
+/// How many connections a group may have at once.
+fn connections(source: &SourcePlan, run: &RunParams) -> f64 {
+    match source {
+        SourcePlan::Http(plan) => f64::from(plan.users) * f64::from(plan.model.most_parallel()),
+        SourcePlan::Connections(plan) => {
+            let seconds = run.duration.as_secs();
+            let all = match &plan.vectors {
+                Vectors::Given(all) => all.len() as f64,
+                Vectors::Drawn(laws) => laws.means()[0] * seconds,
+            };
+            // Those of a minute, if they last so long.
+            all.min(all * 60.0 / seconds)
+        }
+        _ => 0.0,
+    }
 }
 
-/// The most packets of one flow that wait before the network, or are on their way.
-fn waiting(source: &SourcePlan, access: Option<&Access>, path: Path, lifetime: f64) -> f64 {
-    let (rate, size) = match source {
-        SourcePlan::Tcp(host) | SourcePlan::Telnet(host, _) => {
-            let window = host.window as f64 / f64::from(host.mss);
-            let on_the_way = path.rate.0 as f64 * path.delay.as_secs().min(lifetime) / (8.0 * f64::from(host.mss));
-            return host.initial_window.max(on_the_way).min(window);
+/// The bytes that a group takes whose connections come and go, besides those of a flow and of packets.
+fn kept(source: &SourcePlan, run: &RunParams) -> f64 {
+    let (rest, exchanges) = match source {
+        SourcePlan::Http(plan) => {
+            let users = f64::from(plan.users);
+            (users * USER, users * plan.model.mean_rate() * run.duration.as_secs())
         }
-        // The packets of its connections are counted with these.
-        SourcePlan::Http(_) | SourcePlan::Connections(_) | SourcePlan::Custom(_) => return 0.0,
+        SourcePlan::Connections(plan) => match &plan.vectors {
+            // As text they take less than here.
+            Vectors::Given(all) => (all.len() as f64 * VECTOR, all.len() as f64 * 10.0),
+            Vectors::Drawn(laws) => {
+                let [arrivals, exchanges] = laws.means();
+                (0.0, arrivals * run.duration.as_secs() * exchanges)
+            }
+        },
+        _ => return 0.0,
+    };
+    rest + connections(source, run) * CONNECTION + if run.exchanges { exchanges * EXCHANGE } else { 0.0 }
+}
+
+/// The way of a group's packets, there and back, as far as what is on it is bounded.
+pub(crate) struct Path {
+    /// The propagation delay of the shared links there, and of the round trip.
+    there: f64,
+    round_trip: f64,
+    /// The rate of the slowest shared link when it is fastest, and of the slowest of a flow's own links.
+    rate: f64,
+    own: f64,
+    /// The longest that a flow's own link may delay a packet.
+    access: f64,
+    /// The bytes that buffers hold there and back; infinite where nobody says.
+    held: [f64; 2],
+    /// The time in seconds that the shared links there take for that; infinite where their rates vary.
+    queueing: f64,
+}
+
+impl Path {
+    /// The way of a group over these links.
+    pub fn new(group: &Group, links: &[LinkSpec], dumbbell: Option<&NetworkParams>) -> Path {
+        let there = group.path.iter().map(|link| &links[*link as usize]);
+        let back = group.return_path.iter().map(|link| &links[*link as usize]);
+        let delay = |links: &mut dyn Iterator<Item = &LinkSpec>| links.map(|link| link.delay.as_secs()).sum::<f64>();
+        let held = |links: &mut dyn Iterator<Item = &LinkSpec>| links.map(|link| link.held).sum::<f64>();
+        let steady = there.clone().all(|link| link.wire.rates.is_none());
+        let time = |link: &LinkSpec| 8.0 * link.held / link.rate.0 as f64;
+        let far = dumbbell.map_or(Span::ZERO, |network| network.access_delay).as_secs();
+        let access = group.access.as_ref().map_or(0.0, |access| access.longest().as_secs());
+        let rates = [group.access.as_ref().map(|access| access.rate), dumbbell.and_then(|network| network.access_rate)];
+        let forward = delay(&mut there.clone());
+        let backward = if group.return_path.is_empty() { forward } else { delay(&mut back.clone()) };
+        Path {
+            there: forward + far,
+            round_trip: forward + backward + 2.0 * (far + access),
+            rate: there.clone().map(LinkSpec::fastest).min().unwrap_or(Rate(0)).0 as f64,
+            own: rates.into_iter().flatten().min().map_or(f64::INFINITY, |rate| rate.0 as f64),
+            access,
+            held: [held(&mut there.clone()), held(&mut back.clone())],
+            queueing: if steady { there.map(time).sum() } else { f64::INFINITY },
+        }
+    }
+
+    /// Whether packets of one flow may wait at its own link for long: it is slower than the shared ones.
+    fn is_own(&self) -> bool {
+        self.own < self.rate
+    }
+
+    /// How many powers of two the delays of a flow may span.
+    fn octaves(&self, lifetime: f64) -> f64 {
+        let least = self.there.max(1e-6);
+        let queueing = if self.is_own() { f64::INFINITY } else { OVERSHOOT * self.queueing };
+        let longest = (least + self.access + queueing).min(lifetime.max(least));
+        (longest / least).log2().ceil() + 2.0
+    }
+}
+
+/// The most packets that the senders of a group may have under way or remember; `connections`: that it may have at once, if
+/// they come and go.
+fn segments(group: &Group, host: &Host, path: &Path, lifetime: f64, connections: f64) -> f64 {
+    let (mss, packet) = (f64::from(host.mss), f64::from(host.packet_bytes()));
+    let count = if group.source.way().is_some() { connections } else { group.common.count as f64 };
+    let window = host.window.min(group.size.unwrap_or(u64::MAX)) as f64 / mss;
+    let first = count * host.initial_window.max(4.0);
+    // Each packet that is acknowledged lets one more be under way than before.
+    let acknowledged = path.rate.min(count * path.own) * lifetime / (8.0 * packet);
+    // An acknowledgement that waits is one for two packets.
+    let fits = path.rate * path.round_trip / (8.0 * packet) + (path.held[0] + 2.0 * path.held[1]) / packet;
+    let shared = if path.is_own() { f64::INFINITY } else { OVERSHOOT * fits };
+    (count * window).min(first + acknowledged.min(shared))
+}
+
+/// The most packets of a group that sends by the clock that wait before the network, or are in it.
+fn datagrams(group: &Group, path: &Path, lifetime: f64) -> f64 {
+    let (rate, size) = match &group.source {
         SourcePlan::Udp(params) => (params.rate, params.packet_size),
         SourcePlan::Poisson(params) => (params.rate, params.packet_size),
         // While it is on; the least that makes sure.
         SourcePlan::OnOff(params) => (params.rate, params.packet_size),
+        _ => return 0.0,
     };
     let (Size::Bytes(bytes) | Size::Packets(bytes)) = size;
-    let (mut offered, mut waiting) = (rate.0, 0.0);
-    if let Some(access) = access {
-        offered = rate.0.min(access.rate.0);
-        waiting = (rate.0 - offered) as f64 * lifetime + offered as f64 * access.longest().as_secs().min(lifetime);
-    }
-    let on_the_way = offered.min(path.rate.0) as f64 * path.delay.as_secs().min(lifetime);
-    (waiting + on_the_way) / (8.0 * bytes as f64)
+    let (rate, count) = (rate.0 as f64, group.common.count as f64);
+    let offered = rate.min(path.own);
+    let waiting = (rate - offered) * lifetime + offered * path.access.min(lifetime);
+    let on_the_way = offered.min(path.rate) * path.there.min(lifetime);
+    let queued = (8.0 * path.held[0]).min(count * offered * lifetime);
+    (count * (waiting + on_the_way) + queued) / (8.0 * bytes as f64)
 }

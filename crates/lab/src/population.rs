@@ -1,14 +1,14 @@
 //! Groups whose connections come and go: their keys read, and what of a host they need.
 
 use crate::document::ScenarioError;
-use crate::section::{PACKET, Section, fields};
+use crate::section::{Section, fields};
 use crate::vectors;
 use serde_json::{Map, Value as Json};
 use sluicegate_base::params::{Params, Raw};
 use sluicegate_base::{Link, Rate, Span};
 use sluicegate_netsim::source::connections::{ConnectionsParams, Vectors};
 use sluicegate_netsim::source::http::named;
-use sluicegate_netsim::source::{Connections, ConnectionsPlan, FlowParams, Http, HttpPlan, SourcePlan, Way};
+use sluicegate_netsim::source::{Connections, ConnectionsPlan, ETHERNET, FlowParams, Http, HttpPlan, SourcePlan, Way};
 use sluicegate_tcp::{Host, Tcp};
 use std::path::Path;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub(crate) fn connections(
         None => Vectors::Drawn(laws),
         Some(file) => {
             // A class of Python writes every default out; a default says nothing against the file.
-            let link = Link { rate, packet: PACKET };
+            let link = Link { rate, packet: ETHERNET };
             for (field, value) in ConnectionsParams::FIELDS.iter().zip(params.values()) {
                 if !matches!(field.name, "vectors" | "lossless") && value != field.default_for(&link) {
                     return Err(section.error(field.name, "the file of vectors says it: leave one of the two out"));

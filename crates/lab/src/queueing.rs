@@ -5,12 +5,14 @@
 use crate::document::{Item, Node, Place, ScenarioError};
 use crate::foreign::{self, Build, Foreign};
 use crate::section::{Found, Section, fields, object, value};
+use crate::topology::LinkSpec;
 use serde_json::{Map, Value as Json};
+use sluicegate_aqm::drop_tail::DropTailParams;
 use sluicegate_aqm::{
     Class, ClassEntry, ClassFilter, ClassParams, Discipline, Packet, Proportional, all, build, contain, is_container,
 };
 use sluicegate_base::params::{Raw, Table, did_you_mean};
-use sluicegate_base::{Field, Link};
+use sluicegate_base::{Field, Link, Params, Size, Value};
 use std::borrow::Cow;
 
 /// The key of the classes of a container.
@@ -45,6 +47,35 @@ impl Queueing {
         let resolved = (table.resolve)(&mut |at| value(found, at), link);
         resolved.map_err(|problem| problem.text().to_owned())?;
         classes.iter().try_for_each(|(_, queue)| queue.check(link))
+    }
+
+    /// The most bytes that it, or the queue of a link that is plain, holds; infinite where nobody says.
+    pub(crate) fn held(&self, link: &LinkSpec) -> f64 {
+        let facts = link.facts();
+        let bytes = |limit: Size| match limit {
+            Size::Packets(packets) => packets as f64 * facts.packet as f64,
+            Size::Bytes(bytes) => bytes as f64,
+        };
+        let (table, found, classes) = match (link.plain, self) {
+            (Some(limit), _) => return bytes(limit),
+            (None, Queueing::Foreign(_)) => return f64::INFINITY,
+            (None, Queueing::Ours(table, found, classes)) => (table, found, classes),
+        };
+        let of = |name| {
+            table.position(name).and_then(|at| value(found, at).or_else(|| table.fields[at].default_for(&facts)))
+        };
+        if let Some(Value::Size(limit)) = of("limit") {
+            return bytes(limit);
+        }
+        if !classes.is_empty() {
+            return classes.iter().map(|(_, queue)| queue.held(link)).sum();
+        }
+        let bands = match of("bands") {
+            Some(Value::Integer(bands)) => bands,
+            _ => 3,
+        };
+        let plain = DropTailParams::defaults(&facts).expect("every parameter has a default");
+        bands as f64 * bytes(plain.limit)
     }
 
     /// The parameter whose value stands at `key`, such as `queue.choke.candidates`: as [`Discipline::set`] names it, and

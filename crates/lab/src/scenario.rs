@@ -7,13 +7,14 @@ use crate::foreign::Build;
 use crate::network::{NetworkParams, Run, RunParams};
 use crate::population;
 use crate::queueing::{Queueing, Unused, queue};
-use crate::section::{PACKET, Section, json, typed};
+use crate::section::{Section, json, typed};
 use crate::topology::{self, LinkSpec};
 use serde_json::{Map, Value as Json};
 use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
 use sluicegate_aqm::{Discipline, Packet, Proportional};
 use sluicegate_base::params::Table;
 use sluicegate_base::{Rate, Span, Stream, Time, Value};
+use sluicegate_netsim::source::SourcePlan;
 use sluicegate_netsim::{FlowPlan, Hop, LinePlan, LinkPlan, Plan};
 
 /// A scenario that has passed every check.
@@ -24,6 +25,8 @@ pub struct Scenario {
     pub resolved: Json,
     /// What `[queue]` holds that does nothing.
     pub unused: Vec<Unused>,
+    /// The most bytes that a run takes, as far as they grow with its values.
+    pub memory: u64,
     /// Its state at the start, and the changes that come while it runs.
     pub(crate) state: ScenarioState,
     pub(crate) changes: Vec<Change>,
@@ -39,18 +42,12 @@ type ReadFlows =
 impl Scenario {
     /// Reads a scenario with overrides on top.
     pub fn read(text: &str, name: &str, sets: &[(String, String)]) -> Result<Scenario, ScenarioError> {
-        Scenario::of(document(text, name, sets)?, name, flows, PACKET)
-    }
-
-    /// Reads a scenario that real hosts will run, as [`read`](Scenario::read) does, but that its links carry packets of up to
-    /// their MTU, from which defaults of the queue follow.
-    pub fn read_testbed(text: &str, name: &str, sets: &[(String, String)]) -> Result<Scenario, ScenarioError> {
-        let mtu = Scenario::read(text, name, sets)?.mtu();
-        Scenario::of(document(text, name, sets)?, name, flows, mtu.into())
+        Scenario::of(document(text, name, sets)?, name, flows, None)
     }
 
     /// Reads the network and the queue of a scenario, as [`read`](Scenario::read) does, for traffic that comes from elsewhere:
-    /// its flows and changes, and how long it runs, do not matter and may be missing. Its packets have up to `mtu` bytes.
+    /// its flows and changes, and how long it runs, do not matter and may be missing. Its packets have up to `mtu` bytes, which
+    /// defaults of the queue follow.
     pub fn read_network(
         text: &str,
         name: &str,
@@ -63,24 +60,32 @@ impl Scenario {
             document.set(key, value)?;
         }
         document.set("run.duration", "1e7 s")?;
-        Scenario::of(document, name, |_, _, _, _| Ok(Vec::new()), mtu.into())
+        Scenario::of(document, name, |_, _, _, _| Ok(Vec::new()), Some(mtu.into()))
     }
 
-    fn of(mut document: Document, name: &str, flows: ReadFlows, packet: u64) -> Result<Scenario, ScenarioError> {
+    /// `packet`: the length of a typical packet; of those that the flows send if there is none.
+    fn of(
+        mut document: Document,
+        name: &str,
+        flows: ReadFlows,
+        packet: Option<u64>,
+    ) -> Result<Scenario, ScenarioError> {
         let root = Section { document: &document, path: "", place: Place::Line(1), entries: &document.root };
         root.refuse_unknown(&[], TABLES)?;
         let mut resolved = Map::new();
         let (mut links, dumbbell) = topology::read(&root, &root.table("network")?, &mut resolved)?;
+        resolved.insert("queue".to_owned(), Json::Null); // in this place; its defaults follow from what the flows send
+        let mut groups = flows(&root, &links, dumbbell.as_ref(), &mut resolved)?;
+        let packet = packet.unwrap_or_else(|| SourcePlan::typical_packet(groups.iter().map(|group| &group.source)));
         links.iter_mut().for_each(|link| link.packet = packet);
         let (queue, unused) = queue(&root.table("queue")?, &links[0].facts(), &mut resolved)?;
-        let mut groups = flows(&root, &links, dumbbell.as_ref(), &mut resolved)?;
+        links.iter_mut().for_each(|link| link.held = queue.held(link));
         let run_section = root.table("run")?;
         run_section.refuse_unknown(&[Table::of::<Run>()], &[])?;
         let run: RunParams = typed::<Run>(&run_section, links[0].rate, "run", &mut resolved)?;
         resolved["run"]["sample"] = json(&Value::Time(run.interval()));
         groups.iter_mut().for_each(|group| population::set_keep(&mut group.source, run.exchanges));
-        let far_delay = dumbbell.as_ref().map_or(Span::ZERO, |network| network.access_delay);
-        refuse_too_large(&root, &groups, &links, far_delay, &run)?;
+        let memory = refuse_too_large(&root, &groups, &links, dumbbell.as_ref(), &run)?;
         let mut changes = changes(&root)?;
         document.root.retain(|(name, _)| name != "changes"); // what changes apply to is copied for each
         let state = ScenarioState { document, links, dumbbell, groups, run };
@@ -89,7 +94,7 @@ impl Scenario {
             resolved.insert("changes".to_owned(), changes.iter().map(Change::resolved).collect());
         }
         let name = name.to_owned();
-        Ok(Scenario { name, resolved: Json::Object(resolved), unused, state, changes, queue, later })
+        Ok(Scenario { name, resolved: Json::Object(resolved), unused, memory, state, changes, queue, later })
     }
 
     /// The seed of the run.
@@ -108,14 +113,6 @@ impl Scenario {
     #[must_use]
     pub fn duration(&self) -> Span {
         self.state.run.duration
-    }
-
-    /// The MTU of a link that carries what its hosts send: Ethernet's, or their longest packet. Of lengths that are drawn the
-    /// mean counts.
-    #[must_use]
-    pub fn mtu(&self) -> u16 {
-        let longest = self.state.groups.iter().map(|group| group.source.packet_bytes()).max();
-        longest.unwrap_or(0).clamp(1500, 65_000) as u16
     }
 
     /// Whether something of it changes while it runs.
@@ -232,7 +229,7 @@ impl Scenario {
         spec: &LinkSpec,
         build_foreign: &mut Build<'_, E, P>,
     ) -> Result<LinkPlan<P>, E> {
-        let LinkSpec { name, rate, delay, framing, tx_ring, plain, wire, .. } = spec.clone();
+        let LinkSpec { name, rate, packet, delay, framing, tx_ring, plain, wire, .. } = spec.clone();
         let monitored = plain.is_none();
         let (discipline, queue, proportional): (_, Box<dyn Discipline<_>>, _) = if let Some(limit) = plain {
             ("drop_tail".into(), Box::new(DropTail::new(DropTailParams { limit })), Proportional::default())
@@ -240,7 +237,7 @@ impl Scenario {
             let (discipline, queue) = self.queue.build(&spec.name, &spec.facts(), build_foreign)?;
             (discipline, queue, self.queue.proportional())
         };
-        Ok(LinkPlan { name, rate, delay, framing, discipline, queue, monitored, tx_ring, proportional, wire })
+        Ok(LinkPlan { name, rate, packet, delay, framing, discipline, queue, monitored, tx_ring, proportional, wire })
     }
 }
 

@@ -4,6 +4,7 @@ use crate::document::{Document, Item, Node, Place, ScenarioError, shown};
 use serde_json::{Map, Value as Json};
 use sluicegate_base::params::{DefaultValue, Problem, Raw, Rule, Table, Values, did_you_mean};
 use sluicegate_base::{Declared, Link, Params, Rate, Value};
+use sluicegate_netsim::source::ETHERNET;
 use sluicegate_tcp::params::profile_of;
 use sluicegate_tcp::profiles::{PROFILES, Profile};
 
@@ -140,9 +141,6 @@ impl<'a> Section<'a> {
     }
 }
 
-/// The length of a full packet of the simulator's hosts, headers included, from which defaults follow.
-pub(crate) const PACKET: u64 = 1000;
-
 /// Reads one declared thing into its typed parameters and its resolved form.
 pub(crate) fn typed<T: Declared>(
     section: &Section<'_>,
@@ -163,7 +161,7 @@ pub(crate) fn fields<T: Declared>(
     map: &mut Map<String, Json>,
 ) -> Result<T::Params, ScenarioError> {
     let table = Table::of::<T>();
-    let link = Link { rate, packet: PACKET };
+    let link = Link { rate, packet: ETHERNET };
     let found = section.read(&table)?;
     let values = section.resolve(&table, &found, &link)?;
     object(&table, &values, map);

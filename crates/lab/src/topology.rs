@@ -2,13 +2,13 @@
 
 use crate::document::{Item, Node, Place, ScenarioError};
 use crate::network::{LinkParams, Network, NetworkLink, NetworkParams, Reverse, ReverseParams};
-use crate::section::{PACKET, Section, fields, json};
+use crate::section::{Section, fields, json};
 use crate::wire::{self, LinkWire, WireOf};
 use serde_json::{Map, Value as Json};
 use sluicegate_base::params::{Raw, Table, did_you_mean};
 use sluicegate_base::{Link, Rate, Size, Span, Value};
 use sluicegate_netsim::WirePlan;
-use sluicegate_netsim::source::{Direction, FlowParams};
+use sluicegate_netsim::source::{Direction, ETHERNET, FlowParams};
 use sluicegate_port::Framing;
 use std::collections::BTreeSet;
 
@@ -28,8 +28,10 @@ pub(crate) struct LinkSpec {
     /// The limit of a plain queue; none for a link that the discipline under study manages.
     pub plain: Option<Size>,
     pub wire: WirePlan,
-    /// The length of a full packet, which defaults of the discipline follow: that of the simulator's hosts, or the MTU.
+    /// The length of its typical packet, which defaults of the discipline follow; known when the flows are.
     pub packet: u64,
+    /// The most bytes that its queue holds, known when the queue is; infinite where nobody says.
+    pub held: f64,
 }
 
 impl LinkSpec {
@@ -89,7 +91,8 @@ pub(crate) fn read(
             tx_ring,
             plain,
             wire,
-            packet: PACKET,
+            packet: ETHERNET,
+            held: f64::INFINITY,
         });
     }
     let mut map = Map::new();
@@ -118,7 +121,8 @@ fn dumbbell(
         tx_ring: params.tx_ring,
         plain: None,
         wire,
-        packet: PACKET,
+        packet: ETHERNET,
+        held: f64::INFINITY,
     };
     let mut links = vec![there];
     let given = section.get(REVERSE);

@@ -164,6 +164,7 @@ impl Emulator {
             let config = PortConfig {
                 framing: plan.framing,
                 tx_ring: plan.tx_ring,
+                packet: plan.packet,
                 name: plan.discipline.clone(),
                 ..PortConfig::new(rate)
             };

@@ -3,7 +3,7 @@
 use crate::network::packet::QueuedPacket;
 use crate::network::wire::WirePlan;
 use crate::plan::{FlowPlan, Hop, LinePlan, LinkPlan, Plan};
-use crate::source::SourcePlan;
+use crate::source::{ETHERNET, SourcePlan};
 use sluicegate_aqm::drop_tail::{DropTail, DropTailParams};
 use sluicegate_aqm::{Discipline, Proportional, all, build};
 use sluicegate_base::params::{Raw, did_you_mean, unknown};
@@ -13,9 +13,6 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::{self, Display};
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// The length of a typical packet in bytes, for parameters that follow from the link.
-const PACKET: u64 = 1000;
 
 /// Most samples of a run.
 const MAX_SAMPLES: u64 = 10_000_000;
@@ -136,10 +133,12 @@ impl NetworkBuilder {
     /// Adds a link: a queue, a transmitter and a wire, in one direction. It is Drop Tail with its default limit, and is
     /// monitored, unless the [`LinkBuilder`] says otherwise.
     pub fn link(&mut self, name: impl Into<String>, rate: Rate, delay: Span) -> LinkBuilder<'_> {
-        let queue = Box::new(DropTail::new(default_params::<DropTailParams>(rate)));
+        let params = DropTailParams::defaults(&Link { rate, packet: ETHERNET }).expect("every parameter has a default");
+        let queue = Box::new(DropTail::new(params));
         self.plan.links.push(LinkPlan {
             name: name.into(),
             rate,
+            packet: ETHERNET,
             delay,
             framing: Framing::default(),
             discipline: "drop_tail".into(),
@@ -262,10 +261,17 @@ impl LinkBuilder<'_> {
         &mut self.network.plan.links[self.at]
     }
 
+    /// The length of its typical packet in bytes, for defaults of a discipline that is named after this: 1500 without it.
+    pub fn packet(mut self, bytes: u64) -> Self {
+        self.link().packet = bytes;
+        self
+    }
+
     /// Its discipline: one of the registry, with parameters as a scenario writes them (`60`, `"64 kB"`, `"20 ms"`, `true`); the
-    /// others are its defaults for the link, with packets of 1000 bytes.
+    /// others are its defaults for the link.
     pub fn discipline(mut self, name: &str, parameters: &[(&str, &dyn Display)]) -> Self {
-        match named(name, parameters, self.link().rate) {
+        let LinkPlan { rate, packet, .. } = *self.link();
+        match named(name, parameters, &Link { rate, packet }) {
             Ok((name, queue, proportional)) => self.queue(name, queue).proportional(proportional),
             Err(rule) => {
                 let place = format!("link {:?}", self.link().name);
@@ -414,15 +420,10 @@ impl FlowBuilder<'_> {
     }
 }
 
-/// The parameters that a declaration gives by itself.
-fn default_params<P: Params>(rate: Rate) -> P {
-    P::defaults(&Link { rate, packet: PACKET }).unwrap_or_else(|_| unreachable!("every parameter has a default"))
-}
-
 type Named = (&'static str, Box<dyn Discipline<QueuedPacket>>, Proportional);
 
-/// The discipline of this name with these parameters, for a link of this rate. The error is the rule that they break.
-fn named(name: &str, parameters: &[(&str, &dyn Display)], rate: Rate) -> Result<Named, String> {
+/// The discipline of this name with these parameters, for this link. The error is the rule that they break.
+fn named(name: &str, parameters: &[(&str, &dyn Display)], link: &Link) -> Result<Named, String> {
     let names: Vec<&str> = all().iter().map(|entry| entry.table.about.name).collect();
     let entry = all().iter().find(|entry| entry.table.about.name == name);
     let entry = entry.ok_or_else(|| format!("no such discipline: {name:?}{}", did_you_mean(name, &names)))?;
@@ -433,7 +434,7 @@ fn named(name: &str, parameters: &[(&str, &dyn Display)], rate: Rate) -> Result<
         let read: Result<Value, String> = table.fields[at].read(&raw(&value.to_string()));
         values[at] = Some(read.map_err(|rule| format!("{name}: {key}: {rule}"))?);
     }
-    let built = build(name, &mut |at| values[at].clone(), &Link { rate, packet: PACKET }).expect("a known name");
+    let built = build(name, &mut |at| values[at].clone(), link).expect("a known name");
     let queue = built.map_err(|problem| format!("{name}: {problem}"))?;
     Ok((table.about.name, queue, Proportional::Queue(entry.proportional)))
 }

@@ -14,6 +14,8 @@ pub struct LinkPlan<P = QueuedPacket> {
     pub name: String,
     /// Its rate.
     pub rate: Rate,
+    /// The length of its typical packet in bytes, from which defaults of its discipline follow.
+    pub packet: u64,
     /// Its propagation delay.
     pub delay: Span,
     /// What it sends around each packet.

@@ -209,8 +209,7 @@ pub fn testbed<'py>(
     make: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (options, faults) = (Options::read(options)?, Arc::new(Faults::default()));
-    let scenario =
-        caught(|| Scenario::read_testbed(text, name, &sets))?.map_err(|error| ScenarioError::new_err(error.0))?;
+    let scenario = caught(|| Scenario::read(text, name, &sets))?.map_err(|error| ScenarioError::new_err(error.0))?;
     if scenario.has_changes() {
         return Err(ScenarioError::new_err("changes: what changes while it runs is for simulations alone"));
     }

@@ -62,7 +62,7 @@ def classes(values: Values) -> list[Mapping[str, Any]]:
     given = values.get("classes")
     if given:
         return list(given)
-    plain = {"discipline": "drop_tail", "limit": 50}
+    plain = {"discipline": "drop_tail", "limit": DropTail().limit}
     return [plain] * int(values.get("bands") or USUAL_BANDS)
 
 

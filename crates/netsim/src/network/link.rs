@@ -63,6 +63,7 @@ impl Link {
         let config = PortConfig {
             framing: plan.framing,
             tx_ring: plan.tx_ring,
+            packet: plan.packet,
             name: plan.discipline.clone(),
             ..PortConfig::new(rate)
         };

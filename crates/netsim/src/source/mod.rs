@@ -45,6 +45,9 @@ use sluicegate_tcp::Host;
 use std::fmt;
 use std::sync::Arc;
 
+/// The longest packet of Ethernet in bytes, which today's hosts send.
+pub const ETHERNET: u64 = 1500;
+
 /// What one flow sends.
 #[derive(Clone, Debug)]
 pub enum SourcePlan {
@@ -108,6 +111,13 @@ impl SourcePlan {
             SourcePlan::OnOff(params) => bytes(params.packet_size),
             source => source.host().map_or(0, |host| u64::from(host.packet_bytes())),
         }
+    }
+
+    /// The length of a typical packet of a link that carries what these send: the longest of their full packets, and Ethernet's
+    /// where they do not say.
+    #[must_use]
+    pub fn typical_packet<'a>(sources: impl Iterator<Item = &'a SourcePlan>) -> u64 {
+        sources.map(SourcePlan::packet_bytes).max().filter(|bytes| *bytes > 0).unwrap_or(ETHERNET)
     }
 
     /// The ECN field of its packets, where no connection decides on it.

@@ -56,7 +56,7 @@ SCALED: Mapping[Scheme, Sets] = {
     PI: (("queue.limit", LIMIT), ("queue.pi.q_ref", TARGET), ("queue.pi.a", f"{1.822e-5 / PART:.4g}"),
          ("queue.pi.b", f"{1.816e-5 / PART:.4g}")),
     DCN: (("queue.limit", LIMIT), ("queue.dcn.q_ref", TARGET)),
-    AFD: (("queue.limit", LIMIT), ("queue.afd.q_ref", LONG)),
+    AFD: (("queue.limit", LIMIT), ("queue.afd.q_ref", LONG), ("queue.afd.b", "500")),  # the least that it has
     RIO_PS: (("queue.limit", LONG),),
 }  # fmt: skip
 

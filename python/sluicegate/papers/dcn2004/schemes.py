@@ -33,18 +33,23 @@ UNCONGESTED = Scheme(
 )
 DROP_TAIL = _scheme("Drop Tail", "drop_tail", GREY, "-", limit="240")
 # In byte mode p falls on a packet by its length, which spares acknowledgements and SYNs. The text says nothing on it
-# (unstated.py compares both).
-PI = _scheme("PI", "pi", ORANGE, "--", q_ref="24", limit="1000", mode="byte")
-PI_ECN = _scheme("PI with ECN", "pi", ORANGE, "-", q_ref="24", limit="1000", mode="byte", ecn=True)
-PI_240 = _scheme("PI, q_ref 240", "pi", PURPLE, "--", q_ref="240", limit="1000", mode="byte")
-PI_ECN_240 = _scheme("PI with ECN, q_ref 240", "pi", PURPLE, "-", q_ref="240", limit="1000", mode="byte", ecn=True)
-PI_PACKET = _scheme("PI, packet mode", "pi", PURPLE, "--", q_ref="24", limit="1000")
-PI_ECN_PACKET = _scheme("PI with ECN, packet mode", "pi", PURPLE, "-", q_ref="24", limit="1000", ecn=True)
+# (unstated.py compares both). Nor does it say what packet PI counts in and how many AFD's shadow buffer holds: they have
+# what they have with packets of 1000 bytes.
+PI = _scheme("PI", "pi", ORANGE, "--", q_ref="24", limit="1000", max_packet="1000 B", mode="byte")
+PI_ECN = _scheme("PI with ECN", "pi", ORANGE, "-", q_ref="24", limit="1000", max_packet="1000 B", mode="byte", ecn=True)
+PI_240 = _scheme("PI, q_ref 240", "pi", PURPLE, "--", q_ref="240", limit="1000", max_packet="1000 B", mode="byte")
+PI_ECN_240 = _scheme(
+    "PI with ECN, q_ref 240", "pi", PURPLE, "-", q_ref="240", limit="1000", max_packet="1000 B", mode="byte", ecn=True
+)
+PI_PACKET = _scheme("PI, packet mode", "pi", PURPLE, "--", q_ref="24", limit="1000", max_packet="1000 B")
+PI_ECN_PACKET = _scheme(
+    "PI with ECN, packet mode", "pi", PURPLE, "-", q_ref="24", limit="1000", max_packet="1000 B", ecn=True
+)
 DCN = _scheme("DCN", "dcn", BLUE, "-", q_ref="24", limit="1000")
 PRINTED_LAW = _scheme("DCN, law as printed", "dcn", SKY, "-.", q_ref="24", limit="1000", law="printed")
 DCN_40 = _scheme("DCN, threshold 40", "dcn", SKY, "--", q_ref="24", limit="1000", threshold="40")
-AFD = _scheme("AFD", "afd", GREEN, "--", q_ref="240", limit="1000")
-AFD_ECN = _scheme("AFD with ECN", "afd", GREEN, "-", q_ref="240", limit="1000", ecn=True)
+AFD = _scheme("AFD", "afd", GREEN, "--", q_ref="240", limit="1000", b="5000")
+AFD_ECN = _scheme("AFD with ECN", "afd", GREEN, "-", q_ref="240", limit="1000", b="5000", ecn=True)
 RIO_PS = _scheme("RIO-PS", "rio_ps", VERMILION, "--")
 RIO_PS_ECN = _scheme("RIO-PS with ECN", "rio_ps", VERMILION, "-", ecn=True)
 
