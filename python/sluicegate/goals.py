@@ -3,9 +3,12 @@
     voip p99 below 30 ms
     tcp utilisation above 95 %
     web response p50 least
+    web response p50 least within 10 % or 2 ms
 
 First the group, by its name, or a link by its, or nothing for all flows and the first link under study; then the
-quantity; then a bound, or `least` or `most`, which asks for as little or as much as can be had.
+quantity; then a bound, or `least` or `most`, which asks for as little or as much as can be had. What comes `within` a
+part of the best value, or an amount of it, the larger of the two, is as good as the best: `TOLERANCE` and `GRAIN`
+unless the goal says otherwise. Amounts of a percentage are in points; `within 0 %` tells apart all that intervals do.
 
 | quantity | of |
 |---|---|
@@ -54,6 +57,15 @@ OF_ALL = {
 }  # fmt: skip
 """Quantities of all flows and of the link as a person names them."""
 
+TOLERANCE = 5
+"""Per cent of the best value: what is as good as the best of `least` and `most`, unless a goal says otherwise. Of two
+waits of a second a person does not notice which is shorter by 50 ms."""
+
+GRAIN = {"ms": "1 ms", "%": "0.1 points"}
+"""The least such tolerance by unit, for a part of a best value near zero is nothing. Screens and speech coders advance
+in steps of 7 to 20 ms, so that 1 ms moves neither; 0.1 points of loss are one packet of a call in 20 s, and a tenth of
+what is heard (ITU-T G.113). Rates and Jain's index have none: their best value is not near zero."""
+
 
 Error = Callable[[str], _core.ScenarioError]
 
@@ -62,9 +74,10 @@ Error = Callable[[str], _core.ScenarioError]
 class Goal:
     """One goal.
 
-    `text`: as it was said. `group`: of flows, None for all and the link. `metric` and `column`: what is measured, and
-    the column of `Comparison.runs`. `sense` and `bound`: the bound in the column's unit; None where as little or
-    as much as can be had is asked for. `shown`: unit and factor in which values are shown.
+    `text`: as it was said, with the tolerance that holds. `group`: of flows, None for all and the link. `metric` and
+    `column`: what is measured, and the column of `Comparison.runs`. `sense` and `bound`: the bound in the column's
+    unit; None where as little or as much as can be had is asked for. `shown`: unit and factor in which values are
+    shown. `part` of the best value and `grain`, in the column's unit: the tolerance of such a goal; 0 for a bound.
     """
 
     text: str
@@ -74,6 +87,12 @@ class Goal:
     bound: float | None
     sense: Literal["below", "above"]
     shown: tuple[str, float]
+    part: float = 0.0
+    grain: float = 0.0
+
+    def within(self, best: float) -> float:
+        """By how much a value may miss the best and be as good, in the column's unit."""
+        return max(self.part * abs(best), self.grain)
 
     def kept(self, row: dict[str, Any]) -> bool | None:
         """Whether a discipline keeps it, from the row of its mean; None where the interval does not tell. What has no
@@ -134,12 +153,14 @@ def _goal(text: str, about: Known) -> Goal:
     if not about.links:
         raise error("no link is under study")
     group, link, rest = _subject(text, about, error)
-    extreme = re.fullmatch(r"(.+) (least|most)", rest)
+    extreme = re.fullmatch(r"(.+?) (least|most)(?: within\b(.*))?", rest)
     bound = re.fullmatch(rf"(.+?) ({'|'.join(map(re.escape, sorted(SENSES, key=len, reverse=True)))}) (.+)", rest)
     if bound is None and extreme is None:
         if group is not None and rest not in OF_GROUPS:
             raise error(f"says no quantity of {group}: one of {', '.join(OF_GROUPS)}")
         raise error('must be a quantity and a bound, such as "voip p99 below 30 ms" or "web response p50 least"')
+    if bound is not None and re.search(r"(^| )within ", bound[3]):
+        raise error('a bound has no tolerance: only least and most are "within" something')
     name = bound[1] if bound is not None else extreme[1] if extreme is not None else ""
     rate: float = dict(about.links)[link]
     if group is not None:
@@ -168,7 +189,10 @@ def _goal(text: str, about: Known) -> Goal:
     if bound is None:
         assert extreme is not None
         sense: Literal["below", "above"] = "below" if extreme[2] == "least" else "above"
-        return Goal(text, group, metric, where, None, sense, shown)
+        usual = " or ".join(filter(None, (f"{TOLERANCE} %", GRAIN.get(shown[0]))))
+        text, within = (f"{text} within {usual}", usual) if extreme[3] is None else (text, extreme[3].strip())
+        part, grain = _tolerance(within, shown, metric, rate, error)
+        return Goal(text, group, metric, where, None, sense, shown, part, grain)
     return Goal(text, group, metric, where, _bound(bound[3], shown[0], metric, rate, error), SENSES[bound[2]], shown)
 
 
@@ -194,6 +218,25 @@ def _rate_unit(bound: str, rate: float) -> tuple[str, float]:
 def _near(given: str, known: Sequence[str]) -> str:
     near = get_close_matches(given, known, 1)
     return f'did you mean "{near[0]}"?' if near else f"known: {', '.join(dict.fromkeys(known))}"
+
+
+def _tolerance(
+    text: str, shown: tuple[str, float], metric: Metric, rate: float, error: Error
+) -> tuple[float, float]:  # fmt: skip
+    """A tolerance: a part of the best value, and an amount in the column's unit."""
+    unit, factor = shown
+    amounts = text.split(" or ")
+    parts = [amount for amount in amounts if amount.endswith("%")]
+    others = [amount for amount in amounts if not amount.endswith("%")]
+    points = re.fullmatch(rf"({NUMBER}) ?points?", others[0]) if others and unit == "%" else None
+    if len(parts) > 1 or len(others) > 1 or (others and unit == "%" and points is None):
+        usual = f"within {TOLERANCE} % or {GRAIN.get(unit, f'0.1 {unit}'.rstrip())}"
+        raise error(f'"within {text}" must be a part of the best value, an amount, or both, such as "{usual}"')
+    part = _bound(parts[0], "%", GROUP["loss"], rate, error) if parts else 0.0
+    grain = float(points[1]) / factor if points else _bound(others[0], unit, metric, rate, error) if others else 0.0
+    if grain < 0:
+        raise error(f"{others[0]!r} must not be less than 0")
+    return part, grain
 
 
 def _bound(text: str, unit: str, metric: Metric, rate: float, error: Error) -> float:

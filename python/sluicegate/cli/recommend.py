@@ -102,6 +102,7 @@ def print_recommendation(done: Recommendation, out: Path | None, everything: boo
     print("goals, assumed because none is stated:" if done.assumed else "goals:")
     for number, goal in enumerate(done.goals, 1):
         print(f"  {number}  {goal.text}")
+    print(f"among equals: {', '.join(done.among_equals)}")
     for note in done.notes:
         print(f"  {note}")
     seeds = len(done.comparison.summary["seeds"])

@@ -222,18 +222,21 @@ class Comparison(ResultObject):
 
     def best(
         self, name: str, metric: Metric, among: Sequence[str] | None = None,
-        what: Literal["most", "least"] | None = None,
+        what: Literal["most", "least"] | None = None, within: Callable[[float], float] = lambda _: 0.0,
     ) -> list[str]:  # fmt: skip
         """The disciplines (by label; of `among`, or all, simulated and real ones each among themselves) than which none
         is better in the column `name`, which is of `metric`, as far as they are told apart. `what` is best: default
-        what `metric` says. None where no run has a value."""
+        what `metric` says. `within`: of the best mean, how far means may lie apart and be equal. None where no run has
+        a value."""
         if among is None:
-            return [label for kind in self.kinds for label in self.best(name, metric, kind, what)]
+            return [label for kind in self.kinds for label in self.best(name, metric, kind, what, within)]
         means = {label: self.mean(label, name)["mean"] for label in among}
-        known = {label: value for label, value in means.items() if value is not None}
+        sign = 1 if (what or metric.best) == "most" else -1
+        known = {label: sign * value for label, value in means.items() if value is not None}
+        tolerance = within(max(known.values())) if known else 0.0
 
         def better(one: str, other: str) -> bool:
-            ahead = known[one] > known[other] if (what or metric.best) == "most" else known[one] < known[other]
+            ahead = known[one] - known[other] > tolerance
             return ahead and self.apart(one, other, name, metric.resolution)
 
         return [label for label in known if not any(better(other, label) for other in known)]

@@ -2,7 +2,8 @@
 
 Every discipline that a person's constraints leave is run on the scenario (`compare`: the same traffic for every seed).
 Those that miss the fewest goals come first, and of them those of which the intervals leave the fewest open; among
-equals the goals count in the order in which they were stated, and what the paired intervals do not tell apart is a tie.
+equals the goals count in the order in which they were stated, then the delay of the groups that no goal is about, then
+less state (`ranking`).
 
 A value that the scenario's [queue] states is kept. Of what it leaves out, disciplines made for any link keep their
 defaults (`UNTUNED`); the others get one buffer and one target (`design.footing`): a buffer of the product of rate and
@@ -15,7 +16,7 @@ import json
 import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -36,6 +37,7 @@ from . import recommend_page
 from .compare import Comparison, Progress, compare
 from .disciplines import Choice, Listed, choices
 from .engine import cores, seed_numbers
+from .ranking import LESS_STATE, MEMORY, ranking
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,11 +47,7 @@ if TYPE_CHECKING:
 State = Literal["none", "small", "any"]
 System = Literal["linux", "freebsd"]
 
-STATES: dict[str, tuple[str, ...]] = {
-    "none": ("none",),
-    "small": ("none", "fixed table", "flows queued"),
-    "any": ("none", "fixed table", "flows queued", "flows heard of"),
-}
+STATES: dict[str, tuple[str, ...]] = {"none": MEMORY[:1], "small": MEMORY[:3], "any": MEMORY}
 """What may be remembered of flows: nothing; a bounded amount, however many flows there are; anything."""
 
 HELP = {
@@ -94,16 +92,6 @@ what is carried at once after a pause goes to queues that were long before. Over
 75 % of the mean in runs of 60 s and 66 to 68 % in runs of 8 s; Drop Tail with 1000 packets 90 % and 79 %."""
 
 
-@dataclass(frozen=True)
-class Ranked:
-    """A discipline in the ranking. `rank`: from 1; those of one rank are tied. `kept`: of the goals, in their order:
-    True, False, or None where the interval does not tell."""
-
-    rank: int
-    label: str
-    kept: tuple[bool | None, ...]
-
-
 DEV = "DEV"
 """What stands for the interface in commands when nobody names it."""
 
@@ -114,6 +102,8 @@ class Recommendation(ResultObject):
     Attributes:
         ranking: The disciplines (`Ranked`), the best first.
         goals: What they are ranked by, in order.
+        among_equals: What decides where these do not, in order: little delay for each group that none of them is about,
+            in the words of goals, then less state about flows.
         assumed: Whether the goals were assumed because none was stated.
         notes: Which groups no goal was assumed for, or less than usual, and why; which goals nothing can keep.
         left_out: Disciplines that were not run, and why.
@@ -131,7 +121,11 @@ class Recommendation(ResultObject):
         self.comparison, self.goals, self.assumed = comparison, list(found), assumed
         self.notes, self.left_out, self.system = list(notes), dict(left_out), system
         self._resolved, self._tuned, self.dev = resolved, dict(tuned), dev
-        self.ranking = ranking(comparison, self.goals)
+        about = known(next(iter(resolved.values()), comparison.summary["scenario"]))
+        others = [name for name in about.groups if name not in {goal.group for goal in self.goals}]
+        then = parsed([f"{name} delay least" for name in others], about)
+        self.among_equals = [*(goal.text for goal in then), LESS_STATE]
+        self.ranking = ranking(comparison, self.goals, then)
         self.summary = comparison.summary
 
     @classmethod
@@ -179,8 +173,8 @@ class Recommendation(ResultObject):
     def html(self) -> str:
         """The page: goals and ranking, how to deploy the best, and the comparison."""
         return recommend_page.page(
-            self.comparison, self.ranking, self.goals, self.assumed, self.notes, self.left_out, self.system,
-            self.chosen, self.deployment,
+            self.comparison, self.ranking, self.goals, self.among_equals, self.assumed, self.notes, self.left_out,
+            self.system, self.chosen, self.deployment,
         ).html()  # fmt: skip
 
     def overview(self) -> Table:
@@ -205,12 +199,14 @@ class Recommendation(ResultObject):
         """Everything as JSON knows it."""
         return {
             "goals": [goal.text for goal in self.goals],
+            "among_equals": self.among_equals,
             "assumed": self.assumed,
             "confidence": CONFIDENCE,
             "ranking": [
                 {
                     "rank": each.rank,
                     "discipline": each.label,
+                    "memory": each.memory,
                     "goals": [
                         {"goal": goal.text, "kept": kept} | _interval(self.comparison.mean(each.label, goal.column))
                         for goal, kept in zip(self.goals, each.kept, strict=True)
@@ -471,34 +467,6 @@ def beyond(found: Iterable[Goal], traffic: Traffic) -> list[str]:
                 )
                 break
     return notes
-
-
-def ranking(comparison: Comparison, by: Sequence[Goal]) -> list[Ranked]:
-    """The disciplines by goals kept, then by the goals in order, ties together."""
-    kept = {
-        label: tuple(goal.kept(comparison.mean(label, goal.column)) for goal in by) for label in comparison.disciplines
-    }
-    classes: dict[tuple[int, int], list[str]] = {}
-    for label, answers in kept.items():
-        classes.setdefault((answers.count(False), answers.count(None)), []).append(label)
-    ranked: list[Ranked] = []
-    for _, labels in sorted(classes.items()):
-        for tied in _ordered(comparison, labels, by):
-            rank = len(ranked) + 1
-            ranked += [Ranked(rank, label, kept[label]) for label in tied]
-    return ranked
-
-
-def _ordered(comparison: Comparison, labels: Sequence[str], by: Sequence[Goal]) -> list[list[str]]:
-    """These disciplines in order of the goals: those than which none of them is better in the first goal, in order of
-    the others; then the rest."""
-    if not by or len(labels) < 2:
-        return [list(labels)] if labels else []
-    goal, *others = by
-    best = comparison.best(goal.column, goal.metric, labels, "least" if goal.sense == "below" else "most")
-    best = best or list(labels)  # none has a value
-    rest = [label for label in labels if label not in best]
-    return [*_ordered(comparison, best, others), *_ordered(comparison, rest, by)]
 
 
 def _interval(row: Mapping[str, Any]) -> dict[str, Any]:

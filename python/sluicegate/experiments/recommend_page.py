@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from ..deploy import Deployment, Undeployable
 from ..goals import Goal
 from ..page import Page, Section, Table
 from . import compare_page
+from .ranking import Ranked
 
 KEPT = {True: "✓", False: "✗", None: "?"}
 """Whether a goal is kept, as the page shows it."""
@@ -17,20 +17,9 @@ KEPT = {True: "✓", False: "✗", None: "?"}
 SYSTEMS = {"linux": "Linux", "freebsd": "FreeBSD"}
 
 
-class Ranked(Protocol):
-    """A discipline in the ranking."""
-
-    @property
-    def rank(self) -> int: ...
-    @property
-    def label(self) -> str: ...
-    @property
-    def kept(self) -> tuple[bool | None, ...]: ...
-
-
 def page(
-    done: compare_page.Comparison, ranking: Sequence[Ranked], goals: Sequence[Goal], assumed: bool,
-    notes: Sequence[str], left_out: Mapping[str, str], system: str | None,
+    done: compare_page.Comparison, ranking: Sequence[Ranked], goals: Sequence[Goal], among_equals: Sequence[str],
+    assumed: bool, notes: Sequence[str], left_out: Mapping[str, str], system: str | None,
     chosen: Callable[[str], Mapping[str, str]], deployment: Callable[[str], Deployment],
 ) -> Page:  # fmt: skip
     """The page."""
@@ -43,7 +32,7 @@ def page(
     stated = "Goals, assumed because none is stated" if assumed else "Goals"
     first = Section(
         "ranking", "Ranking", f"{KEPT[True]} the goal is kept; {KEPT[False]} it is not; {KEPT[None]} the 95 % interval "
-        "does not tell. Disciplines of one rank are not told apart.",
+        f"does not tell. Among equals: {', '.join(among_equals)}. One rank: equal in all of it.",
         tables=[(stated, Table(("", "goal"), tuple((str(n), goal.text) for n, goal in enumerate(goals, 1)))),
                 ("Disciplines", table(done, ranking, goals))],
     )  # fmt: skip
@@ -61,13 +50,13 @@ def page(
 def table(done: compare_page.Comparison, ranking: Sequence[Ranked], goals: Sequence[Goal]) -> Table:
     """A row for each discipline, the best first, with what it came to in each goal."""
     rows = tuple(
-        (str(each.rank), each.label, *(
+        (str(each.rank), each.label, each.memory or "does not say", *(
             f"{goal.value(done.mean(each.label, goal.column))}{'' if goal.bound is None else f' {KEPT[kept]}'}"
             for goal, kept in zip(goals, each.kept, strict=True)
         ))
         for each in ranking
     )  # fmt: skip
-    return Table(("rank", "discipline", *(goal.text for goal in goals)), rows, len(goals))
+    return Table(("rank", "discipline", "remembers", *(goal.text for goal in goals)), rows, len(goals))
 
 
 def _deploy(

@@ -1,0 +1,81 @@
+"""The order of disciplines by goals: levels, each of what is as good as the best of those that are left.
+
+Disciplines that miss the fewest goals come first, and of them those of which the intervals leave the fewest open. Among
+equals the goals decide one after another. One discipline is better than another in a goal when the paired interval
+tells them apart and, for `least` and `most`, the means differ by more than the tolerance. "As good as" is not
+transitive (10 and 10.4 ms, 10.4 and 10.8 ms), so a goal divides into levels from the best on: those than which none is
+better, then the same among the rest, with the tolerance of their own best value. Of one level the next goal decides.
+
+Whoever is better with certainty (every paired interval says so) is never behind: such intervals are transitive, so what
+puts the better one into a later level puts the other there too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .. import _core
+from ..goals import Goal
+from .compare import Comparison
+
+MEMORY = ("none", "fixed table", "flows queued", "flows heard of")
+"""What a discipline remembers of flows, the least first."""
+
+LESS_STATE = "less state about flows"
+"""What decides last."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A discipline in the ranking. `rank`: from 1; those of one rank are tied. `kept`: of the goals, in their order:
+    True, False, or None where the interval does not tell. `memory`: what it remembers of flows, of `MEMORY`; None for
+    one of your own, which does not say."""
+
+    rank: int
+    label: str
+    kept: tuple[bool | None, ...]
+    memory: str | None
+
+
+def ranking(comparison: Comparison, by: Sequence[Goal], among_equals: Sequence[Goal] = ()) -> list[Ranked]:
+    """The disciplines by goals kept, then by the goals in order, then by those that decide `among_equals`, then by how
+    little they remember of flows; those of one rank by label."""
+    declared = {each["name"]: each["memory"] for each in json.loads(_core.declarations())["disciplines"]}
+    memory = {label: declared.get(name) for label, name in comparison.names.items()}
+    kept = {
+        label: tuple(goal.kept(comparison.mean(label, goal.column)) for goal in by)
+        for label in sorted(comparison.disciplines)
+    }
+    ranked: list[Ranked] = []
+
+    def missed(label: str) -> tuple[int, ...]:
+        return kept[label].count(False), kept[label].count(None)
+
+    def state(label: str) -> tuple[int, ...]:
+        return ([*MEMORY, None].index(memory[label]),)
+
+    for labels in _classes(list(kept), missed):
+        for level in _levels(comparison, labels, [*by, *among_equals]):
+            for tied in _classes(level, state):
+                rank = len(ranked) + 1
+                ranked += [Ranked(rank, label, kept[label], memory[label]) for label in tied]
+    return ranked
+
+
+def _classes(labels: Sequence[str], key: Callable[[str], tuple[int, ...]]) -> list[list[str]]:
+    """Those of equal keys together, the least first."""
+    return [[label for label in labels if key(label) == value] for value in sorted({key(label) for label in labels})]
+
+
+def _levels(comparison: Comparison, labels: Sequence[str], by: Sequence[Goal]) -> list[list[str]]:
+    """These disciplines in order of the goals: those than which none of them is better in the first goal, in order of
+    the others; then the rest."""
+    if not by or len(labels) < 2:
+        return [list(labels)] if labels else []
+    goal, *others = by
+    best = comparison.best(goal.column, goal.metric, labels, "least" if goal.sense == "below" else "most", goal.within)
+    best = best or list(labels)  # none has a value
+    rest = [label for label in labels if label not in best]
+    return [*_levels(comparison, best, others), *_levels(comparison, rest, by)]
