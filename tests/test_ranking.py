@@ -44,6 +44,7 @@ def test_more_goals_kept_come_first_then_the_goals_in_order() -> None:
     )
     delay, used = "voip p99 below 30 ms", "utilisation above 95 %"
     assert ranks(done, delay, used) == {"c": 1, "a": 2, "b": 3}
+    assert [each.behind for each in ranking(done, goals(delay, used))] == ["", "goals kept", "goal 1"]
     assert ranks(done, used, delay) == {"c": 1, "b": 2, "a": 3}
     assert ranks(done, delay) == {"a": 1, "c": 2, "b": 3}
 
@@ -69,6 +70,7 @@ def test_a_tolerance_leaves_what_a_person_does_not_feel_to_the_goals_that_follow
     )
     least, loss = "voip response p50 least", "voip loss least"
     assert ranks(done, least, loss) == {"cake": 1, "fq": 2, "pie": 3}
+    assert [each.behind for each in ranking(done, goals(least, loss))] == ["", "goal 2", "goal 1"]
     assert ranks(done, f"{least} within 0.5 ms", loss) == {"fq": 1, "cake": 2, "pie": 3}
     assert ranks(done, f"{least} within 0 %", loss) == {"fq": 1, "cake": 2, "pie": 3}
     assert ranks(done, f"{least} within 10 %", loss) == {"pie": 1, "cake": 2, "fq": 3}
@@ -90,6 +92,7 @@ def test_among_equals_delay_of_the_others_decides_then_less_state() -> None:
     assert [(each.rank, each.label) for each in found] == [
         (1, "dcn"), (2, "fq"), (3, "red_pd"), (4, "my_own"), (5, "red"),
     ]  # fmt: skip
+    assert [each.behind for each in found] == ["", "state", "state", "state", "flood delay"]
     assert [each.memory for each in found] == ["fixed table", "flows queued", "flows heard of", None, "none"]
 
 

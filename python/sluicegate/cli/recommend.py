@@ -62,8 +62,8 @@ def recommend(
     """Run every discipline that fits on a scenario, and rank them by goals for its groups of flows.
 
     Without goals, here or as run.goals in the file, some are assumed and said. The evidence stands beside each goal:
-    the mean over seeds and its 95 % interval; what it does not tell apart is a tie. Below stand the commands that
-    deploy the best."""
+    the mean over seeds and its 95 % interval. Among equals, as far as intervals and tolerances tell, the next goal
+    decides, then the delay of groups without a goal, then less state. Below stand the commands that deploy the best."""
     from ..deploy.target import Undeployable, interface
     from ..experiments import recommend as recommendation
 
@@ -111,7 +111,7 @@ def print_recommendation(done: Recommendation, out: Path | None, everything: boo
     print(f"{count} discipline{'s' * (count > 1)}, {seeds} seed{'s' * (seeds > 1)} each, {spread}:")
     last = done.ranking[min(SHOWN, len(done.ranking)) - 1].rank
     shown = [each for each in done.ranking if everything or each.rank <= last]
-    header = ["rank", "discipline", *(f"goal {number}" for number in range(1, len(done.goals) + 1))]
+    header = ["rank", "discipline", "behind by", *(f"goal {number}" for number in range(1, len(done.goals) + 1))]
     rows = []
     for each in shown:
         cells = [
@@ -119,7 +119,7 @@ def print_recommendation(done: Recommendation, out: Path | None, everything: boo
             + ("" if goal.bound is None else f"\n{VERDICTS[kept]}")
             for goal, kept in zip(done.goals, each.kept, strict=True)
         ]
-        rows.append([str(each.rank), each.label, *cells])
+        rows.append([str(each.rank), each.label, each.behind, *cells])
     print_table(header, rows, whole=True)
     if any(goal.bound is not None for goal in done.goals):
         print("yes: the goal is kept; no: it is not; ?: the interval does not tell")

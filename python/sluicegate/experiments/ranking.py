@@ -31,12 +31,14 @@ LESS_STATE = "less state about flows"
 class Ranked:
     """A discipline in the ranking. `rank`: from 1; those of one rank are tied. `kept`: of the goals, in their order:
     True, False, or None where the interval does not tell. `memory`: what it remembers of flows, of `MEMORY`; None for
-    one of your own, which does not say."""
+    one of your own, which does not say. `behind`: what puts it behind those of the rank before: "goals kept", "goal 2",
+    "web delay", "state"; nothing for the first."""
 
     rank: int
     label: str
     kept: tuple[bool | None, ...]
     memory: str | None
+    behind: str = ""
 
 
 def ranking(comparison: Comparison, by: Sequence[Goal], among_equals: Sequence[Goal] = ()) -> list[Ranked]:
@@ -56,11 +58,14 @@ def ranking(comparison: Comparison, by: Sequence[Goal], among_equals: Sequence[G
     def state(label: str) -> tuple[int, ...]:
         return ([*MEMORY, None].index(memory[label]),)
 
+    named = [(f"goal {number}", goal) for number, goal in enumerate(by, 1)]
+    named += [(goal.text.rpartition(" least ")[0], goal) for goal in among_equals]
     for labels in _classes(list(kept), missed):
-        for level in _levels(comparison, labels, [*by, *among_equals]):
-            for tied in _classes(level, state):
-                rank = len(ranked) + 1
-                ranked += [Ranked(rank, label, kept[label], memory[label]) for label in tied]
+        behind = "goals kept" if ranked else ""
+        for split, level in _levels(comparison, labels, named):
+            for at, tied in enumerate(_classes(level, state)):
+                why, rank = "state" if at else split or behind, len(ranked) + 1
+                ranked += [Ranked(rank, label, kept[label], memory[label], why) for label in tied]
     return ranked
 
 
@@ -69,13 +74,17 @@ def _classes(labels: Sequence[str], key: Callable[[str], tuple[int, ...]]) -> li
     return [[label for label in labels if key(label) == value] for value in sorted({key(label) for label in labels})]
 
 
-def _levels(comparison: Comparison, labels: Sequence[str], by: Sequence[Goal]) -> list[list[str]]:
-    """These disciplines in order of the goals: those than which none of them is better in the first goal, in order of
-    the others; then the rest."""
+def _levels(
+    comparison: Comparison, labels: list[str], by: Sequence[tuple[str, Goal]]
+) -> list[tuple[str, list[str]]]:  # fmt: skip
+    """These disciplines in order of the goals, each with a name: those than which none of them is better in the first
+    goal, in order of the others; then the rest. Before each level the name of the goal that puts it behind the one
+    before."""
     if not by or len(labels) < 2:
-        return [list(labels)] if labels else []
-    goal, *others = by
-    best = comparison.best(goal.column, goal.metric, labels, "least" if goal.sense == "below" else "most", goal.within)
-    best = best or list(labels)  # none has a value
-    rest = [label for label in labels if label not in best]
-    return [*_levels(comparison, best, others), *_levels(comparison, rest, by)]
+        return [("", labels)] if labels else []
+    (name, goal), *others = by
+    best = comparison.best(
+        goal.column, goal.metric, labels, "least" if goal.sense == "below" else "most", goal.within
+    ) or labels  # where none has a value  # fmt: skip
+    rest = _levels(comparison, [label for label in labels if label not in best], by)
+    return [*_levels(comparison, best, others), *((split or name, level) for split, level in rest)]

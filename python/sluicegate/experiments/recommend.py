@@ -206,6 +206,7 @@ class Recommendation(ResultObject):
                 {
                     "rank": each.rank,
                     "discipline": each.label,
+                    "behind": each.behind,
                     "memory": each.memory,
                     "goals": [
                         {"goal": goal.text, "kept": kept} | _interval(self.comparison.mean(each.label, goal.column))
@@ -254,7 +255,8 @@ def recommend(
     """Rank the disciplines that fit by goals for the groups of flows of a scenario.
 
     `network`, `flows`, `seeds`, `duration`, `warmup`, `sets`, `jobs`, `out` and `progress` as for `compare`. `goals`:
-    such as "voip p99 below 30 ms" (`sluicegate.goals` says more), in the order of their weight; default those of
+    such as "voip p99 below 30 ms" or "web response p50 least within 10 %" (`sluicegate.goals` says more), in the order
+    of their weight; default those of
     run.goals, else some are assumed. `deployable`: only what Linux, or FreeBSD's dummynet, has. `state`: what may be
     remembered of flows: "none", "small" (bounded, however many flows there are) or "any". `disciplines`: among these
     alone. `dev`: the interface in the commands that deploy the best.

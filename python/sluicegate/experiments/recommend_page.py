@@ -32,7 +32,8 @@ def page(
     stated = "Goals, assumed because none is stated" if assumed else "Goals"
     first = Section(
         "ranking", "Ranking", f"{KEPT[True]} the goal is kept; {KEPT[False]} it is not; {KEPT[None]} the 95 % interval "
-        f"does not tell. Among equals: {', '.join(among_equals)}. One rank: equal in all of it.",
+        f"does not tell. Among equals: {', '.join(among_equals)}. One rank: equal in all of it. "
+        "Behind by: what puts a discipline behind the rank before.",
         tables=[(stated, Table(("", "goal"), tuple((str(n), goal.text) for n, goal in enumerate(goals, 1)))),
                 ("Disciplines", table(done, ranking, goals))],
     )  # fmt: skip
@@ -50,13 +51,23 @@ def page(
 def table(done: compare_page.Comparison, ranking: Sequence[Ranked], goals: Sequence[Goal]) -> Table:
     """A row for each discipline, the best first, with what it came to in each goal."""
     rows = tuple(
-        (str(each.rank), each.label, each.memory or "does not say", *(
+        (str(each.rank), each.label, each.behind, each.memory or "does not say", *(
             f"{goal.value(done.mean(each.label, goal.column))}{'' if goal.bound is None else f' {KEPT[kept]}'}"
             for goal, kept in zip(goals, each.kept, strict=True)
         ))
         for each in ranking
     )  # fmt: skip
-    return Table(("rank", "discipline", "remembers", *(goal.text for goal in goals)), rows, len(goals))
+    return Table(
+        (
+            "rank",
+            "discipline",
+            "behind by",
+            "remembers",
+            *(f"{number}: {goal.text}" for number, goal in enumerate(goals, 1)),
+        ),
+        rows,
+        len(goals),
+    )
 
 
 def _deploy(
