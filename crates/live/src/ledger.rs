@@ -8,7 +8,7 @@ use sluicegate_lab::replay::flows::Row;
 use sluicegate_netsim::Outcome;
 use sluicegate_netsim::counters::{FlowRow, FlowSample, FlowTotals, LinkRow, Past, QueueSample, SummaryStats};
 use sluicegate_port::DelayHistogram;
-use sluicegate_tcp::send::Congestion;
+use sluicegate_tcp::connection::Congestion;
 
 /// What a link keeps beside its port's counters.
 pub(crate) struct LinkMeter {

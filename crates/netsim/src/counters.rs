@@ -5,7 +5,7 @@ use crate::workloads::exchanges::{Exchanges, GroupRow};
 use sluicegate_aqm::DropReason;
 use sluicegate_base::{Rate, Span, Time};
 use sluicegate_port::{Counters, DelayHistogram};
-use sluicegate_tcp::send::Congestion;
+use sluicegate_tcp::connection::Congestion;
 use std::borrow::Cow;
 
 /// What a flow has counted. What most packets change comes first, so that it lies together.

@@ -16,7 +16,7 @@ use flow::FlowState;
 use send_jitter::SendJitter;
 use slot::{Opening, Slot, Slots};
 use sluicegate_base::{Ecn, Span, Stream, Time};
-use sluicegate_tcp::send::{Congestion, SendCounters};
+use sluicegate_tcp::connection::{Congestion, SendCounters};
 use sluicegate_tcp::{Connection, Flags, Host, Segment};
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -9,7 +9,7 @@ use crate::network::packet::SimPacket;
 use crate::plan::Plan;
 use crate::workloads::Workloads;
 use sluicegate_base::{Rate, Span, Time};
-use sluicegate_tcp::send::SendCounters;
+use sluicegate_tcp::connection::SendCounters;
 
 /// What the probes have seen.
 pub struct Probes {

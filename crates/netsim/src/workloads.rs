@@ -15,7 +15,7 @@ use exchanges::{ExchangeRow, Exchanges, GroupRow, GroupTotals};
 use scripts::{ArrivalProcess, Script};
 use sluicegate_base::{Span, Time};
 use sluicegate_tcp::Connection;
-use sluicegate_tcp::send::SendCounters;
+use sluicegate_tcp::connection::SendCounters;
 use std::sync::Arc;
 use users::User;
 

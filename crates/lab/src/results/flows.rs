@@ -3,7 +3,7 @@
 use super::totals::{Counted, counted};
 use super::{Named, ResultTable, f64s, strs, u64s};
 use sluicegate_netsim::counters::RecentShare;
-use sluicegate_tcp::send::Congestion;
+use sluicegate_tcp::connection::Congestion;
 
 pub(super) fn flows(named: Named<'_>) -> ResultTable {
     let outcome = named.outcome;

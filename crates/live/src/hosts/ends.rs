@@ -7,7 +7,7 @@ use rustix::event::epoll;
 use rustix::net::{SocketFlags, acceptfrom_with};
 use sluicegate_base::{Span, Time};
 use sluicegate_netsim::workloads::exchanges::ExchangeRow;
-use sluicegate_tcp::send::Congestion;
+use sluicegate_tcp::connection::Congestion;
 use std::net::{SocketAddr, SocketAddrV4};
 
 /// So many reads see all that the kernel learns of segments.

@@ -1,7 +1,7 @@
 //! What the thread of the hosts tells the thread of the link: whose a port is, and how its flows fare.
 
 use sluicegate_base::{Span, Time};
-use sluicegate_tcp::send::Congestion;
+use sluicegate_tcp::connection::Congestion;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 

@@ -5,7 +5,7 @@ use crate::network::packet::{Header, NONE};
 use crate::source::telnet::Typing;
 use crate::source::{Source, SourcePlan};
 use sluicegate_base::{Span, Stream, Time};
-use sluicegate_tcp::send::SendCounters;
+use sluicegate_tcp::connection::SendCounters;
 
 /// What a flow has beside its counters and its connection.
 pub struct FlowState {

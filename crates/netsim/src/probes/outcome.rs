@@ -4,7 +4,7 @@ use super::Probes;
 use crate::counters::{FlowRow, LinkRow, Outcome};
 use crate::plan::Hop;
 use crate::workloads::Workloads;
-use sluicegate_tcp::send::SendCounters;
+use sluicegate_tcp::connection::SendCounters;
 
 impl Probes {
     /// What the run has measured up to now; it goes on as if nothing had been asked.
