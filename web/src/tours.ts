@@ -167,7 +167,7 @@ export const TOURS: Tour[] = [
       {
         title: "A buffer that is too large",
         text: [
-          "Four downloads and a call share a line of 10 Mbit/s with a buffer of 1000 packets, as modems have. CUBIC fills whatever buffer there is: the delay grows to most of a second, for the call as well. Nothing is lost, and the call is useless. That is bufferbloat.",
+          "Four downloads and a call share a line of 10 Mbit/s with a buffer of 1000 packets, as modems have. CUBIC fills whatever buffer there is: within ten seconds the delay grows to a second, for the call as well. Few packets are lost, and yet the call is useless. That is bufferbloat.",
         ],
         begin: { state: state(BLOAT), speed: 2 },
       },
