@@ -95,7 +95,7 @@ def test_a_window_lets_any_number_of_segments_out_at_once(tmp_path: Path) -> Non
     path.write_text("S 0 1 1 1\nw 16777216 16777216\nm 1460 1460\nr 900000\nI 0 0 300\nA 0 0 14600000\nA 0 0 0\n")
     done = sg.simulate(
         sg.dumbbell(rate="1 Gbit/s", queue=sg.DropTail(limit=20_000)),
-        sg.Connections(vectors=str(path), initial_window=20_000, access_rate="1 Gbit/s"),
+        sg.Connections(vectors=str(path), profile="freebsd45", initial_window=20_000, access_rate="1 Gbit/s"),
         duration="20 s",
         warmup="0 s",
     )

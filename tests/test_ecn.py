@@ -21,10 +21,10 @@ ALGORITHMS = next(
     field["choices"] for source in DECLARATIONS["sources"] for field in source["fields"] if field["name"] == "algorithm"
 )
 # DECbit's and UT/LT's sources heed marks by rules of their own, and windows of Vegas and LEDBAT are of a few packets,
-# so that marks here are never of one window: crates/tcp/tests/decbit.rs, ut_lt.rs and ecn.rs. The last five are Linux's
-# alone, which has no ns-2's rules: crates/tcp/src/linux.
-OTHERS = ("decbit", "ut_lt", "vegas", "ledbat", "bbr", "bbr3", "dctcp", "prague")
-ALGORITHMS = [name for name in ALGORITHMS if name not in OTHERS]
+# so that marks here are never of one window: crates/tcp/tests/decbit.rs, ut_lt.rs and ecn.rs. CUBIC is tried with
+# Linux's hosts; the last four are Linux's alone, and answer marks by rules of their own.
+OTHERS = ("decbit", "ut_lt", "vegas", "ledbat", "cubic", "bbr", "bbr3", "dctcp", "prague")
+HOSTS = [*((name, "ns2") for name in ALGORITHMS if name not in OTHERS), ("reno", "linux"), ("cubic", "linux")]
 CLASS = {name: getattr(sg, each["class_name"]) for name, each in DECLARED.items()}
 FIELDS = {name: {field["name"]: field for field in each["fields"]} for name, each in DECLARED.items()}
 MARKERS = [name for name, fields in FIELDS.items() if {"action", "ecn"} & fields.keys() and "max_th" in fields]
@@ -244,16 +244,16 @@ class Marker(sg.Aqm):
         return self.queue.pop(0) if self.queue else None
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize(("algorithm", "profile"), HOSTS)
 @pytest.mark.parametrize(
     ("numbers", "cuts"),
     [((), 0), ((600,), 1), ((600, 601, 640), 1), (tuple(range(600, 690)), 1), ((600, 1000), 2), ((600, 1000, 1400), 3)],
 )
-def test_one_cut_for_each_window_of_marks(algorithm: str, numbers: tuple[int, ...], cuts: int) -> None:
+def test_one_cut_for_each_window_of_marks(algorithm: str, profile: Any, numbers: tuple[int, ...], cuts: int) -> None:
     """A flow alone with a window of 100 packets: marks within 100 packets are one event, 400 packets apart they are
     not. Without an end of the echo the cuts would go on; without the mark the window would stand."""
     net = sg.dumbbell(rate="1 Mbit/s", delay="1 ms", queue=partial(Marker, numbers=numbers))
-    tcp = Tcp(1, algorithm, window=100, initial_ssthresh=100, ecn=True)
+    tcp = Tcp(1, algorithm, profile=profile, window=100, initial_ssthresh=100, ecn=True)
     run = sg.simulate(net, tcp, duration="30 s", warmup="0 s")
     flow = run.flows.to_dicts()[0]
     assert flow["marked_packets"] == len(numbers)
