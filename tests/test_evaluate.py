@@ -339,11 +339,27 @@ def test_a_report_of_all_is_read_from_its_folder(tmp_path: Path, monkeypatch: py
     assert 'id="glance-5"' in (tmp_path / "report.html").read_text("utf-8"), (
         "many disciplines: a table for each section"
     )
-    tool: dict[str, Any] = {"__file__": str(Path(__file__).parents[1] / "tools/evaluation_page.py"), "__name__": "tool"}
-    exec(Path(tool["__file__"]).read_text("utf-8"), tool)
-    text = "\n".join(tool["lines"](tmp_path))
+    text = "\n".join(tool("evaluation_page")["lines"](tmp_path))
     assert "| red | " in text
     assert "## Section 8: stability" in text
+
+
+def tool(name: str) -> dict[str, Any]:
+    """What a program of `tools` defines."""
+    path = Path(__file__).parents[1] / f"tools/{name}.py"
+    defined: dict[str, Any] = {"__file__": str(path), "__name__": "tool"}
+    exec(path.read_text("utf-8"), defined)
+    return defined
+
+
+def test_the_page_to_choose_by_says_what_the_page_of_results_says() -> None:
+    writer = tool("choosing_page")
+    page, results = (writer[name].read_text("utf-8") for name in ("PAGE", "RESULTS"))
+    assert writer["evaluated"](page, results) == page, "python tools/choosing_page.py writes it anew"
+    assert "| calls | 7 |" in writer["evaluated"](
+        "<!-- evaluation-results.md: 4.6 VoIP: delay -->\n| | `red` |\n|---|---:|\n| calls | |\n",
+        "| Discipline | 4.6 VoIP: delay |\n|---|---:|\n| red | 7 ● |\n",
+    )
 
 
 def test_what_is_kept_is_not_run_again(made: tuple[Evaluation, Path]) -> None:
