@@ -33,7 +33,7 @@ __all__ = ["SUITES", "Evaluation", "estimate", "evaluate", "planned", "read"]
 REFERENCES = ("drop_tail", "fq_codel")
 """Run beside a person's disciplines."""
 
-PACE = 3e6
+PACE = 2e6
 """Packets that a core simulates in a second, about; a discipline in Python takes five times as long."""
 
 

@@ -151,7 +151,7 @@ def study(
         sets=(*hosts, *workload.tuned()),
         settings=workload.lasting,
         about=about,
-        measure=COMMON | measures,
+        measure={**COMMON, **measures},
         queue=[QUEUES[name] for name in names],
     )
 
