@@ -57,17 +57,8 @@ def table(done: compare_page.Comparison, ranking: Sequence[Ranked], goals: Seque
         ))
         for each in ranking
     )  # fmt: skip
-    return Table(
-        (
-            "rank",
-            "discipline",
-            "behind by",
-            "remembers",
-            *(f"{number}: {goal.text}" for number, goal in enumerate(goals, 1)),
-        ),
-        rows,
-        len(goals),
-    )
+    heads = (f"{number}: {goal.text}" for number, goal in enumerate(goals, 1))
+    return Table(("rank", "discipline", "behind by", "remembers", *heads), rows, len(goals))
 
 
 def _deploy(
